@@ -116,6 +116,42 @@ fn a_kernel_without_uas_and_one_without_its_module_are_told_apart() {
     assert_eq!((&json["kernel"]["config"], &json["kernel"]["version"]), (&Value::Null, &json!("6.1")));
 }
 
+/// Neither driver, and an index that has both.
+const BOTH_LOADABLE: &str = "/sys/bus/usb/drivers/uas -\n/sys/bus/usb/drivers/usb-storage -\n\
+    /sys/module/usb_storage/parameters/quirks -\n\
+    /lib/modules/6.1.0-56-amd64/modules.dep = kernel/drivers/usb/storage/usb-storage.ko.xz:\\n\
+    kernel/drivers/usb/storage/uas.ko.xz: kernel/drivers/usb/storage/usb-storage.ko.xz\n";
+
+#[test]
+fn what_keeps_a_driver_from_being_loaded_is_named_and_no_command_that_fails() {
+    let lines = format!("{BOTH_LOADABLE}{BOTH}{BOT_ALONE}");
+    let about = |lines: &str, port: &str| {
+        let text = told(&["list"], lines);
+        let about = text.split("\n\n").find(|part| part.starts_with(port)).expect("it has no driver");
+        about.trim_end().to_owned()
+    };
+    assert!(about(&lines, "3-2").contains("They are with\n  sudo modprobe uas\n"));
+    let hardened = lines
+        + "/etc/modprobe.d/cis.conf = install usb-storage /bin/false\\nblacklist usb-storage\n\
+           /proc/cmdline = quiet module_blacklist=usb_storage\n";
+    assert_eq!(
+        about(&hardened, "3-2"),
+        "3-2:1.0 has no driver: neither uas nor usb-storage is loaded. What forbids it:\n  \
+         /etc/modprobe.d/cis.conf: install usb-storage /bin/false\n  \
+         /etc/modprobe.d/cis.conf: blacklist usb-storage\n  \
+         /proc/cmdline: module_blacklist=usb_storage\n\
+         What can be done: uaskit why 3-2"
+    );
+    assert_eq!(
+        about(&hardened, "3-3"),
+        "3-3:1.0 has no driver: the module uas is there, and usb-storage, which it needs, may not be loaded: usb-storage \
+         leaves the drive to it, and nobody takes it.\n  \
+         /etc/modprobe.d/cis.conf: install usb-storage /bin/false\n  \
+         /proc/cmdline: module_blacklist=usb_storage\n\
+         What can be done: uaskit why 3-3"
+    );
+}
+
 #[test]
 fn a_drive_of_uas_alone_that_was_refused_for_streams_is_not_offered_to_the_same_driver_again() {
     const LOG: &str = "/dev/kmsg = usb 3-1: USB controller 0000:00:02.0 does not support streams\n";

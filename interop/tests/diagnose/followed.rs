@@ -80,15 +80,22 @@ fn line<'a>(steps: &'a Value, place: &str) -> &'a str {
 const COMMAND_LINE: &str = "on the kernel command line";
 const MODPROBE_FILE: &str = "/etc/modprobe.d/uaskit.conf";
 
-/// Does with modprobe's file, which has one line at most, what is said.
+/// Does with modprobe's file what is said: it is gone when its last line is.
 fn write(guest: &mut Guest, line: &str) -> Result<()> {
     let there = guest.stdout_of(&format!("cat {MODPROBE_FILE} 2>/dev/null || true"))?;
-    match line.strip_prefix("take out: ") {
-        Some(taken) => assert_eq!(taken, there.trim_end()),
-        None if line == "take the line out again" => assert_eq!(there.lines().count(), 1),
+    let taken = match line.strip_prefix("take out: ") {
+        Some(taken) => taken,
+        None if line == "take the line out again" => there.trim_end(),
         None => return guest.stdout_of(&format!("echo '{line}' > {MODPROBE_FILE}")).map(drop),
-    }
-    guest.stdout_of(&format!("rm {MODPROBE_FILE}")).map(drop)
+    };
+    let kept: Vec<&str> = there.lines().filter(|one| *one != taken).collect();
+    assert_eq!(there.lines().count(), kept.len() + 1, "{taken:?} in {there}");
+    let kept = kept.join("\n");
+    let line = match kept.as_str() {
+        "" => format!("rm {MODPROBE_FILE}"),
+        _ => format!("echo '{kept}' > {MODPROBE_FILE}"),
+    };
+    guest.stdout_of(&line).map(drop)
 }
 
 /// Loads the drivers as a boot does.
@@ -208,6 +215,37 @@ fn a_driver_that_is_not_loaded_or_forbidden_is_had_again() -> Result<()> {
     guest.await_disks(FOLLOWED.len(), PLUG_LIMIT)?;
     assert_eq!(verdict(guest, "streams")?, MET);
     Ok(())
+}
+
+/// As a guide to hardening has it. A blacklist that names usb-storage alone is not in the way of `uas`, and stays.
+#[test]
+fn drivers_that_several_lines_forbid_are_allowed_by_all_of_them() -> Result<()> {
+    const COMMAND: &str = "install usb-storage /bin/false";
+    let guest = &mut DEBIAN.lock()?.vm.guest;
+    let lines = [COMMAND, "blacklist usb-storage", "blacklist uas", "install uas /bin/true"];
+    guest.stdout_of("udevadm settle; sudo rmmod uas usb-storage")?;
+    write(guest, &lines.join("\n"))?;
+    for driver in ["uas", "usb-storage"] {
+        guest.run(&format!("sudo modprobe {driver}"))?;
+        assert_ne!(guest.run(&format!("test -e /sys/bus/usb/drivers/{driver}"))?.status, 0, "{driver}");
+    }
+    // Of a drive that uas has refused, `list` names what keeps the other driver from it, and no command that fails.
+    let listed = guest.stdout_of("uaskit list")?;
+    assert!(listed.contains(COMMAND) && !listed.contains("modprobe uas"), "{listed}");
+    let allow = advice(guest, "streams", "Allow the driver")?;
+    let steps = allow["steps"].as_array().expect("steps").iter();
+    let of_file = steps.filter(|step| step["place"] == MODPROBE_FILE);
+    for step in of_file {
+        write(guest, step["line"].as_str().expect("a line"))?;
+    }
+    assert_eq!(guest.stdout_of(&format!("cat {MODPROBE_FILE}"))?.trim_end(), lines[1]);
+    guest.stdout_of(line(&allow["steps"], "then"))?;
+    guest.await_disks(FOLLOWED.len(), PLUG_LIMIT)?;
+    assert_eq!(verdict(guest, "streams")?, MET);
+    // The next boot loads both as well.
+    start_anew(guest)?;
+    assert_eq!(verdict(guest, "streams")?, MET);
+    write(guest, &format!("take out: {}", lines[1]))
 }
 
 /// At run time, on drives that are pulled out and plugged in: a flag that is built in is taken away, and one of the user's that leaves a

@@ -11,7 +11,7 @@ use crate::harmless::{self, shown, tame};
 use crate::outlet;
 use crate::survey;
 use host::diagnose::{Decision, Diagnosis, Expected, Rule, diagnose};
-use host::inventory::{Interface, Inventory, Module, Scope, Transport, UsbDevice};
+use host::inventory::{Forbidding, Interface, Inventory, Module, Scope, Transport, UsbDevice};
 use host::tree::{Tree, Unread};
 use host::usbfs::give_back_command;
 use std::io::Write;
@@ -118,11 +118,22 @@ fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interfa
     if let Some(because) = diagnosis.and_then(needs_more) {
         let because = tame(&because);
         let elsewhere: String = diagnosis.into_iter().flat_map(elsewhere).collect();
+        let is_loaded = diagnosis.is_none_or(|one| one.decision != Decision::Decided(Rule::Loaded));
+        let in_the_way = inventory.drivers.in_the_way_of("uas").into_iter().filter(|_| !is_loaded);
+        let forbidding = forbidding(in_the_way.map(|(one, _)| one));
         return format!(
-            "\n{name} has no driver: {because}.\n{elsewhere}What can be done: uaskit why {port}\n"
+            "\n{name} has no driver: {because}.\n{elsewhere}{forbidding}What can be done: uaskit why {port}\n"
         );
     }
-    if !drivers.iter().any(|driver| matches!(driver, Module::Registered(_))) {
+    let is_registered = drivers.iter().any(|driver| matches!(driver, Module::Registered(_)));
+    let forbidding = forbidding(inventory.drivers.forbidden.iter());
+    if !is_registered && !forbidding.is_empty() {
+        return format!(
+            "\n{name} has no driver: neither uas nor usb-storage is loaded. What forbids it:\n\
+             {forbidding}What can be done: uaskit why {port}\n"
+        );
+    }
+    if !is_registered {
         return format!(
             "\n{name} has no driver: neither uas nor usb-storage is loaded. They are with\n  \
              sudo modprobe uas\nOtherwise: uaskit why {port}\n"
@@ -139,6 +150,11 @@ fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interfa
          {}\n{unknown}Otherwise: uaskit why {port}\n",
         tame(&give_back_command(&interface.name))
     )
+}
+
+/// Lines that keep drivers from being loaded, with their files.
+fn forbidding<'a>(lines: impl Iterator<Item = &'a Forbidding>) -> String {
+    lines.map(|one| format!("  {}: {}\n", tame(&one.path), tame(&one.line))).collect()
 }
 
 /// Lines of where the drive would have a driver, if that is not here: nothing that is typed on this machine helps it.

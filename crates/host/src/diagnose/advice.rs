@@ -9,7 +9,9 @@ use super::Decision;
 use super::entry::{self, VALUE_BYTES_MAX};
 use super::evidence::Evidence;
 use super::quirks::Quirks;
-use crate::inventory::{COMMAND_LINE, ConfigChoice, Module, PARAMETER, QuirkSettings, Transport, UsbDevice};
+use crate::inventory::{
+    COMMAND_LINE, ConfigChoice, ForbiddingMeans, Module, PARAMETER, QuirkSettings, Transport, UsbDevice,
+};
 use initiator::probe::quirk::{Flag, Flags};
 
 /// Something that can be done.
@@ -203,20 +205,24 @@ pub(super) fn otherwise(evidence: &Evidence<'_>, transport: &Transport, decision
         Transport::None if decision == Decision::NotTaken && evidence.usb_storage_is_there() => {
             vec![probe_again(evidence)]
         }
-        Transport::None if decision == Decision::NotTaken => vec![get_usb_storage(evidence)],
+        Transport::None if decision == Decision::NotTaken => get_usb_storage(evidence),
         _ => Vec::new(),
     }
 }
 
 /// Has `usb-storage` registered, wherever it is.
-fn get_usb_storage(evidence: &Evidence<'_>) -> Advice {
+fn get_usb_storage(evidence: &Evidence<'_>) -> Vec<Advice> {
     let drivers = &evidence.inventory.drivers;
     let configured = drivers.config.as_ref().and_then(|config| config.usb_storage);
-    match (&drivers.usb_storage, configured) {
-        (_, Some(ConfigChoice::BuiltIn)) => start_what_is_built_in(),
-        (Module::Absent(_), _) => install_module("usb-storage", evidence),
-        _ => load_module("usb-storage", evidence),
-    }
+    let is_forbidden = !drivers.in_the_way_of("usb-storage").is_empty();
+    let advice = match &drivers.usb_storage {
+        _ if configured == Some(ConfigChoice::BuiltIn) => Some(start_what_is_built_in()),
+        Module::Absent(_) => Some(install_module("usb-storage", evidence)),
+        _ if is_forbidden => None,
+        _ => Some(load_module("usb-storage", evidence)),
+    };
+    let allow = is_forbidden.then(|| allow_module("usb-storage", evidence));
+    advice.into_iter().chain(allow).collect()
 }
 
 /// Keeps a drive off UAS.
@@ -283,13 +289,29 @@ fn place(path: &str) -> &str {
     if path == COMMAND_LINE { "on the kernel command line" } else { path }
 }
 
-pub(super) fn allow_module(line: &str, path: &str, evidence: &Evidence<'_>) -> Advice {
-    Advice::new("Allow the driver")
-        .step(place(path), format!("take out: {line}"))
-        .step("then", "sudo modprobe uas")
-        .step("if nothing happens", probe_line(evidence))
-        .back(place(path), line)
+/// Has a driver loaded that lines and words keep from it: all of them are named, since each of them would. A word of the kernel's own
+/// counts as long as the kernel runs that was started with it.
+pub(super) fn allow_module(name: &str, evidence: &Evidence<'_>) -> Advice {
+    let in_the_way = evidence.inventory.drivers.in_the_way_of(name);
+    let mut advice = Advice::new("Allow the driver").caution(POLICY);
+    for (one, rest) in &in_the_way {
+        let line = rest.clone().unwrap_or_else(|| format!("take out: {}", one.line));
+        advice = advice.step(place(&one.path), line).back(place(&one.path), &one.line);
+    }
+    let load = format!("sudo modprobe {name}");
+    let advice = if in_the_way.iter().any(|(one, _)| one.means == ForbiddingMeans::Kernel) {
+        advice
+            .step("then, since the kernel refuses it until it is started anew", "sudo reboot")
+            .step("if it is not loaded then", load)
+    } else {
+        advice.step("then", load)
+    };
+    advice.step("if nothing happens", probe_line(evidence))
 }
+
+/// What to know before a driver is allowed.
+const POLICY: &str =
+    "such a line is policy, most of the time, as guides to hardening have it: ask whoever keeps this machine";
 
 pub(super) fn probe_again(evidence: &Evidence<'_>) -> Advice {
     Advice::new("Have the kernel look again").step("now", probe_line(evidence))

@@ -6,7 +6,7 @@
 use super::entry;
 use super::quirks::Quirks;
 use crate::inventory::{
-    ConfigChoice, Controller, Interface, Inventory, KernelConfig, KernelFound, KernelLog, Module, UsbDevice,
+    ConfigChoice, Controller, Interface, Inventory, KernelConfig, KernelFound, KernelLog, UsbDevice,
 };
 use crate::tree::Unread;
 use initiator::probe::configuration::Setting;
@@ -144,7 +144,7 @@ impl<'a> Evidence<'a> {
 
     /// Whether `usb-storage` is registered.
     pub fn usb_storage_is_there(&self) -> bool {
-        matches!(self.inventory.drivers.usb_storage, Module::Registered(_))
+        self.inventory.drivers.has_usb_storage()
     }
 
     /// The name of the driver that is bound to the interface, or has taken the whole device.

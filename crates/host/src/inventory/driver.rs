@@ -1,11 +1,10 @@
 //! The drivers `uas` and `usb-storage`: registered, there to be loaded, forbidden, or absent.
 //!
 //! A registered driver has a directory below `/sys/bus/usb/drivers`, whether it is a module or built in. For others
-//! the index of modules, the kernel's configuration and modprobe's files are looked at.
+//! the index of modules, the kernel's configuration and modprobe's files are looked at. `uas` needs `usb-storage`.
 
-use super::arguments::{Argument, arguments};
+use super::forbidden::{Forbidding, ForbiddingMeans};
 use super::kernel_config::{ConfigChoice, KernelConfig};
-use super::setting::{COMMAND_LINE, modprobe_lines};
 use crate::tree::{Tree, Unread};
 
 /// Both drivers.
@@ -19,8 +18,8 @@ pub struct Drivers {
     pub config: Option<KernelConfig>,
     /// Where it was looked for in vain, and why in vain; empty if it was found, or not looked for.
     pub config_unread: Vec<(String, Unread)>,
-    /// A line of modprobe's files, or a word of the kernel command line, that forbids `uas`, and its file.
-    pub forbidden: Option<(String, String)>,
+    /// What keeps either from being loaded.
+    pub forbidden: Vec<Forbidding>,
 }
 
 /// Where a driver is.
@@ -47,10 +46,7 @@ impl Drivers {
             Some(Err(unread)) => (None, unread),
             None => (None, Vec::new()),
         };
-        let forbidden = release.and_then(|_| {
-            let line = modprobe_lines(tree, forbids_uas).into_iter().next();
-            line.or_else(|| forbidden_at_boot(tree))
-        });
+        let forbidden = if asked { Forbidding::read(tree) } else { Vec::new() };
         Self {
             uas: Module::find(tree, "uas", release),
             usb_storage: Module::find(tree, "usb-storage", release),
@@ -64,7 +60,25 @@ impl Drivers {
     pub fn is_without_usb_storage(&self) -> bool {
         let is_off = |config: &KernelConfig| config.usb_storage == Some(ConfigChoice::Off);
         // What is registered is there, whatever a file says.
-        !matches!(self.usb_storage, Module::Registered(_)) && self.config.as_ref().is_some_and(is_off)
+        !self.has_usb_storage() && self.config.as_ref().is_some_and(is_off)
+    }
+
+    /// Whether `usb-storage` is registered.
+    pub fn has_usb_storage(&self) -> bool {
+        matches!(self.usb_storage, Module::Registered(_))
+    }
+
+    /// What keeps `driver` from being loaded, each with what is to be left of its word without that. `uas` is not loaded without
+    /// `usb-storage`, which a blacklist does not keep from a module that needs it.
+    pub fn in_the_way_of(&self, driver: &str) -> Vec<(&Forbidding, Option<String>)> {
+        let needs_usb_storage = driver == "uas" && !self.has_usb_storage();
+        let is_needed = |one: &Forbidding, other: &str| {
+            let is_kept_from_all = one.means != ForbiddingMeans::Blacklist;
+            other == driver || needs_usb_storage && is_kept_from_all && other == "usb-storage"
+        };
+        let in_the_way =
+            self.forbidden.iter().filter(|one| one.drivers.iter().any(|other| is_needed(one, other)));
+        in_the_way.map(|one| (one, one.without(|other| is_needed(one, other)))).collect()
     }
 }
 
@@ -84,46 +98,4 @@ impl Module {
             Err(_) => Self::Unknown,
         }
     }
-}
-
-/// The word of the kernel command line that forbids the module, to modprobe or to the kernel itself.
-fn forbidden_at_boot(tree: &Tree) -> Option<(String, String)> {
-    let lines = tree.lines(COMMAND_LINE, |line| arguments(line).any(|word| is_forbidding(&word))).ok()?;
-    let word = lines.iter().flat_map(|line| arguments(line)).find(is_forbidding)?;
-    Some((word.text.to_owned(), COMMAND_LINE.to_owned()))
-}
-
-/// `modprobe.blacklist=` or `module_blacklist=` with `uas` among its names. The latter is read by the kernel, which leaves
-/// quotes out; modprobe, which reads the former, takes them for letters (kmod, libkmod/libkmod-config.c).
-fn is_forbidding(word: &Argument<'_>) -> bool {
-    let names = match word.name.replace('-', "_").as_str() {
-        "module_blacklist" => word.value,
-        // A quote before the whole word goes to the first name.
-        "modprobe.blacklist" if !word.text.starts_with('"') => {
-            word.text.split_once('=').map(|(_, names)| names)
-        }
-        _ => None,
-    };
-    names.is_some_and(|names| names.split(',').any(|name| name == "uas"))
-}
-
-/// Whether a line keeps `uas` from being loaded: by name, or by a command in place of loading it that does not load it
-/// itself (modprobe.d(5)).
-fn forbids_uas(line: &str) -> bool {
-    let mut words = line.split_whitespace();
-    match (words.next(), words.next()) {
-        (Some("blacklist"), Some("uas")) => true,
-        (Some("install"), Some("uas")) => {
-            let mut command = words.peekable();
-            command.peek().is_some() && !command.any(loads_modules)
-        }
-        _ => false,
-    }
-}
-
-/// Whether a word of a command has a program in it that loads modules.
-fn loads_modules(word: &str) -> bool {
-    let is_of_path = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
-    let mut paths = word.split(|letter| !is_of_path(letter));
-    paths.any(|path| ["modprobe", "insmod"].contains(&path.rsplit('/').next().unwrap_or(path)))
 }

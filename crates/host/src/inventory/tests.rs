@@ -182,33 +182,98 @@ fn a_driver_is_registered_loadable_absent_or_forbidden() {
     assert!(matches!(read(&format!("{gone}{index}uas.ko.xz: x\n")).drivers.uas, Module::Loadable(_)));
     assert!(matches!(read(&format!("{gone}{index}usb-storage.ko:\n")).drivers.uas, Module::Absent(_)));
     assert_eq!(read(gone).drivers.uas, Module::Unknown);
-    let forbidden = read("/etc/modprobe.d/no.conf = install uas /bin/false\n").drivers.forbidden;
-    assert_eq!(forbidden.map(|(line, _)| line), Some("install uas /bin/false".into()));
-    let at_boot = |words: &str| read(&format!("/proc/cmdline = quiet {words} ro\n")).drivers.forbidden;
+}
+
+/// What forbids: where, its line, its means, which drivers, and what is to be left of it where both are wanted.
+type Told = (String, String, ForbiddingMeans, Vec<&'static str>, Option<String>);
+
+fn forbidding(lines: &str) -> Vec<Told> {
+    let all = read(lines).drivers.forbidden.into_iter();
+    all.map(|one| {
+        let rest = one.without(|_| true);
+        (one.path, one.line, one.means, one.drivers, rest)
+    })
+    .collect()
+}
+
+#[test]
+fn all_lines_that_forbid_either_driver_are_found() {
+    use ForbiddingMeans::{Blacklist, Command};
+    let file = "/etc/modprobe.d/cis.conf";
+    let line = |line: &str, means, driver| (file.to_owned(), line.to_owned(), means, vec![driver], None);
     assert_eq!(
-        at_boot("modprobe.blacklist=nouveau,uas"),
-        Some(("modprobe.blacklist=nouveau,uas".into(), COMMAND_LINE.into()))
+        forbidding(&format!(
+            "{file} = install usb-storage /bin/false\\nblacklist usb_storage\\nblacklist uas\\ninstall uas /bin/true\n"
+        )),
+        [
+            line("install usb-storage /bin/false", Command, "usb-storage"),
+            line("blacklist usb_storage", Blacklist, "usb-storage"),
+            line("blacklist uas", Blacklist, "uas"),
+            line("install uas /bin/true", Command, "uas"),
+        ]
     );
-    assert!(at_boot("module_blacklist=uas").is_some());
-    assert_eq!(at_boot("modprobe.blacklist=uas2 blacklist=uas"), None);
+}
+
+#[test]
+fn words_that_forbid_are_read_as_modprobe_and_the_kernel_read_them() {
+    use ForbiddingMeans::{Blacklist, Kernel};
+    let at_boot = |words: &str| {
+        let found = forbidding(&format!("/proc/cmdline = quiet {words} ro\n"));
+        assert!(found.iter().all(|(path, ..)| path == COMMAND_LINE), "{found:?}");
+        let told = found.into_iter().map(|(_, line, means, drivers, rest)| (line, means, drivers, rest));
+        told.collect::<Vec<_>>()
+    };
+    let word = |word: &str, means, drivers: &[&'static str], rest: Option<&str>| {
+        (word.to_owned(), means, drivers.to_vec(), rest.map(str::to_owned))
+    };
+    let both = ["uas", "usb-storage"];
+    assert_eq!(
+        at_boot("modprobe.blacklist=nouveau,uas modprobe.blacklist=usb_storage"),
+        [
+            word("modprobe.blacklist=nouveau,uas", Blacklist, &["uas"], Some("modprobe.blacklist=nouveau")),
+            word("modprobe.blacklist=usb_storage", Blacklist, &["usb-storage"], None),
+        ]
+    );
+    assert_eq!(
+        at_boot("module_blacklist=uas,nouveau,usb_storage,pcspkr"),
+        [word(
+            "module_blacklist=uas,nouveau,usb_storage,pcspkr",
+            Kernel,
+            &both,
+            Some("module_blacklist=nouveau,pcspkr")
+        )]
+    );
+    assert_eq!(at_boot("modprobe.blacklist=uas2 blacklist=uas"), []);
+    // Modules have no `-` in their names, and neither of the two changes those that it is given.
+    assert_eq!(at_boot("module_blacklist=usb-storage modprobe.blacklist=usb-storage"), []);
+    // Of the kernel's own the last one counts; one before it would as soon as that is gone.
+    assert_eq!(at_boot("module_blacklist=uas module-blacklist=nouveau"), []);
+    assert_eq!(at_boot("module_blacklist=uas,usb_storage module_blacklist=uas").len(), 2);
     // The kernel leaves quotes out, modprobe does not.
-    assert!(at_boot(r#"module_blacklist="nouveau,uas""#).is_some());
-    assert!(at_boot(r#""module_blacklist=uas""#).is_some());
-    assert_eq!(at_boot(r#"modprobe.blacklist="uas""#), None);
-    assert_eq!(at_boot(r#""modprobe.blacklist=uas""#), None);
-    assert_eq!(at_boot(r#"a="b modprobe.blacklist=uas c""#), None);
+    let quoted = r#"module_blacklist="nouveau,uas""#;
+    assert_eq!(at_boot(quoted), [word(quoted, Kernel, &["uas"], Some(r#"module_blacklist="nouveau""#))]);
+    let quoted = r#""module_blacklist=uas,nouveau""#;
+    assert_eq!(at_boot(quoted), [word(quoted, Kernel, &["uas"], Some(r#""module_blacklist=nouveau""#))]);
+    for words in
+        [r#"modprobe.blacklist="uas""#, r#""modprobe.blacklist=uas""#, r#"a="b modprobe.blacklist=uas c""#]
+    {
+        assert_eq!(at_boot(words), [], "{words}");
+    }
 }
 
 #[test]
 fn a_command_that_loads_nothing_forbids() {
     let forbids = |line: &str| {
-        let found = read(&format!("/etc/modprobe.d/no.conf = {line}\n")).drivers.forbidden;
-        assert!(found.as_ref().is_none_or(|(told, _)| !told.contains('\\')), "{found:?}");
-        found.is_some()
+        let found = forbidding(&format!("/etc/modprobe.d/no.conf = {line}\n"));
+        assert!(found.iter().all(|(_, told, ..)| !told.contains('\\')), "{found:?}");
+        !found.is_empty()
     };
     for line in [
         "blacklist uas",
+        "blacklist usb-storage",
         "install uas /bin/true",
+        "install usb-storage /bin/false",
+        "install usb_storage /bin/true",
         "install uas :",
         "install uas /bin/sh -c true",
         "install uas echo no uas here; exit 1",
@@ -221,6 +286,7 @@ fn a_command_that_loads_nothing_forbids() {
         "install uas /bin/sh -c 'modprobe -i uas'",
         "install uas x=$(/usr/sbin/modprobe -i uas);echo $x",
         "install uas insmod /lib/uas.ko",
+        "install usb-storage /sbin/modprobe --ignore-install usb-storage",
         "install uas",
         "install uas2 /bin/true",
         "# install uas /bin/true",

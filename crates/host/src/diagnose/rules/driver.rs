@@ -72,12 +72,14 @@ pub(super) fn loaded(evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement
     }
     let unregistered = Reading::new("/sys/bus/usb/drivers/uas", "does not exist");
     let configured = drivers.config.as_ref().map(|config| config.reading("CONFIG_USB_UAS", config.uas));
+    let in_the_way = drivers.in_the_way_of("uas");
+    let forbidding = || in_the_way.iter().map(|(one, _)| Reading::new(&one.path, &one.line));
     let place = Place::of(evidence);
     let Some((what, index)) = place.told(evidence) else {
-        return rule
-            .says(Verdict::Unknown, "it is not registered, and the index of modules could not be read")
-            .seen(unregistered)
-            .seen_if_any(configured);
+        let judgement =
+            rule.says(Verdict::Unknown, "it is not registered, and the index of modules could not be read");
+        let judgement = judgement.seen(unregistered).seen_if_any(configured);
+        return forbidding().fold(judgement, Judgement::seen);
     };
     let has_it = evidence.driver() == Some("usb-storage");
     let judgement = rule
@@ -86,16 +88,17 @@ pub(super) fn loaded(evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement
         .seen_if_any(index)
         .seen_if_any(configured)
         .seen_if_any(has_it.then(|| evidence.driver_reading()));
-    match (place, &drivers.forbidden) {
-        (Place::Loadable, Some((line, path))) => {
-            judgement.seen(Reading::new(path, line)).advise(advice::allow_module(line, path, evidence))
-        }
-        (Place::Loadable, None) => judgement.advise(advice::load_module("uas", evidence)),
-        (Place::BuiltIn, _) => judgement.advise(advice::start_what_is_built_in()),
+    let judgement = forbidding().fold(judgement, Judgement::seen);
+    let is_forbidden = !in_the_way.is_empty();
+    let judgement = match place {
+        Place::Loadable if is_forbidden => judgement,
+        Place::Loadable => return judgement.advise(advice::load_module("uas", evidence)),
+        Place::BuiltIn => return judgement.advise(advice::start_what_is_built_in()),
         // It was not left to uas, so that a module alone would change nothing.
-        _ if has_it && drivers.config.is_none() => judgement.advise(advice::other_kernel(false)),
+        _ if has_it && drivers.config.is_none() => return judgement.advise(advice::other_kernel(false)),
         _ => judgement.advise(advice::install_module("uas", evidence)),
-    }
+    };
+    if is_forbidden { judgement.advise(advice::allow_module("uas", evidence)) } else { judgement }
 }
 
 /// Where a driver is that is not registered.
@@ -134,7 +137,13 @@ impl Place {
         };
         let what = match self {
             Self::BuiltIn => "uas is built into this kernel and has not started",
-            Self::Loadable => "the module uas is there and not loaded",
+            Self::Loadable => match evidence.inventory.drivers.in_the_way_of("uas").as_slice() {
+                [] => "the module uas is there and not loaded",
+                lines if lines.iter().any(|(one, _)| one.drivers.contains(&"uas")) => {
+                    "the module uas is there and may not be loaded"
+                }
+                _ => "the module uas is there, and usb-storage, which it needs, may not be loaded",
+            },
             Self::NotInstalled => "uas is a module of this kernel that is not installed",
             Self::Absent => "there is no module uas",
             Self::Unknown => return None,

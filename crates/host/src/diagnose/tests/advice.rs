@@ -46,7 +46,7 @@ fn a_drive_that_nobody_takes_is_given_back_or_its_driver_loaded() {
         diagnosis.advice[0].steps[0].line.clone()
     };
     assert_eq!(first_step(String::new()), "echo 3-3:1.0 | sudo tee /sys/bus/usb/drivers_probe");
-    assert_eq!(first_step("/sys/bus/usb/drivers/usb-storage -\n".into()), "sudo modprobe usb-storage");
+    assert_eq!(first_step(USB_STORAGE_GONE.into()), "sudo modprobe usb-storage");
 }
 
 #[test]
@@ -151,19 +151,10 @@ fn an_entry_that_says_u_alone_goes_so_that_what_is_built_in_comes_back() {
     assert_eq!(told("152d:0583:gu"), ("Have UAS used all the same".into(), kept.into()));
 }
 
-/// The steps of the advice whose purpose begins so.
-fn steps_of<'a>(diagnosis: &'a Diagnosis, purpose: &str) -> Vec<(&'a str, &'a str)> {
-    let of_rules = diagnosis.judgements.iter().flat_map(|judgement| &judgement.advice);
-    let advice = of_rules.chain(&diagnosis.advice).find(|advice| advice.purpose.starts_with(purpose));
-    let steps = advice.iter().flat_map(|advice| &advice.steps);
-    steps.map(|step| (step.place.as_str(), step.line.as_str())).collect()
-}
-
 #[test]
 fn an_entry_that_has_usb_storage_leave_a_drive_alone_is_taken_back() {
-    let unbound = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-2/3-2:1.0/driver -\n";
     let entry = "/etc/modprobe.d/my.conf = options usb-storage quirks=46f4:0001:i\n";
-    let diagnosis = diagnosed("3-2", &(quirks("1:2:u,46f4:0001:i") + entry + unbound));
+    let diagnosis = diagnosed("3-2", &(quirks("1:2:u,46f4:0001:i") + entry + BOT_ALONE));
     assert_eq!(
         steps_of(&diagnosis, "Have usb-storage take it")[..2],
         [

@@ -92,12 +92,11 @@ fn without_an_index_a_module_is_not_said_to_be_missing() {
 
 #[test]
 fn a_kernel_without_usb_storage_drives_nothing() {
-    let gone =
-        "/sys/bus/usb/drivers/usb-storage -\n# It asks for USB_STORAGE, so that UAS is not mentioned.\n";
+    // It asks for USB_STORAGE, so that UAS is not mentioned.
+    let gone = USB_STORAGE_GONE;
     let lines = format!("{gone}{PACKED} = CONFIG_USB=m\\n# CONFIG_USB_STORAGE is not set\n");
     // One that speaks UAS as well, and one that speaks Bulk-Only alone.
-    let alone = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-2/3-2:1.0/driver -\n";
-    for diagnosis in [forsaken(&lines), diagnosed("3-2", &(uas_absent() + alone + &lines))] {
+    for diagnosis in [forsaken(&lines), diagnosed("3-2", &(uas_absent() + BOT_ALONE + &lines))] {
         assert_eq!((diagnosis.expected, diagnosis.agrees()), (Expected::NoDriver, true));
         assert_eq!(
             told(&diagnosis, Rule::Built),
@@ -117,10 +116,8 @@ fn a_kernel_without_usb_storage_drives_nothing() {
 
 #[test]
 fn usb_storage_that_is_not_there_is_loaded_installed_or_started() {
-    let gone = "/sys/bus/usb/drivers/usb-storage -\n";
-    let alone = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-2/3-2:1.0/driver -\n";
     let first = |lines: &str| {
-        let diagnosis = diagnosed("3-2", &format!("{gone}{alone}{lines}"));
+        let diagnosis = diagnosed("3-2", &format!("{USB_STORAGE_GONE}{BOT_ALONE}{lines}"));
         assert_eq!(diagnosis.decision, Decision::NotTaken);
         diagnosis.advice[0].purpose.clone()
     };

@@ -140,3 +140,21 @@ pub(super) fn uas_absent() -> String {
 pub(super) fn uas_loadable() -> String {
     format!("/sys/bus/usb/drivers/uas -\n{INDEX} = kernel/drivers/usb/storage/uas.ko.xz: usb-storage\n")
 }
+
+/// No `usb-storage`, and so nothing that sysfs shows of a module that is loaded.
+pub(super) const USB_STORAGE_GONE: &str = "\
+/sys/bus/usb/drivers/usb-storage -
+/sys/module/usb_storage/parameters/quirks -
+";
+
+/// Neither driver, and both could be loaded; the drive on port 3-3 is without one.
+pub(super) fn both_loadable() -> String {
+    let storage = "kernel/drivers/usb/storage";
+    let index = format!(
+        "{INDEX} = {storage}/usb-storage.ko.xz:\\n{storage}/uas.ko.xz: {storage}/usb-storage.ko.xz\n"
+    );
+    format!("/sys/bus/usb/drivers/uas -\n{USB_STORAGE_GONE}{index}") + &unbound()
+}
+
+/// The drive on port 3-2, which speaks Bulk-Only alone, without a driver.
+pub(super) const BOT_ALONE: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-2/3-2:1.0/driver -\n";

@@ -7,6 +7,7 @@
 mod advice;
 mod checks;
 mod configured;
+mod forbidden;
 mod golden;
 mod lines;
 mod situations;
@@ -36,6 +37,14 @@ fn diagnosed(port: &str, lines: &str) -> Diagnosis {
 
 fn check_of(diagnosis: &Diagnosis, kind: CheckKind) -> &Check {
     diagnosis.checks.iter().find(|check| check.kind == kind).expect("it was looked at")
+}
+
+/// The steps of the advice whose purpose begins so.
+fn steps_of<'a>(diagnosis: &'a Diagnosis, purpose: &str) -> Vec<(&'a str, &'a str)> {
+    let of_rules = diagnosis.judgements.iter().flat_map(|judgement| &judgement.advice);
+    let advice = of_rules.chain(&diagnosis.advice).find(|advice| advice.purpose.starts_with(purpose));
+    let steps = advice.iter().flat_map(|advice| &advice.steps);
+    steps.map(|step| (step.place.as_str(), step.line.as_str())).collect()
 }
 
 /// Every situation with its diagnosis: making the files takes longer than looking at them.
