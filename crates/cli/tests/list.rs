@@ -118,7 +118,7 @@ fn a_kernel_without_uas_and_one_without_its_module_are_told_apart() {
 
 /// Neither driver, and an index that has both.
 const BOTH_LOADABLE: &str = "/sys/bus/usb/drivers/uas -\n/sys/bus/usb/drivers/usb-storage -\n\
-    /sys/module/usb_storage/parameters/quirks -\n\
+    /sys/module/usb_storage/initstate -\n/sys/module/usb_storage/parameters/quirks -\n\
     /lib/modules/6.1.0-56-amd64/modules.dep = kernel/drivers/usb/storage/usb-storage.ko.xz:\\n\
     kernel/drivers/usb/storage/uas.ko.xz: kernel/drivers/usb/storage/usb-storage.ko.xz\n";
 

@@ -10,7 +10,7 @@ use super::entry::{self, VALUE_BYTES_MAX};
 use super::evidence::Evidence;
 use super::quirks::Quirks;
 use crate::inventory::{
-    COMMAND_LINE, ConfigChoice, ForbiddingMeans, Module, PARAMETER, QuirkSettings, Transport, UsbDevice,
+    COMMAND_LINE, ForbiddingMeans, Module, PARAMETER, QuirkSettings, SettingPlace, Transport, UsbDevice,
 };
 use initiator::probe::quirk::{Flag, Flags};
 
@@ -73,19 +73,27 @@ const MODPROBE_NAME: &str = "uaskit.conf";
 /// next boot.
 pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: impl Fn(&Quirks) -> String) -> Advice {
     let (device, settings) = (evidence.device, &evidence.inventory.quirks);
+    let is_built_in = evidence.inventory.drivers.usb_storage_is_built_in;
     let lasting = entry::with(settings.at_boot(), device.id, &letters(&evidence.quirks_at_boot()));
     let before = settings.value();
     let value = entry::with(before, device.id, &letters(&evidence.quirks));
     let old = if before.is_empty() { "''" } else { before };
-    let mut advice =
+    let advice =
         Advice::new(purpose).step("on the kernel command line", format!("usb-storage.quirks={lasting}"));
-    advice = match settings.places.iter().rfind(|place| place.path == COMMAND_LINE) {
+    let mut advice = match settings.places.iter().rfind(|place| place.path == COMMAND_LINE) {
         Some(place) => advice
-            .caution("the kernel command line has such a word already, and it wins over modprobe.d")
+            .caution(if is_built_in {
+                "the kernel command line has such a word already: this one takes its place"
+            } else {
+                "the kernel command line has such a word already, and it wins over modprobe.d"
+            })
             .back("on the kernel command line", &place.line),
         None => advice.back("on the kernel command line", "take the word out again"),
     };
-    advice = in_modprobe_file(advice, settings, &lasting)
+    if !is_built_in {
+        advice = in_modprobe_file(advice, settings, &lasting);
+    }
+    advice = unheard(advice, settings.unheard.iter())
         .step("or until the next boot", format!("echo {value} | sudo tee {PARAMETER}"))
         .back("or until the next boot", format!("echo {old} | sudo tee {PARAMETER}"))
         .step("in each case, then", "unplug the drive and plug it in again");
@@ -95,6 +103,16 @@ pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: impl Fn(&Qu
             .caution(format!("the value has {length} characters and the kernel takes {VALUE_BYTES_MAX}"));
     }
     advice
+}
+
+/// What to know of lines that nobody reads.
+fn unheard<'a>(advice: Advice, places: impl Iterator<Item = &'a SettingPlace>) -> Advice {
+    places.fold(advice, |advice, place| {
+        advice.caution(format!(
+            "{} has such a line, `{}`, which is not read: usb-storage is built into this kernel",
+            place.path, place.line
+        ))
+    })
 }
 
 /// The line in our file of modprobe's. Files are read in the order of their names, whatever directory they are in, and
@@ -180,12 +198,14 @@ fn take_with_usb_storage(evidence: &Evidence<'_>) -> Advice {
 fn take_entry_back(purpose: &str, evidence: &Evidence<'_>) -> Advice {
     let (id, settings) = (evidence.device.id, &evidence.inventory.quirks);
     let mut advice = Advice::new(purpose);
-    for place in settings.places.iter().filter(|place| entry::letters_of(&place.value, id).is_some()) {
+    let of_id = |place: &&SettingPlace| entry::letters_of(&place.value, id).is_some();
+    for place in settings.places.iter().filter(of_id) {
         let rest = entry::without(&place.value, id);
         let line = if rest.is_empty() { format!("take out: {}", place.line) } else { place.with(&rest) };
         let where_to = self::place(&place.path);
         advice = advice.step(where_to, line).back(where_to, &place.line);
     }
+    advice = unheard(advice, settings.unheard.iter().filter(of_id));
     let value = settings.value();
     let rest = entry::without(value, id);
     let rest = if rest.is_empty() { "''" } else { &rest };
@@ -213,10 +233,9 @@ pub(super) fn otherwise(evidence: &Evidence<'_>, transport: &Transport, decision
 /// Has `usb-storage` registered, wherever it is.
 fn get_usb_storage(evidence: &Evidence<'_>) -> Vec<Advice> {
     let drivers = &evidence.inventory.drivers;
-    let configured = drivers.config.as_ref().and_then(|config| config.usb_storage);
     let is_forbidden = !drivers.in_the_way_of("usb-storage").is_empty();
     let advice = match &drivers.usb_storage {
-        _ if configured == Some(ConfigChoice::BuiltIn) => Some(start_what_is_built_in()),
+        _ if drivers.usb_storage_is_built_in => Some(start_what_is_built_in()),
         Module::Absent(_) => Some(install_module("usb-storage", evidence)),
         _ if is_forbidden => None,
         _ => Some(load_module("usb-storage", evidence)),

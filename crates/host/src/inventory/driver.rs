@@ -18,6 +18,10 @@ pub struct Drivers {
     pub config: Option<KernelConfig>,
     /// Where it was looked for in vain, and why in vain; empty if it was found, or not looked for.
     pub config_unread: Vec<(String, Unread)>,
+    /// Whether `uas` is a part of the kernel, as far as that could be told.
+    pub uas_is_built_in: bool,
+    /// The same of `usb-storage`.
+    pub usb_storage_is_built_in: bool,
     /// What keeps either from being loaded.
     pub forbidden: Vec<Forbidding>,
 }
@@ -46,12 +50,22 @@ impl Drivers {
             Some(Err(unread)) => (None, unread),
             None => (None, Vec::new()),
         };
-        let forbidden = if asked { Forbidding::read(tree) } else { Vec::new() };
+        let uas_choice = config.as_ref().map(|config| config.uas);
+        // What is built in needs nothing that is a module.
+        let needed = uas_choice.filter(|uas| *uas == ConfigChoice::BuiltIn);
+        let usb_storage_choice = config.as_ref().and_then(|config| config.usb_storage).or(needed);
+        let uas_is_built_in = is_built_in(tree, "uas", release, uas_choice);
+        let usb_storage_is_built_in = is_built_in(tree, "usb_storage", release, usb_storage_choice);
+        let is_module =
+            |driver: &str| if driver == "uas" { !uas_is_built_in } else { !usb_storage_is_built_in };
+        let forbidden = if asked { Forbidding::read(tree, is_module) } else { Vec::new() };
         Self {
             uas: Module::find(tree, "uas", release),
             usb_storage: Module::find(tree, "usb-storage", release),
             config,
             config_unread,
+            uas_is_built_in,
+            usb_storage_is_built_in,
             forbidden,
         }
     }
@@ -98,4 +112,20 @@ impl Module {
             Err(_) => Self::Unknown,
         }
     }
+}
+
+/// Whether a module of that name is a part of the kernel. Its state is shown of one that was loaded (kernel/module/sysfs.c), while the
+/// parameters of one that is built in are below the same directory.
+fn is_built_in(tree: &Tree, name: &str, release: Option<&str>, choice: Option<ConfigChoice>) -> bool {
+    let directory = format!("/sys/module/{name}");
+    if tree.text(&format!("{directory}/initstate")).is_ok() {
+        return false;
+    }
+    if let Some(choice) = choice {
+        return choice == ConfigChoice::BuiltIn;
+    }
+    let file = format!("/{}.ko", name.replace('_', "-"));
+    let index = release.map(|release| format!("/lib/modules/{release}/modules.builtin"));
+    let listed = index.and_then(|index| tree.lines(&index, |line| line.ends_with(&file)).ok());
+    listed.map_or_else(|| tree.exists(&directory), |lines| !lines.is_empty())
 }

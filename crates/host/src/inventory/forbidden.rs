@@ -3,7 +3,8 @@
 //! A blacklist, in a file or by `modprobe.blacklist=`, keeps a module from being loaded for a device that comes; whoever types its
 //! name has it all the same, and so has a module that needs it. A command of `install` that loads nothing is run in place of loading
 //! it, whoever asks (modprobe.d(5), kmod's `kmod_module_probe_insert_module`). `module_blacklist=` is the kernel's own: it refuses
-//! the module until it is started without the word (`blacklisted` in kernel/module). Left out: patterns in place of names.
+//! the module until it is started without the word (`blacklisted` in kernel/module). None of them keeps back what is built into the
+//! kernel. Left out: patterns in place of names.
 
 use super::arguments::{Argument, arguments};
 use super::setting::{COMMAND_LINE, modprobe_lines};
@@ -34,8 +35,8 @@ pub enum ForbiddingMeans {
 }
 
 impl Forbidding {
-    /// All there are: those of modprobe's files first.
-    pub(super) fn read(tree: &Tree) -> Vec<Self> {
+    /// All there are for those drivers that are no part of the kernel: those of modprobe's files first.
+    pub(super) fn read(tree: &Tree, is_module: impl Fn(&str) -> bool) -> Vec<Self> {
         let lines = modprobe_lines(tree, |line| said(line).is_some());
         let of_line = |(line, path): (String, String)| {
             let (means, driver) = said(&line)?;
@@ -43,6 +44,9 @@ impl Forbidding {
         };
         let mut all: Vec<Self> = lines.into_iter().filter_map(of_line).collect();
         all.extend(at_boot(tree));
+        for one in &mut all {
+            one.drivers.retain(|driver| is_module(driver));
+        }
         all.retain(|one| !one.drivers.is_empty());
         all
     }

@@ -89,13 +89,13 @@ impl Inventory {
     pub fn read(tree: &Tree, scope: Scope<'_>) -> Self {
         let release = tree.text(RELEASE).ok().filter(|release| is_file_name(release));
         let (devices, controllers) = device::read_all(tree);
-        let mut inventory =
-            Self { controllers, devices, quirks: QuirkSettings::read(tree), ..Self::default() };
+        let mut inventory = Self { controllers, devices, ..Self::default() };
         let is_forsaken = |device: &UsbDevice| {
             device.taken_by().is_none() && Interface::storage_of(device).any(|one| one.driver.is_none())
         };
         let asks_for_modules = scope != Scope::Brief || inventory.devices.iter().any(is_forsaken);
         inventory.drivers = Drivers::read(tree, asks_for_modules, release.as_deref());
+        inventory.quirks = QuirkSettings::read(tree, inventory.drivers.usb_storage_is_built_in);
         inventory.release = release;
         if let Scope::Whole { log } = scope {
             inventory.devices.iter_mut().for_each(|device| device.ask_for_speeds(tree));

@@ -2,7 +2,8 @@
 //!
 //! `/sys/module/usb_storage/parameters/quirks` is what is in force. It comes from the kernel command line and from
 //! `options` of modprobe's files; the command line comes last and wins, as does the last of several in one line. The kernel
-//! takes 127 characters and refuses the whole of a longer one.
+//! takes 127 characters and refuses the whole of a longer one. Where `usb-storage` is built into the kernel nobody reads modprobe's
+//! files for it.
 
 use super::arguments::arguments;
 use crate::tree::Tree;
@@ -20,6 +21,8 @@ pub struct QuirkSettings {
     pub in_force: Option<String>,
     /// Where it is said for the next boot or load; the last one wins.
     pub places: Vec<SettingPlace>,
+    /// Where it is said to nobody: in modprobe's files, of what is built into the kernel.
+    pub unheard: Vec<SettingPlace>,
 }
 
 /// One place where quirks are said.
@@ -58,12 +61,13 @@ impl SettingPlace {
 }
 
 impl QuirkSettings {
-    pub(super) fn read(tree: &Tree) -> Self {
+    pub(super) fn read(tree: &Tree, is_built_in: bool) -> Self {
         let lines = modprobe_lines(tree, |line| option(line, "").is_some());
-        let mut places: Vec<SettingPlace> =
-            lines.iter().filter_map(|(line, path)| option(line, path)).collect();
+        let of_modprobe = lines.iter().filter_map(|(line, path)| option(line, path)).collect();
+        let (mut places, unheard) =
+            if is_built_in { (Vec::new(), of_modprobe) } else { (of_modprobe, Vec::new()) };
         places.extend(command_line(tree));
-        Self { in_force: tree.text(PARAMETER).ok(), places }
+        Self { in_force: tree.text(PARAMETER).ok(), places, unheard }
     }
 
     /// What is in force, or what will be once the module is loaded.

@@ -262,6 +262,38 @@ fn words_that_forbid_are_read_as_modprobe_and_the_kernel_read_them() {
 }
 
 #[test]
+fn what_is_built_in_is_told_by_its_state_the_configuration_or_the_index() {
+    const INDEX: &str = "/lib/modules/6.1.0-56-amd64/modules.builtin";
+    const CONFIG: &str = "/proc/config.gz";
+    let of = |lines: &str| {
+        let drivers = read(lines).drivers;
+        (drivers.uas_is_built_in, drivers.usb_storage_is_built_in)
+    };
+    // It was loaded: its state is shown, whatever files say.
+    assert_eq!(of(""), (false, false));
+    assert_eq!(of(&format!("{CONFIG} = CONFIG_USB_STORAGE=y\\nCONFIG_USB_UAS=m\n")), (false, false));
+    let stateless = "/sys/module/usb_storage/initstate -\n";
+    let with = |lines: &str| of(&format!("{stateless}{lines}"));
+    // Its parameters are there without a state.
+    assert_eq!(with(""), (false, true));
+    assert_eq!(with(&format!("{PARAMETER} -\n")), (false, false));
+    assert_eq!(with(&format!("{CONFIG} = CONFIG_USB_STORAGE=y\\nCONFIG_USB_UAS=y\n")), (true, true));
+    assert_eq!(with(&format!("{CONFIG} = CONFIG_USB_STORAGE=y\\nCONFIG_USB_UAS=m\n")), (false, true));
+    assert_eq!(with(&format!("{CONFIG} = CONFIG_USB_STORAGE=m\\nCONFIG_USB_UAS=m\n")), (false, false));
+    let storage = "kernel/drivers/usb/storage/";
+    assert_eq!(with(&format!("{INDEX} = {storage}usb-storage.ko\\n{storage}uas.ko\n")), (true, true));
+    assert_eq!(with(&format!("{INDEX} = {storage}usb-storage.ko\n")), (false, true));
+    assert_eq!(with(&format!("{INDEX} = kernel/drivers/usb/core/usbcore.ko\n")), (false, false));
+    // Lines of modprobe's keep back nothing that is built in, and set nothing of it.
+    let lines = "/etc/modprobe.d/q.conf = options usb-storage quirks=1:2:u\\ninstall usb-storage /bin/false\\nblacklist uas\n";
+    let inventory = read(&format!("{stateless}{lines}"));
+    let forbidden: Vec<_> = inventory.drivers.forbidden.iter().map(|one| one.line.as_str()).collect();
+    assert_eq!(forbidden, ["blacklist uas"]);
+    assert_eq!((inventory.quirks.places.len(), inventory.quirks.unheard.len()), (0, 1));
+    assert_eq!(inventory.quirks.at_boot(), "");
+}
+
+#[test]
 fn a_command_that_loads_nothing_forbids() {
     let forbids = |line: &str| {
         let found = forbidding(&format!("/etc/modprobe.d/no.conf = {line}\n"));

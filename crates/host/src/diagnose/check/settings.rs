@@ -3,6 +3,7 @@
 use super::{Check, CheckKind, Health};
 use crate::diagnose::entry::{self, VALUE_BYTES_MAX};
 use crate::diagnose::evidence::{Evidence, Reading};
+use crate::inventory::SettingPlace;
 
 pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let kind = CheckKind::Settings;
@@ -20,6 +21,12 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
         return kind.says(Health::Good, "usb-storage is not loaded; what is said counts when it is");
     };
     let now = entry::letters_of(in_force, id);
+    let of_id = |place: &&SettingPlace| entry::letters_of(&place.value, id).is_some();
+    let unheard = settings.unheard.iter().rfind(of_id);
+    if let Some(place) = unheard.filter(|place| entry::letters_of(&place.value, id) != now) {
+        let because = "an entry for it is not read: usb-storage is built into this kernel, which looks into none of modprobe's files";
+        return kind.says(Health::Concern, because).seen(Reading::new(&place.path, &place.line));
+    }
     let reading = Reading::new(settings.path(), if in_force.is_empty() { "empty" } else { in_force });
     match (now, said) {
         (None, None) => kind.says(Health::Good, "nobody has set a quirk for it").seen(reading),

@@ -121,7 +121,7 @@ impl Place {
         let drivers = &evidence.inventory.drivers;
         match (&drivers.uas, drivers.config.as_ref().map(|config| config.uas)) {
             (Module::Loadable(_), _) => Self::Loadable,
-            (_, Some(ConfigChoice::BuiltIn)) => Self::BuiltIn,
+            _ if drivers.uas_is_built_in => Self::BuiltIn,
             (Module::Absent(_), Some(ConfigChoice::Module)) => Self::NotInstalled,
             (Module::Absent(_), _) => Self::Absent,
             (Module::Registered(_) | Module::Unknown, _) => Self::Unknown,

@@ -2,7 +2,8 @@
 //!
 //! `usb-storage` has a table of its own, which `uas` does not look into. A device that is to be ignored by that one alone (VL817) is
 //! taken by whichever driver is asked first. The kernel asks in the order in which drivers were registered: of modules `usb-storage` is
-//! the first, since `uas` needs it; built into the kernel, `uas` is (drivers/usb/storage/Makefile).
+//! the first, since `uas` needs it; built into the kernel, `uas` is (drivers/usb/storage/Makefile). What has the drive tells, and where
+//! nobody has it, whether `uas` is known to be built in.
 //!
 //! Tables are those of the kernel's version, as far as the versions of their rows are known. Of a row that came later it
 //! is not known whether the kernel has taken it over, unless what has the drive or the kernel's log tells. What the kernel
@@ -25,6 +26,13 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let only_by_storage = evidence.quirks.only_storage_ignores_uas();
     if only_by_storage && evidence.driver() == Some("uas") {
         return by_storage(evidence, Verdict::Met, "uas does not look there and was asked first");
+    }
+    if only_by_storage && evidence.driver().is_none() && evidence.inventory.drivers.uas_is_built_in {
+        return by_storage(
+            evidence,
+            Verdict::Met,
+            "uas does not look there and is asked first, since both are built into the kernel",
+        );
     }
     if only_by_storage {
         let judgement = by_storage(

@@ -144,6 +144,7 @@ pub(super) fn uas_loadable() -> String {
 /// No `usb-storage`, and so nothing that sysfs shows of a module that is loaded.
 pub(super) const USB_STORAGE_GONE: &str = "\
 /sys/bus/usb/drivers/usb-storage -
+/sys/module/usb_storage/initstate -
 /sys/module/usb_storage/parameters/quirks -
 ";
 
@@ -155,6 +156,12 @@ pub(super) fn both_loadable() -> String {
     );
     format!("/sys/bus/usb/drivers/uas -\n{USB_STORAGE_GONE}{index}") + &unbound()
 }
+
+/// A kernel with both drivers, as Raspberry Pi OS has it: of neither a state is shown.
+pub(super) const BOTH_BUILT_IN: &str = "\
+/sys/module/usb_storage/initstate -
+/proc/config.gz = CONFIG_USB_STORAGE=y\\nCONFIG_USB_UAS=y
+";
 
 /// The drive on port 3-2, which speaks Bulk-Only alone, without a driver.
 pub(super) const BOT_ALONE: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-2/3-2:1.0/driver -\n";

@@ -5,6 +5,7 @@
 //! tables once more, which ours are held against.
 
 mod advice;
+mod built_in;
 mod checks;
 mod configured;
 mod forbidden;
