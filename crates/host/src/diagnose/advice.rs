@@ -93,9 +93,12 @@ pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: impl Fn(&Qu
     if !is_built_in {
         advice = in_modprobe_file(advice, settings, &lasting);
     }
+    if let Some(line) = until_next_boot(evidence, &value) {
+        advice = advice
+            .step("or until the next boot", line)
+            .back("or until the next boot", format!("echo {old} | sudo tee {PARAMETER}"));
+    }
     advice = unheard(advice, settings.unheard.iter())
-        .step("or until the next boot", format!("echo {value} | sudo tee {PARAMETER}"))
-        .back("or until the next boot", format!("echo {old} | sudo tee {PARAMETER}"))
         .step("in each case, then", "unplug the drive and plug it in again");
     let length = lasting.len().max(value.len());
     if length > VALUE_BYTES_MAX {
@@ -103,6 +106,21 @@ pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: impl Fn(&Qu
             .caution(format!("the value has {length} characters and the kernel takes {VALUE_BYTES_MAX}"));
     }
     advice
+}
+
+/// The line that has the kernel take another value at once; `None` where it has no `usb-storage` that could. The file is there
+/// once the driver is.
+fn until_next_boot(evidence: &Evidence<'_>, value: &str) -> Option<String> {
+    let drivers = &evidence.inventory.drivers;
+    let line = format!("echo {value} | sudo tee {PARAMETER}");
+    if evidence.inventory.quirks.in_force.is_some() {
+        return Some(line);
+    }
+    let may_be_there = matches!(drivers.usb_storage, Module::Loadable(_) | Module::Unknown)
+        && !drivers.usb_storage_is_built_in
+        && !drivers.is_without_usb_storage();
+    let is_loaded_by_name = may_be_there && drivers.in_the_way_of("usb-storage").is_empty();
+    is_loaded_by_name.then(|| format!("sudo modprobe usb-storage && {line}"))
 }
 
 /// What to know of lines that nobody reads.
@@ -209,10 +227,12 @@ fn take_entry_back(purpose: &str, evidence: &Evidence<'_>) -> Advice {
     let value = settings.value();
     let rest = entry::without(value, id);
     let rest = if rest.is_empty() { "''" } else { &rest };
-    advice
-        .step("until the next boot", format!("echo {rest} | sudo tee {PARAMETER}"))
-        .step("in each case, then", "unplug the drive and plug it in again")
-        .back("until the next boot", format!("echo {value} | sudo tee {PARAMETER}"))
+    if let Some(line) = until_next_boot(evidence, rest) {
+        advice = advice
+            .step("until the next boot", line)
+            .back("until the next boot", format!("echo {value} | sudo tee {PARAMETER}"));
+    }
+    advice.step("in each case, then", "unplug the drive and plug it in again")
 }
 
 /// What no rule's advice says: how to have the other transport, where there is one, or a driver at all.

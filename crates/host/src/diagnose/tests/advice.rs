@@ -254,3 +254,43 @@ fn what_the_kernel_alone_says_is_answered_by_an_entry_or_by_plugging_in() {
     assert!(because.ends_with("usb-storage.quirks= has no letter u for it now"), "{because}");
     assert_eq!(line, "unplug the drive and plug it in again");
 }
+
+#[test]
+fn the_file_that_counts_until_the_next_boot_is_written_when_it_is_there() {
+    let line = |lines: &str| {
+        let diagnosis = diagnosed("3-3", &(ids(0x357d, 0x7788) + &both_loadable() + lines));
+        let steps = steps_of(&diagnosis, "Have UAS used all the same");
+        let advice = &diagnosis.judgement(Rule::NotIgnored).expect("judged").advice[0];
+        let until = |place: &str| place == "or until the next boot";
+        let back = advice.back.iter().filter(|step| until(&step.place)).count();
+        let found = steps.iter().find(|(place, _)| until(place)).map(|(_, line)| (*line).to_owned());
+        assert_eq!(back, usize::from(found.is_some()), "{advice:#?}");
+        assert_eq!(steps.last().map(|step| step.0), Some("in each case, then"));
+        found
+    };
+    let write = "echo 357d:7788:f | sudo tee /sys/module/usb_storage/parameters/quirks".to_owned();
+    assert_eq!(line(""), Some(format!("sudo modprobe usb-storage && {write}")));
+    // There is none to be loaded, or it may not be.
+    assert_eq!(line(&format!("{INDEX} = kernel/drivers/usb/storage/uas.ko.xz:\n")), None);
+    assert_eq!(line("/etc/modprobe.d/cis.conf = install usb-storage /bin/false\n"), None);
+    assert_eq!(line("/proc/cmdline = module_blacklist=usb_storage\n"), None);
+    assert_eq!(line("/proc/config.gz = # CONFIG_USB_STORAGE is not set\n"), None);
+    // It is there.
+    let loaded = format!("/sys/module/usb_storage/initstate = live\n{}", quirks(""));
+    assert_eq!(line(&loaded), Some(write));
+}
+
+#[test]
+fn an_entry_is_taken_back_at_once_when_there_is_something_to_take_it_from() {
+    let entry = "/etc/modprobe.d/my.conf = options usb-storage quirks=1209:0001:u,1:2:u\n";
+    let steps = |lines: &str| {
+        let diagnosis = diagnosed("3-3", &(both_loadable() + entry + lines));
+        let steps = steps_of(&diagnosis, "Have UAS used: take the entry back").into_iter();
+        steps.map(|(place, line)| format!("{place}: {line}")).collect::<Vec<_>>()
+    };
+    let file = "/etc/modprobe.d/my.conf: options usb-storage quirks=1:2:u";
+    let again = "in each case, then: unplug the drive and plug it in again";
+    let write = "until the next boot: sudo modprobe usb-storage && echo 1:2:u | sudo tee /sys/module/usb_storage/parameters/quirks";
+    assert_eq!(steps(""), [file, write, again]);
+    assert_eq!(steps("/etc/modprobe.d/cis.conf = blacklist usb-storage\n"), [file, again]);
+}
