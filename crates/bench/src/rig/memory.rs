@@ -428,9 +428,9 @@ impl<T: Transport + std::fmt::Debug> Runner for MemoryRunner<T> {
     }
 
     fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), RigError> {
-        for slot in self.slots.drain(..) {
-            self.ends.pool().put(slot.buffer);
-        }
+        self.slots.clear();
+        // A command's bytes lie with the host and with the drive: what is under way comes back, and is not asked of the system again.
+        self.ends.pool().keep_also(2 * usize::from(depth) * bytes as usize);
         for _ in 0..depth {
             let buffer = self.ends.pool().take(bytes as usize);
             self.slots.push(Slot { buffer, room: bytes, bytes });

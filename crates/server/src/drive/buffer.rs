@@ -1,27 +1,41 @@
 //! Payload memory, recycled.
 //!
 //! A buffer's bytes are never cleared between uses, since clearing half a megabyte costs more than moving it; who
-//! fills a buffer says how far, and nobody looks past that. The pool keeps what it may keep and frees the rest.
+//! fills a buffer says how far, and nobody looks past that. The pool keeps what it may keep and frees the rest. Whoever knows how much
+//! will be under way has it keep that too.
 
 use std::hint::cold_path;
 
-/// Bytes that the pool keeps for later use.
+/// Bytes that the pool keeps for later use, unless told to keep more.
 const KEPT_BYTES_MAX: usize = 8 << 20;
 
 /// Buffers are made in multiples of this, so that most fit most uses.
 const GRAIN_BYTES: usize = 4096;
 
 /// Recycled payload memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pool {
     /// One block each.
     small: Vec<Vec<u8>>,
     /// Longer ones.
     large: Vec<Vec<u8>>,
     kept_bytes: usize,
+    kept_bytes_max: usize,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self { small: Vec::new(), large: Vec::new(), kept_bytes: 0, kept_bytes_max: KEPT_BYTES_MAX }
+    }
 }
 
 impl Pool {
+    /// Keeps so many bytes from now on, beside what it keeps anyway, once they were taken and put back. What it has is freed: nobody may
+    /// ask for such lengths any more, and they would leave no room for others.
+    pub fn keep_also(&mut self, bytes: usize) {
+        *self = Self { kept_bytes_max: KEPT_BYTES_MAX.saturating_add(bytes), ..Self::default() };
+    }
+
     /// Memory of at least `bytes` bytes. What it holds is left over from its last use.
     pub fn take(&mut self, bytes: usize) -> Vec<u8> {
         let shelf = if bytes <= GRAIN_BYTES { &mut self.small } else { &mut self.large };
@@ -37,7 +51,7 @@ impl Pool {
 
     /// Gives memory back.
     pub fn put(&mut self, buffer: Vec<u8>) {
-        if buffer.len() < GRAIN_BYTES || self.kept_bytes + buffer.len() > KEPT_BYTES_MAX {
+        if buffer.len() < GRAIN_BYTES || self.kept_bytes + buffer.len() > self.kept_bytes_max {
             cold_path();
             return;
         }
@@ -69,5 +83,19 @@ mod tests {
             pool.put(vec![0; 3 << 20]);
         }
         assert_eq!(pool.kept_bytes, 6 << 20);
+    }
+
+    #[test]
+    fn more_is_kept_where_more_will_be_under_way_and_what_lies_there_does_not_count() {
+        let mut pool = Pool::default();
+        let fill = |pool: &mut Pool| {
+            (0..8).for_each(|_| pool.put(vec![0; 3 << 20]));
+            pool.kept_bytes
+        };
+        assert_eq!(fill(&mut pool), 6 << 20);
+        pool.keep_also(8 << 20);
+        assert_eq!((pool.kept_bytes, fill(&mut pool)), (0, 15 << 20));
+        pool.keep_also(0);
+        assert_eq!(fill(&mut pool), 6 << 20);
     }
 }
