@@ -65,6 +65,12 @@ pub trait Transport {
     /// A [`Refusal`]; the command is not under way then.
     fn submit(&mut self, now: Instant, command: &Command) -> Result<(), Refusal>;
 
+    /// From now on so many requests are under way at once at most, each of one command or of several that come together: where those
+    /// are there, nobody else is worth a wait. Unless told, nobody knows.
+    fn expect(&mut self, requests: usize) {
+        let _ = requests;
+    }
+
     /// The caller wants a command to end now. It still ends with one [`Output::Finished`], as aborted or as what it
     /// has become in the meantime. Nothing happens if it has ended.
     fn abort(&mut self, now: Instant, id: CommandId);

@@ -138,6 +138,11 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
         self.host.transport.poll_timeout()
     }
 
+    /// Tells the transport how many requests will be under way: see [`Transport::expect`].
+    pub fn expect(&mut self, requests: usize) {
+        self.host.transport.expect(requests);
+    }
+
     /// The next command that has ended.
     pub fn poll(&mut self) -> Option<Finished> {
         self.finished.pop_front()

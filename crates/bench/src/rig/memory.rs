@@ -431,6 +431,7 @@ impl<T: Transport + std::fmt::Debug> Runner for MemoryRunner<T> {
         self.slots.clear();
         // A command's bytes lie with the host and with the drive: what is under way comes back, and is not asked of the system again.
         self.ends.pool().keep_also(2 * usize::from(depth) * bytes as usize);
+        self.ends.expect(depth.into());
         for _ in 0..depth {
             let buffer = self.ends.pool().take(bytes as usize);
             self.slots.push(Slot { buffer, room: bytes, bytes });
@@ -491,6 +492,7 @@ mod tests {
     use super::*;
     use bus::{Completion, Front};
     use initiator::SenseBytes;
+    use initiator::turbo::LookAhead;
     use initiator::{Answer, BusAnswer, Deadline, Outcome, Output as TransportOutput, PackId, Piece};
     use wire::scsi::Status;
 
@@ -521,6 +523,21 @@ mod tests {
         assert_eq!(runner.ends.drive().at_media(), 8);
         let ended: Vec<u16> = (0..8).map(|_| wait(&mut runner).slot).collect();
         assert_eq!(ended, [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn one_request_at_a_time_does_not_wait_for_another_over_turbo() {
+        let medium = RamMedium::new(ByteCount(16 << 20), BlockSize::B512).expect("16 MiB");
+        let mut drive = drive(medium, Speed::Super);
+        let bot = plug::bot_config(&mut drive, Patience::default()).expect("BOT");
+        let look_ahead = LookAhead::AfterNeighbour(units::Duration::from_secs(3600));
+        let turbo = Turbo::new(TurboConfig { look_ahead, ..TurboConfig::new(bot) });
+        let mut runner = MemoryRunner::new(turbo, drive).expect("a disk");
+        runner.prepare(1, 4096).expect("memory");
+        for lba in [0, 8, 16] {
+            runner.start(0, Access { kind: Kind::Read, extent: Extent::new(lba, 8) });
+            assert_eq!(wait(&mut runner), Ended { slot: 0, result: Ok(()) });
+        }
     }
 
     /// A drive that answers some of its commands with a deferred error (response code 71h), and has not carried them out then.

@@ -312,6 +312,7 @@ impl<D: BusDoor> Runner for PortRunner<D> {
             self.attachment.wait(until).map_err(|error| RigError::new(error.to_string()))?;
         }
         if self.attachment.in_flight() == 0 && depth <= self.attachment.slots() {
+            self.attachment.expect(depth);
             Ok(())
         } else {
             Err(RigError::new(format!("{} requests do not end", self.attachment.in_flight())))

@@ -213,6 +213,12 @@ impl<D: BusDoor> Attachment<D> {
         }
     }
 
+    /// Says how many requests will be under way at once at most from now on, of all those that there are slots for: Turbo does not
+    /// wait for a neighbour that cannot come ([`Transport::expect`]).
+    pub fn expect(&mut self, requests: u16) {
+        self.transport.expect(requests.into());
+    }
+
     /// Takes a request on, with the buffer of a slot. It ends with one [`Finished`].
     ///
     /// # Errors

@@ -523,6 +523,20 @@ fn what_is_under_way_is_not_at_rest() {
 }
 
 #[test]
+fn over_turbo_one_request_at_a_time_does_not_wait_for_another() {
+    let look_ahead = LookAhead::AfterNeighbour(Duration::from_secs(60));
+    let mut disk =
+        attached_as(Bridge::default(), &AttachConfig { look_ahead, ..small(TransportChoice::Turbo) });
+    disk.expect(1);
+    for lba in 0..3 {
+        let operation = Operation::Read { fua: false, dpo: false, may_be_short: false };
+        disk.submit(0, operation, Extent::new(lba, 1)).expect("it is taken");
+        let finished = disk.wait(Instant::now() + std::time::Duration::from_secs(5)).expect("the door works");
+        assert_eq!(finished.map(|finished| finished.result), Some(Ok(Done { moved: 512 })), "block {lba}");
+    }
+}
+
+#[test]
 fn a_door_comes_back_from_what_has_come_to_nothing() {
     let plan = Plan::Uas(UasPlan {
         place: Place { alternate: 1, ..PLACE },

@@ -38,7 +38,7 @@ pub const TRANSFER_BYTES: u32 = 1 << 20;
 /// Requests that wait or are under way, unless told.
 pub const REQUESTS_MAX: usize = 64;
 
-/// How long a request waits for a neighbour while nothing is under way.
+/// How long a request waits for a neighbour while nothing is under way, if one can still come: see [`Transport::expect`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookAhead {
     /// Not at all: what is in the queue is packed.
@@ -87,6 +87,8 @@ pub struct Turbo {
     last: Option<Access>,
     /// Until when the front of the queue waits for a neighbour.
     look_until: Option<Instant>,
+    /// Requests that the caller has under way at most.
+    expected: usize,
     unpacked: u32,
     outputs: Outputs,
 }
@@ -129,6 +131,7 @@ impl Turbo {
             pieces: Vec::with_capacity(config.requests_max),
             last: None,
             look_until: None,
+            expected: usize::MAX,
             unpacked: 0,
             outputs: Outputs::new(),
             config,
@@ -207,7 +210,7 @@ impl Turbo {
 
     /// Until when to wait for more, if a neighbour could still come and be taken.
     fn patience(&self, since: Instant, count: usize, whole: &Access) -> Option<Instant> {
-        let is_full = count >= self.config.requests_max
+        let is_full = count >= self.config.requests_max.min(self.expected)
             || whole.blocks.saturating_mul(whole.block_bytes) >= self.config.transfer_bytes_max;
         if count < self.queue.len() || is_full {
             return None;
@@ -265,6 +268,10 @@ impl Turbo {
 }
 
 impl Transport for Turbo {
+    fn expect(&mut self, requests: usize) {
+        self.expected = requests;
+    }
+
     fn submit(&mut self, now: Instant, command: &Command) -> Result<(), Refusal> {
         self.bot.can_carry(command)?;
         if self.in_flight() >= self.config.requests_max {

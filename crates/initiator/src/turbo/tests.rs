@@ -342,6 +342,29 @@ fn a_lone_request_that_goes_on_where_others_ended_waits_a_while() {
 }
 
 #[test]
+fn nobody_waits_for_a_neighbour_that_cannot_come() {
+    let look_aheads = [LookAhead::AfterNeighbour, LookAhead::Always].map(|of| of(Duration::from_us(100)));
+    for look_ahead in look_aheads {
+        let mut script = Script::new(Turbo::new(TurboConfig { look_ahead, ..config() }));
+        script.transport.expect(1);
+        for lba in 0..3_u8 {
+            script.submit(read_10(lba.into(), lba.into(), 1));
+            script.serve_read(lba, 1);
+            assert_eq!(script.expect_finished(lba.into()), good(512));
+        }
+        // Of two, one does.
+        script.transport.expect(2);
+        script.submit(read_10(3, 3, 1));
+        script.expect_nothing();
+        script.submit(read_10(4, 4, 1));
+        script.serve_read(3, 2);
+        assert_eq!((script.expect_finished(3), script.expect_finished(4)), (good(512), good(512)));
+        assert_eq!(script.now, Instant::ZERO);
+        script.expect_rest();
+    }
+}
+
+#[test]
 fn a_request_elsewhere_does_not_wait_nor_let_wait() {
     let span = Duration::from_us(100);
     let mut script =
