@@ -2,7 +2,8 @@
 //!
 //! A round runs a job once on each route, one after another, so that whatever changes on the machine meanwhile meets all
 //! of them. Rounds are repeated until the 95 % interval of each route's rate is narrow enough, or there were enough of
-//! them. Latencies of all rounds are put together. A route that cannot be put up says why, and the others go on.
+//! them. Latencies of all rounds are put together. A round that somebody has cut off counts only where there is no whole one: what it has
+//! is of a shorter time, and the begin of one is not like the rest of it. A route that cannot be put up says why, and the others go on.
 
 mod course;
 mod energy;
@@ -62,7 +63,7 @@ pub struct Row {
 pub struct Figures {
     /// I/Os in a second.
     pub iops: Estimate,
-    /// The same of each round that was not cut off.
+    /// The same of each round that counts.
     pub iops_of_rounds: Vec<f64>,
     /// Millions of bytes in a second.
     pub mb_per_s: f64,
@@ -76,7 +77,7 @@ pub struct Figures {
     pub ratio: Option<Estimate>,
     /// I/Os in all.
     pub ios: u64,
-    /// Rounds.
+    /// Rounds that count.
     pub rounds: u32,
     /// The interval has become as narrow as it should.
     pub is_steady: bool,
@@ -91,6 +92,8 @@ pub enum MeasureError {
     Route(RigError),
     /// A run has failed.
     Run(RunError),
+    /// Somebody has ended it before there was anything to count.
+    Interrupted,
     /// More blocks than can be checked.
     TooManyBlocks {
         /// How many.
@@ -144,6 +147,9 @@ pub fn measure(
     }
     rows
 }
+
+/// What a round that was cut off must have lasted to count where there is no other: as long as it takes to see that it is to end.
+const CUT_OFF_MIN: Duration = run::TICK;
 
 /// Bytes of memory that every job may have, although only one needs them: a part of what usbfs gives by default.
 const SHARED_ROOM_BYTES_MAX: u64 = 8 << 20;
@@ -269,10 +275,17 @@ impl Course {
         self.troubles = self.troubles.and(troubles);
     }
 
-    /// I/Os in a second, of each run that was not cut off.
+    /// The runs that count: whole ones, whatever they have brought, else one that was cut off, if that is enough to say something.
+    fn counted(&self) -> impl Iterator<Item = &Run> {
+        let has_whole = self.runs.iter().any(|run| !run.interrupted);
+        let says_enough = |run: &Run| run.ios > 0 && run.elapsed >= CUT_OFF_MIN;
+        self.runs.iter().filter(move |run| if has_whole { !run.interrupted } else { says_enough(run) })
+    }
+
+    /// I/Os in a second, of each run that counts.
     fn rates(&self) -> Vec<f64> {
         let rate = |run: &Run| run.ios as f64 / run.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
-        self.runs.iter().filter(|run| !run.elapsed.is_zero()).map(rate).collect()
+        self.counted().filter(|run| !run.elapsed.is_zero()).map(rate).collect()
     }
 
     fn is_steady(&self, within: f64) -> bool {
@@ -283,17 +296,21 @@ impl Course {
         if let Some(error) = &self.error {
             return Err(error.clone());
         }
+        let rounds = self.counted().count() as u32;
+        if rounds == 0 {
+            return Err(MeasureError::Interrupted);
+        }
         let is_steady = self.is_steady(plan.steady_within);
         let rates = self.rates();
         let mut latency = run::histogram();
         let (mut ios, mut bytes, mut processor, mut elapsed) = (0, 0, Duration::ZERO, Duration::ZERO);
-        for run in &self.runs {
+        for run in self.counted() {
             // All histograms have the same bounds, so that adding cannot fail.
             let _ = latency.add(&run.latency);
             (ios, bytes) = (ios + run.ios, bytes + run.bytes);
             (processor, elapsed) = (processor + run.processor, elapsed + run.elapsed);
         }
-        let joules = self.runs.iter().map(|run| run.joules).sum::<Option<f64>>();
+        let joules = self.counted().map(|run| run.joules).sum::<Option<f64>>();
         let iops = Estimate::of(&rates);
         let bytes_per_io = bytes as f64 / (ios as f64).max(1.0);
         Ok(Figures {
@@ -305,7 +322,7 @@ impl Course {
             joules_per_gb: joules.filter(|_| bytes > 0).map(|joules| joules / (bytes as f64 / 1e9)),
             ratio: first.map(|first| Estimate::of_ratio(&rates, first)),
             ios,
-            rounds: self.runs.len() as u32,
+            rounds,
             is_steady,
             interrupted: self.runs.iter().any(|run| run.interrupted),
         })
@@ -330,9 +347,9 @@ fn put_together(courses: Vec<Course>, job: &Job, plan: &Plan) -> Vec<Row> {
 }
 
 impl MeasureError {
-    /// Whether something broke off, or came to nothing, and not only is the transport not offered.
+    /// Whether something broke off, or came to nothing, and not only is the transport not offered or was it ended by somebody.
     pub const fn is_failure(&self) -> bool {
-        !matches!(self, Self::Route(RigError { is_not_offered: true, .. }))
+        !matches!(self, Self::Route(RigError { is_not_offered: true, .. }) | Self::Interrupted)
     }
 }
 
@@ -341,6 +358,7 @@ impl fmt::Display for MeasureError {
         match self {
             Self::Route(error) => error.fmt(f),
             Self::Run(error) => error.fmt(f),
+            Self::Interrupted => f.write_str("it was ended before there was anything to count"),
             Self::TooManyBlocks { blocks } => {
                 write!(
                     f,

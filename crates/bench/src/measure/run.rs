@@ -26,7 +26,7 @@ use workload::{Access, Accesses, Fill, Job, Kind, Misfit};
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// How often the caller is asked.
-const TICK: Duration = Duration::from_millis(50);
+pub(super) const TICK: Duration = Duration::from_millis(50);
 
 /// How long what is under way at the end is waited for where somebody waits for it; else for as long as its runner may try.
 const INTERRUPTED_DRAIN_MAX: Duration = Duration::from_secs(10);

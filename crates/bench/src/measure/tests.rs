@@ -260,6 +260,55 @@ fn an_end_before_the_end_keeps_what_was_measured() {
     assert!(rows[0].figures.as_ref().is_ok_and(|figures| figures.interrupted && figures.ios > 100));
 }
 
+/// The row of a job at depth 1 on a drive that takes a millisecond, ended at the tick of this number: one comes all 50 ms. Runs are of
+/// 100 ms after 10 ms.
+fn ended_at(tick: u32) -> Row {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd { ticks_left: Some(tick), ..Crowd::default() });
+    stand.service = Duration::from_millis(1);
+    let mut plan = plan((3, 9));
+    plan.conditions.run = Duration::from_millis(100);
+    plan.steady_within = 0.0;
+    rows(&mut stand, &[Route::Kernel], random(100, 1), &plan, &mut crowd).remove(0)
+}
+
+#[test]
+fn a_round_that_was_cut_off_counts_only_where_there_is_no_whole_one() {
+    // Each run has two ticks. The second one of a run finds it 90 ms long, the first 40 ms.
+    let alone = ended_at(2).figures.expect("figures");
+    assert_eq!((alone.rounds, alone.iops_of_rounds.len(), alone.interrupted), (1, 1, true));
+    assert!((90..=100).contains(&alone.ios), "{}", alone.ios);
+    for tick in [3, 4] {
+        let first = ended_at(tick).figures.expect("figures");
+        assert_eq!((first.rounds, first.iops_of_rounds.len(), first.interrupted), (1, 1, true));
+        assert!((99..=101).contains(&first.ios) && first.latency.len() == first.ios, "{}", first.ios);
+        assert_eq!(first.iops.interval, None, "of one round there is none");
+    }
+    let second = ended_at(5).figures.expect("figures");
+    assert!(second.iops_of_rounds.len() == 2 && second.iops.interval.is_some(), "{second:?}");
+}
+
+#[test]
+fn what_was_ended_before_there_was_anything_to_count_has_no_figures() {
+    let too_soon = ended_at(1);
+    let error = too_soon.figures.expect_err("40 ms are too few");
+    assert_eq!((&error, error.is_failure()), (&MeasureError::Interrupted, false));
+    assert!(too_soon.troubles.retries > 0, "what went wrong is told");
+    let (mut stand, mut crowd) = (Stand::new(), Crowd { ticks_left: Some(2), ..Crowd::default() });
+    let mut plan = plan((1, 1));
+    plan.conditions.warm_up = Duration::from_secs(1);
+    let of_warm_up = rows(&mut stand, &[Route::Kernel], random(100, 4), &plan, &mut crowd).remove(0);
+    assert_eq!(of_warm_up.figures.expect_err("it was the warm-up"), MeasureError::Interrupted);
+    // Nothing has ended well in it.
+    let (mut stand, mut crowd) = (Stand::new(), Crowd { ticks_left: Some(3), ..Crowd::default() });
+    stand.bad = Some(0);
+    plan.conditions =
+        Conditions { warm_up: Duration::ZERO, run: Duration::from_secs(3600), ..plan.conditions };
+    let job = Job { span_bytes: Some(4096), ..random(0, 1) };
+    let failed = rows(&mut stand, &[Route::Kernel], job, &plan, &mut crowd).remove(0);
+    assert_eq!(failed.figures.expect_err("no I/O"), MeasureError::Interrupted);
+    assert!(failed.failures.count > 10);
+}
+
 #[test]
 fn what_does_not_fit_the_drive_is_told() {
     let (mut stand, mut crowd) = (Stand::new(), Crowd::default());

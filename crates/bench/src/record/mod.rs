@@ -146,7 +146,7 @@ pub struct RecordRow {
     /// Why there are no figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// It has come to nothing, where others without figures are of a transport that is not offered.
+    /// It has come to nothing, where others without figures are of a transport that is not offered, or were ended too soon.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
     /// Requests that failed, whether there are figures or not.
@@ -193,7 +193,7 @@ pub struct RowFigures {
     pub ratio_to_first: Option<Estimate>,
     /// I/Os that count.
     pub ios: u64,
-    /// Runs.
+    /// Runs that count.
     pub rounds: u32,
     /// The rate is as steady as was asked for.
     pub steady: bool,
@@ -265,6 +265,11 @@ impl Record {
     pub fn wrong_blocks(&self) -> u64 {
         let findings = self.rows.iter().filter_map(|row| row.verify.as_ref());
         findings.map(|findings| findings.wrong).sum()
+    }
+
+    /// Whether nobody has let it come to figures: it says nothing of what was to be measured.
+    pub fn is_ended_before_figures(&self) -> bool {
+        self.interrupted && self.rows.iter().all(|row| row.figures.is_none())
     }
 
     /// The first row that has come to nothing.

@@ -96,10 +96,12 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     record.captured = captured.as_ref().ok().copied().flatten();
     record.take(&rows);
     print(&record, arguments)?;
-    if let Some(keeper) = &keeper {
+    // Figures that are not there must not be taken for those of a run.
+    let has_figures = !record.is_ended_before_figures();
+    if let Some(keeper) = keeper.as_ref().filter(|_| has_figures) {
         keeper.keep(&kept::run(&record)?)?;
     }
-    if let Some(file) = &arguments.report {
+    if let Some(file) = arguments.report.as_ref().filter(|_| has_figures) {
         report::write(file, &record, &jobs, &rows)?;
     }
     closed.map_err(|error| Failure::new(error.to_string()))?;

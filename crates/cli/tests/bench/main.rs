@@ -1,6 +1,7 @@
-//! Benchmarks by the program itself: in memory and on files; what is refused, what is printed, what Ctrl-C leaves.
+//! Benchmarks by the program itself: in memory and on files; what is refused, what is printed.
 
 mod captures;
+mod ended;
 mod jobs;
 
 use serde_json::Value;
@@ -9,7 +10,6 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 const UASKIT: &str = env!("CARGO_BIN_EXE_uaskit");
 
@@ -386,48 +386,6 @@ fn arguments_that_make_no_sense_are_told() {
         "5000 bytes cannot be a length or place on blocks of",
     );
     fails(&[&image, "--rw", "read", "--bs", "8M"], 2, "have no room for an access of 8388608");
-}
-
-#[test]
-fn ctrl_c_prints_what_was_measured() {
-    is_ended_by("-INT");
-}
-
-#[test]
-fn ctrl_backslash_and_a_closed_terminal_do_the_same() {
-    for signal in ["-QUIT", "-HUP", "-TERM"] {
-        is_ended_by(signal);
-    }
-}
-
-fn is_ended_by(signal: &str) {
-    let mut child = Command::new(UASKIT)
-        .args([
-            "bench",
-            "--virtual",
-            "--size",
-            "16M",
-            "--rw",
-            "randread",
-            "--seconds",
-            "600",
-            "--warm-up",
-            "0",
-            "--json",
-        ])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program starts");
-    std::thread::sleep(Duration::from_millis(2500));
-    let killed = Command::new("kill").args([signal, &child.id().to_string()]).status();
-    assert!(killed.expect("kill is there").success());
-    let mut text = String::new();
-    std::io::Read::read_to_string(&mut child.stdout.take().expect("it is piped"), &mut text).expect("text");
-    assert_eq!(child.wait().expect("it ends").code(), Some(1));
-    let record: Value = serde_json::from_str(&text).expect("it prints JSON");
-    assert_eq!((&record["interrupted"], &record["rows"][0]["interrupted"]), (&true.into(), &true.into()));
-    assert!(record["iops"].as_f64() > Some(0.0), "{record}");
 }
 
 #[test]
