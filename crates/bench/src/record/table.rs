@@ -1,6 +1,6 @@
 //! Rows for people: what was measured, a table, and below it what did not go well.
 //!
-//! Columns that nothing is known for are left out. What the table has no room for, such as reasons of failures and wrong
+//! Columns that nothing is known for are left out, and on a terminal that is too narrow those that matter less, which is said. What the table has no room for, such as reasons of failures and wrong
 //! blocks, has a line each: nothing that went wrong is hidden. Text of others comes out without control characters.
 
 use super::{Record, RecordRow, RowFigures, Target};
@@ -68,8 +68,13 @@ fn visible(letter: char) -> char {
     if letter.is_control() { '?' } else { letter }
 }
 
-/// The table of a record, and the lines below it.
-pub fn table(record: &Record) -> String {
+/// Columns that are left out one after the other until a narrow terminal has room for the rest.
+const LEFT_OUT_FIRST: [&str; 10] =
+    ["CPU/IO", "p99.9", "J/GB", "max", "p50", "±", "mean", "MB/s", "p99", "ratio"];
+
+/// The table of a record, and the lines below it. `terminal_columns` is how wide the terminal is; `None` if it is none, which has room
+/// for everything.
+pub fn table(record: &Record, terminal_columns: Option<usize>) -> String {
     let shown =
         |any: fn(&RowFigures) -> bool| record.rows.iter().any(|row| row.figures.as_ref().is_some_and(any));
     let columns = Columns {
@@ -77,23 +82,45 @@ pub fn table(record: &Record) -> String {
         joules: shown(|figures| figures.joules_per_gb.is_some()),
         verify: record.rows.iter().any(|row| row.verify.is_some()),
     };
+    let header = columns.header();
+    let rows: Vec<Vec<String>> = record.rows.iter().map(|row| columns.row(row)).collect();
+    let (mut text, mut left_out) = (drawn(&header, &rows, &[]), Vec::new());
+    for name in LEFT_OUT_FIRST.into_iter().filter(|name| header.contains(name)) {
+        if terminal_columns.is_none_or(|columns| text.lines().all(|line| line.chars().count() <= columns)) {
+            break;
+        }
+        left_out.push(name);
+        text = drawn(&header, &rows, &left_out);
+    }
+    if !left_out.is_empty() {
+        let names = left_out.join(", ");
+        text += &format!("\nNot shown: {names}; a wider terminal, --json and --csv have them.");
+    }
+    for line in remarks(record) {
+        text.push('\n');
+        text.push_str(&line);
+    }
+    text
+}
+
+/// Rows below their names, without some of the columns.
+fn drawn(header: &[&str], rows: &[Vec<String>], left_out: &[&str]) -> String {
+    let is_shown: Vec<bool> = header.iter().map(|name| !left_out.contains(name)).collect();
+    let shown = |cells: Vec<String>| {
+        cells.into_iter().zip(&is_shown).filter(|(_, is_shown)| **is_shown).map(|(cell, _)| cell)
+    };
     let mut table = Table::new();
     table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
-    table.set_header(columns.header());
-    for row in &record.rows {
-        table.add_row(columns.row(row));
+    table.set_header(shown(header.iter().map(|name| (*name).to_owned()).collect()));
+    for row in rows {
+        table.add_row(shown(row.clone()));
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         if index >= 2 {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let mut text = table.to_string();
-    for line in remarks(record) {
-        text.push('\n');
-        text.push_str(&line);
-    }
-    text
+    table.to_string()
 }
 
 /// Which columns there is something for.

@@ -203,7 +203,7 @@ fn what_went_wrong_before_a_row_came_to_nothing_counts() {
         "{}",
         csv(&record)
     );
-    assert!(table(&record).contains("uas, depth 1: 2 resets"), "{}", table(&record));
+    assert!(table(&record, None).contains("uas, depth 1: 2 resets"), "{}", table(&record, None));
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn csv_quotes_what_it_must() {
 
 #[test]
 fn a_table_hides_nothing_that_went_wrong() {
-    let text = table(&three());
+    let text = table(&three(), None);
     for expected in [
         "2.00 (1.50 to 2.50)",
         "4K random, 70 % read, turbo, depth 1: no figures: no way",
@@ -253,7 +253,29 @@ fn a_table_hides_nothing_that_went_wrong() {
     }
     assert!(!text.contains("Interrupted"));
     let interrupted = Record { interrupted: true, ..three() };
-    assert!(table(&interrupted).contains("Interrupted: these are the figures so far."));
+    assert!(table(&interrupted, None).contains("Interrupted: these are the figures so far."));
+}
+
+#[test]
+fn a_narrow_terminal_has_the_columns_that_matter_and_is_told_of_the_others() {
+    let rows = [row(Route::Bot, 1, Ok(figures(1000.0))), row(Route::Uas, 32, Ok(figures(2000.0)))];
+    let record = record(&rows);
+    let width = |text: &str| text.lines().take(4).map(|line| line.chars().count()).max();
+    let whole = table(&record, None);
+    assert!(width(&whole) > Some(120) && !whole.contains("Not shown"), "{whole}");
+    assert_eq!(table(&record, Some(200)), whole);
+    let narrow = table(&record, Some(80));
+    assert!(width(&narrow) <= Some(80), "{narrow}");
+    for shown in ["job", "transport", "depth", "IOPS", "p99", "errors"] {
+        assert!(narrow.lines().next().is_some_and(|names| names.contains(&format!(" {shown} "))), "{narrow}");
+    }
+    let left_out =
+        "Not shown: CPU/IO, p99.9, max, p50, ±, mean; a wider terminal, --json and --csv have them.";
+    assert!(narrow.contains(left_out), "{narrow}");
+    // What is short of room all the same keeps what tells rows apart.
+    assert!(table(&record, Some(20)).contains("1000"));
+    let with_ratio = table(&three(), Some(88));
+    assert!(width(&with_ratio) <= Some(88) && with_ratio.contains("2.00 (1.50 to 2.50)"), "{with_ratio}");
 }
 
 #[test]

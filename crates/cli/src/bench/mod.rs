@@ -17,6 +17,7 @@ pub(crate) use arguments::BenchArguments;
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::harmless::{self, shown};
+use crate::list::terminal_columns;
 use crate::outlet;
 use crate::page;
 use crate::recorder::{self, Capture};
@@ -255,7 +256,8 @@ fn print(record: &Record, arguments: &BenchArguments) -> Result<(), Failure> {
     } else if arguments.csv {
         record::csv(record)
     } else {
-        harmless::tame_lines(&format!("{}\n{}\n", record::heading(record), record::table(record)))
+        let table = record::table(record, terminal_columns());
+        harmless::tame_lines(&format!("{}\n{table}\n", record::heading(record)))
     };
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| unprinted(&error))

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &ListArguments) -> Result<(), Failure> {
 }
 
 /// Columns of the terminal that is written to; `None` if it is none.
-fn terminal_columns() -> Option<usize> {
+pub(crate) fn terminal_columns() -> Option<usize> {
     let (width, _) = terminal_size::terminal_size_of(std::io::stdout())?;
     Some(width.0.into())
 }

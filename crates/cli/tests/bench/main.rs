@@ -3,6 +3,7 @@
 mod captures;
 mod ended;
 mod jobs;
+mod terminal;
 
 use serde_json::Value;
 use std::fs;
