@@ -205,7 +205,9 @@ Examples:
   uaskit bench --virtual --transport all --report page.html
 
 Figures are those of runs after their warm-up. Intervals are 95 %, Student's t on the logarithms of the rates of \
-repeated runs; ratios are taken round by round against the first transport. CPU/IO is processor time of this program \
+repeated runs; ratios are taken round by round against the first transport. A run that Ctrl-C cuts off counts only \
+where there is no whole one, and not at all within its warm-up. Turbo has a request that goes on where others ended wait for a neighbour, \
+100 us at most, as long as fewer are there than the depth says. CPU/IO is processor time of this program \
 alone; J/GB that of the processor packages, where RAPL can be read.
 
 Exit codes: 0 ok, 1 failed (also: requests failed, wrong blocks, ended early), 2 usage, 3 refused for safety."

@@ -12,7 +12,7 @@ use host::attachment;
 use host::block::{self, BlockDevice, Objection};
 use host::inventory::{Disk, UsbDevice};
 use host::tree::Tree;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, IsTerminal, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
@@ -134,6 +134,10 @@ impl Victim {
             let failure = refused(name, "the workload writes, and what is there would be lost".into());
             return Err(failure.try_this(format!("If that is meant, add --write={}.", word(&self.named))));
         };
+        if is_blank(named) {
+            let failure = refused(name, "--write is empty and names nothing".into());
+            return Err(failure.try_this(format!("If {name} is meant, write --write={}.", word(&self.named))));
+        }
         if !block::is_same_file(named, &self.named)
             && !self.nodes.iter().any(|node| block::is_same_file(named, node))
         {
@@ -173,6 +177,11 @@ impl Victim {
         let _ = std::io::stdin().lock().read_line(&mut answer);
         if answer.trim() == YES { Ok(()) } else { Err(refused(&self.name, "it was not agreed to".into())) }
     }
+}
+
+/// Whether a name is none at all, as of a variable of a script that is not set.
+pub(super) fn is_blank(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.trim().is_empty())
 }
 
 /// What a logical unit of the drive at a port is called: of unit 0 the port says enough.

@@ -5,7 +5,7 @@
 //! takes a drive from its driver is made only of a drive that nobody uses.
 
 use super::arguments::{BenchArguments, RouteArgument};
-use super::consent::{Victim, unit_name};
+use super::consent::{Victim, is_blank, unit_name};
 use super::fit;
 use crate::args::SpeedArgument;
 use crate::failure::Failure;
@@ -72,6 +72,10 @@ pub(super) fn resolve(
 ) -> Result<Bed, Failure> {
     match arguments.target.as_deref() {
         _ if arguments.is_virtual => in_memory(arguments, workloads),
+        Some(name) if is_blank(name) => Err(Failure::usage("an empty name names nothing to measure")
+            .try_this(
+                "Name a USB port (2-1.4, see uaskit list), a block device or a file, or say --virtual.",
+            )),
         Some(name) => match name.to_str().filter(|name| is_port(name)) {
             Some(name) => port(name, arguments, tree, workloads),
             None => file(Path::new(name), arguments, tree, workloads),
