@@ -422,19 +422,21 @@ pub(super) fn firmware() -> Advice {
         .step("the enclosure decides", "its maker may have other firmware")
 }
 
-/// The rule that has the kernel unmap blocks of a drive.
-pub(super) fn unmap_rule(device: &UsbDevice) -> Advice {
+/// The rule that has the kernel unmap blocks of a drive by a command.
+pub(super) fn unmap_rule(device: &UsbDevice, command: crate::inventory::UnmapCommand) -> Advice {
     const FILE: &str = "/etc/udev/rules.d/70-uaskit-trim.rules";
     let rule = format!(
         "ACTION==\"add|change\", SUBSYSTEM==\"scsi_disk\", ATTRS{{idVendor}}==\"{:04x}\", \
-         ATTRS{{idProduct}}==\"{:04x}\", ATTR{{provisioning_mode}}=\"unmap\"",
-        device.id.vendor, device.id.product
+         ATTRS{{idProduct}}==\"{:04x}\", ATTR{{provisioning_mode}}=\"{}\"",
+        device.id.vendor,
+        device.id.product,
+        command.mode()
     );
-    Advice::new("Have TRIM sent as UNMAP")
+    Advice::new(format!("Have TRIM sent as {command}"))
         .step(format!("in {FILE}"), rule)
         .step("then", "sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=scsi_disk --action=change")
         .back("remove the file", format!("sudo rm {FILE}"))
-        .caution("a drive that does not support UNMAP may answer anything: ask it first")
+        .caution(format!("a drive that does not support {command} may answer anything: ask it first"))
 }
 
 /// Asks a disk what it says about unmapping.

@@ -4,6 +4,7 @@
 //! a missing page says nothing about the drive. Left out: partitions, file systems, who uses them.
 
 use crate::tree::Tree;
+use std::fmt;
 use wire::Legible;
 use wire::scsi::vpd::{BlockLimits, LogicalBlockProvisioning, UnitSerialNumber};
 
@@ -57,6 +58,38 @@ pub struct UnmapSupport {
     pub write_same_10: bool,
 }
 
+/// A command that unmaps blocks, by the kernel's word in `provisioning_mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnmapCommand {
+    /// UNMAP.
+    Unmap,
+    /// WRITE SAME (16) with the bit UNMAP.
+    WriteSame16,
+    /// WRITE SAME (10) with the bit UNMAP.
+    WriteSame10,
+}
+
+impl UnmapCommand {
+    /// What the kernel calls it.
+    pub const fn mode(self) -> &'static str {
+        match self {
+            Self::Unmap => "unmap",
+            Self::WriteSame16 => "writesame_16",
+            Self::WriteSame10 => "writesame_10",
+        }
+    }
+}
+
+impl fmt::Display for UnmapCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unmap => "UNMAP",
+            Self::WriteSame16 => "WRITE SAME (16)",
+            Self::WriteSame10 => "WRITE SAME (10)",
+        })
+    }
+}
+
 impl Disk {
     /// Whether `/dev/NODE` is this disk or a partition of it.
     pub fn is_node(&self, node: &str) -> bool {
@@ -107,6 +140,19 @@ impl Disk {
 }
 
 impl UnmapSupport {
+    /// The command that unmaps, chosen as the kernel does where the unit says that it is thin (drivers/scsi/sd.c); one of
+    /// two signs of UNMAP is enough if there is no other command.
+    pub const fn command(self) -> Option<UnmapCommand> {
+        let Self { lba_count_max, unmap, write_same_16, write_same_10 } = self;
+        match (unmap, lba_count_max > 0) {
+            (true, true) => Some(UnmapCommand::Unmap),
+            _ if write_same_16 => Some(UnmapCommand::WriteSame16),
+            _ if write_same_10 => Some(UnmapCommand::WriteSame10),
+            (false, false) => None,
+            _ => Some(UnmapCommand::Unmap),
+        }
+    }
+
     fn read(tree: &Tree, unit: &str) -> Option<Self> {
         let limits = tree.bytes(&format!("{unit}/vpd_pgb0")).ok();
         let provisioning = tree.bytes(&format!("{unit}/vpd_pgb2")).ok();

@@ -22,7 +22,7 @@ pub use controller::{Controller, StreamArrays};
 pub(crate) use descriptors::active_configuration;
 pub use device::{AbleSpeeds, Interface, LinkSpeed, TableSize, UsbDevice};
 pub(crate) use disk::serial as unit_serial;
-pub use disk::{Disk, UnmapSupport};
+pub use disk::{Disk, UnmapCommand, UnmapSupport};
 pub use driver::{Drivers, Module};
 pub use family::bridge_family;
 pub use forbidden::{Forbidding, ForbiddingMeans};

@@ -1,12 +1,13 @@
 //! TRIM: whether the kernel unmaps blocks (`provisioning_mode`, SBC-4 pages B0h and B2h), for each disk.
 //!
 //! Over Bulk-Only the kernel reads no vital product data: it unmaps by WRITE SAME (16) if READ CAPACITY (16) has LBPME,
-//! and not at all if that is not there either. The same drive may have TRIM on UAS and none on the fallback.
+//! and not at all if that is not there either. The same drive may have TRIM on UAS and none on the fallback. Without LBPME
+//! it sends none over UAS either, whatever page B2h says.
 
 use super::{Check, CheckKind, Health};
 use crate::diagnose::advice;
 use crate::diagnose::evidence::{Evidence, Reading};
-use crate::inventory::Disk;
+use crate::inventory::{Disk, UnmapCommand, UnmapSupport};
 
 pub(super) fn checks(evidence: &Evidence<'_>) -> Vec<Check> {
     evidence.interface.disks.iter().filter_map(|disk| check(evidence, disk)).collect()
@@ -23,11 +24,16 @@ fn check(evidence: &Evidence<'_>, disk: &Disk) -> Option<Check> {
             kind.says(Health::Good, format!("the kernel sends it to /dev/{node}: {mode}")).seen(reading),
         );
     }
+    let known = disk.unmap.and_then(UnmapSupport::command);
+    let rule = advice::unmap_rule(evidence.device, known.unwrap_or(UnmapCommand::Unmap));
     if mode == "disabled" {
         let because =
             format!("/dev/{node} has refused it, or somebody has, and the kernel sends none any more");
-        let check = kind.says(Health::Concern, because).seen(reading).advise(advice::ask_unmap(node));
-        return Some(check.advise(advice::unmap_rule(evidence.device)));
+        let check = kind.says(Health::Concern, because).seen(reading);
+        // Of WRITE SAME it has said so itself.
+        let is_asked = matches!(known, None | Some(UnmapCommand::Unmap));
+        let check = if is_asked { check.advise(advice::ask_unmap(node)) } else { check };
+        return Some(check.advise(rule));
     }
     let Some(support) = disk.unmap else {
         let check = if evidence.driver() == Some("usb-storage") {
@@ -40,16 +46,22 @@ fn check(evidence: &Evidence<'_>, disk: &Disk) -> Option<Check> {
         };
         let check =
             check.seen(reading).root_adds("sg_vpd asks the drive itself").advise(advice::ask_unmap(node));
-        return Some(check.advise(advice::unmap_rule(evidence.device)));
+        return Some(check.advise(rule));
     };
-    let pages = Reading::new(
-        format!("{}/vpd_pgb0, vpd_pgb2", disk.path),
-        format!("maximum unmap LBA count {}, LBPU {}", support.lba_count_max, u8::from(support.unmap)),
-    );
-    if support.unmap || support.lba_count_max > 0 {
-        let because = format!("/dev/{node} takes UNMAP, and the kernel sends none");
+    let pages = Reading::new(format!("{}/vpd_pgb0, vpd_pgb2", disk.path), told(support));
+    if let Some(command) = known {
+        let because = format!("/dev/{node} takes {command}, and the kernel sends none");
         let check = kind.says(Health::Concern, because).seen(reading).seen(pages);
-        return Some(check.advise(advice::unmap_rule(evidence.device)));
+        return Some(check.advise(rule));
     }
     Some(kind.says(Health::Good, format!("/dev/{node} takes none, it says")).seen(reading).seen(pages))
+}
+
+/// What the pages say of each command.
+fn told(support: UnmapSupport) -> String {
+    let UnmapSupport { lba_count_max, unmap, write_same_16, write_same_10 } = support;
+    let [unmap, write_same_16, write_same_10] = [unmap, write_same_16, write_same_10].map(u8::from);
+    format!(
+        "maximum unmap LBA count {lba_count_max}, LBPU {unmap}, LBPWS {write_same_16}, LBPWS10 {write_same_10}"
+    )
 }

@@ -236,6 +236,33 @@ fn trim_is_sent_by_a_rule_of_udev_that_is_for_this_drive_alone() {
 }
 
 #[test]
+fn trim_is_sent_by_the_command_that_the_drive_takes() {
+    let unit = format!("{DRIVE}/3-3:1.0/host3/target3:0:0/3:0:0:0");
+    let told = |mode: &str, pages: &str| {
+        let pages = pages.replace("vpd", &format!("{unit}/vpd"));
+        let lines = format!("{unit}/scsi_disk/3:0:0:0/provisioning_mode = {mode}\n{pages}");
+        let diagnosis = diagnosed("3-3", &lines);
+        let advice = &check_of(&diagnosis, CheckKind::Trim).advice;
+        let rule = advice.last().expect("what to do");
+        let (_, mode) = rule.steps[0].line.rsplit_once("ATTR{provisioning_mode}=").expect("a mode");
+        (rule.purpose.clone(), mode.to_owned(), advice.len())
+    };
+    let of = |purpose: &str, mode: &str, advice: usize| (purpose.to_owned(), format!("\"{mode}\""), advice);
+    // LBPU, LBPWS and LBPWS10, and no UNMAP LBA count.
+    let no_count = "vpd_pgb0 -\n";
+    let [ws16, ws10, both] =
+        ["40", "20", "60"].map(|bits| format!("{no_count}vpd_pgb2 : 00b2000400{bits}0000\n"));
+    assert_eq!(told("full", &ws16), of("Have TRIM sent as WRITE SAME (16)", "writesame_16", 1));
+    assert_eq!(told("full", &both), of("Have TRIM sent as WRITE SAME (16)", "writesame_16", 1));
+    assert_eq!(told("full", &ws10), of("Have TRIM sent as WRITE SAME (10)", "writesame_10", 1));
+    assert_eq!(told("disabled", &ws10), of("Have TRIM sent as WRITE SAME (10)", "writesame_10", 1));
+    // LBPU without a count is a sign of UNMAP where there is no other command.
+    let unmap = format!("{no_count}vpd_pgb2 : 00b2000400800000\n");
+    assert_eq!(told("full", &unmap), of("Have TRIM sent as UNMAP", "unmap", 1));
+    assert_eq!(told("disabled", ""), of("Have TRIM sent as UNMAP", "unmap", 2));
+}
+
+#[test]
 fn what_the_kernel_alone_says_is_answered_by_an_entry_or_by_plugging_in() {
     let said =
         log("usb 3-3: UAS is ignored for this device, using usb-storage instead") + &bound("usb-storage");

@@ -87,6 +87,18 @@ fn disk_cases() -> Vec<CheckCase> {
             Good,
             "takes none",
         ),
+        (
+            Trim,
+            mode("full") + &format!("{unit}/vpd_pgb0 -\n{unit}/vpd_pgb2 : 00b2000400400000\n"),
+            Concern,
+            "takes WRITE SAME (16), and the kernel sends none",
+        ),
+        (
+            Trim,
+            mode("full") + &format!("{unit}/vpd_pgb0 -\n{unit}/vpd_pgb2 : 00b2000400200000\n"),
+            Concern,
+            "takes WRITE SAME (10), and the kernel sends none",
+        ),
     ]
 }
 
