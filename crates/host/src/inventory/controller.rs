@@ -50,21 +50,20 @@ impl Controller {
     fn read(tree: &Tree, path: &str, bus: u16) -> Self {
         let name = path.rsplit('/').next().unwrap_or(path).to_owned();
         let number = |name: &str| tree.hexadecimal(&format!("{path}/{name}"));
-        let driver = tree.link_name(&format!("{path}/driver"));
-        let is_xhci = driver.as_deref().is_some_and(|driver| driver.starts_with("xhci"));
-        let stream_arrays = if is_xhci { StreamArrays::read(tree, &name) } else { Err(Unread::Absent) };
         Self {
             pci: number("vendor").zip(number("device")),
             buses: vec![bus],
             path: path.to_owned(),
+            driver: tree.link_name(&format!("{path}/driver")),
+            stream_arrays: StreamArrays::read(tree, &name),
             name,
-            driver,
-            stream_arrays,
         }
     }
 }
 
 impl StreamArrays {
+    /// Asks debugfs, where Linux's xHCI core shows each of its controllers by its device's name, whichever driver has it:
+    /// not each of those is called xhci.
     fn read(tree: &Tree, controller: &str) -> Result<Self, Unread> {
         let path = format!("/sys/kernel/debug/usb/xhci/{controller}/reg-cap");
         let registers = tree.text(&path)?;

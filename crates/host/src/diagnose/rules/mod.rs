@@ -213,15 +213,24 @@ fn scatter_gather(evidence: &Evidence<'_>) -> Judgement {
             .advise(advice::other_controller());
     }
     let driver = evidence.controller.and_then(|controller| controller.driver.as_deref());
-    // Of xhci, ehci and uhci it is known from their sources; of others it depends on the machine.
+    // Of xhci, ehci and uhci it is known from their sources; of others it depends on the machine. Tegra's is an xhci.
     let known = driver.is_some_and(|driver| {
-        ["xhci", "ehci", "uhci", "vhci", "dummy_hcd"].iter().any(|prefix| driver.starts_with(prefix))
+        ["xhci", "ehci", "uhci", "vhci", "dummy_hcd", "tegra-xusb"]
+            .iter()
+            .any(|prefix| driver.starts_with(prefix))
     });
+    // What shows registers of xHCI is driven by Linux's xHCI core, whatever it is called.
+    let registers = evidence.controller.and_then(|controller| controller.stream_arrays.as_ref().ok());
     match (driver, evidence.controller) {
         (Some(driver), Some(controller)) if known => rule
             .says(Verdict::Met, format!("{driver} does"))
             .seen(Reading::new(format!("{}/driver", controller.path), format!("→ {driver}"))),
-        _ => by_table_size(evidence),
+        _ => match registers {
+            Some(arrays) => rule
+                .says(Verdict::Met, "the controller is an xHCI, which does")
+                .seen(Reading::new(&arrays.path, "exists")),
+            None => by_table_size(evidence),
+        },
     }
 }
 

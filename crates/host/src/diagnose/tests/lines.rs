@@ -109,6 +109,15 @@ pub(super) fn controller(driver: &str) -> String {
     format!("{CONTROLLER}/driver -> ../../../bus/platform/drivers/{driver}\n{REGISTERS} -\n/dev/kmsg -\n")
 }
 
+/// The recorded machine as one whose controller is in an NVIDIA Tegra: no PCI device, and its driver is not called xhci.
+pub(super) fn on_tegra() -> String {
+    let guest = GUEST.replace("pci0000:00/0000:00:02.0", "platform/3610000.xhci");
+    let guest = guest.replace("0000:00:02.0", "3610000.xhci");
+    let controller = "/sys/devices/platform/3610000.xhci";
+    let driver = format!("{controller}/driver -> ../../../bus/platform/drivers/tegra-xusb\n");
+    guest + &driver + &format!("{controller}/vendor -\n{controller}/device -\n/dev/kmsg -\n")
+}
+
 /// Entries of a list of memory pieces, as the drive's SCSI host has them.
 pub(super) fn table_size(entries: &str) -> String {
     at("3-3:1.0/host3/scsi_host/host3/sg_tablesize", entries)

@@ -218,6 +218,41 @@ fn stream_arrays_are_told_by_their_contexts() {
 }
 
 #[test]
+fn a_controller_of_tegra_is_an_xhci_by_its_registers() {
+    let told = |lines: &str, unread: Option<crate::tree::Unread>| {
+        let drive = DRIVE.replace("pci0000:00/0000:00:02.0", "platform/3610000.xhci");
+        let bound = format!("{drive}/3-3:1.0/driver -> ../../../../../../bus/usb/drivers/usb-storage\n");
+        let nobody = format!("{}/3-1:1.0/driver -\n", drive.replace("3-3", "3-1"));
+        let record = (on_tegra() + &bound + &nobody + lines).parse().expect("a record");
+        let mut inventory = Inventory::read(&Tree::of(record), Scope::Whole { log: None });
+        if let Some(unread) = unread {
+            inventory.controllers[1].stream_arrays = Err(unread);
+        }
+        let diagnosis = diagnose(&inventory, inventory.find("3-3")[0]).remove(0);
+        let streams = diagnosis.judgement(Rule::Streams).expect("judged").clone();
+        let lists = diagnosis.judgement(Rule::ScatterGather).expect("judged").verdict;
+        (lists, streams.verdict, streams.root_adds.is_some(), diagnosis.decision)
+    };
+    let registers = "/sys/kernel/debug/usb/xhci/3610000.xhci/reg-cap";
+    let (met, refused) = (Verdict::Met, Verdict::Refused);
+    let none = format!("{registers} = HCCPARAMS1 = 0x00080001\n");
+    assert_eq!(told(&none, None), (met, refused, false, Decision::Decided(Rule::Streams)));
+    assert_eq!(told("", None), (met, met, false, Decision::Unexplained));
+    let unread = Some(crate::tree::Unread::Refused);
+    assert_eq!(
+        told("", unread),
+        (met, Verdict::Unknown, true, Decision::Supposed(Rule::Streams)),
+        "whoever is not root is told what root could read"
+    );
+    // A driver that nobody has heard of.
+    let other = "/sys/devices/platform/3610000.xhci/driver -> ../../../bus/platform/drivers/newest-usb\n";
+    assert_eq!(
+        told(&(other.to_owned() + &none), None),
+        (met, refused, false, Decision::Decided(Rule::Streams))
+    );
+}
+
+#[test]
 fn a_table_size_tells_of_a_controller_that_is_not_known() {
     const PLACE: &str = "/sys/bus/usb/devices/3-3:1.0/host3/scsi_host/host3/sg_tablesize";
     let told = |driver: &str, table: &str| {
