@@ -176,10 +176,16 @@ impl<'a> Evidence<'a> {
         self.inventory.log == Some(Err(Unread::Refused))
     }
 
-    /// The last line of the log about the device, since it was plugged in, that contains `words`.
+    /// The last line of the log about the device, since it was plugged in, that says `words` first.
     pub fn log_line(&self, words: &str) -> Option<Reading> {
         let log = self.log()?;
         log.last(self.device, words).map(|line| Reading::new(&log.path, line))
+    }
+
+    /// The last line of the log about a driver at the device, since it was plugged in.
+    pub fn log_line_of(&self, driver: &str) -> Option<Reading> {
+        let log = self.log()?;
+        log.last_of_driver(self.device, driver).map(|line| Reading::new(&log.path, line))
     }
 }
 

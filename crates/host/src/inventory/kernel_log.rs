@@ -3,9 +3,10 @@
 //! `/dev/kmsg` goes back to boot or to where the buffer has been overwritten, and is for root where
 //! `kernel.dmesg_restrict` is set. A file that `dmesg` or `journalctl -k` wrote does as well.
 //!
-//! A port has had other drives before, and numbers of SCSI hosts and names of disks have been others': which lines are
+//! A line is taken apart by [`LogLine`]: what a device is called says nothing. A port has had other drives before, and numbers of SCSI hosts and names of disks have been others': which lines are
 //! about the drive that is there now is the business of [`Since`].
 
+use super::log_line::LogLine;
 use super::{Controller, UsbDevice};
 use crate::tree::{Tree, Unread, log_of};
 use std::cell::Cell;
@@ -70,7 +71,8 @@ impl KernelLog {
                 .iter()
                 .any(|word| line.contains(word))
                 && !["SerialNumber:", "ommand line:"].iter().any(|word| line.contains(word));
-            is_about_usb || Turn::of(line).is_some()
+            let line = LogLine::of(line);
+            (is_about_usb && !line.is_name()) || Turn::of(line).is_some()
         };
         let lines = read(&is_wanted)?;
         Ok(Self { path, lines_read: lines_read.get(), lines })
@@ -78,15 +80,29 @@ impl KernelLog {
 
     /// Whether it says nothing about USB at all: a machine with a drive has such lines from its start on.
     pub fn is_silent(&self) -> bool {
-        self.lines.iter().all(|line| Turn::of(line).is_some())
+        self.lines.iter().all(|line| Turn::of(LogLine::of(line)).is_some())
     }
 
-    /// The last line about a device or its hub's port that contains `words`, since the device was plugged in.
+    /// The last line about a device or its hub's port that says `words` first, since the device was plugged in.
     pub fn last(&self, device: &UsbDevice, words: &str) -> Option<&str> {
+        let about = of_port(device);
+        self.last_where(device, |line| {
+            line.begins(&[words]) && about.iter().any(|source| line.source == source)
+        })
+    }
+
+    /// The last line about a driver at an interface of a device, since the device was plugged in.
+    pub fn last_of_driver(&self, device: &UsbDevice, driver: &str) -> Option<&str> {
+        self.last_where(device, |line| {
+            let interface = line.interface_of(driver);
+            interface.and_then(|interface| interface.split(':').next()) == Some(device.port.as_str())
+        })
+    }
+
+    fn last_where(&self, device: &UsbDevice, is_meant: impl Fn(LogLine<'_>) -> bool) -> Option<&str> {
         let since = Since::find(&self.lines, device);
         let mut lines = self.lines.get(since.plugged..).unwrap_or_default().iter().map(String::as_str);
-        let about = [of_port(device), of_disks(device)].concat();
-        lines.rfind(|line| line.contains(words) && is_about(line, &about))
+        lines.rfind(|line| is_meant(LogLine::of(line)))
     }
 
     /// Whether it tells when the device was plugged in, so that what was said of others at its port is left out.
@@ -99,22 +115,21 @@ impl KernelLog {
         let mut troubles = Troubles::default();
         let mut examples: [Option<&str>; 8] = [None; 8];
         let since = Since::find(&self.lines, device);
-        let (port, disks) = (of_port(device), of_disks(device));
-        let controller = streams_of.map(|controller| format!(" {}: ", controller.name));
+        let (port, units) = (of_port(device), of_units(device));
         let mut sleep = Sleep::Awake;
-        for (at, line) in self.lines.iter().enumerate().skip(since.first) {
+        for (at, told) in self.lines.iter().enumerate().skip(since.first) {
+            let line = LogLine::of(told);
             if let Some(turn) = Turn::of(line) {
                 sleep = sleep.after(turn);
                 continue;
             }
-            let is_of_port = is_about(line, &port);
-            let is_plugged = at >= since.plugged;
-            let is_of_streams =
-                controller.as_ref().is_some_and(|name| line.contains(name)) && line.contains(UNKNOWN_STREAM);
-            if !is_of_port && !(is_plugged && (is_of_streams || is_about(line, &disks))) {
+            let is_by = |sources: &[String]| sources.iter().any(|source| line.source == source);
+            let is_of_streams = streams_of.is_some_and(|controller| tells_unknown_stream(line, controller));
+            let is_of_disk = is_by(&units) || is_in_error(line, device);
+            if !is_by(&port) && !(at >= since.plugged && (is_of_streams || is_of_disk)) {
                 continue;
             }
-            let kind = Kind::of(line);
+            let kind = if is_of_streams { Some(Kind::Stream) } else { Kind::of(line) };
             let ends_a_sleep = sleep != Sleep::Awake && matches!(kind, Some(Kind::Reset));
             sleep = sleep.after_a_line(ends_a_sleep);
             let kind = kind.filter(|_| !ends_a_sleep);
@@ -131,7 +146,7 @@ impl KernelLog {
             };
             *count += 1;
             if let Some(example) = examples.get_mut(example) {
-                *example = Some(line);
+                *example = Some(told);
             }
         }
         troubles.examples = examples.into_iter().flatten().map(str::to_owned).collect();
@@ -139,36 +154,38 @@ impl KernelLog {
     }
 }
 
-/// Whether a line has one of the words.
-fn is_about(line: &str, words: &[String]) -> bool {
-    words.iter().any(|words| line.contains(words.as_str()))
-}
-
-/// The words by which lines are about the port of a device, whatever is plugged in there.
+/// Who speaks of the port of a device, whatever is plugged in there.
 fn of_port(device: &UsbDevice) -> Vec<String> {
     // A port has another half of the other speed in the same socket, which a bad cable shows at as well.
     let halves = device.plugged.iter().flat_map(|port| {
         let own = port.path.rsplit('/').next();
-        own.into_iter().chain(port.peer.as_deref()).map(|half| format!("usb {half}: "))
+        own.into_iter().chain(port.peer.as_deref()).map(|half| format!("usb {half}"))
     });
-    [format!("usb {}: ", device.port), format!(" {}:", device.port)].into_iter().chain(halves).collect()
+    [format!("usb {}", device.port)].into_iter().chain(halves).collect()
 }
 
-/// The words by which lines are about what its SCSI host has now: addresses and names that others may have had before.
-fn of_disks(device: &UsbDevice) -> Vec<String> {
+/// Who speaks of what its SCSI host has now: addresses that others may have had before.
+fn of_units(device: &UsbDevice) -> Vec<String> {
     // `sd 6:0:0:0: [sda] … uas_eh_abort_handler` names the unit alone, `scsi host6: …` its SCSI host.
     let units = device.disks().flat_map(|disk| {
         let host = disk.address.split(':').next().unwrap_or_default();
-        [format!("sd {}: ", disk.address), format!("scsi {}: ", disk.address), format!("scsi host{host}: ")]
+        [format!("sd {}", disk.address), format!("scsi {}", disk.address), format!("scsi host{host}")]
     });
-    // The block layer names the disk alone, by the name that it has now.
-    let names = device.disks().filter_map(|disk| disk.node.as_ref());
-    units.chain(names.map(|name| format!(" error, dev {name}, "))).collect()
+    units.collect()
 }
 
-/// What xhci-ring.c says of an event whose stream it has no ring for, with a slot and an endpoint; versions put their own
-/// words before it.
-const UNKNOWN_STREAM: &str = "for unknown stream ring";
+/// Whether a block of one of its disks could not be read or written. The block layer names the disk alone, by the name that it
+/// has now.
+fn is_in_error(line: LogLine<'_>, device: &UsbDevice) -> bool {
+    line.disk_in_error().is_some_and(|name| device.disks().any(|disk| disk.node.as_deref() == Some(name)))
+}
+
+/// Whether xhci-ring.c says, with a slot and an endpoint, that it has no ring for the stream of an event; versions put their
+/// own words before it.
+fn tells_unknown_stream(line: LogLine<'_>, controller: &Controller) -> bool {
+    let of_controller = line.source.rsplit_once(' ').is_some_and(|(_, name)| name == controller.name);
+    of_controller && line.text.contains("for unknown stream ring")
+}
 
 enum Kind {
     Reset,
@@ -182,40 +199,53 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(line: &str) -> Option<Self> {
-        let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-        if has(&["over-current", "insufficient available bus power", "not enough power"]) {
+    /// What is told of a port, a unit or a disk.
+    fn of(line: LogLine<'_>) -> Option<Self> {
+        let command = line.of_command();
+        if line.begins(&["over-current", "not enough power"]) || tells_power(line.text) {
             Some(Self::Power)
-        } else if line.contains(": reset ") && line.contains(" USB device") {
+        } else if line.begins(&["reset "]) && line.text.contains(" USB device") {
             Some(Self::Reset)
-        } else if has(&["USB disconnect"]) {
+        } else if line.begins(&["USB disconnect"]) {
             Some(Self::Disconnect)
-        } else if has(&[
-            "uas_eh_abort_handler",
-            "uas_eh_device_reset_handler FAILED",
-            "cmplt err",
-            "uas_zap_pending",
-        ]) {
+        } else if ABORTS.iter().any(|words| command.starts_with(words)) {
             Some(Self::Abort)
-        } else if has(&[
-            "device descriptor read",
-            "not accepting address",
-            "not responding to setup address",
-            "unable to enumerate",
-            "can't set config",
-        ]) {
+        } else if line.begins(&ENUMERATION_ERRORS) {
             Some(Self::Enumeration)
-        } else if has(&["disabled by hub (EMI?)", "Cannot enable.", "cannot enable.", "cannot reset (err"]) {
+        } else if line.begins(&LINK_LOSSES) {
             Some(Self::Link)
-        } else if line.contains(" error, dev ") {
+        } else if line.disk_in_error().is_some() {
             Some(Self::Blocks)
-        } else if line.contains(UNKNOWN_STREAM) {
-            Some(Self::Stream)
         } else {
             None
         }
     }
 }
+
+/// Whether there is less power than a configuration wants: it was not chosen by the kernel, or all the same by somebody.
+fn tells_power(text: &str) -> bool {
+    let of = |start: &str, end: &str| text.starts_with(start) && text.contains(end);
+    of("rejected ", "insufficient available bus power") || of("new config #", "exceeds power limit")
+}
+
+const ABORTS: [&str; 5] = [
+    "uas_eh_abort_handler",
+    "uas_eh_device_reset_handler FAILED",
+    "cmd cmplt err",
+    "data cmplt err",
+    "uas_zap_pending",
+];
+
+const ENUMERATION_ERRORS: [&str; 5] = [
+    "device descriptor read",
+    "device not accepting address",
+    "Device not responding to setup address",
+    "unable to enumerate",
+    "can't set config",
+];
+
+const LINK_LOSSES: [&str; 4] =
+    ["disabled by hub (EMI?)", "Cannot enable.", "cannot enable.", "cannot reset (err"];
 
 /// From which of its lines on a log is about a device that is there now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,27 +260,25 @@ struct Since {
 
 impl Since {
     fn find(lines: &[String], device: &UsbDevice) -> Self {
-        let port = format!("usb {}: ", device.port);
-        let about = |line: &&String| line.contains(&port);
-        let is_new = |line: &str| line.contains(&port) && number_of(line, ": new ").is_some();
-        let plugged = lines
-            .iter()
-            .rposition(|line| is_new(line.as_str()) && number_of(line, ": new ") == Some(device.number));
-        let Some(plugged) = plugged else { return Self { first: 0, plugged: 0, is_told: false } };
+        let port = format!("usb {}", device.port);
+        let all = lines.iter().map(|line| LogLine::of(line)).enumerate();
+        let own: Vec<_> = all.filter(|(_, line)| line.source == port).collect();
+        let plugged = own.iter().rfind(|(_, line)| line.new_number() == Some(device.number));
+        let Some(&(plugged, _)) = plugged else { return Self { first: 0, plugged: 0, is_told: false } };
         // Before it, what was there last and is known to be another drive, or not known to be this one.
-        let before = lines.get(..plugged).unwrap_or_default();
+        // Before it, what was there last and is known to be another drive, or not known to be this one.
         let mut first = 0;
         let mut plug = Some(Plug::Unknown);
-        for (at, line) in before.iter().enumerate().filter(|(_, line)| about(line)) {
-            if is_new(line) {
+        for (at, line) in own.into_iter().take_while(|(at, _)| *at < plugged) {
+            if line.new_number().is_some() {
                 // Without a disconnect it was never recognised: one attempt of several, or another drive.
                 if plug == Some(Plug::Other) {
                     first = at;
                 }
                 plug = Some(Plug::Unknown);
-            } else if let Some((_, ids)) = line.split_once("New USB device found, ") {
+            } else if let Some(ids) = line.text.strip_prefix("New USB device found, ") {
                 plug = Some(Plug::of(ids, device));
-            } else if line.contains("USB disconnect") {
+            } else if line.begins(&["USB disconnect"]) {
                 if plug.is_some_and(|plug| plug != Plug::Same) {
                     first = at + 1;
                 }
@@ -283,13 +311,6 @@ impl Plug {
     }
 }
 
-/// The number in `usb 2-1: new SuperSpeed USB device number 4 using xhci_hcd`.
-fn number_of(line: &str, verb: &str) -> Option<u16> {
-    let (_, rest) = line.split_once(verb)?;
-    let (_, number) = rest.split_once("USB device number ")?;
-    number.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
-}
-
 /// What kernel/power says of a suspend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
@@ -298,10 +319,13 @@ enum Turn {
 }
 
 impl Turn {
-    fn of(line: &str) -> Option<Self> {
-        let (_, words) = line.split_once("PM: ")?;
+    fn of(line: LogLine<'_>) -> Option<Self> {
+        let words = Some(line.text).filter(|_| line.source == "PM")?;
+        let words = words.strip_prefix("hibernation: ").unwrap_or(words);
         let is = |end: &str| {
-            ["suspend", "hibernation"].iter().any(|kind| words.contains(&format!("{kind} {end}")))
+            ["suspend ", "hibernation "]
+                .iter()
+                .any(|kind| words.strip_prefix(kind).is_some_and(|rest| rest.starts_with(end)))
         };
         if is("entry") { Some(Self::Entry) } else { is("exit").then_some(Self::Exit) }
     }

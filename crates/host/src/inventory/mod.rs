@@ -14,6 +14,7 @@ mod family;
 mod forbidden;
 mod kernel_config;
 mod kernel_log;
+mod log_line;
 mod port;
 mod setting;
 mod transport;

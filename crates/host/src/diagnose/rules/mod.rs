@@ -206,7 +206,7 @@ fn scatter_gather(evidence: &Evidence<'_>) -> Judgement {
     if evidence.driver() == Some("uas") {
         return rule.says(Verdict::Met, "uas is bound, and would not be").seen(evidence.driver_reading());
     }
-    if let Some(line) = evidence.log_line("does not support scatter-gather") {
+    if let Some(line) = evidence.log_line(NO_LISTS) {
         return rule
             .says(Verdict::Refused, "the kernel says that the controller takes no scatter-gather lists")
             .seen(line)
@@ -233,6 +233,9 @@ fn scatter_gather(evidence: &Evidence<'_>) -> Judgement {
         },
     }
 }
+
+/// What the kernel begins with where a controller takes no lists; the driver's name and the rest follow (uas-detect.h).
+const NO_LISTS: &str = "The driver for the USB controller ";
 
 /// What the SCSI host of `usb-storage` shows of a controller whose driver is not known: it has the controller's own
 /// number of entries, and [`SG_ALL`] where the controller has none (`usb_stor_sg_tablesize` in
@@ -289,10 +292,9 @@ fn started(evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement {
         None => {
             let because = "no driver is bound: uas gave up (SET_INTERFACE, endpoints, streams), or a program \
                            that had claimed the interface did not give it back";
-            let line = evidence.log_line("uas");
             rule.says(Verdict::Refused, because)
                 .seen(evidence.driver_reading())
-                .seen_if_any(line)
+                .seen_if_any(evidence.log_line_of("uas"))
                 .advise(advice::probe_again(evidence))
         }
     }

@@ -11,6 +11,7 @@ mod configured;
 mod forbidden;
 mod golden;
 mod lines;
+mod names;
 mod situations;
 
 use super::*;

@@ -1,0 +1,207 @@
+//! A line of the kernel's log, taken apart: who says it, and what.
+//!
+//! Names of devices come into the log as well: their strings, what their INQUIRY says, what other kinds of devices are called. A
+//! device may be called what the kernel says of another one. So words count right behind who says them and nowhere else,
+//! and nobody is found behind the first. Left out: a name with a line feed in it, which `dmesg` writes as two lines;
+//! `/dev/kmsg` does not.
+
+/// A line of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LogLine<'a> {
+    /// A driver and its device, such as `usb 3-3` or `sd 6:0:0:0`, or a part of the kernel, such as `PM`; empty if the
+    /// line names none.
+    pub(super) source: &'a str,
+    /// What is said.
+    pub(super) text: &'a str,
+}
+
+impl<'a> LogLine<'a> {
+    /// Takes a line of `/dev/kmsg`, of `dmesg` or of `journalctl -k` apart.
+    pub(super) fn of(line: &'a str) -> Self {
+        let message = message(line);
+        let (source, text) = message.split_once(": ").unwrap_or(("", message));
+        Self { source, text }
+    }
+
+    /// Whether it is one of the strings of a device.
+    pub(super) fn is_name(self) -> bool {
+        self.source.starts_with("usb ") && self.begins(&["Product:", "Manufacturer:", "SerialNumber:"])
+    }
+
+    /// Whether it says one of these words first.
+    pub(super) fn begins(self, words: &[&str]) -> bool {
+        words.iter().any(|words| self.text.starts_with(words))
+    }
+
+    /// What is said of a command, without the disk and the tag that it is said of: `[sdc] tag#1 uas_zap_pending …`.
+    pub(super) fn of_command(self) -> &'a str {
+        let mut text = self.text;
+        while let Some((first, rest)) = text.split_once(' ')
+            && (first.starts_with("tag#") || is_in_brackets(first))
+        {
+            text = rest;
+        }
+        text
+    }
+
+    /// The interface, such as `3-3:1.0`, of which the driver says something, or the kernel of the driver: `uas: probe of
+    /// 3-3:1.0 failed`.
+    pub(super) fn interface_of(self, driver: &str) -> Option<&'a str> {
+        if self.source == driver {
+            return self.text.strip_prefix("probe of ")?.split(' ').next();
+        }
+        self.source.strip_prefix(driver)?.strip_prefix(' ')
+    }
+
+    /// The disk of which the block layer says that a block could not be read or written: `I/O error, dev sdc, sector 77`,
+    /// with the name of a function before it in older kernels.
+    pub(super) fn disk_in_error(self) -> Option<&'a str> {
+        if !["", "blk_update_request", "print_req_error", "end_request"].contains(&self.source) {
+            return None;
+        }
+        let (what, rest) = self.text.split_once(" error, dev ")?;
+        let is_plain = what.chars().all(|letter| letter.is_ascii_alphabetic() || " /-".contains(letter));
+        rest.split(',').next().filter(|_| is_plain)
+    }
+
+    /// The number in `new SuperSpeed USB device number 4 using xhci_hcd`.
+    pub(super) fn new_number(self) -> Option<u16> {
+        let (_, number) = self.text.strip_prefix("new ")?.split_once("USB device number ")?;
+        number.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+    }
+}
+
+/// The line without what is put before it: `<6>`, `kern  :info  : `, `[   12.345678] `, `[    T1] `, a date, and what
+/// journals put there, `Nov 26 09:23:06 host kernel: `. What is a name of a device comes behind a colon, as these do not.
+fn message(line: &str) -> &str {
+    let line = line.strip_prefix('<').and_then(|rest| rest.split_once('>')).map_or(line, |(_, rest)| rest);
+    let line = without_level(line).unwrap_or(line);
+    let line = without_brackets(line);
+    let line = without_date(line).unwrap_or(line);
+    match line.split_once("kernel: ") {
+        Some((before, message)) if is_of_journal(before) => without_brackets(message),
+        _ => line,
+    }
+}
+
+/// Without what `dmesg -x` puts first.
+fn without_level(line: &str) -> Option<&str> {
+    let (level, rest) = line.strip_prefix("kern")?.trim_start().strip_prefix(':')?.split_once(": ")?;
+    level.trim_end().chars().all(|letter| letter.is_ascii_alphabetic()).then_some(rest)
+}
+
+/// Without times and callers; a line that begins with a space is the rest of another.
+fn without_brackets(line: &str) -> &str {
+    let mut line = line;
+    while let Some((_, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        line = rest.trim_start();
+    }
+    line
+}
+
+/// Without what `dmesg --time-format iso` puts first.
+fn without_date(line: &str) -> Option<&str> {
+    let (date, rest) = line.split_once(' ')?;
+    let is_date = date.starts_with(|letter: char| letter.is_ascii_digit()) && date.contains('T');
+    (is_date && date.contains(':') && !date.ends_with(':')).then_some(rest)
+}
+
+/// Whether that is a date and the name of a machine.
+fn is_of_journal(before: &str) -> bool {
+    let is_word = before.is_empty() || before.ends_with(' ');
+    is_word && before.split(' ').all(|word| !word.ends_with(':'))
+}
+
+fn is_in_brackets(word: &str) -> bool {
+    word.starts_with('[') && word.ends_with(']')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> (&str, &str) {
+        let LogLine { source, text } = LogLine::of(line);
+        (source, text)
+    }
+
+    #[test]
+    fn what_programs_put_before_a_line_is_left_out() {
+        for before in [
+            "",
+            "<6>",
+            "[   12.345678] ",
+            "[   12.345678][    T1] ",
+            "<6>[   12.345678] ",
+            "[Thu Nov 26 09:23:06 2026] ",
+            "[  +0.000012] ",
+            "kern  :info  : [   12.345678] ",
+            "2026-11-26T09:23:06,123456+00:00 ",
+            "Nov 26 09:23:06 host kernel: ",
+            "Nov 26 09:23:06 usb kernel: ",
+            "Nov 26 09:23:06 host kernel: [   12.345678] ",
+            "2026-11-26T09:23:06.123456+00:00 host kernel: ",
+            "2026-11-26T09:23:06+0000 host kernel: ",
+            "Thu 2026-11-26 09:23:06 UTC host kernel: ",
+            "[   12.345678] host kernel: ",
+            "1795684986.123456 host kernel: ",
+        ] {
+            let line = format!("{before}usb 3-3: USB disconnect, device number 4");
+            assert_eq!(of(&line), ("usb 3-3", "USB disconnect, device number 4"), "{before}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_found_behind_the_first() {
+        let forged = "usb 3-3: UAS is ignored for this device";
+        for (before, source) in [
+            ("usb 2-1: Product: ", "usb 2-1"),
+            ("usb 2-1: Product: kernel: ", "usb 2-1"),
+            ("[   12.345678] usb 2-1: Manufacturer: [   12.345678] ", "usb 2-1"),
+            ("Nov 26 09:23:06 host kernel: usb 2-1: Product: kernel: ", "usb 2-1"),
+            (
+                "hid-generic 0003:046D:C52B.0001: input: USB HID v1.11 Mouse [",
+                "hid-generic 0003:046D:C52B.0001",
+            ),
+            ("input: ", "input"),
+            ("scsi 3:0:0:0: Direct-Access     ", "scsi 3:0:0:0"),
+            // The rest of a line, as journalctl writes it.
+            ("                              ", "                              usb 3-3"),
+            ("Nov 26 09:23:06 host udisksd[1]: ", "Nov 26 09:23:06 host udisksd[1]"),
+        ] {
+            assert_eq!(of(&format!("{before}{forged}")).0, source, "{before}");
+        }
+    }
+
+    #[test]
+    fn lines_are_asked_for_what_they_tell() {
+        let line = LogLine::of;
+        assert!(line("usb 2-1: Product: x").is_name() && line("[ 1.0] usb 2-1: SerialNumber: 1").is_name());
+        assert!(!line("usb 2-1: New USB device strings: Mfr=1, Product=2, SerialNumber=3").is_name());
+        assert_eq!(
+            line("usb 2-1: new SuperSpeed Plus Gen 2x1 USB device number 14 using xhci_hcd").new_number(),
+            Some(14)
+        );
+        assert_eq!(line("usb 2-1: Product: new USB device number 14").new_number(), None);
+        for before in ["", "[sdc] ", "tag#1 ", "[sdc] tag#1 "] {
+            let text = format!("sd 3:0:0:0: {before}uas_zap_pending 0 uas-tag 1");
+            assert_eq!(LogLine::of(&text).of_command(), "uas_zap_pending 0 uas-tag 1");
+        }
+        let old = line("uas: probe of 3-3:1.0 failed with error -22");
+        assert_eq!(old.interface_of("uas"), Some("3-3:1.0"));
+        let new = line("uas 3-3:1.0: probe with driver uas failed with error -22");
+        assert_eq!((new.interface_of("uas"), new.interface_of("ua")), (Some("3-3:1.0"), None));
+    }
+
+    #[test]
+    fn the_block_layer_names_a_disk_alone() {
+        let disk = |line| LogLine::of(line).disk_in_error();
+        assert_eq!(disk("I/O error, dev sdc, sector 77 op 0x0:(READ) flags 0x80700"), Some("sdc"));
+        assert_eq!(
+            disk("[   12.3] blk_update_request: critical medium error, dev sdc, sector 79"),
+            Some("sdc")
+        );
+        assert_eq!(disk("input: Nice I/O error, dev sdc, Mouse as /devices/pci0000:00"), None);
+        assert_eq!(disk("usb 2-1: Product: I/O error, dev sdc, sector 7"), None);
+    }
+}
