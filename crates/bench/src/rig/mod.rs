@@ -23,6 +23,8 @@ use bus::Observer;
 use initiator::disk::{self, LostWrite, Temperature};
 use serde::Serialize;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use target::medium::MediumError;
 use units::{BlockCount, BlockSize};
@@ -56,6 +58,11 @@ pub trait Rig {
     fn watch(&mut self, lookout: Box<dyn Lookout>) -> Result<(), RigError> {
         let _ = lookout;
         Err(RigError::new("the kernel's driver makes the transfers"))
+    }
+
+    /// Has a drive that is being put up given up when this is set, so that nobody waits for one that says nothing.
+    fn stop_by(&mut self, word: Arc<AtomicBool>) {
+        let _ = word;
     }
 
     /// Puts a route up for accesses within `room`, and takes down the one that was up.

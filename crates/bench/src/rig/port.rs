@@ -11,7 +11,7 @@ use super::quirks::Known;
 use super::thermometer::Thermometer;
 use super::{Ended, Fault, Identity, Lookout, Rig, RigError, Room, Route, Runner, Troubles};
 use host::attachment::{
-    AttachConfig, AttachError, Attachment, AttachmentCounters, Hold, TransportChoice, driven_disks,
+    AttachConfig, AttachError, Attachment, AttachmentCounters, Hold, Stop, TransportChoice, driven_disks,
 };
 use host::door::{BusDoor, Watched};
 use host::inventory::{Inventory, Scope, UsbDevice};
@@ -19,6 +19,8 @@ use host::tree::Tree;
 use host::usbfs::{Door, UsbfsError};
 use initiator::Patience;
 use initiator::disk::{AskTemperature, DiskPatience, Error, LostWrite, Operation, Temperature};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use units::{BlockCount, BlockSize, Extent};
 use workload::{Access, Kind};
@@ -37,6 +39,8 @@ pub struct PortRig {
     hold: Hold,
     lookout: Option<Box<dyn Lookout>>,
     thermometer: Thermometer,
+    /// Whoever measures wants to come to an end.
+    stop: Stop,
 }
 
 #[derive(Debug)]
@@ -91,6 +95,7 @@ impl PortRig {
             hold: Hold::default(),
             lookout: None,
             thermometer: Thermometer::default(),
+            stop: Stop::default(),
         })
     }
 
@@ -122,7 +127,7 @@ impl PortRig {
         self.identity.notes.extend(notes);
         let was_held = self.hold.is_held();
         match self.open(route, device, &AttachConfig { ask_temperature, ..config }) {
-            Err(error @ AttachError::SurveyInterrupted) => Err(unopened(error)),
+            Err(error) if self.is_to_end(&error) => Err(unopened(error)),
             Err(_) if was_held && !self.hold.is_held() => self.open_anew(route, &config),
             Err(error) if self.may_let_go(&error) => self.open_anew(route, &config),
             Err(AttachError::Survey(_) | AttachError::SurveyTimedOut)
@@ -163,13 +168,23 @@ impl PortRig {
         let until = Instant::now() + COME_BACK_MAX;
         loop {
             let inventory = Inventory::read(&self.tree, Scope::Brief);
-            let opened = find(&inventory, &self.port)
-                .and_then(|device| self.open(route, device, config).map_err(unopened));
-            if opened.is_ok() || Instant::now() >= until {
-                return opened;
+            let why = match find(&inventory, &self.port) {
+                Ok(device) => match self.open(route, device, config) {
+                    Err(error) if !self.is_to_end(&error) => unopened(error),
+                    opened => return opened.map_err(unopened),
+                },
+                Err(error) => error,
+            };
+            if self.stop.is_wanted() || Instant::now() >= until {
+                return Err(why);
             }
             std::thread::sleep(COME_BACK_POLL);
         }
+    }
+
+    /// Whether a drive that did not open is not to be tried again, since somebody wants to come to an end.
+    fn is_to_end(&self, error: &AttachError) -> bool {
+        *error == AttachError::SurveyInterrupted || self.stop.is_wanted()
     }
 
     fn take_down(&mut self) -> Result<(), RigError> {
@@ -227,6 +242,11 @@ impl Rig for PortRig {
     fn watch(&mut self, lookout: Box<dyn Lookout>) -> Result<(), RigError> {
         self.lookout = Some(lookout);
         Ok(())
+    }
+
+    fn stop_by(&mut self, word: Arc<AtomicBool>) {
+        self.stop = Stop::when(word);
+        self.hold.stop_by(self.stop.clone());
     }
 
     fn put_up(&mut self, route: Route, room: Room) -> Result<&mut dyn Runner, RigError> {
@@ -450,6 +470,35 @@ mod tests {
         // Five tries of 30 or 60 seconds, each with a recovery of 63.2; twenty times busy for a second, and thirty becoming ready.
         assert_eq!(longest(|disk| disk.command_timeout), Duration::from_secs(5 * 30 + 316 + 20 + 30));
         assert_eq!(longest(|disk| disk.long_timeout), Duration::from_secs(5 * 60 + 316 + 20 + 30));
+    }
+
+    /// A port of a machine without USB.
+    fn nowhere() -> PortRig {
+        PortRig {
+            tree: Tree::of("".parse().expect("a record of nothing")),
+            port: "99-9".to_owned(),
+            lun: 0,
+            identity: Identity::default(),
+            routes: Vec::new(),
+            up: None,
+            hold: Hold::default(),
+            lookout: None,
+            thermometer: Thermometer::default(),
+            stop: Stop::default(),
+        }
+    }
+
+    #[test]
+    fn nobody_who_wants_to_come_to_an_end_waits_for_a_drive() {
+        let mut rig = nowhere();
+        assert!(rig.is_to_end(&AttachError::SurveyInterrupted));
+        assert!(!rig.is_to_end(&AttachError::SurveyTimedOut));
+        let word = Arc::new(AtomicBool::new(true));
+        rig.stop_by(word);
+        assert!(rig.is_to_end(&AttachError::SurveyTimedOut));
+        let began = Instant::now();
+        rig.open_anew(Route::Uas, &AttachConfig::default()).expect_err("there is no drive at all");
+        assert!(began.elapsed() < COME_BACK_MAX / 2, "{:?}", began.elapsed());
     }
 
     #[test]

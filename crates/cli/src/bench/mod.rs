@@ -79,6 +79,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     let capture = watch(arguments, &mut bed)?;
     let plan = plan(arguments);
     let mut view = View::new(arguments.quiet)?;
+    bed.rig.stop_by(view.stopped());
     let mut record = begin(arguments, &plan, &workloads, &bed);
     let energy = Energy::new(Tree::running());
     let mut notes = notes(&workloads, arguments);

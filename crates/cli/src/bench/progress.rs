@@ -38,6 +38,11 @@ impl View {
         Ok(Self { bar, run: String::new(), stopped })
     }
 
+    /// What Ctrl-C sets.
+    pub(super) fn stopped(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stopped)
+    }
+
     /// Takes the line away.
     pub(super) fn close(&self) {
         if let Some(bar) = &self.bar {

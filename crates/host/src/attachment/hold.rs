@@ -9,7 +9,7 @@
 
 use super::open::{Prospect, refuse_too_much};
 use super::setup::Found;
-use super::{AttachConfig, AttachError, Attachment, in_use};
+use super::{AttachConfig, AttachError, Attachment, Stop, in_use};
 use crate::door::{BusDoor, Enumerated, Watched};
 use crate::inventory::UsbDevice;
 use crate::tree::Tree;
@@ -23,9 +23,15 @@ const URBS_MAX: u16 = 1024;
 #[derive(Debug, Default)]
 pub struct Hold {
     kept: Option<Door>,
+    stop: Stop,
 }
 
 impl Hold {
+    /// Has surveys of disks that are taken from now on end early.
+    pub fn stop_by(&mut self, stop: Stop) {
+        self.stop = stop;
+    }
+
     /// Takes a disk from the kernel's driver, unless it is held already, and surveys it. Whoever uses any unit of the interface would
     /// lose it, and keeps the disk from being taken.
     ///
@@ -104,7 +110,7 @@ impl Hold {
             Err(error) => return Err(self.keep_after(door, error)),
         };
         let door = put_on(door, prospect.interface.number, &prospect.read);
-        let attached = Attachment::set_up(door, cells, (prospect.plan, found), config);
+        let attached = Attachment::set_up(door, cells, (prospect.plan, found), config, &self.stop);
         attached.map_err(|(door, error)| self.keep_after(door.into(), error))
     }
 

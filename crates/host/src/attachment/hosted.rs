@@ -1,7 +1,7 @@
 //! From a device of a controller that is ours to a disk that is driven by us.
 
 use super::setup::{Found, Memory, choose};
-use super::{AttachConfig, AttachError, Attachment};
+use super::{AttachConfig, AttachError, Attachment, Stop};
 use crate::controller::{ControllerError, HostedDevice, HostedDoor};
 
 impl Attachment<HostedDoor> {
@@ -14,7 +14,8 @@ impl Attachment<HostedDoor> {
         let memory = Memory::of(plan, config);
         let (door, firsts) = HostedDoor::open(device, plan.place().interface, memory.blocks)?;
         let found = Found::Unbound { alternate: 0 };
-        Self::set_up(door, memory.cells(firsts), (plan, found), config).map_err(|(_, error)| error)
+        let cells = memory.cells(firsts);
+        Self::set_up(door, cells, (plan, found), config, &Stop::default()).map_err(|(_, error)| error)
     }
 
     /// What carries it.

@@ -5,7 +5,7 @@
 //! unit 0 nothing is asked in advance: some drives have no answer. Left out: units past 255, and others than those with a plain number.
 
 use super::setup::SURVEY_AGAIN_TIMEOUT;
-use super::{AttachError, Attachment};
+use super::{AttachError, Attachment, Stop};
 use crate::door::{BusDoor, DoorError};
 use initiator::disk::{AskTemperature, Disk, DiskConfig};
 use initiator::probe::Plan;
@@ -49,6 +49,7 @@ impl<D: BusDoor> Attachment<D> {
         error: AttachError<D::Error>,
         plan: Plan,
         (config, lun): (DiskConfig, u8),
+        stop: &Stop,
     ) -> AttachError<D::Error> {
         let is_no_unit = matches!(&error, AttachError::Survey(error) if error.is_no_unit());
         // A device that is gone has no units either.
@@ -63,7 +64,7 @@ impl<D: BusDoor> Attachment<D> {
             Plan::Uas(_) => {
                 self.disk = Disk::new(DiskConfig { report_luns: true, ..config });
                 // It ends as the one before.
-                let _ = self.survey(AskTemperature::Not, Instant::now() + SURVEY_AGAIN_TIMEOUT);
+                let _ = self.survey(AskTemperature::Not, Instant::now() + SURVEY_AGAIN_TIMEOUT, stop);
                 self.disk.luns().iter().filter_map(number).collect()
             }
         };

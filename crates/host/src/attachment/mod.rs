@@ -37,12 +37,14 @@ mod in_use;
 mod logical_unit;
 mod open;
 mod setup;
+mod stop;
 #[cfg(test)]
 mod tests;
 
 pub use error::AttachError;
 pub use hold::Hold;
 pub use open::driven_disks;
+pub use stop::Stop;
 
 use crate::clock::{self, Clock};
 use crate::door::{BusDoor, DoorError, Readiness};
@@ -284,7 +286,7 @@ impl<D: BusDoor> Attachment<D> {
         if self.in_flight() > 0 {
             return Ok(None);
         }
-        self.survey(ask, Instant::now() + setup::SURVEY_AGAIN_TIMEOUT)?;
+        self.survey(ask, Instant::now() + setup::SURVEY_AGAIN_TIMEOUT, &Stop::default())?;
         Ok(self.geometry().temperature)
     }
 

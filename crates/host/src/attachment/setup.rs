@@ -3,7 +3,7 @@
 //! The same for every door. How one comes by a door is for `open` and for [`crate::controller`] to say.
 
 use super::carry::{Commands, LIST_BYTES, MESSAGE_BYTES};
-use super::{AttachConfig, AttachError, Attachment, Chosen, TransportChoice, Turn, logical_unit};
+use super::{AttachConfig, AttachError, Attachment, Chosen, Stop, TransportChoice, Turn, logical_unit};
 use crate::clock::Clock;
 use crate::door::{BusDoor, CellBlock, CellId};
 use bus::EndpointAddress;
@@ -23,6 +23,9 @@ const SURVEY_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// How long one may take of a disk that was surveyed and has worked since.
 pub(super) const SURVEY_AGAIN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long one waits until it looks whether it is to stop.
+const LOOK_MAX: Duration = Duration::from_millis(250);
 
 /// Kinds of memory that an attachment has.
 pub(super) const BLOCKS: usize = 6;
@@ -99,12 +102,13 @@ pub(super) enum Found {
 }
 
 impl<D: BusDoor> Attachment<D> {
-    /// Sets the device up and surveys the disk. The door comes back with an error.
+    /// Sets the device up and surveys the disk, unless it is stopped. The door comes back with an error.
     pub(super) fn set_up(
         mut door: D,
         cells: Cells,
         (plan, found): (Plan, Found),
         config: &AttachConfig,
+        stop: &Stop,
     ) -> Result<Self, (D, AttachError<D::Error>)> {
         let begun = begin(&mut door, plan, found).map_err(AttachError::Door);
         let reached = begun.and_then(|()| logical_unit::check(&mut door, plan, config.lun));
@@ -137,10 +141,10 @@ impl<D: BusDoor> Attachment<D> {
             answer: Vec::with_capacity(ANSWER_BYTES_MAX as usize),
             is_gone: false,
         };
-        match attachment.survey(config.ask_temperature, Instant::now() + SURVEY_TIMEOUT) {
+        match attachment.survey(config.ask_temperature, Instant::now() + SURVEY_TIMEOUT, stop) {
             Ok(()) => Ok(attachment),
             Err(error) => {
-                let error = attachment.explain(error, plan, (disk, config.lun));
+                let error = attachment.explain(error, plan, (disk, config.lun), stop);
                 Err((attachment.door, error))
             }
         }
@@ -150,6 +154,7 @@ impl<D: BusDoor> Attachment<D> {
         &mut self,
         ask: AskTemperature,
         until: Instant,
+        stop: &Stop,
     ) -> Result<(), AttachError<D::Error>> {
         self.surveyed = None;
         let now = self.clock.now();
@@ -159,9 +164,19 @@ impl<D: BusDoor> Attachment<D> {
             match self.surveyed.take() {
                 Some(Ok(())) => return Ok(()),
                 Some(Err(error)) => return Err(AttachError::Survey(error)),
-                None if self.turn(until)? == Turn::Moved => {}
-                None if Instant::now() < until => return Err(AttachError::SurveyInterrupted),
-                None => return Err(AttachError::SurveyTimedOut),
+                None if stop.is_wanted() => return Err(AttachError::SurveyInterrupted),
+                None => {}
+            }
+            let look = until.min(Instant::now() + LOOK_MAX);
+            if self.turn(look)? == Turn::Moved {
+                continue;
+            }
+            let now = Instant::now();
+            if now >= until {
+                return Err(AttachError::SurveyTimedOut);
+            }
+            if now < look {
+                return Err(AttachError::SurveyInterrupted);
             }
         }
     }

@@ -9,6 +9,8 @@ use bus::{Completion, EndpointAddress, TransferId, TransferStatus};
 use initiator::disk::{Doubt, TemperatureSource};
 use initiator::probe::{BotPlan, Matching, PipeEnd, Place, Plan, UasPlan};
 use std::num::NonZeroU16;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use units::ByteRange;
 use wire::scsi::sense::{AdditionalSense, SenseKey};
 use wire::scsi::vpd::VpdPageCode;
@@ -48,6 +50,9 @@ struct Bridge {
     is_deaf: bool,
     /// What it was asked, in order.
     asked: Vec<Asked>,
+    /// What is set by a signal, and during what that comes: a setting, or right before a wait.
+    signal: Option<Arc<AtomicBool>>,
+    signal_comes_with_setting: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,6 +261,9 @@ impl BusDoor for Bridge {
     }
 
     fn wait(&mut self, limit: Option<std::time::Duration>) -> Result<Readiness, Failed> {
+        if let Some(signal) = &self.signal {
+            signal.store(true, Ordering::Relaxed);
+        }
         std::thread::sleep(limit.unwrap_or_default());
         Ok(Readiness::TimeOver)
     }
@@ -270,6 +278,9 @@ impl BusDoor for Bridge {
 
     fn select_alternate(&mut self, alternate: u8) -> Result<(), Failed> {
         self.asked.push(Asked::Setting(alternate));
+        if let Some(signal) = self.signal.as_ref().filter(|_| self.signal_comes_with_setting) {
+            signal.store(true, Ordering::Relaxed);
+        }
         Ok(())
     }
 
@@ -344,7 +355,8 @@ fn set_up(
         first
     });
     let cells = memory.cells(firsts);
-    Attachment::set_up(bridge, cells, (plan, found), config).map_err(Box::new)
+    let stop = bridge.signal.clone().map_or_else(Stop::default, Stop::when);
+    Attachment::set_up(bridge, cells, (plan, found), config, &stop).map_err(Box::new)
 }
 
 /// Reads a block; what that had to bear.
@@ -486,6 +498,21 @@ fn a_disk_that_does_not_answer_is_reset_and_then_left_alone() {
     assert_eq!(told(&disk), None);
     let counters = read(&mut disk);
     assert_eq!((counters.transport.timeouts, disk.door.resets), (1, 1));
+}
+
+#[test]
+fn a_signal_ends_a_survey_whenever_it_comes() {
+    for signal_comes_with_setting in [true, false] {
+        let signal = Some(Arc::new(AtomicBool::new(false)));
+        let bridge = Bridge { is_deaf: true, signal, signal_comes_with_setting, ..Bridge::default() };
+        let began = Instant::now();
+        let found = Found::Used { settings: 2 };
+        let failed = set_up(bridge, (bot(), found), &small(TransportChoice::Bot));
+        let (bridge, error) = *failed.expect_err("it is stopped");
+        assert!(matches!(error, AttachError::SurveyInterrupted), "{error}");
+        assert!(began.elapsed().as_secs_f64() < 2.0, "{:?}", began.elapsed());
+        assert_eq!(bridge.resets, 0);
+    }
 }
 
 /// What was asked before the first command.
