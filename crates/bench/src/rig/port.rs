@@ -231,11 +231,15 @@ fn find<'a>(inventory: &'a Inventory, port: &str) -> Result<&'a UsbDevice, RigEr
     let device = found.ok_or_else(|| {
         RigError::new(format!("nothing is plugged into port {port}; see uaskit list --all"))
     })?;
-    if device.is_storage() {
-        Ok(device)
-    } else {
-        Err(RigError::new(format!("{} at port {port} is no drive; see uaskit list", device.title())))
+    let title = device.title();
+    if !device.is_storage() {
+        return Err(RigError::new(format!("{title} at port {port} is no drive; see uaskit list")));
     }
+    if !device.is_configured() {
+        let what = format!("the kernel has set no configuration of {title}; see uaskit why {port}");
+        return Err(RigError::new(what));
+    }
+    Ok(device)
 }
 
 impl Rig for PortRig {

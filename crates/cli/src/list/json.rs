@@ -40,7 +40,9 @@ pub(crate) fn device(device: &UsbDevice) -> Value {
         "revision": format!("{:04x}", device.revision),
         "usb_version": device.usb_version.map(|version| version.to_string()),
         "speed_mbps": mbps(device.speed),
-        "max_power_ma": device.max_power_ma,
+        "max_power_ma": device.wanted_ma(),
+        "configured": device.is_configured(),
+        "authorized": device.authorized,
         "hub_ports": device.hub_ports,
         "interfaces": Interface::storage_of(device).map(|one| interface(device, one)).collect::<Vec<_>>(),
     })

@@ -99,7 +99,10 @@ fn rows_of(device: &UsbDevice) -> Vec<Row> {
     }
     let mut rows: Vec<Row> = Vec::new();
     for interface in Interface::storage_of(device) {
-        let transport = describe(&Transport::of(device, interface));
+        let transport = match Transport::of(device, interface) {
+            Transport::None if !device.is_configured() => "not configured".into(),
+            transport => describe(&transport),
+        };
         let disks: Vec<[String; 3]> = interface.disks.iter().map(cells_of).collect();
         let first = disks.first().cloned().unwrap_or_default();
         let [depth, disk, size] = first;

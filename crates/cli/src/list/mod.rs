@@ -98,7 +98,11 @@ fn forsaken(inventory: &Inventory) -> String {
     let mut text = String::new();
     for (device, interface) in storage_interfaces(inventory) {
         match Transport::of(device, interface) {
-            Transport::None => text += &without_driver(inventory, device, interface),
+            // A drive that is not configured is told once.
+            Transport::None => {
+                let line = without_driver(inventory, device, interface);
+                text += if text.ends_with(&line) { "" } else { &line };
+            }
             Transport::Claimed => {
                 text += &format!("\n{} is in the hands of a program (usbfs).\n", tame(&interface.name));
             }
@@ -115,6 +119,11 @@ fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interfa
     let (name, port) = (tame(&interface.name), tame(&device.port));
     let diagnoses = diagnose(inventory, device);
     let diagnosis = diagnoses.iter().find(|one| one.interface == interface.name);
+    let unconfigured = diagnosis.and_then(|diagnosis| diagnosis.judgement(Rule::Configured));
+    if let Some(judgement) = unconfigured {
+        let because = tame(&judgement.because);
+        return format!("\n{port} has no driver: {because}.\nWhat can be done: uaskit why {port}\n");
+    }
     if let Some(because) = diagnosis.and_then(needs_more) {
         let because = tame(&because);
         let elsewhere: String = diagnosis.into_iter().flat_map(elsewhere).collect();

@@ -4,7 +4,7 @@
 
 use crate::harmless::tame;
 use host::diagnose::{
-    Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Step, Verdict,
+    Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Rule, Step, Verdict,
 };
 use host::inventory::{Transport, UsbDevice, bridge_family};
 use initiator::probe::quirk::Flag;
@@ -49,8 +49,8 @@ fn headline(device: &UsbDevice) -> String {
 
 fn one(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
     let mut text = tame(&answer(device, diagnosis)) + "\n\nLinux's rules, in their order\n";
-    for (number, judgement) in diagnosis.judgements.iter().enumerate() {
-        text += &judged(number, judgement, decides(diagnosis, judgement));
+    for judgement in &diagnosis.judgements {
+        text += &judged(judgement, decides(diagnosis, judgement));
     }
     let in_force = diagnosis.in_force();
     text += &match diagnosis.transport {
@@ -146,7 +146,10 @@ fn decides(diagnosis: &Diagnosis, judgement: &Judgement) -> bool {
     }
 }
 
-fn judged(number: usize, judgement: &Judgement, decides: bool) -> String {
+fn judged(judgement: &Judgement, decides: bool) -> String {
+    // The one that comes before the kernel's has no number.
+    let number = Rule::ALL.iter().position(|rule| *rule == judgement.rule);
+    let number = number.map_or_else(|| " ".to_owned(), |number| number.to_string());
     let verdict = match judgement.verdict {
         Verdict::Met => "met",
         Verdict::Refused => "NOT MET",

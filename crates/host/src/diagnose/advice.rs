@@ -453,3 +453,27 @@ pub(super) fn ask_unmap(node: &str) -> Advice {
 pub(super) fn other_port(purpose: &str, what: &str, why: &str) -> Advice {
     Advice::new(purpose).step(what, why)
 }
+
+/// Has the kernel use a device that it was told not to.
+pub(super) fn authorize(device: &UsbDevice) -> Advice {
+    let place = device.attribute("authorized");
+    Advice::new("Let the kernel use it")
+        .step("until it is unplugged", format!("echo 1 | sudo tee {place}"))
+        .step(
+            "for good, where it is USBGuard",
+            "sudo usbguard list-devices, then sudo usbguard allow-device -p NUMBER",
+        )
+        .back("until it is unplugged", format!("echo 0 | sudo tee {place}"))
+        .caution("somebody may have a reason to keep drives away from this machine")
+}
+
+/// Has the kernel set the configuration that the drive offers.
+pub(super) fn configure(device: &UsbDevice) -> Advice {
+    let value = device.described().map_or(1, |one| one.head.value);
+    Advice::new("Have the kernel set a configuration")
+        .step("first", "unplug the drive and plug it in again")
+        .step(
+            "if nothing happens",
+            format!("echo {value} | sudo tee {}", device.attribute("bConfigurationValue")),
+        )
+}

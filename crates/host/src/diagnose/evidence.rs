@@ -84,7 +84,7 @@ impl<'a> Evidence<'a> {
 
     fn of(inventory: &'a Inventory, device: &'a UsbDevice, interface: &'a Interface) -> Self {
         let settings: Vec<&Setting> =
-            device.configuration.iter().flat_map(|one| one.settings_of(interface.number)).collect();
+            device.described().into_iter().flat_map(|one| one.settings_of(interface.number)).collect();
         // What the controller can is asked elsewhere: descriptors do not tell.
         let link = Link { speed: device.speed.on_the_bus(), streams_max: STREAMS_MAX };
         let identity = device.identity();
@@ -93,7 +93,7 @@ impl<'a> Evidence<'a> {
             let of = |configuration| {
                 LinuxJudgement::in_kernel(&identity, configuration, interface.number, link, kernel)
             };
-            device.configuration.as_ref().map(of)
+            device.described().map(of)
         };
         let built_in = |linux: Option<&LinuxJudgement>, kernel| {
             linux.map_or_else(|| BuiltIn::in_kernel(&identity, None, kernel), |linux| linux.built_in)

@@ -35,7 +35,7 @@ pub struct Diagnosis {
     pub decision: Decision,
     /// Whether it speaks what `usb-storage` does, so that it could do without `uas`.
     pub speaks_bot: bool,
-    /// Every rule in its order.
+    /// Every rule in its order; [`Rule::Configured`] is before them if it is not met.
     pub judgements: Vec<Judgement>,
     /// Flags, and where they come from.
     pub quirks: Quirks,
@@ -83,10 +83,10 @@ pub fn diagnose(inventory: &Inventory, device: &UsbDevice) -> Vec<Diagnosis> {
 
 impl Diagnosis {
     fn of(evidence: &Evidence<'_>) -> Self {
-        let mut judgements: Vec<Judgement> = Vec::with_capacity(Rule::ALL.len());
-        for rule in Rule::ALL {
+        let mut judgements: Vec<Judgement> = Vec::with_capacity(Rule::ALL.len() + 1);
+        for rule in std::iter::once(Rule::Configured).chain(Rule::ALL) {
             let judgement = rule.judge(evidence, &judgements);
-            judgements.push(judgement);
+            judgements.extend(judgement);
         }
         let transport = Transport::of(evidence.device, evidence.interface);
         let expected = expected(evidence, &judgements);
@@ -133,7 +133,7 @@ fn expected(evidence: &Evidence<'_>, judgements: &[Judgement]) -> Expected {
     let refused = judgements.iter().find(|judgement| judgement.verdict == Verdict::Refused);
     match refused.map(|judgement| judgement.rule) {
         None if evidence.speaks_uas() => Expected::Uas,
-        Some(Rule::Loaded | Rule::Started) => Expected::NoDriver,
+        Some(Rule::Configured | Rule::Loaded | Rule::Started) => Expected::NoDriver,
         _ if evidence.usb_storage_takes_it() => Expected::UsbStorage,
         _ => Expected::NoDriver,
     }

@@ -7,11 +7,11 @@ use super::disk::Disk;
 use super::{Controller, DEVICES, Port, descriptors};
 use crate::tree::Tree;
 use bus::Speed;
-use initiator::probe::configuration::Configuration;
+use initiator::probe::configuration::{Configuration, Setting};
 use initiator::probe::{DeviceId, Identity, Names, fastest_lane_mbps, fastest_speed};
 use std::collections::BTreeMap;
 use std::fmt;
-use wire::usb::{BcdVersion, ClassCode, Descriptor, Descriptors};
+use wire::usb::{BcdVersion, ClassCode, Descriptor, Descriptors, InterfaceDescriptor};
 
 /// A device, a hub, or a root hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +40,12 @@ pub struct UsbDevice {
     pub speed: LinkSpeed,
     /// bMaxPower of the active configuration in mA.
     pub max_power_ma: Option<u32>,
-    /// The active configuration; `None` if the kernel has set none.
+    /// The active configuration; `None` if the kernel has set none, or its descriptors cannot be read.
     pub configuration: Option<Configuration>,
+    /// What it offers, if the kernel has set none; else empty.
+    pub offered: Vec<Configuration>,
+    /// `authorized`: whether the kernel may use it; `None` if that is not told.
+    pub authorized: Option<bool>,
     /// Ports, if it is a hub.
     pub hub_ports: u32,
     /// The port that it is plugged into, as the kernel knows it.
@@ -50,7 +54,8 @@ pub struct UsbDevice {
     pub able: Option<AbleSpeeds>,
     /// The driver of the device as a whole: `usb`, unless somebody has taken all of it.
     pub driver: Option<String>,
-    /// The interfaces of the active configuration.
+    /// The interfaces of the active configuration; if the kernel has set none, those of what it offers, which sysfs does not
+    /// have.
     pub interfaces: Vec<Interface>,
 }
 
@@ -177,13 +182,31 @@ impl UsbDevice {
         self.interfaces.iter().any(|interface| self.speaks_storage(interface))
     }
 
+    /// Whether the kernel has set a configuration, without which no driver is asked.
+    pub const fn is_configured(&self) -> bool {
+        self.offered.is_empty()
+    }
+
+    /// The configuration that counts: the active one, or of those that it offers the first that is mass storage.
+    pub fn described(&self) -> Option<&Configuration> {
+        self.configuration.as_ref().or_else(|| self.offered.iter().find(|one| has_storage(one)))
+    }
+
+    /// What it may draw in mA: as sysfs says, or of what it offers, the descriptor.
+    pub fn wanted_ma(&self) -> Option<u32> {
+        // USB 2.0 clause 9.6.3, USB 3.2 clause 9.6.3.
+        let unit_ma = if self.speed.is_super() { 8 } else { 2 };
+        let offered = self.described().filter(|_| !self.is_configured());
+        self.max_power_ma.or_else(|| offered.map(|one| u32::from(one.head.max_power) * unit_ma))
+    }
+
     /// Whether an interface of it is mass storage in any setting.
     pub fn speaks_storage(&self, interface: &Interface) -> bool {
-        const MASS_STORAGE: u8 = ClassCode::BOT.class;
-        let mut settings =
-            self.configuration.iter().flat_map(|configuration| configuration.settings_of(interface.number));
-        interface.class.class == MASS_STORAGE
-            || settings.any(|setting| setting.interface.class.class == MASS_STORAGE)
+        let mut settings = self
+            .described()
+            .into_iter()
+            .flat_map(|configuration| configuration.settings_of(interface.number));
+        interface.class.class == MASS_STORAGE || settings.any(is_storage)
     }
 
     /// The disks of all its interfaces.
@@ -252,8 +275,12 @@ impl UsbDevice {
             vendor: tree.hexadecimal(&at("idVendor"))?,
             product: tree.hexadecimal(&at("idProduct")).unwrap_or_default(),
         };
-        let value = text("bConfigurationValue").and_then(|text| text.parse::<u8>().ok());
+        let value = tree.text(&at("bConfigurationValue"));
         let blob = tree.bytes(&at("descriptors")).unwrap_or_default();
+        // Empty where the kernel has set none.
+        let is_set = value.as_ref().is_ok_and(|value| !value.is_empty());
+        let offered = if value.is_err() || is_set { Vec::new() } else { descriptors::offered(&blob) };
+        let value = value.ok().and_then(|text| text.parse::<u8>().ok());
         let configuration = value.and_then(|value| descriptors::configuration(&blob, value));
         let power = text("bMaxPower").and_then(|text| text.trim_end_matches("mA").trim().parse().ok());
         Some(Self {
@@ -269,6 +296,8 @@ impl UsbDevice {
             speed: text("speed").map_or(LinkSpeed::Unknown, |speed| LinkSpeed::parse(&speed)),
             max_power_ma: power,
             configuration,
+            offered,
+            authorized: tree.number(&at("authorized")).map(|authorized| authorized != 0),
             hub_ports: tree.number(&at("maxchild")).and_then(|ports| u32::try_from(ports).ok()).unwrap_or(0),
             plugged: Port::read(tree, &at("port")),
             able: tree.bytes(&at("bos_descriptors")).ok().map(|bos| AbleSpeeds::of(&bos)),
@@ -313,6 +342,33 @@ impl Interface {
         })
     }
 
+    /// The interfaces that a device would have, by the names that they would have.
+    fn offered(device: &UsbDevice) -> Vec<Self> {
+        let configuration = device.described().filter(|_| !device.is_configured());
+        let mut interfaces: Vec<Self> = Vec::new();
+        for (setting, value) in
+            configuration.iter().flat_map(|one| one.settings.iter().map(|setting| (setting, one.head.value)))
+        {
+            let InterfaceDescriptor { number, alternate, class, .. } = setting.interface;
+            if interfaces.iter().any(|other| other.number == number) {
+                continue;
+            }
+            let name = format!("{}:{value}.{number}", device.port);
+            let path = format!("{}/{name}", device.path);
+            interfaces.push(Self {
+                name,
+                path,
+                number,
+                alternate,
+                class,
+                driver: None,
+                scatter_gather: None,
+                disks: Vec::new(),
+            });
+        }
+        interfaces
+    }
+
     /// The interfaces of a device that are mass storage in any setting.
     pub fn storage_of(device: &UsbDevice) -> impl Iterator<Item = &Self> {
         device.interfaces.iter().filter(|interface| device.speaks_storage(interface))
@@ -338,6 +394,9 @@ pub(super) fn read_all(tree: &Tree) -> (Vec<UsbDevice>, Vec<Controller>) {
             device.interfaces.extend(Interface::read(tree, &name));
         }
     }
+    for device in devices.values_mut().filter(|device| device.interfaces.is_empty()) {
+        device.interfaces = Interface::offered(device);
+    }
     let mut devices: Vec<UsbDevice> = devices.into_values().collect();
     devices.sort_by_key(place);
     let controllers = Controller::read_all(tree, &devices);
@@ -354,6 +413,16 @@ impl AbleSpeeds {
     fn of(bos: &[u8]) -> Self {
         Self { super_speed: fastest_speed(bos) == Some(Speed::Super), lane_mbps: fastest_lane_mbps(bos) }
     }
+}
+
+const MASS_STORAGE: u8 = ClassCode::BOT.class;
+
+fn is_storage(setting: &Setting) -> bool {
+    setting.interface.class.class == MASS_STORAGE
+}
+
+fn has_storage(configuration: &Configuration) -> bool {
+    configuration.settings.iter().any(is_storage)
 }
 
 /// Mb/s of one lane before USB 3.1.

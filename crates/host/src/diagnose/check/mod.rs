@@ -5,7 +5,7 @@
 //! sends the drive a SCSI command.
 
 mod link;
-mod power;
+pub(super) mod power;
 mod resets;
 mod serial;
 mod settings;

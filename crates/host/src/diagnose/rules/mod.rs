@@ -1,8 +1,9 @@
 //! The rules in their order, and what each says of one drive.
 //!
-//! Before the kernel's questions: was the driver built? Its questions: an alternate setting that is UAS, four pipes,
+//! Before them all, and told only where it is not met: has the kernel set a configuration? Before its questions: was the driver built? Its questions: an alternate setting that is UAS, four pipes,
 //! not ignored, scatter-gather, streams. After them: is the driver loaded, and did it start?
 
+mod configured;
 mod driver;
 mod ignored;
 pub(super) mod streams;
@@ -16,6 +17,8 @@ use wire::usb::ClassCode;
 /// A rule, in the order in which they are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
+    /// A configuration is set: without one no driver is asked. Judged only of a drive that has none.
+    Configured,
     /// CONFIG_USB_UAS: without it `usb-storage` does not even ask.
     Built,
     /// An alternate setting is exactly 08/06/62.
@@ -65,7 +68,7 @@ pub struct Judgement {
 }
 
 impl Rule {
-    /// Every rule, in order.
+    /// Every rule of a drive that has a configuration, in order.
     pub const ALL: [Self; 8] = [
         Self::Built,
         Self::AlternateSetting,
@@ -80,6 +83,7 @@ impl Rule {
     /// Its name for programs.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Configured => "configured",
             Self::Built => "built",
             Self::AlternateSetting => "alternate-setting",
             Self::Pipes => "pipes",
@@ -94,6 +98,7 @@ impl Rule {
     /// What it asks, for people.
     pub const fn title(self) -> &'static str {
         match self {
+            Self::Configured => "the kernel has set a configuration",
             Self::Built => "the kernel is built with UAS",
             Self::AlternateSetting => "an alternate setting speaks UAS",
             Self::Pipes => "its endpoints say which pipe they are",
@@ -107,12 +112,14 @@ impl Rule {
 
     /// Whether a no sends the drive to `usb-storage`, and not to nobody.
     pub const fn is_question(self) -> bool {
-        !matches!(self, Self::Loaded | Self::Started)
+        !matches!(self, Self::Configured | Self::Loaded | Self::Started)
     }
 
     /// What it says of one drive, after what the rules before it have said.
-    pub(super) fn judge(self, evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement {
-        match self {
+    /// `None` of one that is told only where it is not met.
+    pub(super) fn judge(self, evidence: &Evidence<'_>, before: &[Judgement]) -> Option<Judgement> {
+        let judgement = match self {
+            Self::Configured => return configured::judge(evidence),
             Self::Built => driver::built(evidence),
             Self::AlternateSetting => alternate_setting(evidence),
             Self::Pipes => pipes(evidence),
@@ -121,7 +128,8 @@ impl Rule {
             Self::Streams => streams::judge(evidence),
             Self::Loaded => driver::loaded(evidence, before),
             Self::Started => started(evidence, before),
-        }
+        };
+        Some(judgement)
     }
 
     fn says(self, verdict: Verdict, because: impl Into<String>) -> Judgement {
@@ -149,10 +157,10 @@ impl Judgement {
 
 fn alternate_setting(evidence: &Evidence<'_>) -> Judgement {
     let rule = Rule::AlternateSetting;
-    let Some(configuration) = &evidence.device.configuration else {
+    let Some(configuration) = evidence.device.described() else {
         return rule
-            .says(Verdict::Unknown, "the kernel has set no configuration, or its descriptors cannot be read")
-            .seen(evidence.attribute("bConfigurationValue", "empty"));
+            .says(Verdict::Unknown, "its descriptors cannot be read")
+            .seen(evidence.attribute("descriptors", "nothing of the configuration that is set"));
     };
     let settings = evidence
         .settings

@@ -118,6 +118,20 @@ pub(super) fn on_tegra() -> String {
     guest + &driver + &format!("{controller}/vendor -\n{controller}/device -\n/dev/kmsg -\n")
 }
 
+/// The drive as sysfs has it where the kernel has set no configuration: without an interface.
+pub(super) fn unconfigured() -> String {
+    unconfigured_at(DRIVE)
+}
+
+/// The same of a drive with that directory.
+pub(super) fn unconfigured_at(drive: &str) -> String {
+    let (_, port) = drive.rsplit_once('/').expect("a directory");
+    let (below, link) = (format!("{drive}/{port}:1.0/"), format!("/sys/bus/usb/devices/{port}:1.0 "));
+    let gone = GUEST.lines().filter(|line| line.starts_with(&below) || line.starts_with(&link));
+    let gone = gone.filter_map(|line| line.split(' ').next()).map(|path| format!("{path} -\n"));
+    gone.collect::<String>() + &format!("{drive}/bConfigurationValue = \n{drive}/bMaxPower = \n/dev/kmsg -\n")
+}
+
 /// Entries of a list of memory pieces, as the drive's SCSI host has them.
 pub(super) fn table_size(entries: &str) -> String {
     at("3-3:1.0/host3/scsi_host/host3/sg_tablesize", entries)

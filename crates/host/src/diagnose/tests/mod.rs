@@ -13,6 +13,7 @@ mod golden;
 mod lines;
 mod names;
 mod situations;
+mod unconfigured;
 
 use super::*;
 use crate::inventory::Scope;
@@ -78,6 +79,7 @@ fn together_they_have_every_rule_with_every_verdict() {
         coded.extend(diagnosis.quirks.built_in.coded);
         seen.extend(diagnosis.judgements.iter().map(|one| (one.rule.name(), format!("{:?}", one.verdict))));
     }
+    assert!(seen.contains(&(Rule::Configured.name(), "Refused".into())));
     for rule in Rule::ALL {
         for verdict in [Verdict::Met, Verdict::Refused] {
             assert!(seen.contains(&(rule.name(), format!("{verdict:?}"))), "no {rule:?} is {verdict:?}");

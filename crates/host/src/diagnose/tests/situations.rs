@@ -94,6 +94,7 @@ pub(super) fn situations() -> Vec<Situation> {
     all.extend(row_situations());
     all.extend(rtl9210_situations());
     all.extend(stray_situations());
+    all.extend(unconfigured_situations());
     all.extend(BROKEN_STREAMS.iter().map(|(vendor, device, name)| {
         let pci = format!("{CONTROLLER}/vendor = 0x{vendor:04x}\n{CONTROLLER}/device = 0x{device:04x}\n");
         on_bot(name, pci, Rule::Streams)
@@ -208,9 +209,9 @@ fn unclear_situations() -> Vec<Situation> {
         ),
         other("bound by hand", String::new(), "usb-storage", Expected::Uas, Decision::Unexplained),
         situation(
-            "not configured",
+            "its descriptors cannot be read",
             "3-3",
-            at("bConfigurationValue", "") + &unbound(),
+            format!("{DRIVE}/descriptors -\n") + &unbound(),
             Expected::NoDriver,
             Supposed(Rule::AlternateSetting),
         ),
@@ -347,5 +348,28 @@ fn stray_situations() -> Vec<Situation> {
         left("the user says i and u", "3-3", quirks("1209:0001:iu") + &unbound(), Rule::NotIgnored),
         on_uas("the user says i, which uas does not mind", quirks("1209:0001:i")),
         forsaken("ignored by uas, and nobody has it", "3-3", ids(0x357d, 0x7788) + &unbound()),
+    ]
+}
+
+/// The kernel has set no configuration: there is no interface for a driver to have.
+fn unconfigured_situations() -> Vec<Situation> {
+    let of = |name, lines: String| {
+        let lines = unconfigured() + &lines;
+        situation(name, "3-3", lines, Expected::NoDriver, Decision::Decided(Rule::Configured))
+    };
+    let line = |words| log_of(&[PLUGGED_IN, words]);
+    vec![
+        of("not authorized", at("authorized", "0") + &line("usb 3-3: Device is not authorized for usage")),
+        of("it wants more than there is", at("authorized", "1") + &max_power(113)),
+        of(
+            "the kernel says that there is too little",
+            line("usb 3-3: rejected 1 configuration due to insufficient available bus power"),
+        ),
+        of("its configuration could not be set", line("usb 3-3: can't set config #1, error -32")),
+        of("taken back by hand", at("authorized", "1")),
+        of(
+            "not configured, by a kernel without UAS",
+            "/boot/config-6.1.0-56-amd64 = # CONFIG_USB_UAS is not set\n/sys/bus/usb/drivers/uas -\n".into(),
+        ),
     ]
 }
