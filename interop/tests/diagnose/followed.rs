@@ -185,6 +185,25 @@ fn the_word_for_the_kernels_command_line_is_obeyed_and_taken_back() -> Result<()
 }
 
 #[test]
+fn a_drive_of_which_no_configuration_is_set_is_had_again() -> Result<()> {
+    let guest = &mut DEBIAN.lock()?.vm.guest;
+    let device = format!("/sys/bus/usb/devices/{}", port_of(guest, "streams")?);
+    for (taken_away, purpose, place) in [
+        ("echo 0 > {}/authorized", "Let the kernel use it", "until it is unplugged"),
+        ("echo -1 > {}/bConfigurationValue", "Have the kernel set a configuration", "if nothing happens"),
+    ] {
+        guest.stdout_of(&format!("udevadm settle; {}", taken_away.replace("{}", &device)))?;
+        assert_eq!(verdict(guest, "streams")?, ["none", "decided", "configured"]);
+        assert!(guest.stdout_of("uaskit list")?.contains("not configured"));
+        let again = advice(guest, "streams", purpose)?;
+        guest.stdout_of(line(&again["steps"], place))?;
+        guest.await_disks(FOLLOWED.len(), PLUG_LIMIT)?;
+        assert_eq!(verdict(guest, "streams")?, MET);
+    }
+    Ok(())
+}
+
+#[test]
 fn a_driver_that_is_not_loaded_or_forbidden_is_had_again() -> Result<()> {
     let guest = &mut DEBIAN.lock()?.vm.guest;
     // With neither driver `list` says how both are had.

@@ -382,7 +382,11 @@ fn arguments_that_make_no_sense_are_told() {
     fails(&[], 2, "required");
     for empty in ["", " "] {
         fails(&[empty, "--rw", "read"], 2, "an empty name names nothing to measure");
-        let told = fails(&[&image, "--rw", "write", "--write", empty, "--yes"], 3, "--write is empty and names nothing");
+        let told = fails(
+            &[&image, "--rw", "write", "--write", empty, "--yes"],
+            3,
+            "--write is empty and names nothing",
+        );
         assert!(told.contains(&format!("write --write={image}")), "{told}");
     }
     fails(&["/nowhere/image"], 1, "truncate -s 1G FILE makes one");
