@@ -13,7 +13,7 @@ use server::medium::{FileMedium, FileOptions, Finished, Job, Medium, OpenReason}
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use target::command::{CommandId, Place};
 use target::medium::{MediumOp, MediumRequest, MediumRequestId};
 use units::{BlockCount, BlockSize, ByteRange, Extent};
@@ -22,6 +22,12 @@ use workload::{Access, Kind};
 
 /// Where no alignment in memory is told, a page is always enough.
 const MEMORY_ALIGN_BYTES: usize = 4096;
+
+/// How long requests of an earlier run are waited for.
+const SETTLE_MAX: Duration = Duration::from_secs(30);
+
+/// How long at once.
+const SETTLE_TURN: Duration = Duration::from_millis(100);
 
 /// How a file is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -199,6 +205,22 @@ impl FileRunner {
             self.over.push(finished);
         }
     }
+
+    /// Waits for so long until nothing is under way. Nobody asks any more how it has ended.
+    fn settle(&mut self, at_most: Duration) -> Result<(), RigError> {
+        let until = Instant::now() + at_most;
+        while self.under_way > 0 {
+            if self.poll().is_some() {
+                continue;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(RigError::new(format!("{} requests do not end", self.under_way)));
+            }
+            self.turn(left.min(SETTLE_TURN))?;
+        }
+        Ok(())
+    }
 }
 
 impl Runner for FileRunner {
@@ -211,6 +233,8 @@ impl Runner for FileRunner {
     }
 
     fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), RigError> {
+        // What has a slot of an earlier run must not end one of this.
+        self.settle(SETTLE_MAX)?;
         self.slots.clear();
         for _ in 0..depth {
             let len = bytes as usize + MEMORY_ALIGN_BYTES;
@@ -312,6 +336,46 @@ mod tests {
         assert!(runner.memory(1)[..4096].iter().all(|byte| *byte == 7));
         assert!(runner.memory(1)[4096..].iter().all(|byte| *byte == 1));
         assert!(rig.put_up(Route::Uas, ROOM).is_err());
+    }
+
+    #[test]
+    fn what_an_earlier_run_has_left_under_way_ends_before_the_next_one_begins() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("file");
+        std::fs::write(&path, vec![1; 1 << 20]).expect("written");
+        // Some end when they are started where the file lies in memory, the others in the ring.
+        for cached in [false, true] {
+            let options = FileRigOptions { cached, ..FileRigOptions::default() };
+            let mut rig = FileRig::open(&path, options, Tree::at(place.path())).expect("it opens");
+            let runner = rig.put_up(Route::Kernel, ROOM).expect("it is up");
+            runner.prepare(8, 64 << 10).expect("memory");
+            (0..8).for_each(|slot| {
+                runner.start(slot, Access { kind: Kind::Read, extent: Extent::new(0, 128) });
+            });
+            let runner = rig.put_up(Route::Kernel, ROOM).expect("it is up");
+            runner.prepare(1, 4096).expect("nothing is under way any more");
+            assert_eq!(runner.poll(), None);
+            assert_eq!(runner.memory(0).len(), 4096);
+            runner.start(0, Access { kind: Kind::Read, extent: Extent::new(8, 8) });
+            assert_eq!(wait(runner), Ended { slot: 0, result: Ok(()) });
+            assert!(runner.memory(0).iter().all(|byte| *byte == 1));
+        }
+    }
+
+    #[test]
+    fn what_does_not_end_keeps_the_next_run_from_its_begin() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("file");
+        std::fs::write(&path, vec![1; 1 << 20]).expect("written");
+        let mut rig =
+            FileRig::open(&path, FileRigOptions::default(), Tree::at(place.path())).expect("it opens");
+        let runner = rig.up.as_mut().expect("it is open");
+        runner.prepare(2, 4096).expect("memory");
+        // The drive never answers this one.
+        runner.under_way = 1;
+        let error = runner.settle(Duration::from_millis(150)).expect_err("it does not end");
+        assert_eq!(error.what, "1 requests do not end");
+        assert_eq!(runner.slots.len(), 2, "its memory stays");
     }
 
     #[test]
