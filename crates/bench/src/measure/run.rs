@@ -271,28 +271,28 @@ impl<'r, 's> Load<'r, 's> {
     }
 
     fn read_back(&mut self, blocks_max: u64) -> Result<(), RunError> {
-        let (mut next, mut is_wanted) = (0, true);
-        loop {
-            while is_wanted && let Some(slot) = self.idle.pop() {
-                let ledger = self.surroundings.ledger.as_ref();
-                match ledger.and_then(|ledger| ledger.next_written(next, blocks_max)) {
-                    Some(extent) => {
-                        next = extent.lba.0 + extent.blocks.0;
-                        self.soil(slot, extent);
-                        self.start(slot, Access { kind: Kind::Read, extent });
-                    }
-                    None => {
-                        self.idle.push(slot);
-                        is_wanted = false;
-                    }
-                }
-            }
-            if self.is_quiet() {
-                return Ok(());
-            }
+        let (mut next, mut goes_on) = (0, true);
+        while goes_on && self.fill_from_ledger(&mut next, blocks_max) {
+            self.check_that_they_end(None)?;
             self.turn()?;
-            is_wanted &= self.tick(Duration::ZERO);
+            goes_on = self.tick(Duration::ZERO);
         }
+        self.drain(goes_on, Duration::ZERO)
+    }
+
+    /// Starts to read stamped blocks from `next` on in all slots that have nothing under way; `false` if there are no more.
+    fn fill_from_ledger(&mut self, next: &mut u64, blocks_max: u64) -> bool {
+        while let Some(slot) = self.idle.pop() {
+            let ledger = self.surroundings.ledger.as_ref();
+            let Some(extent) = ledger.and_then(|ledger| ledger.next_written(*next, blocks_max)) else {
+                self.idle.push(slot);
+                return false;
+            };
+            *next = extent.lba.0 + extent.blocks.0;
+            self.soil(slot, extent);
+            self.start(slot, Access { kind: Kind::Read, extent });
+        }
+        true
     }
 
     fn measure(&mut self, mut course: Course) -> Result<Run, RunError> {
@@ -461,19 +461,23 @@ impl<'r, 's> Load<'r, 's> {
 
     /// Waits for what is under way. As long as somebody has time for it, one may take its whole patience after another.
     fn drain(&mut self, mut goes_on: bool, whole: Duration) -> Result<(), RunError> {
-        let patience = if goes_on { self.runner.access_max() } else { INTERRUPTED_DRAIN_MAX };
-        let (mut deadline, mut idle) = (self.runner.now() + patience, self.idle.len());
+        let soon = |load: &Self| load.runner.now() + INTERRUPTED_DRAIN_MAX;
+        let mut until = (!goes_on).then(|| soon(self));
         while !self.is_quiet() {
-            let now = self.runner.now();
-            if now >= deadline {
-                return Err(RunError::Stuck { under_way: self.under_way.iter().flatten().count() });
-            }
+            self.check_that_they_end(until)?;
             self.turn()?;
             if goes_on && !self.tick(whole) {
-                (goes_on, deadline) = (false, deadline.min(now + INTERRUPTED_DRAIN_MAX));
-            } else if goes_on && self.idle.len() > idle {
-                (idle, deadline) = (self.idle.len(), self.runner.now() + patience);
+                (goes_on, until) = (false, Some(soon(self)));
             }
+        }
+        Ok(())
+    }
+
+    /// Fails if none has ended for longer than one may take, or if that was to be by now.
+    fn check_that_they_end(&self, until: Option<Instant>) -> Result<(), RunError> {
+        let now = self.runner.now();
+        if until.is_some_and(|until| now >= until) || now - self.heard >= self.runner.access_max() {
+            return Err(RunError::Stuck { under_way: self.under_way.iter().flatten().count() });
         }
         Ok(())
     }

@@ -239,6 +239,26 @@ fn an_access_that_does_not_end_is_waited_for_as_long_as_it_may_take() {
 }
 
 #[test]
+fn reading_back_waits_for_what_does_not_end_as_long_as_a_run_does() {
+    // 128 writes, four in a second, and eight reads, of which one does not end. All may be read while it is waited for; somebody who
+    // ends it does not wait much longer.
+    for (ticks_left, waited, checked) in [(None, 434..=437, 896), (Some(34), 44..=46, 384)] {
+        let (mut stand, mut crowd) = (Stand::new(), Crowd { ticks_left, ..Crowd::default() });
+        (stand.service, stand.access_max) = (Duration::from_secs(1), Duration::from_secs(400));
+        stand.stuck = Some(128 + 2);
+        let began = stand.now;
+        let job = Job { once: true, ..Job::of(Share::all(4096, 0, 0), 4) };
+        let verify = Plan { verify: true, ..plan((1, 1)) };
+        let rows = rows(&mut stand, &[Route::Kernel], job, &verify, &mut crowd);
+        let error = rows[0].figures.as_ref().expect_err("it does not end");
+        assert_eq!(error.to_string(), "1 requests do not end");
+        assert!(waited.contains(&(stand.now - began).as_secs()), "{:?}", stand.now - began);
+        let findings = rows[0].findings.clone().expect("findings");
+        assert_eq!((findings.written, findings.checked, findings.wrong), (1024, checked, 0));
+    }
+}
+
+#[test]
 fn accesses_that_end_one_after_another_may_each_take_as_long() {
     let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
     (stand.service, stand.access_max) = (Duration::from_secs(200), Duration::from_secs(300));
