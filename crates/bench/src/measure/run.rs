@@ -1,8 +1,10 @@
 //! One run: a job on a runner, at its depth, for a time or until its part of the drive was moved once.
 //!
-//! The warm-up comes first and counts for nothing; then accesses that end count until the time is over and one has ended; then those
-//! under way are waited for, and count for nothing again. Where all was moved nothing is under way any more, and if that was within the
-//! warm-up, all of it counts, as with fio. The latency of an access is from just before it is started to when
+//! The warm-up comes first and counts for nothing, until the first access ends at its end or later. From that end on accesses count, until
+//! the first that ends when the time is over or later. The time of a rate so lies between ends of accesses: else each run would lose a part of
+//! one, always the same, since all begin with an idle drive; and a drive that stalls when the time is over has all of that counted. Then
+//! those under way are waited for, and count for nothing again. Where all was moved nothing is under way any more, and if that was within
+//! the warm-up, all of it counts, as with fio. The latency of an access is from just before it is started to when
 //! its end is seen. An access that fails is counted as a failure and is no I/O. After writes comes a flush, which counts for nothing
 //! either: a drive tells of what it has lost of its cache by then. A write that is lost so is a failure. Where a [`Ledger`] is kept, writes are
 //! stamped, reads are checked, and no access overlaps one under way.
@@ -47,7 +49,7 @@ const READ_BACK_DEPTH: u16 = 4;
 /// How one run is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions {
-    /// What counts.
+    /// What counts, and until one more access has ended.
     pub run: Duration,
     /// What comes before it.
     pub warm_up: Duration,
@@ -64,7 +66,7 @@ pub struct Run {
     pub ios: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The time.
+    /// The time, from an end of accesses, or the begin where there is no warm-up, to the last one that counts.
     pub elapsed: Duration,
     /// Their latencies, in nanoseconds.
     pub latency: Histogram<u64>,
@@ -299,24 +301,24 @@ impl<'r, 's> Load<'r, 's> {
         let begin = Marks::now(self.began, self.surroundings.energy);
         let mut from = None;
         let mut goes_on = true;
-        let to = loop {
+        loop {
             let now = self.runner.now();
             if course.is_through() && self.is_quiet() {
                 from.get_or_insert(begin);
-                break Marks::now(now, self.surroundings.energy);
+                break;
             }
-            if from.is_none() && now - self.began >= course.warm_up {
+            if from.is_none() && self.heard - self.began >= course.warm_up {
                 self.forget();
-                from = Some(Marks::now(now, self.surroundings.energy));
+                from = Some(Marks::now(self.heard, self.surroundings.energy));
             }
-            let is_over = from.as_ref().is_some_and(|from| self.is_over(now - from.at, course.run));
-            if is_over || !goes_on {
-                break Marks::now(now, self.surroundings.energy);
+            if self.is_over(now, from.as_ref().map(|from| from.at), &course) || !goes_on {
+                break;
             }
             self.fill(&mut course);
             self.turn()?;
             goes_on = self.tick(course.whole(now - self.began));
-        };
+        }
+        let to = Marks::now(self.heard, self.surroundings.energy);
         let whole = course.whole(to.at - self.began);
         let (ios, bytes, latency) = (self.ios, self.bytes, std::mem::replace(&mut self.latency, histogram()));
         self.drain(goes_on, whole)?;
@@ -341,12 +343,14 @@ impl<'r, 's> Load<'r, 's> {
         })
     }
 
-    /// Whether enough was counted. A rate of nothing says nothing, so that a run that is shorter than an access, or during which the
-    /// processor was somebody else's, goes on until one has ended. One that has no time to keep is over when none ends any more.
-    fn is_over(&self, counted: Duration, wanted: Option<Duration>) -> bool {
-        let Some(wanted) = wanted else { return self.runner.now() - self.heard >= self.runner.access_max() };
-        let is_idle = self.ios == 0 && self.failures.count == 0;
-        counted >= wanted && (!is_idle || counted >= wanted + self.runner.access_max())
+    /// Whether enough was counted: one has ended when the time was over. A rate of nothing says nothing, so that a run that is shorter than
+    /// an access, or during which the processor was somebody else's, goes on until then. Once its time is over, or if it has no time to
+    /// keep, it is over as well when none ends any more.
+    fn is_over(&self, now: Instant, from: Option<Instant>, course: &Course) -> bool {
+        let is_counted = |wanted| from.is_some_and(|from| self.heard > from && self.heard - from >= wanted);
+        let is_time_over = course.run.is_none_or(|wanted| now - self.began >= course.warm_up + wanted);
+        let is_silent = || now - self.heard >= self.runner.access_max();
+        course.run.is_some_and(is_counted) || (is_time_over && is_silent())
     }
 
     /// The warm-up is over.

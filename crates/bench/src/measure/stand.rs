@@ -49,6 +49,14 @@ pub(super) struct Stand {
     /// No more than one ends in a turn.
     pub(super) is_serial: bool,
     may_end: bool,
+    /// So many end together, the service after those before them or after they were started; no turn takes longer than its patience.
+    pub(super) batch: Option<usize>,
+    /// When the next of these end.
+    due: Option<Instant>,
+    /// So many of these may end now.
+    ready: usize,
+    /// The first that end after the access of this number was started, counted from 1, take so much longer.
+    pub(super) stall: Option<(u64, Duration)>,
     /// After so many accesses nothing comes any more.
     pub(super) gone_after: Option<u64>,
     /// It can be put up fewer times than that.
@@ -88,6 +96,10 @@ impl Stand {
             access_max: Duration::from_secs(300),
             is_serial: false,
             may_end: false,
+            batch: None,
+            due: None,
+            ready: 0,
+            stall: None,
             gone_after: None,
             fails_from: None,
             missing: Vec::new(),
@@ -183,7 +195,16 @@ impl Runner for Stand {
         self.lost.pop_front()
     }
 
-    fn turn(&mut self, _patience: Duration) -> Result<(), RigError> {
+    fn turn(&mut self, patience: Duration) -> Result<(), RigError> {
+        if let Some(batch) = self.batch {
+            let stall = self.stall.take_if(|(number, _)| self.started >= *number);
+            let (now, more) = (self.now, stall.map_or(Duration::ZERO, |(_, more)| more));
+            let due = *self.due.get_or_insert(now + self.service) + more;
+            self.now = due.min(now + patience);
+            self.due = Some(due).filter(|due| self.now < *due);
+            self.ready = if self.due.is_none() { batch } else { 0 };
+            return Ok(());
+        }
         self.now += self.service;
         self.may_end = true;
         Ok(())
@@ -193,6 +214,9 @@ impl Runner for Stand {
         self.under_way.clear();
         if self.is_serial && !std::mem::take(&mut self.may_end) {
             return None;
+        }
+        if self.batch.is_some() {
+            self.ready = self.ready.checked_sub(1)?;
         }
         self.ended.pop_front()
     }

@@ -55,6 +55,43 @@ fn a_round_is_no_shorter_than_an_access() {
     assert!(figures.iops_of_rounds.iter().all(|rate| (10.0..30.0).contains(rate)), "{figures:?}");
 }
 
+/// The row of a job of this depth on a drive where so many end together, this long after those before. Three rounds of three seconds
+/// after three quarters of one.
+fn paced(depth: u16, batch: usize, service: Duration, change: impl FnOnce(&mut Stand)) -> Row {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    (stand.service, stand.batch) = (service, Some(batch));
+    change(&mut stand);
+    let mut plan = plan((3, 3));
+    (plan.conditions.run, plan.conditions.warm_up) = (Duration::from_secs(3), Duration::from_millis(750));
+    rows(&mut stand, &[Route::Kernel], random(50, depth), &plan, &mut crowd).remove(0)
+}
+
+#[test]
+fn slow_requests_and_batches_have_their_true_rate() {
+    // 8 MiB at 38 and at 36 MB/s, and what fits neither the warm-up nor the time.
+    for service in [220_753, 233_017, 70_001, 999_999, 2_000_003].map(Duration::from_micros) {
+        for (depth, batch) in [(1, 1), (4, 1), (4, 4), (32, 14)] {
+            let figures = paced(depth, batch, service, |_| ()).figures.expect("figures");
+            let truth = batch as f64 / service.as_secs_f64();
+            for rate in figures.iops_of_rounds {
+                assert!((rate / truth - 1.0).abs() < 0.001, "{depth}, {batch}, {service:?}: {rate} {truth}");
+            }
+            assert_eq!(figures.ios % batch as u64, 0, "whole batches");
+            assert_eq!(figures.latency.len(), figures.ios);
+        }
+    }
+}
+
+#[test]
+fn a_stall_at_the_end_of_the_time_is_counted() {
+    // In the first round, 2.75 of its three seconds are over when the drive is silent for seven.
+    let row =
+        paced(1, 1, Duration::from_millis(10), |stand| stand.stall = Some((350, Duration::from_secs(7))));
+    let rates = row.figures.expect("figures").iops_of_rounds;
+    assert!((rates[0] - 275.0 / 9.75).abs() < 0.01, "{rates:?}");
+    assert!(rates[1..].iter().all(|rate| (rate - 100.0).abs() < 0.01), "{rates:?}");
+}
+
 /// A job that moves 64 KiB once, four requests of 4 KiB at a time, on a drive that takes a millisecond for these.
 fn once(change: impl FnOnce(&mut Job), plan: &Plan) -> Row {
     let (mut stand, mut crowd) = (Stand::new(), Crowd::default());

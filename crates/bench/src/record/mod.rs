@@ -108,9 +108,9 @@ pub struct Target {
 /// How it was measured.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Method {
-    /// Of each run, unless the job has its own.
+    /// Of each run, unless the job has its own; it goes on to the next end of a request, and rates are of the time between two of these.
     pub run_s: f64,
-    /// Dropped before it, likewise.
+    /// Dropped before it, likewise: until the next end as well.
     pub warm_up_s: f64,
     /// Rounds at least.
     pub rounds_min: u32,

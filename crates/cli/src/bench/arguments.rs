@@ -204,7 +204,7 @@ Examples:
   sudo uaskit bench 2-1.4 --save=runs.sqlite --label 'firmware 1.2'
   uaskit bench --virtual --transport all --report page.html
 
-Figures are those of runs after their warm-up. Intervals are 95 %, Student's t on the logarithms of the rates of \
+Figures are those of runs after their warm-up, from the end of a request to that of another. Intervals are 95 %, Student's t on the logarithms of the rates of \
 repeated runs; ratios are taken round by round against the first transport. A run that Ctrl-C cuts off counts only \
 where there is no whole one, and not at all within its warm-up. Turbo has a request that goes on where others ended wait for a neighbour, \
 100 us at most, as long as fewer are there than the depth says. CPU/IO is processor time of this program \
