@@ -93,6 +93,8 @@ struct Section<'a> {
     depth: Option<Line<'a>>,
     /// A line says how much of the drive is used.
     has_size: bool,
+    /// How large the file is, where a line says it.
+    file_bytes: Option<(u64, Line<'a>)>,
     /// The time alone ends it.
     time_based: bool,
     /// It says to go past the page cache.
@@ -189,6 +191,7 @@ impl<'a> Section<'a> {
             engine: Engine::Unsaid,
             depth: None,
             has_size: false,
+            file_bytes: None,
             time_based: false,
             direct: false,
         }
@@ -199,9 +202,9 @@ impl<'a> Section<'a> {
         match key {
             "stonewall" | "wait_for_previous" => self.waits = line.flag(value)?,
             "rw" | "readwrite" => self.pattern(needed()?, line)?,
-            "bs" | "blocksize" => self.bytes = line.block(needed()?)?,
+            "bs" | "blocksize" => self.bytes = line.block(needed()?, Some(self.bytes))?,
             "bssplit" => self.split = Some(line.split(needed()?)?),
-            "ba" | "blockalign" => self.align = Some(line.block(needed()?)?),
+            "ba" | "blockalign" => self.align = Some(line.block(needed()?, None)?),
             "iodepth" => {
                 self.job.depth = line.number(needed()?, 1, u64::from(DEPTH_MAX))? as u16;
                 self.depth = Some(line);
@@ -212,9 +215,8 @@ impl<'a> Section<'a> {
             "ioengine" => self.engine(needed()?, line)?,
             "runtime" | "timeout" => self.job.run = Some(line.run(needed()?)?),
             "ramp_time" => self.job.warm_up = Some(line.time(needed()?)?),
-            "size" | "filesize" => {
-                (self.has_size, self.job.span_bytes) = line.span(needed()?)?;
-            }
+            "size" => (self.has_size, self.job.span_bytes) = line.span(needed()?)?,
+            "filesize" => self.file_bytes = Some((line.bytes(needed()?)?, line)),
             "time_based" => self.time_based = line.flag(value)?,
             "offset" => self.job.offset_bytes = line.bytes(needed()?)?,
             "zero_buffers" => self.job.fill = line.flag(value)?.then_some(Fill::Zero),
@@ -301,9 +303,22 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Whether the size of a file says nothing that `size=` does not. fio moves as much as `size=` says, of a file that is as large as
+    /// `filesize=` says, and less of it behind an offset.
+    fn expect_file_bytes(&self) -> Result<(), JobFileError> {
+        match self.file_bytes {
+            Some((bytes @ 1.., line)) if self.job.span_bytes != Some(bytes) || self.job.offset_bytes > 0 => {
+                let reason = "fio moves what size= says, of a file as large as this one that ends there";
+                Err(line.error(reason, "remove it, and say with size= which part of the drive is used"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The job of the section, at its end.
     fn finish(self, head: Line<'_>, is_first: bool) -> Result<Job, JobFileError> {
         self.expect_depth()?;
+        self.expect_file_bytes()?;
         let Some(pattern) = self.pattern else {
             return Err(head.error("the job does not say what it does", "add rw=, such as rw=randread"));
         };
@@ -366,18 +381,27 @@ impl Line<'_> {
         number.checked_mul(1 << shift).ok_or_else(wrong)
     }
 
-    /// One length for all; a list of the same for reads, writes and trims is taken as well.
-    fn block(self, value: &str) -> Result<u32, JobFileError> {
-        let mut lengths = value.split(',').filter(|part| !part.trim().is_empty());
-        let first = self.bytes(lengths.next().unwrap_or_default().trim())?;
-        for other in lengths {
-            if self.bytes(other.trim())? != first {
-                return Err(
-                    self.error("reads and writes of different lengths", "write one length, or two jobs")
-                );
+    /// One length for all; a list of the same for reads, writes and trims is taken as well. A member that is empty stays what it was, if
+    /// that is `Some`, and the last member is that of the directions after it (fio's manual, "blocksize"). There are no trims.
+    fn block(self, value: &str, unsaid: Option<u32>) -> Result<u32, JobFileError> {
+        let member = |part: &str| match (part.trim(), unsaid) {
+            ("", Some(bytes)) if value.len() > 1 => Ok(bytes),
+            (part, _) => self.length(part),
+        };
+        let lengths: Vec<u32> = value.split(',').map(member).collect::<Result<_, _>>()?;
+        match lengths[..] {
+            [both] => Ok(both),
+            [reads, writes] | [reads, writes, _] if reads == writes => Ok(reads),
+            [reads, writes] | [reads, writes, _] => {
+                let reason = format!("reads of {reads} bytes and writes of {writes}: of different lengths");
+                Err(self.error(reason, "write one length, or two jobs"))
             }
+            _ => Err(self.error("more than reads, writes and trims", "write one length")),
         }
-        match u32::try_from(first) {
+    }
+
+    fn length(self, value: &str) -> Result<u32, JobFileError> {
+        match u32::try_from(self.bytes(value)?) {
             Ok(bytes) if (1..=REQUEST_BYTES_MAX).contains(&bytes) => Ok(bytes),
             _ => Err(self.error("a length from 1 byte to 16m is served", "choose one in between")),
         }
@@ -391,7 +415,7 @@ impl Line<'_> {
             let (length, percent) = part.split_once('/').ok_or_else(|| {
                 self.error("a share without its percent", "write LENGTH/PERCENT:LENGTH/PERCENT")
             })?;
-            shares.push((self.block(length)?, self.percent(percent)?));
+            shares.push((self.length(length.trim())?, self.percent(percent)?));
         }
         let whole: u32 = shares.iter().map(|(_, percent)| u32::from(*percent)).sum();
         if shares.len() > SHARES_MAX || whole != 100 {
@@ -590,6 +614,48 @@ size=1g
         let error = refused("[j]\nrw=read\nbssplit=4k/50:6k/50\n");
         assert_eq!((error.line, error.remedy.as_str()), (3, "write 4096"));
         assert_eq!(error.reason, "fio cuts 6144 bytes down to a multiple of 4096, the least length");
+    }
+
+    #[test]
+    fn a_length_that_is_left_out_stays_what_it_was() {
+        // As fio 3.33 tells: `bs=,8k` reads 4096 bytes and writes 8192, `bs=8k,` the other way round.
+        for (lengths, both) in [
+            (",8k", "reads of 4096 bytes and writes of 8192: of different lengths"),
+            ("8k,", "reads of 8192 bytes and writes of 4096: of different lengths"),
+            (",,8k", ""),
+            (",4k", ""),
+            ("4k,", ""),
+        ] {
+            let text = format!("[a]\nrw=randread\nbs={lengths}\n");
+            match parse("", &text) {
+                Ok(workload) => assert_eq!((workload.jobs[0].bytes_max(), both), (4096, ""), "{lengths}"),
+                Err(error) => assert_eq!((error.line, error.reason.as_str()), (3, both), "{lengths}"),
+            }
+        }
+        let length = |text: &str| parse("", text).expect("it is understood").jobs[0].bytes_max();
+        assert_eq!(length("[global]\nbs=16k\n[a]\nrw=read\nbs=,16k\n"), 16 << 10);
+        assert_eq!(length("[a]\nrw=rw\nbs=8k,8k,\n"), 8 << 10);
+        assert_eq!(refused("[global]\nbs=16k\n[a]\nrw=read\nbs=,8k\n").line, 5);
+        for odd in ["bs=,", "bs=", "ba=,8k", "bssplit=,4k/100", "bs=4k,4k,4k,4k"] {
+            assert_eq!(refused(&format!("[a]\nrw=randread\n{odd}\n")).line, 3, "{odd}");
+        }
+    }
+
+    #[test]
+    fn the_size_of_a_file_is_not_how_much_is_moved() {
+        for (text, line) in [
+            ("[a]\nrw=read\nsize=1g\nfilesize=10g\n", 4),
+            ("[a]\nrw=read\nfilesize=10g\nsize=1g\n", 3),
+            ("[global]\nfilesize=1g\n[a]\nrw=read\n", 2),
+            ("[a]\nrw=read\nfilesize=1g\nsize=100%\n", 3),
+            ("[a]\nrw=read\nfilesize=1g\nsize=1g\noffset=512m\n", 3),
+        ] {
+            assert_eq!(refused(text).line, line, "{text}");
+        }
+        for text in ["filesize=1g\nsize=1g\n", "size=1g\nfilesize=1g\n", "size=1g\nfilesize=0\n"] {
+            let job = parse("", &format!("[a]\nrw=read\n{text}")).expect("it is the same").jobs.remove(0);
+            assert_eq!((job.once, job.span_bytes), (true, Some(1 << 30)), "{text}");
+        }
     }
 
     #[test]
