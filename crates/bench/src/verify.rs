@@ -8,7 +8,8 @@
 //! those, and in the last 8 bytes the sum of all before them.
 //!
 //! Always true: no two accesses that a ledger is asked about at the same time may overlap ([`Ledger`] cannot know in which
-//! order a drive does them); a block whose write has failed is not judged until it is written again.
+//! order a drive does them); a block whose write has failed is not judged until it is written again. Reads of a run are judged and are no
+//! reading back: what comes then may be from the drive's cache, and the block may be written again.
 
 use fastrand::Rng;
 use serde::Serialize;
@@ -30,26 +31,40 @@ const HEAD_WORDS: usize = 3;
 /// The block was written, and the write has failed: it may hold the old or the new.
 const UNCERTAIN: u32 = 1 << 31;
 
+/// The block was read back after the run, and judged.
+const READ_BACK: u32 = 1 << 30;
+
+/// The rest.
+const GENERATION: u32 = READ_BACK - 1;
+
 /// What each block of a part of a drive must hold.
 #[derive(Debug)]
 pub struct Ledger {
     session: u32,
     first: u64,
     block_bytes: usize,
-    /// Times that each block was written, and [`UNCERTAIN`].
+    /// Times that each block was written, [`UNCERTAIN`] and [`READ_BACK`].
     generations: Vec<u32>,
+    /// The run is over: what is read now is read back.
+    reads_back: bool,
     findings: Findings,
 }
 
 /// What reading back has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Findings {
-    /// Blocks that were stamped and written.
+    /// Blocks that were stamped and written, again each time.
     pub written: u64,
-    /// Blocks that were read and compared with their stamp.
+    /// Blocks that were read and compared with their stamp, again each time, in a run and after it.
     pub checked: u64,
-    /// Blocks that could not be judged, since their write had failed.
+    /// Blocks that could not be judged when they were read, since their write had failed.
     pub uncertain: u64,
+    /// Different blocks that a run has written or tried to write, which are all to be read back after it.
+    pub to_read_back: u64,
+    /// Those of them that were, and were judged.
+    pub read_back: u64,
+    /// Those of them that were not: they could not be read, or were not reached, or their write had failed.
+    pub not_read_back: u64,
     /// Blocks that were not right.
     pub wrong: u64,
     /// The first of them.
@@ -100,6 +115,7 @@ impl Ledger {
             first: extent.lba.0,
             block_bytes: block_size.bytes() as usize,
             generations: vec![0; extent.blocks.0 as usize],
+            reads_back: false,
             findings: Findings::default(),
         })
     }
@@ -110,8 +126,8 @@ impl Ledger {
             (extent.lba.0..).zip(memory.chunks_exact_mut(self.block_bytes)).take(extent.blocks.0 as usize)
         {
             let Some(generation) = self.generation(lba) else { continue };
-            // The first is 1; it would take a drive's whole life to come to the flag.
-            *generation = (*generation & !UNCERTAIN).wrapping_add(1) & !UNCERTAIN;
+            // The first is 1; it would take a drive's whole life to come to the flags.
+            *generation = (*generation & GENERATION).wrapping_add(1) & GENERATION;
             let generation = *generation;
             stamp(block, lba, generation, self.session);
         }
@@ -119,14 +135,20 @@ impl Ledger {
 
     /// The write of those blocks has ended.
     pub fn written(&mut self, extent: Extent, is_good: bool) {
-        self.findings.written += extent.blocks.0;
-        if !is_good {
-            for lba in blocks(extent) {
-                if let Some(generation) = self.generation(lba) {
-                    *generation |= UNCERTAIN;
-                }
+        if is_good {
+            self.findings.written += extent.blocks.0;
+            return;
+        }
+        for lba in blocks(extent) {
+            if let Some(generation) = self.generation(lba) {
+                *generation |= UNCERTAIN;
             }
         }
+    }
+
+    /// The run is over, and what is read from now on is read back.
+    pub const fn begin_reading_back(&mut self) {
+        self.reads_back = true;
     }
 
     /// Compares blocks that were read with what they must hold.
@@ -134,14 +156,17 @@ impl Ledger {
         for (lba, block) in
             (extent.lba.0..).zip(memory.chunks_exact(self.block_bytes)).take(extent.blocks.0 as usize)
         {
-            let expected = self.generation(lba).map_or(0, |generation| *generation);
-            if expected & UNCERTAIN != 0 {
+            let flag = if self.reads_back { READ_BACK } else { 0 };
+            let Some(entry) = self.generation(lba).filter(|entry| **entry != 0) else { continue };
+            if *entry & UNCERTAIN != 0 {
                 self.findings.uncertain += 1;
-            } else if expected != 0 {
-                self.findings.checked += 1;
-                if let Err(found) = look(block, lba, expected, self.session) {
-                    self.findings.tell(WrongBlock { lba, expected, found });
-                }
+                continue;
+            }
+            *entry |= flag;
+            let expected = *entry & GENERATION;
+            self.findings.checked += 1;
+            if let Err(found) = look(block, lba, expected, self.session) {
+                self.findings.tell(WrongBlock { lba, expected, found });
             }
         }
     }
@@ -157,8 +182,14 @@ impl Ledger {
     }
 
     /// What was found so far.
-    pub const fn findings(&self) -> &Findings {
-        &self.findings
+    pub fn findings(&self) -> Findings {
+        let (mut to_read_back, mut read_back) = (0, 0);
+        for generation in self.generations.iter().filter(|generation| **generation != 0) {
+            to_read_back += 1;
+            read_back += u64::from(generation & READ_BACK != 0);
+        }
+        let not_read_back = to_read_back - read_back;
+        Findings { to_read_back, read_back, not_read_back, ..self.findings.clone() }
     }
 
     fn generation(&mut self, lba: u64) -> Option<&mut u32> {
@@ -172,6 +203,9 @@ impl Findings {
         self.written += other.written;
         self.checked += other.checked;
         self.uncertain += other.uncertain;
+        self.to_read_back += other.to_read_back;
+        self.read_back += other.read_back;
+        self.not_read_back += other.not_read_back;
         self.wrong += other.wrong;
         let room = WRONG_KEPT_MAX.saturating_sub(self.first_wrong.len());
         self.first_wrong.extend(other.first_wrong.iter().take(room).cloned());
@@ -334,10 +368,42 @@ mod tests {
         ledger.stamp(one, &mut memory);
         ledger.written(one, false);
         assert_eq!(found(&mut ledger, one, &[0; 512]), None);
-        assert_eq!((ledger.findings.uncertain, ledger.findings.checked), (1, 0));
+        let Findings { uncertain, checked, written, .. } = ledger.findings();
+        assert_eq!((uncertain, checked, written), (1, 0, 0), "what failed is not written");
         ledger.stamp(one, &mut memory);
         ledger.written(one, true);
         assert_eq!(found(&mut ledger, one, &[0; 512]), Some(Found::NoStamp));
+    }
+
+    #[test]
+    fn each_block_that_is_to_be_read_back_counts_once() {
+        let (mut ledger, mut memory) = (ledger(), vec![0; 4 * 512]);
+        let four = Extent::new(110, 4);
+        for is_good in [true, true, false, true] {
+            ledger.stamp(four, &mut memory);
+            ledger.written(four, is_good);
+        }
+        let told = |ledger: &Ledger| {
+            let Findings { to_read_back, read_back, not_read_back, .. } = ledger.findings();
+            [to_read_back, read_back, not_read_back]
+        };
+        // In the run, which may be from the drive's cache.
+        ledger.check(four, &memory);
+        assert_eq!(told(&ledger), [4, 0, 4]);
+        let last = Extent::new(113, 1);
+        ledger.stamp(last, &mut memory[3 * 512..]);
+        ledger.written(last, false);
+        ledger.begin_reading_back();
+        ledger.check(Extent::new(110, 1), &memory[..512]);
+        ledger.check(Extent::new(110, 1), &memory[..512]);
+        assert_eq!(told(&ledger), [4, 1, 3], "the others cannot be read");
+        ledger.check(four, &memory);
+        assert_eq!(told(&ledger), [4, 3, 1], "nobody knows what the last one is to hold");
+        let findings = ledger.findings();
+        assert_eq!((findings.written, findings.checked, findings.wrong), (12, 9, 0));
+        let mut two = findings.clone();
+        two.add(&findings);
+        assert_eq!([two.to_read_back, two.read_back, two.not_read_back], [8, 6, 2]);
     }
 
     #[test]

@@ -240,7 +240,7 @@ impl Campaign<'_, '_> {
             read_back(runner, ledger, self.onlooker).map_err(|broken| course.take_broken(&broken))
         });
         // What was found before either broke off is found.
-        course.findings.get_or_insert_default().add(ledger.findings());
+        course.findings.get_or_insert_default().add(&ledger.findings());
         let (failures, troubles) = back?;
         course.count(&failures, troubles);
         Ok(())

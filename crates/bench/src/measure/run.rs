@@ -177,6 +177,7 @@ pub fn read_back(
 ) -> Result<(Failures, Troubles), Box<BrokenRun>> {
     runner.prepare(READ_BACK_DEPTH, READ_BACK_BYTES).map_err(RunError::Rig)?;
     let blocks_max = u64::from(READ_BACK_BYTES / runner.block_size().bytes());
+    ledger.begin_reading_back();
     let mut load =
         Load::new(runner, Surroundings { ledger: Some(ledger), watch, energy: None }, READ_BACK_DEPTH);
     let ended = load.read_back(blocks_max);

@@ -26,6 +26,8 @@ pub(super) struct Stand {
     pub(super) now: Instant,
     /// This block cannot be written.
     pub(super) bad: Option<u64>,
+    /// This block cannot be read.
+    pub(super) unreadable: Option<u64>,
     /// Writes of this block are lost.
     pub(super) forgets: Option<u64>,
     /// Reads end well and bring nothing.
@@ -83,6 +85,7 @@ impl Stand {
             drift: Duration::ZERO,
             now: Instant::now(),
             bad: None,
+            unreadable: None,
             forgets: None,
             brings_nothing: false,
             flush: (Ok(()), Duration::ZERO),
@@ -163,6 +166,10 @@ impl Runner for Stand {
         };
         let mut result = Ok(());
         match access.kind {
+            Kind::Read if touches(self.unreadable) => {
+                let lba = Lba(self.unreadable.unwrap_or_default());
+                result = Err(Fault::Medium(MediumError::Unreadable { lba }));
+            }
             Kind::Read if self.brings_nothing => {}
             Kind::Read => self.slots[usize::from(slot)][..len].copy_from_slice(place),
             Kind::Write if touches(self.bad) => {

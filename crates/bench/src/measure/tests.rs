@@ -127,6 +127,7 @@ fn a_part_that_is_written_once_is_read_back_as_a_whole() {
     let row = once(|job| job.shares = vec![Share::all(4096, 0, 0)], &verify);
     let findings = row.findings.expect("findings");
     assert_eq!((findings.written, findings.checked, findings.wrong), (128, 128, 0));
+    assert_eq!((findings.to_read_back, findings.read_back, findings.not_read_back), (128, 128, 0));
     assert_eq!(row.figures.expect("figures").ios, 16);
 }
 
@@ -402,6 +403,38 @@ fn wrong_blocks_are_told_of_a_run_that_breaks_off() {
     assert!(rows[0].figures.is_err(), "it is gone before the end");
     let findings = rows[0].findings.clone().expect("findings");
     assert!(findings.wrong > 0 && findings.first_wrong[0].lba == 77, "{findings:?}");
+    // Nobody came to reading back, whatever was read meanwhile.
+    assert!(findings.checked > 0 && findings.to_read_back > 0, "{findings:?}");
+    assert_eq!((findings.read_back, findings.not_read_back), (0, findings.to_read_back));
+}
+
+#[test]
+fn reading_back_that_was_ended_or_has_failed_is_not_told_as_done() {
+    let verify = Plan { verify: true, ..plan((1, 1)) };
+    let job = Job { once: true, ..Job::of(Share::all(4096, 0, 0), 4) };
+    let findings = |stand: &mut Stand, mut crowd: Crowd| {
+        let rows = rows(stand, &[Route::Kernel], job.clone(), &verify, &mut crowd);
+        let findings = rows[0].findings.clone().expect("findings");
+        assert_eq!(findings.to_read_back, findings.read_back + findings.not_read_back, "{findings:?}");
+        (findings.read_back, findings.not_read_back, findings.written)
+    };
+    assert_eq!(findings(&mut Stand::new(), Crowd::default()), (BLOCKS, 0, BLOCKS));
+    // 128 writes of 20 ms each, and eight reads, in the middle of which somebody ends it.
+    let ended = (40..60).any(|ticks| {
+        let mut slow = Stand::new();
+        (slow.is_serial, slow.service) = (true, Duration::from_millis(20));
+        let crowd = Crowd { ticks_left: Some(ticks), ..Crowd::default() };
+        let (read_back, missing, written) = findings(&mut slow, crowd);
+        read_back > 0 && missing > 0 && (read_back + missing, written) == (BLOCKS, BLOCKS)
+    });
+    assert!(ended);
+    // All that one read was to bring.
+    let mut broken = Stand::new();
+    broken.unreadable = Some(77);
+    assert_eq!(findings(&mut broken, Crowd::default()).1, 128);
+    let mut bad = Stand::new();
+    bad.bad = Some(77);
+    assert_eq!(findings(&mut bad, Crowd::default()), (BLOCKS - 8, 8, BLOCKS - 8));
 }
 
 #[test]

@@ -263,8 +263,14 @@ impl Record {
 
     /// Blocks that were read back and were not right.
     pub fn wrong_blocks(&self) -> u64 {
-        let findings = self.rows.iter().filter_map(|row| row.verify.as_ref());
-        findings.map(|findings| findings.wrong).sum()
+        self.findings().wrong
+    }
+
+    /// What reading back has found, of all rows.
+    pub fn findings(&self) -> Findings {
+        let mut all = Findings::default();
+        self.rows.iter().filter_map(|row| row.verify.as_ref()).for_each(|findings| all.add(findings));
+        all
     }
 
     /// Whether nobody has let it come to figures: it says nothing of what was to be measured.

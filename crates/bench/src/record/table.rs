@@ -207,13 +207,14 @@ fn remarks(record: &Record) -> Vec<String> {
             lines.push(format!("{name}: {}", troubles.join(", ")));
         }
         if let Some(findings) = &row.verify {
-            let uncertain = match findings.uncertain {
+            // A block counts once a run here, however often it was written.
+            let missing = match findings.not_read_back {
                 0 => String::new(),
-                count => format!(", {count} not judged since their write failed"),
+                count => format!(", {count} NOT, since they were not read or their write failed"),
             };
             lines.push(format!(
-                "{name}: {} blocks written, {} read back{uncertain}, {} wrong",
-                findings.written, findings.checked, findings.wrong
+                "{name}: {} blocks to read back, {} read back{missing}, {} wrong",
+                findings.to_read_back, findings.read_back, findings.wrong
             ));
             lines.extend(findings.first_wrong.iter().map(|wrong| format!("  {wrong}")));
             let others = findings.wrong.saturating_sub(findings.first_wrong.len() as u64);

@@ -68,9 +68,12 @@ fn three() -> Record {
         Failures { count: 7, kinds: vec![(Fault::Medium(MediumError::Unreadable { lba: Lba(9) }), 7)] };
     let troubles = Troubles { retries: 3, lost_writes: 2, unpacked: 5, ..Troubles::default() };
     let findings = crate::verify::Findings {
-        written: 8,
-        checked: 8,
+        written: 90,
+        checked: 70,
         uncertain: 0,
+        to_read_back: 9,
+        read_back: 8,
+        not_read_back: 1,
         wrong: 4,
         first_wrong: vec![WrongBlock {
             lba: 5,
@@ -245,7 +248,7 @@ fn a_table_hides_nothing_that_went_wrong() {
         "4K random, 70 % read, turbo, depth 1: no figures: no way",
         "uas, depth 1: 7 failed: cannot be read at LBA 9",
         "uas, depth 1: 3 retries, 2 writes lost after they had ended well, 5 packs sent again in parts",
-        "8 blocks written, 8 read back, 4 wrong",
+        "9 blocks to read back, 8 read back, 1 NOT, since they were not read or their write failed, 4 wrong",
         "LBA 5, write 2: it holds write 1\n  and 3 more\n",
         "Note: something.",
     ] {

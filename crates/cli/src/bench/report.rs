@@ -8,6 +8,7 @@ use crate::page::{self, Latency, Measured, Values, Way};
 use crate::recorder;
 use bench::measure::{Estimate, Figures, Row};
 use bench::record::{Method, Record};
+use bench::verify::Findings;
 use report::{Axis, Cell, Fact, Figure, Page, Picture, Section, Table, number};
 use std::path::Path;
 use std::time::Duration;
@@ -227,6 +228,17 @@ fn all_rows(record: &Record) -> Section {
     )
 }
 
+/// How much of what was written was read back, and what that has shown.
+fn verified(findings: &Findings) -> String {
+    let Findings { to_read_back, not_read_back, wrong, .. } = *findings;
+    let read_back = match (to_read_back, not_read_back) {
+        (0, _) => return "nothing was written".to_owned(),
+        (_, 0) => "every block was read back".to_owned(),
+        (all, missing) => format!("{missing} of {} NOT read back", counted(all, "block")),
+    };
+    if wrong == 0 { read_back } else { format!("{read_back}, {} wrong", counted(wrong, "block")) }
+}
+
 fn facts(mut page: Page, record: &Record, jobs: &[Job]) -> Page {
     let Method { run_s, warm_up_s, rounds_min, rounds_max, steady_within_percent, seed, verify, .. } =
         record.method;
@@ -253,7 +265,7 @@ fn facts(mut page: Page, record: &Record, jobs: &[Job]) -> Page {
         ),
         ("seed", Some(seed.to_string())),
         ("captured", record.captured.map(recorder::told)),
-        ("verified", Some(if verify { "every block was read back" } else { "no" }.to_owned())),
+        ("verified", Some(if verify { verified(&record.findings()) } else { "no".to_owned() })),
     ];
     page = page.fact(page::version());
     for (name, value) in known {
@@ -265,5 +277,23 @@ fn facts(mut page: Page, record: &Record, jobs: &[Job]) -> Page {
     match serde_json::to_string_pretty(&record.target) {
         Ok(identity) => page.fact(Fact::Lines("What is known of the target".into(), identity)),
         Err(_) => page,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_was_read_back_only_if_none_is_missing() {
+        let told = |to_read_back, read_back, wrong| {
+            let not_read_back = to_read_back - read_back;
+            verified(&Findings { to_read_back, read_back, not_read_back, wrong, ..Findings::default() })
+        };
+        assert_eq!(told(0, 0, 0), "nothing was written");
+        assert_eq!(told(9, 9, 0), "every block was read back");
+        assert_eq!(told(9, 9, 2), "every block was read back, 2 blocks wrong");
+        assert_eq!(told(9, 7, 0), "2 of 9 blocks NOT read back");
+        assert_eq!(told(9, 7, 1), "2 of 9 blocks NOT read back, 1 block wrong");
     }
 }

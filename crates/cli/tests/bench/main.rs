@@ -336,6 +336,7 @@ fn what_was_written_is_read_back() {
     ]);
     let findings = &record["rows"][0]["verify"];
     assert!(findings["checked"].as_u64() > Some(0) && findings["wrong"] == 0, "{findings}");
+    assert_eq!((&findings["to_read_back"], &findings["not_read_back"]), (&findings["read_back"], &0.into()));
     fails(&[&image, "--rw", "read", "--verify"], 2, "the workload writes nothing");
 }
 
