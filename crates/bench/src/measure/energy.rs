@@ -1,11 +1,16 @@
 //! Energy of the processor packages, where the kernel shows its counters (RAPL, `/sys/class/powercap`).
 //!
 //! The counters are those of whole packages: everything that runs on the machine is in them, and the drive is not. Mostly
-//! only root may read them. They start anew at a limit that is read beside them.
+//! only root may read them. They start anew at a limit that is read beside them, mostly 65 or 262 kJ: minutes of a busy machine. A [`Meter`]
+//! adds up meanwhile.
 
 use host::tree::Tree;
+use std::time::{Duration, Instant};
 
 const CLASS: &str = "/sys/class/powercap";
+
+/// How often a meter looks at the counters: what starts anew after 65 kJ does so once at most meanwhile, up to 6.5 kW.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// Counters of the packages.
 #[derive(Debug)]
@@ -61,6 +66,38 @@ impl Energy {
     }
 }
 
+/// Energy since it was made, however often the counters have started anew.
+#[derive(Debug)]
+pub(super) struct Meter<'e> {
+    energy: &'e Energy,
+    /// The last readings, and when; none from the first time on that there were none.
+    last: Option<EnergyMark>,
+    looked: Instant,
+    joules: f64,
+}
+
+impl<'e> Meter<'e> {
+    pub(super) fn new(energy: &'e Energy, now: Instant) -> Self {
+        Self { energy, last: energy.mark(), looked: now, joules: 0.0 }
+    }
+
+    /// Looks at the counters, if it is time. To be called more often than they start anew.
+    pub(super) fn keep_up(&mut self, now: Instant) {
+        if now - self.looked >= LOOK {
+            self.joules(now);
+        }
+    }
+
+    /// Joules so far; `None` where they cannot be read, or could not be in between.
+    pub(super) fn joules(&mut self, now: Instant) -> Option<f64> {
+        let last = self.last.take()?;
+        let mark = self.energy.mark()?;
+        self.joules += self.energy.joules_between(&last, &mark);
+        (self.last, self.looked) = (Some(mark), now);
+        Some(self.joules)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +128,31 @@ mod tests {
         let after = energy.mark().expect("two packages");
         // 100 up to the limit, 50 from there, and 200.
         assert!((energy.joules_between(&before, &after) - 350e-6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_meter_adds_up_what_the_counters_have_forgotten() {
+        let place = tempfile::tempdir().expect("a directory");
+        let zone = place.path().join("sys/class/powercap/intel-rapl:0");
+        fs::create_dir_all(&zone).expect("made");
+        let write = |name: &str, text: &str| fs::write(zone.join(name), text).expect("written");
+        write("name", "package-0");
+        write("max_energy_range_uj", "1000");
+        write("energy_uj", "900");
+        let energy = Energy::new(Tree::at(place.path()));
+        let began = Instant::now();
+        let mut meter = Meter::new(&energy, began);
+        for (seconds, microjoules) in [(10, "500"), (15, "600"), (20, "100"), (30, "700"), (40, "300")] {
+            write("energy_uj", microjoules);
+            meter.keep_up(began + Duration::from_secs(seconds));
+        }
+        // 600, 600, 600 and 600: the reading after 15 seconds was not looked at.
+        let joules = meter.joules(began + Duration::from_secs(41)).expect("they can be read");
+        assert!((joules - 2400e-6).abs() < 1e-12, "{joules}");
+        fs::remove_file(zone.join("energy_uj")).expect("removed");
+        assert_eq!(meter.joules(began + Duration::from_secs(42)), None);
+        write("energy_uj", "300");
+        assert_eq!(meter.joules(began + Duration::from_secs(43)), None, "what was missed is not known");
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! Always true: nothing is allocated per access in steady state; the caller is asked some times a second whether to go on.
 
 use super::course::Course;
-use super::energy::Energy;
+use super::energy::{Energy, Meter};
 use crate::payload::Payload;
 use crate::rig::{Ended, Fault, RigError, Room, Runner, Troubles};
 use crate::verify::Ledger;
@@ -203,6 +203,7 @@ pub struct Surroundings<'a> {
 struct Load<'r, 's> {
     runner: &'r mut dyn Runner,
     surroundings: Surroundings<'s>,
+    meter: Option<Meter<'s>>,
     idle: Vec<u16>,
     under_way: Vec<Option<(Access, Instant)>>,
     /// The slot of the flush under way.
@@ -230,6 +231,7 @@ impl<'r, 's> Load<'r, 's> {
             block_bytes: runner.block_size().bytes().into(),
             troubles_before: runner.troubles_before(),
             runner,
+            meter: surroundings.energy.map(|energy| Meter::new(energy, now)),
             surroundings,
             idle: (0..depth).rev().collect(),
             under_way: vec![None; depth.into()],
@@ -299,7 +301,7 @@ impl<'r, 's> Load<'r, 's> {
     }
 
     fn measure(&mut self, mut course: Course) -> Result<Run, RunError> {
-        let begin = Marks::now(self.began, self.surroundings.energy);
+        let begin = self.marks(self.began);
         let mut from = None;
         let mut goes_on = true;
         loop {
@@ -310,7 +312,7 @@ impl<'r, 's> Load<'r, 's> {
             }
             if from.is_none() && self.heard - self.began >= course.warm_up {
                 self.forget();
-                from = Some(Marks::now(self.heard, self.surroundings.energy));
+                from = Some(self.marks(self.heard));
             }
             if self.is_over(now, from.as_ref().map(|from| from.at), &course) || !goes_on {
                 break;
@@ -319,7 +321,7 @@ impl<'r, 's> Load<'r, 's> {
             self.turn()?;
             goes_on = self.tick(course.whole(now - self.began));
         }
-        let to = Marks::now(self.heard, self.surroundings.energy);
+        let to = self.marks(self.heard);
         let whole = course.whole(to.at - self.began);
         let (ios, bytes, latency) = (self.ios, self.bytes, std::mem::replace(&mut self.latency, histogram()));
         self.drain(goes_on, whole)?;
@@ -328,16 +330,14 @@ impl<'r, 's> Load<'r, 's> {
         }
         // Ended within the warm-up: nothing counts.
         let counted = from.is_some();
-        let from = from.unwrap_or_else(|| to.clone());
-        let energy = self.surroundings.energy;
-        let joules = energy.zip(from.energy.as_ref().zip(to.energy.as_ref()));
+        let from = from.unwrap_or(to);
         Ok(Run {
             ios: if counted { ios } else { 0 },
             bytes: if counted { bytes } else { 0 },
             elapsed: to.at - from.at,
             latency: if counted { latency } else { histogram() },
             processor: to.processor.saturating_sub(from.processor),
-            joules: joules.map(|(energy, (from, to))| energy.joules_between(from, to)),
+            joules: from.joules.zip(to.joules).map(|(from, to)| to - from),
             failures: self.take_failures(),
             troubles: self.troubles(),
             interrupted: !goes_on,
@@ -454,6 +454,9 @@ impl<'r, 's> Load<'r, 's> {
             return true;
         }
         self.ticked = now;
+        if let Some(meter) = &mut self.meter {
+            meter.keep_up(now);
+        }
         let progress = Progress {
             elapsed: now - self.began,
             whole,
@@ -520,25 +523,24 @@ impl<'r, 's> Load<'r, 's> {
         }
     }
 
+    /// Of a moment that has just been.
+    fn marks(&mut self, at: Instant) -> Marks {
+        let spent = rustix::time::clock_gettime(ClockId::ProcessCPUTime);
+        let processor = Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32);
+        Marks { at, processor, joules: self.meter.as_mut().and_then(|meter| meter.joules(self.runner.now())) }
+    }
+
     fn is_quiet(&self) -> bool {
         self.idle.len() == self.under_way.len()
     }
 }
 
 /// Clocks and meters at one moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Marks {
     at: Instant,
     processor: Duration,
-    energy: Option<super::energy::EnergyMark>,
-}
-
-impl Marks {
-    fn now(at: Instant, energy: Option<&Energy>) -> Self {
-        let spent = rustix::time::clock_gettime(ClockId::ProcessCPUTime);
-        let processor = Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32);
-        Self { at, processor, energy: energy.and_then(Energy::mark) }
-    }
+    joules: Option<f64>,
 }
 
 impl Failures {

@@ -92,6 +92,42 @@ fn a_stall_at_the_end_of_the_time_is_counted() {
     assert!(rates[1..].iter().all(|rate| (rate - 100.0).abs() < 0.01), "{rates:?}");
 }
 
+/// A machine of 100 W, whose counter starts anew after 262 kJ, as an Intel's does.
+struct Heater(std::path::PathBuf);
+
+impl Heater {
+    fn show(&self, name: &str, text: &str) {
+        std::fs::create_dir_all(&self.0).expect("made");
+        std::fs::write(self.0.join(name), text).expect("written");
+    }
+}
+
+impl Watch for Heater {
+    fn tick(&mut self, progress: Progress) -> bool {
+        let microjoules = progress.elapsed.as_micros() * 100 % 262_143_328_850;
+        self.show("energy_uj", &microjoules.to_string());
+        true
+    }
+}
+
+#[test]
+fn energy_of_hours_is_all_of_it() {
+    let place = tempfile::tempdir().expect("a directory");
+    let mut heater = Heater(place.path().join("sys/class/powercap/intel-rapl:0"));
+    heater.show("name", "package-0");
+    heater.show("max_energy_range_uj", "262143328850");
+    heater.show("energy_uj", "0");
+    let energy = Energy::new(Tree::at(place.path()));
+    let mut stand = Stand::new();
+    stand.service = Duration::from_secs(5);
+    stand.put_up(Route::Kernel, Room { slots: 1, bytes: 4096 }).expect("it is up");
+    let conditions = Conditions { run: Duration::from_secs(2 * 3600), ..plan((1, 1)).conditions };
+    let surroundings = Surroundings { ledger: None, watch: &mut heater, energy: Some(&energy) };
+    let run = run(&mut stand, &random(100, 1), &conditions, surroundings).expect("it ends");
+    let joules = run.joules.expect("they can be read");
+    assert!((joules / 720e3 - 1.0).abs() < 0.002, "{joules}");
+}
+
 /// A job that moves 64 KiB once, four requests of 4 KiB at a time, on a drive that takes a millisecond for these.
 fn once(change: impl FnOnce(&mut Job), plan: &Plan) -> Row {
     let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
