@@ -129,7 +129,10 @@ fn rows_came_back(record: &Value, transports: &[&str]) {
         let (ios, findings) = (row["ios"].as_u64(), &row["verify"]);
         assert!(ios > Some(0) && findings["checked"].as_u64() > Some(0), "{row}");
         assert_eq!((&row["errors"], &findings["wrong"]), (&0.into(), &0.into()), "{row}");
-        assert_eq!((&findings["to_read_back"], &findings["not_read_back"]), (&findings["read_back"], &0.into()));
+        assert_eq!(
+            (&findings["to_read_back"], &findings["not_read_back"]),
+            (&findings["read_back"], &0.into())
+        );
     }
 }
 
