@@ -176,6 +176,15 @@ impl Workload {
         self.jobs.iter().any(Job::reads)
     }
 
+    /// Its jobs on all of the drive, with whatever data the caller has.
+    #[must_use]
+    pub fn everywhere(mut self) -> Self {
+        for job in &mut self.jobs {
+            (job.offset_bytes, job.span_bytes, job.fill) = (0, None, None);
+        }
+        self
+    }
+
     /// Its jobs at these depths instead of their own, each once.
     #[must_use]
     pub fn at_depths(self, depths: &[u16]) -> Self {

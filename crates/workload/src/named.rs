@@ -3,10 +3,11 @@
 //! Each row says who, how long, how much of it reads, how random it is, and at which depths. The programs themselves
 //! do more than their best-known pattern; what is taken of each is said at its rows.
 
-use super::{Job, Share, Workload};
+use super::{Fill, Job, Share, Workload};
 
 const K: u32 = 1 << 10;
 const M: u32 = 1 << 20;
+const G: u32 = 1 << 30;
 
 /// One job, or one for each depth.
 struct Row {
@@ -15,6 +16,8 @@ struct Row {
     read_percent: u8,
     random_percent: u8,
     depths: &'static [u16],
+    /// Bytes of the file that the program works in; it has the whole drive, or what is first on it, without.
+    span_bytes: Option<u32>,
 }
 
 /// As IOMeter is mostly run for figures by depth.
@@ -27,16 +30,22 @@ pub const NAMES: &[(&str, &str)] = &[
     ("iometer-512k", "512K sequential reads, then writes, depth 1 to 64"),
     ("iometer-2m", "2M sequential reads, then writes, depth 1 to 64"),
     ("workstation", "8K, 80 % read, 80 % random, depth 64"),
-    ("crystaldiskmark", "sequential 1M, random 512K, 4K, and 4K at depth 32; reads, then writes"),
-    ("atto", "sequential writes and reads of 0.5K to 8M, depth 4"),
+    ("crystaldiskmark", "sequential 1M, random 512K, 4K, and 4K at depth 32; reads, then writes; within 1G"),
+    ("atto", "sequential writes of zeroes and reads of 0.5K to 8M, depth 4; within 256M"),
     ("hdparm", "2M sequential reads, as hdparm -t"),
     ("dd", "1M sequential reads, then writes, one at a time"),
-    ("iozone-4k", "4K one at a time: write, read, random read, random write"),
+    ("iozone-4k", "4K one at a time: write, read, random read, random write; within 100M"),
 ];
 
 const fn row(workload: &'static str, share: (u32, u8, u8), depths: &'static [u16]) -> Row {
     let (bytes, read_percent, random_percent) = share;
-    Row { workload, bytes, read_percent, random_percent, depths }
+    Row { workload, bytes, read_percent, random_percent, depths, span_bytes: None }
+}
+
+impl Row {
+    const fn within(self, span_bytes: u32) -> Self {
+        Self { span_bytes: Some(span_bytes), ..self }
+    }
 }
 
 /// Length, percent of reads, percent of random places; depths.
@@ -48,29 +57,31 @@ const ROWS: &[Row] = &[
     row("iometer-2m", (2 * M, 100, 0), SWEEP),
     row("iometer-2m", (2 * M, 0, 0), SWEEP),
     row("workstation", (8 * K, 80, 80), &[64]),
-    // The four rows that version 3 made known.
-    row("crystaldiskmark", (M, 100, 0), &[1]),
-    row("crystaldiskmark", (512 * K, 100, 100), &[1]),
-    row("crystaldiskmark", (4 * K, 100, 100), &[1, 32]),
-    row("crystaldiskmark", (M, 0, 0), &[1]),
-    row("crystaldiskmark", (512 * K, 0, 100), &[1]),
-    row("crystaldiskmark", (4 * K, 0, 100), &[1, 32]),
+    // The four rows that version 3 made known, in a test file as large as it usually is. Random places all over a drive would be
+    // far strokes of a disk, and beyond what a bridge or a flash drive has of its map at hand.
+    row("crystaldiskmark", (M, 100, 0), &[1]).within(G),
+    row("crystaldiskmark", (512 * K, 100, 100), &[1]).within(G),
+    row("crystaldiskmark", (4 * K, 100, 100), &[1, 32]).within(G),
+    row("crystaldiskmark", (M, 0, 0), &[1]).within(G),
+    row("crystaldiskmark", (512 * K, 0, 100), &[1]).within(G),
+    row("crystaldiskmark", (4 * K, 0, 100), &[1, 32]).within(G),
     // Reads of the device, not those of the cache (-T).
     row("hdparm", (2 * M, 100, 0), &[1]),
     row("dd", (M, 100, 0), &[1]),
     row("dd", (M, 0, 0), &[1]),
-    // -i 0, -i 1, -i 2 with -r 4k, without the second passes over the same file.
-    row("iozone-4k", (4 * K, 0, 0), &[1]),
-    row("iozone-4k", (4 * K, 100, 0), &[1]),
-    row("iozone-4k", (4 * K, 100, 100), &[1]),
-    row("iozone-4k", (4 * K, 0, 100), &[1]),
+    // -i 0, -i 1, -i 2 with -r 4k, without the second passes over the same file, which has 100 MB where people compare (-s 100M).
+    row("iozone-4k", (4 * K, 0, 0), &[1]).within(100 * M),
+    row("iozone-4k", (4 * K, 100, 0), &[1]).within(100 * M),
+    row("iozone-4k", (4 * K, 100, 100), &[1]).within(100 * M),
+    row("iozone-4k", (4 * K, 0, 100), &[1]).within(100 * M),
 ];
 
 /// ATTO's lengths are all powers of two from here to there.
 const ATTO_BYTES: [u32; 2] = [512, 8 * M];
 
-/// ATTO's depth, unless changed in its window.
+/// ATTO's depth and the length of its file, unless changed in its window, where other data than zeroes must be chosen as well.
 const ATTO_DEPTH: u16 = 4;
+const ATTO_SPAN_BYTES: u32 = 256 * M;
 
 /// The workload of this name.
 pub fn named(name: &str) -> Option<Workload> {
@@ -81,7 +92,10 @@ pub fn named(name: &str) -> Option<Workload> {
 
 fn from_rows(name: &str) -> Vec<Job> {
     let rows = ROWS.iter().filter(|row| row.workload == name);
-    let job = |row: &Row, depth| Job::of(Share::all(row.bytes, row.read_percent, row.random_percent), depth);
+    let job = |row: &Row, depth| Job {
+        span_bytes: row.span_bytes.map(u64::from),
+        ..Job::of(Share::all(row.bytes, row.read_percent, row.random_percent), depth)
+    };
     rows.flat_map(|row| row.depths.iter().map(move |&depth| job(row, depth))).collect()
 }
 
@@ -89,7 +103,12 @@ fn atto() -> Vec<Job> {
     let [first, last] = ATTO_BYTES;
     let lengths =
         std::iter::successors(Some(first), |bytes| Some(bytes * 2)).take_while(|bytes| *bytes <= last);
-    lengths.flat_map(|bytes| [0, 100].map(|reads| Job::of(Share::all(bytes, reads, 0), ATTO_DEPTH))).collect()
+    let job = |bytes, reads| Job {
+        span_bytes: Some(ATTO_SPAN_BYTES.into()),
+        fill: Some(Fill::Zero),
+        ..Job::of(Share::all(bytes, reads, 0), ATTO_DEPTH)
+    };
+    lengths.flat_map(|bytes| [0, 100].map(|reads| job(bytes, reads))).collect()
 }
 
 #[cfg(test)]
@@ -127,6 +146,23 @@ mod tests {
         assert_eq!(jobs.len(), 30);
         assert_eq!((jobs[0].bytes_max(), jobs[29].bytes_max(), jobs[0].depth), (512, 8_388_608, 4));
         assert!(jobs[0].writes() && !jobs[1].writes());
+    }
+
+    #[test]
+    fn what_works_in_a_file_keeps_within_its_length() {
+        let spans = |name: &str| {
+            let jobs = named(name).expect("it is known").jobs;
+            assert!(jobs.iter().all(|job| job.span_bytes == jobs[0].span_bytes), "{name}");
+            (jobs[0].span_bytes, jobs[0].fill)
+        };
+        assert_eq!(spans("crystaldiskmark"), (Some(1 << 30), None));
+        assert_eq!(spans("atto"), (Some(256 << 20), Some(Fill::Zero)));
+        assert_eq!(spans("iozone-4k"), (Some(100 << 20), None));
+        for name in ["iometer-4k-read", "iometer-512k", "workstation", "hdparm", "dd"] {
+            assert_eq!(spans(name), (None, None), "{name}");
+        }
+        let everywhere = named("atto").expect("it is known").everywhere();
+        assert!(everywhere.jobs.iter().all(|job| (job.span_bytes, job.fill) == (None, None)));
     }
 
     #[test]

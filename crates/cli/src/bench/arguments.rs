@@ -61,7 +61,8 @@ pub(crate) struct BenchArguments {
     /// Requests begin at multiples of this; of their own length unless given.
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = quantity::size, requires = "rw", conflicts_with_all = OTHER_SOURCES)]
     pub(crate) align: Option<ByteCount>,
-    /// Use this much from the start of the drive, not all of it; the size of a virtual drive, 256 MiB unless given.
+    /// Use this much from the start of the drive, not all of it or what the workload or --verify says; the size of a virtual drive,
+    /// 256 MiB unless given.
     #[arg(long, value_name = "SIZE", value_parser = quantity::size, allow_negative_numbers = true)]
     pub(crate) size: Option<ByteCount>,
     /// Length of each run; a fraction is fine. 3 unless given, here or in a job file, or the job file says how much is moved.
@@ -77,7 +78,7 @@ pub(crate) struct BenchArguments {
     /// Steady is a rate whose 95 % interval is no wider than this to each side.
     #[arg(long, value_name = "PERCENT", default_value_t = 3.0, value_parser = quantity::percent, allow_negative_numbers = true)]
     pub(crate) steady: f64,
-    /// Write bytes that nothing can compress; this is so unless told otherwise.
+    /// Write bytes that nothing can compress; this is so unless told otherwise, here or by the workload.
     #[arg(long, conflicts_with = "zero_data")]
     pub(crate) random_data: bool,
     /// Write zeroes.

@@ -187,6 +187,9 @@ fn workloads(arguments: &BenchArguments) -> Result<Vec<Workload>, Failure> {
         job.warm_up = arguments.warm_up.or(job.warm_up);
         if arguments.zero_data || arguments.random_data {
             job.fill = Some(if arguments.zero_data { Fill::Zero } else { Fill::Random });
+        } else if arguments.verify && arguments.has_named() {
+            // Nobody has chosen the data that a name stands for, and stamps are none of them.
+            job.fill = None;
         }
     }
     Ok(workloads)

@@ -126,7 +126,8 @@ impl LinkArgument {
 pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
     let depths = arguments.depth.as_deref();
     if let Some(name) = &arguments.choice.workload {
-        let workload = workload::named(name).ok_or_else(|| {
+        // Simulated drives have a data set of their own, and one payload is to them as another.
+        let workload = workload::named(name).map(workload::Workload::everywhere).ok_or_else(|| {
             let names: Vec<_> = workload::NAMES.iter().map(|(name, _)| *name).collect();
             Failure::usage(format!("there is no workload `{name}`"))
                 .try_this(format!("take one of {}", names.join(", ")))

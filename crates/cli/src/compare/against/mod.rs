@@ -110,7 +110,7 @@ impl Record {
             .into_iter()
             .flatten()
             .filter_map(|name| workload::named(name.as_str()?))
-            .flat_map(|workload| workload.jobs)
+            .flat_map(|workload| workload.everywhere().jobs)
             .collect();
         let target = of(&record["target"], "name");
         let mut read =
@@ -131,7 +131,7 @@ impl Record {
             let known = named.iter().find(|job| job.label == label).cloned();
             match known.or_else(|| share(label).map(|share| Job::of(share, depth))) {
                 Some(job) => {
-                    let job = Job { depth, span_bytes: None, offset_bytes: 0, ..job };
+                    let job = Job { depth, ..job };
                     read.rows.push(Measured {
                         transport: of(row, "transport"),
                         job,

@@ -97,7 +97,7 @@ fn brief(terms: &Terms) -> Terms {
 
 /// Every second size of ATTO's.
 fn atto() -> Vec<Job> {
-    let jobs = workload::named("atto").map_or_else(Vec::new, |workload| workload.jobs);
+    let jobs = workload::named("atto").map_or_else(Vec::new, |workload| workload.everywhere().jobs);
     jobs.into_iter().filter(|job| job.bytes_max().trailing_zeros() % 2 == 1).collect()
 }
 
