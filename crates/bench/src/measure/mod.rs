@@ -22,7 +22,7 @@ use fastrand::Rng;
 use hdrhistogram::Histogram;
 use std::fmt;
 use std::time::Duration;
-use workload::{Accesses, Job};
+use workload::{Accesses, Fill, Job};
 
 /// How jobs are measured.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,10 @@ pub struct Row {
     pub label: String,
     /// Its depth.
     pub depth: u16,
+    /// The first byte of the drive that it may use, and how many from there; all there are unless given.
+    pub part: (u64, Option<u64>),
+    /// What it writes, if it does; with [`Plan::verify`] it is stamps.
+    pub fill: Option<Fill>,
     /// What failed, whether there are figures or not.
     pub failures: Failures,
     /// What went wrong below, likewise.
@@ -340,8 +344,9 @@ fn put_together(courses: Vec<Course>, job: &Job, plan: &Plan) -> Vec<Row> {
             first = Some(rates);
         }
         let Course { failures, troubles, findings, .. } = course;
-        let (label, depth) = (job.label.clone(), job.depth);
-        rows.push(Row { route, label, depth, failures, troubles, findings, figures });
+        let (label, depth, part) = (job.label.clone(), job.depth, (job.offset_bytes, job.span_bytes));
+        let fill = job.writes().then(|| job.fill.unwrap_or(plan.conditions.fill));
+        rows.push(Row { route, label, depth, part, fill, failures, troubles, findings, figures });
     }
     rows
 }

@@ -7,7 +7,7 @@ use initiator::disk::{Error, LostWrite};
 use target::medium::MediumError;
 use units::{BlockSize, ByteCount, Lba};
 use wire::scsi::sense::{AdditionalSense, SenseKey};
-use workload::{Fill, Share};
+use workload::Share;
 
 fn plan(rounds: (u32, u32)) -> Plan {
     Plan {

@@ -7,7 +7,7 @@ use super::{Record, RecordRow};
 const NAMES: &str = "transport,job,depth,iops,iops_low,iops_high,mb_per_s,mean_us,p50_us,p99_us,p999_us,max_us,\
                      processor_us_per_io,joules_per_gb,ratio,ratio_low,ratio_high,rounds,steady,interrupted,errors,retries,\
                      resets,wrong_blocks,error,timeouts,stalls,odd_statuses,busy,recovered,kernel_errors,lost_writes,not_ready,\
-                     transport_failures,task_aborts,unpacked";
+                     transport_failures,task_aborts,unpacked,offset_bytes,span_bytes,written_data,not_read_back";
 
 /// The rows of a record.
 pub fn csv(record: &Record) -> String {
@@ -67,6 +67,10 @@ fn line(row: &RecordRow) -> String {
         troubles.transport_failures.to_string(),
         troubles.task_aborts.to_string(),
         troubles.unpacked.to_string(),
+        row.offset_bytes.to_string(),
+        row.span_bytes.map_or_else(String::new, |bytes| bytes.to_string()),
+        row.written_data.unwrap_or_default().to_owned(),
+        row.verify.as_ref().map_or_else(String::new, |findings| findings.not_read_back.to_string()),
     ];
     fields.join(",")
 }

@@ -15,6 +15,7 @@ use crate::rig::{Identity, Troubles};
 use crate::verify::Findings;
 use initiator::disk::{Temperature, TemperatureSource};
 use serde::Serialize;
+use workload::Fill;
 
 /// One benchmark.
 #[derive(Clone, Debug, Serialize)]
@@ -143,6 +144,12 @@ pub struct RecordRow {
     pub job: String,
     /// Requests under way at once.
     pub depth: u16,
+    /// The first byte of the part of the drive that it has used.
+    pub offset_bytes: u64,
+    /// Bytes of that part, as far as somebody knows how large the drive is.
+    pub span_bytes: Option<u64>,
+    /// What was written: `random`, `zero`, `repeated` or `stamps`.
+    pub written_data: Option<&'static str>,
     /// Why there are no figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -246,7 +253,8 @@ pub struct RowName {
 impl Record {
     /// Takes rows in, and what follows from all of them.
     pub fn take(&mut self, rows: &[Row]) {
-        self.rows = rows.iter().map(RecordRow::of).collect();
+        let (identity, verify) = (&self.target.identity, self.method.verify);
+        self.rows = rows.iter().map(|row| RecordRow::of(row, identity, verify)).collect();
         let figures =
             || self.rows.iter().filter_map(|row| row.figures.as_ref().map(|figures| (row, figures)));
         self.errors = self.rows.iter().map(|row| row.errors).sum();
@@ -285,7 +293,7 @@ impl Record {
 }
 
 impl RecordRow {
-    fn of(row: &Row) -> Self {
+    fn of(row: &Row, identity: &Identity, verify: bool) -> Self {
         let (error, figures) = match &row.figures {
             Ok(figures) => (None, Some(RowFigures::of(figures))),
             Err(error) => (Some(error.to_string()), None),
@@ -298,6 +306,14 @@ impl RecordRow {
             transport: row.route.word(),
             job: row.label.clone(),
             depth: row.depth,
+            offset_bytes: row.part.0,
+            span_bytes: span(identity, row.part),
+            written_data: row.fill.map(|fill| match fill {
+                _ if verify => "stamps",
+                Fill::Random => "random",
+                Fill::Zero => "zero",
+                Fill::Repeated => "repeated",
+            }),
             error,
             failed: row.figures.as_ref().is_err_and(MeasureError::is_failure),
             errors: row.failures.count,
@@ -307,6 +323,13 @@ impl RecordRow {
             figures,
         }
     }
+}
+
+/// Bytes of a part of a drive from its first byte on: whole blocks, and no more than there are.
+fn span(identity: &Identity, (offset_bytes, asked): (u64, Option<u64>)) -> Option<u64> {
+    let there = (identity.bytes > 0).then(|| identity.bytes.saturating_sub(offset_bytes));
+    let bytes = [there, asked].into_iter().flatten().min()?;
+    Some(bytes - bytes % u64::from(identity.block_bytes.max(1)))
 }
 
 impl RowFigures {

@@ -7,6 +7,7 @@ use super::{Record, RecordRow, RowFigures, Target};
 use crate::rig::Identity;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use units::Capacity;
+use workload::short_bytes;
 
 /// What was measured, where and how, in a few lines.
 pub fn heading(record: &Record) -> String {
@@ -69,15 +70,18 @@ fn visible(letter: char) -> char {
 }
 
 /// Columns that are left out one after the other until a narrow terminal has room for the rest.
-const LEFT_OUT_FIRST: [&str; 10] =
-    ["CPU/IO", "p99.9", "J/GB", "max", "p50", "±", "mean", "MB/s", "p99", "ratio"];
+const LEFT_OUT_FIRST: [&str; 11] =
+    ["CPU/IO", "p99.9", "J/GB", "max", "p50", "part", "±", "mean", "MB/s", "p99", "ratio"];
 
 /// The table of a record, and the lines below it. `terminal_columns` is how wide the terminal is; `None` if it is none, which has room
 /// for everything.
 pub fn table(record: &Record, terminal_columns: Option<usize>) -> String {
     let shown =
         |any: fn(&RowFigures) -> bool| record.rows.iter().any(|row| row.figures.as_ref().is_some_and(any));
+    let whole = super::span(&record.target.identity, (0, None));
     let columns = Columns {
+        part: record.rows.iter().any(|row| part(row, whole).is_some()),
+        whole,
         ratio: shown(|figures| figures.ratio_to_first.is_some()),
         joules: shown(|figures| figures.joules_per_gb.is_some()),
         verify: record.rows.iter().any(|row| row.verify.is_some()),
@@ -126,6 +130,9 @@ fn drawn(header: &[&str], rows: &[Vec<String>], left_out: &[&str]) -> String {
 /// Which columns there is something for.
 #[derive(Clone, Copy)]
 struct Columns {
+    part: bool,
+    /// Bytes of the drive, if they are known.
+    whole: Option<u64>,
     ratio: bool,
     joules: bool,
     verify: bool,
@@ -133,20 +140,9 @@ struct Columns {
 
 impl Columns {
     fn header(self) -> Vec<&'static str> {
-        let mut names = vec![
-            "job",
-            "transport",
-            "depth",
-            "IOPS",
-            "±",
-            "MB/s",
-            "mean",
-            "p50",
-            "p99",
-            "p99.9",
-            "max",
-            "CPU/IO",
-        ];
+        let mut names = vec!["job", "transport", "depth"];
+        names.extend(self.part.then_some("part"));
+        names.extend(["IOPS", "±", "MB/s", "mean", "p50", "p99", "p99.9", "max", "CPU/IO"]);
         names.extend(self.joules.then_some("J/GB"));
         names.extend(self.ratio.then_some("ratio"));
         names.extend(self.verify.then_some("wrong"));
@@ -156,6 +152,9 @@ impl Columns {
 
     fn row(self, row: &RecordRow) -> Vec<String> {
         let mut cells = vec![row.job.clone(), row.transport.to_owned(), row.depth.to_string()];
+        if self.part {
+            cells.push(part(row, self.whole).unwrap_or_else(|| "all".into()));
+        }
         let Some(figures) = &row.figures else {
             cells.push("none".into());
             // Up to the last column, which says what failed.
@@ -186,6 +185,18 @@ impl Columns {
         }
         cells.push(row.errors.to_string());
         cells
+    }
+}
+
+/// Which part of the drive a row has used, if that is not all of it.
+fn part(row: &RecordRow, whole: Option<u64>) -> Option<String> {
+    let RecordRow { offset_bytes, span_bytes, .. } = *row;
+    let from = format!(" from {}", short_bytes(offset_bytes));
+    match span_bytes {
+        Some(_) if offset_bytes == 0 && span_bytes == whole => None,
+        Some(bytes) if offset_bytes == 0 => Some(short_bytes(bytes)),
+        Some(bytes) => Some(short_bytes(bytes) + &from),
+        None => (offset_bytes > 0).then(|| format!("all{from}")),
     }
 }
 

@@ -31,7 +31,7 @@ fn figures(iops: f64) -> Figures {
 fn row(route: Route, depth: u16, figures: Result<Figures, MeasureError>) -> Row {
     let label = "4K random, 70 % read".into();
     let (failures, troubles) = (Failures::default(), Troubles::NONE);
-    Row { route, label, depth, failures, troubles, findings: None, figures }
+    Row { route, label, depth, part: (0, None), fill: None, failures, troubles, findings: None, figures }
 }
 
 fn record(rows: &[Row]) -> Record {
@@ -145,6 +145,7 @@ fn json_has_the_fields_that_programs_read() {
         "max_us",
         "mb_per_s",
         "mean_us",
+        "offset_bytes",
         "p50_us",
         "p999_us",
         "p99_us",
@@ -152,10 +153,12 @@ fn json_has_the_fields_that_programs_read() {
         "processor_us_per_io",
         "ratio_to_first",
         "rounds",
+        "span_bytes",
         "steady",
         "transport",
         "troubles",
         "verify",
+        "written_data",
     ];
     assert_eq!(row, expected);
     assert_eq!(
@@ -169,6 +172,11 @@ fn json_has_the_fields_that_programs_read() {
     assert_eq!(value["rows"][1]["error_kinds"][0]["reason"], "cannot be read at LBA 9");
     assert_eq!(value["rows"][2]["error"], "no way, \"none\"");
     assert!(value["rows"][2].get("iops").is_none());
+}
+
+#[test]
+fn json_has_what_programs_read_of_the_machine() {
+    let value: Value = serde_json::to_value(three()).expect("a record is JSON");
     let machine: Vec<&str> =
         value["machine"].as_object().expect("an object").keys().map(String::as_str).collect();
     assert_eq!(machine, ["kernel", "processor", "processors"]);
@@ -210,6 +218,41 @@ fn what_went_wrong_before_a_row_came_to_nothing_counts() {
 }
 
 #[test]
+fn each_row_says_which_part_of_the_drive_it_has_used_and_what_it_has_written() {
+    let of = |part, fill| Row { part, fill, ..row(Route::Uas, 1, Ok(figures(1000.0))) };
+    let mut record = record(&[]);
+    record.target.identity.block_bytes = 4096;
+    let all = (0, None);
+    let parts = [all, (0, Some(256 << 20)), (1 << 30, Some(4 << 30)), (0, Some(1 << 40))];
+    let rows: Vec<Row> = parts.iter().map(|part| of(*part, Some(Fill::Zero))).collect();
+    let spans = |record: &Record| record.rows.iter().map(|row| row.span_bytes).collect::<Vec<_>>();
+    let parts_told = |record: &Record| -> Vec<String> {
+        let text = table(record, None);
+        let cells = text
+            .lines()
+            .skip(2)
+            .take(4)
+            .map(|line| line.split("   ").map(str::trim).filter(|cell| !cell.is_empty()).nth(3));
+        cells.map(|cell| cell.unwrap_or_default().to_owned()).collect()
+    };
+    record.take(&rows);
+    assert_eq!(spans(&record), [None, Some(256 << 20), Some(4 << 30), Some(1 << 40)]);
+    assert_eq!(parts_told(&record), ["all", "256M", "4G from 1G", "1T"]);
+    // Less than was asked for is there, and the last bytes are no block.
+    record.target.identity.bytes = (2 << 30) + 512;
+    record.take(&rows);
+    assert_eq!(spans(&record), [Some(2 << 30), Some(256 << 20), Some(1 << 30), Some(2 << 30)]);
+    assert_eq!(parts_told(&record), ["all", "256M", "1G from 1G", "all"]);
+    assert!(csv(&record).contains(",1073741824,1073741824,zero,\r\n"), "{}", csv(&record));
+    record.take(&rows[..1]);
+    assert!(!table(&record, None).contains("part"), "all of it needs no column");
+    record.method.verify = true;
+    record.take(&[of(all, Some(Fill::Random)), of(all, None)]);
+    let written: Vec<_> = record.rows.iter().map(|row| row.written_data).collect();
+    assert_eq!(written, [Some("stamps"), None]);
+}
+
+#[test]
 fn percentiles_are_those_of_the_latencies() {
     let figures = RowFigures::of(&figures(1.0));
     let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 0.002;
@@ -234,8 +277,8 @@ fn csv_quotes_what_it_must() {
         lines[1]
     );
     assert!(lines[2].contains(",2.000,1.500,2.500,3,true,false,7,3,0,4,"), "{}", lines[2]);
-    assert!(lines[2].ends_with(",4,,0,0,0,0,0,0,2,0,0,0,5"), "{}", lines[2]);
-    assert!(lines[3].ends_with(",\"no way, \"\"none\"\"\",0,0,0,0,0,0,0,0,0,0,0"), "{}", lines[3]);
+    assert!(lines[2].ends_with(",4,,0,0,0,0,0,0,2,0,0,0,5,0,,,1"), "{}", lines[2]);
+    assert!(lines[3].ends_with(",\"no way, \"\"none\"\"\",0,0,0,0,0,0,0,0,0,0,0,0,,,"), "{}", lines[3]);
     let columns = lines[0].split(',').count();
     assert_eq!(lines[1].split(',').count(), columns + 1, "the job has a comma of its own");
 }

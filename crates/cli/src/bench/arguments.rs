@@ -94,7 +94,8 @@ pub(crate) struct BenchArguments {
     /// Do not ask before writing.
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Stamp every block that is written, and read it back.
+    /// Stamp every block that is written, and read it back. Only the first 256 MiB of the drive are used then, or of what a job file
+    /// leaves open, unless --size says how much.
     #[arg(long, conflicts_with_all = ["random_data", "zero_data"])]
     pub(crate) verify: bool,
     /// Speed of the virtual drive's link.

@@ -75,7 +75,9 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     let tree = arguments.machine.as_ref().map_or_else(Tree::running, Tree::at);
     // Before the question, so that Ctrl-C there does not leave a terminal half drawn.
     let mut bed = target::resolve(arguments, &tree, &mut workloads)?;
-    keep_verified_short(arguments, &mut workloads);
+    if arguments.verify && !arguments.is_virtual && arguments.size.is_none() {
+        keep_verified_short(arguments.has_named(), &mut workloads, bed.rig.identity().bytes);
+    }
     let capture = watch(arguments, &mut bed)?;
     let plan = plan(arguments);
     let mut view = View::new(arguments.quiet)?;
@@ -195,11 +197,33 @@ fn workloads(arguments: &BenchArguments) -> Result<Vec<Workload>, Failure> {
     Ok(workloads)
 }
 
-/// A verified run uses a part of the drive, unless it was told which.
-fn keep_verified_short(arguments: &BenchArguments, workloads: &mut [Workload]) {
-    if arguments.verify && !arguments.is_virtual {
-        for job in workloads.iter_mut().flat_map(|workload| &mut workload.jobs) {
-            job.span_bytes = job.span_bytes.or(Some(VERIFIED_BYTES.max(u64::from(job.bytes_max()))));
+/// A verified run uses a part of the drive, which is noted, unless somebody has said which. A workload with a name keeps within less, if
+/// that is its own. Of the drive, bytes are 0 as long as nobody knows them.
+fn keep_verified_short(has_named: bool, workloads: &mut [Workload], drive_bytes: u64) {
+    for workload in workloads {
+        let mut from = Vec::new();
+        for job in &mut workload.jobs {
+            let there =
+                if drive_bytes == 0 { u64::MAX } else { drive_bytes.saturating_sub(job.offset_bytes) };
+            let is_said = job.span_bytes.is_some() && !has_named;
+            if !is_said && there.min(job.span_bytes.unwrap_or(u64::MAX)) > VERIFIED_BYTES {
+                job.span_bytes = Some(VERIFIED_BYTES);
+                from.push(job.offset_bytes);
+            }
+        }
+        if let Some(first) = from.first() {
+            let begin = if from.iter().all(|offset| offset == first) {
+                match first {
+                    0 => "the start of the drive".to_owned(),
+                    offset => format!("byte {offset} of the drive"),
+                }
+            } else {
+                "where each of its jobs begins".to_owned()
+            };
+            let (name, part) = (&workload.name, ByteCount(VERIFIED_BYTES));
+            workload.notes.push(format!(
+                "{name} used {part} from {begin}, since all that is written is read back; --size for more"
+            ));
         }
     }
 }
@@ -308,6 +332,31 @@ fn failed(errors: u64, lost_writes: u64) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_verified_run_that_was_not_told_uses_a_part_and_says_so() {
+        let kept = |offsets: &[u64], span_bytes, has_named, drive_bytes| {
+            let job = Job { span_bytes, ..Job::of(Share::all(4096, 0, 100), 1) };
+            let jobs = offsets.iter().map(|&offset_bytes| Job { offset_bytes, ..job.clone() }).collect();
+            let mut workloads = [Workload { name: "one".into(), jobs, notes: Vec::new() }];
+            keep_verified_short(has_named, &mut workloads, drive_bytes);
+            let [Workload { jobs, notes, .. }] = workloads;
+            (jobs[0].span_bytes, notes.concat())
+        };
+        let (part, large) = (Some(256 << 20), 1 << 40);
+        let told = |begin| {
+            format!("one used 256 MiB from {begin}, since all that is written is read back; --size for more")
+        };
+        assert_eq!(kept(&[0, 0], None, false, large), (part, told("the start of the drive")));
+        assert_eq!(kept(&[0], None, true, 0), (part, told("the start of the drive")), "not known yet");
+        assert_eq!(kept(&[4096], None, false, large), (part, told("byte 4096 of the drive")));
+        assert_eq!(kept(&[0, 4096], None, false, large), (part, told("where each of its jobs begins")));
+        // A name says a length, but nobody has chosen it.
+        assert_eq!(kept(&[0], Some(1 << 30), true, large), (part, told("the start of the drive")));
+        assert_eq!(kept(&[0], Some(1 << 30), false, large), (Some(1 << 30), String::new()));
+        assert_eq!(kept(&[0], Some(100 << 20), true, large), (Some(100 << 20), String::new()));
+        assert_eq!(kept(&[0], None, false, 256 << 20), (None, String::new()), "it is no larger");
+    }
 
     #[test]
     fn writes_that_were_lost_later_are_told_at_the_end() {

@@ -1,6 +1,7 @@
-//! Job files of fio and IOMeter.
+//! Job files of fio and IOMeter, and which part of a drive a job uses.
 
 use super::{Place, fails, json};
+use serde_json::Value;
 use std::fs;
 
 #[test]
@@ -71,4 +72,33 @@ fn a_job_file_that_goes_beyond_the_drive_is_refused_by_name() {
     fails(&[&image, "--fio", &job], 2, "a.fio: one: 16M random read, depth 256: too much memory");
     let job = place.write("a.fio", "[one]\nrw=randread\nsize=0\n");
     assert_eq!(json(&[&image, "--fio", &job])["errors"], 0);
+}
+
+#[test]
+fn the_part_that_was_used_and_what_was_written_there_are_told() {
+    let place = Place::new();
+    let image = place.image();
+    let file = fs::OpenOptions::new().write(true).open(&image).expect("it is there");
+    file.set_len(300 << 20).expect("there is room for holes");
+    let write = ["--write", &image, "--yes", "--seconds", "0.01", "--rounds", "1"];
+    let of = |more: &[&str]| {
+        let record = json(&[&[image.as_str()], more, &write[..]].concat());
+        let rows = record["rows"].as_array().expect("rows").clone();
+        let told = rows.into_iter().map(|row| (row["span_bytes"].as_u64(), row["written_data"].clone()));
+        (told.collect::<Vec<_>>(), record["target"]["notes"].to_string())
+    };
+    let note = "256 MiB from the start of the drive, since all that is written is read back; --size for more";
+    let (all, part) = (Some(300 << 20), Some(256 << 20));
+    let (rows, notes) = of(&["--rw", "randwrite", "--verify"]);
+    assert!(rows == [(part, "stamps".into())] && notes.contains(note), "{rows:?} {notes}");
+    let (rows, notes) = of(&["--rw", "randwrite", "--verify", "--size", "300M"]);
+    assert!(rows == [(all, "stamps".into())] && !notes.contains(note), "{rows:?} {notes}");
+    assert_eq!(of(&["--rw", "randread"]).0, [(all, Value::Null)]);
+    let atto = |more: &[&str]| of(&[&["--workload", "atto"], more].concat()).0[0].clone();
+    assert_eq!(atto(&[]), (part, "zero".into()));
+    assert_eq!(atto(&["--random-data", "--size", "300M"]), (all, "random".into()));
+    // Of a drive that is smaller it is all of it, and stamps are no zeroes.
+    let record = json(&["--virtual", "--size", "16M", "--workload", "atto", "--verify", "--seconds", "0.01"]);
+    let row = &record["rows"][0];
+    assert_eq!((&row["span_bytes"], &row["written_data"]), (&(16 << 20).into(), &"stamps".into()));
 }
