@@ -1,9 +1,9 @@
 //! Whether the system uses a disk, so that its driver must not be taken away.
 //!
 //! The kernel itself is asked: a block device that is mounted, swapped to, part of a volume or opened by one who wants
-//! it alone cannot be opened for exclusive use. Without the right to open it, files tell ([`block`]), which do not
-//! know all: whoever is going to write asks [`block::claim`] before, which says so. On the way what was
-//! written to the device is sent to it.
+//! it alone cannot be opened for exclusive use. Of a loop device on top of it only files tell. Without the right to open it, files
+//! tell of the others as well ([`block`]), which do not know all: whoever is going to write asks [`block::claim`] before, which says
+//! so. On the way what was written to the device is sent to it.
 
 use crate::block::{self, BlockDevice, Objection};
 use crate::inventory::Disk;
@@ -21,7 +21,7 @@ pub(super) fn user_of(tree: &Tree, disk: &Disk) -> Option<String> {
         // A driver that goes drops what was not sent yet. A disk without a medium fails here, and has nothing to lose.
         Ok(device) => {
             let _ = device.sync_all();
-            None
+            block::loops_on(tree, &BlockDevice::of_name(tree, node)?).into_iter().find_map(word_of)
         }
         Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
             Some(user_by_files(tree, node).unwrap_or_else(|| "something holds it".to_owned()))
@@ -33,13 +33,18 @@ pub(super) fn user_of(tree: &Tree, disk: &Disk) -> Option<String> {
 /// The first that files name of those who use the disk, or a part of it.
 fn user_by_files(tree: &Tree, node: &str) -> Option<String> {
     let device = BlockDevice::of_name(tree, node)?;
-    block::objections(tree, &device).into_iter().find_map(|objection| match objection {
+    block::objections(tree, &device).into_iter().find_map(word_of)
+}
+
+/// Who uses a disk, in a few words.
+fn word_of(objection: Objection) -> Option<String> {
+    match objection {
         Objection::Mounted { at, .. } => Some(format!("it is mounted at {at}")),
         Objection::Held { by, .. } => Some(format!("it is part of {by}")),
         // Nobody loses anything by that.
         Objection::ReadOnly { .. } => None,
         other => Some(other.to_string()),
-    })
+    }
 }
 
 #[cfg(test)]
@@ -75,6 +80,17 @@ mod tests {
         let tree = Tree::at(place.path());
         assert_eq!(user_by_files(&tree, "sda"), Some("it is part of md0".into()));
         assert_eq!(user_by_files(&tree, "sdb"), None);
+    }
+
+    #[test]
+    fn a_disk_that_can_be_opened_is_in_use_where_a_loop_is_made_of_it() {
+        // A node that can be opened for nobody else anywhere stands for the disk's.
+        let disk = Disk { node: Some("null".into()), ..Disk::default() };
+        let place = machine(&["sys/class/block/null", "sys/block/loop2/loop"], "");
+        let tree = Tree::at(place.path());
+        assert_eq!(user_of(&tree, &disk), None);
+        fs::write(place.path().join("sys/block/loop2/loop/backing_file"), "/dev/null\n").expect("written");
+        assert_eq!(user_of(&tree, &disk), Some("it is part of loop2".into()));
     }
 
     #[test]

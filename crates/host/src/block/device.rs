@@ -1,8 +1,9 @@
 //! Block devices as sysfs describes them: name, whole disk, make, and what else lies on the same disk.
 //!
-//! Everything is read through a [`Tree`], so that tests can make machines up. Left out: what is behind a device mapper or
-//! a RAID; those are devices of their own here.
+//! Everything is read through a [`Tree`], so that tests can make machines up. A device mapper, a RAID or a loop is a device of its own
+//! here, with others below.
 
+use super::loops::Loop;
 use crate::inventory::unit_serial;
 use crate::tree::Tree;
 
@@ -113,24 +114,38 @@ impl BlockDevice {
         holders.into_iter().map(titled).collect()
     }
 
-    /// The disks that it is made of in the end, by name; itself if it is not made of others.
+    /// The disks that it lies on, by name: its own, those which that is made of, and so on to the last.
     pub fn disks_below(&self, tree: &Tree) -> Vec<String> {
-        let (mut below, mut disks) = (vec![self.name.clone()], Vec::new());
-        // Each device is looked at once; there are no more than names in a directory.
+        let mut disks = vec![self.disk.clone()];
+        // Each disk is looked at once; there are no more than names in a directory.
         let mut at = 0;
-        while let Some(name) = below.get(at).cloned() {
+        while let Some(disk) = disks.get(at).cloned() {
             at += 1;
-            let slaves = tree.names(&format!("{}/slaves", path_of(tree, &name)), |_| true);
-            if slaves.is_empty() {
-                disks.extend(Self::of_name(tree, &name).map(|device| device.disk));
-            }
-            for slave in slaves {
-                if !below.contains(&slave) {
-                    below.push(slave);
+            // A partition is made of nothing but its disk.
+            let slaves = tree.names(&format!("{}/slaves", path_of(tree, &disk)), |_| true);
+            let slaves = slaves.iter().filter_map(|name| Self::of_name(tree, name));
+            let backing = Loop::of_name(tree, &disk).and_then(|found| found.device_below(tree));
+            for below in slaves.chain(backing) {
+                if !disks.contains(&below.disk) {
+                    disks.push(below.disk);
                 }
             }
         }
         disks
+    }
+
+    /// The device itself; if its disk is a loop of a device, that one, and so on: what is written to one is written to all.
+    pub(super) fn layers(&self, tree: &Tree) -> Vec<Self> {
+        let mut layers = vec![self.clone()];
+        while let Some(below) =
+            layers.last().and_then(|last| Loop::of_name(tree, &last.disk)?.device_below(tree))
+        {
+            if layers.iter().any(|layer| layer.disk == below.disk) {
+                break;
+            }
+            layers.push(below);
+        }
+        layers
     }
 
     /// Degrees Celsius, where the kernel has a sensor for it (`drivetemp`, NVMe).

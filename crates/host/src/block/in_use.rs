@@ -1,8 +1,8 @@
 //! Whether a device may be overwritten, or taken from its driver.
 //!
 //! Either destroys what somebody relies on. So a device is refused if anything of the system uses it: a file
-//! system, swap, a device mapper or RAID on top of it, the running system itself, whoever has opened it exclusively. A
-//! disk is asked about with its partitions, a partition with its disk. Names of files are compared byte for byte, since they need not be
+//! system, swap, a device mapper, RAID or loop on top of it, the running system itself, whoever has opened it exclusively. A
+//! disk is asked about with its partitions, a partition with its disk, a loop with the device that it is made of. Names of files are compared byte for byte, since they need not be
 //! UTF-8; an [`Objection`] has them as text. Left out: data that nobody uses at the moment;
 //! only the owner knows about those, and is asked.
 //!
@@ -10,6 +10,7 @@
 //! mounts of this process's namespace and no program that has a device to itself: where nobody may open the device, that is said.
 
 use super::device::BlockDevice;
+use super::loops::{Loop, node_name};
 use crate::tree::Tree;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -93,29 +94,51 @@ struct Mount {
 pub fn objections(tree: &Tree, device: &BlockDevice) -> Vec<Objection> {
     let mounts = mounts(tree);
     let swaps = swaps(tree);
+    let pools = pools(tree);
+    let loops = Loop::all(tree);
     let mut found = Vec::new();
-    for relative in device.relatives(tree) {
-        let name = &relative.name;
-        for mount in mounts.iter().filter(|mount| mount.is_of(&relative)) {
-            found.push(Objection::Mounted { device: name.clone(), at: text(&mount.at) });
+    let mut above = None;
+    for layer in device.layers(tree) {
+        for relative in layer.relatives(tree) {
+            let name = &relative.name;
+            for mount in mounts.iter().filter(|mount| mount.is_of(&relative)) {
+                found.push(Objection::Mounted { device: name.clone(), at: text(&mount.at) });
+            }
+            if swaps.iter().any(|swap| is_node(swap, name)) {
+                found.push(Objection::Swap { device: name.clone() });
+            }
+            for by in relative.holders(tree) {
+                found.push(Objection::Held { device: name.clone(), by });
+            }
+            // The loop by which it was come to is what is asked about.
+            let others = loops.iter().filter(|found| above.as_ref() != Some(&found.name));
+            found.extend(others.filter_map(|found| loop_on(tree, found, &relative)));
+            if pools.iter().any(|member| member == name) {
+                found.push(Objection::Held { device: name.clone(), by: "a btrfs file system".into() });
+            }
         }
-        if swaps.iter().any(|swap| is_node(swap, name)) {
-            found.push(Objection::Swap { device: name.clone() });
+        if let Some(place) = system_place(tree, &mounts, &layer.disk) {
+            found.push(Objection::System { disk: layer.disk.clone(), place });
         }
-        for by in relative.holders(tree) {
-            found.push(Objection::Held { device: name.clone(), by });
-        }
-        if pools(tree).iter().any(|member| member == name) {
-            found.push(Objection::Held { device: name.clone(), by: "a btrfs file system".into() });
-        }
-    }
-    if let Some(place) = system_place(tree, &mounts, &device.disk) {
-        found.push(Objection::System { disk: device.disk.clone(), place });
+        above = Some(layer.disk);
     }
     if device.read_only {
         found.push(Objection::ReadOnly { device: device.name.clone() });
     }
     found
+}
+
+/// The loop devices that are made of a device, its partitions or its disk. The kernel lets anybody open that for nobody else, so that
+/// [`claim`] does not know of them.
+pub fn loops_on(tree: &Tree, device: &BlockDevice) -> Vec<Objection> {
+    let loops = Loop::all(tree);
+    let on = |relative: BlockDevice| loops.iter().filter_map(move |found| loop_on(tree, found, &relative));
+    device.relatives(tree).into_iter().flat_map(on).collect()
+}
+
+fn loop_on(tree: &Tree, found: &Loop, device: &BlockDevice) -> Option<Objection> {
+    let held = || Objection::Held { device: device.name.clone(), by: found.name.clone() };
+    found.lies_on(tree, device).then(held)
 }
 
 /// What speaks against overwriting a plain file, by its absolute path.
@@ -124,13 +147,8 @@ pub fn objections_to_file(tree: &Tree, path: &Path) -> Vec<Objection> {
     if swaps(tree).iter().any(|swap| is_same_file(swap, path)) {
         found.push(Objection::Swap { device: text(path) });
     }
-    for name in tree.names("/sys/block", |name| name.starts_with("loop")) {
-        let backing = tree.bytes(&format!("/sys/block/{name}/loop/backing_file"));
-        let backing = backing.map(|name| path_of(name.strip_suffix(b"\n").unwrap_or(&name).to_vec()));
-        if backing.is_ok_and(|file| is_same_file(&file, path)) {
-            found.push(Objection::Loop { device: name });
-        }
-    }
+    let loops = Loop::all(tree).into_iter().filter(|found| is_same_file(&found.backing, path));
+    found.extend(loops.map(|found| Objection::Loop { device: found.name }));
     found
 }
 
@@ -152,7 +170,7 @@ fn path_of(name: Vec<u8>) -> PathBuf {
 
 /// Whether a path is that of a device's node.
 fn is_node(path: &Path, name: &str) -> bool {
-    path.as_os_str().as_bytes().strip_prefix(b"/dev/") == Some(name.as_bytes())
+    node_name(path) == Some(name.as_bytes())
 }
 
 /// Opens a block device for nobody else (`O_EXCL`), and closes it again: whether the kernel lets us.
@@ -331,11 +349,21 @@ mod tests {
         fn device(&self, path: &str, name: &str, number: &str) {
             self.write(&format!("{path}/dev"), number);
             self.write(&format!("{path}/size"), "2048");
-            for link in [format!("sys/class/block/{name}"), format!("sys/dev/block/{number}")] {
-                let link = self.0.path().join(link);
+            let path = path.trim_start_matches("/sys/");
+            let links = [format!("class/block/{name}"), format!("dev/block/{number}")];
+            let of_disks = path.ends_with(&format!("block/{name}")).then(|| (format!("block/{name}"), ".."));
+            for link in links.map(|link| (link, "../..")).into_iter().chain(of_disks) {
+                let (link, up) = (self.0.path().join("sys").join(link.0), link.1);
                 fs::create_dir_all(link.parent().expect("a directory")).expect("made");
-                symlink(path, link).expect("linked");
+                symlink(format!("{up}/{path}"), link).expect("linked");
             }
+        }
+
+        /// A disk that is a loop, with what it is made of.
+        fn looped(&self, name: &str, number: &str, backing: &str) {
+            let path = format!("/sys/devices/virtual/block/{name}");
+            self.device(&path, name, number);
+            self.write(&format!("{path}/loop/backing_file"), format!("{backing}\n"));
         }
 
         /// `NUMBER ROOT PLACE …` a line; the first two columns are of no concern.
@@ -469,6 +497,67 @@ mod tests {
             [Objection::Loop { device: "loop3".into() }]
         );
         assert_eq!(objections_to_file(&tree, Path::new("/images/b.img")), []);
+    }
+
+    #[test]
+    fn a_loop_that_is_attached_uses_its_device() {
+        let machine = Machine::new();
+        machine.looped("loop0", "7:0", "/dev/sdb2");
+        machine.write("/sys/devices/virtual/block/loop1/size", "0");
+        let made = "loop0 is made of sdb2; take that apart first";
+        assert_eq!(machine.objections("sdb"), [made]);
+        assert_eq!(machine.objections("sdb2"), [made]);
+        assert_eq!(machine.objections("sdb1"), [""; 0]);
+        // The node is gone, and the loop is not.
+        machine.write("/sys/devices/virtual/block/loop0/loop/backing_file", "/dev/sdb (deleted)\n");
+        let made = "loop0 is made of sdb; take that apart first";
+        assert_eq!(machine.objections("sdb"), [made]);
+        assert_eq!(machine.objections("sdb1"), [made]);
+        for other in ["/dev/sdbc\n", "/images/dev/sdb\n", "/dev/sdb2 \n", "/dev/\n", "\n", ""] {
+            machine.write("/sys/devices/virtual/block/loop0/loop/backing_file", other);
+            assert_eq!(machine.objections("sdb"), [""; 0], "{other:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_loop_is_made_of_is_overwritten_with_it() {
+        let machine = Machine::new();
+        machine.looped("loop0", "7:0", "/dev/sdb");
+        assert_eq!(machine.objections("loop0"), [""; 0]);
+        machine.mounts("8:18 / /mnt rw - ext4 /dev/sdb2\n");
+        assert_eq!(machine.objections("loop0"), ["sdb2 is mounted at /mnt; unmount it first"]);
+        machine.mounts("8:1 / / rw - ext4 /dev/sda1\n");
+        // By way of another, of a spare partition of the system's disk; and of a second one on the same blocks.
+        machine.looped("loop1", "7:1", "/dev/sda2");
+        machine.looped("loop2", "7:2", "/dev/loop1");
+        machine.looped("loop3", "7:3", "/dev/sda2");
+        let system = "the system runs from sda (/ lies there)";
+        let other = "loop3 is made of sda2; take that apart first";
+        assert_eq!(machine.objections("loop2"), [other, system]);
+        machine.looped("loop4", "7:4", "/images/a.img");
+        assert_eq!(machine.objections("loop4"), [""; 0]);
+        // No kernel makes these.
+        machine.looped("loop5", "7:5", "/dev/loop6");
+        machine.looped("loop6", "7:6", "/dev/loop5");
+        assert_eq!(machine.objections("loop5"), ["loop6 is made of loop5; take that apart first"]);
+    }
+
+    #[test]
+    fn the_system_on_a_partition_of_an_array_or_of_a_loop_runs_from_the_disks_below() {
+        let machine = Machine::new();
+        machine.mounts("259:0 / / rw - ext4 /dev/md0p1\n");
+        let array = "/sys/devices/virtual/block/md0";
+        machine.device(array, "md0", "9:0");
+        for (partition, number) in [("md0p1", "259:0"), ("md0p2", "259:1")] {
+            machine.device(&format!("{array}/{partition}"), partition, number);
+            machine.write(&format!("{array}/{partition}/partition"), &partition[4..]);
+        }
+        machine.write(&format!("{array}/slaves/sdb1/x"), "");
+        assert_eq!(machine.objections("sdb2"), ["the system runs from sdb (/ lies there)"]);
+        assert_eq!(machine.objections("md0p2"), ["the system runs from md0 (/ lies there)"]);
+        machine.mounts("7:0 / /usr rw - ext4 /dev/loop0\n");
+        machine.looped("loop0", "7:0", "/dev/sdb1");
+        assert_eq!(machine.objections("sdb2"), ["the system runs from sdb (/usr lies there)"]);
     }
 
     #[test]

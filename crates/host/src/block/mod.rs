@@ -5,6 +5,7 @@
 
 mod device;
 mod in_use;
+mod loops;
 
 pub use device::BlockDevice;
-pub use in_use::{Objection, claim, is_same_file, objections, objections_to_file};
+pub use in_use::{Objection, claim, is_same_file, loops_on, objections, objections_to_file};

@@ -222,6 +222,11 @@ impl Tree {
         exists
     }
 
+    /// The number of the block device whose node is there, as the kernel writes it: `8:17`. A record has no nodes.
+    pub(crate) fn device_number(&self, path: &Path) -> Option<String> {
+        self.source.device_number(path).map(|(major, minor)| format!("{major}:{minor}"))
+    }
+
     fn note(&self, path: &str, entry: impl FnOnce() -> Entry) {
         if let Some(notes) = &self.notes {
             notes.borrow_mut().note(flat("", path), entry());

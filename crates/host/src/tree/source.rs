@@ -99,6 +99,13 @@ impl Source {
         }
     }
 
+    /// The number of a block device by its node; its path, being the kernel's, has no `..` and need not be UTF-8.
+    pub(super) fn device_number(&self, path: &Path) -> Option<(u32, u32)> {
+        let Self::Directory(root) = self else { return None };
+        let found = fs::metadata(root.join(path.strip_prefix("/").ok()?)).ok()?;
+        found.file_type().is_block_device().then(|| (major(found.rdev()), minor(found.rdev())))
+    }
+
     /// Whether it is the running machine.
     pub(super) fn is_running(&self) -> bool {
         matches!(self, Self::Directory(root) if root == Path::new("/"))
