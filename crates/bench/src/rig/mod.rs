@@ -8,6 +8,7 @@
 //! Always true: every access that was started ends exactly once, unless the runner fails as a whole; the memory of a slot
 //! is the caller's while nothing is under way in it.
 
+mod agreed;
 mod file;
 mod memory;
 mod port;
@@ -81,6 +82,11 @@ pub trait Rig {
 
     /// What is known of the drive by now.
     fn identity(&self) -> Identity;
+
+    /// Why a drive that was found in the place of the one that was agreed to was left alone, if one was.
+    fn stranger(&self) -> Option<&RigError> {
+        None
+    }
 
     /// How warm the drive has said to be, before the first run and, once closed, after the last; where our drivers have asked it.
     fn temperatures(&self) -> [Option<Temperature>; 2] {

@@ -5,8 +5,10 @@
 //! its room stay the same it stays up. When it is put up first, and before it is closed, the drive is asked how warm it is.
 //! The interface is taken with all of its units, of which one is driven.
 //!
-//! Always true: whatever ends the rig, the kernel's driver has the interface again.
+//! Always true: whatever ends the rig, the kernel's driver has the interface again; a drive that took the place of the one that was
+//! looked at first is left alone.
 
+use super::agreed::Agreed;
 use super::quirks::Known;
 use super::thermometer::Thermometer;
 use super::{Ended, Fault, Identity, Lookout, Rig, RigError, Room, Route, Runner, Troubles};
@@ -18,7 +20,7 @@ use host::inventory::{Inventory, Scope, UsbDevice};
 use host::tree::Tree;
 use host::usbfs::{Door, UsbfsError};
 use initiator::Patience;
-use initiator::disk::{AskTemperature, DiskPatience, Error, LostWrite, Operation, Temperature};
+use initiator::disk::{AskTemperature, DiskPatience, Error, Geometry, LostWrite, Operation, Temperature};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -32,6 +34,10 @@ pub struct PortRig {
     port: String,
     lun: u8,
     identity: Identity,
+    /// What tells the drive from others, since it was looked at first.
+    agreed: Agreed,
+    /// Why another one was left alone.
+    stranger: Option<RigError>,
     /// How each route was carried so far.
     routes: Vec<String>,
     up: Option<Up>,
@@ -53,6 +59,12 @@ struct Up {
 /// A disk that is driven by us, over a door that somebody looks on at, or nobody.
 trait Attached: Runner + std::fmt::Debug {
     fn is_usable(&self) -> bool;
+
+    /// What the disk says of itself.
+    fn geometry(&self) -> &Geometry;
+
+    /// Over what, how many requests at once, how data go.
+    fn carried(&self) -> String;
 
     /// How warm the drive says to be now, if it tells.
     fn temperature(&mut self, ask: AskTemperature) -> Option<Temperature>;
@@ -90,6 +102,8 @@ impl PortRig {
             port: port.to_owned(),
             lun,
             identity,
+            agreed: Agreed::of(device, disk),
+            stranger: None,
             routes: Vec::new(),
             up: None,
             hold: Hold::default(),
@@ -114,6 +128,7 @@ impl PortRig {
         // Read again: a reset may have given the device another number.
         let inventory = Inventory::read(&self.tree, Scope::Brief);
         let device = find(&inventory, &self.port)?;
+        self.recognise(|agreed| agreed.recognise(device))?;
         let known = Known::of(&inventory, device);
         let ask_temperature = self.thermometer.asks(known);
         let most = known.transfer_bytes_max(route).unwrap_or(u32::MAX);
@@ -126,7 +141,7 @@ impl PortRig {
         let notes: Vec<String> = notes.collect();
         self.identity.notes.extend(notes);
         let was_held = self.hold.is_held();
-        match self.open(route, device, &AttachConfig { ask_temperature, ..config }) {
+        match self.open(device, &AttachConfig { ask_temperature, ..config }) {
             Err(error) if self.is_to_end(&error) => Err(unopened(error)),
             Err(_) if was_held && !self.hold.is_held() => self.open_anew(route, &config),
             Err(error) if self.may_let_go(&error) => self.open_anew(route, &config),
@@ -136,23 +151,33 @@ impl PortRig {
                 self.thermometer.note_before(None);
                 self.open_anew(route, &config)
             }
-            opened => opened.map_err(unopened),
+            Ok(attached) => self.admit(route, attached),
+            Err(error) => Err(unopened(error)),
         }
     }
 
-    fn open(
-        &mut self,
-        route: Route,
-        device: &UsbDevice,
-        config: &AttachConfig,
-    ) -> Result<Box<dyn Attached>, AttachError> {
+    /// Takes another drive than the one that was looked at first for an error, and says so.
+    fn recognise(&mut self, compare: impl FnOnce(&mut Agreed) -> Result<(), String>) -> Result<(), RigError> {
+        compare(&mut self.agreed).map_err(|differences| {
+            let stranger =
+                RigError::new(format!("another drive is at port {} now: {differences}", self.port));
+            self.stranger.insert(stranger).clone()
+        })
+    }
+
+    /// Lets a disk be driven if it is that of the drive that was looked at first. Another one is given back at once, untouched.
+    fn admit(&mut self, route: Route, attached: Box<dyn Attached>) -> Result<Box<dyn Attached>, RigError> {
+        self.recognise(|agreed| agreed.recognise_unit(attached.geometry()))?;
+        self.learn(route, &*attached);
+        Ok(attached)
+    }
+
+    fn open(&mut self, device: &UsbDevice, config: &AttachConfig) -> Result<Box<dyn Attached>, AttachError> {
         let Some(lookout) = &self.lookout else {
             let attachment = self.hold.attach(&self.tree, device, config)?;
-            self.learn(route, &attachment);
             return Ok(Box::new(PortRunner { attachment, is_told: false, over: Vec::new() }));
         };
         let attachment = self.hold.attach_watched(&self.tree, device, config, lookout.observer())?;
-        self.learn(route, &attachment);
         Ok(Box::new(PortRunner::<Watched<Door>> { attachment, is_told: false, over: Vec::new() }))
     }
 
@@ -169,10 +194,14 @@ impl PortRig {
         loop {
             let inventory = Inventory::read(&self.tree, Scope::Brief);
             let why = match find(&inventory, &self.port) {
-                Ok(device) => match self.open(route, device, config) {
-                    Err(error) if !self.is_to_end(&error) => unopened(error),
-                    opened => return opened.map_err(unopened),
-                },
+                Ok(device) => {
+                    self.recognise(|agreed| agreed.recognise(device))?;
+                    match self.open(device, config) {
+                        Err(error) if !self.is_to_end(&error) => unopened(error),
+                        Err(error) => return Err(unopened(error)),
+                        Ok(attached) => return self.admit(route, attached),
+                    }
+                }
                 Err(error) => error,
             };
             if self.stop.is_wanted() || Instant::now() >= until {
@@ -193,8 +222,8 @@ impl PortRig {
     }
 
     /// Notes what the disk says of itself, and how it is carried.
-    fn learn<D: BusDoor>(&mut self, route: Route, attachment: &Attachment<D>) {
-        let geometry = attachment.geometry();
+    fn learn(&mut self, route: Route, attached: &dyn Attached) {
+        let geometry = attached.geometry();
         self.thermometer.note_before(geometry.temperature);
         let who = &geometry.identity;
         self.identity.model = Some(format!("{} {}", who.vendor, who.product));
@@ -202,9 +231,7 @@ impl PortRig {
         self.identity.serial = who.serial.clone().or_else(|| self.identity.serial.take());
         self.identity.bytes = geometry.bytes();
         self.identity.block_bytes = geometry.block_size.bytes();
-        let copies = if attachment.is_zero_copy() { "without a copy" } else { "copied by the kernel" };
-        let depth = attachment.depth();
-        let line = format!("{route}: {}, {depth} at once, {copies}", attachment.transport());
+        let line = format!("{route}: {}", attached.carried());
         if !self.routes.contains(&line) {
             self.routes.push(line);
         }
@@ -281,6 +308,10 @@ impl Rig for PortRig {
     fn identity(&self) -> Identity {
         self.identity.clone()
     }
+
+    fn stranger(&self) -> Option<&RigError> {
+        self.stranger.as_ref()
+    }
 }
 
 /// A disk that is driven by us.
@@ -299,6 +330,15 @@ where
 {
     fn is_usable(&self) -> bool {
         self.attachment.depth() > 0
+    }
+
+    fn geometry(&self) -> &Geometry {
+        self.attachment.geometry()
+    }
+
+    fn carried(&self) -> String {
+        let copies = if self.attachment.is_zero_copy() { "without a copy" } else { "copied by the kernel" };
+        format!("{}, {} at once, {copies}", self.attachment.transport(), self.attachment.depth())
     }
 
     fn temperature(&mut self, ask: AskTemperature) -> Option<Temperature> {
@@ -483,6 +523,8 @@ mod tests {
             port: "99-9".to_owned(),
             lun: 0,
             identity: Identity::default(),
+            agreed: Agreed::default(),
+            stranger: None,
             routes: Vec::new(),
             up: None,
             hold: Hold::default(),
@@ -502,6 +544,35 @@ mod tests {
         assert!(rig.is_to_end(&AttachError::SurveyTimedOut));
         let began = Instant::now();
         rig.open_anew(Route::Uas, &AttachConfig::default()).expect_err("there is no drive at all");
+        assert!(began.elapsed() < COME_BACK_MAX / 2, "{:?}", began.elapsed());
+    }
+
+    /// A recorded guest, and the same with another drive at port 3-3.
+    fn replaced() -> (Tree, Tree) {
+        const GUEST: &str = include_str!("../../../host/tests/trees/guest.tree");
+        let serial = "/usb3/3-3/serial = SERIAL-6";
+        assert!(GUEST.contains(serial), "the drive has a serial number");
+        let other = GUEST.replace(serial, "/usb3/3-3/serial = SERIAL-9");
+        let of = |text: &str| Tree::of(text.parse().expect("it is a record"));
+        (of(GUEST), of(&other))
+    }
+
+    #[test]
+    fn a_drive_in_the_place_of_the_one_that_was_agreed_to_is_left_alone() {
+        let (guest, other) = replaced();
+        let mut rig = PortRig::new("3-3", 0, &Inventory::read(&guest, Scope::Brief)).expect("it is recorded");
+        let before = rig.identity();
+        rig.tree = other;
+        let differs = "another drive is at port 3-3 now: USB serial number SERIAL-6 then, SERIAL-9 now";
+        let room = Room { slots: 1, bytes: 4096 };
+        let told = rig.put_up(Route::Bot, room).err().map(|error| error.to_string());
+        assert_eq!(told.as_deref(), Some(differs));
+        assert_eq!(rig.stranger().map(RigError::to_string).as_deref(), Some(differs));
+        assert_eq!(rig.identity(), before, "nothing is learnt of it");
+        // Nor while one is waited for that has gone.
+        let began = Instant::now();
+        let told = rig.open_anew(Route::Bot, &AttachConfig::default()).expect_err("it is another");
+        assert_eq!(told.to_string(), differs);
         assert!(began.elapsed() < COME_BACK_MAX / 2, "{:?}", began.elapsed());
     }
 

@@ -4,6 +4,7 @@
 //! crate `bench` measures, and what was taken is given back before anything is printed. Figures go to standard output,
 //! progress and questions to standard error.
 
+mod agreed;
 mod arguments;
 mod consent;
 mod fit;
@@ -95,6 +96,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     let closed = bed.rig.close();
     let of_kernel = [record.target.temperature_c[0], bed.temperature_c()];
     record.target.add_temperatures(bed.rig.temperatures(), of_kernel);
+    let stranger = bed.rig.stranger().filter(|_| writes).map(ToString::to_string);
     drop(bed);
     let captured = capture.map(Capture::finish).transpose();
     record.captured = captured.as_ref().ok().copied().flatten();
@@ -112,7 +114,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     if let Some(captured) = captured? {
         aside!("captured: {}", recorder::told(captured));
     }
-    verdict(&record)
+    verdict(&record, stranger)
 }
 
 /// What makes the figures others than those of the job file or of the named workload elsewhere, or of the drive alone.
@@ -291,14 +293,17 @@ fn print(record: &Record, arguments: &BenchArguments) -> Result<(), Failure> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| unprinted(&error))
 }
 
-/// Whether everything went well.
-fn verdict(record: &Record) -> Result<(), Failure> {
+/// Whether everything went well, and to the drive that its owner had agreed to.
+fn verdict(record: &Record, stranger: Option<String>) -> Result<(), Failure> {
     let wrong = record.wrong_blocks();
     if wrong > 0 {
         return Err(Failure::new(format!(
             "{} with something else than was written there",
             counted(wrong, "block")
         )));
+    }
+    if let Some(stranger) = stranger {
+        return Err(target::not_overwritten(&record.target.name, stranger));
     }
     if record.rows.iter().all(|row| row.figures.is_none()) {
         // What has failed says more than that a transport is not offered.

@@ -2,8 +2,9 @@
 //!
 //! A port is driven by our own drivers, a block device or a file by the kernel's, a virtual drive by nobody else. Left out: what is asked
 //! of it. Always true: a rig that may write is made only after its owner was asked, and nobody is asked about what cannot be; one that
-//! takes a drive from its driver is made only of a drive that nobody uses.
+//! takes a drive from its driver is made only of a drive that nobody uses; what was opened is what its owner was asked about.
 
+use super::agreed::Agreed;
 use super::arguments::{BenchArguments, RouteArgument};
 use super::consent::{Victim, is_blank, unit_name};
 use super::fit;
@@ -153,6 +154,8 @@ fn file(
                 "Name its USB port (see uaskit list), or let usbmon look on: sudo tcpdump -i usbmon0 -w FILE",
             ));
     }
+    let running = Tree::running();
+    let agreed = Agreed::of(path, &running);
     let victim = writes.then(|| Victim::of_path(path, tree)).transpose()?;
     victim.as_ref().map_or(Ok(()), |victim| victim.check(arguments))?;
     let reads_nothing = !workloads.iter().any(Workload::reads);
@@ -170,8 +173,11 @@ fn file(
     let rig = match victim {
         Some(victim) => {
             drop(looked_at);
+            let agreed = agreed.map(|agreed| agreed.noticed(&running));
             victim.ask(arguments)?;
-            open(true)?
+            let rig = open(true)?;
+            agreed.map_or(Ok(()), |agreed| still_there(path, &agreed))?;
+            rig
         }
         None => looked_at,
     };
@@ -213,6 +219,18 @@ fn port(
     target.temperature_c[0] = at_port_c(name, lun, &inventory);
     let routes = routes(&arguments.transport, RouteArgument::All);
     Ok(Bed { rig: Box::new(rig), routes, target, thermometer: Thermometer::Port(name.to_owned(), lun) })
+}
+
+/// Whether a path that was opened leads to what its owner had agreed to.
+fn still_there(path: &Path, agreed: &Agreed) -> Result<(), Failure> {
+    let now = Agreed::of(path, &Tree::running());
+    agreed.check(path, now.as_ref()).map_err(|another| not_overwritten(&shown(path), another))
+}
+
+/// Another one is there than its owner had agreed to.
+pub(super) fn not_overwritten(name: &str, another: String) -> Failure {
+    let failure = Failure::refused(format!("{name} is not overwritten")).because(another);
+    failure.try_this("If it is meant, begin again: what is there now will be asked about.")
 }
 
 /// Each that is named, once, in the order of their names: ratios are taken against the first.

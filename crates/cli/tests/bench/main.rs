@@ -7,7 +7,7 @@ mod terminal;
 
 use serde_json::Value;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -189,18 +189,41 @@ fn nothing_is_written_unless_the_very_device_is_named() {
     assert!(fs::read(&image).expect("it is there")[..65_536].iter().all(|byte| *byte == 0));
 }
 
-/// Its owner sits at a terminal, and has typed this.
-fn asked(answer: &str, arguments: &[&str]) -> Output {
+/// Both ends of a terminal: who types, and who asks.
+fn terminal() -> (fs::File, fs::File) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let owner = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&owner).and_then(|()| unlockpt(&owner)).expect("it can be opened");
     let name = ptsname(&owner, Vec::new()).expect("it has a name").into_string().expect("of letters");
     let terminal = fs::OpenOptions::new().read(true).write(true).open(name).expect("it is there");
-    let mut owner = fs::File::from(owner);
+    (fs::File::from(owner), terminal)
+}
+
+/// Its owner sits at a terminal, and has typed this.
+fn asked(answer: &str, arguments: &[&str]) -> Output {
+    let (mut owner, terminal) = terminal();
     owner.write_all(answer.as_bytes()).expect("typed");
     let mut command = Command::new(UASKIT);
     command.arg("bench").args(arguments).args(SHORT.into_iter().flatten()).stdin(terminal);
     command.output().expect("the program runs")
+}
+
+/// Something happens while the question waits, and the answer is yes: what was told after it, and the exit code.
+fn asked_meanwhile(happens: impl FnOnce(), arguments: &[&str]) -> (String, Option<i32>) {
+    let (mut owner, terminal) = terminal();
+    let mut command = Command::new(UASKIT);
+    command.arg("bench").args(arguments).args(SHORT.into_iter().flatten()).stdin(terminal);
+    let mut asking = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program runs");
+    let mut errors = asking.stderr.take().expect("it is a pipe");
+    let (mut told, mut byte) = (Vec::new(), [0]);
+    while !told.ends_with(b"go on: ") && errors.read(&mut byte).expect("it is read") > 0 {
+        told.push(byte[0]);
+    }
+    happens();
+    owner.write_all(b"yes\n").expect("typed");
+    let mut rest = String::new();
+    errors.read_to_string(&mut rest).expect("text");
+    (rest, asking.wait().expect("it ends").code())
 }
 
 #[test]
@@ -221,6 +244,22 @@ fn who_is_asked_and_does_not_say_yes_loses_nothing() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && told.contains("Type yes to go on: "), "{told}");
     assert!(fs::read(&image).expect("it is there")[..65_536].iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn what_takes_the_place_of_the_file_that_was_asked_about_is_not_overwritten() {
+    let place = Place::new();
+    let image = place.image();
+    let (told, code) = asked_meanwhile(
+        || {
+            place.write("other.img", vec![9; 4 << 20]);
+            fs::rename(place.0.join("other.img"), &image).expect("it is renamed");
+        },
+        &[&image, "--rw", "write", "--bs", "64k", "--zero-data", "--write", &image],
+    );
+    assert_eq!(code, Some(3), "{told}");
+    assert!(told.contains("is not overwritten: it is another one now: the file "), "{told}");
+    assert!(fs::read(&image).expect("it is there") == vec![9; 4 << 20]);
 }
 
 #[test]

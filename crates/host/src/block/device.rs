@@ -91,6 +91,11 @@ impl BlockDevice {
         self.name == self.disk
     }
 
+    /// The number of its disk among all disks and media that have come since the system began, where the kernel counts (5.15).
+    pub fn sequence(&self, tree: &Tree) -> Option<u64> {
+        tree.number(&format!("{}/diskseq", self.disk_path))
+    }
+
     /// What shares blocks with it: itself, a disk's partitions, a partition's disk.
     pub fn relatives(&self, tree: &Tree) -> Vec<Self> {
         let mut all = vec![self.clone()];
