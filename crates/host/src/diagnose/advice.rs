@@ -10,7 +10,8 @@ use super::entry::{self, VALUE_BYTES_MAX};
 use super::evidence::Evidence;
 use super::quirks::Quirks;
 use crate::inventory::{
-    COMMAND_LINE, ForbiddingMeans, Module, PARAMETER, QuirkSettings, SettingPlace, Transport, UsbDevice,
+    COMMAND_LINE, ForbiddingMeans, Module, PARAMETER, QuirkSettings, SettingPlace, Transport, UnmapCommand,
+    UsbDevice,
 };
 use initiator::probe::quirk::{Flag, Flags};
 
@@ -423,7 +424,7 @@ pub(super) fn firmware() -> Advice {
 }
 
 /// The rule that has the kernel unmap blocks of a drive by a command.
-pub(super) fn unmap_rule(device: &UsbDevice, command: crate::inventory::UnmapCommand) -> Advice {
+pub(super) fn unmap_rule(device: &UsbDevice, command: UnmapCommand) -> Advice {
     const FILE: &str = "/etc/udev/rules.d/70-uaskit-trim.rules";
     let rule = format!(
         "ACTION==\"add|change\", SUBSYSTEM==\"scsi_disk\", ATTRS{{idVendor}}==\"{:04x}\", \
@@ -452,6 +453,15 @@ pub(super) fn ask_unmap(node: &str) -> Advice {
 /// Moves the drive to where it gets what it needs.
 pub(super) fn other_port(purpose: &str, what: &str, why: &str) -> Advice {
     Advice::new(purpose).step(what, why)
+}
+
+/// Moves it to where there is more.
+pub(super) fn more_power() -> Advice {
+    other_port(
+        "Give it more power",
+        "a hub with a supply of its own, or the enclosure's own adapter",
+        "disks that turn draw 900 mA and more when they start, whatever bMaxPower says",
+    )
 }
 
 /// Has the kernel use a device that it was told not to.

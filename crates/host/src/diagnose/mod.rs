@@ -7,6 +7,7 @@
 //! Always true: a verdict names its evidence, and what the kernel really did is looked at last and never hidden.
 
 mod advice;
+mod budget;
 mod check;
 mod entry;
 mod evidence;

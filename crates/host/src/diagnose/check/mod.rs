@@ -5,7 +5,7 @@
 //! sends the drive a SCSI command.
 
 mod link;
-pub(super) mod power;
+mod power;
 mod resets;
 mod serial;
 mod settings;

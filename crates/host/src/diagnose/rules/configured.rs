@@ -5,7 +5,7 @@
 
 use super::{Judgement, Rule, Verdict};
 use crate::diagnose::advice;
-use crate::diagnose::check::power::{Budget, more_power};
+use crate::diagnose::budget::Budget;
 use crate::diagnose::evidence::Evidence;
 
 /// Why no driver is asked; `None` if one is.
@@ -40,7 +40,7 @@ fn unpowered(evidence: &Evidence<'_>) -> Option<Judgement> {
         None => return None,
     };
     let reading = budget.map(|budget| budget.reading(evidence));
-    Some(says(because).seen_if_any(reading).seen_if_any(line).advise(more_power()))
+    Some(says(because).seen_if_any(reading).seen_if_any(line).advise(advice::more_power()))
 }
 
 fn unchosen(evidence: &Evidence<'_>) -> Judgement {
