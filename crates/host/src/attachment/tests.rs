@@ -1,12 +1,13 @@
-//! A whole attachment on a bridge in memory, over Bulk-Only Transport: asked how warm its disk is, whatever it makes of that; and one
-//! attachment after another on the same door.
+//! A whole attachment on a bridge in memory, over Bulk-Only Transport; and one attachment after another on the same door.
+
+mod temperature;
 
 use super::setup::{Found, Memory};
 use super::*;
 use crate::door::{CellId, Order};
 use bus::Direction::{self, In, Out};
 use bus::{Completion, EndpointAddress, TransferId, TransferStatus};
-use initiator::disk::{Doubt, TemperatureSource};
+use initiator::disk::Doubt;
 use initiator::probe::{BotPlan, Matching, PipeEnd, Place, Plan, UasPlan};
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -372,54 +373,6 @@ fn read(disk: &mut Attachment<Bridge>) -> AttachmentCounters {
     after
 }
 
-fn told(disk: &Attachment<Bridge>) -> Option<(u8, TemperatureSource)> {
-    disk.geometry().temperature.map(|told| (told.celsius, told.source))
-}
-
-/// The temperature page, with so many degrees.
-fn page(celsius: u8) -> Answer {
-    Answer::Bytes(vec![0x8d, 0, 0, 6, 0, 0, 0x03, 2, 0, celsius])
-}
-
-/// SMART READ DATA with attribute 194.
-fn smart(celsius: u8) -> Answer {
-    let mut block = vec![0; 512];
-    (block[2], block[7]) = (194, celsius);
-    block[511] = block.iter().fold(0u8, |sum: u8, byte| sum.wrapping_sub(*byte));
-    Answer::Bytes(block)
-}
-
-#[test]
-fn a_disk_with_the_page_tells_before_and_after() {
-    let mut disk = attached(Bridge { log_page: page(35), smart: smart(60), ..Bridge::default() });
-    assert_eq!(told(&disk), Some((35, TemperatureSource::LogPage)));
-    read(&mut disk);
-    disk.door.log_page = page(41);
-    let after = disk.temperature(AskTemperature::ByLog).expect("it is surveyed again");
-    assert_eq!(after.map(|told| told.celsius), Some(41));
-    read(&mut disk);
-}
-
-#[test]
-fn a_stall_in_place_of_the_page_leads_to_smart() {
-    let mut disk = attached(Bridge { smart: smart(44), ..Bridge::default() });
-    assert_eq!(told(&disk), Some((44, TemperatureSource::Smart)));
-    assert!(read(&mut disk).transport.stalls > 0);
-    assert_eq!(disk.door.resets, 0);
-}
-
-#[test]
-fn a_disk_that_refuses_all_or_brings_nonsense_is_driven_as_any_other() {
-    for log_page in [Answer::Refused, Answer::Bytes(vec![0; 252]), Answer::Bytes(Vec::new()), page(0xff)] {
-        for smart in [Answer::Refused, Answer::Bytes(vec![0xff; 512]), Answer::Bytes(vec![1; 7])] {
-            let bridge = Bridge { log_page: log_page.clone(), smart, ..Bridge::default() };
-            let mut disk = attached(bridge);
-            assert_eq!(told(&disk), None, "{log_page:?}");
-            read(&mut disk);
-        }
-    }
-}
-
 #[test]
 fn a_write_that_was_lost_is_told_at_once_and_by_the_flush() {
     let mut disk = attached(Bridge { loses: 2, ..Bridge::default() });
@@ -485,19 +438,6 @@ fn residues_that_are_known_to_mean_nothing_are_not_believed() {
         let mut disk = attached_as(Bridge { residue: 512, ..Bridge::default() }, &config);
         read(&mut disk);
     }
-}
-
-#[test]
-fn a_disk_that_does_not_answer_is_reset_and_then_left_alone() {
-    let began = Instant::now();
-    let bridge = Bridge { log_page: Answer::Silence, smart: smart(44), ..Bridge::default() };
-    let mut disk = attached(bridge);
-    let seconds = began.elapsed().as_secs();
-    assert!((3..30).contains(&seconds), "{seconds} s");
-    // It was not asked otherwise.
-    assert_eq!(told(&disk), None);
-    let counters = read(&mut disk);
-    assert_eq!((counters.transport.timeouts, disk.door.resets), (1, 1));
 }
 
 #[test]
