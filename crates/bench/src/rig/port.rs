@@ -97,12 +97,17 @@ impl PortRig {
             block_bytes: disk.and_then(|disk| disk.block_bytes).unwrap_or_default(),
             ..Identity::default()
         };
-        Ok(Self {
+        Ok(Self { identity, agreed: Agreed::of(device, disk), ..Self::at(tree, port, lun) })
+    }
+
+    /// A port of which nothing is known yet, and where nothing was taken.
+    fn at(tree: Tree, port: &str, lun: u8) -> Self {
+        Self {
             tree,
             port: port.to_owned(),
             lun,
-            identity,
-            agreed: Agreed::of(device, disk),
+            identity: Identity::default(),
+            agreed: Agreed::default(),
             stranger: None,
             routes: Vec::new(),
             up: None,
@@ -110,7 +115,7 @@ impl PortRig {
             lookout: None,
             thermometer: Thermometer::default(),
             stop: Stop::default(),
-        })
+        }
     }
 
     fn attach(&mut self, route: Route, room: Room) -> Result<Box<dyn Attached>, RigError> {
@@ -516,27 +521,10 @@ mod tests {
         assert_eq!(longest(|disk| disk.long_timeout), Duration::from_secs(5 * 60 + 316 + 20 + 30));
     }
 
-    /// A port of a machine without USB.
-    fn nowhere() -> PortRig {
-        PortRig {
-            tree: Tree::of("".parse().expect("a record of nothing")),
-            port: "99-9".to_owned(),
-            lun: 0,
-            identity: Identity::default(),
-            agreed: Agreed::default(),
-            stranger: None,
-            routes: Vec::new(),
-            up: None,
-            hold: Hold::default(),
-            lookout: None,
-            thermometer: Thermometer::default(),
-            stop: Stop::default(),
-        }
-    }
-
     #[test]
     fn nobody_who_wants_to_come_to_an_end_waits_for_a_drive() {
-        let mut rig = nowhere();
+        // A port of a machine without USB.
+        let mut rig = PortRig::at(Tree::of("".parse().expect("a record of nothing")), "99-9", 0);
         assert!(rig.is_to_end(&AttachError::SurveyInterrupted));
         assert!(!rig.is_to_end(&AttachError::SurveyTimedOut));
         let word = Arc::new(AtomicBool::new(true));
