@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use fuzz::{Host, Kind};
-use target::Verdict;
+use device::Verdict;
 use wire::usb::Descriptors;
 
 #[derive(Arbitrary, Debug)]

@@ -6,10 +6,8 @@
 
 use arbitrary::Arbitrary;
 use fuzz::Kind;
-use server::{
-    drive::Drive,
-    usbredir::{Limits, SLICES_MAX, Session},
-};
+use drive::Drive;
+use server::usbredir::{Limits, SLICES_MAX, Session};
 use std::{collections::BTreeSet, io::IoSlice};
 use wire::{Writer, usbredir::*};
 

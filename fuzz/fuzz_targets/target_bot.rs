@@ -4,7 +4,7 @@
 use arbitrary::Arbitrary;
 use bus::Pipe;
 use fuzz::{Host, Kind};
-use target::device::{DATA_IN, DATA_OUT};
+use device::device::{DATA_IN, DATA_OUT};
 
 #[derive(Arbitrary, Debug)]
 enum Action<'a> {

@@ -4,7 +4,7 @@
 use arbitrary::Arbitrary;
 use bus::{Pipe, TransferStatus};
 use fuzz::{Host, Kind};
-use target::device::{DATA_IN, DATA_OUT};
+use device::device::{DATA_IN, DATA_OUT};
 use wire::bot::Csw;
 
 #[derive(Arbitrary, Debug)]

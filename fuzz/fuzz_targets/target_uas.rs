@@ -4,7 +4,7 @@
 use arbitrary::Arbitrary;
 use bus::{EndpointAddress, Pipe, StreamId};
 use fuzz::{Host, Kind};
-use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
+use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use wire::uas::{CommandIu, TaskAttribute, TaskManagementFunction, TaskManagementIu};
 
 #[derive(Arbitrary, Debug)]

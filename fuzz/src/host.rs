@@ -5,12 +5,9 @@
 //! for; when the host is gone, every transfer has completed and no command is left.
 
 use bus::{Pipe, Speed, TransferStatus};
-use server::{
-    drive::{Body, Drive, HostCompletion, HostTransfer},
-    medium::RamMedium,
-};
+use drive::{Body, Drive, HostCompletion, HostTransfer, medium::RamMedium};
 use std::collections::BTreeMap;
-use target::{
+use device::{
     Device, DeviceConfig, Transports, Verdict,
     command::Limits,
     unit::{Unit, UnitConfig},
@@ -90,7 +87,7 @@ impl Kind {
             naa: 0x3000_0000_0000_0001,
             block_size: self.block_size,
             capacity: BlockCount(MEDIUM_BYTES / u64::from(self.block_size.bytes())),
-            transfer_bytes_optimal: target::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
+            transfer_bytes_optimal: device::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
             read_only: self.read_only,
             removable: self.removable,
             rotational: false,

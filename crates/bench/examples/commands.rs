@@ -5,16 +5,16 @@
 //! is in one function: `valgrind --tool=callgrind --toggle-collect=commands::counted`. Counts do not depend on what else the
 //! machine does. Left out: sockets, files, time.
 
-use bench::rig::{MemoryRig, Rig, Room, Route, Runner};
 use bus::{EndpointAddress, Speed};
-use server::drive::Drive;
-use server::medium::RamMedium;
+use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
+use device::unit::{Unit, UnitConfig, limits};
+use device::{Device, DeviceConfig, Transports, command};
+use drive::Drive;
+use drive::medium::RamMedium;
 use server::usbredir::{Limits, SLICES_MAX, Session};
 use std::io::IoSlice;
 use std::time::Duration;
-use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
-use target::unit::{Unit, UnitConfig, limits};
-use target::{Device, DeviceConfig, Transports, command};
+use uaskit_bench::rig::{MemoryRig, Rig, Room, Route, Runner};
 use units::{BlockSize, ByteCount, Extent};
 use workload::{Access, Kind};
 

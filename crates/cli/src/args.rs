@@ -13,7 +13,7 @@ use crate::quantity;
 use crate::recorder::CaptureArguments;
 use crate::validate::ValidateArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use server::drive::Fault;
+use drive::Fault;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use units::{BlockSize, ByteCount};

@@ -1,9 +1,9 @@
 //! Files of earlier schemas, from the first on: read as they are, and led on when they are written to.
 
-use records::{Figures, Filter, Kind, ResultRow, RunId, Store, schema};
 use rusqlite::Connection;
 use std::fs;
 use std::path::PathBuf;
+use uaskit_records::{Figures, Filter, Kind, ResultRow, RunId, Store, schema};
 
 /// A file of the first schema, written without any code of ours.
 fn first() -> (tempfile::TempDir, PathBuf) {

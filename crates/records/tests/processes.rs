@@ -2,11 +2,11 @@
 //!
 //! The children are this very test binary, with a file in their environment: they save runs and tell each number when it was saved.
 
-use records::{Figures, Filter, Kind, ResultRow, Run, RunId, Setup, Store};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use uaskit_records::{Figures, Filter, Kind, ResultRow, Run, RunId, Setup, Store};
 
 const FILE: &str = "UASKIT_TEST_RUNS";
 const COUNT: &str = "UASKIT_TEST_COUNT";

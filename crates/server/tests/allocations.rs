@@ -3,16 +3,14 @@
 //!
 //! Left out: what comes once, which the first commands have had; other threads, of which a ring needs none.
 
-mod host;
-
 use bus::EndpointAddress;
-use host::{Data, Host, Random, STREAMS, Scratch, cdb_16, drive};
-use server::drive::Drive;
-use server::medium::{Engine, FileMedium, FileOptions, Medium, RamMedium};
-use server::usbredir::{Limits, SLICES_MAX, Session};
+use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
+use drive::Drive;
+use drive::medium::{Engine, FileMedium, FileOptions, Medium, RamMedium};
 use std::hint::black_box;
 use std::io::IoSlice;
-use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
+use testkit::host::{Data, Host, Random, STREAMS, Scratch, cdb_16, drive};
+use uaskit_server::usbredir::{Limits, SLICES_MAX, Session};
 use units::{BlockSize, ByteCount};
 use wire::scsi::Status;
 use wire::uas::{CommandIu, TaskAttribute};

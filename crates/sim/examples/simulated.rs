@@ -8,14 +8,14 @@
 //!
 //! `simulated parts COUNT`: the reads with all parts of a machine, as the same bench has them; power-on counts as well.
 
-use sim::link::superspeed::Rate;
-use sim::measure::Stretch;
-use sim::parts::Catalogue;
-use sim::raw::{Drives, Figures, Load, Measurement};
-use sim::setups::Setup;
-use sim::trial::{self, DATA_SET_BYTES, Terms, Trial};
-use sim::world::driven::Host;
-use sim::xhci::Part;
+use uaskit_sim::link::superspeed::Rate;
+use uaskit_sim::measure::Stretch;
+use uaskit_sim::parts::Catalogue;
+use uaskit_sim::raw::{Drives, Figures, Load, Measurement};
+use uaskit_sim::setups::Setup;
+use uaskit_sim::trial::{self, DATA_SET_BYTES, Terms, Trial};
+use uaskit_sim::world::driven::Host;
+use uaskit_sim::xhci::Part;
 use units::Duration;
 use workload::{Job, Share};
 

@@ -28,9 +28,9 @@ use crate::world::driven::{
 };
 use crate::world::{Commanded, Observer, Plain};
 use bus::Speed;
+use device::command::Limits;
 use initiator::turbo::LookAhead;
 use std::fmt;
-use target::command::Limits;
 use units::{BlockCount, BlockSize, Duration, Extent, Instant};
 use wire::usb::Direction;
 

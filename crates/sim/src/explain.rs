@@ -21,10 +21,10 @@ use crate::link::superspeed::Side;
 use crate::link::usb2::{Packet, Sent};
 use crate::world::{CoreTurn, HostTransfer, Observer, WorkedFor};
 use bus::{Pipe, StreamId, TransferId, TransferStatus};
+use device::medium::MediumRequest;
+use device::{DeviceTransfer, Payload};
 use initiator::{Command, CommandId, DataPhase, Outcome};
 use std::collections::{BTreeMap, VecDeque};
-use target::medium::MediumRequest;
-use target::{DeviceTransfer, Payload};
 use units::{Duration, Instant};
 use wire::bot::{Cbw, Csw};
 use wire::uas::{CommandIu, PipeUsage, ReadyIu, StatusIu};
@@ -69,9 +69,9 @@ pub struct Explain {
     under_way: BTreeMap<CommandId, Account>,
     by_stream: BTreeMap<StreamId, CommandId>,
     /// Commands as the device names them, once it has offered to move their data.
-    by_device: BTreeMap<target::command::CommandId, CommandId>,
+    by_device: BTreeMap<device::command::CommandId, CommandId>,
     /// What the medium does for commands of the device that are not known yet.
-    at_medium: BTreeMap<target::command::CommandId, Vec<Span>>,
+    at_medium: BTreeMap<device::command::CommandId, Vec<Span>>,
     explained: VecDeque<Explained>,
     /// Whose transfers are under way.
     by_transfer: BTreeMap<TransferId, Owner>,

@@ -17,11 +17,11 @@ use crate::fault::Faults;
 use crate::link::superspeed::Link;
 use crate::world::driven::HostCosts;
 use crate::world::{Begins, Commanded, CoreTurn, Finished, Observer, Observers, Plain, Stopped, WorkedFor};
+use device::command::Place;
+use device::medium::{MediumOp, MediumRequest, MediumRequestId};
 use initiator::{Answer, Command, CommandId, Outcome, Refusal, SenseBytes};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use target::command::Place;
-use target::medium::{MediumOp, MediumRequest, MediumRequestId};
 use units::{ByteRange, Duration, Extent, Instant};
 use wire::scsi::Status;
 use wire::scsi::capacity::Capacity10;
@@ -364,7 +364,7 @@ fn request(command: &Command) -> Option<MediumRequest> {
         cdb::Command::SynchronizeCache(_) => (MediumOp::Flush, Extent::new(0, 0)),
         _ => return None,
     };
-    let name = target::command::CommandId { slot: command.id.slot, generation: 0 };
+    let name = device::command::CommandId { slot: command.id.slot, generation: 0 };
     Some(MediumRequest {
         id: MediumRequestId { command: name, part: 0 },
         unit: 0,

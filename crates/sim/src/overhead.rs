@@ -5,8 +5,8 @@
 
 use crate::world::{HostTransfer, Observer};
 use bus::TransferStatus;
+use device::device::{COMMAND, STATUS};
 use initiator::{CommandId, Outcome};
-use target::device::{COMMAND, STATUS};
 use units::Instant;
 use wire::uas::IuId;
 
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn payload_that_looks_like_a_unit_is_none() {
-        let payload = unit(target::device::DATA_IN, 0x06, 4096);
+        let payload = unit(device::device::DATA_IN, 0x06, 4096);
         assert_eq!((payload.unit_bytes(), payload.ready_units()), (None, None));
     }
 }

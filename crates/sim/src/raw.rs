@@ -21,12 +21,12 @@ use crate::link::{AnyRate, Connection, usb2};
 pub use crate::world::driven::Protocol;
 use crate::world::driven::{Drive, Driven, Host, Hub, Occupant, Setup};
 use crate::world::{self, Commanded, Finished, Observer, Plain, Plugged, Stopped, World, numbers};
+use device::Transports;
 use initiator::{Bot, Command, CommandBlock, CommandId, DataPhase, Outcome, Transport, Uas};
 use stay::{Begun, Stay, Tally};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
-use target::Transports;
 use units::{BlockCount, BlockSize, ByteRange, Duration, Instant, Lba};
 use wire::scsi::Status;
 use wire::scsi::cdb::{Cdb, CdbWidth, Read, Write};
@@ -207,8 +207,8 @@ impl Load {
     /// Bytes of a command at most: what the driver gives to its controller in one transfer, or else what the drive takes.
     pub const fn bytes_max(&self) -> u32 {
         match self.host {
-            Some(_) => ::xhci::limit::TRANSFER_BYTES_MAX,
-            None => target::unit::limits::TRANSFER_BYTES_MAX,
+            Some(_) => ::xhci_driver::limit::TRANSFER_BYTES_MAX,
+            None => device::unit::limits::TRANSFER_BYTES_MAX,
         }
     }
 

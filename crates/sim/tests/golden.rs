@@ -3,10 +3,10 @@
 //! A change of what happens changes them, and whoever makes it writes down those that the test prints. Always true: each world has
 //! something of its own that the others lack.
 
-use sim::parts::Catalogue;
-use sim::setups::Setup;
-use sim::swarm::{self, Case};
-use sim::trial::{self, DATA_SET_BYTES, Terms};
+use uaskit_sim::parts::Catalogue;
+use uaskit_sim::setups::Setup;
+use uaskit_sim::swarm::{self, Case};
+use uaskit_sim::trial::{self, DATA_SET_BYTES, Terms};
 use workload::{Job, Share};
 
 /// What all worlds of the swarm here have in common.

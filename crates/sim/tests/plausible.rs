@@ -5,13 +5,13 @@
 //! Always true: a run here is short, so that a bound has some percent of room, but it begins when caches are as they stay; what is
 //! asked is what physics and structure forbid, not what articles have measured.
 
-use sim::measure::Stretch;
-use sim::parts::{Carried, Catalogue, Kind};
-use sim::setups::{Assembly, DriveName};
-use sim::trial::{self, DATA_SET_BYTES, Terms};
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::thread;
+use uaskit_sim::measure::Stretch;
+use uaskit_sim::parts::{Carried, Catalogue, Kind};
+use uaskit_sim::setups::{Assembly, DriveName};
+use uaskit_sim::trial::{self, DATA_SET_BYTES, Terms};
 use units::Duration;
 use workload::{Job, Share};
 

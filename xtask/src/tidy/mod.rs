@@ -63,7 +63,7 @@ fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
     Ok((paths.len(), findings))
 }
 
-/// Carries `#[cfg(test)] mod name;` over to the file, and to the files below it.
+/// Marks the files of `#[cfg(test)] mod name;`, those below them, and the fixtures of the testkit as tests.
 fn mark_tests(sources: &mut [Source]) {
     let mut stems = BTreeSet::new();
     for source in sources.iter() {
@@ -74,7 +74,7 @@ fn mark_tests(sources: &mut [Source]) {
         let below = |stem: &String| {
             source.path.strip_prefix(stem.as_str()).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
         };
-        source.test |= stems.iter().any(below);
+        source.test |= stems.iter().any(below) || source.path.starts_with("crates/testkit/");
     }
 }
 

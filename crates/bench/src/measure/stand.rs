@@ -2,10 +2,10 @@
 
 use super::{Job, Onlooker, Progress, Row, Watch};
 use crate::rig::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
+use device::medium::MediumError;
 use initiator::disk::LostWrite;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
-use target::medium::MediumError;
 use units::{BlockCount, BlockSize, Lba};
 use workload::{Access, Kind};
 

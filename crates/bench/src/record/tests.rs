@@ -3,9 +3,9 @@ use crate::measure::{Estimate, Failures, MeasureError, RunError};
 use crate::rig::Identity;
 use crate::rig::{Fault, RigError, Route};
 use crate::verify::{Found, WrongBlock};
+use device::medium::MediumError;
 use hdrhistogram::Histogram;
 use serde_json::Value;
-use target::medium::MediumError;
 use units::Lba;
 
 fn figures(iops: f64) -> Figures {

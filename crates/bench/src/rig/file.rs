@@ -5,17 +5,17 @@
 //! identity says so. Left out: flushes of single writes; a write has ended when the kernel says so.
 
 use super::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
+use device::command::{CommandId, Place};
+use device::medium::{MediumOp, MediumRequest, MediumRequestId};
+use drive::medium::{FileMedium, FileOptions, Finished, Job, Medium, OpenReason};
 use host::block::BlockDevice;
 use host::tree::Tree;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{AtFlags, CWD, StatxFlags};
-use server::medium::{FileMedium, FileOptions, Finished, Job, Medium, OpenReason};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use target::command::{CommandId, Place};
-use target::medium::{MediumOp, MediumRequest, MediumRequestId};
 use units::{BlockCount, BlockSize, ByteRange, Extent};
 use wire::Legible;
 use workload::{Access, Kind};
@@ -388,7 +388,7 @@ mod tests {
         let runner = rig.put_up(Route::Kernel, ROOM).expect("it is up");
         runner.prepare(1, 4096).expect("memory");
         runner.start(0, Access { kind: Kind::Write, extent: Extent::new(0, 8) });
-        let fault = Fault::Medium(target::medium::MediumError::WriteProtected);
+        let fault = Fault::Medium(device::medium::MediumError::WriteProtected);
         assert_eq!(wait(runner), Ended { slot: 0, result: Err(fault) });
     }
 

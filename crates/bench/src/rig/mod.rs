@@ -21,13 +21,13 @@ pub use memory::MemoryRig;
 pub use port::PortRig;
 
 use bus::Observer;
+use device::medium::MediumError;
 use initiator::disk::{self, LostWrite, Temperature};
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use target::medium::MediumError;
 use units::{BlockCount, BlockSize};
 use workload::Access;
 

@@ -11,11 +11,11 @@
 //! Always true: jobs are done, and end, in the order in which they came; none ends before all can see what it has written.
 
 use bus::Fifo;
-use server::medium::{Finished, Job, Medium, RamMedium, StreamedRam};
+use device::medium::{MediumDone, MediumError, MediumOp};
+use drive::medium::{Finished, Job, Medium, RamMedium, StreamedRam};
 use std::hint::cold_path;
 use std::io;
 use std::ops::Range;
-use target::medium::{MediumDone, MediumError, MediumOp};
 use units::{BlockCount, BlockSize};
 
 /// Memory behind a queue.
@@ -119,8 +119,8 @@ impl Medium for Queued {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use target::command::{CommandId, Place};
-    use target::medium::{MediumRequest, MediumRequestId};
+    use device::command::{CommandId, Place};
+    use device::medium::{MediumRequest, MediumRequestId};
     use units::{ByteCount, ByteRange, Extent};
 
     fn job(part: u16, op: MediumOp, lba: u64, byte: u8) -> Job {

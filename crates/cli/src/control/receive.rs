@@ -7,8 +7,8 @@
 //! Always true: a connection holds one line at most.
 
 use super::{LINE_BYTES_MAX, Order};
+use drive::medium::{FileMedium, FileOptions};
 use serde_json::{Value, json};
-use server::medium::{FileMedium, FileOptions};
 use server::net::{Controller, State, UnitState};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

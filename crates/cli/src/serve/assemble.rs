@@ -6,12 +6,12 @@
 use crate::args::{ServeArguments, SpeedArgument, TransportArgument};
 use crate::failure::Failure;
 use bus::Speed;
-use server::drive::Drive;
-use server::medium::{FileMedium, FileOptions, Medium, OpenReason, RamMedium, create_image};
+use device::command::Limits;
+use device::unit::{Unit, UnitConfig, limits};
+use device::{Device, DeviceConfig, Transports};
+use drive::Drive;
+use drive::medium::{FileMedium, FileOptions, Medium, OpenReason, RamMedium, create_image};
 use std::path::{Path, PathBuf};
-use target::command::Limits;
-use target::unit::{Unit, UnitConfig, limits};
-use target::{Device, DeviceConfig, Transports};
 use units::{BlockSize, ByteCount};
 
 /// A CBW names sixteen units at most; UAS could more.

@@ -4,13 +4,13 @@
 //! error so that it cannot. Left out: errors, which `main` prints.
 
 use crate::harmless;
+use device::ActiveTransport;
+use drive::Counters;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use server::drive::Counters;
 use server::net::Snapshot;
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
-use target::ActiveTransport;
 
 /// How `serve` tells what happens.
 #[derive(Debug)]

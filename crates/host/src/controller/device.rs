@@ -14,7 +14,7 @@ use wire::usb::{
     StandardRequest, StringDescriptor, TransferType,
 };
 use wire::xhci::{PortStatus, RouteString};
-use xhci::{Answer, DeviceId, EndpointPlan, Location, Request};
+use xhci_driver::{Answer, DeviceId, EndpointPlan, Location, Request};
 
 /// Bytes of a device descriptor that every device answers, whatever its packets.
 const HEAD_BYTES: u16 = 8;

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use units::ByteRange;
 use wire::usb::SetupPacket;
-use xhci::{Answer, Refusal, Request, Transfer};
+use xhci_driver::{Answer, Refusal, Request, Transfer};
 
 /// One interface of a device, configured.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use crate::vfio::VfioError;
 use bus::TransferStatus;
 use std::fmt;
 use wire::DecodeError;
-use xhci::{Answer, Death, Refusal};
+use xhci_driver::{Answer, Death, Refusal};
 
 /// Why a controller or a device does not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! it come and go. Always true: no more than [`STRUCTURE_BYTES_MAX`] is ever shared for structures.
 
 use crate::vfio::{Addresses, Function, SharedMemory};
-use xhci::{DmaLayout, DmaMemory, Registers};
+use xhci_driver::{DmaLayout, DmaMemory, Registers};
 
 /// Bytes of a chunk, unless a piece is longer: rings of some hundred streams fit.
 const CHUNK_BYTES: usize = 1 << 20;

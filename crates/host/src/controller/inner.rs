@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 use wire::usb::SetupPacket;
 use wire::xhci::{PortChanges, PortStatus};
-use xhci::{
+use xhci_driver::{
     Answer, Capabilities, Config, ControlTransfer, Controller, Death, DeviceId, DmaLayout, DmaMemory, Output,
     Request, RequestId, Transfer,
 };
@@ -243,7 +243,7 @@ impl Inner {
         let id = RequestId(self.last_request);
         let taken = self.driver.request(&mut self.hardware, self.clock.now(), (id, request));
         taken.map_err(|refusal| match refusal {
-            xhci::Refusal::Gone => ControllerError::Disconnected,
+            xhci_driver::Refusal::Gone => ControllerError::Disconnected,
             refusal => ControllerError::Refused { action, refusal },
         })?;
         Ok(id)
@@ -282,7 +282,7 @@ impl Inner {
         self.mailboxes.get(&device).is_some_and(|mailbox| !mailbox.completions.is_empty())
     }
 
-    pub(super) fn submit(&mut self, transfer: &Transfer) -> Result<(), xhci::Refusal> {
+    pub(super) fn submit(&mut self, transfer: &Transfer) -> Result<(), xhci_driver::Refusal> {
         self.driver.submit(&mut self.hardware, transfer)
     }
 
@@ -302,7 +302,7 @@ impl Inner {
         let refused = |refusal| ControllerError::Refused { action, refusal };
         let length = usize::from(setup.length);
         if length > bytes.len() || setup.length > CONTROL_BYTES_MAX {
-            return Err(refused(xhci::Refusal::NotAllowed));
+            return Err(refused(xhci_driver::Refusal::NotAllowed));
         }
         let buffer = self.control_buffer(device)?;
         self.hardware.write_bytes(buffer, &bytes[..length]);
@@ -310,7 +310,7 @@ impl Inner {
         let id = TransferId(self.last_control);
         let transfer = ControlTransfer { id, device, setup, buffer };
         self.driver.submit_control(&mut self.hardware, &transfer).map_err(|refusal| match refusal {
-            xhci::Refusal::Gone => ControllerError::Disconnected,
+            xhci_driver::Refusal::Gone => ControllerError::Disconnected,
             refusal => refused(refusal),
         })?;
         let ended = match self.turn_until(CONTROL_LIMIT, |inner| inner.ended(device, id))? {
@@ -348,7 +348,7 @@ impl Inner {
         }
         let bytes = u32::from(CONTROL_BYTES_MAX);
         let layout = DmaLayout { bytes, align: bytes, boundary: bytes };
-        let refusal = xhci::Refusal::Full;
+        let refusal = xhci_driver::Refusal::Full;
         let none = ControllerError::Refused { action: "find memory for a control transfer", refusal };
         let buffer = self.hardware.allocate(layout).ok_or(none)?;
         self.buffers.insert(device.slot(), buffer);

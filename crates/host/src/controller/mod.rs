@@ -45,7 +45,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 use wire::xhci::PortStatus;
-use xhci::{Capabilities, Config, Counters};
+use xhci_driver::{Capabilities, Config, Counters};
 
 /// How a controller is driven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

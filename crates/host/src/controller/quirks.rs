@@ -4,7 +4,7 @@
 //! Left out: quirks of what this driver does not do, such as suspend.
 
 use crate::vfio::PciId;
-use xhci::Quirks;
+use xhci_driver::Quirks;
 
 /// Controllers whose streams do not work.
 const BROKEN_STREAMS: &[PciId] = &[

@@ -9,14 +9,14 @@
 
 use super::Snapshot;
 use super::server::Shared;
-use crate::drive::{Drive, SlotError};
-use crate::medium::{self, Medium};
+use device::medium::MediumError;
+use drive::medium::{self, Medium};
+use drive::{Drive, SlotError};
 use mio::Waker;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
-use target::medium::MediumError;
 use units::{BlockCount, BlockSize, ByteCount};
 
 /// Orders that may wait at once.

@@ -2,9 +2,9 @@
 
 use super::Address;
 use crate::usbredir::{Fault, Peer};
+use device::ActiveTransport;
 use std::fmt;
 use std::io;
-use target::ActiveTransport;
 
 /// Something that has happened.
 #[derive(Debug)]

@@ -13,7 +13,7 @@
 //!
 //! Always true: a pause is never longer than [`MOMENT`]; after a rest, and again and again while there is work, both are tried.
 
-use crate::drive::Counters;
+use drive::Counters;
 use std::time::{Duration, Instant};
 
 /// How long the loop looks away: what a guest in software emulation takes for one to three commands, and less than a disk takes

@@ -10,9 +10,10 @@ use super::listener::Listener;
 use super::moderation::Moderation;
 use super::server::{Ended, Shared, Snapshot};
 use super::{Event, Reason};
-use crate::drive::{Body, Drive};
-use crate::medium::Medium;
 use crate::usbredir::{Limits, Session};
+use device::ActiveTransport;
+use drive::medium::Medium;
+use drive::{Body, Drive};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use std::fmt;
@@ -20,7 +21,6 @@ use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use target::ActiveTransport;
 
 const LISTENER: Token = Token(0);
 // 1 is the client's.

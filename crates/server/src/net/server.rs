@@ -7,15 +7,15 @@ use super::control::{ControlError, Controller, ORDERS_MAX, Order};
 use super::listener::Listener;
 use super::serve::{Loop, Service, WAKER};
 use super::{Address, BindError, Event};
-use crate::drive::{Counters, Drive, FlushError};
 use crate::usbredir::Limits;
+use device::ActiveTransport;
+use drive::{Counters, Drive, FlushError};
 use mio::{Poll, Waker};
 use std::io;
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use target::ActiveTransport;
 
 /// How a drive is served.
 #[derive(Clone, Debug)]

@@ -1,11 +1,11 @@
 //! A drive on real sockets, with a small client that knows BOT.
 
 use super::{Address, Config, ControlError, Ended, Event, Reason, Server};
-use crate::drive::fixture::{drive_on, drive_with};
-use crate::drive::{Drive, SlotError};
-use crate::medium::{Engine, FileMedium, FileOptions, RamMedium, create_image};
 use crate::usbredir::Limits;
 use crate::usbredir::tests::fixture::{QEMU, bulk, hello, packet};
+use device::ActiveTransport;
+use drive::medium::{Engine, FileMedium, FileOptions, RamMedium, create_image};
+use drive::{Drive, SlotError};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use std::{env, fs, process};
-use target::ActiveTransport;
+use testkit::drive::{drive_on, drive_with};
 use units::{BlockSize, ByteCount};
 
 /// How long anything may take before a test fails.

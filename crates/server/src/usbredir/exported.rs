@@ -1,9 +1,9 @@
 //! What a session needs of the device that it exports.
 
-use crate::drive::{Drive, HostCompletion, HostTransfer, Pool};
 use bus::Pipe;
 use bus::rendezvous::Full;
-use target::{Device, Verdict};
+use device::{Device, Verdict};
+use drive::{Drive, HostCompletion, HostTransfer, Pool};
 use wire::usb::SetupPacket;
 
 /// A device with its transfers: a [`Drive`], or something simpler in a test.

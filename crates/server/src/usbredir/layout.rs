@@ -5,8 +5,8 @@
 
 use super::pace::Pace;
 use bus::{EndpointAddress, Pipe, Speed, StreamId};
-use target::Device;
-use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
+use device::Device;
+use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use wire::usb::{ClassCode, Direction};
 use wire::usbredir::{
     DeviceConnect, EndpointEntry, EndpointInfo, EndpointSet, EndpointType, InterfaceEntry, InterfaceInfo,

@@ -5,7 +5,7 @@
 //!
 //! Always true: bytes leave in the order in which they were pushed; in steady state nothing is allocated.
 
-use crate::drive::Pool;
+use drive::Pool;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 

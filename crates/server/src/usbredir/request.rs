@@ -5,7 +5,7 @@
 
 use super::layout::{self, Layout};
 use super::{Exported, Fault, Peer, Session};
-use target::Verdict;
+use device::Verdict;
 use wire::usb::{Direction, Recipient, RequestKind, SetupPacket, StandardRequest};
 use wire::usbredir::{
     AllocBulkStreams, AltSettingStatus, BulkStreamsStatus, Capabilities, ConfigurationStatus, ControlPacket,

@@ -7,8 +7,8 @@
 use super::layout::Layout;
 use super::outgoing::Outgoing;
 use super::{Exported, Fault, Limits};
-use crate::drive::{Body, HostCompletion, HostTransfer, Pool};
 use bus::{Pipe, TransferStatus};
+use drive::{Body, HostCompletion, HostTransfer, Pool};
 use std::io::IoSlice;
 use wire::Writer;
 use wire::usbredir::{

@@ -1,7 +1,7 @@
 //! What of a bridge takes time, and how much of it there is.
 
 use super::StorePart;
-use target::command::Limits;
+use device::command::Limits;
 use units::Duration;
 
 /// What of a bridge decides how long things take.

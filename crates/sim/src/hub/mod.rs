@@ -16,8 +16,8 @@ pub use descriptors::STATUS_CHANGE;
 
 use crate::link::usb2::Translators;
 use crate::xhci::port::{Happened, Port};
+use device::Verdict;
 use std::collections::VecDeque;
-use target::Verdict;
 use units::{Duration, Instant};
 use wire::usb::hub::{
     HubFeature, HubKind, HubPortChanges, HubPortSpeed, HubPortStatus, HubRequest, PortFeature, TtBuffer,

@@ -11,9 +11,9 @@ use super::{
     BridgePart, Catalogue, ControllerPart, DriverPart, DriverStreams, DriverTransport, Kind, Os, StreamsOf,
 };
 use bus::Speed;
+use device::Transports;
 use initiator::probe::quirk::{BridgeFacts, BuiltIn, Flag, Flags};
 use std::fmt;
-use target::Transports;
 use wire::usb::ClassCode;
 
 /// Parts between a program and a drive, by name.

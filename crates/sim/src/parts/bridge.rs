@@ -11,9 +11,9 @@ use crate::bridge::StorePart;
 use crate::drive::SECTOR_BYTES;
 use crate::link::superspeed::TurnRound;
 use crate::sata;
+use device::Transports;
 use initiator::probe::{DeviceId, Identity, Names};
 use serde::Deserialize;
-use target::Transports;
 use units::Duration;
 
 /// A bridge.

@@ -8,9 +8,9 @@ use crate::power::{self, Attojoules, Meter};
 use crate::world::driven::{self, Driven, Host, PowerOnError};
 use crate::world::{self, Commanded, Finished, Plain, PlugError, Stopped, World};
 use bus::Speed;
+use device::Transports;
 use initiator::{Command, CommandBlock, CommandId, DataPhase, Outcome, Uas};
 use std::fmt;
-use target::Transports;
 use units::{BlockSize, ByteRange, Duration, Instant};
 
 use wire::scsi::Status;

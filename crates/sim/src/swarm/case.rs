@@ -14,9 +14,9 @@ use crate::link::{AnyRate, Connection};
 use crate::world::Plain;
 use crate::world::driven::{Drive, Enclosure, Host, HostCosts, Hub, Keeping, Node, Packing, Protocol, Setup};
 use crate::xhci::Part;
+use device::{Device, Transports};
 use std::fmt;
 use std::str::FromStr;
-use target::{Device, Transports};
 use units::{BlockSize, Duration};
 
 /// A world, what is asked of its drive, and what goes wrong.

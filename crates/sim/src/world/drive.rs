@@ -14,11 +14,11 @@ use crate::link::DevicePort;
 use crate::link::bulk::{End, Piece, Progress, Transfer as Bulk};
 use crate::spares::Spares;
 use bus::{Completion, Pipe, StreamId, TransferId, TransferStatus};
+use device::command::CommandId;
+use device::medium::{MediumCompletion, MediumDone, MediumOp, MediumRequest};
+use device::{Device, DeviceTransfer, Payload};
 use initiator::Flights;
 use std::ops::Range;
-use target::command::CommandId;
-use target::medium::{MediumCompletion, MediumDone, MediumOp, MediumRequest};
-use target::{Device, DeviceTransfer, Payload};
 use units::{ByteRange, Instant};
 use wire::uas::CommandIu;
 use wire::usb::Direction;
@@ -497,8 +497,8 @@ mod tests {
     use super::super::numbers;
     use super::*;
     use crate::fault::Faults;
-    use target::command::Place;
-    use target::medium::MediumRequestId;
+    use device::command::Place;
+    use device::medium::MediumRequestId;
     use units::{BlockCount, BlockSize, Duration, Extent, Lba};
 
     const COMMAND: CommandId = CommandId { slot: 1, generation: 0 };

@@ -14,9 +14,9 @@ use crate::link::bulk::NotWithdrawn;
 use crate::link::control::{ControlAnswer, ControlEnd, ControlEvent, ControlTransfer};
 use crate::link::superspeed::Side;
 use bus::{Pipe, TransferId, TransferStatus};
+use device::{ActiveTransport, Verdict};
 use initiator::{BusAnswer, BusRequest, RequestId, Transport};
 use std::collections::VecDeque;
-use target::{ActiveTransport, Verdict};
 use units::Duration;
 use wire::usb::{Direction, EndpointAddress, Recipient, RequestKind, SetupPacket, StandardRequest};
 

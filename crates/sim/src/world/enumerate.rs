@@ -3,8 +3,8 @@
 //! It happens before time begins, without packets. The exchanges are kept for who wants to know what is on which endpoint.
 
 use super::plug::PlugError;
+use device::{Device, Verdict};
 use initiator::BusRequest;
-use target::{Device, Verdict};
 use wire::bot::ClassRequest;
 use wire::usb::{
     BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDescriptor, Recipient, SetupPacket,

@@ -48,12 +48,12 @@ use crate::link::usb2::Bus;
 use crate::link::{Arrival, Connection, Crossing, Fate, Fates, Joint, Missed, Wake};
 use crate::power::Meter;
 use bus::Pipe;
+use device::device::STATUS;
 use drive::DriveSide;
 use endings::Endings;
 use host::HostSide;
 use initiator::{Command, CommandId, Outcome, Output, Refusal, Transport};
 use stopped::{AT_ONCE_MAX, Pulse};
-use target::device::STATUS;
 use trouble::{Sent, Trouble};
 use units::{Duration, Instant};
 
@@ -453,8 +453,8 @@ impl<T: Transport> World<T> {
         }
     }
 
-    fn carry_out_of_device(&mut self, output: target::Output) {
-        use target::Output as Out;
+    fn carry_out_of_device(&mut self, output: device::Output) {
+        use device::Output as Out;
         match output {
             Out::Transfer(transfer) => match self.trouble.send(self.engine.now(), transfer, &self.drive) {
                 Sent::Once(transfer) => self.offer(transfer),
@@ -496,7 +496,7 @@ impl<T: Transport> World<T> {
     }
 
     /// The device offers a transfer to the bus.
-    fn offer(&mut self, transfer: target::DeviceTransfer) {
+    fn offer(&mut self, transfer: device::DeviceTransfer) {
         let (pipe, now) = (transfer.pipe, self.engine.now());
         self.host.observers.tell(|observer| observer.offered(now, &transfer));
         let expected = self.joint.host.expects(pipe);

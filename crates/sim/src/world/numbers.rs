@@ -2,7 +2,7 @@
 //!
 //! A block begins with its number and the complement of that. What lies behind is of no concern: left as it was.
 
-use target::medium::{MediumDone, MediumError, MediumOp, MediumRequest};
+use device::medium::{MediumDone, MediumError, MediumOp, MediumRequest};
 use units::{BlockSize, Extent, Lba};
 
 /// Bytes of a number and its complement.

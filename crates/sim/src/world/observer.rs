@@ -9,12 +9,12 @@ use crate::link::bulk::Message;
 use crate::link::superspeed::Side;
 use crate::link::usb2;
 use bus::{Pipe, StreamId, TransferId, TransferStatus};
+use device::DeviceTransfer;
+use device::medium::MediumRequest;
 use initiator::{Command, CommandId, Outcome};
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
-use target::DeviceTransfer;
-use target::medium::MediumRequest;
 use units::Instant;
 
 /// A bulk transfer of the host.

@@ -13,12 +13,12 @@ use crate::engine::{Level, Random};
 use crate::fault::{Bug, Faults, Kind};
 use crate::power::{Meter, Microwatts};
 use bus::Speed;
+use device::command::Limits;
+use device::medium::{MediumCompletion, MediumDone, MediumError, MediumOp, MediumRequest};
+use device::unit::{Unit, UnitConfig};
+use device::{Device, DeviceConfig, Transports};
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
-use target::command::Limits;
-use target::medium::{MediumCompletion, MediumDone, MediumError, MediumOp, MediumRequest};
-use target::unit::{Unit, UnitConfig};
-use target::{Device, DeviceConfig, Transports};
 use units::{BlockCount, BlockSize, Duration, Extent, Instant, Lba};
 
 /// A drive in memory with a latency.
@@ -162,7 +162,7 @@ impl Plain {
             naa: 0x3000_0000_0000_0001,
             block_size: self.block_size(),
             capacity: self.capacity(),
-            transfer_bytes_optimal: target::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
+            transfer_bytes_optimal: device::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
             read_only: false,
             removable: false,
             rotational: false,
@@ -424,8 +424,8 @@ fn line_up<T>(line: &mut VecDeque<T>, one: T, at: impl Fn(&T) -> Instant) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use target::command::{CommandId, Place};
-    use target::medium::MediumRequestId;
+    use device::command::{CommandId, Place};
+    use device::medium::MediumRequestId;
     use units::ByteRange;
 
     const BLOCK: u32 = 512;

@@ -6,8 +6,8 @@
 use super::plain::Plain;
 use crate::engine::Random;
 use crate::fault::{Bug, Faults};
-use target::Inline;
-use target::medium::{MediumCompletion, MediumDone, MediumOp, MediumRequest};
+use device::Inline;
+use device::medium::{MediumCompletion, MediumDone, MediumOp, MediumRequest};
 use wire::bot::{Csw, CswStatus};
 use wire::scsi::Status;
 use wire::scsi::sense::{Sense, SenseKey};
@@ -118,7 +118,7 @@ pub(super) fn without_attention(status: &Inline) -> Option<Inline> {
 }
 
 fn encoded(iu: &SenseIu<'_>) -> Inline {
-    let mut bytes = [0; target::INLINE_BYTES_MAX];
+    let mut bytes = [0; device::INLINE_BYTES_MAX];
     let len = iu.encode(&mut bytes).unwrap_or(0);
     Inline::new(&bytes[..len])
 }

@@ -3,12 +3,12 @@
 use super::enumerate::{Exchange, enumerate};
 use crate::link::bulk::Endpoint;
 use bus::Speed;
+use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
+use device::{ActiveTransport, Device};
 use initiator::bot::BotConfig;
 use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
 use initiator::{Bot, Patience, Turbo, TurboConfig, Uas};
 use std::fmt;
-use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
-use target::{ActiveTransport, Device};
 
 /// A drive that is configured for a transport.
 #[derive(Debug)]

@@ -11,8 +11,8 @@
 use super::drive::DriveSide;
 use crate::check::{About, Law, Violation};
 use bus::Pipe;
+use device::device::{ActiveTransport, COMMAND, DATA_OUT, STATUS};
 use initiator::uas::READY_STATUSES_MAX;
-use target::device::{ActiveTransport, COMMAND, DATA_OUT, STATUS};
 use units::{Duration, Instant};
 
 /// For so long a world is left alone before the drive is asked what it still offers: acknowledgements are on their way when a
@@ -88,7 +88,7 @@ impl AtRest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use target::device::DATA_IN;
+    use device::device::DATA_IN;
 
     const CALM: AtRest = AtRest { takes_turns: false, was_reset: false, awaits: false };
 

@@ -19,10 +19,10 @@ use crate::link::streams::StreamField;
 use crate::link::superspeed::Side;
 use crate::link::usb2;
 use bus::{EndpointAddress, Pipe, StreamId, TransferId};
+use device::device::STATUS;
+use device::{Device, DeviceTransfer};
 use initiator::{Inline, Payload, Transfer, Transport};
 use std::collections::{BTreeSet, VecDeque};
-use target::device::STATUS;
-use target::{Device, DeviceTransfer};
 use units::{Duration, Instant};
 use wire::bot::Cbw;
 use wire::uas::CommandIu;
@@ -99,27 +99,27 @@ impl Trouble {
             self.storms.push((transfer.pipe.endpoint, times));
         }
         match &transfer.payload {
-            target::Payload::Inline(inline) if is_status(inline) => self.send_status(now, transfer),
-            target::Payload::Message => self.send_soon(now, Sent::Once(transfer)),
+            device::Payload::Inline(inline) if is_status(inline) => self.send_status(now, transfer),
+            device::Payload::Message => self.send_soon(now, Sent::Once(transfer)),
             _ => Sent::Once(transfer),
         }
     }
 
     fn send_status(&mut self, now: Instant, mut transfer: DeviceTransfer) -> Sent {
-        let target::Payload::Inline(inline) = &transfer.payload else { return Sent::Once(transfer) };
+        let device::Payload::Inline(inline) = &transfer.payload else { return Sent::Once(transfer) };
         let wrong = self.faults.strikes(Kind::StatusTag).map(|random| with_another_tag(inline, random));
         let good = || without_attention(inline).filter(|_| self.faults.shows(Bug::ForgottenAttention));
         if let Some(changed) = wrong.or_else(good) {
             self.doubt_tags(&transfer, [tag_of(inline.as_bytes()), tag_of(changed.as_bytes())]);
             transfer.length = changed.as_bytes().len() as u32;
-            transfer.payload = target::Payload::Inline(changed);
+            transfer.payload = device::Payload::Inline(changed);
         }
         if self.faults.strikes(Kind::StatusLost).is_some() {
             return Sent::Never(transfer);
         }
         if self.faults.strikes(Kind::StatusTwice).is_some() {
             self.doubtful.extend(transfer.pipe.stream);
-            if let target::Payload::Inline(inline) = &transfer.payload {
+            if let device::Payload::Inline(inline) = &transfer.payload {
                 self.doubt_tags(&transfer, [tag_of(inline.as_bytes()), None]);
             }
             return Sent::Twice(transfer);
@@ -288,12 +288,12 @@ impl Trouble {
 
     /// [`Bug::MixedStreams`]: data of one command take the place of another's.
     fn mix_streams(&mut self, transfer: &mut DeviceTransfer, drive: &DriveSide) {
-        if let target::Payload::Buffer(command, range) = transfer.payload
+        if let device::Payload::Buffer(command, range) = transfer.payload
             && transfer.pipe.endpoint.direction() == Direction::In
             && let Some(other) = drive.another_buffer(command, range)
             && self.faults.shows(Bug::MixedStreams)
         {
-            transfer.payload = target::Payload::Buffer(other, range);
+            transfer.payload = device::Payload::Buffer(other, range);
         }
     }
 

@@ -377,7 +377,7 @@ impl Interrupter {
 mod tests {
     use super::*;
     use wire::xhci::cycle_of;
-    use xhci::{DmaLayout, DmaMemory};
+    use xhci_driver::{DmaLayout, DmaMemory};
 
     const NOW: Instant = Instant::ZERO;
 

@@ -4,7 +4,7 @@ use super::controller::Controller;
 use super::memory::Memory;
 use units::Instant;
 use wire::xhci::TRB_BYTES;
-use xhci::{DmaLayout, DmaMemory, Registers};
+use xhci_driver::{DmaLayout, DmaMemory, Registers};
 
 /// A controller and its memory, for one call of a driver.
 #[derive(Debug)]

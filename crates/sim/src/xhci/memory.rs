@@ -9,7 +9,7 @@
 //! Always true: two pieces share no page; an access lies within one piece or comes to nothing.
 
 use wire::xhci::TRB_BYTES;
-use xhci::{DmaLayout, DmaMemory};
+use xhci_driver::{DmaLayout, DmaMemory};
 
 /// Bytes of a page.
 pub(super) const PAGE_BYTES: u64 = 4096;

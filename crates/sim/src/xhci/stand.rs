@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use units::{Duration, Instant};
 use wire::usb::{EndpointDescriptor, SuperSpeedCompanion};
 use wire::xhci::{EndpointContext, EndpointId, PortPower, RouteString, SlotContext, StreamContext};
-use xhci::{
+use xhci_driver::{
     Answer, Config, ControlTransfer, DeviceId, DmaLayout, DmaMemory, EndpointPlan, Location, Output as Told,
     Refusal, Request, RequestId, Transfer,
 };
@@ -25,7 +25,7 @@ pub(super) const OUT: EndpointAddress = EndpointAddress::at::<2>(Direction::Out)
 pub(super) struct Stand {
     pub(super) controller: Controller,
     pub(super) memory: Memory,
-    pub(super) driver: xhci::Controller,
+    pub(super) driver: xhci_driver::Controller,
     pub(super) now: Instant,
     /// What the link has, oldest first.
     pub(super) link: Vec<(Pipe, OnLink)>,
@@ -58,7 +58,7 @@ impl Stand {
         Self {
             controller: Controller::new(part),
             memory,
-            driver: xhci::Controller::new(config),
+            driver: xhci_driver::Controller::new(config),
             now: Instant::ZERO,
             link: Vec::new(),
             moved: BTreeMap::new(),

@@ -1,6 +1,6 @@
 //! Bulk-Only Transport: wrappers and class requests.
 
-use wire::{
+use uaskit_wire::{
     bot::{Cbw, ClassRequest, Csw},
     usb::SetupPacket,
 };

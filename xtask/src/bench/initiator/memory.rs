@@ -9,10 +9,10 @@ use super::HostArguments;
 use anyhow::{Context, Result, ensure};
 use bench::rig::{MemoryRig, Rig, Room, Route, Runner};
 use bus::Speed;
-use server::medium::{Job, Medium, RamMedium};
+use device::command::{CommandId, Place};
+use device::medium::{MediumOp, MediumRequest, MediumRequestId};
+use drive::medium::{Job, Medium, RamMedium};
 use std::time::{Duration, Instant};
-use target::command::{CommandId, Place};
-use target::medium::{MediumOp, MediumRequest, MediumRequestId};
 use units::{BlockSize, ByteCount, ByteRange, Extent};
 use workload::{Access, Kind};
 

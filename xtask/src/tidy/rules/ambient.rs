@@ -11,7 +11,7 @@ use crate::tidy::{
 };
 
 /// Crates without `std`.
-const WITHOUT_STD: &[&str] = &["units", "wire", "bus", "initiator", "target", "xhci"];
+const WITHOUT_STD: &[&str] = &["units", "wire", "bus", "device", "initiator", "quirks", "xhci-driver"];
 /// Crates with `std` whose runs repeat from a seed.
 const REPEATABLE: &[&str] = &["sim"];
 

@@ -1,12 +1,12 @@
 //! Crates depend one way: units, wire, bus, then the machines, then what drives them, then the program.
 //!
 //! The order is a list of layers. A crate may use any crate of an earlier layer and none of its own: so the initiator
-//! and the target never see each other, nor do the drivers. Development dependencies count as well. Names that the
+//! and the device never see each other, nor do the drivers. Development dependencies count as well. Names that the
 //! plan has and the tree has not yet are in the list, so that a new crate finds its place waiting.
 
 use crate::tidy::finding::{Finding, Rule};
 use anyhow::{Context, Result};
-use cargo_metadata::{Metadata, MetadataCommand, Package};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 use std::path::Path;
 
 /// Folder names below `crates/` (or at the top), the bottom layer first.
@@ -14,14 +14,18 @@ const LAYERS: &[&[&str]] = &[
     &["units"],
     &["wire", "workload"],
     &["bus"],
-    &["initiator", "target", "xhci"],
-    &["sim", "server", "host", "capture"],
-    &["loopback", "decode", "report", "records"],
-    &["bench"],
+    &["device", "initiator", "quirks", "xhci-driver", "xhci-controller"],
+    &["drive", "inspect", "capture"],
+    &["sim", "host", "usb", "decode"],
+    &["server", "study", "report", "records"],
+    &["bench", "conformance"],
     &["cli"],
     &["interop"],
     &["xtask", "fuzz"],
 ];
+
+/// Fixtures of tests: any crate may have them as a development dependency, none otherwise.
+const TESTKIT: &str = "testkit";
 
 /// Every arrow that runs back or sideways.
 pub(crate) fn arrows(root: &Path) -> Result<Vec<Finding>> {
@@ -40,6 +44,9 @@ fn of_package(metadata: &Metadata, package: &Package) -> Vec<Finding> {
     let Some(from) = package.manifest_path.parent().and_then(|folder| folder.file_name()) else {
         return Vec::new();
     };
+    if from == TESTKIT {
+        return Vec::new();
+    }
     if layer(from).is_none() {
         let advice =
             format!("crate {from} has no place in the order; add it to the layers of the arrow rule");
@@ -48,7 +55,8 @@ fn of_package(metadata: &Metadata, package: &Package) -> Vec<Finding> {
     let local = package.dependencies.iter().filter_map(|dependency| {
         let folder = dependency.path.as_ref()?.file_name()?;
         let key = dependency.rename.as_ref().unwrap_or(&dependency.name);
-        Some((folder, key))
+        let is_fixture = folder == TESTKIT && dependency.kind == DependencyKind::Development;
+        (!is_fixture).then_some((folder, key))
     });
     local
         .filter_map(|(to, key)| Some((to, key, fault(from, to)?)))
@@ -62,6 +70,9 @@ fn layer(name: &str) -> Option<usize> {
 
 fn fault(from: &str, to: &str) -> Option<String> {
     match (layer(from)?, layer(to)) {
+        (_, None) if to == TESTKIT => {
+            Some("testkit has fixtures of tests; make it a development dependency".into())
+        }
         (_, None) => Some(format!("crate {to} has no place in the order")),
         (from_layer, Some(to_layer)) if to_layer < from_layer => None,
         (from_layer, Some(to_layer)) => {
@@ -83,19 +94,24 @@ mod tests {
 
     #[test]
     fn an_arrow_down_is_fine() {
-        assert_eq!(fault("target", "wire"), None);
+        assert_eq!(fault("device", "wire"), None);
         assert_eq!(fault("xtask", "interop"), None);
     }
 
     #[test]
     fn an_arrow_up_or_sideways_is_told() {
-        assert!(fault("wire", "target").is_some_and(|advice| advice.contains("wire → target runs back")));
-        assert!(fault("server", "sim").is_some_and(|advice| advice.contains("runs sideways")));
+        assert!(fault("wire", "device").is_some_and(|advice| advice.contains("wire → device runs back")));
+        assert!(fault("usb", "sim").is_some_and(|advice| advice.contains("runs sideways")));
+    }
+
+    #[test]
+    fn fixtures_are_no_normal_dependency() {
+        assert!(fault("cli", "testkit").is_some_and(|advice| advice.contains("development dependency")));
     }
 
     #[test]
     fn a_crate_without_a_place_is_told() {
-        assert!(fault("target", "shared").is_some());
+        assert!(fault("device", "shared").is_some());
         assert_eq!(layer("shared"), None);
     }
 

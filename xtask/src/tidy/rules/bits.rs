@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use crate::tidy::rules::told;
 
-    const TARGET: &str = "crates/target/src/a.rs";
+    const TARGET: &str = "crates/device/src/a.rs";
 
     #[test]
     fn a_mask_and_a_shift_are_told() {

@@ -8,9 +8,9 @@ use crate::tidy::{
 /// Files in which `unsafe` is allowed: the places that talk to the kernel in its own memory layouts, the memory that a
 /// device writes to, and a hint and a store of the processor for which there are no safe names.
 const UNSAFE_PLACES: &[&str] = &[
-    "crates/server/src/medium/ahead.rs",
-    "crates/server/src/medium/file/uring.rs",
-    "crates/server/src/medium/stream.rs",
+    "crates/drive/src/medium/ahead.rs",
+    "crates/drive/src/medium/file/uring.rs",
+    "crates/drive/src/medium/stream.rs",
     "crates/host/src/usbfs/kernel/",
     "crates/host/src/vfio/kernel/",
     "crates/host/src/door/cells.rs",
@@ -89,8 +89,8 @@ mod tests {
     fn unsafe_is_allowed_where_the_rule_says() {
         let text = "fn a() { unsafe { b() } }";
         assert_eq!(told(unsafety, BUS, text).len(), 1);
-        assert_eq!(told(unsafety, "crates/server/src/medium/file/uring.rs", text), [""; 0]);
-        assert_eq!(told(unsafety, "crates/server/src/medium/file/mod.rs", text).len(), 1);
+        assert_eq!(told(unsafety, "crates/drive/src/medium/file/uring.rs", text), [""; 0]);
+        assert_eq!(told(unsafety, "crates/drive/src/medium/file/mod.rs", text).len(), 1);
         assert_eq!(told(unsafety, "crates/host/src/usbfs/kernel/node.rs", text), [""; 0]);
         assert_eq!(told(unsafety, "crates/host/src/usbfs/door.rs", text).len(), 1);
     }

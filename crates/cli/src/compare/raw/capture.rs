@@ -8,6 +8,7 @@ use crate::outlet;
 use bus::{TransferId, TransferStatus};
 use capture::{Control, Crossed, Pcapng, Place, Said, Transactions, Transfer, Transfers, WriteError};
 use clap::ValueEnum;
+use device::Verdict;
 use sim::link::bulk::Message;
 use sim::link::streams::StreamField;
 use sim::link::superspeed::Side;
@@ -19,7 +20,6 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::rc::Rc;
-use target::Verdict;
 use units::{Duration, Instant};
 use wire::usb::{PacketId, StandardRequest};
 

@@ -1,12 +1,12 @@
 //! A session on a bench: a real device's endpoint 0, transfers that end when the test says so.
 
-use crate::drive::{Body, HostCompletion, HostTransfer, Pool};
 use crate::usbredir::{Exported, Fault, Limits, SLICES_MAX, Session};
 use bus::rendezvous::Full;
 use bus::{Direction, Speed, TransferStatus};
+use device::{Device, DeviceConfig, Transports, Verdict, command};
+use drive::{Body, HostCompletion, HostTransfer, Pool};
 use std::collections::VecDeque;
 use std::io::IoSlice;
-use target::{Device, DeviceConfig, Transports, Verdict, command};
 use wire::usb::SetupPacket;
 
 /// What QEMU 7.2 offers: everything.

@@ -13,9 +13,9 @@ use crate::power::{Meter, Microwatts};
 use crate::sata::{Attachment, Command, Note, Queueing, Rate, Told};
 use crate::sorted::Sorted;
 use bus::Line;
+use device::command::CommandId;
+use device::medium::{MediumOp, MediumRequest};
 use std::collections::VecDeque;
-use target::command::CommandId;
-use target::medium::{MediumOp, MediumRequest};
 use units::{BlockSize, Duration, Extent, Instant};
 
 /// What the SATA side of a bridge is made of.

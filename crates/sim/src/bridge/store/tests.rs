@@ -1,8 +1,8 @@
 use super::*;
 use crate::drive::solid::{Contents, FlashTimes, Solid, SolidPart};
+use device::command::Place;
+use device::medium::MediumRequestId;
 use proptest::prelude::*;
-use target::command::Place;
-use target::medium::MediumRequestId;
 use units::{BlockCount, ByteRange, Lba};
 
 /// Flash that takes 50 us for a page of 4 KiB, on one channel.

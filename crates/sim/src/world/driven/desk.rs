@@ -20,7 +20,7 @@ use initiator::{
 };
 use units::Instant;
 use wire::usb::Direction;
-use xhci::{DeviceId, DmaLayout, DmaMemory};
+use xhci_driver::{DeviceId, DmaLayout, DmaMemory};
 
 #[derive(Debug)]
 pub(super) struct Desk {
@@ -239,7 +239,7 @@ impl Desk {
             self.show(machine, now, id, &flight);
         }
         let number = self.flights.insert(id, flight);
-        let transfer = xhci::Transfer { id: number, device, pipe, buffer: address, length };
+        let transfer = xhci_driver::Transfer { id: number, device, pipe, buffer: address, length };
         let taken = machine.drive(now, |driver, hands| driver.submit(hands, &transfer));
         if taken.is_err() {
             let refused = Completion { id: number, status: TransferStatus::Error, actual: 0 };

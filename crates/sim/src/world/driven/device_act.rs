@@ -13,14 +13,14 @@ use crate::world::trouble::Sent;
 use crate::world::{Exchange, Plain, plug};
 use crate::xhci as model;
 use bus::{Pipe, TransferId};
-use target::{DeviceTransfer, Verdict};
+use device::{DeviceTransfer, Verdict};
 use units::Instant;
 use wire::usb::{SetupPacket, StandardRequest};
 
 impl Driven {
     #[inline(never)]
-    pub(super) fn carry_out_of_device(&mut self, now: Instant, number: usize, output: target::Output) {
-        use target::Output as Out;
+    pub(super) fn carry_out_of_device(&mut self, now: Instant, number: usize, output: device::Output) {
+        use device::Output as Out;
         let (seat, end) = (&mut self.seats[number], self.fronts[number].end);
         match output {
             Out::Transfer(transfer) if seat.drive.enclosure.is_none() && !self.is_troubled => {

@@ -12,7 +12,7 @@ use initiator::{BusAnswer, BusRequest, RequestId};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::usb::{Direction, Recipient, SetupPacket, StandardRequest};
-use xhci::{Answer, ControlTransfer, DeviceId, Request};
+use xhci_driver::{Answer, ControlTransfer, DeviceId, Request};
 
 /// One thing to do.
 #[derive(Clone, Debug)]
@@ -204,12 +204,12 @@ impl Front {
                     self.errands.of_hub_above = Some(wanted);
                     Ok(())
                 }
-                (Step::Control(_) | Step::Tell(..) | Step::HubAbove(_), _) => Err(xhci::Refusal::Gone),
+                (Step::Control(_) | Step::Tell(..) | Step::HubAbove(_), _) => Err(xhci_driver::Refusal::Gone),
             };
             match begun {
                 Ok(()) => {}
                 // It has failed here for another reason, and the driver is at it: Reset Endpoint begins anew with the numbers.
-                Err(xhci::Refusal::Busy) if resets => self.came(machine, Came::Answer(Answer::Done)),
+                Err(xhci_driver::Refusal::Busy) if resets => self.came(machine, Came::Answer(Answer::Done)),
                 Err(_) => self.came(machine, Came::Refused),
             }
         }

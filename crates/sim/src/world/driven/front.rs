@@ -7,7 +7,7 @@ use crate::xhci::{ControlRequest, Way};
 use bus::{EndpointAddress, Speed};
 use initiator::probe::configuration::{Configuration, Endpoint, Setting};
 use std::collections::VecDeque;
-use xhci::{DeviceId, EndpointPlan, Location, Request, RequestId};
+use xhci_driver::{DeviceId, EndpointPlan, Location, Request, RequestId};
 
 #[derive(Debug)]
 pub(super) struct Front {

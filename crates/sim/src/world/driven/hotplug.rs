@@ -15,7 +15,7 @@ use super::{Driven, PowerOnError};
 use crate::world::Commanded;
 use std::fmt;
 use wire::xhci::RouteString;
-use xhci::{Answer, Request};
+use xhci_driver::{Answer, Request};
 
 /// Why nothing was pulled out, plugged in or reset, or did not come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

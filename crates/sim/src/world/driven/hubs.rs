@@ -14,9 +14,9 @@ use crate::hub::{HubDevice, HubEffect, STATUS_CHANGE};
 use crate::link::bulk::{Endpoint, Transfer};
 use crate::link::superspeed::Side;
 use crate::xhci::LinkAct;
-use ::xhci::{Answer, HubOutput, HubPlace, Location};
+use ::xhci_driver::{Answer, HubOutput, HubPlace, Location};
 use bus::{Completion, EndpointAddress, Pipe, TransferId, TransferStatus};
-use target::Verdict;
+use device::Verdict;
 use units::Instant;
 use wire::usb::hub::TtBuffer;
 use wire::usb::{SetupPacket, StandardRequest};
@@ -24,7 +24,7 @@ use wire::usb::{SetupPacket, StandardRequest};
 #[derive(Debug)]
 pub(super) struct HubSeat {
     pub(super) device: HubDevice,
-    driver: Option<::xhci::Hub>,
+    driver: Option<::xhci_driver::Hub>,
     /// Whether the driver has powered its ports; or it has given up.
     state: State,
     /// Where the report goes that the driver waits for.
@@ -78,7 +78,7 @@ impl Driven {
     pub(super) fn bring_up_hub(&mut self, number: usize, location: Location) -> Result<(), PowerOnError> {
         let device = self.fronts[number].device.ok_or(PowerOnError::Controller)?;
         if let Some(hub) = self.hub(number) {
-            hub.driver = Some(::xhci::Hub::new(HubPlace { device, location }));
+            hub.driver = Some(::xhci_driver::Hub::new(HubPlace { device, location }));
             hub.state = State::ComingUp;
         }
         self.hub_stirs.add(number);
@@ -98,13 +98,13 @@ impl Driven {
             self.carry_out_of_hub(number, effect);
             return true;
         }
-        if let Some(output) = hub.driver.as_mut().and_then(::xhci::Hub::poll_output) {
+        if let Some(output) = hub.driver.as_mut().and_then(::xhci_driver::Hub::poll_output) {
             self.carry_out_of_hub_driver(now, number, output);
             return true;
         }
         self.see_report(number);
         let Some(hub) = self.hub(number) else { return false };
-        let driver = hub.driver.as_ref().and_then(::xhci::Hub::poll_timeout);
+        let driver = hub.driver.as_ref().and_then(::xhci_driver::Hub::poll_timeout);
         let due = hub.device.poll_timeout().into_iter().chain(driver).min();
         if let Some(at) = hub.alarm.set(due) {
             self.at(at, Happens::Hub(number as u8));
@@ -211,7 +211,7 @@ impl Driven {
             hub.place = place;
         }
         let pipe = Pipe::plain(endpoint);
-        let transfer = ::xhci::Transfer { id: REPORT, device, pipe, buffer, length: bytes.into() };
+        let transfer = ::xhci_driver::Transfer { id: REPORT, device, pipe, buffer, length: bytes.into() };
         if self.machine.drive(now, |driver, hands| driver.submit(hands, &transfer)).is_err() {
             let refused = Completion { id: REPORT, status: TransferStatus::Error, actual: 0 };
             self.hub_reported(number, refused);

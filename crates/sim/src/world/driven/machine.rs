@@ -6,14 +6,14 @@
 use crate::few::Few;
 use crate::xhci::{Controller, Hands, Memory};
 use units::Instant;
-use xhci::{DmaLayout, DmaMemory};
+use xhci_driver::{DmaLayout, DmaMemory};
 
 /// Bytes of a place for what travels inline: longer than any information unit or wrapper.
 pub(super) const INLINE_BYTES: u32 = 1024;
 
 #[derive(Debug)]
 pub(super) struct Machine {
-    pub(super) driver: xhci::Controller,
+    pub(super) driver: xhci_driver::Controller,
     pub(super) controller: Controller,
     pub(super) memory: Memory,
     /// Places for what travels inline that nobody uses.
@@ -31,7 +31,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(driver: xhci::Controller, controller: Controller) -> Self {
+    pub(super) fn new(driver: xhci_driver::Controller, controller: Controller) -> Self {
         Self {
             driver,
             controller,
@@ -49,7 +49,7 @@ impl Machine {
     pub(super) fn drive<R>(
         &mut self,
         now: Instant,
-        act: impl FnOnce(&mut xhci::Controller, &mut Hands<'_>) -> R,
+        act: impl FnOnce(&mut xhci_driver::Controller, &mut Hands<'_>) -> R,
     ) -> R {
         (self.has_news, self.driver_talks, self.is_touched) = (true, true, true);
         act(&mut self.driver, &mut Hands::new(now, &mut self.controller, &mut self.memory))

@@ -43,7 +43,7 @@ mod wiring;
 mod write_turn;
 
 pub use self::core::{Core, HostCosts, HostWork};
-pub use ::xhci::Config as DriverConfig;
+pub use ::xhci_driver::Config as DriverConfig;
 pub(super) use enclosure::Done;
 pub use enclosure::Enclosure;
 pub use hotplug::HotPlugError;
@@ -508,8 +508,8 @@ impl Driven {
     }
 
     #[inline(never)]
-    fn carry_out_of_driver(&mut self, now: Instant, output: ::xhci::Output) {
-        use ::xhci::Output as Out;
+    fn carry_out_of_driver(&mut self, now: Instant, output: ::xhci_driver::Output) {
+        use ::xhci_driver::Output as Out;
         (self.machine.has_news, self.machine.driver_talks) = (true, true);
         match output {
             Out::Completed(device, done) => {
@@ -557,7 +557,7 @@ impl Driven {
     }
 
     /// The device that the driver knows by this id.
-    fn number_of(&self, device: ::xhci::DeviceId) -> Option<usize> {
+    fn number_of(&self, device: ::xhci_driver::DeviceId) -> Option<usize> {
         let number = usize::from(*self.by_slot.get(usize::from(device.slot()))?);
         (self.fronts.get(number)?.device == Some(device)).then_some(number)
     }

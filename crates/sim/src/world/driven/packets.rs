@@ -11,7 +11,7 @@ use crate::link::superspeed::Side;
 use crate::link::{Arrival, Crossing, Fate, Missed, Wake};
 use crate::world::{Observer, Stopped, name};
 use crate::xhci::Controller;
-use target::device::STATUS;
+use device::device::STATUS;
 use units::{Duration, Instant};
 
 impl Driven {

@@ -23,18 +23,18 @@ use crate::world::stopped::Pulse;
 use crate::world::{Commanded, Observer, Plain};
 use crate::xhci::{Controller, Way};
 use bus::{EndpointAddress, Speed, TransferStatus};
+use device::Device;
 use initiator::bot::BotConfig;
 use initiator::probe::{Answers, Link as ProbeLink, Matching, Names, Probe, probe};
 use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
 use initiator::{Bot, BusRequest, Patience, Turbo, TurboConfig, Uas};
 use std::collections::VecDeque;
 use std::fmt;
-use target::Device;
 use units::{Duration, Instant};
 use wire::usb::hub::HubPortSpeed;
 use wire::usb::{BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDescriptor, SetupPacket};
 use wire::xhci::{CompletionCode, RouteString};
-use xhci::{Answer, Location, Request};
+use xhci_driver::{Answer, Location, Request};
 
 /// How often a drive or a hub is brought up, with its port reset between: as often as Linux does (PORT_INIT_TRIES, drivers/usb/core/hub.c).
 const TRIES: u8 = 4;
@@ -153,7 +153,7 @@ impl Driven {
 
     fn unpowered(setup: &Setup, seats: Vec<Seat>) -> Result<Self, PowerOnError> {
         let (driver, controller) =
-            (xhci::Controller::new(setup.host.config), Controller::new(setup.host.part));
+            (xhci_driver::Controller::new(setup.host.config), Controller::new(setup.host.part));
         let Wired { mut roots, fronts, hubs } =
             setup.wire_up(seats.len()).map_err(|NoPlace| PowerOnError::Refused("a place"))?;
         // Nothing crosses before links are trained.

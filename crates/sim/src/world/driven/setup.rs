@@ -1,8 +1,8 @@
 //! What a world is made of, as a value: a host, and what is plugged in where.
 //!
 //! ```
-//! use sim::world::Commanded;
-//! use sim::world::driven::{Drive, Host, Hub, Setup};
+//! use uaskit_sim::world::Commanded;
+//! use uaskit_sim::world::driven::{Drive, Host, Hub, Setup};
 //! use units::Duration;
 //!
 //! // A hub with a UAS drive and a slow BOT drive, and a drive at a port of its own.
@@ -26,13 +26,13 @@ use crate::link::usb2::{self, Translators};
 use crate::world::Plain;
 use crate::xhci::Part;
 use bus::Speed;
+use device::{Device, Transports};
 use initiator::turbo::{LookAhead, TRANSFER_BYTES};
 use std::fmt;
-use target::{Device, Transports};
 use units::{BlockCount, BlockSize, Duration};
 use wire::xhci::RouteString;
-use xhci::Config;
-use xhci::limit::DEVICES_MAX;
+use xhci_driver::Config;
+use xhci_driver::limit::DEVICES_MAX;
 
 /// A world that is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use wire::usb::{
     StandardRequest,
 };
 use wire::xhci::{PortPower, RouteString};
-use xhci::{DeviceId, Request};
+use xhci_driver::{DeviceId, Request};
 
 /// U1 after so many times what the way takes to wake up.
 const U1_LATENCIES: u64 = 5;

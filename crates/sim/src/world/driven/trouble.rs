@@ -81,7 +81,7 @@ impl Driven {
     /// Whether driver and controller have met nothing that is not as it should be.
     pub fn is_calm_below(&self) -> bool {
         let stale = self.controller().counters().stale_progress;
-        self.driver().counters() == ::xhci::Counters::default() && stale == 0
+        self.driver().counters() == ::xhci_driver::Counters::default() && stale == 0
     }
 
     /// Adds a result to the digest.

@@ -11,7 +11,7 @@ impl Driven {
     }
 
     /// The driver, with what it counts.
-    pub const fn driver(&self) -> &::xhci::Controller {
+    pub const fn driver(&self) -> &::xhci_driver::Controller {
         &self.machine.driver
     }
 

@@ -9,7 +9,7 @@ use wire::scsi::Status;
 use wire::usb::EndpointAddress;
 
 const ENDPOINTS: [EndpointAddress; 4] =
-    [target::device::COMMAND, target::device::STATUS, target::device::DATA_IN, target::device::DATA_OUT];
+    [device::device::COMMAND, device::device::STATUS, device::device::DATA_IN, device::device::DATA_OUT];
 
 fn on_bot(plain: &Plain) -> World<initiator::Bot> {
     bot_over(Rate::Gen1, plain)
@@ -17,7 +17,7 @@ fn on_bot(plain: &Plain) -> World<initiator::Bot> {
 
 fn uas_over(connection: impl Into<Connection>, plain: &Plain) -> World<initiator::Uas> {
     let connection = connection.into();
-    let device = plain.device_with(target::Transports::Dual, connection.speed());
+    let device = plain.device_with(device::Transports::Dual, connection.speed());
     let mut world = World::new(connection, uas(device, None).unwrap(), plain.clone());
     first(&mut world);
     world
@@ -25,7 +25,7 @@ fn uas_over(connection: impl Into<Connection>, plain: &Plain) -> World<initiator
 
 fn bot_over(connection: impl Into<Connection>, plain: &Plain) -> World<initiator::Bot> {
     let connection = connection.into();
-    let device = plain.device_with(target::Transports::Dual, connection.speed());
+    let device = plain.device_with(device::Transports::Dual, connection.speed());
     let mut world = World::new(connection, bot(device).unwrap(), plain.clone());
     first(&mut world);
     world

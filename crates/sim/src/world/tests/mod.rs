@@ -41,7 +41,7 @@ fn a_trace_of_a_bus_has_each_packet_when_it_begins() {
     }
     let plain = plain(Duration::from_us(20), 4);
     let connection = Connection::from(usb2::Rate::High);
-    let device = plain.device_with(target::Transports::Dual, connection.speed());
+    let device = plain.device_with(device::Transports::Dual, connection.speed());
     let mut world = World::new(connection, bot(device).unwrap(), plain);
     let shared = Shared::default();
     world.trace_to(Box::new(shared.clone()));
@@ -58,7 +58,7 @@ fn a_trace_of_a_bus_has_each_packet_when_it_begins() {
 fn what_is_read_is_what_was_written_on_both_transports() {
     let plain = plain(Duration::from_us(20), 4);
     for connection in CONNECTIONS {
-        let device = || plain.device_with(target::Transports::Dual, connection.speed());
+        let device = || plain.device_with(device::Transports::Dual, connection.speed());
         let on_uas = || World::new(connection, uas(device(), None).unwrap(), plain.clone());
         let on_bot = || World::new(connection, bot(device()).unwrap(), plain.clone());
         let digests = [write_and_read(&mut on_uas(), 0), write_and_read(&mut on_bot(), 0)];

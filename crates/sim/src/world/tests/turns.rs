@@ -119,7 +119,7 @@ impl Observer for Script {
 fn a_read_of_4_kib_in_turns_packet_by_packet() {
     let plain = plain(MEDIUM, 1);
     let connection = Connection::from(usb2::Rate::High);
-    let device = plain.device_with(target::Transports::Dual, connection.speed());
+    let device = plain.device_with(device::Transports::Dual, connection.speed());
     let mut world = World::new(connection, uas(device, None).unwrap(), plain);
     let seen = Rc::new(RefCell::new(Script::default()));
     world.observe(Box::new(Rc::clone(&seen)));

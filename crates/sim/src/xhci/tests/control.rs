@@ -4,7 +4,7 @@ use crate::xhci::stand::Stand;
 use crate::xhci::{ControlAnswer, Part};
 use bus::TransferStatus::{Done, Error, Short, Stall};
 use wire::xhci::{EndpointId, EndpointState};
-use xhci::Config;
+use xhci_driver::Config;
 
 /// GET DESCRIPTOR of 18 bytes, and a class request with 4 bytes that go out.
 const READ: [u8; 8] = [0x80, 6, 0, 1, 0, 0, 18, 0];
@@ -25,7 +25,7 @@ fn data_come_and_go_and_nothing_needs_none() {
         assert_eq!(stand.asked.last().map(|asked| &asked.data_out[..]), Some(&[5, 6, 7, 8][..]));
         stand.control(device, 3, NOTHING).unwrap();
         assert_eq!(stand.completions(), [(2, Done, 4), (3, Done, 0)]);
-        assert_eq!(stand.driver.counters(), xhci::Counters::default());
+        assert_eq!(stand.driver.counters(), xhci_driver::Counters::default());
     }
 }
 

@@ -7,7 +7,7 @@ use super::super::stand::{IN, OUT, Stand, stream};
 use crate::link::bulk::{End, Message, Piece, Sequence};
 use bus::{Pipe, TransferId};
 use units::{Duration, Instant};
-use xhci::{Config, DeviceId, Request};
+use xhci_driver::{Config, DeviceId, Request};
 
 const PACKET: u32 = 1024;
 

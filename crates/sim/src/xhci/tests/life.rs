@@ -4,7 +4,7 @@ use crate::xhci::stand::{IN, OUT, PORT, Stand};
 use crate::xhci::{ControlAnswer, Hands, Part};
 use units::Duration;
 use wire::xhci::{CompletionCode, EndpointState, LinkState, PortPower, SlotState, TrbType};
-use xhci::{Answer, Config, Death, Output as Told, Refusal, Registers, Request, Unusable};
+use xhci_driver::{Answer, Config, Death, Output as Told, Refusal, Registers, Request, Unusable};
 
 const PARTS: [Part; 3] = [Part::CHIPSET, Part::CARD, Part::EARLY_CARD];
 
@@ -118,9 +118,9 @@ fn a_speed_that_is_not_the_port_s_is_a_parameter_error() {
     let mut stand = Stand::running(Part::CHIPSET, Config::default());
     stand.controller.plug(stand.now, PORT, 4);
     stand.run();
-    let wrong = xhci::Location { speed_id: 3, control_packet: 64, ..Stand::location() };
+    let wrong = xhci_driver::Location { speed_id: 3, control_packet: 64, ..Stand::location() };
     assert_eq!(stand.ask(Request::Attach(wrong)), Ok(Answer::Failed(CompletionCode::ParameterError)));
-    let wrong = xhci::Location { control_packet: 64, ..Stand::location() };
+    let wrong = xhci_driver::Location { control_packet: 64, ..Stand::location() };
     assert_eq!(stand.ask(Request::Attach(wrong)), Ok(Answer::Failed(CompletionCode::ParameterError)));
 }
 
@@ -142,7 +142,7 @@ fn slots_end_and_come_back() {
 fn more_endpoints_than_there_are_is_a_resource_error() {
     let mut stand = Stand::running(Part { endpoints_max: 1, ..Part::CHIPSET }, Config::default());
     let device = stand.attach();
-    let plan = |address| xhci::EndpointPlan {
+    let plan = |address| xhci_driver::EndpointPlan {
         descriptor: wire::usb::EndpointDescriptor::bulk(address, 1024),
         companion: Some(wire::usb::SuperSpeedCompanion::bulk(15, 4)),
     };
@@ -157,7 +157,7 @@ fn more_endpoints_than_there_are_is_a_resource_error() {
 fn an_endpoint_that_cannot_be_is_a_parameter_error() {
     let mut stand = Stand::running(Part::CHIPSET, Config::default());
     let device = stand.attach();
-    let add = vec![xhci::EndpointPlan {
+    let add = vec![xhci_driver::EndpointPlan {
         descriptor: wire::usb::EndpointDescriptor::bulk(IN, 512),
         companion: Some(wire::usb::SuperSpeedCompanion::bulk(15, 4)),
     }];
@@ -228,10 +228,10 @@ fn a_command_that_is_not_answered_is_aborted_and_the_next_is_carried_out() {
     part.misbehaviour.unanswered = Some(TrbType::EvaluateContext);
     let (mut stand, device) = Stand::with_device(part, Config::default());
     let hands = &mut crate::xhci::Hands::new(stand.now, &mut stand.controller, &mut stand.memory);
-    let request = (xhci::RequestId(1), Request::SetControlPacket(device, 512));
+    let request = (xhci_driver::RequestId(1), Request::SetControlPacket(device, 512));
     stand.driver.request(hands, stand.now, request).unwrap();
     stand.run_for(Duration::from_secs(6));
-    assert_eq!(stand.told(), [Told::Answered(xhci::RequestId(1), Answer::TimedOut)]);
+    assert_eq!(stand.told(), [Told::Answered(xhci_driver::RequestId(1), Answer::TimedOut)]);
     assert_eq!(stand.driver.counters().command_timeouts, 1);
     let drop = Request::Configure { device, add: Vec::new(), drop: vec![IN] };
     assert_eq!(stand.ask(drop), Ok(Answer::Done));
@@ -244,7 +244,7 @@ fn a_controller_that_does_not_even_abort_is_given_up() {
     part.misbehaviour.ignores_abort = true;
     let (mut stand, device) = Stand::with_device(part, Config::default());
     let hands = &mut crate::xhci::Hands::new(stand.now, &mut stand.controller, &mut stand.memory);
-    let request = (xhci::RequestId(1), Request::SetControlPacket(device, 512));
+    let request = (xhci_driver::RequestId(1), Request::SetControlPacket(device, 512));
     stand.driver.request(hands, stand.now, request).unwrap();
     stand.run_for(Duration::from_secs(12));
     assert!(stand.told().contains(&Told::Died(Death::CommandsStuck)));

@@ -11,7 +11,7 @@ use wire::xhci::{
     CommandTrb, CompletionCode as Code, EndpointContext, EndpointId, EndpointType, EventRingSegment,
     InputControlContext, RouteString, SlotContext, TRB_BYTES, TransferTrb, UsbCommand, UsbStatus, offset,
 };
-use xhci::{Answer, Config, DeviceId, EndpointPlan, HubShape, Location, Request, Translator};
+use xhci_driver::{Answer, Config, DeviceId, EndpointPlan, HubShape, Location, Request, Translator};
 
 /// Root port 1 speaks USB 2.0.
 const PORT_HIGH: u8 = 1;

@@ -8,7 +8,7 @@ use bus::{Completion, EndpointAddress, Pipe, TransferStatus};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use units::Duration;
-use xhci::{Answer, Config, DeviceId, Output, Quirks, Request, RequestId};
+use xhci_driver::{Answer, Config, DeviceId, Output, Quirks, Request, RequestId};
 
 #[derive(Clone, Copy, Debug)]
 enum Step {

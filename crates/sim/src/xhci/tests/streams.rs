@@ -6,7 +6,7 @@ use crate::xhci::stand::{IN, Stand, WAY, stream};
 use bus::TransferStatus::{Cancelled, Disconnected, Done, Error, Stall};
 use units::Duration;
 use wire::xhci::{EndpointState, StreamContextType};
-use xhci::{Answer, Config, Output as Told, Quirks, Registers, Request};
+use xhci_driver::{Answer, Config, Output as Told, Quirks, Registers, Request};
 
 /// A part whose primary arrays are too small for 16 streams.
 fn secondary() -> Part {
@@ -25,7 +25,7 @@ fn every_stream_has_a_ring_of_its_own() {
             stand.ends(stream(IN, id), 512, End::Full);
             assert_eq!(stand.completions(), [(id.into(), Done, 512)], "{}", part.name);
         }
-        assert_eq!(stand.driver.counters(), xhci::Counters::default());
+        assert_eq!(stand.driver.counters(), xhci_driver::Counters::default());
     }
 }
 

@@ -7,7 +7,7 @@ use bus::TransferStatus::{Babble, Cancelled, Done, Error, Short, Stall};
 use bus::{Pipe, TransferId};
 use units::{Duration, Instant};
 use wire::xhci::{EndpointState, TransferTrb, TrbFlags};
-use xhci::{Answer, Config, DmaMemory, Quirks, Request};
+use xhci_driver::{Answer, Config, DmaMemory, Quirks, Request};
 
 const PARTS: [Part; 3] = [Part::CHIPSET, Part::CARD, Part::EARLY_CARD];
 
@@ -30,7 +30,7 @@ fn what_comes_lies_in_memory_and_is_told() {
         assert_eq!(stand.completions(), [(1, Done, 512)]);
         let bytes = stand.memory.slice(stand.buffer, 512).unwrap();
         assert!(bytes.iter().enumerate().all(|(at, byte)| *byte == at as u8));
-        assert_eq!(stand.driver.counters(), xhci::Counters::default());
+        assert_eq!(stand.driver.counters(), xhci_driver::Counters::default());
     }
 }
 
@@ -429,7 +429,7 @@ fn a_wrong_td_size_is_refused_from_version_1_0_on() {
 
 #[test]
 fn doorbells_for_nobody_are_not_heeded() {
-    use xhci::Registers;
+    use xhci_driver::Registers;
     let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
     let mut hands = crate::xhci::Hands::new(stand.now, &mut stand.controller, &mut stand.memory);
     // No such slot, no such endpoint, an endpoint context that cannot be.
@@ -438,7 +438,7 @@ fn doorbells_for_nobody_are_not_heeded() {
     }
     stand.run();
     assert_eq!(stand.controller.counters().idle_doorbells, 3);
-    assert_eq!(stand.driver.counters(), xhci::Counters::default());
+    assert_eq!(stand.driver.counters(), xhci_driver::Counters::default());
 }
 
 fn ack(packets: u8) -> Message {

@@ -49,7 +49,7 @@ fn write_and_read(mut world: Driven) -> u64 {
 }
 
 fn assert_no_trouble(world: &Driven) {
-    assert_eq!(world.driver().counters(), ::xhci::Counters::default());
+    assert_eq!(world.driver().counters(), ::xhci_driver::Counters::default());
     assert_eq!(world.controller().counters().stale_progress, 0);
     assert_eq!(world.machine.memory.faults(), 0);
 }
@@ -80,7 +80,7 @@ fn ways() -> Vec<(&'static str, Host)> {
     };
     let arrays = Part { primary_streams_exponent: 1, has_secondary_streams: true, ..Part::CHIPSET };
     let early = crate::xhci::Misbehaviour { answers_stop_early: true, ..Part::CHIPSET.misbehaviour };
-    let quirks = ::xhci::Quirks { stop_answered_early: true, ..::xhci::Quirks::default() };
+    let quirks = ::xhci_driver::Quirks { stop_answered_early: true, ..::xhci_driver::Quirks::default() };
     let early = Part { misbehaviour: early, ..Part::CHIPSET };
     vec![
         ("event data", of(DriverConfig { event_data: true, ..usual })),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::link::superspeed::{LinkState, Sleep};
 use crate::xhci::Hands;
-use ::xhci::Registers;
+use ::xhci_driver::Registers;
 use wire::usb::{DeviceStatus, Direction, Recipient, StandardRequest};
 
 fn sleepy(of: Drive) -> Setup {
@@ -18,7 +18,7 @@ fn status(world: &mut Driven) -> DeviceStatus {
         ..SetupPacket::of_standard(Recipient::Device, StandardRequest::GetStatus, 0)
     };
     match world.seats[0].drive.device.handle_control(setup, &[]) {
-        target::Verdict::Data(bytes) => DeviceStatus::decode(&bytes).unwrap(),
+        device::Verdict::Data(bytes) => DeviceStatus::decode(&bytes).unwrap(),
         _ => DeviceStatus::default(),
     }
 }

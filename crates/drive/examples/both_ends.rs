@@ -1,0 +1,195 @@
+//! Initiator and target as libraries: commands queued over UAS to a drive whose medium is ours.
+//!
+//! Both are machines without I/O. The transport takes commands, says which transfers it wants and is told how they
+//! ended; the device takes transfers, says what its medium is to do and is told how that ended. Here a [`Loopback`]
+//! carries transfers from one to the other; `uaskit serve` carries them over usbredir, `uaskit bench` over usbfs.
+
+use bus::{Direction, Speed};
+use device::command::Limits;
+use device::unit::{Unit, UnitConfig, limits};
+use device::{Device, DeviceConfig, Transports};
+use initiator::{Command, CommandBlock, CommandId, DataPhase, Outcome, Patience, Transport};
+use std::io;
+use std::os::fd::BorrowedFd;
+use uaskit_drive::Drive;
+use uaskit_drive::loopback::{Loopback, plug};
+use uaskit_drive::medium::{Finished, Job, Medium, RamMedium};
+use units::{BlockCount, BlockSize, ByteCount, ByteRange, Duration, Instant};
+use wire::scsi::lun::LunField;
+use wire::uas::TaskAttribute;
+
+const BLOCK: u32 = 512;
+const BLOCKS: u16 = 8;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // ANCHOR: initiator
+    let mut drive = drive(Box::new(Told(RamMedium::new(ByteCount(1 << 20), BlockSize::B512)?)));
+    let uas = plug::uas(&mut drive, None, Patience::default())?;
+    println!(
+        "UAS, {}, {} commands at once",
+        if uas.has_streams() { "streams" } else { "in turns" },
+        uas.depth()
+    );
+    let mut ends = Loopback::new(uas, drive);
+
+    // A drive that was just plugged in fails the first command, to tell that it was (SAM-5, clause 5.14).
+    submit(&mut ends, 0, &[0; 6], None, Vec::new());
+    let first = next(&mut ends);
+    println!("TEST UNIT READY: {:?}", sense_of(&first.outcome));
+
+    // Four writes are under way together; each has a tag and a stream of its own.
+    for slot in 0..4 {
+        let pattern = vec![slot as u8 + 1; usize::from(BLOCKS) * BLOCK as usize];
+        submit(&mut ends, slot, &ten(0x2a, slot * BLOCKS), Some(Direction::Out), pattern);
+    }
+    for _ in 0..4 {
+        let ended = next(&mut ends);
+        println!(
+            "WRITE(10) of slot {}: {}",
+            ended.id.slot,
+            if ended.outcome.is_good() { "good" } else { "failed" }
+        );
+    }
+    submit(&mut ends, 0, &ten(0x28, 2 * BLOCKS), Some(Direction::In), Vec::new());
+    println!("READ(10) at block {}: {:?} …", 2 * BLOCKS, &next(&mut ends).buffer[..4]);
+    // ANCHOR_END: initiator
+    Ok(())
+}
+
+// ANCHOR: medium
+/// Memory that tells what is done with it. A medium of your own has the same methods: whatever can read and write
+/// blocks becomes a drive.
+#[derive(Debug)]
+struct Told(RamMedium);
+
+impl Medium for Told {
+    fn submit(&mut self, job: Job) -> Option<Finished> {
+        let request = job.request;
+        println!(
+            "    medium: {:?}, {} blocks at {}",
+            request.op, request.extent.blocks.0, request.extent.lba.0
+        );
+        self.0.submit(job)
+    }
+
+    fn flush_submissions(&mut self) {
+        self.0.flush_submissions();
+    }
+
+    fn poll(&mut self) -> Option<Finished> {
+        self.0.poll()
+    }
+
+    fn event_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.0.event_fd()
+    }
+
+    fn capacity(&self) -> BlockCount {
+        self.0.capacity()
+    }
+
+    fn block_size(&self) -> BlockSize {
+        self.0.block_size()
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.0.is_read_only()
+    }
+
+    fn writes_atomically(&self) -> bool {
+        self.0.writes_atomically()
+    }
+
+    fn keeps_state(&self) -> bool {
+        self.0.keeps_state()
+    }
+
+    fn save_state(&mut self, state: &[u8]) -> io::Result<()> {
+        self.0.save_state(state)
+    }
+
+    fn load_state(&self) -> io::Result<Option<Vec<u8>>> {
+        self.0.load_state()
+    }
+
+    fn describe(&self) -> String {
+        format!("{}, told", self.0.describe())
+    }
+}
+// ANCHOR_END: medium
+
+/// READ(10) or WRITE(10) of [`BLOCKS`] blocks (SBC-4, clauses 5.16 and 5.40).
+fn ten(operation_code: u8, lba: u16) -> [u8; 10] {
+    let ([l0, l1], [b0, b1]) = (lba.to_be_bytes(), BLOCKS.to_be_bytes());
+    [operation_code, 0, 0, 0, l0, l1, 0, b0, b1, 0]
+}
+
+fn submit<T: Transport>(
+    ends: &mut Loopback<T>,
+    slot: u16,
+    cdb: &[u8],
+    direction: Option<Direction>,
+    mut buffer: Vec<u8>,
+) {
+    let range = ByteRange::new(0, u32::from(BLOCKS) * BLOCK);
+    let command = Command {
+        // A slot is used again after its command has ended, under another generation.
+        id: CommandId { slot, generation: u32::from(cdb[0]) },
+        lun: LunField([0; 8]),
+        attribute: TaskAttribute::Simple,
+        cdb: CommandBlock::new(cdb).expect("at most 16 bytes"),
+        data_phase: direction.map(|direction| DataPhase { direction, range }),
+        deadline: Instant::ZERO + Duration::from_secs(30),
+    };
+    ends.submit(Instant::ZERO, &command, &mut buffer).expect("the transport has room");
+}
+
+fn next<T: Transport>(ends: &mut Loopback<T>) -> uaskit_drive::loopback::Finished {
+    ends.turn(Instant::ZERO);
+    ends.poll().expect("memory answers at once")
+}
+
+/// Sense key and additional sense code, where a command failed.
+fn sense_of(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Answered(answer) => format!("{:?}", answer.sense),
+        other => format!("{other:?}"),
+    }
+}
+
+// ANCHOR: drive
+/// A drive with one logical unit on that medium.
+fn drive(medium: Box<dyn Medium + Send>) -> Drive {
+    let unit = Unit::new(UnitConfig {
+        vendor: "example".into(),
+        product: "Virtual Drive".into(),
+        revision: "1".into(),
+        serial: "0123456789AB".into(),
+        naa: 0x3000_0000_0000_0001,
+        block_size: medium.block_size(),
+        capacity: medium.capacity(),
+        transfer_bytes_optimal: limits::TRANSFER_BYTES_OPTIMAL_MAX,
+        read_only: medium.is_read_only(),
+        removable: false,
+        rotational: false,
+        temperature_c: None,
+        durable: medium.keeps_state(),
+        atomic_writes: medium.writes_atomically(),
+        durable_state: None,
+    });
+    let config = DeviceConfig {
+        speed: Speed::Super,
+        transports: Transports::Dual,
+        streams: 32,
+        bus_power_ma: 0,
+        vendor_id: 0x1209,
+        product_id: 1,
+        release: 0x100,
+        manufacturer: "example".into(),
+        product: "Virtual Drive".into(),
+        serial: "0123456789AB".into(),
+        limits: Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 4096 },
+    };
+    Drive::new(Device::new(config, vec![unit]), vec![medium])
+}
+// ANCHOR_END: drive

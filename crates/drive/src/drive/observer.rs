@@ -1,0 +1,30 @@
+//! Whoever looks on at the transfers of a drive's host is told of them.
+//!
+//! A drive without an observer pays for a comparison. Left out: what happens at the media.
+
+use super::{Body, HostCompletion};
+use bus::{Direction, Observer, TransferStatus};
+use device::Verdict;
+use wire::usb::SetupPacket;
+
+/// Tells of the end of a transfer.
+pub(super) fn tell_end(observer: &mut dyn Observer, completion: &HostCompletion) {
+    let HostCompletion { id, pipe, status, actual, body, .. } = completion;
+    let bytes = match body {
+        Body::Empty => &[],
+        Body::Inline(inline) => inline.as_bytes(),
+        Body::Buffer(buffer) => buffer.get(..*actual as usize).unwrap_or(buffer),
+    };
+    observer.completed(*id, *pipe, (*status, *actual), bytes);
+}
+
+/// Tells of a control transfer, with the bytes that it moved.
+pub(super) fn tell_control(observer: &mut dyn Observer, setup: SetupPacket, sent: &[u8], verdict: &Verdict) {
+    let (answer, status) = match verdict {
+        Verdict::Data(answer) => (&answer[..], TransferStatus::Done),
+        Verdict::Done => (&[][..], TransferStatus::Done),
+        Verdict::Stall => (&[][..], TransferStatus::Stall),
+    };
+    let bytes = if setup.direction == Direction::In { answer } else { sent };
+    observer.control(setup, bytes, status);
+}

@@ -1,0 +1,15 @@
+//! A drive in this process: a device with its media, and the transfers of one host.
+//!
+//! A [`Drive`] joins a [`device::Device`] with the media of its logical units; [`medium`] stores blocks, in memory or in
+//! a file; [`loopback`] joins a drive with an initiator in the same process, without a link or a clock in between.
+//!
+//! Left out: sockets, registers and other ways to export a drive; those are in the server.
+
+mod drive;
+pub mod loopback;
+pub mod medium;
+
+pub use drive::{
+    Body, Counters, Drive, Fault, FaultKind, FlushError, HostCompletion, HostTransfer, NotAFault, Pool,
+    SlotError,
+};

@@ -1,0 +1,186 @@
+//! The storage behind the medium door: where the blocks of a drive lie.
+//!
+//! A drive is one thread with a readiness loop, so nothing here blocks. The loop moves a [`Job`] in with
+//! [`Medium::submit`], and gets a [`Finished`] back: at once from memory, later from a file, by [`Medium::poll`].
+//! The command's buffer travels inside the job. While the kernel or another thread works on that memory nobody
+//! else can reach it, no byte is copied, and nothing is allocated for a read or a write.
+//!
+//! In a turn of the loop: submit what there is, [`Medium::flush_submissions`] once, [`Medium::poll`] until `None`.
+//! Do so again whenever [`Medium::event_fd`] is readable.
+//!
+//! Left out: caching of our own (a file has the page cache of the system), and order. Jobs finish in any order, and
+//! overlapping jobs are not kept apart: COMPARE AND WRITE and ORWRITE are uninterrupted (SBC-4 clauses 5.3 and 5.10)
+//! because the unit runs them alone in its task set.
+//!
+//! Always true: each job brings exactly one `Finished` with the same buffer. How many there are at once is bounded by
+//! the buffers that the caller owns.
+
+mod ahead;
+mod compound;
+mod empty;
+mod file;
+mod flush;
+mod ram;
+mod stream;
+
+pub use empty::EmptySlot;
+pub use file::{Engine, FileMedium, FileOptions, OpenError, OpenReason, create_image};
+pub use flush::flush;
+pub use ram::{RamMedium, RamTooLarge};
+pub use stream::StreamedRam;
+
+use device::medium::{MediumCompletion, MediumDone, MediumError, MediumOp, MediumRequest};
+use std::fmt::Debug;
+use std::io;
+use std::os::fd::BorrowedFd;
+use units::{BlockCount, BlockSize, ByteCount};
+
+/// Bytes of unit state that a medium keeps at most ([`Medium::load_state`]).
+pub const STATE_BYTES_MAX: usize = 1 << 20;
+
+/// Something for a medium to do, with the memory to do it in.
+#[derive(Debug)]
+pub struct Job {
+    /// What to do. Its range names bytes of `buffer`.
+    pub request: MediumRequest,
+    /// What the range of the request is a range of: the buffer of the command, or a copy of its parameter data. For
+    /// [`MediumOp::SaveState`] all of it is the state to keep.
+    pub buffer: Vec<u8>,
+}
+
+/// A job that is over.
+#[derive(Debug)]
+pub struct Finished {
+    /// The answer for the target.
+    pub completion: MediumCompletion,
+    /// The buffer of the job.
+    pub buffer: Vec<u8>,
+}
+
+/// Where the blocks of one unit are stored. One that does everything on the spot, and wraps no other, has nothing to say of what was
+/// submitted, is over, or wakes.
+pub trait Medium: Debug {
+    /// Takes a job. `Some` if it was done on the spot. Otherwise it starts with the next
+    /// [`flush_submissions`](Self::flush_submissions).
+    fn submit(&mut self, job: Job) -> Option<Finished>;
+
+    /// Starts everything that was submitted, in one system call.
+    fn flush_submissions(&mut self) {}
+
+    /// The next job that is over. After `None` the event descriptor tells when to ask again.
+    fn poll(&mut self) -> Option<Finished> {
+        None
+    }
+
+    /// Is readable when [`poll`](Self::poll) may have something. `None` for a medium that does everything on the spot.
+    fn event_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Blocks that there are.
+    fn capacity(&self) -> BlockCount;
+
+    /// Looks again how many there are, for a medium whose size its owner has changed.
+    ///
+    /// # Errors
+    /// What the system said. The capacity is as it was.
+    fn measure(&mut self) -> io::Result<BlockCount> {
+        Ok(self.capacity())
+    }
+
+    /// The length of each.
+    fn block_size(&self) -> BlockSize;
+
+    /// Whether every operation that changes blocks is refused with [`MediumError::WriteProtected`].
+    fn is_read_only(&self) -> bool;
+
+    /// Whether [`MediumOp::WriteAtomic`] keeps its promise here.
+    fn writes_atomically(&self) -> bool;
+
+    /// Whether the unit's state has a place here that outlives a power cycle.
+    fn keeps_state(&self) -> bool;
+
+    /// Keeps the unit's state, so that [`load_state`](Self::load_state) finds it in the next life. Blocks: for start-up
+    /// and shutdown. In between there is [`MediumOp::SaveState`].
+    ///
+    /// # Errors
+    /// What the system said. The state that was kept before then still stands.
+    fn save_state(&mut self, state: &[u8]) -> io::Result<()>;
+
+    /// The unit's state as it was last kept, if it ever was.
+    ///
+    /// # Errors
+    /// What the system said, or that there are more than [`STATE_BYTES_MAX`] bytes.
+    fn load_state(&self) -> io::Result<Option<Vec<u8>>>;
+
+    /// What it is and how it works, for people: a part of the line at start-up.
+    fn describe(&self) -> String;
+}
+
+/// How many blocks of which size: turns extents into places.
+#[derive(Clone, Copy, Debug)]
+struct Geometry {
+    capacity: BlockCount,
+    block_size: BlockSize,
+}
+
+/// The bytes of a medium that a request concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    start: u64,
+    len: u64,
+}
+
+impl Geometry {
+    /// The whole blocks in `size`. What is left over is no part of the drive.
+    const fn of(size: ByteCount, block_size: BlockSize) -> Self {
+        Self { capacity: block_size.blocks_in(size), block_size }
+    }
+
+    const fn block_bytes(self) -> u64 {
+        self.block_size.bytes() as u64
+    }
+
+    /// The bytes that a request concerns.
+    ///
+    /// # Errors
+    /// `Shrunk` for blocks that do not exist, `Unsupported` for a payload that does not go with its extent. The target
+    /// asks for neither; we just do not rely on it where memory and files are at stake.
+    fn span(self, request: &MediumRequest, buffer: &[u8]) -> Result<Span, MediumError> {
+        let extent = request.extent;
+        if matches!(request.op, MediumOp::Flush | MediumOp::SaveState) {
+            return Ok(Span { start: 0, len: 0 });
+        }
+        if !extent.fits(self.capacity) {
+            return Err(MediumError::Shrunk);
+        }
+        if extent.is_empty() && request.op == MediumOp::Status {
+            return Err(MediumError::Unsupported);
+        }
+        let block = self.block_bytes();
+        let span = Span { start: extent.lba.0 * block, len: extent.blocks.0 * block };
+        let payload = match request.op {
+            MediumOp::Read
+            | MediumOp::Write { .. }
+            | MediumOp::WriteAtomic { .. }
+            | MediumOp::Compare
+            | MediumOp::Or { .. } => span.len,
+            MediumOp::CompareAndWrite { .. } => span.len.saturating_mul(2),
+            MediumOp::CompareSame | MediumOp::WriteSame { .. } => block,
+            _ => 0,
+        };
+        let named = u64::from(request.range.len);
+        let fits = request.range.as_usize().end <= buffer.len();
+        if fits && named >= payload { Ok(span) } else { Err(MediumError::Unsupported) }
+    }
+}
+
+impl Job {
+    /// The job is over, with this result.
+    pub fn finish(self, result: Result<MediumDone, MediumError>) -> Finished {
+        Finished { completion: MediumCompletion { id: self.request.id, result }, buffer: self.buffer }
+    }
+}
+
+#[cfg(test)]
+mod suite;

@@ -1,0 +1,77 @@
+//! In steady state both ends together allocate nothing per command: counted for random 4 KiB reads and writes.
+
+mod drive;
+
+use bus::Speed;
+use drive::{BLOCK, command};
+use initiator::turbo::{LookAhead, Turbo, TurboConfig};
+use initiator::{CommandId, Patience, Transport};
+use uaskit_drive::loopback::{Loopback, plug};
+use uaskit_drive::medium::RamMedium;
+use units::{BlockSize, ByteCount, Duration, Instant};
+
+const BLOCKS: u16 = 8;
+const PLACES: u32 = 1024;
+const WARM_UP: u32 = 2_000;
+const COMMANDS: u32 = 10_000;
+
+/// Keeps so many commands under way until `count` have ended.
+fn run<T: Transport>(ends: &mut Loopback<T>, depth: u16, count: u32) {
+    let mut place = 1u32;
+    let mut start = |ends: &mut Loopback<T>, slot: u16, generation: u32| {
+        // Visits every place once before it comes round.
+        place = (place * 5 + 1) % PLACES;
+        let id = CommandId { slot, generation };
+        let deadline = Instant::ZERO + Duration::from_secs(30);
+        let command = command(id, place.is_multiple_of(2), (place * u32::from(BLOCKS), BLOCKS), deadline);
+        let mut buffer = ends.pool().take((u32::from(BLOCKS) * BLOCK) as usize);
+        ends.submit(Instant::ZERO, &command, &mut buffer).expect("there is room");
+    };
+    for slot in 0..depth {
+        start(ends, slot, 0);
+    }
+    for ended in 1..=count + u32::from(depth) {
+        ends.turn(Instant::ZERO);
+        let over = ends.poll().expect("a command has ended");
+        assert!(over.outcome.is_good());
+        ends.pool().put(over.buffer);
+        if ended <= count {
+            start(ends, over.id.slot, ended);
+        }
+    }
+}
+
+fn allocations_in_steady_state<T: Transport>(mut ends: Loopback<T>, depth: u16) -> u64 {
+    let id = CommandId { slot: 0, generation: 0 };
+    let first = command(id, false, (0, 0), Instant::ZERO + Duration::from_secs(1));
+    ends.submit(Instant::ZERO, &first, &mut Vec::new()).expect("there is room");
+    ends.turn(Instant::ZERO);
+    assert!(ends.poll().is_some_and(|over| !over.outcome.is_good()), "power on");
+    run(&mut ends, depth, WARM_UP);
+    allocation_counter::measure(|| run(&mut ends, depth, COMMANDS)).count_total
+}
+
+fn ram_drive(speed: Speed) -> uaskit_drive::Drive {
+    let medium = RamMedium::new(ByteCount(4 << 20), BlockSize::B512).expect("4 MiB");
+    drive::drive(speed, 32, Box::new(medium))
+}
+
+#[test]
+fn uas_allocates_nothing_per_command() {
+    for speed in [Speed::Super, Speed::High] {
+        let mut drive = ram_drive(speed);
+        let uas = plug::uas(&mut drive, None, Patience::default()).expect("the drive has UAS");
+        assert_eq!(allocations_in_steady_state(Loopback::new(uas, drive), 30), 0);
+    }
+}
+
+#[test]
+fn bot_and_turbo_allocate_nothing_per_command() {
+    let mut drive = ram_drive(Speed::Super);
+    let bot = plug::bot(&mut drive, Patience::default()).expect("the drive has BOT");
+    assert_eq!(allocations_in_steady_state(Loopback::new(bot, drive), 1), 0);
+    let mut drive = ram_drive(Speed::Super);
+    let bot = plug::bot_config(&mut drive, Patience::default()).expect("the drive has BOT");
+    let turbo = Turbo::new(TurboConfig { look_ahead: LookAhead::Never, ..TurboConfig::new(bot) });
+    assert_eq!(allocations_in_steady_state(Loopback::new(turbo, drive), 16), 0);
+}
