@@ -3,6 +3,9 @@
 //! Three kinds of bytes for each family: any bytes, the inputs that fuzzing starts from with every truncated length of
 //! theirs, and those inputs with some bytes changed. A failure prints its bytes.
 
+// The fuzz targets share the families, and know the crate by this name.
+extern crate uaskit_wire as wire;
+
 mod families;
 
 use proptest::{collection::vec, prelude::*, sample::Index};

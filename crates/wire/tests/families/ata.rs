@@ -1,6 +1,6 @@
 //! ATA: IDENTIFY, SMART, logs, and the frames of Serial ATA.
 
-use uaskit_wire::ata::*;
+use wire::ata::*;
 
 /// Checks the whole family on these bytes.
 pub fn check(bytes: &[u8]) {

@@ -1,6 +1,6 @@
 //! Bulk-Only Transport: wrappers and class requests.
 
-use uaskit_wire::{
+use wire::{
     bot::{Cbw, ClassRequest, Csw},
     usb::SetupPacket,
 };

@@ -1,7 +1,7 @@
 //! SCSI: CDBs, sense data, and every kind of parameter data.
 
 use super::ROOM;
-use uaskit_wire::scsi::{
+use wire::scsi::{
     block::*,
     buffer::*,
     capacity::*,

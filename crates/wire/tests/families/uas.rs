@@ -1,7 +1,7 @@
 //! USB Attached SCSI: the six information units, alone and as either side finds them.
 
 use super::ROOM;
-use uaskit_wire::uas::{CommandIu, CommandPipeIu, ReadyIu, ResponseIu, SenseIu, StatusIu, TaskManagementIu};
+use wire::uas::{CommandIu, CommandPipeIu, ReadyIu, ResponseIu, SenseIu, StatusIu, TaskManagementIu};
 
 /// Checks the whole family on these bytes.
 pub fn check(bytes: &[u8]) {

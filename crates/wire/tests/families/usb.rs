@@ -1,11 +1,11 @@
 //! USB: descriptors alone and end to end, setup packets, status words, tokens, the words of hubs; usbmon's header before an event.
 
 use super::ROOM;
-use uaskit_wire::usb::hub::{
+use wire::usb::hub::{
     HubDescriptor, HubKind, HubPortStatus, HubRequest, SuperSpeedHubDescriptor, report_of, reported_ports,
 };
-use uaskit_wire::usb::*;
-use uaskit_wire::usbmon::UsbmonHeader;
+use wire::usb::*;
+use wire::usbmon::UsbmonHeader;
 
 /// Checks the whole family on these bytes.
 pub fn check(bytes: &[u8]) {

@@ -2,7 +2,7 @@
 //!
 //! The first byte is the capabilities that both sides have.
 
-use uaskit_wire::{
+use wire::{
     Writer,
     usbredir::{Capabilities, Filter, Header, Hello, Packet, PacketType, Side},
 };

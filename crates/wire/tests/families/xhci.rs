@@ -1,6 +1,6 @@
 //! xHCI: TRBs of the three families, contexts, the tables and registers that are read whole.
 
-use uaskit_wire::xhci::*;
+use wire::xhci::*;
 
 /// Checks the whole family on these bytes.
 pub fn check(bytes: &[u8]) {
