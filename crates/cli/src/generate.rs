@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
-use sim::parts::Kind;
 use std::path::Path;
+use study::parts::Kind;
 
 /// Arguments of `compare` that name a part, and of which kinds.
 const NAMED: [(&str, &[Kind]); 6] = [

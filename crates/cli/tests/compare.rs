@@ -413,7 +413,7 @@ fn a_folder_of_parts_is_read_and_what_is_wrong_with_it_is_told() {
     let folder = Place::new();
     let parts = PathBuf::from(folder.file("ssd"));
     std::fs::create_dir(&parts).unwrap();
-    let own = include_str!("../../sim/parts/ssd/m4-256.toml");
+    let own = include_str!("../../study/parts/ssd/m4-256.toml");
     std::fs::write(parts.join("mine.toml"), own).unwrap();
     let run = || compare(&["--list-parts", "--parts", &folder.file("")]);
     assert!(String::from_utf8(run().stdout).unwrap().contains("mine"));

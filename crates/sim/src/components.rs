@@ -2,7 +2,7 @@
 //! that runs the driver, plain media, and of drives that are made of parts the bridge, the SATA cable and the drive.
 //!
 //! Everything is a difference of two counts that a component keeps anyway, so that nothing is counted for whoever looks. Left out:
-//! what is within a drive of parts (dies, the arm), and how many of a bridge's tags are taken: [`crate::explain`] tells by command what
+//! what is within a drive of parts (dies, the arm), and how many of a bridge's tags are taken: `study::explain` tells by command what
 //! that costs. Always true: a span that was cut in two adds up.
 
 use crate::engine::Level;

@@ -1,6 +1,6 @@
 //! `cargo xtask fit`: the numbers of parts that published rows determine, found again from nothing.
 //!
-//! `crates/sim/published/fit.toml` says what is fitted, on which rows, and from where; `sim::published::fit` does so, and here its
+//! `crates/study/published/fit.toml` says what is fitted, on which rows, and from where; `study::published::fit` does so, and here its
 //! runs are made on all processors. What is found is printed beside what the files of parts hold; status 0 says that they hold it.
 //! `--write` puts it there. `--leave-out` fits without each article in turn, and says how far its rows are off then.
 //!
@@ -13,15 +13,15 @@ use crate::release;
 use crate::workspace;
 use anyhow::{Context, Result, anyhow};
 use rayon::prelude::*;
-use sim::parts::{Catalogue, Kind};
-use sim::published::fit::{Fitted, Fitting, Run, Runner};
-use sim::published::{Decided, Facts, Outcome, Plan};
-use sim::setups::Setup;
-use sim::trial::{self, Terms};
 use std::fs;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Instant;
+use study::parts::{Catalogue, Kind};
+use study::published::fit::{Fitted, Fitting, Run, Runner};
+use study::published::{Decided, Facts, Outcome, Plan};
+use study::setups::Setup;
+use study::trial::{self, Terms};
 
 /// What `cargo xtask fit` takes.
 #[derive(clap::Args)]
@@ -47,9 +47,9 @@ pub(crate) struct Options {
 }
 
 /// What is fitted.
-const PLAN: &str = "crates/sim/published/fit.toml";
+const PLAN: &str = "crates/study/published/fit.toml";
 /// Parts by kind.
-const PARTS: &str = "crates/sim/parts";
+const PARTS: &str = "crates/study/parts";
 
 /// Makes runs on all processors, and tells somebody who waits how far it is.
 struct Processors<'a> {

@@ -1,9 +1,9 @@
 //! What a fit has found, for people.
 
 use comfy_table::{CellAlignment, Table, presets};
-use sim::parts::Catalogue;
-use sim::published::fit::{Fitted, LeftOut};
-use sim::published::{Decided, Row, Statistics, Verdict};
+use study::parts::Catalogue;
+use study::published::fit::{Fitted, LeftOut};
+use study::published::{Decided, Row, Statistics, Verdict};
 
 /// Each number: what the files hold, what was found, and whether its rows say so if that was looked for.
 pub(super) fn numbers(
@@ -47,7 +47,7 @@ pub(super) fn numbers(
 pub(super) fn rows(before: &[Row<'_>], after: &[Row<'_>]) -> Table {
     let mut table = table(&["row", "fitted on", "with the files", "as found", "what"], &[2, 3]);
     for (before, after) in before.iter().zip(after) {
-        let fits = matches!(before.decision.role, sim::published::Role::Fit(_));
+        let fits = matches!(before.decision.role, study::published::Role::Fit(_));
         let told = [before, after].map(|row| verdict(&row.verdict));
         if fits || told[0] != told[1] {
             let [old, new] = told;

@@ -6,9 +6,9 @@
 use super::PARTS;
 use crate::workspace;
 use anyhow::{Context, Result};
-use sim::published::fit::Fitted;
-use sim::published::{Place, Plan};
 use std::fs;
+use study::published::fit::Fitted;
+use study::published::{Place, Plan};
 use toml_edit::{Array, DocumentMut, InlineTable, Value};
 
 /// Writes all numbers of the plan into the files.

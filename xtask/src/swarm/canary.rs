@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 use sim::check::Law;
 use sim::fault::Bug;
-use sim::swarm::{self, Case};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use study::swarm::{self, Case};
 
 /// How a planted bug fared.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! `cargo xtask swarm`: random worlds, in which random things go wrong, on all processors.
 //!
-//! A seed makes a case, a case is run by `sim::swarm`, and a case that breaks a law is made smaller and printed as one line that
+//! A seed makes a case, a case is run by `study::swarm`, and a case that breaks a law is made smaller and printed as one line that
 //! runs it again: `cargo xtask swarm --replay '…'`, which fails as well if not all faults of the line strike. As it was, it is printed as
 //! soon as it is red, since to make it smaller takes many runs, and time for that is limited. `--show` prints the line of a seed. `--canary` plants known bugs, one at a time, and fails if one is not
 //! found. Each world has a thread to itself while it runs, and no thread knows of another; so what comes out does not depend
@@ -16,9 +16,9 @@ use anyhow::{Context, Result};
 use rayon::prelude::*;
 use sim::engine::{Digest, Entry, Trace};
 use sim::fault::{Bug, Script};
-use sim::swarm::{self, Case, Report, Shrunk, Toll};
 use std::ops::Range;
 use std::time::{Duration, Instant};
+use study::swarm::{self, Case, Report, Shrunk, Toll};
 
 pub(crate) use canary::{Caught, canary};
 

@@ -7,10 +7,10 @@ use super::{CompareArguments, LinkArgument, MEASURED, PARTS, parts};
 use crate::counted::listed;
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
-use sim::parts::{Activation, Carried, Catalogue, Kind, Os};
-use sim::setups::{Assembly, DriveName, Setup};
 use std::collections::BTreeSet;
 use std::path::Path;
+use study::parts::{Activation, Carried, Catalogue, Kind, Os};
+use study::setups::{Assembly, DriveName, Setup};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = PARTS)]

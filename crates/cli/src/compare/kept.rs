@@ -6,9 +6,9 @@ use bench::measure::Estimate;
 use bench::record::PERCENTS;
 use records::{Figures, Kind, ResultRow, Run};
 use serde_json::Value;
-use sim::setups::Setup;
-use sim::trial::Terms;
 use std::collections::BTreeMap;
+use study::setups::Setup;
+use study::trial::Terms;
 
 pub(super) fn run(
     setup: &Setup,

@@ -13,10 +13,10 @@ use crate::harmless::shown;
 use crate::unprinted::aside;
 use crate::{outlet, page};
 use sim::engine::Trace;
-use sim::measure::Stretch;
-use sim::parts::{Carried, Catalogue};
-use sim::raw::Protocol;
-use sim::trial::{Terms, Watch};
+use study::measure::Stretch;
+use study::parts::{Carried, Catalogue};
+use study::raw::Protocol;
+use study::trial::{Terms, Watch};
 use units::Duration;
 use workload::Job;
 

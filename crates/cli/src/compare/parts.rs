@@ -1,6 +1,6 @@
 //! `--list-parts` and `--parts`: the catalogue of parts that come with the program, and of those in a folder.
 //!
-//! A folder has one for each kind of part, with a TOML file for each part, as `crates/sim/parts` has. Its parts take the
+//! A folder has one for each kind of part, with a TOML file for each part, as `crates/study/parts` has. Its parts take the
 //! place of others of the same name.
 
 use super::table::empty;
@@ -8,10 +8,10 @@ use crate::failure::Failure;
 use crate::harmless::{self, shown};
 use comfy_table::Table;
 use serde_json::{Value, json};
-use sim::parts::{Catalogue, Constant, Entry, Kind, Origin};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use study::parts::{Catalogue, Constant, Entry, Kind, Origin};
 
 /// Bytes of a file of a part at most.
 const FILE_BYTES_MAX: u64 = 1 << 20;

@@ -8,11 +8,11 @@ use super::drawing::write;
 use crate::failure::Failure;
 use report::drawing::{Drawing, rounded, text};
 use report::{Cell, Figure, Picture, Table};
-use sim::parts::Catalogue;
-use sim::trial::{self, Served, Service, Terms, TrialError};
 use std::f64::consts::TAU;
 use std::fmt::Write;
 use std::path::Path;
+use study::parts::Catalogue;
+use study::trial::{self, Served, Service, Terms, TrialError};
 use svg::node::element::{Circle, Definitions, Group, Marker, Path as Line};
 
 /// One way to the disk.

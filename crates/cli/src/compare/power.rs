@@ -8,7 +8,7 @@ use super::table::{aligned, empty};
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Map, Value, json};
 use sim::power::machine::{Consumer, Spent, WINDOW};
-use sim::trial::Trial;
+use study::trial::Trial;
 
 /// What the table shows, and over which time a peak is one.
 pub(super) fn title(rows: &[Row]) -> String {

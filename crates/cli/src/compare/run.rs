@@ -16,10 +16,10 @@ use comfy_table::{CellAlignment, Table};
 use rayon::ThreadPool;
 use serde_json::{Value, json};
 use sim::engine::Stage;
-use sim::measure::Stretch;
-use sim::parts::{Carried, Catalogue, Kind};
-use sim::setups::{Assembly, DriveName, Setup};
-use sim::trial::{self, Terms, Trial, TrialError, Watch};
+use study::measure::Stretch;
+use study::parts::{Carried, Catalogue, Kind};
+use study::setups::{Assembly, DriveName, Setup};
+use study::trial::{self, Terms, Trial, TrialError, Watch};
 use units::{ByteCount, Duration};
 use workload::{Job, Share};
 
@@ -212,7 +212,7 @@ pub(super) fn one(
     let job = Job { span_bytes: Some(span), ..job.clone() };
     match trial::watch(&column.assembly, catalogue, &job, terms, watch) {
         Ok(trial) => Ok(trial),
-        Err(TrialError::Measure(sim::measure::MeasureError::Misfit(misfit))) => {
+        Err(TrialError::Measure(study::measure::MeasureError::Misfit(misfit))) => {
             Err(Failure::usage(format!("{} cannot be asked of this drive", job.label)).because(misfit))
         }
         Err(error) => {

@@ -13,10 +13,10 @@ use bench::measure::Estimate;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use sim::engine::Digest;
-use sim::parts::Catalogue;
-use sim::trial::{Terms, Trial, Watch};
 use std::cell::RefCell;
 use std::rc::Rc;
+use study::parts::Catalogue;
+use study::trial::{Terms, Trial, Watch};
 use units::Duration;
 use workload::Job;
 

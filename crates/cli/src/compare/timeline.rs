@@ -1,6 +1,6 @@
 //! `--timeline`: two requests that are under way together, on the four pipes.
 //!
-//! What is drawn is what was noted while a run went on ([`sim::explain`]): work of the driver, packets with payload on each pipe, work of
+//! What is drawn is what was noted while a run went on ([`study::explain`]): work of the driver, packets with payload on each pipe, work of
 //! the bridge's firmware, the drive. BOT has two endpoints; its wrappers are shown where UAS has pipes for what they say. Left out:
 //! packets without payload, such as acknowledgements, and a drive on a cable, which has no pipes.
 
@@ -12,13 +12,13 @@ use crate::failure::Failure;
 use rayon::prelude::*;
 use report::drawing::{Drawing, rounded, text};
 use sim::engine::Stage;
-use sim::explain::{Explain, Span, Told};
-use sim::parts::{Carried, Catalogue};
-use sim::trial::{Terms, Watch};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::path::Path;
 use std::rc::Rc;
+use study::explain::{Explain, Span, Told};
+use study::parts::{Carried, Catalogue};
+use study::trial::{Terms, Watch};
 use svg::node::element::{Group, Line, Rectangle};
 use units::Instant;
 use wire::uas::PipeUsage;

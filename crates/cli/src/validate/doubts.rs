@@ -5,7 +5,7 @@
 use super::fails;
 use crate::counted::counted_len;
 use report::number;
-use sim::published::{Row, Verdict};
+use study::published::{Row, Verdict};
 
 /// Figures of which one of two has more where the other was published to, a sentence each.
 pub(super) fn turned(rows: &[Row<'_>]) -> Vec<String> {
@@ -43,7 +43,7 @@ pub(super) fn by(margin: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sim::published::{Decided, Published};
+    use study::published::{Decided, Published};
 
     fn decided(id: &str) -> Decided {
         let mut decided = Decided::built_in().expect("the rows of the program");

@@ -1,6 +1,6 @@
 //! `uaskit validate`: figures that others have published, beside those of simulated worlds of the same parts.
 //!
-//! Rows, their sources and how each is decided are data of `sim::published`; here measurements are made, each once, and the
+//! Rows, their sources and how each is decided are data of `study::published`; here measurements are made, each once, and the
 //! verdicts shown.
 
 mod doubts;
@@ -18,13 +18,13 @@ use crate::threads;
 use clap::Args;
 use comfy_table::Table;
 use runs::Processors;
-use sim::parts::PartError;
-use sim::published::fit::{Run, Runner};
-use sim::published::{Change, Count, Decided, Facts, Made, Role, Row, Sensitivity, Statistics, Verdict};
-use sim::setups::Setup;
-use sim::trial::Terms;
 use std::path::PathBuf;
 use std::sync::Arc;
+use study::parts::PartError;
+use study::published::fit::{Run, Runner};
+use study::published::{Change, Count, Decided, Facts, Made, Role, Row, Sensitivity, Statistics, Verdict};
+use study::setups::Setup;
+use study::trial::Terms;
 
 /// Hold simulated figures against published ones.
 ///

@@ -2,7 +2,7 @@
 
 use super::{BARS, runs};
 use serde_json::{Value, json};
-use sim::published::{Change, Count, Made, Role, Row, Sensitivity, Statistics, Verdict};
+use study::published::{Change, Count, Made, Role, Row, Sensitivity, Statistics, Verdict};
 
 /// Rows with id, published, simulated, error (a share, signed) or verdict, and reason.
 pub(super) fn record(

@@ -9,8 +9,8 @@ use crate::page;
 use report::{
     Axis, Bars, Cell, Dot, Fact, Figure, Group, Page, Picture, Scatter, Section, Swarm, Table, number,
 };
-use sim::published::{Change, Count, Decided, Made, Role, Row, Sensitivity, Statistics, Verdict};
 use std::path::Path;
+use study::published::{Change, Count, Decided, Made, Role, Row, Sensitivity, Statistics, Verdict};
 
 pub(super) fn write(
     file: &Path,

@@ -3,10 +3,10 @@
 use crate::progress;
 use rayon::prelude::*;
 use sim::engine::Digest;
-use sim::published::fit::{Run, Runner};
-use sim::published::{Facts, Made, Measurement, Outcome};
-use sim::setups::Setup;
-use sim::trial::{self, Terms};
+use study::published::fit::{Run, Runner};
+use study::published::{Facts, Made, Measurement, Outcome};
+use study::setups::Setup;
+use study::trial::{self, Terms};
 
 /// Makes runs on the threads of the pool that it is called in.
 pub(super) struct Processors<'a> {

@@ -1,6 +1,6 @@
 //! `why --simulate`: the same rules for parts that one does not own, and what each transport would bring.
 //!
-//! Which transport runs follows from what parts have ([`sim::parts::Activation`]); the figures are of short runs in worlds of them. Where the
+//! Which transport runs follows from what parts have ([`study::parts::Activation`]); the figures are of short runs in worlds of them. Where the
 //! driver leaves a better or another transport out, drivers of the same system that would bring one run as well. Left out: what a user
 //! may configure, and checks of a real machine.
 
@@ -10,10 +10,10 @@ use crate::harmless;
 use crate::list::print;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use sim::parts::{Activation, Carried, Catalogue, Kind};
-use sim::setups::{Assembly, Setup};
-use sim::trial::{self, Terms};
 use std::fmt::Write;
+use study::parts::{Activation, Carried, Catalogue, Kind};
+use study::setups::{Assembly, Setup};
+use study::trial::{self, Terms};
 use workload::{Job, Share};
 
 /// What is run: label, share, depth.

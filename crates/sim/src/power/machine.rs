@@ -1,7 +1,7 @@
 //! What a machine draws while it works: host, controller, link, bridge and drive together.
 //!
-//! Parts keep books of how long they have been at work ([`Activity`]), what each draws in each state is a part of the catalogue
-//! ([`PowerPart`]), and energy is the one times the other, exactly. A [`Bill`] reads the books while a run goes on, and keeps
+//! Parts keep books of how long they have been at work ([`Activity`]), what each draws in each state is in a
+//! [`PowerPart`], and energy is the one times the other, exactly. A [`Bill`] reads the books while a run goes on, and keeps
 //! those of the last second, so that it knows the mean, and the peak over a second as an instrument with such a window shows it.
 //!
 //! A core works while the driver does; the controller while the busier lane of its link carries something (on USB 2.0 while the bridge works), one for SATA while
@@ -12,7 +12,6 @@
 //! Always true: nothing here changes a run; energies of parts add up to the whole, to the attojoule.
 
 use super::{Attojoules, Microwatts};
-use crate::parts::{HostPart, PowerPart};
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 
@@ -46,6 +45,25 @@ pub enum Consumer {
     Drive,
     /// All the rest of the machine.
     Rest,
+}
+
+/// What the parts of a machine draw, by state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PowerPart {
+    /// A core: idle, at work.
+    pub core: [Microwatts; 2],
+    /// The host controller: idle, at work.
+    pub controller: [Microwatts; 2],
+    /// Both ends of a link: U0, U1, U2, on the way back to U0.
+    pub link: [Microwatts; 4],
+    /// A bridge: idle, at work.
+    pub bridge: [Microwatts; 2],
+    /// A drive of flash: idle, at work.
+    pub ssd: [Microwatts; 2],
+    /// A disk that turns: idle, at work.
+    pub hdd: [Microwatts; 2],
+    /// All the rest of the machine.
+    pub rest: Microwatts,
 }
 
 /// What the parts of one machine draw.
@@ -131,9 +149,9 @@ impl Activity {
 }
 
 impl Draws {
-    /// Those of a host with a drive that draws this much, idle and at work.
-    pub const fn new(host: &HostPart, part: PowerPart, drive: [Microwatts; 2]) -> Self {
-        Self { cores: host.cores, part, drive }
+    /// Those of a host with so many cores and a drive that draws this much, idle and at work.
+    pub const fn new(cores: u8, part: PowerPart, drive: [Microwatts; 2]) -> Self {
+        Self { cores, part, drive }
     }
 
     /// What each [`Consumer`] takes for a time in which parts were at work for so long.

@@ -18,7 +18,7 @@ mod enumerate;
 mod fixture;
 mod host;
 mod mark;
-pub(crate) mod numbers;
+pub mod numbers;
 mod observer;
 mod on_bus;
 mod plain;

@@ -22,8 +22,8 @@ pub(crate) fn number(lba: Lba) -> [u8; BYTES] {
     (u128::from(!lba.0) << u64::BITS | u128::from(lba.0)).to_le_bytes()
 }
 
-/// Puts their numbers where blocks from `lba` on begin.
-pub(crate) fn put(lba: Lba, bytes: &mut [u8], block_size: BlockSize) {
+/// Writes the number of each block, `lba` the first, to the start of the block.
+pub fn put(lba: Lba, bytes: &mut [u8], block_size: BlockSize) {
     put_from(lba, 0, bytes, block_size);
 }
 
@@ -39,8 +39,8 @@ pub(super) fn put_from(lba: Lba, at: usize, bytes: &mut [u8], block_size: BlockS
     }
 }
 
-/// Whether all blocks from `lba` on hold their numbers.
-pub(crate) fn are_right(lba: Lba, bytes: &[u8], block_size: BlockSize) -> bool {
+/// Whether each block, `lba` the first, starts with its number.
+pub fn are_right(lba: Lba, bytes: &[u8], block_size: BlockSize) -> bool {
     blocks(lba, bytes, block_size).all(|(lba, begins)| *begins == number(lba))
 }
 

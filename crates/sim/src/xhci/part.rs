@@ -2,7 +2,7 @@
 //!
 //! A [`Part`] is a table of constants; the same machine runs all of them. Times are of three kinds: what PCI Express takes
 //! ([`PciExpress`]), what the controller takes between packets and for commands, and what its root ports take. Left out:
-//! what the driver takes; parts by name are in [the catalogue](crate::parts).
+//! what the driver takes; parts by name are in the catalogue of crate `study`.
 
 use crate::link::superspeed::ExitLatency;
 use crate::link::usb2::Pacing;

@@ -1,8 +1,8 @@
 //! Nothing below the drivers knows a clock, thread, socket, file, environment or hash order.
 //!
 //! The crates below them are `no_std`, which rules all of that out at once; this rule sees that they stay so, and
-//! that `std` comes back for tests only. `sim` needs `std` and must be as deterministic, so there the names are
-//! looked for.
+//! that `std` comes back for tests only. `sim` and `study` need `std` and must be as deterministic, so there the names
+//! are looked for.
 
 use super::tokens::lines_of;
 use crate::tidy::{
@@ -13,7 +13,7 @@ use crate::tidy::{
 /// Crates without `std`.
 const WITHOUT_STD: &[&str] = &["units", "wire", "bus", "device", "initiator", "quirks", "xhci-driver"];
 /// Crates with `std` whose runs repeat from a seed.
-const REPEATABLE: &[&str] = &["sim"];
+const REPEATABLE: &[&str] = &["sim", "study"];
 
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     let without_std = WITHOUT_STD.contains(&source.member());

@@ -18,9 +18,9 @@ use crate::harmless::{self, shown};
 use crate::quantity;
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
-use sim::parts::{Carried, Catalogue};
-use sim::trial::Terms;
 use std::path::Path;
+use study::parts::{Carried, Catalogue};
+use study::trial::Terms;
 use workload::{Job, Share};
 
 /// Rows of a record at most.

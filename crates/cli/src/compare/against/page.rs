@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::harmless::tame;
 use crate::page;
 use report::{Axis, Bars, Cell, Dot, Fact, Figure, Group, Page, Picture, Scatter, Section, Swarm, Table};
-use sim::trial::Terms;
 use std::path::Path;
+use study::trial::Terms;
 
 /// How far off a figure may be, for zones about the line: the bars of `uaskit validate`.
 const ZONES: [f64; 2] = [0.2, 0.08];

@@ -13,13 +13,13 @@ use sim::link::bulk::Message;
 use sim::link::streams::StreamField;
 use sim::link::superspeed::Side;
 use sim::link::usb2::{Ask, Handshake, Packet, Sent, Toggle};
-use sim::raw::Protocol;
 use sim::world::{Exchange, HostTransfer, Observer};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::rc::Rc;
+use study::raw::Protocol;
 use units::{Duration, Instant};
 use wire::usb::{PacketId, StandardRequest};
 

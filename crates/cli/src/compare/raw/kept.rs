@@ -6,8 +6,8 @@ use super::{CompareArguments, Row};
 use crate::compare::kept::{simulated, us};
 use records::{ResultRow, Setup};
 use serde_json::Value;
-use sim::raw::{Figures, Run};
 use std::collections::BTreeMap;
+use study::raw::{Figures, Run};
 use workload::Share;
 
 pub(super) fn run(arguments: &CompareArguments, rows: &[Row], record: &Value) -> records::Run {

@@ -20,10 +20,10 @@ use rayon::prelude::*;
 use sim::engine::{Entry, Trace};
 use sim::link::superspeed::Rate;
 use sim::link::{Connection, usb2};
-use sim::raw::{self, Drives, Load, Protocol, RawError, Run, Watch};
 use sim::world::driven::{Host, PowerOnError};
 use sim::xhci::Part;
 use std::io::Write;
+use study::raw::{self, Drives, Load, Protocol, RawError, Run, Watch};
 use units::{ByteCount, Duration};
 
 /// Both transports at one depth.

@@ -9,8 +9,8 @@ use crate::failure::Failure;
 use crate::page::{self, course, hue, reach};
 use report::{Axis, Bars, Cell, Fact, Figure, Group, Lines, Page, Picture, Point, Section, Series, Table};
 use sim::engine::Stage;
-use sim::raw::{Explained, Figures, Run};
 use std::path::Path;
+use study::raw::{Explained, Figures, Run};
 
 /// A way's name, and which run of a row is its.
 type Way = (&'static str, fn(&Row) -> &Run);

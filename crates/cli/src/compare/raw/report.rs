@@ -9,7 +9,7 @@ use crate::compare::table::{aligned, empty};
 use comfy_table::Table;
 use serde_json::{Map, Value, json};
 use sim::engine::{Shares, Stage};
-use sim::raw::{DriveFigures, Explained, Figures, Run};
+use study::raw::{DriveFigures, Explained, Figures, Run};
 
 /// Both transports at each depth.
 pub(super) fn table(rows: &[Row]) -> Table {

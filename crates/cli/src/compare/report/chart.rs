@@ -9,9 +9,9 @@ use crate::page::{Unit, each_once, reach};
 use report::{Axis, Bars, Cell, Figure, Group, Look, PARTS_HUE, PARTS_HUES, Picture, Section, Table};
 use sim::engine::Shares;
 use sim::engine::Stage;
-use sim::parts::Carried;
 use sim::power::machine::Consumer;
 use std::ops::Range;
+use study::parts::Carried;
 use workload::Job;
 
 // Each part has a colour of its own; the line for the core has stripes of that of the driver, which is what the core does.

@@ -19,11 +19,11 @@ use super::{CompareArguments, platter};
 use crate::failure::Failure;
 use crate::page::{self, Measured};
 use report::{Cell, Fact, Page, Section, Table};
-use sim::measure::Stretch;
-use sim::parts::Catalogue;
-use sim::setups::Setup;
-use sim::trial::Terms;
 use std::path::Path;
+use study::measure::Stretch;
+use study::parts::Catalogue;
+use study::setups::Setup;
+use study::trial::Terms;
 use workload::Job;
 
 /// Bytes that are enough for a size of blocks.

@@ -1,6 +1,6 @@
 //! Thousands of commands on the four pipes, for a timeline that zooms.
 //!
-//! What is shown is what [`sim::explain`] has noted: packets with payload on each pipe, those of one command that follow each other as one
+//! What is shown is what [`study::explain`] has noted: packets with payload on each pipe, those of one command that follow each other as one
 //! bar. BOT has two endpoints; its wrappers are where UAS has pipes for what they say. Left out: a drive on a cable, which has no pipes.
 
 use crate::compare::choice::Column;
@@ -10,11 +10,11 @@ use crate::failure::Failure;
 use crate::page::Way;
 use rayon::prelude::*;
 use report::{Bar, Command, Figure, Panel, Picture, Timeline};
-use sim::explain::{Explain, Told};
-use sim::parts::{Carried, Catalogue};
-use sim::trial::{Terms, Watch};
 use std::cell::RefCell;
 use std::rc::Rc;
+use study::explain::{Explain, Told};
+use study::parts::{Carried, Catalogue};
+use study::trial::{Terms, Watch};
 use units::Instant;
 use wire::uas::PipeUsage;
 use workload::Job;
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use initiator::CommandId;
     use sim::engine::Stage;
-    use sim::explain::Span;
+    use study::explain::Span;
     use units::Duration;
 
     #[test]

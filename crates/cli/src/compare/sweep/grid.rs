@@ -15,9 +15,9 @@ use crate::compare::CompareArguments;
 use crate::compare::choice::{Column, replaced};
 use crate::failure::Failure;
 use crate::quantity;
-use sim::parts::{Activation, Catalogue, Kind};
-use sim::setups::Assembly;
 use std::collections::BTreeSet;
+use study::parts::{Activation, Catalogue, Kind};
+use study::setups::Assembly;
 use workload::{Job, REQUEST_BYTES_MAX, Share};
 
 /// Points of a grid at most.

@@ -23,13 +23,13 @@ use clap::Args;
 use grid::{Grid, Point};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sim::engine::Digest;
-use sim::parts::Catalogue;
-use sim::trial::Terms;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use study::parts::Catalogue;
+use study::trial::Terms;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sweeps")]

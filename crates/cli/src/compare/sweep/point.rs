@@ -5,9 +5,9 @@
 
 use super::grid::Point;
 use serde_json::{Value, json};
-use sim::parts::Catalogue;
-use sim::setups::DriveName;
-use sim::trial::{self, Terms, Trial};
+use study::parts::Catalogue;
+use study::setups::DriveName;
+use study::trial::{self, Terms, Trial};
 use workload::Job;
 
 impl Point {

@@ -4,7 +4,6 @@ use super::several::{busy_in, failed, spot};
 use super::*;
 use crate::link::HostPort;
 use crate::link::usb2::{Ask, Rate, Translators, Turn};
-use crate::raw::{Drives, Load, Protocol, Run, Watch, measure};
 use bus::Pipe;
 use initiator::{Failure, Outcome};
 
@@ -163,39 +162,6 @@ fn assert_all_work(world: &mut Driven) {
         assert_works(world, number);
     }
     assert_eq!(world.machine.memory.faults(), 0);
-}
-
-/// 64 KiB reads over BOT at high speed, so many drives behind so many hubs.
-fn run(count: u8, hubs: u8) -> Run {
-    let load = Load {
-        host: Some(Host::chipset()),
-        connection: Rate::High.into(),
-        writes: false,
-        bytes: 64 << 10,
-        drives: Drives { count, hubs },
-        depth: 1,
-        commands: 40 * u32::from(count),
-        latency: Duration::from_us(60),
-        at_once: 32,
-        seed: 1,
-    };
-    measure(&load, Protocol::Bot, Watch::default()).unwrap()
-}
-
-#[test]
-fn drives_at_one_bus_share_it_and_those_at_two_do_not() {
-    let of_all = |run: &Run| run.drives.iter().map(|drive| drive.megabytes_per_second).sum::<f64>();
-    let (alone, apart, together) = (of_all(&run(1, 0)), of_all(&run(2, 0)), of_all(&run(2, 1)));
-    assert!((apart / alone - 2.0).abs() < 0.02, "{alone} and {apart}");
-    // One has the bus while the other is between commands. Behind a hub 12 packets fit into a microframe: 49.152.
-    assert!((48.9..49.152).contains(&together), "{alone} and {together}");
-}
-
-#[test]
-fn each_hub_of_high_speed_makes_answers_later() {
-    // 2 * 38 bits of 480 Mb/s for each hub and transaction: 13 packets to a microframe become 12 with one hub, or two.
-    let rates = [0, 1, 5].map(|hubs| run(1, hubs).drives[0].megabytes_per_second);
-    assert!(rates[0] > rates[1] && rates[1] >= rates[2] && rates[2] > 0.85 * rates[0], "{rates:?}");
 }
 
 #[test]

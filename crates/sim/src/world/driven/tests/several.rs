@@ -1,32 +1,9 @@
 //! Several drives: what they share, and what they do not.
 
 use super::*;
-use crate::link::superspeed::Rate;
-use crate::raw::{Drives, Load, Protocol, Run, Watch, measure};
 use bus::Speed;
 use initiator::Outcome;
 use wire::xhci::RouteString;
-
-/// 64 KiB reads over UAS, so many drives behind so many hubs.
-fn run(count: u8, hubs: u8) -> Run {
-    let load = Load {
-        host: Some(Host::chipset()),
-        connection: Rate::Gen1.into(),
-        writes: false,
-        bytes: 64 << 10,
-        drives: Drives { count, hubs },
-        depth: 8,
-        commands: 300 * u32::from(count),
-        latency: Duration::from_us(60),
-        at_once: 32,
-        seed: 1,
-    };
-    measure(&load, Protocol::Uas, Watch::default()).unwrap()
-}
-
-fn rates(run: &Run) -> Vec<f64> {
-    run.drives.iter().map(|drive| drive.megabytes_per_second).collect()
-}
 
 /// A hub with drives of both transports, one of them behind another hub, and a drive at a root port.
 pub(super) fn mixed() -> Setup {
@@ -70,23 +47,6 @@ fn the_driver_tells_the_controller_the_way_to_each_drive() {
     let ways: Vec<_> = world.fronts.iter().map(|front| (front.way.port, front.way.route.bits())).collect();
     // Drives first, in the order of the description; then hubs. The first port of SuperSpeed is the controller's third.
     assert_eq!(ways, [(3, 0x1), (3, 0x23), (3, 0x4), (4, 0), (3, 0), (3, 0x3)]);
-}
-
-#[test]
-fn two_drives_under_one_hub_share_its_link_and_one_has_it_for_itself() {
-    let alone = rates(&run(1, 1));
-    let [one, other] = rates(&run(2, 1))[..] else { panic!("two drives") };
-    // The ceiling of 5 Gb/s is 474.9.
-    assert!((430.0..475.0).contains(&alone[0]), "{alone:?}");
-    assert!((one / other - 1.0).abs() < 0.02, "{one} and {other}");
-    assert!((430.0..475.0).contains(&(one + other)), "{one} and {other}");
-}
-
-#[test]
-fn two_drives_at_two_root_ports_do_not_share_a_link() {
-    for rate in rates(&run(2, 0)) {
-        assert!((430.0..475.0).contains(&rate), "{rate}");
-    }
 }
 
 #[test]

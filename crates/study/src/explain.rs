@@ -1,0 +1,600 @@
+//! Where the time of each command goes, by looking on: on the link, in the drive, or waiting for one of them.
+//!
+//! At each instant a command is *in the drive* while its medium has been asked for something, the drive's own queue included,
+//! since acknowledgements that cross meanwhile hold nothing up; else *on the link* while a packet of it is sent, under
+//! way, or worked on by the port that it came to, in either direction; else in the *bridge* while its firmware works for it;
+//! else in the *driver* while the host's core does, or in line for that core (*core-wait*); else in the *controller* while a transfer
+//! of it is in a ring and not on the link yet, or has been carried and the core does not know, for the sake of moderation for
+//! example; else it *waits*: for its turn on a lane or an endpoint, for a credit, for a stream. Before anything of that, it is in
+//! the *queue*: from when the driver has its request until the controller has something of it, unless the core works for it.
+//! Packets are known by their stream, and where there are no streams by the tag in them, by the endpoint on which one command
+//! moves data at a time, or by there being one command on the wire: over BOT the oldest, while others wait ready in the driver.
+//! Left out: room in a bridge's memory as a stage of its own; who lacks it waits.
+//!
+//! Always true: the shares of a command add up to its latency, to the picosecond.
+
+use bus::{Pipe, StreamId, TransferId, TransferStatus};
+use device::medium::MediumRequest;
+use device::{DeviceTransfer, Payload};
+use initiator::{Command, CommandId, DataPhase, Outcome};
+use sim::engine::{Journey, Shares, Stage};
+use sim::link::Crossing;
+use sim::link::bulk::Message;
+use sim::link::streams::StreamField;
+use sim::link::superspeed::Side;
+use sim::link::usb2::{Packet, Sent};
+use sim::world::{CoreTurn, HostTransfer, Observer, WorkedFor};
+use std::collections::{BTreeMap, VecDeque};
+use units::{Duration, Instant};
+use wire::bot::{Cbw, Csw};
+use wire::uas::{CommandIu, PipeUsage, ReadyIu, StatusIu};
+use wire::usb::{Direction, EndpointAddress};
+
+/// The time of one command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// Which one.
+    pub command: CommandId,
+    /// From when the driver had its request to its end.
+    pub latency: Duration,
+    /// Where that went.
+    pub shares: Shares,
+}
+
+/// One command with all that was done for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Which one.
+    pub command: CommandId,
+    /// What it moves, if anything.
+    pub data_phase: Option<DataPhase>,
+    /// When it was given to the transport.
+    pub began: Instant,
+    /// When it ended.
+    pub ended: Instant,
+    /// What was done for it, in the order in which it became known.
+    pub spans: Vec<Span>,
+}
+
+/// Commands of the device that may have had the medium do something before they offered to move data. Those that move none,
+/// such as a flush, never do, and are forgotten when there are more.
+const UNKNOWN_MAX: usize = 256;
+
+/// Spans of nobody that are kept.
+const UNOWNED_MAX: usize = 1 << 16;
+
+/// Looks on, and explains each command that ends.
+#[derive(Debug, Default)]
+pub struct Explain {
+    under_way: BTreeMap<CommandId, Account>,
+    by_stream: BTreeMap<StreamId, CommandId>,
+    /// Commands as the device names them, once it has offered to move their data.
+    by_device: BTreeMap<device::command::CommandId, CommandId>,
+    /// What the medium does for commands of the device that are not known yet.
+    at_medium: BTreeMap<device::command::CommandId, Vec<Span>>,
+    explained: VecDeque<Explained>,
+    /// Whose transfers are under way.
+    by_transfer: BTreeMap<TransferId, Owner>,
+    /// Transfers between driver and link, in the order in which they were submitted.
+    at_controller: VecDeque<AtController>,
+    /// What was done for streams of which nobody knows yet whose they are.
+    for_stream: BTreeMap<StreamId, Vec<Span>>,
+    /// Commands that have no tag yet, in order.
+    unnamed: VecDeque<CommandId>,
+    /// The command whose CBW went last, over BOT, or those of which it is a pack: whatever is done is done for all of them.
+    wrapped: Vec<CommandId>,
+    bus: OnBus,
+    /// What each endpoint with streams is for, or beside which there are such.
+    pipes: BTreeMap<EndpointAddress, PipeUsage>,
+    /// Whether commands come in units of UAS.
+    speaks_uas: bool,
+    told: Vec<Told>,
+    /// Commands that are told at most.
+    tells: usize,
+    /// What was done for one of several commands, of which nobody knows for which.
+    unowned: Vec<Span>,
+}
+
+/// Whose a transfer is.
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    Command(CommandId),
+    /// That of whoever has the stream: a status is waited for before the command is named.
+    Stream(StreamId),
+}
+
+/// A transfer that the driver has submitted.
+#[derive(Clone, Copy, Debug)]
+struct AtController {
+    id: TransferId,
+    pipe: Pipe,
+    state: Handling,
+}
+
+/// Whose turn it is with a transfer, and since when.
+#[derive(Clone, Copy, Debug)]
+enum Handling {
+    /// It is in its ring.
+    Queued(Instant),
+    /// It is on the link, under that number.
+    OnLink(TransferId),
+    /// It has been carried.
+    Carried(Instant),
+}
+
+/// What is known of a bus of USB 2.0.
+#[derive(Debug, Default)]
+struct OnBus {
+    /// Whose data the host moves on an endpoint.
+    moves: BTreeMap<EndpointAddress, CommandId>,
+    /// Whose data the device was told or tells to be next, Out first.
+    ready: [Option<CommandId>; 2],
+    /// What began the transaction, and when.
+    token: Option<(EndpointAddress, Instant)>,
+    /// Whose it is, once that is known.
+    owner: Option<CommandId>,
+}
+
+/// A command under way.
+#[derive(Debug)]
+struct Account {
+    /// When the driver had its request.
+    asked: Instant,
+    /// When it was given to the transport.
+    began: Instant,
+    data_phase: Option<DataPhase>,
+    spans: Vec<Span>,
+}
+
+/// Time in a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Which.
+    pub stage: Stage,
+    /// Of a packet with payload on the link, the pipe; BOT has them as well, by what its bytes are.
+    pub pipe: Option<PipeUsage>,
+    /// From when.
+    pub from: Instant,
+    /// Until when.
+    pub to: Instant,
+}
+
+impl Span {
+    const fn new(stage: Stage, from: Instant, to: Instant) -> Self {
+        Self { stage, pipe: None, from, to }
+    }
+}
+
+impl Explain {
+    /// One that keeps the first commands that end, so many, with all that was done for them.
+    pub fn telling(commands: usize) -> Self {
+        Self { tells: commands, ..Self::default() }
+    }
+
+    /// Those that were kept, in the order of their ends.
+    pub fn take_told(&mut self) -> Vec<Told> {
+        std::mem::take(&mut self.told)
+    }
+
+    /// What was done while those that were kept were under way, and nobody knows for which: commands that Turbo packs are one on the
+    /// wire.
+    pub fn take_unowned(&mut self) -> Vec<Span> {
+        std::mem::take(&mut self.unowned)
+    }
+
+    /// The next command that has ended, in the order of their ends.
+    pub fn poll(&mut self) -> Option<Explained> {
+        self.explained.pop_front()
+    }
+
+    /// The command of a stream, or the only one.
+    fn command_of(&self, stream: Option<StreamId>) -> Option<CommandId> {
+        match stream {
+            Some(stream) => self.by_stream.get(&stream).copied(),
+            None if self.under_way.len() == 1 => self.under_way.keys().next().copied(),
+            None => self.wrapped.first().copied(),
+        }
+    }
+
+    /// Over BOT commands go when those before them have ended: whose CBW this is, if it asks for what the oldest ones want.
+    fn note_wrapper(&mut self, bytes: &[u8]) {
+        if let (false, Ok(cbw)) = (self.speaks_uas, Cbw::decode(bytes)) {
+            self.wrapped.clear();
+            let mut bytes = 0_u64;
+            for command in &self.unnamed {
+                let wants = self.under_way.get(command).and_then(|account| account.data_phase);
+                bytes += u64::from(wants.map_or(0, |phase| phase.range.len));
+                self.wrapped.push(*command);
+                if bytes >= u64::from(cbw.transfer_len) {
+                    break;
+                }
+            }
+            if bytes != u64::from(cbw.transfer_len) {
+                self.wrapped.clear();
+            }
+        }
+    }
+
+    fn name(&mut self, tag: StreamId, command: CommandId) {
+        self.by_stream.insert(tag, command);
+        let spans = self.for_stream.remove(&tag).unwrap_or_default();
+        self.add(Some(command), spans);
+        self.unnamed.retain(|of| *of != command);
+    }
+
+    fn tagged(&self, tag: u16) -> Option<CommandId> {
+        self.by_stream.get(&StreamId::new(tag)?).copied()
+    }
+
+    /// What a packet with payload belongs to: of UAS by its endpoint, of BOT by what it is.
+    fn pipe_of(&self, endpoint: EndpointAddress, bytes: &[u8]) -> Option<PipeUsage> {
+        if let Some(pipe) = self.pipes.get(&endpoint) {
+            return Some(*pipe);
+        }
+        let is_data = !self.speaks_uas || self.bus.moves.contains_key(&endpoint);
+        Some(match endpoint.direction() {
+            Direction::Out if !is_data || Cbw::decode(bytes).is_ok() => PipeUsage::Command,
+            Direction::In if !is_data || Csw::decode(bytes).is_ok() => PipeUsage::Status,
+            Direction::Out => PipeUsage::DataOut,
+            Direction::In => PipeUsage::DataIn,
+        })
+    }
+
+    /// Whose data cross an endpoint without streams.
+    fn owner_of(&self, endpoint: EndpointAddress, bytes: &[u8]) -> Option<CommandId> {
+        if let Some(alone) = self.command_of(None) {
+            return Some(alone);
+        }
+        if let Some(command) = self.bus.moves.get(&endpoint) {
+            return Some(*command);
+        }
+        match endpoint.direction() {
+            Direction::Out => self.tagged(CommandIu::decode(bytes).ok()?.tag),
+            Direction::In => self.tagged(StatusIu::decode(bytes).ok()?.tag()),
+        }
+    }
+
+    fn add(&mut self, command: Option<CommandId>, spans: impl IntoIterator<Item = Span>) {
+        if self.wrapped.len() > 1 && command.is_some_and(|command| self.wrapped.contains(&command)) {
+            let spans: Vec<Span> = spans.into_iter().collect();
+            for packed in &self.wrapped {
+                if let Some(account) = self.under_way.get_mut(packed) {
+                    account.spans.extend_from_slice(&spans);
+                }
+            }
+        } else if let Some(account) = command.and_then(|command| self.under_way.get_mut(&command)) {
+            account.spans.extend(spans);
+        } else if self.told.len() < self.tells {
+            let room = UNOWNED_MAX - self.unowned.len().min(UNOWNED_MAX);
+            self.unowned.extend(spans.into_iter().take(room));
+        }
+    }
+}
+
+impl Explain {
+    /// Time of a transfer is time of whose it is, as soon as that is known.
+    fn add_to_transfer(&mut self, id: TransferId, span: Span) {
+        match self.by_transfer.get(&id).copied() {
+            Some(Owner::Command(command)) => self.add(Some(command), [span]),
+            Some(Owner::Stream(stream)) => match self.by_stream.get(&stream) {
+                Some(&command) => self.add(Some(command), [span]),
+                None => self.for_stream.entry(stream).or_default().push(span),
+            },
+            None => {}
+        }
+        if self.for_stream.len() > UNKNOWN_MAX {
+            self.for_stream.pop_first();
+        }
+    }
+}
+
+impl Observer for Explain {
+    fn began(&mut self, at: Instant, command: &Command) {
+        self.unnamed.push_back(command.id);
+        let account = Account { asked: at, began: at, data_phase: command.data_phase, spans: Vec::new() };
+        self.under_way.insert(command.id, account);
+    }
+
+    fn waited(&mut self, since: Instant, command: CommandId) {
+        if let Some(account) = self.under_way.get_mut(&command) {
+            account.asked = since.min(account.began);
+        }
+    }
+
+    fn submitted(&mut self, at: Instant, transfer: &HostTransfer, bytes: &[u8]) {
+        let mut named = None;
+        match (transfer.pipe.stream, transfer.command) {
+            (Some(stream), Some(command)) => {
+                let pipe = match transfer.pipe.endpoint.direction() {
+                    Direction::Out => PipeUsage::DataOut,
+                    Direction::In => PipeUsage::DataIn,
+                };
+                self.pipes.insert(transfer.pipe.endpoint, pipe);
+                self.name(stream, command);
+            }
+            (None, Some(command)) => {
+                self.bus.moves.insert(transfer.pipe.endpoint, command);
+            }
+            // Commands are told in the order in which they were given.
+            (None, None) => {
+                self.note_wrapper(bytes);
+                let tag = CommandIu::decode(bytes).ok().and_then(|command| StreamId::new(command.tag));
+                self.speaks_uas |= tag.is_some();
+                let tag = tag.filter(|tag| !self.by_stream.contains_key(tag));
+                if let Some((tag, &command)) = tag.zip(self.unnamed.front()) {
+                    self.name(tag, command);
+                }
+                named = CommandIu::decode(bytes).ok().and_then(|command| self.tagged(command.tag));
+            }
+            (Some(_), None) => {
+                self.pipes.insert(transfer.pipe.endpoint, PipeUsage::Status);
+            }
+        }
+        let command = transfer.command.or(named).or_else(|| self.command_of(None)).map(Owner::Command);
+        if let Some(owner) = command.or(transfer.pipe.stream.map(Owner::Stream)) {
+            self.by_transfer.insert(transfer.id, owner);
+        }
+        let state = Handling::Queued(at);
+        self.at_controller.push_back(AtController { id: transfer.id, pipe: transfer.pipe, state });
+    }
+
+    fn completed(&mut self, at: Instant, transfer: &HostTransfer, _: (TransferStatus, u32), _: &[u8]) {
+        let place = self.at_controller.iter().position(|of| of.id == transfer.id);
+        if let Some(AtController { state: Handling::Carried(since), .. }) =
+            place.and_then(|place| self.at_controller.remove(place))
+        {
+            self.add_to_transfer(transfer.id, Span::new(Stage::Controller, since, at));
+        }
+        self.by_transfer.remove(&transfer.id);
+    }
+
+    fn worked(&mut self, turn: CoreTurn, of: WorkedFor) {
+        let CoreTurn { since, began, ended } = turn;
+        for span in [Span::new(Stage::Core, since, began), Span::new(Stage::Driver, began, ended)] {
+            match of {
+                WorkedFor::Command(command) => self.add(Some(command), [span]),
+                WorkedFor::Transfer(id) => self.add_to_transfer(id, span),
+            }
+        }
+    }
+
+    fn taken_on(&mut self, at: Instant, pipe: Pipe, number: TransferId) {
+        let mut waiting = self.at_controller.iter_mut().filter(|transfer| transfer.pipe == pipe);
+        let next = waiting.find_map(|transfer| match transfer.state {
+            Handling::Queued(since) => Some((transfer, since)),
+            _ => None,
+        });
+        if let Some((transfer, since)) = next {
+            transfer.state = Handling::OnLink(number);
+            let id = transfer.id;
+            self.add_to_transfer(id, Span::new(Stage::Controller, since, at));
+        }
+    }
+
+    fn carried(&mut self, at: Instant, number: TransferId) {
+        let is_it =
+            |transfer: &&mut AtController| matches!(transfer.state, Handling::OnLink(own) if own == number);
+        if let Some(transfer) = self.at_controller.iter_mut().find(is_it) {
+            transfer.state = Handling::Carried(at);
+        }
+    }
+
+    fn crossed(&mut self, sent: &Sent, bytes: &[u8]) {
+        let mut pipe = None;
+        let since = match sent.packet {
+            Packet::Token(ask) => {
+                (self.bus.token, self.bus.owner) = (Some((ask.endpoint(), sent.begins)), None);
+                return;
+            }
+            // The translator's, and not the device's.
+            Packet::Split(_) => return,
+            Packet::Data(..) => {
+                let Some((endpoint, since)) = self.bus.token else { return };
+                self.bus.owner = self.owner_of(endpoint, bytes);
+                pipe = self.pipe_of(endpoint, bytes);
+                since
+            }
+            Packet::Handshake(_) => sent.begins,
+        };
+        let span = Span { pipe, ..Span::new(Stage::Link, since, sent.ends) };
+        self.add(self.bus.owner, [span]);
+    }
+
+    fn sent(&mut self, _: Side, message: &Message, crossing: &Crossing, bytes: &[u8]) {
+        let stream = match message.stream() {
+            Some(StreamField::Stream(stream)) => Some(stream),
+            Some(StreamField::Prime | StreamField::NoStream) => return,
+            // A command that is on its way to a device with streams has its tag, which is its stream.
+            None => CommandIu::decode(bytes).ok().and_then(|command| StreamId::new(command.tag)),
+        };
+        let known = stream.filter(|stream| self.by_stream.contains_key(stream));
+        let pipe = message.piece().and_then(|_| self.pipe_of(message.endpoint(), bytes));
+        let span = Span { pipe, ..Span::new(Stage::Link, crossing.begins, crossing.heard) };
+        self.add(self.command_of(known), [span]);
+    }
+
+    fn asked(&mut self, at: Instant, request: &MediumRequest, done_at: Instant) {
+        let span = Span::new(Stage::Drive, at, done_at);
+        let device_command = request.id.command;
+        if let Some(&command) = self.by_device.get(&device_command) {
+            return self.add(Some(command), [span]);
+        }
+        self.at_medium.entry(device_command).or_default().push(span);
+        if self.at_medium.len() > UNKNOWN_MAX {
+            self.at_medium.pop_first();
+        }
+    }
+
+    fn served(&mut self, since: Instant, at: Instant, command: CommandId) {
+        self.add(Some(command), [Span::new(Stage::Drive, since, at)]);
+    }
+
+    fn offered(&mut self, _: Instant, transfer: &DeviceTransfer) {
+        if let (Payload::Inline(inline), None) = (&transfer.payload, transfer.pipe.stream)
+            && let Ok(ready) = ReadyIu::decode(inline.as_bytes())
+        {
+            self.bus.ready[ready.direction as usize] = self.tagged(ready.tag);
+        }
+        // What it reads has been asked for before it offers to send it; what it writes, afterwards.
+        if let Payload::Buffer(device_command, _) = transfer.payload {
+            let ready = self.bus.ready[transfer.pipe.endpoint.direction() as usize];
+            let command = self.command_of(transfer.pipe.stream).or(ready);
+            let Some(command) = command else {
+                let spans = self.at_medium.remove(&device_command).unwrap_or_default();
+                return self.add(None, spans);
+            };
+            self.by_device.insert(device_command, command);
+            let spans = self.at_medium.remove(&device_command).unwrap_or_default();
+            self.add(Some(command), spans);
+        }
+    }
+
+    fn translated(&mut self, since: Instant, at: Instant, stream: Option<StreamId>) {
+        let span = Span::new(Stage::Bridge, since, at);
+        self.add(self.command_of(stream), [span]);
+    }
+
+    fn ended(&mut self, at: Instant, command: CommandId, _: &Outcome) {
+        let Some(account) = self.under_way.remove(&command) else { return };
+        self.by_stream.retain(|_, of| *of != command);
+        self.by_device.retain(|_, of| *of != command);
+        self.bus.moves.retain(|_, of| *of != command);
+        self.unnamed.retain(|of| *of != command);
+        self.wrapped.retain(|of| *of != command);
+        if self.told.len() < self.tells {
+            let Account { began, data_phase, ref spans, .. } = account;
+            self.told.push(Told { command, data_phase, began, ended: at, spans: spans.clone() });
+        }
+        let (latency, shares) = account.settle(at);
+        self.explained.push_back(Explained { command, latency, shares });
+    }
+}
+
+/// Where a command is that is in several places at once.
+const PRECEDENCE: [Stage; 6] =
+    [Stage::Drive, Stage::Link, Stage::Bridge, Stage::Driver, Stage::Core, Stage::Controller];
+
+impl Account {
+    /// Goes through all that begins and ends, in the order of time.
+    fn settle(&self, ended: Instant) -> (Duration, Shares) {
+        let clip = |at: Instant| at.clamp(self.began, ended);
+        let mut turns: Vec<(Instant, Stage, bool)> = Vec::with_capacity(2 * self.spans.len());
+        for span in &self.spans {
+            turns.push((clip(span.from), span.stage, true));
+            turns.push((clip(span.to), span.stage, false));
+        }
+        turns.sort_unstable_by_key(|&(at, stage, begins)| (at, stage, !begins));
+        let mut journey = Journey::start(self.asked, Stage::Queue);
+        let mut under_way = [0_u32; Stage::ALL.len()];
+        // A command that the driver has made may have its place in a line of the transport, over BOT above all.
+        let mut waits_for = Stage::Queue;
+        for (at, stage, begins) in turns {
+            let count = &mut under_way[stage as usize];
+            *count = if begins { *count + 1 } else { count.saturating_sub(1) };
+            if !matches!(stage, Stage::Core | Stage::Driver) {
+                waits_for = Stage::Waiting;
+            }
+            let counts = PRECEDENCE.into_iter().find(|&stage| under_way[stage as usize] > 0);
+            journey.enter(at, counts.unwrap_or(waits_for));
+        }
+        journey.end(ended)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    /// Looks at a clock when commands are asked for and when they end, and at nothing else.
+    #[derive(Debug, Default)]
+    pub(crate) struct Clock {
+        asked: BTreeMap<CommandId, Instant>,
+        took: Vec<(CommandId, Duration)>,
+    }
+
+    impl Observer for Clock {
+        fn began(&mut self, at: Instant, command: &Command) {
+            self.asked.insert(command.id, at);
+        }
+
+        fn waited(&mut self, since: Instant, command: CommandId) {
+            if let Some(asked) = self.asked.get_mut(&command) {
+                *asked = since.min(*asked);
+            }
+        }
+
+        fn ended(&mut self, at: Instant, command: CommandId, _: &Outcome) {
+            self.took.extend(self.asked.remove(&command).map(|asked| (command, at - asked)));
+        }
+    }
+
+    /// That the shares of each command are what it took by the clock, which may have looked on for longer: of how many.
+    pub(crate) fn assert_exact(explain: &Rc<RefCell<Explain>>, clock: &Rc<RefCell<Clock>>) -> usize {
+        let told: Vec<_> = std::iter::from_fn(|| explain.borrow_mut().poll()).collect();
+        let took = &clock.borrow().took;
+        let before = took.len().checked_sub(told.len()).expect("the clock has seen all of them");
+        for (Explained { command, latency, shares }, clock) in told.iter().zip(&took[before..]) {
+            assert_eq!((*command, *latency), *clock);
+            assert_eq!(shares.total(), *latency, "{shares:?}");
+        }
+        told.len()
+    }
+    use initiator::{CommandBlock, Failure};
+    use wire::scsi::lun::LunField;
+    use wire::uas::TaskAttribute;
+
+    const fn at(ps: u64) -> Instant {
+        Instant::from_ps(ps)
+    }
+
+    const fn span(stage: Stage, from: u64, to: u64) -> Span {
+        Span::new(stage, at(from), at(to))
+    }
+
+    #[test]
+    fn what_overlaps_counts_once_and_the_drive_comes_first() {
+        let spans = vec![
+            span(Stage::Link, 15, 20),
+            span(Stage::Drive, 20, 50),
+            span(Stage::Link, 40, 60),
+            span(Stage::Link, 45, 62),
+            span(Stage::Link, 90, 120),
+        ];
+        let (latency, shares) =
+            Account { asked: at(10), began: at(10), data_phase: None, spans }.settle(at(100));
+        assert_eq!(latency, Duration::from_ps(90));
+        assert_eq!(shares.of(Stage::Link), Duration::from_ps(5 + 12 + 10));
+        assert_eq!(shares.of(Stage::Drive), Duration::from_ps(30));
+        assert_eq!(shares.of(Stage::Queue), Duration::from_ps(5));
+        assert_eq!(shares.of(Stage::Waiting), Duration::from_ps(28));
+        assert_eq!(shares.total(), latency);
+    }
+
+    #[test]
+    fn what_waits_above_the_transport_is_in_the_queue() {
+        let mut explain = Explain::default();
+        let id = CommandId { slot: 3, generation: 1 };
+        let command = Command {
+            id,
+            lun: LunField([0; 8]),
+            attribute: TaskAttribute::Simple,
+            cdb: CommandBlock::new(&[0; 6]).expect("six bytes"),
+            data_phase: None,
+            deadline: at(1_000),
+        };
+        explain.began(at(40), &command);
+        explain.waited(at(10), id);
+        let turn = CoreTurn { since: at(45), began: at(52), ended: at(60) };
+        explain.worked(turn, WorkedFor::Command(id));
+        explain.ended(at(70), id, &Outcome::Failed(Failure::Aborted));
+        let Explained { latency, shares, .. } = explain.poll().expect("it has ended");
+        assert_eq!(latency, Duration::from_ps(60));
+        // Before it is the core's, and behind that, since nothing of it has come to the controller.
+        assert_eq!(shares.of(Stage::Queue), Duration::from_ps(35 + 10));
+        assert_eq!(shares.of(Stage::Core), Duration::from_ps(7));
+        assert_eq!(shares.of(Stage::Driver), Duration::from_ps(8));
+        assert_eq!(shares.total(), latency);
+    }
+}

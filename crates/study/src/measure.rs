@@ -1,0 +1,419 @@
+//! A workload measured on a disk: a closed loop, of which the beginning is dropped.
+//!
+//! So many requests are under way, and each that ends is followed by another, as IOMeter and fio do it. What fills pipes and
+//! caches is not counted. It ends when enough requests and enough virtual time have passed, so that short requests are many
+//! and long ones are not few; or when enough bytes have moved.
+//!
+//! Left out: think time, rates, and several programs at once.
+//!
+//! Always true: what is counted ended within the time that is counted; one seed gives one figure.
+
+use initiator::disk::{Error, RequestRefusal};
+use sim::drive::{Deferred, SECTOR_BYTES};
+use sim::world::Stopped;
+use std::fmt;
+use units::{BlockCount, BlockSize, Duration, Extent, Instant};
+use wire::usb::Direction;
+use workload::{Accesses, Job, Kind, Misfit};
+
+/// What takes requests for blocks: a class driver with all that is below it.
+pub trait Disk {
+    /// The time.
+    fn now(&self) -> Instant;
+
+    /// Takes a request, by a number that is free. It may wait before anything below hears of it.
+    ///
+    /// # Errors
+    /// If it does not.
+    fn submit(&mut self, number: u16, direction: Direction, extent: Extent) -> Result<(), MeasureError>;
+
+    /// Lets things happen until a request ends: which. `None` if nothing is going to happen any more.
+    ///
+    /// # Errors
+    /// If it came to nothing.
+    fn next(&mut self) -> Result<Option<u16>, MeasureError>;
+
+    /// What happens from now on is counted.
+    fn begin(&mut self) {}
+
+    /// Writes that it keeps for later: while they become more, it is quicker than it stays.
+    fn deferred(&mut self) -> Deferred {
+        Deferred::default()
+    }
+}
+
+/// How long to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Virtual time that is dropped at the beginning, and as many requests as are under way at least; if there are writes, all
+    /// from which on the disk keeps no more of them for later than before, within [`SETTLING_MAX`]. If it is none, what comes first is
+    /// counted.
+    pub warm_up: Duration,
+    /// Virtual time that is counted, at least.
+    pub span: Duration,
+    /// Requests that are counted, at least; and at most if there are as many bytes.
+    pub requests: u32,
+    /// Bytes that are enough, whatever the time.
+    pub bytes: u64,
+    /// How often each of those that are under way is followed by another, at least: long ones that end all at once make a
+    /// figure of their ends otherwise.
+    pub rounds: u32,
+    /// How often as much is written as the disk keeps for later, within [`SETTLING_MAX`]: the arm sweeps to and fro over what it
+    /// keeps, and is quicker at times.
+    pub caches: u32,
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Requests that have ended.
+    pub requests: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
+    /// Virtual time.
+    pub elapsed: Duration,
+    /// Mean time of a request.
+    pub mean: Duration,
+    /// The longest.
+    pub longest: Duration,
+}
+
+/// Why there is no figure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MeasureError {
+    /// The job does not fit the disk.
+    Misfit(Misfit),
+    /// The world does not go on.
+    Stopped(Stopped),
+    /// The class driver did not take a request.
+    Refused(RequestRefusal),
+    /// A request failed, which none should.
+    Failed(Error),
+    /// Nothing happens any more, and requests are under way.
+    Stuck,
+    /// What was read or written belongs elsewhere.
+    Contents,
+}
+
+/// How long a disk may take to settle: so seldom does a job write then that the disk has all time for it.
+pub const SETTLING_MAX: Duration = Duration::from_secs(300);
+
+/// A disk has settled if, while as much was written as it can keep for later, what it keeps has not grown by this part of it:
+/// so much at most are writes still too quick.
+const SETTLED_PART: u64 = 40;
+
+impl Stretch {
+    /// Long enough for a figure that half a percent of other seeds agree with: as many requests as that takes, and the time
+    /// in which a cache or a buffer that is full at the beginning is not any more.
+    pub const USUAL: Self = Self {
+        warm_up: Duration::from_ms(20),
+        span: Duration::from_ms(100),
+        requests: 400,
+        bytes: 32 << 20,
+        rounds: 24,
+        caches: 2,
+    };
+}
+
+impl Measured {
+    /// Requests in a second.
+    pub fn iops(&self) -> f64 {
+        self.requests as f64 / self.seconds()
+    }
+
+    /// Megabytes (10⁶ bytes) in a second.
+    pub fn megabytes_per_second(&self) -> f64 {
+        self.bytes as f64 / 1e6 / self.seconds()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.elapsed.as_ps() as f64 / 1e12
+    }
+}
+
+/// Runs a job on a disk of this size.
+///
+/// # Errors
+/// See [`MeasureError`].
+pub fn measure(
+    disk: &mut dyn Disk,
+    job: &Job,
+    (block_size, capacity): (BlockSize, BlockCount),
+    stretch: &Stretch,
+    seed: u64,
+) -> Result<Measured, MeasureError> {
+    let accesses = Accesses::new(job, block_size, capacity, seed).map_err(MeasureError::Misfit)?;
+    let under_way = vec![Under::default(); usize::from(job.depth.max(1))];
+    let mut turns = Turns { accesses, since: under_way };
+    for number in 0..job.depth.max(1) {
+        turns.submit(disk, number)?;
+    }
+    let until = disk.now() + stretch.warm_up;
+    for _ in 0..job.depth.max(1) {
+        turns.next(disk)?;
+    }
+    while disk.now() < until {
+        turns.next(disk)?;
+    }
+    let room = if job.writes() { room_of(disk.deferred(), block_size) } else { 0 };
+    let mut count = match stretch.warm_up {
+        Duration::ZERO => Count::begin(disk),
+        _ => turns.settle(disk, room, block_size)?,
+    };
+    let kept = room * u64::from(stretch.caches);
+    while !stretch.is_enough(&count.sum, job.depth)
+        || count.written < kept && count.sum.elapsed < SETTLING_MAX
+    {
+        turns.count(disk, &mut count, block_size)?;
+    }
+    Ok(count.ended())
+}
+
+/// Blocks that a disk can keep for later.
+fn room_of(deferred: Deferred, block_size: BlockSize) -> u64 {
+    (deferred.room * u64::from(SECTOR_BYTES)).div_ceil(u64::from(block_size.bytes()))
+}
+
+impl Stretch {
+    fn is_enough(&self, sum: &Measured, depth: u16) -> bool {
+        if sum.requests < u64::from(self.rounds) * u64::from(depth) {
+            return false;
+        }
+        let is_long = sum.elapsed >= self.span || sum.bytes >= self.bytes;
+        // Of long requests a few are as good as many short ones.
+        is_long && (sum.requests >= u64::from(self.requests) || sum.bytes >= self.bytes)
+    }
+}
+
+/// A request under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Under {
+    since: Instant,
+    blocks: u64,
+    is_write: bool,
+}
+
+/// One that has ended.
+struct Ended {
+    blocks: u64,
+    is_write: bool,
+    stay: Duration,
+}
+
+/// What is counted, from a time on.
+struct Count {
+    began: Instant,
+    sum: Measured,
+    /// How long all requests took together.
+    stays: Duration,
+    /// Blocks of writes.
+    written: u64,
+}
+
+impl Count {
+    fn begin(disk: &mut dyn Disk) -> Self {
+        disk.begin();
+        let sum = Measured {
+            requests: 0,
+            bytes: 0,
+            elapsed: Duration::ZERO,
+            mean: Duration::ZERO,
+            longest: Duration::ZERO,
+        };
+        Self { began: disk.now(), sum, stays: Duration::ZERO, written: 0 }
+    }
+
+    fn ended(self) -> Measured {
+        Measured { mean: Duration::from_ps(self.stays.as_ps() / self.sum.requests.max(1)), ..self.sum }
+    }
+}
+
+struct Turns {
+    accesses: Accesses,
+    since: Vec<Under>,
+}
+
+impl Turns {
+    fn submit(&mut self, disk: &mut dyn Disk, number: u16) -> Result<(), MeasureError> {
+        let access = self.accesses.draw();
+        let direction = match access.kind {
+            Kind::Read => Direction::In,
+            Kind::Write => Direction::Out,
+        };
+        let (blocks, is_write) = (access.extent.blocks.0, direction == Direction::Out);
+        self.since[usize::from(number)] = Under { since: disk.now(), blocks, is_write };
+        disk.submit(number, direction, access.extent)
+    }
+
+    /// Goes on until a disk with so much room keeps no more writes for later than before: what is counted since then. If it does not
+    /// settle, nothing is yet.
+    fn settle(
+        &mut self,
+        disk: &mut dyn Disk,
+        room: u64,
+        block_size: BlockSize,
+    ) -> Result<Count, MeasureError> {
+        let by = disk.now() + SETTLING_MAX;
+        loop {
+            let before = disk.deferred();
+            let mut count = Count::begin(disk);
+            while count.written < room && disk.now() < by {
+                self.count(disk, &mut count, block_size)?;
+            }
+            let now = disk.deferred();
+            if now.held <= before.held + now.room / SETTLED_PART {
+                return Ok(count);
+            }
+            if disk.now() >= by {
+                return Ok(Count::begin(disk));
+            }
+        }
+    }
+
+    /// The same as [`Self::next`], counted.
+    fn count(
+        &mut self,
+        disk: &mut dyn Disk,
+        count: &mut Count,
+        block_size: BlockSize,
+    ) -> Result<(), MeasureError> {
+        let Ended { blocks, is_write, stay } = self.next(disk)?;
+        let sum = &mut count.sum;
+        sum.requests += 1;
+        sum.bytes += blocks * u64::from(block_size.bytes());
+        sum.elapsed = disk.now() - count.began;
+        sum.longest = sum.longest.max(stay);
+        count.stays += stay;
+        count.written += if is_write { blocks } else { 0 };
+        Ok(())
+    }
+
+    /// A request ends, and another takes its place.
+    fn next(&mut self, disk: &mut dyn Disk) -> Result<Ended, MeasureError> {
+        let number = disk.next()?.ok_or(MeasureError::Stuck)?;
+        let Under { since, blocks, is_write } = self.since[usize::from(number)];
+        let stay = disk.now() - since;
+        self.submit(disk, number)?;
+        Ok(Ended { blocks, is_write, stay })
+    }
+}
+
+impl fmt::Display for MeasureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Misfit(misfit) => misfit.fmt(f),
+            Self::Stopped(stopped) => stopped.fmt(f),
+            Self::Refused(refusal) => write!(f, "the driver did not take a request: {refusal:?}"),
+            Self::Failed(error) => write!(f, "a request failed in a world without faults: {error:?}"),
+            Self::Stuck => {
+                f.write_str("nothing happens any more, and requests are under way: a fault of the model")
+            }
+            Self::Contents => {
+                f.write_str("blocks were read or written in the wrong place: a fault of the model")
+            }
+        }
+    }
+}
+
+impl std::error::Error for MeasureError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use workload::Share;
+
+    /// Takes 10 us for each request, one after the other; the first ones take a hundred times as long.
+    struct Line {
+        now: Instant,
+        waiting: VecDeque<u16>,
+        ended: u64,
+        slow: u64,
+        /// Sectors kept of each, and what there is room for.
+        keeps: u64,
+        room: u64,
+    }
+
+    impl Default for Line {
+        fn default() -> Self {
+            Self { now: Instant::ZERO, waiting: VecDeque::new(), ended: 0, slow: 10, keeps: 0, room: 0 }
+        }
+    }
+
+    impl Disk for Line {
+        fn now(&self) -> Instant {
+            self.now
+        }
+
+        fn submit(&mut self, number: u16, _: Direction, _: Extent) -> Result<(), MeasureError> {
+            self.waiting.push_back(number);
+            Ok(())
+        }
+
+        fn next(&mut self) -> Result<Option<u16>, MeasureError> {
+            self.ended += 1;
+            self.now = self.now + Duration::from_us(if self.ended <= self.slow { 1000 } else { 10 });
+            Ok(self.waiting.pop_front())
+        }
+
+        fn deferred(&mut self) -> Deferred {
+            Deferred { held: self.room.min(self.ended * self.keeps), room: self.room }
+        }
+    }
+
+    #[test]
+    fn long_requests_that_are_many_at_once_go_round_often() {
+        let job = Job::of(Share::all(4 << 20, 100, 100), 8);
+        let stretch = Stretch { bytes: 1, rounds: 5, ..Stretch::USUAL };
+        let size = (BlockSize::B512, BlockCount(1 << 20));
+        assert_eq!(measure(&mut Line::default(), &job, size, &stretch, 1).unwrap().requests, 5 * 8);
+    }
+
+    #[test]
+    fn nothing_is_counted_while_a_disk_keeps_ever_more_for_later() {
+        // 80 sectors have room. Those requests are slow here, of which more and more are kept, and none of them is counted.
+        let counted = |reads, warm_up, (keeps, slow)| {
+            let job = Job::of(Share::all(4096, reads, 100), 1);
+            let stretch = Stretch { warm_up, bytes: 64 << 20, ..Stretch::USUAL };
+            let mut line = Line { room: 80, keeps, slow, ..Line::default() };
+            measure(&mut line, &job, (BlockSize::B512, BlockCount(1 << 20)), &stretch, 1).unwrap().longest
+        };
+        let [slow, quick, little] = [1000, 10, 1].map(Duration::from_us);
+        assert_eq!(counted(0, little, (8, 10)), quick, "all of each is kept: ten fill it");
+        assert_eq!(
+            counted(0, little, (1, 80)),
+            quick,
+            "an eighth of each: ten writes find it growing eight times"
+        );
+        assert_eq!(
+            counted(0, little, (0, 80)),
+            slow,
+            "nothing is kept, and what is as slow at the beginning stays so"
+        );
+        assert_eq!(counted(100, little, (8, 10)), slow, "nobody writes");
+        assert_eq!(counted(0, Duration::ZERO, (8, 10)), slow, "the first requests are wanted");
+    }
+
+    #[test]
+    fn of_writes_that_are_kept_a_cache_full_is_counted() {
+        let requests = |caches, reads| {
+            let job = Job::of(Share::all(4096, reads, 100), 1);
+            let stretch = Stretch { caches, ..Stretch::USUAL };
+            let mut line = Line { room: 1 << 20, slow: 0, ..Line::default() };
+            measure(&mut line, &job, (BlockSize::B512, BlockCount(1 << 20)), &stretch, 1).unwrap().requests
+        };
+        // Eight blocks each; else 32 MiB are enough.
+        assert_eq!([requests(1, 0), requests(2, 0), requests(1, 100)], [1 << 17, 1 << 18, 8192]);
+    }
+
+    #[test]
+    fn what_is_warm_is_counted() {
+        let job = Job::of(Share::all(4096, 100, 100), 4);
+        let stretch = Stretch { warm_up: Duration::from_ms(11), bytes: 64 << 20, ..Stretch::USUAL };
+        let size = (BlockSize::B512, BlockCount(1 << 20));
+        let measured = measure(&mut Line::default(), &job, size, &stretch, 1).unwrap();
+        assert!((measured.iops() - 100_000.0).abs() < 1.0, "{measured:?}");
+        assert_eq!((measured.mean, measured.longest), (Duration::from_us(40), Duration::from_us(40)));
+        assert_eq!(measured.elapsed, Duration::from_ms(100));
+    }
+}

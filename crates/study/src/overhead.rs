@@ -1,0 +1,85 @@
+//! What pipes of UAS carry that is not payload: information units, counted as the host has sent and received them.
+//!
+//! Left out: packets and their headers, which the link counts; wrappers of BOT, which share the pipes of the data. Always true:
+//! a unit counts when its transfer has ended, with the bytes that have moved.
+
+use bus::TransferStatus;
+use device::device::{COMMAND, STATUS};
+use initiator::{CommandId, Outcome};
+use sim::world::{HostTransfer, Observer};
+use units::Instant;
+use wire::uas::IuId;
+
+/// Information units of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overhead {
+    /// Commands that have ended.
+    commands: u64,
+    /// Bytes of units on the command and the status pipe.
+    unit_bytes: u64,
+    /// READ READY and WRITE READY among them.
+    ready_units: u64,
+}
+
+impl Overhead {
+    /// Bytes of information units of a command, mean. `None` if there were none.
+    pub fn unit_bytes(&self) -> Option<f64> {
+        (self.unit_bytes > 0).then(|| self.unit_bytes as f64 / self.commands.max(1) as f64)
+    }
+
+    /// READY units of a command, mean. `None` if there were no units at all.
+    pub fn ready_units(&self) -> Option<f64> {
+        (self.unit_bytes > 0).then(|| self.ready_units as f64 / self.commands.max(1) as f64)
+    }
+}
+
+impl Observer for Overhead {
+    fn watches_packets(&self) -> bool {
+        false
+    }
+
+    fn ended(&mut self, _: Instant, _: CommandId, _: &Outcome) {
+        self.commands += 1;
+    }
+
+    fn completed(&mut self, _: Instant, transfer: &HostTransfer, end: (TransferStatus, u32), bytes: &[u8]) {
+        if ![COMMAND, STATUS].contains(&transfer.pipe.endpoint) {
+            return;
+        }
+        self.unit_bytes += u64::from(end.1);
+        let kind = bytes.first().map(|kind| IuId::from(*kind));
+        let is_ready = matches!(kind, Some(IuId::ReadReady | IuId::WriteReady));
+        self.ready_units += u64::from(is_ready && transfer.pipe.endpoint == STATUS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bus::{Pipe, TransferId};
+
+    fn unit(endpoint: bus::EndpointAddress, kind: u8, length: u32) -> Overhead {
+        let mut overhead = Overhead { commands: 2, ..Overhead::default() };
+        let transfer = HostTransfer { id: TransferId(0), pipe: Pipe::plain(endpoint), length, command: None };
+        overhead.completed(Instant::ZERO, &transfer, (TransferStatus::Done, length), &[kind, 0, 0, 1]);
+        overhead
+    }
+
+    #[test]
+    fn units_are_counted_with_their_bytes_and_ready_ones_by_themselves() {
+        assert_eq!(unit(COMMAND, 0x01, 32), Overhead { commands: 2, unit_bytes: 32, ready_units: 0 });
+        for ready in [0x06, 0x07] {
+            assert_eq!(unit(STATUS, ready, 4), Overhead { commands: 2, unit_bytes: 4, ready_units: 1 });
+        }
+        assert_eq!(
+            (unit(STATUS, 0x06, 4).unit_bytes(), unit(STATUS, 0x06, 4).ready_units()),
+            (Some(2.0), Some(0.5))
+        );
+    }
+
+    #[test]
+    fn payload_that_looks_like_a_unit_is_none() {
+        let payload = unit(device::device::DATA_IN, 0x06, 4096);
+        assert_eq!((payload.unit_bytes(), payload.ready_units()), (None, None));
+    }
+}

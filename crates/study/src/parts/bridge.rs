@@ -1,0 +1,230 @@
+//! Bridges from USB to SATA.
+//!
+//! A bridge has a processor, which looks at each command when it comes and when it ends, and through which payload may have to go;
+//! as many commands at once as it has places for; a buffer; and a cable. Left out: bridges with two drives, errors, and bursts of less
+//! than 16 packets, which none is known to have.
+
+use super::Make;
+use super::quantity::{Count, Current, Quantity, Rate, Size, Time};
+use super::schema::{File, Misfit, sectors, within};
+use device::Transports;
+use initiator::probe::{DeviceId, Identity, Names};
+use serde::Deserialize;
+use sim::bridge::StorePart;
+use sim::drive::SECTOR_BYTES;
+use sim::link::superspeed::TurnRound;
+use sim::sata;
+use units::Duration;
+
+/// A bridge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BridgePart {
+    /// idVendor and idProduct of enclosures with it.
+    pub id: DeviceId,
+    /// bcdDevice.
+    pub revision: u16,
+    /// What the configuration draws of the bus, in milliamperes; 0 if it says that it has its own supply.
+    pub max_power_ma: u16,
+    /// What it speaks.
+    pub transports: Transports,
+    /// Streams of its pipes; 0 where it speaks no UAS.
+    pub streams: u16,
+    /// Commands that it takes at once over UAS.
+    pub commands: u16,
+    /// From a packet of the host to the answer.
+    pub response: Duration,
+    /// Payload that it holds, in bytes.
+    pub buffer_bytes: u32,
+    /// Payload of a write that goes on together when all of it has come, in bytes.
+    pub write_piece_bytes: u32,
+    /// What its processor takes.
+    pub firmware: FirmwareCosts,
+    /// Its SATA side. Over BOT commands are given alone.
+    pub store: StorePart,
+}
+
+/// What the processor of a bridge takes, one thing after the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FirmwareCosts {
+    /// A CBW, until the drive has its command.
+    pub bot_command: Duration,
+    /// The end of a command, until its CSW.
+    pub bot_status: Duration,
+    /// A COMMAND IU, until the drive has its command.
+    pub uas_command: Duration,
+    /// The end of a command, until its SENSE IU.
+    pub uas_status: Duration,
+    /// A byte that moves through the buffer, in picoseconds.
+    pub byte_ps: u64,
+}
+
+/// A transport with costs of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BridgeSide {
+    /// Bulk-Only Transport.
+    Bot,
+    /// USB Attached SCSI.
+    Uas,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BridgeFile {
+    title: String,
+    /// `174c:5106`.
+    id: String,
+    /// `0100`.
+    revision: String,
+    power: PowerTable,
+    bot: CommandTable,
+    uas: Option<UasTable>,
+    usb: UsbTable,
+    buffer: BufferTable,
+    sata: SataTable,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PowerTable {
+    current: Quantity<Current>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CommandTable {
+    command: Quantity<Time>,
+    status: Quantity<Time>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UasTable {
+    streams: Quantity<Count>,
+    commands: Quantity<Count>,
+    command: Quantity<Time>,
+    status: Quantity<Time>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UsbTable {
+    response: Quantity<Time>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BufferTable {
+    size: Quantity<Size>,
+    /// What of a read goes on together, once it is whole; no more than half of the buffer.
+    read_piece: Quantity<Size>,
+    /// The same of a write.
+    write_piece: Quantity<Size>,
+    /// Through the buffer.
+    rate: Quantity<Rate>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SataTable {
+    rate: SataRate,
+    latency: Quantity<Time>,
+    queued: Quantity<Count>,
+    /// From the drive's leave to send a data frame of a write that is not queued, to that frame.
+    frame: Quantity<Time>,
+}
+
+/// Of a cable, as files call it.
+#[derive(Clone, Copy, Deserialize)]
+pub(super) enum SataRate {
+    #[serde(rename = "3 Gb/s")]
+    Three,
+    #[serde(rename = "6 Gb/s")]
+    Six,
+}
+
+impl BridgePart {
+    /// Who it says that it is; bridges of one id are told apart by other things.
+    pub const fn identity(&self) -> Identity<'static> {
+        Identity { id: self.id, revision: self.revision, names: Names { manufacturer: None, product: None } }
+    }
+
+    /// What a command takes of its processor, coming and going.
+    pub const fn costs(&self, side: BridgeSide) -> (Duration, Duration) {
+        match side {
+            BridgeSide::Bot => (self.firmware.bot_command, self.firmware.bot_status),
+            BridgeSide::Uas => (self.firmware.uas_command, self.firmware.uas_status),
+        }
+    }
+}
+
+impl File for BridgeFile {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn make(&self) -> Result<Make, Misfit> {
+        let uas = self.uas.as_ref();
+        let time =
+            |time: fn(&UasTable) -> &Quantity<Time>| uas.map_or(Duration::ZERO, |uas| time(uas).duration());
+        let most = TurnRound::DEVICE_MAX.as_ps();
+        let buffer_bytes: u32 = within("buffer.size", &self.buffer.size, 4 << 10, 64 << 20)?;
+        let piece = |place: &str, size: &Quantity<Size>| {
+            within::<u32, _>(place, size, 2 << 10, u64::from(buffer_bytes / 2))
+        };
+        Ok(Make::Bridge(BridgePart {
+            id: DeviceId::new(hex("id", self.id.get(..4))?, hex("id", self.id.get(5..))?),
+            revision: hex("revision", Some(&self.revision))?,
+            max_power_ma: within("power.current", &self.power.current, 0, 900)?,
+            transports: if uas.is_some() { Transports::Dual } else { Transports::BotOnly },
+            streams: uas.map_or(Ok(0), UasTable::streams)?,
+            commands: uas.map_or(Ok(1), |uas| within("uas.commands", &uas.commands, 1, 256))?,
+            response: Duration::from_ps(within("usb.response", &self.usb.response, 0, most)?),
+            buffer_bytes,
+            write_piece_bytes: piece("buffer.write_piece", &self.buffer.write_piece)?,
+            firmware: FirmwareCosts {
+                bot_command: self.bot.command.duration(),
+                bot_status: self.bot.status.duration(),
+                uas_command: time(|uas| &uas.command),
+                uas_status: time(|uas| &uas.status),
+                byte_ps: within("buffer.rate", &self.buffer.rate, 1, 1_000_000)?,
+            },
+            store: StorePart {
+                rate: self.sata.rate.rate(),
+                latency: self.sata.latency.duration(),
+                queued: within("sata.queued", &self.sata.queued, 0, 32)?,
+                piece_sectors: piece("buffer.read_piece", &self.buffer.read_piece)? / SECTOR_BYTES,
+                frame: self.sata.frame.duration(),
+                reads_fit: false,
+                buffer_sectors: sectors("buffer.size", &self.buffer.size)?,
+            },
+        }))
+    }
+}
+
+impl UasTable {
+    fn streams(&self) -> Result<u16, Misfit> {
+        let streams: u16 = within("uas.streams", &self.streams, 2, 1 << 15)?;
+        if streams.is_power_of_two() {
+            return Ok(streams);
+        }
+        let what = format!("`uas.streams` is {streams}, and a power of two was expected");
+        Err(Misfit::new("uas.streams", what))
+    }
+}
+
+impl SataRate {
+    pub(super) const fn rate(self) -> sata::Rate {
+        match self {
+            Self::Three => sata::Rate::Gen2,
+            Self::Six => sata::Rate::Gen3,
+        }
+    }
+}
+
+fn hex(place: &str, digits: Option<&str>) -> Result<u16, Misfit> {
+    let four = digits.filter(|digits| digits.len() == 4);
+    four.and_then(|digits| u16::from_str_radix(digits, 16).ok()).ok_or_else(|| {
+        let what = format!("four digits of base 16 were expected in each number of `{place}`");
+        Misfit::new(place, what)
+    })
+}

@@ -1,0 +1,124 @@
+//! Hosts, and what all parts of a machine draw.
+//!
+//! Costs of drivers are told for one host; how much longer another takes is a number of that host. Left out: that caches
+//! and clocks of a processor change while it runs.
+
+use super::Make;
+use super::quantity::{Count, Draw, Quantity, Share};
+use super::schema::{File, Misfit, within};
+use serde::Deserialize;
+use sim::power::Microwatts;
+pub use sim::power::machine::PowerPart;
+use sim::world::driven::HostCosts;
+use units::Duration;
+
+/// A host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPart {
+    /// Cores that drivers can run on.
+    pub cores: u8,
+    /// What takes a driver a thousand takes it this much here.
+    pub pace_per_mille: u32,
+    /// What it draws, by the name of a part.
+    pub power: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HostFile {
+    title: String,
+    power: String,
+    cores: Quantity<Count>,
+    pace: Quantity<Share>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PowerFile {
+    title: String,
+    core: Draws,
+    controller: Draws,
+    link: LinkDraws,
+    bridge: Draws,
+    ssd: Draws,
+    hdd: Draws,
+    rest: Quantity<Draw>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Draws {
+    idle: Quantity<Draw>,
+    busy: Quantity<Draw>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinkDraws {
+    u0: Quantity<Draw>,
+    u1: Quantity<Draw>,
+    u2: Quantity<Draw>,
+    exit: Quantity<Draw>,
+}
+
+impl HostPart {
+    /// What a driver takes here, of what it takes on the host that costs are told for.
+    pub fn costs(&self, there: &HostCosts) -> HostCosts {
+        HostCosts {
+            command: self.here(there.command),
+            transfer: self.here(there.transfer),
+            completion: self.here(there.completion),
+            finish: self.here(there.finish),
+            pack: self.here(there.pack),
+            copied_byte_ps: there.copied_byte_ps * u64::from(self.pace_per_mille) / 1000,
+            interrupt: self.here(there.interrupt),
+            wake: self.here(there.wake),
+            idle_after: there.idle_after,
+        }
+    }
+
+    /// One such time.
+    pub fn here(&self, cost: Duration) -> Duration {
+        let ps = u128::from(cost.as_ps()) * u128::from(self.pace_per_mille) / 1000;
+        Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+    }
+}
+
+impl File for HostFile {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn make(&self) -> Result<Make, Misfit> {
+        Ok(Make::Host(HostPart {
+            cores: within("cores", &self.cores, 1, 64)?,
+            pace_per_mille: within("pace", &self.pace, 10, 100_000)?,
+            power: self.power.clone(),
+        }))
+    }
+}
+
+impl File for PowerFile {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn make(&self) -> Result<Make, Misfit> {
+        let LinkDraws { u0, u1, u2, exit } = &self.link;
+        Ok(Make::Power(PowerPart {
+            core: self.core.draws(),
+            controller: self.controller.draws(),
+            link: [u0.draw(), u1.draw(), u2.draw(), exit.draw()],
+            bridge: self.bridge.draws(),
+            ssd: self.ssd.draws(),
+            hdd: self.hdd.draws(),
+            rest: self.rest.draw(),
+        }))
+    }
+}
+
+impl Draws {
+    fn draws(&self) -> [Microwatts; 2] {
+        [self.idle.draw(), self.busy.draw()]
+    }
+}

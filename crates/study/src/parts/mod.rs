@@ -1,0 +1,348 @@
+//! The catalogue of parts: files that say what a part is made of, each number with its unit and where it is from.
+//!
+//! ```toml
+//! [flash]
+//! read = { value = 50, unit = "us", source = "data sheet of the flash, tR" }
+//! program = { value = 1.3, unit = "ms", fitted = ["P021"] }
+//! ```
+//!
+//! A part belongs to a [`Kind`], which says what it must tell ([`schema`](self)); a number that is missing, unknown, or of a
+//! unit that it cannot have is refused with file, line and what was expected. Parts that come with the project are in
+//! `crates/study/parts`, a folder for each kind; others of the same name take their place.
+//!
+//! Left out: reading files, which whoever has files does.
+//!
+//! Always true: what is in the catalogue can be built; a number belongs to a part, and to nothing that is measured.
+
+mod activation;
+mod bridge;
+mod built_in;
+mod controller;
+mod drive;
+mod driver;
+mod machine;
+mod quantity;
+pub(crate) mod schema;
+mod wires;
+
+pub use activation::{Activation, Carried, Chain, ChainError, Matched, Reason, Rule};
+pub use bridge::{BridgePart, BridgeSide, FirmwareCosts};
+pub use controller::{ControllerPart, StreamsOf};
+pub use driver::{DriverPart, DriverStreams, DriverTransport, Os, Packing, Pieces, Waits};
+pub use machine::{HostPart, PowerPart};
+pub use quantity::{Constant, Origin};
+pub use wires::{HubPart, LinkPart, SataPart};
+
+use sim::drive::disk::DiskPart;
+use sim::drive::solid::SolidPart;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What kind of part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A bridge from USB to SATA.
+    Bridge,
+    /// A host controller of USB.
+    Controller,
+    /// A driver, with all of its system that is below a program.
+    Driver,
+    /// A hard disk.
+    Hdd,
+    /// A host: what its processor takes.
+    Host,
+    /// A hub.
+    Hub,
+    /// A link.
+    Link,
+    /// What the parts of a machine draw.
+    Power,
+    /// An adapter for drives without USB.
+    Sata,
+    /// A solid-state drive.
+    Ssd,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 10] = [
+        Self::Bridge,
+        Self::Controller,
+        Self::Driver,
+        Self::Hdd,
+        Self::Host,
+        Self::Hub,
+        Self::Link,
+        Self::Power,
+        Self::Sata,
+        Self::Ssd,
+    ];
+
+    /// The folder that its files are in.
+    pub const fn folder(self) -> &'static str {
+        match self {
+            Self::Bridge => "bridges",
+            Self::Controller => "controllers",
+            Self::Driver => "drivers",
+            Self::Hdd => "hdd",
+            Self::Host => "hosts",
+            Self::Hub => "hubs",
+            Self::Link => "links",
+            Self::Power => "power",
+            Self::Sata => "sata",
+            Self::Ssd => "ssd",
+        }
+    }
+
+    /// The kind whose files are in this folder.
+    pub fn of_folder(folder: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.folder() == folder)
+    }
+}
+
+/// What a part is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Make {
+    /// A bridge from USB to SATA.
+    Bridge(BridgePart),
+    /// A host controller of USB.
+    Controller(ControllerPart),
+    /// A driver, with all of its system that is below a program.
+    Driver(DriverPart),
+    /// A hard disk.
+    Hdd(DiskPart),
+    /// A host: what its processor takes.
+    Host(HostPart),
+    /// A hub.
+    Hub(HubPart),
+    /// A link.
+    Link(LinkPart),
+    /// What the parts of a machine draw.
+    Power(PowerPart),
+    /// An adapter for drives without USB.
+    Sata(SataPart),
+    /// A solid-state drive.
+    Ssd(SolidPart),
+}
+
+/// A part of the catalogue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// What it is called on command lines: the name of its file.
+    pub name: String,
+    /// What it is, in a line.
+    pub title: String,
+    /// What it is made of.
+    pub make: Make,
+    /// Its numbers, as its file gives them.
+    pub constants: Vec<Constant>,
+    /// The text of its file.
+    text: String,
+}
+
+impl Entry {
+    /// What kind of part it is.
+    pub const fn kind(&self) -> Kind {
+        match self.make {
+            Make::Bridge(_) => Kind::Bridge,
+            Make::Controller(_) => Kind::Controller,
+            Make::Driver(_) => Kind::Driver,
+            Make::Hdd(_) => Kind::Hdd,
+            Make::Host(_) => Kind::Host,
+            Make::Hub(_) => Kind::Hub,
+            Make::Link(_) => Kind::Link,
+            Make::Power(_) => Kind::Power,
+            Make::Sata(_) => Kind::Sata,
+            Make::Ssd(_) => Kind::Ssd,
+        }
+    }
+}
+
+/// Parts by kind and name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Catalogue {
+    entries: BTreeMap<(Kind, String), Entry>,
+}
+
+/// Why a file is no part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartError {
+    /// The file, as whoever read it calls it.
+    pub file: String,
+    /// The line, from 1; none where the file as a whole is meant.
+    pub line: Option<usize>,
+    /// What is wrong, and what was expected.
+    pub what: String,
+}
+
+impl Catalogue {
+    /// The parts that come with the project.
+    ///
+    /// # Errors
+    /// If one of them is no part: a fault of ours, which a test looks for.
+    pub fn built_in() -> Result<Self, PartError> {
+        let mut catalogue = Self { entries: BTreeMap::new() };
+        for &(kind, name, text) in built_in::BUILT_IN {
+            let file = format!("{}/{name}.toml", kind.folder());
+            catalogue.add(kind, name, &file, text)?;
+        }
+        Ok(catalogue)
+    }
+
+    /// Adds a part from the text of its file, in place of one of the same name.
+    ///
+    /// # Errors
+    /// See [`PartError`]; `file` is what it calls the file.
+    pub fn add(&mut self, kind: Kind, name: &str, file: &str, text: &str) -> Result<(), PartError> {
+        let entry = schema::read(kind, name, text).map_err(|fault| PartError {
+            file: file.into(),
+            line: fault.line,
+            what: fault.what,
+        })?;
+        self.entries.insert((kind, name.into()), entry);
+        Ok(())
+    }
+
+    /// The same parts, one of them with another value of one of its numbers, in the unit of its file: to see what hangs on it.
+    ///
+    /// # Errors
+    /// If there is no such part or number, or it cannot have that value.
+    pub fn with(&self, kind: Kind, name: &str, place: &str, value: f64) -> Result<Self, PartError> {
+        let mut changed = self.clone();
+        changed.change(kind, name, &[(place, value)])?;
+        Ok(changed)
+    }
+
+    /// Gives some numbers of a part other values, in the units of its file, all at once.
+    ///
+    /// # Errors
+    /// If there is no such part or number, or they cannot have those values; then nothing is changed.
+    pub fn change(&mut self, kind: Kind, name: &str, values: &[(&str, f64)]) -> Result<(), PartError> {
+        let error = |line, what| PartError { file: format!("{}/{name}.toml", kind.folder()), line, what };
+        let entry = self.find(kind, name).ok_or_else(|| error(None, "there is no such part".into()))?;
+        let entry = schema::with(entry, values).map_err(|fault| error(fault.line, fault.what))?;
+        self.entries.insert((kind, name.into()), entry);
+        Ok(())
+    }
+
+    /// A part.
+    pub fn find(&self, kind: Kind, name: &str) -> Option<&Entry> {
+        self.entries.get(&(kind, name.to_owned()))
+    }
+
+    /// A bridge from USB to SATA.
+    pub fn bridge(&self, name: &str) -> Option<&BridgePart> {
+        match &self.find(Kind::Bridge, name)?.make {
+            Make::Bridge(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// A host controller of USB.
+    pub fn controller(&self, name: &str) -> Option<&ControllerPart> {
+        match &self.find(Kind::Controller, name)?.make {
+            Make::Controller(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// A driver, with all of its system that is below a program.
+    pub fn driver(&self, name: &str) -> Option<&DriverPart> {
+        match &self.find(Kind::Driver, name)?.make {
+            Make::Driver(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// A hard disk.
+    pub fn hdd(&self, name: &str) -> Option<&DiskPart> {
+        match &self.find(Kind::Hdd, name)?.make {
+            Make::Hdd(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// A host: what its processor takes.
+    pub fn host(&self, name: &str) -> Option<&HostPart> {
+        match &self.find(Kind::Host, name)?.make {
+            Make::Host(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// A hub.
+    pub fn hub(&self, name: &str) -> Option<&HubPart> {
+        match &self.find(Kind::Hub, name)?.make {
+            Make::Hub(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// A link.
+    pub fn link(&self, name: &str) -> Option<&LinkPart> {
+        match &self.find(Kind::Link, name)?.make {
+            Make::Link(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// What the parts of a machine draw.
+    pub fn power(&self, name: &str) -> Option<&PowerPart> {
+        match &self.find(Kind::Power, name)?.make {
+            Make::Power(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// An adapter for drives without USB.
+    pub fn sata(&self, name: &str) -> Option<&SataPart> {
+        match &self.find(Kind::Sata, name)?.make {
+            Make::Sata(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// A solid-state drive.
+    pub fn ssd(&self, name: &str) -> Option<&SolidPart> {
+        match &self.find(Kind::Ssd, name)?.make {
+            Make::Ssd(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// All parts, by kind and name.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bridge => "bridge",
+            Self::Controller => "host controller",
+            Self::Driver => "driver",
+            Self::Hdd => "hard disk",
+            Self::Host => "host",
+            Self::Hub => "hub",
+            Self::Link => "link",
+            Self::Power => "power",
+            Self::Sata => "SATA adapter",
+            Self::Ssd => "solid-state drive",
+        })
+    }
+}
+
+impl fmt::Display for PartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}, line {line}: {}", self.file, self.what),
+            None => write!(f, "{}: {}", self.file, self.what),
+        }
+    }
+}
+
+impl std::error::Error for PartError {}
+
+#[cfg(test)]
+mod tests;

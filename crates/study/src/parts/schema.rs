@@ -1,0 +1,213 @@
+//! What the files of all kinds of parts have in common: how they are read, and how a fault is told.
+//!
+//! Each kind has a file of its own beside this one, with a struct for each table of its files. Always true: a file with a
+//! word that is not known is refused, since it may be a slip; a number that cannot be is told with the line that it is in.
+
+use super::bridge::BridgeFile;
+use super::controller::ControllerFile;
+use super::drive::{HddFile, SsdFile};
+use super::driver::DriverFile;
+use super::machine::{HostFile, PowerFile};
+use super::quantity::{Constant, Quantity, Size, Written};
+use super::wires::{HubFile, LinkFile, SataFile};
+use super::{Entry, Kind, Make};
+use serde::de::DeserializeOwned;
+use sim::drive::SECTOR_BYTES;
+use toml::{Table, Value};
+
+/// What is wrong with a text, and in which line.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) line: Option<usize>,
+    pub(crate) what: String,
+}
+
+/// What is wrong with a number that is well written.
+#[derive(Debug)]
+pub(super) struct Misfit {
+    /// Where: `flash.read`.
+    place: String,
+    what: String,
+}
+
+/// The file of a kind of part.
+pub(super) trait File: DeserializeOwned {
+    /// What the part is, in a line.
+    fn title(&self) -> &str;
+
+    /// What it is made of.
+    fn make(&self) -> Result<Make, Misfit>;
+}
+
+/// What a part is read from.
+enum Source<'a> {
+    /// A file, which has lines.
+    Text(&'a str),
+    /// What was made of one.
+    Table(Table),
+}
+
+impl Misfit {
+    pub(super) fn new(place: &str, what: impl Into<String>) -> Self {
+        Self { place: place.into(), what: what.into() }
+    }
+}
+
+/// Reads the text of a part.
+pub(super) fn read(kind: Kind, name: &str, text: &str) -> Result<Entry, Fault> {
+    let (title, make) = made(kind, Source::Text(text))?;
+    let mut constants = Vec::new();
+    collect("", &parse::<Table>(text)?, &mut constants);
+    Ok(Entry { name: name.into(), title, make, constants, text: text.into() })
+}
+
+/// The same part with other values of some of its numbers.
+pub(super) fn with(entry: &Entry, values: &[(&str, f64)]) -> Result<Entry, Fault> {
+    let mut constants = entry.constants.clone();
+    for (place, value) in values {
+        let known = constants.iter_mut().find(|constant| constant.place == *place);
+        let unknown = || Fault { line: None, what: format!("there is no number `{place}`") };
+        known.ok_or_else(unknown)?.value = *value;
+    }
+    let mut table: Table = parse(&entry.text)?;
+    for constant in &constants {
+        if let Some(written) = at(&mut table, &constant.place) {
+            written.insert("value".into(), Value::Float(constant.value));
+        }
+    }
+    let (_, make) = made(entry.kind(), Source::Table(table))?;
+    Ok(Entry { make, constants, ..entry.clone() })
+}
+
+/// The table of a number.
+fn at<'a>(table: &'a mut Table, place: &str) -> Option<&'a mut Table> {
+    let mut inner = table;
+    for key in place.split('.') {
+        inner = inner.get_mut(key)?.as_table_mut()?;
+    }
+    inner.contains_key("unit").then_some(inner)
+}
+
+fn made(kind: Kind, source: Source<'_>) -> Result<(String, Make), Fault> {
+    match kind {
+        Kind::Bridge => of::<BridgeFile>(source),
+        Kind::Controller => of::<ControllerFile>(source),
+        Kind::Driver => of::<DriverFile>(source),
+        Kind::Hdd => of::<HddFile>(source),
+        Kind::Host => of::<HostFile>(source),
+        Kind::Hub => of::<HubFile>(source),
+        Kind::Link => of::<LinkFile>(source),
+        Kind::Power => of::<PowerFile>(source),
+        Kind::Sata => of::<SataFile>(source),
+        Kind::Ssd => of::<SsdFile>(source),
+    }
+}
+
+fn of<F: File>(source: Source<'_>) -> Result<(String, Make), Fault> {
+    let text = match source {
+        Source::Text(text) => Some(text),
+        Source::Table(_) => None,
+    };
+    let file: F = match source {
+        Source::Text(text) => parse(text)?,
+        Source::Table(table) => {
+            table.try_into().map_err(|error| Fault { line: None, what: error.to_string() })?
+        }
+    };
+    let make = file.make().map_err(|Misfit { place, what }| Fault {
+        line: text.and_then(|text| line_of(text, &place)),
+        what,
+    })?;
+    Ok((file.title().to_owned(), make))
+}
+
+/// Reads TOML; a fault has the line in which it begins. Names and texts are shown in terminals, so that none may steer one.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
+    let told = |error: toml::de::Error| {
+        let line = error.span().map(|span| text.get(..span.start).unwrap_or("").matches('\n').count() + 1);
+        Fault { line, what: error.message().to_owned() }
+    };
+    // Only an escape makes a control character of a string that is not in the text already.
+    if text.contains('\\')
+        && let Some(steering) = steering(&Value::Table(toml::from_str(text).map_err(told)?))
+    {
+        return Err(Fault {
+            line: None,
+            what: format!("`{}` has control characters", steering.escape_default()),
+        });
+    }
+    toml::from_str(text).map_err(told)
+}
+
+/// The first name or text with a control character in it.
+fn steering(value: &Value) -> Option<String> {
+    let has_any = |text: &str| text.chars().any(|sign| sign.is_control() && sign != '\n');
+    match value {
+        Value::String(text) => has_any(text).then(|| text.clone()),
+        Value::Array(all) => all.iter().find_map(steering),
+        Value::Table(table) => table
+            .iter()
+            .find_map(|(name, value)| has_any(name).then(|| name.clone()).or_else(|| steering(value))),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => None,
+    }
+}
+
+/// The line of `table.key`, from 1, as these files are written: a header for each table, a line for each key.
+pub(crate) fn line_of(text: &str, place: &str) -> Option<usize> {
+    let (table, key) = place.rsplit_once('.').unwrap_or(("", place));
+    let mut current = "";
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if let Some(header) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            current = header.trim();
+        } else if current == table && line.split('=').next().is_some_and(|word| word.trim() == key) {
+            return Some(index + 1);
+        }
+    }
+    None
+}
+
+/// The line of the header of a table, from 1.
+pub(crate) fn line_of_table(text: &str, table: &str) -> Option<usize> {
+    let is_header = |line: &str| {
+        let name = line.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        name.is_some_and(|name| name.trim() == table)
+    };
+    text.lines().position(is_header).map(|index| index + 1)
+}
+
+/// Lists the numbers of a table and of those in it.
+fn collect(place: &str, table: &Table, constants: &mut Vec<Constant>) {
+    for (key, value) in table {
+        let Value::Table(inner) = value else { continue };
+        let place = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
+        match Value::Table(inner.clone()).try_into::<Written>() {
+            Ok(written) => {
+                let (value, unit) = (written.value, written.unit.clone());
+                constants.extend(written.origin().ok().map(|origin| Constant { place, value, unit, origin }));
+            }
+            Err(_) => collect(&place, inner, constants),
+        }
+    }
+}
+
+/// A number that must lie between two.
+pub(super) fn within<T: TryFrom<u64>, M>(
+    place: &str,
+    quantity: &Quantity<M>,
+    least: u64,
+    most: u64,
+) -> Result<T, Misfit> {
+    let whole = quantity.whole();
+    let fits = (least..=most).contains(&whole).then(|| T::try_from(whole).ok()).flatten();
+    fits.ok_or_else(|| {
+        let what = format!("`{place}` is {whole} in its smallest unit, and {least} to {most} was expected");
+        Misfit::new(place, what)
+    })
+}
+
+pub(super) fn sectors(place: &str, size: &Quantity<Size>) -> Result<u32, Misfit> {
+    let bytes: u64 = within(place, size, 0, 1 << 40)?;
+    u32::try_from(bytes / u64::from(SECTOR_BYTES))
+        .map_err(|_| Misfit::new(place, format!("`{place}` is too large")))
+}

@@ -1,0 +1,133 @@
+//! What lies between: links, hubs, and the adapter of a cable that goes to the drive without USB.
+//!
+//! What a link takes is in its standard, so its file has no numbers but a name; a part of a link is there to be chosen.
+
+use super::Make;
+use super::bridge::SataRate;
+use super::quantity::{Count, Quantity, Time};
+use super::schema::{File, Misfit, within};
+use serde::Deserialize;
+use sim::link::{AnyRate, superspeed, usb2};
+use sim::sata;
+use units::Duration;
+
+/// A link: what it runs at is all of it.
+pub type LinkPart = AnyRate;
+
+/// A hub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HubPart {
+    /// Downstream ports.
+    pub ports: u8,
+    /// From the last symbol of a header to the first on the other side: wHubDelay, 400 ns at most (USB 3.2 table 10-5).
+    pub delay: Duration,
+    /// Translators of its half of USB 2.0, for what is slower than high speed.
+    pub translators: usb2::Translators,
+}
+
+/// The adapter of a host that has drives on cables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SataPart {
+    /// The rate of the cable.
+    pub rate: sata::Rate,
+    /// From one end of it to the other, link layers included.
+    pub latency: Duration,
+    /// Queued commands under way at most.
+    pub queued: u8,
+    /// From the register that starts a command to its frame on the cable, and from the last frame to the interrupt.
+    pub command: Duration,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinkFile {
+    title: String,
+    rate: LinkRate,
+}
+
+/// Of a link, as files call it.
+#[derive(Clone, Copy, Deserialize)]
+enum LinkRate {
+    #[serde(rename = "12 Mb/s")]
+    Full,
+    #[serde(rename = "480 Mb/s")]
+    High,
+    #[serde(rename = "5 Gb/s")]
+    Gen1,
+    #[serde(rename = "10 Gb/s")]
+    Gen2,
+    #[serde(rename = "2 x 10 Gb/s")]
+    Gen2x2,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HubFile {
+    title: String,
+    ports: Quantity<Count>,
+    delay: Quantity<Time>,
+    /// One unless told.
+    translators: Option<Quantity<Count>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SataFile {
+    title: String,
+    rate: SataRate,
+    latency: Quantity<Time>,
+    queued: Quantity<Count>,
+    command: Quantity<Time>,
+}
+
+impl File for LinkFile {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn make(&self) -> Result<Make, Misfit> {
+        Ok(Make::Link(match self.rate {
+            LinkRate::Full => LinkPart::Usb2(usb2::Rate::Full),
+            LinkRate::High => LinkPart::Usb2(usb2::Rate::High),
+            LinkRate::Gen1 => LinkPart::SuperSpeed(superspeed::Rate::Gen1),
+            LinkRate::Gen2 => LinkPart::SuperSpeed(superspeed::Rate::Gen2),
+            LinkRate::Gen2x2 => LinkPart::SuperSpeed(superspeed::Rate::Gen2x2),
+        }))
+    }
+}
+
+impl File for HubFile {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn make(&self) -> Result<Make, Misfit> {
+        let ports = within("ports", &self.ports, 1, 15)?;
+        Ok(Make::Hub(HubPart {
+            ports,
+            delay: Duration::from_ps(within("delay", &self.delay, 0, 400_000)?),
+            translators: match &self.translators {
+                None => usb2::Translators::One,
+                Some(told) => match within::<u8, _>("translators", told, 1, ports.into())? {
+                    1 => usb2::Translators::One,
+                    _ => usb2::Translators::Each,
+                },
+            },
+        }))
+    }
+}
+
+impl File for SataFile {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn make(&self) -> Result<Make, Misfit> {
+        Ok(Make::Sata(SataPart {
+            rate: self.rate.rate(),
+            latency: self.latency.duration(),
+            queued: within("queued", &self.queued, 0, 32)?,
+            command: self.command.duration(),
+        }))
+    }
+}

@@ -1,0 +1,41 @@
+//! Figures that others have published, and what a simulated world makes of each.
+//!
+//! `crates/study/published` has three files. `figures.csv` has what was published, a row each, with its source.
+//! `decisions.toml` says how each row is decided, in formulas over measurements ([`Formula`]): a figure is one formula, whose value
+//! stands beside the published one; orders, ratios and shapes are claims, which hold or fail; what no run can decide has a
+//! reason. It has the seventeen shapes as well, which are of no single row. `fit.toml` says which numbers of parts are fitted on
+//! which rows ([`Plan`]), and [`fit`] does so.
+//!
+//! ```text
+//! figures.csv ─┐
+//! decisions.toml ─┴─ Decided: measurements() ──> a runner ──> evaluate() ──> a verdict for each row, statistics
+//! ```
+//!
+//! Here nothing runs: whoever evaluates or fits is asked for measurements by setup, workload and depth.
+//!
+//! Always true: every row has a decision; a row differs from another in its data alone, and none has code of its own.
+
+mod decision;
+mod facts;
+mod figure;
+pub mod fit;
+mod formula;
+mod measurement;
+mod plan;
+mod seen;
+mod sensitivity;
+mod statistics;
+mod verdict;
+
+pub use decision::{Decided, Decision, DecisionKind, Published, Role};
+pub use facts::Facts;
+pub use figure::{Figure, figures};
+pub use formula::{Claim, Comparison, Formula, FormulaError, Metric};
+pub use measurement::{Access, Measurement, MeasurementError, Outcome, Way, Workload};
+pub use plan::{FreeNumber, Grid, Place, Plan, Stage};
+pub use sensitivity::{CHANGE, Change, Made, Sensitivity};
+pub use statistics::{Count, Statistics};
+pub use verdict::{Row, Verdict};
+
+#[cfg(test)]
+mod tests;

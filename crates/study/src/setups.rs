@@ -1,0 +1,426 @@
+//! Setups: which parts are joined, by name, as an article or a user describes them.
+//!
+//! ```toml
+//! title = "Raspberry Pi 4"
+//! source = "where it is described"
+//!
+//! [all]
+//! host = "raspberry-pi-4"
+//! controller = "vl805"
+//! speed = "gen1"
+//! drive = "dramless-240"
+//!
+//! [variant.uasp]
+//! driver = "linux-uas"
+//! bridge = "asm1153"
+//! ```
+//!
+//! What is in `[all]` holds for each variant that does not say otherwise; a file without variants is one. Every name is looked up
+//! in the catalogue, and what is not there, or what makes no chain, is told with its line. Setups that come with the project are in
+//! `crates/study/setups`. Left out: workloads, and numbers, which belong to parts.
+//!
+//! Always true: the parts of a setup are in the catalogue that it was read with, and some transport runs.
+
+use crate::parts::schema::{self, Fault};
+use crate::parts::{Activation, Catalogue, Chain, ChainError, Kind, Os, PartError};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use wire::xhci::RouteString;
+
+/// A setup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// What it is called on command lines: the name of its file.
+    pub name: String,
+    /// What it is, in a line.
+    pub title: String,
+    /// Where it is described.
+    pub source: String,
+    /// Its variants, in the order of the file.
+    pub variants: Vec<Variant>,
+}
+
+/// One way to join the parts of a setup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// What it is called.
+    pub name: String,
+    /// What differs, in a line; empty if its name says it.
+    pub title: String,
+    /// Its parts.
+    pub assembly: Assembly,
+}
+
+/// Parts by name, joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assembly {
+    /// Of [`Kind::Host`].
+    pub host: String,
+    /// Of [`Kind::Driver`].
+    pub driver: String,
+    /// Of [`Kind::Controller`]; of [`Kind::Sata`] where there is no USB.
+    pub controller: String,
+    /// Of [`Kind::Hub`], that of the root port first.
+    pub hubs: Vec<String>,
+    /// Of [`Kind::Bridge`]; none where there is no USB.
+    pub bridge: Option<String>,
+    /// Of [`Kind::Link`]; none where there is no USB.
+    pub link: Option<String>,
+    /// The drive.
+    pub drive: DriveName,
+    /// Whether the link at the root port may go to U1 and U2, as Linux lets it.
+    pub power_states: bool,
+}
+
+/// A drive by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DriveName {
+    /// Of [`Kind::Ssd`].
+    Ssd(String),
+    /// Of [`Kind::Hdd`].
+    Hdd(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SetupFile {
+    title: String,
+    source: String,
+    #[serde(default)]
+    all: Choice,
+    #[serde(default)]
+    variant: BTreeMap<String, Choice>,
+}
+
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Choice {
+    title: Option<String>,
+    host: Option<String>,
+    /// Checked against the driver's.
+    os: Option<Os>,
+    driver: Option<String>,
+    controller: Option<String>,
+    hubs: Option<Vec<String>>,
+    bridge: Option<String>,
+    drive: Option<String>,
+    /// A link.
+    speed: Option<String>,
+    power_states: Option<bool>,
+}
+
+/// A file that is being read.
+struct Reading<'a> {
+    text: &'a str,
+    catalogue: &'a Catalogue,
+    all: Choice,
+}
+
+/// Hubs between a root port and a drive.
+const HUBS_MAX: usize = RouteString::TIERS_MAX as usize;
+
+/// The setups that come with the project: name, text.
+const BUILT_IN: [(&str, &str); 5] = [
+    ("geerling", include_str!("../setups/geerling.toml")),
+    ("hardware-fr", include_str!("../setups/hardware-fr.toml")),
+    ("myce", include_str!("../setups/myce.toml")),
+    ("renesas", include_str!("../setups/renesas.toml")),
+    ("toms", include_str!("../setups/toms.toml")),
+];
+
+impl Setup {
+    /// The setups that come with the project, by name.
+    ///
+    /// # Errors
+    /// If the catalogue does not have a part of theirs.
+    pub fn built_in(catalogue: &Catalogue) -> Result<Vec<Self>, PartError> {
+        let read =
+            |(name, text): (&str, &str)| Self::read(name, &format!("setups/{name}.toml"), text, catalogue);
+        BUILT_IN.into_iter().map(read).collect()
+    }
+
+    /// Reads the text of a file, which `file` is the name of.
+    ///
+    /// # Errors
+    /// See [`PartError`].
+    pub fn read(name: &str, file: &str, text: &str, catalogue: &Catalogue) -> Result<Self, PartError> {
+        let told = |Fault { line, what }| PartError { file: file.into(), line, what };
+        let SetupFile { title, source, all, variant } = schema::parse(text).map_err(told)?;
+        let reading = Reading { text, catalogue, all };
+        let mut chosen: Vec<_> = variant.into_iter().collect();
+        if chosen.is_empty() {
+            chosen.push((name.to_owned(), Choice::default()));
+        }
+        chosen.sort_by_key(|(name, _)| schema::line_of_table(text, &table_of(name)));
+        let variants = chosen.into_iter().map(|(name, choice)| reading.variant(name, choice));
+        let variants = variants.collect::<Result<_, _>>().map_err(told)?;
+        Ok(Self { name: name.into(), title, source, variants })
+    }
+
+    /// A variant by name.
+    pub fn variant(&self, name: &str) -> Option<&Variant> {
+        self.variants.iter().find(|variant| variant.name == name)
+    }
+}
+
+fn table_of(variant: &str) -> String {
+    format!("variant.{variant}")
+}
+
+impl Assembly {
+    /// What is between a program and the drive.
+    pub fn chain(&self) -> Chain<'_> {
+        Chain {
+            driver: &self.driver,
+            controller: &self.controller,
+            bridge: self.bridge.as_deref(),
+            link: self.link.as_deref(),
+        }
+    }
+
+    /// What carries its commands.
+    ///
+    /// # Errors
+    /// See [`ChainError`]; none for a catalogue that has the parts that it was read with.
+    pub fn activation(&self, catalogue: &Catalogue) -> Result<Activation, ChainError> {
+        Activation::of(catalogue, self.chain())
+    }
+}
+
+impl DriveName {
+    /// Its name.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Ssd(name) | Self::Hdd(name) => name,
+        }
+    }
+
+    /// The drive of this name, of whichever kind it is.
+    pub fn find(name: &str, catalogue: &Catalogue) -> Option<Self> {
+        let is_ssd = catalogue.ssd(name).is_some();
+        let ssd = || is_ssd.then(|| Self::Ssd(name.into()));
+        ssd().or_else(|| catalogue.hdd(name).map(|_| Self::Hdd(name.into())))
+    }
+}
+
+impl Reading<'_> {
+    fn variant(&self, name: String, choice: Choice) -> Result<Variant, Fault> {
+        let title = choice.title.clone().unwrap_or_default();
+        let assembly = self.assembly(&table_of(&name), choice.over(&self.all))?;
+        Ok(Variant { name, title, assembly })
+    }
+
+    fn assembly(&self, table: &str, choice: Choice) -> Result<Assembly, Fault> {
+        let need = |key, value: Option<String>| value.ok_or_else(|| self.missing(table, key));
+        let assembly = Assembly {
+            host: self.known(table, "host", need("host", choice.host)?, Kind::Host)?,
+            driver: self.known(table, "driver", need("driver", choice.driver)?, Kind::Driver)?,
+            controller: need("controller", choice.controller)?,
+            hubs: choice.hubs.unwrap_or_default(),
+            bridge: choice.bridge,
+            link: choice.speed,
+            drive: self.drive(table, &need("drive", choice.drive)?)?,
+            power_states: choice.power_states.unwrap_or_default(),
+        };
+        for hub in &assembly.hubs {
+            self.known(table, "hubs", hub.clone(), Kind::Hub)?;
+        }
+        if assembly.hubs.len() > HUBS_MAX || (assembly.link.is_none() && !assembly.hubs.is_empty()) {
+            let what = format!("there are up to {HUBS_MAX} hubs on USB, and none without");
+            return Err(self.fault(table, "hubs", what));
+        }
+        self.check(table, &assembly, choice.os)?;
+        Ok(assembly)
+    }
+
+    /// Whether some transport runs, under the system that is told.
+    fn check(&self, table: &str, assembly: &Assembly, os: Option<Os>) -> Result<(), Fault> {
+        let driver = self.catalogue.driver(&assembly.driver);
+        let known = driver.map_or(Os::Any, |driver| driver.os);
+        if os.is_some_and(|os| known != Os::Any && os != known) {
+            let what = format!("`{}` is not a driver of that system", assembly.driver);
+            return Err(self.fault(table, "os", what));
+        }
+        let kind_of = |error: &ChainError| match error {
+            ChainError::Unknown(Kind::Bridge, _) => "bridge",
+            ChainError::Unknown(Kind::Link, _) => "speed",
+            ChainError::Unknown(..) | ChainError::NoDriver { .. } => "controller",
+            _ => "driver",
+        };
+        let told = |error: ChainError| {
+            let what = match &error {
+                ChainError::Unknown(kind, name) => self.unknown(*kind, name),
+                other => other.to_string(),
+            };
+            self.fault(table, kind_of(&error), what)
+        };
+        assembly.activation(self.catalogue).map_err(told).map(drop)
+    }
+
+    fn known(&self, table: &str, key: &str, name: String, kind: Kind) -> Result<String, Fault> {
+        if self.catalogue.find(kind, &name).is_some() {
+            return Ok(name);
+        }
+        Err(self.fault(table, key, self.unknown(kind, &name)))
+    }
+
+    fn drive(&self, table: &str, name: &str) -> Result<DriveName, Fault> {
+        DriveName::find(name, self.catalogue).ok_or_else(|| {
+            let names = self.names(|kind| matches!(kind, Kind::Ssd | Kind::Hdd));
+            self.fault(table, "drive", format!("there is no drive `{name}`; there are {names}"))
+        })
+    }
+
+    fn unknown(&self, kind: Kind, name: &str) -> String {
+        format!("there is no {kind} `{name}`; there are {}", self.names(|other| other == kind))
+    }
+
+    fn names(&self, is_meant: impl Fn(Kind) -> bool) -> String {
+        let meant = self.catalogue.entries().filter(|entry| is_meant(entry.kind()));
+        meant.map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    fn missing(&self, table: &str, key: &str) -> Fault {
+        let line = schema::line_of_table(self.text, table);
+        Fault { line, what: format!("`{key}` is missing, here and in `[all]`") }
+    }
+
+    /// A fault at a key, wherever it is told.
+    fn fault(&self, table: &str, key: &str, what: String) -> Fault {
+        let own = schema::line_of(self.text, &format!("{table}.{key}"));
+        Fault { line: own.or_else(|| schema::line_of(self.text, &format!("all.{key}"))), what }
+    }
+}
+
+impl Choice {
+    /// What is chosen, and else what holds for all. A drive on a cable has neither bridge nor link, whatever all others have.
+    fn over(self, all: &Self) -> Self {
+        let all = all.clone();
+        let none = |chosen: Option<String>| chosen.filter(|name| name != NONE);
+        Self {
+            title: self.title.or(all.title),
+            host: self.host.or(all.host),
+            os: self.os.or(all.os),
+            driver: self.driver.or(all.driver),
+            controller: self.controller.or(all.controller),
+            hubs: self.hubs.or(all.hubs),
+            bridge: none(self.bridge.or(all.bridge)),
+            drive: self.drive.or(all.drive),
+            speed: none(self.speed.or(all.speed)),
+            power_states: self.power_states.or(all.power_states),
+        }
+    }
+}
+
+/// A part that a variant does not have though the others do.
+const NONE: &str = "none";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parts::Carried;
+
+    const TEXT: &str = include_str!("../setups/geerling.toml");
+
+    fn catalogue() -> Catalogue {
+        Catalogue::built_in().expect("parts that come with the project")
+    }
+
+    fn told(text: &str) -> String {
+        match Setup::read("mine", "mine.toml", text, &catalogue()) {
+            Ok(setup) => format!("{} variants", setup.variants.len()),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    fn line(words: &str) -> usize {
+        TEXT[..TEXT.find(words).expect("words of the file")].matches('\n').count() + 1
+    }
+
+    #[test]
+    fn all_setups_are_made_of_parts_that_are_there() {
+        let setups = Setup::built_in(&catalogue()).expect("setups that come with the project");
+        assert_eq!(setups.len(), BUILT_IN.len());
+        for setup in &setups {
+            assert!(setup.variants.len() >= 2, "{}", setup.name);
+            assert!(!setup.source.is_empty(), "{}", setup.name);
+        }
+    }
+
+    #[test]
+    fn variants_are_on_the_transports_that_their_names_say() {
+        let catalogue = catalogue();
+        for setup in Setup::built_in(&catalogue).expect("setups that come with the project") {
+            for Variant { name, assembly, .. } in &setup.variants {
+                let carried = assembly.activation(&catalogue).expect("parts that are there").transport;
+                let is_as_told = |word: &str| match word {
+                    "bot" => carried == Carried::Bot,
+                    "turbo" | "fnet" => carried == Carried::Turbo,
+                    "uasp" | "mcci" => matches!(carried, Carried::Uas(_)),
+                    "sata" => carried == Carried::Sata,
+                    _ => true,
+                };
+                assert!(name.split('-').all(is_as_told), "{} {name}: {carried}", setup.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_all_have_a_variant_may_have_otherwise() {
+        let setups = Setup::built_in(&catalogue()).expect("setups that come with the project");
+        let myce = setups.iter().find(|setup| setup.name == "myce").expect("a setup");
+        let names: Vec<_> = myce.variants.iter().map(|variant| variant.name.as_str()).collect();
+        assert_eq!(names, ["sata", "bot", "turbo", "uasp"], "in the order of the file");
+        let [sata, uasp] = ["sata", "uasp"].map(|name| &myce.variant(name).expect("a variant").assembly);
+        assert_eq!((sata.bridge.as_deref(), uasp.bridge.as_deref()), (None, Some("asm1051e")));
+        assert_eq!(sata.drive, uasp.drive);
+        assert_eq!(uasp.drive, DriveName::Ssd("vertex3-20-240".into()));
+    }
+
+    #[test]
+    fn a_file_without_variants_is_one() {
+        let end = TEXT.find("[variant").expect("a table");
+        let text = format!("{}driver = \"linux-uas\"\nbridge = \"asm1153\"\n", &TEXT[..end]);
+        assert_eq!(told(&text), "1 variants");
+    }
+
+    #[test]
+    fn a_part_that_is_not_there_is_told_with_those_that_are() {
+        let told = told(&TEXT.replace("\"vl805\"", "\"vl999\""));
+        let start = format!(
+            "mine.toml, line {}: there is no host controller `vl999`; there are ",
+            line("controller =")
+        );
+        assert!(told.starts_with(&start) && told.contains("vl805"), "{told}");
+        let told = self::told(&TEXT.replace("\"dramless-240\"", "\"floppy\""));
+        assert!(told.contains("no drive `floppy`") && told.contains("disk-7200"), "{told}");
+    }
+
+    #[test]
+    fn what_is_missing_or_not_known_is_told_with_its_line() {
+        let text = TEXT.replace("controller = \"vl805\"\n", "");
+        let header = text[..text.find("[variant").expect("a table")].matches('\n').count() + 1;
+        assert_eq!(
+            told(&text),
+            format!("mine.toml, line {header}: `controller` is missing, here and in `[all]`")
+        );
+        let told = told(&TEXT.replace("controller =", "control ="));
+        assert!(
+            told.starts_with(&format!("mine.toml, line {}: unknown field `control`", line("controller ="))),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn a_driver_of_another_system_is_refused() {
+        let told = told(&TEXT.replace("os = \"linux\"", "os = \"windows8\""));
+        assert!(told.ends_with("is not a driver of that system"), "{told}");
+    }
+
+    #[test]
+    fn more_hubs_than_the_standard_has_are_refused() {
+        let hubs = ["\"superspeed-4\""; 6].join(", ");
+        let told = told(&TEXT.replace("os = ", &format!("hubs = [{hubs}]\nos = ")));
+        assert!(told.contains("up to 5 hubs"), "{told}");
+    }
+}

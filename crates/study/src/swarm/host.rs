@@ -1,0 +1,131 @@
+//! The one who asks for blocks: what is still to be asked for, and what is known of the blocks so far.
+//!
+//! It outlives the device: what it knows of blocks is what a new life must agree with. Always true: a request has a number of
+//! its own, over all lives.
+
+use super::case::{Case, Mix};
+use initiator::disk::{Operation, Request, RequestId};
+use sim::check::{Access, Blocks};
+use sim::engine::Random;
+use std::collections::VecDeque;
+use units::Extent;
+
+/// Who asks.
+#[derive(Debug)]
+pub(super) struct Host {
+    pub(super) blocks: Blocks,
+    random: Random,
+    next: u64,
+    /// Requests still to be made.
+    left: u32,
+    /// The next block to be read back, in the last life.
+    inspects: Option<u64>,
+    capacity: u64,
+    longest: u32,
+    mix: Mix,
+    /// Where the last requests went.
+    recent: VecDeque<Extent>,
+}
+
+/// Requests whose places are remembered: so near that what has not let go of them is seen.
+const RECENT: usize = 4;
+
+impl Host {
+    /// Who asks a drive: each has one of its own.
+    pub(super) fn new(case: &Case, drive: u64) -> Self {
+        Self {
+            blocks: Blocks::new(case.blocks, case.block, case.is_cached),
+            random: Random::new(case.seed ^ drive << u32::BITS, "host"),
+            next: 0,
+            left: case.requests,
+            inspects: None,
+            capacity: case.blocks.into(),
+            longest: case.longest,
+            mix: case.mix,
+            recent: VecDeque::with_capacity(RECENT),
+        }
+    }
+
+    /// Whether something is left to be asked for.
+    pub(super) fn has_work(&self) -> bool {
+        self.left > 0 || self.inspects.is_some_and(|next| next < self.capacity)
+    }
+
+    /// From now on all blocks are read, and nothing else happens.
+    pub(super) fn inspect(&mut self) {
+        self.left = 0;
+        self.inspects = Some(0);
+    }
+
+    /// Whether all that is left is reading back, of which nothing may fail.
+    pub(super) const fn is_inspecting(&self) -> bool {
+        self.inspects.is_some()
+    }
+
+    /// The next request, and how the blocks know it.
+    pub(super) fn next(&mut self) -> Option<(Request, Access)> {
+        let (operation, extent) = match &mut self.inspects {
+            Some(first) if *first < self.capacity => {
+                let extent = Extent::new(*first, u64::from(self.longest).min(self.capacity - *first));
+                *first += extent.blocks.0;
+                (READ, extent)
+            }
+            Some(_) => return None,
+            None => {
+                self.left = self.left.checked_sub(1)?;
+                self.choose()
+            }
+        };
+        let id = RequestId(self.next);
+        self.next += 1;
+        let access = match operation {
+            Operation::Write { fua, .. } => Access::Write { through: fua },
+            Operation::Flush => Access::Flush,
+            Operation::Read { .. } => Access::Read,
+            Operation::Unmap | Operation::Zero { .. } | Operation::WriteSame => Access::Zero,
+        };
+        Some((Request { id, operation, extent }, access))
+    }
+
+    /// Whether a request is taken back now that has just been made.
+    pub(super) fn aborts(&mut self) -> bool {
+        !self.is_inspecting() && self.random.below(100) < u64::from(self.mix.aborts)
+    }
+
+    /// Somewhere, or where one of the last requests went.
+    fn place(&mut self) -> Extent {
+        let goes_back = self.mix.again > 0 && self.random.below(100) < u64::from(self.mix.again);
+        if goes_back && !self.recent.is_empty() {
+            let which = self.random.below(self.recent.len() as u64) as usize;
+            return self.recent[which];
+        }
+        let blocks = 1 + self.random.below(u64::from(self.longest));
+        let first = self.random.below(self.capacity - blocks + 1);
+        let extent = Extent::new(first, blocks);
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(extent);
+        extent
+    }
+
+    fn choose(&mut self) -> (Operation, Extent) {
+        let extent = self.place();
+        let blocks = extent.blocks.0;
+        let Mix { reads, through, flushes, zeroes, .. } = self.mix;
+        let die = self.random.below(100);
+        let below = |shares: &[u8]| die < shares.iter().map(|share| u64::from(*share)).sum();
+        let operation = match () {
+            () if below(&[flushes]) => return (Operation::Flush, Extent::new(0, 0)),
+            () if below(&[flushes, reads]) => READ,
+            () if below(&[flushes, reads, through]) => Operation::Write { fua: true, dpo: false },
+            () if below(&[flushes, reads, through, zeroes]) => {
+                Operation::Zero { may_unmap: blocks.is_multiple_of(2) }
+            }
+            () => Operation::Write { fua: false, dpo: false },
+        };
+        (operation, extent)
+    }
+}
+
+const READ: Operation = Operation::Read { fua: false, dpo: false, may_be_short: false };

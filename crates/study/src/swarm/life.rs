@@ -1,0 +1,457 @@
+//! One life of a device, from plug to pull: a disk on a transport in a world, and all that must hold while it is asked. Several
+//! drives of a world have a life each, lived together ([`live`]).
+//!
+//! Always true: what the disk wants is carried out in order; each end is told to whoever is concerned and to the books; a
+//! life ends, whatever goes wrong in it, or says that it does not.
+
+use super::Toll;
+use super::case::{Case, Wire};
+use super::host::Host;
+use super::pace::Pace;
+use super::stage::Stage;
+use initiator::disk::{Disk, DiskConfig, Done, Error, Memory, Operation, Output, RequestId};
+use initiator::{Command, CommandId, Counters};
+use sim::check::{About, Law, Violation};
+use sim::engine::Level;
+use sim::fault::{Bug, Kind};
+use sim::world::{Finished, REST};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use units::{ByteRange, Duration, Instant};
+use wire::usb::Direction;
+
+/// Surveys that may fail in one life because of faults.
+const SURVEYS_MAX: u32 = 8;
+/// How often a disk sends a command before it gives up, which takes as many faults.
+const ATTEMPTS: usize = initiator::disk::DiskPatience::DEFAULT.attempts_max as usize;
+
+/// A life.
+#[derive(Debug)]
+pub(super) struct Life<'a, W> {
+    world: &'a RefCell<W>,
+    /// The drive, by number.
+    drive: usize,
+    disk: Disk,
+    host: &'a mut Host,
+    depth: usize,
+    block_bytes: u32,
+    open: BTreeMap<RequestId, Open>,
+    sent: BTreeMap<CommandId, Sent>,
+    requests: Level,
+    commands: Level,
+    /// When something ended last.
+    pace: Pace,
+    surveys: u32,
+    is_surveyed: bool,
+    is_disturbed: bool,
+    misled: u64,
+    toll: Toll,
+    /// Faults of earlier lives.
+    struck_before: usize,
+    /// Whether it is on a bus of USB 2.0.
+    is_on_bus: bool,
+    /// Events within which some request ends.
+    events_max: u64,
+    /// Whether a stall is a way to say that there are no more data, as it is with BOT where they end with a full packet.
+    may_stall: bool,
+}
+
+/// A request that has not ended.
+#[derive(Debug)]
+struct Open {
+    memory: Vec<u8>,
+    since: Instant,
+    is_aborted: bool,
+    /// A status about another command may have ended it: nothing is known of it.
+    is_vague: bool,
+}
+
+/// A command that has not ended.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    memory: Memory,
+    direction: Option<Direction>,
+    range: ByteRange,
+    since: Instant,
+}
+
+impl<'a, W: Stage> Life<'a, W> {
+    /// A life of a drive, before which so many faults had struck it.
+    pub(super) fn new(
+        world: &'a RefCell<W>,
+        (drive, struck_before): (usize, usize),
+        host: &'a mut Host,
+        case: &Case,
+    ) -> Self {
+        let most = world.borrow().depth(drive);
+        let depth = case.depth.min(u16::try_from(most).unwrap_or(u16::MAX)).max(1);
+        let config = DiskConfig { requests_max: case.depth, ..DiskConfig::new(depth, case.transfer_bytes) };
+        Self {
+            world,
+            drive,
+            disk: Disk::new(config),
+            host,
+            depth: case.depth.into(),
+            block_bytes: case.block.bytes(),
+            open: BTreeMap::new(),
+            sent: BTreeMap::new(),
+            requests: Level::default(),
+            commands: Level::default(),
+            pace: Pace::START,
+            surveys: 0,
+            is_surveyed: false,
+            is_disturbed: false,
+            misled: 0,
+            toll: Toll::default(),
+            struck_before,
+            is_on_bus: case.is_on_bus(),
+            events_max: Pace::events_max(case),
+            may_stall: case.wire != Wire::Uas,
+        }
+    }
+
+    fn begin(&mut self) {
+        self.disk.start(self.now());
+    }
+
+    /// Carries out what is wanted, and asks for more.
+    fn go_on(&mut self) -> Result<(), Violation> {
+        self.carry_out()?;
+        while self.ask() {
+            self.carry_out()?;
+        }
+        Ok(())
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.disk.poll_timeout().map(|deadline| deadline.at)
+    }
+
+    /// Time has passed: its deadline may be over.
+    fn pass(&mut self) {
+        let now = self.now();
+        if self.deadline().is_some_and(|at| at <= now) {
+            self.disk.handle_timeout(now);
+        }
+    }
+
+    fn now(&self) -> Instant {
+        self.world.borrow().now()
+    }
+
+    /// Adds what was done.
+    pub(super) fn count(&self, toll: &mut Toll) {
+        let world = self.world.borrow();
+        let (counts, counters) = (self.disk.counts(), world.counters(self.drive));
+        // What the world has as a whole is counted once.
+        let (events, in_vain, passed) = match self.drive {
+            0 => (world.happened(), world.in_vain(), world.now() - Instant::ZERO),
+            _ => (0, 0, Duration::ZERO),
+        };
+        *toll = toll.and(self.toll).and(Toll {
+            commands: counts.commands,
+            sent_again: counts.sent_again,
+            timeouts: counters.timeouts.into(),
+            resets: counters.resets().into(),
+            events,
+            in_vain,
+            virtual_ms: passed.as_ms(),
+            ..Toll::default()
+        });
+    }
+
+    /// Asks for something, if there is room. Whether it did.
+    fn ask(&mut self) -> bool {
+        if !self.is_surveyed || self.open.len() >= self.depth || self.is_gone() {
+            return false;
+        }
+        let Some((request, access)) = self.host.next() else { return false };
+        let RequestId(id) = request.id;
+        let number = self.host.blocks.begin(id, access, request.extent);
+        let bytes = request.extent.blocks.0 as usize * self.block_bytes as usize;
+        let mut memory = vec![0; if request.operation.moves_blocks() { bytes } else { 0 }];
+        if matches!(request.operation, Operation::Write { .. }) {
+            self.host.blocks.fill(number, request.extent.lba, &mut memory);
+        }
+        let now = self.now();
+        self.requests.arrive(now);
+        let is_aborted = self.host.aborts();
+        self.open.insert(request.id, Open { memory, since: now, is_aborted, is_vague: false });
+        if self.disk.submit(now, request).is_err() {
+            // The unit is gone, and a life without it is over soon.
+            self.forget(request.id);
+        } else if is_aborted {
+            self.disk.abort(now, request.id);
+        }
+        true
+    }
+
+    /// Carries out what the disk wants.
+    fn carry_out(&mut self) -> Result<(), Violation> {
+        while let Some(output) = self.disk.poll_output() {
+            match output {
+                Output::Submit(command, memory) => self.send(&command, memory),
+                Output::Abort(id) => {
+                    self.is_disturbed = true;
+                    self.world.borrow_mut().abort(self.drive, id);
+                }
+                Output::Surveyed(result) => self.survey(result.map_err(|failed| failed.error))?,
+                Output::Finished(id, result) => {
+                    self.end_request(id, result)?;
+                    if self.world.borrow_mut().faults(self.drive).shows(Bug::RequestTwice) {
+                        self.end_request(id, result)?;
+                    }
+                }
+                Output::Lost(_) => {
+                    return self.broken(Law::Recovery, About::World("a write that was lost later"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, command: &Command, memory: Memory) {
+        let phase = command.data_phase;
+        let (direction, range) = (phase.map(|phase| phase.direction), phase.map(|phase| phase.range));
+        let range = range.unwrap_or(ByteRange::new(0, 0));
+        let end = range.as_usize().end;
+        let buffer = match (memory, direction) {
+            (Memory::Request(id), Some(Direction::Out)) => {
+                self.open.get(&id).map_or_else(Vec::new, |open| open.memory[..end].to_vec())
+            }
+            (Memory::Parameters, _) => self.disk.parameters(command.id)[..end].to_vec(),
+            _ => vec![UNTOUCHED; end],
+        };
+        let now = self.now();
+        let submitted = self.world.borrow_mut().submit(self.drive, command, buffer);
+        match submitted {
+            Ok(()) => {
+                self.commands.arrive(now);
+                self.sent.insert(command.id, Sent { memory, direction, range, since: now });
+            }
+            Err(refusal) => self.disk.handle_refusal(now, command.id, refusal),
+        }
+    }
+
+    fn end_command(&mut self, finished: Finished) -> Result<(), Violation> {
+        let Finished { id, outcome, buffer, .. } = finished;
+        let now = self.now();
+        let Some(sent) = self.sent.remove(&id) else {
+            return self.broken(Law::CommandOnce, About::Command(id));
+        };
+        self.commands.leave(now, sent.since);
+        let range = sent.range.as_usize();
+        if let (Memory::Request(request), Some(Direction::In)) = (sent.memory, sent.direction)
+            && let Some(open) = self.open.get_mut(&request)
+        {
+            open.memory[range.clone()].copy_from_slice(&buffer[range]);
+        }
+        let answer = if sent.memory == Memory::Answer { &buffer[..] } else { &[] };
+        self.disk.handle_outcome(now, id, &outcome, answer);
+        Ok(())
+    }
+
+    fn end_request(&mut self, id: RequestId, result: Result<Done, Error>) -> Result<(), Violation> {
+        let now = self.now();
+        let Some(open) = self.open.remove(&id) else {
+            return self.broken(Law::RequestOnce, About::Request(id));
+        };
+        self.requests.leave(now, open.since);
+        self.pace = Pace::ended(now, self.world.borrow().happened());
+        self.toll.requests += 1;
+        self.world.borrow_mut().mix(id.0 << u32::BITS | u64::from(result.is_ok()));
+        if let Err(error) = result {
+            self.toll.failed += 1;
+            self.judge(id, error, &open)?;
+        }
+        if open.is_vague {
+            self.host.blocks.forgive(id.0);
+            return Ok(());
+        }
+        let found = self.host.blocks.end(id.0, result.is_ok(), &open.memory);
+        match found {
+            Ok(()) => Ok(()),
+            Err(strange) => {
+                let law = if self.host.is_inspecting() { Law::Durable } else { Law::Content };
+                self.broken(law, About::Block(strange.lba, strange.holds))
+            }
+        }
+    }
+
+    /// Whether there is a reason for a failure.
+    fn judge(&mut self, id: RequestId, error: Error, open: &Open) -> Result<(), Violation> {
+        let is_gone = self.is_gone();
+        let mut world = self.world.borrow_mut();
+        let struck = world.faults(self.drive).struck();
+        let here = struck.strikes().get(self.struck_before..).unwrap_or(&[]);
+        let tries: usize = here.iter().map(|strike| strike.kind.tries(self.is_on_bus)).sum();
+        let is_felt = here.iter().any(|strike| strike.kind.is_felt(self.is_on_bus));
+        let is_medium = here.iter().any(|strike| strike.kind == Kind::MediumError);
+        drop(world);
+        let excused = match error {
+            _ if is_gone || open.is_vague => true,
+            Error::Aborted => open.is_aborted,
+            Error::Medium { .. } => is_medium,
+            Error::Gone => false,
+            _ => tries >= ATTEMPTS,
+        };
+        if excused {
+            return Ok(());
+        }
+        let law = if is_felt { Law::Recovery } else { Law::Calm };
+        self.broken(law, About::Failure(id, error))
+    }
+
+    fn survey(&mut self, result: Result<(), Error>) -> Result<(), Violation> {
+        let now = self.now();
+        self.pace = Pace::ended(now, self.world.borrow().happened());
+        match result {
+            Ok(()) if !self.is_surveyed => {
+                self.is_surveyed = true;
+                // A fault may have taken the attention with it.
+                if self.disk.counts().attentions == 0 && !self.was_struck() {
+                    return self.broken(Law::Announced, About::World("no unit attention"));
+                }
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+            Err(_) if self.is_gone() => Ok(()),
+            Err(error) if !self.was_struck() => {
+                self.broken(Law::Calm, About::Failure(RequestId(u64::MAX), error))
+            }
+            Err(error) if error == Error::Gone || self.surveys == SURVEYS_MAX => {
+                self.broken(Law::Recovery, About::Failure(RequestId(u64::MAX), error))
+            }
+            Err(_) => {
+                self.surveys += 1;
+                self.is_surveyed = false;
+                self.disk.start(now);
+                self.carry_out()
+            }
+        }
+    }
+
+    /// A status that was sent twice answers the next command with its tag, and so on: whatever is under way may have ended
+    /// without having been done. Where commands take turns on one data pipe, data of one are another's from then on.
+    fn look_for_strays(&mut self) {
+        let misled = self.world.borrow().misled(self.drive);
+        let takes_turns = self.is_on_bus && !self.may_stall;
+        if std::mem::replace(&mut self.misled, misled) != misled || takes_turns && misled > 0 {
+            self.open.values_mut().for_each(|open| open.is_vague = true);
+        }
+    }
+
+    /// `last` are the events that had happened when something ended last in any life.
+    fn has_progress(&self, last: u64) -> Result<(), Violation> {
+        let since_any = self.world.borrow().happened() - last;
+        if self.pace.is_stuck(self.now(), since_any, self.events_max) && !self.is_over() {
+            let first = self.open.keys().next().copied().map_or(About::World("a survey"), About::Request);
+            return self.broken(Law::Progress, first);
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        let is_gone = self.is_gone();
+        let has_asked = !self.host.has_work() && self.is_surveyed;
+        (is_gone || has_asked) && self.open.is_empty() && self.sent.is_empty()
+    }
+
+    /// All books at the end of a life.
+    fn close(&mut self, is_anyone_struck: bool) -> Result<(), Violation> {
+        let now = self.now();
+        for (level, name) in [(&self.requests, "requests"), (&self.commands, "commands")] {
+            if !level.is_consistent(now) || level.count() > 0 {
+                return self.broken(Law::Little, About::Queue(name));
+            }
+        }
+        let counts = self.disk.counts();
+        let failures = counts.transport_failures + counts.busy + counts.not_ready;
+        let mut counters = self.world.borrow().counters(self.drive);
+        if self.may_stall {
+            counters.stalls = 0;
+        }
+        let is_calm = failures == 0 && counters == Counters::default();
+        // What is below is everybody's.
+        let is_calm_below = self.drive > 0 || is_anyone_struck || self.world.borrow().is_calm_below();
+        let is_excused = self.was_struck() || self.is_disturbed || self.drive > 0 && self.is_gone();
+        if !(is_calm && is_calm_below || is_excused) {
+            return self.broken(Law::Calm, About::World("a recovery"));
+        }
+        self.world.borrow().audit_rest(self.drive, false)?;
+        self.world.borrow_mut().audit()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.world.borrow().gone().is_some()
+    }
+
+    fn was_struck(&mut self) -> bool {
+        self.world.borrow_mut().faults(self.drive).struck().is_felt(self.struck_before, self.is_on_bus)
+    }
+
+    fn forget(&mut self, id: RequestId) {
+        if let Some(open) = self.open.remove(&id) {
+            self.requests.leave(self.now(), open.since);
+            let _ = self.host.blocks.end(id.0, false, &[]);
+        }
+    }
+
+    fn broken<R>(&self, law: Law, about: About) -> Result<R, Violation> {
+        Err(Violation { law, at: self.now(), about })
+    }
+}
+
+/// Lives on until there is nothing left to ask for, or the devices are gone: each life in its turn, on one world.
+pub(super) fn live<W: Stage>(world: &RefCell<W>, lives: &mut [Life<'_, W>]) -> Result<(), Violation> {
+    lives.iter_mut().for_each(Life::begin);
+    loop {
+        for life in lives.iter_mut() {
+            life.go_on()?;
+        }
+        if lives.iter().all(Life::is_over) {
+            break;
+        }
+        let deadline = lives.iter().filter_map(Life::deadline).min();
+        // A hub of USB 2.0 is asked for its report for ever, so that time goes on where nothing else does.
+        let until = deadline.unwrap_or(world.borrow().now() + Pace::SPAN);
+        let finished = world.borrow_mut().run_until(Some(until));
+        world.borrow_mut().audit()?;
+        let now = world.borrow().now();
+        match finished {
+            Ok(Some(finished)) => {
+                let nobody = Violation { law: Law::CommandOnce, at: now, about: About::Command(finished.id) };
+                lives.get_mut(finished.drive).ok_or(nobody)?.end_command(finished)?;
+            }
+            Ok(None) if deadline.is_some_and(|at| at <= now) => lives.iter_mut().for_each(Life::pass),
+            Ok(None) | Err(_) => {
+                let about = About::World("nothing happens any more");
+                return Err(Violation { law: Law::Progress, at: now, about });
+            }
+        }
+        lives.iter_mut().for_each(Life::look_for_strays);
+        let last = Pace::last_of(lives.iter().map(|life| life.pace));
+        lives.iter().try_for_each(|life| life.has_progress(last))?;
+    }
+    let is_anyone_struck = lives.iter_mut().any(Life::was_struck);
+    lives.iter_mut().try_for_each(|life| life.close(is_anyone_struck))
+}
+
+/// Leaves a world alone in which nobody wants anything any more, and looks at what is left then of so many drives.
+pub(super) fn leave_alone(world: &mut impl Stage, drives: usize) -> Result<(), Violation> {
+    if world.gone().is_some() {
+        return Ok(());
+    }
+    let finished = world.run_until(Some(world.now() + REST));
+    world.audit()?;
+    let broken = |law, about| Err(Violation { law, at: world.now(), about });
+    match finished {
+        Ok(None) if world.gone().is_some() => Ok(()),
+        Ok(None) => (0..drives).try_for_each(|drive| world.audit_rest(drive, true)),
+        Ok(Some(finished)) => broken(Law::CommandOnce, About::Command(finished.id)),
+        Err(_) => broken(Law::Progress, About::World("nothing happens any more")),
+    }
+}
+
+/// What memory holds that was to be read into.
+const UNTOUCHED: u8 = 0xEE;

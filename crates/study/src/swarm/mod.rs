@@ -1,0 +1,297 @@
+//! Random worlds in which random things go wrong, and what must hold in them all the same.
+//!
+//! A [`Case`] says everything about one run, in a line of text: the link, the drive, what is asked of it, and which faults
+//! strike when. [`run`] has a disk of the initiator work through it on a device of the target, plugs that in again where a
+//! fault has ended its life, and reads every block back at the end; the laws of [`check`](sim::check) are asked all the
+//! way. A case that breaks one is made smaller by [`shrink`]: fewer requests, fewer faults, less of everything.
+//!
+//! Behind hubs there may be several drives, each with a disk, books, laws and faults of its own, asked at the same time; what befalls
+//! hubs and the controller is counted with the first. Left out: who runs many cases at once, since nothing here starts a thread.
+//!
+//! Always true: a case says all, so the same line has the same digest on any machine and in any company.
+
+mod case;
+mod host;
+mod life;
+mod pace;
+mod parts;
+mod shrink;
+mod stage;
+
+pub use case::{Case, CaseError, Desk, Finale, Mix, Wire};
+pub use parts::Parts;
+pub use shrink::{Shrunk, shrink, shrink_while};
+
+use host::Host;
+use initiator::Transport;
+use life::Life;
+use sim::check::{About, Law, Violation};
+use sim::engine::{Digest, Trace};
+use sim::fault::{Bug, Faults, Kind, Script};
+use sim::world::driven::{Drive, Driven, NotUp, Occupant, Setup};
+use sim::world::{self, Plain, PlugError, Plugged, Remains, World};
+use stage::Stage;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use units::Instant;
+
+/// Without faults a device comes up, and with some that nobody above the link notices.
+const NOT_UP: Result<(), Violation> = Err(Violation {
+    law: Law::Recovery,
+    at: Instant::ZERO,
+    about: About::World("a device that is brought up once more"),
+});
+/// Lives of a device in one run at most, before the last one, in which nothing goes wrong.
+const LIVES_MAX: u32 = 6;
+
+/// What came of a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The law that was broken, if one was.
+    pub verdict: Result<(), Violation>,
+    /// The faults that have struck.
+    pub struck: Script,
+    /// The digest over all lives.
+    pub digest: u64,
+    /// How much was done.
+    pub toll: Toll,
+}
+
+/// How much was done, and how much of it again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Toll {
+    /// Lives of the device.
+    pub lives: u64,
+    /// Requests that have ended.
+    pub requests: u64,
+    /// Requests that have ended with an error.
+    pub failed: u64,
+    /// Commands that were sent.
+    pub commands: u64,
+    /// Commands that were sent again.
+    pub sent_again: u64,
+    /// Time-outs of commands.
+    pub timeouts: u64,
+    /// Resets of the device, the port or the unit.
+    pub resets: u64,
+    /// Events that have happened.
+    pub events: u64,
+    /// Bytes that were carried in vain.
+    pub in_vain: u64,
+    /// Virtual time in milliseconds.
+    pub virtual_ms: u64,
+}
+
+impl Report {
+    /// The faults of a case's script that have not struck, since their opportunities did not come. Where dice fall there are none.
+    pub fn missed(&self, case: &Case) -> Script {
+        case.faults.as_ref().map(|script| script.unless_in(&self.struck)).unwrap_or_default()
+    }
+}
+
+/// Makes what takes the notes of one life of a device.
+pub type MakeTrace<'a> = &'a dyn Fn() -> Box<dyn Trace>;
+
+/// Runs a case, perhaps with a planted bug.
+pub fn run(case: &Case, bug: Option<Bug>) -> Report {
+    run_with(case, bug, None)
+}
+
+/// Runs a case with notes of all that happens: of each life of the device by itself, since each begins at time zero.
+pub fn run_with(case: &Case, bug: Option<Bug>, trace: Option<MakeTrace<'_>>) -> Report {
+    let mut run = Run {
+        case,
+        trace,
+        hosts: (0..case.asked()).map(|drive| Host::new(case, drive.into())).collect(),
+        digest: Digest::new(),
+        toll: Toll::default(),
+        remains: (0..case.asked()).map(|drive| remains_of(case, drive, bug)).collect(),
+        struck: Script::default(),
+    };
+    let verdict = unless_it_panics(|| run.finish()).unwrap_or_else(|| panicked(Instant::ZERO));
+    Report { verdict, struck: run.struck, digest: run.digest.value(), toll: run.toll }
+}
+
+/// A panic is a bug of ours like others, and is told as one; who looks on has seen what it says.
+fn unless_it_panics<R>(part: impl FnOnce() -> R) -> Option<R> {
+    catch_unwind(AssertUnwindSafe(part)).ok()
+}
+
+fn panicked(at: Instant) -> Result<(), Violation> {
+    Err(Violation { law: Law::Panic, at, about: About::World("somewhere, see above") })
+}
+
+/// A case under way, between two lives of its device.
+struct Run<'a> {
+    case: &'a Case,
+    trace: Option<MakeTrace<'a>>,
+    /// By drive.
+    hosts: Vec<Host>,
+    digest: Digest,
+    toll: Toll,
+    /// What the next life begins with, by drive.
+    remains: Vec<Remains>,
+    /// What has struck up to the end of the last life, however that came.
+    struck: Script,
+}
+
+impl Run<'_> {
+    fn finish(&mut self) -> Result<(), Violation> {
+        while self.hosts.iter().any(Host::has_work) && self.toll.lives < u64::from(LIVES_MAX) {
+            self.live()?;
+        }
+        self.remains.iter_mut().for_each(|remains| remains.faults.end());
+        self.hosts.iter_mut().for_each(Host::inspect);
+        self.live()
+    }
+
+    /// One life of the device.
+    fn live(&mut self) -> Result<(), Violation> {
+        self.toll.lives += 1;
+        if let Some(setup) = self.case.setup() {
+            return self.live_driven(&setup);
+        }
+        let Some(Remains { plain, device, faults }) = self.remains.pop() else { return Ok(()) };
+        let device = device.unwrap_or_else(|| self.case.device(&plain, 0));
+        match self.case.wire {
+            Wire::Uas => self.live_on(world::uas(device, Some(self.case.depth)), plain, faults),
+            Wire::Bot => self.live_on(world::bot(device), plain, faults),
+            Wire::Turbo => self.live_on(world::turbo(device), plain, faults),
+        }
+    }
+
+    fn live_on<T: Transport>(
+        &mut self,
+        plugged: Result<Plugged<T>, PlugError>,
+        plain: Plain,
+        faults: Faults,
+    ) -> Result<(), Violation> {
+        let Ok(plugged) = plugged else {
+            let about = About::World("a device that is configured once more");
+            return Err(Violation { law: Law::Recovery, at: Instant::ZERO, about });
+        };
+        let mut world = World::new(self.case.connection(), plugged, plain).with_faults(faults);
+        self.case.sleep().into_iter().for_each(|sleep| world.let_sleep(sleep));
+        let struck_before = vec![world.faults().struck().len()];
+        self.live_in(world, &struck_before)
+    }
+
+    /// The same behind a controller.
+    fn live_driven(&mut self, setup: &Setup) -> Result<(), Violation> {
+        let (mut occupants, mut faults) = (VecDeque::new(), Vec::new());
+        for (drive, Remains { plain, device, faults: its }) in self.remains.drain(..).enumerate() {
+            let device = device.unwrap_or_else(|| self.case.device(&plain, drive));
+            occupants.push_back(Occupant { device, plain, enclosure: self.case.enclosure(drive) });
+            faults.push(its);
+        }
+        let occupy = |_: usize, drive: &Drive| {
+            occupants.pop_front().unwrap_or_else(|| Occupant::of(drive, setup.rate_of(drive).speed()))
+        };
+        let struck_before: Vec<_> = faults.iter().map(|faults| faults.struck().len()).collect();
+        let powered = if self.case.is_early {
+            setup.power_on_struck(occupy, faults)
+        } else {
+            let powered = setup.power_on_with(occupy, Vec::new());
+            powered.map(|world| world.with_faults(faults)).map_err(|why| NotUp { why, world: None })
+        };
+        match powered {
+            Ok(world) => self.live_in(world, &struck_before),
+            Err(NotUp { world: Some(world), .. }) => self.give_up(*world, &struck_before),
+            Err(NotUp { world: None, .. }) => NOT_UP,
+        }
+    }
+
+    /// A device that was not brought up has not lived. There is a reason, and it is plugged in again.
+    fn give_up(&mut self, mut world: Driven, struck_before: &[usize]) -> Result<(), Violation> {
+        let audited = Stage::audit(&mut world);
+        let is_on_bus = self.case.is_on_bus();
+        let mut drives = struck_before.iter().enumerate();
+        let is_struck =
+            drives.any(|(drive, before)| world.faults(drive).struck().is_felt(*before, is_on_bus));
+        self.toll.events += Stage::happened(&world);
+        self.toll.virtual_ms += (Stage::now(&world) - Instant::ZERO).as_ms();
+        self.digest.mix(Stage::digest(&world));
+        self.end(world);
+        audited?;
+        if is_struck { Ok(()) } else { NOT_UP }
+    }
+
+    fn live_in<W: Stage>(&mut self, mut world: W, struck_before: &[usize]) -> Result<(), Violation> {
+        if let Some(make) = self.trace {
+            world.trace_to(make());
+        }
+        let is_inspecting = self.hosts.iter().any(Host::is_inspecting);
+        let world = RefCell::new(world);
+        let life = |(drive, host): (usize, _)| {
+            let before = struck_before.get(drive).copied().unwrap_or(0);
+            Life::new(&world, (drive, before), host, self.case)
+        };
+        let mut lives: Vec<_> = self.hosts.iter_mut().enumerate().map(life).collect();
+        let lived = unless_it_panics(|| life::live(&world, &mut lives));
+        lives.iter().for_each(|life| life.count(&mut self.toll));
+        drop(lives);
+        let mut world = world.into_inner();
+        let struck = |drive| world.faults(drive).struck().strikes().to_vec();
+        self.struck = (0..self.hosts.len()).flat_map(struck).collect();
+        self.digest.mix(world.digest());
+        // Who pulls a drive out waits until it is at rest; the power fails when it will.
+        let lived = match lived {
+            Some(Ok(())) if is_inspecting || self.case.finale == Finale::Unplug => {
+                unless_it_panics(|| life::leave_alone(&mut world, self.hosts.len()))
+            }
+            _ => lived,
+        };
+        // A world that has panicked is as it was in the middle of something, and is not ended.
+        let Some(verdict) = lived else { return panicked(world.now()) };
+        self.end(world);
+        verdict
+    }
+
+    /// The device is gone, or is pulled out, or loses its power; what is left begins the next life.
+    fn end<W: Stage>(&mut self, world: W) {
+        let is_inspecting = self.hosts.iter().any(Host::is_inspecting);
+        let kind = world.gone().unwrap_or(match self.case.finale {
+            Finale::PowerLoss if !is_inspecting => Kind::PowerLoss,
+            Finale::PowerLoss | Finale::Unplug => Kind::Unplug,
+        });
+        self.remains = world.end(kind);
+        self.remains.truncate(self.hosts.len());
+        let struck = self.remains.iter().flat_map(|remains| remains.faults.struck().strikes());
+        self.struck = struck.copied().collect();
+        for host in &mut self.hosts {
+            match kind {
+                Kind::PowerLoss => host.blocks.lose_power(),
+                _ => host.blocks.settle(),
+            }
+        }
+    }
+}
+
+/// A drive before its first life. The first may have a planted bug.
+fn remains_of(case: &Case, drive: u8, bug: Option<Bug>) -> Remains {
+    let faults = case.faults(drive).with_bug(bug.filter(|_| drive == 0));
+    Remains { plain: case.plain(), device: None, faults }
+}
+
+impl Toll {
+    /// Both together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            lives: self.lives + other.lives,
+            requests: self.requests + other.requests,
+            failed: self.failed + other.failed,
+            commands: self.commands + other.commands,
+            sent_again: self.sent_again + other.sent_again,
+            timeouts: self.timeouts + other.timeouts,
+            resets: self.resets + other.resets,
+            events: self.events + other.events,
+            in_vain: self.in_vain + other.in_vain,
+            virtual_ms: self.virtual_ms + other.virtual_ms,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

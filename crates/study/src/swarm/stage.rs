@@ -1,0 +1,192 @@
+//! The world that a life is lived in: with a controller and its driver, or without.
+//!
+//! Always true: what a life asks of both is the same, so that what holds in one must hold in the other.
+
+use initiator::{Command, CommandId, Counters, Refusal, Transport};
+use sim::check::Violation;
+use sim::engine::Trace;
+use sim::fault::{Faults, Kind};
+use sim::world::driven::Driven;
+use sim::world::{Commanded, Finished, Remains, Stopped, World};
+use units::Instant;
+
+/// A world in which things go wrong. Drives are named by number; without a controller there is one.
+pub(super) trait Stage {
+    fn now(&self) -> Instant;
+    fn happened(&self) -> u64;
+    fn digest(&self) -> u64;
+    /// Adds a result to the digest.
+    fn mix(&mut self, word: u64);
+    /// Commands that can be under way at once.
+    fn depth(&self, drive: usize) -> usize;
+    /// What the transport counts.
+    fn counters(&self, drive: usize) -> Counters;
+    /// Whether what is below the transports has met nothing strange.
+    fn is_calm_below(&self) -> bool;
+    /// What goes wrong with a drive.
+    fn faults(&mut self, drive: usize) -> &mut Faults;
+    /// Why the drives are gone, if they are.
+    fn gone(&self) -> Option<Kind>;
+    /// Statuses that may be about an earlier command.
+    fn misled(&self, drive: usize) -> u64;
+    /// Bytes that were carried in vain.
+    fn in_vain(&self) -> u64;
+    fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal>;
+    fn abort(&mut self, drive: usize, id: CommandId);
+    fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped>;
+    /// Compares all books.
+    fn audit(&mut self) -> Result<(), Violation>;
+    /// Compares what must be when all commands have ended.
+    fn audit_rest(&self, drive: usize, is_left_alone: bool) -> Result<(), Violation>;
+    fn trace_to(&mut self, trace: Box<dyn Trace>);
+    /// What is left of each drive.
+    fn end(self, kind: Kind) -> Vec<Remains>;
+}
+
+impl<T: Transport> Stage for World<T> {
+    fn now(&self) -> Instant {
+        self.now()
+    }
+
+    fn happened(&self) -> u64 {
+        self.happened()
+    }
+
+    fn digest(&self) -> u64 {
+        self.digest()
+    }
+
+    fn mix(&mut self, word: u64) {
+        self.mix(word);
+    }
+
+    fn depth(&self, _: usize) -> usize {
+        self.transport().depth()
+    }
+
+    fn counters(&self, _: usize) -> Counters {
+        self.transport().counters()
+    }
+
+    fn is_calm_below(&self) -> bool {
+        true
+    }
+
+    fn faults(&mut self, _: usize) -> &mut Faults {
+        self.faults()
+    }
+
+    fn gone(&self) -> Option<Kind> {
+        self.gone()
+    }
+
+    fn misled(&self, _: usize) -> u64 {
+        self.misled()
+    }
+
+    fn in_vain(&self) -> u64 {
+        self.in_vain()
+    }
+
+    fn submit(&mut self, _: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
+        self.submit(command, buffer)
+    }
+
+    fn abort(&mut self, _: usize, id: CommandId) {
+        self.abort(id);
+    }
+
+    fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped> {
+        self.run_until(until)
+    }
+
+    fn audit(&mut self) -> Result<(), Violation> {
+        self.audit()
+    }
+
+    fn audit_rest(&self, _: usize, is_left_alone: bool) -> Result<(), Violation> {
+        self.audit_rest(is_left_alone)
+    }
+
+    fn trace_to(&mut self, trace: Box<dyn Trace>) {
+        self.trace_to(trace);
+    }
+
+    fn end(self, kind: Kind) -> Vec<Remains> {
+        vec![self.end(kind)]
+    }
+}
+
+impl Stage for Driven {
+    fn now(&self) -> Instant {
+        Commanded::now(self)
+    }
+
+    fn happened(&self) -> u64 {
+        Commanded::happened(self)
+    }
+
+    fn digest(&self) -> u64 {
+        Commanded::digest(self)
+    }
+
+    fn mix(&mut self, word: u64) {
+        self.mix(word);
+    }
+
+    fn depth(&self, drive: usize) -> usize {
+        Commanded::depth(self, drive)
+    }
+
+    fn counters(&self, drive: usize) -> Counters {
+        self.transport_counters(drive)
+    }
+
+    fn is_calm_below(&self) -> bool {
+        self.is_calm_below()
+    }
+
+    fn faults(&mut self, drive: usize) -> &mut Faults {
+        self.faults(drive)
+    }
+
+    fn gone(&self) -> Option<Kind> {
+        self.gone()
+    }
+
+    fn misled(&self, drive: usize) -> u64 {
+        self.misled(drive)
+    }
+
+    fn in_vain(&self) -> u64 {
+        self.in_vain()
+    }
+
+    fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
+        Commanded::submit(self, drive, command, buffer)
+    }
+
+    fn abort(&mut self, drive: usize, id: CommandId) {
+        self.abort(drive, id);
+    }
+
+    fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped> {
+        self.run_until(until)
+    }
+
+    fn audit(&mut self) -> Result<(), Violation> {
+        self.audit()
+    }
+
+    fn audit_rest(&self, drive: usize, is_left_alone: bool) -> Result<(), Violation> {
+        self.audit_rest(drive, is_left_alone)
+    }
+
+    fn trace_to(&mut self, trace: Box<dyn Trace>) {
+        Commanded::trace_to(self, trace);
+    }
+
+    fn end(self, kind: Kind) -> Vec<Remains> {
+        self.end(kind)
+    }
+}
