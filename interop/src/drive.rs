@@ -154,9 +154,9 @@ pub fn binary() -> Result<PathBuf> {
     Ok(scratch::target().join("release/uaskit"))
 }
 
-/// Where a trial program of `crates/host/examples` is, built here in release mode.
+/// Where a trial program of `crates/usb/examples` is, built here in release mode.
 pub fn example(name: &str) -> Result<PathBuf> {
-    example_of("uaskit-host", name)
+    example_of("uaskit-usb", name)
 }
 
 /// Where an example of a package is, built here in release mode.

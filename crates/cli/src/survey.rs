@@ -3,7 +3,7 @@
 use crate::args::MachineArguments;
 use crate::failure::Failure;
 use crate::harmless::shown;
-use host::tree::{Record, RecordError, Tree};
+use inspect::tree::{Record, RecordError, Tree};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -13,7 +13,7 @@ const RECORD_BYTES_MAX: u64 = 16 << 20;
 
 /// The files of the machine that the arguments name: the running one, a directory in place of `/`, or a record.
 pub(crate) fn tree(arguments: &MachineArguments) -> Result<Tree, Failure> {
-    let Some(from) = &arguments.from else { return Ok(Tree::running()) };
+    let Some(from) = &arguments.from else { return Ok(usb::running_tree()) };
     let tree = if from.is_dir() { Tree::at(from) } else { Tree::of(recorded(from)?) };
     // A machine without USB has nothing to list; what is no machine at all must not be taken for one.
     if tree.names("sys", |_| true).is_empty() {

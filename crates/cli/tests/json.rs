@@ -16,7 +16,7 @@ use units::Instant;
 const PAGE: &str = include_str!("../../../docs/JSON.md");
 
 /// A guest of QEMU with six drives.
-const GUEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/trees/guest.tree");
+const GUEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../inspect/tests/trees/guest.tree");
 
 /// A field of the page.
 struct Row {

@@ -39,7 +39,7 @@ fn an_empty_name_names_no_drive() {
 }
 
 /// A guest of QEMU with six drives.
-const GUEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/trees/guest.tree");
+const GUEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../inspect/tests/trees/guest.tree");
 /// The drive that is UAS alone, and the ones that are BOT alone and both, without a driver.
 const UAS_ALONE: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-1/3-1:1.0/driver -\n";
 const BOT_ALONE: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-2/3-2:1.0/driver -\n";

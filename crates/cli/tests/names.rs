@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// A guest of QEMU with six drives.
-const GUEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/trees/guest.tree");
+const GUEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../inspect/tests/trees/guest.tree");
 
 /// A byte of no character, one that a terminal obeys by itself, and a backslash.
 const NAME: &[u8] = b"a\xff\x9bb\\c";

@@ -1,11 +1,11 @@
-//! `uaskit list` and `why` of whole machines: what is told of each tree in `crates/host/tests/trees` is beside it, to the letter.
+//! `uaskit list` and `why` of whole machines: what is told of each tree in `crates/inspect/tests/trees` is beside it, to the letter.
 //!
 //! After a change that is meant, `UASKIT_TELL_ANEW=1 cargo test -p uaskit --test trees` writes the files anew: look at what has changed.
 
 use std::path::Path;
 use std::process::Command;
 
-const TREES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/trees");
+const TREES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../inspect/tests/trees");
 
 /// What is asked of each machine: its list, all its drives, and each of them.
 const MACHINES: &[(&str, &[&str])] = &[

@@ -8,7 +8,7 @@
 
 use crate::command::Transport;
 use crate::event::Address;
-use initiator::probe::quirk::Flag;
+use quirks::quirk::Flag;
 use std::fmt;
 use wire::scsi::opcode::OperationCode;
 

@@ -8,9 +8,9 @@ use device::Verdict;
 use initiator::disk::{
     Disk, DiskConfig, Done, Error, Memory, Operation, Output, Request, RequestId, UnmapMethod,
 };
-use initiator::probe::{Answers, Link, Matching, Names, Plan, probe};
 use initiator::turbo::{LookAhead, Turbo, TurboConfig};
 use initiator::{Patience, Transport};
+use quirks::{Answers, Link, Matching, Names, Plan, probe};
 use std::collections::HashMap;
 use uaskit_drive::Drive;
 use uaskit_drive::loopback::{Loopback, plug};

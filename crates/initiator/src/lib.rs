@@ -18,7 +18,6 @@ mod flights;
 mod outcome;
 mod output;
 mod patience;
-pub mod probe;
 mod request;
 #[cfg(test)]
 mod script;

@@ -4,7 +4,7 @@
 //! only root may read them. They start anew at a limit that is read beside them, mostly 65 or 262 kJ: minutes of a busy machine. A [`Meter`]
 //! adds up meanwhile.
 
-use host::tree::Tree;
+use inspect::tree::Tree;
 use std::time::{Duration, Instant};
 
 const CLASS: &str = "/sys/class/powercap";

@@ -1,8 +1,8 @@
 //! What a record says of the machine and of the USB device behind a drive.
 
 use super::{Machine, Target};
-use host::inventory::{Interface, Inventory};
-use host::tree::Tree;
+use inspect::inventory::{Interface, Inventory};
+use inspect::tree::Tree;
 
 impl Machine {
     /// The machine of a tree.

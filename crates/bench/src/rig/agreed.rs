@@ -6,9 +6,9 @@
 //!
 //! Always true: one block more or less is the same capacity, since the kernel takes one off where it knows a drive to tell one too many.
 
-use host::inventory::{Disk, UsbDevice};
 use initiator::disk::Geometry;
-use initiator::probe::DeviceId;
+use inspect::inventory::{Disk, UsbDevice};
+use quirks::DeviceId;
 use units::Capacity;
 
 /// What is known of the drive that was agreed to.

@@ -8,8 +8,8 @@ use super::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles
 use device::command::{CommandId, Place};
 use device::medium::{MediumOp, MediumRequest, MediumRequestId};
 use drive::medium::{FileMedium, FileOptions, Finished, Job, Medium, OpenReason};
-use host::block::BlockDevice;
-use host::tree::Tree;
+use inspect::block::BlockDevice;
+use inspect::tree::Tree;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};

@@ -16,7 +16,6 @@ use drive::Drive;
 use drive::loopback::Loopback;
 use drive::loopback::plug::{self, PlugError};
 use drive::medium::{Job, Medium, RamMedium};
-use host::attachment::LOST_KEPT_MAX;
 use initiator::disk::{Disk, DiskConfig, LostWrite, Memory, Operation, Output, Request, RequestId};
 use initiator::turbo::{Turbo, TurboConfig};
 use initiator::{Command, CommandId, Patience, Refusal, Transport};
@@ -24,6 +23,7 @@ use std::collections::VecDeque;
 use std::hint::cold_path;
 use std::time::Duration;
 use units::{BlockCount, BlockSize, ByteCount, ByteRange, Extent, Instant};
+use usb::attachment::LOST_KEPT_MAX;
 use workload::{Access, Kind};
 
 /// Streams of the drive: more than any depth that is asked for, less the two that hosts keep back.

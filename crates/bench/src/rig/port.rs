@@ -12,19 +12,19 @@ use super::agreed::Agreed;
 use super::quirks::Known;
 use super::thermometer::Thermometer;
 use super::{Ended, Fault, Identity, Lookout, Rig, RigError, Room, Route, Runner, Troubles};
-use host::attachment::{
-    AttachConfig, AttachError, Attachment, AttachmentCounters, Hold, Stop, TransportChoice, driven_disks,
-};
-use host::door::{BusDoor, Watched};
-use host::inventory::{Inventory, Scope, UsbDevice};
-use host::tree::Tree;
-use host::usbfs::{Door, UsbfsError};
 use initiator::Patience;
 use initiator::disk::{AskTemperature, DiskPatience, Error, Geometry, LostWrite, Operation, Temperature};
+use inspect::inventory::{Inventory, Scope, UsbDevice};
+use inspect::tree::Tree;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use units::{BlockCount, BlockSize, Extent};
+use usb::attachment::{
+    AttachConfig, AttachError, Attachment, AttachmentCounters, Hold, Stop, TransportChoice, driven_disks,
+};
+use usb::door::{BusDoor, Watched};
+use usb::usbfs::{Door, UsbfsError};
 use workload::{Access, Kind};
 
 /// A USB port with a drive.
@@ -79,7 +79,7 @@ impl PortRig {
     /// # Errors
     /// If there is no drive, or it is known to have one unit alone and another is asked for: what answers there may be the same disk.
     pub fn new(port: &str, lun: u8, inventory: &Inventory) -> Result<Self, RigError> {
-        let tree = Tree::running();
+        let tree = usb::running_tree();
         let device = find(inventory, port)?;
         if lun > 0 && Known::of(inventory, device).has_one_unit() {
             let what = "Linux knows that the drive has one logical unit alone, whatever it says (SINGLE_LUN)";
@@ -465,7 +465,7 @@ const fn std_of(span: units::Duration) -> Duration {
     Duration::from_nanos(span.as_ns())
 }
 
-fn ended(finished: host::attachment::Finished) -> Ended {
+fn ended(finished: usb::attachment::Finished) -> Ended {
     Ended { slot: finished.slot, result: finished.result.map(|_| ()).map_err(Fault::Disk) }
 }
 
@@ -537,7 +537,7 @@ mod tests {
 
     /// A recorded guest, and the same with another drive at port 3-3.
     fn replaced() -> (Tree, Tree) {
-        const GUEST: &str = include_str!("../../../host/tests/trees/guest.tree");
+        const GUEST: &str = include_str!("../../../inspect/tests/trees/guest.tree");
         let serial = "/usb3/3-3/serial = SERIAL-6";
         assert!(GUEST.contains(serial), "the drive has a serial number");
         let other = GUEST.replace(serial, "/usb3/3-3/serial = SERIAL-9");

@@ -5,10 +5,10 @@
 //! is what a bench is for. Left out: what is of no use without a file system above.
 
 use super::Route;
-use host::diagnose::{Evidence, Quirks};
-use host::inventory::{Inventory, UsbDevice};
-use initiator::probe::quirk::table::TableRow;
-use initiator::probe::quirk::{Flag, Flags};
+use inspect::diagnose::{Evidence, Quirks};
+use inspect::inventory::{Inventory, UsbDevice};
+use quirks::quirk::table::TableRow;
+use quirks::quirk::{Flag, Flags};
 use std::fmt;
 
 /// Bytes of 240 sectors and of 64, as the flags of those names have it.
@@ -121,14 +121,14 @@ impl fmt::Display for Source {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::inventory::Scope;
-    use host::tree::Tree;
-    use initiator::probe::quirk::{BuiltIn, CodedRule};
-    use initiator::probe::{DeviceId, Identity, Names};
+    use inspect::inventory::Scope;
+    use inspect::tree::Tree;
+    use quirks::quirk::{BuiltIn, CodedRule};
+    use quirks::{DeviceId, Identity, Names};
 
     /// A recorded machine whose drive at port 3-3 the user says this of.
     fn known(quirks: &str) -> Known {
-        const GUEST: &str = include_str!("../../../host/tests/trees/guest.tree");
+        const GUEST: &str = include_str!("../../../inspect/tests/trees/guest.tree");
         let text = format!("{GUEST}\n/sys/module/usb_storage/parameters/quirks = {quirks}\n");
         let tree = Tree::of(text.parse().expect("a record"));
         let inventory = Inventory::read(&tree, Scope::Brief);

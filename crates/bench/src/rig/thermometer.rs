@@ -7,7 +7,7 @@
 
 use super::quirks::Known;
 use initiator::disk::{AskTemperature, Temperature, TemperatureSource};
-use initiator::probe::quirk::{Flag, Flags};
+use quirks::quirk::{Flag, Flags};
 
 /// What was asked of a drive, and what it told.
 #[derive(Debug, Default)]
@@ -67,12 +67,12 @@ const fn allowed(flags: Flags) -> AskTemperature {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::inventory::{Inventory, Scope};
-    use host::tree::Tree;
+    use inspect::inventory::{Inventory, Scope};
+    use inspect::tree::Tree;
 
     /// A recorded machine whose drive at port 3-3 has these ids; the user says so of quirks.
     fn asks(id: (&str, &str), quirks: &str) -> AskTemperature {
-        const GUEST: &str = include_str!("../../../host/tests/trees/guest.tree");
+        const GUEST: &str = include_str!("../../../inspect/tests/trees/guest.tree");
         const DEVICE: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3";
         const QUIRKS: &str = "/sys/module/usb_storage/parameters/quirks";
         let (vendor, product) = id;

@@ -5,8 +5,8 @@
 
 use super::consent::describe;
 use crate::harmless::shown;
-use host::block::BlockDevice;
-use host::tree::Tree;
+use inspect::block::BlockDevice;
+use inspect::tree::Tree;
 use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;

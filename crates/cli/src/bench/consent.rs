@@ -1,22 +1,22 @@
 //! Before anything is overwritten: the device is named, nobody uses it, and its owner says yes.
 //!
 //! A drive at a port is taken from its driver, so that nobody may use it where it is only read, either. Left out: how it is known who uses
-//! a device, which is for [`host::block`] to say. Always true: where that could not be asked of the kernel nothing is overwritten.
+//! a device, which is for [`inspect::block`] to say. Always true: where that could not be asked of the kernel nothing is overwritten.
 
 use super::arguments::BenchArguments;
 use crate::called::word;
 use crate::failure::Failure;
 use crate::harmless::shown;
 use crate::unprinted::aside;
-use host::attachment;
-use host::block::{self, BlockDevice, Objection};
-use host::inventory::{Disk, UsbDevice};
-use host::tree::Tree;
+use inspect::block::{self, BlockDevice, Objection};
+use inspect::inventory::{Disk, UsbDevice};
+use inspect::tree::Tree;
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, IsTerminal, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use units::Capacity;
+use usb::attachment;
 
 /// What the user says to go on.
 const YES: &str = "yes";
@@ -215,7 +215,7 @@ fn describe_without_node(device: &UsbDevice, disk: Option<&Disk>) -> String {
 mod tests {
     use super::*;
     use clap::Parser;
-    use host::inventory::{Inventory, Scope};
+    use inspect::inventory::{Inventory, Scope};
 
     /// A command line.
     #[derive(Parser)]
@@ -231,7 +231,7 @@ mod tests {
 
     /// A recorded guest whose drive at port 3-3 has got a second unit, `sdz`.
     fn two_units() -> (tempfile::TempDir, Tree) {
-        const GUEST: &str = include_str!("../../../host/tests/trees/guest.tree");
+        const GUEST: &str = include_str!("../../../inspect/tests/trees/guest.tree");
         const UNIT: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3/3-3:1.0/host3/target3:0:0/3:0:0:0";
         let second: String = GUEST
             .lines()
@@ -246,7 +246,7 @@ mod tests {
         };
         let place = tempfile::tempdir().expect("a temporary directory");
         let text = format!("{GUEST}\n{second}{}{}", class("3:0:0:0", "sdc"), class("3:0:0:1", "sdz"));
-        host::tree::expand(&text, place.path()).expect("it is a tree");
+        inspect::tree::expand(&text, place.path()).expect("it is a tree");
         let tree = Tree::at(place.path());
         (place, tree)
     }

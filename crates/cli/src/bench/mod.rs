@@ -27,7 +27,7 @@ use arguments::PatternArgument;
 use bench::measure::{self, Conditions, Energy, Onlooker, Plan};
 use bench::record::{self, INTERVALS, Machine, Method, Record};
 use bench::rig::Troubles;
-use host::tree::Tree;
+use inspect::tree::Tree;
 use progress::View;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
         ("--save", arguments.keeping.file()),
     ])?;
     let keeper = arguments.keeping.keeper()?;
-    let tree = arguments.machine.as_ref().map_or_else(Tree::running, Tree::at);
+    let tree = arguments.machine.as_ref().map_or_else(usb::running_tree, Tree::at);
     // Before the question, so that Ctrl-C there does not leave a terminal half drawn.
     let mut bed = target::resolve(arguments, &tree, &mut workloads)?;
     if arguments.verify && !arguments.is_virtual && arguments.size.is_none() {

@@ -15,13 +15,13 @@ use crate::unprinted::aside;
 use bench::record::Target;
 use bench::rig::{FileRig, FileRigOptions, Identity, MemoryRig, PortRig, Rig, Route};
 use bus::Speed;
-use host::attachment::driven_disks;
-use host::block::BlockDevice;
-use host::inventory::{Inventory, Scope};
-use host::tree::Tree;
+use inspect::block::BlockDevice;
+use inspect::inventory::{Inventory, Scope};
+use inspect::tree::Tree;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use units::{ByteCount, Capacity};
+use usb::attachment::driven_disks;
 use workload::Workload;
 
 /// Bytes of a virtual drive: more than the caches of a processor hold.
@@ -47,7 +47,7 @@ enum Thermometer {
 impl Bed {
     /// Degrees Celsius of the drive, where the kernel has a sensor for it.
     pub(super) fn temperature_c(&self) -> Option<f64> {
-        let tree = Tree::running();
+        let tree = usb::running_tree();
         match &self.thermometer {
             Thermometer::None => None,
             Thermometer::Device(device) => device.temperature_c(&tree),
@@ -58,7 +58,7 @@ impl Bed {
 
 /// Degrees Celsius of the disk at a port, where the kernel drives it and has a sensor for it.
 fn at_port_c(port: &str, lun: u8, inventory: &Inventory) -> Option<f64> {
-    let tree = Tree::running();
+    let tree = usb::running_tree();
     let device = inventory.devices.iter().find(|device| device.port == port)?;
     let node = driven_disks(&tree, device, lun).into_iter().find_map(|disk| disk.node.as_deref())?;
     BlockDevice::of_name(&tree, node)?.temperature_c(&tree)
@@ -183,7 +183,7 @@ fn file(
     };
     let mut target = Target::of(name, if is_block { "block-device" } else { "file" }, rig.identity());
     if let Some(port) = device.as_ref().and_then(|device| device.usb_port.clone()) {
-        target.add_usb(&Inventory::read(&Tree::running(), Scope::Brief), &port);
+        target.add_usb(&Inventory::read(&usb::running_tree(), Scope::Brief), &port);
     }
     target.temperature_c[0] = device.as_ref().and_then(|device| device.temperature_c(&Tree::running()));
     let thermometer = device.map_or(Thermometer::None, Thermometer::Device);

@@ -5,7 +5,7 @@
 
 use capture::{Damage, Dropped};
 use decode::{Command, Decoder, Ended, Fault, Outcome, Phase, Spread, Stats, Step, Summary, Verdict};
-use initiator::probe::quirk::Flag;
+use quirks::quirk::Flag;
 use serde_json::{Value, json};
 
 /// A command, with its transfers if all is wanted.

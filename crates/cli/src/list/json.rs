@@ -1,6 +1,6 @@
 //! The list for programs: one object, whose fields are only added to.
 
-use host::inventory::{
+use inspect::inventory::{
     Controller, Disk, Interface, Inventory, LinkSpeed, Transport, UsbDevice, bridge_family,
 };
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@
 
 use crate::counted::counted;
 use crate::harmless::tame;
-use host::inventory::{DEVICES, Disk, Interface, Inventory, Transport, UsbDevice, bridge_family};
+use inspect::inventory::{DEVICES, Disk, Interface, Inventory, Transport, UsbDevice, bridge_family};
 use units::Capacity;
 
 /// What stands in one line, by column.

@@ -10,10 +10,10 @@ use crate::failure::Failure;
 use crate::harmless::{self, shown, tame};
 use crate::outlet;
 use crate::survey;
-use host::diagnose::{Decision, Diagnosis, Expected, Rule, diagnose};
-use host::inventory::{Forbidding, Interface, Inventory, Module, Scope, Transport, UsbDevice};
-use host::tree::{Tree, Unread};
-use host::usbfs::give_back_command;
+use inspect::diagnose::give_back_command;
+use inspect::diagnose::{Decision, Diagnosis, Expected, Rule, diagnose};
+use inspect::inventory::{Forbidding, Interface, Inventory, Module, Scope, Transport, UsbDevice};
+use inspect::tree::{Tree, Unread};
 use std::io::Write;
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! Diagnoses for programs: one object, whose fields are only added to.
 
 use crate::list::json::{device, transport_word};
-use host::diagnose::{
+use inspect::diagnose::{
     Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Step, Verdict,
 };
-use host::inventory::{ConfigChoice, Inventory, UsbDevice};
+use inspect::inventory::{ConfigChoice, Inventory, UsbDevice};
 use serde_json::{Value, json};
 
 /// All drives, and the kernel that they are attached to.

@@ -1,6 +1,6 @@
 //! `uaskit why`: Linux's rules for one drive, with verdicts, evidence and advice.
 //!
-//! Everything that is said comes from `host::diagnose`; here it is looked up and printed: one drive with everything,
+//! Everything that is said comes from `inspect::diagnose`; here it is looked up and printed: one drive with everything,
 //! several with the answer and what is to be looked at. [`simulate`] asks the same of parts that one does not own.
 
 mod json;
@@ -15,9 +15,9 @@ use crate::list::lines::nothing;
 use crate::list::print;
 use crate::survey;
 use crate::unprinted::aside;
-use host::diagnose::{Diagnosis, diagnose};
-use host::inventory::{Inventory, Scope, UsbDevice};
-use host::tree::Unread;
+use inspect::diagnose::{Diagnosis, diagnose};
+use inspect::inventory::{Inventory, Scope, UsbDevice};
+use inspect::tree::Unread;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

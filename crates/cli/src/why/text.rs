@@ -3,11 +3,11 @@
 //! What a device or a file says is escaped, so that it cannot play with the terminal.
 
 use crate::harmless::tame;
-use host::diagnose::{
+use inspect::diagnose::{
     Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Rule, Step, Verdict,
 };
-use host::inventory::{Transport, UsbDevice, bridge_family};
-use initiator::probe::quirk::Flag;
+use inspect::inventory::{Transport, UsbDevice, bridge_family};
+use quirks::quirk::Flag;
 use std::fmt::Write;
 
 /// Several drives: for each the answer, and the checks that are to be looked at.

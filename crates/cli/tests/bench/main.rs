@@ -295,7 +295,7 @@ fn nothing_is_written_on_the_word_of_another_machine() {
 }
 
 /// A machine with drives at ports, in its files.
-const GUEST: &str = include_str!("../../../host/tests/trees/guest.tree");
+const GUEST: &str = include_str!("../../../inspect/tests/trees/guest.tree");
 
 #[test]
 fn nobody_is_asked_about_what_cannot_be() {
@@ -304,7 +304,7 @@ fn nobody_is_asked_about_what_cannot_be() {
     let machine = place.0.join("machine");
     fs::create_dir_all(&machine).expect("a directory can be made");
     // Under a name that no disk of this machine has.
-    host::tree::expand(&GUEST.replace("sdc", "sdzzc"), &machine).expect("it is a tree");
+    inspect::tree::expand(&GUEST.replace("sdc", "sdzzc"), &machine).expect("it is a tree");
     let machine = machine.display().to_string();
     // The drive at port 3-3 has 16 MiB.
     for (target, much, why) in [
@@ -336,7 +336,7 @@ fn at_a_port_the_kernel_has_told_how_long_blocks_are() {
     let (line, more) = ("queue/rotational = 0", "queue/logical_block_size = 4096");
     let disk = GUEST.lines().find(|text| text.contains("/3-3/") && text.ends_with(line)).expect("it has one");
     let tree = GUEST.replace(disk, &format!("{disk}\n{}", disk.replace(line, more)));
-    host::tree::expand(&tree.replace("sdc", "sdzzc"), &machine).expect("it is a tree");
+    inspect::tree::expand(&tree.replace("sdc", "sdzzc"), &machine).expect("it is a tree");
     let write = ["3-3", "--write", "3-3", "--yes", "--machine", &machine.display().to_string()];
     fails(&[&write[..], &["--rw", "write", "--bs", "512"]].concat(), 2, "on blocks of 4096");
     // It comes as far as the question.

@@ -5,7 +5,7 @@
 //! which such a unit can overturn.
 
 use crate::event::Event;
-use initiator::probe::configuration::{Configuration, Setting};
+use quirks::configuration::{Configuration, Setting};
 use wire::bot::{Cbw, Csw};
 use wire::uas::{CommandPipeIu, PipeUsage, StatusIu};
 use wire::usb::{ClassCode, Direction, EndpointAddress, TransferType};

@@ -2,7 +2,7 @@
 //!
 //! A driver that speaks UAS asks whether the bridge does, whether a quirk says to leave it alone, and whether the
 //! controller has streams; where the answer is no, the driver that it falls back on has the drive. What Linux knows of bridges is
-//! asked of [`initiator::probe`], and the words are those of `uaskit why`, which asks the same of hardware. Left out: what a
+//! asked of [`quirks`], and the words are those of `uaskit why`, which asks the same of hardware. Left out: what a
 //! user may configure.
 //!
 //! Always true: a transport that is not the best one has a reason.
@@ -12,7 +12,7 @@ use super::{
 };
 use bus::Speed;
 use device::Transports;
-use initiator::probe::quirk::{BridgeFacts, BuiltIn, Flag, Flags};
+use quirks::quirk::{BridgeFacts, BuiltIn, Flag, Flags};
 use std::fmt;
 use wire::usb::ClassCode;
 

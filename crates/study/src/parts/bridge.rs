@@ -8,7 +8,7 @@ use super::Make;
 use super::quantity::{Count, Current, Quantity, Rate, Size, Time};
 use super::schema::{File, Misfit, sectors, within};
 use device::Transports;
-use initiator::probe::{DeviceId, Identity, Names};
+use quirks::{DeviceId, Identity, Names};
 use serde::Deserialize;
 use sim::bridge::StorePart;
 use sim::drive::SECTOR_BYTES;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use uaskit_interop::drive;
 
-#[path = "../../../../crates/host/examples/crowd.rs"]
+#[path = "../../../../crates/inspect/examples/crowd/text.rs"]
 mod crowd;
 
 /// The most that it may take.
@@ -19,7 +19,7 @@ const RUNS: usize = 20;
 /// The quickest run.
 pub(super) fn measure() -> Result<Duration> {
     let place = tempfile::tempdir().context("a directory for the machine")?;
-    crowd::expand(place.path())?;
+    inspect::tree::expand(&crowd::text(), place.path())?;
     let program = drive::binary()?;
     let mut quickest = Duration::MAX;
     for _ in 0..RUNS {

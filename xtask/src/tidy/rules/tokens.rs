@@ -11,9 +11,9 @@ const UNSAFE_PLACES: &[&str] = &[
     "crates/drive/src/medium/ahead.rs",
     "crates/drive/src/medium/file/uring.rs",
     "crates/drive/src/medium/stream.rs",
-    "crates/host/src/usbfs/kernel/",
-    "crates/host/src/vfio/kernel/",
-    "crates/host/src/door/cells.rs",
+    "crates/usb/src/usbfs/kernel/",
+    "crates/usb/src/vfio/kernel/",
+    "crates/usb/src/door/cells.rs",
 ];
 
 /// No `unwrap` and its like in libraries; `expect("why it cannot fail")` where the reason is near.
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(told(unsafety, BUS, text).len(), 1);
         assert_eq!(told(unsafety, "crates/drive/src/medium/file/uring.rs", text), [""; 0]);
         assert_eq!(told(unsafety, "crates/drive/src/medium/file/mod.rs", text).len(), 1);
-        assert_eq!(told(unsafety, "crates/host/src/usbfs/kernel/node.rs", text), [""; 0]);
-        assert_eq!(told(unsafety, "crates/host/src/usbfs/door.rs", text).len(), 1);
+        assert_eq!(told(unsafety, "crates/usb/src/usbfs/kernel/node.rs", text), [""; 0]);
+        assert_eq!(told(unsafety, "crates/usb/src/usbfs/door.rs", text).len(), 1);
     }
 }

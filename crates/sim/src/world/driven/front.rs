@@ -5,7 +5,7 @@ use super::root::End;
 use super::sleep::SleepPlan;
 use crate::xhci::{ControlRequest, Way};
 use bus::{EndpointAddress, Speed};
-use initiator::probe::configuration::{Configuration, Endpoint, Setting};
+use quirks::configuration::{Configuration, Endpoint, Setting};
 use std::collections::VecDeque;
 use xhci_driver::{DeviceId, EndpointPlan, Location, Request, RequestId};
 

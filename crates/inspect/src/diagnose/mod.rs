@@ -1,0 +1,176 @@
+//! Why a drive is on the transport that it is on: Linux's own rules, in Linux's order, with what was read and where.
+//!
+//! Both drivers ask `uas_use_uas_driver` (Linux, drivers/usb/storage/uas-detect.h): `uas` takes the interface if the
+//! answer is yes, `usb-storage` if it is no. [`Rule`] has its questions and what comes before and after; the first
+//! that says no decides. What descriptors and ids decide is judged by [`quirks`]; what needs this machine, here.
+//! [`Check`]s are what else a user asks: link, power, serial numbers, TRIM, SMART, resets.
+//! Always true: a verdict names its evidence, and what the kernel really did is looked at last and never hidden.
+
+mod advice;
+mod budget;
+mod check;
+mod entry;
+mod evidence;
+mod flags;
+mod rules;
+
+pub use advice::{Advice, Step, give_back_command};
+pub use check::{Check, CheckKind, Health};
+pub use evidence::{Evidence, Reading};
+pub use flags::Quirks;
+pub use rules::{Judgement, Rule, Verdict};
+
+use crate::inventory::{Inventory, Transport, UsbDevice};
+use quirks::quirk::Flags;
+
+/// What is to be said of one interface of a drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// The interface, such as `2-1:1.0`.
+    pub interface: String,
+    /// What carries its commands now.
+    pub transport: Transport,
+    /// What should, by the rules.
+    pub expected: Expected,
+    /// What decided.
+    pub decision: Decision,
+    /// Whether it speaks what `usb-storage` does, so that it could do without `uas`.
+    pub speaks_bot: bool,
+    /// Every rule in its order; [`Rule::Configured`] is before them if it is not met.
+    pub judgements: Vec<Judgement>,
+    /// Flags, and where they come from.
+    pub quirks: Quirks,
+    /// What else is to be said.
+    pub checks: Vec<Check>,
+    /// How to have it otherwise, beyond what rules and checks advise.
+    pub advice: Vec<Advice>,
+}
+
+/// The driver that the rules lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// `uas`.
+    Uas,
+    /// `usb-storage`.
+    UsbStorage,
+    /// None at all.
+    NoDriver,
+}
+
+/// What decided about the transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Every rule is met, or none that could be looked at is against it, and `uas` has the drive.
+    AllMet,
+    /// This rule said no.
+    Decided(Rule),
+    /// This rule said no, and `usb-storage`, which could have the drive, is told to leave it alone.
+    LeftAlone(Rule),
+    /// No rule that could be looked at says no; this one could not be, and would explain it.
+    Supposed(Rule),
+    /// The kernel did otherwise than the rules say.
+    Unexplained,
+    /// A program or another driver has the drive now.
+    TakenAway,
+    /// The rules lead to `usb-storage`, and nobody has the drive: it is not loaded, it gave up, or a program that had
+    /// claimed the interface did not give it back.
+    NotTaken,
+}
+
+/// Looks at every storage interface of a device.
+pub fn diagnose(inventory: &Inventory, device: &UsbDevice) -> Vec<Diagnosis> {
+    Evidence::gather(inventory, device).iter().map(Diagnosis::of).collect()
+}
+
+impl Diagnosis {
+    fn of(evidence: &Evidence<'_>) -> Self {
+        let mut judgements: Vec<Judgement> = Vec::with_capacity(Rule::ALL.len() + 1);
+        for rule in std::iter::once(Rule::Configured).chain(Rule::ALL) {
+            let judgement = rule.judge(evidence, &judgements);
+            judgements.extend(judgement);
+        }
+        let transport = Transport::of(evidence.device, evidence.interface);
+        let expected = expected(evidence, &judgements);
+        let decision = decision(evidence, &transport, expected, &judgements);
+        Self {
+            interface: evidence.interface.name.clone(),
+            checks: check::all(evidence),
+            advice: advice::otherwise(evidence, &transport, decision),
+            decision,
+            speaks_bot: evidence.speaks_bot(),
+            quirks: evidence.quirks,
+            transport,
+            expected,
+            judgements,
+        }
+    }
+
+    /// Whether the kernel did what the rules say.
+    pub fn agrees(&self) -> bool {
+        match &self.transport {
+            Transport::Uas { .. } => self.expected == Expected::Uas,
+            Transport::Bot => self.expected == Expected::UsbStorage,
+            Transport::None => self.expected == Expected::NoDriver,
+            Transport::Claimed | Transport::Other(_) => true,
+        }
+    }
+
+    /// The flags that the driver goes by that has the drive; those of `uas` if none has it.
+    pub fn in_force(&self) -> Flags {
+        match self.transport {
+            Transport::Bot => self.quirks.storage(),
+            _ => self.quirks.uas(),
+        }
+    }
+
+    /// What one rule says.
+    pub fn judgement(&self, rule: Rule) -> Option<&Judgement> {
+        self.judgements.iter().find(|judgement| judgement.rule == rule)
+    }
+}
+
+/// Where the rules lead. An unknown one is taken for met: most machines meet it.
+fn expected(evidence: &Evidence<'_>, judgements: &[Judgement]) -> Expected {
+    let refused = judgements.iter().find(|judgement| judgement.verdict == Verdict::Refused);
+    match refused.map(|judgement| judgement.rule) {
+        None if evidence.speaks_uas() => Expected::Uas,
+        Some(Rule::Configured | Rule::Loaded | Rule::Started) => Expected::NoDriver,
+        _ if evidence.usb_storage_takes_it() => Expected::UsbStorage,
+        _ => Expected::NoDriver,
+    }
+}
+
+fn decision(
+    evidence: &Evidence<'_>,
+    transport: &Transport,
+    expected: Expected,
+    judgements: &[Judgement],
+) -> Decision {
+    let first = |verdict: Verdict, of_kernel: bool| {
+        let questions = judgements.iter().filter(|judgement| !of_kernel || judgement.rule.is_question());
+        questions.filter(|judgement| judgement.verdict == verdict).map(|judgement| judgement.rule).next()
+    };
+    match transport {
+        Transport::Uas { .. } if expected == Expected::Uas => Decision::AllMet,
+        Transport::Uas { .. } => Decision::Unexplained,
+        Transport::Claimed | Transport::Other(_) => Decision::TakenAway,
+        // With both drivers there, only a question of the kernel's sends a drive to usb-storage.
+        Transport::Bot => match (first(Verdict::Refused, true), first(Verdict::Unknown, true)) {
+            (Some(rule), _) => Decision::Decided(rule),
+            (None, Some(rule)) => Decision::Supposed(rule),
+            (None, None) => Decision::Unexplained,
+        },
+        Transport::None if expected == Expected::UsbStorage => Decision::NotTaken,
+        Transport::None => match (first(Verdict::Refused, false), first(Verdict::Unknown, false)) {
+            (Some(rule), _) if rule.is_question() && evidence.speaks_bot() && evidence.is_left_alone() => {
+                Decision::LeftAlone(rule)
+            }
+            (Some(rule), _) => Decision::Decided(rule),
+            (None, Some(rule)) => Decision::Supposed(rule),
+            (None, None) => Decision::Unexplained,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

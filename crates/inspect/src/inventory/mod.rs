@@ -1,0 +1,171 @@
+//! What is attached: controllers, buses, hubs, devices, interfaces, drivers, disks, modules, quirks in force.
+//!
+//! Everything comes out of one [`Tree`], so a recorded machine gives the same inventory as the running one. Values are
+//! kept beside the path that they were read from, since a diagnosis has to say where it looked. What is missing is
+//! `None`; nothing of it is an error. Left out: what sysfs does not tell, such as the strings of other languages.
+
+mod arguments;
+mod controller;
+mod descriptors;
+mod device;
+mod disk;
+mod driver;
+mod family;
+mod forbidden;
+mod kernel_config;
+mod kernel_log;
+mod log_line;
+mod port;
+mod setting;
+mod transport;
+
+pub use controller::{Controller, StreamArrays};
+pub use descriptors::active_configuration;
+pub use device::{AbleSpeeds, Interface, LinkSpeed, TableSize, UsbDevice};
+pub(crate) use disk::serial as unit_serial;
+pub use disk::{Disk, UnmapCommand, UnmapSupport};
+pub use driver::{Drivers, Module};
+pub use family::bridge_family;
+pub use forbidden::{Forbidding, ForbiddingMeans};
+pub use kernel_config::{ConfigChoice, KernelConfig};
+pub use kernel_log::{KernelLog, Troubles};
+pub use port::Port;
+pub use quirks::DeviceId;
+pub use setting::{COMMAND_LINE, PARAMETER, QuirkSettings, SettingPlace};
+pub use transport::Transport;
+
+use crate::tree::{Tree, Unread};
+use quirks::quirk::KernelVersion;
+use std::path::Path;
+
+/// Where sysfs has all USB devices and interfaces, as links.
+pub const DEVICES: &str = "/sys/bus/usb/devices";
+
+/// Where the kernel tells its release.
+const RELEASE: &str = "/proc/sys/kernel/osrelease";
+
+/// The version of a kernel, and where it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelFound<'a> {
+    /// The version.
+    pub version: KernelVersion,
+    /// The file.
+    pub path: &'a str,
+    /// What is there of it.
+    pub text: &'a str,
+}
+
+/// A machine, as far as USB storage is concerned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inventory {
+    /// The kernel's release, as `uname -r` tells it.
+    pub release: Option<String>,
+    /// Host controllers, in the order of their buses.
+    pub controllers: Vec<Controller>,
+    /// Root hubs, hubs and devices, each after the hub that it is plugged into.
+    pub devices: Vec<UsbDevice>,
+    /// The drivers `uas` and `usb-storage`.
+    pub drivers: Drivers,
+    /// What the user has said with `usb-storage.quirks=`.
+    pub quirks: QuirkSettings,
+    /// The kernel's log, or why it was not read.
+    pub log: Option<Result<KernelLog, Unread>>,
+}
+
+/// How much is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope<'a> {
+    /// What a list shows; quick, unless a drive has no driver: then the index of modules and the kernel's configuration are looked at as well.
+    Brief,
+    /// What a diagnosis needs as well: the kernel's log, its configuration, the index of its modules, and what drives say that they can
+    /// which may be faster than their link.
+    Whole {
+        /// The log's path in the tree; `None` for `/dev/kmsg`.
+        log: Option<&'a str>,
+    },
+}
+
+impl Inventory {
+    /// Reads the machine below the tree's root.
+    pub fn read(tree: &Tree, scope: Scope<'_>) -> Self {
+        let release = tree.text(RELEASE).ok().filter(|release| is_file_name(release));
+        let (devices, controllers) = device::read_all(tree);
+        let mut inventory = Self { controllers, devices, ..Self::default() };
+        let is_forsaken = |device: &UsbDevice| {
+            device.taken_by().is_none() && Interface::storage_of(device).any(|one| one.driver.is_none())
+        };
+        let asks_for_modules = scope != Scope::Brief || inventory.devices.iter().any(is_forsaken);
+        inventory.drivers = Drivers::read(tree, asks_for_modules, release.as_deref());
+        inventory.quirks = QuirkSettings::read(tree, inventory.drivers.usb_storage_is_built_in);
+        inventory.release = release;
+        if let Scope::Whole { log } = scope {
+            inventory.devices.iter_mut().for_each(|device| device.ask_for_speeds(tree));
+            inventory.log = Some(KernelLog::read(tree, log.unwrap_or(kernel_log::PATH)));
+        }
+        inventory
+    }
+
+    /// Has the kernel's log come out of another file, one of this machine whichever it is about: of a machine that was recorded
+    /// without its log, for one.
+    pub fn read_log(&mut self, file: &Path) {
+        self.log = Some(KernelLog::read_file(file));
+    }
+
+    /// The version of the kernel, by whose tables quirks are judged: that of its release, or where that cannot be read, that of
+    /// its configuration.
+    pub fn kernel(&self) -> Option<KernelFound<'_>> {
+        let release = self.release.as_deref().map(|text| (RELEASE, text));
+        let config = self.drivers.config.as_ref();
+        let config = config.and_then(|config| Some((config.path.as_str(), config.version.as_deref()?)));
+        [release, config].into_iter().flatten().find_map(|(path, text)| {
+            Some(KernelFound { version: KernelVersion::of_release(text)?, path, text })
+        })
+    }
+
+    /// The kernel's log, if it was asked for and could be read.
+    pub fn readable_log(&self) -> Option<&KernelLog> {
+        self.log.as_ref()?.as_ref().ok()
+    }
+
+    /// The controller of a device's bus.
+    pub fn controller_of(&self, device: &UsbDevice) -> Option<&Controller> {
+        self.controllers.iter().find(|controller| controller.buses.contains(&device.bus))
+    }
+
+    /// The hub that a device is plugged into.
+    pub fn hub_of(&self, device: &UsbDevice) -> Option<&UsbDevice> {
+        let parent = device.parent()?;
+        self.devices.iter().find(|other| other.port == parent)
+    }
+
+    /// Devices with a mass storage interface.
+    pub fn storage(&self) -> impl Iterator<Item = &UsbDevice> {
+        self.devices.iter().filter(|device| device.is_storage())
+    }
+
+    /// The devices that a user means by a port (`2-1.4`), a disk (`/dev/sdb`, `sdb`, `sdb1`), a node of usbfs
+    /// (`/dev/bus/usb/002/003`) or an id (`174c:55aa`).
+    pub fn find(&self, name: &str) -> Vec<&UsbDevice> {
+        let node = name.strip_prefix("/dev/").unwrap_or(name);
+        let port = name.strip_prefix(DEVICES).map_or(name, |rest| rest.trim_matches('/'));
+        let port = port.split(':').next().filter(|port| port.contains('-')).unwrap_or(port);
+        let id: Option<DeviceId> = name.parse().ok();
+        let is_meant = |device: &&UsbDevice| {
+            device.port == port
+                || id == Some(device.id)
+                || device.node() == name
+                || device.disks().any(|disk| disk.is_node(node))
+        };
+        self.devices.iter().filter(is_meant).collect()
+    }
+}
+
+/// Whether a name that was read may become part of a path.
+fn is_file_name(name: &str) -> bool {
+    const NAME_BYTES_MAX: usize = 255;
+    let is_safe = |letter: char| letter.is_ascii_alphanumeric() || "._-+~".contains(letter);
+    !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.chars().all(is_safe) && !name.starts_with('.')
+}
+
+#[cfg(test)]
+mod tests;

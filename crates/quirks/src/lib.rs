@@ -1,0 +1,166 @@
+//! From descriptors to a transport, with the reasons (USB 3.2 chapter 9, Bulk-Only Transport 1.0 clause 4, UAS-2
+//! clause 5).
+//!
+//! [`probe`] takes what GET_DESCRIPTOR answered and what the link is. For each mass-storage interface it judges BOT and
+//! UAS by our own needs, which gives a plan where they are met, and UAS by the rules of Linux. Each judgement is a list
+//! of findings: a rule, whether it is met, what was seen. Everything here is a value; showing it is for others.
+//!
+//! Always true: any bytes are judged within the limits of [`configuration`]; a plan exists exactly if no rule that is
+//! needed is broken; the same bytes give the same answer. Left out: other configurations than the one given, other
+//! subclasses than transparent SCSI, quirks that a user sets.
+#![no_std]
+
+extern crate alloc;
+
+pub mod configuration;
+mod identity;
+mod linux;
+mod own;
+mod pipes;
+mod plan;
+pub mod quirk;
+mod rule;
+#[cfg(test)]
+mod tests;
+
+pub use identity::{DeviceId, Identity, Names, NoDeviceId};
+pub use linux::LinuxJudgement;
+pub use plan::{BotPlan, Matching, PipeEnd, Place, Plan, UasPlan};
+pub use rule::{EndpointFact, Evidence, Finding, Judgement, Rule, SettingName};
+
+use alloc::vec::Vec;
+use bus::{Speed, StreamId};
+use configuration::Configuration;
+use wire::DecodeError;
+use wire::usb::{Descriptor, Descriptors, DeviceCapability, DeviceDescriptor, SpeedSet};
+
+/// The most streams that are ever asked for: there are no more ids.
+pub const STREAMS_MAX: u16 = StreamId::MAX;
+
+/// bInterfaceClass of mass storage.
+const MASS_STORAGE: u8 = 0x08;
+
+/// What the device answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Answers<'a> {
+    /// The device descriptor.
+    pub device: &'a [u8],
+    /// The configuration in use, or the one to use, with everything in it.
+    pub configuration: &'a [u8],
+    /// The binary device object store, if there is one.
+    pub bos: Option<&'a [u8]>,
+    /// The strings that some rule asks for.
+    pub names: Names<'a>,
+}
+
+/// What is between the host and the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its speed.
+    pub speed: Speed,
+    /// Streams that the host can give an endpoint, or wants to; 0 if its controller has none.
+    pub streams_max: u16,
+}
+
+/// Everything found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// The device.
+    pub device: DeviceDescriptor,
+    /// The configuration.
+    pub configuration: Configuration,
+    /// Whether the link is as fast as the device.
+    pub link: Finding,
+    /// Each interface with a mass-storage setting, in the order of the descriptors.
+    pub interfaces: Vec<InterfaceProbe>,
+}
+
+/// What was found on one interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterfaceProbe {
+    /// bInterfaceNumber.
+    pub number: u8,
+    /// Bulk-Only Transport by our own needs.
+    pub bot: Judgement<BotPlan>,
+    /// USB Attached SCSI by our own needs.
+    pub uas: Judgement<UasPlan>,
+    /// USB Attached SCSI by Linux's rules.
+    pub linux: LinuxJudgement,
+}
+
+/// Judges a device. An error is a device or a configuration descriptor that is none.
+pub fn probe(answers: &Answers<'_>, link: Link) -> Result<Probe, DecodeError> {
+    let device = DeviceDescriptor::decode(answers.device)?;
+    let configuration = Configuration::decode(answers.configuration)?;
+    let mut numbers: Vec<u8> = Vec::new();
+    for setting in &configuration.settings {
+        let number = setting.interface.number;
+        if setting.interface.class.class == MASS_STORAGE && !numbers.contains(&number) {
+            numbers.push(number);
+        }
+    }
+    let identity = Identity::of(&device, answers.names);
+    let interfaces = numbers
+        .into_iter()
+        .map(|number| InterfaceProbe {
+            number,
+            bot: own::judge_bot(&configuration, number, link),
+            uas: own::judge_uas(&configuration, number, link),
+            linux: LinuxJudgement::of(&identity, &configuration, number, link),
+        })
+        .collect();
+    let link = link_speed(link.speed, answers.bos);
+    Ok(Probe { device, configuration, link, interfaces })
+}
+
+impl Probe {
+    /// UAS on the first interface that has it.
+    pub fn uas(&self) -> Option<UasPlan> {
+        self.interfaces.iter().find_map(|interface| interface.uas.plan)
+    }
+
+    /// BOT on the first interface that has it.
+    pub fn bot(&self) -> Option<BotPlan> {
+        self.interfaces.iter().find_map(|interface| interface.bot.plan)
+    }
+
+    /// The transport that we use: UAS where it works, else BOT.
+    pub fn best(&self) -> Option<Plan> {
+        self.uas().map(Plan::Uas).or_else(|| self.bot().map(Plan::Bot))
+    }
+}
+
+fn link_speed(link: Speed, bos: Option<&[u8]>) -> Finding {
+    let able = bos.and_then(fastest_speed);
+    let met = able.is_none_or(|able| link >= able);
+    Finding { rule: Rule::LinkSpeed, met, evidence: Evidence::Speeds { link, able } }
+}
+
+/// The fastest of the speeds that a device has by its binary device object store: that of its SuperSpeed capability
+/// (USB 3.2 clause 9.6.2.2), or super speed if it has a SuperSpeedPlus one. `None` if it has neither.
+pub fn fastest_speed(bos: &[u8]) -> Option<Speed> {
+    let speeds = Descriptors::new(bos).filter_map(|descriptor| match descriptor {
+        Ok(Descriptor::Capability(DeviceCapability::SuperSpeed(capability))) => fastest_of(capability.speeds),
+        Ok(Descriptor::Capability(DeviceCapability::SuperSpeedPlus(_))) => Some(Speed::Super),
+        _ => None,
+    });
+    speeds.max()
+}
+
+/// Mb/s of the fastest lane that a device has by the SuperSpeedPlus capability of its binary device object store (USB 3.2
+/// clause 9.6.2.5); `None` if there is none. How many lanes it can use at once is not told there.
+pub fn fastest_lane_mbps(bos: &[u8]) -> Option<u32> {
+    let capabilities = Descriptors::new(bos).filter_map(|descriptor| match descriptor {
+        Ok(Descriptor::Capability(DeviceCapability::SuperSpeedPlus(capability))) => Some(capability),
+        _ => None,
+    });
+    let lanes = capabilities.flat_map(|capability| capability.sublinks());
+    lanes.map(|lane| u32::try_from(lane.bits_per_second() / 1_000_000).unwrap_or(u32::MAX)).max()
+}
+
+/// The fastest speed of a set.
+fn fastest_of(set: SpeedSet) -> Option<Speed> {
+    [(SpeedSet::SUPER, Speed::Super), (SpeedSet::HIGH, Speed::High), (SpeedSet::FULL, Speed::Full)]
+        .into_iter()
+        .find_map(|(one, speed)| set.contains(one).then_some(speed))
+}

@@ -1,0 +1,116 @@
+//! From a device of the system to what an attachment of it needs: the plan, the interface, the memory.
+//!
+//! Nothing is changed here; the interface is taken, and kept, by a [`Hold`](super::Hold).
+
+use super::setup::{Memory, choose};
+use super::{AttachConfig, AttachError, Attachment, Hold, TransportChoice};
+use crate::door::Enumerated;
+use crate::usbfs::{Door, InterfaceName, UsbfsError};
+use inspect::inventory::{Disk, Interface, UsbDevice, active_configuration};
+use inspect::tree::Tree;
+use quirks::{Answers, Names, Plan};
+use wire::usb::DeviceDescriptor;
+
+impl Attachment {
+    /// Takes a disk from the kernel's driver and surveys it.
+    ///
+    /// `device` is what an inventory of `tree`, which must be the running machine, has just found.
+    ///
+    /// # Errors
+    /// See [`AttachError`]. Then everything is as it was.
+    pub fn open(tree: &Tree, device: &UsbDevice, config: &AttachConfig) -> Result<Self, AttachError> {
+        Hold::default().attach(tree, device, config)
+    }
+}
+
+/// The disks of a device that an [`Attachment`] drives: this unit of the interface that each transport would use, mostly the same.
+/// Its other disks lose the kernel's driver meanwhile, and nothing else. None where the device's descriptors cannot be read.
+pub fn driven_disks<'a>(tree: &Tree, device: &'a UsbDevice, lun: u8) -> Vec<&'a Disk> {
+    let Ok(descriptors) = Prospect::descriptors(tree, device) else { return Vec::new() };
+    let Ok(read) = enumerated(&descriptors, device) else { return Vec::new() };
+    let choices = [TransportChoice::Uas, TransportChoice::Bot];
+    let plans = choices.into_iter().filter_map(|choice| plan(&read, device, choice).ok());
+    let interfaces = plans.filter_map(|plan| interface_of(device, plan).ok());
+    let units =
+        interfaces.filter_map(|interface| interface.disks.iter().find(|disk| disk.lun == u64::from(lun)));
+    let mut disks: Vec<&Disk> = Vec::new();
+    for disk in units {
+        if !disks.iter().any(|known| known.address == disk.address) {
+            disks.push(disk);
+        }
+    }
+    disks
+}
+
+/// An attachment that there may be.
+pub(super) struct Prospect<'a> {
+    device: &'a UsbDevice,
+    /// What the kernel has read of the device.
+    pub(super) read: Enumerated<'a>,
+    pub(super) plan: Plan,
+    pub(super) interface: &'a Interface,
+    pub(super) memory: Memory,
+}
+
+impl<'a> Prospect<'a> {
+    /// The device's descriptors, as the kernel has them.
+    pub(super) fn descriptors(tree: &Tree, device: &UsbDevice) -> Result<Vec<u8>, AttachError> {
+        tree.bytes(&format!("{}/descriptors", device.path)).map_err(|_| AttachError::Descriptors)
+    }
+
+    pub(super) fn of(
+        descriptors: &'a [u8],
+        device: &'a UsbDevice,
+        config: &AttachConfig,
+    ) -> Result<Self, AttachError> {
+        let read = enumerated(descriptors, device)?;
+        let plan = plan(&read, device, config.transport)?;
+        let interface = interface_of(device, plan)?;
+        Ok(Self { device, read, plan, interface, memory: Memory::of(plan, config) })
+    }
+
+    pub(super) fn name(&self) -> InterfaceName {
+        InterfaceName {
+            bus: self.device.bus,
+            device: self.device.number,
+            number: self.interface.number,
+            name: self.interface.name.clone(),
+            driver: self.interface.driver.clone(),
+        }
+    }
+}
+
+fn enumerated<'a>(descriptors: &'a [u8], device: &UsbDevice) -> Result<Enumerated<'a>, AttachError> {
+    let value = device.configuration.as_ref().ok_or(AttachError::Descriptors)?.head.value;
+    let configuration = active_configuration(descriptors, value).ok_or(AttachError::Descriptors)?;
+    let device = descriptors.get(..DeviceDescriptor::LEN).ok_or(AttachError::Descriptors)?;
+    Ok(Enumerated { device, configuration, value })
+}
+
+/// What to drive the device with.
+fn plan(read: &Enumerated<'_>, device: &UsbDevice, choice: TransportChoice) -> Result<Plan, AttachError> {
+    let Enumerated { device: of_device, configuration, .. } = *read;
+    let answers = Answers { device: of_device, configuration, bos: None, names: Names::default() };
+    choose(&answers, device.speed.on_the_bus(), choice)
+}
+
+fn interface_of(device: &UsbDevice, plan: Plan) -> Result<&Interface, AttachError> {
+    let number = plan.place().interface;
+    device.interfaces.iter().find(|interface| interface.number == number).ok_or(AttachError::Descriptors)
+}
+
+/// Memory that cannot be mapped for want of room is copied by the kernel, within the same limit: too much of it is
+/// told now and not in the middle of a run.
+pub(super) fn refuse_too_much(door: &Door, config: &AttachConfig) -> Result<(), AttachError> {
+    match door.lacks_memory() {
+        Some(UsbfsError::Memory { limit_mb: Some(limit), wanted_bytes }) if limit > 0 => {
+            let copied = u64::from(config.slots) * u64::from(config.slot_bytes);
+            let room = limit.saturating_mul(1 << 20) / 2;
+            if copied <= room {
+                return Ok(());
+            }
+            Err(UsbfsError::Memory { limit_mb: Some(limit), wanted_bytes }.into())
+        }
+        _ => Ok(()),
+    }
+}
