@@ -102,11 +102,11 @@ fn cargo_build(package: &str, target: &Path, flag: &str, path: &Path) -> Result<
     flags.push(last);
     let mut build = Command::new(env!("CARGO"));
     build
-        .args(["build", "--quiet", "--release", "--locked", "--package", package, "--target-dir"])
+        .args(["build", "--quiet", "--profile", "dist", "--locked", "--package", package, "--target-dir"])
         .arg(target);
     build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}".as_ref())).current_dir(workspace::root());
     output_of(&mut build)?;
-    Ok(target.join("release").join(package))
+    Ok(target.join("dist").join(package))
 }
 
 /// LLVM's tool that merges counts, of the compiler's own version: others do not read what it writes.

@@ -186,21 +186,21 @@ impl Report {
     }
 }
 
-/// Builds this program and the server in release mode, and lets that do the work.
+/// Builds this program and the server with the profile `dist`, and lets that do the work.
 fn hand_over() -> Result<bool> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--release", "--package", "uaskit-xtask", "--package", "uaskit"]);
-    ensure!(build.status().context("start cargo")?.success(), "the release build failed");
+    build.args(["build", "--quiet", "--profile", "dist", "--package", "uaskit-xtask", "--package", "uaskit"]);
+    ensure!(build.status().context("start cargo")?.success(), "the optimised build failed");
     let here = std::env::current_exe().context("find this program")?;
     let target = here.ancestors().nth(2).context("this program is not in a target directory")?;
-    let release = target.join("release");
-    let mut measured = Command::new(release.join("uaskit-xtask"));
+    let built = target.join("dist");
+    let mut measured = Command::new(built.join("uaskit-xtask"));
     measured.args(std::env::args_os().skip(1));
     if std::env::var_os("UASKIT_BIN").is_none() {
-        measured.env("UASKIT_BIN", release.join("uaskit"));
+        measured.env("UASKIT_BIN", built.join("uaskit"));
     }
-    Ok(measured.status().context("start the release build")?.success())
+    Ok(measured.status().context("start the optimised build")?.success())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -210,14 +210,14 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// Printed by `--profile`.
 const PROFILE: &str = "\
-In one terminal, the server under a profiler; symbols need the release profile of this workspace:
+In one terminal, the server under a profiler; symbols need the profile `dist` of this workspace:
 
-  cargo build --release --package uaskit
+  cargo build --profile dist --package uaskit
   perf record -F 9973 --call-graph dwarf,4096 -o target/drive.perf \\
-      target/release/uaskit serve --ram 256M --usbredir unix:target/bench.sock
+      target/dist/uaskit serve --ram 256M --usbredir unix:target/bench.sock
 or, where the processor counts nothing for us, exact but fifty times slower:
   valgrind --tool=callgrind --callgrind-out-file=target/drive.callgrind \\
-      target/release/uaskit serve --ram 256M --usbredir unix:target/bench.sock
+      target/dist/uaskit serve --ram 256M --usbredir unix:target/bench.sock
 
 In another, the load; then Ctrl-C in the first:
 

@@ -33,7 +33,7 @@ pub(super) fn program(quick: bool) -> Result<Program> {
     }
     let target = target(quick);
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--release", "--locked", "--package", "uaskit", "--target", &triple]);
+    build.args(["build", "--quiet", "--profile", "dist", "--locked", "--package", "uaskit", "--target", &triple]);
     build.arg("--target-dir").arg(&target).current_dir(workspace::root());
     // Paths of the machine that builds are no use to anybody else, and would differ from machine to machine.
     let mut flags = vec!["-Ctarget-feature=+crt-static".to_owned()];
@@ -41,10 +41,10 @@ pub(super) fn program(quick: bool) -> Result<Program> {
         flags.push(format!("--remap-path-prefix={}={to}", from.display()));
     }
     build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
-    build.env("CARGO_PROFILE_RELEASE_STRIP", "symbols").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
+    build.env("CARGO_PROFILE_DIST_STRIP", "symbols").env("CARGO_PROFILE_DIST_DEBUG", "0");
     if quick {
-        build.envs([("CARGO_PROFILE_RELEASE_LTO", "off"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")]);
-        build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+        build.envs([("CARGO_PROFILE_DIST_LTO", "off"), ("CARGO_PROFILE_DIST_CODEGEN_UNITS", "16")]);
+        build.env("CARGO_PROFILE_DIST_OPT_LEVEL", "1");
     }
     output_of(&mut build)?;
     let path = target.join(&triple).join(PROGRAM);
@@ -59,7 +59,7 @@ pub(super) fn built() -> Result<PathBuf> {
 }
 
 /// The program in the folder of its target.
-const PROGRAM: &str = "release/uaskit";
+const PROGRAM: &str = "dist/uaskit";
 
 /// A build directory of its own, since the flags are others.
 fn target(quick: bool) -> PathBuf {

@@ -5,7 +5,7 @@
 //! 3. [`package`] makes an archive, a Debian package and their checksums; the same commit gives the same bytes.
 //! 4. [`chroot`] installs them in a Debian that holds nothing else, runs them there and removes them again.
 //!
-//! Everything is in `target/dist`. Nothing is uploaded or signed here.
+//! Everything is in `target/packages`. Nothing is uploaded or signed here.
 
 mod build;
 mod chroot;
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Where to put what is made
-    #[arg(long, default_value = "target/dist")]
+    #[arg(long, default_value = "target/packages")]
     output: PathBuf,
     /// Build faster and run slower: for trying the packages, not for giving them away
     #[arg(long)]
@@ -33,7 +33,7 @@ pub(crate) struct Options {
 impl Options {
     /// As the test command wants it.
     pub(crate) fn for_tests() -> Self {
-        Self { output: "target/dist".into(), quick: false, check: true }
+        Self { output: "target/packages".into(), quick: false, check: true }
     }
 
     /// The command that does the same.
