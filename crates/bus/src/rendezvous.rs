@@ -246,6 +246,23 @@ impl<H, D> Rendezvous<H, D> {
         true
     }
 
+    /// Cancels the host's transfers at one endpoint, on all its streams, in the order of submission. What the device has there stays.
+    #[cold]
+    pub fn cancel_host_at(&mut self, address: EndpointAddress, carrier: &mut impl Carrier<H, D>) {
+        self.end_host(address.index(), TransferStatus::Cancelled, carrier);
+    }
+
+    /// Cancels all transfers of the host, those of each endpoint in the order of submission. What the device has stays.
+    ///
+    /// A setting that is selected gives endpoints another meaning, and transfers that were meant for the old one must not be
+    /// matched with those of the new.
+    #[cold]
+    pub fn cancel_all_host(&mut self, carrier: &mut impl Carrier<H, D>) {
+        for index in 0..self.endpoints.len() {
+            self.end_host(index, TransferStatus::Cancelled, carrier);
+        }
+    }
+
     /// The device takes a transfer back. Nothing happens if it has ended already.
     #[cold]
     pub fn cancel_device(&mut self, is_it: impl Fn(&D) -> bool, carrier: &mut impl Carrier<H, D>) {
@@ -259,12 +276,16 @@ impl<H, D> Rendezvous<H, D> {
     /// The device halts an endpoint: what the host has there, and what it brings, stalls.
     #[cold]
     pub fn halt(&mut self, address: EndpointAddress, carrier: &mut impl Carrier<H, D>) {
-        let endpoint = &mut self.endpoints[address.index()];
-        endpoint.halted = true;
-        for queue in &mut endpoint.queues {
+        self.endpoints[address.index()].halted = true;
+        self.end_host(address.index(), TransferStatus::Stall, carrier);
+    }
+
+    /// Ends the host's transfers at the endpoint with this index.
+    fn end_host(&mut self, index: usize, status: TransferStatus, carrier: &mut impl Carrier<H, D>) {
+        for queue in &mut self.endpoints[index].queues {
             while let Some(mut pending) = queue.host.pop_front() {
                 self.host_transfers -= 1;
-                pending.tell_host(TransferStatus::Stall, carrier);
+                pending.tell_host(status, carrier);
             }
         }
     }
@@ -606,6 +627,26 @@ mod tests {
     }
 
     #[test]
+    fn cancelling_an_endpoint_ends_the_hosts_transfers_on_all_its_streams_and_no_others() {
+        let mut place = Place::new(Speed::Super);
+        let on = |id| Pipe::stream(EndpointAddress::at::<1>(Direction::In), StreamId::new(id).unwrap());
+        host(&mut place, 1, on(2), 512);
+        host(&mut place, 2, bulk_out(), 512);
+        host(&mut place, 3, on(1), 512);
+        host(&mut place, 4, on(2), 512);
+        device(&mut place, 9, on(7), 512, true);
+        place.meeting.cancel_host_at(on(1).endpoint, &mut place.told);
+        let cancelled = |id| HostEnd(id, TransferStatus::Cancelled, 0);
+        assert_eq!(drain(&mut place), [3, 1, 4].map(cancelled));
+        assert_eq!(place.host_transfers(), 1);
+        place.meeting.cancel_all_host(&mut place.told);
+        assert_eq!(drain(&mut place), [cancelled(2)]);
+        // The device's transfer is still there for the next of the host.
+        host(&mut place, 5, on(7), 512);
+        assert_eq!(drain(&mut place).last(), Some(&HostEnd(5, TransferStatus::Done, 512)));
+    }
+
+    #[test]
     fn streams_do_not_wait_for_each_other() {
         let mut place = Place::new(Speed::Super);
         let on = |id| Pipe::stream(EndpointAddress::at::<1>(Direction::In), StreamId::new(id).unwrap());
@@ -673,6 +714,8 @@ mod tests {
         Halt(Pipe),
         ClearHalt(Pipe),
         Finish(Pipe),
+        CancelAt(Pipe),
+        CancelAll,
         Disconnect,
     }
 
@@ -694,7 +737,9 @@ mod tests {
             1 => (0u64..40).prop_map(Call::CancelDevice),
             1 => pipe.clone().prop_map(Call::Halt),
             1 => pipe.clone().prop_map(Call::ClearHalt),
-            1 => pipe.prop_map(Call::Finish),
+            1 => pipe.clone().prop_map(Call::Finish),
+            1 => pipe.prop_map(Call::CancelAt),
+            1 => Just(Call::CancelAll),
             1 => Just(Call::Disconnect),
         ]
     }
@@ -725,6 +770,8 @@ mod tests {
                     Call::Halt(pipe) => place.meeting.halt(pipe.endpoint, &mut place.told),
                     Call::ClearHalt(pipe) => place.meeting.clear_halt(pipe.endpoint),
                     Call::Finish(pipe) => place.meeting.finish(pipe, &mut place.told),
+                    Call::CancelAt(pipe) => place.meeting.cancel_host_at(pipe.endpoint, &mut place.told),
+                    Call::CancelAll => place.meeting.cancel_all_host(&mut place.told),
                     Call::Disconnect => place.meeting.disconnect(&mut place.told),
                 }
                 if let Call::Host(pipe, length) | Call::Device(pipe, length, _) = call {

@@ -133,6 +133,13 @@ impl SetupPacket {
         (self.kind == RequestKind::Standard).then(|| self.request.into())
     }
 
+    /// Whether it is SET_CONFIGURATION or SET_INTERFACE. Where the device accepts one, its endpoints start from their initial state,
+    /// also if the same setting is selected again (USB 3.2 clause 9.4.10).
+    pub fn selects_setting(&self) -> bool {
+        let selects = [StandardRequest::SetConfiguration, StandardRequest::SetInterface];
+        self.direction == Direction::Out && self.standard().is_some_and(|request| selects.contains(&request))
+    }
+
     /// What GET_DESCRIPTOR asks for in `wValue`: the kind, and which of that kind.
     pub fn descriptor(&self) -> (DescriptorKind, u8) {
         let [index, kind] = self.value.to_le_bytes();
