@@ -21,7 +21,7 @@ pub use presence::SlotError;
 
 use crate::medium::{Finished, Job, Medium};
 use bus::rendezvous::{Carrier, Ended, Full, Passage, Stays};
-use bus::{Completion, Direction, Fifo, Observer, Pipe, Rendezvous, TransferStatus};
+use bus::{Completion, Direction, EndpointAddress, Fifo, Observer, Pipe, Rendezvous, TransferStatus};
 use device::command::{CommandId, Place};
 use device::medium::{MediumOp, MediumRequest};
 use device::{Device, DeviceTransfer, Inline, Output, Payload, Verdict};
@@ -285,9 +285,23 @@ impl<M: Medium + ?Sized> Drive<M> {
         found
     }
 
-    /// A control transfer on endpoint 0.
+    /// Cancels the host's transfers at one endpoint, on all its streams: for a bus that allocates or frees streams, which gives the
+    /// endpoint another meaning.
+    pub fn cancel_at(&mut self, endpoint: EndpointAddress) {
+        let (bus, mut ends) = self.ends();
+        bus.cancel_host_at(endpoint, &mut ends);
+        self.settle();
+    }
+
+    /// A control transfer on endpoint 0. One that selects a configuration or an alternate setting cancels all transfers of the
+    /// host, as host controllers and usbredirhost do: they were meant for endpoints that exist no more.
     pub fn control(&mut self, setup: SetupPacket, data_out: &[u8]) -> Verdict {
         let verdict = self.device.handle_control(setup, data_out);
+        if setup.selects_setting() && verdict != Verdict::Stall {
+            // Before anything that the device queues for the new setting.
+            let (bus, mut ends) = self.ends();
+            bus.cancel_all_host(&mut ends);
+        }
         if let Some(observer) = &mut self.observer {
             observer::tell_control(&mut **observer, setup, data_out, &verdict);
         }

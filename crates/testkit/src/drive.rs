@@ -14,6 +14,15 @@ pub fn drive_on(medium: Box<dyn Medium + Send>) -> Drive {
 
 /// The same with another configuration of the unit.
 pub fn drive_with(medium: Box<dyn Medium + Send>, change: impl FnOnce(&mut UnitConfig)) -> Drive {
+    drive_at(Speed::Super, medium, change)
+}
+
+/// The same at another speed.
+pub fn drive_at(
+    speed: Speed,
+    medium: Box<dyn Medium + Send>,
+    change: impl FnOnce(&mut UnitConfig),
+) -> Drive {
     let mut config = UnitConfig {
         vendor: "uaskit".into(),
         product: "Virtual Drive".into(),
@@ -33,7 +42,7 @@ pub fn drive_with(medium: Box<dyn Medium + Send>, change: impl FnOnce(&mut UnitC
     };
     change(&mut config);
     let device = DeviceConfig {
-        speed: Speed::Super,
+        speed,
         transports: Transports::Dual,
         streams: 32,
         bus_power_ma: 0,

@@ -144,7 +144,11 @@ impl Desk {
 
     /// A control transfer.
     pub(crate) fn control(&mut self, setup: [u8; 8], data_out: &[u8]) -> Verdict {
-        let verdict = self.device.handle_control(SetupPacket::decode(&setup).unwrap(), data_out);
+        let setup = SetupPacket::decode(&setup).unwrap();
+        let verdict = self.device.handle_control(setup, data_out);
+        if setup.selects_setting() && verdict != Verdict::Stall {
+            self.on_bus(|bus, heard| bus.cancel_all_host(heard));
+        }
         self.settle();
         verdict
     }

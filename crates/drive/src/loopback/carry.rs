@@ -255,12 +255,17 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
                 Verdict::Done => BusAnswer::Done,
                 _ => BusAnswer::Stalled,
             },
-            (BusRequest::AllocateStreams { wanted, .. }, None) => match self.drive.device().transport() {
-                ActiveTransport::Uas { streams: true } => {
-                    BusAnswer::Streams(wanted.min(self.drive.device().config().streams))
+            (BusRequest::AllocateStreams { endpoints, wanted }, None) => {
+                match self.drive.device().transport() {
+                    ActiveTransport::Uas { streams: true } => {
+                        for endpoint in [endpoints.status, endpoints.data_in, endpoints.data_out] {
+                            self.drive.cancel_at(endpoint);
+                        }
+                        BusAnswer::Streams(wanted.min(self.drive.device().config().streams))
+                    }
+                    _ => BusAnswer::Failed,
                 }
-                _ => BusAnswer::Failed,
-            },
+            }
             (_, None) => {
                 self.drive.bus_reset();
                 plug::configure(&mut self.drive).map_or(BusAnswer::Failed, |()| BusAnswer::Done)

@@ -1,7 +1,7 @@
 //! What a session needs of the device that it exports.
 
-use bus::Pipe;
 use bus::rendezvous::Full;
+use bus::{EndpointAddress, Pipe};
 use device::{Device, Verdict};
 use drive::{Drive, HostCompletion, HostTransfer, Pool};
 use wire::usb::SetupPacket;
@@ -27,7 +27,11 @@ pub trait Exported {
     /// Takes a transfer back; it still completes. `false` if none with this id is outstanding.
     fn cancel(&mut self, id: u64) -> bool;
 
-    /// A control transfer on endpoint 0.
+    /// Cancels all transfers at an endpoint; they still complete.
+    fn cancel_at(&mut self, endpoint: EndpointAddress);
+
+    /// A control transfer on endpoint 0. One that selects a configuration or an alternate setting cancels all transfers; they
+    /// still complete.
     fn control(&mut self, setup: SetupPacket, data_out: &[u8]) -> Verdict;
 
     /// A bus reset: outstanding transfers complete, the device is in its default state.
@@ -60,6 +64,10 @@ impl Exported for Drive {
 
     fn cancel(&mut self, id: u64) -> bool {
         self.cancel(id)
+    }
+
+    fn cancel_at(&mut self, endpoint: EndpointAddress) {
+        self.cancel_at(endpoint);
     }
 
     fn control(&mut self, setup: SetupPacket, data_out: &[u8]) -> Verdict {

@@ -73,24 +73,31 @@ impl Layout {
         }
     }
 
-    /// Allocates streams on all of these endpoints, or on none. Fewer than asked for would be of no use: QEMU has
-    /// told its guest already that there are as many.
-    pub(super) fn allocate(&mut self, set: EndpointSet, count: u32) -> bool {
+    /// How many streams an allocation of `count` brings: as many, on all of these endpoints, or none. Fewer than requested would be of
+    /// no use: QEMU has reported success to its guest already.
+    pub(super) fn streams_granted(&self, set: EndpointSet, count: u32) -> Option<u16> {
         let able = |endpoint: BulkEndpoint| count <= endpoint.streams_max.into();
-        let possible = set.addresses().all(|address| self.at(address).is_some_and(able));
-        let Some(count) = u16::try_from(count).ok().filter(|&count| count > 0) else { return false };
-        if set.is_empty() || !possible {
-            return false;
-        }
-        self.set_streams(set, count);
-        self.pace = Pace::new(count);
-        true
+        let possible = !set.is_empty() && set.addresses().all(|address| self.at(address).is_some_and(able));
+        u16::try_from(count).ok().filter(|&count| count > 0 && possible)
     }
 
-    /// Frees the streams of these endpoints, of those that have any.
-    pub(super) fn free(&mut self, set: EndpointSet) {
-        self.set_streams(set, 0);
-        self.pace = Pace::new(0);
+    /// The endpoints of a set whose meaning changes when they get this many streams: all, except that to free what has no streams
+    /// changes nothing.
+    pub(super) fn changed_by(&self, set: EndpointSet, streams: u16) -> Vec<EndpointAddress> {
+        let changes = |endpoint: &&BulkEndpoint| {
+            set.has(endpoint.address.into()) && (streams > 0 || endpoint.streams > 0)
+        };
+        self.endpoints.iter().flatten().filter(changes).map(|endpoint| endpoint.address).collect()
+    }
+
+    /// Sets how many streams these endpoints have; 0 frees them.
+    pub(super) fn set_streams(&mut self, set: EndpointSet, count: u16) {
+        for endpoint in self.endpoints.iter_mut().flatten() {
+            if set.has(endpoint.address.into()) {
+                endpoint.streams = count;
+            }
+        }
+        self.pace = Pace::new(count);
     }
 
     /// What `interface_info` says. Before the device is configured: the interface that it will have, so that a
@@ -121,14 +128,6 @@ impl Layout {
 
     fn at(&self, address: u8) -> Option<BulkEndpoint> {
         self.endpoints[EndpointAddress::try_from(address).ok()?.index()]
-    }
-
-    fn set_streams(&mut self, set: EndpointSet, count: u16) {
-        for endpoint in self.endpoints.iter_mut().flatten() {
-            if set.has(endpoint.address.into()) {
-                endpoint.streams = count;
-            }
-        }
     }
 }
 

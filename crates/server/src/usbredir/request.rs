@@ -4,12 +4,13 @@
 //! its status. Left out: bulk packets, whose answers come when the device has them.
 
 use super::layout::{self, Layout};
+use super::pace::Pace;
 use super::{Exported, Fault, Peer, Session};
 use device::Verdict;
 use wire::usb::{Direction, Recipient, RequestKind, SetupPacket, StandardRequest};
 use wire::usbredir::{
     AllocBulkStreams, AltSettingStatus, BulkStreamsStatus, Capabilities, ConfigurationStatus, ControlPacket,
-    FreeBulkStreams, Hello, InterruptPacket, InterruptReceivingStatus, IsoStreamStatus, Packet,
+    EndpointSet, FreeBulkStreams, Hello, InterruptPacket, InterruptReceivingStatus, IsoStreamStatus, Packet,
     SetAltSetting, Status,
 };
 
@@ -65,14 +66,17 @@ impl Session {
                 self.send(id, AltSettingStatus { status, interface, alternate });
             }
             Packet::AllocBulkStreams(AllocBulkStreams { endpoints, count }) => {
-                let (status, count) = match self.layout.allocate(endpoints, count) {
-                    true => (Status::Success, count),
-                    false => (Status::Invalid, 0),
+                let (status, count) = match self.layout.streams_granted(endpoints, count) {
+                    Some(streams) => {
+                        self.set_streams(endpoints, streams, device);
+                        (Status::Success, count)
+                    }
+                    None => (Status::Invalid, 0),
                 };
                 self.send(id, BulkStreamsStatus { endpoints, count, status });
             }
             Packet::FreeBulkStreams(FreeBulkStreams { endpoints }) => {
-                self.layout.free(endpoints);
+                self.set_streams(endpoints, 0, device);
                 self.send(id, BulkStreamsStatus { endpoints, count: 0, status: Status::Success });
             }
             // The answer is the transfer's own, now or earlier.
@@ -94,7 +98,7 @@ impl Session {
         let capabilities = super::session::OFFERED.intersection(Capabilities::decode(payload));
         self.open(Peer { version, capabilities });
         self.address(device);
-        self.tell_layout();
+        self.send_layout();
         self.send(0, layout::device_connect(device.device()));
     }
 
@@ -109,12 +113,31 @@ impl Session {
         if device.control(setup, &[]) == Verdict::Stall {
             return Status::Stall;
         }
-        self.layout = Layout::of(device.device());
-        self.tell_layout();
+        self.restart(device);
         Status::Success
     }
 
-    fn tell_layout(&mut self) {
+    /// The endpoints have another meaning now. The transfers that were meant for the earlier one have ended, and their answers go
+    /// before the new layout: usbredirhost cancels them first, and QEMU may reuse an id after that.
+    fn restart(&mut self, device: &mut impl Exported) {
+        self.layout = Layout::of(device.device());
+        self.collect(device);
+        self.send_layout();
+    }
+
+    /// Allocates or frees streams. Transfers that are queued on an endpoint whose streams change are cancelled, as the kernel of a
+    /// real host does, and their answers go before the status.
+    fn set_streams(&mut self, endpoints: EndpointSet, streams: u16, device: &mut impl Exported) {
+        for address in self.layout.changed_by(endpoints, streams) {
+            device.cancel_at(address);
+        }
+        // The streams that earlier answers belong to are gone, and so is the proof that the guest takes them.
+        self.layout.pace = Pace::new(0);
+        self.collect(device);
+        self.layout.set_streams(endpoints, streams);
+    }
+
+    fn send_layout(&mut self) {
         self.send(0, self.layout.interface_info());
         self.send(0, self.layout.endpoint_info());
     }
@@ -137,13 +160,8 @@ impl Session {
         ]);
         let verdict = device.control(setup, data_out);
         // QEMU has packets of their own for these two; other clients may not know that.
-        let selects = matches!(
-            setup.standard(),
-            Some(StandardRequest::SetConfiguration | StandardRequest::SetInterface)
-        );
-        if selects && verdict != Verdict::Stall {
-            self.layout = Layout::of(device.device());
-            self.tell_layout();
+        if setup.selects_setting() && verdict != Verdict::Stall {
+            self.restart(device);
         }
         match verdict {
             Verdict::Data(bytes) if is_in => {

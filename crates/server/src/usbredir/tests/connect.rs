@@ -187,6 +187,78 @@ fn selecting_a_setting_frees_streams() {
     assert_eq!(bench.sent_packets()[0].2[1], 2);
 }
 
+/// Endpoint and status of the answers to bulk packets, by id, and the types of the packets behind them.
+fn answers_then_kinds(bench: &mut Bench) -> (Vec<(u64, u8, u8)>, Vec<u32>) {
+    let packets = bench.sent_packets();
+    let bulk_count = packets.iter().take_while(|packet| packet.0 == 101).count();
+    let (bulk, rest) = packets.split_at(bulk_count);
+    let answers = bulk.iter().map(|(_, id, body)| (*id, body[0], body[1])).collect();
+    (answers, rest.iter().map(|packet| packet.0).collect())
+}
+
+#[test]
+fn a_setting_that_is_selected_cancels_what_is_queued_before_it_is_reported() {
+    // SET_ALT_SETTING 1 again and 0, SET_CONFIGURATION 1 and 0, SET_INTERFACE and SET_CONFIGURATION as control packets.
+    let selections = [
+        (packet(9, 3, &[0, 1]), 11),
+        (packet(9, 3, &[0, 0]), 11),
+        (packet(6, 3, &[1]), 8),
+        (packet(6, 3, &[0]), 8),
+        (packet(100, 3, &[0, 11, 1, 0, 1, 0, 0, 0, 0, 0]), 100),
+        (packet(100, 3, &[0, 9, 0, 0, 1, 0, 0, 0, 0, 0]), 100),
+    ];
+    for (selection, answer) in selections {
+        let mut bench = Bench::configured(1);
+        bench.feed(&packet(18, 0, &[4, 0, 0x0a, 0, 8, 0, 0, 0])).unwrap();
+        bench.feed(&super::fixture::bulk(11, 0x02, 5, 512, &[0xee; 512])).unwrap();
+        bench.feed(&super::fixture::bulk(12, 0x83, 5, 112, &[])).unwrap();
+        bench.sent();
+        bench.feed(&selection).unwrap();
+        let cancelled = vec![(11, 0x02, 1), (12, 0x83, 1)];
+        assert_eq!(answers_then_kinds(&mut bench), (cancelled, vec![4, 5, answer]));
+        // A cancel that was sent in the meantime finds nothing: there is one answer for each packet.
+        bench.feed(&packet(21, 11, &[])).unwrap();
+        assert_eq!(bench.sent(), []);
+    }
+}
+
+#[test]
+fn answers_that_are_held_go_before_a_new_setting() {
+    let mut bench = Bench::configured(1);
+    bench.feed(&packet(18, 0, &[4, 0, 0x0a, 0, 8, 0, 0, 0])).unwrap();
+    bench.sent();
+    bench.device.echo = Some(vec![7; 16]);
+    let commands: Vec<u8> = (1..=120).flat_map(|id| super::fixture::bulk(id, 0x04, 0, 1, &[9])).collect();
+    bench.feed(&commands).unwrap();
+    assert_eq!(bench.sent_packets().len(), 96);
+    bench.feed(&packet(9, 3, &[0, 1])).unwrap();
+    let (answers, kinds) = answers_then_kinds(&mut bench);
+    assert_eq!((answers.len(), kinds), (24, vec![4, 5, 11]));
+}
+
+#[test]
+fn streams_that_are_allocated_or_freed_cancel_what_is_queued_on_their_endpoints() {
+    let mut bench = Bench::configured(1);
+    // Endpoint 2 without streams, the command pipe, and endpoint 0x83.
+    bench.feed(&super::fixture::bulk(11, 0x02, 0, 512, &[0xee; 512])).unwrap();
+    bench.feed(&super::fixture::bulk(12, 0x04, 0, 1, &[9])).unwrap();
+    bench.feed(&super::fixture::bulk(13, 0x83, 0, 112, &[])).unwrap();
+    bench.feed(&packet(18, 0, &[4, 0, 0x02, 0, 8, 0, 0, 0])).unwrap();
+    assert_eq!(answers_then_kinds(&mut bench), (vec![(11, 0x02, 1)], vec![20]));
+    // Allocated again, though with as many.
+    bench.feed(&super::fixture::bulk(14, 0x02, 5, 512, &[0xee; 512])).unwrap();
+    bench.feed(&packet(18, 0, &[4, 0, 0x02, 0, 8, 0, 0, 0])).unwrap();
+    assert_eq!(answers_then_kinds(&mut bench), (vec![(14, 0x02, 1)], vec![20]));
+    bench.feed(&super::fixture::bulk(15, 0x02, 5, 512, &[0xee; 512])).unwrap();
+    bench.feed(&packet(19, 0, &[0x14, 0, 0x08, 0])).unwrap();
+    assert_eq!(answers_then_kinds(&mut bench), (vec![(15, 0x02, 1)], vec![20]));
+    let left: Vec<_> = bench.device.outstanding.iter().map(|transfer| transfer.id).collect();
+    assert_eq!(left, [12, 13], "endpoints without streams have nothing to free");
+    // What cannot be allocated changes nothing.
+    bench.feed(&packet(18, 0, &[0x10, 0, 0x08, 0, 8, 0, 0, 0])).unwrap();
+    assert_eq!(answers_then_kinds(&mut bench), (vec![], vec![20]));
+}
+
 #[test]
 fn a_device_that_goes_away_says_so() {
     let mut bench = Bench::open();

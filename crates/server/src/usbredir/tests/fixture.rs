@@ -2,7 +2,7 @@
 
 use crate::usbredir::{Exported, Fault, Limits, SLICES_MAX, Session};
 use bus::rendezvous::Full;
-use bus::{Direction, Speed, TransferStatus};
+use bus::{Direction, EndpointAddress, Speed, TransferStatus};
 use device::{Device, DeviceConfig, Transports, Verdict, command};
 use drive::{Body, HostCompletion, HostTransfer, Pool};
 use std::collections::VecDeque;
@@ -96,9 +96,21 @@ impl Exported for Fake {
         is_there
     }
 
+    fn cancel_at(&mut self, endpoint: EndpointAddress) {
+        let is_there = |transfer: &&HostTransfer| transfer.pipe.endpoint == endpoint;
+        while let Some(id) = self.outstanding.iter().find(is_there).map(|transfer| transfer.id) {
+            self.end(id, TransferStatus::Cancelled, &[]);
+        }
+    }
+
     fn control(&mut self, setup: SetupPacket, data_out: &[u8]) -> Verdict {
         let verdict = self.device.handle_control(setup, data_out);
         while self.device.poll_output().is_some() {}
+        if setup.selects_setting() && verdict != Verdict::Stall {
+            while let Some(first) = self.outstanding.first() {
+                self.end(first.id, TransferStatus::Cancelled, &[]);
+            }
+        }
         verdict
     }
 

@@ -1,5 +1,7 @@
 //! Scripts for the drive: the device is whole, the medium is in memory, only the host is played.
 
+mod settings;
+
 use bus::{EndpointAddress, Pipe, StreamId, TransferStatus};
 use device::Verdict;
 use device::command::{CommandId, Place};
