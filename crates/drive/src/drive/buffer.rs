@@ -9,6 +9,9 @@ use std::hint::cold_path;
 /// Bytes that the pool keeps for later use, unless told to keep more.
 const KEPT_BYTES_MAX: usize = 8 << 20;
 
+/// Bytes that the pool keeps while nothing happens.
+const KEPT_IDLE_BYTES_MAX: usize = 1 << 20;
+
 /// Buffers are made in multiples of this, so that most fit most uses.
 const GRAIN_BYTES: usize = 4096;
 
@@ -49,6 +52,15 @@ impl Pool {
         vec![0; bytes.next_multiple_of(GRAIN_BYTES).max(GRAIN_BYTES)]
     }
 
+    /// Frees what is not worth keeping while nothing happens: all but [`KEPT_IDLE_BYTES_MAX`], short buffers last.
+    pub fn trim(&mut self) {
+        while self.kept_bytes > KEPT_IDLE_BYTES_MAX
+            && let Some(buffer) = self.large.pop().or_else(|| self.small.pop())
+        {
+            self.kept_bytes -= buffer.len();
+        }
+    }
+
     /// Gives memory back.
     pub fn put(&mut self, buffer: Vec<u8>) {
         if buffer.len() < GRAIN_BYTES || self.kept_bytes + buffer.len() > self.kept_bytes_max {
@@ -83,6 +95,15 @@ mod tests {
             pool.put(vec![0; 3 << 20]);
         }
         assert_eq!(pool.kept_bytes, 6 << 20);
+    }
+
+    #[test]
+    fn little_is_kept_while_nothing_happens() {
+        let mut pool = Pool::default();
+        (0..6).for_each(|_| pool.put(vec![0; 1 << 20]));
+        (0..300).for_each(|_| pool.put(vec![0; 4096]));
+        pool.trim();
+        assert_eq!((pool.kept_bytes, pool.large.len(), pool.small.len()), (1 << 20, 0, 256));
     }
 
     #[test]

@@ -18,6 +18,7 @@
 //! [`crate::usbredir::Limits`]; a client that does not read is not read from.
 
 mod address;
+mod allocator;
 mod client;
 mod control;
 mod event;

@@ -4,6 +4,7 @@
 //! Always true: the only place that blocks is the wait, in which the loop may also look away for a moment (`moderation`); a
 //! failure of one client ends that client, not the loop.
 
+use super::allocator;
 use super::client::{CLIENT, Client, INTERESTS, turn_away};
 use super::control::{Change, Order};
 use super::listener::Listener;
@@ -30,6 +31,8 @@ const MEDIUM: Token = Token(3);
 
 /// How long after a failure a connection is tried again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long nothing happens before memory that is not needed goes back to the system.
+const QUIET: Duration = Duration::from_secs(1);
 /// How long a client has to read its last answers when the server stops.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -52,6 +55,8 @@ pub(super) struct Loop {
     on_event: OnEvent,
     version: String,
     limits: Limits,
+    /// Whether anything has happened since memory last went back to the system.
+    untrimmed: bool,
 }
 
 /// Whom the loop tells what happens.
@@ -97,6 +102,7 @@ impl Loop {
             on_event,
             version,
             limits,
+            untrimmed: true,
         })
     }
 
@@ -116,9 +122,13 @@ impl Loop {
             let pause = match (busy, self.knocked) {
                 (true, _) => Some(Duration::ZERO),
                 (false, true) => Some(ACCEPT_PAUSE),
-                (false, false) => self.client.as_ref().and_then(Client::pause),
+                (false, false) => {
+                    let held = self.client.as_ref().and_then(Client::pause);
+                    held.or_else(|| self.untrimmed.then_some(QUIET))
+                }
             };
             self.wait(&mut events, pause)?;
+            self.trim_memory(events.is_empty() && pause == Some(QUIET));
             // The client first: if it is gone, the one that knocks may have its place.
             busy = self.turn();
             if self.knocked {
@@ -128,6 +138,15 @@ impl Loop {
             busy |= self.obey();
         }
         Ok(())
+    }
+
+    /// Gives memory that is not needed back to the system, once, when it `is_quiet`.
+    fn trim_memory(&mut self, is_quiet: bool) {
+        if is_quiet {
+            self.drive.pool().trim();
+            allocator::trim();
+        }
+        self.untrimmed = !is_quiet;
     }
 
     /// Waits for something to happen, and notes what.

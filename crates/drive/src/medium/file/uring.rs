@@ -5,9 +5,9 @@
 //! with each completion that comes later; what was over at once, such as a read from the page cache, is found by
 //! looking.
 //!
-//! The only module of this crate with `unsafe`. What makes it sound: memory that the kernel works on belongs to a task
-//! in a slot, whose vectors are neither touched nor freed until the completion of its one operation has been seen;
-//! dropping the ring waits for those completions, and leaks the memory if it cannot.
+//! A module with `unsafe`. What makes it sound: memory that the kernel works on belongs to a task in a slot, whose vectors are
+//! neither touched nor freed until the completion of its one operation has been seen; dropping the ring waits for those
+//! completions, and leaks the memory if it cannot.
 #![allow(unsafe_code)]
 
 use super::image::Image;
