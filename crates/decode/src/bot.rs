@@ -314,7 +314,7 @@ impl Bot {
     /// A transfer did not end well.
     fn cut_short(&mut self, ended: Ended, is_data: bool, event: &Event<'_>, desk: &mut Desk<'_>) {
         let Some(current) = &mut self.current else { return };
-        if ended == Ended::Stalled && is_data {
+        if ended == Ended::Stalled && (is_data || current.may_stall_status()) {
             current.stalled = Some(event.mark.packet);
             return;
         }
@@ -357,6 +357,14 @@ impl Current {
     fn part_of(&self, event: &Event<'_>) -> Part {
         let is_ours = Csw::decode(event.bytes).is_ok_and(|csw| csw.tag == self.open.command.tag);
         if is_ours { Part::Status } else { self.expects() }
+    }
+
+    /// Whether a STALL in place of the status may be the one that follows data which a short packet has ended (clause 6.7.2): it is due
+    /// once, where the host asked for more than it got.
+    fn may_stall_status(&self) -> bool {
+        let command = &self.open.command;
+        let has_less = command.asked.unwrap_or(0) > command.moved;
+        self.direction == Direction::In && has_less && self.stalled.is_none()
     }
 
     /// Whether a stall of the data was one of those by which a device ends them (clause 6.7.2): then its status follows.

@@ -176,6 +176,34 @@ fn a_stall_ends_the_data_and_the_status_follows() {
     assert_eq!(script.one().outcome, Outcome::Wrapper(CswStatus::Failed));
 }
 
+/// Clause 6.7.2, case 5: the data end with a short packet, and the STALL meets the transfer for the status.
+#[test]
+fn a_stall_behind_short_data_is_no_fault_once() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 192, 0x80, &[0x12, 0, 0, 0, 192, 0]));
+    script.submit(9, 0x81, 192, &[]);
+    script.end(9, 0x81, (0, 36), &[0; 36]);
+    script.submit(10, 0x81, 13, &[]);
+    let stalled = script.end(10, 0x81, (STALL, 0), &[]);
+    script.control([0x02, 1, 0, 0, 0x81, 0, 0, 0], &[]);
+    script.receive(0x81, 13, &csw(1, 156, 0));
+    assert_eq!(script.faults(), [(Fault::StallEndsData, 1, &[stalled][..])]);
+    assert_eq!(script.one().outcome, Outcome::Wrapper(CswStatus::Passed));
+}
+
+/// Data that are whole leave nothing to stall.
+#[test]
+fn a_stall_behind_whole_data_is_the_devices_fault() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 36, 0x80, &[0x12, 0, 0, 0, 36, 0]));
+    script.submit(9, 0x81, 36, &[]);
+    script.end(9, 0x81, (0, 36), &[0; 36]);
+    script.submit(10, 0x81, 13, &[]);
+    let stalled = script.end(10, 0x81, (STALL, 0), &[]);
+    assert_eq!(script.faults()[0].0, Fault::Stall);
+    assert_eq!(script.faults()[0].2[0], stalled);
+}
+
 #[test]
 fn a_command_before_the_status_is_the_hosts_fault() {
     let mut script = Script::enumerated(0);
