@@ -117,6 +117,7 @@ fn drive() -> Drive {
         transports: Transports::Dual,
         streams: STREAMS,
         bus_power_ma: 0,
+        bot_short_data: Default::default(),
         vendor_id: 0x1209,
         product_id: 1,
         release: 0x100,

@@ -84,6 +84,9 @@ pub(crate) struct ServeArguments {
     /// Which transports the drive offers.
     #[arg(long, value_enum, default_value_t = TransportArgument::Dual)]
     pub(crate) transport: TransportArgument,
+    /// How BOT ends data that are shorter than the host asked for. The standard requires a STALL or padding.
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = ShortDataArgument::Stall)]
+    pub(crate) bot_short_data: ShortDataArgument,
     /// Streams of its pipes at super speed: a power of two, 2 to 256 (one stream cannot be told: the descriptor says a
     /// power of two, and a power of 0 says that there are none). Linux runs this less two at once.
     #[arg(long, default_value = "32", value_parser = quantity::streams)]
@@ -225,6 +228,16 @@ pub(crate) enum TransportArgument {
     Uas,
     /// BOT alone.
     Bot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShortDataArgument {
+    /// STALL Bulk-In after the data.
+    Stall,
+    /// Send zeros up to what the host asked for, at most 64 KiB; else STALL.
+    Pad,
+    /// Send a short packet and no STALL, as many sticks do.
+    ShortPacket,
 }
 
 /// Show the USB drives of this machine: transport, speed, disk, queue depth.

@@ -40,7 +40,7 @@ struct Words([u8; SHORT_BYTES_MAX]);
 /// Where the bytes of a device transfer come from or go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// In: these bytes.
+    /// In: these bytes. Where the transfer is longer than the bytes of its payload, zeros follow them; so for all three.
     Inline(Inline),
     /// In: parameter data of a command, as [`crate::Device::reply`] tells it.
     Reply(CommandId),

@@ -182,6 +182,7 @@ fn drive(medium: Box<dyn Medium + Send>) -> Drive {
         transports: Transports::Dual,
         streams: 32,
         bus_power_ma: 0,
+        bot_short_data: Default::default(),
         vendor_id: 0x1209,
         product_id: 1,
         release: 0x100,

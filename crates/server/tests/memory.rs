@@ -4,16 +4,13 @@
 //! The floods are data that no command ever asks for: in long transfers, which an allocator gets from the system one by one, and
 //! in short ones, which it cuts from what it has.
 
-#[expect(dead_code, reason = "a drive is all that this test needs of it")]
-mod host;
-
-use server::medium::RamMedium;
-use server::net::{Address, Config, Server};
-use server::usbredir::Limits;
+use drive::medium::RamMedium;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use uaskit_server::net::{Address, Config, Server};
+use uaskit_server::usbredir::Limits;
 use units::{BlockSize, ByteCount};
 
 /// How much more than before may be resident afterwards.
@@ -128,7 +125,7 @@ fn resident_memory_is_back_near_its_idle_size_seconds_after_a_flood() {
         version: "test".into(),
         limits: Limits::default(),
     };
-    let server = Server::start(config, host::drive(Box::new(medium)), |_| {}).unwrap();
+    let server = Server::start(config, testkit::host::drive(Box::new(medium)), |_| {}).unwrap();
     let mut client = Client::connect(&socket);
     client.cancel_all();
     let idle_bytes = resident_bytes();

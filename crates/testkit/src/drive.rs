@@ -14,14 +14,14 @@ pub fn drive_on(medium: Box<dyn Medium + Send>) -> Drive {
 
 /// The same with another configuration of the unit.
 pub fn drive_with(medium: Box<dyn Medium + Send>, change: impl FnOnce(&mut UnitConfig)) -> Drive {
-    drive_at(Speed::Super, medium, change)
+    drive_of(medium, change, |_| {})
 }
 
-/// The same at another speed.
-pub fn drive_at(
-    speed: Speed,
+/// The same with another configuration of the device, too.
+pub fn drive_of(
     medium: Box<dyn Medium + Send>,
     change: impl FnOnce(&mut UnitConfig),
+    change_device: impl FnOnce(&mut DeviceConfig),
 ) -> Drive {
     let mut config = UnitConfig {
         vendor: "uaskit".into(),
@@ -41,11 +41,12 @@ pub fn drive_at(
         durable_state: medium.load_state().expect("a medium of tests loads"),
     };
     change(&mut config);
-    let device = DeviceConfig {
-        speed,
+    let mut device = DeviceConfig {
+        speed: Speed::Super,
         transports: Transports::Dual,
         streams: 32,
         bus_power_ma: 0,
+        bot_short_data: Default::default(),
         vendor_id: 0x1209,
         product_id: 1,
         release: 0x100,
@@ -54,5 +55,6 @@ pub fn drive_at(
         serial: "0123456789AB".into(),
         limits: Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 8 << 20 },
     };
+    change_device(&mut device);
     Drive::new(Device::new(device, vec![Unit::new(config)]), vec![medium])
 }

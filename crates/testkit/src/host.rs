@@ -168,6 +168,7 @@ pub fn drive(medium: Box<dyn Medium + Send>) -> Drive {
         transports: Transports::Dual,
         streams: STREAMS,
         bus_power_ma: 0,
+        bot_short_data: Default::default(),
         vendor_id: 0x1209,
         product_id: 1,
         release: 0x100,

@@ -172,6 +172,7 @@ fn drive(medium: RamMedium, speed: Speed) -> Drive<Queued> {
         transports: Transports::Dual,
         streams: STREAMS,
         bus_power_ma: 0,
+        bot_short_data: Default::default(),
         vendor_id: 0x1209,
         product_id: 1,
         release: 0x100,
@@ -651,6 +652,8 @@ mod tests {
         for route in [Route::Bot, Route::Turbo, Route::Uas] {
             let runner = rig.put_up(route, ROOM).expect("it is offered");
             assert_eq!((runner.block_size(), runner.capacity()), (BlockSize::B512, BlockCount(32_768)));
+            // Over BOT each answer that is shorter than what was asked for ends with a STALL.
+            let stalls = runner.troubles().stalls;
             runner.prepare(2, 3 << 20).expect("memory");
             runner.start(1, Access { kind: Kind::Read, extent });
             assert_eq!(wait(runner), Ended { slot: 1, result: Ok(()) });
@@ -658,7 +661,7 @@ mod tests {
                 runner.memory(1).iter().enumerate().all(|(at, byte)| *byte == (at / 13) as u8),
                 "{route}"
             );
-            assert_eq!(runner.troubles().stalls, 0);
+            assert_eq!(runner.troubles().stalls, stalls);
         }
         assert!(rig.put_up(Route::Kernel, ROOM).is_err());
     }

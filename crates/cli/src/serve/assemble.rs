@@ -3,9 +3,10 @@
 //! Names and serial numbers are derived from the image's path, so that a guest finds the same drive again. Limits are
 //! chosen here, once, for all of the server. Left out: sockets.
 
-use crate::args::{ServeArguments, SpeedArgument, TransportArgument};
+use crate::args::{ServeArguments, ShortDataArgument, SpeedArgument, TransportArgument};
 use crate::failure::Failure;
 use bus::Speed;
+use device::bot::ShortData;
 use device::command::Limits;
 use device::unit::{Unit, UnitConfig, limits};
 use device::{Device, DeviceConfig, Transports};
@@ -165,6 +166,11 @@ fn device(arguments: &ServeArguments, identity: &Identity) -> DeviceConfig {
         },
         streams: arguments.streams,
         bus_power_ma: arguments.bus_power,
+        bot_short_data: match arguments.bot_short_data {
+            ShortDataArgument::Stall => ShortData::Stall,
+            ShortDataArgument::Pad => ShortData::Pad,
+            ShortDataArgument::ShortPacket => ShortData::ShortPacket,
+        },
         vendor_id,
         product_id,
         release: 0x0100,

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Where a choice is left, this device moves nothing in a case that is a phase error, so that a command which the
-//! host has misjudged changes nothing; and it stalls rather than pads.
+//! host has misjudged changes nothing. In cases 4 and 5 the device sends less than the host asked for; clause 6.7.2 then
+//! requires a STALL of Bulk-In, or fill data up to what was asked for instead: see [`ShortData`].
 
 use crate::command::Intent;
 use bus::Direction;
@@ -30,6 +31,21 @@ pub struct Expectation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case(pub u8);
 
+/// How the data phase ends where the device has less data than the host asked for (cases 4 and 5, clause 6.7.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ShortData {
+    /// STALLs Bulk-In, after a short packet where the data end within a packet.
+    #[default]
+    Stall,
+    /// Sends zeros up to what the host asked for, if they are no more than [`PAD_BYTES_MAX`]; else as [`ShortData::Stall`].
+    Pad,
+    /// Sends a short or zero-length packet and no STALL, as many sticks do. The clause does not allow it.
+    ShortPacket,
+}
+
+/// The most zeros that [`ShortData::Pad`] sends: what a host can ask for with the 16 bits of an allocation length.
+pub const PAD_BYTES_MAX: u32 = 64 << 10;
+
 /// What is done about a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -37,10 +53,9 @@ pub enum Action {
     Nothing,
     /// The data phase fits exactly.
     Move,
-    /// The device moves what it intends, and then stalls the rest of the host's phase unless a short packet
-    /// has ended it.
+    /// The device moves what it intends, and then ends the rest of the host's phase: In as [`ShortData`] says, Out with a STALL.
     MoveThenStall,
-    /// The device stalls the host's phase at once.
+    /// The device ends the host's phase at once, in the same way.
     Stall,
     /// The device stalls the host's phase, if there is one, and reports a phase error.
     PhaseError,

@@ -7,7 +7,7 @@
 //! Always true: each meaningful CBW brings one CSW, unless a reset comes first; the residue is what the host
 //! announced less what was moved.
 //!
-//! Left out: padding. Where data ends early the device sends a short packet or stalls, as clause 6.7 allows.
+//! Data that end early are followed by a STALL, or are padded, or end with a short packet alone: see [`ShortData`].
 
 pub mod cases;
 #[cfg(test)]
@@ -18,7 +18,8 @@ use crate::name::Names;
 use crate::output::{DeviceTransfer, Inline, Output, Outputs, Payload};
 use alloc::collections::VecDeque;
 use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, TransferId, TransferStatus};
-use cases::{Action, Case, Expectation};
+pub use cases::ShortData;
+use cases::{Action, Case, Expectation, PAD_BYTES_MAX};
 use units::ByteRange;
 use wire::bot::{Cbw, Csw, CswStatus};
 use wire::scsi::Status;
@@ -43,6 +44,7 @@ const LUN_MAX: u8 = 15;
 pub(crate) struct Bot {
     endpoints: BotEndpoints,
     packet_bytes: u32,
+    short_data: ShortData,
     names: Names,
     state: State,
     /// The data phase on the wire, in order.
@@ -59,8 +61,8 @@ enum State {
     Holding { cbw: Cbw },
     /// A command runs.
     Running(Running),
-    /// The CSW is on its way.
-    Reporting { transfer: TransferId },
+    /// The CSW is on its way, perhaps behind a transfer that fills the host's data phase or ends it.
+    Reporting { transfer: TransferId, fill: Option<TransferId> },
     /// Halted until reset recovery.
     Wedged,
 }
@@ -72,6 +74,15 @@ struct Running {
     expected: Expectation,
     /// Bytes moved so far, as the CSW counts them.
     moved: u32,
+    /// Zeros sent behind them.
+    padded: u32,
+}
+
+impl Running {
+    /// What the host expects and has not got.
+    const fn missing_bytes(&self) -> u32 {
+        self.expected.bytes.saturating_sub(self.moved).saturating_sub(self.padded)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -82,11 +93,23 @@ struct Piece {
     place: Place,
 }
 
+/// What a transfer of the data phase moves.
+#[derive(Clone, Copy, Debug)]
+struct PieceOf {
+    range: ByteRange,
+    place: Place,
+    /// Zeros behind the bytes.
+    padding: u32,
+    /// Whether the host's transfer ends with it.
+    ends: bool,
+}
+
 impl Bot {
-    pub(crate) fn new(endpoints: BotEndpoints, speed: Speed, earlier: &Names) -> Self {
+    pub(crate) fn new(endpoints: BotEndpoints, speed: Speed, short_data: ShortData, earlier: &Names) -> Self {
         Self {
             endpoints,
             packet_bytes: speed.bulk_packet_bytes(),
+            short_data,
             names: Names::after(earlier, 1),
             state: State::Resting,
             pieces: VecDeque::new(),
@@ -123,8 +146,9 @@ impl Bot {
             outputs.take_back(piece.transfer);
         }
         match core::mem::replace(&mut self.state, State::Resting) {
-            State::Ready { receive: id } | State::Reporting { transfer: id } => {
-                outputs.take_back(id);
+            State::Ready { receive: id } => outputs.take_back(id),
+            State::Reporting { transfer, fill } => {
+                fill.into_iter().chain([transfer]).for_each(|id| outputs.take_back(id));
             }
             State::Running(running) => executor.abort(running.command),
             State::Resting | State::Holding { .. } | State::Wedged => {}
@@ -154,12 +178,15 @@ impl Bot {
             State::Ready { receive } if receive == completion.id && moved => {
                 self.handle_cbw(bytes, executor, outputs);
             }
-            State::Reporting { transfer } if transfer == completion.id && moved => self.receive(outputs),
+            State::Reporting { transfer, .. } if transfer == completion.id && moved => self.receive(outputs),
+            State::Reporting { ref mut fill, .. } if *fill == Some(completion.id) => *fill = None,
             State::Running(ref mut running) if moved => {
                 let Some(piece) = self.pieces.pop_front_if(|piece| piece.transfer == completion.id) else {
                     return;
                 };
-                running.moved += completion.actual;
+                let relevant = completion.actual.min(piece.range.len);
+                running.moved += relevant;
+                running.padded += completion.actual - relevant;
                 let command = running.command;
                 match (piece.direction, piece.place) {
                     (Direction::In, _) => executor.handle_data_in(command),
@@ -193,7 +220,7 @@ impl Bot {
         let request = Request { lun, attribute: TaskAttribute::Simple, cdb, asks: true };
         let expected = Expectation { direction: cbw.direction(), bytes: cbw.transfer_len };
         self.state = match executor.submit(request) {
-            Ok(command) => State::Running(Running { command, tag: cbw.tag, expected, moved: 0 }),
+            Ok(command) => State::Running(Running { command, tag: cbw.tag, expected, moved: 0, padded: 0 }),
             Err(_) => State::Holding { cbw },
         };
     }
@@ -225,13 +252,15 @@ impl Bot {
                 self.begin(running, intent, executor, outputs);
             }
             CommandOutput::DataIn { id, range, place, last } if id == running.command => {
-                // Whole packets that end early are followed by a stall, not by an empty packet.
-                let ends = last && !range.end().is_multiple_of(self.packet_bytes);
                 let payload = match place {
                     Place::Parameters => Payload::Reply(id),
                     Place::Buffer => Payload::Buffer(id, range),
                 };
-                self.transfer(Direction::In, (range, place, ends), payload, outputs);
+                let padding = if last { self.padding(running.expected, range.end()) } else { 0 };
+                // Whole packets that end early need more than this transfer to end the host's: see `end_data_in`.
+                let ends = last && !(range.end() + padding).is_multiple_of(self.packet_bytes);
+                let piece = PieceOf { range, place, padding, ends };
+                self.transfer(Direction::In, piece, payload, outputs);
             }
             CommandOutput::DataOut { id, range, place: Place::Parameters, .. } if id == running.command => {
                 // More than the host has announced will not come.
@@ -240,10 +269,12 @@ impl Bot {
                     return executor.handle_parameter_list(id, &[]);
                 }
                 let range = ByteRange::new(range.start, range.len.min(left));
-                self.transfer(Direction::Out, (range, Place::Parameters, false), Payload::Message, outputs);
+                let piece = PieceOf { range, place: Place::Parameters, padding: 0, ends: false };
+                self.transfer(Direction::Out, piece, Payload::Message, outputs);
             }
             CommandOutput::DataOut { id, range, place, .. } if id == running.command => {
-                self.transfer(Direction::Out, (range, place, false), Payload::Buffer(id, range), outputs);
+                let piece = PieceOf { range, place, padding: 0, ends: false };
+                self.transfer(Direction::Out, piece, Payload::Buffer(id, range), outputs);
             }
             CommandOutput::Ended { id, outcome } if id == running.command => {
                 self.end(running, outcome, executor, outputs);
@@ -256,7 +287,7 @@ impl Bot {
         if Case::of(running.expected, Some(intent)).action() == Action::PhaseError {
             executor.refuse(running.command);
             self.stall_data(running.expected, outputs);
-            return self.report(running.tag, running.expected, CswStatus::PhaseError, outputs);
+            return self.report(running.tag, running.expected.bytes, (CswStatus::PhaseError, None), outputs);
         }
         executor.proceed(running.command);
     }
@@ -264,7 +295,7 @@ impl Bot {
     fn transfer(
         &mut self,
         direction: Direction,
-        (range, place, ends): (ByteRange, Place, bool),
+        PieceOf { range, place, padding, ends }: PieceOf,
         payload: Payload,
         outputs: &mut Outputs,
     ) {
@@ -276,18 +307,21 @@ impl Bot {
         };
         let pipe = Pipe::plain(endpoint);
         outputs.push_with(|| {
-            Output::Transfer(DeviceTransfer { id: transfer, pipe, length: range.len, ends, payload })
+            let length = range.len + padding;
+            Output::Transfer(DeviceTransfer { id: transfer, pipe, length, ends, payload })
         });
     }
 
     fn end(&mut self, running: Running, outcome: Outcome, executor: &mut Executor, outputs: &mut Outputs) {
-        let rest_bytes = running.expected.bytes.saturating_sub(running.moved);
-        let rest = Expectation { bytes: rest_bytes, ..running.expected };
-        // In: a partial packet has ended the host's transfer already.
-        let ended_short = rest.direction == Direction::In && !running.moved.is_multiple_of(self.packet_bytes);
-        if rest.bytes > 0 && !ended_short {
-            self.stall_data(rest, outputs);
-        }
+        let rest = Expectation { bytes: running.missing_bytes(), ..running.expected };
+        let fill = match (rest.direction, rest.bytes) {
+            (_, 0) => None,
+            (Direction::In, _) => self.end_data_in(rest.bytes, running.moved + running.padded, outputs),
+            (Direction::Out, _) => {
+                self.stall_data(rest, outputs);
+                None
+            }
+        };
         let status = if outcome.status == Status::Good || outcome.status == Status::ConditionMet {
             CswStatus::Passed
         } else {
@@ -303,7 +337,36 @@ impl Bot {
         if let Some(unit) = outcome.unit {
             executor.clear_aca(unit);
         }
-        self.report(running.tag, rest, status, outputs);
+        // Fill data are not relevant data, and do not count (clause 5.2, dCSWDataResidue).
+        let residue = running.expected.bytes.saturating_sub(running.moved);
+        self.report(running.tag, residue, (status, fill), outputs);
+    }
+
+    /// How many zeros follow data for the host that end at `sent_bytes`, so that the host gets what it expects.
+    fn padding(&self, expected: Expectation, sent_bytes: u32) -> u32 {
+        match (self.short_data, expected.bytes.saturating_sub(sent_bytes)) {
+            (ShortData::Pad, missing) if missing <= PAD_BYTES_MAX => missing,
+            _ => 0,
+        }
+    }
+
+    /// Ends a data phase of which the host still misses bytes (clause 6.7.2). The transfer that does it, if it is one.
+    fn end_data_in(&mut self, missing: u32, sent_bytes: u32, outputs: &mut Outputs) -> Option<TransferId> {
+        // A partial packet has ended the host's transfer already.
+        let has_ended = !sent_bytes.is_multiple_of(self.packet_bytes);
+        let length = match self.short_data {
+            ShortData::Pad if !has_ended && missing <= PAD_BYTES_MAX => missing,
+            ShortData::ShortPacket if has_ended => return None,
+            ShortData::ShortPacket => 0,
+            ShortData::Stall | ShortData::Pad => {
+                outputs.halt(self.endpoints.bulk_in);
+                return None;
+            }
+        };
+        let id = self.names.name(0);
+        let (pipe, payload) = (Pipe::plain(self.endpoints.bulk_in), Payload::Inline(Inline::new(&[])));
+        outputs.push_back(Output::Transfer(DeviceTransfer { id, pipe, length, ends: true, payload }));
+        Some(id)
     }
 
     /// Halts the endpoint of the host's data phase, if there is one.
@@ -316,11 +379,17 @@ impl Bot {
         }
     }
 
-    /// Sends the CSW; `rest` is what of the host's phase was not moved. It waits where the endpoint is halted.
-    fn report(&mut self, tag: u32, rest: Expectation, status: CswStatus, outputs: &mut Outputs) {
+    /// Sends the CSW, behind the transfer `fill` if there is one. It waits where the endpoint is halted.
+    fn report(
+        &mut self,
+        tag: u32,
+        residue: u32,
+        (status, fill): (CswStatus, Option<TransferId>),
+        outputs: &mut Outputs,
+    ) {
         let transfer = self.names.name(0);
-        self.state = State::Reporting { transfer };
-        let csw = Inline::new(&Csw { tag, residue: rest.bytes, status }.encode());
+        self.state = State::Reporting { transfer, fill };
+        let csw = Inline::new(&Csw { tag, residue, status }.encode());
         outputs.push_with(|| {
             Output::Transfer(DeviceTransfer {
                 id: transfer,

@@ -1,10 +1,15 @@
 //! Scripts between a host and the device over Bulk-Only Transport, at high speed unless a test says otherwise.
 
+use crate::bot::ShortData;
+use crate::bot::cases::PAD_BYTES_MAX;
 use crate::desk::Desk;
 use crate::desk::bot::{BULK_IN, BULK_OUT, cbw, csw};
 use crate::desk::uas::{FORMAT_WITH_LIST, TEST_UNIT_READY, format_list, read_10, write_10};
-use crate::{Transports, Verdict};
+use crate::{DeviceConfig, Transports, Verdict};
 use bus::{Speed, TransferStatus};
+
+/// INQUIRY of 36 bytes.
+const INQUIRY_36: [u8; 6] = [0x12, 0, 0, 0, 36, 0];
 
 fn desk() -> Desk {
     Desk::bot(Speed::High)
@@ -59,13 +64,129 @@ fn case_5_whole_packets_end_with_a_stall() {
 }
 
 #[test]
-fn case_5_a_partial_packet_ends_the_data_by_itself() {
+fn case_5_a_short_packet_is_followed_by_a_stall() {
+    for speed in [Speed::High, Speed::Super] {
+        let mut desk = Desk::bot(speed);
+        desk.send_cbw(64, 0x80, &INQUIRY_36);
+        let data = desk.want(BULK_IN, 64);
+        assert_eq!(desk.account_of(data), (TransferStatus::Short, 36));
+        assert!(desk.is_halted(BULK_IN));
+        let early = desk.want(BULK_IN, 13);
+        assert_eq!(desk.account_of(early), (TransferStatus::Stall, 0));
+        assert_eq!(desk.take_csw(), csw(28, 0));
+        assert_goes_on(&mut desk);
+    }
+}
+
+#[test]
+fn case_5_data_that_the_host_takes_in_two_transfers_end_the_first_and_stall_the_second() {
     let mut desk = desk();
-    let (data, status) = desk.read(64, &[0x12, 0, 0, 0, 36, 0]);
-    assert_eq!((data.status, data.bytes.len()), (TransferStatus::Short, 36));
-    assert_eq!(status, csw(28, 0));
-    assert!(!desk.is_halted(BULK_IN));
+    desk.send_cbw(1024, 0x80, &INQUIRY_36);
+    let first = desk.want(BULK_IN, 512);
+    let second = desk.want(BULK_IN, 512);
+    assert_eq!(desk.account_of(first), (TransferStatus::Short, 36));
+    assert_eq!(desk.account_of(second), (TransferStatus::Stall, 0));
+    assert_eq!(desk.take_csw(), csw(988, 0));
     assert_goes_on(&mut desk);
+}
+
+/// A device that ends short data in this way.
+fn desk_with(speed: Speed, short_data: ShortData) -> Desk {
+    let config = DeviceConfig { bot_short_data: short_data, ..crate::desk::config(speed, Transports::Dual) };
+    Desk::configured(config, 0)
+}
+
+#[test]
+fn padding_fills_what_the_host_asked_for_and_the_residue_counts_data_alone() {
+    for speed in [Speed::High, Speed::Super] {
+        let mut desk = desk_with(speed, ShortData::Pad);
+        // Within a packet; beyond one; behind whole packets; in place of data (case 4), also where a command fails.
+        for (asked, cdb, sent, passed) in [
+            (64, &INQUIRY_36[..], 36, 0),
+            (1024, &INQUIRY_36, 36, 0),
+            (1536, &read_10(3, 1), 512, 0),
+            (4000, &read_10(3, 2), 1024, 0),
+            (512, &TEST_UNIT_READY, 0, 0),
+            (512, &[0x28, 0, 0, 0, 0x08, 0, 0, 0, 1, 0], 0, 1),
+        ] {
+            let (data, status) = desk.read(asked, cdb);
+            assert_eq!((data.status, data.bytes.len()), (TransferStatus::Done, asked as usize), "{cdb:x?}");
+            assert!(data.bytes[sent..].iter().all(|&byte| byte == 0), "{cdb:x?}");
+            assert_eq!(status, csw(asked - sent as u32, passed), "{cdb:x?}");
+            assert!(!desk.is_halted(BULK_IN));
+        }
+        assert_goes_on(&mut desk);
+    }
+}
+
+#[test]
+fn padding_may_go_into_several_transfers_of_the_host() {
+    let mut desk = desk_with(Speed::High, ShortData::Pad);
+    desk.send_cbw(1536, 0x80, &read_10(3, 1));
+    let transfers = [0; 3].map(|_| desk.want(BULK_IN, 512));
+    let expected = [[3; 512], [0; 512], [0; 512]];
+    for (transfer, bytes) in transfers.into_iter().zip(expected) {
+        assert_eq!(desk.bytes_of(transfer), bytes);
+    }
+    assert_eq!(desk.take_csw(), csw(1024, 0));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn padding_ends_where_a_host_asks_for_too_much() {
+    for (speed, status) in [(Speed::High, TransferStatus::Stall), (Speed::Super, TransferStatus::Short)] {
+        let mut desk = desk_with(speed, ShortData::Pad);
+        let asked = 512 + PAD_BYTES_MAX + 1;
+        let (data, wrapper) = desk.read(asked, &read_10(3, 1));
+        assert_eq!((data.status, data.bytes.len()), (status, 512));
+        assert_eq!(wrapper, csw(PAD_BYTES_MAX + 1, 0));
+        assert_goes_on(&mut desk);
+    }
+}
+
+#[test]
+fn a_device_that_sends_a_short_packet_alone_stalls_no_data_for_the_host() {
+    for speed in [Speed::High, Speed::Super] {
+        let mut desk = desk_with(speed, ShortData::ShortPacket);
+        for (asked, cdb, sent, passed) in [
+            (64, &INQUIRY_36[..], 36, 0),
+            (1536, &read_10(3, 1), 512, 0),
+            (4096, &read_10(3, 2), 1024, 0),
+            (512, &TEST_UNIT_READY, 0, 0),
+            (512, &[0x28, 0, 0, 0, 0x08, 0, 0, 0, 1, 0], 0, 1),
+        ] {
+            let (data, status) = desk.read(asked, cdb);
+            assert_eq!((data.status, data.bytes.len()), (TransferStatus::Short, sent), "{cdb:x?}");
+            assert_eq!(status, csw(asked - sent as u32, passed), "{cdb:x?}");
+            assert!(!desk.is_halted(BULK_IN));
+        }
+        assert_goes_on(&mut desk);
+    }
+}
+
+#[test]
+fn phase_errors_and_data_out_stall_whatever_becomes_of_short_data() {
+    for short_data in [ShortData::Pad, ShortData::ShortPacket] {
+        let mut desk = desk_with(Speed::High, short_data);
+        let (data, status) = desk.read(512, &read_10(3, 2));
+        assert_eq!((data.status, status), (TransferStatus::Stall, csw(512, 2)));
+        let (data, status) = desk.write(&[7; 1024], &write_10(3, 1));
+        assert_eq!((data.status, status), (TransferStatus::Stall, csw(512, 0)));
+        assert_goes_on(&mut desk);
+    }
+}
+
+#[test]
+fn a_reset_before_the_padding_is_taken_drops_it() {
+    for short_data in [ShortData::Pad, ShortData::ShortPacket] {
+        let mut desk = desk_with(Speed::High, short_data);
+        desk.send_cbw(512, 0x80, &TEST_UNIT_READY);
+        desk.recover();
+        let late = desk.want(BULK_IN, 512);
+        assert!(desk.is_pending(late));
+        desk.cancel(late);
+        assert_goes_on(&mut desk);
+    }
 }
 
 #[test]
@@ -149,6 +270,7 @@ fn a_block_at_super_speed_is_a_partial_packet() {
     let mut desk = Desk::bot(Speed::Super);
     let (data, status) = desk.read(1024, &read_10(3, 1));
     assert_eq!((data.status, data.bytes.len()), (TransferStatus::Short, 512));
+    assert!(!desk.is_halted(BULK_IN), "the host has cleared the STALL behind it");
     assert_eq!(status, csw(512, 0));
     assert_goes_on(&mut desk);
 }

@@ -91,6 +91,7 @@ pub(crate) fn config(speed: Speed, transports: Transports) -> DeviceConfig {
         transports,
         streams: 8,
         bus_power_ma: 0,
+        bot_short_data: Default::default(),
         vendor_id: 0x1209,
         product_id: 0x0001,
         release: 0x0100,
@@ -335,7 +336,9 @@ impl Desk {
             Payload::Buffer(command, range) => self.buffers[command][range.as_usize()].len(),
             Payload::Message | Payload::Nowhere => transfer.length as usize,
         };
-        assert_eq!(room, transfer.length as usize);
+        let is_in = transfer.pipe.endpoint.direction() == Direction::In;
+        // Zeros may follow what the device sends.
+        assert!(room == transfer.length as usize || is_in && room < transfer.length as usize);
         let DeviceTransfer { id, pipe, length, ends, .. } = transfer;
         self.offers.insert(id, Offered { transfer, message: Vec::new() });
         self.on_bus(|bus, heard| bus.submit_device(pipe, (length, ends), || id, heard));
@@ -349,13 +352,13 @@ impl Desk {
         let offered = self.offers.get_mut(&device).expect("bytes move in a transfer under way");
         match (direction, &offered.transfer.payload) {
             (Direction::In, Payload::Inline(inline)) => {
-                host.copy_from_slice(&inline.as_bytes()[range(device_offset)]);
+                copy_padded(host, inline.as_bytes(), device_offset);
             }
             (Direction::In, &Payload::Reply(command)) => {
-                host.copy_from_slice(&self.device.reply(command)[range(device_offset)]);
+                copy_padded(host, self.device.reply(command), device_offset);
             }
             (Direction::In, &Payload::Buffer(command, part)) => {
-                host.copy_from_slice(&self.buffers[&command][part.as_usize()][range(device_offset)]);
+                copy_padded(host, &self.buffers[&command][part.as_usize()], device_offset);
             }
             (Direction::Out, &Payload::Buffer(command, part)) => {
                 let buffer = self.buffers.get_mut(&command).expect("the buffer is still held");
@@ -377,4 +380,12 @@ impl Desk {
         let completion = self.medium.perform(request, buffer);
         self.device.handle_medium(completion);
     }
+}
+
+/// Fills `host` with the bytes of a payload from this offset on, and with zeros where there are no more.
+fn copy_padded(host: &mut [u8], payload: &[u8], offset: u32) {
+    let rest = payload.get(offset as usize..).unwrap_or_default();
+    let (bytes, zeros) = host.split_at_mut(rest.len().min(host.len()));
+    bytes.copy_from_slice(&rest[..bytes.len()]);
+    zeros.fill(0);
 }

@@ -265,6 +265,7 @@ mod tests {
             transports,
             streams: 32,
             bus_power_ma: 0,
+            bot_short_data: Default::default(),
             vendor_id: 0x1209,
             product_id: 0x0001,
             release: 0x0100,

@@ -11,7 +11,7 @@ mod endpoint0;
 #[cfg(test)]
 mod tests;
 
-use crate::bot::{Bot, BotEndpoints};
+use crate::bot::{Bot, BotEndpoints, ShortData};
 use crate::command::{CommandId, Executor, Limits};
 use crate::medium::MediumCompletion;
 use crate::name::Names;
@@ -88,6 +88,8 @@ pub struct DeviceConfig {
     pub product: String,
     /// iSerialNumber: twelve hexadecimal digits or more (Bulk-Only Transport 1.0, clause 4.1.1).
     pub serial: String,
+    /// How BOT ends data that are shorter than what the host asked for.
+    pub bot_short_data: ShortData,
     /// How much it takes on at once.
     pub limits: Limits,
 }
@@ -340,7 +342,7 @@ impl Device {
             None => Transport::None,
             Some(false) => {
                 let endpoints = BotEndpoints { bulk_in: DATA_IN, bulk_out: DATA_OUT };
-                let mut bot = Bot::new(endpoints, speed, &self.names);
+                let mut bot = Bot::new(endpoints, speed, self.config.bot_short_data, &self.names);
                 bot.receive(outputs);
                 Transport::Bot(bot)
             }

@@ -77,28 +77,29 @@ impl Memory {
     #[inline(always)]
     fn carry_in(&mut self, passage: &Passage, host: &mut HostEntry, offered: &DeviceEntry, device: &Device) {
         let whole = passage.host_offset == 0 && passage.device_offset == 0;
-        let (from, bytes) = (passage.device_offset as usize, passage.bytes as usize);
         match &offered.payload {
-            Payload::Inline(inline) if whole && bytes == inline.as_bytes().len() => {
+            Payload::Inline(inline) if whole && passage.bytes as usize == inline.as_bytes().len() => {
                 host.body = Body::Inline(inline.clone());
             }
-            Payload::Inline(inline) => {
-                gather(&mut host.body, &mut self.pool, passage, &inline.as_bytes()[from..from + bytes]);
-            }
-            &Payload::Reply(id) => {
-                gather(&mut host.body, &mut self.pool, passage, &device.reply(id)[from..from + bytes]);
-            }
+            Payload::Inline(inline) => gather(&mut host.body, &mut self.pool, passage, inline.as_bytes()),
+            &Payload::Reply(id) => gather(&mut host.body, &mut self.pool, passage, device.reply(id)),
             &Payload::Buffer(id, range) => {
                 let Some((buffer_bytes, buffer)) = self.buffers.get_mut(id) else { return };
-                let Buffer::Present(memory) = buffer else { return };
-                let start = range.start as usize + from;
-                // All of the command's data in one transfer: the memory itself goes to the host, since a command
-                // that sends data has no use for it afterwards.
-                if whole && range.start == 0 && passage.bytes == buffer_bytes {
-                    host.body = Body::Buffer(std::mem::take(memory));
-                    *buffer = Buffer::Away;
-                } else {
-                    gather(&mut host.body, &mut self.pool, passage, &memory[start..start + bytes]);
+                match buffer {
+                    // All of the command's data in one transfer: the memory itself goes to the host, since a command
+                    // that sends data has no use for it afterwards.
+                    Buffer::Present(memory) if whole && range.start == 0 && passage.bytes == buffer_bytes => {
+                        host.body = Body::Buffer(std::mem::take(memory));
+                        *buffer = Buffer::Away;
+                    }
+                    Buffer::Present(memory) => {
+                        gather(&mut host.body, &mut self.pool, passage, &memory[range.as_usize()]);
+                    }
+                    // Zeros behind data that have gone already.
+                    _ if passage.device_offset >= range.len => {
+                        gather(&mut host.body, &mut self.pool, passage, &[]);
+                    }
+                    _ => {}
                 }
             }
             Payload::Message | Payload::Nowhere => {}
@@ -152,11 +153,14 @@ impl Body {
     }
 }
 
-/// Copies bytes into what a host's transfer gathers. Memory grows with what comes, not with what the host asks for.
+/// Copies the bytes of a passage into what a host's transfer gathers: those of `payload`, and zeros behind its end. Memory grows with
+/// what comes, not with what the host asks for.
 #[cold]
-fn gather(body: &mut Body, pool: &mut Pool, passage: &Passage, bytes: &[u8]) {
+fn gather(body: &mut Body, pool: &mut Pool, passage: &Passage, payload: &[u8]) {
+    let rest = payload.get(passage.device_offset as usize..).unwrap_or_default();
+    let bytes = &rest[..rest.len().min(passage.bytes as usize)];
     let at = passage.host_offset as usize;
-    let end = at + bytes.len();
+    let end = at + passage.bytes as usize;
     let mut memory = match std::mem::replace(body, Body::Empty) {
         Body::Buffer(memory) if memory.len() >= end => memory,
         earlier => {
@@ -168,7 +172,8 @@ fn gather(body: &mut Body, pool: &mut Pool, passage: &Passage, bytes: &[u8]) {
             memory
         }
     };
-    memory[at..end].copy_from_slice(bytes);
+    memory[at..at + bytes.len()].copy_from_slice(bytes);
+    memory[at + bytes.len()..end].fill(0);
     *body = Body::Buffer(memory);
 }
 

@@ -40,6 +40,7 @@ pub(crate) fn drive(speed: Speed, streams: u16, medium: Box<dyn Medium + Send>) 
         transports: Transports::Dual,
         streams,
         bus_power_ma: 0,
+        bot_short_data: Default::default(),
         vendor_id: 0x1209,
         product_id: 1,
         release: 0x100,

@@ -1,6 +1,7 @@
 //! Scripts for the drive: the device is whole, the medium is in memory, only the host is played.
 
 mod settings;
+mod short_data;
 
 use bus::{EndpointAddress, Pipe, StreamId, TransferStatus};
 use device::Verdict;

@@ -1,8 +1,8 @@
 //! Transfers that are queued when the endpoints get another meaning: each is cancelled once, and none meets a later command.
 
 use super::*;
-use testkit::drive::drive_at;
 use bus::Speed;
+use testkit::drive::drive_of;
 
 /// What the host does that gives its endpoints another meaning, and leaves UAS selected.
 const RESELECTIONS: [&[SetupPacket]; 4] = [
@@ -49,7 +49,7 @@ fn ended(drive: &mut Drive) -> Vec<(u64, TransferStatus)> {
 
 fn at_speed(speed: Speed) -> Drive {
     let medium = RamMedium::new(ByteCount(BLOCKS * 512), BlockSize::B512).unwrap();
-    drive_at(speed, Box::new(medium), |_| {})
+    drive_of(Box::new(medium), |_| {}, |device| device.speed = speed)
 }
 
 #[test]

@@ -191,6 +191,23 @@ fn a_client_finds_a_disk() {
     assert!(bench.server.snapshot().has_client);
 }
 
+/// Bulk-Only Transport 1.0 clause 6.7.2, case 5.
+#[test]
+fn a_guest_that_asks_for_too_much_by_bot_clears_a_stall_and_gets_the_status() {
+    let bench = Bench::start(Limits::default());
+    let mut client = bench.connect().enumerate();
+    let mut cbw = b"USBC\x01\0\0\0\xff\0\0\0\x80\0\x06\x12\0\0\0\x24".to_vec();
+    cbw.resize(31, 0);
+    client.bulk(0x02, 31, &cbw);
+    assert_eq!(client.bulk(0x81, 255, &[]).len(), 36);
+    client.stream.write_all(&bulk(90, 0x81, 0, 13, &[])).unwrap();
+    assert_eq!(client.receive(), (101, 90, vec![0x81, 4, 0, 0, 0, 0, 0, 0, 0, 0]), "the STALL");
+    // CLEAR FEATURE (ENDPOINT_HALT)
+    client.stream.write_all(&packet(100, 91, &[0, 1, 2, 0, 0, 0, 0x81, 0, 0, 0])).unwrap();
+    assert_eq!(client.receive(), (100, 91, vec![0, 1, 2, 0, 0, 0, 0x81, 0, 0, 0]));
+    assert_eq!(client.bulk(0x81, 13, &[]), b"USBS\x01\0\0\0\xdb\0\0\0\0");
+}
+
 #[test]
 fn a_transport_is_told_once_the_guest_uses_it() {
     let bench = Bench::start(Limits::default());

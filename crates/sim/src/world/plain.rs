@@ -13,6 +13,7 @@ use crate::engine::{Level, Random};
 use crate::fault::{Bug, Faults, Kind};
 use crate::power::{Meter, Microwatts};
 use bus::Speed;
+use device::bot::ShortData;
 use device::command::Limits;
 use device::medium::{MediumCompletion, MediumDone, MediumError, MediumOp, MediumRequest};
 use device::unit::{Unit, UnitConfig};
@@ -176,6 +177,7 @@ impl Plain {
             transports,
             streams: self.streams,
             bus_power_ma: 0,
+            bot_short_data: ShortData::Stall,
             vendor_id: 0x1209,
             product_id: 1,
             release: 0x100,

@@ -33,6 +33,7 @@ impl Fake {
             transports: Transports::Dual,
             streams: 32,
             bus_power_ma: 0,
+            bot_short_data: Default::default(),
             vendor_id: 0x1234,
             product_id: 0x5678,
             release: 0x0102,
