@@ -48,8 +48,8 @@ enum Chore {
     Dist(dist::Options),
     /// Build the program with a profile of its branches: some minutes, for a quicker one.
     Profiled(profiled::Options),
-    /// Check what the compiler and clippy do not: arrows between crates, lengths, docs, names.
-    Tidy,
+    /// Check what the compiler and clippy do not: layers, lengths, docs, names, words, import circles.
+    Tidy(tidy::Options),
     /// Run every check, with real kernels and tools; the last line counts tests.
     Test(test::Options),
     /// Run random worlds in which random things go wrong, and see what must hold all the same.
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     let clean = match chore {
         Chore::Bench(bench) => bench::run(bench),
         Chore::Demo { seconds } => demo::run(seconds),
-        Chore::Tidy => tidy::run(),
+        Chore::Tidy(options) => tidy::run(&options),
         Chore::Book => book::run(),
         Chore::Pictures(options) => pictures::run(&options),
         Chore::Dist(options) => dist::run(&options),

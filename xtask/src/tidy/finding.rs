@@ -37,6 +37,22 @@ pub(crate) enum Rule {
     Document,
     /// Crates of others have licences that are allowed.
     Licence,
+    /// Words that are not used.
+    Word,
+    /// A public type is named by its role.
+    PublicName,
+    /// A group of arguments is a struct.
+    TupleParameter,
+    /// The `impl` blocks of a type are few.
+    ImplLines,
+    /// Modules depend one way.
+    ImportCircle,
+    /// One module style.
+    ModuleStyle,
+    /// Subjects of commits.
+    Commit,
+    /// Documents are short.
+    DocumentSize,
 }
 
 impl fmt::Display for Rule {
@@ -57,6 +73,14 @@ impl fmt::Display for Rule {
             Self::Bits => "bits",
             Self::Document => "document",
             Self::Licence => "licence",
+            Self::Word => "word",
+            Self::PublicName => "public-name",
+            Self::TupleParameter => "tuple-parameter",
+            Self::ImplLines => "impl-lines",
+            Self::ImportCircle => "import-circle",
+            Self::ModuleStyle => "module-style",
+            Self::Commit => "commit",
+            Self::DocumentSize => "document-size",
         })
     }
 }

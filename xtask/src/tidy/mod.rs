@@ -2,26 +2,79 @@
 //!
 //! What the compiler and clippy see is left to them. A rule is a function from a source file, a manifest or a text
 //! to findings; a finding says where, which rule, and what to do. What cannot be mended yet is in the list of
-//! exceptions, which may only shrink.
+//! exceptions, which may only shrink. Words that are not used are data, in `xtask/tidy-words.toml`.
 //!
 //! Left out: whether a name is good, a comment true, a module in its right place. That is read by people.
 
 mod exceptions;
 mod finding;
+mod modules;
+mod passages;
 mod rules;
 mod source;
+mod word_list;
 
 use crate::workspace;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use exceptions::Exceptions;
 use finding::Finding;
+use rayon::prelude::*;
 use source::Source;
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+use word_list::WordList;
+
+/// What `cargo xtask tidy` takes.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Options {
+    /// Show findings below this folder or in this file only, for example `crates/wire`
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+    /// Ignore the list of exceptions
+    #[arg(long)]
+    all: bool,
+    /// Lower and delete exceptions that cover more than there is; never raises or adds one
+    #[arg(long, conflicts_with_all = ["path", "all"])]
+    update: bool,
+    /// Write the list of exceptions from all current findings; refused in CI
+    #[arg(long, hide = true, conflicts_with_all = ["path", "all", "update"])]
+    regenerate: bool,
+}
+
+impl Options {
+    /// Whether a finding is below the path that was asked for; one about the list counts for the file it names.
+    fn covers(&self, finding: &Finding) -> bool {
+        let Some(wanted) = &self.path else { return true };
+        let wanted = wanted.trim_start_matches("./").trim_end_matches('/');
+        let path = if finding.path == exceptions::PATH { &finding.subject } else { &finding.path };
+        path.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
 
 /// Checks the repository and prints the findings; whether there were none.
-pub(crate) fn run() -> Result<bool> {
+pub(crate) fn run(options: &Options) -> Result<bool> {
     let root = workspace::root();
-    let (files, findings) = check(&root)?;
+    let (files, mut findings) = check(&root)?;
+    let list = root.join(exceptions::PATH);
+    let mut exceptions = Exceptions::parse(&std::fs::read_to_string(&list).context("read the exceptions")?)?;
+    if options.regenerate {
+        if std::env::var_os("CI").is_some() {
+            bail!("--regenerate is refused in CI: exceptions are added by people");
+        }
+        exceptions = exceptions.regenerated(&findings);
+        std::fs::write(&list, exceptions.to_toml()).context("write the exceptions")?;
+    } else if options.update {
+        exceptions = exceptions.lowered(&findings);
+        std::fs::write(&list, exceptions.to_toml()).context("write the exceptions")?;
+        exceptions = Exceptions::parse(&exceptions.to_toml())?;
+    }
+    if !options.all {
+        findings = exceptions.apply(findings);
+    }
+    findings.retain(|finding| options.covers(finding));
+    findings.sort();
     for finding in &findings {
         println!("{finding}");
     }
@@ -29,38 +82,84 @@ pub(crate) fn run() -> Result<bool> {
     Ok(findings.is_empty())
 }
 
-/// What is wrong with the repository.
+/// What is wrong with the repository, exceptions aside.
 pub(crate) fn findings() -> Result<Vec<Finding>> {
-    Ok(check(&workspace::root())?.1)
+    let root = workspace::root();
+    let list = std::fs::read_to_string(root.join(exceptions::PATH)).context("read the exceptions")?;
+    let mut findings = Exceptions::parse(&list)?.apply(check(&root)?.1);
+    findings.sort();
+    Ok(findings)
 }
 
 /// How many files were read, and what is wrong with them.
 fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
-    let paths = workspace::files(root)?;
+    let (of_tree, of_cargo) = rayon::join(|| of_tree(root), || of_cargo(root));
+    let (files, mut findings) = of_tree?;
+    findings.extend(of_cargo?);
+    Ok((files, findings))
+}
+
+/// What is wrong with the workspace as Cargo reports it.
+fn of_cargo(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = rules::arrows(root)?;
     findings.extend(rules::licences(root)?);
-    let mut sources = Vec::new();
-    let files = paths.iter().map(String::as_str).collect();
+    Ok(findings)
+}
+
+/// What is wrong with files and commits.
+fn of_tree(root: &Path) -> Result<(usize, Vec<Finding>)> {
+    let list = std::fs::read_to_string(root.join(word_list::PATH)).context("read the word list")?;
+    let list = WordList::parse(&list)?;
+    let paths = workspace::files(root)?;
+    let names: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
+    let mut findings = rules::commits(root, &list);
+    let mut files = BTreeMap::new();
     for path in &paths {
         let bytes = std::fs::read(root.join(path)).with_context(|| format!("read {path}"))?;
-        let Ok(text) = String::from_utf8(bytes) else { continue };
-        findings.extend(rules::of_text(path, &text));
-        if path.ends_with("Cargo.toml") {
-            findings.extend(rules::of_manifest(path, &text));
-        }
-        if path.ends_with(".md") {
-            findings.extend(rules::of_document(path, &text, &files));
-        }
-        if path.ends_with(".rs") {
-            sources.push(Source::parse(path, &text)?);
+        if let Ok(text) = String::from_utf8(bytes) {
+            files.insert(path.as_str(), text);
         }
     }
-    mark_tests(&mut sources);
-    findings.extend(sources.iter().flat_map(rules::of_source));
-    let list = std::fs::read_to_string(root.join(exceptions::PATH)).context("read the exceptions")?;
-    let mut findings = Exceptions::parse(&list)?.apply(findings);
-    findings.sort();
+    let of_files = files.par_iter().flat_map_iter(|(path, text)| of_file(path, text, &list, &names));
+    findings.par_extend(of_files);
+    let mut crates: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
+    for (path, text) in files.iter().filter(|(path, _)| path.ends_with(".rs")) {
+        crates.entry(source::member(path)).or_default().push((path, text));
+    }
+    let mut crates: Vec<_> = crates.into_values().collect();
+    // The largest first, so that none is left over for one processor at the end.
+    crates.sort_by_key(|files| usize::MAX - files.iter().map(|(_, text)| text.len()).sum::<usize>());
+    let of_crates: Vec<Result<Vec<Finding>>> =
+        crates.par_iter().with_max_len(1).map(|files| of_crate(files)).collect();
+    for found in of_crates {
+        findings.extend(found?);
+    }
     Ok((paths.len(), findings))
+}
+
+/// What is wrong with a file as a text.
+fn of_file(path: &str, text: &str, list: &WordList, files: &BTreeSet<&str>) -> Vec<Finding> {
+    let mut findings = rules::of_text(path, text);
+    findings.extend(rules::words(list, path, text));
+    findings.extend(rules::module_style(path));
+    findings.extend(rules::document_size(path, text));
+    if path.ends_with("Cargo.toml") {
+        findings.extend(rules::of_manifest(path, text));
+    }
+    if path.ends_with(".md") {
+        findings.extend(rules::of_document(path, text, files));
+    }
+    findings
+}
+
+/// What is wrong with the code of a crate. Syntax stays on the thread that parsed it, so a crate is read as a whole.
+fn of_crate(files: &[(&str, &str)]) -> Result<Vec<Finding>> {
+    let sources: Result<Vec<Source>> = files.iter().map(|(path, text)| Source::parse(path, text)).collect();
+    let mut sources = sources?;
+    mark_tests(&mut sources);
+    let mut findings: Vec<Finding> = sources.iter().flat_map(rules::of_source).collect();
+    findings.extend(rules::of_crate(&sources));
+    Ok(findings)
 }
 
 /// Marks the files of `#[cfg(test)] mod name;`, those below them, and the fixtures of the testkit as tests.
@@ -80,7 +179,17 @@ fn mark_tests(sources: &mut [Source]) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{finding::Rule, *};
+
+    #[test]
+    fn a_path_covers_what_is_below_it() {
+        let options = Options { path: Some("crates/bus/".into()), ..Options::default() };
+        let covers = |path: &str| options.covers(&Finding::new(path, 1, Rule::Bits, "move it"));
+        assert!(covers("crates/bus/src/lib.rs") && covers("crates/bus"));
+        assert!(!covers("crates/busy/src/lib.rs"));
+        let about_the_list = Finding::new(exceptions::PATH, 1, Rule::Bits, "lower it");
+        assert!(options.covers(&about_the_list.about("crates/bus/src/lib.rs")));
+    }
 
     #[test]
     fn a_test_module_in_another_file_is_a_test() {

@@ -34,7 +34,7 @@ impl Source {
     pub(crate) fn parse(path: &str, text: &str) -> Result<Self> {
         let stream =
             TokenStream::from_str(text).ok().with_context(|| format!("read the tokens of {path}"))?;
-        let syntax = syn::parse_file(text).with_context(|| format!("parse {path}"))?;
+        let syntax = syn::parse2(stream.clone()).with_context(|| format!("parse {path}"))?;
         let mut source = Self {
             path: path.to_owned(),
             text: text.to_owned(),
@@ -51,8 +51,7 @@ impl Source {
 
     /// The crate's folder name below `crates/`, or the folder at the top.
     pub(crate) fn member(&self) -> &str {
-        let inside = self.path.strip_prefix("crates/").unwrap_or(&self.path);
-        inside.split('/').next().unwrap_or(inside)
+        member(&self.path)
     }
 
     /// Whether the file is part of a shipped crate, not of its tests.
@@ -120,6 +119,12 @@ impl Source {
         }
         start + length
     }
+}
+
+/// The folder name below `crates/` of the crate that a file belongs to, or the folder at the top.
+pub(crate) fn member(path: &str) -> &str {
+    let inside = path.strip_prefix("crates/").unwrap_or(path);
+    inside.split('/').next().unwrap_or(inside)
 }
 
 fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {

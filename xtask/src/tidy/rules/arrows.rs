@@ -82,7 +82,7 @@ fn fault(from: &str, to: &str) -> Option<String> {
     }
 }
 
-/// The line of a manifest on which a dependency begins; 1 if it cannot be told.
+/// The line of a manifest on which a dependency begins; 1 if it cannot be found.
 fn line_of(manifest: &str, key: &str) -> usize {
     let begins = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.starts_with([' ', '.', '=']));
     manifest.lines().position(begins).map_or(1, |index| index + 1)
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arrow_up_or_sideways_is_told() {
+    fn an_arrow_up_or_sideways_is_found() {
         assert!(fault("wire", "device").is_some_and(|advice| advice.contains("wire → device runs back")));
         assert!(fault("usb", "sim").is_some_and(|advice| advice.contains("runs sideways")));
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_without_a_place_is_told() {
+    fn a_crate_without_a_place_is_found() {
         assert!(fault("device", "shared").is_some());
         assert_eq!(layer("shared"), None);
     }

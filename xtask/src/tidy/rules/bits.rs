@@ -1,5 +1,5 @@
 //! Bit arithmetic lives in `wire`: a shift or a mask by a literal elsewhere in a shipped crate takes a field apart,
-//! and is told.
+//! and is found.
 //!
 //! Left alone: a size written as a shift of two literals (`64 << 20`), and a set of small numbers (`1 << index`).
 
@@ -55,33 +55,33 @@ fn is_number(side: &Expr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::rules::told;
+    use crate::tidy::rules::findings_of;
 
     const TARGET: &str = "crates/device/src/a.rs";
 
     #[test]
-    fn a_mask_and_a_shift_are_told() {
-        assert_eq!(told(check, TARGET, "fn a(b: u8) -> u8 {\n    b & 0x0f\n}").len(), 1);
-        assert_eq!(told(check, TARGET, "fn a(b: u8) -> u8 { b >> 4 }").len(), 1);
-        assert_eq!(told(check, TARGET, "fn a(mut b: u8) { b |= 0x80; }").len(), 1);
+    fn a_mask_and_a_shift_are_found() {
+        assert_eq!(findings_of(check, TARGET, "fn a(b: u8) -> u8 {\n    b & 0x0f\n}").len(), 1);
+        assert_eq!(findings_of(check, TARGET, "fn a(b: u8) -> u8 { b >> 4 }").len(), 1);
+        assert_eq!(findings_of(check, TARGET, "fn a(mut b: u8) { b |= 0x80; }").len(), 1);
     }
 
     #[test]
     fn wire_tests_and_tools_are_left_alone() {
         let text = "fn a(b: u8) -> u8 { b & 0x0f }";
-        assert_eq!(told(check, "crates/wire/src/a.rs", text), [""; 0]);
-        assert_eq!(told(check, "xtask/src/a.rs", text), [""; 0]);
-        assert_eq!(told(check, TARGET, &format!("#[cfg(test)]\nmod tests {{ {text} }}")), [""; 0]);
+        assert_eq!(findings_of(check, "crates/wire/src/a.rs", text), [""; 0]);
+        assert_eq!(findings_of(check, "xtask/src/a.rs", text), [""; 0]);
+        assert_eq!(findings_of(check, TARGET, &format!("#[cfg(test)]\nmod tests {{ {text} }}")), [""; 0]);
     }
 
     #[test]
     fn a_size_and_a_set_are_left_alone() {
-        assert_eq!(told(check, TARGET, "const SIZE: u64 = 64 << 20;"), [""; 0]);
-        assert_eq!(told(check, TARGET, "fn a(b: u8, c: u8) -> bool { b & 1 << c != 0 }"), [""; 0]);
+        assert_eq!(findings_of(check, TARGET, "const SIZE: u64 = 64 << 20;"), [""; 0]);
+        assert_eq!(findings_of(check, TARGET, "fn a(b: u8, c: u8) -> bool { b & 1 << c != 0 }"), [""; 0]);
     }
 
     #[test]
     fn choices_of_booleans_are_fine() {
-        assert_eq!(told(check, TARGET, "fn a(b: bool, c: bool) -> bool { b | c }"), [""; 0]);
+        assert_eq!(findings_of(check, TARGET, "fn a(b: bool, c: bool) -> bool { b | c }"), [""; 0]);
     }
 }

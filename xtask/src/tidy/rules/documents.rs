@@ -36,24 +36,27 @@ fn is_path(named: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Vec<String> {
+    fn found(text: &str) -> Vec<String> {
         let files = BTreeSet::from(["crates/bus/src/lib.rs", "docs/STYLE.md"]);
         of_document("a.md", text, &files).into_iter().map(|finding| finding.subject).collect()
     }
 
     #[test]
-    fn a_file_that_is_gone_is_told() {
-        assert_eq!(told("see `crates/bus/src/gone.rs` and `docs/STYLE.md`"), ["crates/bus/src/gone.rs"]);
+    fn a_file_that_is_gone_is_found() {
+        assert_eq!(found("see `crates/bus/src/gone.rs` and `docs/STYLE.md`"), ["crates/bus/src/gone.rs"]);
     }
 
     #[test]
     fn a_folder_is_there_if_a_file_is_in_it() {
-        assert_eq!(told("`crates/bus/` and `crates/bus/src`"), [""; 0]);
-        assert_eq!(told("`crates/busy/`"), ["crates/busy/"]);
+        assert_eq!(found("`crates/bus/` and `crates/bus/src`"), [""; 0]);
+        assert_eq!(found("`crates/busy/`"), ["crates/busy/"]);
     }
 
     #[test]
     fn other_words_and_patterns_are_no_paths() {
-        assert_eq!(told("`cargo xtask test`, `fuzz/seeds/TARGET`, `crates/*/src`, `target/device`"), [""; 0]);
+        assert_eq!(
+            found("`cargo xtask test`, `fuzz/seeds/TARGET`, `crates/*/src`, `target/device`"),
+            [""; 0]
+        );
     }
 }

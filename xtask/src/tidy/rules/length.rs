@@ -73,16 +73,16 @@ impl<'ast> Visit<'ast> for Functions<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::rules::told;
+    use crate::tidy::rules::findings_of;
 
     fn function_of(lines: usize) -> String {
         format!("/// Docs.\nfn long() {{\n{}}}\n", "    work();\n".repeat(lines - 2))
     }
 
     #[test]
-    fn a_function_of_71_lines_is_told_and_one_of_70_is_not() {
-        assert_eq!(told(check, "a.rs", &function_of(70)), [""; 0]);
-        let found = told(check, "a.rs", &function_of(71));
+    fn a_function_of_71_lines_is_found_and_one_of_70_is_not() {
+        assert_eq!(findings_of(check, "a.rs", &function_of(70)), [""; 0]);
+        let found = findings_of(check, "a.rs", &function_of(71));
         assert_eq!(found, ["2: fn long has 71 lines, 70 at most; split it"]);
     }
 
@@ -90,16 +90,16 @@ mod tests {
     fn a_file_is_measured_without_its_tests() {
         let shipped = "fn a() {}\n".repeat(600);
         let tests = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", "fn b() {}\n".repeat(100));
-        assert_eq!(told(check, "a.rs", &format!("{shipped}{tests}")), [""; 0]);
-        let found = told(check, "a.rs", &format!("fn a() {{}}\n{shipped}{tests}"));
+        assert_eq!(findings_of(check, "a.rs", &format!("{shipped}{tests}")), [""; 0]);
+        let found = findings_of(check, "a.rs", &format!("fn a() {{}}\n{shipped}{tests}"));
         assert_eq!(found, ["1: 601 lines before the tests, 600 at most; split it by topic"]);
     }
 
     #[test]
-    fn the_sixth_parameter_is_told_and_self_is_none() {
+    fn the_sixth_parameter_is_found_and_self_is_none() {
         let text = "impl A { fn f(&self, a: u8, b: u8, c: u8, d: u8, e: u8) {} }";
-        assert_eq!(told(check, "a.rs", text), [""; 0]);
+        assert_eq!(findings_of(check, "a.rs", text), [""; 0]);
         let text = "trait A { fn f(&self, a: u8, b: u8, c: u8, d: u8, e: u8, f: u8); }";
-        assert_eq!(told(check, "a.rs", text).len(), 1);
+        assert_eq!(findings_of(check, "a.rs", text).len(), 1);
     }
 }

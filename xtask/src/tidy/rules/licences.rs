@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression_is_told() {
+    fn what_is_no_expression_is_found() {
         for wrong in ["", "MIT OR", "(MIT", "MIT)", "MIT Apache-2.0"] {
             assert_eq!(allowed("any", wrong), None, "{wrong}");
         }

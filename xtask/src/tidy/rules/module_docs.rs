@@ -42,31 +42,31 @@ fn owes_more(source: &Source) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::rules::told;
+    use crate::tidy::rules::findings_of;
 
     const BUS: &str = "crates/bus/src/a.rs";
 
     #[test]
-    fn a_module_without_docs_is_told() {
-        assert_eq!(told(check, BUS, "// Note.\nfn a() {}\n").len(), 1);
-        assert_eq!(told(check, BUS, "//! A.\nfn a() {}\n"), [""; 0]);
+    fn a_module_without_docs_is_found() {
+        assert_eq!(findings_of(check, BUS, "// Note.\nfn a() {}\n").len(), 1);
+        assert_eq!(findings_of(check, BUS, "//! A.\nfn a() {}\n"), [""; 0]);
     }
 
     #[test]
     fn a_long_module_owes_three_lines() {
         let body = "fn a() {}\n".repeat(160);
-        assert_eq!(told(check, BUS, &format!("//! A.\n{body}")).len(), 1);
-        assert_eq!(told(check, BUS, &format!("//! A.\n//!\n//! B.\n{body}")), [""; 0]);
+        assert_eq!(findings_of(check, BUS, &format!("//! A.\n{body}")).len(), 1);
+        assert_eq!(findings_of(check, BUS, &format!("//! A.\n//!\n//! B.\n{body}")), [""; 0]);
     }
 
     #[test]
     fn a_wire_type_may_say_it_in_one_line() {
         let body = "fn a() {}\n".repeat(160);
-        assert_eq!(told(check, "crates/wire/src/a.rs", &format!("//! A.\n{body}")), [""; 0]);
+        assert_eq!(findings_of(check, "crates/wire/src/a.rs", &format!("//! A.\n{body}")), [""; 0]);
     }
 
     #[test]
     fn more_than_thirty_lines_belong_elsewhere() {
-        assert_eq!(told(check, BUS, &"//! A.\n".repeat(31)).len(), 1);
+        assert_eq!(findings_of(check, BUS, &"//! A.\n".repeat(31)).len(), 1);
     }
 }

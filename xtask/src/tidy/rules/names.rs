@@ -20,7 +20,7 @@ const EMPTY_ALONE: &[&str] = &["data", "info"];
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     let mut walk = Names { source, findings: Vec::new() };
     let file = source.path.rsplit('/').next().unwrap_or_default().trim_end_matches(".rs");
-    // A module in a file of its own is told once, at the file.
+    // A module in a separate file is reported once, at the file.
     walk.name(file, 1);
     walk.visit_file(&source.syntax);
     walk.findings
@@ -109,7 +109,7 @@ fn words(name: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::rules::told;
+    use crate::tidy::rules::findings_of;
 
     #[test]
     fn a_name_is_taken_apart_into_words() {
@@ -120,23 +120,29 @@ mod tests {
     #[test]
     fn empty_words_are_found_in_types_functions_and_files() {
         let text = "struct TaskManager;\nfn do_read() {}\nimpl A { fn process(&self) {} }\n";
-        let lines: Vec<String> = told(check, "crates/bus/src/utils.rs", text);
+        let lines: Vec<String> = findings_of(check, "crates/bus/src/utils.rs", text);
         assert_eq!(lines.len(), 4, "{lines:?}");
     }
 
     #[test]
     fn data_and_info_may_not_stand_alone() {
-        assert_eq!(told(check, "a.rs", "fn data() {}\nfn data_phase() {}\nstruct InterfaceInfo;").len(), 1);
+        assert_eq!(
+            findings_of(check, "a.rs", "fn data() {}\nfn data_phase() {}\nstruct InterfaceInfo;").len(),
+            1
+        );
     }
 
     #[test]
     fn a_word_that_merely_contains_one_is_fine() {
-        assert_eq!(told(check, "a.rs", "fn domain() {}\nstruct Processor;\nfn management() {}"), [""; 0]);
+        assert_eq!(
+            findings_of(check, "a.rs", "fn domain() {}\nstruct Processor;\nfn management() {}"),
+            [""; 0]
+        );
     }
 
     #[test]
     fn tests_and_foreign_traits_are_left_alone() {
         let text = "impl A for B { fn process(&self) {} }\n#[cfg(test)]\nmod tests { fn both_do_it() {} }\n";
-        assert_eq!(told(check, "a.rs", text), [""; 0]);
+        assert_eq!(findings_of(check, "a.rs", text), [""; 0]);
     }
 }

@@ -32,24 +32,24 @@ pub(crate) fn of_manifest(path: &str, text: &str) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Vec<usize> {
+    fn found(text: &str) -> Vec<usize> {
         of_manifest("Cargo.toml", text).iter().map(|finding| finding.line).collect()
     }
 
     #[test]
-    fn a_dependency_without_a_comment_is_told() {
-        assert_eq!(told("[dependencies]\n# JSON.\nserde_json = \"1\"\nmio = \"1\"\n"), [4]);
-        assert_eq!(told("[workspace.dependencies]\nmio = { version = \"1\" }\n"), [2]);
+    fn a_dependency_without_a_comment_is_found() {
+        assert_eq!(found("[dependencies]\n# JSON.\nserde_json = \"1\"\nmio = \"1\"\n"), [4]);
+        assert_eq!(found("[workspace.dependencies]\nmio = { version = \"1\" }\n"), [2]);
     }
 
     #[test]
     fn ours_and_inherited_need_no_reason() {
         let manifest = "[dev-dependencies]\nwire.workspace = true\nbus = { path = \"../bus\" }\n";
-        assert_eq!(told(manifest), [0; 0]);
+        assert_eq!(found(manifest), [0; 0]);
     }
 
     #[test]
     fn other_tables_are_left_alone() {
-        assert_eq!(told("[package]\nname = \"uaskit\"\n[lints]\nworkspace = true\n"), [0; 0]);
+        assert_eq!(found("[package]\nname = \"uaskit\"\n[lints]\nworkspace = true\n"), [0; 0]);
     }
 }

@@ -51,26 +51,26 @@ fn has_word(line: &str, word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Vec<Rule> {
+    fn found(text: &str) -> Vec<Rule> {
         of_text("a.md", text).into_iter().map(|finding| finding.rule).collect()
     }
 
     #[test]
-    fn a_path_of_one_machine_is_told() {
+    fn a_path_of_one_machine_is_found() {
         let path = ["", "home", "someone", "disk.img"].join("/");
-        assert_eq!(told(&format!("open {path}")), [Rule::MachinePath]);
-        assert_eq!(told(&format!("{path} and more")), [Rule::MachinePath]);
+        assert_eq!(found(&format!("open {path}")), [Rule::MachinePath]);
+        assert_eq!(found(&format!("{path} and more")), [Rule::MachinePath]);
     }
 
     #[test]
     fn a_relative_path_with_such_a_folder_is_fine() {
-        assert_eq!(told("see docs/work/plan.md and ./home/x"), []);
+        assert_eq!(found("see docs/work/plan.md and ./home/x"), []);
     }
 
     #[test]
-    fn a_mark_is_told_as_a_word_only() {
-        assert_eq!(told(&format!("// {}: later", MARKS[0])), [Rule::LeftOver]);
-        assert_eq!(told(&format!("{}S", MARKS[0])), []);
-        assert_eq!(told("todo!() is forbidden elsewhere"), []);
+    fn a_mark_is_found_as_a_word_only() {
+        assert_eq!(found(&format!("// {}: later", MARKS[0])), [Rule::LeftOver]);
+        assert_eq!(found(&format!("{}S", MARKS[0])), []);
+        assert_eq!(found("todo!() is forbidden elsewhere"), []);
     }
 }

@@ -1,0 +1,128 @@
+//! Subjects of commits since the tag `style-2`: `crate: imperative summary`, at most 60 characters, none of the words
+//! that are not used.
+//!
+//! Skipped where there is no `.git`, no `git` or no such tag, as in an archive or a shallow clone. Merges are left out.
+//! Whether a summary is imperative is guessed from the ending of its first word.
+
+use crate::tidy::{
+    finding::{Finding, Rule},
+    passages::{Passage, PassageKind},
+    word_list::WordList,
+};
+use std::{path::Path, process::Command};
+
+/// The tag that the commits are counted from.
+const TAG: &str = "style-2";
+const SUBJECT_CHARS_MAX: usize = 60;
+/// Imperatives that end as another form of a verb would.
+const IMPERATIVES: &[&str] =
+    &["bring", "embed", "feed", "focus", "need", "ping", "seed", "shed", "speed", "string"];
+
+/// What is wrong with the subjects since the tag.
+pub(crate) fn commits(root: &Path, list: &WordList) -> Vec<Finding> {
+    let log = subjects(root).unwrap_or_default();
+    let lines = log.lines().filter_map(|line| line.split_once(' '));
+    lines
+        .flat_map(|(hash, subject)| faults(list, subject).into_iter().map(move |advice| (hash, advice)))
+        .map(|(hash, advice)| {
+            Finding::new("commits", 1, Rule::Commit, format!("{hash}: {advice}")).about(hash)
+        })
+        .collect()
+}
+
+/// Hash and subject of each commit, one a line; absent where they cannot be read.
+fn subjects(root: &Path) -> Option<String> {
+    root.join(".git").exists().then_some(())?;
+    let range = format!("{TAG}..HEAD");
+    let mut command = Command::new("git");
+    command.current_dir(root).args(["log", "--no-merges", "--format=%h %s", &range]);
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    String::from_utf8(output.stdout).ok()
+}
+
+fn faults(list: &WordList, subject: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let chars = subject.chars().count();
+    if chars > SUBJECT_CHARS_MAX {
+        faults.push(format!("subject of {chars} characters, {SUBJECT_CHARS_MAX} at most"));
+    }
+    match subject.split_once(": ").filter(|(prefix, _)| is_prefix(prefix)) {
+        None => {
+            faults.push("begin the subject with `crate: `, or the name of a document or folder".to_owned())
+        }
+        Some((_, summary)) => {
+            let first = summary.split(' ').next().unwrap_or_default();
+            if !is_imperative(first) {
+                faults.push(format!(
+                    "\"{first}\": write the summary as an imperative, as in \"reject a client\""
+                ));
+            }
+        }
+    }
+    let passage = Passage { kind: PassageKind::Prose, line: 1, text: subject.to_owned() };
+    faults.extend(list.hits(&passage).into_iter().map(|hit| hit.advice));
+    faults
+}
+
+fn is_prefix(prefix: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c))
+    };
+    prefix.split(", ").all(is_part)
+}
+
+fn is_imperative(word: &str) -> bool {
+    let inflected =
+        word.ends_with("ed") || word.ends_with("ing") || word.ends_with('s') && !word.ends_with("ss");
+    let begins_small = word.starts_with(|c: char| c.is_lowercase());
+    begins_small && (!inflected || IMPERATIVES.contains(&word)) && !["a", "an", "the"].contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number_of_faults(subject: &str) -> usize {
+        let list = WordList::parse(include_str!("../../../tidy-words.toml")).expect("valid");
+        faults(&list, subject).len()
+    }
+
+    #[test]
+    fn a_plain_subject_is_fine() {
+        for subject in
+            ["server: reject a second client", "docs/STYLE.md: name the checks", "bus, wire: address LUN 16"]
+        {
+            assert_eq!(number_of_faults(subject), 0, "{subject}");
+        }
+    }
+
+    #[test]
+    fn each_fault_is_found() {
+        let long = format!("bus: {}", "x".repeat(56));
+        let banned = concat!("bus: report what is to", "ld");
+        let faulty =
+            [&long, "Reject a client", "bus: adds a line", "bus: Add a line", "bus: the line", banned];
+        for subject in faulty {
+            assert_eq!(number_of_faults(subject), 1, "{subject}");
+        }
+    }
+
+    #[test]
+    fn the_commits_since_the_tag_are_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let git = |words: &[&str]| {
+            let identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"];
+            let done = Command::new("git").current_dir(folder.path()).args(identity).args(words).output();
+            assert!(done.expect("git runs").status.success(), "{words:?}");
+        };
+        let list = WordList::parse(include_str!("../../../tidy-words.toml")).expect("valid");
+        assert_eq!(commits(folder.path(), &list), []);
+        git(&["init", "--quiet"]);
+        git(&["commit", "--allow-empty", "--quiet", "-m", "Before the tag"]);
+        assert_eq!(commits(folder.path(), &list), []);
+        git(&["tag", TAG]);
+        git(&["commit", "--allow-empty", "--quiet", "-m", "bus: accept a transfer"]);
+        git(&["commit", "--allow-empty", "--quiet", "-m", "After the tag"]);
+        assert_eq!(commits(folder.path(), &list).len(), 1);
+    }
+}
