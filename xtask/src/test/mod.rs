@@ -1,14 +1,16 @@
 //! `cargo xtask test`: every check, in the order of how soon it fails.
 //!
-//! Formatting, clippy, documentation, tidy, tests, examples in the documentation, fuzzing, and real kernels in QEMU.
-//! A step that fails does not stop the others; what failed is listed at the end with the command that repeats it. The
+//! Formatting, clippy, documentation, tidy, builds for WebAssembly, tests, examples in the documentation, fuzzing, and
+//! real kernels in QEMU. A step that fails does not stop the others; what failed is listed at the end with the command that repeats it. The
 //! last line counts tests: `N passed, N failed`. A check or a fuzz target counts as one test.
 //!
-//! Nothing is installed here, but for what the steps with real parts need: Debian's packages, by `interop::debian`,
-//! which says what and why.
+//! A step that cannot run here is skipped with its reason, and does not count as passed. Nothing is installed here,
+//! except the compiler's target for WebAssembly and what the steps with real parts need: Debian's packages, by
+//! `interop::debian`, which lists them.
 
 mod count;
 mod step;
+mod wasm;
 
 use crate::{book, dist, fuzz, pictures, swarm, tidy};
 use anyhow::Result;
@@ -54,7 +56,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let steps = steps(options);
     let total = steps.len();
     let mut count = Count::default();
-    let mut failures = Vec::new();
+    let (mut failures, mut skipped) = (Vec::new(), Vec::new());
     for (number, (name, run)) in (1..).zip(steps) {
         print!("[{number}/{total}] {name:<9} ");
         std::io::stdout().flush()?;
@@ -66,6 +68,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         }
         count += outcome.count;
         failures.extend(outcome.failures);
+        skipped.extend(outcome.skipped.map(|reason| format!("{name}: {reason}")));
     }
     println!("\n{:.0} s in all", start.elapsed().as_secs_f64());
     if count.ignored > 0 {
@@ -73,6 +76,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
             "{} tests were left out as slow or as saying nothing about us (--long runs them)",
             count.ignored
         );
+    }
+    for step in &skipped {
+        println!("SKIPPED, not checked: {step}");
     }
     for failure in &failures {
         println!("failed: {}\n    repeat: {}", failure.what, failure.repeat);
@@ -113,6 +119,7 @@ fn steps(options: &Options) -> Vec<Step<'_>> {
             }),
         ),
         ("tidy", Box::new(tidied)),
+        ("wasm", Box::new(wasm::checked)),
         (
             "tests",
             Box::new(move || {

@@ -27,6 +27,8 @@ pub(super) struct Failure {
 pub(super) struct Outcome {
     pub(super) count: Count,
     pub(super) failures: Vec<Failure>,
+    /// Why the step was not run, if it was not; it does not count as passed.
+    pub(super) skipped: Option<String>,
     /// What the failed parts printed.
     output: String,
 }
@@ -39,7 +41,7 @@ impl Outcome {
         }
         let failure = Failure { what: what.into(), repeat: repeat.into() };
         let count = Count { failed: 1, ..Count::default() };
-        Self { count, failures: vec![failure], output }
+        Self { count, failures: vec![failure], output, ..Self::default() }
     }
 
     /// A step that could not be run.
@@ -47,8 +49,16 @@ impl Outcome {
         Self::of_check(false, &reason, "cargo xtask test", reason.clone())
     }
 
+    /// A step that cannot be run here, which neither passes nor fails.
+    pub(super) fn skipped(reason: String) -> Self {
+        Self { skipped: Some(reason), ..Self::default() }
+    }
+
     /// What happened, in a few words.
     pub(super) fn line(&self) -> String {
+        if let Some(reason) = &self.skipped {
+            return format!("SKIPPED: {reason}");
+        }
         let Count { passed, failed, .. } = self.count;
         match (passed, failed) {
             (1, 0) => "ok".to_owned(),
@@ -68,6 +78,7 @@ impl AddAssign for Outcome {
     fn add_assign(&mut self, other: Self) {
         self.count += other.count;
         self.failures.extend(other.failures);
+        self.skipped = self.skipped.take().or(other.skipped);
         self.output.push_str(&other.output);
     }
 }
@@ -120,7 +131,8 @@ fn judge(success: bool, repeat: &str, text: String) -> Outcome {
     if count.failed == 0 && !success {
         count.failed = 1;
     }
-    Outcome { count, failures, output: if success { String::new() } else { text } }
+    let output = if success { String::new() } else { text };
+    Outcome { count, failures, output, ..Outcome::default() }
 }
 
 fn run(command: &mut Command) -> Result<(Output, String)> {
@@ -147,6 +159,13 @@ mod tests {
     use super::*;
 
     const FAILED: &str = "test b ... FAILED\ntest result: FAILED. 4 passed; 1 failed; 0 ignored;\n";
+
+    #[test]
+    fn a_skipped_step_neither_passes_nor_fails() {
+        let mut outcome = Outcome::default();
+        outcome += Outcome::skipped("no network".into());
+        assert_eq!((outcome.count, outcome.line().as_str()), (Count::default(), "SKIPPED: no network"));
+    }
 
     #[test]
     fn a_failed_test_is_named_with_its_command() {

@@ -118,7 +118,7 @@ fn amounts_of(findings: &[Finding]) -> BTreeMap<Key<'_>, usize> {
     amounts
 }
 
-/// The step that will remove an exception of a rule, until somebody gives a better reason.
+/// The step that will remove an exception of a rule, until a better reason is written.
 fn pending(rule: Rule) -> &'static str {
     match rule {
         Rule::Word => "the prose and names of this file are not yet rewritten",

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use std::fmt;
 
-/// One rule of the house. Its name is what the list of exceptions and the output call it.
+/// One rule of docs/STYLE.md. Its name is what the list of exceptions and the output call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Rule {

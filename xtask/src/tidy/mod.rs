@@ -8,8 +8,8 @@
 
 mod exceptions;
 mod finding;
+mod fragments;
 mod modules;
-mod passages;
 mod rules;
 mod source;
 mod word_list;

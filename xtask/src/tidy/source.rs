@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use std::{ops::RangeInclusive, str::FromStr};
 
-/// One token, flattened: delimiters are tokens of their own.
+/// One token, flattened: delimiters are separate tokens.
 #[derive(Debug)]
 pub(crate) struct Token {
     pub(crate) text: String,
@@ -26,7 +26,7 @@ pub(crate) struct Source {
     /// The whole file is compiled for tests only.
     pub(crate) test: bool,
     test_lines: Vec<RangeInclusive<usize>>,
-    /// Names of modules in files of their own that are compiled for tests only.
+    /// Names of modules in separate files that are compiled for tests only.
     pub(crate) test_modules: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ impl Source {
         (1..=self.text.lines().count()).filter(|line| !self.is_test_line(*line)).count()
     }
 
-    /// Where the modules in files of their own that this file declares are: the folder, with a final `/`.
+    /// Where the modules in separate files that this file declares are: the folder, with a final `/`.
     pub(crate) fn module_folder(&self) -> String {
         let (folder, file) = self.path.rsplit_once('/').unwrap_or(("", &self.path));
         match file {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_module_in_a_file_of_its_own_is_named() {
+    fn a_test_module_in_a_separate_file_is_named() {
         assert_eq!(parse("#[cfg(test)]\nmod suite;\nmod real;\n").test_modules, ["suite"]);
     }
 

@@ -4,7 +4,7 @@
 //! list matches whole words only. Inflections are forms in the list. A phrase matches words that only spaces, line
 //! breaks, underscores, hyphens or humps separate.
 
-use super::passages::{Passage, PassageKind};
+use super::fragments::{Fragment, FragmentKind};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -43,10 +43,10 @@ enum Scope {
 }
 
 impl Scope {
-    fn covers(self, kind: PassageKind) -> bool {
+    fn covers(self, kind: FragmentKind) -> bool {
         match self {
-            Self::Prose => kind == PassageKind::Prose,
-            Self::Names => kind == PassageKind::Name,
+            Self::Prose => kind == FragmentKind::Prose,
+            Self::Names => kind == FragmentKind::Name,
             Self::Identifier => false,
         }
     }
@@ -68,7 +68,7 @@ pub(crate) struct WordList {
     entries: Vec<Entry>,
     /// The words of each form and its entry, by the first word.
     forms: HashMap<String, Vec<(Vec<String>, usize)>>,
-    /// Entries by identifiers that are found as they stand.
+    /// Entries by identifiers that are found as they are written.
     identifiers: HashMap<String, usize>,
 }
 
@@ -93,17 +93,17 @@ impl WordList {
         Ok(Self { entries, forms, identifiers })
     }
 
-    /// Every use of a word of the list in a passage.
-    pub(crate) fn hits(&self, passage: &Passage) -> Vec<Hit> {
-        let is_name = passage.kind == PassageKind::Name;
-        if let Some(&number) = self.identifiers.get(&passage.text).filter(|_| is_name) {
-            return vec![self.hit(passage.line, passage.text.clone(), number)];
+    /// Every use of a word of the list in a fragment.
+    pub(crate) fn hits(&self, fragment: &Fragment) -> Vec<Hit> {
+        let is_name = fragment.kind == FragmentKind::Name;
+        if let Some(&number) = self.identifiers.get(&fragment.text).filter(|_| is_name) {
+            return vec![self.hit(fragment.line, fragment.text.clone(), number)];
         }
-        let words = words_of(&passage.text, passage.line);
+        let words = words_of(&fragment.text, fragment.line);
         let mut hits = Vec::new();
         let mut at = 0;
         while at < words.len() {
-            let found = self.form_at(&words, at, passage.kind);
+            let found = self.form_at(&words, at, fragment.kind);
             at += found.map_or(1, |(form, number)| {
                 hits.push(self.hit(words[at].line, form.join(" "), number));
                 form.len()
@@ -112,7 +112,7 @@ impl WordList {
         hits
     }
 
-    fn form_at(&self, words: &[Word], at: usize, kind: PassageKind) -> Option<(&[String], usize)> {
+    fn form_at(&self, words: &[Word], at: usize, kind: FragmentKind) -> Option<(&[String], usize)> {
         let forms = self.forms.get(&words[at].text)?;
         let covered = |number: usize| self.entries[number].scopes.iter().any(|scope| scope.covers(kind));
         let meant = |form: &[String], number: usize| {
@@ -173,7 +173,7 @@ fn matches_at(words: &[Word], at: usize, form: &[String]) -> bool {
     alike && candidate[1..].iter().all(|word| word.joined)
 }
 
-/// Whether the `len` words at `at` stand inside a phrase.
+/// Whether the `len` words at `at` are inside a phrase.
 fn is_inside(words: &[Word], at: usize, len: usize, phrase: &str) -> bool {
     let phrase: Vec<String> = words_of(phrase, 1).into_iter().map(|word| word.text).collect();
     let first = (at + len).saturating_sub(phrase.len());
@@ -192,16 +192,16 @@ mod tests {
         reason = "programs report"
 
         [[word]]
-        forms = ["under way"]
-        use = "in flight"
+        forms = ["by coach"]
+        use = "by train"
         in = ["prose", "names"]
         reason = "the term"
 
         [[word]]
-        forms = ["rung"]
-        use = "recovery step"
+        forms = ["peal"]
+        use = "chime"
         in = ["prose", "names"]
-        except = ["doorbell was rung"]
+        except = ["doorbell was peal"]
         reason = "the term"
 
         [[word]]
@@ -217,14 +217,14 @@ mod tests {
         reason = "the term"
     "#;
 
-    fn hits(kind: PassageKind, text: &str) -> Vec<String> {
+    fn hits(kind: FragmentKind, text: &str) -> Vec<String> {
         let list = WordList::parse(LIST).expect("valid");
-        let passage = Passage { kind, line: 1, text: text.to_owned() };
-        list.hits(&passage).into_iter().map(|hit| format!("{}: {}", hit.line, hit.form)).collect()
+        let fragment = Fragment { kind, line: 1, text: text.to_owned() };
+        list.hits(&fragment).into_iter().map(|hit| format!("{}: {}", hit.line, hit.form)).collect()
     }
 
     fn in_prose(text: &str) -> Vec<String> {
-        hits(PassageKind::Prose, text)
+        hits(FragmentKind::Prose, text)
     }
 
     #[test]
@@ -239,37 +239,37 @@ mod tests {
     #[test]
     fn a_phrase_is_found_across_lines_and_not_across_a_stop() {
         assert_eq!(
-            in_prose("a\nwrite under\n way; under_way, underWay"),
-            ["2: under way", "3: under way", "3: under way"]
+            in_prose("a\nwrite by\n coach; by_coach, byCoach"),
+            ["2: by coach", "3: by coach", "3: by coach"]
         );
-        assert_eq!(in_prose("under. Way, under (way)"), [""; 0]);
+        assert_eq!(in_prose("by. Coach, by (coach)"), [""; 0]);
     }
 
     #[test]
     fn an_excepted_phrase_is_left_alone() {
-        assert_eq!(in_prose("the doorbell was rung twice"), [""; 0]);
-        assert_eq!(in_prose("the next rung; it was rung"), ["1: rung", "1: rung"]);
+        assert_eq!(in_prose("the doorbell was peal twice"), [""; 0]);
+        assert_eq!(in_prose("the next peal; it was peal"), ["1: peal", "1: peal"]);
     }
 
     #[test]
     fn an_entry_for_names_does_not_cover_prose() {
         assert_eq!(in_prose("blocks are kept"), [""; 0]);
-        assert_eq!(hits(PassageKind::Name, "kept_blocks"), ["1: kept"]);
+        assert_eq!(hits(FragmentKind::Name, "kept_blocks"), ["1: kept"]);
     }
 
     #[test]
-    fn an_identifier_is_found_as_it_stands() {
-        assert_eq!(hits(PassageKind::Name, "World"), ["1: World"]);
-        assert_eq!(hits(PassageKind::Name, "world"), [""; 0]);
-        assert_eq!(hits(PassageKind::Name, "WorldWideName"), [""; 0]);
+    fn an_identifier_is_found_as_it_is_written() {
+        assert_eq!(hits(FragmentKind::Name, "World"), ["1: World"]);
+        assert_eq!(hits(FragmentKind::Name, "world"), [""; 0]);
+        assert_eq!(hits(FragmentKind::Name, "WorldWideName"), [""; 0]);
         assert_eq!(in_prose("World"), [""; 0]);
     }
 
     #[test]
     fn the_advice_names_the_replacement() {
         let list = WordList::parse(LIST).expect("valid");
-        let passage = Passage { kind: PassageKind::Name, line: 7, text: "narrated".into() };
-        assert_eq!(list.hits(&passage)[0].advice, "\"narrated\": write report (programs report)");
+        let fragment = Fragment { kind: FragmentKind::Name, line: 7, text: "narrated".into() };
+        assert_eq!(list.hits(&fragment)[0].advice, "\"narrated\": write report (programs report)");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use crate::tidy::{
     finding::{Finding, Rule},
-    passages::{Passage, PassageKind},
+    fragments::{Fragment, FragmentKind},
     word_list::WordList,
 };
 use std::{path::Path, process::Command};
@@ -59,8 +59,8 @@ fn faults(list: &WordList, subject: &str) -> Vec<String> {
             }
         }
     }
-    let passage = Passage { kind: PassageKind::Prose, line: 1, text: subject.to_owned() };
-    faults.extend(list.hits(&passage).into_iter().map(|hit| hit.advice));
+    let fragment = Fragment { kind: FragmentKind::Prose, line: 1, text: subject.to_owned() };
+    faults.extend(list.hits(&fragment).into_iter().map(|hit| hit.advice));
     faults
 }
 

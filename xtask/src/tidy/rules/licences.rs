@@ -4,7 +4,7 @@
 //! to be installed, this has not. Looked at is what Cargo would build on this platform, for the workspace and for the
 //! fuzz targets.
 //!
-//! Left out: the texts of the licences, advisories, crates that stand twice in the tree. `cargo deny check` tells those.
+//! Left out: the texts of the licences, advisories, crates that stand twice in the tree. `cargo deny check` reports those.
 
 use crate::tidy::finding::{Finding, Rule};
 use anyhow::{Context, Result, bail};

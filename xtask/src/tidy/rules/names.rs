@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn data_and_info_may_not_stand_alone() {
+    fn data_and_info_may_not_be_alone() {
         assert_eq!(
             findings_of(check, "a.rs", "fn data() {}\nfn data_phase() {}\nstruct InterfaceInfo;").len(),
             1

@@ -1,6 +1,6 @@
 //! Rules on any text: no path of somebody's machine, nothing left to be done later.
 //!
-//! What is missing belongs in docs/ROADMAP.md, where it is read; a mark in a comment is read by nobody.
+//! What is missing belongs in docs/ROADMAP.md, where it is read; a mark in a comment is not read.
 
 use crate::tidy::finding::{Finding, Rule};
 

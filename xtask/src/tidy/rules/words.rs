@@ -4,7 +4,7 @@
 
 use crate::tidy::{
     finding::{Finding, Rule},
-    passages,
+    fragments,
     word_list::{self, WordList},
 };
 
@@ -13,8 +13,8 @@ pub(crate) fn words(list: &WordList, path: &str, text: &str) -> Vec<Finding> {
     if path == word_list::PATH {
         return Vec::new();
     }
-    let passages = passages::of_file(path, text);
-    let hits = passages.iter().flat_map(|passage| list.hits(passage));
+    let fragments = fragments::of_file(path, text);
+    let hits = fragments.iter().flat_map(|fragment| list.hits(fragment));
     hits.map(|hit| Finding::new(path, hit.line, Rule::Word, hit.advice)).collect()
 }
 

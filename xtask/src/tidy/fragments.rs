@@ -1,15 +1,15 @@
-//! The passages of a file that the word list applies to: prose and names, each with its line.
+//! The fragments of a file that the word list applies to: prose and names, each with its line.
 //!
 //! A Rust file gives comments, rustdoc and string literals as prose and identifiers as names; adjoining line comments
-//! are one passage, so that a phrase is found across a line break. Markdown gives its paragraphs, TOML and shell
+//! are one fragment, so that a phrase is found across a line break. Markdown gives its paragraphs, TOML and shell
 //! scripts their comments, TOML its string values as well.
 //!
 //! Left out: quotations in Markdown (lines that begin with `>`), byte strings, character literals and lifetimes.
-//! A passage is never empty.
+//! A fragment is never empty.
 
-/// What a passage is.
+/// What a fragment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PassageKind {
+pub(crate) enum FragmentKind {
     /// Text that people read.
     Prose,
     /// An identifier, or the name of a file.
@@ -18,23 +18,23 @@ pub(crate) enum PassageKind {
 
 /// A stretch of text that is matched as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Passage {
-    pub(crate) kind: PassageKind,
+pub(crate) struct Fragment {
+    pub(crate) kind: FragmentKind,
     /// The line that the text begins on; counts from 1.
     pub(crate) line: usize,
     pub(crate) text: String,
 }
 
-impl Passage {
-    fn new(kind: PassageKind, line: usize, text: &str) -> Self {
+impl Fragment {
+    fn new(kind: FragmentKind, line: usize, text: &str) -> Self {
         Self { kind, line, text: text.to_owned() }
     }
 }
 
-/// The passages of a file by its extension, its name included; none for a kind that is not prose or code.
-pub(crate) fn of_file(path: &str, text: &str) -> Vec<Passage> {
+/// The fragments of a file by its extension, its name included; none for a kind that is not prose or code.
+pub(crate) fn of_file(path: &str, text: &str) -> Vec<Fragment> {
     let file = path.rsplit('/').next().unwrap_or(path);
-    let mut passages = match file.rsplit_once('.').map_or("", |(_, extension)| extension) {
+    let mut fragments = match file.rsplit_once('.').map_or("", |(_, extension)| extension) {
         "rs" => of_rust(text),
         "md" => of_markdown(text),
         "toml" => of_toml(text),
@@ -45,13 +45,13 @@ pub(crate) fn of_file(path: &str, text: &str) -> Vec<Passage> {
     if let Some(stem) = file.strip_suffix(".rs") {
         let folder = path.rsplit('/').nth(1).unwrap_or(stem);
         let name = if matches!(stem, "mod" | "lib" | "main") { folder } else { stem };
-        passages.push(Passage::new(PassageKind::Name, 1, name));
+        fragments.push(Fragment::new(FragmentKind::Name, 1, name));
     }
-    passages
+    fragments
 }
 
 /// The paragraphs of a Markdown text.
-fn of_markdown(text: &str) -> Vec<Passage> {
+fn of_markdown(text: &str) -> Vec<Fragment> {
     let mut blocks = Blocks::default();
     for (line, number) in text.lines().zip(1..) {
         let inner = line.trim_start();
@@ -62,7 +62,7 @@ fn of_markdown(text: &str) -> Vec<Passage> {
 }
 
 /// Comments that begin with `#` at the start of a line or after a space.
-fn of_comments(text: &str) -> Vec<Passage> {
+fn of_comments(text: &str) -> Vec<Fragment> {
     let mut blocks = Blocks::default();
     for (line, number) in text.lines().zip(1..) {
         let comment = line.trim_start().strip_prefix('#').or_else(|| Some(line.split_once(" # ")?.1));
@@ -72,22 +72,22 @@ fn of_comments(text: &str) -> Vec<Passage> {
 }
 
 /// Comments and string values of a TOML file.
-fn of_toml(text: &str) -> Vec<Passage> {
-    let mut passages = of_comments(text);
+fn of_toml(text: &str) -> Vec<Fragment> {
+    let mut fragments = of_comments(text);
     for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim_start().starts_with('#')) {
         // Every second part between quotation marks is inside them.
         for value in line.split('"').skip(1).step_by(2).filter(|value| value.contains(' ')) {
-            passages.push(Passage::new(PassageKind::Prose, number, value));
+            fragments.push(Fragment::new(FragmentKind::Prose, number, value));
         }
     }
-    passages
+    fragments
 }
 
-/// Joins adjoining lines of prose; an empty line, or one of something else, ends the passage.
+/// Joins adjoining lines of prose; an empty line, or one of something else, ends the fragment.
 #[derive(Default)]
 struct Blocks {
-    done: Vec<Passage>,
-    open: Option<Passage>,
+    done: Vec<Fragment>,
+    open: Option<Fragment>,
 }
 
 impl Blocks {
@@ -97,31 +97,31 @@ impl Blocks {
                 open.text.push('\n');
                 open.text.push_str(prose);
             }
-            (Some(prose), None) => self.open = Some(Passage::new(PassageKind::Prose, number, prose)),
+            (Some(prose), None) => self.open = Some(Fragment::new(FragmentKind::Prose, number, prose)),
             (None, _) => self.done.extend(self.open.take()),
         }
     }
 
-    fn close(mut self) -> Vec<Passage> {
+    fn close(mut self) -> Vec<Fragment> {
         self.done.extend(self.open);
         self.done
     }
 }
 
-fn of_rust(text: &str) -> Vec<Passage> {
-    let mut lexer = Lexer { rest: text, line: 1, passages: Vec::new(), comment_end: None };
+fn of_rust(text: &str) -> Vec<Fragment> {
+    let mut lexer = Lexer { rest: text, line: 1, fragments: Vec::new(), comment_end: None };
     while !lexer.rest.is_empty() {
         lexer.token();
     }
-    lexer.passages
+    lexer.fragments
 }
 
-/// Reads a Rust file far enough to tell comments, strings and identifiers from the rest.
+/// Reads a Rust file far enough to separate comments, strings, identifiers and the rest.
 struct Lexer<'a> {
     rest: &'a str,
     line: usize,
-    passages: Vec<Passage>,
-    /// The last line of the comment that is the last passage, if it is one.
+    fragments: Vec<Fragment>,
+    /// The last line of the comment that is the last fragment, if it is one.
     comment_end: Option<usize>,
 }
 
@@ -133,7 +133,7 @@ impl Lexer<'_> {
             self.line_comment();
         } else if rest.starts_with("/*") {
             let end = rest.find("*/").map_or(rest.len(), |at| at + 2);
-            self.take(end, Some(PassageKind::Prose));
+            self.take(end, Some(FragmentKind::Prose));
         } else if first == '"' {
             self.string("", 1);
         } else if first == '\'' {
@@ -161,7 +161,7 @@ impl Lexer<'_> {
                 self.string(word, hashes + 1);
             }
             "b" if after.starts_with('\'') => self.take(1 + quoted_char_len(after), None),
-            _ => self.take(end, Some(PassageKind::Name)),
+            _ => self.take(end, Some(FragmentKind::Name)),
         }
     }
 
@@ -180,7 +180,7 @@ impl Lexer<'_> {
         }
         let len = len.min(inner.len());
         self.take(open_len, None);
-        self.take(len, is_text.then_some(PassageKind::Prose));
+        self.take(len, is_text.then_some(FragmentKind::Prose));
         self.take(close.len().min(self.rest.len()), None);
     }
 
@@ -189,26 +189,26 @@ impl Lexer<'_> {
         let end = self.rest.find('\n').unwrap_or(self.rest.len());
         let text = self.rest[..end].trim_start_matches('/').trim_start_matches('!');
         let continues = self.comment_end == Some(self.line - 1) && !text.trim().is_empty();
-        match self.passages.last_mut() {
-            Some(passage) if continues => {
-                passage.text.push('\n');
-                passage.text.push_str(text);
+        match self.fragments.last_mut() {
+            Some(fragment) if continues => {
+                fragment.text.push('\n');
+                fragment.text.push_str(text);
                 self.comment_end = Some(self.line);
             }
             _ if text.trim().is_empty() => self.comment_end = None,
             _ => {
-                self.passages.push(Passage::new(PassageKind::Prose, self.line, text));
+                self.fragments.push(Fragment::new(FragmentKind::Prose, self.line, text));
                 self.comment_end = Some(self.line);
             }
         }
         self.rest = &self.rest[end..];
     }
 
-    /// Steps over `len` bytes, which are a passage if `kind` says so.
-    fn take(&mut self, len: usize, kind: Option<PassageKind>) {
+    /// Steps over `len` bytes, which are a fragment if `kind` says so.
+    fn take(&mut self, len: usize, kind: Option<FragmentKind>) {
         let (text, rest) = self.rest.split_at(len);
         if let Some(kind) = kind.filter(|_| !text.trim().is_empty()) {
-            self.passages.push(Passage::new(kind, self.line, text));
+            self.fragments.push(Fragment::new(kind, self.line, text));
             self.comment_end = None;
         }
         self.line += text.bytes().filter(|byte| *byte == b'\n').count();
@@ -233,13 +233,13 @@ mod tests {
     use super::*;
 
     fn prose(path: &str, text: &str) -> Vec<(usize, String)> {
-        let prose = of_file(path, text).into_iter().filter(|passage| passage.kind == PassageKind::Prose);
-        prose.map(|passage| (passage.line, passage.text.trim().to_owned())).collect()
+        let prose = of_file(path, text).into_iter().filter(|fragment| fragment.kind == FragmentKind::Prose);
+        prose.map(|fragment| (fragment.line, fragment.text.trim().to_owned())).collect()
     }
 
     fn names(text: &str) -> Vec<String> {
-        let names = of_rust(text).into_iter().filter(|passage| passage.kind == PassageKind::Name);
-        names.map(|passage| passage.text).collect()
+        let names = of_rust(text).into_iter().filter(|fragment| fragment.kind == FragmentKind::Name);
+        names.map(|fragment| fragment.text).collect()
     }
 
     fn line(number: usize, text: &str) -> (usize, String) {
@@ -247,13 +247,13 @@ mod tests {
     }
 
     #[test]
-    fn adjoining_comments_are_one_passage() {
+    fn adjoining_comments_are_one_fragment() {
         let text = "//! A\n//! b.\n\n/// C.\nfn d() {} // E.\n// F.\n";
         assert_eq!(prose("a.rs", text), [line(1, "A\n b."), line(4, "C."), line(5, "E.\n F.")]);
     }
 
     #[test]
-    fn an_empty_comment_line_ends_a_passage() {
+    fn an_empty_comment_line_ends_a_fragment() {
         assert_eq!(prose("a.rs", "/// A\n///\n/// b\n"), [line(1, "A"), line(3, "b")]);
     }
 
