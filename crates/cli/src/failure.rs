@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::process::ExitCode;
+use study::error::StudyError;
 
 /// Why a command did not do what it was asked for.
 #[derive(Debug)]
@@ -51,6 +52,12 @@ impl Failure {
             Kind::Usage => ExitCode::from(2),
             Kind::Refused => ExitCode::from(3),
         }
+    }
+}
+
+impl From<StudyError> for Failure {
+    fn from(StudyError { is_usage, what, why, remedy }: StudyError) -> Self {
+        Self { kind: if is_usage { Kind::Usage } else { Kind::Failed }, what, why, remedy }
     }
 }
 

@@ -8,7 +8,6 @@ mod bench;
 mod called;
 mod compare;
 mod control;
-mod counted;
 mod decode;
 mod diff;
 mod failure;
@@ -35,6 +34,7 @@ use clap::Parser;
 use failure::Failure;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
+use study::plural as counted;
 use unprinted::aside;
 
 fn main() -> ExitCode {

@@ -9,12 +9,17 @@
 //! Always true: nothing here reads a clock or starts a thread; the same seed gives the same digest.
 
 pub mod assembly;
+pub mod error;
 pub mod explain;
 pub mod measure;
 pub mod overhead;
+pub mod page;
 pub mod parts;
+pub mod plural;
+pub mod progress;
 pub mod published;
 pub mod raw;
 pub mod setups;
 pub mod swarm;
 pub mod trial;
+pub mod validate;

@@ -8,12 +8,14 @@ mod fio;
 mod icf;
 mod job_file;
 mod named;
+mod statistics;
 
 pub use access::{Access, Accesses, Misfit};
 pub use fio::parse as fio;
 pub use icf::parse as icf;
 pub use job_file::{FILE_BYTES_MAX, JobFileError};
 pub use named::{NAMES, named};
+pub use statistics::Estimate;
 
 use std::fmt;
 use std::time::Duration;

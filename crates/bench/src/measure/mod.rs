@@ -8,13 +8,12 @@
 mod course;
 mod energy;
 mod run;
-mod statistics;
 
 pub use energy::Energy;
 pub use run::{
     BrokenRun, Conditions, Failures, Progress, Run, RunError, Surroundings, Watch, read_back, run,
 };
-pub use statistics::Estimate;
+pub use workload::Estimate;
 
 use crate::rig::{Rig, RigError, Room, Route, Troubles};
 use crate::verify::{Findings, LEDGER_BLOCKS_MAX, Ledger};

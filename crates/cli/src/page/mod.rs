@@ -1,195 +1,32 @@
-//! `--report`: from results to a page, for everything that has ways to a drive and what came of them.
-//!
-//! Commands bring what they have measured into [`Way`]s and [`Measured`]; charts of throughput, latency and energy are made of that alike,
-//! whether the drive is simulated or real. Left out: what only one command has, which is beside it.
+//! `--report`: writing pages, and what pages of stored runs have in common. Charts are built in [`study::page`].
 
 mod kept;
-mod latency;
-mod throughput;
-mod told;
-mod unit;
 
 pub(crate) use kept::{by_share, kept_ways, look};
-pub(crate) use latency::{Latency, latencies};
-pub(crate) use throughput::{by_block, by_depth, single};
-pub(crate) use told::{course, crests, reach};
-pub(crate) use unit::{Unit, in_easier, in_unit};
+pub(crate) use study::page::{
+    Latency, Measured, Unit, Values, Way, by_block, by_depth, by_label, chosen, course, date, depth_axis,
+    depth_told, each_once, energy, hue, in_easier, in_unit, latencies, reach, single, version, ways,
+};
 
 use crate::called;
 use crate::failure::Failure;
 use crate::harmless::shown;
 use crate::outlet;
 use crate::unprinted::aside;
-use bench::measure::Estimate;
-use report::{Axis, Fact, Figure, Lines, Look, Page, Picture, Point, Section, Series};
-use std::collections::BTreeSet;
+use report::{Fact, Page};
 use std::path::Path;
-use workload::Job;
 
-/// Ways of which everything has room on a page: charts for bytes and for I/Os, which have the same shape, and fine curves.
-const FEW: usize = 6;
-
-/// A way to a drive: its name, and how it looks in every chart.
-#[derive(Clone, Debug)]
-pub(crate) struct Way {
-    pub(crate) name: String,
-    pub(crate) look: Look,
-}
-
-/// What came of a job, on each way.
-#[derive(Clone, Debug)]
-pub(crate) struct Measured {
-    pub(crate) job: Job,
-    /// As many as there are ways; none where there is no figure.
-    pub(crate) of: Vec<Option<Values>>,
-}
-
-/// The figures of a job on a way.
-#[derive(Clone, Debug)]
-pub(crate) struct Values {
-    pub(crate) iops: Estimate,
-    pub(crate) mb_per_s: Estimate,
-    pub(crate) latency: Latency,
-    /// Of the whole machine.
-    pub(crate) watts: Option<f64>,
-    pub(crate) joules_per_gb: Option<f64>,
-}
-
-/// A colour for a transport, the same on every page; others count on from `nth`.
-pub(crate) fn hue(transport: &str, nth: usize) -> u8 {
-    match transport {
-        "uas" => 0,
-        "bot" => 1,
-        "turbo" => 2,
-        "sata" | "kernel" => 5,
-        _ => [3, 4, 6, 7][nth % 4],
-    }
-}
-
-/// Ways of which each has a colour of its own, as long as there are some; then colours begin again with other marks.
-pub(crate) fn ways<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Way> {
-    let mut ways: Vec<Way> = Vec::new();
-    for (nth, (name, transport)) in all.enumerate() {
-        let wanted = [hue(transport, nth), 3, 4, 6, 7, 2, 5];
-        let is_free = |look: &Look| ways.iter().all(|way| way.look != *look);
-        let mut looks = (0..=u8::MAX).flat_map(|round| wanted.map(|hue| Look { hue, round }));
-        let look = looks.find(is_free).unwrap_or_default();
-        ways.push(Way { name: name.into(), look });
-    }
-    ways
-}
-
-/// Rows that follow each other with one label.
-pub(crate) fn by_label(all: &[Measured]) -> Vec<(&str, &[Measured])> {
-    let chunks = all.chunk_by(|one, next| one.job.label == next.job.label);
-    chunks.filter_map(|chunk| Some((chunk.first()?.job.label.as_str(), chunk))).collect()
-}
-
-/// Each once, in the order in which they come first.
-pub(crate) fn each_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut each = Vec::new();
-    for one in all {
-        if !each.contains(&one) {
-            each.push(one);
-        }
-    }
-    each
-}
-
-/// The depth about which more is told: some are under way, and not so many that they wait for each other most of the time.
-pub(crate) fn depth_told(depths: impl Iterator<Item = u16> + Clone) -> Option<u16> {
-    depths.clone().filter(|depth| *depth <= 8).max().or_else(|| depths.min())
-}
-
-/// The row about which more is told, of the first kind of job.
-pub(crate) fn chosen(all: &[Measured]) -> Option<&Measured> {
-    let (_, rows) = *by_label(all).first()?;
-    let depth = depth_told(rows.iter().map(|row| row.job.depth))?;
-    rows.iter().find(|row| row.job.depth == depth)
-}
-
-/// Places across for depths, each once.
-pub(crate) fn depth_axis(depths: impl Iterator<Item = u16>) -> Axis {
-    let depths: BTreeSet<u16> = depths.collect();
-    let labels = depths.into_iter().map(|depth| (f64::from(depth), depth.to_string()));
-    Axis::log("requests under way").labelled(labels)
-}
-
-/// A value of each way by depth.
-pub(crate) fn over_depth(
-    ways: &[Way],
-    rows: &[Measured],
-    y: Axis,
-    value: impl Fn(&Values) -> Option<(f64, Option<[f64; 2]>)>,
-) -> Lines {
-    let x = depth_axis(rows.iter().map(|row| row.job.depth));
-    let of = |(nth, way): (usize, &Way)| {
-        let point = |row: &Measured| {
-            let (y, interval) = value(row.of.get(nth)?.as_ref()?)?;
-            Some(Point { x: f64::from(row.job.depth), y, interval })
-        };
-        let mut points: Vec<Point> = rows.iter().filter_map(point).collect();
-        points.sort_by(|one, other| one.x.total_cmp(&other.x));
-        Series::new(&way.name, way.look, points)
-    };
-    let series = ways.iter().enumerate().map(of).filter(|series| !series.points.is_empty());
-    Lines::new(x, y, series.collect())
-}
-
-/// Energy, where it is known.
-pub(crate) fn energy(ways: &[Way], all: &[Measured]) -> Section {
-    let mut section = Section::new("Power and energy");
-    let Some((label, rows)) = by_label(all).into_iter().find(|(_, rows)| rows.len() > 1) else {
-        return section;
-    };
-    let per_gb = over_depth(ways, rows, Axis::linear("J/GB"), |values| Some((values.joules_per_gb?, None)));
-    let watts = over_depth(ways, rows, Axis::linear("W"), |values| Some((values.watts?, None)));
-    for (what, unit, lines) in [("Energy for 10⁹ bytes", "J/GB", per_gb), ("Mean power", "W", watts)] {
-        if !lines.series.is_empty() {
-            let text = course(&lines, unit);
-            section = section.figure(Figure::new(format!("{what}: {label}"), text, Picture::Lines(lines)));
-        }
-    }
-    section
-}
-
-/// What was called, so that it can be called again.
+/// The command line of this run, as a fact that lets a reader repeat it.
 pub(crate) fn command_line() -> Fact {
     made_again(called::line(&called::words()))
 }
 
-/// The same, where it takes another line than the one that was called.
+/// A command line that repeats the run, where it differs from that of this run.
 pub(crate) fn made_again(line: String) -> Fact {
     Fact::Lines("To make it again".into(), line)
 }
 
-/// A moment, in seconds since 1970, as people write it: `2026-01-31 09:05 UTC`.
-pub(crate) fn date(unix_s: u64) -> String {
-    let (minutes, mut days) = (unix_s / 60 % 1440, unix_s / 86_400);
-    let is_leap = |year: u64| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
-    // Four centuries are always as long, so that years are few to go through.
-    let mut year = 1970 + days / 146_097 * 400;
-    days %= 146_097;
-    while days >= 365 + u64::from(is_leap(year)) {
-        days -= 365 + u64::from(is_leap(year));
-        year += 1;
-    }
-    let lengths = [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let mut month = 0;
-    while days >= lengths[month] {
-        days -= lengths[month];
-        month += 1;
-    }
-    let month = month + 1;
-    format!("{year}-{month:02}-{:02} {:02}:{:02} UTC", days + 1, minutes / 60, minutes % 60)
-}
-
-/// The version, as a fact.
-pub(crate) fn version() -> Fact {
-    Fact::pair("uaskit", env!("CARGO_PKG_VERSION"))
-}
-
-/// Looks whether a page can be written there, before what goes on it is measured.
+/// Checks that a page can be written there, before the measurement starts.
 ///
 /// # Errors
 /// If not.
@@ -197,47 +34,10 @@ pub(crate) fn has_room(file: Option<&Path>) -> Result<(), Failure> {
     file.map_or(Ok(()), |file| outlet::is_free(file, outlet::Kind::Page))
 }
 
-/// Writes a page into a file; an older one of that name is replaced, and says so where people look.
+/// Writes a page into a file, replaces an older page of that name, and prints where the page is.
 pub(crate) fn write(page: &Page, file: &Path) -> Result<(), Failure> {
     let failure = |error| Failure::new(format!("{} cannot be written", shown(file))).because(error);
     outlet::write(file, outlet::Kind::Page, page.html().map_err(failure)?.as_bytes())?;
     aside!("report: {}", shown(file));
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn transports_keep_their_colours_and_no_two_ways_share_one() {
-        let all = [("uasp", "uas"), ("bot", "bot"), ("uas-linux", "uas"), ("sata", "sata")];
-        let hues: Vec<u8> = ways(all.into_iter()).iter().map(|way| way.look.hue).collect();
-        assert_eq!(hues, [0, 1, 3, 5]);
-    }
-
-    #[test]
-    fn two_dozen_ways_look_otherwise_each() {
-        let names: Vec<String> = (0..24).map(|nth| format!("way {nth}")).collect();
-        let all =
-            names.iter().enumerate().map(|(nth, name)| (name.as_str(), ["bot", "uas", "turbo"][nth % 3]));
-        let looks: Vec<Look> = ways(all).into_iter().map(|way| way.look).collect();
-        assert!(looks.iter().enumerate().all(|(nth, look)| !looks[..nth].contains(look)), "{looks:?}");
-        assert!(looks.iter().all(|look| look.round < 4), "{looks:?}");
-        assert_eq!(looks[..3], [1, 0, 2].map(Look::from));
-    }
-
-    #[test]
-    fn moments_are_dates() {
-        let all =
-            [(0, "1970-01-01 00:00"), (951_782_399, "2000-02-28 23:59"), (951_868_799, "2000-02-29 23:59")];
-        let later = [
-            (1_795_352_742, "2026-11-22 13:05"),
-            (4_107_542_400, "2100-03-01 00:00"),
-            (13_569_465_600, "2400-01-01 00:00"),
-        ];
-        for (unix_s, text) in all.into_iter().chain(later) {
-            assert_eq!(date(unix_s), format!("{text} UTC"));
-        }
-    }
 }

@@ -1,30 +1,24 @@
 //! `uaskit validate`: figures that others have published, beside those of simulated worlds of the same parts.
 //!
-//! Rows, their sources and how each is decided are data of `study::published`; here measurements are made, each once, and the
-//! verdicts shown.
-
-mod doubts;
-mod fails;
-mod record;
-mod report;
-mod runs;
+//! Rows, their sources and how each is decided are data of [`study::published`]; [`study::validate`] makes the measurements, each
+//! once. Here is what the command line selects, and how verdicts are printed.
 
 use crate::compare::{self, table};
 use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::harmless;
 use crate::page;
+use crate::progress::ProgressLines;
 use crate::threads;
 use clap::Args;
 use comfy_table::Table;
-use runs::Processors;
 use std::path::PathBuf;
-use std::sync::Arc;
 use study::parts::PartError;
-use study::published::fit::{Run, Runner};
-use study::published::{Change, Count, Decided, Facts, Made, Role, Row, Sensitivity, Statistics, Verdict};
+use study::published::{Change, Count, Decided, Facts, Row, Sensitivity, Statistics, Verdict};
 use study::setups::Setup;
 use study::trial::Terms;
+use study::validate::page as validation_page;
+use study::validate::{BARS, Processors, doubts, made, places, record, role, rows};
 
 /// Hold simulated figures against published ones.
 ///
@@ -70,12 +64,6 @@ pub(crate) struct ValidateArguments {
     json: bool,
 }
 
-/// Of a measurement that nobody made.
-const NOT_MADE: &str = "it was not made";
-
-/// The largest median of |error|, and the largest |error|.
-const BARS: (f64, f64) = (0.08, 0.20);
-
 pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
     if arguments.save.is_some() {
         return Err(Failure::usage("a validation is not saved as a run")
@@ -97,10 +85,9 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
     let pool = threads::pool(arguments.threads)?;
     let terms = Terms { seed: arguments.seed, ..Terms::USUAL };
     let facts = Facts { catalogue: &catalogue, setups: &setups };
-    let mut processors = Processors { setups: &setups, terms, what: "rows" };
+    let mut processors = Processors { setups: &setups, terms, what: "rows", progress: &ProgressLines };
     let made = pool.install(|| made(&decided, facts, &mut processors));
-    let rows =
-        decided.evaluate(facts, |one| made.get(one).cloned().unwrap_or_else(|| Err(NOT_MADE.to_owned())));
+    let rows = rows(&decided, facts, &made);
     let statistics = Statistics::of(&rows);
     let sensitivities = if arguments.sensitivity {
         processors.what = "sensitivity";
@@ -109,7 +96,14 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
         Vec::new()
     };
     if let Some(file) = &arguments.report {
-        report::write(file, (&decided, &rows), (&statistics, &sensitivities), (&made, terms.seed))?;
+        let again = page::command_line();
+        let built = validation_page::page(
+            again,
+            (&decided, &rows),
+            (&statistics, &sensitivities),
+            (&made, terms.seed),
+        );
+        page::write(&built, file)?;
     }
     if arguments.json {
         let record =
@@ -130,15 +124,6 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
 
 fn broken(error: PartError) -> Failure {
     Failure::new("what comes with the program is broken, which is a fault of ours").because(error)
-}
-
-/// Makes every measurement.
-fn made(decided: &Decided, facts: Facts<'_>, processors: &mut Processors<'_>) -> Made {
-    let catalogue = Arc::new(facts.catalogue.clone());
-    let run = |measurement| Run { measurement, catalogue: Arc::clone(&catalogue) };
-    let runs: Vec<_> = decided.measurements().into_iter().map(run).collect();
-    let outcomes = processors.outcomes(&runs);
-    runs.into_iter().map(|run| run.measurement).zip(outcomes).collect()
 }
 
 fn show(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics, sensitivities: &[Sensitivity]) {
@@ -184,11 +169,6 @@ fn show(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics, sensitivit
     if !shapes.is_empty() {
         println!("Shapes: {held} of {} hold", shapes.len());
     }
-}
-
-/// Places in parts that fitted numbers are in.
-fn places(decided: &Decided) -> usize {
-    decided.fitted().into_iter().map(|number| number.places.len()).sum()
 }
 
 fn figures(rows: &[Row<'_>]) -> Table {
@@ -246,13 +226,4 @@ fn changes(sensitivities: &[Sensitivity]) -> String {
     let runs: usize =
         sensitivities.iter().flat_map(|one| &one.changes).flatten().map(|change| change.runs).sum();
     format!("What rows are if a fitted number changes ({})\n{table}\n", counted_len(runs, "run"))
-}
-
-fn role(row: &Row<'_>) -> &'static str {
-    match (&row.decision.role, row.is_turned()) {
-        (Role::Fit(_), false) => "fitted on",
-        (Role::Fit(_), true) => "fitted on, turned round",
-        (Role::Check, false) => "",
-        (Role::Check, true) => "turned round",
-    }
 }

@@ -3,8 +3,8 @@
 //! A claim is written as a comparison of formulas; here measurements in it are told by their names, and its sides by their values.
 
 use crate::page::each_once;
+use crate::published::{Decision, Row, Verdict};
 use report::mean;
-use study::published::{Decision, Row, Verdict};
 
 /// Of all claims, how many fail, and a sentence for each of those.
 pub(super) fn sentences(rows: &[Row<'_>]) -> Vec<String> {
@@ -103,7 +103,7 @@ fn measurements(formula: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use study::published::Decided;
+    use crate::published::Decided;
 
     const REASON: &str = "mbps(hardware-fr/a75-fnet 4K sequential read qd8) > much * max(mbps(hardware-fr/intel-win7-bot 4K sequential read \
                           qd8), mbps(hardware-fr/asm1042-mcci 4K sequential read qd8)): 82.178 and 156.319";

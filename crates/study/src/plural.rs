@@ -1,17 +1,17 @@
 //! Things in words: how many, and which.
 
 /// So many of something whose plural ends in s: `1 command`, `2 commands`.
-pub(crate) fn counted(number: u64, what: &str) -> String {
+pub fn counted(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// The same of a length.
-pub(crate) fn counted_len(number: usize, what: &str) -> String {
+pub fn counted_len(number: usize, what: &str) -> String {
     counted(number as u64, what)
 }
 
 /// Names one after the other: `a`, `a and b`, `a, b and c`.
-pub(crate) fn listed(names: &[impl AsRef<str>]) -> String {
+pub fn listed(names: &[impl AsRef<str>]) -> String {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     match names.as_slice() {
         [] => String::new(),

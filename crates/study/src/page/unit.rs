@@ -6,7 +6,7 @@ use report::{Lines, Series};
 
 /// A unit of latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub enum Unit {
     /// Microseconds.
     Us,
     /// Milliseconds.
@@ -18,12 +18,12 @@ const MS_FROM_US: f64 = 10_000.0;
 
 impl Unit {
     /// For values in microseconds.
-    pub(crate) fn of(us: impl IntoIterator<Item = f64>) -> Self {
+    pub fn of(us: impl IntoIterator<Item = f64>) -> Self {
         if us.into_iter().any(|us| us.is_finite() && us >= MS_FROM_US) { Self::Ms } else { Self::Us }
     }
 
     /// Its sign.
-    pub(crate) const fn sign(self) -> &'static str {
+    pub const fn sign(self) -> &'static str {
         match self {
             Self::Us => "µs",
             Self::Ms => "ms",
@@ -31,7 +31,7 @@ impl Unit {
     }
 
     /// A value in microseconds in this unit.
-    pub(crate) fn value(self, us: f64) -> f64 {
+    pub fn value(self, us: f64) -> f64 {
         match self {
             Self::Us => us,
             Self::Ms => us / 1000.0,
@@ -39,13 +39,13 @@ impl Unit {
     }
 
     /// What is shown, with the unit: `latency, ms`.
-    pub(crate) fn name(self, what: &str) -> String {
+    pub fn name(self, what: &str) -> String {
         format!("{what}, {}", self.sign())
     }
 }
 
 /// Lines whose upright axis is latency in microseconds, in the unit that is easier to read.
-pub(crate) fn in_unit(mut lines: Lines) -> (Lines, Unit) {
+pub fn in_unit(mut lines: Lines) -> (Lines, Unit) {
     let unit = Unit::of(lines.series.iter().flat_map(|series| &series.points).map(|point| point.y));
     for Series { points, .. } in &mut lines.series {
         for point in points {
@@ -58,7 +58,7 @@ pub(crate) fn in_unit(mut lines: Lines) -> (Lines, Unit) {
 }
 
 /// The same of lines whose unit is told: if that is microseconds.
-pub(crate) fn in_easier(lines: Lines, unit: &str) -> (Lines, &str) {
+pub fn in_easier(lines: Lines, unit: &str) -> (Lines, &str) {
     if unit != Unit::Us.sign() {
         return (lines, unit);
     }

@@ -1,23 +1,27 @@
 //! The runs behind rows, on all processors, with how far they are on a terminal.
 
-use crate::progress;
+use crate::progress::ProgressSink;
+use crate::published::fit::{Run, Runner};
+use crate::published::{Facts, Made, Measurement, Outcome};
+use crate::setups::Setup;
+use crate::trial::{self, Terms};
 use rayon::prelude::*;
 use sim::engine::Digest;
-use study::published::fit::{Run, Runner};
-use study::published::{Facts, Made, Measurement, Outcome};
-use study::setups::Setup;
-use study::trial::{self, Terms};
 
 /// Makes runs on the threads of the pool that it is called in.
-pub(super) struct Processors<'a> {
-    pub(super) setups: &'a [Setup],
-    pub(super) terms: Terms,
+pub struct Processors<'a> {
+    /// Setups that measurements name.
+    pub setups: &'a [Setup],
+    /// Seed and length of each run.
+    pub terms: Terms,
     /// What the runs are for, in a word.
-    pub(super) what: &'static str,
+    pub what: &'static str,
+    /// Shows how many runs are done.
+    pub progress: &'a dyn ProgressSink,
 }
 
 /// One number for what all measurements have come to, in their order: another program that says the same has made the same.
-pub(super) fn digest(made: &Made) -> String {
+pub fn digest(made: &Made) -> String {
     let mut digest = Digest::default();
     for outcome in made.values() {
         let Ok(outcome) = outcome else {
@@ -50,16 +54,14 @@ impl Processors<'_> {
 
 impl Runner for Processors<'_> {
     fn outcomes(&mut self, runs: &[Run]) -> Vec<Result<Outcome, String>> {
-        let bar = progress::of_runs(self.what, runs.len());
+        let progress = self.progress.start(self.what, runs.len());
         let make = |run: &Run| {
             let facts = Facts { catalogue: &run.catalogue, setups: self.setups };
             let outcome = self.make(facts, &run.measurement);
-            bar.inc(1);
+            progress.advance();
             outcome
         };
-        let outcomes = runs.par_iter().map(make).collect();
-        bar.finish_and_clear();
-        outcomes
+        runs.par_iter().map(make).collect()
     }
 }
 

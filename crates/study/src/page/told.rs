@@ -3,7 +3,7 @@
 use report::{Bars, Group, Lines, Series, mean};
 
 /// What lines do, in words: where each begins and ends.
-pub(crate) fn course(lines: &Lines, unit: &str) -> String {
+pub fn course(lines: &Lines, unit: &str) -> String {
     let of = |series: &Series| {
         let (first, last) = (series.points.first()?, series.points.last()?);
         let [from, to] = [first.y, last.y].map(mean);
@@ -19,7 +19,7 @@ pub(crate) fn course(lines: &Lines, unit: &str) -> String {
 }
 
 /// Where steps are highest, in words.
-pub(crate) fn crests(lines: &Lines, unit: &str) -> String {
+pub fn crests(lines: &Lines, unit: &str) -> String {
     let of = |series: &Series| {
         let most = series.points.iter().max_by(|one, other| one.y.total_cmp(&other.y))?;
         Some(format!("{} at {} {unit}, {} %", series.name, mean(most.x), mean(most.y)))
@@ -29,7 +29,7 @@ pub(crate) fn crests(lines: &Lines, unit: &str) -> String {
 }
 
 /// How far bars reach, in words: of each series the shortest and the longest, of bars in parts those of all groups.
-pub(crate) fn reach(bars: &Bars, unit: &str) -> String {
+pub fn reach(bars: &Bars, unit: &str) -> String {
     let (groups, all) = (&bars.groups, bars.series.iter().enumerate());
     if bars.is_stacked {
         return stacked(bars, unit);

@@ -1,13 +1,13 @@
 //! Charts of how much is moved: by depth, by block, and where there is one depth alone.
 
 use super::{FEW, Measured, Unit, Values, Way, by_label, course, over_depth, reach};
-use bench::measure::Estimate;
 use report::{Axis, Bars, Cell, Figure, Group, Picture, Section, Table};
 use std::collections::BTreeMap;
+use workload::Estimate;
 use workload::{Job, Share, short_bytes};
 
 /// Bytes and I/Os of each kind of job that has several depths, beside each other; of many ways on one axis where blocks are alike.
-pub(crate) fn by_depth(ways: &[Way], all: &[Measured], intervals: &str) -> Section {
+pub fn by_depth(ways: &[Way], all: &[Measured], intervals: &str) -> Section {
     let mut section = Section::new("Throughput by requests under way").lead(intervals);
     for (label, rows) in by_label(all).into_iter().filter(|(_, rows)| rows.len() > 1) {
         let of = |values: &Values| Some((values.mb_per_s.value, values.mb_per_s.interval));
@@ -62,7 +62,7 @@ fn table(ways: &[Way], rows: &[Measured]) -> Table {
 }
 
 /// Jobs that have one depth alone, beside each other.
-pub(crate) fn single(ways: &[Way], all: &[Measured]) -> Section {
+pub fn single(ways: &[Way], all: &[Measured]) -> Section {
     let section = Section::new("At one depth");
     let rows: Vec<&Measured> = by_label(all)
         .into_iter()
@@ -109,7 +109,7 @@ fn blocks(all: &[Measured]) -> BTreeMap<Kind, BTreeMap<u32, &Measured>> {
 }
 
 /// Bars by block, as ATTO shows them.
-pub(crate) fn by_block(ways: &[Way], all: &[Measured]) -> Section {
+pub fn by_block(ways: &[Way], all: &[Measured]) -> Section {
     let mut section = Section::new("Throughput by block");
     for ((reads, random, depth), rows) in blocks(all).into_iter().rev() {
         if rows.len() < BLOCKS_LEAST {

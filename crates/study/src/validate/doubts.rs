@@ -3,12 +3,12 @@
 //! Left out: what fails, which has sentences of its own. Always true: nothing is said of a row that runs do not decide.
 
 use super::fails;
-use crate::counted::counted_len;
+use crate::plural::counted_len;
+use crate::published::{Row, Verdict};
 use report::number;
-use study::published::{Row, Verdict};
 
 /// Figures of which one of two has more where the other was published to, a sentence each.
-pub(super) fn turned(rows: &[Row<'_>]) -> Vec<String> {
+pub fn turned(rows: &[Row<'_>]) -> Vec<String> {
     let told = |row: &Row<'_>| {
         let Verdict::Figure { published, simulated, .. } = row.verdict else { return None };
         let (decision, simulated) = (row.decision, number((simulated * 100.0).round() / 100.0));
@@ -23,7 +23,7 @@ pub(super) fn turned(rows: &[Row<'_>]) -> Vec<String> {
 }
 
 /// Which claims hold by how little, in one sentence, if any does.
-pub(super) fn by_little(rows: &[Row<'_>]) -> Option<String> {
+pub fn by_little(rows: &[Row<'_>]) -> Option<String> {
     let little =
         |row: &Row<'_>| row.holds_by_little().map(|margin| format!("{} {}", row.decision.id, by(margin)));
     let all: Vec<String> = rows.iter().filter_map(little).collect();
@@ -35,7 +35,7 @@ pub(super) fn by_little(rows: &[Row<'_>]) -> Option<String> {
 }
 
 /// `by 0.2 %`.
-pub(super) fn by(margin: f64) -> String {
+pub fn by(margin: f64) -> String {
     let percent = margin * 100.0;
     if percent < 0.05 { "by less than 0.1 %".into() } else { format!("by {percent:.1} %") }
 }
@@ -43,7 +43,7 @@ pub(super) fn by(margin: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use study::published::{Decided, Published};
+    use crate::published::{Decided, Published};
 
     fn decided(id: &str) -> Decided {
         let mut decided = Decided::built_in().expect("the rows of the program");

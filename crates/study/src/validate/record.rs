@@ -1,11 +1,11 @@
 //! A validation for programs.
 
 use super::{BARS, runs};
+use crate::published::{Change, Count, Made, Role, Row, Sensitivity, Statistics, Verdict};
 use serde_json::{Value, json};
-use study::published::{Change, Count, Made, Role, Row, Sensitivity, Statistics, Verdict};
 
 /// Rows with id, published, simulated, error (a share, signed) or verdict, and reason.
-pub(super) fn record(
+pub fn record(
     rows: &[Row<'_>],
     (statistics, fitted_places): (&Statistics, usize),
     sensitivities: &[Sensitivity],

@@ -4,20 +4,19 @@
 //! terminal does not show.
 
 use super::{BARS, doubts, fails, places, role, runs};
-use crate::failure::Failure;
 use crate::page;
+use crate::published::{Change, Count, Decided, Made, Role, Row, Sensitivity, Statistics, Verdict};
 use report::{
     Axis, Bars, Cell, Dot, Fact, Figure, Group, Page, Picture, Scatter, Section, Swarm, Table, number,
 };
-use std::path::Path;
-use study::published::{Change, Count, Decided, Made, Role, Row, Sensitivity, Statistics, Verdict};
 
-pub(super) fn write(
-    file: &Path,
+/// Builds the page; `again` repeats the command.
+pub fn page(
+    again: Fact,
     (decided, rows): (&Decided, &[Row<'_>]),
     (statistics, sensitivities): (&Statistics, &[Sensitivity]),
     (made, seed): (&Made, u64),
-) -> Result<(), Failure> {
+) -> Page {
     let mut trust = Section::new("Figures").lead(
             "Each dot is a figure of an article and what a simulated world of the same parts makes of it. On the line both are the \
              same; the zones are the bars that are set: 8 % for the median, 20 % for the worst.",
@@ -34,8 +33,7 @@ pub(super) fn write(
     if !sensitivities.is_empty() {
         page = page.section(Section::new("What fitted numbers do").figure(changes(sensitivities)));
     }
-    let page = page
-        .fact(page::version())
+    page.fact(page::version())
         .fact(Fact::pair("seed", seed.to_string()))
         .fact(Fact::pair("measurements", made.len().to_string()))
         .fact(Fact::pair("digest", runs::digest(made)))
@@ -43,8 +41,7 @@ pub(super) fn write(
             "fitted numbers",
             format!("{}, in {} places", statistics.fitted_numbers, places(decided)),
         ))
-        .fact(page::command_line());
-    page::write(&page, file)
+        .fact(again)
 }
 
 /// What figures have in common, so that they have a place on one axis.

@@ -7,7 +7,7 @@ use report::{Axis, Bars, Cell, Figure, Group, Lines, Picture, Point, Section, Se
 
 /// How long requests took: values in microseconds with how many took so long, the shortest first.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Latency {
+pub struct Latency {
     counted: Vec<(f64, u64)>,
     requests: u64,
 }
@@ -26,7 +26,7 @@ fn fineness(of: usize, ways: usize) -> usize {
 
 impl Latency {
     /// Of values in microseconds, each with how often it came.
-    pub(crate) fn of(values: impl IntoIterator<Item = (f64, u64)>) -> Self {
+    pub fn of(values: impl IntoIterator<Item = (f64, u64)>) -> Self {
         let mut counted: Vec<(f64, u64)> =
             values.into_iter().filter(|(us, count)| us.is_finite() && *count > 0).collect();
         counted.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -34,12 +34,13 @@ impl Latency {
         Self { counted, requests }
     }
 
-    pub(crate) fn mean_us(&self) -> f64 {
+    /// The mean in microseconds.
+    pub fn mean_us(&self) -> f64 {
         self.counted.iter().map(|(us, count)| us * *count as f64).sum::<f64>() / self.requests.max(1) as f64
     }
 
     /// What a share of requests does not take longer than.
-    pub(crate) fn at(&self, share: f64) -> Option<f64> {
+    pub fn at(&self, share: f64) -> Option<f64> {
         let rank = (self.requests as f64 * share).ceil().max(1.0) as u64;
         let mut passed = 0;
         let found = self.counted.iter().find(|(_, count)| {
@@ -50,7 +51,7 @@ impl Latency {
     }
 
     /// The same, if a request is beyond the share: of a hundred requests no 99.9 % are told from all of them.
-    pub(crate) fn known(&self, share: f64) -> Option<f64> {
+    pub fn known(&self, share: f64) -> Option<f64> {
         let beyond = self.requests as f64 * (1.0 - share);
         self.at(share).filter(|_| share >= 1.0 || beyond >= 0.999)
     }
@@ -85,7 +86,7 @@ const TOLD: [(f64, &str); 5] =
     [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (0.9999, "p99.99")];
 
 /// Latencies of a row, and how some of them depend on depth.
-pub(crate) fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Section {
+pub fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Section {
     let mut section = Section::new("Latency");
     let known: Vec<(&Way, &Latency)> = ways
         .iter()
@@ -226,7 +227,7 @@ fn bins(known: &[(&Way, &Latency)], count: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bench::measure::Estimate;
+    use workload::Estimate;
     use workload::{Job, Share};
 
     #[test]

@@ -1,0 +1,51 @@
+//! Validation: figures that others have published, beside those of simulated machines of the same parts.
+//!
+//! Rows, their sources and how each is decided are data of [`crate::published`]; here measurements are made, each once, and the results
+//! become a record for programs ([`record`]) or a page ([`page`]).
+
+pub mod doubts;
+mod fails;
+pub mod page;
+pub mod record;
+mod runs;
+
+pub use runs::{Processors, digest};
+
+use crate::published::fit::{Run, Runner};
+use crate::published::{Decided, Facts, Made, Role, Row};
+use std::sync::Arc;
+
+/// The outcome of a measurement that was not requested.
+const NOT_MADE: &str = "it was not made";
+
+/// The largest median of |error|, and the largest |error|.
+pub const BARS: (f64, f64) = (0.08, 0.20);
+
+/// Makes every measurement.
+pub fn made(decided: &Decided, facts: Facts<'_>, processors: &mut Processors<'_>) -> Made {
+    let catalogue = Arc::new(facts.catalogue.clone());
+    let run = |measurement| Run { measurement, catalogue: Arc::clone(&catalogue) };
+    let runs: Vec<_> = decided.measurements().into_iter().map(run).collect();
+    let outcomes = processors.outcomes(&runs);
+    runs.into_iter().map(|run| run.measurement).zip(outcomes).collect()
+}
+
+/// Decides each row by the measurements that were made.
+pub fn rows<'a>(decided: &'a Decided, facts: Facts<'_>, made: &Made) -> Vec<Row<'a>> {
+    decided.evaluate(facts, |one| made.get(one).cloned().unwrap_or_else(|| Err(NOT_MADE.to_owned())))
+}
+
+/// Places in parts that fitted numbers are in.
+pub fn places(decided: &Decided) -> usize {
+    decided.fitted().into_iter().map(|number| number.places.len()).sum()
+}
+
+/// Whether numbers were fitted on a row, and whether its comparison is reversed; empty for a plain check.
+pub fn role(row: &Row<'_>) -> &'static str {
+    match (&row.decision.role, row.is_turned()) {
+        (Role::Fit(_), false) => "fitted on",
+        (Role::Fit(_), true) => "fitted on, turned round",
+        (Role::Check, false) => "",
+        (Role::Check, true) => "turned round",
+    }
+}
