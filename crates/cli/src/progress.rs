@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use study::progress::{Progress, ProgressSink};
 
 /// A line on standard error that says how far it is and how long it takes yet.
-pub(crate) fn of_runs(what: &'static str, runs: usize) -> ProgressBar {
+fn of_runs(what: &'static str, runs: usize) -> ProgressBar {
     let seen = std::io::stderr().is_terminal();
     let target = if seen { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos} of {len} runs, {eta} left");

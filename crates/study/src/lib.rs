@@ -9,6 +9,7 @@
 //! Always true: nothing here reads a clock or starts a thread; the same seed gives the same digest.
 
 pub mod assembly;
+pub mod compare;
 pub mod error;
 pub mod explain;
 pub mod measure;

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
 use std::path::Path;
+pub(super) use study::compare::{Column, replaced};
 use study::parts::{Activation, Carried, Catalogue, Kind, Os};
 use study::setups::{Assembly, DriveName, Setup};
 
@@ -58,14 +59,6 @@ enum TransportArgument {
     Turbo,
     #[value(alias = "uasp")]
     Uas,
-}
-
-/// A column of the comparison.
-#[derive(Clone, Debug)]
-pub(super) struct Column {
-    pub(super) name: String,
-    pub(super) assembly: Assembly,
-    pub(super) activation: Activation,
 }
 
 impl Choice {
@@ -170,18 +163,6 @@ fn nothing_left(setup: &str, unwanted: BTreeSet<String>) -> Failure {
         .try_this("leave --os, --transport or --driver out, or replace the part that stands in the way")
 }
 
-impl Column {
-    /// Its transport in one word, as `uaskit bench` has them.
-    pub(super) const fn transport(&self) -> &'static str {
-        match self.activation.transport {
-            Carried::Bot => "bot",
-            Carried::Turbo => "turbo",
-            Carried::Uas(_) => "uas",
-            Carried::Sata => "sata",
-        }
-    }
-}
-
 impl CompareArguments {
     /// The setup, and what of it is compared.
     pub(super) fn columns(&self, catalogue: &Catalogue) -> Result<(Setup, Vec<Column>), Failure> {
@@ -200,33 +181,6 @@ impl CompareArguments {
         let all: Vec<String> = parts.chain(hubs).map(|(kind, name)| format!("{kind} {name}")).collect();
         listed(&all)
     }
-}
-
-/// The parts of a column with others in their place, by kind; a hub without a name is none. None if there is no such drive.
-pub(super) fn replaced(
-    column: &Column,
-    parts: &[(Kind, &str)],
-    catalogue: &Catalogue,
-) -> Option<(String, Assembly)> {
-    let mut assembly = column.assembly.clone();
-    for &(kind, name) in parts {
-        let is_usb = assembly.bridge.is_some();
-        match kind {
-            Kind::Host => assembly.host = name.into(),
-            Kind::Ssd | Kind::Hdd => assembly.drive = DriveName::find(name, catalogue)?,
-            Kind::Driver if is_usb => assembly.driver = name.into(),
-            Kind::Controller if is_usb => assembly.controller = name.into(),
-            Kind::Bridge if is_usb => assembly.bridge = Some(name.into()),
-            Kind::Link if is_usb => assembly.link = Some(name.into()),
-            Kind::Hub if is_usb => {
-                assembly.hubs =
-                    Some(name).filter(|name| !name.is_empty()).map(str::to_owned).into_iter().collect();
-            }
-            // A drive on a cable has none of these.
-            _ => {}
-        }
-    }
-    Some((column.name.clone(), assembly))
 }
 
 fn built_in(catalogue: &Catalogue) -> Result<Vec<Setup>, Failure> {

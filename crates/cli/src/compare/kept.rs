@@ -1,14 +1,15 @@
 //! A comparison as a run that is kept.
 
 use super::choice::Column;
-use super::runs::{Gathered, Runs};
-use bench::measure::Estimate;
 use bench::record::PERCENTS;
 use records::{Figures, Kind, ResultRow, Run};
 use serde_json::Value;
 use std::collections::BTreeMap;
+pub(super) use study::compare::runs::us;
+use study::compare::runs::{Gathered, Runs};
 use study::setups::Setup;
 use study::trial::Terms;
+use workload::Estimate;
 
 pub(super) fn run(
     setup: &Setup,
@@ -49,11 +50,6 @@ pub(super) fn simulated(
         notes: Vec::new(),
         record: record.to_string(),
     }
-}
-
-/// Microseconds.
-pub(super) fn us(time: units::Duration) -> f64 {
-    time.as_ps() as f64 / 1e6
 }
 
 /// What a column is made of: its name and the kind of part, the part.

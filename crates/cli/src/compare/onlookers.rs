@@ -6,35 +6,21 @@ use super::CompareArguments;
 use super::choice::Column;
 use super::raw::Printed;
 use super::raw::capture::{Capture, DEVICES_MAX, Looked};
-use super::runs::{self, Gathered};
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::harmless::shown;
 use crate::unprinted::aside;
 use crate::{outlet, page};
 use sim::engine::Trace;
-use study::measure::Stretch;
+use study::compare::runs::{self, Gathered};
+use study::compare::short;
 use study::parts::{Carried, Catalogue};
 use study::raw::Protocol;
 use study::trial::{Terms, Watch};
-use units::Duration;
 use workload::Job;
 
 /// Requests of a run that is captured, unless it is told.
 const REQUESTS: u32 = 100;
-
-/// The same terms, for so many requests from the first on.
-pub(super) fn short(terms: &Terms, requests: u32) -> Terms {
-    let stretch = Stretch {
-        warm_up: Duration::ZERO,
-        span: Duration::ZERO,
-        requests,
-        bytes: u64::MAX,
-        rounds: 0,
-        caches: 0,
-    };
-    Terms { stretch, ..*terms }
-}
 
 /// Measures with those looking on that are asked for; none is, if nobody.
 pub(super) fn measure(

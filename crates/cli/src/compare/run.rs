@@ -4,30 +4,29 @@
 
 use super::choice::Column;
 use super::components;
-use super::findings::{Told, findings};
 use super::power;
-use super::runs::{self, Wanted};
 use super::table::{aligned, empty};
-use super::{CompareArguments, LinkArgument, against, kept, onlookers, parts, platter, report, timeline};
+use super::{CompareArguments, LinkArgument, against, kept, onlookers, parts, platter, timeline};
 use crate::failure::Failure;
 use crate::harmless;
+use crate::page;
+use crate::progress::ProgressLines;
 use crate::threads;
 use comfy_table::{CellAlignment, Table};
 use rayon::ThreadPool;
 use serde_json::{Value, json};
 use sim::engine::Stage;
+pub(super) use study::compare::Row;
+use study::compare::findings::{Told, findings};
+use study::compare::page::{self as comparison, PageContent};
+use study::compare::pairs;
+use study::compare::runs::{self, Gathered, Wanted};
 use study::measure::Stretch;
-use study::parts::{Carried, Catalogue, Kind};
-use study::setups::{Assembly, DriveName, Setup};
-use study::trial::{self, Terms, Trial, TrialError, Watch};
+use study::parts::{Catalogue, Kind};
+use study::setups::{DriveName, Setup};
+use study::trial::{Terms, Trial};
 use units::{ByteCount, Duration};
 use workload::{Job, Share};
-
-/// What came of a job on each column.
-pub(super) struct Row {
-    pub(super) job: Job,
-    pub(super) trials: Vec<Trial>,
-}
 
 const K: u32 = 1 << 10;
 
@@ -54,7 +53,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     }
     let jobs = jobs(arguments)?;
     let looked_on = onlookers::measure(arguments, (&columns, &jobs), (&catalogue, &terms))?;
-    let gathered = looked_on.map_or_else(|| runs::gather(arguments, asked, &jobs, arguments.wanted()), Ok)?;
+    let gathered = looked_on.map_or_else(|| gather(arguments, asked, &jobs, arguments.wanted()), Ok)?;
     let rows: Vec<Row> = gathered.iter().map(|row| row.row(arguments.explain)).collect();
     let record = || record(&setup, &columns, &rows, &catalogue, &terms);
     if arguments.json {
@@ -65,9 +64,33 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     if let Some(keeper) = keeper {
         keeper.keep(&kept::run(&setup, (&columns, &gathered), &terms, &record()))?;
     }
-    arguments.report.as_deref().map_or(Ok(()), |file| {
-        report::write((arguments, file), (&setup, &columns), (&catalogue, &terms), (&rows, &gathered))
-    })
+    let Some(file) = arguments.report.as_deref() else { return Ok(()) };
+    let blocks = if arguments.is_usual() {
+        arguments.pool()?.install(|| comparison::block_runs(asked, &ProgressLines))?
+    } else {
+        Vec::new()
+    };
+    let content = PageContent {
+        setup: &setup,
+        columns: &columns,
+        catalogue: &catalogue,
+        terms: &terms,
+        replaced: &arguments.replaced_parts(),
+        commands: arguments.commands,
+        constants: &record()["parts"],
+        again: page::command_line(),
+    };
+    page::write(&comparison::page(&content, &gathered, &blocks)?, file)
+}
+
+/// Runs each job on each column, on as many threads as the arguments allow.
+pub(super) fn gather(
+    arguments: &CompareArguments,
+    asked: (&[Column], &Catalogue, &Terms),
+    jobs: &[Job],
+    wanted: Wanted,
+) -> Result<Vec<Gathered>, Failure> {
+    Ok(arguments.pool()?.install(|| runs::gather(asked, jobs, wanted, &ProgressLines))?)
 }
 
 /// Everything, for people.
@@ -170,6 +193,11 @@ pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
 }
 
 impl CompareArguments {
+    /// Whether nothing was said about what to measure.
+    fn is_usual(&self) -> bool {
+        self.choice.workload.is_none() && self.block.is_none() && self.depth.is_none() && !self.write
+    }
+
     /// What is asked besides the workload.
     pub(super) fn terms(&self) -> Terms {
         let usual = Terms { seed: self.seed, explains: self.explain, ..Terms::USUAL };
@@ -201,27 +229,6 @@ impl CompareArguments {
     }
 }
 
-/// What came of a job on a column.
-pub(super) fn one(
-    column: &Column,
-    job: &Job,
-    (catalogue, terms): (&Catalogue, &Terms),
-    watch: Watch,
-) -> Result<Trial, Failure> {
-    let span = job.span_bytes.unwrap_or(trial::DATA_SET_BYTES);
-    let job = Job { span_bytes: Some(span), ..job.clone() };
-    match trial::watch(&column.assembly, catalogue, &job, terms, watch) {
-        Ok(trial) => Ok(trial),
-        Err(TrialError::Measure(study::measure::MeasureError::Misfit(misfit))) => {
-            Err(Failure::usage(format!("{} cannot be asked of this drive", job.label)).because(misfit))
-        }
-        Err(error) => {
-            let what = format!("{}: {} came to nothing", column.name, job.label);
-            Err(Failure::new(what).because(error))
-        }
-    }
-}
-
 /// The parts of a column in a line, and what they run.
 fn parts_of(column: &Column, catalogue: &Catalogue) -> String {
     let title =
@@ -241,18 +248,6 @@ fn parts_of(column: &Column, catalogue: &Catalogue) -> String {
         DriveName::Hdd(name) => title(Kind::Hdd, name),
     });
     format!("{}\n    {}", column.activation, parts.join("; "))
-}
-
-/// Columns on BOT and on UAS, by their places, between which nothing differs but the driver.
-pub(super) fn pairs(columns: &[Column]) -> impl Iterator<Item = (usize, usize)> {
-    let is_bot = |column: &Column| column.activation.transport == Carried::Bot;
-    let is_uas = |column: &Column| matches!(column.activation.transport, Carried::Uas(_));
-    let pairs = (0..columns.len()).flat_map(|bot| (0..columns.len()).map(move |uas| (bot, uas)));
-    pairs.filter(move |&(bot, uas)| {
-        let [one, other] = [bot, uas].map(|place| &columns[place].assembly);
-        let same_driver = Assembly { driver: other.driver.clone(), ..one.clone() } == *other;
-        same_driver && is_bot(&columns[bot]) && is_uas(&columns[uas])
-    })
 }
 
 fn table(columns: &[Column], rows: &[Row]) -> Table {
@@ -410,21 +405,4 @@ pub(super) fn record(
         "rows": rows.iter().map(of_row).collect::<Vec<_>>(),
         "parts": constants.collect::<Vec<_>>(),
     })
-}
-
-impl Column {
-    /// Whether a part is one of its own.
-    fn uses(&self, kind: Kind, name: &str, catalogue: &Catalogue) -> bool {
-        let assembly = &self.assembly;
-        match kind {
-            Kind::Host => assembly.host == name,
-            Kind::Driver => self.activation.driver == name,
-            Kind::Controller | Kind::Sata => assembly.controller == name,
-            Kind::Hub => assembly.hubs.iter().any(|hub| hub == name),
-            Kind::Bridge => assembly.bridge.as_deref() == Some(name),
-            Kind::Link => assembly.link.as_deref() == Some(name),
-            Kind::Ssd | Kind::Hdd => assembly.drive.as_str() == name,
-            Kind::Power => catalogue.host(&assembly.host).is_some_and(|host| host.power == name),
-        }
-    }
 }

@@ -13,11 +13,11 @@ use crate::harmless::tame;
 use crate::page::{
     Way, command_line, course, depth_told, each_once, in_easier, kept_ways, look, version, write,
 };
-use bench::measure::Estimate;
 use records::{Figures, ResultRow, Saved};
 use report::{Axis, Cell, Fact, Figure, Lines, Page, Picture, Point, Section, Series, Table};
 use std::collections::BTreeSet;
 use std::path::Path;
+use workload::Estimate;
 
 /// Jobs that have pictures of their own, two each.
 const JOBS_MAX: usize = 30;

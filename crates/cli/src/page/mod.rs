@@ -4,7 +4,7 @@ mod kept;
 
 pub(crate) use kept::{by_share, kept_ways, look};
 pub(crate) use study::page::{
-    Latency, Measured, Unit, Values, Way, by_block, by_depth, by_label, chosen, course, date, depth_axis,
+    Latency, Measured, Values, Way, by_block, by_depth, by_label, chosen, course, date, depth_axis,
     depth_told, each_once, energy, hue, in_easier, in_unit, latencies, reach, single, version, ways,
 };
 

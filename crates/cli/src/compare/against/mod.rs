@@ -10,7 +10,7 @@ mod page;
 
 use super::choice::Column;
 use super::run::Row;
-use super::runs::{self, Wanted};
+use super::run::gather;
 use super::table::{aligned, empty};
 use super::{CompareArguments, parts};
 use crate::failure::Failure;
@@ -19,6 +19,7 @@ use crate::quantity;
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
 use std::path::Path;
+use study::compare::runs::Wanted;
 use study::parts::{Carried, Catalogue};
 use study::trial::Terms;
 use workload::{Job, Share};
@@ -61,7 +62,7 @@ pub(super) fn show(
             jobs.push(row.job.clone());
         }
     }
-    let gathered = runs::gather(arguments, (columns, catalogue, terms), &jobs, Wanted::ONCE)?;
+    let gathered = gather(arguments, (columns, catalogue, terms), &jobs, Wanted::ONCE)?;
     let rows: Vec<Row> = gathered.iter().map(|row| row.row(false)).collect();
     if let Some(file) = &arguments.report {
         page::write(&record, (columns, &rows), terms, file)?;

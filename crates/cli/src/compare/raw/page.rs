@@ -3,13 +3,13 @@
 //! There is one seed and no interval: nothing random is in such a world but the places, on which a plain drive does not depend.
 
 use super::{CompareArguments, Row};
-use crate::compare::report::stage_look;
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::page::{self, course, hue, reach};
 use report::{Axis, Bars, Cell, Fact, Figure, Group, Lines, Page, Picture, Point, Section, Series, Table};
 use sim::engine::Stage;
 use std::path::Path;
+use study::compare::stage_look;
 use study::raw::{Explained, Figures, Run};
 
 /// A way's name, and which run of a row is its.

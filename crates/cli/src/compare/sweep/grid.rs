@@ -16,8 +16,8 @@ use crate::compare::choice::{Column, replaced};
 use crate::failure::Failure;
 use crate::quantity;
 use std::collections::BTreeSet;
-use study::parts::{Activation, Catalogue, Kind};
-use study::setups::Assembly;
+use study::compare::Point;
+use study::parts::{Catalogue, Kind};
 use workload::{Job, REQUEST_BYTES_MAX, Share};
 
 /// Points of a grid at most.
@@ -69,18 +69,6 @@ struct Usual {
     depths: Vec<u16>,
     writes: bool,
     seed: u64,
-}
-
-/// A point of a grid.
-#[derive(Clone, Debug)]
-pub(super) struct Point {
-    /// From 0, over the whole grid.
-    pub(super) number: usize,
-    pub(super) variant: String,
-    pub(super) assembly: Assembly,
-    pub(super) activation: Activation,
-    pub(super) job: Job,
-    pub(super) seed: u64,
 }
 
 impl Axis {

@@ -1,6 +1,6 @@
 //! `--sweep`: a grid of parts and workloads, on all processors, as lines that can be continued.
 //!
-//! [`grid`] makes a plan of points out of what is asked, in one order whatever the machine. Each point becomes one line ([`point`]).
+//! [`grid`] makes a plan of points out of what is asked, in one order whatever the machine. Each point becomes one line ([`Point::line`]).
 //! Lines go into a file in the order of the plan ([`records`]), so that a file which was cut off anywhere is a beginning of the
 //! whole, and a shard is every nth point of it. [`csv`] makes tables of lines.
 //!
@@ -8,7 +8,6 @@
 
 mod csv;
 mod grid;
-mod point;
 mod records;
 
 pub(crate) use csv::write as write_csv;
@@ -20,7 +19,7 @@ use crate::failure::Failure;
 use crate::harmless::shown;
 use crate::unprinted::aside;
 use clap::Args;
-use grid::{Grid, Point};
+use grid::Grid;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sim::engine::Digest;
 use std::collections::BTreeMap;
@@ -28,6 +27,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use study::compare::Point;
 use study::parts::Catalogue;
 use study::trial::Terms;
 

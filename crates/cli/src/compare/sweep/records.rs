@@ -6,7 +6,6 @@
 //!
 //! Always true: nothing is appended to what is not of the same plan; one process at a time has a file.
 
-use super::grid::Point;
 use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::harmless::shown;
@@ -16,6 +15,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use study::compare::Point;
 
 /// Bytes of a line at most.
 const LINE_BYTES_MAX: u64 = 1 << 16;

@@ -3,9 +3,9 @@
 use super::{JOBS_MAX, rate};
 use crate::harmless::tame;
 use crate::page::{Way, by_share, course, depth_axis, depth_told, each_once, in_unit, kept_ways, reach};
-use bench::measure::Estimate;
 use records::{Figures, ResultRow, Run};
 use report::{Axis, Bars, Cell, Figure, Group, Lines, Picture, Point, Section, Series, Table};
+use workload::Estimate;
 
 pub(super) fn sections(run: &Run) -> Vec<Section> {
     let ways = kept_ways([run]);

@@ -5,10 +5,9 @@
 //! driver alone the one that gains most by UAS and the one that gains least; the most telling jobs first, and no more of them than a reader
 //! reads. Always true: nothing is said that the table or the page beside it does not show: figures are of one seed or means, as they are there.
 
-use super::choice::Column;
-use super::run::{Row, pairs};
-use crate::counted::{counted_len, listed};
+use super::{Column, Row, pairs};
 use crate::page::Measured;
+use crate::plural::{counted_len, listed};
 
 /// What counts as no difference, as a share.
 const SAME: f64 = 0.05;
@@ -32,7 +31,7 @@ const JOBS_MAX: usize = 7;
 const NAMES_MAX: usize = 2;
 
 /// What is shown of a job, of each column in millions of bytes a second.
-pub(super) struct Told<'a> {
+pub struct Told<'a> {
     label: &'a str,
     depth: u16,
     mb_per_s: Vec<Option<f64>>,
@@ -72,7 +71,7 @@ struct Gain {
 }
 
 /// The findings, the most important first.
-pub(super) fn findings(columns: &[Column], rows: &[Told<'_>]) -> Vec<String> {
+pub fn findings(columns: &[Column], rows: &[Told<'_>]) -> Vec<String> {
     let seen = Seen {
         names: columns.iter().map(|column| column.name.as_str()).collect(),
         is_sata: columns.iter().map(|column| column.transport() == "sata").collect(),

@@ -3,16 +3,32 @@
 //! A point that cannot be simulated has a reason in place of figures. Always true: a line has no line break within it, and the same
 //! point makes the same bytes.
 
-use super::grid::Point;
+use crate::parts::{Activation, Catalogue};
+use crate::setups::{Assembly, DriveName};
+use crate::trial::{self, Terms, Trial};
 use serde_json::{Value, json};
-use study::parts::Catalogue;
-use study::setups::DriveName;
-use study::trial::{self, Terms, Trial};
 use workload::Job;
+
+/// A point of a grid.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// From 0, over the whole grid.
+    pub number: usize,
+    /// The variant of the setup.
+    pub variant: String,
+    /// Its parts.
+    pub assembly: Assembly,
+    /// Which transport runs on them, and why.
+    pub activation: Activation,
+    /// The job.
+    pub job: Job,
+    /// The seed of random places.
+    pub seed: u64,
+}
 
 impl Point {
     /// Runs it.
-    pub(super) fn line(&self, catalogue: &Catalogue, terms: &Terms) -> String {
+    pub fn line(&self, catalogue: &Catalogue, terms: &Terms) -> String {
         let span = self.job.span_bytes.unwrap_or(trial::DATA_SET_BYTES);
         let job = Job { span_bytes: Some(span), ..self.job.clone() };
         let terms = Terms { seed: self.seed, ..*terms };

@@ -1,20 +1,19 @@
 //! Thousands of commands on the four pipes, for a timeline that zooms.
 //!
-//! What is shown is what [`study::explain`] has noted: packets with payload on each pipe, those of one command that follow each other as one
+//! What is shown is what [`crate::explain`] has noted: packets with payload on each pipe, those of one command that follow each other as one
 //! bar. BOT has two endpoints; its wrappers are where UAS has pipes for what they say. Left out: a drive on a cable, which has no pipes.
 
-use crate::compare::choice::Column;
-use crate::compare::{CompareArguments, onlookers, run};
-use crate::counted::counted_len;
-use crate::failure::Failure;
+use super::{Column, one, short};
+use crate::error::StudyError;
+use crate::explain::{Explain, Told};
 use crate::page::Way;
+use crate::parts::{Carried, Catalogue};
+use crate::plural::counted_len;
+use crate::trial::{Terms, Watch};
 use rayon::prelude::*;
 use report::{Bar, Command, Figure, Panel, Picture, Timeline};
 use std::cell::RefCell;
 use std::rc::Rc;
-use study::explain::{Explain, Told};
-use study::parts::{Carried, Catalogue};
-use study::trial::{Terms, Watch};
 use units::Instant;
 use wire::uas::PipeUsage;
 use workload::Job;
@@ -38,13 +37,13 @@ const LANES: [(PipeUsage, &str); 4] = [
 
 /// None if nothing has pipes.
 pub(super) fn timeline(
-    arguments: &CompareArguments,
+    commands: Option<u32>,
     (columns, catalogue, terms): (&[Column], &Catalogue, &Terms),
     (ways, job): (&[Way], &Job),
-) -> Result<Option<Figure>, Failure> {
+) -> Result<Option<Figure>, StudyError> {
     let usb = columns.par_iter().zip(ways).filter(|(column, _)| column.activation.transport != Carried::Sata);
     let all = usb.clone().count().max(1) as u32;
-    let commands = arguments.commands.unwrap_or(COMMANDS).min(COMMANDS_MAX / all);
+    let commands = commands.unwrap_or(COMMANDS).min(COMMANDS_MAX / all);
     let panels = usb.map(|(column, way)| panel((column, way), job, (catalogue, terms), commands));
     let panels: Vec<Panel> = panels.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
     if panels.is_empty() {
@@ -75,12 +74,12 @@ fn panel(
     job: &Job,
     (catalogue, terms): (&Catalogue, &Terms),
     commands: u32,
-) -> Result<Option<Panel>, Failure> {
+) -> Result<Option<Panel>, StudyError> {
     let explain = Rc::new(RefCell::new(Explain::telling(commands as usize)));
     let watch = Watch { late_observer: Some(Box::new(Rc::clone(&explain))), ..Watch::default() };
     let at_once = column.activation.request_bytes_max;
-    let terms = onlookers::short(terms, requests(commands, (job.bytes_max(), at_once), job.depth));
-    run::one(column, job, (catalogue, &terms), watch)?;
+    let terms = short(terms, requests(commands, (job.bytes_max(), at_once), job.depth));
+    one(column, job, (catalogue, &terms), watch)?;
     let told = explain.borrow_mut().take_told();
     let Some(begins) = told.iter().map(|command| command.began).min() else { return Ok(None) };
     let commands = told.iter().map(|command| shown(command, begins)).collect();
@@ -119,9 +118,9 @@ fn shown(told: &Told, begins: Instant) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::explain::Span;
     use initiator::CommandId;
     use sim::engine::Stage;
-    use study::explain::Span;
     use units::Duration;
 
     #[test]

@@ -5,25 +5,17 @@
 //! block, as ATTO does it, comes with the usual jobs alone. Always true: the figures of the first seed are those that are printed, and
 //! findings are of the means that are drawn.
 
-mod beyond;
-mod chart;
-mod wire;
-
-pub(super) use chart::stage_look;
-
-use super::choice::Column;
 use super::findings::{Told, findings};
-use super::run::{Row, record};
 use super::runs::{self, Gathered, SEEDS, Wanted};
-use super::{CompareArguments, platter};
-use crate::failure::Failure;
+use super::{Column, beyond, chart, platter, wire};
+use crate::error::StudyError;
+use crate::measure::Stretch;
 use crate::page::{self, Measured};
+use crate::parts::Catalogue;
+use crate::progress::ProgressSink;
+use crate::setups::Setup;
+use crate::trial::Terms;
 use report::{Cell, Fact, Page, Section, Table};
-use std::path::Path;
-use study::measure::Stretch;
-use study::parts::Catalogue;
-use study::setups::Setup;
-use study::trial::Terms;
 use workload::Job;
 
 /// Bytes that are enough for a size of blocks.
@@ -33,23 +25,52 @@ const BLOCK_BYTES: u64 = 24 << 20;
 const INTERVALS: &str = "Bars across marks are 95 % intervals: Student's t on logarithms of the rates of five seeds, which is how much random places change. \
      They say nothing of how well the model fits: that is what uaskit validate is for.";
 
-pub(super) fn write(
-    (arguments, file): (&CompareArguments, &Path),
-    (setup, columns): (&Setup, &[Column]),
-    (catalogue, terms): (&Catalogue, &Terms),
-    (rows, gathered): (&[Row], &[Gathered]),
-) -> Result<(), Failure> {
+/// What a page shows, besides the runs.
+pub struct PageContent<'a> {
+    /// The setup.
+    pub setup: &'a Setup,
+    /// Its columns.
+    pub columns: &'a [Column],
+    /// Parts by name.
+    pub catalogue: &'a Catalogue,
+    /// Seed and length of runs.
+    pub terms: &'a Terms,
+    /// Parts that are not those of the setup, in words; empty if all are.
+    pub replaced: &'a str,
+    /// Commands of each column on the four pipes.
+    pub commands: Option<u32>,
+    /// The constants of all parts, as the record has them.
+    pub constants: &'a serde_json::Value,
+    /// How the run is repeated.
+    pub again: Fact,
+}
+
+/// Runs many sizes of blocks once each, which go with the usual jobs.
+///
+/// # Errors
+/// If a run fails.
+pub fn block_runs(
+    (columns, catalogue, terms): (&[Column], &Catalogue, &Terms),
+    sink: &dyn ProgressSink,
+) -> Result<Vec<Gathered>, StudyError> {
+    runs::gather((columns, catalogue, &brief(terms)), &atto(), Wanted::BLOCKS, sink)
+}
+
+/// Builds the page of a comparison from its runs, and from those by block where there are any.
+///
+/// # Errors
+/// If a run that is drawn fails.
+pub fn page(
+    content: &PageContent<'_>,
+    gathered: &[Gathered],
+    by_block: &[Gathered],
+) -> Result<Page, StudyError> {
+    let &PageContent { setup, columns, catalogue, terms, replaced: others, .. } = content;
     let asked = (columns, catalogue, terms);
-    let by_block = if arguments.is_usual() {
-        runs::gather(arguments, (columns, catalogue, &brief(terms)), &atto(), Wanted::BLOCKS)?
-    } else {
-        Vec::new()
-    };
     let ways = page::ways(columns.iter().map(|column| (column.name.as_str(), column.transport())));
     let all: Vec<Measured> = gathered.iter().map(Gathered::measured).collect();
     let blocks: Vec<Measured> = by_block.iter().map(Gathered::measured).collect();
     let blocks = if blocks.is_empty() { &all } else { &blocks };
-    let others = arguments.replaced_parts();
     let named =
         |name: &str| if others.is_empty() { name.to_owned() } else { format!("{name}, with {others}") };
     let mut found = findings(columns, &all.iter().map(Told::from).collect::<Vec<_>>());
@@ -64,7 +85,7 @@ pub(super) fn write(
     if let Some(row) = page::chosen(&all) {
         page = page.section(page::latencies(&ways, &all, row)).section(chart::stages(columns, gathered));
         let mut wire = Section::new("On the wire");
-        if let Some(timeline) = wire::timeline(arguments, asked, (&ways, &row.job))? {
+        if let Some(timeline) = wire::timeline(content.commands, asked, (&ways, &row.job))? {
             wire = wire.figure(timeline);
         }
         page = page.section(wire);
@@ -74,19 +95,7 @@ pub(super) fn write(
     }
     page = page.section(page::energy(&ways, &all)).section(chart::consumers(columns, gathered));
     let page = page.fact(page::version()).fact(Fact::pair("setup", named(&setup.name)));
-    page::write(&facts(page, (setup, columns), (catalogue, terms), (rows, gathered)), file)
-}
-
-/// Which of these jobs a page says of where their time goes.
-pub(super) fn explained(jobs: &[Job]) -> Vec<usize> {
-    chart::told(&jobs.iter().collect::<Vec<_>>()).concat()
-}
-
-impl CompareArguments {
-    /// Whether nothing was said about what to measure.
-    fn is_usual(&self) -> bool {
-        self.choice.workload.is_none() && self.block.is_none() && self.depth.is_none() && !self.write
-    }
+    Ok(facts(page, content, gathered))
 }
 
 /// Terms for blocks of many sizes: of the long ones a few are enough.
@@ -113,12 +122,8 @@ fn lead(columns: &[Column], terms: &Terms) -> String {
 }
 
 /// What one must know to believe it and to do it again.
-fn facts(
-    page: Page,
-    (setup, columns): (&Setup, &[Column]),
-    (catalogue, terms): (&Catalogue, &Terms),
-    (rows, gathered): (&[Row], &[Gathered]),
-) -> Page {
+fn facts(page: Page, content: &PageContent<'_>, gathered: &[Gathered]) -> Page {
+    let &PageContent { setup, columns, terms, .. } = content;
     let mut of_columns = Table::new([
         "",
         "transport",
@@ -148,7 +153,7 @@ fn facts(
         ]);
     }
     let span = terms.stretch.span.as_ps() as f64 / 1e9;
-    let constants = constants(&record(setup, columns, rows, catalogue, terms)["parts"]);
+    let constants = constants(content.constants);
     page.fact(Fact::pair("after", &setup.source))
         .fact(Fact::pair("seeds", format!("{} to {}", terms.seed, terms.seed.saturating_add(SEEDS - 1))))
         .fact(Fact::pair("digest", runs::digest(gathered)))
@@ -160,7 +165,7 @@ fn facts(
                 terms.stretch.warm_up.as_ps() as f64 / 1e9
             ),
         ))
-        .fact(page::command_line())
+        .fact(content.again.clone())
         .fact(Fact::Table("What stands behind each name".into(), of_columns))
         .fact(Fact::Table("Constants of the parts".into(), constants))
         .fact(Fact::Table("Digests".into(), digests(columns, gathered, terms)))

@@ -3,15 +3,15 @@
 //! Both are means of the runs of all seeds, of a few rows: the first kind of job, and the first of long blocks. Left out: what a
 //! SATA cable takes, which is told with the drive, and which the section says. Always true: a part has one colour in both.
 
-use crate::compare::choice::Column;
-use crate::compare::runs::{Gathered, Runs};
+use super::Column;
+use super::runs::{Gathered, Runs};
 use crate::page::{Unit, each_once, reach};
+use crate::parts::Carried;
 use report::{Axis, Bars, Cell, Figure, Group, Look, PARTS_HUE, PARTS_HUES, Picture, Section, Table};
 use sim::engine::Shares;
 use sim::engine::Stage;
 use sim::power::machine::Consumer;
 use std::ops::Range;
-use study::parts::Carried;
 use workload::Job;
 
 // Each part has a colour of its own; the line for the core has stripes of that of the driver, which is what the core does.
@@ -47,7 +47,7 @@ fn told_rows(gathered: &[Gathered]) -> Vec<Vec<&Gathered>> {
 }
 
 /// The colour of a stage; a consumer has that of the stage that is the same part.
-pub(in crate::compare) fn stage_look(stage: Stage) -> Look {
+pub fn stage_look(stage: Stage) -> Look {
     match stage {
         Stage::Queue => PARTS_HUE.into(),
         Stage::Core => Look { round: 1, ..Look::from(PARTS_HUE + 1) },

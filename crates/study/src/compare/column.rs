@@ -1,0 +1,130 @@
+//! A column of a comparison: parts that run some transport, and one run of a job on them.
+//!
+//! Always true: the parts are in the catalogue, and some transport runs on them.
+
+use crate::error::StudyError;
+use crate::measure::{MeasureError, Stretch};
+use crate::parts::{Activation, Carried, Catalogue, Kind};
+use crate::setups::{Assembly, DriveName};
+use crate::trial::{self, Terms, Trial, TrialError, Watch};
+use units::Duration;
+use workload::Job;
+
+/// A column of the comparison.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// The variant of the setup, or the driver in its place.
+    pub name: String,
+    /// Its parts.
+    pub assembly: Assembly,
+    /// Which transport runs on them, and why.
+    pub activation: Activation,
+}
+
+/// What came of a job on each column.
+pub struct Row {
+    /// The job that ran.
+    pub job: Job,
+    /// One of each column.
+    pub trials: Vec<Trial>,
+}
+
+impl Column {
+    /// Its transport in one word, as `uaskit bench` has them.
+    pub const fn transport(&self) -> &'static str {
+        match self.activation.transport {
+            Carried::Bot => "bot",
+            Carried::Turbo => "turbo",
+            Carried::Uas(_) => "uas",
+            Carried::Sata => "sata",
+        }
+    }
+
+    /// Whether a part is one of its own.
+    pub fn uses(&self, kind: Kind, name: &str, catalogue: &Catalogue) -> bool {
+        let assembly = &self.assembly;
+        match kind {
+            Kind::Host => assembly.host == name,
+            Kind::Driver => self.activation.driver == name,
+            Kind::Controller | Kind::Sata => assembly.controller == name,
+            Kind::Hub => assembly.hubs.iter().any(|hub| hub == name),
+            Kind::Bridge => assembly.bridge.as_deref() == Some(name),
+            Kind::Link => assembly.link.as_deref() == Some(name),
+            Kind::Ssd | Kind::Hdd => assembly.drive.as_str() == name,
+            Kind::Power => catalogue.host(&assembly.host).is_some_and(|host| host.power == name),
+        }
+    }
+}
+
+/// The parts of a column with others in their place, by kind; a hub without a name is none. None if there is no such drive.
+pub fn replaced(
+    column: &Column,
+    parts: &[(Kind, &str)],
+    catalogue: &Catalogue,
+) -> Option<(String, Assembly)> {
+    let mut assembly = column.assembly.clone();
+    for &(kind, name) in parts {
+        let is_usb = assembly.bridge.is_some();
+        match kind {
+            Kind::Host => assembly.host = name.into(),
+            Kind::Ssd | Kind::Hdd => assembly.drive = DriveName::find(name, catalogue)?,
+            Kind::Driver if is_usb => assembly.driver = name.into(),
+            Kind::Controller if is_usb => assembly.controller = name.into(),
+            Kind::Bridge if is_usb => assembly.bridge = Some(name.into()),
+            Kind::Link if is_usb => assembly.link = Some(name.into()),
+            Kind::Hub if is_usb => {
+                assembly.hubs =
+                    Some(name).filter(|name| !name.is_empty()).map(str::to_owned).into_iter().collect();
+            }
+            // A drive on a cable has none of these.
+            _ => {}
+        }
+    }
+    Some((column.name.clone(), assembly))
+}
+
+/// What came of a job on a column.
+pub fn one(
+    column: &Column,
+    job: &Job,
+    (catalogue, terms): (&Catalogue, &Terms),
+    watch: Watch,
+) -> Result<Trial, StudyError> {
+    let span = job.span_bytes.unwrap_or(trial::DATA_SET_BYTES);
+    let job = Job { span_bytes: Some(span), ..job.clone() };
+    match trial::watch(&column.assembly, catalogue, &job, terms, watch) {
+        Ok(trial) => Ok(trial),
+        Err(TrialError::Measure(MeasureError::Misfit(misfit))) => {
+            Err(StudyError::usage(format!("{} cannot be asked of this drive", job.label)).because(misfit))
+        }
+        Err(error) => {
+            let what = format!("{}: {} came to nothing", column.name, job.label);
+            Err(StudyError::new(what).because(error))
+        }
+    }
+}
+
+/// Columns on BOT and on UAS, by their places, between which nothing differs but the driver.
+pub fn pairs(columns: &[Column]) -> impl Iterator<Item = (usize, usize)> {
+    let is_bot = |column: &Column| column.activation.transport == Carried::Bot;
+    let is_uas = |column: &Column| matches!(column.activation.transport, Carried::Uas(_));
+    let pairs = (0..columns.len()).flat_map(|bot| (0..columns.len()).map(move |uas| (bot, uas)));
+    pairs.filter(move |&(bot, uas)| {
+        let [one, other] = [bot, uas].map(|place| &columns[place].assembly);
+        let same_driver = Assembly { driver: other.driver.clone(), ..one.clone() } == *other;
+        same_driver && is_bot(&columns[bot]) && is_uas(&columns[uas])
+    })
+}
+
+/// The same terms, for so many requests from the first on.
+pub fn short(terms: &Terms, requests: u32) -> Terms {
+    let stretch = Stretch {
+        warm_up: Duration::ZERO,
+        span: Duration::ZERO,
+        requests,
+        bytes: u64::MAX,
+        rounds: 0,
+        caches: 0,
+    };
+    Terms { stretch, ..*terms }
+}

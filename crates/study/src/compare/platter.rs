@@ -1,0 +1,267 @@
+//! `--platter`: in which order a disk serves four reads on one track, and how many turns that takes.
+//!
+//! A disk with a queue takes what comes by first; behind BOT it has one at a time. The line is time: a turn of it is a turn of the
+//! platters, from the end of the request before them on.
+
+use super::Column;
+use crate::error::StudyError;
+use crate::parts::Catalogue;
+use crate::trial::{self, Served, Service, Terms, TrialError};
+use report::drawing::{Drawing, rounded, text};
+use report::{Cell, Figure, Picture, Table};
+use std::f64::consts::TAU;
+use std::fmt::Write;
+use svg::node::element::{Circle, Definitions, Group, Marker, Path as Line};
+
+/// One way to the disk.
+struct Panel {
+    title: String,
+    service: Service,
+}
+
+/// The order of reads on each disk of a comparison.
+pub struct PlatterOrder {
+    panels: Vec<Panel>,
+}
+
+/// Runs the reads on each column; the order of none if no drive has platters.
+///
+/// # Errors
+/// If a run fails.
+pub fn order_of_reads(asked: (&[Column], &Catalogue, &Terms)) -> Result<PlatterOrder, StudyError> {
+    Ok(PlatterOrder { panels: panels(asked)? })
+}
+
+impl PlatterOrder {
+    /// Whether no drive has platters.
+    pub fn is_empty(&self) -> bool {
+        self.panels.is_empty()
+    }
+
+    /// As a picture.
+    pub fn drawing(&self) -> Drawing {
+        picture(&self.panels)
+    }
+
+    /// As text for a terminal.
+    pub fn text(&self) -> String {
+        self.panels.iter().map(printed).collect()
+    }
+}
+
+/// The same for a page; none if nothing has a platter.
+pub fn figure(asked: (&[Column], &Catalogue, &Terms)) -> Result<Option<Figure>, StudyError> {
+    let panels = panels(asked)?;
+    if panels.is_empty() {
+        return Ok(None);
+    }
+    let mut table = Table::new(["", "order", "turns of the platters", "ms of a turn"]);
+    for panel in &panels {
+        let whole = turns(&panel.service).last().map_or(0.0, |last| last.1);
+        let turn = panel.service.rotation.as_ps() as f64 / 1e9;
+        table = table.row([
+            Cell::text(&panel.title),
+            Cell::text(order(&panel.service)),
+            Cell::Number(whole),
+            Cell::Number(turn),
+        ]);
+    }
+    let text = "The head stands still and the platter turns: what is further along the arrow comes by later. With a queue a disk takes \
+                what comes by first; one at a time it must let it pass.";
+    Ok(Some(Figure::new(TITLE, text, Picture::Drawing(Box::new(picture(&panels)))).table(table)))
+}
+
+/// Of each column that has a platter.
+fn panels((columns, catalogue, terms): (&[Column], &Catalogue, &Terms)) -> Result<Vec<Panel>, StudyError> {
+    let mut panels = Vec::new();
+    for column in columns {
+        let title = format!("{}: {}", column.name, column.activation.transport);
+        match trial::platter(&column.assembly, catalogue, terms) {
+            Ok(service) => panels.push(Panel { title, service }),
+            Err(TrialError::Kind) => {}
+            Err(error) => return Err(StudyError::new(format!("{title} came to nothing")).because(error)),
+        }
+    }
+    Ok(panels)
+}
+
+/// Where each request was served, in turns of the platters from the end of request 0 on, in the order of service.
+fn turns(service: &Service) -> Vec<(u16, f64)> {
+    let rotation = service.rotation.as_ps().max(1) as f64;
+    let begin = service.served.iter().find(|served| served.number == 0).map_or(0, |served| served.at.as_ps());
+    let of = |served: &Served| {
+        let place = service.places.get(usize::from(served.number).checked_sub(1)?)?;
+        let place = *place as f64 / 100.0;
+        // Its place is known; its end says in which turn.
+        let passed = (served.at.as_ps().saturating_sub(begin)) as f64 / rotation;
+        Some((served.number, place + (passed - place).round().max(0.0)))
+    };
+    service.served.iter().filter_map(of).collect()
+}
+
+fn order(service: &Service) -> String {
+    let numbers = turns(service).into_iter().map(|(number, _)| number.to_string());
+    numbers.collect::<Vec<_>>().join("-")
+}
+
+fn summary(panel: &Panel) -> String {
+    let turns = turns(&panel.service).last().map_or(0.0, |last| last.1);
+    format!(
+        "served {} in {turns:.1} turns of {:.2} ms",
+        order(&panel.service),
+        panel.service.rotation.as_ps() as f64 / 1e9
+    )
+}
+
+const TITLE: &str = "Order of service of four reads on one track";
+const SIDE: f64 = 360.0;
+const HEAD: f64 = 40.0;
+const FOOT: f64 = 56.0;
+const EDGE: f64 = 160.0;
+const TRACK: f64 = 138.0;
+/// Platters beside each other: as many as a page has room for.
+const ABREAST: usize = 3;
+
+fn picture(panels: &[Panel]) -> Drawing {
+    let rows: Vec<&[Panel]> = panels.chunks(ABREAST).collect();
+    let width = SIDE * panels.len().min(ABREAST) as f64;
+    let height = SIDE + FOOT;
+    let description: String =
+        panels.iter().map(|panel| format!("{}: {}. ", panel.title, summary(panel))).collect();
+    let tip = Line::new().set("d", "M0,0 L10,5 L0,10 z").set("class", "arrow");
+    let arrow = Marker::new().set("id", "arrow").set("viewBox", "0 0 10 10").set("refX", 9).set("refY", 5);
+    let arrow = arrow.set("markerWidth", 7).set("markerHeight", 7).set("orient", "auto").add(tip);
+    let mut drawing =
+        Drawing::new((width.max(460.0), HEAD + height * rows.len() as f64), TITLE, description.trim())
+            .with(Definitions::new().add(arrow))
+            .with(text(TITLE, (16.0, 26.0), "head"));
+    for (nth, row) in rows.into_iter().enumerate() {
+        for (number, panel) in row.iter().enumerate() {
+            let middle = (SIDE * (number as f64 + 0.5), HEAD + height * nth as f64 + SIDE / 2.0);
+            drawing = drawing.with(drawn(panel, middle));
+        }
+    }
+    drawing
+}
+
+/// A place on the platter; the head is at the top, and what lies at an angle comes by later.
+fn at((x, y): (f64, f64), radius: f64, turns: f64) -> (f64, f64) {
+    let (sine, cosine) = (turns * TAU).sin_cos();
+    (x + radius * sine, y - radius * cosine)
+}
+
+fn drawn(panel: &Panel, centre: (f64, f64)) -> Group {
+    let mut group = Group::new();
+    for radius in [EDGE, TRACK, 46.0, 12.0] {
+        let circle = Circle::new().set("cx", centre.0).set("cy", centre.1).set("r", radius);
+        group = group.add(circle.set("class", "rule"));
+    }
+    let turns = turns(&panel.service);
+    let whole = turns.last().map_or(1.0, |last| last.1.max(0.25));
+    // From inside to the track, however many turns it is.
+    let radius = |turn: f64| 52.0 + (TRACK - 18.0 - 52.0) * turn / whole;
+    let mut since = 0.0;
+    for &(_, turn) in &turns {
+        let steps = ((turn - since) * 72.0).ceil().max(1.0) as u32;
+        let points = (0..=steps).map(|step| since + (turn - since) * f64::from(step) / f64::from(steps));
+        let mut line = String::new();
+        for (nth, point) in points.enumerate() {
+            let (x, y) = at(centre, radius(point), point);
+            let _ = write!(line, "{}{},{} ", if nth == 0 { "M" } else { "L" }, rounded(x), rounded(y));
+        }
+        group = group
+            .add(Line::new().set("d", line.trim_end()).set("class", "path").set("marker-end", "url(#arrow)"));
+        since = turn;
+    }
+    for (number, place) in (1..).zip(&panel.service.places) {
+        let (x, y) = at(centre, TRACK, *place as f64 / 100.0);
+        let dot = Circle::new().set("cx", rounded(x)).set("cy", rounded(y)).set("r", 11);
+        group = group.add(dot.set("class", "second")).add(text(number.to_string(), (x, y + 4.5), "on"));
+    }
+    let head = text("head", (centre.0, centre.1 - EDGE - 6.0), "small").set("text-anchor", "middle");
+    let bottom = centre.1 + SIDE / 2.0;
+    group
+        .add(head)
+        .add(text(&panel.title, (centre.0, bottom + 12.0), "head").set("text-anchor", "middle"))
+        .add(text(summary(panel), (centre.0, bottom + 32.0), "").set("text-anchor", "middle"))
+}
+
+/// Columns of a turn in a terminal.
+const COLUMNS: usize = 60;
+
+fn printed(panel: &Panel) -> String {
+    let mut out = format!("{}\n  {}\n", panel.title, summary(panel));
+    let line = |label: &str, signs: &[(f64, u16)]| {
+        let mut cells = [b'-'; COLUMNS];
+        for (place, number) in signs {
+            let digit = b'0' + u8::try_from(number % 10).unwrap_or(0);
+            cells[((place * COLUMNS as f64) as usize).min(COLUMNS - 1)] = digit;
+        }
+        format!("  {label:<7} |{}|\n", String::from_utf8_lossy(&cells))
+    };
+    let places: Vec<_> =
+        (1..).zip(&panel.service.places).map(|(number, place)| (*place as f64 / 100.0, number)).collect();
+    out += &line("track", &places);
+    let turns = turns(&panel.service);
+    for turn in 0..=turns.last().map_or(0, |last| last.1 as u32) {
+        let of_turn: Vec<_> = turns
+            .iter()
+            .filter(|(_, at)| *at as u32 == turn)
+            .map(|(number, at)| (at.fract(), *number))
+            .collect();
+        out += &line(&format!("turn {}", turn + 1), &of_turn);
+    }
+    out + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Duration;
+
+    fn panel(order: [(u16, u64); 5]) -> Panel {
+        let served = order.map(|(number, us)| Served { number, at: Duration::from_us(us) });
+        let service = Service {
+            cylinder: 1000,
+            places: vec![80, 30, 10, 50],
+            rotation: Duration::from_ms(10),
+            served: served.to_vec(),
+        };
+        Panel { title: "uasp".into(), service }
+    }
+
+    #[test]
+    fn what_comes_by_in_one_turn_is_one_line() {
+        let panel = panel([(0, 20_000), (3, 21_100), (2, 23_100), (4, 25_200), (1, 28_100)]);
+        assert_eq!(summary(&panel), "served 3-2-4-1 in 0.8 turns of 10.00 ms");
+        let out = printed(&panel);
+        assert_eq!(out.matches("turn 1").count() + out.matches("turn 2").count(), 1, "{out}");
+        assert!(out.contains("|------3-----------2-----------4-----------------1-----------|"), "{out}");
+    }
+
+    #[test]
+    fn platters_have_room_on_a_page_however_many_there_are() {
+        let of = |count: u64| {
+            (0..count)
+                .map(|_| panel([(0, 20_000), (3, 21_100), (2, 23_100), (4, 25_200), (1, 28_100)]))
+                .collect::<Vec<_>>()
+        };
+        let size = |count| {
+            let document = picture(&of(count)).document().to_string();
+            let whole = document.split("viewBox=\"0 0 ").nth(1).and_then(|rest| rest.split('"').next());
+            whole.expect("a size").to_owned()
+        };
+        assert_eq!([1, 3, 4, 6].map(size), ["460 456", "1080 456", "1080 872", "1080 872"]);
+    }
+
+    #[test]
+    fn what_has_gone_by_waits_for_the_next_turn() {
+        let panel = panel([(0, 20_000), (1, 28_300), (2, 33_200), (3, 41_300), (4, 45_200)]);
+        assert_eq!(summary(&panel), "served 1-2-3-4 in 2.5 turns of 10.00 ms");
+        let picture = picture(&[panel]).document().to_string();
+        assert!(
+            picture.contains("served 1-2-3-4") && picture.matches("url(#arrow)").count() == 4,
+            "{picture}"
+        );
+    }
+}
