@@ -1,4 +1,7 @@
-//! `--report`: writing pages, and what pages of stored runs have in common. Charts are built in [`study::page`].
+//! `--report`: writes pages, and what pages of stored runs have in common.
+//!
+//! Charts are built in [`study::page`]. Left out: what only one command has, which is beside it. Always true: a page replaces a page
+//! or nothing.
 
 mod kept;
 
