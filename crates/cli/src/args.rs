@@ -1,55 +1,15 @@
-//! The arguments of every subcommand.
+//! The arguments of subcommands that have no module of arguments beside them.
 //!
 //! One description for parsing, help, completions and man pages. What can be checked on one argument alone is checked
 //! here; what depends on the world (files, addresses) is checked where it is used.
 
-use crate::bench::BenchArguments;
-use crate::compare::CompareArguments;
-use crate::decode::DecodeArguments;
-use crate::diff::DiffArguments;
-use crate::history::HistoryArguments;
-use crate::merge::MergeArguments;
 use crate::quantity;
 use crate::recorder::CaptureArguments;
-use crate::validate::ValidateArguments;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use drive::Fault;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use units::{BlockSize, ByteCount};
-
-/// USB Attached SCSI, whole, in user space.
-#[derive(Debug, Parser)]
-#[command(version, arg_required_else_help = true)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Serve(Box<ServeArguments>),
-    Control(ControlArguments),
-    Bench(Box<BenchArguments>),
-    Compare(Box<CompareArguments>),
-    Merge(MergeArguments),
-    Validate(ValidateArguments),
-    Decode(DecodeArguments),
-    History(HistoryArguments),
-    Diff(DiffArguments),
-    List(ListArguments),
-    Why(WhyArguments),
-    /// Print shell completions.
-    Completions {
-        /// For which shell.
-        shell: clap_complete::Shell,
-    },
-    /// Print the man page, or write all of them into a directory.
-    Man {
-        /// Where to write them.
-        directory: Option<PathBuf>,
-    },
-}
 
 /// Plug a disk image into a virtual machine as a USB drive that speaks UAS and BOT.
 ///

@@ -1,6 +1,6 @@
 //! Completions and man pages, from the same description as the arguments.
 
-use crate::args::Arguments;
+use crate::command::Arguments;
 use crate::compare;
 use crate::failure::Failure;
 use clap::builder::PossibleValuesParser;
@@ -23,13 +23,13 @@ pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     // Into memory first: it takes for granted that it can write.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut with_names(Arguments::command())?, "uaskit", &mut script);
-    crate::list::print(&String::from_utf8_lossy(&script))
+    crate::stdout::print(&String::from_utf8_lossy(&script))
 }
 
 /// With what a shell can offer and the program does not insist on: further parts and setups lie in files.
 fn with_names(command: Command) -> Result<Command, Failure> {
-    let catalogue = compare::catalogue(None)?;
-    let setups = compare::setup_names(&catalogue)?;
+    let catalogue = compare::parts::catalogue(None)?;
+    let setups = compare::choice::setup_names(&catalogue)?;
     let values = |names: Vec<String>| PossibleValuesParser::new(names);
     let compare = |mut command: Command| {
         for (argument, kinds) in NAMED {
@@ -54,7 +54,7 @@ pub(crate) fn man_pages(directory: Option<&Path>) -> Result<(), Failure> {
         let mut page = Vec::new();
         let rendered = clap_mangen::Man::new(Arguments::command()).render(&mut page);
         rendered.map_err(|error| Failure::new("cannot print the man page").because(error))?;
-        return crate::list::print(&String::from_utf8_lossy(&page));
+        return crate::stdout::print(&String::from_utf8_lossy(&page));
     };
     clap_mangen::generate_to(Arguments::command(), directory).map_err(|error| {
         Failure::new("cannot write the man pages").because(error).try_this("Name a directory that exists.")

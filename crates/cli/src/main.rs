@@ -6,6 +6,7 @@
 mod args;
 mod bench;
 mod called;
+mod command;
 mod compare;
 mod control;
 mod decode;
@@ -23,14 +24,15 @@ mod quantity;
 mod recorder;
 mod save;
 mod serve;
+mod stdout;
 mod survey;
 mod threads;
 mod unprinted;
 mod validate;
 mod why;
 
-use args::{Arguments, Command};
 use clap::Parser;
+use command::{Arguments, Command};
 use failure::Failure;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -54,7 +56,7 @@ fn run() -> ExitCode {
         Command::Serve(serve) => serve::run(&serve),
         Command::Control(control) => control::run(&control),
         Command::Bench(bench) => bench::run(&bench),
-        Command::Compare(compare) => compare::run(&compare),
+        Command::Compare(compare) => compare::dispatch::run(&compare),
         Command::Decode(decode) => decode::run(&decode),
         Command::History(history) => history::run(&history),
         Command::Diff(diff) => diff::run(&diff),

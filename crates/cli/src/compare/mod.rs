@@ -5,26 +5,25 @@
 //! [`sweep`] runs whole grids. [`raw`] has link and protocols alone, on a plain drive.
 
 mod against;
-mod choice;
+pub(crate) mod choice;
 mod components;
+pub(crate) mod dispatch;
 mod drawing;
 mod kept;
 mod onlookers;
-mod parts;
+pub(crate) mod parts;
 mod platter;
 mod power;
 mod raw;
+mod request;
 mod run;
 pub(crate) mod sweep;
 pub(crate) mod table;
 mod timeline;
 
-use crate::failure::Failure;
 use crate::quantity;
 use crate::save::SaveArguments;
-pub(crate) use choice::{setup, setup_names};
 use clap::{Args, ValueEnum};
-pub(crate) use parts::catalogue;
 use raw::capture::CaptureKind;
 use std::path::PathBuf;
 use units::ByteCount;
@@ -169,7 +168,7 @@ pub(crate) struct CompareArguments {
     #[arg(long, help_heading = SHOWN, value_name = "RECORD.json", conflicts_with_all = ["raw", "workload", "block", "write", "depth", "save"])]
     against: Option<PathBuf>,
     #[command(flatten)]
-    grid: sweep::GridArguments,
+    grid: sweep::arguments::GridArguments,
     /// Let links at root ports sleep, in U1 and U2 as Linux does, and say how long they have. With --raw say instead what that costs
     /// and saves: reads of 4 KiB one at a time, at pauses of several lengths.
     #[arg(long, help_heading = MEASURED)]
@@ -218,16 +217,4 @@ enum ControllerArgument {
     Card,
     /// None, and no driver: what link and protocols allow at most.
     None,
-}
-
-pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
-    if arguments.list_parts {
-        return parts::list(arguments.parts.as_deref(), arguments.json);
-    }
-    match () {
-        () if arguments.raw => raw::run(arguments),
-        () if arguments.grid.sweep.is_some() && arguments.keeping.is_asked() => Err(sweep::not_kept()),
-        () if arguments.grid.sweep.is_some() => sweep::run(arguments),
-        () => run::run(arguments),
-    }
 }

@@ -16,6 +16,6 @@ pub(super) fn show(file: Option<&Path>, asked: (&[Column], &Catalogue, &Terms)) 
     }
     match file {
         Some(file) => write(&order.drawing().document(), file),
-        None => crate::list::print(&order.text()),
+        None => crate::stdout::print(&order.text()),
     }
 }

@@ -3,11 +3,11 @@
 //! Figures are those of `sim::power::machine`; here they are shown. Always true: a peak says over which time it is one.
 
 use super::choice::Column;
-use super::run::Row;
 use super::table::{aligned, empty};
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Map, Value, json};
 use sim::power::machine::{Consumer, Spent, WINDOW};
+use study::compare::Row;
 use study::trial::Trial;
 
 /// What the table shows, and over which time a peak is one.

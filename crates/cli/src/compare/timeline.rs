@@ -2,7 +2,7 @@
 
 use super::choice::Column;
 use super::drawing::write;
-use super::{CompareArguments, run};
+use super::{CompareArguments, request};
 use crate::failure::Failure;
 use std::path::Path;
 use study::compare::timeline::timeline;
@@ -14,7 +14,7 @@ pub(super) fn show(
     file: Option<&Path>,
     asked: (&[Column], &Catalogue, &Terms),
 ) -> Result<(), Failure> {
-    let jobs = run::jobs(arguments)?;
+    let jobs = request::jobs(arguments)?;
     let Some(job) = jobs.first() else { return Err(Failure::usage("the workload has no job")) };
     let timeline = timeline(job, asked)?;
     if timeline.is_empty() {
@@ -23,6 +23,6 @@ pub(super) fn show(
     }
     match file {
         Some(file) => write(&timeline.drawing().document(), file),
-        None => crate::list::print(&timeline.text()),
+        None => crate::stdout::print(&timeline.text()),
     }
 }

@@ -9,12 +9,12 @@ use crate::args::ListArguments;
 use crate::failure::Failure;
 use crate::harmless::{self, shown, tame};
 use crate::outlet;
+use crate::stdout::{print, terminal_columns};
 use crate::survey;
 use inspect::diagnose::give_back_command;
 use inspect::diagnose::{Decision, Diagnosis, Expected, Rule, diagnose};
 use inspect::inventory::{Forbidding, Interface, Inventory, Module, Scope, Transport, UsbDevice};
 use inspect::tree::{Tree, Unread};
-use std::io::Write;
 use std::path::Path;
 
 pub(crate) fn run(arguments: &ListArguments) -> Result<(), Failure> {
@@ -34,23 +34,6 @@ pub(crate) fn run(arguments: &ListArguments) -> Result<(), Failure> {
         lines::inventory(&inventory, arguments.all, terminal_columns()) + &forsaken(&inventory)
     };
     print(&text)
-}
-
-/// Columns of the terminal that is written to; `None` if it is none.
-pub(crate) fn terminal_columns() -> Option<usize> {
-    let (width, _) = terminal_size::terminal_size_of(std::io::stdout())?;
-    Some(width.0.into())
-}
-
-/// Prints all at once; a reader that is gone is no failure.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::new("cannot print").because(error))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Writes what a diagnosis reads, which is all that a list reads and more.

@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
             ));
     }
     page::has_room(arguments.report.as_deref())?;
-    let catalogue = compare::catalogue(arguments.parts.as_deref())?;
+    let catalogue = compare::parts::catalogue(arguments.parts.as_deref())?;
     let setups = Setup::built_in(&catalogue).map_err(broken)?;
     let mut decided = Decided::built_in().map_err(broken)?;
     if let Some(only) = &arguments.only {

@@ -12,7 +12,7 @@ use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::harmless::{self, shown, tame};
 use crate::list::lines::nothing;
-use crate::list::print;
+use crate::stdout::print;
 use crate::survey;
 use crate::unprinted::aside;
 use inspect::diagnose::{Diagnosis, diagnose};

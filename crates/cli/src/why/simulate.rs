@@ -7,7 +7,7 @@
 use crate::compare;
 use crate::failure::Failure;
 use crate::harmless;
-use crate::list::print;
+use crate::stdout::print;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -39,8 +39,8 @@ struct Answer {
 }
 
 pub(super) fn run(name: &str, as_json: bool) -> Result<(), Failure> {
-    let catalogue = compare::catalogue(None)?;
-    let setup = compare::setup(name, &catalogue)?;
+    let catalogue = compare::parts::catalogue(None)?;
+    let setup = compare::choice::setup(name, &catalogue)?;
     let variants: Vec<_> =
         setup.variants.iter().filter(|variant| variant.assembly.bridge.is_some()).collect();
     if variants.is_empty() {

@@ -9,8 +9,7 @@
 mod page;
 
 use super::choice::Column;
-use super::run::Row;
-use super::run::gather;
+use super::request::gather;
 use super::table::{aligned, empty};
 use super::{CompareArguments, parts};
 use crate::failure::Failure;
@@ -19,6 +18,7 @@ use crate::quantity;
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
 use std::path::Path;
+use study::compare::Row;
 use study::compare::runs::Wanted;
 use study::parts::{Carried, Catalogue};
 use study::trial::Terms;

@@ -2,12 +2,12 @@
 
 use super::{Record, list};
 use crate::compare::choice::Column;
-use crate::compare::run::Row;
 use crate::failure::Failure;
 use crate::harmless::tame;
 use crate::page;
 use report::{Axis, Bars, Cell, Dot, Fact, Figure, Group, Page, Picture, Scatter, Section, Swarm, Table};
 use std::path::Path;
+use study::compare::Row;
 use study::trial::Terms;
 
 /// How far off a figure may be, for zones about the line: the bars of `uaskit validate`.

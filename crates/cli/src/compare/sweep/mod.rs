@@ -6,48 +6,29 @@
 //!
 //! Always true: the same plan makes the same bytes, in one run, in several, or in shards that are merged.
 
+pub(super) mod arguments;
 mod csv;
 mod grid;
 mod records;
 
 pub(crate) use csv::write as write_csv;
-pub(crate) use records::{Header, Records, Shard, merge};
+pub(crate) use records::{Header, Records, merge};
 
 use super::{CompareArguments, parts};
 use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::harmless::shown;
 use crate::unprinted::aside;
-use clap::Args;
 use grid::Grid;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sim::engine::Digest;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use study::compare::Point;
 use study::parts::Catalogue;
 use study::trial::Terms;
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Sweeps")]
-pub(super) struct GridArguments {
-    /// Run a grid: `bridge=*,depth=1..32,block=4K..2M`. Each item is a name and its values: a|b|c, a range by doubling, or * for all parts
-    /// that fit.
-    #[arg(long, value_name = "GRID", conflicts_with_all = ["raw", "workload", "trace", "capture", "timeline", "platter", "explain", "against"])]
-    pub(super) sweep: Option<String>,
-    /// Append records to this file, a line of JSON each. One that was interrupted is continued.
-    #[arg(long, value_name = "FILE.jsonl", requires = "sweep")]
-    out: Option<PathBuf>,
-    /// Write a table of all records, when the sweep is complete.
-    #[arg(long, value_name = "FILE.csv", requires = "out")]
-    csv: Option<PathBuf>,
-    /// Run only every nth point from the ith on, 1/n to n/n: each is a job of its own, and `uaskit merge` joins them.
-    #[arg(long, value_name = "I/N", requires = "out", default_value = "1/1")]
-    shard: Shard,
-}
 
 /// Why `--save` has no place for a grid, and where its records go.
 pub(super) fn not_kept() -> Failure {
@@ -77,9 +58,9 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         })?;
         let lines = lines.into_inner().unwrap_or_default();
         return if arguments.json {
-            crate::list::print(&crate::harmless::json(&(lines.join("\n") + "\n")))
+            crate::stdout::print(&crate::harmless::json(&(lines.join("\n") + "\n")))
         } else {
-            crate::list::print(&format!("{}\n", csv::table(&lines)))
+            crate::stdout::print(&format!("{}\n", csv::table(&lines)))
         };
     };
     let mut records = Records::open(file, &header)?;

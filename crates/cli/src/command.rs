@@ -1,0 +1,47 @@
+//! The subcommands, and the arguments of each.
+//!
+//! One description for parsing, help, completions and man pages. Modules of arguments do not import this one.
+
+use crate::args::{ControlArguments, ListArguments, ServeArguments, WhyArguments};
+use crate::bench::BenchArguments;
+use crate::compare::CompareArguments;
+use crate::decode::DecodeArguments;
+use crate::diff::DiffArguments;
+use crate::history::HistoryArguments;
+use crate::merge::MergeArguments;
+use crate::validate::ValidateArguments;
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+/// USB Attached SCSI, whole, in user space.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Serve(Box<ServeArguments>),
+    Control(ControlArguments),
+    Bench(Box<BenchArguments>),
+    Compare(Box<CompareArguments>),
+    Merge(MergeArguments),
+    Validate(ValidateArguments),
+    Decode(DecodeArguments),
+    History(HistoryArguments),
+    Diff(DiffArguments),
+    List(ListArguments),
+    Why(WhyArguments),
+    /// Print shell completions.
+    Completions {
+        /// For which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page, or write all of them into a directory.
+    Man {
+        /// Where to write them.
+        directory: Option<PathBuf>,
+    },
+}

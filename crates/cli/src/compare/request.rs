@@ -1,0 +1,110 @@
+//! What a comparison runs: its jobs, how long, with which seeds, and on how many threads.
+
+use super::CompareArguments;
+use super::choice::Column;
+use crate::failure::Failure;
+use crate::progress::ProgressLines;
+use crate::threads;
+use rayon::ThreadPool;
+use study::compare::runs::{self, Gathered, Wanted};
+use study::measure::Stretch;
+use study::parts::Catalogue;
+use study::trial::Terms;
+use units::ByteCount;
+use workload::{Job, Share};
+
+const K: u32 = 1 << 10;
+
+/// Runs each job on each column, on as many threads as the arguments allow.
+pub(super) fn gather(
+    arguments: &CompareArguments,
+    asked: (&[Column], &Catalogue, &Terms),
+    jobs: &[Job],
+    wanted: Wanted,
+) -> Result<Vec<Gathered>, Failure> {
+    Ok(arguments.pool()?.install(|| runs::gather(asked, jobs, wanted, &ProgressLines))?)
+}
+
+/// What is asked: what the arguments say, or what articles about transports measure.
+pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
+    let depths = arguments.depth.as_deref();
+    if let Some(name) = &arguments.choice.workload {
+        // Simulated drives have a data set of their own, and one payload is to them as another.
+        let workload = workload::named(name).map(workload::Workload::everywhere).ok_or_else(|| {
+            let names: Vec<_> = workload::NAMES.iter().map(|(name, _)| *name).collect();
+            Failure::usage(format!("there is no workload `{name}`"))
+                .try_this(format!("take one of {}", names.join(", ")))
+        })?;
+        let jobs = match depths {
+            Some(depths) => workload.at_depths(depths).jobs,
+            None => workload.jobs,
+        };
+        return Ok(jobs);
+    }
+    let read_percent = if arguments.write { 0 } else { 100 };
+    if arguments.block.is_some() || arguments.write || depths.is_some() {
+        let block = arguments.block.unwrap_or(ByteCount(4096));
+        let bytes = u32::try_from(block.0).map_err(|_| {
+            Failure::usage(format!("a request of {block} is too large")).because("4 GiB are too many")
+        })?;
+        let share = Share::all(bytes, read_percent, 100);
+        return Ok(depths
+            .unwrap_or(&[1, 2, 4, 8, 16, 32])
+            .iter()
+            .map(|depth| Job::of(share, *depth))
+            .collect());
+    }
+    if arguments.is_looked_on() {
+        // Two that overlap are what there is to see.
+        return Ok(vec![Job::of(Share::all(4 * K, 100, 100), 2)]);
+    }
+    let usual = [
+        (Share::all(4 * K, 100, 100), &[1, 2, 4, 8, 16, 32][..]),
+        (Share::all(4 * K, 0, 100), &[1, 2, 4, 8, 16, 32]),
+        (Share::all(512 * K, 100, 0), &[1, 2, 4]),
+        (Share::all(512 * K, 0, 0), &[1, 2, 4]),
+        (Share::all(2048 * K, 100, 0), &[1, 2, 4]),
+        (Share::all(2048 * K, 0, 0), &[1, 2, 4]),
+        (Share::all(8 * K, 80, 80), &[64]),
+    ];
+    let each =
+        |(share, depths): (Share, &[u16])| depths.iter().map(move |depth| Job::of(share, *depth)).collect();
+    Ok(usual.into_iter().flat_map::<Vec<Job>, _>(each).collect())
+}
+
+impl CompareArguments {
+    /// Whether nothing was said about what to measure.
+    pub(super) fn is_usual(&self) -> bool {
+        self.choice.workload.is_none() && self.block.is_none() && self.depth.is_none() && !self.write
+    }
+
+    /// What is asked besides the workload.
+    pub(super) fn terms(&self) -> Terms {
+        let usual = Terms { seed: self.seed, explains: self.explain, ..Terms::USUAL };
+        let Some(span) = self.seconds else { return usual };
+        // Whatever comes in that time; a short one has a short beginning.
+        let warm_up = usual.stretch.warm_up.min(span);
+        Terms {
+            stretch: Stretch { warm_up, span, requests: 1, bytes: u64::MAX, rounds: 0, caches: 0 },
+            ..usual
+        }
+    }
+
+    /// What is asked of runs besides.
+    pub(super) const fn wanted(&self) -> Wanted {
+        match () {
+            () if self.report.is_some() => Wanted::REPORT,
+            () if self.keeping.is_asked() => Wanted::KEPT,
+            () => Wanted::ONCE,
+        }
+    }
+
+    /// Threads for worlds, as many as there are processors unless told.
+    pub(super) fn pool(&self) -> Result<ThreadPool, Failure> {
+        threads::pool(self.threads)
+    }
+
+    const fn is_looked_on(&self) -> bool {
+        self.trace.is_some() || self.capture.is_some() || self.timeline.is_some()
+    }
+}
