@@ -26,7 +26,7 @@ use initiator::disk::{
     Counts, Disk, DiskConfig, DiskPatience, Error, Memory, Operation, Output, RequestId, RequestRefusal,
     SurveyError,
 };
-use initiator::{Command, CommandId, DataPhase};
+use initiator::{Command, CommandId, DataPhase, Outcome};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use units::{BlockCount, BlockSize, ByteRange, Extent, Instant, Lba};
@@ -267,8 +267,11 @@ impl<W: Commanded> Stack<W> {
         let sent =
             unit.sent.get_mut(usize::from(id.slot)).and_then(|sent| sent.take_if(|sent| sent.id == id));
         let Some(sent) = sent else { return };
-        if let Some(lba) = sent.reads {
-            unit.strays += numbers::strays_among(lba, &buffer, unit.block_size);
+        // Memory is used again, and holds what an earlier command left where this one has moved nothing: a read that the drive
+        // answered with TASK SET FULL has moved none at all.
+        if let (Some(lba), Outcome::Answered(answer)) = (sent.reads, &outcome) {
+            let moved = buffer.get(..answer.moved as usize).unwrap_or(&buffer);
+            unit.strays += numbers::strays_among(lba, moved, unit.block_size);
         }
         let answer = if sent.memory == Memory::Answer { &buffer[..] } else { &[] };
         unit.disk.handle_outcome(now, id, &outcome, answer);

@@ -2,13 +2,14 @@
 
 use super::*;
 use crate::engine::Random;
-use crate::world::driven::{Drive, Driven, HostCosts, Packing, Setup};
-use crate::world::{HostTransfer, Observer};
+use crate::world::driven::{Drive, Driven, HostCosts, Occupant, Packing, Setup};
+use crate::world::{HostTransfer, Observer, Plain};
 use crate::xhci::Part;
-use initiator::Outcome;
 use initiator::turbo::LookAhead;
 use std::cell::RefCell;
 use std::rc::Rc;
+use target::Transports;
+use target::command::Limits;
 use units::Duration;
 
 const KIB: u32 = 1 << 10;
@@ -216,6 +217,38 @@ fn what_was_written_is_read_whatever_the_driver_is() {
         assert_eq!(digest(7), digest(7), "two worlds of one kind do not differ");
         assert_ne!(digest(7), digest(8));
     }
+}
+
+/// A drive that takes so many commands and answers more with TASK SET FULL.
+fn stack_on_a_drive_of(commands: u16) -> Stack<Driven> {
+    let occupant = |_, _: &Drive| {
+        let limits = Limits { commands, buffer_bytes: 1 << 20, segment_bytes: 64 << 10 };
+        let plain = Plain::numbered(BlockCount(BLOCKS.into()), BlockSize::B4096).with_limits(limits);
+        Occupant { device: plain.device_with(Transports::Dual, bus::Speed::Super), plain, enclosure: None }
+    };
+    let host = Profile::UAS.host(Part::CHIPSET);
+    let world = Setup::new(host).with(1, Drive::uas()).power_on_with(occupant, Vec::new()).unwrap();
+    Stack::new(world, &Profile::UAS).unwrap()
+}
+
+#[test]
+fn a_read_that_ends_with_task_set_full_has_read_no_block() {
+    let mut stack = stack_on_a_drive_of(2);
+    // What it wrote and read is in the memory of the commands that come after it.
+    run(&mut stack, &[write(0, 0, 1), read(1, 0, 1)]);
+    let requests: Vec<_> = (0..4).map(|id| read(id, 100 * (id + 1), 1)).collect();
+    run(&mut stack, &requests);
+    assert!(stack.counts(0).unwrap().busy > 0, "the drive was never full");
+}
+
+#[test]
+fn a_read_that_brings_the_blocks_of_another_place_is_counted() {
+    let mut stack = stack_on_a_drive_of(2);
+    stack.submit(0, &read(0, 7, 2)).unwrap();
+    // The driver takes the answer for one about other blocks.
+    stack.units[0].sent.iter_mut().flatten().for_each(|sent| sent.reads = Some(Lba(8)));
+    assert_eq!(stack.next().unwrap().map(|ended| ended.result), Some(Ok(())));
+    assert_eq!(stack.strays(0), 2);
 }
 
 #[test]
