@@ -186,6 +186,12 @@ impl Executor {
         task.map_or(&[], |task| task.reply.as_bytes())
     }
 
+    /// The command descriptor block of a command; empty if there is no such command.
+    pub fn cdb(&self, id: CommandId) -> &[u8] {
+        let task = self.tasks.get(usize::from(id.slot)).filter(|task| task.generation == id.generation);
+        task.map_or(&[], |task| task.cdb.as_bytes())
+    }
+
     /// The host has taken the bytes of a [`CommandOutput::DataIn`].
     pub fn handle_data_in(&mut self, id: CommandId) {
         let Some(task) = self.task(id) else { return };

@@ -257,6 +257,11 @@ impl Device {
         self.executor.reply(command)
     }
 
+    /// The command descriptor block of a command; empty if there is no such command.
+    pub fn cdb(&self, command: CommandId) -> &[u8] {
+        self.executor.cdb(command)
+    }
+
     /// The logical units.
     pub fn units(&self) -> &[Unit] {
         self.executor.units()

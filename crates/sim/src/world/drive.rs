@@ -19,7 +19,8 @@ use device::medium::{MediumCompletion, MediumDone, MediumOp, MediumRequest};
 use device::{Device, DeviceTransfer, Payload};
 use initiator::Flights;
 use std::ops::Range;
-use units::{ByteRange, Instant};
+use units::{ByteRange, Extent, Instant};
+use wire::scsi::cdb;
 use wire::uas::CommandIu;
 use wire::usb::Direction;
 
@@ -192,7 +193,7 @@ impl DriveSide {
     pub(super) fn acquire(&mut self, now: Instant, id: CommandId, bytes: u32) {
         self.buffers.acquire(id, bytes as usize);
         if let Some(enclosure) = &mut self.enclosure {
-            enclosure.announce(now, id, bytes);
+            enclosure.announce(now, id, bytes, write_of(self.device.cdb(id)));
         }
     }
 
@@ -424,6 +425,12 @@ impl DriveSide {
     }
 }
 
+/// The blocks that a command writes, if it is a WRITE.
+fn write_of(cdb: &[u8]) -> Option<(MediumOp, Extent)> {
+    let Ok(cdb::Command::Write(write)) = cdb::Command::decode(cdb) else { return None };
+    Some((MediumOp::Write { fua: write.fua }, Extent::new(write.lba, write.blocks.into())))
+}
+
 impl Buffers {
     fn acquire(&mut self, id: CommandId, bytes: usize) {
         let slot = usize::from(id.slot);
@@ -499,7 +506,7 @@ mod tests {
     use crate::fault::Faults;
     use device::command::Place;
     use device::medium::MediumRequestId;
-    use units::{BlockCount, BlockSize, Duration, Extent, Lba};
+    use units::{BlockCount, BlockSize, Duration, Lba};
 
     const COMMAND: CommandId = CommandId { slot: 1, generation: 0 };
 

@@ -67,6 +67,8 @@ pub struct Store<M> {
     at_work: Meter<2>,
     /// Jobs, from when they came to their end at the drive.
     level: Level,
+    /// Requests whose blocks the ATA command of their SCSI command does not move.
+    misplaced: u64,
 }
 
 /// An ATA command and what it is for.
@@ -109,6 +111,7 @@ impl<M: Mechanism> Store<M> {
             turns: VecDeque::new(),
             at_work: Meter::new([Microwatts(0); 2]),
             level: Level::default(),
+            misplaced: 0,
         }
     }
 
@@ -153,6 +156,7 @@ impl<M: Mechanism> Store<M> {
         };
         let per_block = u64::from(self.block_size.bytes() / SECTOR_BYTES);
         if let Some(job) = self.jobs.get_mut(number) {
+            self.misplaced += u64::from(!job.order.moves(&request, per_block));
             job.come += request.extent.blocks.0 * per_block;
             job.parts.push_back((job.come, request));
         }
@@ -243,6 +247,11 @@ impl<M: Mechanism> Store<M> {
     /// How many commands it has for the drive, under way and in line, over time: their books agree, and so does what is there.
     pub(crate) fn is_consistent(&self, now: Instant) -> bool {
         self.level.is_consistent(now) && self.level.count() as usize == self.jobs.iter().count()
+    }
+
+    /// Requests whose blocks the ATA command of their SCSI command does not move: none, unless something is wrong.
+    pub(crate) const fn misplaced(&self) -> u64 {
+        self.misplaced
     }
 
     /// When it goes on.
@@ -405,6 +414,16 @@ impl<M: Mechanism> Store<M> {
             self.by_command.retain(|_, other| *other != number);
             self.done.extend(std::iter::from_fn(|| job.parts.pop_front()).map(|(_, request)| request));
         }
+    }
+}
+
+impl Order {
+    /// Whether it moves the blocks of a request, each of so many sectors, in its direction.
+    fn moves(&self, request: &MediumRequest, per_block: u64) -> bool {
+        let Extent { lba, blocks } = request.extent;
+        let (first, end) = (lba.0 * per_block, (lba.0 + blocks.0) * per_block);
+        let Extent { lba, blocks } = self.extent;
+        self.kind == kind_of(request.op) && lba.0 <= first && end <= lba.0 + blocks.0
     }
 }
 

@@ -29,8 +29,6 @@ use device::medium::{MediumOp, MediumRequest};
 use device::{Device, DeviceTransfer};
 use std::collections::VecDeque;
 use units::{BlockSize, Duration, Extent, Instant};
-use wire::scsi::cdb;
-use wire::uas::CommandIu;
 
 /// What is behind the endpoints of a device.
 #[derive(Debug)]
@@ -41,9 +39,6 @@ pub struct Enclosure {
     firmware: Processor<Task>,
     memory: Processor<MediumRequest>,
     store: Store<AnyDrive>,
-    /// What commands want of which the firmware was through and the device has not said that it has taken them on.
-    heard: VecDeque<(MediumOp, Extent)>,
-    block_size: BlockSize,
     /// Requests under way, with when they came.
     asked: VecDeque<(Instant, MediumRequest)>,
     /// Of those, the ones that are done.
@@ -66,9 +61,6 @@ struct Slow {
     /// The drive has done it.
     is_done: bool,
 }
-
-/// Writes that the firmware was through with and that the device never took on, before the oldest is forgotten.
-const HEARD_MAX: usize = 256;
 
 /// What the firmware looks at.
 #[derive(Debug)]
@@ -104,8 +96,6 @@ impl Enclosure {
             firmware: Processor::new(),
             memory: Processor::new(),
             store: Store::new(store, drive, block_size),
-            heard: VecDeque::new(),
-            block_size,
             asked: VecDeque::new(),
             done: VecDeque::new(),
             slow: Vec::new(),
@@ -187,18 +177,18 @@ impl Enclosure {
     /// The device begins anew: messages and statuses that wait are of no use.
     pub(in crate::world) fn forget(&mut self, now: Instant) {
         while self.firmware.withdraw(now, |_| true).is_some() {}
-        self.heard.clear();
     }
 
-    /// A command will move so many bytes in all. Of a write the drive hears now, if it queues: its blocks are those of the
-    /// oldest command of that length that was heard.
-    pub(in crate::world) fn announce(&mut self, now: Instant, command: CommandId, bytes: u32) {
+    /// A command will move so many bytes in all. A drive that queues gets a write now, before its data have come.
+    pub(in crate::world) fn announce(
+        &mut self,
+        now: Instant,
+        command: CommandId,
+        bytes: u32,
+        write: Option<(MediumOp, Extent)>,
+    ) {
         self.store.announce(command, bytes);
-        let is_it = |(_, extent): &(_, Extent)| {
-            extent.blocks.0.checked_mul(self.block_size.bytes().into()) == Some(bytes.into())
-        };
-        let place = self.heard.iter().position(is_it);
-        if let Some(write) = place.and_then(|place| self.heard.remove(place)) {
+        if let Some(write) = write {
             self.store.foretell(now, command, write);
             self.listen(now);
         }
@@ -259,10 +249,7 @@ impl Enclosure {
     pub(in crate::world) fn poll_done(&mut self, now: Instant) -> Option<Done> {
         if let Some(task) = self.firmware.poll_done(now) {
             return Some(match task {
-                Task::Heard(since, completion, message) => {
-                    self.note(&message);
-                    Done::Heard(since, completion, message)
-                }
+                Task::Heard(since, completion, message) => Done::Heard(since, completion, message),
                 Task::Status(since, transfer) => Done::Status(since, transfer),
             });
         }
@@ -319,18 +306,6 @@ impl Enclosure {
         }
     }
 
-    /// The firmware has read a command: if it is a write over UAS, what of.
-    fn note(&mut self, message: &[u8]) {
-        let Ok(command) = CommandIu::decode(message) else { return };
-        if let Ok(cdb::Command::Write(write)) = cdb::Command::decode(command.cdb) {
-            if self.heard.len() >= HEARD_MAX {
-                self.heard.pop_front();
-            }
-            let extent = Extent::new(write.lba, write.blocks.into());
-            self.heard.push_back((MediumOp::Write { fua: write.fua }, extent));
-        }
-    }
-
     /// When it goes on.
     pub(in crate::world) fn poll_timeout(&self) -> Option<Instant> {
         let never = Instant::from_ps(u64::MAX);
@@ -372,6 +347,13 @@ impl Enclosure {
             if !is_consistent {
                 ledger.break_law(Law::Little, now, About::Queue(queue));
             }
+        }
+        if self.store.misplaced() > 0 {
+            ledger.break_law(
+                Law::Protocol,
+                now,
+                About::World("an ATA command that is not that of its SCSI command"),
+            );
         }
         // No more than twice as many as there are tags, unless something goes round in a circle.
         for (is_full, queue) in [

@@ -150,6 +150,32 @@ fn what_is_written_goes_where_it_belongs() {
     }
 }
 
+/// The commands that went over the cable between two times.
+fn ata_commands(world: &mut Driven) -> Vec<String> {
+    let now = world.now();
+    let enclosure = world.enclosure(0).unwrap();
+    let notes = std::iter::from_fn(|| enclosure.poll_note(now)).map(|note| note.text);
+    notes.filter(|text| text.contains("FPDMA")).collect()
+}
+
+#[test]
+fn a_write_that_ends_with_task_set_full_leaves_the_next_command_alone() {
+    let limits = Limits { commands: 1, ..BRIDGE.limits };
+    let mut world = power_on(&Chip { limits, ..BRIDGE }, Protocol::Uas);
+    greet(&mut world);
+    let began = world.now();
+    for (slot, direction, lba) in [(0, Direction::In, 0), (1, Direction::Out, 800)] {
+        let buffer = memory(direction, lba, 8);
+        world.submit(0, &command(slot, direction, lba, 8, began), buffer).unwrap();
+    }
+    let ends = [0, 1].map(|_| world.run().unwrap().unwrap());
+    assert_eq!(ends.iter().filter(|end| end.outcome.is_good()).count(), 1, "{ends:?}");
+    world.enclosure(0).unwrap().take_notes(true);
+    latency(&mut world, Direction::In, 160, 8);
+    assert_eq!(ata_commands(&mut world), ["host: READ FPDMA QUEUED, tag 0, 8 sectors from 160 on"]);
+    assert_eq!(world.audit(), Ok(()));
+}
+
 #[test]
 fn memory_of_the_bridge_that_is_in_the_way_bounds_the_rate() {
     // 512 bytes in 2.56 us are 200 MB/s.
