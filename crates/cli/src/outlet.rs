@@ -9,6 +9,7 @@
 use crate::called;
 use crate::failure::Failure;
 use crate::harmless::shown;
+use atomic_file::AtomicFile;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -150,107 +151,50 @@ fn put(file: &Path, bytes: &[u8]) -> io::Result<()> {
     beside.take_name()
 }
 
-/// A file that is written beside the one whose place it takes when it is whole: until then that one is as it was. Nothing is left of
-/// one that is given up, and where the system knows files without a name nothing of one whose program was killed.
+/// A file that replaces an older one when it is complete ([`AtomicFile`]); until then the older one is unchanged.
 #[derive(Debug)]
 pub(crate) struct Beside {
-    target: PathBuf,
-    /// Its name until then; none if it is written where it is to be.
-    name: Option<PathBuf>,
-    /// The file itself, as long as no folder has that name.
-    nameless: Option<File>,
+    /// `None` if the file is written where it is to be.
+    replacement: Option<AtomicFile>,
 }
 
 impl Beside {
-    /// Begins a file that is to take the place of `file`. What is no regular file is written as it is, and so is one in a folder that
-    /// takes no other.
+    /// Creates a file that is to replace `file`. What is not a regular file is written directly, and so is a file in a
+    /// directory that takes no other.
     ///
     /// # Errors
     /// If it cannot be written.
     pub(crate) fn create(file: &Path) -> io::Result<(Self, File)> {
-        // A link stays one: what it leads to is replaced.
+        // The user has named this path: a link stays one, and what it leads to is replaced.
         let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         let there = fs::metadata(&target).ok();
-        let as_it_is = |target: PathBuf| {
-            let out = File::create(&target)?;
-            Ok((Self { target, name: None, nameless: None }, out))
-        };
-        let (Some(called), true) = (target.file_name(), there.as_ref().is_none_or(fs::Metadata::is_file))
-        else {
-            return as_it_is(target);
-        };
+        let directly = || Ok((Self { replacement: None }, File::create(&target)?));
+        if target.file_name().is_none() || there.as_ref().is_some_and(|there| !there.is_file()) {
+            return directly();
+        }
         if there.is_some() {
             // Who may not write the older one may not replace it either.
             File::options().write(true).open(&target)?;
         }
-        let mut name = std::ffi::OsString::from(".");
-        name.push(called);
-        name.push(format!(".{}", std::process::id()));
-        let name = target.with_file_name(name);
-        let nameless = nameless(&target);
-        let out = match nameless.as_ref().map_or_else(|| File::create_new(&name), File::try_clone) {
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => return as_it_is(target),
-            out => out?,
+        let replacement = match AtomicFile::create(&target, 0o666) {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return directly(),
+            replacement => replacement?,
         };
-        let beside = Self { target, name: Some(name), nameless };
         if let Some(there) = there {
             // Who may read the older one may read this one.
-            out.set_permissions(there.permissions())?;
+            replacement.file().set_permissions(there.permissions())?;
         }
-        Ok((beside, out))
+        let out = replacement.file().try_clone()?;
+        Ok((Self { replacement: Some(replacement) }, out))
     }
 
-    /// It is whole, and takes the name that it is to have.
+    /// Replaces the older file: the new one is complete.
     ///
     /// # Errors
-    /// If that cannot be; the older file is as it was then.
-    pub(crate) fn take_name(mut self) -> io::Result<()> {
-        let Some(name) = &self.name else { return Ok(()) };
-        if let Some(file) = &self.nameless {
-            link(file, name)?;
-            self.nameless = None;
-        }
-        fs::rename(name, &self.target)?;
-        self.name = None;
-        Ok(())
+    /// If that fails. The older file is unchanged then.
+    pub(crate) fn take_name(self) -> io::Result<()> {
+        self.replacement.map_or(Ok(()), AtomicFile::commit)
     }
-}
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        if let Some(name) = self.name.take().filter(|_| self.nameless.is_none()) {
-            // It may be gone already, which is as good.
-            let _ = fs::remove_file(name);
-        }
-    }
-}
-
-/// A file without a name in the folder of another, if there are such.
-#[cfg(target_os = "linux")]
-fn nameless(target: &Path) -> Option<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let flags = rustix::fs::OFlags::TMPFILE.bits().cast_signed();
-    File::options().write(true).mode(0o666).custom_flags(flags).open(folder).ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn nameless(_: &Path) -> Option<File> {
-    None
-}
-
-/// Gives a file that has none a name.
-#[cfg(target_os = "linux")]
-fn link(file: &File, name: &Path) -> io::Result<()> {
-    use rustix::fs::{AtFlags, CWD, linkat};
-    use std::os::fd::AsRawFd;
-    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
-    Ok(linkat(CWD, &own, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn link(_: &File, _: &Path) -> io::Result<()> {
-    Err(ErrorKind::Unsupported.into())
 }
 
 #[cfg(test)]

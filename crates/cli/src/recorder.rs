@@ -12,13 +12,14 @@ use crate::failure::Failure;
 use crate::harmless::shown;
 use crate::outlet;
 use crate::quantity;
+use atomic_file::AtomicFile;
 use bench::record::Captured;
 use bus::{Observer, Pipe, TransferId, TransferStatus};
 use capture::{Control, Pcapng, Place, Transfer, Transfers, WriteError};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -344,10 +345,22 @@ fn begin(
     begins: SystemTime,
 ) -> Result<(Pcapng<BufWriter<File>>, Transfers), WriteError> {
     let application = concat!("uaskit ", env!("CARGO_PKG_VERSION"));
-    let mut out = Pcapng::create(&numbered(&plan.file, number), application)?;
+    let path = numbered(&plan.file, number);
+    let created = if number == 0 { File::create(&path) } else { replace(&path) };
+    let out = created.map_err(|cause| WriteError { file: shown(&path), cause })?;
+    let mut out = Pcapng::new(BufWriter::new(out), shown(&path), application)?;
     out.begin_at(begins.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
     let transfers = Transfers::new(&mut out, "drive", &plan.description, PLACE, plan.snap)?;
     Ok((out, transfers))
+}
+
+/// Creates a file in place of an older one. Only the first file has the path that the user named, where a link is followed;
+/// a link at one of the others was made by somebody else, and is replaced.
+fn replace(path: &Path) -> io::Result<File> {
+    let replacement = AtomicFile::create(path, 0o666)?;
+    let file = replacement.file().try_clone()?;
+    replacement.commit()?;
+    Ok(file)
 }
 
 /// `drive.pcapng`, `drive.1.pcapng`, `drive.2.pcapng`.
@@ -479,6 +492,21 @@ mod tests {
             let file = numbered(&place.join("drive.pcapng"), number);
             assert_eq!(lengths(&file)[..2].iter().map(|one| one.1).collect::<Vec<_>>(), [64, 64]);
         }
+        std::fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn a_link_at_the_path_of_a_later_file_is_replaced_and_not_followed() {
+        let place = place("link");
+        let victim = place.join("victim");
+        std::fs::write(&victim, "").unwrap();
+        std::os::unix::fs::symlink(&victim, place.join("drive.1.pcapng")).unwrap();
+        let (capture, mut observer) = Capture::start(plan(&place, Some(2_000), u32::MAX)).unwrap();
+        play(&mut observer, 10);
+        drop(observer);
+        assert!(capture.finish().unwrap().files > 1);
+        assert_eq!(std::fs::read(&victim).unwrap(), b"");
+        assert_eq!(lengths(&place.join("drive.1.pcapng"))[0].1, 64);
         std::fs::remove_dir_all(place).unwrap();
     }
 

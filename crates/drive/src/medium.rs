@@ -33,6 +33,7 @@ use device::medium::{MediumCompletion, MediumDone, MediumError, MediumOp, Medium
 use std::fmt::Debug;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 use units::{BlockCount, BlockSize, ByteCount};
 
 /// Bytes of unit state that a medium keeps at most ([`Medium::load_state`]).
@@ -115,6 +116,11 @@ pub trait Medium: Debug {
 
     /// What it is and how it works, for people: a part of the line at start-up.
     fn describe(&self) -> String;
+
+    /// The path that it was opened at, if it is a file or a block device.
+    fn path(&self) -> Option<&Path> {
+        None
+    }
 }
 
 /// How many blocks of which size: turns extents into places.

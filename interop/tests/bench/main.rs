@@ -288,7 +288,7 @@ fn the_kernels_driver_is_measured_on_the_block_device() -> Result<()> {
         (&"block-device".into(), &"uas".into())
     );
     assert!(
-        record["target"]["engine"].as_str().is_some_and(|engine| engine.contains("past the page cache")),
+        record["target"]["engine"].as_str().is_some_and(|engine| engine.contains("direct I/O")),
         "{record}"
     );
     Ok(())

@@ -359,7 +359,7 @@ impl Medium for RamMedium {
     }
 
     fn describe(&self) -> String {
-        "memory, gone when the process ends".into()
+        "RAM, lost on exit".into()
     }
 }
 
@@ -371,7 +371,7 @@ impl fmt::Debug for RamMedium {
 
 impl fmt::Display for RamTooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no memory for a medium of {}: ask for a smaller one, or use an image file", self.size)
+        write!(f, "out of memory for a medium of {}; choose a smaller size or use an image file", self.size)
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Folder names below `crates/` (or at the top), the bottom layer first.
 const LAYERS: &[&[&str]] = &[
-    &["units"],
+    &["units", "atomic-file"],
     &["wire", "workload"],
     &["bus"],
     &["device", "initiator", "quirks", "xhci-driver", "xhci-controller"],

@@ -1,15 +1,16 @@
 //! An open image, and its system calls made by a thread.
 //!
-//! The unit's state lies beside the image, in `IMAGE.state`. It is replaced as a whole: written to another file, made
-//! durable, renamed, and the directory made durable, so that a power loss leaves the old state or the new one.
+//! The unit's state lies beside the image, in `IMAGE.state`. It is replaced as a whole ([`AtomicFile`]), so that a power
+//! loss leaves the old state or the new one. Neither reading nor replacing it follows a symbolic link.
 
 use super::journal::Journal;
 use super::task::{Allocation, Memory, Step, Task};
 use crate::medium::{Geometry, STATE_BYTES_MAX};
+use atomic_file::AtomicFile;
 use rustix::fs::{Advice, FallocateFlags, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, IoSlice, Read, Seek, Write};
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
@@ -113,13 +114,9 @@ impl Image {
         if state.len() > STATE_BYTES_MAX {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        // The lock on the image makes us the only one here; a rest of an earlier life is overwritten.
-        let next = beside(&self.path, ".state.new");
-        let mut file = File::create(&next)?;
-        file.write_all(state)?;
-        file.sync_all()?;
-        fs::rename(&next, beside(&self.path, ".state"))?;
-        File::open(directory_of(&self.path))?.sync_all()
+        let file = AtomicFile::create(&beside(&self.path, ".state"), 0o666)?;
+        file.file().write_all(state)?;
+        file.commit_durably()
     }
 
     /// The unit's state as it was last kept.
@@ -127,7 +124,7 @@ impl Image {
         if !self.has_companions {
             return Ok(None);
         }
-        let file = match File::open(beside(&self.path, ".state")) {
+        let file = match atomic_file::open_regular(&beside(&self.path, ".state")) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
@@ -187,10 +184,6 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
-}
-
-pub(super) fn directory_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

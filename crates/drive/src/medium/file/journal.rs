@@ -21,10 +21,11 @@
 //! Left out: block devices. Their nodes lie in a directory that does not survive what the journal is for.
 
 use super::open::OpenReason;
+use atomic_file::sync_directory_of;
 use device::unit::limits::ATOMIC_BYTES_MAX;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use wire::{Reader, Writer};
@@ -89,7 +90,7 @@ impl<'a> Record<'a> {
         image.read_exact_at(&mut found, self.at).map_err(failed)?;
         let ours = |at: usize| found[at] == self.old[at] || found[at] == self.new[at];
         if !(0..found.len()).all(ours) {
-            return Err("the image was changed by something else since".into());
+            return Err("the image has been changed by another program since".into());
         }
         // Only what differs, because a full file system has no space for more.
         for (index, (old, found)) in self.old.chunks(GRAIN_BYTES).zip(found.chunks(GRAIN_BYTES)).enumerate() {
@@ -122,7 +123,7 @@ pub(super) fn recover(path: &Path, image: &File, read_only: bool) -> Result<(), 
         let journal = path.to_path_buf();
         record.undo(image).map_err(|why| OpenReason::NotUndone { journal, why })?;
     }
-    fs::remove_file(path).and_then(|()| sync_directory(path)).map_err(OpenReason::Io)
+    fs::remove_file(path).and_then(|()| sync_directory_of(path)).map_err(OpenReason::Io)
 }
 
 /// Whether a journal can be made under this name. To be asked after [`recover`].
@@ -130,22 +131,18 @@ pub(super) fn is_free(path: &Path) -> bool {
     matches!(fs::symlink_metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound)
 }
 
-/// The journal of an earlier life.
+/// The journal that an earlier process has left. A file that is not regular, or that we did not write, is not one.
 fn left_over(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_file() => {}
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => return Ok(None),
-    }
+    let file = match atomic_file::open_regular(path) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput) => {
+            return Ok(None);
+        }
+        file => file?,
+    };
     let mut bytes = Vec::new();
-    File::open(path)?.take(RECORD_BYTES_MAX as u64).read_to_end(&mut bytes)?;
+    file.take(RECORD_BYTES_MAX as u64).read_to_end(&mut bytes)?;
     let first = bytes.first_chunk().copied().unwrap_or_default();
     Ok((first == MAGIC || first == [0; 8]).then_some(bytes))
-}
-
-/// Makes a name that was made or removed durable.
-fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(super::image::directory_of(path))?.sync_all()
 }
 
 /// The journal of an image that may be changed.
@@ -215,8 +212,8 @@ impl Journal {
 
     /// The file holds what the image holds, so nobody else may read it.
     fn create(&self) -> io::Result<File> {
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.path)?;
-        sync_directory(&self.path)?;
+        let file = atomic_file::create_new(&self.path, 0o600)?;
+        sync_directory_of(&self.path)?;
         Ok(file)
     }
 

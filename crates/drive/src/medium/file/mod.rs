@@ -116,7 +116,7 @@ impl FileMedium {
         let event = rustix::event::eventfd(0, flags).map_err(|errno| failed(OpenReason::Io(errno.into())))?;
         let event = Arc::new(event);
         let (ring, without_ring) = match options.engine {
-            Engine::Threads => (None, Some("because they were asked for".into())),
+            Engine::Threads => (None, Some("as requested".into())),
             engine => match Ring::new(Arc::clone(&image), &event) {
                 Ok(ring) => (Some(ring), None),
                 Err(error) if engine == Engine::Ring => return Err(failed(OpenReason::NoRing(error))),
@@ -165,10 +165,10 @@ impl FileMedium {
 
 fn reason_without_ring(error: &io::Error) -> String {
     match Errno::from_io_error(error) {
-        Some(Errno::PERM | Errno::ACCESS) => "because io_uring is forbidden: EPERM".into(),
-        Some(Errno::NOSYS) => "because the system has no io_uring: ENOSYS".into(),
-        Some(Errno::OPNOTSUPP) => "because io_uring is too old here".into(),
-        _ => format!("because io_uring failed: {error}"),
+        Some(Errno::PERM | Errno::ACCESS) => "io_uring not permitted: EPERM".into(),
+        Some(Errno::NOSYS) => "io_uring not supported: ENOSYS".into(),
+        Some(Errno::OPNOTSUPP) => "io_uring of this kernel is too old".into(),
+        _ => format!("io_uring failed: {error}"),
     }
 }
 
@@ -233,7 +233,7 @@ impl Medium for FileMedium {
         if geometry.capacity.0 == 0 {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "the image has not one whole block any more",
+                "the image is smaller than one block; enlarge it",
             ));
         }
         self.geometry = geometry;
@@ -264,24 +264,30 @@ impl Medium for FileMedium {
         self.image.load_state()
     }
 
+    fn path(&self) -> Option<&Path> {
+        Some(&self.image.path)
+    }
+
     fn describe(&self) -> String {
         let mut text = match &self.without_ring {
             None => "io_uring".to_owned(),
-            Some(why) => format!("{POOL_THREADS} threads, {why}"),
+            Some(why) => format!("{POOL_THREADS} threads ({why})"),
         };
         if self.at_once {
-            text.push_str(", blocks moved at once since the file lies in memory");
+            text.push_str(", synchronous since the file lies in memory");
         }
         if self.image.direct {
-            text.push_str(", past the page cache");
+            text.push_str(", direct I/O");
         }
         if self.image.tail_bytes > 0 {
-            text.push_str(&format!(", without the last {} bytes of the image", self.image.tail_bytes));
+            text.push_str(&format!(", last {} bytes unused (less than one block)", self.image.tail_bytes));
         }
         text
     }
 }
 
+#[cfg(test)]
+mod links;
 #[cfg(test)]
 mod power_loss;
 #[cfg(test)]

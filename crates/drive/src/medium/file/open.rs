@@ -204,63 +204,64 @@ fn reason_of(error: io::Error) -> OpenReason {
 }
 
 impl fmt::Display for OpenError {
-    /// What, why, and what to do about it.
+    /// What failed, why, and what to do about it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", Legible(self.path.as_os_str().as_encoded_bytes()))?;
-        match &self.reason {
-            OpenReason::Missing => f.write_str("there is no such image; check the path, or create it"),
-            OpenReason::Exists => {
-                f.write_str("it exists and is not overwritten; choose another name, or remove it")
-            }
-            OpenReason::NotCreated(error) => {
+        let does = match &self.reason {
+            OpenReason::Exists | OpenReason::NotCreated(_) => "create",
+            _ => "open",
+        };
+        write!(f, "cannot {does} {}: {}", Legible(self.path.as_os_str().as_encoded_bytes()), self.reason)
+    }
+}
+
+impl fmt::Display for OpenReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("no such file; check the path, or create the image"),
+            Self::Exists => f.write_str("it already exists; choose another name, or remove it"),
+            Self::NotCreated(error) => {
                 let why = match error.kind() {
                     io::ErrorKind::NotFound => "its directory does not exist",
-                    io::ErrorKind::PermissionDenied => "its directory does not permit it",
+                    io::ErrorKind::PermissionDenied => "permission denied in its directory",
                     io::ErrorKind::ReadOnlyFilesystem => "its file system is mounted read-only",
-                    io::ErrorKind::FileTooLarge => "its file system has no files of that size",
-                    _ => return write!(f, "it cannot be created: {error}"),
+                    io::ErrorKind::FileTooLarge => "its file system does not support files of that size",
+                    _ => return error.fmt(f),
                 };
-                write!(f, "it cannot be created: {why}; choose another place or size")
+                write!(f, "{why}; choose another path or size")
             }
-            OpenReason::Directory => f.write_str("it is a directory; name an image file in it"),
-            OpenReason::NotStorage => {
-                f.write_str("it is neither a regular file nor a block device, so it cannot hold blocks")
+            Self::Directory => f.write_str("it is a directory; name an image file in it"),
+            Self::NotStorage => f.write_str(
+                "it is neither a regular file nor a block device, so it cannot hold blocks; choose another one",
+            ),
+            Self::Locked => {
+                f.write_str("it is locked by another server; stop that server, or open it read-only in both")
             }
-            OpenReason::Locked => {
-                f.write_str("another server has it open; stop that one, or have both open it read-only")
-            }
-            OpenReason::Mounted => {
-                f.write_str("the device is mounted or in use; unmount it, or open it read-only")
-            }
-            OpenReason::Denied => {
+            Self::Mounted => f.write_str("the device is mounted or in use; unmount it, or open it read-only"),
+            Self::Denied => {
                 f.write_str("permission denied; grant access to it and its directory, or open it read-only")
             }
-            OpenReason::ReadOnlyFileSystem => {
+            Self::ReadOnlyFileSystem => {
                 f.write_str("its file system is mounted read-only; open it read-only as well")
             }
-            OpenReason::TooSmall { size, block_size } => {
-                write!(
-                    f,
-                    "it has {size}, less than one block of {} bytes; make it larger",
-                    block_size.bytes()
-                )
+            Self::TooSmall { size, block_size } => {
+                write!(f, "its size of {size} is less than one block of {} bytes; enlarge it", block_size.bytes())
             }
-            OpenReason::Unfinished => f.write_str(
-                "a WRITE ATOMIC was cut off and has to be undone; open it once for writing, then read-only",
+            Self::Unfinished => f.write_str(
+                "an interrupted WRITE ATOMIC must be rolled back; open it read-write once, then read-only",
             ),
-            OpenReason::NotUndone { journal, why } => write!(
+            Self::NotUndone { journal, why } => write!(
                 f,
-                "a WRITE ATOMIC was cut off and cannot be undone: {why}; repair that, or remove {} to take the \
-                 blocks as they are",
+                "cannot roll back an interrupted WRITE ATOMIC: {why}; repair that, or remove {} to keep the blocks \
+                 as they are",
                 Legible(journal.as_os_str().as_encoded_bytes())
             ),
-            OpenReason::NotDirect => f.write_str(
-                "its file system cannot go past the page cache; go through it, or use another file system",
+            Self::NotDirect => f.write_str(
+                "its file system does not support direct I/O; use buffered I/O, or another file system",
             ),
-            OpenReason::NoRing(error) => {
-                write!(f, "io_uring is not to be had ({error}); allow it, or let threads do the work")
+            Self::NoRing(error) => {
+                write!(f, "io_uring is not available ({error}); allow it, or use the thread engine")
             }
-            OpenReason::Io(error) => write!(f, "{error}"),
+            Self::Io(error) => error.fmt(f),
         }
     }
 }

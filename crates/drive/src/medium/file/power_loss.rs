@@ -221,7 +221,7 @@ fn what_another_program_wrote_since_is_not_undone() {
     changed[PLACE.start + 700] = 0x99;
     fs::write(&path, &changed).unwrap();
     let error = FileMedium::open(&path, &options(Engine::Threads)).unwrap_err();
-    let advice = format!("or remove {} to take the blocks as they are", journal.display());
+    let advice = format!("or remove {} to keep the blocks as they are", journal.display());
     assert!(error.to_string().ends_with(&advice), "{error}");
     assert_eq!(fs::read(&path).unwrap(), changed);
     fs::remove_file(journal).unwrap();
