@@ -223,7 +223,7 @@ fn tell_event(report: &Report, event: &Event) {
         Event::Listening(_) => return,
         Event::Connected { .. } => "connected",
         Event::Greeted(_) => "greeted",
-        Event::TurnedAway { .. } => "turned_away",
+        Event::Rejected { .. } => "turned_away",
         Event::Transport(_) => "transport",
         Event::Disconnected(_) => "disconnected",
         Event::AcceptFailed(_) => "accept_failed",

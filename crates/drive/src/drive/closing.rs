@@ -9,9 +9,9 @@ use std::fmt;
 /// The flush of a medium has failed: what was written since the last one may be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushError {
-    /// Whose medium.
+    /// The logical unit of that medium.
     pub unit: u8,
-    /// What it said.
+    /// Its error.
     pub error: MediumError,
 }
 
@@ -37,7 +37,7 @@ impl Drive {
 
 impl fmt::Display for FlushError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the medium of unit {} could not be flushed: {:?}", self.unit, self.error)
+        write!(f, "cannot flush the medium of LUN {}: {:?}", self.unit, self.error)
     }
 }
 

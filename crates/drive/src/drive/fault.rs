@@ -126,7 +126,7 @@ impl fmt::Display for Fault {
 impl fmt::Display for NotAFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "KIND@N, where KIND is stall-status, lose-status, stall-data or lose-data and N counts from 1",
+            "use KIND@N, where KIND is stall-status, lose-status, stall-data or lose-data and N counts from 1",
         )
     }
 }

@@ -139,12 +139,12 @@ impl fmt::Display for SlotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoUnit => "there is no such logical unit",
-            Self::Fixed => "its medium is fixed; serve the drive with --removable",
-            Self::Occupied => "there is a medium in it; eject that first",
-            Self::Empty => "there is no medium in it",
-            Self::Prevented => "the host holds on to the medium; unmount it there, or add force",
-            Self::Busy => "the host is using the medium at this moment; try again",
-            Self::BlockSize => "the medium's blocks have another length than the unit's",
+            Self::Fixed => "the medium is not removable; serve the drive with --removable",
+            Self::Occupied => "it already has a medium; eject that first",
+            Self::Empty => "it has no medium",
+            Self::Prevented => "the host prevents removal; unmount the medium there, or use --force",
+            Self::Busy => "commands of the host are in flight; try again",
+            Self::BlockSize => "the block size of the image differs from that of the logical unit",
             Self::Io(why) => why,
         })
     }

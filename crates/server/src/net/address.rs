@@ -1,4 +1,4 @@
-//! Where a drive is served: `unix:PATH` or `tcp:HOST:PORT`.
+//! The address that a drive is served at: `unix:PATH` or `tcp:HOST:PORT`.
 
 use std::error::Error;
 use std::fmt;
@@ -14,7 +14,7 @@ pub enum Address {
     Tcp(String),
 }
 
-/// Why a text is no address.
+/// A text that is not an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressError(String);
 
@@ -47,7 +47,7 @@ impl fmt::Display for Address {
 
 impl fmt::Display for AddressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\" is no address: write unix:PATH or tcp:HOST:PORT", self.0)
+        write!(f, "invalid address \"{}\": use unix:PATH or tcp:HOST:PORT", self.0)
     }
 }
 
@@ -65,13 +65,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_told_with_the_ways_to_write_one() {
+    fn an_invalid_address_is_refused_with_the_valid_forms() {
         for text in ["", "unix:", "tcp:", "tcp:host", "tcp:host:70000", "tcp:::1:5", "/run/drive", "udp:a:1"]
         {
             let error = text.parse::<Address>().unwrap_err();
             assert_eq!(
                 error.to_string(),
-                format!("\"{text}\" is no address: write unix:PATH or tcp:HOST:PORT")
+                format!("invalid address \"{text}\": use unix:PATH or tcp:HOST:PORT")
             );
         }
     }

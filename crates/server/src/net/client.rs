@@ -40,13 +40,17 @@ pub(super) struct Client {
     withheld: bool,
     /// Since when answers are held.
     held_since: Option<Instant>,
+    /// When its hello must have arrived. What it sends before does not extend that.
+    hello_deadline: Instant,
     /// Bytes sent since the client was last seen to keep up with them.
     sent_since: usize,
 }
 
 impl Client {
-    pub(super) fn new(socket: Socket, session: Session) -> Self {
+    /// A client that has just connected and sends its hello within `hello_timeout`.
+    pub(super) fn new(socket: Socket, session: Session, hello_timeout: Duration) -> Self {
         let received = ReceiveBuffer::new();
+        let hello_deadline = Instant::now() + hello_timeout;
         Self {
             socket,
             session,
@@ -57,6 +61,7 @@ impl Client {
             ending: false,
             withheld: false,
             held_since: None,
+            hello_deadline,
             sent_since: 0,
         }
     }
@@ -75,6 +80,9 @@ impl Client {
             self.read(drive)?;
             self.take(drive)?;
         }
+        if self.hello_left().is_some_and(|left| left.is_zero()) {
+            return Err(Reason::HelloTimeout);
+        }
         self.relent();
         let was_congested = self.session.is_congested();
         if !was_congested && !self.session.is_held() {
@@ -90,9 +98,23 @@ impl Client {
         Ok(has_input || is_relieved)
     }
 
-    /// How long to wait for the client at most: answers that are held go after a pause.
+    /// How long to wait for the client at most: held answers are released after a pause, and its hello has a deadline.
     pub(super) fn pause(&self) -> Option<Duration> {
-        self.session.is_held().then_some(PAUSE)
+        let held = self.session.is_held().then_some(PAUSE);
+        held.into_iter().chain(self.hello_left()).min()
+    }
+
+    /// The time left for its hello, until that has arrived.
+    fn hello_left(&self) -> Option<Duration> {
+        let is_missing = self.session.peer().is_none();
+        is_missing.then(|| self.hello_deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether the client has closed the connection. Then everything that it sent before can be read without waiting.
+    pub(super) fn has_hung_up(&mut self) -> bool {
+        self.ending |= self.socket.is_hung_up();
+        self.readable |= self.ending;
+        self.ending
     }
 
     /// Whether the client has much to read still, so that it loses nothing if what it asks for next waits for a moment.
@@ -187,12 +209,12 @@ impl Client {
     }
 }
 
-/// Tells a newcomer that there is a client already.
-pub(super) fn turn_away(mut socket: Socket, drive: &Drive) {
-    let session = Session::new(Limits::default(), "uaskit: the drive has another client", drive);
+/// Answers a second client with a hello that says why it is rejected.
+pub(super) fn reject(mut socket: Socket, drive: &Drive) {
+    let session = Session::new(Limits::default(), "uaskit: rejected, another client is connected", drive);
     let mut slices = [IoSlice::new(&[]); SLICES_MAX];
     let count = session.slices(&mut slices);
-    // Who does not listen is closed without a word.
+    // A peer that does not read it is closed all the same.
     let _ = socket.write_vectored(&slices[..count]);
 }
 
@@ -209,6 +231,7 @@ fn is_passing(error: io::Error) -> io::Result<bool> {
 mod tests {
     use super::*;
     use crate::net::tests;
+    use crate::usbredir::HELLO_TIMEOUT;
     use mio::net::UnixStream;
     use mio::{Events, Poll};
 
@@ -223,7 +246,7 @@ mod tests {
         let mut socket = Socket::Unix(ours);
         poll.registry().register(&mut socket, CLIENT, INTERESTS).unwrap();
         let mut drive = tests::drive();
-        let mut client = Client::new(socket, Session::new(Limits::default(), "test", &drive));
+        let mut client = Client::new(socket, Session::new(Limits::default(), "test", &drive), HELLO_TIMEOUT);
         let registry = poll.registry().try_clone().unwrap();
         let mut is_woken = || {
             poll.poll(&mut events, Some(Duration::from_millis(20))).unwrap();

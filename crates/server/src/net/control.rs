@@ -14,6 +14,7 @@ use drive::medium::{self, Medium};
 use drive::{Drive, SlotError};
 use mio::Waker;
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
@@ -71,6 +72,8 @@ pub struct UnitState {
     pub removal_prevented: bool,
     /// The medium, for people.
     pub medium: String,
+    /// The path of its image, if it is a file or a block device.
+    pub image: Option<PathBuf>,
 }
 
 type Answer<T> = SyncSender<Result<T, ControlError>>;
@@ -214,6 +217,7 @@ fn unit_states(drive: &Drive) -> Vec<UnitState> {
         removable: unit.config.removable,
         removal_prevented: unit.removal_prevented,
         medium: medium.describe(),
+        image: medium.path().map(Path::to_path_buf),
     });
     states.collect()
 }
@@ -222,12 +226,16 @@ impl fmt::Display for ControlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Slot(error) => error.fmt(f),
-            Self::Flush(error) => write!(f, "the medium is out, but not all of it is durable: {error:?}"),
-            Self::Full => f.write_str("too many orders wait"),
-            Self::Ended => f.write_str("the server has ended"),
-            Self::StillWaiting => {
-                f.write_str("commands of the host are still under way; it is done when they end")
+            Self::Flush(error) => {
+                write!(f, "the medium was ejected, but not all of its data could be flushed: {error:?}")
             }
+            Self::Full => write!(f, "{ORDERS_MAX} commands are pending, the maximum; try again later"),
+            Self::Ended => f.write_str("the server has stopped"),
+            Self::StillWaiting => write!(
+                f,
+                "timed out after {} s, because commands of the host are still in flight; it completes when they do",
+                PATIENCE.as_secs()
+            ),
         }
     }
 }

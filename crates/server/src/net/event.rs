@@ -1,4 +1,4 @@
-//! What a server tells its owner.
+//! Events of a server, for its owner.
 
 use super::Address;
 use crate::usbredir::{Fault, Peer};
@@ -9,31 +9,31 @@ use std::io;
 /// Something that has happened.
 #[derive(Debug)]
 pub enum Event {
-    /// Clients may come. A port 0 that was asked for is the real one here.
+    /// Clients can connect. A requested port 0 is the real one here.
     Listening(Address),
-    /// A client is there.
+    /// A client has connected.
     Connected {
-        /// Who: a process or a network address.
+        /// Its process or network address.
         client: String,
     },
-    /// The client has said its hello; the device is plugged in.
+    /// The client's hello has arrived; the device is plugged in.
     Greeted(Peer),
-    /// Another client came while one was there, and was turned away.
-    TurnedAway {
-        /// Who.
+    /// A second client has connected and was rejected.
+    Rejected {
+        /// Its process or network address.
         client: String,
     },
-    /// The guest uses another transport than before: its first bulk transfer over it has come.
+    /// The guest uses another transport than before: its first bulk transfer over it has arrived.
     Transport(ActiveTransport),
-    /// The client is gone.
+    /// The client has disconnected, or was disconnected.
     Disconnected(Reason),
-    /// A connection could not be accepted. It is tried again.
+    /// A connection could not be accepted. The server tries again.
     AcceptFailed(io::Error),
-    /// No client is served any more; what is under way ends.
+    /// The server serves no client any more; commands in flight complete.
     Stopping,
 }
 
-/// Why a client is gone.
+/// Why a client was disconnected.
 #[derive(Debug)]
 pub enum Reason {
     /// It has closed its end.
@@ -42,6 +42,8 @@ pub enum Reason {
     Lost(io::Error),
     /// It broke the protocol.
     Fault(Fault),
+    /// Its hello has not arrived in time ([`crate::usbredir::Limits::hello_timeout`]).
+    HelloTimeout,
     /// The server stops.
     Stopped,
 }
@@ -49,20 +51,20 @@ pub enum Reason {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Listening(address) => write!(f, "listening at {address}"),
-            Self::Connected { client } => write!(f, "{client} has connected"),
-            Self::Greeted(peer) => write!(f, "the client is {}", peer.version),
-            Self::TurnedAway { client } => write!(f, "{client} was turned away: one client at a time"),
-            Self::Transport(ActiveTransport::None) => f.write_str("the guest has no driver on the drive"),
-            Self::Transport(ActiveTransport::Bot) => f.write_str("the guest uses the drive by BOT"),
+            Self::Listening(address) => write!(f, "listening on {address}"),
+            Self::Connected { client } => write!(f, "client connected: {client}"),
+            Self::Greeted(peer) => write!(f, "client version: {}", peer.version),
+            Self::Rejected { client } => write!(f, "rejected {client}: another client is connected"),
+            Self::Transport(ActiveTransport::None) => f.write_str("no guest driver is bound to the drive"),
+            Self::Transport(ActiveTransport::Bot) => f.write_str("guest uses BOT"),
             Self::Transport(ActiveTransport::Uas { streams: true }) => {
-                f.write_str("the guest uses the drive by UAS, with streams")
+                f.write_str("guest uses UAS with streams")
             }
             Self::Transport(ActiveTransport::Uas { streams: false }) => {
-                f.write_str("the guest uses the drive by UAS, without streams")
+                f.write_str("guest uses UAS without streams")
             }
-            Self::Disconnected(reason) => write!(f, "the client is gone: {reason}"),
-            Self::AcceptFailed(error) => write!(f, "a connection could not be accepted: {error}"),
+            Self::Disconnected(reason) => write!(f, "client disconnected: {reason}"),
+            Self::AcceptFailed(error) => write!(f, "cannot accept a connection, trying again: {error}"),
             Self::Stopping => f.write_str("stopping"),
         }
     }
@@ -71,10 +73,11 @@ impl fmt::Display for Event {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Closed => f.write_str("it closed the connection"),
-            Self::Lost(error) => write!(f, "{error}"),
+            Self::Closed => f.write_str("connection closed by peer"),
+            Self::Lost(error) => write!(f, "connection failed: {error}"),
             Self::Fault(fault) => fault.fmt(f),
-            Self::Stopped => f.write_str("the server stops"),
+            Self::HelloTimeout => f.write_str("timed out waiting for its usbredir hello"),
+            Self::Stopped => f.write_str("server is stopping"),
         }
     }
 }

@@ -37,16 +37,16 @@ pub(super) const SEND_BUFFER_BYTES: usize = 1 << 20;
 /// How long a TCP peer may be silent before it is asked whether it is there, and how often it is asked.
 const KEEP_ALIVE: (Duration, Duration, u32) = (Duration::from_secs(30), Duration::from_secs(10), 3);
 
-/// Why an address cannot be listened at.
+/// Why a server cannot listen on an address.
 #[derive(Debug)]
 pub enum BindError {
-    /// Somebody listens at this socket.
+    /// Another server listens on this socket.
     InUse(PathBuf),
     /// There is something else at this path.
     NotASocket(PathBuf),
     /// The address can be reached from other machines, which was not allowed.
     NotLoopback(SocketAddr),
-    /// The system said no.
+    /// The system returned an error.
     Io(Address, io::Error),
 }
 
@@ -217,33 +217,38 @@ impl fmt::Display for BindError {
         match self {
             Self::InUse(path) => write!(
                 f,
-                "cannot listen at {0}: another server does. Stop it or choose another path",
+                "cannot listen on unix:{0}: another server is listening on it; stop that server or choose another path",
                 path.display()
             ),
             Self::NotASocket(path) => write!(
                 f,
-                "cannot listen at {0}: there is something that is no socket. Remove it or choose another path",
+                "cannot listen on unix:{0}: the path exists and is not a socket; remove it or choose another path",
                 path.display()
             ),
-            Self::NotLoopback(place) => write!(
+            Self::NotLoopback(address) => write!(
                 f,
-                "will not listen at {place}: anybody on the network could use the drive, without a password. \
-                 Use a loopback address, or allow remote clients explicitly"
+                "refusing to listen on {address}: every machine that reaches this port could read and write the drive, \
+                 without a password; use a loopback address, or allow remote clients explicitly"
             ),
-            Self::Io(Address::Unix(path), error) if error.kind() == io::ErrorKind::NotFound => write!(
-                f,
-                "cannot listen at unix:{}: its directory does not exist. Create it or choose another path",
-                path.display()
-            ),
-            Self::Io(Address::Unix(path), error) if error.kind() == io::ErrorKind::InvalidFilename => write!(
-                f,
-                "cannot listen at unix:{}: a socket's path has {SOCKET_PATH_BYTES_MAX} bytes at most. Choose a shorter one",
-                path.display()
-            ),
-            Self::Io(address, error) if error.kind() == io::ErrorKind::AddrInUse => {
-                write!(f, "cannot listen at {address}: somebody else does. Stop that or choose another port")
+            Self::Io(address, error) => {
+                write!(f, "cannot listen on {address}: ")?;
+                match (address, error.kind()) {
+                    (Address::Unix(_), io::ErrorKind::NotFound) => {
+                        f.write_str("its directory does not exist; create it or choose another path")
+                    }
+                    (Address::Unix(_), io::ErrorKind::InvalidFilename) => write!(
+                        f,
+                        "path exceeds {SOCKET_PATH_BYTES_MAX} bytes, the maximum for a socket; choose a shorter one"
+                    ),
+                    (_, io::ErrorKind::AddrInUse) => {
+                        f.write_str("address in use by another program; stop it or choose another port")
+                    }
+                    (_, io::ErrorKind::PermissionDenied) => {
+                        write!(f, "{error}; choose a directory that you can write to, or a port above 1023")
+                    }
+                    _ => error.fmt(f),
+                }
             }
-            Self::Io(address, error) => write!(f, "cannot listen at {address}: {error}"),
         }
     }
 }
@@ -289,6 +294,16 @@ mod tests {
     }
 
     #[test]
+    fn a_link_is_not_followed_and_left_alone() {
+        let place = Place::new();
+        let victim = place.socket().with_file_name("victim");
+        std::os::unix::fs::symlink(&victim, place.socket()).unwrap();
+        assert!(matches!(Listener::bind(&place.address(), false), Err(BindError::NotASocket(_))));
+        assert!(matches!(PrivateSocket::bind(&place.socket()), Err(BindError::NotASocket(_))));
+        assert!(place.socket().is_symlink() && !victim.exists());
+    }
+
+    #[test]
     fn what_is_no_socket_is_left_alone() {
         let place = Place::new();
         fs::write(place.socket(), "precious").unwrap();
@@ -308,27 +323,33 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_directory_is_told_with_what_to_do() {
+    fn a_missing_directory_is_an_error_that_says_what_to_do() {
         let place = Place::new();
         let path = place.socket().join("deeper");
         let error = Listener::bind(&Address::Unix(path.clone()), false).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("its directory does not exist. Create it"), "{text}");
+        assert!(text.contains("its directory does not exist; create it"), "{text}");
         assert!(PrivateSocket::bind(&path).is_err());
     }
 
     #[test]
-    fn a_path_that_is_too_long_is_told_with_its_limit() {
+    fn a_path_that_is_too_long_is_an_error_with_the_limit() {
         let path = PathBuf::from("x".repeat(SOCKET_PATH_BYTES_MAX + 1));
         let text = Listener::bind(&Address::Unix(path), false).unwrap_err().to_string();
-        assert!(text.ends_with("a socket's path has 107 bytes at most. Choose a shorter one"), "{text}");
+        assert!(
+            text.ends_with("path exceeds 107 bytes, the maximum for a socket; choose a shorter one"),
+            "{text}"
+        );
     }
 
     #[test]
-    fn a_port_in_use_is_told() {
+    fn a_port_in_use_is_an_error() {
         let first = Listener::bind(&Address::Tcp("127.0.0.1:0".into()), false).unwrap();
         let text = Listener::bind(&first.address().unwrap(), false).unwrap_err().to_string();
-        assert!(text.ends_with("somebody else does. Stop that or choose another port"), "{text}");
+        assert!(
+            text.ends_with("address in use by another program; stop it or choose another port"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -347,7 +368,7 @@ mod tests {
         let everywhere = Address::Tcp("0.0.0.0:0".into());
         let error = Listener::bind(&everywhere, false).unwrap_err();
         assert!(matches!(error, BindError::NotLoopback(_)));
-        assert!(error.to_string().starts_with("will not listen at 0.0.0.0:0"));
+        assert!(error.to_string().starts_with("refusing to listen on 0.0.0.0:0"));
         Listener::bind(&everywhere, true).unwrap();
         Listener::bind(&Address::Tcp("127.0.0.1:0".into()), false).unwrap();
     }

@@ -6,7 +6,8 @@
 //! `client` keeps flags of its own, and a short read or write says that there is no more for now (epoll(7)).
 //!
 //! When a client is gone the drive has lost its nexus and keeps its disk; the next client may come. A second one at
-//! the same time is told so in a hello and closed. A client that closes one direction is gone: it cannot ask for
+//! the same time is rejected by a hello that says so. A client that has closed the connection never keeps the next one
+//! out, and one that sends no hello in time is disconnected. A client that closes one direction is gone: it cannot ask for
 //! anything any more.
 //!
 //! The owner says by a [`Controller`] what is to become of media while the drive is served (`control`).

@@ -5,7 +5,7 @@
 //! failure of one client ends that client, not the loop.
 
 use super::allocator;
-use super::client::{CLIENT, Client, INTERESTS, turn_away};
+use super::client::{CLIENT, Client, INTERESTS, reject};
 use super::control::{Change, Order};
 use super::listener::Listener;
 use super::moderation::Moderation;
@@ -33,15 +33,17 @@ const MEDIUM: Token = Token(3);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long nothing happens before memory that is not needed goes back to the system.
 const QUIET: Duration = Duration::from_secs(1);
+/// Reads of what a client had sent before it closed the connection: more than the buffers of a socket hold.
+const LAST_READS_MAX: usize = 64;
 /// How long a client has to read its last answers when the server stops.
-const FAREWELL: Duration = Duration::from_secs(1);
+const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Everything that one drive needs to be served.
 pub(super) struct Loop {
     poll: Poll,
     listener: Listener,
     /// A connection may wait to be accepted.
-    knocked: bool,
+    accept_pending: bool,
     client: Option<Client>,
     moderation: Moderation,
     /// Whether the client's hello was told as an event.
@@ -91,7 +93,7 @@ impl Loop {
         Ok(Self {
             poll,
             listener,
-            knocked: true,
+            accept_pending: true,
             client: None,
             moderation: Moderation::default(),
             greeted: false,
@@ -119,7 +121,7 @@ impl Loop {
         let mut events = Events::with_capacity(16);
         let mut busy = true;
         while !self.shared.is_stopped() {
-            let pause = match (busy, self.knocked) {
+            let pause = match (busy, self.accept_pending) {
                 (true, _) => Some(Duration::ZERO),
                 (false, true) => Some(ACCEPT_PAUSE),
                 (false, false) => {
@@ -129,9 +131,9 @@ impl Loop {
             };
             self.wait(&mut events, pause)?;
             self.trim_memory(events.is_empty() && pause == Some(QUIET));
-            // The client first: if it is gone, the one that knocks may have its place.
+            // The client first: if it has disconnected, the next one can be accepted.
             busy = self.turn();
-            if self.knocked {
+            if self.accept_pending {
                 busy |= self.accept();
             }
             self.publish();
@@ -158,7 +160,7 @@ impl Loop {
         let mut has_sent = false;
         for event in &*events {
             match (event.token(), &mut self.client) {
-                (LISTENER, _) => self.knocked = true,
+                (LISTENER, _) => self.accept_pending = true,
                 (CLIENT, Some(client)) => {
                     client.note(event);
                     has_sent |= event.is_readable();
@@ -167,13 +169,13 @@ impl Loop {
             }
         }
         if has_sent {
-            self.look_away();
+            self.coalesce_wait();
         }
         Ok(())
     }
 
     /// The client has sent something: more of it may be worth waiting for.
-    fn look_away(&mut self) {
+    fn coalesce_wait(&mut self) {
         let Some(client) = &mut self.client else { return };
         // The command of a payload cannot come before its rest.
         if client.session.is_amid_payload() {
@@ -219,7 +221,7 @@ impl Loop {
         }
     }
 
-    /// Lets those in who knock. Whether there is a new client.
+    /// Accepts pending connections. Whether there is a new client.
     fn accept(&mut self) -> bool {
         let mut is_new = false;
         loop {
@@ -227,7 +229,7 @@ impl Loop {
                 Ok(accepted) => accepted,
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => {
-                        self.knocked = false;
+                        self.accept_pending = false;
                         return is_new;
                     }
                     ErrorKind::Interrupted | ErrorKind::ConnectionAborted => continue,
@@ -237,9 +239,10 @@ impl Loop {
                     }
                 },
             };
+            self.end_hung_up_client();
             if self.client.is_some() {
-                turn_away(socket, &self.drive);
-                (self.on_event)(Event::TurnedAway { client: name });
+                reject(socket, &self.drive);
+                (self.on_event)(Event::Rejected { client: name });
                 continue;
             }
             if let Err(error) = self.poll.registry().register(&mut socket, CLIENT, INTERESTS) {
@@ -247,14 +250,28 @@ impl Loop {
                 return is_new;
             }
             let session = Session::new(self.limits, &self.version, &self.drive);
-            self.client = Some(Client::new(socket, session));
+            self.client = Some(Client::new(socket, session, self.limits.hello_timeout));
             self.greeted = false;
             is_new = true;
             (self.on_event)(Event::Connected { client: name });
         }
     }
 
-    /// The client is gone: the drive has lost its nexus, and the answers have nobody to go to.
+    /// Makes way for the next client if the present one has closed the connection and that has not been read yet. What it
+    /// sent before is handled first, as far as that does not wait for a medium.
+    fn end_hung_up_client(&mut self) {
+        if !self.client.as_mut().is_some_and(Client::has_hung_up) {
+            return;
+        }
+        for _ in 0..LAST_READS_MAX {
+            if !self.turn() {
+                break;
+            }
+        }
+        self.lose_client(Reason::Closed);
+    }
+
+    /// Ends the client: the drive loses its nexus, and answers that are not sent are dropped.
     fn lose_client(&mut self, reason: Reason) {
         let Some(mut client) = self.client.take() else { return };
         // It fails only if the socket is not registered, and closing does the same.
@@ -322,7 +339,7 @@ impl Loop {
         self.waiting.clear();
         let mut events = Events::with_capacity(16);
         self.finish_media(&mut events);
-        self.say_farewell(&mut events);
+        self.shut_down_client(&mut events);
         self.lose_client(Reason::Stopped);
         self.finish_media(&mut events);
         let flushed = self.drive.flush_media();
@@ -341,8 +358,8 @@ impl Loop {
     }
 
     /// Sends the client its last answers and that the device goes away, if it reads them in time.
-    fn say_farewell(&mut self, events: &mut Events) {
-        let deadline = Instant::now() + FAREWELL;
+    fn shut_down_client(&mut self, events: &mut Events) {
+        let deadline = Instant::now() + LAST_ANSWERS_TIMEOUT;
         let Some(client) = &mut self.client else { return };
         client.session.collect(&mut self.drive);
         client.session.disconnect();

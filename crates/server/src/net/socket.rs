@@ -30,6 +30,13 @@ impl Socket {
         // What cannot be asked will say why when it is written to.
         poll(&mut sockets, Some(&Timespec::default())) != Ok(0)
     }
+
+    /// Whether the peer has closed the connection, or its sending direction. What it sent before may still be unread.
+    pub(super) fn is_hung_up(&self) -> bool {
+        let mut sockets = [either!(self, stream => PollFd::new(stream, PollFlags::RDHUP))];
+        // A socket that cannot be polled shows its error when it is read.
+        poll(&mut sockets, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    }
 }
 
 impl Read for Socket {
@@ -89,6 +96,26 @@ mod tests {
         }
         assert!(ours.has_room());
         drop(theirs);
-        assert!(ours.has_room(), "writing says that nobody is there");
+        assert!(ours.has_room(), "the next write returns the error");
+    }
+
+    #[test]
+    fn a_peer_that_has_closed_is_seen_before_its_last_bytes_are_read() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let ours = Socket::Unix(ours);
+        theirs.write_all(b"last").unwrap();
+        assert!(!ours.is_hung_up());
+        drop(theirs);
+        assert!(ours.is_hung_up());
+
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut theirs = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (ours, _) = listener.accept().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let ours = Socket::Tcp(TcpStream::from_std(ours));
+        theirs.write_all(b"last").unwrap();
+        assert!(!ours.is_hung_up());
+        theirs.shutdown(std::net::Shutdown::Write).unwrap();
+        assert!(ours.is_hung_up());
     }
 }

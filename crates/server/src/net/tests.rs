@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{env, fs, process};
 use testkit::drive::{drive_on, drive_with};
 use units::{BlockSize, ByteCount};
@@ -72,6 +72,26 @@ impl Bench {
             Config { address: place.address(), allow_remote: false, version: "uaskit".into(), limits };
         let server = Server::start(config, drive, move |event| drop(sender.send(event))).unwrap();
         Self { server, events, place }
+    }
+
+    /// The same at a TCP port.
+    fn start_at_tcp() -> Self {
+        let (sender, events) = mpsc::channel();
+        let config = Config {
+            address: Address::Tcp("127.0.0.1:0".into()),
+            allow_remote: false,
+            version: "uaskit".into(),
+            limits: Limits::default(),
+        };
+        let server = Server::start(config, drive(), move |event| drop(sender.send(event))).unwrap();
+        Self { server, events, place: Place::new() }
+    }
+
+    fn connect_by_tcp(&self) -> Client<TcpStream> {
+        let Address::Tcp(address) = self.server.address() else { panic!("a TCP address") };
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Client { stream, next_id: 1 }
     }
 
     fn connect(&self) -> Client<UnixStream> {
@@ -219,14 +239,91 @@ fn a_transport_is_told_once_the_guest_uses_it() {
 }
 
 #[test]
-fn a_second_client_is_told_and_closed() {
+fn a_second_client_is_rejected_by_a_hello_that_says_so() {
     let bench = Bench::start(Limits::default());
     let mut first = bench.connect().enumerate();
     let mut second = bench.connect();
-    assert_eq!(second.hello(), "uaskit: the drive has another client");
+    assert_eq!(second.hello(), "uaskit: rejected, another client is connected");
     assert_eq!(second.stream.read(&mut [0; 1]).unwrap(), 0);
-    bench.event(|event| matches!(event, Event::TurnedAway { .. }).then_some(()));
+    bench.event(|event| matches!(event, Event::Rejected { .. }).then_some(()));
     assert_eq!(first.command(&[0x12, 0, 0, 0, 36, 0], 36, &[]).1, 0, "the first is served on");
+}
+
+/// Each client sends its hello and a command, closes at once, and the next one connects before the server has read that.
+fn close_and_connect<S: Read + Write>(connect: impl Fn() -> Client<S>) {
+    for _ in 0..50 {
+        let mut client = connect();
+        client.stream.write_all(&hello(QEMU)).unwrap();
+        client.stream.write_all(&packet(6, 1, &[1])).unwrap();
+        drop(client);
+        connect().enumerate();
+    }
+}
+
+#[test]
+fn a_client_that_has_just_closed_does_not_keep_the_next_one_out() {
+    let bench = Bench::start(Limits::default());
+    close_and_connect(|| bench.connect());
+    let bench = Bench::start_at_tcp();
+    close_and_connect(|| bench.connect_by_tcp());
+}
+
+#[test]
+fn what_a_client_sent_before_it_closed_is_done_before_the_next_one_is_served() {
+    let bench = Bench::start(Limits::default());
+    let mut client = bench.connect().enumerate().ready();
+    let cbw = |direction, length: u32, cdb: [u8; 10]| {
+        [&b"USBC\x01\0\0\0"[..], &length.to_le_bytes(), &[direction, 0, 10], &cdb, &[0; 6]].concat()
+    };
+    let write = cbw(0, 512, [0x2a, 0, 0, 0, 0, 9, 0, 0, 1, 0]);
+    let sent = [bulk(90, 0x02, 0, 31, &write), bulk(91, 0x02, 0, 512, &[7; 512])].concat();
+    client.stream.write_all(&sent).unwrap();
+    drop(client);
+    let mut client = bench.connect().enumerate().ready();
+    assert_eq!(client.command(&[0x28, 0, 0, 0, 0, 9, 0, 0, 1, 0], 512, &[]), (vec![7; 512], 0));
+}
+
+#[test]
+fn a_client_that_did_not_read_and_closed_does_not_keep_the_next_one_out() {
+    let bench = Bench::start(Limits { outgoing_bytes: 64 << 10, ..Limits::default() });
+    let mut client = bench.connect().enumerate();
+    client.stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+    let question = packet(100, 7, &[0x80, 6, 0x80, 0, 0, 1, 0, 0, 18, 0]);
+    while client.stream.write_all(&question).is_ok() {}
+    drop(client);
+    bench.connect().enumerate();
+}
+
+#[test]
+fn a_client_without_a_hello_is_disconnected_in_time() {
+    let bench = Bench::start(Limits { hello_timeout: Duration::from_millis(200), ..Limits::default() });
+    let silent = bench.connect();
+    assert_eq!(bench.disconnect_reason(), "timed out waiting for its usbredir hello");
+    drop(silent);
+    bench.connect().enumerate();
+}
+
+#[test]
+fn bytes_of_a_hello_that_trickle_in_do_not_extend_its_deadline() {
+    let bench = Bench::start(Limits { hello_timeout: Duration::from_millis(200), ..Limits::default() });
+    let mut slow = bench.connect();
+    let begins = Instant::now();
+    let hello = hello(QEMU);
+    let written = hello.iter().take_while(|byte| {
+        std::thread::sleep(Duration::from_millis(20));
+        slow.stream.write_all(&[**byte]).is_ok()
+    });
+    assert!(written.count() < 40, "the connection is closed while the hello is sent");
+    assert!(begins.elapsed() < PATIENCE);
+    assert_eq!(bench.disconnect_reason(), "timed out waiting for its usbredir hello");
+}
+
+#[test]
+fn a_client_whose_hello_has_arrived_has_no_deadline() {
+    let bench = Bench::start(Limits { hello_timeout: Duration::from_millis(50), ..Limits::default() });
+    let mut client = bench.connect().enumerate();
+    std::thread::sleep(Duration::from_millis(150));
+    assert_eq!(client.command(&[0x12, 0, 0, 0, 36, 0], 36, &[]).1, 0);
 }
 
 #[test]
@@ -236,7 +333,7 @@ fn the_disk_outlives_its_client() {
     let mut client = bench.connect().enumerate().ready();
     assert_eq!(client.command(&[0x2a, 0, 0, 0, 0, 9, 0, 0, 1, 0], 0, &written).1, 0);
     drop(client);
-    assert_eq!(bench.disconnect_reason(), "it closed the connection");
+    assert_eq!(bench.disconnect_reason(), "connection closed by peer");
     let mut client = bench.connect().enumerate().ready();
     let (read, status) = client.command(&[0x28, 0, 0, 0, 0, 9, 0, 0, 1, 0], 512, &[]);
     assert_eq!((read, status), (written, 0));
@@ -301,7 +398,7 @@ fn a_client_that_breaks_the_protocol_is_gone_and_the_next_is_served() {
     let bench = Bench::start(Limits::default());
     let mut client = bench.connect();
     client.stream.write_all(&packet(1, 0, &[])).unwrap();
-    assert_eq!(bench.disconnect_reason(), "the client sent device_connect before its hello");
+    assert_eq!(bench.disconnect_reason(), "device_connect: received before hello");
     bench.connect().enumerate();
 }
 
@@ -310,7 +407,7 @@ fn a_client_that_closes_one_direction_is_gone() {
     let bench = Bench::start(Limits::default());
     let client = bench.connect().enumerate();
     client.stream.shutdown(Shutdown::Write).unwrap();
-    assert_eq!(bench.disconnect_reason(), "it closed the connection");
+    assert_eq!(bench.disconnect_reason(), "connection closed by peer");
 }
 
 #[test]
@@ -361,17 +458,8 @@ fn an_image_is_read_and_written_and_flushed_in_the_end() {
 
 #[test]
 fn a_drive_is_served_by_tcp_as_well() {
-    let config = Config {
-        address: Address::Tcp("127.0.0.1:0".into()),
-        allow_remote: false,
-        version: "uaskit".into(),
-        limits: Limits::default(),
-    };
-    let server = Server::start(config, drive(), |_| {}).unwrap();
-    let Address::Tcp(place) = server.address() else { panic!("a TCP address") };
-    let stream = TcpStream::connect(place).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut client = Client { stream, next_id: 1 }.enumerate();
+    let bench = Bench::start_at_tcp();
+    let mut client = bench.connect_by_tcp().enumerate();
     assert_eq!(client.command(&[0x12, 0, 0, 0, 36, 0], 36, &[]).0.len(), 36);
 }
 

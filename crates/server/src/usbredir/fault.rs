@@ -1,11 +1,12 @@
-//! Why a session cannot go on: always the client's doing.
+//! Protocol errors of a client, which end its session.
 
+use bus::rendezvous::HOST_TRANSFERS_MAX;
 use std::error::Error;
 use std::fmt;
 use wire::DecodeError;
 use wire::usbredir::PacketType;
 
-/// What a client has sent that no answer fits.
+/// What a client did that ends the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A packet before the client's hello.
@@ -44,18 +45,22 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BeforeHello(kind) => write!(f, "the client sent {kind} before its hello"),
-            Self::WrongDirection(kind) => write!(f, "the client sent {kind}, which only we may send"),
-            Self::Malformed(kind, error) => write!(f, "the client sent a malformed {kind}: {error}"),
+            Self::BeforeHello(kind) => write!(f, "{kind}: received before hello"),
+            Self::WrongDirection(kind) => write!(f, "{kind}: only the USB host side may send this packet"),
+            Self::Malformed(kind, error) => write!(f, "{kind}: malformed packet, {error}"),
             Self::PayloadMismatch { kind, said, came } => {
-                write!(f, "the client sent a {kind} for {said} bytes with {came}")
+                write!(f, "{kind}: payload length mismatch, header says {said} bytes, got {came}")
             }
-            Self::TooLong { kind, length } => write!(f, "the client sent a {kind} of {length} bytes"),
+            Self::TooLong { kind, length } => {
+                write!(f, "{kind}: packet of {length} bytes exceeds the maximum")
+            }
             Self::TooMuchPayload { bytes } => {
-                write!(f, "the client sent {bytes} bytes of payload that no command asks for")
+                write!(f, "bulk OUT payload limit exceeded: {bytes} bytes wait and no command uses them")
             }
-            Self::TooManyTransfers => f.write_str("the client has too many bulk packets outstanding"),
-            Self::Refused => f.write_str("the client's filter refuses the device"),
+            Self::TooManyTransfers => {
+                write!(f, "too many bulk transfers in flight (maximum {HOST_TRANSFERS_MAX})")
+            }
+            Self::Refused => f.write_str("device rejected by the client's filter"),
         }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) mod tests;
 
 pub use exported::Exported;
 pub use fault::Fault;
-pub use limits::Limits;
+pub use limits::{HELLO_TIMEOUT, Limits};
 pub use outgoing::SLICES_MAX;
 pub use pace::PAUSE;
 pub use session::{CONTIGUOUS_BYTES_MAX, Peer, Session};

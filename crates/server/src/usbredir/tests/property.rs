@@ -31,7 +31,12 @@ fn script() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn limits() -> Limits {
-    Limits { outgoing_bytes: 4096, payload_bytes_soft: 16 << 10, payload_bytes_hard: 64 << 10 }
+    Limits {
+        outgoing_bytes: 4096,
+        payload_bytes_soft: 16 << 10,
+        payload_bytes_hard: 64 << 10,
+        ..Limits::default()
+    }
 }
 
 /// Gives `bytes` to a session in pieces of these lengths, over and over; reads what it sends. What it has sent, and

@@ -149,7 +149,7 @@ fn transfers_past_what_a_device_takes_on_end_the_session() {
 #[test]
 fn faults_read_as_sentences() {
     let fault = Fault::WrongDirection(PacketType::DeviceConnect);
-    assert_eq!(fault.to_string(), "the client sent device_connect, which only we may send");
+    assert_eq!(fault.to_string(), "device_connect: only the USB host side may send this packet");
     let fault = Fault::PayloadMismatch { kind: PacketType::BulkPacket, said: 31, came: 30 };
-    assert_eq!(fault.to_string(), "the client sent a bulk_packet for 31 bytes with 30");
+    assert_eq!(fault.to_string(), "bulk_packet: payload length mismatch, header says 31 bytes, got 30");
 }
