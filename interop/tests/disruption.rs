@@ -186,7 +186,7 @@ fn the_server_is_interrupted_and_says_that_it_has_flushed() -> Result<()> {
     let jobs = bench.write()?;
     for drive in [&mut bench.uas, &mut bench.bot] {
         assert_eq!(drive.interrupt()?, "exit status: 0", "{}", drive.printed());
-        assert!(drive.printed().contains("Everything is written"), "{}", drive.printed());
+        assert!(drive.printed().contains("All data flushed"), "{}", drive.printed());
     }
     bench.vm.guest.await_disks(0, PLUG_LIMIT)?;
     have_failed(&mut bench.vm.guest, jobs)?;

@@ -11,101 +11,101 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use units::{BlockSize, ByteCount};
 
-/// Plug a disk image into a virtual machine as a USB drive that speaks UAS and BOT.
+/// Serve a disk image to a virtual machine as a USB drive with UAS and BOT.
 ///
-/// The drive waits for QEMU at an address and is driven by the guest's own kernel. The lines printed at the start can
-/// be pasted after the QEMU command. Ctrl-C writes everything down and ends; a second one ends at once.
+/// The drive waits for QEMU on a socket, and the guest's own driver uses it. The arguments printed at the start can be
+/// pasted to the QEMU command. Ctrl-C, SIGTERM and SIGHUP flush to disk and exit; a second Ctrl-C exits immediately.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit serve disk.img --usbredir unix:/tmp/drive.sock
   uaskit serve --ram 1G --usbredir tcp:127.0.0.1:4000 --speed high
   uaskit serve new.img --size 64G --usbredir unix:drive.sock --streams 256 --rotational
 
-Exit codes: 0 ok, 1 failed, 2 usage.")]
+Exit codes: 0 ok, 1 failed, 2 usage, 3 refused for safety.")]
 pub(crate) struct ServeArguments {
-    /// The disk image or block device behind LUN 0.
+    /// Disk image or block device of LUN 0.
     #[arg(conflicts_with = "ram", required_unless_present = "ram")]
     pub(crate) image: Option<PathBuf>,
-    /// Where QEMU finds the drive: unix:PATH or tcp:HOST:PORT.
+    /// Address to listen on for QEMU: unix:PATH or tcp:HOST:PORT.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) usbredir: String,
-    /// Keep LUN 0 in memory: nothing remains after the end.
+    /// Keep LUN 0 in RAM, lost on exit.
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     pub(crate) ram: Option<ByteCount>,
     /// Create the image with this size; it must not exist.
     #[arg(long, value_name = "SIZE", value_parser = quantity::size, conflicts_with = "ram")]
     pub(crate) size: Option<ByteCount>,
-    /// Images of further logical units, LUN 1 and up. The one of LUN 0 stands before them.
+    /// Images of further logical units, LUN 1 and up, named after that of LUN 0.
     #[arg(long = "lun", value_name = "IMAGE", num_args = 1..)]
     pub(crate) luns: Vec<PathBuf>,
-    /// The speed of the drive's link.
+    /// Link speed.
     #[arg(long, value_enum, default_value_t = SpeedArgument::Super)]
     pub(crate) speed: SpeedArgument,
-    /// Which transports the drive offers.
+    /// Transports that the drive offers.
     #[arg(long, value_enum, default_value_t = TransportArgument::Dual)]
     pub(crate) transport: TransportArgument,
     /// How BOT ends data that are shorter than the host asked for. The standard requires a STALL or padding.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ShortDataArgument::Stall)]
     pub(crate) bot_short_data: ShortDataArgument,
-    /// Streams of its pipes at super speed: a power of two, 2 to 256 (one stream cannot be told: the descriptor says a
-    /// power of two, and a power of 0 says that there are none). Linux runs this less two at once.
+    /// Streams of each pipe at SuperSpeed: a power of two from 2 to 256.
+    /// Linux keeps up to this number less 2 commands in flight.
     #[arg(long, default_value = "32", value_parser = quantity::streams)]
     pub(crate) streams: u16,
-    /// Bytes of a logical block: 512 or 4096.
+    /// Logical block size in bytes.
     #[arg(long, value_enum, value_name = "BYTES", default_value_t = BlockSizeArgument::B512)]
     pub(crate) block_size: BlockSizeArgument,
-    /// Refuse every write.
+    /// Open images read-only and report write protection.
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// Tell the host that the medium can be taken out.
+    /// Report a removable medium, and allow to eject and insert it.
     #[arg(long)]
     pub(crate) removable: bool,
-    /// Tell the host that it is a disk that turns.
+    /// Report rotational media.
     #[arg(long)]
     pub(crate) rotational: bool,
-    /// Tell the host that the drive is so warm, in degrees Celsius, 0 to 254: by LOG SENSE and by SMART. Without it the
-    /// drive has no thermometer.
+    /// Report this temperature in degrees Celsius, 0 to 254, by LOG SENSE and SMART.
+    /// Default: no temperature.
     #[arg(long, value_name = "CELSIUS", value_parser = clap::value_parser!(u8).range(..=254))]
     pub(crate) temperature: Option<u8>,
-    /// T10 vendor identification, 8 characters at most.
+    /// T10 vendor identification, at most 8 characters.
     #[arg(long, default_value = "uaskit", value_parser = quantity::text::<8>)]
     pub(crate) vendor: String,
-    /// Product identification, 16 characters at most.
+    /// Product identification, at most 16 characters.
     #[arg(long, default_value = "Virtual Drive", value_parser = quantity::text::<16>)]
     pub(crate) product: String,
-    /// Serial number; derived from the image's path unless given, so that it stays the same.
+    /// Serial number. Default: derived from the path of the image.
     #[arg(long, value_parser = quantity::serial)]
     pub(crate) serial: Option<String>,
     /// idVendor and idProduct, VID:PID in hexadecimal.
     #[arg(long, value_name = "VID:PID", default_value = "1209:0001", value_parser = quantity::usb_id)]
     pub(crate) usb_id: (u16, u16),
-    /// Take orders while it is served, at this socket: see `uaskit control`. It has mode 0600.
+    /// Accept control commands on this Unix socket (mode 0600); see `uaskit control`.
     #[arg(long, value_name = "unix:PATH")]
     pub(crate) control: Option<String>,
-    /// Tell the host that the drive draws this much from the bus, in mA; 0 is a supply of its own.
+    /// Report this bus power in mA, 0 to 900; 0 is self-powered.
     #[arg(long, value_name = "MILLIAMPERES", default_value = "0", value_parser = clap::value_parser!(u16).range(0..=900))]
     pub(crate) bus_power: u16,
-    /// Break off once, on purpose, to test a host: at the Nth status, or data of a read, that the drive sends. KIND is
-    /// stall-status, lose-status, stall-data or lose-data. Can be given several times.
+    /// Inject one fault at the Nth status or read-data transfer; repeatable.
+    /// KIND is stall-status, lose-status, stall-data or lose-data.
     #[arg(long = "fault", value_name = "KIND@N")]
     pub(crate) faults: Vec<Fault>,
     #[command(flatten)]
     pub(crate) capture: CaptureArguments,
-    /// Listen on other than loopback addresses. Whoever reaches the port can read and write the image.
+    /// Allow addresses other than loopback. Every machine that reaches the port can read and write the image.
     #[arg(long)]
     pub(crate) allow_remote: bool,
-    /// Print events as JSON, one a line.
+    /// Print events as JSON, one per line.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print nothing but errors.
+    /// Print errors only.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
-/// Change the media of a drive while it is served, or ask how it is.
+/// Eject and insert media of a served drive, or print its status.
 ///
-/// The drive takes orders if it is served with `--control`. Media can be taken out and put in if it is `--removable`; the
-/// host notices, and is asked to let go of a medium first.
+/// The drive accepts commands if it is served with `--control`. Media can be ejected and inserted if it is served with
+/// `--removable`. A host can prevent the removal of a medium that it uses; see `eject --force`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit serve card.img --removable --usbredir unix:drive.sock --control unix:drive.ctl
@@ -115,39 +115,39 @@ pub(crate) struct ServeArguments {
 
 Exit codes: 0 ok, 1 failed, 2 usage.")]
 pub(crate) struct ControlArguments {
-    /// Where the drive takes orders: unix:PATH.
+    /// Control socket of the drive: unix:PATH.
     pub(crate) address: String,
     #[command(subcommand)]
-    pub(crate) order: OrderArgument,
-    /// Print the answer as one JSON object.
+    pub(crate) command: ControlCommandArgument,
+    /// Print the reply as one JSON object.
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum OrderArgument {
-    /// Tell how the drive and its units are.
+pub(crate) enum ControlCommandArgument {
+    /// Print the status of the drive and its logical units.
     Status,
-    /// Put an image into a unit that has none.
+    /// Insert an image into a logical unit without a medium.
     Insert {
-        /// The disk image or block device.
+        /// Disk image or block device.
         image: PathBuf,
-        /// Of which logical unit.
+        /// Logical unit.
         #[arg(long, default_value_t = 0)]
         lun: u8,
     },
-    /// Take the medium out, flushed.
+    /// Flush and eject the medium of a logical unit.
     Eject {
-        /// Of which logical unit.
+        /// Logical unit.
         #[arg(long, default_value_t = 0)]
         lun: u8,
-        /// Although the host holds on to it: what it has not written yet is lost.
+        /// Eject even if the host prevents removal. Data that the host has not written yet are lost.
         #[arg(long)]
         force: bool,
     },
-    /// Look again how large the image is, and tell the host.
+    /// Read the size of the image again, and report a change to the host.
     Resize {
-        /// Of which logical unit.
+        /// Logical unit.
         #[arg(long, default_value_t = 0)]
         lun: u8,
     },

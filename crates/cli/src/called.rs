@@ -2,7 +2,7 @@
 //!
 //! The program goes by its name, wherever it was: a folder of this machine is of no use on another.
 
-use crate::harmless::shown;
+use crate::harmless::{is_harmless, shown};
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -19,10 +19,12 @@ pub(crate) fn line(words: &[impl AsRef<OsStr>]) -> String {
 }
 
 /// A word for a shell: in quotation marks where it has to be, and by its bytes (`$'a\377'`, as bash, zsh and busybox read it) where it is
-/// no text.
+/// not text or has control characters.
 pub(crate) fn word(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref();
-    word.to_str().map_or_else(|| by_bytes(word.as_bytes()), quoted)
+    // Control characters by their bytes as well: the terminal would not print them, so that they could not be copied.
+    let text = word.to_str().filter(|text| text.chars().all(is_harmless));
+    text.map_or_else(|| by_bytes(word.as_bytes()), quoted)
 }
 
 fn by_bytes(word: &[u8]) -> String {

@@ -1,4 +1,4 @@
-//! Orders to a served drive, by the program itself: what is printed, what is left behind, what bad lines do.
+//! Commands to a served drive, by the program itself: what is printed, what is left behind, what bad lines do.
 
 mod place;
 
@@ -71,14 +71,28 @@ fn an_image_goes_and_another_comes() {
     let second = served.place.file("second.img");
     fs::write(&second, vec![0; 4 << 20]).unwrap();
     served.tells(&["status", "--json"], "\"bytes\":1048576");
-    served.tells(&["insert", &second], "there is a medium in it; eject that first");
+    served.tells(
+        &["insert", &second],
+        &format!("cannot insert {second} into LUN 0: it already has a medium; eject that first"),
+    );
     assert!(served.control(&["eject"]).status.success());
     served.tells(&["status", "--json"], "\"bytes\":null");
-    served.tells(&["eject"], "there is no medium in it");
+    served.tells(&["eject"], "cannot eject LUN 0: it has no medium");
     assert!(served.control(&["insert", &second]).status.success());
     served.tells(&["status", "--json"], "\"bytes\":4194304");
     fs::File::options().write(true).open(&second).unwrap().set_len(8 << 20).unwrap();
-    served.tells(&["resize"], "blocks: 16384");
+    served.tells(&["resize"], "LUN 0 now has 16384 blocks.\n");
+    served.tells(&["resize", "--json"], "{\"ok\":{\"blocks\":16384}}\n");
+    served.tells(
+        &["status"],
+        &format!("LUN 0: {second}, 8 MiB in blocks of 512 bytes, read-write, removable; "),
+    );
+    served.tells(&["eject"], "Ejected the medium of LUN 0; all of its data is flushed.\n");
+    served.tells(&["insert", &second], &format!("Inserted {second} into LUN 0.\n"));
+    served.tells(&["insert", &second], "it is the medium of that LUN already; there is nothing to do");
+    let link = served.place.file("link.img");
+    std::os::unix::fs::symlink(&second, &link).unwrap();
+    served.tells(&["insert", &link], "it is the medium of that LUN already; there is nothing to do");
 }
 
 #[test]
@@ -94,18 +108,59 @@ fn an_image_has_any_name() {
     assert!(served.control(&["eject"]).status.success());
     let output = insert();
     let text = String::from_utf8(output.stderr).expect("text");
-    assert!(text.contains(r"second\xff.img: there is no such image"), "{text}");
+    assert!(text.contains(r"second\xff.img into LUN 0: no such file"), "{text}");
     fs::write(&image, vec![0; 4 << 20]).unwrap();
     assert!(insert().status.success());
     served.tells(&["status", "--json"], "\"bytes\":4194304");
 }
 
 #[test]
-fn what_cannot_be_done_is_told_and_fails() {
+fn what_cannot_be_done_fails_with_the_reason() {
     let served = Served::start(&[]);
-    served.tells(&["eject"], "its medium is fixed; serve the drive with --removable");
+    served.tells(
+        &["eject"],
+        "cannot eject LUN 0: the medium is not removable; serve the drive with --removable",
+    );
     assert_eq!(served.control(&["eject", "--lun", "3"]).status.code(), Some(1));
-    served.tells(&["insert", "/nowhere/image"], "there is no such image");
+    served.tells(
+        &["insert", "/nowhere/image"],
+        "the medium is not removable; serve the drive with --removable",
+    );
+    served.tells(&["eject", "--lun", "3"], "cannot eject LUN 3: there is no such logical unit");
+    let nowhere = served.place.unix("nowhere");
+    let output = Command::new(UASKIT).args(["control", &nowhere, "status"]).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("cannot connect to the control socket") && text.contains("--control"), "{text}");
+}
+
+#[test]
+fn an_image_that_another_lun_has_is_not_inserted() {
+    let place = Place::new();
+    let other = place.file("other.img");
+    fs::write(&other, [0; 4096]).unwrap();
+    let served = Served::start(&["--removable", "--lun", &other]);
+    assert!(served.control(&["eject"]).status.success());
+    served.tells(&["insert", &other], "it is the medium of LUN 1; eject it there first");
+}
+
+#[test]
+fn an_image_behind_a_loop_device_is_not_inserted() {
+    let served = Served::start(&["--removable"]);
+    let image = served.place.file("used.img");
+    fs::write(&image, vec![0; 1 << 20]).unwrap();
+    let attached = Command::new("losetup").args(["--show", "--find", &image]).output();
+    let Some(attached) = attached.ok().filter(|output| output.status.success()) else {
+        eprintln!("skipped: a loop device cannot be made here");
+        return;
+    };
+    let device = String::from_utf8(attached.stdout).unwrap().trim().to_owned();
+    assert!(served.control(&["eject"]).status.success());
+    let output = served.control(&["insert", &image]);
+    Command::new("losetup").args(["--detach", &device]).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("it is in use, and writing to it would destroy data: loop"), "{text}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(served.control(&["insert", &image]).status.success());
 }
 
 #[test]
@@ -115,14 +170,14 @@ fn the_socket_is_its_owners_alone() {
 }
 
 #[test]
-fn bytes_that_are_no_order_are_answered_and_do_no_harm() {
+fn bytes_that_are_not_a_command_are_answered_and_do_no_harm() {
     let served = Served::start(&[]);
     assert!(served.answer(b"\xff\xfe\0\n").starts_with("{\"error\":"));
     assert!(served.answer(b"{\"eject\":").starts_with("{\"error\":"));
     assert!(served.answer("[".repeat(1 << 20).as_bytes()).len() < 200);
     assert_eq!(served.answer(b""), "");
     assert_eq!(served.answer(b"{}\n{}\n").lines().count(), 2);
-    served.tells(&["status"], "transport: \"no transport yet\"");
+    served.tells(&["status"], "No client is connected. 0 reads (0 B), 0 writes (0 B), 0 failures.\n");
 }
 
 #[test]
@@ -136,7 +191,7 @@ fn an_image_that_was_created_for_nothing_is_gone_again() {
     let output = serve(&place.unix("missing/drive.sock"));
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("its directory does not exist. Create it or choose another path"), "{text}");
+    assert!(text.contains("its directory does not exist; create it or choose another path"), "{text}");
     assert!(!PathBuf::from(place.file("new.img")).exists());
     fs::write(place.file("new.img"), b"precious").unwrap();
     assert_eq!(serve(&place.unix("missing/drive.sock")).status.code(), Some(1));

@@ -93,7 +93,7 @@ fn a_file_that_is_not_there_is_told_by_its_name() {
     let (socket, absent) = (place.unix("socket"), path(&place, NAME));
     let served = [&words(["serve", "--usbredir", &socket])[..], &[absent.as_os_str()]].concat();
     let text = told(&run(&served), 1);
-    assert!(text.contains(&format!("{}: there is no such image", place.file(SHOWN))), "{text}");
+    assert!(text.contains(&format!("cannot open {}: no such file", place.file(SHOWN))), "{text}");
     let text = told(&run(&[OsStr::new("why"), OsStr::from_bytes(NAME)]), 1);
     assert!(text.contains(&format!("there is no {SHOWN} on USB")), "{text}");
 }

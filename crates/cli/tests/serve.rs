@@ -27,8 +27,11 @@ impl Served {
     }
 
     fn interrupt(&self) {
-        let pid = Pid::from_child(&self.0);
-        kill_process(pid, Signal::INT).expect("it is there and ours");
+        self.signal(Signal::INT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).expect("it is there and ours");
     }
 
     fn exit_code(&mut self) -> Option<i32> {
@@ -82,10 +85,14 @@ fn arguments_that_make_no_sense_are_a_usage_error() {
     serve(&["--serial", ""], "has to have a serial number");
     serve(&["--size", "1M"], "cannot be used with");
     serve(&["--temperature", "255"], "255 is not in 0..=254");
-    serve(&["--control", "tcp:127.0.0.1:1"], "is no address for orders");
-    refused(&["--ram", "511", "--usbredir", &address], 2, "less than one block of 512 bytes; make it larger");
+    serve(&["--control", "tcp:127.0.0.1:1"], "invalid control address \"tcp:127.0.0.1:1\"");
+    refused(
+        &["--ram", "511", "--usbredir", &address],
+        2,
+        "it is less than one block of 512 bytes\n  Choose a larger size.",
+    );
     refused(&["--ram", "1X", "--usbredir", &address], 2, "write bytes, or a number with K, M, G or T");
-    refused(&["--ram", "1M", "--usbredir", "drive.sock"], 2, "write unix:PATH or tcp:HOST:PORT");
+    refused(&["--ram", "1M", "--usbredir", "drive.sock"], 2, "use unix:PATH or tcp:HOST:PORT");
     refused(&["--ram", "1M"], 2, "--usbredir <ADDRESS>");
     refused(&["--usbredir", &address], 2, "<IMAGE>");
     assert!(!fs::exists(place.file("drive.sock")).unwrap());
@@ -95,32 +102,41 @@ fn arguments_that_make_no_sense_are_a_usage_error() {
 fn what_cannot_be_served_says_why_and_what_to_do() {
     let place = Place::new();
     let address = place.unix("drive.sock");
-    let serve = |image: &[&str], words| refused(&[image, &["--usbredir", &address]].concat(), 1, words);
+    let serve = |image: &[&str], words: &str| refused(&[image, &["--usbredir", &address]].concat(), 1, words);
     let (empty, good) = (place.file("empty.img"), place.file("good.img"));
     fs::write(&empty, "").unwrap();
     fs::write(&good, [0; 4096]).unwrap();
     std::os::unix::fs::symlink(place.file("loop"), place.file("loop")).unwrap();
     serve(
         &[&place.file("none.img")],
-        "there is no such image; check the path, or create it\n  To create it, add --size SIZE.",
+        "none.img: no such file; check the path, or create the image\n  To create it, add --size SIZE.",
     );
-    serve(&[&good, "--lun", &place.file("none.img")], "Create it first: truncate --size 1G PATH.");
-    serve(&[&good, "--lun", &good], "another server has it open");
-    serve(&[&empty], "it has 0 B, less than one block of 512 bytes; make it larger");
+    let none = place.file("none.img");
+    serve(&[&good, "--lun", &none], &format!("To create it: truncate --size 1G {none}"));
+    refused(
+        &[&good, "--usbredir", &address, "--lun", &good],
+        2,
+        "is named for LUN 0 and for LUN 1: two logical units cannot write to one image",
+    );
+    serve(&[&empty], "its size of 0 B is less than one block of 512 bytes; enlarge it");
     serve(&[&place.file("loop")], "Too many levels of symbolic links");
     serve(&["/"], "it is a directory; name an image file in it");
     serve(&["/dev/null"], "neither a regular file nor a block device");
-    serve(&[&good, "--size", "1M"], "it exists and is not overwritten; choose another name, or remove it");
+    serve(&[&good, "--size", "1M"], "it already exists; choose another name, or remove it");
     serve(
         &[&place.file("no/where.img"), "--size", "1M"],
-        "its directory does not exist; choose another place",
+        "its directory does not exist; choose another path",
     );
-    serve(&["--ram", "1024T"], "ask for a smaller one, or use an image file");
-    refused(&["--ram", "1M", "--usbredir", "tcp:0.0.0.0:0"], 1, "The flag for that is --allow-remote.");
+    serve(&["--ram", "1024T"], "choose a smaller size or use an image file");
+    refused(
+        &["--ram", "1M", "--usbredir", "tcp:0.0.0.0:0"],
+        1,
+        "To allow remote clients, add --allow-remote.",
+    );
     refused(
         &["--ram", "1M", "--usbredir", &format!("unix:{good}")],
         1,
-        "there is something that is no socket",
+        "the path exists and is not a socket",
     );
     assert_eq!(fs::read(&good).unwrap(), [0; 4096]);
 }
@@ -133,11 +149,11 @@ fn what_is_served_is_introduced_in_words() {
     let _served =
         Served::start(&["--ram", "64M", "--usbredir", &address, "--serial", "S1", "--read-only"], writer);
     let lines = lines_up_to(&mut BufReader::new(reader), "-device usb-redir");
-    assert_eq!(lines[0], "LUN 0: 64 MiB in blocks of 512, read-only, memory, gone when the process ends\n");
+    assert_eq!(lines[0], "LUN 0: 64 MiB in blocks of 512 bytes, read-only, RAM, lost on exit\n");
     assert_eq!(lines[1], "Serial S1, super speed\n");
     assert_eq!(lines[3], "  -device qemu-xhci,id=xhci \\\n");
     let path = place.file("drive,,1.sock");
-    assert_eq!(lines[4], format!("  -chardev 'socket,id=uaskit,path={path}' \\\n"));
+    assert_eq!(lines[4], format!("  -chardev socket,id=uaskit,path={path} \\\n"));
 }
 
 #[test]
@@ -167,11 +183,124 @@ fn ctrl_c_flushes_and_says_so() {
     let mut reader = BufReader::new(reader);
     lines_up_to(&mut reader, "-device usb-redir");
     served.interrupt();
-    let lines = lines_up_to(&mut reader, "Everything is written. 0 reads, 0 writes.");
-    assert_eq!(lines[0], "Writing everything down; Ctrl-C again leaves at once.\n");
+    let lines = lines_up_to(&mut reader, "All data flushed: 0 reads, 0 writes.");
+    assert_eq!(lines[0], "Flushing to disk; press Ctrl-C again to quit immediately.\n");
     assert_eq!(served.exit_code(), Some(0));
     assert!(!fs::exists(place.file("drive.sock")).unwrap());
     assert_eq!(fs::metadata(place.file("new.img")).unwrap().len(), 1 << 20);
+}
+
+#[test]
+fn sigterm_and_sighup_end_as_ctrl_c_does() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let place = Place::new();
+        let (reader, writer) = std::io::pipe().unwrap();
+        let mut served = Served::start(&["--ram", "1M", "--usbredir", &place.unix("drive.sock")], writer);
+        let mut reader = BufReader::new(reader);
+        lines_up_to(&mut reader, "-device usb-redir");
+        served.signal(signal);
+        // A terminal that goes away may cause more of these, and a supervisor one after its SIGTERM.
+        served.signal(Signal::HUP);
+        lines_up_to(&mut reader, "All data flushed");
+        assert_eq!(served.exit_code(), Some(0), "{signal:?}");
+    }
+}
+
+#[test]
+fn sighup_that_is_ignored_at_start_does_not_end_it() {
+    let place = Place::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let child = Command::new("nohup")
+        .args([UASKIT, "serve", "--ram", "1M", "--usbredir", &place.unix("drive.sock")])
+        .stdin(Stdio::null())
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(child) = child else {
+        eprintln!("skipped: there is no nohup here");
+        return;
+    };
+    let mut served = Served(child);
+    let mut reader = BufReader::new(reader);
+    lines_up_to(&mut reader, "-device usb-redir");
+    served.signal(Signal::HUP);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(served.0.try_wait().unwrap(), None, "it goes on");
+    served.interrupt();
+    lines_up_to(&mut reader, "All data flushed");
+    assert_eq!(served.exit_code(), Some(0));
+}
+
+/// The words of QEMU's arguments, as a shell splits the lines that are printed.
+fn words_of_a_shell(lines: &[String]) -> Vec<String> {
+    let script = format!("printf '%s\\0' {}", lines.concat());
+    let output = Command::new("bash").args(["-c", &script]).output().expect("bash runs");
+    let text = String::from_utf8(output.stdout).expect("words are text");
+    text.split_terminator('\0').map(str::to_owned).collect()
+}
+
+#[test]
+fn qemus_arguments_survive_a_shell_whatever_is_in_the_path() {
+    if Command::new("bash").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no bash here");
+        return;
+    }
+    for name in ["it's,a \"$HOME\" `x`.sock", "a\\b;c&d,,e", "-x\u{1b}[31m\n2"] {
+        let place = Place::new();
+        let (reader, writer) = std::io::pipe().unwrap();
+        let path = place.file(name);
+        let _served = Served::start(&["--ram", "1M", "--usbredir", &place.unix(name)], writer);
+        let lines = lines_up_to(&mut BufReader::new(reader), "-device usb-redir");
+        let words = words_of_a_shell(&lines[lines.len() - 3..]);
+        let chardev = format!("socket,id=uaskit,path={}", path.replace(',', ",,"));
+        let expected = [
+            "-device",
+            "qemu-xhci,id=xhci",
+            "-chardev",
+            &chardev,
+            "-device",
+            "usb-redir,chardev=uaskit,bus=xhci.0",
+        ];
+        assert_eq!(words, expected);
+    }
+}
+
+/// Detaches a loop device when it is dropped.
+struct Loop(String);
+
+impl Loop {
+    /// A loop device over an image; `None` if this system or user cannot have one.
+    fn attach(image: &str) -> Option<Self> {
+        let output = Command::new("losetup").args(["--show", "--find", image]).output().ok()?;
+        output.status.success().then(|| Self(String::from_utf8_lossy(&output.stdout).trim().to_owned()))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &self.0]).output();
+    }
+}
+
+#[test]
+fn an_image_behind_a_loop_device_is_served_read_only_alone() {
+    let place = Place::new();
+    let (image, address) = (place.file("used.img"), place.unix("drive.sock"));
+    fs::write(&image, vec![0; 1 << 20]).unwrap();
+    let Some(attached) = Loop::attach(&image) else {
+        eprintln!("skipped: a loop device cannot be made here");
+        return;
+    };
+    let device = attached.0.trim_start_matches("/dev/");
+    refused(
+        &[&image, "--usbredir", &address],
+        3,
+        &format!("refusing to serve {image} for writing: {device}"),
+    );
+    refused(&["--ram", "1M", "--usbredir", &address, "--lun", &image], 3, "add --read-only");
+    let (reader, writer) = std::io::pipe().unwrap();
+    let _served = Served::start(&[&image, "--usbredir", &address, "--read-only"], writer);
+    lines_up_to(&mut BufReader::new(reader), "-device usb-redir");
 }
 
 /// Nobody reads what it prints, so that the first Ctrl-C gets nowhere.

@@ -33,7 +33,17 @@ pub(super) fn program(quick: bool) -> Result<Program> {
     }
     let target = target(quick);
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--profile", "dist", "--locked", "--package", "uaskit", "--target", &triple]);
+    build.args([
+        "build",
+        "--quiet",
+        "--profile",
+        "dist",
+        "--locked",
+        "--package",
+        "uaskit",
+        "--target",
+        &triple,
+    ]);
     build.arg("--target-dir").arg(&target).current_dir(workspace::root());
     // Paths of the machine that builds are no use to anybody else, and would differ from machine to machine.
     let mut flags = vec!["-Ctarget-feature=+crt-static".to_owned()];

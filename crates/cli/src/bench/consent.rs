@@ -7,13 +7,13 @@ use super::arguments::BenchArguments;
 use crate::called::word;
 use crate::failure::Failure;
 use crate::harmless::shown;
+use crate::in_use::{self, Checked, Storage, Unchecked};
 use crate::unprinted::aside;
 use inspect::block::{self, BlockDevice, Objection};
 use inspect::inventory::{Disk, UsbDevice};
 use inspect::tree::Tree;
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, IsTerminal, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use units::Capacity;
 use usb::attachment;
@@ -40,28 +40,16 @@ impl Victim {
     /// A block device or a file.
     pub(super) fn of_path(path: &Path, tree: &Tree) -> Result<Self, Failure> {
         let name = shown(path);
-        let named = || path.as_os_str().to_owned();
-        let unseen = |error| Failure::new(format!("{name}: cannot be looked at")).because(error);
-        let metadata = std::fs::metadata(path).map_err(unseen)?;
-        if !metadata.file_type().is_block_device() {
-            let path = path.canonicalize().map_err(unseen)?;
-            let objections = block::objections_to_file(tree, &path);
-            let description = format!("the file {} of {}", shown(path), Capacity(metadata.len()));
-            return Ok(Self { named: named(), name, description, nodes: Vec::new(), objections });
-        }
-        let device = BlockDevice::of_number(tree, metadata.rdev());
-        let device = device.ok_or_else(|| {
-            refused(&name, "sysfs does not know this device, so that nobody can tell who uses it".into())
-        })?;
-        let mut objections = block::objections(tree, &device);
-        objections.extend(block::claim(tree, path).err());
-        Ok(Self {
-            named: named(),
-            description: describe(&name, &device),
-            name,
-            nodes: Vec::new(),
-            objections,
-        })
+        let Checked { storage, objections } =
+            in_use::check(path, tree).map_err(|unchecked| match unchecked {
+                Unchecked::Io(error) => Failure::new(format!("{name}: cannot be looked at")).because(error),
+                Unchecked::NotInSysfs => refused(&name, unchecked.to_string()),
+            })?;
+        let description = match storage {
+            Storage::File { path, bytes } => format!("the file {} of {}", shown(path), Capacity(bytes)),
+            Storage::Device(device) => describe(&name, &device),
+        };
+        Ok(Self { named: path.as_os_str().to_owned(), description, name, nodes: Vec::new(), objections })
     }
 
     /// A logical unit of the drive at a USB port: its disk is what would be overwritten; whoever uses any disk of the drive would lose it

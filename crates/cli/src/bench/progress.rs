@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use bench::measure::{Onlooker, Progress, Watch};
 use bench::rig::Route;
 use indicatif::{ProgressBar, ProgressStyle};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::SIGQUIT;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ impl View {
     /// Draws on a terminal only, and not if it shall be quiet.
     pub(super) fn new(quiet: bool) -> Result<Self, Failure> {
         let stopped = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+        for signal in crate::signals::that_end().into_iter().chain([SIGQUIT]) {
             signal_hook::flag::register(signal, Arc::clone(&stopped))
                 .map_err(|error| Failure::new("cannot wait for Ctrl-C").because(error))?;
         }

@@ -1,7 +1,7 @@
-//! Orders to a drive that is being served, and the way they travel.
+//! Commands to a drive that is being served, and their protocol.
 //!
-//! `uaskit serve --control unix:PATH` takes them, `uaskit control` sends them; any program can, since an order is a line
-//! of JSON and so is its answer.
+//! `uaskit serve --control unix:PATH` accepts them, `uaskit control` sends them; any program can, since a command is a
+//! line of JSON and so is its answer.
 //!
 //! ```text
 //! {"status":{}}                              {"ok":{…}}
@@ -9,12 +9,13 @@
 //! {"eject":{"lun":0,"force":true}}           {"error":"…"}
 //! {"resize":{"lun":0}}                       {"ok":{"blocks":2048}}
 //! ```
-//! A path that is no UTF-8 is a list of its bytes: `"image":[47,255]`.
+//! A path that is not UTF-8 is a list of its bytes: `"image":[47,255]`.
 //!
-//! Always true: a line has a limit; what is not one of these orders is refused as a whole.
+//! Always true: a line has a limit; what is not one of these commands is refused as a whole.
 
 mod receive;
 mod send;
+mod timed;
 
 pub(crate) use receive::{Opener, receive};
 pub(crate) use send::{run, socket_path};
@@ -26,45 +27,45 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 /// Bytes of a line, in either direction. A path has 4096 at most, and each can take six in JSON.
-const LINE_BYTES_MAX: usize = 32 << 10;
+const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// What is to be done.
+/// A command to the drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum ControlCommand {
     Status,
     Insert { lun: u8, image: PathBuf },
     Eject { lun: u8, force: bool },
     Resize { lun: u8 },
 }
 
-/// Why a line is no order.
+/// Why a line is not a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NoOrder(String);
+pub(crate) struct InvalidCommand(String);
 
-impl Order {
-    /// Reads an order out of a line.
-    fn parse(line: &[u8]) -> Result<Self, NoOrder> {
-        let wrong = |why: &str| NoOrder(why.to_owned());
-        let value: Value = serde_json::from_slice(line).map_err(|error| NoOrder(error.to_string()))?;
-        let Value::Object(order) = value else { return Err(wrong("an order is an object")) };
-        let mut orders = order.into_iter();
-        let (Some((name, Value::Object(mut fields))), None) = (orders.next(), orders.next()) else {
-            return Err(wrong("an object with one order and its fields is expected"));
+impl ControlCommand {
+    /// Parses a line.
+    fn parse(line: &[u8]) -> Result<Self, InvalidCommand> {
+        let wrong = |why: &str| InvalidCommand(why.to_owned());
+        let value: Value = serde_json::from_slice(line).map_err(|error| InvalidCommand(error.to_string()))?;
+        let Value::Object(commands) = value else { return Err(wrong("expected a JSON object")) };
+        let mut commands = commands.into_iter();
+        let (Some((name, Value::Object(mut fields))), None) = (commands.next(), commands.next()) else {
+            return Err(wrong("expected one command with its fields, as in {\"status\":{}}"));
         };
-        let order = match name.as_str() {
+        let command = match name.as_str() {
             "status" => Self::Status,
             "insert" => Self::Insert { lun: lun(&mut fields)?, image: image(&mut fields)? },
             "eject" => Self::Eject { lun: lun(&mut fields)?, force: flag(&mut fields, "force")? },
             "resize" => Self::Resize { lun: lun(&mut fields)? },
-            _ => return Err(wrong("there are the orders status, insert, eject and resize")),
+            _ => return Err(wrong("unknown command; use status, insert, eject or resize")),
         };
         match fields.keys().next() {
-            None => Ok(order),
-            Some(field) => Err(NoOrder(format!("{name} has no field {field:?}"))),
+            None => Ok(command),
+            Some(field) => Err(InvalidCommand(format!("{name} has no field {field:?}; remove it"))),
         }
     }
 
-    /// The order as a value.
+    /// The command as a value.
     fn encode(&self) -> Value {
         match self {
             Self::Status => json!({ "status": {} }),
@@ -79,13 +80,13 @@ impl Order {
     }
 }
 
-fn lun(fields: &mut Map<String, Value>) -> Result<u8, NoOrder> {
-    let value = fields.remove("lun").ok_or_else(|| NoOrder("lun is missing".into()))?;
+fn lun(fields: &mut Map<String, Value>) -> Result<u8, InvalidCommand> {
+    let value = fields.remove("lun").ok_or_else(|| InvalidCommand("lun is missing".into()))?;
     let number = value.as_u64().and_then(|number| u8::try_from(number).ok());
-    number.ok_or_else(|| NoOrder("lun is a number from 0 to 255".into()))
+    number.ok_or_else(|| InvalidCommand("lun must be a number from 0 to 255".into()))
 }
 
-fn image(fields: &mut Map<String, Value>) -> Result<PathBuf, NoOrder> {
+fn image(fields: &mut Map<String, Value>) -> Result<PathBuf, InvalidCommand> {
     let byte = |value: Value| value.as_u64().and_then(|byte| u8::try_from(byte).ok());
     let path = match fields.remove("image") {
         Some(Value::String(path)) => Some(path.into_bytes()),
@@ -93,21 +94,22 @@ fn image(fields: &mut Map<String, Value>) -> Result<PathBuf, NoOrder> {
         _ => None,
     };
     let path = path.filter(|path| path.starts_with(b"/"));
-    path.map(|path| OsString::from_vec(path).into())
-        .ok_or_else(|| NoOrder("image is a path from the root, as text or as a list of its bytes".into()))
+    path.map(|path| OsString::from_vec(path).into()).ok_or_else(|| {
+        InvalidCommand("image must be an absolute path, as a string or as a list of bytes".into())
+    })
 }
 
-fn flag(fields: &mut Map<String, Value>, name: &str) -> Result<bool, NoOrder> {
+fn flag(fields: &mut Map<String, Value>, name: &str) -> Result<bool, InvalidCommand> {
     match fields.remove(name) {
         None => Ok(false),
         Some(Value::Bool(value)) => Ok(value),
-        Some(_) => Err(NoOrder(format!("{name} is true or false"))),
+        Some(_) => Err(InvalidCommand(format!("{name} must be true or false"))),
     }
 }
 
-impl fmt::Display for NoOrder {
+impl fmt::Display for InvalidCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no order: {}", self.0)
+        write!(f, "invalid command: {}", self.0)
     }
 }
 
@@ -116,28 +118,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_read_as_they_are_written() {
-        let orders = [
-            (Order::Status, r#"{"status":{}}"#),
-            (Order::Insert { lun: 1, image: "/a b".into() }, r#"{"insert":{"lun":1,"image":"/a b"}}"#),
+    fn commands_read_as_they_are_written() {
+        let commands = [
+            (ControlCommand::Status, r#"{"status":{}}"#),
             (
-                Order::Insert { lun: 0, image: OsString::from_vec(b"/a\xff".to_vec()).into() },
+                ControlCommand::Insert { lun: 1, image: "/a b".into() },
+                r#"{"insert":{"lun":1,"image":"/a b"}}"#,
+            ),
+            (
+                ControlCommand::Insert { lun: 0, image: OsString::from_vec(b"/a\xff".to_vec()).into() },
                 r#"{"insert":{"lun":0,"image":[47,97,255]}}"#,
             ),
-            (Order::Eject { lun: 0, force: true }, r#"{"eject":{"lun":0,"force":true}}"#),
-            (Order::Resize { lun: 255 }, r#"{"resize":{"lun":255}}"#),
+            (ControlCommand::Eject { lun: 0, force: true }, r#"{"eject":{"lun":0,"force":true}}"#),
+            (ControlCommand::Resize { lun: 255 }, r#"{"resize":{"lun":255}}"#),
         ];
-        for (order, line) in orders {
-            assert_eq!(Order::parse(line.as_bytes()), Ok(order.clone()));
+        for (command, line) in commands {
+            assert_eq!(ControlCommand::parse(line.as_bytes()), Ok(command.clone()));
             let value: Value = serde_json::from_str(line).unwrap();
-            assert_eq!(order.encode(), value);
+            assert_eq!(command.encode(), value);
         }
-        let without_force = Order::Eject { lun: 0, force: false };
-        assert_eq!(Order::parse(br#" {"eject": {"lun": 0}} "#), Ok(without_force));
+        let without_force = ControlCommand::Eject { lun: 0, force: false };
+        assert_eq!(ControlCommand::parse(br#" {"eject": {"lun": 0}} "#), Ok(without_force));
     }
 
     #[test]
-    fn what_is_no_order_is_refused_as_a_whole() {
+    fn an_invalid_command_is_refused_as_a_whole() {
         let deep = "[".repeat(10_000);
         for line in [
             "",
@@ -159,7 +164,7 @@ mod tests {
             r#"{"format":{"lun":0}}"#,
             &deep,
         ] {
-            assert!(Order::parse(line.as_bytes()).is_err(), "{line:.40}");
+            assert!(ControlCommand::parse(line.as_bytes()).is_err(), "{line:.40}");
         }
     }
 }

@@ -4,7 +4,10 @@
 //! chosen here, once, for all of the server. Left out: sockets.
 
 use crate::args::{ServeArguments, ShortDataArgument, SpeedArgument, TransportArgument};
+use crate::called::line;
 use crate::failure::Failure;
+use crate::harmless::shown;
+use crate::in_use;
 use bus::Speed;
 use device::bot::ShortData;
 use device::command::Limits;
@@ -12,6 +15,8 @@ use device::unit::{Unit, UnitConfig, limits};
 use device::{Device, DeviceConfig, Transports};
 use drive::Drive;
 use drive::medium::{FileMedium, FileOptions, Medium, OpenReason, RamMedium, create_image};
+use inspect::block::is_same_file;
+use inspect::tree::Tree;
 use std::path::{Path, PathBuf};
 use units::{BlockSize, ByteCount};
 
@@ -48,13 +53,11 @@ impl Drop for CreatedImage {
 pub(super) fn drive(arguments: &ServeArguments) -> Result<(Drive, CreatedImage), Failure> {
     let identity = Identity::new(arguments);
     let created = create(arguments)?;
+    check_luns(arguments)?;
     let mut media = vec![first_medium(arguments)?];
     for image in &arguments.luns {
-        media.push(file(image, arguments, "Create it first: truncate --size 1G PATH.")?);
-    }
-    if media.len() > UNITS_MAX {
-        return Err(Failure::usage(format!("{} logical units where 16 is the most", media.len()))
-            .because("a Bulk-Only command names its unit in four bits"));
+        let create = line(&["truncate".as_ref(), "--size".as_ref(), "1G".as_ref(), image.as_os_str()]);
+        media.push(file(image, arguments, &format!("To create it: {create}"))?);
     }
     let units =
         media.iter().enumerate().map(|(number, medium)| unit(arguments, &identity, number, &**medium));
@@ -64,6 +67,33 @@ pub(super) fn drive(arguments: &ServeArguments) -> Result<(Drive, CreatedImage),
         drive.plan_fault(*fault);
     }
     Ok((drive, created))
+}
+
+/// Checks how many logical units there are, and that no two of them write to one image.
+fn check_luns(arguments: &ServeArguments) -> Result<(), Failure> {
+    let count = 1 + arguments.luns.len();
+    if count > UNITS_MAX {
+        return Err(Failure::usage(format!("too many logical units: {count} (maximum {UNITS_MAX})"))
+            .because("a Bulk-Only CBW has four bits for the LUN"));
+    }
+    let images: Vec<(usize, &Path)> = arguments
+        .image
+        .iter()
+        .map(|image| (0, &**image))
+        .chain((1..).zip(arguments.luns.iter().map(|image| &**image)))
+        .collect();
+    for (index, (lun, image)) in images.iter().enumerate() {
+        let same = images[..index].iter().find(|(_, before)| is_same_file(before, image));
+        if let Some((before, _)) = same.filter(|_| !arguments.read_only) {
+            return Err(Failure::usage(format!(
+                "{} is named for LUN {before} and for LUN {lun}",
+                shown(image)
+            ))
+            .because("two logical units cannot write to one image")
+            .try_this("Name another image, or add --read-only."));
+        }
+    }
+    Ok(())
 }
 
 /// Creates the image of LUN 0, if its size is given.
@@ -80,29 +110,33 @@ fn first_medium(arguments: &ServeArguments) -> Result<Box<dyn Medium + Send>, Fa
         let block_size = BlockSize::from(arguments.block_size);
         let block_bytes = block_size.bytes();
         if size.0 < block_bytes.into() {
-            return Err(Failure::usage(format!("a drive of {size} in memory"))
-                .because(format!("it has less than one block of {block_bytes} bytes; make it larger")));
+            return Err(Failure::usage(format!("--ram {size} is too small"))
+                .because(format!("it is less than one block of {block_bytes} bytes"))
+                .try_this("Choose a larger size."));
         }
         let medium = RamMedium::new(size, block_size)
-            .map_err(|error| Failure::new(format!("cannot keep {size} in memory")).because(error))?;
+            .map_err(|error| Failure::new(format!("cannot allocate --ram {size}")).because(error))?;
         return Ok(Box::new(medium));
     }
     let image = arguments.image.as_deref().unwrap_or(Path::new(""));
     file(image, arguments, "To create it, add --size SIZE.")
 }
 
-/// Opens an image. `how_to_create` is told where there is none.
+/// Opens an image that nothing else uses. `how_to_create` is the advice if it does not exist.
 fn file(
     image: &Path,
     arguments: &ServeArguments,
     how_to_create: &str,
 ) -> Result<Box<dyn Medium + Send>, Failure> {
+    if !arguments.read_only {
+        in_use::refuse_to_serve(image, &Tree::running())?;
+    }
     let medium = FileMedium::open(image, &options(arguments)).map_err(|error| {
         let failure = Failure::new(error.to_string());
         match error.reason {
             OpenReason::Missing => failure.try_this(how_to_create),
             OpenReason::Denied | OpenReason::ReadOnlyFileSystem if !arguments.read_only => {
-                failure.try_this("The flag for that is --read-only.")
+                failure.try_this("To open it read-only, add --read-only.")
             }
             _ => failure,
         }
@@ -126,7 +160,9 @@ fn unit(
     medium: &dyn Medium,
 ) -> Result<Unit, Failure> {
     let durable_state = medium.load_state().map_err(|error| {
-        Failure::new(format!("cannot read the kept state of LUN {number}")).because(error)
+        Failure::new(format!("cannot read the saved state of LUN {number}")).because(error).try_this(
+            "It is in the .state file beside the image: repair that file, or remove it to reset the state.",
+        )
     })?;
     Ok(Unit::new(UnitConfig {
         vendor: arguments.vendor.clone(),
@@ -197,7 +233,7 @@ impl Identity {
     fn new(arguments: &ServeArguments) -> Self {
         let place: PathBuf = match &arguments.image {
             Some(image) => std::path::absolute(image).unwrap_or_else(|_| image.clone()),
-            // Memory has no place of its own; the address is what tells two such drives apart.
+            // Memory has no path; the address distinguishes two such drives.
             None => PathBuf::from(&arguments.usbredir),
         };
         let hash = fnv_1a(place.as_os_str().as_encoded_bytes());

@@ -1,17 +1,19 @@
 //! `uaskit serve`: a disk image as a USB drive for a virtual machine.
 //!
-//! The drive runs on a thread of its own; the main thread tells what happens and waits for Ctrl-C. The first one ends
-//! the service and makes everything durable, the second one leaves at once. Left out: what the drive does.
+//! The drive runs on its own thread; the main thread prints events and waits for a signal. SIGINT (Ctrl-C), SIGTERM and
+//! SIGHUP stop the service and flush; a second SIGINT or SIGTERM exits immediately. Left out: what the drive does.
 
 mod assemble;
 mod report;
 
 use crate::args::{ServeArguments, SpeedArgument};
+use crate::called::word;
 use crate::control::{self, Opener};
 use crate::counted::counted;
 use crate::failure::Failure;
-use crate::harmless::shown;
+
 use crate::recorder::{self, Capture};
+use crate::signals;
 use bench::record::Captured;
 use drive::Drive;
 use report::Report;
@@ -19,8 +21,11 @@ pub(crate) use report::describe as transport_name;
 use serde_json::json;
 use server::net::{Address, BindError, Config, Ended, Event, PrivateSocket, Server};
 use server::usbredir::Limits;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 use std::{process, thread};
@@ -32,29 +37,29 @@ const INTERRUPTED: i32 = 130;
 /// Payload of the client that may wait for the device before the client is read no further.
 const PAYLOAD_BYTES_SOFT: usize = 8 << 20;
 
-/// Something that the main thread is told.
+/// Input of the main thread.
 enum Notice {
-    /// By the serving thread.
+    /// From the serving thread.
     Event(Event),
-    /// Ctrl-C, or a polite kill.
+    /// A signal to stop.
     Interrupted,
-    /// The serving thread tells nothing any more.
+    /// The serving thread has ended.
     Ended,
 }
 
-/// The serving thread's way to tell; says so when it is gone.
-struct Teller(Sender<Notice>);
+/// Sends events of the serving thread to the main thread, and its end when it is dropped.
+struct EventSender(Sender<Notice>);
 
-/// Serves until Ctrl-C.
+/// Serves until a signal ends it.
 pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let address: Address = arguments.usbredir.parse().map_err(|error| Failure::usage(format!("{error}")))?;
-    let orders = arguments.control.as_deref().map(listen_for_orders).transpose()?;
+    let control = arguments.control.as_deref().map(bind_control_socket).transpose()?;
     let (mut drive, created) = assemble::drive(arguments)?;
     let capture = begin_capture(arguments, &mut drive)?;
     let mut report = Report::new(arguments.json, arguments.quiet);
     introduce(&report, &drive);
-    if let Some((told, fields)) = arguments.capture.announcement() {
-        report.tell(&format!("Capturing into {told}"), "capturing", fields);
+    if let Some((what, fields)) = arguments.capture.announcement() {
+        report.emit(&format!("Capturing to {what}"), "capturing", fields);
     }
     let config = Config {
         address,
@@ -63,33 +68,34 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         limits: Limits { payload_bytes_soft: PAYLOAD_BYTES_SOFT, ..Limits::default() },
     };
     let (sender, notices) = mpsc::channel();
-    let teller = Teller(sender.clone());
+    let events = EventSender(sender.clone());
+    catch_signals(sender)?;
     let server =
-        Server::start(config, drive, move |event| teller.tell(Notice::Event(event))).map_err(unbound)?;
+        Server::start(config, drive, move |event| events.send(Notice::Event(event))).map_err(unbound)?;
     created.keep();
-    if let Some(orders) = &orders {
-        let listener =
-            orders.listener().map_err(|error| Failure::new("cannot take orders").because(error))?;
+    if let Some(control) = &control {
+        let listener = control
+            .listener()
+            .map_err(|error| Failure::new("cannot accept control commands").because(error))?;
         let opener = Opener { options: assemble::options(arguments) };
         control::receive(listener, opener, server.controller());
     }
-    catch_signals(sender)?;
-    say_how_to_plug(&report, server.address(), arguments.speed);
-    watch(&server, &notices, &mut report);
+    print_qemu_arguments(&report, server.address(), arguments.speed);
+    run_until_ended(&server, &notices, &mut report);
     let mut ended = server.join();
     ended.drive.stop_observing();
     let captured = capture.map(Capture::finish).transpose();
-    farewell(&report, ended)?;
+    print_end(&report, ended)?;
     if let Some(captured) = captured? {
         let line = format!("Captured: {}.", recorder::told(captured));
         let Captured { files, records, dropped } = captured;
         let fields = json!({ "files": files, "records": records, "dropped": dropped });
-        report.tell(&line, "captured", fields);
+        report.emit(&line, "captured", fields);
     }
     Ok(())
 }
 
-/// Begins to write down what the host does, if that is wanted.
+/// Starts to capture the host's transfers, if requested.
 fn begin_capture(arguments: &ServeArguments, drive: &mut Drive) -> Result<Option<Capture>, Failure> {
     let description = format!("uaskit serve, {}", drive.device().config().speed);
     let Some((capture, recorder)) = arguments.capture.start(description)? else { return Ok(None) };
@@ -97,59 +103,64 @@ fn begin_capture(arguments: &ServeArguments, drive: &mut Drive) -> Result<Option
     Ok(Some(capture))
 }
 
-/// A socket for orders. Its name goes with it.
-fn listen_for_orders(address: &str) -> Result<PrivateSocket, Failure> {
+/// The socket for control commands. It is removed when this is dropped.
+fn bind_control_socket(address: &str) -> Result<PrivateSocket, Failure> {
     PrivateSocket::bind(&control::socket_path(address)?).map_err(unbound)
 }
 
 fn unbound(error: BindError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
-        BindError::NotLoopback(_) => failure.try_this("The flag for that is --allow-remote."),
+        BindError::NotLoopback(_) => failure.try_this("To allow remote clients, add --allow-remote."),
         _ => failure,
     }
 }
 
-impl Teller {
-    fn tell(&self, notice: Notice) {
-        // It fails only when the main thread has left, and then nobody wants to know.
+impl EventSender {
+    fn send(&self, notice: Notice) {
+        // It fails only when the main thread has left, which needs no events.
         let _ = self.0.send(notice);
     }
 }
 
-impl Drop for Teller {
+impl Drop for EventSender {
     fn drop(&mut self) {
-        self.tell(Notice::Ended);
+        self.send(Notice::Ended);
     }
 }
 
-/// Signals become notices; a second one ends the process where it stands.
+/// Turns signals into notices. After the first one, SIGINT or SIGTERM ends the process where it stands; SIGHUP does not,
+/// since a terminal that goes away may cause several, and a supervisor may send one after its SIGTERM.
 fn catch_signals(sender: Sender<Notice>) -> Result<(), Failure> {
-    let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Failure::new("cannot watch for Ctrl-C").because(error))?;
+    let mut signals = Signals::new(signals::that_end())
+        .map_err(|error| Failure::new("cannot install signal handlers").because(error))?;
     thread::spawn(move || {
         let mut pending = signals.forever();
         if pending.next().is_some() {
             let _ = sender.send(Notice::Interrupted);
         }
-        if pending.next().is_some() {
+        if pending.any(|signal| signal != SIGHUP) {
             process::exit(INTERRUPTED);
         }
     });
     Ok(())
 }
 
-/// Tells what happens until the serving thread has ended.
-fn watch(server: &Server, notices: &Receiver<Notice>, report: &mut Report) {
+/// Prints events until the serving thread has ended, and stops it at a signal.
+fn run_until_ended(server: &Server, notices: &Receiver<Notice>, report: &mut Report) {
     loop {
         let notice = match report.is_live() {
             true => notices.recv_timeout(DRAW_INTERVAL),
             false => notices.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         match notice {
-            Ok(Notice::Event(event)) => tell_event(report, &event),
+            Ok(Notice::Event(event)) => print_event(report, &event),
             Ok(Notice::Interrupted) => {
-                report.tell("Writing everything down; Ctrl-C again leaves at once.", "stopping", json!({}));
+                report.emit(
+                    "Flushing to disk; press Ctrl-C again to quit immediately.",
+                    "stopping",
+                    json!({}),
+                );
                 server.stopper().stop();
             }
             Ok(Notice::Ended) | Err(RecvTimeoutError::Disconnected) => return,
@@ -165,7 +176,7 @@ fn introduce(report: &Report, drive: &Drive) {
         let bytes = assemble::capacity(unit);
         let access = if unit.config.read_only { ", read-only" } else { "" };
         let line = format!(
-            "LUN {number}: {bytes} in blocks of {}{access}, {}",
+            "LUN {number}: {bytes} in blocks of {} bytes{access}, {}",
             unit.config.block_size.bytes(),
             medium.describe()
         );
@@ -177,49 +188,62 @@ fn introduce(report: &Report, drive: &Drive) {
             "medium": medium.describe(),
             "serial": unit.config.serial,
         });
-        report.tell(&line, "unit", fields);
+        report.emit(&line, "unit", fields);
         if unit.reservations.are_lost() {
             let line = format!(
-                "LUN {number}: its kept reservations cannot be read. Nothing is read or written until a host replaces \
-                 them (sg_persist --out --replace-lost), or the .state file beside the image is removed."
+                "LUN {number}: cannot read the saved persistent reservations. Reads and writes are refused until a host \
+                 replaces them (sg_persist --out --replace-lost), or the .state file beside the image is removed."
             );
-            report.tell(&line, "reservations_lost", json!({ "lun": number }));
+            report.emit(&line, "reservations_lost", json!({ "lun": number }));
         }
     }
     let line = format!("Serial {}, {}", config.serial, config.speed);
     let fields =
         json!({ "serial": config.serial, "speed": config.speed.to_string(), "streams": config.streams });
-    report.tell(&line, "device", fields);
+    report.emit(&line, "device", fields);
 }
 
 /// The QEMU arguments to paste.
-fn say_how_to_plug(report: &Report, address: &Address, speed: SpeedArgument) {
+fn print_qemu_arguments(report: &Report, address: &Address, speed: SpeedArgument) {
     let chardev = match address {
         Address::Unix(path) => {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            // QEMU doubles the commas of a value.
-            format!("socket,id=uaskit,path={}", shown(path).replace(',', ",,"))
+            unix_chardev(&path)
         }
         Address::Tcp(place) => {
             let (host, port) = place.rsplit_once(':').unwrap_or((place, ""));
-            format!("socket,id=uaskit,host={},port={port}", host.trim_matches(['[', ']']))
+            format!("socket,id=uaskit,host={},port={port}", host.trim_matches(['[', ']'])).into()
         }
     };
     // An xHCI takes every speed; an older guest may know only EHCI.
     let controller = "-device qemu-xhci,id=xhci";
     let plug = "-device usb-redir,chardev=uaskit,bus=xhci.0";
+    // As a shell reads it, whatever is in the path.
+    let chardev = format!("-chardev {}", word(chardev));
     let line = format!(
-        "Listening at {address}. Add this to QEMU's arguments:\n  {controller} \\\n  -chardev '{chardev}' \\\n  {plug}"
+        "Listening on {address}. Add these arguments to QEMU:\n  {controller} \\\n  {chardev} \\\n  {plug}"
     );
-    let arguments = json!([controller, format!("-chardev {chardev}"), plug]);
+    let arguments = json!([controller, chardev, plug]);
     let fields = json!({ "address": address.to_string(), "qemu": arguments, "super_speed": speed == SpeedArgument::Super });
-    report.tell(&line, "listening", fields);
+    report.emit(&line, "listening", fields);
 }
 
-fn tell_event(report: &Report, event: &Event) {
+/// The value of QEMU's `-chardev` for a Unix socket: a comma within a value is doubled.
+fn unix_chardev(path: &Path) -> OsString {
+    let mut chardev = b"socket,id=uaskit,path=".to_vec();
+    for byte in path.as_os_str().as_bytes() {
+        chardev.push(*byte);
+        if *byte == b',' {
+            chardev.push(b',');
+        }
+    }
+    OsString::from_vec(chardev)
+}
+
+fn print_event(report: &Report, event: &Event) {
     let line = event.to_string();
     let name = match event {
-        // Told with QEMU's arguments.
+        // Printed with QEMU's arguments.
         Event::Listening(_) => return,
         Event::Connected { .. } => "connected",
         Event::Greeted(_) => "greeted",
@@ -227,7 +251,7 @@ fn tell_event(report: &Report, event: &Event) {
         Event::Transport(_) => "transport",
         Event::Disconnected(_) => "disconnected",
         Event::AcceptFailed(_) => "accept_failed",
-        // Told when Ctrl-C came.
+        // Printed when the signal arrived.
         Event::Stopping => return,
     };
     let mut sentence = line.clone();
@@ -238,19 +262,19 @@ fn tell_event(report: &Report, event: &Event) {
         Event::Transport(transport) => json!({ "transport": report::describe(*transport) }),
         _ => json!({ "message": line }),
     };
-    report.tell(&format!("{sentence}."), name, fields);
+    report.emit(&format!("{sentence}."), name, fields);
 }
 
-fn farewell(report: &Report, ended: Ended) -> Result<(), Failure> {
+fn print_end(report: &Report, ended: Ended) -> Result<(), Failure> {
     let counters = ended.drive.counters();
-    ended.outcome.map_err(|error| Failure::new("the server could not go on").because(error))?;
+    ended.outcome.map_err(|error| Failure::new("server stopped unexpectedly").because(error))?;
     ended.flushed.map_err(|error| {
-        Failure::new("not everything written is on the disk")
+        Failure::new("cannot flush all written data")
             .because(error)
-            .try_this("Check the space and the health of the disk that holds the image.")
+            .try_this("Check the free space and the health of the disk that holds the image.")
     })?;
     let (reads, writes) = (counted(counters.reads, "read"), counted(counters.writes, "write"));
-    let line = format!("Everything is written. {reads}, {writes}.");
+    let line = format!("All data flushed: {reads}, {writes}.");
     let fields = json!({
         "flushed": true,
         "reads": counters.reads,
@@ -259,6 +283,6 @@ fn farewell(report: &Report, ended: Ended) -> Result<(), Failure> {
         "written_bytes": counters.written_bytes,
         "failures": counters.failures,
     });
-    report.tell(&line, "ended", fields);
+    report.emit(&line, "ended", fields);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What `serve` tells while it runs: lines for people, a live line on a terminal, or events for programs.
+//! The output of `serve` while it runs: lines for people, a live line on a terminal, or events for programs.
 //!
 //! The same events in three forms; JSON goes to standard output so that it can be piped, the live line to standard
 //! error so that it cannot. Left out: errors, which `main` prints.
@@ -12,7 +12,7 @@ use server::net::Snapshot;
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
-/// How `serve` tells what happens.
+/// How `serve` prints events.
 #[derive(Debug)]
 pub(super) enum Report {
     /// Nothing but errors.
@@ -40,8 +40,8 @@ impl Report {
         }
     }
 
-    /// Tells something once: a line for people, and its name and fields for programs.
-    pub(super) fn tell(&self, line: &str, event: &str, mut fields: Value) {
+    /// Prints something once: a line for people, and its name and fields for programs.
+    pub(super) fn emit(&self, line: &str, event: &str, mut fields: Value) {
         match self {
             Self::Quiet => {}
             Self::Json => {
@@ -60,7 +60,7 @@ impl Report {
         }
     }
 
-    /// Whether anybody looks at [`Report::draw`].
+    /// Whether [`Report::draw`] draws anything.
     pub(super) const fn is_live(&self) -> bool {
         matches!(self, Self::People { live: Some(_) })
     }
@@ -102,7 +102,7 @@ pub(crate) const fn describe(transport: ActiveTransport) -> &'static str {
     }
 }
 
-/// A reader that is gone is no reason to stop serving.
+/// A reader that has gone does not stop the service.
 fn print(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{}", harmless::tame_lines(line)).and_then(|()| out.flush());
