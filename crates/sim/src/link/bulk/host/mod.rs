@@ -160,7 +160,7 @@ impl HostEndpoint {
             return Err(NotWithdrawn::UnderWay);
         }
         let progress = self.queues.withdraw(stream, id).flatten().ok_or(NotWithdrawn::Unknown)?;
-        self.leave_if_done();
+        self.leave_if_empty();
         Ok(progress.moved)
     }
 
@@ -465,10 +465,18 @@ impl HostEndpoint {
         Ok(())
     }
 
-    /// Leaves a stream of which all was taken back, for others that have come.
+    /// Leaves a stream all of whose transfers were withdrawn, for others that have come.
     fn leave_if_done(&mut self) {
+        if self.pipe.as_ref().is_some_and(Host::has_news) {
+            self.leave_if_empty();
+        }
+    }
+
+    /// Leaves a stream all of whose transfers were withdrawn. The device that has proposed it waits for an answer, and says
+    /// nothing of its other streams before.
+    fn leave_if_empty(&mut self) {
         let is_at_rest = self.run == Run::Running && !self.has_bus && self.under_way == 0;
-        let Some(pipe) = self.pipe.as_mut().filter(|pipe| is_at_rest && pipe.has_news()) else { return };
+        let Some(pipe) = self.pipe.as_mut().filter(|_| is_at_rest) else { return };
         let queues = &self.queues;
         if pipe.current().is_some_and(|stream| queues.is_empty(Some(stream))) {
             let said = pipe.leave();
