@@ -72,6 +72,8 @@ pub enum Bug {
     RequestTwice,
     /// The port of a device forgets its endpoints, and is asked for them.
     LostEndpoints,
+    /// A bridge gives its drive a queued write of other blocks than those of the SCSI command.
+    WrongExtent,
 }
 
 /// A bug in its place, or none.
@@ -83,7 +85,7 @@ pub struct Planted {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::LostEnd,
         Self::EndTwice,
         Self::Residue,
@@ -116,12 +118,17 @@ impl Bug {
         Self::PastEvent,
         Self::RequestTwice,
         Self::LostEndpoints,
+        Self::WrongExtent,
     ];
 
     /// It shows at every so manieth opportunity: seldom, as bugs do, unless there are few opportunities.
     const fn every(self) -> u32 {
         match self {
-            Self::SkippedFlush | Self::IgnoredFua | Self::ForgottenAttention | Self::KeptOffer => 1,
+            Self::SkippedFlush
+            | Self::IgnoredFua
+            | Self::ForgottenAttention
+            | Self::KeptOffer
+            | Self::WrongExtent => 1,
             // A drive is looked at by a dozen commands before it is asked for anything.
             bug if bug.is_of_controller() => 64,
             // There are many packets.
@@ -181,6 +188,7 @@ impl Bug {
             Self::PastEvent => "past-event",
             Self::RequestTwice => "request-twice",
             Self::LostEndpoints => "lost-endpoints",
+            Self::WrongExtent => "wrong-extent",
         }
     }
 }

@@ -5,11 +5,11 @@ use crate::engine::Random;
 use crate::world::driven::{Drive, Driven, HostCosts, Occupant, Packing, Setup};
 use crate::world::{HostTransfer, Observer, Plain};
 use crate::xhci::Part;
+use device::Transports;
+use device::command::Limits;
 use initiator::turbo::LookAhead;
 use std::cell::RefCell;
 use std::rc::Rc;
-use target::Transports;
-use target::command::Limits;
 use units::Duration;
 
 const KIB: u32 = 1 << 10;

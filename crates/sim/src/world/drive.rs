@@ -190,11 +190,15 @@ impl DriveSide {
         }
     }
 
-    pub(super) fn acquire(&mut self, now: Instant, id: CommandId, bytes: u32) {
+    /// The device accepts a command that moves so many bytes. `is_misplaced`: its drive gets a write of other blocks.
+    pub(super) fn acquire(&mut self, now: Instant, id: CommandId, bytes: u32, is_misplaced: bool) {
         self.buffers.acquire(id, bytes as usize);
-        if let Some(enclosure) = &mut self.enclosure {
-            enclosure.announce(now, id, bytes, write_of(self.device.cdb(id)));
+        let Some(enclosure) = &mut self.enclosure else { return };
+        let mut write = write_of(self.device.cdb(id));
+        if let Some((_, extent)) = write.as_mut().filter(|_| is_misplaced) {
+            extent.lba.0 += extent.blocks.0;
         }
+        enclosure.announce(now, id, bytes, write);
     }
 
     pub(super) fn release(&mut self, now: Instant, id: CommandId) {

@@ -471,7 +471,7 @@ impl<T: Transport> World<T> {
                 self.finish(data_in);
                 self.finish(data_out);
             }
-            Out::Acquire(id, bytes) => self.drive.acquire(self.engine.now(), id, bytes),
+            Out::Acquire(id, bytes) => self.drive.acquire(self.engine.now(), id, bytes, false),
             Out::Release(id) => self.drive.release(self.engine.now(), id),
             Out::Medium(request) => {
                 let now = self.engine.now();

@@ -75,6 +75,9 @@ struct Waiting {
 const SLOW: Duration = Duration::from_secs(35);
 
 impl Plain {
+    /// What its device takes at once.
+    pub const LIMITS: Limits = Limits { commands: 64, buffer_bytes: 64 << 20, segment_bytes: 1 << 20 };
+
     /// A drive of so many blocks, without a cache. Each request takes `latency`; `at_once` are served together, at least
     /// one.
     pub fn new(blocks: u32, block_size: BlockSize, latency: Duration, at_once: u16) -> Self {
@@ -84,7 +87,7 @@ impl Plain {
             block_size,
             latency: Duration::ZERO,
             streams: 32,
-            limits: Limits { commands: 64, buffer_bytes: 64 << 20, segment_bytes: 1 << 20 },
+            limits: Self::LIMITS,
             cache: None,
             free_at: VecDeque::new(),
             requests: VecDeque::new(),

@@ -5,6 +5,7 @@
 //! said.
 
 use super::parts::{self, Parts};
+use device::command::Limits;
 use device::{Device, Transports};
 use sim::bridge::Chip;
 use sim::engine::Random;
@@ -17,7 +18,7 @@ use sim::world::driven::{Drive, Enclosure, Host, HostCosts, Hub, Keeping, Node, 
 use sim::xhci::Part;
 use std::fmt;
 use std::str::FromStr;
-use units::{BlockSize, Duration};
+use units::{BlockCount, BlockSize, Duration};
 
 /// A world, what is asked of its drive, and what goes wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +47,11 @@ pub struct Case {
     pub is_costing: bool,
     /// Streams of the device: a power of two, 2 to 256.
     pub streams: u16,
-    /// Commands under way, and requests: 1 to 64.
+    /// Commands that a drive takes at once before it answers TASK SET FULL, 2 to 64; what its parts have unless said.
+    pub commands: Option<u16>,
+    /// Whether an application asks for blocks through the storage stack first; where there is a controller.
+    pub is_stacked: bool,
+    /// Commands in flight, and requests: 1 to 64.
     pub depth: u16,
     /// Bytes of a command at most.
     pub transfer_bytes: u32,
@@ -168,6 +173,10 @@ impl Case {
         let block = BlockSize::from_bytes(pick(&[512, 512, 4096])).unwrap_or(BlockSize::B512);
         let longest = pick(&[1, 4, 8, 32]);
         let block_bytes = block.bytes();
+        let mut queue = Random::new(seed, "queue");
+        // Deeper than the tags of SATA, and so than what most bridges take.
+        let deep = (queue.below(8) == 0).then(|| 33 + queue.below(30) as u16);
+        let commands = (queue.below(4) == 0).then(|| [2, 4, 8, 48, 64][queue.below(5) as usize]);
         let mut line = Random::new(seed, "line");
         let is_packed = line.below(3) == 0;
         // What is slow is seldom.
@@ -202,8 +211,10 @@ impl Case {
             is_early: Random::new(seed, "early").below(4) == 0,
             parts: Parts::of_seed(seed),
             is_costing: Random::new(seed, "costs").below(4) == 0,
-            streams: pick(&[2, 4, 16, 32, 64]) as u16,
-            depth: pick(&[1, 2, 4, 8, 16, 30]) as u16,
+            commands,
+            is_stacked: queue.below(4) == 0,
+            streams: (pick(&[2, 4, 16, 32, 64]) as u16).max(deep.map_or(2, |_| 64)),
+            depth: (pick(&[1, 2, 4, 8, 16, 30]) as u16).max(deep.unwrap_or(1)),
             transfer_bytes: pick(&[block_bytes, 4096.max(block_bytes), 16 << 10, 64 << 10]),
             block,
             blocks: pick(&[16, 64, 256]).max(longest),
@@ -248,11 +259,27 @@ impl Case {
     pub fn plain(&self) -> Plain {
         let latency = Duration::from_us(self.latency_us.into());
         let plain = Plain::new(self.blocks, self.block, latency, self.at_once).with_streams(self.streams);
-        let plain = match self.bridge() {
-            Some(bridge) => plain.with_limits(bridge.limits),
-            None => plain,
-        };
+        let plain = plain.with_limits(self.limits());
         if self.is_cached { plain.with_volatile_cache() } else { plain }
+    }
+
+    /// The same of blocks that hold their numbers, for the storage stack.
+    pub(super) fn numbered(&self) -> Plain {
+        let latency = Duration::from_us(self.latency_us.into());
+        let plain =
+            Plain::numbered(BlockCount(self.blocks.into()), self.block).serving(latency, self.at_once);
+        plain.with_streams(self.streams).with_limits(self.limits())
+    }
+
+    /// What a device takes at once.
+    fn limits(&self) -> Limits {
+        let limits = self.bridge().map_or(Plain::LIMITS, |bridge| bridge.limits);
+        Limits { commands: self.commands.unwrap_or(limits.commands), ..limits }
+    }
+
+    /// Whether more commands may be sent to a drive than it takes at once.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.depth > self.limits().commands
     }
 
     /// The bridge that drives are behind, if they are made of parts.
@@ -371,11 +398,12 @@ impl Case {
             self.controller = Desk::Card;
         }
         if self.controller == Desk::None {
-            (self.parts, self.is_costing) = (Parts::Plain, false);
+            (self.parts, self.is_costing, self.is_stacked) = (Parts::Plain, false, false);
         }
         self.hubs = self.hubs.min(HUBS_MAX);
         self.drives = self.drives.clamp(1, DRIVES_MAX);
         self.streams = self.streams.clamp(2, 256).next_power_of_two().min(256);
+        self.commands = self.commands.map(|commands| commands.clamp(2, 64));
         self.depth = self.depth.clamp(1, 64);
         self.transfer_bytes = self.transfer_bytes.clamp(self.block.bytes(), 1 << 20);
         self.blocks = self.blocks.clamp(1, BLOCKS_MAX);
@@ -399,6 +427,9 @@ impl Case {
             "early" => self.is_early = of_name(value, &YES_NO)?,
             "parts" => self.parts = of_name(value, &parts::NAMES)?,
             "costs" => self.is_costing = of_name(value, &YES_NO)?,
+            "commands" if value == USUAL => self.commands = None,
+            "commands" => self.commands = Some(value.parse().ok()?),
+            "stack" => self.is_stacked = of_name(value, &YES_NO)?,
             "streams" => self.streams = value.parse().ok()?,
             "depth" => self.depth = value.parse().ok()?,
             "transfer" => self.transfer_bytes = value.parse().ok()?,
@@ -476,6 +507,8 @@ const TRANSLATED: [(&str, Translated); 3] =
     [("none", Translated::None), ("one", Translated::One), ("each", Translated::Each)];
 const NAPS: [(&str, Nap); 3] = [("never", Nap::Never), ("idle", Nap::Idle), ("at-work", Nap::AtWork)];
 const FINALES: [(&str, Finale); 2] = [("unplug", Finale::Unplug), ("power-loss", Finale::PowerLoss)];
+/// As many commands as the parts of a drive take.
+const USUAL: &str = "usual";
 /// Faults that dice bring about.
 const DICE: &str = "dice";
 
@@ -491,7 +524,7 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "seed={} wire={} rate={} controller={} hubs={} drives={} translated={} nap={} early={} parts={} costs={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
+            "seed={} wire={} rate={} controller={} hubs={} drives={} translated={} nap={} early={} parts={} costs={} commands={} stack={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
             self.seed,
             name_of(self.wire, &WIRES),
             name_of(self.rate, &RATES),
@@ -503,6 +536,8 @@ impl fmt::Display for Case {
             name_of(self.is_early, &YES_NO),
             name_of(self.parts, &parts::NAMES),
             name_of(self.is_costing, &YES_NO),
+            self.commands.map_or_else(|| USUAL.into(), |commands| commands.to_string()),
+            name_of(self.is_stacked, &YES_NO),
             self.streams,
             self.depth,
             self.transfer_bytes,
@@ -530,11 +565,18 @@ impl fmt::Display for Case {
 impl FromStr for Case {
     type Err = CaseError;
 
-    /// What a line does not say is as the seed 0 has it, but for faults while devices are brought up, parts, and what a driver takes, which
-    /// are said.
+    /// What a line does not say is as the seed 0 has it, but for faults while devices are brought up, parts, what a driver takes, how many
+    /// commands a drive takes, and the storage stack, which are said.
     fn from_str(line: &str) -> Result<Self, CaseError> {
         let seed_0 = Self::of_seed(0);
-        let mut case = Self { is_early: false, parts: Parts::Plain, is_costing: false, ..seed_0 };
+        let mut case = Self {
+            is_early: false,
+            parts: Parts::Plain,
+            is_costing: false,
+            commands: None,
+            is_stacked: false,
+            ..seed_0
+        };
         for part in line.split_whitespace() {
             let taken = part.split_once('=').and_then(|(name, value)| case.take(name, value));
             taken.ok_or_else(|| CaseError { part: part.into() })?;
@@ -588,6 +630,9 @@ mod tests {
         assert!((10..50).contains(&count(&|case| case.wire == Wire::Turbo)));
         assert!((20..60).contains(&count(&|case| case.rate == AnyRate::Usb2(usb2::Rate::High))));
         assert!((5..30).contains(&count(&|case| case.rate == AnyRate::Usb2(usb2::Rate::Full))));
+        assert!((10..40).contains(&count(&|case| case.depth > 32)));
+        assert!((5..60).contains(&count(&|case| case.is_stacked)));
+        assert!((20..60).contains(&count(&|case| case.is_crowded())));
         for kind in Kind::ALL {
             let count = cases.iter().filter(|case| rates(case.seed).of(kind) > 0).count();
             assert!((20..100).contains(&count), "{kind}: {count}");

@@ -52,6 +52,8 @@ pub(super) struct Life<'a, W> {
     is_on_bus: bool,
     /// Events within which some request ends.
     events_max: u64,
+    /// Whether more commands are sent to the drive than it takes at once: TASK SET FULL is no recovery then.
+    is_crowded: bool,
     /// Whether a stall is a way to say that there are no more data, as it is with BOT where they end with a full packet.
     may_stall: bool,
 }
@@ -106,6 +108,7 @@ impl<'a, W: Stage> Life<'a, W> {
             struck_before,
             is_on_bus: case.is_on_bus(),
             events_max: Pace::events_max(case),
+            is_crowded: case.is_crowded(),
             may_stall: case.wire != Wire::Uas,
         }
     }
@@ -291,6 +294,8 @@ impl<'a, W: Stage> Life<'a, W> {
         let excused = match error {
             _ if is_gone || open.is_vague => true,
             Error::Aborted => open.is_aborted,
+            // A slow request may hold one of few places for longer than a disk tries again.
+            Error::Busy(_) if self.is_crowded => true,
             Error::Medium { .. } => is_medium,
             Error::Gone => false,
             _ => tries >= ATTEMPTS,
@@ -366,14 +371,17 @@ impl<'a, W: Stage> Life<'a, W> {
             }
         }
         let counts = self.disk.counts();
-        let failures = counts.transport_failures + counts.busy + counts.not_ready;
+        let busy = if self.is_crowded { 0 } else { counts.busy };
+        let failures = counts.transport_failures + busy + counts.not_ready;
         let mut counters = self.world.borrow().counters(self.drive);
         if self.may_stall {
             counters.stalls = 0;
         }
         let is_calm = failures == 0 && counters == Counters::default();
         // What is below is everybody's.
-        let is_calm_below = self.drive > 0 || is_anyone_struck || self.world.borrow().is_calm_below();
+        // A controller may tell twice of a TD that ends short, as that of a command that ends with TASK SET FULL does.
+        let is_calm_below =
+            self.drive > 0 || is_anyone_struck || self.is_crowded || self.world.borrow().is_calm_below();
         let is_excused = self.was_struck() || self.is_disturbed || self.drive > 0 && self.is_gone();
         if !(is_calm && is_calm_below || is_excused) {
             return self.broken(Law::Calm, About::World("a recovery"));

@@ -16,6 +16,7 @@ mod life;
 mod pace;
 mod parts;
 mod shrink;
+mod stacked;
 mod stage;
 
 pub use case::{Case, CaseError, Desk, Finale, Mix, Wire};
@@ -138,6 +139,12 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn finish(&mut self) -> Result<(), Violation> {
+        if let Some(setup) = self.case.setup().filter(|_| self.case.is_stacked) {
+            let trace = self.trace.map(|make| make());
+            let asked = stacked::run(self.case, &setup, &mut self.digest, trace);
+            self.toll = self.toll.and(asked.toll);
+            asked.verdict?;
+        }
         while self.hosts.iter().any(Host::has_work) && self.toll.lives < u64::from(LIVES_MAX) {
             self.live()?;
         }

@@ -114,6 +114,8 @@ impl Search<'_> {
             Case { is_early: false, ..case.clone() },
             Case { parts: Parts::Plain, ..case.clone() },
             Case { is_costing: false, ..case.clone() },
+            Case { is_stacked: false, ..case.clone() },
+            Case { commands: None, ..case.clone() },
             Case { translated: Translated::None, ..case.clone() },
             Case { at_once: 1, ..case.clone() },
             Case { blocks: case.longest.max(4), ..case.clone() },

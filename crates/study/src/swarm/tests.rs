@@ -368,6 +368,7 @@ fn laws_of_books_and_of_what_ends_say_are_broken_by_bugs_of_their_own() {
         (Bug::PastEvent, Law::Past),
         (Bug::RequestTwice, Law::RequestOnce),
         (Bug::LostEndpoints, Law::Protocol),
+        (Bug::WrongExtent, Law::Protocol),
     ] {
         let mut laws = (0..24).filter_map(|seed| run(&Case::of_seed(seed), Some(bug)).verdict.err());
         assert!(laws.any(|violation| violation.law == law), "{bug}: {law}");
@@ -441,6 +442,30 @@ fn a_request_of_a_drive_made_of_parts_that_takes_too_long_or_fails_is_recovered_
             assert!(failed.timeouts == 0 && fails.contains(&failed.failed), "{wire} {name}: {failed:?}");
         }
     }
+}
+
+#[test]
+fn a_drive_that_takes_fewer_commands_than_it_is_sent_keeps_every_law() {
+    for (name, _) in super::parts::NAMES {
+        for commands in ["2", "8", "48", "usual"] {
+            let line = format!(
+                "wire=uas controller=chipset parts={name} commands={commands} stack=yes streams=64 depth=48 requests=60 blocks=64 \
+                 longest=8 reads=50 zeroes=0 aborts=0 faults=none"
+            );
+            let Toll { failed, timeouts, resets, .. } = holds(&line).toll;
+            assert_eq!((failed, timeouts, resets), (0, 0, 0), "{line}");
+        }
+    }
+}
+
+#[test]
+fn the_storage_stack_is_run_where_there_is_a_controller() {
+    let requests = |stack, controller| {
+        let line = format!("controller={controller} stack={stack} requests=40 drives=1 hubs=0 faults=none");
+        holds(&line).toll.requests
+    };
+    assert_eq!(requests("yes", "chipset"), 40 + requests("no", "chipset"));
+    assert_eq!(requests("yes", "none"), requests("no", "none"));
 }
 
 #[test]

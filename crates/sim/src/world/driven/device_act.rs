@@ -36,7 +36,10 @@ impl Driven {
                 self.finish(number, data_in);
                 self.finish(number, data_out);
             }
-            Out::Acquire(id, bytes) => seat.drive.acquire(now, id, bytes),
+            Out::Acquire(id, bytes) => {
+                let is_misplaced = seat.trouble.faults.shows(Bug::WrongExtent);
+                seat.drive.acquire(now, id, bytes, is_misplaced);
+            }
             Out::Release(id) => seat.drive.release(now, id),
             Out::Medium(request) if let Some(enclosure) = &mut seat.drive.enclosure => {
                 match seat.trouble.faults.strikes(Kind::Slow) {
