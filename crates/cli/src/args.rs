@@ -33,7 +33,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     pub(crate) ram: Option<ByteCount>,
     /// Create the image with this size; it must not exist.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size, conflicts_with = "ram")]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::image_size, conflicts_with = "ram")]
     pub(crate) size: Option<ByteCount>,
     /// Images of further logical units, LUN 1 and up, named after that of LUN 0.
     #[arg(long = "lun", value_name = "IMAGE", num_args = 1..)]

@@ -16,6 +16,7 @@ mod generate;
 mod harmless;
 mod history;
 mod in_use;
+mod interrupt;
 mod list;
 mod merge;
 mod outlet;

@@ -2,29 +2,68 @@
 
 use std::time::Duration;
 use units::ByteCount;
+use workload::DEPTH_MAX;
 
-/// A size: plain bytes, or with `K`, `M`, `G` or `T` (binary), as in `512`, `64K`, `8G`.
+/// Powers of 1024 that a size can have.
+const SUFFIXES: [(&str, u32); 5] = [("", 0), ("K", 10), ("M", 20), ("G", 30), ("T", 40)];
+
+/// A size: plain bytes, or with `K`, `M`, `G` or `T` (binary), whole or with a fraction, as in `512`, `64K`, `1.5G`.
 pub(crate) fn size(text: &str) -> Result<ByteCount, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let suffix = text[digits.len()..].to_ascii_uppercase();
-    let shift = match suffix.trim_end_matches("IB").trim_end_matches('B') {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => {
-            return Err(format!(
-                "'{text}' is not a size; write bytes, or a number with K, M, G or T, powers of 1024"
-            ));
-        }
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let suffix = text[number.len()..].to_ascii_uppercase();
+    let suffix = suffix.trim_end_matches("IB").trim_end_matches('B');
+    let shift = SUFFIXES.iter().find(|(name, _)| *name == suffix).map(|(_, shift)| *shift);
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+        && number.bytes().any(|byte| byte.is_ascii_digit());
+    let (Some(shift), true) = (shift, is_number) else {
+        return Err(format!(
+            "'{text}' is not a size; write bytes, or a number with K, M, G or T, powers of 1024"
+        ));
     };
-    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
-        return Err(format!("'{text}' does not begin with a whole number"));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if fraction.contains('.') {
+        return Err(format!("'{text}' has two decimal points; write a size as in 64K or 1.5G"));
     }
-    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
-    let bytes = number.ok_or_else(|| format!("'{text}' is more than 64 bits can say"))?;
-    Ok(ByteCount(bytes))
+    let most = u64::MAX >> shift;
+    let too_large = || format!("'{text}' is too large; the largest size is {most}{suffix}");
+    let digits = if whole.is_empty() { "0" } else { whole };
+    let whole: u64 = digits.parse().ok().filter(|whole| *whole <= most).ok_or_else(too_large)?;
+    let rest = part_of_unit(fraction, shift).ok_or_else(|| {
+        format!("'{text}' is not a whole number of bytes; use a smaller unit, or a power of 1/2 as in 1.5G or 0.25M")
+    })?;
+    (whole << shift).checked_add(rest).map(ByteCount).ok_or_else(too_large)
+}
+
+/// Decimal places of a size at most: those of a byte of a TiB.
+const PLACES_MAX: usize = 40;
+
+/// The bytes of digits behind the point, in a unit of 2^`shift` bytes; `None` if they are not whole.
+fn part_of_unit(fraction: &str, shift: u32) -> Option<u64> {
+    let digits = fraction.trim_end_matches('0');
+    if digits.len() > PLACES_MAX {
+        return None;
+    }
+    // One doubling of the fraction for each bit: what is carried over are the bits of the result.
+    let mut fraction: Vec<u8> = digits.bytes().map(|digit| digit - b'0').collect();
+    let mut bytes = 0;
+    for _ in 0..shift {
+        let mut carry = 0;
+        for digit in fraction.iter_mut().rev() {
+            let doubled = *digit * 2 + carry;
+            (*digit, carry) = (doubled % 10, doubled / 10);
+        }
+        bytes = bytes * 2 + u64::from(carry);
+    }
+    fraction.iter().all(|digit| *digit == 0).then_some(bytes)
+}
+
+/// The size of an image file: a file's length is a signed 64-bit number of bytes.
+pub(crate) fn image_size(text: &str) -> Result<ByteCount, String> {
+    let size = size(text)?;
+    if i64::try_from(size.0).is_err() {
+        return Err(format!("'{text}' is too large for a file; the largest size is {}T", i64::MAX >> 40));
+    }
+    Ok(size)
 }
 
 /// So many bytes of each transfer, as `--snap` has them; 0 is all of them.
@@ -45,18 +84,54 @@ pub(crate) fn capture_size(text: &str) -> Result<ByteCount, String> {
     Ok(size)
 }
 
-/// A span of time in seconds, a fraction or whole, up to a day.
+/// Units of time, in seconds. A number without one is of the option's own unit.
+const TIME_UNITS: [(&str, f64); 6] =
+    [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("min", 60.0), ("h", 3600.0)];
+
+/// A time as a number, whole or with a fraction, and its unit; without one, in seconds of `unit_s`.
+fn time(text: &str, unit_s: f64) -> Option<f64> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let suffix = &text[number.len()..];
+    let unit = TIME_UNITS.iter().find(|(name, _)| *name == suffix).map(|(_, unit)| *unit);
+    let unit = if suffix.is_empty() { Some(unit_s) } else { unit };
+    Some(number.parse::<f64>().ok().filter(|number| number.is_finite())? * unit?)
+}
+
+/// A time in seconds or with its unit, up to a day: `5`, `0.5`, `500ms`, `5s`, `2min`.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     const DAY: f64 = 86_400.0;
-    let wrong = || format!("'{text}' is not a number of seconds up to a day");
-    let seconds = text.parse().ok().filter(|seconds| (0.0..=DAY).contains(seconds)).ok_or_else(wrong)?;
+    let wrong = || {
+        format!(
+            "'{text}' is not a time up to a day; write seconds, or a number with us, ms, s, min or h, as in 5s"
+        )
+    };
+    let seconds = time(text, 1.0).filter(|seconds| (0.0..=DAY).contains(seconds)).ok_or_else(wrong)?;
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// The same, of which there is some.
+/// The same, longer than 0.
 pub(crate) fn some_seconds(text: &str) -> Result<Duration, String> {
     let span = seconds(text)?;
-    if span.is_zero() { Err(format!("'{text}' seconds are none at all")) } else { Ok(span) }
+    if span.is_zero() {
+        Err(format!("'{text}' is no time at all; it must be longer than 0"))
+    } else {
+        Ok(span)
+    }
+}
+
+/// A time in microseconds or with its unit, up to a second: `60`, `60us`, `1.5ms`.
+pub(crate) fn microseconds(text: &str) -> Result<u32, String> {
+    let wrong = || {
+        format!(
+            "'{text}' is not a time up to a second; write whole microseconds, or a number with us, ms or s, as in 1.5ms"
+        )
+    };
+    let seconds = time(text, 1e-6).filter(|seconds| (0.0..=1.0).contains(seconds)).ok_or_else(wrong)?;
+    let microseconds = seconds * 1e6;
+    if (microseconds - microseconds.round()).abs() > 1e-3 {
+        return Err(wrong());
+    }
+    Ok(microseconds.round() as u32)
 }
 
 /// Percent of something, a fraction or whole: more than none, 100 at most.
@@ -65,12 +140,75 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     percent.ok_or_else(|| format!("'{text}' is not a percentage above 0, up to 100"))
 }
 
-/// A span of virtual time in seconds, a fraction or whole, a millisecond to an hour.
+/// A span of virtual time in seconds or with its unit, a millisecond to an hour.
 pub(crate) fn span(text: &str) -> Result<units::Duration, String> {
-    let wrong = || format!("'{text}' is not a number of seconds from 0.001 to 3600");
-    let seconds: f64 =
-        text.parse().ok().filter(|seconds| (0.001..=3600.0).contains(seconds)).ok_or_else(wrong)?;
-    Ok(units::Duration::from_us((seconds * 1e6) as u64))
+    let wrong = || {
+        format!(
+            "'{text}' is not a time from 0.001 s to 3600 s; write seconds, or a number with ms, s, min or h, as in 5s"
+        )
+    };
+    let seconds = time(text, 1.0).filter(|seconds| (0.001..=3600.0).contains(seconds)).ok_or_else(wrong)?;
+    Ok(units::Duration::from_us((seconds * 1e6).round() as u64))
+}
+
+/// A range of numbers, `FIRST..LAST` or `FIRST-LAST`; `None` if a text is none.
+pub(crate) fn range(text: &str) -> Option<(&str, &str)> {
+    text.split_once("..")
+        .or_else(|| text.split_once('-'))
+        .filter(|(first, last)| !first.is_empty() && !last.is_empty())
+}
+
+/// The numbers of a range that doubles from its first to its last.
+///
+/// # Errors
+/// If it does not reach its last number, or begins with 0 or above it.
+pub(crate) fn doubled(first: u64, last: u64) -> Result<Vec<u64>, String> {
+    if first == 0 || first > last {
+        return Err(format!(
+            "a range that doubles goes from 1 or more to a larger number, not from {first} to {last}"
+        ));
+    }
+    let all: Vec<u64> = std::iter::successors(Some(first), |number| number.checked_mul(2))
+        .take_while(|number| *number <= last)
+        .collect();
+    match all.last() {
+        Some(end) if *end < last => Err(format!(
+            "the range doubles from {first} and does not reach {last}: its numbers are {}; end it at {end}{}, or list each number",
+            all.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+            end.checked_mul(2).map_or_else(String::new, |next| format!(" or {next}")),
+        )),
+        _ => Ok(all),
+    }
+}
+
+/// Queue depths: a number, or a range that doubles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Depths(pub(crate) Vec<u16>);
+
+/// All of them, one after the other.
+pub(crate) fn flat(depths: &[Depths]) -> Vec<u16> {
+    depths.iter().flat_map(|Depths(depths)| depths).copied().collect()
+}
+
+/// Queue depths, as `32`, `1..8` or `1-8`: the range is 1, 2, 4 and 8.
+pub(crate) fn depths(text: &str) -> Result<Depths, String> {
+    let one = |text: &str| {
+        let wrong = || format!("'{text}' is not a queue depth; write a whole number from 1 to {DEPTH_MAX}");
+        text.parse().ok().filter(|depth| (1..=DEPTH_MAX).contains(depth)).ok_or_else(wrong)
+    };
+    let Some((first, last)) = range(text) else { return Ok(Depths(vec![one(text)?])) };
+    let numbers = doubled(one(first)?.into(), one(last)?.into())?;
+    Ok(Depths(numbers.into_iter().filter_map(|number| u16::try_from(number).ok()).collect()))
+}
+
+/// Threads: one or more.
+pub(crate) fn threads(text: &str) -> Result<u16, String> {
+    let wrong = || {
+        format!(
+            "'{text}' is not a number of threads; write 1 or more, or leave --threads out for one for each processor"
+        )
+    };
+    text.parse().ok().filter(|threads| *threads > 0).ok_or_else(wrong)
 }
 
 /// A USB id: `VID:PID`, four hexadecimal digits each.
@@ -126,10 +264,88 @@ mod tests {
         assert_eq!(size("512"), Ok(ByteCount(512)));
         assert_eq!(size("64k"), Ok(ByteCount(65_536)));
         assert_eq!(size("8GiB"), Ok(ByteCount(8_589_934_592)));
-        assert!(size("8X").is_err());
-        assert!(size("G").is_err());
-        assert!(size("16777216T").is_err());
-        assert!(size("-1").is_err());
+        for wrong in ["8X", "G", "-1", ".", ".K", "1e3", ""] {
+            assert!(size(wrong).unwrap_err().contains("is not a size"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_size_may_have_a_fraction_of_whole_bytes() {
+        for (text, bytes) in [
+            ("1.5G", 1_610_612_736),
+            ("0.5M", 524_288),
+            (".5K", 512),
+            ("1.K", 1024),
+            ("4.000K", 4096),
+            ("0.0009765625K", 1),
+            ("512.0", 512),
+        ] {
+            assert_eq!(size(text), Ok(ByteCount(bytes)), "{text}");
+        }
+        for wrong in ["0.5", "1.3K", "0.00048828125K", "1.1G"] {
+            assert!(size(wrong).unwrap_err().contains("not a whole number of bytes"), "{wrong}");
+        }
+        assert!(size("1.2.3K").unwrap_err().contains("two decimal points"));
+        let long = format!("0.{}1G", "0".repeat(100));
+        assert!(size(&long).unwrap_err().contains("not a whole number of bytes"));
+    }
+
+    #[test]
+    fn a_size_that_is_too_large_says_which_is_the_largest() {
+        assert_eq!(size("16777216T").unwrap_err(), "'16777216T' is too large; the largest size is 16777215T");
+        assert_eq!(size("16777215.5T"), Ok(ByteCount(u64::MAX - (1 << 39) + 1)));
+        assert_eq!(size("18446744073709551615"), Ok(ByteCount(u64::MAX)));
+        let refusal = size("18446744073709551616").unwrap_err();
+        assert_eq!(refusal, "'18446744073709551616' is too large; the largest size is 18446744073709551615");
+        assert_eq!(
+            image_size("16000000T").unwrap_err(),
+            "'16000000T' is too large for a file; the largest size is 8388607T"
+        );
+        assert_eq!(image_size("8388607T"), Ok(ByteCount(8_388_607 << 40)));
+    }
+
+    #[test]
+    fn a_range_that_doubles_reaches_its_end_or_is_refused() {
+        for text in ["1..8", "1-8"] {
+            assert_eq!(depths(text), Ok(Depths(vec![1, 2, 4, 8])));
+        }
+        assert_eq!(depths("3..12"), Ok(Depths(vec![3, 6, 12])));
+        assert_eq!(depths("7..7"), Ok(Depths(vec![7])));
+        let refusal = depths("1..5").unwrap_err();
+        assert!(refusal.contains("does not reach 5: its numbers are 1, 2, 4; end it at 4 or 8"), "{refusal}");
+        for wrong in ["0", "257", "x", "1..", "..8", "-8", "8..1", "0..8", "1..x", "1..512"] {
+            assert!(depths(wrong).is_err(), "{wrong}");
+        }
+        assert!(
+            depths("x").unwrap_err().contains("'x' is not a queue depth; write a whole number from 1 to 256")
+        );
+    }
+
+    #[test]
+    fn threads_are_one_or_more() {
+        assert_eq!(threads("3"), Ok(3));
+        for wrong in ["0", "x", "-1", "65536"] {
+            let refusal = threads(wrong).unwrap_err();
+            assert!(refusal.starts_with(&format!("'{wrong}' is not a number of threads; write 1 or more")));
+        }
+    }
+
+    #[test]
+    fn times_have_the_unit_of_their_option_or_one_that_they_name() {
+        for (text, millis) in
+            [("5s", 5000), ("500ms", 500), ("2min", 120_000), ("1.5h", 5_400_000), ("250us", 0)]
+        {
+            let time = seconds(text).unwrap();
+            assert_eq!(time.as_millis(), millis, "{text}");
+        }
+        assert_eq!(span("20ms"), Ok(units::Duration::from_ms(20)));
+        assert_eq!(span("0.001"), Ok(units::Duration::from_ms(1)));
+        assert!(span("0.5ms").is_err() && span("2h").is_err());
+        let micros = ["60", "60us", "1.5ms", "1s", "0"].map(|text| microseconds(text).unwrap());
+        assert_eq!(micros, [60, 60, 1500, 1_000_000, 0]);
+        for wrong in ["0.5", "1.1s", "x", "-1"] {
+            assert!(microseconds(wrong).unwrap_err().contains("whole microseconds"), "{wrong}");
+        }
     }
 
     #[test]
@@ -143,7 +359,7 @@ mod tests {
     #[test]
     fn seconds_may_have_a_fraction() {
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
-        for wrong in ["-1", "NaN", "inf", "86401", "1s"] {
+        for wrong in ["-1", "NaN", "inf", "86401", "1d", "s", "1 s", "25h"] {
             assert!(seconds(wrong).is_err(), "{wrong}");
         }
     }

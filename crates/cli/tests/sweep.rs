@@ -63,6 +63,56 @@ fn a_sweep_that_was_killed_goes_on_and_has_the_same_bytes() {
     assert_eq!(fs::read(&killed).unwrap(), bytes);
 }
 
+/// Runs a command and sends it SIGINT when it has had time to start: its exit code, and what it said.
+fn interrupted(arguments: &[&str], is_time: impl Fn() -> bool) -> (Option<i32>, String) {
+    let mut command = Command::new(UASKIT);
+    let child = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let child = child.expect("uaskit starts");
+    let begun = Instant::now();
+    while !is_time() && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), told(&output))
+}
+
+#[test]
+fn a_sweep_that_is_interrupted_says_how_many_points_are_saved() {
+    let folder = Place::new();
+    let file = folder.file("grid.jsonl");
+    let lines = || fs::read(&file).map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count());
+    let grid = ["compare", "--sweep", "seed=1..1000", "--threads", "1", "--seconds", "20ms", "--out", &file];
+    let (code, words) = interrupted(&grid, || lines() > 2);
+    let saved = lines() - 1;
+    assert_eq!(code, Some(130), "{words}");
+    let expected = format!("interrupted: {saved} of ");
+    assert!(words.contains(&expected) && words.contains("run the same command again to continue"), "{words}");
+    assert!(words.contains(&format!("points are saved in {file};")), "{words}");
+}
+
+#[test]
+fn what_saves_nothing_says_so_when_it_is_interrupted() {
+    let begun = Instant::now();
+    let has_begun = || begun.elapsed() > Duration::from_secs(2);
+    let sweep = ["compare", "--sweep", "seed=1..1000", "--threads", "1"];
+    let (code, words) = interrupted(&sweep, has_begun);
+    assert!(
+        code == Some(130) && words.contains("nothing is saved; add --out FILE.jsonl"),
+        "{code:?} {words}"
+    );
+    for command in [&["compare", "--threads", "1", "--seconds", "3600"][..], &["validate", "--threads", "1"]]
+    {
+        let begun = Instant::now();
+        let (code, words) = interrupted(command, || begun.elapsed() > Duration::from_secs(2));
+        assert!(
+            code == Some(130) && words.contains("interrupted: nothing is saved; run the same command again"),
+            "{code:?} {words}"
+        );
+    }
+}
+
 #[test]
 fn wherever_a_file_was_cut_off_it_is_continued_to_the_same_bytes() {
     let folder = Place::new();

@@ -3,7 +3,7 @@
 //! What can be checked on one argument alone, or on two that exclude each other, is checked here; what depends on the
 //! drive is checked where it is known.
 
-use crate::quantity;
+use crate::quantity::{self, Depths};
 use crate::recorder::CaptureArguments;
 use crate::save::SaveArguments;
 use clap::{ArgGroup, Args, ValueEnum};
@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use units::ByteCount;
-use workload::{DEPTH_MAX, NAMES};
+use workload::NAMES;
 
 /// Measure a drive: on BOT, Turbo and UAS with our own drivers, on whatever driver the kernel has bound, or in memory.
 ///
@@ -52,9 +52,10 @@ pub(crate) struct BenchArguments {
     /// Bytes of each request, 16 MiB at most.
     #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = quantity::size, allow_negative_numbers = true, requires = "rw", conflicts_with_all = OTHER_SOURCES)]
     pub(crate) bs: ByteCount,
-    /// Requests at once, such as 32 or 1,4,16, 256 at most; instead of those of a named workload. 1 of --rw unless given.
-    #[arg(long, value_delimiter = ',', allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=i64::from(DEPTH_MAX)))]
-    pub(crate) depth: Vec<u16>,
+    /// Queue depths, such as 32, 1,4,16 or 1..32 (a range doubles), 256 at most; instead of those of a named workload. 1 of --rw unless
+    /// given.
+    #[arg(long, value_delimiter = ',', allow_negative_numbers = true, value_parser = quantity::depths)]
+    pub(crate) depth: Vec<Depths>,
     /// Percent of reads, of rw and randrw; 50 unless given.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = clap::value_parser!(u8).range(0..=100), requires = "rw", conflicts_with_all = OTHER_SOURCES)]
     pub(crate) mix: Option<u8>,

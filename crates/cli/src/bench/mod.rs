@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::harmless::{self, shown};
 use crate::outlet;
 use crate::page;
+use crate::quantity;
 use crate::recorder::{self, Capture};
 use crate::stdout::terminal_columns;
 use crate::unprinted::aside;
@@ -181,9 +182,9 @@ fn workloads(arguments: &BenchArguments) -> Result<Vec<Workload>, Failure> {
         _ if arguments.workloads.is_empty() => workload::named(USUAL_WORKLOAD).into_iter().collect(),
         _ => arguments.workloads.iter().filter_map(|name| workload::named(name)).collect(),
     };
-    let depths = &arguments.depth;
+    let depths = quantity::flat(&arguments.depth);
     if !depths.is_empty() {
-        workloads = workloads.into_iter().map(|workload| workload.at_depths(depths)).collect();
+        workloads = workloads.into_iter().map(|workload| workload.at_depths(&depths)).collect();
     }
     for job in workloads.iter_mut().flat_map(|workload| &mut workload.jobs) {
         job.span_bytes = arguments.size.map(|size| size.0).or(job.span_bytes);

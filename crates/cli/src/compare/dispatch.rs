@@ -2,15 +2,15 @@
 
 use super::{CompareArguments, parts, raw, run, sweep};
 use crate::failure::Failure;
+use crate::interrupt::{self, Saved};
 
 pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     if arguments.list_parts {
         return parts::list(arguments.parts.as_deref(), arguments.json);
     }
-    match () {
-        () if arguments.raw => raw::run(arguments),
-        () if arguments.grid.sweep.is_some() && arguments.keeping.is_asked() => Err(sweep::not_kept()),
-        () if arguments.grid.sweep.is_some() => sweep::run(arguments),
-        () => run::run(arguments),
+    if !arguments.raw && arguments.grid.sweep.is_some() {
+        return if arguments.keeping.is_asked() { Err(sweep::not_kept()) } else { sweep::run(arguments) };
     }
+    interrupt::watch(Saved::Nothing("run the same command again"))?;
+    if arguments.raw { raw::run(arguments) } else { run::run(arguments) }
 }

@@ -21,7 +21,7 @@ pub(crate) mod sweep;
 pub(crate) mod table;
 mod timeline;
 
-use crate::quantity;
+use crate::quantity::{self, Depths};
 use crate::save::SaveArguments;
 use clap::{Args, ValueEnum};
 use raw::capture::CaptureKind;
@@ -80,7 +80,7 @@ Drives behind hubs share the link of one root port; without hubs each has a root
 two. Figures are of all drives together, and then of each; --explain is about the first one, and a capture has each of them.
 
 A sweep is a grid: of host, driver, controller, hub, bridge, speed, drive, depth, block, way (read, write), access (random, \
-sequential) or seed, each with values a|b|c, a range a..b by doubling, or * for all parts that fit. Records are lines of JSON, to which \
+sequential) or seed, each with values a|b|c, a range a..b by doubling (of seeds by one), or * for all parts that fit. Records are lines of JSON, to which \
 a run that was interrupted adds what is missing; see docs/SWEEPS.md, and `uaskit merge`.
 
 A capture has all runs of the comparison, one after the other, for tshark and Wireshark: BOT on bus 1, UAS on bus 2, and each \
@@ -89,7 +89,7 @@ run are 3 and 4. Hubs are not among them. The stream of each record is \
 its comment. Runs begin with TEST UNIT READY and as many commands as are under way, which are not measured, and end with that \
 many under way.
 
-Exit codes: 0 ok, 1 failed, 2 usage.")]
+Exit codes: 0 ok, 1 failed, 2 usage, 130 interrupted.")]
 pub(crate) struct CompareArguments {
     /// The link and the protocols alone, on a plain drive.
     #[arg(long, help_heading = ALONE)]
@@ -102,12 +102,11 @@ pub(crate) struct CompareArguments {
     /// A folder with further parts, as `ssd/NAME.toml` and `bridges/NAME.toml`; they take the place of others of the same name.
     #[arg(long, help_heading = PARTS, value_name = "DIR", conflicts_with = "raw")]
     parts: Option<PathBuf>,
-    /// Requests under way, one or several numbers up to 256, of which a driver sends as many at once as it and the drive can; BOT
-    /// takes one at a time whatever is asked. With --raw up to 62, all of them sent at once: 32 streams carry 30, and where more
+    /// Queue depths, one or several numbers up to 256, or a range that doubles, as 1..32; a driver sends as many at once as it and
+    /// the drive can, BOT one at a time. With --raw up to 62, all of them sent at once: 32 streams carry 30, and where more
     /// are asked for the drive has 64.
-    #[arg(long, help_heading = MEASURED, value_name = "N,…", value_delimiter = ',',
-          value_parser = clap::value_parser!(u16).range(1..=i64::from(workload::DEPTH_MAX)))]
-    depth: Option<Vec<u16>>,
+    #[arg(long, help_heading = MEASURED, value_name = "N,…", value_delimiter = ',', allow_negative_numbers = true, value_parser = quantity::depths)]
+    depth: Option<Vec<Depths>>,
     /// Bytes of a request at random places, a multiple of 512; with --raw 4 KiB unless told.
     #[arg(long, help_heading = MEASURED, value_name = "SIZE", value_parser = quantity::size)]
     block: Option<ByteCount>,
@@ -127,7 +126,7 @@ pub(crate) struct CompareArguments {
     #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "0", value_parser = clap::value_parser!(u8).range(0..=5))]
     hubs: u8,
     /// Microseconds that the drive takes for a command.
-    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "MICROSECONDS", default_value = "60", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "MICROSECONDS", default_value = "60", value_parser = quantity::microseconds)]
     latency: u32,
     /// Commands that the drive serves at once.
     #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "32", value_parser = clap::value_parser!(u16).range(1..))]
@@ -186,11 +185,18 @@ pub(crate) struct CompareArguments {
     keeping: SaveArguments,
     /// Worlds that run at once; as many as there are processors unless told, four times as many at most. What comes out does not
     /// depend on it.
-    #[arg(long, help_heading = MEASURED, value_name = "N", conflicts_with_all = ["trace", "capture"], value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, help_heading = MEASURED, value_name = "N", conflicts_with_all = ["trace", "capture"], allow_negative_numbers = true, value_parser = quantity::threads)]
     threads: Option<u16>,
     /// Print JSON.
     #[arg(long, help_heading = SHOWN)]
     json: bool,
+}
+
+impl CompareArguments {
+    /// The queue depths that were asked for, if any were.
+    fn depths(&self) -> Option<Vec<u16>> {
+        self.depth.as_deref().map(quantity::flat)
+    }
 }
 
 /// A link.

@@ -27,7 +27,8 @@ pub(super) fn gather(
 
 /// What is asked: what the arguments say, or what articles about transports measure.
 pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
-    let depths = arguments.depth.as_deref();
+    let depths = arguments.depths();
+    let depths = depths.as_deref();
     if let Some(name) = &arguments.choice.workload {
         // Simulated drives have a data set of their own, and one payload is to them as another.
         let workload = workload::named(name).map(workload::Workload::everywhere).ok_or_else(|| {

@@ -7,8 +7,10 @@ use crate::compare::{self, table};
 use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::harmless;
+use crate::interrupt::{self, Saved};
 use crate::page;
 use crate::progress::ProgressLines;
+use crate::quantity;
 use crate::threads;
 use clap::Args;
 use comfy_table::Table;
@@ -35,7 +37,7 @@ use study::validate::{BARS, Processors, doubts, made, places, record, role, rows
   uaskit validate --parts my-parts
 
 Bars: |error| median 8 % at most, worst 20 %; all seventeen shapes (Q1 to Q17) hold. Exit codes: 0 all bars are met, 1 not, or \
-failed, 2 usage. With --only bars are told and not judged: they are of all rows.")]
+failed, 2 usage, 130 interrupted. With --only bars are told and not judged: they are of all rows.")]
 pub(crate) struct ValidateArguments {
     /// A folder with further parts; they take the place of others of the same name.
     #[arg(long, value_name = "DIR")]
@@ -51,7 +53,7 @@ pub(crate) struct ValidateArguments {
     seed: u64,
     /// Worlds that run at once; as many as there are processors unless told, four times as many at most. What comes out does not
     /// depend on it.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = quantity::threads)]
     threads: Option<u16>,
     /// Write all of it as charts into one HTML file that needs nothing but a browser.
     #[arg(long, value_name = "FILE.html")]
@@ -83,6 +85,7 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
         return Err(Failure::usage("no row is left").try_this("leave --only out, or shorten it"));
     }
     let pool = threads::pool(arguments.threads)?;
+    interrupt::watch(Saved::Nothing("run the same command again, or only some rows with --only TEXT"))?;
     let terms = Terms { seed: arguments.seed, ..Terms::USUAL };
     let facts = Facts { catalogue: &catalogue, setups: &setups };
     let mut processors = Processors { setups: &setups, terms, what: "rows", progress: &ProgressLines };

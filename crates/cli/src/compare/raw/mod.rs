@@ -40,7 +40,7 @@ const COMMANDS: u32 = 2000;
 pub(super) struct Printed;
 
 pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
-    if let Some(depth) = arguments.depths().iter().find(|depth| **depth > raw::DEPTH_MAX) {
+    if let Some(depth) = arguments.raw_depths().into_iter().find(|depth| *depth > raw::DEPTH_MAX) {
         return Err(Failure::usage(format!(
             "--raw goes to a depth of {} and not to {depth}",
             raw::DEPTH_MAX
@@ -134,8 +134,8 @@ impl CompareArguments {
         self.link.unwrap_or(LinkArgument::Gen1)
     }
 
-    fn depths(&self) -> &[u16] {
-        self.depth.as_deref().unwrap_or(&[1, 2, 4, 8, 16, 30])
+    fn raw_depths(&self) -> Vec<u16> {
+        self.depths().unwrap_or_else(|| vec![1, 2, 4, 8, 16, 30])
     }
 
     fn commands(&self) -> u32 {
@@ -183,8 +183,8 @@ impl CompareArguments {
     fn start_capture(&self) -> Result<Option<Capture>, Failure> {
         let Some(path) = &self.capture else { return Ok(None) };
         let devices_at_depth = 2 * usize::from(self.drives);
-        if devices_at_depth * self.depths().len() > DEVICES_MAX {
-            let (most, given) = (DEVICES_MAX / devices_at_depth, self.depths().len());
+        if devices_at_depth * self.raw_depths().len() > DEVICES_MAX {
+            let (most, given) = (DEVICES_MAX / devices_at_depth, self.raw_depths().len());
             let of = counted(self.drives.into(), "drive");
             return Err(Failure::usage(format!(
                 "a capture of {of} has room for {most} depths, {given} were given"
@@ -196,7 +196,7 @@ impl CompareArguments {
     /// One world after the other, since somebody looks on.
     fn measure_in_turn(&self, mut capture: Option<&mut Capture>) -> Result<Vec<Row>, Failure> {
         let mut rows = Vec::new();
-        for &depth in self.depths() {
+        for depth in self.raw_depths() {
             let bot = self.measure(depth, Protocol::Bot, capture.as_deref_mut())?;
             let uas = self.measure(depth, Protocol::Uas, capture.as_deref_mut())?;
             rows.push(Row { depth, bot, uas });
@@ -212,7 +212,7 @@ impl CompareArguments {
             let (bot, uas) = rayon::join(|| of(Protocol::Bot), || of(Protocol::Uas));
             Ok(Row { depth, bot: bot?, uas: uas? })
         };
-        pool.install(|| self.depths().par_iter().map(row).collect())
+        pool.install(|| self.raw_depths().par_iter().map(row).collect())
     }
 
     fn measure(&self, depth: u16, protocol: Protocol, capture: Option<&mut Capture>) -> Result<Run, Failure> {

@@ -3,10 +3,10 @@
 //! ```text
 //! grid   = axis { "," axis }
 //! axis   = name "=" value { "|" value }
-//! value  = word | number | number ".." number | "*"
+//! value  = word | number | number ".." number | number "-" number | "*"
 //! ```
 //!
-//! A range doubles from its first number on, up to its last. `*` is all parts of the catalogue of that kind. A point whose parts make no
+//! A range doubles from its first number to its last, which it must reach; a range of seeds counts by one. `*` is all parts of the catalogue of that kind. A point whose parts make no
 //! chain is left out, and so is one that is the same as one before it: a drive on a cable has no bridge to be varied.
 //!
 //! Always true: points come in one order, that of the setup's variants, and within each that of [`AXES`].
@@ -16,6 +16,7 @@ use crate::compare::choice::{Column, replaced};
 use crate::failure::Failure;
 use crate::quantity;
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use study::compare::Point;
 use study::parts::{Catalogue, Kind};
 use workload::{Job, REQUEST_BYTES_MAX, Share};
@@ -104,13 +105,32 @@ impl Axis {
     }
 
     /// Numbers that it may have.
-    fn numbers(self) -> Option<std::ops::RangeInclusive<u64>> {
+    fn numbers(self) -> Option<RangeInclusive<u64>> {
         match self {
             Self::Block => Some(512..=u64::from(REQUEST_BYTES_MAX)),
             Self::Depth => Some(1..=u64::from(workload::DEPTH_MAX)),
             Self::Seed => Some(0..=u64::MAX),
             _ => None,
         }
+    }
+
+    /// A number that it may have: bytes of a request, or a whole number.
+    fn number(self, text: &str, bounds: &RangeInclusive<u64>) -> Result<u64, String> {
+        let number = match self {
+            Self::Block => quantity::size(text)?.0,
+            _ => {
+                let all_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+                let number = text.parse().ok().filter(|_| all_digits);
+                number.ok_or_else(|| {
+                    format!("'{text}' is not a whole number from {} to {}", bounds.start(), bounds.end())
+                })?
+            }
+        };
+        if bounds.contains(&number) && (self != Self::Block || number % 512 == 0) {
+            return Ok(number);
+        }
+        let unit = if self == Self::Block { ", and only multiples of 512" } else { "" };
+        Err(format!("{number} is out of range; {} to {} are possible{unit}", bounds.start(), bounds.end()))
     }
 
     /// The values that a text says.
@@ -128,25 +148,19 @@ impl Axis {
 
     fn value(self, word: &str, catalogue: &Catalogue) -> Result<Vec<String>, Failure> {
         let odd = |what: &str| {
-            Failure::usage(format!("`{word}` is no value of {} in a sweep", self.name())).because(what)
+            Failure::usage(format!("invalid sweep value `{word}` for axis {}", self.name())).because(what)
         };
         if let Some(bounds) = self.numbers() {
-            let number = |text: &str| {
-                let number = quantity::size(text).map_err(|why| odd(&why))?.0;
-                let is_whole = self != Self::Block || number % 512 == 0;
-                let between = format!("{} to {} are possible", bounds.start(), bounds.end());
-                if bounds.contains(&number) && is_whole { Ok(number) } else { Err(odd(&between)) }
+            let Some((first, last)) = quantity::range(word) else {
+                return Ok(vec![self.number(word, &bounds).map_err(|why| odd(&why))?.to_string()]);
             };
-            let Some((first, last)) = word.split_once("..") else {
-                return Ok(vec![number(word)?.to_string()]);
-            };
+            let number = |text| self.number(text, &bounds).map_err(|why| odd(&why));
             let (first, last) = (number(first)?, number(last)?);
-            if first > last || first == 0 {
-                return Err(odd("a range goes from the smaller number, which is not 0, to the larger one"));
-            }
-            let doubles = std::iter::successors(Some(first), |number| number.checked_mul(2));
-            return Ok(doubles
-                .take_while(|number| *number <= last)
+            let numbers =
+                if self == Self::Seed { counted(first, last) } else { quantity::doubled(first, last) };
+            return Ok(numbers
+                .map_err(|why| odd(&why))?
+                .into_iter()
                 .map(|number| number.to_string())
                 .collect());
         }
@@ -167,6 +181,19 @@ impl Axis {
     }
 }
 
+/// The numbers of a range that counts by one.
+fn counted(first: u64, last: u64) -> Result<Vec<u64>, String> {
+    if first > last {
+        return Err(format!(
+            "a range of seeds goes from the smaller to the larger, not from {first} to {last}"
+        ));
+    }
+    if last - first >= POINTS_MAX as u64 {
+        return Err(format!("a sweep has {POINTS_MAX} points at most"));
+    }
+    Ok((first..=last).collect())
+}
+
 impl Grid {
     /// Reads what is asked; what is not varied is as the other arguments say.
     pub(super) fn read(
@@ -176,7 +203,7 @@ impl Grid {
     ) -> Result<Self, Failure> {
         let usual = Usual {
             bytes: arguments.block.map_or(4096, |block| block.0),
-            depths: arguments.depth.clone().unwrap_or_else(|| vec![1]),
+            depths: arguments.depths().unwrap_or_else(|| vec![1]),
             writes: arguments.write,
             seed: arguments.seed,
         };
@@ -302,6 +329,17 @@ mod tests {
     }
 
     #[test]
+    fn a_range_has_all_its_numbers_in_both_spellings() {
+        for text in ["depth=1..8,block=0.5K..2K,seed=0..3", "depth=1-8,block=512-2K,seed=0-3"] {
+            let grid = grid(text).unwrap();
+            assert_eq!(grid.of(Axis::Depth), ["1", "2", "4", "8"]);
+            assert_eq!(grid.of(Axis::Block), ["512", "1024", "2048"]);
+            assert_eq!(grid.of(Axis::Seed), ["0", "1", "2", "3"], "seeds are counted by one");
+        }
+        assert_eq!(grid("seed=7..7").unwrap().of(Axis::Seed), ["7"]);
+    }
+
+    #[test]
     fn a_star_is_all_parts_of_a_kind() {
         assert!(grid("bridge=*").unwrap().of(Axis::Bridge).len() > 8);
         let drives = grid("drive=*").unwrap();
@@ -317,13 +355,19 @@ mod tests {
         for (text, told) in [
             ("depth", "is no item"),
             ("colour=red", "a sweep has no `colour`"),
-            ("depth=0", "1 to 256 are possible"),
-            ("depth=8..1", "a range goes from the smaller number"),
+            ("depth=0", "0 is out of range; 1 to 256 are possible"),
+            ("depth=8..1", "goes from 1 or more to a larger number, not from 8 to 1"),
+            ("depth=1..5", "does not reach 5: its numbers are 1, 2, 4; end it at 4 or 8"),
+            ("depth=x", "invalid sweep value `x` for axis depth: 'x' is not a whole number from 1 to 256"),
+            ("depth=1K", "'1K' is not a whole number"),
+            ("depth=1..", "'1..' is not a whole number"),
+            ("block=4K..96K", "does not reach 98304"),
+            ("seed=3..1", "from the smaller to the larger, not from 3 to 1"),
+            ("seed=0..18446744073709551615", "points at most"),
             ("block=1000", "512 to"),
             ("bridge=asm9999", "asm1153"),
             ("way=up", "read, write"),
             ("depth=1,depth=2", "twice"),
-            ("seed=0..4", "which is not 0"),
         ] {
             let failure = grid(text).unwrap_err().to_string();
             assert!(failure.contains(told), "{text}: {failure}");

@@ -18,6 +18,7 @@ use super::{CompareArguments, parts};
 use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::harmless::shown;
+use crate::interrupt::{self, Saved};
 use crate::unprinted::aside;
 use grid::Grid;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -51,6 +52,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         header.sweep = arguments.grid.sweep.clone().unwrap_or_default();
     });
     let Some(file) = &arguments.grid.out else {
+        interrupt::watch(Saved::Nothing("add --out FILE.jsonl to save each point and to continue later"))?;
         let lines = Mutex::new(Vec::new());
         work(arguments, &points, (&catalogue, &terms), |line| {
             lock(&lines).push(line.to_owned());
@@ -70,7 +72,8 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     if begun > 0 {
         aside!("{}: {begun} of {} there; going on", shown(file), counted_len(own.len(), "point"));
     }
-    work(arguments, &left, (&catalogue, &terms), |line| records.append(line))?;
+    interrupt::watch(Saved::Points { count: begun, of: own.len(), file: file.clone() })?;
+    work(arguments, &left, (&catalogue, &terms), |line| interrupt::save_point(|| records.append(line)))?;
     if let Some(table) = &arguments.grid.csv {
         let lines = Records::read(file)?.1;
         write_csv(table, lines.values().map(String::as_str))?;
