@@ -1,11 +1,13 @@
 //! Replaces a file as a whole, and creates files at predictable paths safely.
 //!
-//! [`AtomicFile`] is written beside the file that it replaces, and takes its name in one step (rename(2)): a reader finds
-//! the old contents or the new ones. Until then it has no name where the file system supports that (`O_TMPFILE`), so that
-//! a killed process leaves nothing behind, or a fresh random name, so that no leftover of another process is in the way.
+//! [`AtomicFile`] is written beside the file that it replaces, and takes its name in one step
+//! (rename(2)): a reader finds the old contents or the new ones. Until then it has no name where
+//! the file system supports that (`O_TMPFILE`), so that a killed process leaves nothing behind, or
+//! a fresh random name, so that no leftover of another process is in the way.
 //!
-//! A directory that others can write to may hold a link at any path that they can predict (CWE-59). So nothing here
-//! follows a link in the last component of a path: a file is created with `O_EXCL`, an existing one is opened with
+//! A directory that others can write to may hold a link at any path that they can predict (CWE-59).
+//! So nothing here follows a link in the last component of a path: a file is created with `O_EXCL`,
+//! an existing one is opened with
 //! `O_NOFOLLOW`, and a rename replaces the link itself. A caller that wants a link followed resolves it first
 //! ([`std::fs::canonicalize`]).
 //!
@@ -26,7 +28,8 @@ const NAMES_MAX: usize = 16;
 /// Links to the open files of this process (proc(5)). A file without a name gets one through these.
 const OPEN_FILES: &str = "/proc/self/fd";
 
-/// A new file that replaces another one when it is complete. Dropping it leaves the other one as it is, and no trace.
+/// A new file that replaces another one when it is complete. Dropping it leaves the other one as it
+/// is, and no trace.
 #[derive(Debug)]
 pub struct AtomicFile {
     target: PathBuf,
@@ -36,7 +39,8 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Creates an empty file in the directory of `target`, with these permissions as far as the umask leaves them.
+    /// Creates an empty file in the directory of `target`, with these permissions as far as the
+    /// umask leaves them.
     ///
     /// # Errors
     /// The directory does not exist or takes no file.
@@ -70,10 +74,12 @@ impl AtomicFile {
         Ok(())
     }
 
-    /// Replaces the target like [`AtomicFile::commit`], so that a power loss leaves the old file or the new one.
+    /// Replaces the target like [`AtomicFile::commit`], so that a power loss leaves the old file or
+    /// the new one.
     ///
     /// # Errors
-    /// What the system returned. If only the directory cannot be synced, the target is replaced all the same.
+    /// What the system returned. If only the directory cannot be synced, the target is replaced all
+    /// the same.
     pub fn commit_durably(self) -> io::Result<()> {
         self.file.sync_all()?;
         let target = self.target.clone();
@@ -100,7 +106,8 @@ pub fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     File::options().read(true).write(true).create_new(true).mode(mode).custom_flags(flags).open(path)
 }
 
-/// Opens an existing regular file for reading. Neither follows a link nor waits for the writer of a FIFO.
+/// Opens an existing regular file for reading. Neither follows a link nor waits for the writer of a
+/// FIFO.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] if it is a link or not a regular file, or what the system returned.

@@ -24,11 +24,11 @@ pub enum SlotError {
     Empty,
     /// The host has prevented its removal, and uses it perhaps.
     Prevented,
-    /// Commands are under way that have to do with it. They end by themselves.
+    /// Commands for it are in flight. They complete without help.
     Busy,
     /// Its blocks have another length than the unit's.
     BlockSize,
-    /// The state that it kept cannot be read, or its length be told.
+    /// Its saved state or its length cannot be read.
     Io(String),
 }
 
@@ -96,7 +96,7 @@ impl Drive {
         Ok(())
     }
 
-    /// Takes out the medium that was ejected, once nothing is under way that has to do with it.
+    /// Takes out the medium that was ejected, once no command for it is in flight.
     pub fn take_medium(&mut self, unit: u8) -> Option<Box<dyn Medium + Send>> {
         if self.device.uses_medium(unit) {
             return None;

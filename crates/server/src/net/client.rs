@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// What its socket is known by.
 pub(super) const CLIENT: Token = Token(1);
-/// What is to be told of it at all times.
+/// Events that are always of interest.
 pub(super) const INTERESTS: Interest = Interest::READABLE;
 
 /// A client that was sent less than this is not behind. The system says so of some more: it has room while no more than a quarter
@@ -32,7 +32,7 @@ pub(super) struct Client {
     readable: bool,
     /// There may be room to write.
     writable: bool,
-    /// The system tells when there is room to write.
+    /// Registered for the event that there is room to write.
     awaits_room: bool,
     /// The client will send no more than what is on its way.
     ending: bool,
@@ -66,7 +66,7 @@ impl Client {
         }
     }
 
-    /// Notes what the system tells about the socket.
+    /// Notes an event of the socket.
     pub(super) fn note(&mut self, event: &event::Event) {
         self.ending |= event.is_read_closed() || event.is_error();
         self.readable |= event.is_readable() || self.ending;
@@ -83,7 +83,7 @@ impl Client {
         if self.hello_left().is_some_and(|left| left.is_zero()) {
             return Err(Reason::HelloTimeout);
         }
-        self.relent();
+        self.release_held();
         let was_congested = self.session.is_congested();
         if !was_congested && !self.session.is_held() {
             drive.turn();
@@ -98,7 +98,8 @@ impl Client {
         Ok(has_input || is_relieved)
     }
 
-    /// How long to wait for the client at most: held answers are released after a pause, and its hello has a deadline.
+    /// How long to wait for the client at most: held answers are released after a pause, and its
+    /// hello has a deadline.
     pub(super) fn pause(&self) -> Option<Duration> {
         let held = self.session.is_held().then_some(PAUSE);
         held.into_iter().chain(self.hello_left()).min()
@@ -110,7 +111,8 @@ impl Client {
         is_missing.then(|| self.hello_deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Whether the client has closed the connection. Then everything that it sent before can be read without waiting.
+    /// Whether the client has closed the connection. Then everything that it sent before can be
+    /// read without waiting.
     pub(super) fn has_hung_up(&mut self) -> bool {
         self.ending |= self.socket.is_hung_up();
         self.readable |= self.ending;
@@ -130,12 +132,12 @@ impl Client {
         is_behind
     }
 
-    /// Lets held answers go once their pause is over.
-    fn relent(&mut self) {
+    /// Releases held answers once their pause is over.
+    fn release_held(&mut self) {
         if !self.session.is_held() {
             self.held_since = None;
         } else if self.held_since.is_some_and(|since| since.elapsed() >= PAUSE) {
-            self.session.relent();
+            self.session.release_held();
             self.held_since = None;
         }
     }
@@ -158,8 +160,8 @@ impl Client {
         self.await_room(registry)
     }
 
-    /// Asks the system to tell of room to write while some is missing, and only then: each answer that the client reads makes
-    /// room, and would wake the loop for nothing.
+    /// Registers for room to write while some is missing, and only then: each answer that the
+    /// client reads makes room, and would wake the loop for nothing.
     fn await_room(&mut self, registry: &Registry) -> io::Result<()> {
         let is_missing = !self.writable;
         if is_missing != self.awaits_room {
@@ -170,7 +172,8 @@ impl Client {
         Ok(())
     }
 
-    /// One read: of a payload that is under way straight to where it belongs, then of what follows it.
+    /// One read: of a payload that is arriving straight to where it belongs, then of what follows
+    /// it.
     fn read(&mut self, drive: &mut Drive) -> Result<(), Reason> {
         let space = self.received.space();
         let (read, room, wanted) = match self.session.payload_room() {
@@ -187,7 +190,8 @@ impl Client {
         match read {
             Ok(0) => return Err(Reason::Closed),
             Ok(count) => {
-                // A stream that has less than was asked for is empty for now. Its end, if it was told, is not read.
+                // A stream that has less than was asked for is empty for now. Its end, if an event
+                // has reported it, is not read.
                 self.readable = count == wanted || self.ending;
                 self.received.filled(count.saturating_sub(room));
                 if room > 0 {
@@ -263,7 +267,7 @@ mod tests {
         client.send(&mut drive, &registry).unwrap();
         assert_eq!(client.session.outgoing_bytes(), 0);
 
-        // What is read now makes room that nobody waits for.
+        // What is read now makes room that the client does not wait for.
         assert!(theirs.read(&mut [0; 4096]).unwrap() > 0);
         assert!(is_woken().is_none());
     }

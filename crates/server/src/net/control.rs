@@ -1,11 +1,11 @@
-//! The owner's word to a drive that is served: media in and out, a new size, how things are.
+//! Control of a drive that is served: media in and out, a new size, the status.
 //!
-//! Orders go to the serving thread in a queue and are carried out between two turns; each is answered once, on a channel of
-//! its own. Whoever asks waits; the serving thread never does. What takes long (opening an image, flushing one that was
-//! taken out) is done by whoever asks.
+//! Requests are queued for the serving thread, which carries them out between two iterations of its
+//! loop and answers each once, on a channel. The caller waits; the serving thread never does. What
+//! takes long (opening an image, flushing one that was ejected) is done by the caller.
 //!
-//! Always true: an order whose asker has gone is carried out all the same; an order that must wait for commands to end
-//! keeps no other waiting.
+//! Always true: a request whose caller has gone is carried out all the same; a request that must
+//! wait for commands to end keeps no other waiting.
 
 use super::Snapshot;
 use super::server::Shared;
@@ -20,27 +20,27 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 use units::{BlockCount, BlockSize, ByteCount};
 
-/// Orders that may wait at once.
-pub const ORDERS_MAX: usize = 16;
+/// Requests that may be pending at once.
+pub const CONTROL_REQUESTS_MAX: usize = 16;
 
-/// How long an asker waits: longer than commands that are under way take, unless the medium itself hangs.
+/// How long a caller waits: longer than commands in flight take, unless the medium itself hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Gives orders to a served drive, from wherever they come.
+/// Sends requests to a served drive, from any thread.
 #[derive(Clone, Debug)]
 pub struct Controller {
     shared: Arc<Shared>,
     waker: Arc<Waker>,
 }
 
-/// Why an order was not carried out.
+/// Why a request failed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ControlError {
     /// The slot of the unit.
     Slot(SlotError),
-    /// What was written to the medium that was taken out is not all durable.
+    /// Not all data of the ejected medium could be flushed.
     Flush(MediumError),
-    /// Too many orders wait.
+    /// Too many requests are pending.
     Full,
     /// The server has ended.
     Ended,
@@ -48,16 +48,16 @@ pub enum ControlError {
     StillWaiting,
 }
 
-/// How a drive and its units are.
+/// The status of a drive and its logical units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// The drive.
     pub snapshot: Snapshot,
-    /// Its units, in the order of their numbers.
+    /// Its units, by number.
     pub units: Vec<UnitState>,
 }
 
-/// How a unit is.
+/// The status of a logical unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitState {
     /// Bytes of its medium, if it has one.
@@ -66,7 +66,7 @@ pub struct UnitState {
     pub block_size: BlockSize,
     /// Whether writes are refused.
     pub read_only: bool,
-    /// Whether its medium can be taken out.
+    /// Whether its medium can be ejected.
     pub removable: bool,
     /// Whether the host prevents that.
     pub removal_prevented: bool,
@@ -78,9 +78,9 @@ pub struct UnitState {
 
 type Answer<T> = SyncSender<Result<T, ControlError>>;
 
-/// What the serving thread is to do.
+/// A request to the serving thread.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum ControlRequest {
     Insert {
         unit: u8,
         medium: Box<dyn Medium + Send>,
@@ -107,42 +107,42 @@ impl Controller {
         Self { shared, waker }
     }
 
-    /// Puts a medium into the empty slot of a unit.
+    /// Inserts a medium into a unit that has none.
     ///
     /// # Errors
-    /// What stands in the way.
+    /// The unit cannot take it.
     pub fn insert(&self, unit: u8, medium: Box<dyn Medium + Send>) -> Result<(), ControlError> {
-        self.ask(|answer| Order::Insert { unit, medium, answer })
+        self.ask(|answer| ControlRequest::Insert { unit, medium, answer })
     }
 
-    /// Takes the medium out of a unit, flushed. `force` does so although the host prevents it.
+    /// Ejects the medium of a unit and flushes it, with `force` even if the host prevents removal.
     ///
     /// # Errors
-    /// What stands in the way, or that the flush failed; the medium is out then.
+    /// The medium cannot be ejected, or the flush failed; the medium is out then.
     pub fn eject(&self, unit: u8, force: bool) -> Result<(), ControlError> {
-        let mut medium = self.ask(|answer| Order::Eject { unit, force, begun: false, answer })?;
+        let mut medium = self.ask(|answer| ControlRequest::Eject { unit, force, begun: false, answer })?;
         medium::flush(&mut *medium, drop).map_err(ControlError::Flush)
     }
 
-    /// Looks again how large a unit's medium is, in blocks.
+    /// Reads the size of a unit's medium again, in blocks.
     ///
     /// # Errors
-    /// What stands in the way.
+    /// The size cannot be read.
     pub fn measure(&self, unit: u8) -> Result<BlockCount, ControlError> {
-        self.ask(|answer| Order::Measure { unit, answer })
+        self.ask(|answer| ControlRequest::Measure { unit, answer })
     }
 
-    /// How things are.
+    /// Returns the status.
     ///
     /// # Errors
     /// The server has ended, or does not answer.
     pub fn describe(&self) -> Result<State, ControlError> {
-        self.ask(|answer| Order::Describe { answer })
+        self.ask(|answer| ControlRequest::Describe { answer })
     }
 
-    fn ask<T>(&self, order: impl FnOnce(Answer<T>) -> Order) -> Result<T, ControlError> {
+    fn ask<T>(&self, request: impl FnOnce(Answer<T>) -> ControlRequest) -> Result<T, ControlError> {
         let (answer, answered) = sync_channel(1);
-        self.shared.give(order(answer))?;
+        self.shared.give(request(answer))?;
         self.waker.wake().map_err(|_| ControlError::Ended)?;
         match answered.recv_timeout(PATIENCE) {
             Ok(outcome) => outcome,
@@ -152,18 +152,19 @@ impl Controller {
     }
 }
 
-/// What an order has done to the events that the loop waits for.
+/// What a request changes in the events that the loop waits for.
 #[derive(Debug)]
 pub(super) enum Change {
     None,
     /// The medium of this unit is new.
     Inserted(u8),
     /// It must wait for commands to end.
-    Waits(Order),
+    Waits(ControlRequest),
 }
 
-impl Order {
-    /// Carries the order out if that can be done now. `leave` is called with a medium before it goes.
+impl ControlRequest {
+    /// Carries out the request if that is possible now. `leave` is called with a medium before it
+    /// is removed.
     pub(super) fn carry_out(
         self,
         drive: &mut Drive,
@@ -203,7 +204,7 @@ impl Order {
     }
 }
 
-/// An asker who has gone is not told.
+/// A caller that has gone gets no answer.
 fn reply<T>(answer: &Answer<T>, outcome: Result<T, ControlError>) {
     let _ = answer.try_send(outcome);
 }
@@ -229,7 +230,9 @@ impl fmt::Display for ControlError {
             Self::Flush(error) => {
                 write!(f, "the medium was ejected, but not all of its data could be flushed: {error:?}")
             }
-            Self::Full => write!(f, "{ORDERS_MAX} commands are pending, the maximum; try again later"),
+            Self::Full => {
+                write!(f, "{CONTROL_REQUESTS_MAX} commands are pending, the maximum; try again later")
+            }
             Self::Ended => f.write_str("the server has stopped"),
             Self::StillWaiting => write!(
                 f,

@@ -206,7 +206,7 @@ impl Drop for SocketFile {
         let is_ours = fs::symlink_metadata(&self.path)
             .is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == self.identity);
         if is_ours {
-            // A name that stays is in nobody's way: the next server replaces it.
+            // A name that stays does no harm: the next server replaces it.
             let _ = fs::remove_file(&self.path);
         }
     }

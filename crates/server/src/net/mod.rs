@@ -1,14 +1,15 @@
 //! A drive on a socket: the listener, one client at a time, and the loop that moves bytes.
 //!
-//! [`Server::start`] binds, so that what is wrong with the address is told at once, and gives the drive to a thread of
-//! its own. That thread waits for the socket and the media (`mio`); in each turn it reads once, takes every packet
-//! that has come, runs the drive, and sends all answers with one `writev`. Descriptors tell edges, not levels: a
-//! `client` keeps flags of its own, and a short read or write says that there is no more for now (epoll(7)).
+//! [`Server::start`] binds, so that a wrong address is an error at once, and gives the drive to its
+//! own thread. That thread waits for the socket and the media (`mio`); in each turn it reads once,
+//! takes every packet that has come, runs the drive, and sends all answers with one `writev`.
+//! Events are edge-triggered: a
+//! `client` keeps its own flags, and a short read or write says that there is no more for now (epoll(7)).
 //!
-//! When a client is gone the drive has lost its nexus and keeps its disk; the next client may come. A second one at
-//! the same time is rejected by a hello that says so. A client that has closed the connection never keeps the next one
-//! out, and one that sends no hello in time is disconnected. A client that closes one direction is gone: it cannot ask for
-//! anything any more.
+//! When a client is gone the drive has lost its nexus and keeps its disk; the next client may come.
+//! A second one at the same time is rejected by a hello that says so. A client that has closed the
+//! connection never keeps the next one out, and one that sends no hello in time is disconnected. A
+//! client that closes one direction is gone: it cannot ask for anything any more.
 //!
 //! The owner says by a [`Controller`] what is to become of media while the drive is served (`control`).
 //!
@@ -33,7 +34,7 @@ mod socket;
 pub(crate) mod tests;
 
 pub use address::{Address, AddressError};
-pub use control::{ControlError, Controller, ORDERS_MAX, State, UnitState};
+pub use control::{CONTROL_REQUESTS_MAX, ControlError, Controller, State, UnitState};
 pub use event::{Event, Reason};
 pub use listener::{BindError, PrivateSocket};
 pub use server::{Config, Ended, Server, Snapshot, Stopper};

@@ -6,7 +6,7 @@
 
 use super::allocator;
 use super::client::{CLIENT, Client, INTERESTS, reject};
-use super::control::{Change, Order};
+use super::control::{Change, ControlRequest};
 use super::listener::Listener;
 use super::moderation::Moderation;
 use super::server::{Ended, Shared, Snapshot};
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 const LISTENER: Token = Token(0);
 // 1 is the client's.
 pub(super) const WAKER: Token = Token(2);
-/// The media, which need not be told apart.
+/// The media, which need not be distinguished.
 const MEDIUM: Token = Token(3);
 
 /// How long after a failure a connection is tried again.
@@ -46,14 +46,14 @@ pub(super) struct Loop {
     accept_pending: bool,
     client: Option<Client>,
     moderation: Moderation,
-    /// Whether the client's hello was told as an event.
+    /// Whether the client's hello was reported as an event.
     greeted: bool,
     drive: Drive,
-    /// The transport that was told last as an event.
-    told: ActiveTransport,
+    /// The transport that was last reported as an event.
+    reported: ActiveTransport,
     shared: Arc<Shared>,
-    /// Orders that wait for commands to end.
-    waiting: Vec<Order>,
+    /// Requests that wait for commands to end.
+    waiting: Vec<ControlRequest>,
     on_event: OnEvent,
     version: String,
     limits: Limits,
@@ -61,7 +61,7 @@ pub(super) struct Loop {
     untrimmed: bool,
 }
 
-/// Whom the loop tells what happens.
+/// The callback for events.
 pub(super) type OnEvent = Box<dyn FnMut(Event) + Send>;
 
 /// What the loop serves, and how.
@@ -98,7 +98,7 @@ impl Loop {
             moderation: Moderation::default(),
             greeted: false,
             drive,
-            told: ActiveTransport::None,
+            reported: ActiveTransport::None,
             shared,
             waiting: Vec::new(),
             on_event,
@@ -137,7 +137,7 @@ impl Loop {
                 busy |= self.accept();
             }
             self.publish();
-            busy |= self.obey();
+            busy |= self.carry_out_requests();
         }
         Ok(())
     }
@@ -195,7 +195,7 @@ impl Loop {
         };
         match client.turn(&mut self.drive, self.poll.registry()) {
             Ok(busy) => {
-                self.tell_progress();
+                self.report_progress();
                 busy
             }
             Err(reason) => {
@@ -205,7 +205,7 @@ impl Loop {
         }
     }
 
-    fn tell_progress(&mut self) {
+    fn report_progress(&mut self) {
         let Some(session) = self.client.as_ref().map(|client| &client.session) else { return };
         if !self.greeted
             && let Some(peer) = session.peer()
@@ -215,8 +215,8 @@ impl Loop {
         }
         // A guest that enumerates passes by settings that it has no use for.
         let transport = self.drive.device().transport();
-        if transport != self.told && session.is_used() {
-            self.told = transport;
+        if transport != self.reported && session.is_used() {
+            self.reported = transport;
             (self.on_event)(Event::Transport(transport));
         }
     }
@@ -257,8 +257,9 @@ impl Loop {
         }
     }
 
-    /// Makes way for the next client if the present one has closed the connection and that has not been read yet. What it
-    /// sent before is handled first, as far as that does not wait for a medium.
+    /// Makes way for the next client if the present one has closed the connection and that has not
+    /// been read yet. What it sent before is handled first, as far as that does not wait for a
+    /// medium.
     fn end_hung_up_client(&mut self) {
         if !self.client.as_mut().is_some_and(Client::has_hung_up) {
             return;
@@ -284,7 +285,7 @@ impl Loop {
                 self.drive.pool().put(buffer);
             }
         }
-        self.told = ActiveTransport::None;
+        self.reported = ActiveTransport::None;
         (self.on_event)(Event::Disconnected(reason));
     }
 
@@ -301,12 +302,12 @@ impl Loop {
         }
     }
 
-    /// Carries out what the owner has ordered. Whether there is more to do at once.
-    fn obey(&mut self) -> bool {
-        let mut orders = std::mem::take(&mut self.waiting);
-        orders.extend(self.shared.take_orders());
+    /// Carries out pending control requests. Whether there is more to do at once.
+    fn carry_out_requests(&mut self) -> bool {
+        let mut requests = std::mem::take(&mut self.waiting);
+        requests.extend(self.shared.take_requests());
         let mut has_inserted = false;
-        for order in orders {
+        for request in requests {
             let snapshot = self.snapshot();
             let registry = self.poll.registry();
             let leave = |medium: &dyn Medium| {
@@ -315,9 +316,9 @@ impl Loop {
                     let _ = registry.deregister(&mut SourceFd(&event.as_raw_fd()));
                 }
             };
-            match order.carry_out(&mut self.drive, snapshot, leave) {
+            match request.carry_out(&mut self.drive, snapshot, leave) {
                 Change::None => {}
-                Change::Waits(order) => self.waiting.push(order),
+                Change::Waits(request) => self.waiting.push(request),
                 Change::Inserted(unit) => {
                     has_inserted = true;
                     let medium = self.drive.media().get(usize::from(unit));
@@ -332,10 +333,11 @@ impl Loop {
         has_inserted
     }
 
-    /// Ends in good order: what is at the media finishes, the client gets its answers, everything is flushed.
+    /// Ends cleanly: what is at the media finishes, the client gets its answers, everything is
+    /// flushed.
     fn end(mut self, outcome: io::Result<()>) -> Ended {
         (self.on_event)(Event::Stopping);
-        self.shared.close_orders();
+        self.shared.close_requests();
         self.waiting.clear();
         let mut events = Events::with_capacity(16);
         self.finish_media(&mut events);

@@ -3,7 +3,7 @@
 //! The owner starts it, looks at it, stops it and gets the drive back. What goes between the two threads is a flag, a
 //! snapshot and a waker. Left out: the work itself, which is the loop's.
 
-use super::control::{ControlError, Controller, ORDERS_MAX, Order};
+use super::control::{CONTROL_REQUESTS_MAX, ControlError, ControlRequest, Controller};
 use super::listener::Listener;
 use super::serve::{Loop, Service, WAKER};
 use super::{Address, BindError, Event};
@@ -24,13 +24,13 @@ pub struct Config {
     pub address: Address,
     /// Whether a TCP address outside of loopback is meant so.
     pub allow_remote: bool,
-    /// What clients are told we are, at most 63 bytes.
+    /// The version text of our hello, at most 63 bytes.
     pub version: String,
     /// How much a client may make us hold.
     pub limits: Limits,
 }
 
-/// A drive that is served by a thread of its own. Dropping it leaves the thread running.
+/// A drive that is served by its own thread. Dropping it leaves the thread running.
 #[derive(Debug)]
 pub struct Server {
     address: Address,
@@ -61,7 +61,7 @@ pub struct Ended {
 pub struct Snapshot {
     /// What the drive has done.
     pub counters: Counters,
-    /// Commands under way.
+    /// Commands in flight.
     pub depth: usize,
     /// Whether a client is there.
     pub has_client: bool,
@@ -74,8 +74,8 @@ pub struct Snapshot {
 pub(super) struct Shared {
     stop: AtomicBool,
     snapshot: Mutex<Snapshot>,
-    /// `None` once nobody will look any more.
-    orders: Mutex<Option<Vec<Order>>>,
+    /// `None` once the loop has ended.
+    requests: Mutex<Option<Vec<ControlRequest>>>,
 }
 
 impl Server {
@@ -100,7 +100,7 @@ impl Server {
             transport: ActiveTransport::None,
         };
         let (stop, snapshot) = (AtomicBool::new(false), Mutex::new(snapshot));
-        let shared = Arc::new(Shared { stop, snapshot, orders: Mutex::new(Some(Vec::new())) });
+        let shared = Arc::new(Shared { stop, snapshot, requests: Mutex::new(Some(Vec::new())) });
         let stopper = Stopper { shared: Arc::clone(&shared), waker };
         let (version, limits) = (config.version.clone(), config.limits);
         let service = Service { drive, on_event: Box::new(on_event), version, limits };
@@ -140,7 +140,8 @@ impl Server {
 }
 
 impl Stopper {
-    /// Asks the server to end: what is at the media finishes, the client is told, everything is flushed.
+    /// Asks the server to end: requests at the media complete, the client gets a disconnect, all
+    /// data are flushed.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Release);
         // It fails only when the loop is gone, which is what was asked for.
@@ -157,26 +158,26 @@ impl Shared {
         *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
     }
 
-    /// Queues an order for the loop.
-    pub(super) fn give(&self, order: Order) -> Result<(), ControlError> {
-        let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
-        let orders = orders.as_mut().ok_or(ControlError::Ended)?;
-        if orders.len() >= ORDERS_MAX {
+    /// Queues a request for the loop.
+    pub(super) fn give(&self, request: ControlRequest) -> Result<(), ControlError> {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let requests = requests.as_mut().ok_or(ControlError::Ended)?;
+        if requests.len() >= CONTROL_REQUESTS_MAX {
             return Err(ControlError::Full);
         }
-        orders.push(order);
+        requests.push(request);
         Ok(())
     }
 
-    /// The orders that have come since.
-    pub(super) fn take_orders(&self) -> Vec<Order> {
-        let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
-        orders.as_mut().map(std::mem::take).unwrap_or_default()
+    /// Takes the pending requests.
+    pub(super) fn take_requests(&self) -> Vec<ControlRequest> {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// No order is taken any more; those that wait are told by their channel's end.
-    pub(super) fn close_orders(&self) {
-        drop(self.orders.lock().unwrap_or_else(PoisonError::into_inner).take());
+    /// Refuses further requests; the channel of each pending one ends.
+    pub(super) fn close_requests(&self) {
+        drop(self.requests.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     fn snapshot(&self) -> Snapshot {

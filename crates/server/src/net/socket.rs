@@ -31,7 +31,8 @@ impl Socket {
         poll(&mut sockets, Some(&Timespec::default())) != Ok(0)
     }
 
-    /// Whether the peer has closed the connection, or its sending direction. What it sent before may still be unread.
+    /// Whether the peer has closed the connection, or its sending direction. What it sent before
+    /// may still be unread.
     pub(super) fn is_hung_up(&self) -> bool {
         let mut sockets = [either!(self, stream => PollFd::new(stream, PollFlags::RDHUP))];
         // A socket that cannot be polled shows its error when it is read.

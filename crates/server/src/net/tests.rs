@@ -53,7 +53,7 @@ pub(super) fn drive() -> Drive {
     drive_on(Box::new(RamMedium::new(ByteCount(4 << 20), BlockSize::B512).unwrap()))
 }
 
-/// A served drive and what it tells.
+/// A served drive and its events.
 #[derive(Debug)]
 struct Bench {
     server: Server,
@@ -249,7 +249,8 @@ fn a_second_client_is_rejected_by_a_hello_that_says_so() {
     assert_eq!(first.command(&[0x12, 0, 0, 0, 36, 0], 36, &[]).1, 0, "the first is served on");
 }
 
-/// Each client sends its hello and a command, closes at once, and the next one connects before the server has read that.
+/// Each client sends its hello and a command, closes at once, and the next one connects before the
+/// server has read that.
 fn close_and_connect<S: Read + Write>(connect: impl Fn() -> Client<S>) {
     for _ in 0..50 {
         let mut client = connect();
@@ -490,7 +491,7 @@ fn media_come_and_go_while_a_guest_is_there() {
 }
 
 #[test]
-fn an_order_that_cannot_be_carried_out_is_answered() {
+fn a_request_that_cannot_be_carried_out_is_answered() {
     let bench = Bench::start(Limits::default());
     let controller = bench.server.controller();
     assert_eq!(controller.eject(0, true), Err(ControlError::Slot(SlotError::Fixed)));

@@ -13,16 +13,17 @@ pub struct Limits {
     /// Payload that waits for the device. At this no further packet is looked at as long as a medium is at work,
     /// which gives memory back by itself.
     pub payload_bytes_soft: usize,
-    /// Payload that waits for the device. A packet that would pass this ends the session: nothing that is under way
-    /// would ever make room for it.
+    /// Payload that waits for the device. A packet that would pass this ends the session: nothing
+    /// that is in flight would ever make room for it.
     pub payload_bytes_hard: usize,
-    /// From the connection to the client's hello. The server that owns the socket enforces it: a session has no clock.
+    /// From the connection to the client's hello. The server that owns the socket enforces it: a
+    /// session has no clock.
     pub hello_timeout: Duration,
 }
 
 /// QEMU keeps 16 transfers on the command pipe but one on each of 256 streams and 16 more on the data pipe, so the
 /// data of a full queue come before most of its commands. Linux moves 512 KiB with a command at most, unless the
-/// block limits page tells it to be content with less, as it does.
+/// block limits page limits it to less, as ours does.
 const AHEAD_BYTES_MAX: usize = (256 + 16) * (512 << 10);
 
 impl Default for Limits {

@@ -61,7 +61,7 @@ impl Pace {
     }
 
     /// [`PAUSE`] has passed while answers waited.
-    pub(super) fn relent(&mut self) {
+    pub(super) fn release_held(&mut self) {
         self.taken = self.sent.min(self.taken + AFTER_PAUSE);
     }
 }
@@ -112,7 +112,7 @@ mod tests {
     fn without_proof_some_go_after_a_pause() {
         let mut pace = Pace::new(256);
         answer_all(&mut pace, status);
-        pace.relent();
+        pace.release_held();
         assert_eq!(answer_all(&mut pace, |_| command()), 32);
     }
 

@@ -38,7 +38,7 @@ pub(super) const OFFERED: Capabilities = Capabilities::of(&[
     Capability::BulkLength32Bits,
 ]);
 
-/// The client, as its hello tells.
+/// The client, from its hello.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Its version text, printable.
@@ -69,7 +69,7 @@ enum Phase {
 enum Incoming {
     Packet,
     Payload(Arriving),
-    /// So many bytes that nobody wants.
+    /// So many bytes that are discarded.
     Unwanted(u32),
 }
 
@@ -190,8 +190,8 @@ impl Session {
     }
 
     /// Answers have been held for [`super::PAUSE`]: some may go.
-    pub fn relent(&mut self) {
-        self.layout.pace.relent();
+    pub fn release_held(&mut self) {
+        self.layout.pace.release_held();
     }
 
     /// Answers the bulk packets whose transfers have ended, as far as they are not held.
@@ -203,7 +203,7 @@ impl Session {
         }
     }
 
-    /// Tells the client that the device goes away.
+    /// Sends the client a disconnect of the device.
     pub fn disconnect(&mut self) {
         if self.peer().is_some() {
             self.send(0, Packet::DeviceDisconnect);

@@ -1,7 +1,8 @@
 //! An open image, and its system calls made by a thread.
 //!
-//! The unit's state lies beside the image, in `IMAGE.state`. It is replaced as a whole ([`AtomicFile`]), so that a power
-//! loss leaves the old state or the new one. Neither reading nor replacing it follows a symbolic link.
+//! The unit's state lies beside the image, in `IMAGE.state`. It is replaced as a whole
+//! ([`AtomicFile`]), so that a power loss leaves the old state or the new one. Neither reading nor
+//! replacing it follows a symbolic link.
 
 use super::journal::Journal;
 use super::task::{Allocation, Memory, Step, Task};

@@ -131,7 +131,8 @@ pub(super) fn is_free(path: &Path) -> bool {
     matches!(fs::symlink_metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound)
 }
 
-/// The journal that an earlier process has left. A file that is not regular, or that we did not write, is not one.
+/// The journal that an earlier process has left. A file that is not regular, or that we did not
+/// write, is not one.
 fn left_over(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = match atomic_file::open_regular(path) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput) => {

@@ -1,4 +1,5 @@
-//! Files beside an image in a directory that others can write to: what they have planted at the paths that we use.
+//! Files beside an image in a directory that others can write to: what they have planted at the
+//! paths that we use.
 
 use super::tests::{Scratch, open, with_each_engine};
 use super::*;
