@@ -13,8 +13,9 @@ use units::{BlockSize, ByteCount};
 
 /// Serve a disk image to a virtual machine as a USB drive with UAS and BOT.
 ///
-/// The drive waits for QEMU on a socket, and the guest's own driver uses it. The arguments printed at the start can be
-/// pasted to the QEMU command. Ctrl-C, SIGTERM and SIGHUP flush to disk and exit; a second Ctrl-C exits immediately.
+/// The drive waits for QEMU on a socket, and the guest's own driver uses it. The arguments printed
+/// at the start can be pasted to the QEMU command. Ctrl-C, SIGTERM and SIGHUP flush to disk and
+/// exit; a second Ctrl-C exits immediately.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit serve disk.img --usbredir unix:/tmp/drive.sock
@@ -91,7 +92,8 @@ pub(crate) struct ServeArguments {
     pub(crate) faults: Vec<Fault>,
     #[command(flatten)]
     pub(crate) capture: CaptureArguments,
-    /// Allow addresses other than loopback. Every machine that reaches the port can read and write the image.
+    /// Allow addresses other than loopback. Every machine that reaches the port can read and write
+    /// the image.
     #[arg(long)]
     pub(crate) allow_remote: bool,
     /// Print events as JSON, one per line.
@@ -104,7 +106,8 @@ pub(crate) struct ServeArguments {
 
 /// Eject and insert media of a served drive, or print its status.
 ///
-/// The drive accepts commands if it is served with `--control`. Media can be ejected and inserted if it is served with
+/// The drive accepts commands if it is served with `--control`. Media can be ejected and inserted
+/// if it is served with
 /// `--removable`. A host can prevent the removal of a medium that it uses; see `eject --force`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -141,7 +144,8 @@ pub(crate) enum ControlCommandArgument {
         /// Logical unit.
         #[arg(long, default_value_t = 0)]
         lun: u8,
-        /// Eject even if the host prevents removal. Data that the host has not written yet are lost.
+        /// Eject even if the host prevents removal. Data that the host has not written yet are
+        /// lost.
         #[arg(long)]
         force: bool,
     },

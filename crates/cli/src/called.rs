@@ -22,7 +22,8 @@ pub(crate) fn line(words: &[impl AsRef<OsStr>]) -> String {
 /// not text or has control characters.
 pub(crate) fn word(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref();
-    // Control characters by their bytes as well: the terminal would not print them, so that they could not be copied.
+    // Control characters by their bytes as well: the terminal would not print them, so that they
+    // could not be copied.
     let text = word.to_str().filter(|text| text.chars().all(is_harmless));
     text.map_or_else(|| by_bytes(word.as_bytes()), quoted)
 }

@@ -1,8 +1,9 @@
-//! Whether an image or a device may be opened for writing: the one check of `bench`, `serve` and `control insert`.
+//! Whether an image or a device may be opened for writing: the one check of `bench`, `serve` and
+//! `control insert`.
 //!
-//! A file can be in use by a loop device or as swap, a block device by a file system, by other devices on top of it, or by
-//! a program that has it open exclusively; [`inspect::block`] finds out. Writing beside such a user destroys its data. Left
-//! out: users that come later.
+//! A file can be in use by a loop device or as swap, a block device by a file system, by other
+//! devices on top of it, or by a program that has it open exclusively; [`inspect::block`] finds out.
+//! Writing beside such a user destroys its data. Left out: users that come later.
 
 use crate::failure::Failure;
 use crate::harmless::shown;
@@ -55,8 +56,8 @@ pub(crate) fn check(path: &Path, tree: &Tree) -> Result<Checked, Unchecked> {
     Ok(Checked { storage: Storage::Device(Box::new(device)), objections })
 }
 
-/// Why a path must not be served for writing, if anything is known to use it. A path that cannot be opened at all is left
-/// to whoever opens it, which has the better error.
+/// Why a path must not be served for writing, if anything is known to use it. A path that cannot be
+/// opened at all is left to whoever opens it, which has the better error.
 pub(crate) fn why_not_served(path: &Path, tree: &Tree) -> Option<String> {
     let objections = match check(path, tree) {
         Ok(checked) => checked.objections,

@@ -151,7 +151,8 @@ fn put(file: &Path, bytes: &[u8]) -> io::Result<()> {
     beside.take_name()
 }
 
-/// A file that replaces an older one when it is complete ([`AtomicFile`]); until then the older one is unchanged.
+/// A file that replaces an older one when it is complete ([`AtomicFile`]); until then the older one
+/// is unchanged.
 #[derive(Debug)]
 pub(crate) struct Beside {
     /// `None` if the file is written where it is to be.
@@ -159,8 +160,8 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    /// Creates a file that is to replace `file`. What is not a regular file is written directly, and so is a file in a
-    /// directory that takes no other.
+    /// Creates a file that is to replace `file`. What is not a regular file is written directly,
+    /// and so is a file in a directory that takes no other.
     ///
     /// # Errors
     /// If it cannot be written.

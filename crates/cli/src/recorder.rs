@@ -354,8 +354,9 @@ fn begin(
     Ok((out, transfers))
 }
 
-/// Creates a file in place of an older one. Only the first file has the path that the user named, where a link is followed;
-/// a link at one of the others was made by somebody else, and is replaced.
+/// Creates a file in place of an older one. Only the first file has the path that the user named,
+/// where a link is followed; a link at one of the others was made by somebody else, and is
+/// replaced.
 fn replace(path: &Path) -> io::Result<File> {
     let replacement = AtomicFile::create(path, 0o666)?;
     let file = replacement.file().try_clone()?;

@@ -1,7 +1,7 @@
 //! Signals that end a command in good order.
 //!
-//! SIGINT (Ctrl-C), SIGTERM, and SIGHUP, which a terminal sends when it goes away, unless SIGHUP is ignored when the
-//! program starts, as under nohup(1). Left out: what a command does then.
+//! SIGINT (Ctrl-C), SIGTERM, and SIGHUP, which a terminal sends when it goes away, unless SIGHUP is
+//! ignored when the program starts, as under nohup(1). Left out: what a command does then.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -13,7 +13,8 @@ pub(crate) fn that_end() -> Vec<i32> {
     [SIGINT, SIGTERM].into_iter().chain(hangup).collect()
 }
 
-/// Whether a process ignores SIGHUP, by its `/proc/PID/status`. The mask is hexadecimal, and the lowest bit is signal 1.
+/// Whether a process ignores SIGHUP, by its `/proc/PID/status`. The mask is hexadecimal, and the
+/// lowest bit is signal 1.
 fn ignores_hangup(status: &str) -> bool {
     const _: () = assert!(SIGHUP == 1, "the lowest bit of the mask");
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,5 @@
-//! Commands to a served drive, by the program itself: what is printed, what is left behind, what bad lines do.
+//! Commands to a served drive, by the program itself: what is printed, what is left behind, what
+//! bad lines do.
 
 mod place;
 

@@ -199,7 +199,8 @@ fn sigterm_and_sighup_end_as_ctrl_c_does() {
         let mut reader = BufReader::new(reader);
         lines_up_to(&mut reader, "-device usb-redir");
         served.signal(signal);
-        // A terminal that goes away may cause more of these, and a supervisor one after its SIGTERM.
+        // A terminal that goes away may cause more of these, and a supervisor one after its
+        // SIGTERM.
         served.signal(Signal::HUP);
         lines_up_to(&mut reader, "All data flushed");
         assert_eq!(served.exit_code(), Some(0), "{signal:?}");

@@ -34,15 +34,15 @@ struct Client(UnixStream);
 impl Client {
     /// Selects UAS, with 32 streams on its data-out pipe.
     fn connect(socket: &Path) -> Self {
-        let mut stream = UnixStream::connect(socket).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut stream = UnixStream::connect(socket).expect("the server listens");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket has time-outs");
         let mut hello = [HELLO.to_le_bytes(), 68_u32.to_le_bytes(), [0; 4]].concat();
         hello.resize(12 + 64, 0);
         hello.extend(0xff_u32.to_le_bytes());
-        stream.write_all(&hello).unwrap();
+        stream.write_all(&hello).expect("the server reads");
         // Ours has a 32-bit id as well.
         let mut ours = [0; 12 + 68];
-        stream.read_exact(&mut ours).unwrap();
+        stream.read_exact(&mut ours).expect("the server answers");
         let mut client = Self(stream);
         client.configure();
         client
@@ -57,8 +57,8 @@ impl Client {
     fn send(&mut self, kind: u32, body: &[&[u8]]) {
         let length = body.iter().map(|part| part.len()).sum::<usize>() as u32;
         let head = [&kind.to_le_bytes()[..], &length.to_le_bytes(), &7_u64.to_le_bytes()].concat();
-        self.0.write_all(&head).unwrap();
-        body.iter().for_each(|part| self.0.write_all(part).unwrap());
+        self.0.write_all(&head).expect("the server reads");
+        body.iter().for_each(|part| self.0.write_all(part).expect("the server reads"));
     }
 
     /// Sends data that no command asks for, and waits until the server has them.
@@ -83,10 +83,10 @@ impl Client {
     fn await_configuration(&mut self) {
         loop {
             let mut head = [0; 16];
-            self.0.read_exact(&mut head).unwrap();
+            self.0.read_exact(&mut head).expect("the server answers");
             let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
             let mut body = vec![0; word(4) as usize];
-            self.0.read_exact(&mut body).unwrap();
+            self.0.read_exact(&mut body).expect("the server answers");
             if word(0) == CONFIGURATION_STATUS {
                 return assert_eq!(body, [0, 1]);
             }
@@ -95,9 +95,9 @@ impl Client {
 }
 
 fn resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    let kib: u64 = line.trim().strip_suffix(" kB").unwrap().parse().unwrap();
+    let status = std::fs::read_to_string("/proc/self/status").expect("procfs is mounted");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS is there");
+    let kib: u64 = line.trim().strip_suffix(" kB").expect("VmRSS is in kB").parse().expect("VmRSS is in kB");
     kib << 10
 }
 

@@ -1,10 +1,11 @@
 //! The serving side: reads commands from a socket and carries them out.
 //!
-//! A thread opens images and waits, so that the drive never does. It serves one connection at a time, one command after
-//! the other. The socket is its owner's alone (mode 0600). Left out: what a command does, which is the server's.
+//! A thread opens images and waits, so that the drive never does. It serves one connection at a
+//! time, one command after the other. The socket is its owner's alone (mode 0600). Left out: what a
+//! command does, which is the server's.
 //!
-//! Always true: a line has a limit in bytes and a deadline, whatever a peer sends, so that no connection keeps the next
-//! one out for longer.
+//! Always true: a line has a limit in bytes and a deadline, whatever a peer sends, so that no
+//! connection keeps the next one out for longer.
 
 use super::timed::TimedStream;
 use super::{ControlCommand, LINE_BYTES_MAX};
@@ -175,7 +176,8 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_millis(200);
 
-    /// Serves one connection with a short timeout while `peer` uses the other end; returns what it received.
+    /// Serves one connection with a short timeout while `peer` uses the other end; returns what it
+    /// received.
     fn answered(peer: impl FnOnce(&UnixStream)) -> String {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let served = thread::spawn(move || drop(answer_all(&ours, TIMEOUT, |line| Ok(json!(line.len())))));

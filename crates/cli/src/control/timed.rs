@@ -1,7 +1,7 @@
 //! A connection with a deadline for reads and writes.
 //!
-//! A timeout of the socket counts from each call, so that a peer that sends a byte now and then would never meet it. Here
-//! each call gets only the time that is left.
+//! A timeout of the socket counts from each call, so that a peer that sends a byte now and then
+//! would never meet it. Here each call gets only the time that is left.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;

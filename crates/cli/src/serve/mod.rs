@@ -1,7 +1,8 @@
 //! `uaskit serve`: a disk image as a USB drive for a virtual machine.
 //!
-//! The drive runs on its own thread; the main thread prints events and waits for a signal. SIGINT (Ctrl-C), SIGTERM and
-//! SIGHUP stop the service and flush; a second SIGINT or SIGTERM exits immediately. Left out: what the drive does.
+//! The drive runs on its own thread; the main thread prints events and waits for a signal. SIGINT
+//! (Ctrl-C), SIGTERM and SIGHUP stop the service and flush; a second SIGINT or SIGTERM exits
+//! immediately. Left out: what the drive does.
 
 mod assemble;
 mod report;
@@ -129,18 +130,22 @@ impl Drop for EventSender {
     }
 }
 
-/// Turns signals into notices. After the first one, SIGINT or SIGTERM ends the process where it stands; SIGHUP does not,
-/// since a terminal that goes away may cause several, and a supervisor may send one after its SIGTERM.
+/// Turns the first signal into a notice. A second SIGINT or SIGTERM ends the process where it
+/// stands. SIGHUP does not count: a terminal that goes away may cause several, and a supervisor may
+/// send one with its SIGTERM.
 fn catch_signals(sender: Sender<Notice>) -> Result<(), Failure> {
     let mut signals = Signals::new(signals::that_end())
         .map_err(|error| Failure::new("cannot install signal handlers").because(error))?;
     thread::spawn(move || {
-        let mut pending = signals.forever();
-        if pending.next().is_some() {
-            let _ = sender.send(Notice::Interrupted);
-        }
-        if pending.any(|signal| signal != SIGHUP) {
-            process::exit(INTERRUPTED);
+        let (mut is_stopping, mut is_requested) = (false, false);
+        // Pending signals come by number, not in the order in which they were sent.
+        for signal in signals.forever() {
+            if signal != SIGHUP && std::mem::replace(&mut is_requested, true) {
+                process::exit(INTERRUPTED);
+            }
+            if !std::mem::replace(&mut is_stopping, true) {
+                let _ = sender.send(Notice::Interrupted);
+            }
         }
     });
     Ok(())

@@ -1,4 +1,5 @@
-//! The output of `serve` while it runs: lines for people, a live line on a terminal, or events for programs.
+//! The output of `serve` while it runs: lines for people, a live line on a terminal, or events for
+//! programs.
 //!
 //! The same events in three forms; JSON goes to standard output so that it can be piped, the live line to standard
 //! error so that it cannot. Left out: errors, which `main` prints.

@@ -95,7 +95,7 @@ struct Piece {
 
 /// What a transfer of the data phase moves.
 #[derive(Clone, Copy, Debug)]
-struct PieceOf {
+struct DataPiece {
     range: ByteRange,
     place: Place,
     /// Zeros behind the bytes.
@@ -259,7 +259,7 @@ impl Bot {
                 let padding = if last { self.padding(running.expected, range.end()) } else { 0 };
                 // Whole packets that end early need more than this transfer to end the host's: see `end_data_in`.
                 let ends = last && !(range.end() + padding).is_multiple_of(self.packet_bytes);
-                let piece = PieceOf { range, place, padding, ends };
+                let piece = DataPiece { range, place, padding, ends };
                 self.transfer(Direction::In, piece, payload, outputs);
             }
             CommandOutput::DataOut { id, range, place: Place::Parameters, .. } if id == running.command => {
@@ -269,11 +269,11 @@ impl Bot {
                     return executor.handle_parameter_list(id, &[]);
                 }
                 let range = ByteRange::new(range.start, range.len.min(left));
-                let piece = PieceOf { range, place: Place::Parameters, padding: 0, ends: false };
+                let piece = DataPiece { range, place: Place::Parameters, padding: 0, ends: false };
                 self.transfer(Direction::Out, piece, Payload::Message, outputs);
             }
             CommandOutput::DataOut { id, range, place, .. } if id == running.command => {
-                let piece = PieceOf { range, place, padding: 0, ends: false };
+                let piece = DataPiece { range, place, padding: 0, ends: false };
                 self.transfer(Direction::Out, piece, Payload::Buffer(id, range), outputs);
             }
             CommandOutput::Ended { id, outcome } if id == running.command => {
@@ -287,7 +287,8 @@ impl Bot {
         if Case::of(running.expected, Some(intent)).action() == Action::PhaseError {
             executor.refuse(running.command);
             self.stall_data(running.expected, outputs);
-            return self.report(running.tag, running.expected.bytes, (CswStatus::PhaseError, None), outputs);
+            let (tag, residue) = (running.tag, running.expected.bytes);
+            return self.report(Csw { tag, residue, status: CswStatus::PhaseError }, None, outputs);
         }
         executor.proceed(running.command);
     }
@@ -295,7 +296,7 @@ impl Bot {
     fn transfer(
         &mut self,
         direction: Direction,
-        PieceOf { range, place, padding, ends }: PieceOf,
+        DataPiece { range, place, padding, ends }: DataPiece,
         payload: Payload,
         outputs: &mut Outputs,
     ) {
@@ -339,7 +340,7 @@ impl Bot {
         }
         // Fill data are not relevant data, and do not count (clause 5.2, dCSWDataResidue).
         let residue = running.expected.bytes.saturating_sub(running.moved);
-        self.report(running.tag, residue, (status, fill), outputs);
+        self.report(Csw { tag: running.tag, residue, status }, fill, outputs);
     }
 
     /// How many zeros follow data for the host that end at `sent_bytes`, so that the host gets what it expects.
@@ -380,16 +381,10 @@ impl Bot {
     }
 
     /// Sends the CSW, behind the transfer `fill` if there is one. It waits where the endpoint is halted.
-    fn report(
-        &mut self,
-        tag: u32,
-        residue: u32,
-        (status, fill): (CswStatus, Option<TransferId>),
-        outputs: &mut Outputs,
-    ) {
+    fn report(&mut self, csw: Csw, fill: Option<TransferId>, outputs: &mut Outputs) {
         let transfer = self.names.name(0);
         self.state = State::Reporting { transfer, fill };
-        let csw = Inline::new(&Csw { tag, residue, status }.encode());
+        let csw = Inline::new(&csw.encode());
         outputs.push_with(|| {
             Output::Transfer(DeviceTransfer {
                 id: transfer,
