@@ -12,6 +12,7 @@
 //! ([`std::fs::canonicalize`]).
 //!
 //! Left out: links in directories above the file, and systems other than Linux.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 use rustix::io::Errno;

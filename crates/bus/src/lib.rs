@@ -9,6 +9,7 @@
 //! on at a host's transfers, whatever carries them.
 //!
 //! Left out: isochronous and interrupt transfers, and time. Timed buses bring their own machines.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![no_std]
 
 extern crate alloc;

@@ -10,6 +10,7 @@
 //!
 //! Always true: what is held in memory does not grow with the file; an error names the file; a record is whole or not there,
 //! unless the writer below fails in the middle of it.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod ends;
 mod error;

@@ -11,6 +11,7 @@
 //! Which endpoint is which is learned from descriptors in the capture, or from what is in the transfers. Everything here is a value
 //! and says nothing by itself; nothing knows a file or a clock. Always true: memory does not grow with the capture, and whatever
 //! is let go of for that is counted ([`Losses`]).
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod bot;
 mod command;

@@ -6,6 +6,7 @@
 //! was read and where. [`block`] knows block devices and what uses them.
 //!
 //! Always true: nothing here changes a machine or needs root; what root would add is reported where it is missing.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![forbid(unsafe_code)]
 
 pub mod block;

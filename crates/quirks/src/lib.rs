@@ -8,6 +8,7 @@
 //! Always true: any bytes are judged within the limits of [`configuration`]; a plan exists exactly if no rule that is
 //! needed is broken; the same bytes give the same answer. Left out: other configurations than the one given, other
 //! subclasses than transparent SCSI, quirks that a user sets.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![no_std]
 
 extern crate alloc;

@@ -6,6 +6,7 @@
 //!
 //! Left out: floating point, calendars, and everything that would need a clock. An [`Instant`] is what a
 //! back end says it is: virtual time in a simulation, the operating system's monotonic clock elsewhere.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![no_std]
 
 mod block;

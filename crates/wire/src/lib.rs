@@ -6,6 +6,7 @@
 //!
 //! Always true: no allocation, no `unsafe`, no panic on any bytes. Codes are open (an unknown code survives
 //! decode and encode); choices are closed (a field with a finite meaning is an enum).
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![no_std]
 #![deny(clippy::indexing_slicing)]
 
