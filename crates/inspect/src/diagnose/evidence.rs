@@ -123,13 +123,32 @@ impl<'a> Evidence<'a> {
 
     /// Whether a setting speaks UAS.
     pub fn speaks_uas(&self) -> bool {
-        self.finding(Rule::UasSetting).is_some_and(|finding| finding.met)
+        match self.finding(Rule::UasSetting) {
+            Some(finding) => finding.met,
+            None => self.is_shown_to_speak_uas(),
+        }
+    }
+
+    /// Whether what happened shows that it speaks UAS, where its descriptors are not known: the kernel asks for a setting
+    /// first (`uas_use_uas_driver`).
+    pub fn is_shown_to_speak_uas(&self) -> bool {
+        let is_said = |words: &str| self.log().is_some_and(|log| log.last(self.device, words).is_some());
+        self.driver() == Some("uas")
+            || IGNORED_WORDS.iter().any(|words| is_said(words))
+            || is_said("USB controller ")
+            || is_said("The driver for the USB controller ")
+            || self.log().is_some_and(|log| log.last_of_driver(self.device, "uas").is_some())
     }
 
     /// Whether alternate setting 0 is Bulk-Only, or older: what `usb-storage` speaks.
     pub fn speaks_bot(&self) -> bool {
         let first = self.settings.first().map_or(self.interface.class, |setting| setting.interface.class);
         first.class == ClassCode::BOT.class && first.protocol != ClassCode::UAS.protocol
+    }
+
+    /// Whether it speaks Bulk-Only, or its settings are not known: a drive that speaks UAS alone is rare.
+    pub fn speaks_bot_or_unknown(&self) -> bool {
+        self.settings.is_empty() || self.speaks_bot()
     }
 
     /// Whether a quirk has `usb-storage` leave the device alone; `uas` does not mind it.

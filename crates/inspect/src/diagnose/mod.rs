@@ -6,21 +6,26 @@
 //! [`Check`]s are what else a user asks: link, power, serial numbers, TRIM, SMART, resets.
 //! Always true: a verdict names its evidence, and what the kernel really did is looked at last and never hidden.
 
+mod absent;
 mod advice;
 mod budget;
+mod cause;
 mod check;
 mod entry;
 mod evidence;
 mod flags;
 mod rules;
 
+pub use absent::{Absent, AbsentKind, absent};
 pub use advice::{Advice, Step, give_back_command};
+pub use cause::{Cause, CauseKind, errno_meaning};
 pub use check::{Check, CheckKind, Health};
 pub use evidence::{Evidence, Reading};
 pub use flags::Quirks;
 pub use rules::{Judgement, Rule, Verdict};
 
 use crate::inventory::{Inventory, Transport, UsbDevice};
+use crate::text::Report;
 use quirks::quirk::Flags;
 
 /// What is to be said of one interface of a drive.
@@ -40,6 +45,8 @@ pub struct Diagnosis {
     pub judgements: Vec<Judgement>,
     /// Flags, and where they come from.
     pub quirks: Quirks,
+    /// Trouble that the log shows, the cause that explains most first.
+    pub causes: Vec<Cause>,
     /// What else is to be said.
     pub checks: Vec<Check>,
     /// How to have it otherwise, beyond what rules and checks advise.
@@ -75,11 +82,17 @@ pub enum Decision {
     /// The rules lead to `usb-storage`, and nobody has the drive: it is not loaded, it gave up, or a program that had
     /// claimed the interface did not give it back.
     NotTaken,
+    /// A report in text does not say which driver has the drive.
+    NotShown,
 }
 
 /// Looks at every storage interface of a device.
 pub fn diagnose(inventory: &Inventory, device: &UsbDevice) -> Vec<Diagnosis> {
-    Evidence::gather(inventory, device).iter().map(Diagnosis::of).collect()
+    let mut diagnoses: Vec<Diagnosis> = Evidence::gather(inventory, device).iter().map(Diagnosis::of).collect();
+    if let Some(report) = &inventory.report {
+        diagnoses.iter_mut().for_each(|diagnosis| diagnosis.cite(report));
+    }
+    diagnoses
 }
 
 impl Diagnosis {
@@ -92,10 +105,17 @@ impl Diagnosis {
         let transport = Transport::of(evidence.device, evidence.interface);
         let expected = expected(evidence, &judgements);
         let decision = decision(evidence, &transport, expected, &judgements);
+        let causes = cause::find(evidence);
+        let mut advice = advice::otherwise(evidence, &transport, decision);
+        if !causes.is_empty() {
+            advice.clear();
+            judgements.iter_mut().for_each(|one| one.advice.retain(|advice| !advice.is_wish));
+        }
         Self {
             interface: evidence.interface.name.clone(),
-            checks: check::all(evidence),
-            advice: advice::otherwise(evidence, &transport, decision),
+            checks: check::all(evidence, &causes),
+            causes,
+            advice,
             decision,
             speaks_bot: evidence.speaks_bot(),
             quirks: evidence.quirks,
@@ -105,13 +125,21 @@ impl Diagnosis {
         }
     }
 
+    /// Has every reading name the line of a text that it comes from.
+    fn cite(&mut self, report: &Report) {
+        let of_rules = self.judgements.iter_mut().flat_map(|one| &mut one.readings);
+        let of_causes = self.causes.iter_mut().flat_map(|one| &mut one.readings);
+        let of_checks = self.checks.iter_mut().flat_map(|one| &mut one.readings);
+        of_rules.chain(of_causes).chain(of_checks).for_each(|reading| report.cite(reading));
+    }
+
     /// Whether the kernel did what the rules say.
     pub fn agrees(&self) -> bool {
         match &self.transport {
             Transport::Uas { .. } => self.expected == Expected::Uas,
             Transport::Bot => self.expected == Expected::UsbStorage,
             Transport::None => self.expected == Expected::NoDriver,
-            Transport::Claimed | Transport::Other(_) => true,
+            Transport::Claimed | Transport::Other(_) | Transport::Unknown => true,
         }
     }
 
@@ -154,6 +182,7 @@ fn decision(
         Transport::Uas { .. } if expected == Expected::Uas => Decision::AllMet,
         Transport::Uas { .. } => Decision::Unexplained,
         Transport::Claimed | Transport::Other(_) => Decision::TakenAway,
+        Transport::Unknown => Decision::NotShown,
         // With both drivers there, only a question of the kernel's sends a drive to usb-storage.
         Transport::Bot => match (first(Verdict::Refused, true), first(Verdict::Unknown, true)) {
             (Some(rule), _) => Decision::Decided(rule),

@@ -74,6 +74,8 @@ pub struct Interface {
     pub class: ClassCode,
     /// The driver that is bound to it.
     pub driver: Option<String>,
+    /// Whether it is known which driver is bound, or that none is; a text may not say.
+    pub is_driver_known: bool,
     /// What its SCSI host says of lists of memory pieces, where its driver has made one.
     pub scatter_gather: Option<TableSize>,
     /// Its disks, or other logical units.
@@ -327,6 +329,7 @@ impl Interface {
             tree.number(&format!("{path}/{attribute}")).map(|entries| TableSize { attribute, entries })
         };
         Some(Self {
+            is_driver_known: true,
             number: byte("bInterfaceNumber")?,
             // Written "%2d": decimal, unlike the others.
             alternate: tree
@@ -362,6 +365,7 @@ impl Interface {
                 alternate,
                 class,
                 driver: None,
+                is_driver_known: true,
                 scatter_gather: None,
                 disks: Vec::new(),
             });

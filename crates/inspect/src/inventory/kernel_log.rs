@@ -6,7 +6,7 @@
 //! A line is taken apart by [`LogLine`]: what a device is called says nothing. A port has had other drives before, and numbers of SCSI hosts and names of disks have been others': which lines are
 //! about the drive that is there now is the business of [`Since`].
 
-use super::log_line::LogLine;
+use crate::log::{History, LogLine};
 use super::{Controller, UsbDevice};
 use crate::tree::{Tree, Unread, log_of};
 use std::cell::Cell;
@@ -67,15 +67,24 @@ impl KernelLog {
         let lines_read = Cell::new(0);
         let is_wanted = |line: &str| {
             lines_read.set(lines_read.get() + usize::from(!line.trim().is_empty()));
-            let is_about_usb = ["usb ", "uas", "usb-storage", "hub ", "xhci", " error, dev sd"]
-                .iter()
-                .any(|word| line.contains(word))
+            let is_about_usb = is_about_drives(line)
                 && !["SerialNumber:", "ommand line:"].iter().any(|word| line.contains(word));
             let line = LogLine::of(line);
             (is_about_usb && !line.is_name()) || Turn::of(line).is_some()
         };
         let lines = read(&is_wanted)?;
         Ok(Self { path, lines_read: lines_read.get(), lines })
+    }
+
+    /// The log with sessions of devices and failed commands.
+    pub(crate) fn history(&self) -> History<'_> {
+        History::of(&self.lines)
+    }
+
+    /// Whether lines are about USB, and not one could be taken apart.
+    pub(crate) fn is_unreadable(&self, history: &History<'_>) -> bool {
+        history.sessions.is_empty() && history.buses.is_empty() && !self.lines.is_empty() && !self.is_silent()
+            && history.entries.iter().all(|entry| !KNOWN_SOURCES.iter().any(|source| entry.line.source.starts_with(source)))
     }
 
     /// Whether it says nothing about USB at all: a machine with a drive has such lines from its start on.
@@ -154,8 +163,11 @@ impl KernelLog {
     }
 }
 
+/// Who prints lines about USB.
+const KNOWN_SOURCES: [&str; 8] = ["usb ", "usb-storage", "uas", "hub ", "xhci", "ehci", "usbcore", "sd "];
+
 /// Who speaks of the port of a device, whatever is plugged in there.
-fn of_port(device: &UsbDevice) -> Vec<String> {
+pub(crate) fn of_port(device: &UsbDevice) -> Vec<String> {
     // A port has another half of the other speed in the same socket, which a bad cable shows at as well.
     let halves = device.plugged.iter().flat_map(|port| {
         let own = port.path.rsplit('/').next();
@@ -184,7 +196,40 @@ fn is_in_error(line: LogLine<'_>, device: &UsbDevice) -> bool {
 /// own words before it.
 fn tells_unknown_stream(line: LogLine<'_>, controller: &Controller) -> bool {
     let of_controller = line.source.rsplit_once(' ').is_some_and(|(_, name)| name == controller.name);
-    of_controller && line.text.contains("for unknown stream ring")
+    of_controller
+        && ["for unknown stream ring", "incorrect stream ring"].iter().any(|words| line.text.contains(words))
+}
+
+/// What lines about USB drives have in them: the USB core and its drivers, SCSI's lines about a disk, the block layer, and
+/// the board's supply.
+const WANTED: [&str; 22] = [
+    "usb ",
+    "usb-storage",
+    "uas",
+    "hub ",
+    "hcd",
+    "xhci",
+    "USB disconnect",
+    "new USB bus registered",
+    " error, dev sd",
+    "scsi ",
+    "sd ",
+    "Sense Key",
+    "CDB:",
+    "I/O error",
+    "oltage detected",
+    "oltage normalised",
+    "nder-voltage",
+    "over-current",
+    "HC died",
+    "usbcore",
+    "usb usb",
+    "rpi_firmware",
+];
+
+/// Whether a line may be about a USB drive, its port, its controller or its power.
+pub(crate) fn is_about_drives(line: &str) -> bool {
+    WANTED.iter().any(|word| line.contains(word))
 }
 
 enum Kind {

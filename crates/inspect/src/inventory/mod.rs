@@ -14,7 +14,7 @@ mod family;
 mod forbidden;
 mod kernel_config;
 mod kernel_log;
-mod log_line;
+mod mistake;
 mod port;
 mod setting;
 mod transport;
@@ -28,12 +28,15 @@ pub use driver::{Drivers, Module};
 pub use family::bridge_family;
 pub use forbidden::{Forbidding, ForbiddingMeans};
 pub use kernel_config::{ConfigChoice, KernelConfig};
+pub(crate) use kernel_log::{is_about_drives, of_port as port_sources};
 pub use kernel_log::{KernelLog, Troubles};
+pub use mistake::SettingMistake;
 pub use port::Port;
 pub use quirks::DeviceId;
 pub use setting::{COMMAND_LINE, PARAMETER, QuirkSettings, SettingPlace};
 pub use transport::Transport;
 
+use crate::text::Report;
 use crate::tree::{Tree, Unread};
 use quirks::quirk::KernelVersion;
 use std::path::Path;
@@ -70,6 +73,8 @@ pub struct Inventory {
     pub quirks: QuirkSettings,
     /// The kernel's log, or why it was not read.
     pub log: Option<Result<KernelLog, Unread>>,
+    /// What there is, if it was read from pasted text; `None` of a machine, of which everything can be read.
+    pub report: Option<Report>,
 }
 
 /// How much is read.
@@ -125,6 +130,11 @@ impl Inventory {
     /// The kernel's log, if it was asked for and could be read.
     pub fn readable_log(&self) -> Option<&KernelLog> {
         self.log.as_ref()?.as_ref().ok()
+    }
+
+    /// Whether it was read from text, in which things may be missing that the machine has.
+    pub const fn is_from_text(&self) -> bool {
+        self.report.is_some()
     }
 
     /// The controller of a device's bus.

@@ -6,6 +6,7 @@
 //! files for it.
 
 use super::arguments::arguments;
+use super::mistake::SettingMistake;
 use crate::tree::Tree;
 
 /// Where the quirks in force can be read and written.
@@ -23,6 +24,8 @@ pub struct QuirkSettings {
     pub places: Vec<SettingPlace>,
     /// Where it is said to nobody: in modprobe's files, of what is built into the kernel.
     pub unheard: Vec<SettingPlace>,
+    /// What was meant for it and does nothing.
+    pub mistakes: Vec<SettingMistake>,
 }
 
 /// One place where quirks are said.
@@ -67,7 +70,8 @@ impl QuirkSettings {
         let (mut places, unheard) =
             if is_built_in { (Vec::new(), of_modprobe) } else { (of_modprobe, Vec::new()) };
         places.extend(command_line(tree));
-        Self { in_force: tree.text(PARAMETER).ok(), places, unheard }
+        let mistakes = SettingMistake::read(tree);
+        Self { in_force: tree.text(PARAMETER).ok(), places, unheard, mistakes }
     }
 
     /// What is in force, or what will be once the module is loaded.

@@ -19,6 +19,8 @@ pub enum Transport {
     Other(String),
     /// No driver has it.
     None,
+    /// A report in text does not say.
+    Unknown,
 }
 
 impl Transport {
@@ -29,6 +31,7 @@ impl Transport {
             Some("usb-storage") => Self::Bot,
             Some("usbfs") => Self::Claimed,
             Some(other) => Self::Other(other.to_owned()),
+            None if !interface.is_driver_known => Self::Unknown,
             None => Self::None,
         }
     }
@@ -42,6 +45,7 @@ impl fmt::Display for Transport {
             Self::Claimed => f.write_str("claimed"),
             Self::Other(driver) => f.write_str(driver),
             Self::None => f.write_str("no driver"),
+            Self::Unknown => f.write_str("driver unknown"),
         }
     }
 }

@@ -47,6 +47,26 @@ impl Record {
         }
     }
 
+    /// Adds a file of text. A line feed ends it, as in sysfs.
+    pub(crate) fn put_text(&mut self, path: &str, text: &str) {
+        self.note(path.to_owned(), Entry::Bytes(format!("{text}\n").into_bytes()));
+    }
+
+    /// Adds a file of bytes.
+    pub(crate) fn put_bytes(&mut self, path: &str, bytes: &[u8]) {
+        self.note(path.to_owned(), Entry::Bytes(bytes.to_vec()));
+    }
+
+    /// Adds a link.
+    pub(crate) fn put_link(&mut self, path: &str, target: &str) {
+        self.note(path.to_owned(), Entry::Link(target.to_owned()));
+    }
+
+    /// Adds a directory, unless something is there.
+    pub(crate) fn put_directory(&mut self, path: &str) {
+        self.entries.entry(path.to_owned()).or_insert(Entry::Directory);
+    }
+
     pub(super) fn entry(&self, path: &str) -> Option<&Entry> {
         self.entries.get(path)
     }

@@ -13,6 +13,7 @@ mod smart;
 mod trim;
 
 use super::advice::Advice;
+use super::cause::Cause;
 use super::evidence::{Evidence, Reading};
 
 /// What a check looks at.
@@ -28,6 +29,8 @@ pub enum CheckKind {
     Trim,
     /// ATA pass-through, and so SMART.
     Smart,
+    /// Errors that the drive itself reports.
+    Media,
     /// Trouble in the kernel's log.
     Resets,
     /// What is in force against what is said for the next boot.
@@ -71,6 +74,7 @@ impl CheckKind {
             Self::Serial => "serial",
             Self::Trim => "trim",
             Self::Smart => "smart",
+            Self::Media => "media",
             Self::Resets => "resets",
             Self::Settings => "settings",
         }
@@ -83,6 +87,25 @@ impl CheckKind {
 }
 
 impl Check {
+    /// The check after a cause was found that it reports.
+    fn with_cause(mut self, cause: &Cause) -> Self {
+        self.because = match (self.health, self.because.is_empty(), self.kind) {
+            (Health::Concern, false, _) if self.because.contains(&cause.because) => self.because,
+            (Health::Concern, false, _) => format!("{}; {}", self.because, cause.because),
+            _ => cause.because.clone(),
+        };
+        if self.health != Health::Concern {
+            self.readings.clear();
+        }
+        self.health = Health::Concern;
+        for reading in &cause.readings {
+            if !self.readings.contains(reading) {
+                self.readings.push(reading.clone());
+            }
+        }
+        self
+    }
+
     fn seen(mut self, reading: Reading) -> Self {
         self.readings.push(reading);
         self
@@ -100,9 +123,23 @@ impl Check {
 }
 
 /// Every check of one interface.
-pub(super) fn all(evidence: &Evidence<'_>) -> Vec<Check> {
+pub(super) fn all(evidence: &Evidence<'_>, causes: &[Cause]) -> Vec<Check> {
     let mut checks = vec![link::check(evidence), power::check(evidence), serial::check(evidence)];
     checks.extend(trim::checks(evidence));
-    checks.extend([smart::check(evidence), resets::check(evidence), settings::check(evidence)]);
+    checks.extend([smart::check(evidence), resets::check(evidence, causes), settings::check(evidence)]);
+    for cause in causes {
+        let kind = cause.kind.check();
+        let at = checks.iter().position(|check| check.kind == kind);
+        let check = match at {
+            Some(at) => checks.remove(at),
+            None => kind.says(Health::Concern, ""),
+        };
+        // The log's counts stay where they are.
+        let at = at.unwrap_or(checks.len().saturating_sub(1));
+        checks.insert(at, check.with_cause(cause));
+    }
+    if !causes.is_empty() {
+        checks.iter_mut().for_each(|check| check.advice.retain(|advice| !advice.is_wish));
+    }
     checks
 }

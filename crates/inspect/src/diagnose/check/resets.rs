@@ -2,9 +2,10 @@
 
 use super::{Check, CheckKind, Health};
 use crate::diagnose::advice;
+use crate::diagnose::cause::{Cause, sessions_of};
 use crate::diagnose::evidence::{Evidence, Reading};
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Check {
+pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
     let kind = CheckKind::Resets;
     let Some(log) = evidence.log() else {
         let check = kind.says(Health::Unknown, "the kernel's log could not be read");
@@ -21,6 +22,12 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
         return kind
             .says(Health::Unknown, "the kernel's log has nothing about USB in it")
             .seen(Reading::new(&log.path, "no line about USB"));
+    }
+    let history = log.history();
+    if log.is_unreadable(&history) {
+        return kind
+            .says(Health::Unknown, "the lines of that log could not be taken apart")
+            .seen(Reading::new(&log.path, history.entries.first().map_or("", |entry| entry.raw)));
     }
     // Nothing but UAS uses streams; the kernel names their controller alone, so that another drive of it may be meant.
     let uses_streams = evidence.device.speed.is_super() && evidence.speaks_uas();
@@ -40,6 +47,11 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{what}: {count}"))
         .collect();
+    if told.is_empty() && sessions_of(&history, evidence.device).is_empty() && evidence.inventory.is_from_text() {
+        return kind
+            .says(Health::Unknown, "the kernel's log has no line about this drive")
+            .seen(Reading::new(&log.path, "no line about its port"));
+    }
     if told.is_empty() {
         return kind
             .says(Health::Good, "none in the kernel's log")
@@ -55,7 +67,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     } else {
         check.seen(Reading::new(&log.path, "not when it was plugged in: another drive's may be among them"))
     };
-    if only_unplugged {
+    if only_unplugged || !causes.is_empty() {
         return check;
     }
     let check = check.advise(advice::other_port(

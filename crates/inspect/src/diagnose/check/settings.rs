@@ -1,6 +1,7 @@
 //! What is in force against what is said for the next boot, as far as one drive is concerned.
 
 use super::{Check, CheckKind, Health};
+use crate::diagnose::advice;
 use crate::diagnose::entry::{self, VALUE_BYTES_MAX};
 use crate::diagnose::evidence::{Evidence, Reading};
 use crate::inventory::SettingPlace;
@@ -16,7 +17,17 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
         );
         return kind.says(Health::Concern, because).seen(Reading::new(&long.path, &long.line));
     }
+    if let Some(mistake) = settings.mistakes.first() {
+        let check = kind.says(Health::Concern, format!("`{}`: {}", mistake.line, mistake.because));
+        return settings.mistakes.iter().fold(check, |check, mistake| {
+            check.seen(Reading::new(&mistake.path, &mistake.line))
+        }).advise(advice::right_setting(evidence));
+    }
     let said = settings.places.last().and_then(|place| Some((place, entry::letters_of(&place.value, id)?)));
+    if settings.in_force.is_none() && said.is_none() && evidence.inventory.is_from_text() {
+        return kind.says(Health::Unknown, "the quirks in force are not in the text")
+            .seen(Reading::new("missing", format!("cat {} /proc/cmdline", settings.path())));
+    }
     let Some(in_force) = &settings.in_force else {
         return kind.says(Health::Good, "usb-storage is not loaded; what is said counts when it is");
     };

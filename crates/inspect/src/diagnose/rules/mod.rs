@@ -158,6 +158,14 @@ impl Judgement {
 fn alternate_setting(evidence: &Evidence<'_>) -> Judgement {
     let rule = Rule::AlternateSetting;
     let Some(configuration) = evidence.device.described() else {
+        if evidence.driver() == Some("uas") {
+            return rule.says(Verdict::Met, "uas is bound, and needs one").seen(evidence.driver_reading());
+        }
+        if evidence.is_shown_to_speak_uas() {
+            return rule
+                .says(Verdict::Met, "the kernel has asked for more, which it does after it has found one")
+                .seen_if_any(evidence.log_line_of("uas").or_else(|| evidence.log_line("UAS is ")).or_else(|| evidence.log_line("USB controller ")));
+        }
         return rule
             .says(Verdict::Unknown, "its descriptors cannot be read")
             .seen(evidence.attribute("descriptors", "nothing of the configuration that is set"));
@@ -185,7 +193,15 @@ fn alternate_setting(evidence: &Evidence<'_>) -> Judgement {
 
 fn pipes(evidence: &Evidence<'_>) -> Judgement {
     let rule = Rule::Pipes;
-    let Some(finding) = evidence.finding(quirks::Rule::PipeUsages) else {
+    let is_short = evidence.inventory.report.as_ref().is_some_and(|report| report.short.contains(&evidence.device.port));
+    let finding = evidence.finding(quirks::Rule::PipeUsages).filter(|finding| finding.met || !is_short);
+    let Some(finding) = finding else {
+        if evidence.driver() == Some("uas") {
+            return rule.says(Verdict::Met, "uas is bound, and needs them").seen(evidence.driver_reading());
+        }
+        if evidence.speaks_uas() {
+            return rule.says(Verdict::Unknown, "the text does not list its endpoints");
+        }
         return rule.says(Verdict::NotAsked, "there is no setting to look at");
     };
     let endpoints = match &finding.evidence {
@@ -273,9 +289,31 @@ fn by_table_size(evidence: &Evidence<'_>) -> Judgement {
 /// The entries that `usb-storage` has where the controller takes no lists (include/scsi/scsi_host.h).
 const SG_ALL: u64 = 128;
 
+/// That `uas` was asked and refused the interface with an error, by the kernel's log.
+fn probe_error(evidence: &Evidence<'_>) -> Option<Judgement> {
+    let line = evidence.log_line_of("uas").filter(|line| line.found.contains("failed with error"))?;
+    if evidence.driver().is_some() {
+        return None;
+    }
+    let because = match super::cause::errno_meaning(&line.found) {
+        Some(meaning) => format!("uas has refused it with error {meaning}"),
+        None => "uas has refused it with an error".to_owned(),
+    };
+    let judgement = Rule::Started.says(Verdict::Refused, because).seen(line);
+    let judgement = if evidence.speaks_bot_or_unknown() {
+        judgement.advise(advice::keep_off_uas(evidence))
+    } else {
+        judgement
+    };
+    Some(judgement.advise(advice::other_controller()))
+}
+
 fn started(evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement {
     let rule = Rule::Started;
     let any = |verdict: Verdict| before.iter().any(|judgement| judgement.verdict == verdict);
+    if let Some(judgement) = probe_error(evidence).filter(|_| !any(Verdict::Refused)) {
+        return judgement;
+    }
     match evidence.driver() {
         Some("uas") => rule
             .says(Verdict::Met, format!("it is bound, with setting {}", evidence.interface.alternate))

@@ -7,34 +7,34 @@
 
 /// A line of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LogLine<'a> {
+pub(crate) struct LogLine<'a> {
     /// A driver and its device, such as `usb 3-3` or `sd 6:0:0:0`, or a part of the kernel, such as `PM`; empty if the
     /// line names none.
-    pub(super) source: &'a str,
+    pub(crate) source: &'a str,
     /// What is said.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
 }
 
 impl<'a> LogLine<'a> {
     /// Takes a line of `/dev/kmsg`, of `dmesg` or of `journalctl -k` apart.
-    pub(super) fn of(line: &'a str) -> Self {
+    pub(crate) fn of(line: &'a str) -> Self {
         let message = message(line);
         let (source, text) = message.split_once(": ").unwrap_or(("", message));
         Self { source, text }
     }
 
     /// Whether it is one of the strings of a device.
-    pub(super) fn is_name(self) -> bool {
+    pub(crate) fn is_name(self) -> bool {
         self.source.starts_with("usb ") && self.begins(&["Product:", "Manufacturer:", "SerialNumber:"])
     }
 
     /// Whether it says one of these words first.
-    pub(super) fn begins(self, words: &[&str]) -> bool {
+    pub(crate) fn begins(self, words: &[&str]) -> bool {
         words.iter().any(|words| self.text.starts_with(words))
     }
 
     /// What is said of a command, without the disk and the tag that it is said of: `[sdc] tag#1 uas_zap_pending …`.
-    pub(super) fn of_command(self) -> &'a str {
+    pub(crate) fn of_command(self) -> &'a str {
         let mut text = self.text;
         while let Some((first, rest)) = text.split_once(' ')
             && (first.starts_with("tag#") || is_in_brackets(first))
@@ -46,7 +46,7 @@ impl<'a> LogLine<'a> {
 
     /// The interface, such as `3-3:1.0`, of which the driver says something, or the kernel of the driver: `uas: probe of
     /// 3-3:1.0 failed`.
-    pub(super) fn interface_of(self, driver: &str) -> Option<&'a str> {
+    pub(crate) fn interface_of(self, driver: &str) -> Option<&'a str> {
         if self.source == driver {
             return self.text.strip_prefix("probe of ")?.split(' ').next();
         }
@@ -55,7 +55,7 @@ impl<'a> LogLine<'a> {
 
     /// The disk of which the block layer says that a block could not be read or written: `I/O error, dev sdc, sector 77`,
     /// with the name of a function before it in older kernels.
-    pub(super) fn disk_in_error(self) -> Option<&'a str> {
+    pub(crate) fn disk_in_error(self) -> Option<&'a str> {
         if !["", "blk_update_request", "print_req_error", "end_request"].contains(&self.source) {
             return None;
         }
@@ -65,7 +65,7 @@ impl<'a> LogLine<'a> {
     }
 
     /// The number in `new SuperSpeed USB device number 4 using xhci_hcd`.
-    pub(super) fn new_number(self) -> Option<u16> {
+    pub(crate) fn new_number(self) -> Option<u16> {
         let (_, number) = self.text.strip_prefix("new ")?.split_once("USB device number ")?;
         number.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
     }
@@ -76,18 +76,60 @@ impl<'a> LogLine<'a> {
 fn message(line: &str) -> &str {
     let line = line.strip_prefix('<').and_then(|rest| rest.split_once('>')).map_or(line, |(_, rest)| rest);
     let line = without_level(line).unwrap_or(line);
+    let line = without_file(line);
     let line = without_brackets(line);
     let line = without_date(line).unwrap_or(line);
-    match line.split_once("kernel: ") {
-        Some((before, message)) if is_of_journal(before) => without_brackets(message),
+    if let Some(message) = of_logcat(line) {
+        return without_brackets(message);
+    }
+    match kernel_tag(line) {
+        Some((before, message)) if is_of_journal(before) => without_brackets(message.trim_start()),
         _ => line,
     }
+}
+
+/// The line before and after the tag of the kernel's messages: `kernel:`, or with a number as BSD's syslog has it,
+/// `kernel[0]:`.
+fn kernel_tag(line: &str) -> Option<(&str, &str)> {
+    let (before, rest) = line.split_once("kernel")?;
+    let rest = match rest.strip_prefix('[') {
+        Some(numbered) => {
+            let (number, rest) = numbered.split_once(']')?;
+            number.bytes().all(|digit| digit.is_ascii_digit()).then_some(rest)?
+        }
+        None => rest,
+    };
+    let message = rest.strip_prefix(':')?;
+    (message.starts_with([' ', '['])).then_some((before, message))
+}
+
+/// The message of a line of Android's logcat: `01-05 12:00:00.000     0     0 I kernel  : usb 2-1: …`.
+fn of_logcat(line: &str) -> Option<&str> {
+    let mut words = line.split_ascii_whitespace();
+    let (date, time) = (words.next()?, words.next()?);
+    let is_date = date.len() == 5 && date.as_bytes().get(2) == Some(&b'-') && time.contains(':');
+    let is_number = |word: &str| word.bytes().all(|digit| digit.is_ascii_digit());
+    let is_process = is_date && is_number(words.next()?) && is_number(words.next()?);
+    let is_level = is_process && words.next()?.len() == 1;
+    let (tag, message) = line.split_once(": ").filter(|_| is_level)?;
+    let is_of_kernel = tag.ends_with(|letter: char| letter.is_whitespace()) || tag.contains("kernel") || tag.contains("Kernel");
+    is_of_kernel.then_some(message)
 }
 
 /// Without what `dmesg -x` puts first.
 fn without_level(line: &str) -> Option<&str> {
     let (level, rest) = line.strip_prefix("kern")?.trim_start().strip_prefix(':')?.split_once(": ")?;
     level.trim_end().chars().all(|letter| letter.is_ascii_alphabetic()).then_some(rest)
+}
+
+/// Without the name of a file or a number that `grep` puts before a line with a time.
+fn without_file(line: &str) -> &str {
+    match line.split_once(":[") {
+        Some((name, rest)) if !name.is_empty() && !name.contains([' ', '[']) => {
+            line.get(line.len() - rest.len() - 1..).unwrap_or(line)
+        }
+        _ => line,
+    }
 }
 
 /// Without times and callers; a line that begins with a space is the rest of another.
@@ -139,6 +181,11 @@ mod tests {
             "2026-11-26T09:23:06,123456+00:00 ",
             "Nov 26 09:23:06 host kernel: ",
             "Nov 26 09:23:06 usb kernel: ",
+            "Nov 26 09:23:06 host kernel[0]: [   12.345678] ",
+            "Nov 26 09:23:06 host kernel:[   12.345678] ",
+            "11-26 09:23:06.123     0     0 I         : ",
+            "11-26 09:23:06.123     0     0 I kernel  : [   12.345678] ",
+            "/var/log/kern.log:[   12.345678] ",
             "Nov 26 09:23:06 host kernel: [   12.345678] ",
             "2026-11-26T09:23:06.123456+00:00 host kernel: ",
             "2026-11-26T09:23:06+0000 host kernel: ",

@@ -5,6 +5,10 @@
 //! until the next boot those in force: what others were only tried with does not last, and what is written is not lost. Advice
 //! changes nothing by itself.
 
+mod trouble;
+
+pub(super) use trouble::*;
+
 use super::Decision;
 use super::entry::{self, VALUE_BYTES_MAX};
 use super::evidence::Evidence;
@@ -26,6 +30,10 @@ pub struct Advice {
     pub back: Vec<Step>,
     /// What to know before.
     pub cautions: Vec<String>,
+    /// What it costs: speed, a function, a restart. `None` where it costs nothing but the work.
+    pub cost: Option<String>,
+    /// It wins something and mends nothing: last, and never for a drive with trouble.
+    pub is_wish: bool,
 }
 
 /// One step.
@@ -45,7 +53,22 @@ impl Step {
 
 impl Advice {
     fn new(purpose: impl Into<String>) -> Self {
-        Self { purpose: purpose.into(), steps: Vec::new(), back: Vec::new(), cautions: Vec::new() }
+        Self {
+            purpose: purpose.into(),
+            steps: Vec::new(),
+            back: Vec::new(),
+            cautions: Vec::new(),
+            cost: None,
+            is_wish: false,
+        }
+    }
+
+    fn cost(self, cost: impl Into<String>) -> Self {
+        Self { cost: Some(cost.into()), ..self }
+    }
+
+    fn wish(self) -> Self {
+        Self { is_wish: true, ..self }
     }
 
     fn step(mut self, place: impl Into<String>, line: impl Into<String>) -> Self {
@@ -175,7 +198,7 @@ pub(super) fn use_uas(evidence: &Evidence<'_>) -> Advice {
     if by_user_alone && (kept.is_empty() || kept == quirks.built_in.uas().letters()) {
         return take_entry_back("Have UAS used: take the entry back", evidence);
     }
-    let advice = quirk(evidence, "Have UAS used all the same", letters_on_uas);
+    let advice = quirk(evidence, "Have UAS used all the same", letters_on_uas).wish();
     if by_user_alone {
         return advice;
     }
@@ -267,7 +290,8 @@ fn get_usb_storage(evidence: &Evidence<'_>) -> Vec<Advice> {
 
 /// Keeps a drive off UAS.
 pub(super) fn keep_off_uas(evidence: &Evidence<'_>) -> Advice {
-    let advice = quirk(evidence, "Keep it off UAS (slower: one command at a time)", letters_off_uas);
+    let advice = quirk(evidence, "Keep it off UAS (slower: one command at a time)", letters_off_uas)
+        .cost("one command at a time: random I/O at queue depth becomes several times slower");
     if evidence.is_left_alone() { advice.caution(WITHOUT_I) } else { advice }
 }
 
@@ -284,6 +308,7 @@ fn letters_off_uas(quirks: &Quirks) -> String {
 pub(super) fn let_smart_through(evidence: &Evidence<'_>) -> Advice {
     let letters = |quirks: &Quirks| quirks.of_driver(evidence.driver()).without(Flag::NoAta1x).letters();
     quirk(evidence, "Let ATA pass-through, and with it SMART, through", letters)
+        .wish()
         .caution("Linux blocks it because bridges of this kind drop the link when they are asked: try it on an idle drive")
 }
 
@@ -439,6 +464,7 @@ pub(super) fn unmap_rule(device: &UsbDevice, command: UnmapCommand) -> Advice {
         command.mode()
     );
     Advice::new(format!("Have TRIM sent as {command}"))
+        .wish()
         .step(format!("in {FILE}"), rule)
         .step("then", "sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=scsi_disk --action=change")
         .back("remove the file", format!("sudo rm {FILE}"))
@@ -448,6 +474,7 @@ pub(super) fn unmap_rule(device: &UsbDevice, command: UnmapCommand) -> Advice {
 /// Asks a disk what it says about unmapping.
 pub(super) fn ask_unmap(node: &str) -> Advice {
     Advice::new("Ask the drive whether it takes UNMAP")
+        .wish()
         .step(
             "the maximum unmap LBA count is not to be 0 (-1 is no limit)",
             format!("sudo sg_vpd --page=bl /dev/{node}"),

@@ -1,0 +1,168 @@
+//! What to do about trouble that the log shows: for each the exact command, its cost, and how to undo it.
+
+use super::{Advice, quirk};
+use crate::diagnose::evidence::Evidence;
+use crate::diagnose::flags::Quirks;
+use quirks::quirk::{Flag, Flags};
+
+/// Restarts a host controller whose driver is a module or built in.
+pub(in crate::diagnose) fn restart_controller(name: &str, driver: &str) -> Advice {
+    let (bus, driver) = if is_pci(name) { ("pci", "xhci_hcd") } else { ("platform", driver) };
+    let drivers = format!("/sys/bus/{bus}/drivers/{driver}");
+    Advice::new("Restart the host controller")
+        .cost("every device of this controller disconnects; unmount their file systems first")
+        .step("unbind its driver", format!("echo {name} | sudo tee {drivers}/unbind"))
+        .step("bind it again", format!("echo {name} | sudo tee {drivers}/bind"))
+        .step("if it does not come back", "reboot, or power the machine off and on")
+}
+
+fn is_pci(name: &str) -> bool {
+    name.split(':').count() == 3 && name.contains('.')
+}
+
+/// For faults of a controller or its driver.
+pub(in crate::diagnose) fn newer_kernel_or_firmware() -> Advice {
+    Advice::new("Update the kernel and the controller's firmware")
+        .step("the kernel", "install the newest kernel of the distribution; stream handling has been fixed repeatedly")
+        .step("on a Raspberry Pi 4 (VL805)", "sudo rpi-eeprom-update -a")
+}
+
+/// For a board whose supply is too weak.
+pub(in crate::diagnose) fn better_supply() -> Advice {
+    Advice::new("Replace the board's power supply")
+        .step("Raspberry Pi 5", "5.1 V, 5 A USB-C; with less, USB ports share 600 mA")
+        .step("Raspberry Pi 4 and older", "5.1 V, 3 A (Pi 4) or 2.5 A (Pi 3), with a short thick cable")
+        .step("check it under load", "vcgencmd get_throttled")
+        .caution("throttled=0x0 is good; bit 0 means too low now, bit 16 since boot")
+}
+
+/// Takes the drive's current off the board.
+pub(in crate::diagnose) fn powered_hub() -> Advice {
+    Advice::new("Power the drive from elsewhere")
+        .step("between board and drive", "a hub with its own power supply, or the enclosure's own adapter")
+}
+
+/// For a drive that reports errors of its own. Nothing here touches its settings.
+pub(in crate::diagnose) fn failing_drive(node: Option<&str>) -> Vec<Advice> {
+    let disk = node.map_or_else(|| "the drive".to_owned(), |node| format!("/dev/{node}"));
+    let copy = Advice::new("Copy what is on it first")
+        .cost("each read stresses a failing drive: copy once, to another drive")
+        .step("to an image, with a map that lets it resume", match node {
+            Some(node) => format!("sudo ddrescue -d /dev/{node} drive.img drive.map"),
+            None => "use ddrescue with a map file".to_owned(),
+        });
+    let smart = Advice::new("Look at its SMART data").step(
+        "reallocated, pending and uncorrectable sectors",
+        match node {
+            Some(node) => format!("sudo smartctl -a /dev/{node}"),
+            None => "run smartctl -a on it".to_owned(),
+        },
+    );
+    let replace = Advice::new(format!("Replace {disk}"))
+        .step("cable, port and UAS are not the cause", "leave USB settings as they are");
+    vec![copy, smart, replace]
+}
+
+/// Stops what sends SMART and power-mode polls.
+pub(in crate::diagnose) fn stop_poller() -> Advice {
+    Advice::new("Stop the program that polls the drive")
+        .cost("no SMART monitoring of this drive")
+        .step("smartd", "sudo systemctl disable --now smartd smartmontools")
+        .step("hd-idle", "sudo systemctl disable --now hd-idle")
+        .step("udisks, which polls SMART every 10 minutes", "sudo systemctl mask --now udisks2")
+        .back("to undo", "sudo systemctl enable --now smartd; sudo systemctl unmask --now udisks2")
+}
+
+/// Has the kernel answer ATA PASS-THROUGH itself.
+pub(in crate::diagnose) fn block_ata(evidence: &Evidence<'_>) -> Advice {
+    letter(evidence, 't', "Block ATA PASS-THROUGH and stay on UAS")
+        .cost("smartctl and hdparm get no answer from this drive")
+}
+
+/// Adds one letter to the drive's quirks.
+pub(in crate::diagnose) fn letter(evidence: &Evidence<'_>, letter: char, purpose: &str) -> Advice {
+    let flag = Flag::of_letter(letter);
+    let letters = |quirks: &Quirks| {
+        let flags = quirks.of_driver(evidence.driver());
+        flag.map_or(flags, |flag| flags.union(Flags::of(&[flag]))).letters()
+    };
+    quirk(evidence, purpose, letters)
+}
+
+/// Sends the drive no TRIM.
+pub(in crate::diagnose) fn stop_trim(evidence: &Evidence<'_>) -> Advice {
+    const FILE: &str = "/etc/udev/rules.d/71-uaskit-no-trim.rules";
+    let id = evidence.device.id;
+    let rule = format!(
+        "ACTION==\"add|change\", SUBSYSTEM==\"scsi_disk\", ATTRS{{idVendor}}==\"{:04x}\", \
+         ATTRS{{idProduct}}==\"{:04x}\", ATTR{{provisioning_mode}}=\"disabled\"",
+        id.vendor, id.product
+    );
+    let advice = Advice::new("Send the drive no TRIM; it may stay on UAS")
+        .cost("the SSD does not learn which blocks are free; writes may become slower")
+        .step("stop the weekly trim", "sudo systemctl disable --now fstrim.timer")
+        .step("in /etc/fstab", "remove the mount option discard");
+    let advice = match evidence.device.disks().next() {
+        Some(disk) if !disk.address.is_empty() => advice.step(
+            "until it is unplugged",
+            format!("echo disabled | sudo tee /sys/class/scsi_disk/{}/provisioning_mode", disk.address),
+        ),
+        _ => advice,
+    };
+    advice
+        .step(format!("for good, in {FILE}"), rule)
+        .back("to undo", format!("sudo systemctl enable --now fstrim.timer; sudo rm {FILE}"))
+}
+
+/// For what hangs until its power is cut.
+pub(in crate::diagnose) fn power_cycle() -> Advice {
+    Advice::new("Cut the drive's power once")
+        .step("a reset does not restart its firmware", "unplug the cable and its supply, wait 10 s, plug them in")
+}
+
+/// For firmware that hangs.
+pub(in crate::diagnose) fn drive_firmware() -> Advice {
+    Advice::new("Update the firmware of enclosure and drive")
+        .step("the makers' pages", "bridges and SSDs that hang on a flush are mostly fixed by firmware")
+}
+
+/// For drives that sleep.
+pub(in crate::diagnose) fn no_spin_down() -> Advice {
+    Advice::new("Do not let the drive spin down")
+        .cost("the drive runs all the time")
+        .step("hd-idle", "sudo systemctl disable --now hd-idle")
+        .back("to undo", "sudo systemctl enable --now hd-idle")
+}
+
+/// What is cheap to try and most often right for signal errors.
+pub(in crate::diagnose) fn cable_and_port() -> Advice {
+    Advice::new("Check cable, port and power")
+        .step("in this order", "another cable (short), another port, no hub, a supply of its own")
+}
+
+/// Keeps a device from runtime suspend.
+pub(in crate::diagnose) fn no_autosuspend(evidence: &Evidence<'_>) -> Advice {
+    let place = evidence.device.attribute("power/control");
+    Advice::new("Rule out runtime suspend")
+        .cost("the port draws more power")
+        .step("until it is unplugged", format!("echo on | sudo tee {place}"))
+        .back("until it is unplugged", format!("echo auto | sudo tee {place}"))
+}
+
+/// Keeps a device out of U1 and U2.
+pub(in crate::diagnose) fn no_link_power(evidence: &Evidence<'_>) -> Advice {
+    let id = evidence.device.id;
+    Advice::new("Disable link power management for it")
+        .cost("the link draws more power when idle")
+        .step("on the kernel command line", format!("usbcore.quirks={id}:k"))
+        .step("until it is unplugged", format!("echo 0 | sudo tee {}", evidence.device.attribute("power/usb3_hardware_lpm_u1")))
+        .back("on the kernel command line", "remove the parameter")
+}
+
+/// The setting in the form that the kernel reads.
+pub(in crate::diagnose) fn right_setting(evidence: &Evidence<'_>) -> Advice {
+    Advice::new("Write the setting in the form that the kernel reads").step(
+        "to keep this drive off UAS, on the kernel command line",
+        format!("usb-storage.quirks={}:u", evidence.device.id),
+    )
+}

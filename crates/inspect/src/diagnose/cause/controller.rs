@@ -1,0 +1,111 @@
+//! The host controller: death, and events of streams that its driver does not know (drivers/usb/host/xhci*.c).
+
+use super::{Cause, CauseKind, Scene, since_boot_words};
+use crate::diagnose::advice;
+use crate::log::Entry;
+
+/// `xhci_hc_died`, `usb_hc_died`, and what comes before them.
+const DEATHS: [&str; 6] = [
+    "HC died; cleaning up",
+    "assume dead",
+    "not responding to stop endpoint command",
+    "Host halt failed",
+    "can't setup: -",
+    "init 0000:",
+];
+
+/// Lines of a controller about streams and rings, in the words of kernels 4.4 to 7.3.
+const STREAM_EVENTS: [&str; 3] =
+    ["for unknown stream ring", "for disabled endpoint or incorrect stream ring", "incorrect stream ring"];
+
+/// Lines of a controller that say that it and its driver disagree.
+const RING_TROUBLE: [&str; 6] = [
+    "Mismatch between completed Set TR Deq Ptr command",
+    "Stopped on No-op or Link TRB",
+    "Timeout while waiting for setup device command",
+    "Abort failed to stop command ring",
+    "with no TDs queued",
+    "Set TR Deq Ptr command",
+];
+
+/// Whether a line is printed by that controller.
+fn is_by(entry: &Entry<'_>, controller: Option<&str>) -> bool {
+    let Some((driver, name)) = entry.line.source.rsplit_once(' ') else { return false };
+    let is_controller = ["hcd", "xhci", "ehci", "ohci", "uhci", "dwc"].iter().any(|part| driver.contains(part));
+    is_controller && controller.is_none_or(|controller| controller == name)
+}
+
+/// Whether a line of a controller says that it died.
+pub(in crate::diagnose) fn is_controller_death(entry: &Entry<'_>) -> bool {
+    is_by(entry, None) && is_death(entry)
+}
+
+fn is_death(entry: &Entry<'_>) -> bool {
+    DEATHS.iter().any(|words| entry.line.text.contains(words))
+}
+
+pub(super) fn died(scene: &Scene<'_>) -> Option<Cause> {
+    let first = scene.first();
+    let entries = scene.history.entries.iter().enumerate().skip(first);
+    let by = |(_, entry): &(usize, &Entry<'_>)| is_by(entry, scene.controller.as_deref()) && is_death(entry);
+    let lines: Vec<usize> = entries.filter(by).map(|(index, _)| index).collect();
+    let last = *lines.last()?;
+    let entry = scene.history.entries.get(last)?;
+    let name = entry.line.source.rsplit_once(' ').map_or(entry.line.source, |(_, name)| name);
+    let commands = scene.history.commands.iter().filter(|(session, command)| {
+        session.is_some_and(|session| scene.sessions.contains(&session))
+            && command.lines.first().is_some_and(|line| *line < last)
+    });
+    let node = scene.evidence.device.disks().find_map(|disk| disk.node.as_deref());
+    let drive = node.map_or_else(|| "the drive".to_owned(), |node| format!("/dev/{node}"));
+    let busy = if commands.count() > 0 {
+        format!(" while {drive} had commands in flight")
+    } else {
+        String::new()
+    };
+    let because = format!(
+        "the host controller {name} died{}{busy}; all of its devices went with it",
+        since_boot_words(entry)
+    );
+    let driver = entry.line.source.rsplit_once(' ').map_or("xhci_hcd", |(driver, _)| driver);
+    let cause = scene.cause(CauseKind::ControllerDied, because, &lines);
+    let mut advice = vec![advice::restart_controller(name, driver)];
+    if scene.is_on_uas() && scene.evidence.speaks_bot_or_unknown() {
+        advice.push(advice::keep_off_uas(scene.evidence));
+    }
+    advice.push(advice::newer_kernel_or_firmware());
+    Some(Cause { advice, ..cause })
+}
+
+pub(super) fn stream_events(scene: &Scene<'_>) -> Option<Cause> {
+    if !scene.is_on_uas() || !scene.evidence.device.speed.is_super() {
+        return None;
+    }
+    let first = scene.first();
+    let entries = scene.history.entries.iter().enumerate().skip(first);
+    let is_one = |entry: &Entry<'_>, words: &[&str]| words.iter().any(|words| entry.line.text.contains(words));
+    let by: Vec<(usize, &Entry<'_>)> =
+        entries.filter(|(_, entry)| is_by(entry, Some(scene.controller.as_deref().unwrap_or_default()))).collect();
+    let of_streams: Vec<usize> =
+        by.iter().filter(|(_, entry)| is_one(entry, &STREAM_EVENTS)).map(|(index, _)| *index).collect();
+    let of_rings: Vec<usize> =
+        by.iter().filter(|(_, entry)| is_one(entry, &RING_TROUBLE)).map(|(index, _)| *index).collect();
+    if of_streams.is_empty() && of_rings.is_empty() {
+        return None;
+    }
+    let because = format!(
+        "the controller {} reported {} that its driver could not match to a stream or ring",
+        scene.controller.as_deref().unwrap_or_default(),
+        match of_streams.len() + of_rings.len() {
+            1 => "an event".to_owned(),
+            count => format!("{count} events"),
+        }
+    );
+    let lines: Vec<usize> = of_streams.into_iter().chain(of_rings).collect();
+    let cause = scene.cause(CauseKind::StreamEvents, because, &lines);
+    let mut advice = vec![advice::newer_kernel_or_firmware(), advice::other_controller()];
+    if scene.evidence.speaks_bot_or_unknown() {
+        advice.push(advice::keep_off_uas(scene.evidence));
+    }
+    Some(Cause { advice, ..cause })
+}

@@ -1,0 +1,236 @@
+//! What the kernel's log shows to be the trouble with a drive, most likely first.
+//!
+//! A cause is named only where lines attributed to this drive, its port, its controller or the board's supply show it: a
+//! CDB and sense data decide before counts of resets do (`sd`, `scsi_error.c`, `uas.c`, `hub.c`, `xhci-ring.c` of Linux).
+//! Order is by how far a cause explains the others: a dead controller explains aborted commands, never the reverse.
+//! Always true: a cause has at least one line as evidence. Left out: what the log does not have.
+
+mod command;
+mod controller;
+mod media;
+mod port;
+mod power;
+
+pub(super) use controller::is_controller_death;
+pub use port::errno_meaning;
+
+use super::advice::Advice;
+use super::check::CheckKind;
+use super::evidence::{Evidence, Reading};
+use crate::inventory::UsbDevice;
+use crate::log::{Entry, History};
+
+/// A kind of trouble; the first of several explains most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CauseKind {
+    /// The host controller died.
+    ControllerDied,
+    /// A port drew too much current.
+    OverCurrent,
+    /// The board's supply was too low right before trouble at the drive.
+    Undervoltage,
+    /// The drive reports MEDIUM ERROR or HARDWARE ERROR.
+    DriveFailing,
+    /// A poll for SMART or power mode was aborted first.
+    Poll,
+    /// UNMAP or its like was aborted.
+    Trim,
+    /// Another command than a read or write was aborted first.
+    Command,
+    /// `uas` refused the interface with an error.
+    ProbeFailed,
+    /// The controller reported events of streams that its driver did not know.
+    StreamEvents,
+    /// The drive disconnects and comes back again and again.
+    Flapping,
+    /// The device does not answer while it is enumerated.
+    Enumeration,
+    /// The hub disabled the port, or could not enable it.
+    Link,
+    /// Link power management failed.
+    LinkPower,
+    /// Reads and writes were aborted: the transport.
+    Transport,
+    /// The board's supply was too low, without trouble right after it.
+    UndervoltageAlone,
+}
+
+impl CauseKind {
+    /// Its name for programs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ControllerDied => "controller-died",
+            Self::OverCurrent => "over-current",
+            Self::Undervoltage => "undervoltage",
+            Self::DriveFailing => "drive-failing",
+            Self::Poll => "poll",
+            Self::Trim => "trim",
+            Self::Command => "command",
+            Self::ProbeFailed => "probe-failed",
+            Self::StreamEvents => "stream-events",
+            Self::Flapping => "flapping",
+            Self::Enumeration => "enumeration",
+            Self::Link => "link",
+            Self::LinkPower => "link-power",
+            Self::Transport => "transport",
+            Self::UndervoltageAlone => "undervoltage-alone",
+        }
+    }
+
+    /// The check that reports it.
+    pub const fn check(self) -> CheckKind {
+        match self {
+            Self::OverCurrent | Self::Undervoltage | Self::UndervoltageAlone => CheckKind::Power,
+            Self::DriveFailing => CheckKind::Media,
+            Self::Poll => CheckKind::Smart,
+            Self::Trim => CheckKind::Trim,
+            Self::LinkPower => CheckKind::Link,
+            _ => CheckKind::Resets,
+        }
+    }
+}
+
+/// Trouble that lines of the log show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// Its kind.
+    pub kind: CauseKind,
+    /// What happened, in a sentence without a full stop.
+    pub because: String,
+    /// The lines.
+    pub readings: Vec<Reading>,
+    /// What to do, most likely and least harmful first.
+    pub advice: Vec<Advice>,
+}
+
+/// Lines of evidence that a cause shows.
+const READINGS_MAX: usize = 4;
+
+/// A drive in a log: its sessions, and the lines about them.
+pub(super) struct Scene<'a> {
+    pub(super) evidence: &'a Evidence<'a>,
+    pub(super) history: &'a History<'a>,
+    /// Sessions of this drive, by index.
+    pub(super) sessions: Vec<usize>,
+    /// The controller of its bus.
+    pub(super) controller: Option<String>,
+    path: &'a str,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn of(evidence: &'a Evidence<'a>, history: &'a History<'a>, path: &'a str) -> Self {
+        let device = evidence.device;
+        let controller = evidence.controller.map(|controller| controller.name.clone());
+        let controller = controller.or_else(|| history.controller_of(device.bus).map(str::to_owned));
+        Self { evidence, history, sessions: sessions_of(history, device), controller, path }
+    }
+
+    fn cause(&self, kind: CauseKind, because: impl Into<String>, lines: &[usize]) -> Cause {
+        let readings = lines.iter().take(READINGS_MAX).filter_map(|line| self.reading(*line)).collect();
+        Cause { kind, because: because.into(), readings, advice: Vec::new() }
+    }
+
+    fn reading(&self, line: usize) -> Option<Reading> {
+        self.history.entries.get(line).map(|entry| Reading::new(self.path, entry.raw))
+    }
+
+    /// Lines about this drive.
+    fn own(&self) -> impl Iterator<Item = (usize, &Entry<'a>)> {
+        self.history.of_sessions(&self.sessions)
+    }
+
+    /// The first line of the drive's first session.
+    fn first(&self) -> usize {
+        self.sessions.first().and_then(|at| self.history.sessions.get(*at)).map_or(0, |one| one.first)
+    }
+
+    /// The line that says that the drive did not come back after a reset.
+    pub(super) fn failed_reset(&self) -> Option<Reading> {
+        let is_failure = |(_, entry): &(usize, &Entry<'_>)| {
+            let text = entry.line.text;
+            text.starts_with("uas_eh_device_reset_handler FAILED") || text.starts_with("Device offlined")
+        };
+        self.own().find(is_failure).map(|(_, entry)| self.reading_of(entry))
+    }
+
+    /// A line as evidence.
+    pub(super) fn reading_of(&self, entry: &Entry<'_>) -> Reading {
+        Reading::new(self.path, entry.raw)
+    }
+
+    /// Whether the drive is on `uas`, or was.
+    fn is_on_uas(&self) -> bool {
+        self.evidence.driver() == Some("uas")
+            || self.sessions.iter().filter_map(|at| self.history.sessions.get(*at)).any(|one| one.driver == Some("uas"))
+    }
+}
+
+/// The sessions of a device: those of its port, without those of another device that was there before.
+pub(super) fn sessions_of(history: &History<'_>, device: &UsbDevice) -> Vec<usize> {
+    let mut own = Vec::new();
+    for (at, session) in history.at_port(&device.port) {
+        match session.id {
+            Some(id) if id != device.id => own.clear(),
+            _ => own.push(at),
+        }
+    }
+    own
+}
+
+/// Every cause, the one that explains most first.
+pub(super) fn find(evidence: &Evidence<'_>) -> Vec<Cause> {
+    let Some(log) = evidence.log() else { return Vec::new() };
+    let history = log.history();
+    let scene = Scene::of(evidence, &history, &log.path);
+    of_scene(&scene)
+}
+
+pub(super) fn of_scene(scene: &Scene<'_>) -> Vec<Cause> {
+    let mut causes: Vec<Cause> = [
+        controller::died(scene),
+        power::over_current(scene),
+        power::undervoltage(scene),
+        media::failing(scene),
+        command::aborted(scene),
+        port::probe_failed(scene),
+        controller::stream_events(scene),
+        port::flapping(scene),
+        port::enumeration(scene),
+        port::link(scene),
+        port::link_power(scene),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    causes.sort_by_key(|cause| cause.kind);
+    causes
+}
+
+/// Seconds since boot of a line, for people; empty without them.
+pub(super) fn since_boot_words(entry: &Entry<'_>) -> String {
+    // Dates count in tens of thousands of seconds and mean nothing to a reader.
+    let since_boot = crate::log::since_boot(entry.raw);
+    since_boot.map_or_else(String::new, |seconds| format!(" {} s after boot", thousands(seconds)))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds since boot are small")]
+fn thousands(seconds: f64) -> String {
+    let digits = (seconds as u64).to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `once`, `twice`, `5 times`.
+fn times(count: usize) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    }
+}

@@ -1,0 +1,153 @@
+//! The port: devices that do not answer, come and go, or lose their link (drivers/usb/core/hub.c).
+
+use super::{Cause, CauseKind, Scene, times};
+use crate::diagnose::advice;
+use crate::log::{Entry, LogLine, Session};
+
+/// What the USB core prints of a device that it cannot enumerate.
+const ENUMERATION_ERRORS: [&str; 7] = [
+    "device descriptor read",
+    "device not accepting address",
+    "Device not responding to setup address",
+    "unable to enumerate",
+    "can't set config",
+    "unable to read config index",
+    "can't read configurations",
+];
+
+const LINK_LOSSES: [&str; 5] = [
+    "disabled by hub (EMI?)",
+    "Cannot enable.",
+    "cannot enable.",
+    "cannot reset (err",
+    "cannot disable (err",
+];
+
+/// Seconds within which a drive that disconnected by itself is back.
+const BACK_WITHIN_S: u64 = 600;
+
+/// Returns that make a drive a flapping one: a hand may do it once.
+const RETURNS_MIN: usize = 2;
+
+/// Whether a line says that a device could not be enumerated.
+fn is_enumeration_error(line: LogLine<'_>) -> bool {
+    line.begins(&ENUMERATION_ERRORS)
+}
+
+/// The error number at the end of a line, with its name and what it means for USB
+/// (Documentation/driver-api/usb/error-codes.rst).
+pub fn errno_meaning(text: &str) -> Option<&'static str> {
+    let number = text.match_indices('-').find_map(|(at, _)| {
+        let rest = text.get(at + 1..)?;
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        let before = text.get(..at)?;
+        let is_error = ["error ", "err ", "err = ", "status ", "errno ", "status: ", "error: "];
+        is_error.iter().any(|word| before.ends_with(word)).then(|| digits.parse::<u32>().ok()).flatten()
+    })?;
+    Some(match number {
+        5 => "-5 EIO: input/output error",
+        12 => "-12 ENOMEM: memory or streams could not be allocated",
+        19 => "-19 ENODEV: the device is gone",
+        22 => "-22 EINVAL: the request was refused as invalid",
+        28 => "-28 ENOSPC: no bandwidth or slot is left",
+        32 => "-32 EPIPE: the device stalled the request",
+        62 => "-62 ETIME: no response, a signal error",
+        71 => "-71 EPROTO: a signal error on the link",
+        75 => "-75 EOVERFLOW: more data than requested",
+        84 => "-84 EILSEQ: a CRC error on the link",
+        108 => "-108 ESHUTDOWN: the device or its controller is gone",
+        110 => "-110 ETIMEDOUT: no response in time",
+        _ => return None,
+    })
+}
+
+pub(super) fn probe_failed(scene: &Scene<'_>) -> Option<Cause> {
+    if scene.evidence.driver().is_some() {
+        return None;
+    }
+    let is_refusal = |(_, entry): &(usize, &Entry<'_>)| {
+        let line = entry.line;
+        line.interface_of("uas").is_some() && line.text.contains("failed with error")
+    };
+    let (index, entry) = scene.own().filter(is_refusal).last()?;
+    let meaning = errno_meaning(entry.line.text).unwrap_or("an error");
+    let because = format!("uas refused the interface: {meaning}");
+    let mut cause = scene.cause(CauseKind::ProbeFailed, because, &[index]);
+    if scene.evidence.speaks_bot_or_unknown() {
+        cause.advice.push(advice::keep_off_uas(scene.evidence));
+    }
+    cause.advice.push(advice::other_controller());
+    cause.advice.push(advice::newer_kernel_or_firmware());
+    Some(cause)
+}
+
+pub(super) fn flapping(scene: &Scene<'_>) -> Option<Cause> {
+    let sessions: Vec<&Session> =
+        scene.sessions.iter().filter_map(|at| scene.history.sessions.get(*at)).collect();
+    let returns = sessions.windows(2).filter_map(|pair| {
+        let [earlier, later] = pair else { return None };
+        let gap = later.seconds_after(earlier);
+        let line = earlier.ended.filter(|_| gap.is_none_or(|gap| gap <= BACK_WITHIN_S))?;
+        Some((line, gap))
+    });
+    let returns: Vec<(usize, Option<u64>)> = returns.collect();
+    if returns.len() < RETURNS_MIN {
+        return None;
+    }
+    // The last disconnect may have no return yet.
+    let open = sessions.last().and_then(|session| session.ended);
+    let lines: Vec<usize> = returns.iter().map(|(line, _)| *line).chain(open).collect();
+    let longest = returns.iter().filter_map(|(_, gap)| *gap).max();
+    let within = match longest {
+        Some(0) => " and was back within a second each time".to_owned(),
+        Some(seconds) => format!(" and was back within {seconds} s each time"),
+        None => " and came back each time".to_owned(),
+    };
+    let because = format!("the drive disconnected {} without being unplugged{within}", times(lines.len()));
+    let cause = scene.cause(CauseKind::Flapping, because, &lines);
+    Some(Cause { advice: vec![advice::cable_and_port(), advice::no_autosuspend(scene.evidence)], ..cause })
+}
+
+pub(super) fn enumeration(scene: &Scene<'_>) -> Option<Cause> {
+    let is_own = |entry: &Entry<'_>| is_enumeration_error(entry.line);
+    let lines: Vec<(usize, &Entry<'_>)> = scene.own().filter(|(_, entry)| is_own(entry)).collect();
+    let (_, last) = lines.last()?;
+    let meaning = errno_meaning(last.line.text).map_or_else(String::new, |meaning| format!(" ({meaning})"));
+    let because = format!("the device did not answer while it was enumerated, {}{meaning}", times(lines.len()));
+    let lines: Vec<usize> = lines.iter().map(|(index, _)| *index).collect();
+    let cause = scene.cause(CauseKind::Enumeration, because, &lines);
+    Some(Cause { advice: vec![advice::cable_and_port(), advice::more_power()], ..cause })
+}
+
+pub(super) fn link(scene: &Scene<'_>) -> Option<Cause> {
+    let device = scene.evidence.device;
+    let halves = crate::inventory::port_sources(device);
+    let is_own = |entry: &Entry<'_>| {
+        let of_port = crate::log::port_of_hub_line(entry.line.source).is_some_and(|port| port == device.port);
+        (of_port || halves.iter().any(|half| entry.line.source == half)) && entry.line.begins(&LINK_LOSSES)
+    };
+    let entries = scene.history.entries.iter().enumerate();
+    let lines: Vec<usize> = entries.filter(|(_, entry)| is_own(entry)).map(|(index, _)| index).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let because = format!("the hub lost the link at the port or could not enable it, {}", times(lines.len()));
+    let cause = scene.cause(CauseKind::Link, because, &lines);
+    Some(Cause { advice: vec![advice::cable_and_port()], ..cause })
+}
+
+pub(super) fn link_power(scene: &Scene<'_>) -> Option<Cause> {
+    let is_failure = |entry: &Entry<'_>| {
+        let text = entry.line.text;
+        let is_state = text.contains("-initiated U1") || text.contains("-initiated U2") || text.contains("LPM exit latency");
+        is_state && text.contains("failed")
+    };
+    let lines: Vec<usize> =
+        scene.own().filter(|(_, entry)| is_failure(entry)).map(|(index, _)| index).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let because = format!("link power management failed, {}: U1 or U2 could not be changed", times(lines.len()));
+    let cause = scene.cause(CauseKind::LinkPower, because, &lines);
+    Some(Cause { advice: vec![advice::no_link_power(scene.evidence)], ..cause })
+}

@@ -1,0 +1,97 @@
+//! Power: the board's supply (drivers/hwmon/raspberrypi-hwmon.c, older firmware drivers), and ports that draw too much.
+
+use super::{Cause, CauseKind, Scene, times};
+use crate::diagnose::advice;
+use crate::log::{Entry, port_of_hub_line};
+
+/// Seconds from a sag of the supply to trouble that it explains.
+const SAG_TO_TROUBLE_S: f64 = 5.0;
+
+pub(super) fn undervoltage(scene: &Scene<'_>) -> Option<Cause> {
+    let sags: Vec<(usize, &Entry<'_>)> =
+        scene.history.entries.iter().enumerate().filter(|(_, entry)| is_sag(entry)).collect();
+    if sags.is_empty() {
+        return None;
+    }
+    let troubles: Vec<(usize, &Entry<'_>)> = scene.own().filter(|(_, entry)| is_trouble(entry)).collect();
+    let follows = |sag: &(usize, &Entry<'_>)| {
+        troubles.iter().find(|trouble| {
+            let near = match (sag.1.at, trouble.1.at) {
+                (Some(sag), Some(trouble)) => (0.0..=SAG_TO_TROUBLE_S).contains(&(trouble - sag)),
+                // Without times, the next line counts.
+                _ => trouble.0 == sag.0 + 1,
+            };
+            near && trouble.0 > sag.0
+        })
+    };
+    let followed = sags.iter().filter(|sag| follows(sag).is_some()).count();
+    let count = times(sags.len());
+    let when: Vec<String> = sags
+        .iter()
+        .filter_map(|(_, entry)| crate::log::since_boot(entry.raw))
+        .take(4)
+        .map(|seconds| format!("{seconds:.1} s"))
+        .collect();
+    let when = if when.is_empty() { String::new() } else { format!(", at {}", when.join(" and ")) };
+    let (kind, because) = match followed {
+        0 => (CauseKind::UndervoltageAlone, format!("the board's supply voltage was too low {count}{when}")),
+        followed => {
+            let each = if followed == sags.len() && followed > 1 {
+                "each time right before trouble at the drive".to_owned()
+            } else {
+                format!("{} right before trouble at the drive", times(followed))
+            };
+            (CauseKind::Undervoltage, format!("the board's supply voltage was too low {count}{when}, {each}"))
+        }
+    };
+    let lines: Vec<usize> =
+        sags.iter().flat_map(|sag| [Some(sag.0), follows(sag).map(|trouble| trouble.0)]).flatten().collect();
+    let cause = scene.cause(kind, because, &lines);
+    Some(Cause { advice: vec![advice::better_supply(), advice::powered_hub()], ..cause })
+}
+
+/// `hwmon hwmon1: Undervoltage detected!`, and `Under-voltage detected! (0x00050005)` of older kernels.
+fn is_sag(entry: &Entry<'_>) -> bool {
+    let line = entry.line;
+    let is_of_board = line.source.starts_with("hwmon") || line.source.is_empty() || line.source.contains("rpi");
+    is_of_board && line.begins(&["Undervoltage detected", "Under-voltage detected"])
+}
+
+fn is_trouble(entry: &Entry<'_>) -> bool {
+    let line = entry.line;
+    let command = line.of_command();
+    line.begins(&["reset ", "USB disconnect", "device descriptor read"])
+        || command.starts_with("uas_eh_abort_handler")
+        || line.text.contains("cmplt err")
+        || line.disk_in_error().is_some()
+}
+
+pub(super) fn over_current(scene: &Scene<'_>) -> Option<Cause> {
+    let device = scene.evidence.device;
+    let parent = device.parent();
+    let is_own = |entry: &Entry<'_>| {
+        let line = entry.line;
+        if !line.text.contains("over-current") {
+            return false;
+        }
+        let of_port = port_of_hub_line(line.source).is_some_and(|port| port == device.port);
+        // `hub 2-1:1.0: over-current condition on port 3`, and of the whole hub `hub 2-1:1.0: over-current condition`.
+        let hub = line.source.strip_prefix("hub ").and_then(|name| name.split(':').next());
+        let hub = hub.map(|hub| match hub.split_once('-') {
+            Some((bus, "0")) => format!("usb{bus}"),
+            _ => hub.to_owned(),
+        });
+        let port = line.text.rsplit_once("port ").map(|(_, port)| port.trim());
+        let own_port = device.port.rsplit(['.', '-']).next();
+        let of_hub = hub.is_some() && hub == parent && (port.is_none() || port == own_port);
+        of_port || of_hub
+    };
+    let entries = scene.history.entries.iter().enumerate();
+    let lines: Vec<usize> = entries.filter(|(_, entry)| is_own(entry)).map(|(index, _)| index).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let because = format!("the port switched off because too much current was drawn, {}", times(lines.len()));
+    let cause = scene.cause(CauseKind::OverCurrent, because, &lines);
+    Some(Cause { advice: vec![advice::more_power()], ..cause })
+}

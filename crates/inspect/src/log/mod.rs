@@ -1,0 +1,240 @@
+//! The kernel's log as a history: which device was at which port from when to when, and which line is about which.
+//!
+//! A [`Session`] is one attachment of a device to a port, from `new … USB device number N` to `USB disconnect`. Lines of a
+//! port, an interface, a SCSI host, a unit or a disk belong to the session that had it at that line. Linux does not name the
+//! port in `scsi host0: uas`; the host then belongs to the last session that was recognised and has none.
+//!
+//! Always true: what a device is called decides nothing (see [`LogLine`]); a line belongs to one session at most; memory
+//! is bounded by the lines that the log keeps. Left out: other classes than mass storage.
+
+mod command;
+mod line;
+mod session;
+mod stamp;
+
+pub use command::{CommandClass, SenseKey, command_name};
+pub(crate) use command::{FailedCommand, FailedCommands};
+pub(crate) use line::LogLine;
+pub(crate) use session::Session;
+pub(crate) use stamp::{seconds, since_boot};
+
+use quirks::DeviceId;
+
+/// A line of the log with what it is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry<'a> {
+    /// The whole line.
+    pub(crate) raw: &'a str,
+    /// Who prints it, and what.
+    pub(crate) line: LogLine<'a>,
+    /// Its time.
+    pub(crate) at: Option<f64>,
+    /// The session that it is about.
+    pub(crate) session: Option<usize>,
+}
+
+/// A log, taken apart.
+#[derive(Debug, Default)]
+pub(crate) struct History<'a> {
+    pub(crate) entries: Vec<Entry<'a>>,
+    pub(crate) sessions: Vec<Session>,
+    /// Buses and the controllers that registered them.
+    pub(crate) buses: Vec<(u16, String)>,
+    /// Commands that failed, each with its session.
+    pub(crate) commands: Vec<(Option<usize>, FailedCommand)>,
+}
+
+impl<'a> History<'a> {
+    /// Takes the lines of a log apart.
+    pub(crate) fn of(lines: &'a [String]) -> Self {
+        let mut history = Self::default();
+        let mut commands = FailedCommands::default();
+        for (index, raw) in lines.iter().enumerate() {
+            let line = LogLine::of(raw);
+            let session = history.session_of(index, raw, line);
+            history.entries.push(Entry { raw, line, at: seconds(raw), session });
+            if is_of_unit(line.source) {
+                commands.take(index, line);
+            }
+        }
+        let sessions = commands.all.iter().map(|command| {
+            let first = command.lines.first().and_then(|line| history.entries.get(*line));
+            first.and_then(|entry| entry.session)
+        });
+        history.commands = sessions.collect::<Vec<_>>().into_iter().zip(commands.all).collect();
+        history
+    }
+
+    /// The sessions of a port, in order.
+    pub(crate) fn at_port(&self, port: &str) -> impl Iterator<Item = (usize, &Session)> {
+        self.sessions.iter().enumerate().filter(move |(_, session)| session.port == port)
+    }
+
+    /// The controller of a bus, by its last registration.
+    pub(crate) fn controller_of(&self, bus: u16) -> Option<&str> {
+        self.buses.iter().rfind(|(number, _)| *number == bus).map(|(_, name)| name.as_str())
+    }
+
+    /// The lines that are about one of these sessions.
+    pub(crate) fn of_sessions<'b>(
+        &'b self,
+        sessions: &'b [usize],
+    ) -> impl Iterator<Item = (usize, &'b Entry<'a>)> {
+        let entries = self.entries.iter().enumerate();
+        entries.filter(|(_, entry)| entry.session.is_some_and(|session| sessions.contains(&session)))
+    }
+
+    /// Takes a line into the sessions, and returns the one that it is about.
+    fn session_of(&mut self, index: usize, raw: &str, line: LogLine<'_>) -> Option<usize> {
+        self.note_bus(line);
+        if let Some(port) = port_of(line.source) {
+            return self.of_port(index, raw, line, port);
+        }
+        if let Some(port) = port_of_hub_line(line.source) {
+            return self.of_port(index, raw, line, &port);
+        }
+        if let Some(port) = interface_port(line) {
+            let session = self.last_at(port).unwrap_or_else(|| self.begin(index, raw, port));
+            session::note_interface(&mut self.sessions[session], line);
+            return Some(session);
+        }
+        if let Some(port) = line.source.strip_prefix("hub ").and_then(|name| name.split(':').next()) {
+            let ports = line.text.strip_suffix(" ports detected").or_else(|| line.text.strip_suffix(" port detected"));
+            let session = self.last_at(port)?;
+            if let Some(ports) = ports.and_then(|ports| ports.parse().ok()) {
+                self.sessions[session].hub_ports = ports;
+            }
+            return Some(session);
+        }
+        if let Some(host) = host_of(line.source) {
+            return self.of_host(host, line);
+        }
+        let disk = line.disk_in_error().or_else(|| session::disk_of_file_system(line))?;
+        self.sessions.iter().rposition(|session| session.has_disk(disk))
+    }
+
+    fn of_port(&mut self, index: usize, raw: &str, line: LogLine<'_>, port: &str) -> Option<usize> {
+        let last = self.last_at(port);
+        if let Some(number) = line.new_number() {
+            let session = self.begin(index, raw, port);
+            session::note_new(&mut self.sessions[session], number, line.text);
+            return Some(session);
+        }
+        let session = match last {
+            Some(session) if !self.sessions[session].is_ended() => session,
+            // Lines of the hub's port after a disconnect are about what was there.
+            Some(session) if line.source.contains("-port") => session,
+            _ if session::says_something(line) => self.begin(index, raw, port),
+            other => return other,
+        };
+        session::note(&mut self.sessions[session], index, raw, line);
+        Some(session)
+    }
+
+    fn of_host(&mut self, host: u32, line: LogLine<'_>) -> Option<usize> {
+        if let Some(driver) = driver_of_host(line) {
+            let of_port = line.text.split(' ').nth(1).and_then(|name| name.split(':').next());
+            let named = of_port.filter(|port| port.contains('-')).and_then(|port| self.last_at(port));
+            // A session that was asked by usb-storage is named; else the last one without a host.
+            let is_waiting = |session: &Session| {
+                session.hosts.is_empty() && !session.is_ended() && session.id.is_some() && session.hub_ports == 0
+            };
+            let session = named.or_else(|| self.sessions.iter().rposition(is_waiting))?;
+            self.sessions[session].hosts.push(host);
+            self.sessions[session].driver = Some(driver);
+            return Some(session);
+        }
+        let session = self.sessions.iter().rposition(|session| session.hosts.contains(&host))?;
+        session::note_unit(&mut self.sessions[session], line);
+        Some(session)
+    }
+
+    fn last_at(&self, port: &str) -> Option<usize> {
+        self.sessions.iter().rposition(|session| session.port == port)
+    }
+
+    fn begin(&mut self, index: usize, raw: &str, port: &str) -> usize {
+        self.sessions.push(Session::new(port, index, seconds(raw)));
+        self.sessions.len() - 1
+    }
+
+    fn note_bus(&mut self, line: LogLine<'_>) {
+        let controller = || line.source.rsplit_once(' ').map(|(_, name)| name.to_owned());
+        let number = |text: &str| text.split(|sign: char| !sign.is_ascii_digit()).next()?.parse().ok();
+        let assigned = line.text.split_once("assigned bus number ");
+        if let (Some(bus), Some(name)) = (assigned.and_then(|(_, text)| number(text)), controller()) {
+            self.buses.push((bus, name));
+        }
+        // A root hub has its controller's name as its serial number.
+        let root = line.source.strip_prefix("usb usb").and_then(|bus| bus.parse().ok());
+        if let (Some(bus), Some(name)) = (root, line.text.strip_prefix("SerialNumber: ")) {
+            self.buses.push((bus, name.trim().to_owned()));
+        }
+    }
+}
+
+/// The port that a line of the USB core is about: `usb 2-1`, `usb usb2-port1`, `usb 2-1-port3`, `hub 2-0:1.0` has none.
+fn port_of(source: &str) -> Option<&str> {
+    let name = source.strip_prefix("usb ")?;
+    let is_port = name.split_once('-').is_some_and(|(bus, ports)| {
+        bus.bytes().all(|digit| digit.is_ascii_digit())
+            && !bus.is_empty()
+            && ports.bytes().all(|digit| digit.is_ascii_digit() || digit == b'.')
+    });
+    is_port.then_some(name)
+}
+
+/// The port below a hub that a line of that hub's port is about: `usb usb2-port1` is 2-1, `usb 4-2-port1` is 4-2.1.
+pub(crate) fn port_of_hub_line(source: &str) -> Option<String> {
+    let name = source.strip_prefix("usb ")?;
+    let (hub, port) = name.split_once("-port")?;
+    port.parse::<u32>().ok()?;
+    match hub.strip_prefix("usb") {
+        Some(bus) => Some(format!("{bus}-{port}")),
+        None => Some(format!("{hub}.{port}")),
+    }
+}
+
+/// The port of the interface that `uas` or `usb-storage` prints a line about.
+fn interface_port<'a>(line: LogLine<'a>) -> Option<&'a str> {
+    let interface = line.interface_of("uas").or_else(|| line.interface_of("usb-storage"))?;
+    interface.split(':').next().filter(|port| port.contains('-'))
+}
+
+/// The SCSI host of `scsi host0`, `scsi0`, `scsi 0:0:0:0`, `sd 0:0:0:0`.
+fn host_of(source: &str) -> Option<u32> {
+    let number = |text: &str| text.parse().ok();
+    if let Some(rest) = source.strip_prefix("scsi host").or_else(|| source.strip_prefix("scsi")) {
+        let rest = rest.trim();
+        return rest.split(':').next().and_then(number);
+    }
+    is_of_unit(source).then(|| source.split_once(' ')?.1.split(':').next().and_then(number)).flatten()
+}
+
+fn is_of_unit(source: &str) -> bool {
+    ["sd ", "sr ", "scsi ", "sg "].iter().any(|driver| source.starts_with(driver))
+}
+
+/// The driver of a new SCSI host: `uas`, or `usb-storage 2-1:1.0`.
+fn driver_of_host(line: LogLine<'_>) -> Option<&'static str> {
+    if is_of_unit(line.source) && !line.source.starts_with("scsi host") {
+        return None;
+    }
+    match line.text.split(' ').next()? {
+        "uas" => Some("uas"),
+        "usb-storage" => Some("usb-storage"),
+        _ => None,
+    }
+}
+
+/// The ids in `New USB device found, idVendor=152d, idProduct=0578`.
+pub(crate) fn announced_id(text: &str) -> Option<DeviceId> {
+    let of = |name: &str| {
+        let digits = text.split_once(name)?.1.get(..4)?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    Some(DeviceId::new(of("idVendor=")?, of("idProduct=")?))
+}
+
+#[cfg(test)]
+mod tests;

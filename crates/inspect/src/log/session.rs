@@ -1,0 +1,237 @@
+//! One attachment of a device to a port, as the lines of the log describe it.
+
+use super::{LogLine, announced_id};
+use crate::inventory::LinkSpeed;
+use quirks::DeviceId;
+
+/// One attachment of a device to a port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Session {
+    /// The port, such as `2-1.4`.
+    pub(crate) port: String,
+    /// The number of the device on the bus.
+    pub(crate) number: Option<u16>,
+    /// Its speed, by the line that announces it.
+    pub(crate) speed: Option<LinkSpeed>,
+    /// The driver of the controller, such as `xhci_hcd`.
+    pub(crate) controller_driver: Option<String>,
+    /// idVendor and idProduct.
+    pub(crate) id: Option<DeviceId>,
+    /// bcdDevice.
+    pub(crate) revision: Option<u16>,
+    /// iManufacturer as text.
+    pub(crate) manufacturer: Option<String>,
+    /// iProduct as text.
+    pub(crate) product: Option<String>,
+    /// Whether it has a serial number, as far as the log has it.
+    pub(crate) serial: Option<String>,
+    /// `SerialNumber=0`: it has none.
+    pub(crate) is_without_serial: bool,
+    /// The driver that has made a SCSI host.
+    pub(crate) driver: Option<&'static str>,
+    /// usb-storage or uas was asked.
+    pub(crate) is_storage: bool,
+    /// uas refused it with an error.
+    pub(crate) is_refused: bool,
+    /// Numbers of its SCSI hosts.
+    pub(crate) hosts: Vec<u32>,
+    /// Its logical units.
+    pub(crate) units: Vec<Unit>,
+    /// Ports, if it is a hub.
+    pub(crate) hub_ports: u32,
+    /// The first line.
+    pub(crate) first: usize,
+    /// The line that announces its ids.
+    pub(crate) found: Option<usize>,
+    /// The line that says that it was disconnected.
+    pub(crate) ended: Option<usize>,
+    began_ms: Option<u64>,
+    ended_ms: Option<u64>,
+}
+
+/// A logical unit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unit {
+    /// Its address, such as `6:0:0:1`.
+    pub(crate) address: String,
+    /// Its block device, such as `sda`.
+    pub(crate) node: Option<String>,
+    /// Vendor and product of INQUIRY.
+    pub(crate) vendor: Option<String>,
+    /// Product of INQUIRY.
+    pub(crate) model: Option<String>,
+    /// Logical blocks and their bytes.
+    pub(crate) capacity: Option<(u64, u32)>,
+}
+
+impl Session {
+    pub(super) fn new(port: &str, first: usize, at: Option<f64>) -> Self {
+        Self { port: port.to_owned(), first, began_ms: at.map(milliseconds), ..Self::default() }
+    }
+
+    /// Whether it was disconnected.
+    pub(crate) const fn is_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// Whether one of its units is, or was, that disk.
+    pub(crate) fn has_disk(&self, node: &str) -> bool {
+        self.units.iter().any(|unit| unit.node.as_deref() == Some(node))
+    }
+
+    /// The number of its bus.
+    pub(crate) fn bus(&self) -> Option<u16> {
+        self.port.split_once('-').and_then(|(bus, _)| bus.parse().ok())
+    }
+
+    /// Seconds from the end of an earlier session to the begin of this one.
+    pub(crate) fn seconds_after(&self, earlier: &Self) -> Option<u64> {
+        Some(self.began_ms?.checked_sub(earlier.ended_ms?)? / 1000)
+    }
+
+    /// Maker and product.
+    pub(crate) fn title(&self) -> String {
+        let name = [self.manufacturer.as_deref(), self.product.as_deref()];
+        name.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are not negative, and saturate")]
+fn milliseconds(seconds: f64) -> u64 {
+    (seconds * 1000.0) as u64
+}
+
+/// `new SuperSpeed USB device number 4 using xhci_hcd`.
+pub(super) fn note_new(session: &mut Session, number: u16, text: &str) {
+    session.number = Some(number);
+    session.speed = speed_of(text);
+    session.controller_driver =
+        text.split_once(" using ").and_then(|(_, driver)| driver.split(' ').next()).map(str::to_owned);
+}
+
+/// The speed that a device is announced with.
+pub(crate) fn speed_of(text: &str) -> Option<LinkSpeed> {
+    let name = text.trim_start_matches("new ").trim_start_matches("reset ").split(" USB device").next()?;
+    let name = name.to_ascii_lowercase().replace('-', " ");
+    Some(match name.as_str() {
+        "low speed" => LinkSpeed::Low,
+        "full speed" => LinkSpeed::Full,
+        "high speed" => LinkSpeed::High,
+        name if name.contains("gen 2x2") => LinkSpeed::Super { mbps: 20_000 },
+        name if name.contains("gen 2") || name.contains("gen 1x2") => LinkSpeed::Super { mbps: 10_000 },
+        name if name.contains("plus") => LinkSpeed::Super { mbps: 10_000 },
+        name if name.starts_with("super") => LinkSpeed::Super { mbps: 5000 },
+        _ => return None,
+    })
+}
+
+/// A line of the USB core about the device.
+pub(super) fn note(session: &mut Session, index: usize, raw: &str, line: LogLine<'_>) {
+    let text = line.text;
+    let name = |text: &str| Some(text.trim().to_owned()).filter(|name| !name.is_empty());
+    if let Some(found) = text.strip_prefix("New USB device found, ") {
+        session.id = announced_id(found);
+        session.found = Some(index);
+        let revision = found.split_once("bcdDevice=").map(|(_, digits)| digits.trim());
+        session.revision = revision.and_then(|digits| {
+            let digits: String = digits.chars().filter(char::is_ascii_hexdigit).take(4).collect();
+            u16::from_str_radix(&digits, 16).ok()
+        });
+    } else if text.starts_with("New USB device strings: ") {
+        session.is_without_serial = text.ends_with("SerialNumber=0");
+    } else if let Some(product) = text.strip_prefix("Product: ") {
+        session.product = name(product);
+    } else if let Some(manufacturer) = text.strip_prefix("Manufacturer: ") {
+        session.manufacturer = name(manufacturer);
+    } else if let Some(serial) = text.strip_prefix("SerialNumber: ") {
+        session.serial = name(serial);
+    } else if text.starts_with("USB disconnect") {
+        session.ended = Some(index);
+        session.ended_ms = super::seconds(raw).map(milliseconds);
+    } else if is_about_uas(text) {
+        session.is_storage = true;
+    } else if text.starts_with("reset ") && session.speed.is_none() {
+        session.speed = speed_of(text);
+        let number = text.split_once("device number ").map(|(_, number)| number.split(' ').next());
+        session.number = number.flatten().and_then(|number| number.parse().ok());
+    }
+}
+
+fn is_about_uas(text: &str) -> bool {
+    text.starts_with("UAS is ") || text.contains("required by the UAS driver") || text.contains("cmplt err")
+}
+
+/// Whether a line begins a session of a device that was there before the log.
+pub(super) fn says_something(line: LogLine<'_>) -> bool {
+    const BEGINNINGS: [&str; 10] = [
+        "unable to enumerate",
+        "connect-debounce failed",
+        "reset ",
+        "New USB device found",
+        "UAS is ",
+        "device descriptor read",
+        "device not accepting",
+        "cmd cmplt",
+        "data cmplt",
+        "USB disconnect",
+    ];
+    line.begins(&BEGINNINGS)
+}
+
+/// A line of `uas` or `usb-storage` about an interface.
+pub(super) fn note_interface(session: &mut Session, line: LogLine<'_>) {
+    session.is_storage = true;
+    session.is_refused |= line.text.contains("failed with error");
+}
+
+/// A line about a SCSI host or a unit of it.
+pub(super) fn note_unit(session: &mut Session, line: LogLine<'_>) {
+    let Some((_, address)) = line.source.split_once(' ') else { return };
+    if address.split(':').count() != 4 {
+        return;
+    }
+    let at = session.units.iter().position(|unit| unit.address == address).unwrap_or_else(|| {
+        session.units.push(Unit { address: address.to_owned(), ..Unit::default() });
+        session.units.len() - 1
+    });
+    let Some(unit) = session.units.get_mut(at) else { return };
+    let words: Vec<&str> = line.text.split(' ').collect();
+    if let Some(node) = words.first().and_then(|word| word.strip_prefix('[')?.strip_suffix(']')) {
+        let is_node = node.len() <= 8 && node.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        if is_node && unit.node.is_none() {
+            unit.node = Some(node.to_owned());
+        }
+        if let [_, blocks, bytes, rest @ ..] = words.as_slice()
+            && rest.first().is_some_and(|word| word.starts_with("logical"))
+            && let (Ok(blocks), Ok(bytes)) = (blocks.parse(), bytes.trim_end_matches("-byte").parse())
+        {
+            unit.capacity = Some((blocks, bytes));
+        }
+    } else if let Some(inquiry) = line.text.strip_prefix("Direct-Access").filter(|_| unit.vendor.is_none()) {
+        let inquiry = inquiry.trim_start();
+        let inquiry = inquiry.split(" PQ:").next().unwrap_or(inquiry).trim_end();
+        let part = |from: usize, to: usize| {
+            let text = inquiry.get(from..to.min(inquiry.len())).map(str::trim);
+            text.filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        // Vendor of 8 letters, product of 16, revision of 4, parted by spaces (drivers/scsi/scsi_scan.c).
+        unit.vendor = part(0, 8);
+        unit.model = part(9, 25);
+    }
+}
+
+/// The disk of which a file system or the page cache prints an error: `EXT4-fs error (device sda1)`, `Buffer I/O error on
+/// dev sda1`.
+pub(super) fn disk_of_file_system<'a>(line: LogLine<'a>) -> Option<&'a str> {
+    let text = line.text;
+    let is_of_kernel = line.source.is_empty() || line.source.contains("-fs") || line.source.starts_with("Buffer");
+    let name = text
+        .split_once("Buffer I/O error on dev ")
+        .or_else(|| text.split_once("Buffer I/O error on device "))
+        .or_else(|| line.source.split_once("(device "))
+        .or_else(|| text.split_once("(device "))
+        .map(|(_, rest)| rest)?;
+    let name = name.split([',', ')', ' ']).next()?;
+    let disk = name.trim_end_matches(|sign: char| sign.is_ascii_digit());
+    is_of_kernel.then_some(disk)
+}

@@ -1,0 +1,240 @@
+//! Reports as people paste them: text of `dmesg`, `lsusb` and the like becomes the inventory that a machine gives.
+//!
+//! [`noise`](decode) is removed once; a file is parted into sections by format; a reader for each format adds facts, each
+//! with its line; facts about one device are joined and written as the files of a recorded machine, which
+//! [`Inventory::read`] reads. What no text says is absent there, and [`Report`] knows which text would say it.
+//!
+//! Always true: nothing is made up: an attribute that no text has is not there; limits are those of a recorded machine.
+//! Left out: strings of other languages, logs in other encodings than UTF-8 and UTF-16.
+
+mod build;
+mod facts;
+mod foreign;
+mod lsusb;
+mod lsusb_verbose;
+mod noise;
+mod pci;
+mod section;
+mod smartctl;
+mod system;
+mod umockdev;
+mod usb_devices;
+
+pub use facts::Source;
+pub use noise::{Line, decode, lines};
+
+use crate::diagnose::Reading;
+use crate::inventory::{Inventory, Scope, UsbDevice};
+use crate::tree::Tree;
+use facts::Facts;
+use quirks::DeviceId;
+use section::{Reader, sections};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A file of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A format of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TextKind {
+    /// `dmesg`, `journalctl -k`, syslog.
+    KernelLog,
+    /// `lsusb`.
+    Lsusb,
+    /// `lsusb -t`.
+    LsusbTree,
+    /// `lsusb -v`.
+    LsusbVerbose,
+    /// `/sys/kernel/debug/usb/devices`, `usb-devices`.
+    UsbDevices,
+    /// `lspci -nn`, `-k`.
+    Lspci,
+    /// `uname -a`.
+    Uname,
+    /// `/proc/cmdline`.
+    CommandLine,
+    /// A file of modprobe's.
+    Modprobe,
+    /// `lsmod`.
+    Lsmod,
+    /// Attributes of sysfs with their paths.
+    Attributes,
+    /// A record of umockdev.
+    Umockdev,
+    /// `smartctl`.
+    Smartctl,
+    /// USB Device Tree Viewer, `pnputil`.
+    Windows,
+    /// `system_profiler`, `ioreg`.
+    Apple,
+}
+
+/// What smartctl says of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SmartHealth {
+    /// The drive does not expect to fail.
+    Passed,
+    /// It does, or has bad sectors.
+    Failing,
+    /// SMART did not get through.
+    NoAnswer,
+}
+
+/// A line of smartctl.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SmartText {
+    /// What it says.
+    pub health: SmartHealth,
+    /// Where.
+    pub source: Source,
+}
+
+/// Another system than Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForeignSystem {
+    /// Windows.
+    Windows,
+    /// macOS.
+    MacOs,
+}
+
+/// A drive on another system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignDrive {
+    /// The system.
+    pub system: ForeignSystem,
+    /// idVendor and idProduct.
+    pub id: DeviceId,
+    /// Its driver.
+    pub driver: Option<String>,
+    /// `UAS` or `BOT`, by the driver.
+    pub transport: Option<&'static str>,
+    /// Its speed.
+    pub speed: Option<&'static str>,
+    /// Where it was read.
+    pub source: Source,
+}
+
+/// What a report in text has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Formats that were found.
+    pub kinds: BTreeSet<TextKind>,
+    /// Drives of other systems.
+    pub foreign: Vec<ForeignDrive>,
+    /// What smartctl said.
+    pub smart: Vec<SmartText>,
+    /// Ports of drives that have no serial number, by a text.
+    pub without_serial: Vec<String>,
+    /// Ports of drives whose descriptors lack endpoints.
+    pub short: Vec<String>,
+    sources: BTreeMap<String, Source>,
+    log: Vec<(String, Source)>,
+}
+
+/// Something that no text of a report has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// What.
+    pub what: &'static str,
+    /// The command whose output has it.
+    pub command: String,
+}
+
+/// Reads texts as one machine.
+pub fn read(documents: &[Document]) -> Inventory {
+    let mut facts = Facts::default();
+    let mut kinds = BTreeSet::new();
+    for document in documents {
+        let lines = lines(&document.text);
+        for (kind, from, to) in sections(&lines) {
+            let Some(lines) = lines.get(from..to) else { continue };
+            let reader = Reader { file: &document.name, lines };
+            if lines.iter().any(|line| !line.text.trim().is_empty()) && read_section(kind, &reader, &mut facts) {
+                kinds.insert(kind);
+            }
+        }
+    }
+    let build::Built { record, mut report, unknown_drivers } = build::machine(facts);
+    report.kinds = kinds;
+    let mut inventory = Inventory::read(&Tree::of(record), Scope::Whole { log: None });
+    for interface in inventory.devices.iter_mut().flat_map(|device| &mut device.interfaces) {
+        interface.is_driver_known = !unknown_drivers.contains(&interface.name);
+    }
+    inventory.report = Some(report);
+    inventory
+}
+
+/// Reads one section; whether it had anything of its format.
+fn read_section(kind: TextKind, reader: &Reader<'_>, facts: &mut Facts) -> bool {
+    match kind {
+        TextKind::KernelLog => return build::read_log(reader, facts),
+        TextKind::Lsusb => lsusb::read(reader, facts),
+        TextKind::LsusbTree => lsusb::read_tree(reader, facts),
+        TextKind::LsusbVerbose => lsusb_verbose::read(reader, facts),
+        TextKind::UsbDevices => usb_devices::read(reader, facts),
+        TextKind::Lspci => pci::read(reader, facts),
+        TextKind::Umockdev => umockdev::read(reader, facts),
+        TextKind::Smartctl => smartctl::read(reader, facts),
+        TextKind::Windows | TextKind::Apple => foreign::read(kind, reader, facts),
+        _ => system::read(kind, reader, facts),
+    }
+    true
+}
+
+impl Report {
+    /// The reading with the line of the text that it comes from.
+    pub(crate) fn cite(&self, reading: &mut Reading) {
+        if let Some(source) = self.sources.get(&reading.place) {
+            reading.place = place(source);
+        } else if let Some((_, source)) = self.log.iter().rev().find(|(line, _)| *line == reading.found) {
+            reading.place = place(source);
+        }
+    }
+
+    /// What the texts lack for a full answer about a drive, with the command that shows it.
+    pub fn missing(&self, inventory: &Inventory, device: Option<&UsbDevice>) -> Vec<Missing> {
+        let mut all = Vec::new();
+        let mut lacks = |what, command: String| all.push(Missing { what, command });
+        if !self.kinds.contains(&TextKind::KernelLog) {
+            lacks("the kernel's log", "sudo dmesg".to_owned());
+        }
+        let Some(device) = device else {
+            if !self.kinds.contains(&TextKind::LsusbTree) {
+                lacks("which devices are attached", "lsusb -t".to_owned());
+            }
+            return all;
+        };
+        if device.interfaces.iter().any(|interface| !interface.is_driver_known) {
+            lacks("the driver and the speed", "lsusb -t".to_owned());
+        }
+        let is_short = self.short.contains(&device.port);
+        if device.described().is_none() || is_short {
+            lacks("the descriptors", format!("sudo lsusb -v -d {}", device.id));
+        }
+        let controller = inventory.controller_of(device);
+        if device.speed.is_super() && controller.is_none_or(|controller| controller.pci.is_none()) {
+            lacks("the host controller", "lspci -nnk".to_owned());
+        }
+        if inventory.release.is_none() {
+            lacks("the kernel's version", "uname -r".to_owned());
+        }
+        if inventory.quirks.in_force.is_none() {
+            lacks("the quirks in force", "grep . /proc/cmdline /sys/module/usb_storage/parameters/quirks".to_owned());
+        }
+        all
+    }
+}
+
+fn place(source: &Source) -> String {
+    format!("{} line {}", source.file, source.line)
+}
+
+#[cfg(test)]
+mod tests;
