@@ -243,9 +243,11 @@ pub(crate) struct ListArguments {
   uaskit why /dev/sdb
   uaskit why 2-1.4 --json
   sudo uaskit why 174c:55aa
+  uaskit why --from dmesg.txt lsusb-t.txt
+  dmesg | uaskit why --from - --markdown
   uaskit why --simulate geerling
 
-Exit codes: 0 ok, 1 failed, 2 usage.")]
+Exit codes: 0 ok, 1 failed, 2 usage, 4 unknown: the report lacks what decides.")]
 pub(crate) struct WhyArguments {
     /// A port (2-1.4), a disk (/dev/sdb), or an id (174c:55aa); every drive unless given.
     pub(crate) drive: Option<OsString>,
@@ -258,6 +260,9 @@ pub(crate) struct WhyArguments {
     /// Read the kernel's log from a file, as dmesg or journalctl -k prints it. With --from it is that machine's.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
+    /// Print Markdown to paste into an issue or a forum.
+    #[arg(long, conflicts_with_all = ["json", "simulate"])]
+    pub(crate) markdown: bool,
     #[command(flatten)]
     pub(crate) machine: MachineArguments,
 }
@@ -265,7 +270,8 @@ pub(crate) struct WhyArguments {
 /// Which machine is looked at.
 #[derive(Debug, Args)]
 pub(crate) struct MachineArguments {
-    /// Look at a recorded machine instead of this one: the file of `list --record`, or a directory in place of `/`.
-    #[arg(long, value_name = "FILE|DIRECTORY")]
-    pub(crate) from: Option<PathBuf>,
+    /// Read a report instead of this machine: a file of `list --record`, output of dmesg, lsusb, lspci and the like, an
+    /// archive or a directory of them, `-` for stdin. Several files are one report.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) from: Vec<PathBuf>,
 }

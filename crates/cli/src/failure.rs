@@ -18,6 +18,7 @@ enum Kind {
     Failed,
     Usage,
     Refused,
+    Unknown,
 }
 
 impl Failure {
@@ -29,6 +30,11 @@ impl Failure {
     /// The arguments make no sense together.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self { kind: Kind::Usage, ..Self::new(what) }
+    }
+
+    /// The question cannot be answered with what there is.
+    pub(crate) fn unknown(what: impl Into<String>) -> Self {
+        Self { kind: Kind::Unknown, ..Self::new(what) }
     }
 
     /// It could destroy something.
@@ -51,6 +57,7 @@ impl Failure {
             Kind::Failed => ExitCode::from(1),
             Kind::Usage => ExitCode::from(2),
             Kind::Refused => ExitCode::from(3),
+            Kind::Unknown => ExitCode::from(4),
         }
     }
 }

@@ -1,44 +1,179 @@
-//! The machine that `list` and `why` look at: this one, or a recorded one.
+//! What `list` and `why` look at: this machine, a recorded one, or a report in text.
+//!
+//! A file is a recorded machine if it reads as one, else it is unpacked if it is an archive, else it is text. A directory is
+//! a machine if it has `sys`, else a folder of texts. Several files are one report; of a recorded machine among them the
+//! texts add the log.
 
 use crate::args::MachineArguments;
 use crate::failure::Failure;
 use crate::harmless::shown;
+use inspect::archive;
+use inspect::inventory::{Inventory, Scope};
+use inspect::text::{self, Document};
 use inspect::tree::{Record, RecordError, Tree};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Bytes of a recorded machine; a large one has some hundred thousand.
-const RECORD_BYTES_MAX: u64 = 16 << 20;
+/// Bytes of a file of a report.
+const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// The files of the machine that the arguments name: the running one, a directory in place of `/`, or a record.
-pub(crate) fn tree(arguments: &MachineArguments) -> Result<Tree, Failure> {
-    let Some(from) = &arguments.from else { return Ok(usb::running_tree()) };
-    let tree = if from.is_dir() { Tree::at(from) } else { Tree::of(recorded(from)?) };
-    // A machine without USB has nothing to list; what is no machine at all must not be taken for one.
-    if tree.names("sys", |_| true).is_empty() {
-        return Err(Failure::usage(format!("{} is no machine: it has nothing in `sys`", shown(from)))
-            .try_this("give a directory that stands for `/`, or what `uaskit list --record FILE` wrote"));
-    }
-    Ok(tree)
+/// Files of a folder, and how deep folders nest.
+const FILES_MAX: usize = 4096;
+const FOLDERS_DEEP_MAX: usize = 6;
+
+/// How a recorded machine begins.
+const RECORD_HEADER: &str = "# A tree of uaskit";
+
+/// What is looked at.
+pub(crate) enum Subject {
+    /// A machine, running or recorded.
+    Machine(Tree),
+    /// A recorded machine and texts about it.
+    MachineAnd(Tree, Vec<Document>),
+    /// Texts.
+    Texts(Vec<Document>),
 }
 
-fn recorded(file: &Path) -> Result<Record, Failure> {
-    let what = || format!("cannot look at the machine recorded in {}", shown(file));
-    let mut text = String::new();
-    let len = File::open(file)
-        .and_then(|file| file.take(RECORD_BYTES_MAX + 1).read_to_string(&mut text))
-        .map_err(|error| Failure::new(what()).because(error))?;
-    if len as u64 > RECORD_BYTES_MAX {
-        return Err(Failure::new(what()).because(format!("it is longer than {} MiB", RECORD_BYTES_MAX >> 20)));
-    }
-    text.parse().map_err(|error: RecordError| {
-        let failure = Failure::new(what()).because(&error);
-        match error {
-            RecordError::CutShort { .. } => {
-                failure.try_this("Have it sent again, or recorded again with `uaskit list --record FILE`.")
+impl Subject {
+    /// Reads the inventory. A log among texts is that of a recorded machine.
+    pub(crate) fn inventory(&self, scope: Scope<'_>) -> Inventory {
+        match self {
+            Self::Machine(tree) => Inventory::read(tree, scope),
+            Self::MachineAnd(tree, documents) => {
+                let mut inventory = Inventory::read(tree, scope);
+                inventory.log = text::read(documents).log;
+                inventory
             }
-            RecordError::NoEntry { .. } => failure,
+            Self::Texts(documents) => text::read(documents),
         }
+    }
+
+    /// The files of a machine; `None` of texts.
+    pub(crate) fn tree(self) -> Option<Tree> {
+        match self {
+            Self::Machine(tree) | Self::MachineAnd(tree, _) => Some(tree),
+            Self::Texts(_) => None,
+        }
+    }
+}
+
+/// The files that the arguments name, and a drive if the last of several is no file.
+pub(crate) fn files(
+    arguments: &MachineArguments,
+    drive: Option<&OsString>,
+) -> (Vec<PathBuf>, Option<OsString>) {
+    let mut files = arguments.from.clone();
+    // `--from FILE 2-1` takes the drive for a file.
+    let last = files.last().filter(|last| files.len() > 1 && drive.is_none() && !is_there(last)).cloned();
+    if last.is_some() {
+        files.pop();
+    }
+    (files, drive.cloned().or(last.map(PathBuf::into_os_string)))
+}
+
+fn is_there(path: &Path) -> bool {
+    path == Path::new("-") || path.exists()
+}
+
+/// What the files are: the running machine without any.
+pub(crate) fn subject(files: &[PathBuf]) -> Result<Subject, Failure> {
+    let mut machine: Option<Tree> = None;
+    let mut documents: Vec<Document> = Vec::new();
+    if files.is_empty() {
+        return Ok(Subject::Machine(usb::running_tree()));
+    }
+    for file in files {
+        if file.is_dir() {
+            let tree = Tree::at(file);
+            if tree.names("sys", |_| true).is_empty() {
+                folder(file, &mut documents, 0)?;
+            } else {
+                machine = Some(tree);
+            }
+            continue;
+        }
+        let bytes = read(file)?;
+        match recorded(file, &bytes)? {
+            Some(tree) => machine = Some(tree),
+            None => documents.extend(unpacked(file, &bytes)?),
+        }
+    }
+    let named = || files.iter().map(|file| shown(file)).collect::<Vec<_>>().join(", ");
+    Ok(match machine {
+        Some(tree) if documents.is_empty() => Subject::Machine(tree),
+        Some(tree) => Subject::MachineAnd(tree, documents),
+        None if documents.iter().all(|document| document.text.trim().is_empty()) => {
+            return Err(Failure::usage(format!("{} has nothing to read", named())).try_this(
+                "Give the file of `uaskit list --record`, or the output of dmesg, lsusb -t, lsusb -v.",
+            ));
+        }
+        None => Subject::Texts(documents),
     })
+}
+
+/// The files of a folder, in order of their names.
+fn folder(path: &Path, documents: &mut Vec<Document>, depth: usize) -> Result<(), Failure> {
+    let unreadable = |error| Failure::new(format!("cannot read {}", shown(path))).because(error);
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(path)
+        .map_err(unreadable)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .take(FILES_MAX)
+        .collect();
+    entries.sort();
+    for entry in entries {
+        // Links may lead out.
+        let Ok(metadata) = entry.symlink_metadata() else { continue };
+        if metadata.is_dir() && depth < FOLDERS_DEEP_MAX {
+            folder(&entry, documents, depth + 1)?;
+        } else if metadata.is_file() && documents.len() < FILES_MAX {
+            documents.extend(unpacked(&entry, &read(&entry)?)?);
+        }
+    }
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+    let what = || format!("cannot read {}", shown(file));
+    let mut bytes = Vec::new();
+    let len = if file == Path::new("-") {
+        std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)
+    } else {
+        File::open(file).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+    };
+    let len = len.map_err(|error| Failure::new(what()).because(error))?;
+    if len as u64 > FILE_BYTES_MAX {
+        return Err(Failure::new(what()).because(format!("it is longer than {} MiB", FILE_BYTES_MAX >> 20)));
+    }
+    Ok(bytes)
+}
+
+fn unpacked(file: &Path, bytes: &[u8]) -> Result<Vec<Document>, Failure> {
+    let name =
+        if file == Path::new("-") { "stdin".to_owned() } else { shown(file.file_name().unwrap_or_default()) };
+    archive::documents(&name, bytes)
+        .map_err(|error| Failure::new(format!("cannot unpack {}", shown(file))).because(error))
+}
+
+/// The recorded machine that a file is, if it is one.
+fn recorded(file: &Path, bytes: &[u8]) -> Result<Option<Tree>, Failure> {
+    let Ok(text) = std::str::from_utf8(bytes) else { return Ok(None) };
+    let parsed: Result<Record, RecordError> = text.parse();
+    match parsed {
+        Ok(record) => {
+            let tree = Tree::of(record);
+            Ok(Some(tree).filter(|tree| !tree.names("sys", |_| true).is_empty()))
+        }
+        Err(error) if text.starts_with(RECORD_HEADER) => {
+            let failure =
+                Failure::new(format!("cannot read the recorded machine in {}", shown(file))).because(&error);
+            Err(match error {
+                RecordError::CutShort { .. } => failure
+                    .try_this("Have it sent again, or recorded again with `uaskit list --record FILE`."),
+                _ => failure,
+            })
+        }
+        Err(_) => Ok(None),
+    }
 }

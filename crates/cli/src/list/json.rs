@@ -1,8 +1,10 @@
 //! The list for programs: one object, whose fields are only added to.
 
+use inspect::diagnose::Absent;
 use inspect::inventory::{
     Controller, Disk, Interface, Inventory, LinkSpeed, Transport, UsbDevice, bridge_family,
 };
+use inspect::text::ForeignSystem;
 use serde_json::{Value, json};
 
 /// The whole list; every device with `all`, else drives.
@@ -13,7 +15,38 @@ pub(super) fn inventory(inventory: &Inventory, all: bool) -> Value {
         "controllers": inventory.controllers.iter().map(controller).collect::<Vec<_>>(),
         "devices": shown.map(device).collect::<Vec<_>>(),
         "quirks_in_force": inventory.quirks.in_force,
+        "absent": inspect::diagnose::absent(inventory).iter().map(absent).collect::<Vec<_>>(),
+        "other_systems": other_systems(inventory),
     })
+}
+
+/// A drive, port or controller that the log speaks of and that is not there; `why` prints it as well.
+pub(crate) fn absent(absent: &Absent) -> Value {
+    json!({
+        "place": absent.place,
+        "kind": absent.kind.name(),
+        "id": absent.id.map(|id| id.to_string()),
+        "because": absent.because,
+    })
+}
+
+/// Drives of Windows and macOS, in a report that is text of them.
+pub(crate) fn other_systems(inventory: &Inventory) -> Value {
+    let drives = inventory.report.iter().flat_map(|report| &report.foreign);
+    drives
+        .map(|drive| {
+            json!({
+                "system": match drive.system {
+                    ForeignSystem::Windows => "windows",
+                    ForeignSystem::MacOs => "macos",
+                },
+                "id": drive.id.to_string(),
+                "driver": drive.driver,
+                "transport": drive.transport,
+                "speed": drive.speed,
+            })
+        })
+        .collect()
 }
 
 fn controller(controller: &Controller) -> Value {
@@ -84,6 +117,7 @@ pub(crate) const fn transport_word(transport: &Transport) -> &'static str {
         Transport::Claimed => "claimed",
         Transport::Other(_) => "other",
         Transport::None => "none",
+        Transport::Unknown => "unknown",
     }
 }
 

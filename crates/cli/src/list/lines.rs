@@ -7,6 +7,7 @@
 use crate::counted::counted;
 use crate::harmless::tame;
 use inspect::inventory::{DEVICES, Disk, Interface, Inventory, Transport, UsbDevice, bridge_family};
+use inspect::text::{ForeignDrive, ForeignSystem};
 use units::Capacity;
 
 /// What stands in one line, by column.
@@ -44,6 +45,13 @@ pub(super) fn inventory(inventory: &Inventory, all: bool, columns: Option<usize>
 
 /// What is said where there is no drive.
 pub(crate) fn nothing(inventory: &Inventory) -> String {
+    if let Some(report) = &inventory.report {
+        return match (report.foreign.is_empty(), report.kinds.is_empty()) {
+            (false, _) => String::new(),
+            (true, false) => "The text names no USB drive that is attached.\n".to_owned(),
+            (true, true) => "Nothing in the text was recognised: no log, no lsusb, no lspci.\n".to_owned(),
+        };
+    }
     if inventory.devices.iter().any(UsbDevice::is_root_hub) {
         "There is no USB drive.\n".to_owned()
     } else {
@@ -127,9 +135,37 @@ fn cells_of(disk: &Disk) -> [String; 3] {
 fn describe(transport: &Transport) -> String {
     match transport {
         Transport::Uas { streams: true } => "UAS, streams".into(),
-        Transport::Uas { streams: false } => "UAS, in turns".into(),
+        Transport::Uas { streams: false } => "UAS, no streams".into(),
         other => other.to_string(),
     }
+}
+
+/// Drives, ports and controllers that the log speaks of and that are not there; drives of other systems.
+pub(crate) fn not_there(inventory: &Inventory) -> String {
+    let mut text = String::new();
+    for one in inspect::diagnose::absent(inventory) {
+        text += &format!("\n{}: {}.\n", tame(&one.place), tame(&one.because));
+    }
+    for drive in inventory.report.iter().flat_map(|report| &report.foreign) {
+        text += &format!("\n{}\n", foreign(drive));
+    }
+    text
+}
+
+/// A drive of another system in a sentence.
+pub(crate) fn foreign(drive: &ForeignDrive) -> String {
+    let system = match drive.system {
+        ForeignSystem::Windows => "Windows",
+        ForeignSystem::MacOs => "macOS",
+    };
+    let family = bridge_family(drive.id).map_or_else(String::new, |family| format!(" ({family})"));
+    let how = match (drive.transport, &drive.driver) {
+        (Some(transport), Some(driver)) => format!("is on {transport} (driver {driver})"),
+        _ => "is attached; the text does not name its driver".to_owned(),
+    };
+    let speed = drive.speed.map_or_else(String::new, |speed| format!(", {speed}"));
+    let id = drive.id;
+    tame(&format!("On {system}, {id}{family} {how}{speed}. Linux's rules do not apply to {system}."))
 }
 
 #[cfg(test)]

@@ -18,20 +18,22 @@ use inspect::tree::{Tree, Unread};
 use std::path::Path;
 
 pub(crate) fn run(arguments: &ListArguments) -> Result<(), Failure> {
-    let tree = survey::tree(&arguments.machine)?;
+    let subject = survey::subject(&arguments.machine.from)?;
     if let Some(file) = &arguments.record {
-        if arguments.machine.from.is_some() {
-            return Err(Failure::usage("a recorded machine need not be recorded again"));
+        if !arguments.machine.from.is_empty() {
+            return Err(Failure::usage("--record records this machine; it cannot be combined with --from"));
         }
-        return record(&tree.recording(), file);
+        return subject.tree().map_or(Ok(()), |tree| record(&tree.recording(), file));
     }
-    let inventory = Inventory::read(&tree, Scope::Brief);
+    let inventory = subject.inventory(Scope::List);
     let text = if arguments.udev {
         udev_rules(&inventory)
     } else if arguments.json {
         harmless::json(&format!("{:#}\n", json::inventory(&inventory, arguments.all)))
     } else {
-        lines::inventory(&inventory, arguments.all, terminal_columns()) + &forsaken(&inventory)
+        lines::inventory(&inventory, arguments.all, terminal_columns())
+            + &forsaken(&inventory)
+            + &lines::not_there(&inventory)
     };
     print(&text)
 }

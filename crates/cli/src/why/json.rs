@@ -1,8 +1,8 @@
 //! Diagnoses for programs: one object, whose fields are only added to.
 
-use crate::list::json::{device, transport_word};
+use crate::list::json::{absent, device, other_systems, transport_word};
 use inspect::diagnose::{
-    Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Step, Verdict,
+    Advice, Cause, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Step, Verdict,
 };
 use inspect::inventory::{ConfigChoice, Inventory, UsbDevice};
 use serde_json::{Value, json};
@@ -13,7 +13,19 @@ pub(super) fn drives(inventory: &Inventory, drives: &[(&UsbDevice, Vec<Diagnosis
         let diagnoses: Vec<Value> = diagnoses.iter().map(diagnosis).collect();
         json!({ "device": device(drive), "diagnoses": diagnoses })
     });
-    json!({ "kernel": kernel(inventory), "drives": drives.collect::<Vec<_>>() })
+    let gone = inspect::diagnose::absent(inventory);
+    let gone = gone.iter().map(|one| {
+        let mut value = absent(one);
+        value["readings"] = one.readings.iter().map(reading).collect();
+        value["advice"] = one.advice.iter().map(advice).collect();
+        value
+    });
+    json!({
+        "kernel": kernel(inventory),
+        "drives": drives.collect::<Vec<_>>(),
+        "absent": gone.collect::<Vec<_>>(),
+        "other_systems": other_systems(inventory),
+    })
 }
 
 fn kernel(inventory: &Inventory) -> Value {
@@ -45,6 +57,7 @@ fn diagnosis(diagnosis: &Diagnosis) -> Value {
         Decision::Unexplained => ("unexplained", None),
         Decision::TakenAway => ("taken-away", None),
         Decision::NotTaken => ("not-taken", None),
+        Decision::NotShown => ("not-shown", None),
     };
     json!({
         "interface": diagnosis.interface,
@@ -59,6 +72,7 @@ fn diagnosis(diagnosis: &Diagnosis) -> Value {
         "rule": rule.map(|rule| rule.name()),
         "rules": diagnosis.judgements.iter().map(judgement).collect::<Vec<_>>(),
         "quirks": quirks(diagnosis),
+        "causes": diagnosis.causes.iter().map(cause).collect::<Vec<_>>(),
         "checks": diagnosis.checks.iter().map(check).collect::<Vec<_>>(),
         "advice": diagnosis.advice.iter().map(advice).collect::<Vec<_>>(),
     })
@@ -77,6 +91,15 @@ fn judgement(judgement: &Judgement) -> Value {
         "readings": judgement.readings.iter().map(reading).collect::<Vec<_>>(),
         "root_adds": judgement.root_adds,
         "advice": judgement.advice.iter().map(advice).collect::<Vec<_>>(),
+    })
+}
+
+fn cause(cause: &Cause) -> Value {
+    json!({
+        "cause": cause.kind.name(),
+        "because": cause.because,
+        "readings": cause.readings.iter().map(reading).collect::<Vec<_>>(),
+        "advice": cause.advice.iter().map(advice).collect::<Vec<_>>(),
     })
 }
 
@@ -120,6 +143,7 @@ fn advice(advice: &Advice) -> Value {
     json!({
         "purpose": advice.purpose,
         "cautions": advice.cautions,
+        "cost": advice.cost,
         "steps": steps(&advice.steps),
         "back": steps(&advice.back),
     })

@@ -15,7 +15,7 @@ use crate::list::lines::nothing;
 use crate::stdout::print;
 use crate::survey;
 use crate::unprinted::aside;
-use inspect::diagnose::{Diagnosis, diagnose};
+use inspect::diagnose::{Absent, Decision, Diagnosis, absent, diagnose};
 use inspect::inventory::{Inventory, Scope, UsbDevice};
 use inspect::tree::Unread;
 use std::ffi::OsStr;
@@ -26,13 +26,14 @@ pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
     if let Some(setup) = &arguments.simulate {
         return simulate::run(setup, arguments.json);
     }
-    let tree = survey::tree(&arguments.machine)?;
+    let (files, drive) = survey::files(&arguments.machine, arguments.drive.as_ref());
+    let subject = survey::subject(&files)?;
     let log = arguments.log.as_deref().map(|file| {
         let unreadable = |error| Failure::new(format!("cannot read {}", shown(file))).because(error);
         std::path::absolute(file).and_then(std::fs::canonicalize).map_err(unreadable)
     });
     let log = log.transpose()?;
-    let mut inventory = Inventory::read(&tree, Scope::Whole { log: None });
+    let mut inventory = subject.inventory(Scope::Whole { log: None });
     if let Some(path) = &log {
         inventory.read_log(path);
     }
@@ -54,17 +55,60 @@ pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
             "uaskit: {file} has {has}: what the kernel has said is not known. `dmesg > FILE` may need sudo."
         );
     }
-    let devices = meant(&inventory, arguments.drive.as_deref())?;
+    let gone = absent_of(&inventory, drive.as_deref());
+    let devices = match meant(&inventory, drive.as_deref()) {
+        Err(failure) if gone.is_empty() => return Err(failure),
+        // A drive that is gone is answered all the same.
+        Err(_) => Vec::new(),
+        Ok(devices) => devices,
+    };
     let drives: Vec<(&UsbDevice, Vec<Diagnosis>)> =
         devices.into_iter().map(|device| (device, diagnose(&inventory, device))).collect();
     if arguments.json {
-        return print(&harmless::json(&format!("{:#}\n", json::drives(&inventory, &drives))));
+        print(&harmless::json(&format!("{:#}\n", json::drives(&inventory, &drives))))?;
+    } else {
+        let text = text::answer(&inventory, &drives, &gone);
+        print(&if arguments.markdown { text::markdown(&text) } else { text })?;
     }
-    match drives.as_slice() {
-        [] => print(&nothing(&inventory)),
-        [(device, diagnoses)] => print(&text::drive(device, diagnoses)),
-        several => print(&text::drives(several)),
+    judged(&inventory, &drives)
+}
+
+/// What is gone: of a drive that is named, that alone.
+fn absent_of(inventory: &Inventory, name: Option<&OsStr>) -> Vec<Absent> {
+    let name = name.map(shown);
+    let is_meant = |one: &Absent| {
+        let Some(name) = &name else { return true };
+        let id = one.id.map(|id| id.to_string());
+        let node = format!("/dev/{} ", name.trim_start_matches("/dev/"));
+        one.place == *name || id.as_ref() == Some(name) || one.because.contains(&node)
+    };
+    absent(inventory).into_iter().filter(is_meant).collect()
+}
+
+/// Whether the evidence was enough; a machine has all there is.
+fn judged(inventory: &Inventory, drives: &[(&UsbDevice, Vec<Diagnosis>)]) -> Result<(), Failure> {
+    let Some(report) = &inventory.report else { return Ok(()) };
+    let is_known = |diagnosis: &Diagnosis| {
+        let is_judged = !matches!(diagnosis.decision, Decision::NotShown | Decision::Supposed(_));
+        is_judged || !diagnosis.causes.is_empty()
+    };
+    let is_answered = !report.foreign.is_empty()
+        || !absent(inventory).is_empty()
+        || drives.iter().any(|(_, diagnoses)| diagnoses.iter().any(is_known));
+    if is_answered {
+        return Ok(());
     }
+    let commands: Vec<String> = report
+        .missing(inventory, drives.first().map(|(device, _)| *device))
+        .into_iter()
+        .map(|missing| missing.command)
+        .collect();
+    let failure = Failure::unknown("the report does not show what decides");
+    Err(if commands.is_empty() {
+        failure
+    } else {
+        failure.try_this(format!("Add the output of: {}", commands.join("; ")))
+    })
 }
 
 const fn words_of(unread: Unread) -> &'static str {

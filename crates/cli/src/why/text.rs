@@ -3,20 +3,110 @@
 //! What a device or a file says is escaped, so that it cannot play with the terminal.
 
 use crate::harmless::tame;
+use crate::list::lines::{foreign, nothing};
 use inspect::diagnose::{
-    Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Rule, Step, Verdict,
+    Absent, Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Rule, Step, Verdict,
 };
-use inspect::inventory::{Transport, UsbDevice, bridge_family};
+use inspect::inventory::{Inventory, Transport, UsbDevice, bridge_family};
+use inspect::text::{Report, SmartHealth};
 use quirks::quirk::Flag;
 use std::fmt::Write;
 
+/// Everything: drives that are there, then those that are gone, then what a report lacks.
+pub(super) fn answer(
+    inventory: &Inventory,
+    drives: &[(&UsbDevice, Vec<Diagnosis>)],
+    gone: &[Absent],
+) -> String {
+    let mut text = match drives {
+        [] if gone.is_empty() => nothing(inventory),
+        [] => String::new(),
+        [(device, diagnoses)] => drive(device, diagnoses),
+        several => self::drives(several),
+    };
+    for one in gone {
+        text += &absent(one, !text.is_empty());
+    }
+    let Some(report) = &inventory.report else { return text };
+    for one in &report.foreign {
+        text += &format!("{}\n", foreign(one));
+    }
+    text += &smart(report);
+    let device = drives.first().map(|(device, _)| *device);
+    let missing = report.missing(inventory, device);
+    let is_only_gone = drives.is_empty() && !gone.is_empty();
+    if report.foreign.is_empty() && !missing.is_empty() && !is_only_gone {
+        text += "\nMissing from the report\n";
+        for one in missing {
+            text += &format!("   unknown: {}; `{}` shows it\n", one.what, tame(&one.command));
+        }
+    }
+    text
+}
+
+/// What smartctl has said, in a report.
+fn smart(report: &Report) -> String {
+    let mut text = String::new();
+    for one in &report.smart {
+        let what = match one.health {
+            SmartHealth::Failing => "SMART reports a failing drive: copy what is on it and replace it",
+            SmartHealth::NoAnswer => "smartctl got no answer through the bridge",
+            SmartHealth::Passed => continue,
+        };
+        let (file, line) = (tame(&one.source.file), one.source.line);
+        text += &format!("\n{what}\n   {file} line {line}: {}\n", tame(&one.source.text));
+    }
+    text
+}
+
+/// The answer as Markdown: the first sentences in bold, the rest as it is.
+pub(super) fn markdown(text: &str) -> String {
+    let (head, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+    let head: Vec<String> = head.lines().map(|line| format!("**{}**  ", line.replace('*', "\\*"))).collect();
+    let rest = rest.trim_end().replace("```", "` ` `");
+    format!("{}\n\n```text\n{rest}\n```\n", head.join("\n"))
+}
+
+/// A drive, port or controller that is gone.
+fn absent(one: &Absent, is_after: bool) -> String {
+    let mut text = if is_after { "\n".to_owned() } else { String::new() };
+    text += &format!("{}: {}.\n", tame(&one.place), tame(&one.because));
+    text += &evidence(&one.readings);
+    text + &actions(one.advice.iter())
+}
+
+fn evidence(readings: &[Reading]) -> String {
+    if readings.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nEvidence\n".to_owned();
+    for reading in readings {
+        let _ = writeln!(text, "   {}: {}", tame(&reading.place), tame(&reading.found));
+    }
+    text
+}
+
+/// Numbered, most likely and least harmful first.
+fn actions<'a>(advice: impl Iterator<Item = &'a Advice>) -> String {
+    let mut given: Vec<&Advice> = Vec::new();
+    for one in advice {
+        if !given.contains(&one) {
+            given.push(one);
+        }
+    }
+    // What only wins something comes last.
+    given.sort_by_key(|one| one.is_wish);
+    let text: String = given.into_iter().enumerate().map(|(at, one)| advised(at + 1, one)).collect();
+    if text.is_empty() { text } else { format!("\nWhat to do\n{text}") }
+}
+
 /// Several drives: for each the answer, and the checks that are to be looked at.
-pub(super) fn drives(drives: &[(&UsbDevice, Vec<Diagnosis>)]) -> String {
+fn drives(drives: &[(&UsbDevice, Vec<Diagnosis>)]) -> String {
     let mut text = String::new();
     for (device, diagnoses) in drives {
         text += &headline(device);
         for diagnosis in diagnoses {
-            text += &format!("   {}\n", tame(&answer(device, diagnosis)));
+            text += &format!("   {}\n", tame(&sentence(device, diagnosis)));
             let concerns = diagnosis.checks.iter().filter(|check| check.health == Health::Concern);
             text.extend(
                 concerns.map(|check| format!("   LOOK {}: {}\n", check.kind.name(), tame(&check.because))),
@@ -27,7 +117,7 @@ pub(super) fn drives(drives: &[(&UsbDevice, Vec<Diagnosis>)]) -> String {
 }
 
 /// All interfaces of a drive, with everything.
-pub(super) fn drive(device: &UsbDevice, diagnoses: &[Diagnosis]) -> String {
+fn drive(device: &UsbDevice, diagnoses: &[Diagnosis]) -> String {
     let mut text = headline(device);
     for diagnosis in diagnoses {
         if diagnoses.len() > 1 {
@@ -48,7 +138,17 @@ fn headline(device: &UsbDevice) -> String {
 }
 
 fn one(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
-    let mut text = tame(&answer(device, diagnosis)) + "\n\nLinux's rules, in their order\n";
+    let mut text = tame(&sentence(device, diagnosis)) + "\n";
+    for cause in diagnosis.causes.iter().skip(1) {
+        text += &format!("Also: {}.\n", tame(&cause.because));
+    }
+    let readings: Vec<Reading> = diagnosis.causes.iter().flat_map(|cause| cause.readings.clone()).collect();
+    text += &evidence(&readings);
+    let of_causes = diagnosis.causes.iter().flat_map(|cause| &cause.advice);
+    let of_rules = diagnosis.judgements.iter().flat_map(|judgement| &judgement.advice);
+    let of_checks = diagnosis.checks.iter().flat_map(|check| &check.advice);
+    text += &actions(of_causes.chain(of_rules).chain(of_checks).chain(&diagnosis.advice));
+    text += "\nLinux's rules, in their order\n";
     for judgement in &diagnosis.judgements {
         text += &judged(judgement, decides(diagnosis, judgement));
     }
@@ -65,20 +165,25 @@ fn one(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
     }
     text += "\nChecks\n";
     text.extend(diagnosis.checks.iter().map(checked));
-    let of_rules = diagnosis.judgements.iter().flat_map(|judgement| &judgement.advice);
-    let of_checks = diagnosis.checks.iter().flat_map(|check| &check.advice);
-    let mut given: Vec<&Advice> = Vec::new();
-    for advice in of_rules.chain(of_checks).chain(&diagnosis.advice) {
-        if !given.contains(&advice) {
-            given.push(advice);
-        }
-    }
-    text.extend(given.into_iter().map(advised));
     text
 }
 
-/// One sentence that answers the question.
-fn answer(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
+/// The trouble first, if there is any, then the transport and its reason.
+fn sentence(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
+    let transport = transport(device, diagnosis);
+    match diagnosis.causes.first() {
+        Some(cause) => format!("{}. {transport}", capital(&cause.because)),
+        None => transport,
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut signs = text.chars();
+    signs.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + signs.as_str())
+}
+
+/// The transport, and why it is that one.
+fn transport(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
     let because = |rule| {
         let judgement = diagnosis.judgement(rule);
         judgement.map_or_else(String::new, |judgement| judgement.because.clone())
@@ -96,9 +201,17 @@ fn answer(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
         Transport::Claimed => "A program has it (usbfs)".to_owned(),
         Transport::Other(driver) => format!("The driver {driver} has it"),
         Transport::None => "It has no driver".to_owned(),
+        Transport::Unknown => "The report does not name its driver".to_owned(),
     };
     let reason = match diagnosis.decision {
+        Decision::AllMet if !diagnosis.causes.is_empty() => return format!("{now}."),
+        Decision::AllMet if diagnosis.judgements.iter().any(|one| one.verdict == Verdict::Unknown) => {
+            "uas has accepted it".to_owned()
+        }
         Decision::AllMet => "every rule is met".to_owned(),
+        Decision::NotShown => {
+            return format!("{now}; by what is known {} would have it.", driver(diagnosis.expected));
+        }
         Decision::Decided(rule) => because(rule),
         Decision::LeftAlone(rule) => format!(
             "{}, and usb-storage leaves it alone, since usb-storage.quirks= has the letter i for {}",
@@ -191,12 +304,14 @@ fn seen(readings: &[Reading], root_adds: Option<&str>) -> String {
     text
 }
 
-fn advised(advice: &Advice) -> String {
-    let mut text = format!("\n{}\n", tame(&advice.purpose));
-    text.extend(advice.cautions.iter().map(|caution| format!("   Mind: {}.\n", tame(caution))));
+fn advised(number: usize, advice: &Advice) -> String {
+    let gap = if number > 1 { "\n" } else { "" };
+    let mut text = format!("{gap}{number}. {}\n", tame(&advice.purpose));
+    text.extend(advice.cost.iter().map(|cost| format!("   Cost: {}.\n", tame(cost))));
+    text.extend(advice.cautions.iter().map(|caution| format!("   Note: {}.\n", tame(caution))));
     text.extend(advice.steps.iter().map(|step| stepped(step, "   ")));
     if !advice.back.is_empty() {
-        text += "   To take it back\n";
+        text += "   To undo it\n";
         text.extend(advice.back.iter().map(|step| stepped(step, "      ")));
     }
     text

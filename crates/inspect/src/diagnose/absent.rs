@@ -99,7 +99,8 @@ fn controllers(history: &History<'_>, path: &str) -> Vec<Absent> {
         let drives = lost_drives(history, index);
         let what = if is_start { "did not start" } else { "died" };
         let when = cause::since_boot_words(entry);
-        let with = if drives.is_empty() { String::new() } else { format!("; with it went {}", drives.join(", ")) };
+        let with =
+            if drives.is_empty() { String::new() } else { format!("; with it went {}", drives.join(", ")) };
         let readings = history
             .entries
             .iter()
@@ -164,9 +165,11 @@ fn never_enumerated(port: &str, causes: &[Cause], history: &History<'_>, path: &
     let main = causes.iter().find(|cause| matches!(cause.kind, CauseKind::Enumeration | CauseKind::Link))?;
     let tries = history.at_port(port).filter(|(_, session)| session.number.is_some()).count();
     let tries = if tries > 1 { format!(" ({tries} attempts)") } else { String::new() };
-    let last = history.entries.iter().rev().find(|entry| {
-        crate::log::port_of_hub_line(entry.line.source).is_some_and(|of| of == port)
-    });
+    let last = history
+        .entries
+        .iter()
+        .rev()
+        .find(|entry| crate::log::port_of_hub_line(entry.line.source).is_some_and(|of| of == port));
     let mut readings = main.readings.clone();
     readings.extend(last.map(|entry| Reading::new(path, entry.raw)).filter(|one| !readings.contains(one)));
     let causes = causes.iter().map(|cause| cause.because.as_str()).collect::<Vec<_>>().join("; ");
@@ -219,7 +222,14 @@ fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
             advice.push(one);
         }
     }
-    Absent { place, kind, id, because: format!("{what} was here{node}{driver} until {why}"), readings, advice }
+    Absent {
+        place,
+        kind,
+        id,
+        because: format!("{what} was here{node}{driver} until {why}"),
+        readings,
+        advice,
+    }
 }
 
 /// Ports that switched off and at which the log has no device.

@@ -19,7 +19,9 @@ impl Budget {
         let wanted_ma = evidence.device.wanted_ma()?;
         let hub = evidence.inventory.hub_of(evidence.device);
         // A text may not say whether a hub has a supply of its own.
-        if evidence.inventory.is_from_text() && hub.is_none_or(|hub| !hub.is_root_hub() && hub.configuration.is_none()) {
+        if evidence.inventory.is_from_text()
+            && hub.is_none_or(|hub| !hub.is_root_hub() && hub.configuration.is_none())
+        {
             return None;
         }
         let hub_is_fed = hub.is_some_and(|hub| {

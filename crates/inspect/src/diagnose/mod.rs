@@ -88,7 +88,8 @@ pub enum Decision {
 
 /// Looks at every storage interface of a device.
 pub fn diagnose(inventory: &Inventory, device: &UsbDevice) -> Vec<Diagnosis> {
-    let mut diagnoses: Vec<Diagnosis> = Evidence::gather(inventory, device).iter().map(Diagnosis::of).collect();
+    let mut diagnoses: Vec<Diagnosis> =
+        Evidence::gather(inventory, device).iter().map(Diagnosis::of).collect();
     if let Some(report) = &inventory.report {
         diagnoses.iter_mut().for_each(|diagnosis| diagnosis.cite(report));
     }
@@ -107,7 +108,7 @@ impl Diagnosis {
         let decision = decision(evidence, &transport, expected, &judgements);
         let causes = cause::find(evidence);
         let mut advice = advice::otherwise(evidence, &transport, decision);
-        if !causes.is_empty() {
+        if causes.iter().any(|cause| cause.kind.is_serious()) {
             advice.clear();
             judgements.iter_mut().for_each(|one| one.advice.retain(|advice| !advice.is_wish));
         }

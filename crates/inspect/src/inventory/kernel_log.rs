@@ -6,8 +6,8 @@
 //! A line is taken apart by [`LogLine`]: what a device is called says nothing. A port has had other drives before, and numbers of SCSI hosts and names of disks have been others': which lines are
 //! about the drive that is there now is the business of [`Since`].
 
-use crate::log::{History, LogLine};
 use super::{Controller, UsbDevice};
+use crate::log::{History, LogLine};
 use crate::tree::{Tree, Unread, log_of};
 use std::cell::Cell;
 use std::os::unix::ffi::OsStrExt;
@@ -83,8 +83,14 @@ impl KernelLog {
 
     /// Whether lines are about USB, and not one could be taken apart.
     pub(crate) fn is_unreadable(&self, history: &History<'_>) -> bool {
-        history.sessions.is_empty() && history.buses.is_empty() && !self.lines.is_empty() && !self.is_silent()
-            && history.entries.iter().all(|entry| !KNOWN_SOURCES.iter().any(|source| entry.line.source.starts_with(source)))
+        history.sessions.is_empty()
+            && history.buses.is_empty()
+            && !self.lines.is_empty()
+            && !self.is_silent()
+            && history
+                .entries
+                .iter()
+                .all(|entry| !KNOWN_SOURCES.iter().any(|source| entry.line.source.starts_with(source)))
     }
 
     /// Whether it says nothing about USB at all: a machine with a drive has such lines from its start on.

@@ -67,7 +67,9 @@ fn of_word(name: &str, value: Option<&str>) -> Option<String> {
         return Some(format!("usb-storage has no parameter `{parameter}`; usb-storage.quirks= is meant"));
     }
     if name.starts_with("uas.") || name == "uas" {
-        return Some("uas has no parameters; usb-storage.quirks= is meant, which uas reads as well".to_owned());
+        return Some(
+            "uas has no parameters; usb-storage.quirks= is meant, which uas reads as well".to_owned(),
+        );
     }
     Some("there is no such parameter; usb-storage.quirks= is meant".to_owned())
 }
@@ -97,8 +99,11 @@ fn of_entry(entry: &str) -> Option<String> {
             "the entry `{entry}` is skipped: it has no second colon; the format is VID:PID:letters"
         ));
     };
-    let unknown = letters.chars().find(|letter| quirks::quirk::Flag::of_letter(letter.to_ascii_lowercase()).is_none());
-    unknown.map(|letter| format!("the letter `{letter}` of the entry `{entry}` is not known to the kernel and is ignored"))
+    let unknown =
+        letters.chars().find(|letter| quirks::quirk::Flag::of_letter(letter.to_ascii_lowercase()).is_none());
+    unknown.map(|letter| {
+        format!("the letter `{letter}` of the entry `{entry}` is not known to the kernel and is ignored")
+    })
 }
 
 /// What is wrong with a line of modprobe's.
@@ -110,7 +115,10 @@ fn of_line(line: &str) -> Option<String> {
     let verb = words.next()?;
     let module = words.next().map(|module| module.replace('-', "_"));
     if verb.replace('-', "_").starts_with("usb_storage.") {
-        return Some("this is the form of the kernel command line; here it is `options usb-storage quirks=`".to_owned());
+        return Some(
+            "this is the form of the kernel command line; here it is `options usb-storage quirks=`"
+                .to_owned(),
+        );
     }
     match (verb, module.as_deref()) {
         ("options", Some("uas")) => {
@@ -170,7 +178,10 @@ mod tests {
 
     #[test]
     fn right_words_are_no_mistakes() {
-        assert!(mistakes("usb-storage.quirks=152d:0578:u usb_storage.delay_use=5 usbcore.autosuspend=-1 quiet").is_empty());
+        assert!(
+            mistakes("usb-storage.quirks=152d:0578:u usb_storage.delay_use=5 usbcore.autosuspend=-1 quiet")
+                .is_empty()
+        );
         assert_eq!(of_line("options usb-storage quirks=152d:0578:u"), None);
         assert_eq!(of_line("blacklist uas"), None);
         assert!(of_line("options uas quirks=152d:0578:u").is_some());

@@ -28,8 +28,8 @@ pub use driver::{Drivers, Module};
 pub use family::bridge_family;
 pub use forbidden::{Forbidding, ForbiddingMeans};
 pub use kernel_config::{ConfigChoice, KernelConfig};
-pub(crate) use kernel_log::{is_about_drives, of_port as port_sources};
 pub use kernel_log::{KernelLog, Troubles};
+pub(crate) use kernel_log::{is_about_drives, of_port as port_sources};
 pub use mistake::SettingMistake;
 pub use port::Port;
 pub use quirks::DeviceId;
@@ -82,6 +82,8 @@ pub struct Inventory {
 pub enum Scope<'a> {
     /// What a list shows; quick, unless a drive has no driver: then the index of modules and the kernel's configuration are looked at as well.
     Brief,
+    /// The same and the kernel's log, which speaks of drives that are gone.
+    List,
     /// What a diagnosis needs as well: the kernel's log, its configuration, the index of its modules, and what drives say that they can
     /// which may be faster than their link.
     Whole {
@@ -99,10 +101,14 @@ impl Inventory {
         let is_forsaken = |device: &UsbDevice| {
             device.taken_by().is_none() && Interface::storage_of(device).any(|one| one.driver.is_none())
         };
-        let asks_for_modules = scope != Scope::Brief || inventory.devices.iter().any(is_forsaken);
+        let asks_for_modules =
+            matches!(scope, Scope::Whole { .. }) || inventory.devices.iter().any(is_forsaken);
         inventory.drivers = Drivers::read(tree, asks_for_modules, release.as_deref());
         inventory.quirks = QuirkSettings::read(tree, inventory.drivers.usb_storage_is_built_in);
         inventory.release = release;
+        if scope == Scope::List {
+            inventory.log = Some(KernelLog::read(tree, kernel_log::PATH));
+        }
         if let Scope::Whole { log } = scope {
             inventory.devices.iter_mut().for_each(|device| device.ask_for_speeds(tree));
             inventory.log = Some(KernelLog::read(tree, log.unwrap_or(kernel_log::PATH)));

@@ -176,7 +176,9 @@ impl FailedCommands {
             self.open(index, line.source, tag).is_aborted = true;
         } else if text.starts_with("FAILED Result") || text.contains("Result: hostbyte=") {
             let _ = self.open(index, line.source, tag);
-        } else if let Some(key) = text.strip_prefix("Sense Key : ").or_else(|| text.strip_prefix("Sense Key: ")) {
+        } else if let Some(key) =
+            text.strip_prefix("Sense Key : ").or_else(|| text.strip_prefix("Sense Key: "))
+        {
             let key = SenseKey::of(key);
             let has_one = |command: &FailedCommand| command.sense.is_none();
             self.known(index, line.source, tag, has_one).sense = Some(key);
@@ -286,7 +288,10 @@ mod tests {
         let [smart, write, read] = commands.all.as_slice() else { panic!("{commands:#?}") };
         assert_eq!((smart.cdb.as_slice(), smart.is_aborted), ([0x85, 0x06].as_slice(), true));
         assert_eq!(write.cdb, [0x2a, 0x00]);
-        assert_eq!((read.sense, read.additional.as_str()), (Some(SenseKey::MediumError), "Unrecovered read error"));
+        assert_eq!(
+            (read.sense, read.additional.as_str()),
+            (Some(SenseKey::MediumError), "Unrecovered read error")
+        );
         assert_eq!(read.lines, [4, 5, 6, 7]);
     }
 

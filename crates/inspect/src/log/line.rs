@@ -112,7 +112,9 @@ fn of_logcat(line: &str) -> Option<&str> {
     let is_process = is_date && is_number(words.next()?) && is_number(words.next()?);
     let is_level = is_process && words.next()?.len() == 1;
     let (tag, message) = line.split_once(": ").filter(|_| is_level)?;
-    let is_of_kernel = tag.ends_with(|letter: char| letter.is_whitespace()) || tag.contains("kernel") || tag.contains("Kernel");
+    let is_of_kernel = tag.ends_with(|letter: char| letter.is_whitespace())
+        || tag.contains("kernel")
+        || tag.contains("Kernel");
     is_of_kernel.then_some(message)
 }
 

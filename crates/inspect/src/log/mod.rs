@@ -99,7 +99,10 @@ impl<'a> History<'a> {
             return Some(session);
         }
         if let Some(port) = line.source.strip_prefix("hub ").and_then(|name| name.split(':').next()) {
-            let ports = line.text.strip_suffix(" ports detected").or_else(|| line.text.strip_suffix(" port detected"));
+            let ports = line
+                .text
+                .strip_suffix(" ports detected")
+                .or_else(|| line.text.strip_suffix(" port detected"));
             let session = self.last_at(port)?;
             if let Some(ports) = ports.and_then(|ports| ports.parse().ok()) {
                 self.sessions[session].hub_ports = ports;
@@ -137,7 +140,10 @@ impl<'a> History<'a> {
             let named = of_port.filter(|port| port.contains('-')).and_then(|port| self.last_at(port));
             // A session that was asked by usb-storage is named; else the last one without a host.
             let is_waiting = |session: &Session| {
-                session.hosts.is_empty() && !session.is_ended() && session.id.is_some() && session.hub_ports == 0
+                session.hosts.is_empty()
+                    && !session.is_ended()
+                    && session.id.is_some()
+                    && session.hub_ports == 0
             };
             let session = named.or_else(|| self.sessions.iter().rposition(is_waiting))?;
             self.sessions[session].hosts.push(host);

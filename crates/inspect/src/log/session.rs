@@ -96,7 +96,11 @@ impl Session {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are not negative, and saturate")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times are not negative, and saturate"
+)]
 fn milliseconds(seconds: f64) -> u64 {
     (seconds * 1000.0) as u64
 }
@@ -197,7 +201,8 @@ pub(super) fn note_unit(session: &mut Session, line: LogLine<'_>) {
     let Some(unit) = session.units.get_mut(at) else { return };
     let words: Vec<&str> = line.text.split(' ').collect();
     if let Some(node) = words.first().and_then(|word| word.strip_prefix('[')?.strip_suffix(']')) {
-        let is_node = node.len() <= 8 && node.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        let is_node =
+            node.len() <= 8 && node.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
         if is_node && unit.node.is_none() {
             unit.node = Some(node.to_owned());
         }
@@ -224,7 +229,8 @@ pub(super) fn note_unit(session: &mut Session, line: LogLine<'_>) {
 /// dev sda1`.
 pub(super) fn disk_of_file_system<'a>(line: LogLine<'a>) -> Option<&'a str> {
     let text = line.text;
-    let is_of_kernel = line.source.is_empty() || line.source.contains("-fs") || line.source.starts_with("Buffer");
+    let is_of_kernel =
+        line.source.is_empty() || line.source.contains("-fs") || line.source.starts_with("Buffer");
     let name = text
         .split_once("Buffer I/O error on dev ")
         .or_else(|| text.split_once("Buffer I/O error on device "))

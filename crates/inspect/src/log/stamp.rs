@@ -42,11 +42,8 @@ fn time_at(head: &str, colon: usize) -> Option<f64> {
     let hours = number(colon.checked_sub(2)?, colon)?;
     let minutes = number(colon + 1, colon + 3)?;
     head.get(colon + 3..=colon + 3).filter(|sign| *sign == ":")?;
-    let rest: String = head
-        .get(colon + 4..)?
-        .chars()
-        .take_while(|sign| sign.is_ascii_digit() || *sign == '.')
-        .collect();
+    let rest: String =
+        head.get(colon + 4..)?.chars().take_while(|sign| sign.is_ascii_digit() || *sign == '.').collect();
     let seconds: f64 = rest.trim_end_matches('.').parse().ok()?;
     (hours < 24 && minutes < 60 && seconds < 61.0).then(|| f64::from(hours * 60 + minutes) * 60.0 + seconds)
 }

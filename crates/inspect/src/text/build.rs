@@ -16,6 +16,7 @@ pub(super) struct Built {
     pub(super) report: Report,
     /// Interfaces of which no text names a driver.
     pub(super) unknown_drivers: Vec<String>,
+    serials: Vec<String>,
 }
 
 /// Takes lines of the kernel's log; whether one of them is about USB or its drives.
@@ -27,7 +28,8 @@ pub(super) fn read_log(reader: &Reader<'_>, facts: &mut Facts) -> bool {
             continue;
         }
         let source = || Source { file: reader.file.to_owned(), line: line.number, text: String::new() };
-        if text.contains("ommand line: ") && ["Command line", "Kernel command line"].contains(&LogLine::of(text).source)
+        if text.contains("ommand line: ")
+            && ["Command line", "Kernel command line"].contains(&LogLine::of(text).source)
         {
             super::system::command_line(LogLine::of(text).text, facts, source());
             continue;
@@ -38,13 +40,30 @@ pub(super) fn read_log(reader: &Reader<'_>, facts: &mut Facts) -> bool {
     is_log
 }
 
+/// A serial number's replacement: equal ones have equal ones. Controllers' names at root hubs are none.
+fn mask(serials: &mut Vec<String>, serial: &str) -> String {
+    if serial.split(':').count() == 3 {
+        return serial.to_owned();
+    }
+    let at = serials.iter().position(|known| known == serial).unwrap_or_else(|| {
+        serials.push(serial.to_owned());
+        serials.len() - 1
+    });
+    format!("SERIAL-{}", at + 1)
+}
+
 /// Writes the machine.
 pub(super) fn machine(mut facts: Facts) -> Built {
     let lines: Vec<String> = facts.log.iter().map(|(line, _)| line.clone()).collect();
     let history = History::of(&lines);
     add_sessions(&history, &mut facts);
     facts.join();
-    let mut built = Built { record: Record::default(), report: Report::default(), unknown_drivers: Vec::new() };
+    let mut built = Built {
+        record: Record::default(),
+        report: Report::default(),
+        unknown_drivers: Vec::new(),
+        serials: Vec::new(),
+    };
     let controllers = controllers(&facts, &history);
     name_ports(&mut facts);
     let root_buses: Vec<u16> = facts.devices.iter().filter_map(|device| device.bus).collect();
@@ -187,7 +206,10 @@ fn controllers(facts: &Facts, history: &History<'_>) -> BTreeMap<u16, Controller
         all.next().filter(|_| all.next().is_none())
     };
     let mut controllers = BTreeMap::new();
-    let buses = facts.devices.iter().filter_map(|device| device.bus.or_else(|| super::facts::bus_of(device.port.as_deref()?)));
+    let buses = facts
+        .devices
+        .iter()
+        .filter_map(|device| device.bus.or_else(|| super::facts::bus_of(device.port.as_deref()?)));
     for bus in buses {
         if controllers.contains_key(&bus) {
             continue;
@@ -212,8 +234,10 @@ fn controllers(facts: &Facts, history: &History<'_>) -> BTreeMap<u16, Controller
 }
 
 fn directory(name: &str) -> String {
-    let safe: String =
-        name.chars().map(|sign| if sign.is_ascii_alphanumeric() || ":._-".contains(sign) { sign } else { '_' }).collect();
+    let safe: String = name
+        .chars()
+        .map(|sign| if sign.is_ascii_alphanumeric() || ":._-".contains(sign) { sign } else { '_' })
+        .collect();
     format!("/sys/devices/report/{safe}")
 }
 
@@ -244,7 +268,8 @@ fn write_device(device: &DeviceFact, controllers: &BTreeMap<u16, ControllerFact>
     built.record.put_text(&format!("{path}/busnum"), &bus.to_string());
     built.record.put_text(&format!("{path}/devnum"), &device.number.unwrap_or(0).to_string());
     for (name, (value, source)) in device.attributes.iter().filter(|(name, _)| *name != ROOT_DRIVER) {
-        built.record.put_text(&format!("{path}/{name}"), value);
+        let masked = if name == "serial" { mask(&mut built.serials, value) } else { value.clone() };
+        built.record.put_text(&format!("{path}/{name}"), &masked);
         if !source.file.is_empty() {
             built.report.sources.insert(format!("{DEVICES}/{port}/{name}"), source.clone());
         }

@@ -65,7 +65,6 @@ pub(crate) struct ControllerFact {
     pub(crate) name: String,
     pub(crate) pci: Option<(u16, u16)>,
     pub(crate) driver: Option<String>,
-    pub(crate) buses: Vec<u16>,
     pub(crate) source: Option<Source>,
 }
 
@@ -199,12 +198,11 @@ impl Facts {
         if device.port.is_some() {
             return None;
         }
-        let is_same_bus = |other: &DeviceFact| device.bus.is_none() || other.bus.is_none() || other.bus == device.bus;
-        let mut others = self
-            .devices
-            .iter()
-            .enumerate()
-            .filter(|(index, other)| *index != at && other.port.is_some() && other.id() == Some(id) && is_same_bus(other));
+        let is_same_bus =
+            |other: &DeviceFact| device.bus.is_none() || other.bus.is_none() || other.bus == device.bus;
+        let mut others = self.devices.iter().enumerate().filter(|(index, other)| {
+            *index != at && other.port.is_some() && other.id() == Some(id) && is_same_bus(other)
+        });
         let (found, _) = others.next()?;
         others.next().is_none().then_some(found)
     }
@@ -231,7 +229,9 @@ mod tests {
         let mut facts = Facts::default();
         let tree = Key { port: Some("2-1".into()), bus: Some(2), number: Some(3) };
         facts.device(&tree).set("speed", "5000", &source());
-        facts.device(&Key { port: None, bus: Some(2), number: Some(3) }).set_id(DeviceId::new(1, 2), &source());
+        facts
+            .device(&Key { port: None, bus: Some(2), number: Some(3) })
+            .set_id(DeviceId::new(1, 2), &source());
         assert_eq!(facts.devices.len(), 1);
         facts.device(&Key::default()).set_id(DeviceId::new(1, 2), &source());
         facts.devices[1].set("serial", "S", &source());

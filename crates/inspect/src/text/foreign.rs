@@ -56,7 +56,8 @@ fn note(drive: &mut ForeignDrive, text: &str) {
         drive.driver = Some((*driver).to_owned());
         drive.transport = Some(transport);
     }
-    let is_speed = ["Speed:", "Device Bus Speed", "Link Speed:", "Device Speed"].iter().any(|word| text.contains(word));
+    let is_speed =
+        ["Speed:", "Device Bus Speed", "Link Speed:", "Device Speed"].iter().any(|word| text.contains(word));
     if is_speed && drive.speed.is_none() {
         drive.speed = speed(text);
     }
@@ -81,8 +82,12 @@ fn speed(text: &str) -> Option<&'static str> {
 
 /// A device that is mass storage, as far as its driver or its chip says.
 fn keep(drive: Option<ForeignDrive>, facts: &mut Facts) {
-    let is_drive = |drive: &ForeignDrive| drive.transport.is_some() || crate::inventory::bridge_family(drive.id).is_some();
-    let is_known = |drive: &ForeignDrive| facts.foreign.iter().any(|other| other.id == drive.id && other.driver.is_some());
+    let is_drive = |drive: &ForeignDrive| {
+        drive.transport.is_some() || crate::inventory::bridge_family(drive.id).is_some()
+    };
+    let is_known = |drive: &ForeignDrive| {
+        facts.foreign.iter().any(|other| other.id == drive.id && other.driver.is_some())
+    };
     if let Some(drive) = drive.filter(is_drive).filter(|drive| !is_known(drive)) {
         facts.foreign.retain(|other: &ForeignDrive| other.id != drive.id);
         facts.foreign.push(drive);

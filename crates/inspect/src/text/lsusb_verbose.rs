@@ -44,7 +44,11 @@ fn read_block(reader: &Reader<'_>, block: &[Line<'_>], facts: &mut Facts) {
     let Some(first) = block.first() else { return };
     let source = reader.source(first);
     let head = device_line(&first.text);
-    let key = head.map_or_else(Key::default, |(bus, number, _)| Key { port: None, bus: Some(bus), number: Some(number) });
+    let key = head.map_or_else(Key::default, |(bus, number, _)| Key {
+        port: None,
+        bus: Some(bus),
+        number: Some(number),
+    });
     let mut builder = Builder::default();
     let mut numbers: Vec<u8> = Vec::new();
     let device = facts.device(&key);
@@ -153,7 +157,9 @@ impl Builder {
     /// Ends what is open, and begins a descriptor.
     fn begin(&mut self, section: &str) {
         match section {
-            "Device Descriptor:" => self.device = vec![18, 1, 0, 0, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+            "Device Descriptor:" => {
+                self.device = vec![18, 1, 0, 0, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+            }
             "Configuration Descriptor:" if self.configuration.is_empty() => {
                 self.configuration = vec![9, 2, 0, 0, 1, 1, 0, 0x80, 0];
             }
@@ -228,7 +234,8 @@ impl Builder {
             "bInterval" => put(&mut self.endpoint, 6, &[byte_of(value)]),
             "bMaxBurst" => self.companion = Some(vec![6, 0x30, byte_of(value), 0, 0, 0]),
             "MaxStreams" => {
-                let streams: u32 = value.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0);
+                let streams: u32 =
+                    value.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0);
                 let exponent = u8::try_from(streams.max(1).ilog2()).unwrap_or_default();
                 if let Some(companion) = &mut self.companion {
                     put(companion, 3, &[exponent]);

@@ -147,7 +147,7 @@ pub struct Missing {
     pub command: String,
 }
 
-/// Reads texts as one machine.
+/// Reads texts as one machine. Serial numbers are masked, equal ones by equal masks.
 pub fn read(documents: &[Document]) -> Inventory {
     let mut facts = Facts::default();
     let mut kinds = BTreeSet::new();
@@ -156,12 +156,14 @@ pub fn read(documents: &[Document]) -> Inventory {
         for (kind, from, to) in sections(&lines) {
             let Some(lines) = lines.get(from..to) else { continue };
             let reader = Reader { file: &document.name, lines };
-            if lines.iter().any(|line| !line.text.trim().is_empty()) && read_section(kind, &reader, &mut facts) {
+            if lines.iter().any(|line| !line.text.trim().is_empty())
+                && read_section(kind, &reader, &mut facts)
+            {
                 kinds.insert(kind);
             }
         }
     }
-    let build::Built { record, mut report, unknown_drivers } = build::machine(facts);
+    let build::Built { record, mut report, unknown_drivers, .. } = build::machine(facts);
     report.kinds = kinds;
     let mut inventory = Inventory::read(&Tree::of(record), Scope::Whole { log: None });
     for interface in inventory.devices.iter_mut().flat_map(|device| &mut device.interfaces) {
@@ -226,7 +228,10 @@ impl Report {
             lacks("the kernel's version", "uname -r".to_owned());
         }
         if inventory.quirks.in_force.is_none() {
-            lacks("the quirks in force", "grep . /proc/cmdline /sys/module/usb_storage/parameters/quirks".to_owned());
+            lacks(
+                "the quirks in force",
+                "grep . /proc/cmdline /sys/module/usb_storage/parameters/quirks".to_owned(),
+            );
         }
         all
     }

@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn text_of_power_shell_is_decoded() {
-        let wide: Vec<u8> = [0xff, 0xfe].into_iter().chain("aé".encode_utf16().flat_map(u16::to_le_bytes)).collect();
+        let wide: Vec<u8> =
+            [0xff, 0xfe].into_iter().chain("aé".encode_utf16().flat_map(u16::to_le_bytes)).collect();
         assert_eq!(decode(&wide), "aé");
         assert_eq!(decode(b"a\xff"), "a\u{fffd}");
     }

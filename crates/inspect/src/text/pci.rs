@@ -6,7 +6,8 @@ use super::section::Reader;
 /// The address that a line begins with, with its domain.
 pub(super) fn address(text: &str) -> Option<String> {
     let (address, rest) = text.split_once(' ')?;
-    let is_digits = |text: &str, len: usize| text.len() == len && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_digits =
+        |text: &str, len: usize| text.len() == len && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let (domain, short) = match address.split(':').count() {
         3 => address.split_once(':')?,
         2 => ("0000", address),
@@ -14,8 +15,11 @@ pub(super) fn address(text: &str) -> Option<String> {
     };
     let (bus, function) = short.split_once(':')?;
     let (device, function) = function.split_once('.')?;
-    let is_address =
-        is_digits(domain, 4) && is_digits(bus, 2) && is_digits(device, 2) && is_digits(function, 1) && !rest.is_empty();
+    let is_address = is_digits(domain, 4)
+        && is_digits(bus, 2)
+        && is_digits(device, 2)
+        && is_digits(function, 1)
+        && !rest.is_empty();
     // A clock has no function, a log line no class before its first colon.
     is_address.then(|| format!("{domain}:{short}"))
 }
@@ -26,7 +30,8 @@ pub(super) fn read(reader: &Reader<'_>, facts: &mut Facts) {
     for line in reader.lines {
         let text = line.text.as_ref();
         if let Some(name) = address(text) {
-            let is_usb = text.contains("USB controller") || text.contains("[0c03]") || text.contains("Class 0c03");
+            let is_usb =
+                text.contains("USB controller") || text.contains("[0c03]") || text.contains("Class 0c03");
             current = is_usb.then(|| name.clone());
             if !is_usb {
                 continue;
@@ -35,7 +40,8 @@ pub(super) fn read(reader: &Reader<'_>, facts: &mut Facts) {
             let controller = facts.controller(&name);
             controller.source.get_or_insert(source);
             controller.pci = controller.pci.or_else(|| ids(text));
-        } else if let (Some(name), Some((_, driver))) = (&current, text.split_once("Kernel driver in use: ")) {
+        } else if let (Some(name), Some((_, driver))) = (&current, text.split_once("Kernel driver in use: "))
+        {
             facts.controller(name).driver = Some(driver.trim().to_owned());
         }
     }

@@ -119,13 +119,24 @@ fn continues(kind: TextKind, text: &str) -> bool {
         TextKind::LsusbTree => is_tree_line(text) || is_indented,
         TextKind::LsusbVerbose => {
             is_indented
-                || ["Binary Object Store", "Device Qualifier", "Device Status", "Couldn't open", "can't get", "Negotiated"]
-                    .iter()
-                    .any(|start| text.starts_with(start))
+                || [
+                    "Binary Object Store",
+                    "Device Qualifier",
+                    "Device Status",
+                    "Couldn't open",
+                    "can't get",
+                    "Negotiated",
+                ]
+                .iter()
+                .any(|start| text.starts_with(start))
         }
-        TextKind::UsbDevices => text.get(1..2) == Some(":") && "TBDPSCIAE".contains(text.get(..1).unwrap_or("-")),
+        TextKind::UsbDevices => {
+            text.get(1..2) == Some(":") && "TBDPSCIAE".contains(text.get(..1).unwrap_or("-"))
+        }
         TextKind::Lspci => is_indented && !text.trim_start().starts_with('['),
-        TextKind::Umockdev => text.get(1..3) == Some(": ") && "PAELHNS".contains(text.get(..1).unwrap_or("-")),
+        TextKind::Umockdev => {
+            text.get(1..3) == Some(": ") && "PAELHNS".contains(text.get(..1).unwrap_or("-"))
+        }
         TextKind::Smartctl => !text.starts_with('['),
         TextKind::Lsmod => {
             let mut words = text.split_whitespace();

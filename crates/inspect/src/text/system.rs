@@ -1,8 +1,8 @@
 //! What single lines say of a machine: its kernel, command line, modules, modprobe's files, attributes with their paths.
 
+use super::TextKind;
 use super::facts::{Facts, Key};
 use super::section::Reader;
-use super::TextKind;
 
 /// The format of a single line.
 pub(super) fn kind_of(text: &str) -> Option<TextKind> {
@@ -19,7 +19,10 @@ pub(super) fn kind_of(text: &str) -> Option<TextKind> {
     }
     let is_module = |name: &str| ["uas", "usb_storage"].contains(&name.replace('-', "_").as_str());
     let third = words.next();
-    if is_module(first) && second.is_some_and(|size| size.parse::<u64>().is_ok()) && third.is_some_and(|uses| uses.parse::<u64>().is_ok()) {
+    if is_module(first)
+        && second.is_some_and(|size| size.parse::<u64>().is_ok())
+        && third.is_some_and(|uses| uses.parse::<u64>().is_ok())
+    {
         return Some(TextKind::Lsmod);
     }
     let is_verb = ["options", "option", "blacklist", "install", "softdep"].contains(&first);
@@ -54,12 +57,17 @@ fn is_command_line(text: &str) -> bool {
     let text = text.split_once("ommand line: ").map_or(text, |(_, rest)| rest);
     let is_parameter = |word: &str| {
         WORDS.iter().any(|known| if known.ends_with('=') { word.starts_with(known) } else { word == *known })
-            || word.starts_with("usb-storage.") || word.starts_with("usb_storage.") || word.starts_with("usbcore.")
+            || word.starts_with("usb-storage.")
+            || word.starts_with("usb_storage.")
+            || word.starts_with("usbcore.")
     };
     let words = text.split_whitespace();
     let known = words.clone().filter(|word| is_parameter(word)).count();
     let is_alone = words.clone().count() == 1 && text.contains("quirks=");
-    (known >= 2 || known == 1 && is_alone) && !text.starts_with('[') && !text.contains(": ") && !text.starts_with("options")
+    (known >= 2 || known == 1 && is_alone)
+        && !text.starts_with('[')
+        && !text.contains(": ")
+        && !text.starts_with("options")
 }
 
 /// Whether a line is an attribute with its path: `/sys/…:value`, `/sys/… = value`, `/proc/cmdline:…`.
@@ -68,7 +76,10 @@ pub(super) fn is_attribute(text: &str) -> bool {
 }
 
 fn attribute_of(text: &str) -> Option<(&str, &str)> {
-    if !text.starts_with("/sys/") && !text.starts_with("/proc/cmdline") && !text.starts_with("/etc/modprobe.d/") {
+    if !text.starts_with("/sys/")
+        && !text.starts_with("/proc/cmdline")
+        && !text.starts_with("/etc/modprobe.d/")
+    {
         return None;
     }
     let spaced = text.split_once(" = ").or_else(|| text.split_once(": "));
@@ -129,12 +140,15 @@ pub(super) fn device_attribute(path: &str, value: &str, facts: &mut Facts, sourc
     let mut names = path.rsplit('/');
     let (name, parent) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
     let is_port = |text: &str| {
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let digits =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         text.split_once('-').is_some_and(|(bus, ports)| digits(bus) && digits(ports))
             || text.strip_prefix("usb").is_some_and(digits)
     };
     if let Some((port, numbers)) = parent.split_once(':').filter(|(port, _)| is_port(port)) {
-        let Some(number) = numbers.split_once('.').and_then(|(_, number)| number.parse().ok()) else { return };
+        let Some(number) = numbers.split_once('.').and_then(|(_, number)| number.parse().ok()) else {
+            return;
+        };
         let interface = facts.device(&key(port)).interface(number);
         let byte = u8::from_str_radix(value, 16).unwrap_or_default();
         let class = interface.class.get_or_insert((0, 0, 0));
@@ -180,7 +194,10 @@ mod tests {
         ] {
             assert_eq!(kind_of(text), kind, "{text}");
         }
-        assert_eq!(attribute_of("/sys/bus/usb/devices/2-1/speed:5000"), Some(("/sys/bus/usb/devices/2-1/speed", "5000")));
+        assert_eq!(
+            attribute_of("/sys/bus/usb/devices/2-1/speed:5000"),
+            Some(("/sys/bus/usb/devices/2-1/speed", "5000"))
+        );
         assert_eq!(
             attribute_of("/sys/bus/usb/devices/2-1:1.0/bInterfaceClass:08"),
             Some(("/sys/bus/usb/devices/2-1:1.0/bInterfaceClass", "08"))

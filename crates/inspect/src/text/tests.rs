@@ -146,8 +146,14 @@ Device Descriptor:
              MaxStreams             32\n        {usage}\n"
         )
     };
-    let pipes = [("0x04", "Command pipe (0x01)"), ("0x83", "** UNRECOGNIZED:  04 24 02 00"), ("0x81", "Data-in pipe (0x03)"), ("0x02", "Data-out pipe (0x04)")];
-    let whole: String = text.to_owned() + &pipes.iter().map(|(address, usage)| endpoint(address, usage)).collect::<String>();
+    let pipes = [
+        ("0x04", "Command pipe (0x01)"),
+        ("0x83", "** UNRECOGNIZED:  04 24 02 00"),
+        ("0x81", "Data-in pipe (0x03)"),
+        ("0x02", "Data-out pipe (0x04)"),
+    ];
+    let whole: String =
+        text.to_owned() + &pipes.iter().map(|(address, usage)| endpoint(address, usage)).collect::<String>();
     let inventory = documents(&[("v", &whole)]);
     let diagnosis = one(&inventory, "2-dev2");
     assert_eq!(diagnosis.transport, Transport::Unknown);
@@ -196,11 +202,17 @@ fn texts_of_other_systems_name_the_driver() {
     let windows = "Device ID    : USB\\VID_152D&PID_0578\\0123\nService      : UASPStor\nDevice Bus Speed : 0x03 (Super-Speed)\n";
     let inventory = documents(&[("w", windows)]);
     let drive = &inventory.report.as_ref().expect("text").foreign[0];
-    assert_eq!((drive.system, drive.transport, drive.speed), (ForeignSystem::Windows, Some("UAS"), Some("5 Gb/s")));
+    assert_eq!(
+        (drive.system, drive.transport, drive.speed),
+        (ForeignSystem::Windows, Some("UAS"), Some("5 Gb/s"))
+    );
     let apple = "        External Disk:\n\n          Product ID: 0x0578\n          Vendor ID: 0x152d (JMicron)\n          Speed: Up to 5 Gb/s\n";
     let inventory = documents(&[("m", apple)]);
     let drive = &inventory.report.as_ref().expect("text").foreign[0];
-    assert_eq!((drive.system, drive.id.to_string(), drive.speed), (ForeignSystem::MacOs, "152d:0578".into(), Some("5 Gb/s")));
+    assert_eq!(
+        (drive.system, drive.id.to_string(), drive.speed),
+        (ForeignSystem::MacOs, "152d:0578".into(), Some("5 Gb/s"))
+    );
 }
 
 proptest::proptest! {

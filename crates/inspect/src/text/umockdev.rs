@@ -19,7 +19,10 @@ pub(super) fn read(reader: &Reader<'_>, facts: &mut Facts) {
             }
             "H" => {
                 let name = path.rsplit('/').next().unwrap_or_default();
-                let Some((_, digits)) = rest.split_once('=').filter(|(name, _)| *name == "descriptors") else { continue };
+                let Some((_, digits)) = rest.split_once('=').filter(|(name, _)| *name == "descriptors")
+                else {
+                    continue;
+                };
                 let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
                 let bytes: Option<Vec<u8>> = digits.trim().as_bytes().chunks(2).map(byte).collect();
                 if let Some(bytes) = bytes {

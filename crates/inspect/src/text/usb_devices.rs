@@ -42,7 +42,8 @@ pub(super) fn read(reader: &Reader<'_>, facts: &mut Facts) {
             }
             Some("P:") => {
                 let fact = facts.device(&key);
-                let digits = |name: &str| value(name).and_then(|rest| rest.get(..4)).unwrap_or_default().to_owned();
+                let digits =
+                    |name: &str| value(name).and_then(|rest| rest.get(..4)).unwrap_or_default().to_owned();
                 fact.set("idVendor", digits("Vendor="), &source);
                 fact.set("idProduct", digits("ProdID="), &source);
                 let revision = value("Rev=").unwrap_or_default().replace('.', "");
@@ -82,7 +83,8 @@ fn interface(text: &str, facts: &mut Facts, key: &Key, source: &super::Source) {
     interface.class = Some((class, byte("Sub=").unwrap_or_default(), byte("Prot=").unwrap_or_default()));
     interface.alternate = value("Alt=").and_then(number);
     if let Some(driver) = value("Driver=") {
-        let driver = Some(driver.trim()).filter(|driver| !driver.is_empty() && *driver != "(none)" && *driver != "[none]");
+        let driver = Some(driver.trim())
+            .filter(|driver| !driver.is_empty() && *driver != "(none)" && *driver != "[none]");
         interface.driver.get_or_insert_with(|| (driver.map(str::to_owned), source.clone()));
     }
 }

@@ -121,6 +121,8 @@ pub const UAS: &[TableRow] = &[
     row(0x152d, 0x0578, &[Flag::BrokenFua], "JMicron JMS567"),
     // Of the USB fixes for 6.3-rc4, March 2023.
     row(0x152d, 0x0583, &[Flag::NoReportOpcodes], "JMicron JMS583Gen 2").since(6, 3),
+    // In stable branches by 6.1.192 and in 7.3; which version brought it is not known for certain.
+    row(0x154b, 0xf009, &[Flag::NoAta1x, Flag::NoReportOpcodes], "PNY Pro Elite SSD").since(7, 1),
     // In the lists of changes of 5.11-rc3, January 2021, and of 5.9-rc3, August 2020; stable branches have taken both over.
     row(0x154b, 0xf00b, &[Flag::NoAta1x], "PNY Pro Elite SSD").since(5, 11),
     row(0x154b, 0xf00d, &[Flag::NoAta1x], "PNY Pro Elite SSD").since(5, 9),
@@ -193,7 +195,7 @@ mod tests {
     fn rows_are_in_order_and_there_once_in_a_kernel() {
         let kernels = [(5, 13), (5, 14), (5, 15), (6, 1), (6, 5), (6, 15), (6, 16), (6, 18), (6, 19), (7, 1)]
             .map(|(major, minor)| Some(KernelVersion::new(major, minor)));
-        for (table, len) in [(UAS, 26), (STORAGE, 38)] {
+        for (table, len) in [(UAS, 27), (STORAGE, 38)] {
             assert!(table.is_sorted_by_key(|row| row.id));
             assert!(table.iter().all(|row| row.revisions.0 <= row.revisions.1));
             for kernel in kernels.into_iter().chain([Some(TABLES_OF), None]) {

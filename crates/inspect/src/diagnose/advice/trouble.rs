@@ -23,7 +23,10 @@ fn is_pci(name: &str) -> bool {
 /// For faults of a controller or its driver.
 pub(in crate::diagnose) fn newer_kernel_or_firmware() -> Advice {
     Advice::new("Update the kernel and the controller's firmware")
-        .step("the kernel", "install the newest kernel of the distribution; stream handling has been fixed repeatedly")
+        .step(
+            "the kernel",
+            "install the newest kernel of the distribution; stream handling has been fixed repeatedly",
+        )
         .step("on a Raspberry Pi 4 (VL805)", "sudo rpi-eeprom-update -a")
 }
 
@@ -47,10 +50,13 @@ pub(in crate::diagnose) fn failing_drive(node: Option<&str>) -> Vec<Advice> {
     let disk = node.map_or_else(|| "the drive".to_owned(), |node| format!("/dev/{node}"));
     let copy = Advice::new("Copy what is on it first")
         .cost("each read stresses a failing drive: copy once, to another drive")
-        .step("to an image, with a map that lets it resume", match node {
-            Some(node) => format!("sudo ddrescue -d /dev/{node} drive.img drive.map"),
-            None => "use ddrescue with a map file".to_owned(),
-        });
+        .step(
+            "to an image, with a map that lets it resume",
+            match node {
+                Some(node) => format!("sudo ddrescue -d /dev/{node} drive.img drive.map"),
+                None => "use ddrescue with a map file".to_owned(),
+            },
+        );
     let smart = Advice::new("Look at its SMART data").step(
         "reallocated, pending and uncorrectable sectors",
         match node {
@@ -116,8 +122,10 @@ pub(in crate::diagnose) fn stop_trim(evidence: &Evidence<'_>) -> Advice {
 
 /// For what hangs until its power is cut.
 pub(in crate::diagnose) fn power_cycle() -> Advice {
-    Advice::new("Cut the drive's power once")
-        .step("a reset does not restart its firmware", "unplug the cable and its supply, wait 10 s, plug them in")
+    Advice::new("Cut the drive's power once").step(
+        "a reset does not restart its firmware",
+        "unplug the cable and its supply, wait 10 s, plug them in",
+    )
 }
 
 /// For firmware that hangs.
@@ -155,7 +163,10 @@ pub(in crate::diagnose) fn no_link_power(evidence: &Evidence<'_>) -> Advice {
     Advice::new("Disable link power management for it")
         .cost("the link draws more power when idle")
         .step("on the kernel command line", format!("usbcore.quirks={id}:k"))
-        .step("until it is unplugged", format!("echo 0 | sudo tee {}", evidence.device.attribute("power/usb3_hardware_lpm_u1")))
+        .step(
+            "until it is unplugged",
+            format!("echo 0 | sudo tee {}", evidence.device.attribute("power/usb3_hardware_lpm_u1")),
+        )
         .back("on the kernel command line", "remove the parameter")
 }
 

@@ -11,10 +11,13 @@ use crate::log::{CommandClass, FailedCommand, command_name};
 const BATCH_LINES_MAX: usize = 12;
 
 pub(super) fn aborted(scene: &Scene<'_>) -> Option<Cause> {
-    let own = scene.history.commands.iter().filter(|(session, _)| {
-        session.is_some_and(|session| scene.sessions.contains(&session))
-    });
-    let own: Vec<&FailedCommand> = own.map(|(_, command)| command).filter(|one| one.sense.is_none()).collect();
+    let own = scene
+        .history
+        .commands
+        .iter()
+        .filter(|(session, _)| session.is_some_and(|session| scene.sessions.contains(&session)));
+    let own: Vec<&FailedCommand> =
+        own.map(|(_, command)| command).filter(|one| one.sense.is_none()).collect();
     let aborted: Vec<&FailedCommand> = own.iter().copied().filter(|command| command.is_aborted).collect();
     // Logs lose lines: a CDB without its abort counts where no abort has a CDB.
     let is_known = aborted.iter().any(|command| !command.cdb.is_empty());

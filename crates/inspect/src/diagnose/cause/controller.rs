@@ -31,7 +31,8 @@ const RING_TROUBLE: [&str; 6] = [
 /// Whether a line is printed by that controller.
 fn is_by(entry: &Entry<'_>, controller: Option<&str>) -> bool {
     let Some((driver, name)) = entry.line.source.rsplit_once(' ') else { return false };
-    let is_controller = ["hcd", "xhci", "ehci", "ohci", "uhci", "dwc"].iter().any(|part| driver.contains(part));
+    let is_controller =
+        ["hcd", "xhci", "ehci", "ohci", "uhci", "dwc"].iter().any(|part| driver.contains(part));
     is_controller && controller.is_none_or(|controller| controller == name)
 }
 
@@ -58,11 +59,8 @@ pub(super) fn died(scene: &Scene<'_>) -> Option<Cause> {
     });
     let node = scene.evidence.device.disks().find_map(|disk| disk.node.as_deref());
     let drive = node.map_or_else(|| "the drive".to_owned(), |node| format!("/dev/{node}"));
-    let busy = if commands.count() > 0 {
-        format!(" while {drive} had commands in flight")
-    } else {
-        String::new()
-    };
+    let busy =
+        if commands.count() > 0 { format!(" while {drive} had commands in flight") } else { String::new() };
     let because = format!(
         "the host controller {name} died{}{busy}; all of its devices went with it",
         since_boot_words(entry)
@@ -83,9 +81,11 @@ pub(super) fn stream_events(scene: &Scene<'_>) -> Option<Cause> {
     }
     let first = scene.first();
     let entries = scene.history.entries.iter().enumerate().skip(first);
-    let is_one = |entry: &Entry<'_>, words: &[&str]| words.iter().any(|words| entry.line.text.contains(words));
-    let by: Vec<(usize, &Entry<'_>)> =
-        entries.filter(|(_, entry)| is_by(entry, Some(scene.controller.as_deref().unwrap_or_default()))).collect();
+    let is_one =
+        |entry: &Entry<'_>, words: &[&str]| words.iter().any(|words| entry.line.text.contains(words));
+    let by: Vec<(usize, &Entry<'_>)> = entries
+        .filter(|(_, entry)| is_by(entry, Some(scene.controller.as_deref().unwrap_or_default())))
+        .collect();
     let of_streams: Vec<usize> =
         by.iter().filter(|(_, entry)| is_one(entry, &STREAM_EVENTS)).map(|(index, _)| *index).collect();
     let of_rings: Vec<usize> =

@@ -5,9 +5,11 @@ use crate::diagnose::advice;
 use crate::log::{Entry, FailedCommand, SenseKey, command_name};
 
 pub(super) fn failing(scene: &Scene<'_>) -> Option<Cause> {
-    let own = scene.history.commands.iter().filter(|(session, _)| {
-        session.is_some_and(|session| scene.sessions.contains(&session))
-    });
+    let own = scene
+        .history
+        .commands
+        .iter()
+        .filter(|(session, _)| session.is_some_and(|session| scene.sessions.contains(&session)));
     let is_bad = |command: &&FailedCommand| {
         matches!(command.sense, Some(SenseKey::MediumError | SenseKey::HardwareError))
     };
@@ -17,7 +19,10 @@ pub(super) fn failing(scene: &Scene<'_>) -> Option<Cause> {
     let (because, lines) = match commands.first() {
         Some(command) => (sentence(command, commands.len()), command.lines.clone()),
         None if blocks.is_empty() => return None,
-        None => ("the drive itself reports MEDIUM ERROR: a block cannot be read or written".to_owned(), Vec::new()),
+        None => (
+            "the drive itself reports MEDIUM ERROR: a block cannot be read or written".to_owned(),
+            Vec::new(),
+        ),
     };
     let lines: Vec<usize> = lines.into_iter().chain(blocks).collect();
     let node = scene.evidence.device.disks().find_map(|disk| disk.node.clone());
@@ -34,7 +39,8 @@ fn sentence(command: &FailedCommand, count: usize) -> String {
         "" => String::new(),
         words => format!(" ({})", words.trim()),
     };
-    let what = if command.cdb.is_empty() { String::new() } else { format!(" at {}", command_name(&command.cdb)) };
+    let what =
+        if command.cdb.is_empty() { String::new() } else { format!(" at {}", command_name(&command.cdb)) };
     let more = if count > 1 { format!(", {count} commands in all") } else { String::new() };
     format!("the drive itself reports {key}{additional}{what}{more}; USB is not the cause")
 }

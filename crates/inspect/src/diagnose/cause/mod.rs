@@ -77,6 +77,11 @@ impl CauseKind {
         }
     }
 
+    /// Whether settings that only win something should wait until it is dealt with.
+    pub const fn is_serious(self) -> bool {
+        !matches!(self, Self::Flapping | Self::Enumeration | Self::LinkPower | Self::UndervoltageAlone)
+    }
+
     /// The check that reports it.
     pub const fn check(self) -> CheckKind {
         match self {
@@ -161,7 +166,11 @@ impl<'a> Scene<'a> {
     /// Whether the drive is on `uas`, or was.
     fn is_on_uas(&self) -> bool {
         self.evidence.driver() == Some("uas")
-            || self.sessions.iter().filter_map(|at| self.history.sessions.get(*at)).any(|one| one.driver == Some("uas"))
+            || self
+                .sessions
+                .iter()
+                .filter_map(|at| self.history.sessions.get(*at))
+                .any(|one| one.driver == Some("uas"))
     }
 }
 

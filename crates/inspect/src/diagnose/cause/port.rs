@@ -113,7 +113,8 @@ pub(super) fn enumeration(scene: &Scene<'_>) -> Option<Cause> {
     let lines: Vec<(usize, &Entry<'_>)> = scene.own().filter(|(_, entry)| is_own(entry)).collect();
     let (_, last) = lines.last()?;
     let meaning = errno_meaning(last.line.text).map_or_else(String::new, |meaning| format!(" ({meaning})"));
-    let because = format!("the device did not answer while it was enumerated, {}{meaning}", times(lines.len()));
+    let because =
+        format!("the device did not answer while it was enumerated, {}{meaning}", times(lines.len()));
     let lines: Vec<usize> = lines.iter().map(|(index, _)| *index).collect();
     let cause = scene.cause(CauseKind::Enumeration, because, &lines);
     Some(Cause { advice: vec![advice::cable_and_port(), advice::more_power()], ..cause })
@@ -139,7 +140,9 @@ pub(super) fn link(scene: &Scene<'_>) -> Option<Cause> {
 pub(super) fn link_power(scene: &Scene<'_>) -> Option<Cause> {
     let is_failure = |entry: &Entry<'_>| {
         let text = entry.line.text;
-        let is_state = text.contains("-initiated U1") || text.contains("-initiated U2") || text.contains("LPM exit latency");
+        let is_state = text.contains("-initiated U1")
+            || text.contains("-initiated U2")
+            || text.contains("LPM exit latency");
         is_state && text.contains("failed")
     };
     let lines: Vec<usize> =
@@ -147,7 +150,8 @@ pub(super) fn link_power(scene: &Scene<'_>) -> Option<Cause> {
     if lines.is_empty() {
         return None;
     }
-    let because = format!("link power management failed, {}: U1 or U2 could not be changed", times(lines.len()));
+    let because =
+        format!("link power management failed, {}: U1 or U2 could not be changed", times(lines.len()));
     let cause = scene.cause(CauseKind::LinkPower, because, &lines);
     Some(Cause { advice: vec![advice::no_link_power(scene.evidence)], ..cause })
 }

@@ -138,7 +138,7 @@ pub(super) fn all(evidence: &Evidence<'_>, causes: &[Cause]) -> Vec<Check> {
         let at = at.unwrap_or(checks.len().saturating_sub(1));
         checks.insert(at, check.with_cause(cause));
     }
-    if !causes.is_empty() {
+    if causes.iter().any(|cause| cause.kind.is_serious()) {
         checks.iter_mut().for_each(|check| check.advice.retain(|advice| !advice.is_wish));
     }
     checks

@@ -23,12 +23,6 @@ pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
             .says(Health::Unknown, "the kernel's log has nothing about USB in it")
             .seen(Reading::new(&log.path, "no line about USB"));
     }
-    let history = log.history();
-    if log.is_unreadable(&history) {
-        return kind
-            .says(Health::Unknown, "the lines of that log could not be taken apart")
-            .seen(Reading::new(&log.path, history.entries.first().map_or("", |entry| entry.raw)));
-    }
     // Nothing but UAS uses streams; the kernel names their controller alone, so that another drive of it may be meant.
     let uses_streams = evidence.device.speed.is_super() && evidence.speaks_uas();
     let troubles = log.troubles(evidence.device, evidence.controller.filter(|_| uses_streams));
@@ -47,7 +41,16 @@ pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{what}: {count}"))
         .collect();
-    if told.is_empty() && sessions_of(&history, evidence.device).is_empty() && evidence.inventory.is_from_text() {
+    let history = log.history();
+    if told.is_empty() && log.is_unreadable(&history) {
+        return kind
+            .says(Health::Unknown, "the lines of that log could not be taken apart")
+            .seen(Reading::new(&log.path, history.entries.first().map_or("", |entry| entry.raw)));
+    }
+    if told.is_empty()
+        && sessions_of(&history, evidence.device).is_empty()
+        && evidence.inventory.is_from_text()
+    {
         return kind
             .says(Health::Unknown, "the kernel's log has no line about this drive")
             .seen(Reading::new(&log.path, "no line about its port"));

@@ -7,7 +7,8 @@ use crate::inventory::Disk;
 pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let kind = CheckKind::Serial;
     let device = evidence.device;
-    let is_stated = evidence.inventory.report.as_ref().is_none_or(|report| report.without_serial.contains(&device.port));
+    let is_stated =
+        evidence.inventory.report.as_ref().is_none_or(|report| report.without_serial.contains(&device.port));
     if device.serial.is_none() && !is_stated {
         return kind.says(Health::Unknown, "the text has no serial number of it");
     }

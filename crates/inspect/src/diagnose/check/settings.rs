@@ -19,13 +19,16 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     }
     if let Some(mistake) = settings.mistakes.first() {
         let check = kind.says(Health::Concern, format!("`{}`: {}", mistake.line, mistake.because));
-        return settings.mistakes.iter().fold(check, |check, mistake| {
-            check.seen(Reading::new(&mistake.path, &mistake.line))
-        }).advise(advice::right_setting(evidence));
+        return settings
+            .mistakes
+            .iter()
+            .fold(check, |check, mistake| check.seen(Reading::new(&mistake.path, &mistake.line)))
+            .advise(advice::right_setting(evidence));
     }
     let said = settings.places.last().and_then(|place| Some((place, entry::letters_of(&place.value, id)?)));
     if settings.in_force.is_none() && said.is_none() && evidence.inventory.is_from_text() {
-        return kind.says(Health::Unknown, "the quirks in force are not in the text")
+        return kind
+            .says(Health::Unknown, "the quirks in force are not in the text")
             .seen(Reading::new("missing", format!("cat {} /proc/cmdline", settings.path())));
     }
     let Some(in_force) = &settings.in_force else {

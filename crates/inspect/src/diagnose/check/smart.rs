@@ -19,7 +19,10 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
         return kind.says(Health::Unknown, because).seen(Reading::of_row(row)).seen(settings(evidence));
     }
     if !blocked && evidence.inventory.is_from_text() && evidence.inventory.quirks.in_force.is_none() {
-        return kind.says(Health::Unknown, "no built-in quirk blocks ATA pass-through; the quirks in force are not in the text");
+        return kind.says(
+            Health::Unknown,
+            "no built-in quirk blocks ATA pass-through; the quirks in force are not in the text",
+        );
     }
     if !blocked {
         return kind.says(Health::Good, "no quirk blocks ATA pass-through").seen(settings(evidence));

@@ -164,7 +164,12 @@ fn alternate_setting(evidence: &Evidence<'_>) -> Judgement {
         if evidence.is_shown_to_speak_uas() {
             return rule
                 .says(Verdict::Met, "the kernel has asked for more, which it does after it has found one")
-                .seen_if_any(evidence.log_line_of("uas").or_else(|| evidence.log_line("UAS is ")).or_else(|| evidence.log_line("USB controller ")));
+                .seen_if_any(
+                    evidence
+                        .log_line_of("uas")
+                        .or_else(|| evidence.log_line("UAS is "))
+                        .or_else(|| evidence.log_line("USB controller ")),
+                );
         }
         return rule
             .says(Verdict::Unknown, "its descriptors cannot be read")
@@ -193,7 +198,8 @@ fn alternate_setting(evidence: &Evidence<'_>) -> Judgement {
 
 fn pipes(evidence: &Evidence<'_>) -> Judgement {
     let rule = Rule::Pipes;
-    let is_short = evidence.inventory.report.as_ref().is_some_and(|report| report.short.contains(&evidence.device.port));
+    let is_short =
+        evidence.inventory.report.as_ref().is_some_and(|report| report.short.contains(&evidence.device.port));
     let finding = evidence.finding(quirks::Rule::PipeUsages).filter(|finding| finding.met || !is_short);
     let Some(finding) = finding else {
         if evidence.driver() == Some("uas") {
