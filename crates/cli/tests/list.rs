@@ -360,7 +360,7 @@ fn nothing_that_is_printed_plays_with_the_terminal() {
 }
 
 /// The rule for the drives of the guest, one for each id, in their order.
-const ACCESS_RULES: &str = r#"# /etc/udev/rules.d/70-uaskit.rules: whoever sits at the machine may open these drives past the kernel's driver.
+const ACCESS_RULES: &str = r#"# /etc/udev/rules.d/70-uaskit.rules: users at the console may open these drives without the kernel's driver.
 # Then: sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=usb
 # uaskit Virtual Drive
 SUBSYSTEM=="usb", ENV{DEVTYPE}=="usb_device", ATTR{idVendor}=="1209", ATTR{idProduct}=="0001", TAG+="uaccess"

@@ -19,7 +19,7 @@ use wire::usb::{
 
 /// Settings of all interfaces that are looked at; further ones are a fault.
 pub const SETTINGS_MAX: usize = 64;
-/// Faults that are kept; further ones are not told.
+/// Faults that are kept; further ones are dropped.
 pub const FAULTS_MAX: usize = 16;
 
 /// One configuration with everything in it.

@@ -149,7 +149,7 @@ pub fn fastest_speed(bos: &[u8]) -> Option<Speed> {
 }
 
 /// Mb/s of the fastest lane that a device has by the SuperSpeedPlus capability of its binary device object store (USB 3.2
-/// clause 9.6.2.5); `None` if there is none. How many lanes it can use at once is not told there.
+/// clause 9.6.2.5); `None` if there is none. How many lanes it can use at once is not in it.
 pub fn fastest_lane_mbps(bos: &[u8]) -> Option<u32> {
     let capabilities = Descriptors::new(bos).filter_map(|descriptor| match descriptor {
         Ok(Descriptor::Capability(DeviceCapability::SuperSpeedPlus(capability))) => Some(capability),

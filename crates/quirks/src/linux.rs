@@ -1,6 +1,6 @@
 //! Linux's rules for UAS, as far as descriptors, names and the link decide (`uas_use_uas_driver` of 6.x kernels).
 //!
-//! In the kernel's order. Left out, because no descriptor tells: whether the driver is there, the user's own quirks,
+//! In the kernel's order. Left out, because no descriptor has it: whether the driver is there, the user's own quirks,
 //! which replace what is built in, and what the host controller's driver cannot. Linux does not look at the directions
 //! and kinds of the pipes, and neither does this.
 
@@ -59,7 +59,7 @@ impl LinuxJudgement {
             evidence: Evidence::Bridge { id: identity.id, revision: identity.revision, bridge, built_in },
         });
         findings.push(host_streams(&pipes, link));
-        // Not a rule but a failure: the driver is bound, allocates streams, gets none, and lets go.
+        // Not a rule but a failure: the driver is bound, allocates streams, gets none, and unbinds.
         findings.push(streams_offered(&pipes, link));
         Self { findings, built_in }
     }

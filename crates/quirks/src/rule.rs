@@ -75,7 +75,7 @@ pub enum Evidence {
         id: DeviceId,
         /// bcdDevice.
         revision: u16,
-        /// What tells bridges with one id apart.
+        /// What distinguishes bridges with one id.
         bridge: BridgeFacts,
         /// What was found.
         built_in: BuiltIn,
@@ -84,7 +84,7 @@ pub enum Evidence {
     Speeds {
         /// Of the link.
         link: Speed,
-        /// The fastest of the device, where it tells.
+        /// The fastest of the device, where it is reported.
         able: Option<Speed>,
     },
 }
@@ -232,7 +232,7 @@ impl fmt::Display for Evidence {
                 write!(f, "flags {}", built_in.uas())
             }
             Self::Speeds { link, able: Some(able) } => write!(f, "link {link}, device {able}"),
-            Self::Speeds { link, able: None } => write!(f, "link {link}, device does not tell"),
+            Self::Speeds { link, able: None } => write!(f, "link {link}, device does not report its speeds"),
         }
     }
 }

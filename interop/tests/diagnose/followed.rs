@@ -116,7 +116,7 @@ fn is_kept_off(guest: &mut Guest, serial: &str, value: &str) -> Result<()> {
     let source = json!({ "place": "/sys/module/usb_storage/parameters/quirks", "found": value });
     assert!(rule["readings"].as_array().expect("readings").contains(&source), "{rule:#}");
     let settings = check(&diagnosed, "settings");
-    assert_eq!(settings["because"], "in force is what is set for the next boot, too", "{settings:#}");
+    assert_eq!(settings["because"], "the same is in force now and after the next boot", "{settings:#}");
     Ok(())
 }
 

@@ -43,7 +43,7 @@ pub(super) fn inventory(inventory: &Inventory, all: bool, columns: Option<usize>
     lines.into_iter().map(|line| cut(line, columns) + "\n").collect()
 }
 
-/// What is said where there is no drive.
+/// The text where there is no drive.
 pub(crate) fn nothing(inventory: &Inventory) -> String {
     if let Some(report) = &inventory.report {
         return match (report.foreign.is_empty(), report.kinds.is_empty()) {

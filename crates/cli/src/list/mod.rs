@@ -1,6 +1,6 @@
 //! `uaskit list`: the USB drives of a machine.
 //!
-//! Reads what sysfs tells without root, and nothing else. Left out: why a drive is where it is, which `why` says.
+//! Reads what sysfs shows without root, and the kernel's log where it may. Left out: why a drive is where it is, which `why` says.
 
 pub(crate) mod json;
 pub(crate) mod lines;
@@ -43,14 +43,14 @@ fn record(tree: &Tree, file: &Path) -> Result<(), Failure> {
     let inventory = Inventory::read(tree, Scope::Whole { log: None });
     let text = tree.record().unwrap_or_default().to_string();
     outlet::write(file, outlet::Kind::Machine, text.as_bytes())?;
-    let mut told = format!(
+    let mut text = format!(
         "{} has what uaskit reads of this machine. Look through it before you send it.\n",
         shown(file)
     );
     if inventory.log == Some(Err(Unread::Refused)) {
-        told += "Recorded by root it would have the kernel's log as well.\n";
+        text += "Recorded by root it would have the kernel's log as well.\n";
     }
-    print(&told)
+    print(&text)
 }
 
 /// The rule that udev needs, for the drives that are attached.
@@ -59,7 +59,7 @@ fn udev_rules(inventory: &Inventory) -> String {
     ids.sort();
     ids.dedup_by_key(|(id, _)| *id);
     let mut text = "\
-# /etc/udev/rules.d/70-uaskit.rules: whoever sits at the machine may open these drives past the kernel's driver.
+# /etc/udev/rules.d/70-uaskit.rules: users at the console may open these drives without the kernel's driver.
 # Then: sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=usb
 "
     .to_owned();
@@ -78,18 +78,18 @@ fn udev_rules(inventory: &Inventory) -> String {
     text
 }
 
-/// Interfaces of mass storage that nobody drives, or that a program has.
+/// Interfaces of mass storage without a driver, or claimed by a program.
 fn forsaken(inventory: &Inventory) -> String {
     let mut text = String::new();
     for (device, interface) in storage_interfaces(inventory) {
         match Transport::of(device, interface) {
-            // A drive that is not configured is told once.
+            // A drive that is not configured is reported once.
             Transport::None => {
                 let line = without_driver(inventory, device, interface);
                 text += if text.ends_with(&line) { "" } else { &line };
             }
             Transport::Claimed => {
-                text += &format!("\n{} is in the hands of a program (usbfs).\n", tame(&interface.name));
+                text += &format!("\n{} is claimed by a program (usbfs).\n", tame(&interface.name));
             }
             _ => {}
         }

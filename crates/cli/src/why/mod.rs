@@ -1,6 +1,6 @@
 //! `uaskit why`: Linux's rules for one drive, with verdicts, evidence and advice.
 //!
-//! Everything that is said comes from `inspect::diagnose`; here it is looked up and printed: one drive with everything,
+//! All findings come from `inspect::diagnose`; here they are printed: one drive with everything,
 //! several with the answer and what is to be looked at. [`simulate`] asks the same of parts that one does not own.
 
 mod json;

@@ -198,8 +198,8 @@ fn transport(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
         Transport::Uas { streams: true } => format!("It is on UAS with streams{depth}"),
         Transport::Uas { streams: false } => format!("It is on UAS without streams{depth}"),
         Transport::Bot => format!("It is on BOT{depth}"),
-        Transport::Claimed => "A program has it (usbfs)".to_owned(),
-        Transport::Other(driver) => format!("The driver {driver} has it"),
+        Transport::Claimed => "A program has claimed it (usbfs)".to_owned(),
+        Transport::Other(driver) => format!("Driver {driver} is bound to it"),
         Transport::None => "It has no driver".to_owned(),
         Transport::Unknown => "The report does not name its driver".to_owned(),
     };
@@ -220,7 +220,7 @@ fn transport(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
         ),
         Decision::Supposed(rule) => {
             let (title, because) = (rule.title(), because(rule));
-            format!("nothing that could be read explains it. Not known is whether {title}: {because}")
+            format!("nothing that could be read explains it. Unknown: whether {title}: {because}")
         }
         Decision::TakenAway => {
             return format!("{now}; by the rules {} would have it.", driver(diagnosis.expected));
@@ -231,7 +231,7 @@ fn transport(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
                 .to_owned()
         }
         Decision::Unexplained => format!(
-            "by the rules {} would have it: quirks have changed since it was plugged in, or this kernel has other rules",
+            "by the rules {} would have it: quirks have changed since it was plugged in, or this kernel's rules differ",
             driver(diagnosis.expected)
         ),
     };
@@ -299,7 +299,7 @@ fn seen(readings: &[Reading], root_adds: Option<&str>) -> String {
         let _ = writeln!(text, "                {place}: {found}");
     }
     if let Some(more) = root_adds {
-        let _ = writeln!(text, "                root could tell more: {}", tame(more));
+        let _ = writeln!(text, "                root can read more: {}", tame(more));
     }
     text
 }

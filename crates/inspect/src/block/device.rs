@@ -1,6 +1,6 @@
 //! Block devices as sysfs describes them: name, whole disk, make, and what else lies on the same disk.
 //!
-//! Everything is read through a [`Tree`], so that tests can make machines up. A device mapper, a RAID or a loop is a device of its own
+//! Everything is read through a [`Tree`], so that tests can make machines up. A device mapper, a RAID or a loop is a separate device
 //! here, with others below.
 
 use super::loops::Loop;

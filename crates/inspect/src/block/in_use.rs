@@ -1,13 +1,13 @@
 //! Whether a device may be overwritten, or taken from its driver.
 //!
-//! Either destroys what somebody relies on. So a device is refused if anything of the system uses it: a file
-//! system, swap, a device mapper, RAID or loop on top of it, the running system itself, whoever has opened it exclusively. A
+//! Either destroys data in use. So a device is refused if anything of the system uses it: a file
+//! system, swap, a device mapper, RAID or loop on top of it, the running system itself, any program that has opened it exclusively. A
 //! disk is asked about with its partitions, a partition with its disk, a loop with the device that it is made of. Names of files are compared byte for byte, since they need not be
-//! UTF-8; an [`Objection`] has them as text. Left out: data that nobody uses at the moment;
+//! UTF-8; an [`Objection`] has them as text. Left out: data that is not in use at the moment;
 //! only the owner knows about those, and is asked.
 //!
 //! Always true: what cannot be read speaks neither for nor against; the exclusive open ([`claim`]) decides in the end. Files show the
-//! mounts of this process's namespace and no program that has a device to itself: where nobody may open the device, that is said.
+//! mounts of this process's namespace and no program that has a device to itself: where the device may not be opened, that is reported.
 
 use super::device::BlockDevice;
 use super::loops::{Loop, node_name};
@@ -63,7 +63,7 @@ pub enum Objection {
         /// Which.
         device: String,
     },
-    /// Somebody has it open exclusively.
+    /// A program has it open exclusively.
     Claimed {
         /// Its path.
         path: String,
@@ -90,7 +90,7 @@ struct Mount {
     source: PathBuf,
 }
 
-/// What speaks against overwriting a device, as far as files tell.
+/// What speaks against overwriting a device, as far as files show.
 pub fn objections(tree: &Tree, device: &BlockDevice) -> Vec<Objection> {
     let mounts = mounts(tree);
     let swaps = swaps(tree);
@@ -128,7 +128,7 @@ pub fn objections(tree: &Tree, device: &BlockDevice) -> Vec<Objection> {
     found
 }
 
-/// The loop devices that are made of a device, its partitions or its disk. The kernel lets anybody open that for nobody else, so that
+/// The loop devices that are made of a device, its partitions or its disk. The kernel lets any program open that exclusively, so that
 /// [`claim`] does not know of them.
 pub fn loops_on(tree: &Tree, device: &BlockDevice) -> Vec<Objection> {
     let loops = Loop::all(tree);
@@ -173,10 +173,10 @@ fn is_node(path: &Path, name: &str) -> bool {
     node_name(path) == Some(name.as_bytes())
 }
 
-/// Opens a block device for nobody else (`O_EXCL`), and closes it again: whether the kernel lets us.
+/// Opens a block device exclusively (`O_EXCL`), and closes it again: whether the kernel lets us.
 ///
 /// # Errors
-/// That somebody has it, or that nobody can tell. Other failures to open are left to who opens it in earnest.
+/// That a program has it, or that it is not known. Other failures to open are left to who opens it in earnest.
 pub fn claim(tree: &Tree, path: &Path) -> Result<(), Objection> {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::empty()) {
@@ -290,7 +290,7 @@ impl fmt::Display for Objection {
             Self::System { disk, place } => write!(f, "the system runs from {disk} ({place} lies there)"),
             Self::ReadOnly { device } => write!(f, "{device} is read-only"),
             Self::Loop { device } => write!(f, "{device} is made of it; detach that first"),
-            Self::Claimed { path } => write!(f, "somebody has {path} open exclusively"),
+            Self::Claimed { path } => write!(f, "{path} is open exclusively"),
             Self::Unchecked { path, errno: Errno::ACCESS, group } => {
                 write!(f, "this user may not open {path}, {UNCHECKED}: be root")?;
                 group.as_ref().map_or(Ok(()), |group| write!(f, ", or a member of the group `{group}`"))
@@ -466,7 +466,7 @@ mod tests {
         let forbidden = told(Errno::PERM).expect("it is not known");
         assert!(forbidden.contains("(Operation not permitted (os error 1))"), "{forbidden}");
         assert!(forbidden.ends_with("be where it can, outside of a container"), "{forbidden}");
-        assert_eq!(told(Errno::BUSY), Some(format!("somebody has {path} open exclusively")));
+        assert_eq!(told(Errno::BUSY), Some(format!("{path} is open exclusively")));
         // Those are for who opens it in earnest.
         assert_eq!((told(Errno::NOMEDIUM), told(Errno::IO)), (None, None));
         may(0o600);

@@ -1,7 +1,7 @@
 //! Loop devices: what each is made of.
 //!
-//! The kernel makes no link from a device to the loops that are made of it, and a loop does not claim its device: opening that for nobody
-//! else succeeds while a file system behind the loop is mounted. Only the loop itself tells, by path (`loop/backing_file`).
+//! The kernel makes no link from a device to the loops that are made of it, and a loop does not claim its device: opening that exclusively
+//! succeeds while a file system behind the loop is mounted. Only the loop itself names it, by path (`loop/backing_file`).
 //!
 //! Left out: paths of another mount namespace that lead to something else here. Always true: a loop that is attached counts, whether
 //! something is mounted on it or not.

@@ -1,7 +1,7 @@
 //! Block devices, whatever carries them, and who of the system uses one.
 //!
-//! [`BlockDevice`] is what sysfs says of one. [`objections`] tells what speaks against taking it away from the system or
-//! writing over it, as far as files tell; [`claim`] asks the kernel, which decides in the end.
+//! [`BlockDevice`] is what sysfs says of one. [`objections`] lists what speaks against taking it away from the system or
+//! writing over it, as far as files show; [`claim`] asks the kernel, which decides in the end.
 
 mod device;
 mod in_use;

@@ -140,7 +140,10 @@ fn name_of(session: &Session) -> String {
 }
 
 fn is_drive(session: &Session) -> bool {
-    session.is_storage || session.driver.is_some() || !session.hosts.is_empty()
+    session.is_storage
+        || session.driver.is_some()
+        || !session.hosts.is_empty()
+        || session.id.is_some_and(crate::inventory::is_storage_id)
 }
 
 fn at_port(inventory: &Inventory, history: &History<'_>, path: &str, port: &str) -> Option<Absent> {

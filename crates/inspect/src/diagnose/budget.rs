@@ -1,6 +1,6 @@
 //! bMaxPower against what the port gives (USB 2.0 clause 7.2.1, USB 3.2 clause 11.4.5): 500 mA or 900 mA from a hub
-//! with a supply of its own, 100 mA or 150 mA from one that is fed by the bus. At 10 Gb/s it is as at 5 Gb/s. The kernel sets no
-//! configuration that wants more, unless somebody has it do so: a rule goes by that, and a check.
+//! with its own power supply, 100 mA or 150 mA from one that is fed by the bus. At 10 Gb/s it is as at 5 Gb/s. The kernel sets no
+//! configuration that wants more, unless it is set by hand: a rule goes by that, and a check.
 
 use super::evidence::{Evidence, Reading};
 use std::fmt;
@@ -14,11 +14,11 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// `None` if nothing tells what it may draw.
+    /// `None` if it is not known what it may draw.
     pub(super) fn of(evidence: &Evidence<'_>) -> Option<Self> {
         let wanted_ma = evidence.device.wanted_ma()?;
         let hub = evidence.inventory.hub_of(evidence.device);
-        // A text may not say whether a hub has a supply of its own.
+        // A text may not say whether a hub has its own power supply.
         if evidence.inventory.is_from_text()
             && hub.is_none_or(|hub| !hub.is_root_hub() && hub.configuration.is_none())
         {
@@ -52,7 +52,7 @@ impl Budget {
 
 impl fmt::Display for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let port = if self.hub_is_fed { "a hub without a supply of its own" } else { "the port" };
+        let port = if self.hub_is_fed { "a bus-powered hub" } else { "the port" };
         write!(f, "it may draw {} mA, and {port} gives {} mA", self.wanted_ma, self.given_ma)
     }
 }

@@ -85,7 +85,7 @@ impl<'a> Evidence<'a> {
     fn of(inventory: &'a Inventory, device: &'a UsbDevice, interface: &'a Interface) -> Self {
         let settings: Vec<&Setting> =
             device.described().into_iter().flat_map(|one| one.settings_of(interface.number)).collect();
-        // What the controller can is asked elsewhere: descriptors do not tell.
+        // What the controller can is asked elsewhere: descriptors do not say.
         let link = Link { speed: device.speed.on_the_bus(), streams_max: STREAMS_MAX };
         let identity = device.identity();
         let user = entry::flags_of(inventory.quirks.value(), device.id);
@@ -224,7 +224,7 @@ impl Tables {
         Self { version, later_row, leaving_row: None }
     }
 
-    /// By what the kernel shows as well, where nobody else tells it anything about the device. One that says that it ignores UAS for it
+    /// By what the kernel shows as well, where the user sets nothing for the device. One that says that it ignores UAS for it
     /// has taken a later row over, or still has one that has gone since; one that has it on `uas` has let go of that.
     fn of(
         inventory: &Inventory,

@@ -71,7 +71,7 @@ pub enum Decision {
     AllMet,
     /// This rule said no.
     Decided(Rule),
-    /// This rule said no, and `usb-storage`, which could have the drive, is told to leave it alone.
+    /// This rule said no, and `usb-storage`, which could have the drive, leaves it alone because of a quirk.
     LeftAlone(Rule),
     /// No rule that could be looked at says no; this one could not be, and would explain it.
     Supposed(Rule),
@@ -79,7 +79,7 @@ pub enum Decision {
     Unexplained,
     /// A program or another driver has the drive now.
     TakenAway,
-    /// The rules lead to `usb-storage`, and nobody has the drive: it is not loaded, it gave up, or a program that had
+    /// The rules lead to `usb-storage`, and no driver has the drive: it is not loaded, it gave up, or a program that had
     /// claimed the interface did not give it back.
     NotTaken,
     /// A report in text does not say which driver has the drive.

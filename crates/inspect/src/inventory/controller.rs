@@ -1,4 +1,4 @@
-//! Host controllers: the parent of a root hub in sysfs, and whether it can streams as far as that can be told.
+//! Host controllers: the parent of a root hub in sysfs, and whether it supports streams as far as that is known.
 //!
 //! An xHCI controller has one device and two buses. Streams need MaxPSASize of 1 or more in HCCPARAMS1 (xHCI 1.2
 //! clause 5.3.6), which only debugfs shows, and only to root; the version is in HCIVERSION (clause 5.3.2).
@@ -26,11 +26,11 @@ pub struct Controller {
 /// The largest primary stream array of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamArrays {
-    /// HCIVERSION in BCD, such as 0100h; `None` if it is not told.
+    /// HCIVERSION in BCD, such as 0100h; `None` if it is not known.
     pub version: Option<u16>,
     /// MaxPSASize; the array has two to the power of this and one more entries.
     pub max_psa_size: u8,
-    /// The file that told.
+    /// The file.
     pub path: String,
 }
 

@@ -1,6 +1,6 @@
 //! Devices and their interfaces, from `/sys/bus/usb/devices`.
 //!
-//! Names there tell the place: `usb2` is the root hub of bus 2, `2-1.4` what is plugged into port 4 of the hub in its
+//! Names there are the place: `usb2` is the root hub of bus 2, `2-1.4` what is plugged into port 4 of the hub in its
 //! port 1, `2-1.4:1.0` interface 0 of configuration 1 of that. What sysfs leaves out is left out here.
 
 use super::disk::Disk;
@@ -44,15 +44,15 @@ pub struct UsbDevice {
     pub configuration: Option<Configuration>,
     /// What it offers, if the kernel has set none; else empty.
     pub offered: Vec<Configuration>,
-    /// `authorized`: whether the kernel may use it; `None` if that is not told.
+    /// `authorized`: whether the kernel may use it; `None` if that is not known.
     pub authorized: Option<bool>,
     /// Ports, if it is a hub.
     pub hub_ports: u32,
     /// The port that it is plugged into, as the kernel knows it.
     pub plugged: Option<Port>,
-    /// What its binary device object store says of its speeds; `None` if the kernel does not tell.
+    /// What its binary device object store says of its speeds; `None` if the kernel does not show it.
     pub able: Option<AbleSpeeds>,
-    /// The driver of the device as a whole: `usb`, unless somebody has taken all of it.
+    /// The driver of the device as a whole: `usb`, unless another driver has the whole device.
     pub driver: Option<String>,
     /// The interfaces of the active configuration; if the kernel has set none, those of what it offers, which sysfs does not
     /// have.
@@ -248,7 +248,7 @@ impl UsbDevice {
         }
     }
 
-    /// Whether it may be faster than its link: a version of 2.01 or above has an object store that would tell (USB 3.2
+    /// Whether it may be faster than its link: a version of 2.01 or above has an object store that lists it (USB 3.2
     /// clause 9.6.2), one of 3.1 or above may have more than 5 Gb/s.
     pub fn may_be_faster(&self) -> bool {
         let above = match self.speed {

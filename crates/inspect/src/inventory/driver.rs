@@ -18,7 +18,7 @@ pub struct Drivers {
     pub config: Option<KernelConfig>,
     /// Where it was looked for in vain, and why in vain; empty if it was found, or not looked for.
     pub config_unread: Vec<(String, Unread)>,
-    /// Whether `uas` is a part of the kernel, as far as that could be told.
+    /// Whether `uas` is a part of the kernel, as far as that is known.
     pub uas_is_built_in: bool,
     /// The same of `usb-storage`.
     pub usb_storage_is_built_in: bool,
@@ -35,7 +35,7 @@ pub enum Module {
     Loadable(String),
     /// The index of modules does not have it.
     Absent(String),
-    /// Nobody has looked, or there is no index.
+    /// It was not looked for, or there is no index.
     #[default]
     Unknown,
 }

@@ -1,4 +1,4 @@
-//! Which chip is behind an id, where ids tell.
+//! Which chip is behind an id, where ids identify it.
 //!
 //! Vendors of enclosures reuse ids for several chips, and vendors of chips for whole lines of them, so a name here is
 //! a hint and never evidence. Sources: the comments of Linux's unusual_uas.h, usb.ids, and smartmontools' list of bridges.
@@ -8,6 +8,24 @@ use super::DeviceId;
 /// The chip, or the line of chips, that uses that id.
 pub fn bridge_family(id: DeviceId) -> Option<&'static str> {
     FAMILIES.iter().find(|family| family.0 == id.vendor && family.1 == id.product).map(|family| family.2)
+}
+
+/// Whether an id is that of a storage device, by a vendor that makes little else. A hint for texts that do not name a
+/// driver.
+pub fn is_storage_id(id: DeviceId) -> bool {
+    const VENDORS: [u16; 22] = [
+        0x0480, 0x059f, 0x0634, 0x067b, 0x0781, 0x090c, 0x0984, 0x0bc2, 0x1058, 0x125f, 0x13fd, 0x14cd,
+        0x152d, 0x154b, 0x174c, 0x17ef, 0x18a5, 0x1f75, 0x2537, 0x357d, 0x4971, 0x7825,
+    ];
+    let is_realtek = id.vendor == 0x0bda && matches!(id.product, 0x9201..=0x9230);
+    let is_via = id.vendor == 0x2109 && matches!(id.product, 0x0700..=0x07ff);
+    let is_samsung = id.vendor == 0x04e8 && matches!(id.product, 0x4001 | 0x6000..=0x61ff);
+    let is_lenovo_other = id.vendor == 0x17ef && id.product != 0x3899;
+    bridge_family(id).is_some()
+        || is_realtek
+        || is_via
+        || is_samsung
+        || VENDORS.contains(&id.vendor) && !is_lenovo_other
 }
 
 const FAMILIES: &[(u16, u16, &str)] = &[

@@ -1,8 +1,8 @@
 //! What keeps drivers from being loaded: lines of modprobe's files, and words of the kernel command line.
 //!
-//! A blacklist, in a file or by `modprobe.blacklist=`, keeps a module from being loaded for a device that comes; whoever types its
-//! name has it all the same, and so has a module that needs it. A command of `install` that loads nothing is run in place of loading
-//! it, whoever asks (modprobe.d(5), kmod's `kmod_module_probe_insert_module`). `module_blacklist=` is the kernel's own: it refuses
+//! A blacklist, in a file or by `modprobe.blacklist=`, keeps a module from being loaded for a device that comes; loading it by
+//! name works all the same, and so has a module that needs it. A command of `install` that loads nothing is run in place of loading
+//! it in every case (modprobe.d(5), kmod's `kmod_module_probe_insert_module`). `module_blacklist=` is the kernel's own: it refuses
 //! the module until it is started without the word (`blacklisted` in kernel/module). None of them keeps back what is built into the
 //! kernel. Left out: patterns in place of names.
 

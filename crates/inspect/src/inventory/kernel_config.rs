@@ -30,7 +30,7 @@ pub enum ConfigChoice {
     Off,
 }
 
-/// The options that are looked for. The last is in every configuration that has USB, and in most that have not: it tells one
+/// The options that are looked for. The last is in every configuration that has USB, and in most that have not: it distinguishes one
 /// that does not mention the others from what is none.
 const OPTIONS: [&str; 3] = [UAS, USB_STORAGE, "CONFIG_USB"];
 const UAS: &str = "CONFIG_USB_UAS";

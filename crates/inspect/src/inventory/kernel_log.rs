@@ -27,7 +27,7 @@ pub struct KernelLog {
     lines: Vec<String>,
 }
 
-/// How often the log tells of trouble at one port.
+/// How often the log shows trouble at one port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Troubles {
     /// `reset … USB device`: an error handler's last resort. The normal end of a suspend of the machine is not counted.
@@ -120,7 +120,7 @@ impl KernelLog {
         lines.rfind(|line| is_meant(LogLine::of(line)))
     }
 
-    /// Whether it tells when the device was plugged in, so that what was said of others at its port is left out.
+    /// Whether it has the line of the device being plugged in, so that lines about others at its port are left out.
     pub fn tells_plug(&self, device: &UsbDevice) -> bool {
         Since::find(&self.lines, device).is_told
     }
@@ -132,8 +132,8 @@ impl KernelLog {
         let since = Since::find(&self.lines, device);
         let (port, units) = (of_port(device), of_units(device));
         let mut sleep = Sleep::Awake;
-        for (at, told) in self.lines.iter().enumerate().skip(since.first) {
-            let line = LogLine::of(told);
+        for (at, raw) in self.lines.iter().enumerate().skip(since.first) {
+            let line = LogLine::of(raw);
             if let Some(turn) = Turn::of(line) {
                 sleep = sleep.after(turn);
                 continue;
@@ -161,7 +161,7 @@ impl KernelLog {
             };
             *count += 1;
             if let Some(example) = examples.get_mut(example) {
-                *example = Some(told);
+                *example = Some(raw);
             }
         }
         troubles.examples = examples.into_iter().flatten().map(str::to_owned).collect();
@@ -250,7 +250,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// What is told of a port, a unit or a disk.
+    /// The kind of a line about a port, a unit or a disk.
     fn of(line: LogLine<'_>) -> Option<Self> {
         let command = line.of_command();
         if line.begins(&["over-current", "not enough power"]) || tells_power(line.text) {
@@ -273,7 +273,7 @@ impl Kind {
     }
 }
 
-/// Whether there is less power than a configuration wants: it was not chosen by the kernel, or all the same by somebody.
+/// Whether there is less power than a configuration wants: it was not chosen by the kernel, or set by hand.
 fn tells_power(text: &str) -> bool {
     let of = |start: &str, end: &str| text.starts_with(start) && text.contains(end);
     of("rejected ", "insufficient available bus power") || of("new config #", "exceeds power limit")
@@ -303,7 +303,7 @@ const LINK_LOSSES: [&str; 4] =
 struct Since {
     /// The first after those of another drive at the port: one that falls off the bus and comes back is the same drive.
     first: usize,
-    /// The one that tells that it was plugged in, or came back, for the last time.
+    /// The line of the last time that it was plugged in, or came back.
     plugged: usize,
     /// Whether the log has that one. If not, all lines are taken for its own.
     is_told: bool,
@@ -350,7 +350,7 @@ enum Plug {
     Same,
     /// One with others.
     Other,
-    /// Its ids were not told.
+    /// Its ids are not known.
     Unknown,
 }
 
@@ -382,14 +382,14 @@ impl Turn {
     }
 }
 
-/// Whether the machine sleeps: a port is reset when it wakes up, before the suspend is said to be over or right after that.
+/// Whether the machine sleeps: a port is reset when it wakes up, before the end of the suspend is logged or right after that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sleep {
     Awake,
     Asleep,
     /// The port was reset already.
     Waking,
-    /// The suspend is over, and nothing has been told of the device since.
+    /// The suspend is over, and there was no line about the device since.
     Woken,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Everything comes out of one [`Tree`], so a recorded machine gives the same inventory as the running one. Values are
 //! kept beside the path that they were read from, since a diagnosis has to say where it looked. What is missing is
-//! `None`; nothing of it is an error. Left out: what sysfs does not tell, such as the strings of other languages.
+//! `None`; nothing of it is an error. Left out: what sysfs does not have, such as the strings of other languages.
 
 mod arguments;
 mod controller;
@@ -25,7 +25,7 @@ pub use device::{AbleSpeeds, Interface, LinkSpeed, TableSize, UsbDevice};
 pub(crate) use disk::serial as unit_serial;
 pub use disk::{Disk, UnmapCommand, UnmapSupport};
 pub use driver::{Drivers, Module};
-pub use family::bridge_family;
+pub use family::{bridge_family, is_storage_id};
 pub use forbidden::{Forbidding, ForbiddingMeans};
 pub use kernel_config::{ConfigChoice, KernelConfig};
 pub use kernel_log::{KernelLog, Troubles};
@@ -44,7 +44,7 @@ use std::path::Path;
 /// Where sysfs has all USB devices and interfaces, as links.
 pub const DEVICES: &str = "/sys/bus/usb/devices";
 
-/// Where the kernel tells its release.
+/// Where the kernel shows its release.
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 
 /// The version of a kernel, and where it was found.
@@ -61,7 +61,7 @@ pub struct KernelFound<'a> {
 /// A machine, as far as USB storage is concerned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inventory {
-    /// The kernel's release, as `uname -r` tells it.
+    /// The kernel's release, as `uname -r` prints it.
     pub release: Option<String>,
     /// Host controllers, in the order of their buses.
     pub controllers: Vec<Controller>,

@@ -7,7 +7,7 @@ use crate::tree::Tree;
 pub struct Port {
     /// Its directory in sysfs.
     pub path: String,
-    /// The port of the other speed in the same socket, if firmware tells.
+    /// The port of the other speed in the same socket, if firmware describes it.
     pub peer: Option<String>,
     /// How often it has drawn too much.
     pub over_currents: Option<u64>,

@@ -2,8 +2,8 @@
 //!
 //! `/sys/module/usb_storage/parameters/quirks` is what is in force. It comes from the kernel command line and from
 //! `options` of modprobe's files; the command line comes last and wins, as does the last of several in one line. The kernel
-//! takes 127 characters and refuses the whole of a longer one. Where `usb-storage` is built into the kernel nobody reads modprobe's
-//! files for it.
+//! takes 127 characters and refuses the whole of a longer one. Where `usb-storage` is built into the kernel modprobe's
+//! files are not read for it.
 
 use super::arguments::arguments;
 use super::mistake::SettingMistake;
@@ -12,17 +12,17 @@ use crate::tree::Tree;
 /// Where the quirks in force can be read and written.
 pub const PARAMETER: &str = "/sys/module/usb_storage/parameters/quirks";
 
-/// What the boot loader told the kernel.
+/// The parameters that the boot loader passed to the kernel.
 pub const COMMAND_LINE: &str = "/proc/cmdline";
 
-/// `usb-storage.quirks=`, wherever it is said.
+/// `usb-storage.quirks=`, wherever it is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuirkSettings {
     /// What is in force; `None` if the module is not loaded.
     pub in_force: Option<String>,
-    /// Where it is said for the next boot or load; the last one wins.
+    /// Where it is set for the next boot or load; the last one wins.
     pub places: Vec<SettingPlace>,
-    /// Where it is said to nobody: in modprobe's files, of what is built into the kernel.
+    /// Where it is set without effect: in modprobe's files, of what is built into the kernel.
     pub unheard: Vec<SettingPlace>,
     /// What was meant for it and does nothing.
     pub mistakes: Vec<SettingMistake>,

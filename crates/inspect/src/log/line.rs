@@ -2,7 +2,7 @@
 //!
 //! Names of devices come into the log as well: their strings, what their INQUIRY says, what other kinds of devices are called. A
 //! device may be called what the kernel says of another one. So words count right behind who says them and nowhere else,
-//! and nobody is found behind the first. Left out: a name with a line feed in it, which `dmesg` writes as two lines;
+//! and no source is looked for behind the first. Left out: a name with a line feed in it, which `dmesg` writes as two lines;
 //! `/dev/kmsg` does not.
 
 /// A line of the log.
@@ -11,7 +11,7 @@ pub(crate) struct LogLine<'a> {
     /// A driver and its device, such as `usb 3-3` or `sd 6:0:0:0`, or a part of the kernel, such as `PM`; empty if the
     /// line names none.
     pub(crate) source: &'a str,
-    /// What is said.
+    /// The message.
     pub(crate) text: &'a str,
 }
 
@@ -33,7 +33,7 @@ impl<'a> LogLine<'a> {
         words.iter().any(|words| self.text.starts_with(words))
     }
 
-    /// What is said of a command, without the disk and the tag that it is said of: `[sdc] tag#1 uas_zap_pending …`.
+    /// The message about a command, without its disk and tag: `[sdc] tag#1 uas_zap_pending …`.
     pub(crate) fn of_command(self) -> &'a str {
         let mut text = self.text;
         while let Some((first, rest)) = text.split_once(' ')

@@ -57,12 +57,78 @@ impl<'a> History<'a> {
                 commands.take(index, line);
             }
         }
+        history.attribute_hosts();
         let sessions = commands.all.iter().map(|command| {
             let first = command.lines.first().and_then(|line| history.entries.get(*line));
             first.and_then(|entry| entry.session)
         });
         history.commands = sessions.collect::<Vec<_>>().into_iter().zip(commands.all).collect();
         history
+    }
+
+    /// Gives lines of SCSI hosts that were there before the log began to the session that has the host: by a reset that
+    /// names host and port one after the other, or because there is one of each.
+    fn attribute_hosts(&mut self) {
+        let mut resetting: Option<u32> = None;
+        for index in 0..self.entries.len() {
+            let Some(Entry { line, session, .. }) = self.entries.get(index).copied() else { break };
+            if line.text.starts_with("uas_eh_device_reset_handler start") {
+                resetting = host_of(line.source);
+            } else if line.text.starts_with("uas_eh_device_reset_handler ") {
+                resetting = None;
+            } else if let (Some(host), Some(session)) = (resetting, session)
+                && line.text.starts_with("reset ")
+                && !self.sessions.iter().any(|one| one.hosts.contains(&host))
+                && let Some(session) = self.sessions.get_mut(session)
+            {
+                session.hosts.push(host);
+                session.driver = session.driver.or(Some("uas"));
+            }
+        }
+        self.attribute_only_host();
+        for index in 0..self.entries.len() {
+            let Some(Entry { line, session: None, .. }) = self.entries.get(index).copied() else { continue };
+            let by_host = host_of(line.source)
+                .and_then(|host| self.sessions.iter().position(|session| session.hosts.contains(&host)));
+            if let Some(found) = by_host {
+                if let Some(session) = self.sessions.get_mut(found) {
+                    session::note_unit(session, line);
+                }
+                self.entries[index].session = Some(found);
+            }
+        }
+        for index in 0..self.entries.len() {
+            let Some(Entry { line, session: None, .. }) = self.entries.get(index).copied() else { continue };
+            let disk = line.disk_in_error().or_else(|| session::disk_of_file_system(line));
+            let found =
+                disk.and_then(|disk| self.sessions.iter().rposition(|session| session.has_disk(disk)));
+            self.entries[index].session = found;
+        }
+    }
+
+    /// One host without a session and one session without a host belong together.
+    fn attribute_only_host(&mut self) {
+        let mut hosts: Vec<u32> = self
+            .entries
+            .iter()
+            .filter(|entry| entry.session.is_none())
+            .filter_map(|entry| host_of(entry.line.source))
+            .collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let is_open = |session: &Session| {
+            session.hosts.is_empty() && session.hub_ports == 0 && session.number.is_some()
+        };
+        let mut open = self.sessions.iter_mut().filter(|session| is_open(session));
+        if let ([host], Some(session), None) = (hosts.as_slice(), open.next(), open.next()) {
+            let host = *host;
+            let is_uas = self.entries.iter().any(|entry| {
+                host_of(entry.line.source) == Some(host) && entry.line.of_command().starts_with("uas_")
+            });
+            session.hosts.push(host);
+            session.is_storage = true;
+            session.driver = session.driver.or(is_uas.then_some("uas"));
+        }
     }
 
     /// The sessions of a port, in order.
@@ -73,15 +139,6 @@ impl<'a> History<'a> {
     /// The controller of a bus, by its last registration.
     pub(crate) fn controller_of(&self, bus: u16) -> Option<&str> {
         self.buses.iter().rfind(|(number, _)| *number == bus).map(|(_, name)| name.as_str())
-    }
-
-    /// The lines that are about one of these sessions.
-    pub(crate) fn of_sessions<'b>(
-        &'b self,
-        sessions: &'b [usize],
-    ) -> impl Iterator<Item = (usize, &'b Entry<'a>)> {
-        let entries = self.entries.iter().enumerate();
-        entries.filter(|(_, entry)| entry.session.is_some_and(|session| sessions.contains(&session)))
     }
 
     /// Takes a line into the sessions, and returns the one that it is about.
@@ -208,7 +265,7 @@ fn interface_port<'a>(line: LogLine<'a>) -> Option<&'a str> {
 }
 
 /// The SCSI host of `scsi host0`, `scsi0`, `scsi 0:0:0:0`, `sd 0:0:0:0`.
-fn host_of(source: &str) -> Option<u32> {
+pub(crate) fn host_of(source: &str) -> Option<u32> {
     let number = |text: &str| text.parse().ok();
     if let Some(rest) = source.strip_prefix("scsi host").or_else(|| source.strip_prefix("scsi")) {
         let rest = rest.trim();

@@ -290,7 +290,7 @@ fn write_device(device: &DeviceFact, controllers: &BTreeMap<u16, ControllerFact>
 fn write_interfaces(device: &DeviceFact, port: &str, path: &str, built: &mut Built) {
     let mut interfaces = device.interfaces.clone();
     let is_hub = device.attributes.contains_key("maxchild");
-    let is_known_bridge = device.id().is_some_and(|id| crate::inventory::bridge_family(id).is_some());
+    let is_known_bridge = device.id().is_some_and(crate::inventory::is_storage_id);
     if interfaces.is_empty() && !is_hub && is_known_bridge {
         // Plain lsusb has ids alone; those of bridges are drives.
         interfaces.entry(0).or_default().is_storage = true;

@@ -82,9 +82,8 @@ fn speed(text: &str) -> Option<&'static str> {
 
 /// A device that is mass storage, as far as its driver or its chip says.
 fn keep(drive: Option<ForeignDrive>, facts: &mut Facts) {
-    let is_drive = |drive: &ForeignDrive| {
-        drive.transport.is_some() || crate::inventory::bridge_family(drive.id).is_some()
-    };
+    let is_drive =
+        |drive: &ForeignDrive| drive.transport.is_some() || crate::inventory::is_storage_id(drive.id);
     let is_known = |drive: &ForeignDrive| {
         facts.foreign.iter().any(|other| other.id == drive.id && other.driver.is_some())
     };

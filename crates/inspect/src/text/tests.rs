@@ -105,6 +105,21 @@ fn a_log_is_read_with_what_pasting_adds() {
 }
 
 #[test]
+fn a_log_that_begins_late_is_attributed_by_its_reset() {
+    let text = "\
+[ 9000.1] sd 4:0:0:0: [sdb] tag#28 uas_eh_abort_handler 0 uas-tag 10 inflight: CMD OUT
+[ 9000.1] sd 4:0:0:0: [sdb] tag#28 CDB: opcode=0x42 42 00 00 00 00 00 00 00 18 00
+[ 9000.2] scsi host4: uas_eh_device_reset_handler start
+[ 9000.3] usb 2-1: reset SuperSpeed Gen 1 USB device number 2 using xhci_hcd
+[ 9000.4] scsi host4: uas_eh_device_reset_handler success
+";
+    let inventory = documents(&[("log", text), ("lsusb", "Bus 002 Device 002: ID 152d:0578 JMicron\n")]);
+    let diagnosis = one(&inventory, "2-1");
+    assert_eq!(diagnosis.transport, Transport::Uas { streams: true });
+    assert_eq!(diagnosis.causes.first().map(|cause| cause.kind), Some(CauseKind::Trim), "{diagnosis:#?}");
+}
+
+#[test]
 fn descriptors_are_rebuilt_from_lsusb() {
     let text = "\
 Bus 002 Device 002: ID 152d:0578 JMicron Technology Corp.

@@ -156,7 +156,7 @@ impl Tree {
         Ok(self.noted(path, kept))
     }
 
-    /// Lines that were kept of a file, for whoever wants them and for a record.
+    /// Lines that were kept of a file, for the caller and for a record.
     fn noted(&self, path: &str, kept: Vec<String>) -> Vec<String> {
         if let Some(notes) = &self.notes {
             notes.borrow_mut().note_lines(flat("", path), &kept);
@@ -354,7 +354,7 @@ pub const LONG_FILE_BYTES_MAX: u64 = 16 << 20;
 /// Names of a directory.
 pub const NAMES_MAX: usize = 4096;
 
-/// Bytes of a log by which a text is told from what is none.
+/// Bytes of a log that show whether it is text.
 const BEGINNING_BYTES: usize = 8192;
 
 /// Lines of the kernel's log that are kept.

@@ -24,7 +24,7 @@ pub(super) fn lines(reader: impl BufRead, keep: impl Fn(&str) -> bool) -> Result
     if beginning.starts_with(&MAGIC) {
         return kept(BufReader::new(GzDecoder::new(reader)), keep);
     }
-    // One byte more than is allowed tells a text that is too long from one that is not.
+    // One byte more than is allowed distinguishes a text that is too long.
     reader.set_limit(TEXT_BYTES_MAX + 1);
     kept(reader, keep)
 }
@@ -33,13 +33,13 @@ fn kept(text: impl BufRead, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, 
     let mut text = text.take(TEXT_BYTES_MAX + 1);
     let (mut lines, mut line) = (Vec::new(), Vec::new());
     while text.read_until(b'\n', &mut line).map_err(|error| Unread::from(&error))? > 0 {
-        let told = String::from_utf8_lossy(&line);
-        let told = told.trim_end();
-        if keep(told) {
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end();
+        if keep(text) {
             if lines.len() == LINES_MAX {
                 return Err(Unread::Failed);
             }
-            lines.push(told.to_owned());
+            lines.push(text.to_owned());
         }
         line.clear();
     }

@@ -12,7 +12,7 @@
 //! `->` a link, `=` text (a backslash escapes itself and `n`), `:` bytes in hexadecimal, `/` a directory. A line that
 //! begins with `#` says something to people; the first says that the last is [`END`], so that a record that was cut short on
 //! its way is not taken for a machine that lacks what is missing. Serial numbers are replaced, equal ones by equal ones. Left out: modes,
-//! times, whatever nobody read, and names with white space.
+//! times, what was not read, and names with white space.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -20,7 +20,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::{fs, io};
 
-/// The first line of a record: whoever finds it is to find [`END`] as well.
+/// The first line of a record: a record that has it has [`END`] as well.
 const HEADER: &str = "# A tree of uaskit: what was read of a machine, up to a line `# End of the tree`; serial numbers are replaced.";
 
 /// The last line. More may follow, to say what is otherwise.

@@ -48,7 +48,7 @@ impl Source {
         Ok(is_kernel_buffer(&file)?.then_some(file))
     }
 
-    /// Names in a directory, `max` at most. Of one that is no UTF-8 the text is told, so that it is known to be there; nothing is found
+    /// Names in a directory, `max` at most. One that is no UTF-8 is returned as text, so that it is listed; nothing is found
     /// below that.
     pub(super) fn names(&self, path: &str, max: usize) -> Vec<String> {
         match self {
@@ -149,7 +149,7 @@ fn open(root: &Path, path: &str) -> Result<File, Unread> {
     open_file(&inside(root, path))
 }
 
-/// Opens without waiting for whoever may be at the other end of a pipe.
+/// Opens without waiting for the other end of a pipe.
 pub(super) fn open_file(path: &Path) -> Result<File, Unread> {
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);

@@ -1,4 +1,4 @@
-//! Rules in the code of `uas` (Linux, drivers/usb/storage/uas-detect.h): ids alone do not tell these chips apart.
+//! Rules in the code of `uas` (Linux, drivers/usb/storage/uas-detect.h): ids alone do not distinguish these chips.
 
 use super::{Flag, Flags, KernelVersion, Versions};
 use crate::identity::{DeviceId, Identity};
@@ -17,11 +17,11 @@ pub enum CodedRule {
     Asm1053,
     /// All of Seagate: their ATA pass-through is broken.
     Seagate,
-    /// HIKSEMI MD202, told by its strings.
+    /// HIKSEMI MD202, known by its strings.
     Hiksemi,
 }
 
-/// What tells bridges with one id apart.
+/// What distinguishes bridges with one id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BridgeFacts {
     /// bMaxPower of the configuration, in its own unit.

@@ -1,7 +1,7 @@
 //! Quirks that Linux has built in: what it does otherwise for one device.
 //!
 //! They come from tables by ids ([`table`]) and from rules in the code that look at more than ids ([`CodedRule`]). The
-//! driver `uas` has one table and the rules; `usb-storage` has a table of its own before that of `uas`, and not the
+//! driver `uas` has one table and the rules; `usb-storage` has its own table before that of `uas`, and not the
 //! rules. [`BuiltIn`] is what holds for one device. Left out: the user's entries, which replace what is built in.
 
 mod coded;

@@ -6,7 +6,7 @@
 //!
 //! `usb-storage` looks through its own table and then through that of `uas`; the first row that fits counts, so that the
 //! two drivers may see different flags. A row counts for a range of bcdDevice, most for all. An older kernel has fewer
-//! rows, or wider ones; a newer one may have more. Of which versions a row is, is said where it is known for certain;
+//! rows, or wider ones; a newer one may have more. The versions of a row are given where they are known for certain;
 //! others are taken for those of every kernel.
 
 use super::{Flag, Flags, KernelVersion, Versions};

@@ -147,7 +147,7 @@ fn until_next_boot(evidence: &Evidence<'_>, value: &str) -> Option<String> {
     is_loaded_by_name.then(|| format!("sudo modprobe usb-storage && {line}"))
 }
 
-/// What to know of lines that nobody reads.
+/// What to know of lines that are not read.
 fn unheard<'a>(advice: Advice, places: impl Iterator<Item = &'a SettingPlace>) -> Advice {
     places.fold(advice, |advice, place| {
         advice.caution(format!(
@@ -218,7 +218,7 @@ fn letters_on_uas(quirks: &Quirks) -> String {
 pub(super) fn use_uas_unlike_kernel(evidence: &Evidence<'_>) -> Advice {
     quirk(evidence, "Have UAS used all the same", letters_on_uas)
         .caution("an entry that has been taken out since counts until the drive is plugged in again, which may be all it needs")
-        .caution("a kernel that ignores UAS of its own accord has a reason: have a backup")
+        .caution("a kernel that ignores UAS has a reason: have a backup")
 }
 
 /// For what counts when a drive is plugged in.
@@ -226,7 +226,7 @@ pub(super) fn plug_in_again() -> Advice {
     Advice::new("Have what is in force used").step("now", "unplug the drive and plug it in again")
 }
 
-/// Has `usb-storage` take a drive that it is told to leave alone.
+/// Has `usb-storage` take a drive that a quirk has it leave alone.
 fn take_with_usb_storage(evidence: &Evidence<'_>) -> Advice {
     let quirks = &evidence.quirks;
     let kept = |quirks: &Quirks| quirks.storage().without(Flag::IgnoreDevice).letters();
@@ -295,7 +295,7 @@ pub(super) fn keep_off_uas(evidence: &Evidence<'_>) -> Advice {
     if evidence.is_left_alone() { advice.caution(WITHOUT_I) } else { advice }
 }
 
-/// What to know of a line that has usb-storage take what it is told to leave alone.
+/// What to know of a line that has usb-storage take what a quirk has it leave alone.
 const WITHOUT_I: &str = "the entry there is has the letter i, with which usb-storage leaves the drive alone: the line leaves it out";
 
 /// The flags of `usb-storage`, which is to have the drive, stay.
@@ -312,7 +312,7 @@ pub(super) fn let_smart_through(evidence: &Evidence<'_>) -> Advice {
         .caution("Linux blocks it because bridges of this kind drop the link when they are asked: try it on an idle drive")
 }
 
-/// Taken back by `rmmod`: `modprobe -r uas` would unload `usb-storage` as well, and drives that it has would be without a driver.
+/// Undone by `rmmod`: `modprobe -r uas` would unload `usb-storage` as well, and drives that it has would be without a driver.
 pub(super) fn load_module(name: &str, evidence: &Evidence<'_>) -> Advice {
     Advice::new("Load the driver")
         .step("now", format!("sudo modprobe {name}"))
@@ -366,7 +366,7 @@ pub(super) fn allow_module(name: &str, evidence: &Evidence<'_>) -> Advice {
     let load = format!("sudo modprobe {name}");
     let advice = if in_the_way.iter().any(|(one, _)| one.means == ForbiddingMeans::Kernel) {
         advice
-            .step("then, since the kernel refuses it until it is started anew", "sudo reboot")
+            .step("then, since the kernel refuses it until the next boot", "sudo reboot")
             .step("if it is not loaded then", load)
     } else {
         advice.step("then", load)
@@ -376,7 +376,7 @@ pub(super) fn allow_module(name: &str, evidence: &Evidence<'_>) -> Advice {
 
 /// What to know before a driver is allowed.
 const POLICY: &str =
-    "such a line is policy, most of the time, as guides to hardening have it: ask whoever keeps this machine";
+    "such a line is mostly policy, as hardening guides recommend: ask the administrator of this machine";
 
 pub(super) fn probe_again(evidence: &Evidence<'_>) -> Advice {
     Advice::new("Have the kernel look again").step("now", probe_line(evidence))
@@ -410,7 +410,7 @@ pub(super) fn start_what_is_built_in() -> Advice {
             "on the kernel command line",
             "take out nousb, usbcore.nousb and initcall_blacklist=, if they are there",
         )
-        .step("else the kernel's log tells", "sudo dmesg | grep -i -e uas -e usbcore")
+        .step("else look in the kernel's log", "sudo dmesg | grep -i -e uas -e usbcore")
         .caution("no module is missing: none is to be installed")
 }
 
@@ -491,12 +491,12 @@ pub(super) fn other_port(purpose: &str, what: &str, why: &str) -> Advice {
 pub(super) fn more_power() -> Advice {
     other_port(
         "Give it more power",
-        "a hub with a supply of its own, or the enclosure's own adapter",
+        "a hub with its own power supply, or the enclosure's own adapter",
         "disks that turn draw 900 mA and more when they start, whatever bMaxPower says",
     )
 }
 
-/// Has the kernel use a device that it was told not to.
+/// Has the kernel use a device that is not authorized.
 pub(super) fn authorize(device: &UsbDevice) -> Advice {
     let place = device.attribute("authorized");
     Advice::new("Let the kernel use it")
@@ -506,7 +506,7 @@ pub(super) fn authorize(device: &UsbDevice) -> Advice {
             "sudo usbguard list-devices, then sudo usbguard allow-device -p NUMBER",
         )
         .back("until it is unplugged", format!("echo 0 | sudo tee {place}"))
-        .caution("somebody may have a reason to keep drives away from this machine")
+        .caution("there may be a policy that keeps drives away from this machine")
 }
 
 /// Has the kernel set the configuration that the drive offers.

@@ -45,7 +45,7 @@ pub(in crate::diagnose) fn powered_hub() -> Advice {
         .step("between board and drive", "a hub with its own power supply, or the enclosure's own adapter")
 }
 
-/// For a drive that reports errors of its own. Nothing here touches its settings.
+/// For a drive that reports its own errors. Nothing here touches its settings.
 pub(in crate::diagnose) fn failing_drive(node: Option<&str>) -> Vec<Advice> {
     let disk = node.map_or_else(|| "the drive".to_owned(), |node| format!("/dev/{node}"));
     let copy = Advice::new("Copy what is on it first")
@@ -145,7 +145,7 @@ pub(in crate::diagnose) fn no_spin_down() -> Advice {
 /// What is cheap to try and most often right for signal errors.
 pub(in crate::diagnose) fn cable_and_port() -> Advice {
     Advice::new("Check cable, port and power")
-        .step("in this order", "another cable (short), another port, no hub, a supply of its own")
+        .step("in this order", "another cable (short), another port, no hub, its own power supply")
 }
 
 /// Keeps a device from runtime suspend.
@@ -176,4 +176,16 @@ pub(in crate::diagnose) fn right_setting(evidence: &Evidence<'_>) -> Advice {
         "to keep this drive off UAS, on the kernel command line",
         format!("usb-storage.quirks={}:u", evidence.device.id),
     )
+}
+
+/// Finds an entry of the user that a report does not have.
+pub(in crate::diagnose) fn find_entry(evidence: &Evidence<'_>) -> Advice {
+    Advice::new("Find the entry, and remove it to have UAS used")
+        .wish()
+        .step(
+            "where it may be",
+            "grep -rs quirks /proc/cmdline /etc/modprobe.d /usr/lib/modprobe.d /sys/module/usb_storage/parameters/quirks",
+        )
+        .step("the entry of this drive begins with", evidence.device.id.to_string())
+        .caution("such an entry is mostly there because UAS failed on this drive: have a backup")
 }

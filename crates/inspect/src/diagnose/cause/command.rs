@@ -3,25 +3,19 @@
 //! A batch is what the error handler aborts before it resets the device. If its first command is no read or write, that
 //! command is the trouble and the others waited behind it; if all are reads and writes, the transport is.
 
-use super::{Cause, CauseKind, Scene};
-use crate::diagnose::advice;
-use crate::log::{CommandClass, FailedCommand, command_name};
+use super::{Cause, CauseKind, Scene, errno_meaning, times};
+use crate::diagnose::advice::{self, Advice};
+use crate::log::{CommandClass, Entry, FailedCommand, command_name};
 
 /// Lines between two aborts of a batch: each abort has its CDB, and other units may print between them.
 const BATCH_LINES_MAX: usize = 12;
 
 pub(super) fn aborted(scene: &Scene<'_>) -> Option<Cause> {
-    let own = scene
-        .history
-        .commands
-        .iter()
-        .filter(|(session, _)| session.is_some_and(|session| scene.sessions.contains(&session)));
-    let own: Vec<&FailedCommand> =
-        own.map(|(_, command)| command).filter(|one| one.sense.is_none()).collect();
+    let own: Vec<&FailedCommand> = scene.commands().filter(|one| one.sense.is_none()).collect();
     let aborted: Vec<&FailedCommand> = own.iter().copied().filter(|command| command.is_aborted).collect();
     // Logs lose lines: a CDB without its abort counts where no abort has a CDB.
     let is_known = aborted.iter().any(|command| !command.cdb.is_empty());
-    let first_abort = *aborted.first()?;
+    let Some(first_abort) = aborted.first().copied() else { return of_link(scene) };
     let commands: Vec<&FailedCommand> = if is_known {
         aborted
     } else {
@@ -97,6 +91,60 @@ fn of_command(scene: &Scene<'_>, command: &FailedCommand) -> Cause {
     cause
 }
 
+/// Transfers that failed, resets and unreadable blocks without an aborted command in the log.
+fn of_link(scene: &Scene<'_>) -> Option<Cause> {
+    let is_failure = |entry: &Entry<'_>| {
+        let text = entry.line.text;
+        text.contains("cmplt err") || text.contains("urb: status") || text.contains("urb err")
+    };
+    let failed: Vec<(usize, &Entry<'_>)> = scene.own().filter(|(_, entry)| is_failure(entry)).collect();
+    if let Some((index, entry)) = failed.first() {
+        let meaning =
+            errno_meaning(entry.line.text).map_or_else(String::new, |meaning| format!(" ({meaning})"));
+        let because = format!("{} failed on the link{meaning}", counted(failed.len(), "transfer"));
+        let mut cause = scene.cause(CauseKind::Transport, because, &[*index]);
+        cause.advice = transport_advice(scene);
+        return Some(cause);
+    }
+    let troubles = scene.evidence.log()?.troubles(scene.evidence.device, None);
+    let is_lost = |entry: &Entry<'_>| {
+        entry.line.disk_in_error().is_some()
+            && entry.line.text.contains("I/O error")
+            && !["(DISCARD)", "(WRITE_ZEROES)"].iter().any(|kind| entry.line.text.contains(kind))
+    };
+    let lost: Vec<usize> = scene.own().filter(|(_, entry)| is_lost(entry)).map(|(index, _)| index).collect();
+    let resets: Vec<usize> =
+        scene.own().filter(|(_, entry)| entry.line.begins(&["reset "])).map(|(index, _)| index).collect();
+    let because = match (troubles.resets, lost.len()) {
+        (0 | 1, 0) => return None,
+        (0, lost) => format!("{} failed in the transport", counted(lost, "block request")),
+        (resets, 0) => format!("the kernel reset the drive {resets} times"),
+        (resets, lost) => {
+            format!(
+                "the kernel reset the drive {}, and {} failed",
+                times(resets),
+                counted(lost, "block request")
+            )
+        }
+    };
+    let lines: Vec<usize> = resets.into_iter().take(2).chain(lost).collect();
+    let mut cause = scene.cause(CauseKind::Transport, because, &lines);
+    cause.advice = transport_advice(scene);
+    Some(cause)
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("one {what}") } else { format!("{count} {what}s") }
+}
+
+fn transport_advice(scene: &Scene<'_>) -> Vec<Advice> {
+    let mut advice = vec![advice::cable_and_port()];
+    if scene.is_on_uas() && scene.evidence.speaks_bot_or_unknown() {
+        advice.push(advice::keep_off_uas(scene.evidence));
+    }
+    advice
+}
+
 fn of_transport(scene: &Scene<'_>, first: &FailedCommand, all: &[&FailedCommand]) -> Cause {
     let name = if first.cdb.is_empty() { "commands".to_owned() } else { command_name(&first.cdb) };
     let because = match all.len() {
@@ -104,9 +152,6 @@ fn of_transport(scene: &Scene<'_>, first: &FailedCommand, all: &[&FailedCommand]
         count => format!("{count} commands were aborted, {name} first: the transport lost them"),
     };
     let mut cause = scene.cause(CauseKind::Transport, because, &first.lines);
-    cause.advice = vec![advice::cable_and_port()];
-    if scene.is_on_uas() && scene.evidence.speaks_bot_or_unknown() {
-        cause.advice.push(advice::keep_off_uas(scene.evidence));
-    }
+    cause.advice = transport_advice(scene);
     cause
 }

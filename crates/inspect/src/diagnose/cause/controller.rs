@@ -53,10 +53,7 @@ pub(super) fn died(scene: &Scene<'_>) -> Option<Cause> {
     let last = *lines.last()?;
     let entry = scene.history.entries.get(last)?;
     let name = entry.line.source.rsplit_once(' ').map_or(entry.line.source, |(_, name)| name);
-    let commands = scene.history.commands.iter().filter(|(session, command)| {
-        session.is_some_and(|session| scene.sessions.contains(&session))
-            && command.lines.first().is_some_and(|line| *line < last)
-    });
+    let commands = scene.commands().filter(|command| command.lines.first().is_some_and(|line| *line < last));
     let node = scene.evidence.device.disks().find_map(|disk| disk.node.as_deref());
     let drive = node.map_or_else(|| "the drive".to_owned(), |node| format!("/dev/{node}"));
     let busy =

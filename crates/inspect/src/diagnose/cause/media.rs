@@ -5,15 +5,10 @@ use crate::diagnose::advice;
 use crate::log::{Entry, FailedCommand, SenseKey, command_name};
 
 pub(super) fn failing(scene: &Scene<'_>) -> Option<Cause> {
-    let own = scene
-        .history
-        .commands
-        .iter()
-        .filter(|(session, _)| session.is_some_and(|session| scene.sessions.contains(&session)));
     let is_bad = |command: &&FailedCommand| {
         matches!(command.sense, Some(SenseKey::MediumError | SenseKey::HardwareError))
     };
-    let commands: Vec<&FailedCommand> = own.map(|(_, command)| command).filter(is_bad).collect();
+    let commands: Vec<&FailedCommand> = scene.commands().filter(is_bad).collect();
     let blocks: Vec<usize> =
         scene.own().filter(|(_, entry)| is_lost_block(entry)).map(|(index, _)| index).collect();
     let (because, lines) = match commands.first() {

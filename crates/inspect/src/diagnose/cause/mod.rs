@@ -18,7 +18,7 @@ use super::advice::Advice;
 use super::check::CheckKind;
 use super::evidence::{Evidence, Reading};
 use crate::inventory::UsbDevice;
-use crate::log::{Entry, History};
+use crate::log::{Entry, FailedCommand, History};
 
 /// A kind of trouble; the first of several explains most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,6 +117,8 @@ pub(super) struct Scene<'a> {
     pub(super) history: &'a History<'a>,
     /// Sessions of this drive, by index.
     pub(super) sessions: Vec<usize>,
+    /// Its SCSI hosts now, for lines that belong to no session.
+    hosts: Vec<u32>,
     /// The controller of its bus.
     pub(super) controller: Option<String>,
     path: &'a str,
@@ -127,7 +129,8 @@ impl<'a> Scene<'a> {
         let device = evidence.device;
         let controller = evidence.controller.map(|controller| controller.name.clone());
         let controller = controller.or_else(|| history.controller_of(device.bus).map(str::to_owned));
-        Self { evidence, history, sessions: sessions_of(history, device), controller, path }
+        let hosts = device.disks().filter_map(|disk| disk.address.split(':').next()?.parse().ok()).collect();
+        Self { evidence, history, sessions: sessions_of(history, device), hosts, controller, path }
     }
 
     fn cause(&self, kind: CauseKind, because: impl Into<String>, lines: &[usize]) -> Cause {
@@ -141,7 +144,31 @@ impl<'a> Scene<'a> {
 
     /// Lines about this drive.
     fn own(&self) -> impl Iterator<Item = (usize, &Entry<'a>)> {
-        self.history.of_sessions(&self.sessions)
+        self.history.entries.iter().enumerate().filter(|(_, entry)| self.is_own(entry))
+    }
+
+    fn is_own(&self, entry: &Entry<'_>) -> bool {
+        match entry.session {
+            Some(session) => self.sessions.contains(&session),
+            None => {
+                let by_host =
+                    crate::log::host_of(entry.line.source).is_some_and(|host| self.hosts.contains(&host));
+                let disk = entry.line.disk_in_error();
+                let by_disk = disk.is_some_and(|name| {
+                    self.evidence.device.disks().any(|disk| disk.node.as_deref() == Some(name))
+                });
+                by_host || by_disk
+            }
+        }
+    }
+
+    /// Commands of this drive that failed.
+    fn commands(&self) -> impl Iterator<Item = &FailedCommand> {
+        let is_own = |command: &FailedCommand| {
+            let first = command.lines.first().and_then(|line| self.history.entries.get(*line));
+            first.is_some_and(|entry| self.is_own(entry))
+        };
+        self.history.commands.iter().map(|(_, command)| command).filter(move |command| is_own(command))
     }
 
     /// The first line of the drive's first session.

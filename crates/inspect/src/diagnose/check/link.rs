@@ -17,7 +17,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     match device.speed {
         LinkSpeed::Super { mbps } => return above_high_speed(evidence, mbps),
         LinkSpeed::Unknown => {
-            return kind.says(Health::Unknown, "the kernel does not tell the speed").seen(speed);
+            return kind.says(Health::Unknown, "its speed is not known").seen(speed);
         }
         LinkSpeed::High => {}
         // Of those alone does the kernel say so.
@@ -57,7 +57,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     }
 }
 
-/// Of drives at 5 Gb/s and above. How many lanes a drive can use is not told, so one that has a link of its fastest lane
+/// Of drives at 5 Gb/s and above. How many lanes a drive can use is not known, so one that has a link of its fastest lane
 /// is as fast as it says.
 fn above_high_speed(evidence: &Evidence<'_>, mbps: u32) -> Check {
     let kind = CheckKind::Link;

@@ -33,7 +33,7 @@ pub enum CheckKind {
     Media,
     /// Trouble in the kernel's log.
     Resets,
-    /// What is in force against what is said for the next boot.
+    /// What is in force against what is set for the next boot.
     Settings,
 }
 

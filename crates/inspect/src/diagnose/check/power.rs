@@ -18,7 +18,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     }
     let Some(budget) = Budget::of(evidence) else {
         return kind
-            .says(Health::Unknown, "the kernel does not tell what it may draw")
+            .says(Health::Unknown, "its maximum current is not known")
             .seen(evidence.attribute("bMaxPower", "empty"));
     };
     let reading = budget.reading(evidence);
@@ -27,8 +27,10 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     }
     let own = device.described().is_some_and(|one| one.head.self_powered);
     let because = match (own, budget.wanted_ma) {
-        (true, wanted) => format!("it has a supply of its own, it says, and draws {wanted} mA at most"),
-        (false, 0) => "it draws nothing from the bus, it says".to_owned(),
+        (true, wanted) => {
+            format!("it reports a power supply of its own and at most {wanted} mA from the bus")
+        }
+        (false, 0) => "it reports 0 mA from the bus".to_owned(),
         (false, _) => budget.to_string(),
     };
     kind.says(Health::Good, because).seen(reading)

@@ -36,18 +36,18 @@ pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
         (troubles.io_errors, "errors of blocks"),
         (troubles.unknown_streams, "events of streams that its controller's driver did not know"),
     ];
-    let told: Vec<String> = counts
+    let counted: Vec<String> = counts
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{what}: {count}"))
         .collect();
     let history = log.history();
-    if told.is_empty() && log.is_unreadable(&history) {
+    if counted.is_empty() && log.is_unreadable(&history) {
         return kind
             .says(Health::Unknown, "the lines of that log could not be taken apart")
             .seen(Reading::new(&log.path, history.entries.first().map_or("", |entry| entry.raw)));
     }
-    if told.is_empty()
+    if counted.is_empty()
         && sessions_of(&history, evidence.device).is_empty()
         && evidence.inventory.is_from_text()
     {
@@ -55,15 +55,15 @@ pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
             .says(Health::Unknown, "the kernel's log has no line about this drive")
             .seen(Reading::new(&log.path, "no line about its port"));
     }
-    if told.is_empty() {
+    if counted.is_empty() {
         return kind
             .says(Health::Good, "none in the kernel's log")
             .seen(Reading::new(&log.path, "no line of that kind"));
     }
     // Being unplugged is no trouble by itself.
-    let only_unplugged = troubles.disconnects > 0 && told.len() == 1;
+    let only_unplugged = troubles.disconnects > 0 && counted.len() == 1;
     let health = if only_unplugged { Health::Good } else { Health::Concern };
-    let check = kind.says(health, told.join(", "));
+    let check = kind.says(health, counted.join(", "));
     let check = troubles.examples.iter().fold(check, |check, line| check.seen(Reading::new(&log.path, line)));
     let check = if log.tells_plug(evidence.device) {
         check
@@ -75,7 +75,7 @@ pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
     }
     let check = check.advise(advice::other_port(
         "Look at cable, port and power first",
-        "another cable, another port, a supply of its own",
+        "another cable, another port, its own power supply",
         "most resets end there",
     ));
     if evidence.driver() == Some("uas") && evidence.speaks_bot() {

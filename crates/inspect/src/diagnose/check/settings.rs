@@ -1,4 +1,4 @@
-//! What is in force against what is said for the next boot, as far as one drive is concerned.
+//! What is in force against what is set for the next boot, as far as one drive is concerned.
 
 use super::{Check, CheckKind, Health};
 use crate::diagnose::advice;
@@ -32,7 +32,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
             .seen(Reading::new("missing", format!("cat {} /proc/cmdline", settings.path())));
     }
     let Some(in_force) = &settings.in_force else {
-        return kind.says(Health::Good, "usb-storage is not loaded; what is said counts when it is");
+        return kind.says(Health::Good, "usb-storage is not loaded; the settings apply when it is");
     };
     let now = entry::letters_of(in_force, id);
     let of_id = |place: &&SettingPlace| entry::letters_of(&place.value, id).is_some();
@@ -43,9 +43,9 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     }
     let reading = Reading::new(settings.path(), if in_force.is_empty() { "empty" } else { in_force });
     match (now, said) {
-        (None, None) => kind.says(Health::Good, "nobody has set a quirk for it").seen(reading),
+        (None, None) => kind.says(Health::Good, "no quirk is set for it").seen(reading),
         (Some(now), Some((_, said))) if now == said => {
-            kind.says(Health::Good, "in force is what is set for the next boot, too").seen(reading)
+            kind.says(Health::Good, "the same is in force now and after the next boot").seen(reading)
         }
         (now, said) => {
             let words = |letters: Option<&str>| {

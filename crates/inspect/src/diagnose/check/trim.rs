@@ -27,8 +27,9 @@ fn check(evidence: &Evidence<'_>, disk: &Disk) -> Option<Check> {
     let known = disk.unmap.and_then(UnmapSupport::command);
     let rule = advice::unmap_rule(evidence.device, known.unwrap_or(UnmapCommand::Unmap));
     if mode == "disabled" {
-        let because =
-            format!("/dev/{node} has refused it, or somebody has, and the kernel sends none any more");
+        let because = format!(
+            "the kernel sends no TRIM to /dev/{node} any more: the drive refused it, or it was disabled by hand"
+        );
         let check = kind.says(Health::Concern, because).seen(reading);
         // Of WRITE SAME it has said so itself.
         let is_asked = matches!(known, None | Some(UnmapCommand::Unmap));
@@ -48,17 +49,21 @@ fn check(evidence: &Evidence<'_>, disk: &Disk) -> Option<Check> {
             check.seen(reading).root_adds("sg_vpd asks the drive itself").advise(advice::ask_unmap(node));
         return Some(check.advise(rule));
     };
-    let pages = Reading::new(format!("{}/vpd_pgb0, vpd_pgb2", disk.path), told(support));
+    let pages = Reading::new(format!("{}/vpd_pgb0, vpd_pgb2", disk.path), support_text(support));
     if let Some(command) = known {
         let because = format!("/dev/{node} takes {command}, and the kernel sends none");
         let check = kind.says(Health::Concern, because).seen(reading).seen(pages);
         return Some(check.advise(rule));
     }
-    Some(kind.says(Health::Good, format!("/dev/{node} takes none, it says")).seen(reading).seen(pages))
+    Some(
+        kind.says(Health::Good, format!("/dev/{node} reports that it supports none"))
+            .seen(reading)
+            .seen(pages),
+    )
 }
 
 /// What the pages say of each command.
-fn told(support: UnmapSupport) -> String {
+fn support_text(support: UnmapSupport) -> String {
     let UnmapSupport { lba_count_max, unmap, write_same_16, write_same_10 } = support;
     let [unmap, write_same_16, write_same_10] = [unmap, write_same_16, write_same_10].map(u8::from);
     format!(

@@ -21,7 +21,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Option<Judgement> {
 }
 
 fn unauthorized(evidence: &Evidence<'_>) -> Judgement {
-    says("the kernel is told not to use it: by USBGuard, by another policy, or by somebody's hand")
+    says("the kernel may not use it: by USBGuard, another policy, or a manual setting")
         .seen(evidence.attribute("authorized", "0"))
         .seen_if_any(evidence.log_line("Device is not authorized for usage"))
         .advise(advice::authorize(evidence.device))
@@ -35,7 +35,7 @@ fn unpowered(evidence: &Evidence<'_>) -> Option<Judgement> {
         Some(budget) => format!("the kernel has set no configuration, since {budget}"),
         // A hub whose supply was pulled out says of itself what it did before.
         None if line.is_some() => {
-            "the kernel has set no configuration, since the port gives too little, it says".to_owned()
+            "the kernel has set no configuration, since the port reports too little power".to_owned()
         }
         None => return None,
     };
@@ -45,7 +45,7 @@ fn unpowered(evidence: &Evidence<'_>) -> Option<Judgement> {
 
 fn unchosen(evidence: &Evidence<'_>) -> Judgement {
     let words = ["can't set config", "no configuration chosen"];
-    says("the kernel has set no configuration, or somebody has taken it back")
+    says("the kernel has set no configuration, or it was unset by hand")
         .seen_if_any(words.iter().find_map(|words| evidence.log_line(words)))
         .advise(advice::configure(evidence.device))
 }

@@ -33,7 +33,7 @@ pub(super) fn built(evidence: &Evidence<'_>) -> Judgement {
     let mut judgement =
         unread.fold(judgement, |judgement, (path, why)| judgement.seen(Reading::new(path, found(*why))));
     if drivers.config_unread.iter().any(|(_, why)| *why == Unread::Refused) {
-        judgement.root_adds = Some("the kernel's configuration tells whether it has UAS".into());
+        judgement.root_adds = Some("the kernel's configuration shows whether it has UAS".into());
     }
     judgement
 }
@@ -75,7 +75,7 @@ pub(super) fn loaded(evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement
     let in_the_way = drivers.in_the_way_of("uas");
     let forbidding = || in_the_way.iter().map(|(one, _)| Reading::new(&one.path, &one.line));
     let place = Place::of(evidence);
-    let Some((what, index)) = place.told(evidence) else {
+    let Some((what, index)) = place.explained(evidence) else {
         let judgement =
             rule.says(Verdict::Unknown, "it is not registered, and the index of modules could not be read");
         let judgement = judgement.seen(unregistered).seen_if_any(configured);
@@ -112,7 +112,7 @@ enum Place {
     NotInstalled,
     /// It is no module of those that are installed.
     Absent,
-    /// Nothing tells.
+    /// It is not known.
     Unknown,
 }
 
@@ -129,7 +129,7 @@ impl Place {
     }
 
     /// What is to be said of it, and what the index of modules has; `None` if nothing can be said.
-    fn told(self, evidence: &Evidence<'_>) -> Option<(&'static str, Option<Reading>)> {
+    fn explained(self, evidence: &Evidence<'_>) -> Option<(&'static str, Option<Reading>)> {
         let index = match &evidence.inventory.drivers.uas {
             Module::Loadable(path) => Some(Reading::new(path, "lists uas")),
             Module::Absent(path) => Some(Reading::new(path, "does not list uas")),
@@ -166,6 +166,6 @@ fn without_uas(evidence: &Evidence<'_>, what: &str) -> String {
             format!("{what}, and usb-storage has the drive all the same{guess}")
         }
         Some(driver) => format!("{what}: usb-storage leaves the drive to it, and {driver} has it"),
-        None => format!("{what}: usb-storage leaves the drive to it, and nobody takes it"),
+        None => format!("{what}: usb-storage leaves the drive to it, and no driver takes it"),
     }
 }

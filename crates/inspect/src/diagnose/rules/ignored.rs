@@ -1,12 +1,12 @@
 //! Whether a quirk says to ignore UAS: the user's own entry, a row of Linux's table, a rule in its code.
 //!
-//! `usb-storage` has a table of its own, which `uas` does not look into. A device that is to be ignored by that one alone (VL817) is
+//! `usb-storage` has its own table, which `uas` does not look into. A device that is to be ignored by that one alone (VL817) is
 //! taken by whichever driver is asked first. The kernel asks in the order in which drivers were registered: of modules `usb-storage` is
-//! the first, since `uas` needs it; built into the kernel, `uas` is (drivers/usb/storage/Makefile). What has the drive tells, and where
-//! nobody has it, whether `uas` is known to be built in.
+//! the first, since `uas` needs it; built into the kernel, `uas` is (drivers/usb/storage/Makefile). What is bound to the drive shows it, and where
+//! nothing is bound, whether `uas` is known to be built in.
 //!
 //! Tables are those of the kernel's version, as far as the versions of their rows are known. Of a row that came later it
-//! is not known whether the kernel has taken it over, unless what has the drive or the kernel's log tells. What the kernel
+//! is not known whether the kernel has taken it over, unless the bound driver or the kernel's log shows it. What the kernel
 //! says of a drive that `usb-storage` has counts even where nothing that is known here has it say so.
 
 use super::{Judgement, Rule, Verdict};
@@ -74,6 +74,9 @@ fn by_kernel(evidence: &Evidence<'_>, line: Reading) -> Judgement {
         let because =
             "the kernel said that it ignores UAS for it; usb-storage.quirks= has no letter u for it now";
         (because, advice::plug_in_again())
+    } else if evidence.inventory.is_from_text() && evidence.inventory.quirks.in_force.is_none() {
+        let because = "the kernel says that it ignores UAS for it; no built-in row known here does, so usb-storage.quirks= has the letter u for it";
+        (because, advice::find_entry(evidence))
     } else {
         let because = "the kernel says that it ignores UAS for it; none of the rows known here does, and usb-storage.quirks= has no entry for it now";
         (because, advice::use_uas_unlike_kernel(evidence))
@@ -145,7 +148,7 @@ fn by_other(evidence: &Evidence<'_>, row: &TableRow) -> Judgement {
         .seen_if_any(evidence.inventory.kernel().map(Reading::of_kernel))
         .seen(settings(evidence));
     if judgement.verdict == Verdict::Unknown && evidence.log_is_refused() {
-        judgement.root_adds = Some("the kernel's log tells whether UAS was ignored".into());
+        judgement.root_adds = Some("the kernel's log shows whether UAS was ignored".into());
     }
     judgement
 }

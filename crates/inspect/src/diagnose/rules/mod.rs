@@ -1,6 +1,6 @@
 //! The rules in their order, and what each says of one drive.
 //!
-//! Before them all, and told only where it is not met: has the kernel set a configuration? Before its questions: was the driver built? Its questions: an alternate setting that is UAS, four pipes,
+//! Before them all, and reported only where it is not met: has the kernel set a configuration? Before its questions: was the driver built? Its questions: an alternate setting that is UAS, four pipes,
 //! not ignored, scatter-gather, streams. After them: is the driver loaded, and did it start?
 
 mod configured;
@@ -110,13 +110,13 @@ impl Rule {
         }
     }
 
-    /// Whether a no sends the drive to `usb-storage`, and not to nobody.
+    /// Whether a no sends the drive to `usb-storage`, and not to no driver.
     pub const fn is_question(self) -> bool {
         !matches!(self, Self::Configured | Self::Loaded | Self::Started)
     }
 
     /// What it says of one drive, after what the rules before it have said.
-    /// `None` of one that is told only where it is not met.
+    /// `None` of one that is reported only where it is not met.
     pub(super) fn judge(self, evidence: &Evidence<'_>, before: &[Judgement]) -> Option<Judgement> {
         let judgement = match self {
             Self::Configured => return configured::judge(evidence),
@@ -214,13 +214,14 @@ fn pipes(evidence: &Evidence<'_>) -> Judgement {
         Seen::Endpoints { endpoints, .. } => endpoints.as_slice(),
         _ => &[],
     };
-    let told = |usage: &PipeUsage| endpoints.iter().any(|endpoint| endpoint.usage == Some(*usage));
+    let is_declared = |usage: &PipeUsage| endpoints.iter().any(|endpoint| endpoint.usage == Some(*usage));
     let found = endpoints.iter().filter_map(|end| Some(format!("{} {}", end.usage?, end.address)));
     let reading = evidence.attribute("descriptors", found.collect::<Vec<_>>().join(", "));
     if finding.met {
         return rule.says(Verdict::Met, "all four are there").seen(reading);
     }
-    let missing: Vec<String> = PIPES.iter().filter(|usage| !told(usage)).map(ToString::to_string).collect();
+    let missing: Vec<String> =
+        PIPES.iter().filter(|usage| !is_declared(usage)).map(ToString::to_string).collect();
     rule.says(Verdict::Refused, format!("no endpoint says that it is the {}", missing.join(", nor the ")))
         .seen(reading)
         .advise(advice::firmware())

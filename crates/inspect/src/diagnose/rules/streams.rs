@@ -121,7 +121,7 @@ fn by_neighbours(evidence: &Evidence<'_>, controller: &Controller, unread: Unrea
         .says(Verdict::Unknown, because)
         .seen(evidence.attribute("speed", evidence.device.speed.to_string()));
     if unread == Unread::Refused {
-        judgement.root_adds = Some("debugfs tells MaxPSASize, and the kernel's log tells refusals".into());
+        judgement.root_adds = Some("debugfs shows MaxPSASize, and the kernel's log shows refusals".into());
     }
     judgement
 }

@@ -46,7 +46,10 @@ fn an_entry_that_nobody_reads_is_no_setting_and_is_told() {
     // The command line is read, and says the same.
     let word = "/proc/cmdline = usb-storage.quirks=1209:0001:u\n";
     let (health, because, _) = told(&(quirks("1209:0001:u") + &file + word));
-    assert_eq!((health, because.as_str()), (Health::Good, "in force is what is set for the next boot, too"));
+    assert_eq!(
+        (health, because.as_str()),
+        (Health::Good, "the same is in force now and after the next boot")
+    );
     // In force by hand alone, whatever the file says.
     let (health, because, _) = told(&(quirks("1209:0001:u") + &file));
     assert_eq!(

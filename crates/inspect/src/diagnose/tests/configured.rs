@@ -154,7 +154,7 @@ fn what_only_root_could_read_is_said_of_a_configuration() {
     let diagnosis = &diagnose(&inventory, inventory.find("3-3")[0])[0];
     assert!(readings(diagnosis, Rule::Built).contains(&(BESIDE, "for root only")));
     let built = diagnosis.judgement(Rule::Built).expect("judged");
-    assert_eq!(built.root_adds.as_deref(), Some("the kernel's configuration tells whether it has UAS"));
+    assert_eq!(built.root_adds.as_deref(), Some("the kernel's configuration shows whether it has UAS"));
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn what_else_a_word_forbids_stays_forbidden() {
 fn what_the_kernel_refuses_it_refuses_until_it_is_started_anew() {
     let place = "on the kernel command line";
     let anew = [
-        ("then, since the kernel refuses it until it is started anew", "sudo reboot"),
+        ("then, since the kernel refuses it until the next boot", "sudo reboot"),
         ("if it is not loaded then", "sudo modprobe uas"),
     ];
     for (word, line) in [

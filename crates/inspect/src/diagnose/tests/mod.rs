@@ -6,6 +6,7 @@
 
 mod advice;
 mod built_in;
+mod causes;
 mod checks;
 mod configured;
 mod forbidden;
@@ -163,10 +164,10 @@ fn a_drive_of_uas_alone_without_the_module_is_said_in_the_rule_that_decides() {
     };
     let alone = "the drive speaks UAS alone, and there is no module uas: nothing else here can drive it";
     assert_eq!(because("3-1", &(uas_absent() + UAS_ALONE)), Some((Verdict::Refused, alone.into())));
-    let left = "there is no module uas: usb-storage leaves the drive to it, and nobody takes it";
+    let left = "there is no module uas: usb-storage leaves the drive to it, and no driver takes it";
     assert_eq!(because("3-3", &(uas_absent() + &unbound())), Some((Verdict::Refused, left.into())));
     let loadable =
-        "the module uas is there and not loaded: usb-storage leaves the drive to it, and nobody takes it";
+        "the module uas is there and not loaded: usb-storage leaves the drive to it, and no driver takes it";
     assert_eq!(because("3-3", &(uas_loadable() + &unbound())), Some((Verdict::Refused, loadable.into())));
     let other = "there is no module uas: usb-storage leaves the drive to it, and usbip-host has it";
     assert_eq!(

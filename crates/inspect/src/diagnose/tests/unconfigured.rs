@@ -8,7 +8,7 @@ const HUB: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb2/2-8";
 
 /// A drive on BOT of 498 mA behind a hub, at full speed, and what the kernel says of it.
 fn behind_a_hub(attributes: &str) -> String {
-    // QEMU's hub says that it has a supply of its own: bmAttributes E0h.
+    // QEMU's hub says that it has its own power supply: bmAttributes E0h.
     let hub = format!(
         "12011001090000080904aa5501010102030109021900010100{attributes}00090400000109000000070581030200ff"
     );
@@ -42,11 +42,11 @@ fn told(diagnosis: &Diagnosis) -> (String, Vec<String>, String) {
 fn a_drive_that_wants_more_than_a_hub_gives_is_a_drive_without_power() {
     let diagnosis = diagnosed("2-8.2", &behind_a_hub("a0"));
     let (because, found, advice) = told(&diagnosis);
-    let short = "it may draw 498 mA, and a hub without a supply of its own gives 100 mA";
+    let short = "it may draw 498 mA, and a bus-powered hub gives 100 mA";
     assert_eq!(because, format!("the kernel has set no configuration, since {short}"));
     let line = "usb 2-8.2: rejected 1 configuration due to insufficient available bus power";
     assert_eq!(found, ["bMaxPower 498 mA", line, "empty"]);
-    assert!(advice.starts_with("a hub with a supply of its own"), "{advice}");
+    assert!(advice.starts_with("a hub with its own power supply"), "{advice}");
     let power = check_of(&diagnosis, CheckKind::Power);
     assert_eq!((power.health, power.because.as_str()), (Health::Concern, short));
     // What it speaks is known all the same.
@@ -58,7 +58,7 @@ fn a_drive_that_wants_more_than_a_hub_gives_is_a_drive_without_power() {
 #[test]
 fn the_kernels_word_counts_where_the_hub_says_that_it_has_a_supply() {
     let (because, found, _) = told(&diagnosed("2-8.2", &behind_a_hub("e0")));
-    assert_eq!(because, "the kernel has set no configuration, since the port gives too little, it says");
+    assert_eq!(because, "the kernel has set no configuration, since the port reports too little power");
     assert_eq!(found.len(), 3);
 }
 

@@ -1,0 +1,222 @@
+//! Causes by kind, each from an invented log of the drive on port 3-3.
+
+use super::*;
+use crate::diagnose::{AbsentKind, CauseKind, absent};
+
+/// The start of a log: the drive is plugged in at 3-3 as number 4 and becomes sdc of SCSI host 3.
+const START: [&str; 4] = [
+    "[    1.0] usb 3-3: new SuperSpeed USB device number 4 using xhci_hcd",
+    "[    1.1] usb 3-3: New USB device found, idVendor=1209, idProduct=0001, bcdDevice= 1.00",
+    "[    1.2] scsi host3: uas",
+    "[    1.3] sd 3:0:0:0: [sdc] Attached SCSI disk",
+];
+
+fn with(lines: &[&str]) -> Diagnosis {
+    let all: Vec<&str> = START.iter().chain(lines).copied().collect();
+    diagnosed("3-3", &log_of(&all))
+}
+
+fn first(lines: &[&str]) -> (CauseKind, String, Vec<String>) {
+    let diagnosis = with(lines);
+    let cause = diagnosis.causes.first().unwrap_or_else(|| panic!("{lines:#?}: {diagnosis:#?}"));
+    let purposes = cause.advice.iter().map(|advice| advice.purpose.clone()).collect();
+    (cause.kind, cause.because.clone(), purposes)
+}
+
+const RESET: &str = "[  500.1] usb 3-3: reset SuperSpeed USB device number 4 using xhci_hcd";
+
+fn aborted(tag: u32, cdb: &str) -> [String; 2] {
+    [
+        format!("[  500.0] sd 3:0:0:0: [sdc] tag#{tag} uas_eh_abort_handler 0 uas-tag 1 inflight: CMD"),
+        format!("[  500.0] sd 3:0:0:0: [sdc] tag#{tag} CDB: {cdb}"),
+    ]
+}
+
+#[test]
+fn the_command_that_was_aborted_first_decides() {
+    use CauseKind::{Command, Poll, Transport, Trim};
+    for (cdb, kind, words, purpose) in [
+        (
+            "opcode=0x85 85 06 20 00 00 00 00 00 00 00 00 00 00 00 e5 00",
+            Poll,
+            "CHECK POWER MODE",
+            "Stop the program",
+        ),
+        ("opcode=0xe6 e6 00 00 00", Poll, "vendor-specific command E6h", "Stop the program"),
+        ("Unmap/Read sub-channel 42 00 00 00 00 00 00 00 18 00", Trim, "UNMAP", "Send the drive no TRIM"),
+        ("opcode=0xa3 a3 0c 00 00", Command, "REPORT SUPPORTED OPERATION CODES", "Send no REPORT SUPPORTED"),
+        ("Write same(16) 93 00 00 00", Command, "WRITE SAME", "Send no WRITE SAME"),
+        ("Synchronize Cache(10) 35 00 00 00", Command, "SYNCHRONIZE CACHE", "Cut the drive's power"),
+        ("opcode=0x2a 2a 00 00 20 33 28 00 00 20 00", Transport, "WRITE(10)", "Check cable"),
+    ] {
+        let special = aborted(26, cdb);
+        let write = aborted(18, "opcode=0x2a 2a 00 00 20 33 28 00 00 20 00");
+        let lines: Vec<&str> = special.iter().chain(&write).map(String::as_str).chain([RESET]).collect();
+        let (found, because, purposes) = first(&lines);
+        assert_eq!(found, kind, "{cdb}: {because}");
+        assert!(because.contains(words), "{because}");
+        assert!(purposes[0].starts_with(purpose), "{purposes:?}");
+        let keeps_off = purposes.iter().any(|purpose| purpose.starts_with("Keep it off UAS"));
+        assert_eq!(keeps_off, kind == Transport, "{cdb}: {purposes:?}");
+    }
+}
+
+#[test]
+fn checks_report_the_cause_that_is_theirs() {
+    let poll = aborted(1, "opcode=0x85 85 06 20 00 00 00 00 00 00 00 00 00 00 00 b0 00");
+    let diagnosis = with(&[&poll[0], &poll[1], RESET]);
+    assert_eq!(check_of(&diagnosis, CheckKind::Smart).health, Health::Concern);
+    let trim = aborted(1, "opcode=0x42 42 00");
+    let diagnosis = with(&[&trim[0], &trim[1], RESET]);
+    assert_eq!(check_of(&diagnosis, CheckKind::Trim).health, Health::Concern);
+    let is_wish = |advice: &&Advice| advice.is_wish;
+    assert_eq!(diagnosis.checks.iter().flat_map(|check| &check.advice).filter(is_wish).count(), 0);
+}
+
+#[test]
+fn a_supply_that_sags_before_a_reset_comes_first() {
+    for sag in
+        ["[  499.9] hwmon hwmon1: Undervoltage detected!", "[  499.9] Under-voltage detected! (0x00050005)"]
+    {
+        let (kind, because, purposes) = first(&[sag, RESET]);
+        assert_eq!(kind, CauseKind::Undervoltage, "{because}");
+        assert!(
+            because.contains("499.9 s") && purposes[0].contains("power supply"),
+            "{because} {purposes:?}"
+        );
+        let diagnosis = with(&[sag, RESET]);
+        assert_eq!(check_of(&diagnosis, CheckKind::Power).health, Health::Concern);
+    }
+    let (kind, ..) = first(&["[  100.0] hwmon hwmon1: Undervoltage detected!", RESET]);
+    assert_eq!(kind, CauseKind::UndervoltageAlone);
+}
+
+#[test]
+fn what_the_drive_reports_of_itself_is_no_fault_of_the_cable() {
+    for (key, additional) in [
+        ("Medium Error [current]", "Add. Sense: Unrecovered read error"),
+        ("0x4 [current]", "ASC=0x44 ASCQ=0x0"),
+    ] {
+        let key = format!("[  300.0] sd 3:0:0:0: [sdc] tag#3 Sense Key : {key}");
+        let additional = format!("[  300.0] sd 3:0:0:0: [sdc] tag#3 {additional}");
+        let (kind, because, purposes) = first(&[
+            "[  300.0] sd 3:0:0:0: [sdc] tag#3 FAILED Result: hostbyte=DID_OK driverbyte=DRIVER_OK",
+            &key,
+            &additional,
+            "[  300.0] sd 3:0:0:0: [sdc] tag#3 CDB: Read(10) 28 00 00 00 00 00 00 00 08 00",
+            "[  300.0] critical medium error, dev sdc, sector 305419896 op 0x0:(READ)",
+        ]);
+        assert_eq!(kind, CauseKind::DriveFailing, "{because}");
+        assert!(because.contains("USB is not the cause"), "{because}");
+        assert!(
+            purposes.iter().all(|purpose| !purpose.contains("UAS") && !purpose.contains("cable")),
+            "{purposes:?}"
+        );
+    }
+}
+
+#[test]
+fn a_drive_that_comes_and_goes_is_no_hand() {
+    let mut lines: Vec<String> = Vec::new();
+    for number in 4..9 {
+        let at = number * 100;
+        lines.push(format!("[  {at}.0] usb 3-3: USB disconnect, device number {number}"));
+        let next = number + 1;
+        lines.push(format!("[  {at}.5] usb 3-3: new SuperSpeed USB device number {next} using xhci_hcd"));
+        lines.push(format!(
+            "[  {at}.6] usb 3-3: New USB device found, idVendor=1209, idProduct=0001, bcdDevice= 1.00"
+        ));
+    }
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let (kind, because, _) = first(&lines);
+    assert_eq!(kind, CauseKind::Flapping, "{because}");
+    assert!(because.contains("5 times"), "{because}");
+    assert!(with(&lines[..3]).causes.is_empty(), "one disconnect is a hand's");
+}
+
+#[test]
+fn a_dead_controller_explains_the_rest() {
+    let write = aborted(12, "opcode=0x2a 2a 00");
+    let lines = [
+        write[0].as_str(),
+        &write[1],
+        "[ 1672.7] xhci_hcd 0000:00:02.0: xHCI host controller not responding, assume dead",
+        "[ 1672.8] xhci_hcd 0000:00:02.0: HC died; cleaning up",
+    ];
+    let (kind, because, purposes) = first(&lines);
+    assert_eq!(kind, CauseKind::ControllerDied);
+    assert!(because.contains("0000:00:02.0 died 1,672 s after boot while /dev/sdc"), "{because}");
+    assert!(purposes[0].starts_with("Restart the host controller"), "{purposes:?}");
+}
+
+#[test]
+fn an_error_of_uas_is_the_rule_that_decides() {
+    for line in [
+        "[    1.5] uas: probe of 3-3:1.0 failed with error -12",
+        "[    1.5] uas 3-3:1.0: probe with driver uas failed with error -12",
+    ] {
+        let lines = [START[0], START[1], line];
+        let diagnosis = diagnosed("3-3", &(log_of(&lines) + &unbound()));
+        assert_eq!(diagnosis.decision, Decision::Decided(Rule::Started), "{line}");
+        let started = diagnosis.judgement(Rule::Started).expect("it was asked");
+        assert!(started.because.contains("ENOMEM"), "{}", started.because);
+    }
+}
+
+#[test]
+fn events_of_streams_are_known_in_old_words() {
+    let (kind, because, _) = first(&[
+        "[   39.7] xhci_hcd 0000:00:02.0: ERROR Transfer event for disabled endpoint or incorrect stream ring",
+    ]);
+    assert_eq!(kind, CauseKind::StreamEvents, "{because}");
+}
+
+fn gone(lines: &[&str]) -> Vec<super::super::Absent> {
+    let text = format!("{GUEST}{}", log_of(lines));
+    absent(&Inventory::read(&Tree::of(text.parse().expect("a record")), Scope::Whole { log: None }))
+}
+
+#[test]
+fn ports_without_a_device_are_reported() {
+    let all = gone(&[
+        "[   99.7] usb 3-9: new high-speed USB device number 5 using xhci_hcd",
+        "[   99.9] usb 3-9: device descriptor read/64, error -71",
+        "[  100.1] usb 3-9: new high-speed USB device number 6 using xhci_hcd",
+        "[  100.3] usb 3-9: device not accepting address 6, error -71",
+        "[  102.2] usb usb3-port9: unable to enumerate USB device",
+        "[  200.0] usb usb3-port7: over-current condition",
+        "[  300.0] usb 3-6: new full-speed USB device number 7 using xhci_hcd",
+        "[  300.1] usb 3-6: New USB device found, idVendor=046d, idProduct=c077, bcdDevice= 1.00",
+        "[  301.0] usb 3-6: USB disconnect, device number 7",
+    ]);
+    let kinds: Vec<(&str, AbsentKind)> = all.iter().map(|one| (one.place.as_str(), one.kind)).collect();
+    assert_eq!(kinds, [("3-9", AbsentKind::NeverEnumerated), ("3-7", AbsentKind::OverCurrent)], "{all:#?}");
+    assert!(all[0].because.contains("EPROTO") && all[0].because.contains("2 attempts"), "{}", all[0].because);
+}
+
+#[test]
+fn a_dropped_drive_is_named_with_its_last_command() {
+    let all = gone(&[
+        "[    1.0] usb 3-9: new SuperSpeed USB device number 5 using xhci_hcd",
+        "[    1.1] usb 3-9: New USB device found, idVendor=0bda, idProduct=9210, bcdDevice= 1.00",
+        "[    1.2] scsi host9: uas",
+        "[    9.0] sd 9:0:0:0: [sdz] tag#13 uas_eh_abort_handler 0 uas-tag 3 inflight: CMD",
+        "[    9.1] sd 9:0:0:0: [sdz] tag#9 CDB: Synchronize Cache(10) 35 00 00 00 00 00 00 00 00 00",
+        "[   20.0] usb 3-9: device not accepting address 5, error -62",
+        "[   21.0] scsi host9: uas_eh_device_reset_handler FAILED err -19",
+        "[   21.1] usb 3-9: USB disconnect, device number 5",
+    ]);
+    let [drive] = all.as_slice() else { panic!("{all:#?}") };
+    assert_eq!(drive.kind, AbsentKind::Dropped);
+    for words in ["0bda:9210", "/dev/sdz on UAS", "SYNCHRONIZE CACHE", "its reset failed"] {
+        assert!(drive.because.contains(words), "{}", drive.because);
+    }
+}
+
+#[test]
+fn a_misspelt_parameter_is_a_concern() {
+    let diagnosis = diagnosed("3-3", "/proc/cmdline = quiet uas.quirks=1209:0001:u\n");
+    let settings = check_of(&diagnosis, CheckKind::Settings);
+    assert_eq!(settings.health, Health::Concern);
+    assert!(settings.because.contains("usb-storage.quirks= is meant"), "{}", settings.because);
+}
