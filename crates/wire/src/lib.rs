@@ -25,6 +25,7 @@ pub mod uas;
 pub mod usb;
 pub mod usbmon;
 pub mod usbpcap;
+pub mod usbpf;
 pub mod usbredir;
 pub mod xhci;
 

@@ -46,6 +46,24 @@ impl<'a> SenseIu<'a> {
         })
     }
 
+    /// Decodes the IU of which a capture has kept the front alone: its sense data may be fewer than it announces.
+    ///
+    /// # Errors
+    /// Bytes that are no SENSE IU, or fewer than its head.
+    pub fn decode_front(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let Some((head, rest)) = bytes.split_first_chunk::<16>() else {
+            return Err(truncated(Self::LEN, bytes));
+        };
+        expect_id(IuId::Sense, head[0])?;
+        let sense_len = usize::from(u16::from_be_bytes([head[14], head[15]]));
+        Ok(Self {
+            tag: u16::from_be_bytes([head[2], head[3]]),
+            status_qualifier: u16::from_be_bytes([head[4], head[5]]),
+            status: Status::from(head[6]),
+            sense: rest.get(..sense_len).unwrap_or(rest),
+        })
+    }
+
     /// Writes the IU to the front of `out` and says how long it is.
     ///
     /// Sense bytes past 65535 cannot be said in the length field and are left off.
@@ -178,6 +196,17 @@ mod tests {
         let mut out = vec![0; 65552];
         assert_eq!(iu.encode(&mut out), Ok(65551));
         assert_eq!(out[14..16], [0xff, 0xff]);
+    }
+
+    #[test]
+    fn the_front_of_a_sense_iu_has_its_status_and_the_sense_data_that_were_kept() {
+        let mut whole = [3, 0, 0, 7, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 18, 0x70, 0, 5];
+        let cut = SenseIu::decode_front(&whole).unwrap();
+        assert_eq!((cut.tag, cut.status, cut.sense), (7, Status::CheckCondition, &[0x70, 0, 5][..]));
+        assert!(SenseIu::decode(&whole).is_err());
+        assert!(SenseIu::decode_front(&whole[..15]).is_err());
+        whole[0] = 4;
+        assert!(SenseIu::decode_front(&whole).is_err());
     }
 
     proptest! {
