@@ -19,12 +19,14 @@ mod reader;
 mod retold;
 mod transactions;
 mod transfers;
+mod unpack;
 
 pub use error::{ReadError, WriteError};
 pub use pcapng::{COMMENT_BYTES_MAX, INTERFACES_MAX, Interface, InterfaceId, LinkType, Pcapng, Record};
 pub use reader::{ByteOrder, Damage, DamageKind, Dropped, Item, Link, Packet, RECORD_BYTES_MAX, Reader};
 pub use transactions::{Crossed, Said, Transactions, UNDER_WAY_MAX};
 pub use transfers::{Control, Transfer, Transfers};
+pub use unpack::{NESTING_MAX, UnpackDamage, UnpackLimits, Unpacked};
 
 /// What a comment begins with of a record that was not on the link: whoever wrote it has added it for readers.
 const ADDED: &str = "not on the link";

@@ -19,6 +19,7 @@ enum Kind {
     Usage,
     Refused,
     Unknown,
+    Damaged,
 }
 
 impl Failure {
@@ -42,6 +43,11 @@ impl Failure {
         Self { kind: Kind::Refused, ..Self::new(what) }
     }
 
+    /// The input is damaged: what could be read of it was used.
+    pub(crate) fn damaged(what: impl Into<String>) -> Self {
+        Self { kind: Kind::Damaged, ..Self::new(what) }
+    }
+
     /// Adds the reason.
     pub(crate) fn because(self, why: impl fmt::Display) -> Self {
         Self { why: Some(why.to_string()), ..self }
@@ -58,6 +64,7 @@ impl Failure {
             Kind::Usage => ExitCode::from(2),
             Kind::Refused => ExitCode::from(3),
             Kind::Unknown => ExitCode::from(4),
+            Kind::Damaged => ExitCode::from(5),
         }
     }
 }

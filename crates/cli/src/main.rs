@@ -1,6 +1,6 @@
 //! The `uaskit` command: parses arguments, resolves them, runs, prints.
 //!
-//! Exit codes: 0 ok, 1 failed, 2 usage, 3 refused for safety, 4 unknown. What goes wrong is told on standard error as what
+//! Exit codes: 0 ok, 1 failed, 2 usage, 3 refused for safety, 4 unknown, 5 the input is damaged. What goes wrong is told on standard error as what
 //! happened, why, and what to do.
 
 mod args;

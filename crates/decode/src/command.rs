@@ -3,7 +3,7 @@
 //! The same for both transports. Left out: data, but for sense data; additional bytes of long command blocks. Always true: a command has
 //! at most [`STEPS_MAX`] transfers with it, and says how many more there were.
 
-use crate::event::{Address, Ended, Mark, Phase};
+use crate::event::{Address, Mark, Phase, TransferEnd};
 use std::fmt;
 use wire::bot::CswStatus;
 use wire::scsi::cdb;
@@ -46,7 +46,7 @@ pub enum Outcome {
     /// The capture ended before.
     Unfinished,
     /// It was let go of, since too many were under way.
-    LetGo,
+    Discarded,
 }
 
 /// Which part of a command a transfer is.
@@ -66,7 +66,7 @@ pub enum Part {
 
 /// One end of a transfer of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct TransferStep {
     /// Which packet, when.
     pub mark: Mark,
     /// What it is to the command.
@@ -122,7 +122,7 @@ pub struct Command {
     /// Nanoseconds since the device's last command, if none was under way.
     pub idle_ns: Option<u64>,
     /// Its transfers, [`STEPS_MAX`] at most.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TransferStep>,
     /// Further ones.
     pub steps_left_off: u32,
 }
@@ -192,7 +192,7 @@ impl Command {
             Outcome::Status(status) => !matches!(status, Status::Good | Status::ConditionMet),
             Outcome::Wrapper(status) => status != CswStatus::Passed,
             Outcome::Response(_) | Outcome::Aborted | Outcome::Broken | Outcome::Overtaken => true,
-            Outcome::NotKept | Outcome::Unfinished | Outcome::LetGo => false,
+            Outcome::NotKept | Outcome::Unfinished | Outcome::Discarded => false,
         }
     }
 
@@ -207,7 +207,7 @@ impl Command {
         last.max(self.ended.map(|mark| mark.packet)).unwrap_or(self.began.packet)
     }
 
-    pub(crate) fn step(&mut self, step: Step) {
+    pub(crate) fn step(&mut self, step: TransferStep) {
         if self.steps.len() < STEPS_MAX {
             self.steps.push(step);
         } else {
@@ -216,7 +216,7 @@ impl Command {
     }
 }
 
-impl Ended {
+impl TransferEnd {
     /// Whether it ended because the host or the bus ended it.
     pub(crate) const fn is_cut_short(self) -> bool {
         matches!(self, Self::Cancelled | Self::Gone)
@@ -238,12 +238,12 @@ impl fmt::Display for Outcome {
             Self::Status(status) => status.fmt(f),
             Self::Wrapper(status) => status.fmt(f),
             Self::Response(code) => code.fmt(f),
-            Self::NotKept => f.write_str("status not kept"),
+            Self::NotKept => f.write_str("status not captured"),
             Self::Aborted => f.write_str("aborted"),
             Self::Broken => f.write_str("broken status"),
             Self::Overtaken => f.write_str("no status"),
-            Self::Unfinished => f.write_str("under way at the end"),
-            Self::LetGo => f.write_str("let go"),
+            Self::Unfinished => f.write_str("incomplete at the end of the capture"),
+            Self::Discarded => f.write_str("discarded"),
         }
     }
 }

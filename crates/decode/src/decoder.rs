@@ -3,11 +3,13 @@
 //! Whoever reads the capture also says where packets of it are missing, since that is seen in the file and not in the packets. Left
 //! out: the file. Always true: each command is told once; devices that are known at a time have a limit.
 
+use crate::clock::Clock;
 use crate::command::{Command, Transport};
+use crate::contents::DeviceSummary;
 use crate::device::Device;
 use crate::event::{Address, Event};
 use crate::ledger::{Ledger, Losses};
-use crate::source::{NotUnderstood, Source};
+use crate::source::{NotUnderstood, Seen, Source};
 use crate::verdict::Verdict;
 use capture::{Link, Packet};
 use std::collections::BTreeMap;
@@ -20,6 +22,7 @@ pub const DEVICES_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub struct Decoder {
     source: Source,
+    clock: Clock,
     devices: BTreeMap<Address, Device>,
     ledger: Ledger,
     /// Packets in which a port was reset, by bus; the next device that is configured there is meant.
@@ -50,19 +53,30 @@ impl Decoder {
 
     /// The next packet.
     pub fn take(&mut self, packet: &Packet<'_>) {
-        let Self { source, devices, ledger, resets, missed, .. } = self;
+        let Self { source, clock, devices, ledger, resets, missed, .. } = self;
+        clock.take(packet.at_ns);
         let missed = *missed;
         ledger.verdicts.settle();
-        let is_understood = source.take(packet, |event| {
-            if !devices.contains_key(&event.address) && devices.len() >= DEVICES_MAX {
+        let is_understood = source.take(packet, |seen| {
+            let address = match &seen {
+                Seen::Event(event) => event.address,
+                Seen::Other(address, _) => *address,
+                Seen::Nothing => return,
+            };
+            if !devices.contains_key(&address) && devices.len() >= DEVICES_MAX {
                 forget_one(devices, ledger);
             }
+            let device = devices.entry(address).or_insert_with(|| Device::new(address, missed));
+            let event = match &seen {
+                Seen::Event(event) => event,
+                Seen::Other(_, kind) => return device.count(*kind),
+                Seen::Nothing => return,
+            };
             let bus = event.address.bus;
             if is_port_reset(event) {
                 resets.insert(bus, event.mark.packet);
             }
             let mut reset = resets.get(&bus).copied();
-            let device = devices.entry(event.address).or_insert_with(|| Device::new(event.address, missed));
             device.take(event, &mut reset, ledger);
             if reset.is_none() {
                 resets.remove(&bus);
@@ -139,6 +153,16 @@ impl Decoder {
     /// The link type of the first packet that was not of USB.
     pub const fn foreign_link(&self) -> Option<Link> {
         self.source.foreign_link()
+    }
+
+    /// What the capture has of each device that is known now.
+    pub fn contents(&self) -> impl Iterator<Item = DeviceSummary> {
+        self.devices.values().map(Device::summary)
+    }
+
+    /// The step of the capture's clock in nanoseconds, if it is too coarse for latencies.
+    pub fn clock_tick_ns(&self) -> Option<u64> {
+        self.clock.tick_ns()
     }
 
     /// The drives that are known now.

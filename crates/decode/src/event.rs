@@ -26,7 +26,7 @@ pub struct Mark {
 
 /// How a transfer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum TransferEnd {
     /// With bytes, perhaps fewer than there was room for.
     Done,
     /// The endpoint stalled.
@@ -47,9 +47,9 @@ pub enum Phase {
     /// The host has handed it in.
     Submitted,
     /// It is over.
-    Ended(Ended),
+    Ended(TransferEnd),
     /// Both.
-    Whole(Ended),
+    Whole(TransferEnd),
 }
 
 /// One end of a transfer.
@@ -75,7 +75,7 @@ impl Event<'_> {
         matches!(self.phase, Phase::Submitted | Phase::Whole(_))
     }
 
-    pub(crate) fn ended(&self) -> Option<Ended> {
+    pub(crate) fn ended(&self) -> Option<TransferEnd> {
         match self.phase {
             Phase::Submitted => None,
             Phase::Ended(ended) | Phase::Whole(ended) => Some(ended),
@@ -101,7 +101,7 @@ impl Event<'_> {
     }
 }
 
-impl Ended {
+impl TransferEnd {
     /// By an error number of Linux.
     pub(crate) fn of_errno(errno: i32) -> Self {
         match errno {
@@ -125,14 +125,14 @@ impl fmt::Display for Address {
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for TransferEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Done => f.write_str("done"),
             Self::Stalled => f.write_str("stall"),
-            Self::Cancelled => f.write_str("taken back"),
+            Self::Cancelled => f.write_str("cancelled"),
             Self::Gone => f.write_str("device gone"),
-            Self::Babble => f.write_str("too many bytes"),
+            Self::Babble => f.write_str("babble"),
             Self::Failed(number) => write!(f, "error {number}"),
         }
     }

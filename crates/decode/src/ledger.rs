@@ -3,7 +3,7 @@
 use crate::command::{Command, Transport};
 use crate::event::Address;
 use crate::unit::Units;
-use crate::verdict::{Charge, Fault, Verdicts};
+use crate::verdict::{Fault, Finding, Verdicts};
 use std::collections::VecDeque;
 use wire::scsi::opcode::OperationCode;
 
@@ -31,7 +31,7 @@ pub struct Losses {
 }
 
 /// Where the machine of a transport writes what it finds.
-pub(crate) struct Desk<'a> {
+pub(crate) struct Reporter<'a> {
     pub(crate) address: Address,
     pub(crate) transport: Transport,
     pub(crate) ledger: &'a mut Ledger,
@@ -40,7 +40,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) missed: Option<u64>,
 }
 
-impl Desk<'_> {
+impl Reporter<'_> {
     /// A command has ended; `answer` is what its data began with.
     pub(crate) fn end(&mut self, command: Command, answer: &[u8]) {
         self.units.look_at(&command, answer, self.ledger, self.missed);
@@ -48,23 +48,23 @@ impl Desk<'_> {
     }
 
     /// Packets show it by themselves.
-    pub(crate) fn blame(&mut self, fault: Fault, packets: &[u64]) {
-        self.charge(fault, None, (packets, first(packets)), None);
+    pub(crate) fn record(&mut self, fault: Fault, packets: &[u64]) {
+        self.finding(fault, None, (packets, first(packets)), None);
     }
 
     /// The same, of a command that has this operation code.
-    pub(crate) fn blame_with(&mut self, fault: Fault, opcode: OperationCode, packets: &[u64]) {
-        self.charge(fault, Some(opcode), (packets, first(packets)), None);
+    pub(crate) fn record_with(&mut self, fault: Fault, opcode: OperationCode, packets: &[u64]) {
+        self.finding(fault, Some(opcode), (packets, first(packets)), None);
     }
 
     /// Packets show it, if nothing is missing since this one.
-    pub(crate) fn blame_since(&mut self, since: u64, fault: Fault, packets: &[u64]) {
-        self.charge(fault, None, (packets, since), None);
+    pub(crate) fn record_since(&mut self, since: u64, fault: Fault, packets: &[u64]) {
+        self.finding(fault, None, (packets, since), None);
     }
 
     /// It befell a command: if nothing is missing since that began.
-    pub(crate) fn blame_in(&mut self, command: &Command, fault: Fault, packets: &[u64]) {
-        self.charge(fault, Some(command.block.opcode()), (packets, command.began.packet), None);
+    pub(crate) fn record_in(&mut self, command: &Command, fault: Fault, packets: &[u64]) {
+        self.finding(fault, Some(command.block.opcode()), (packets, command.began.packet), None);
     }
 
     /// Whether nothing is missing since this packet.
@@ -73,14 +73,14 @@ impl Desk<'_> {
     }
 
     /// The host gave up on a command, after a while or soon.
-    pub(crate) fn blame_abort(&mut self, command: &Command, waited_ns: u64, packet: u64) {
+    pub(crate) fn record_abort(&mut self, command: &Command, waited_ns: u64, packet: u64) {
         const PATIENCE_NS: u64 = 1_000_000_000;
-        let fault = if waited_ns >= PATIENCE_NS { Fault::NeverAnswered } else { Fault::TakenBack };
+        let fault = if waited_ns >= PATIENCE_NS { Fault::NoResponse } else { Fault::Aborted };
         let packets = [command.began.packet, packet];
-        self.charge(fault, Some(command.block.opcode()), (&packets, command.began.packet), Some(waited_ns));
+        self.finding(fault, Some(command.block.opcode()), (&packets, command.began.packet), Some(waited_ns));
     }
 
-    fn charge(
+    fn finding(
         &mut self,
         fault: Fault,
         opcode: Option<OperationCode>,
@@ -89,8 +89,8 @@ impl Desk<'_> {
     ) {
         let (address, transport) = (self.address, Some(self.transport));
         let is_sure = self.has_all_since(since);
-        let charge = Charge { address, fault, transport, opcode, count: 1, packets, waited_ns, is_sure };
-        self.ledger.verdicts.add(&charge);
+        let finding = Finding { address, fault, transport, opcode, count: 1, packets, waited_ns, is_sure };
+        self.ledger.verdicts.add(&finding);
     }
 }
 

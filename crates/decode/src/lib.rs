@@ -14,7 +14,9 @@
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod bot;
+mod clock;
 mod command;
+mod contents;
 mod cover;
 mod decoder;
 mod device;
@@ -27,13 +29,14 @@ mod uas;
 mod unit;
 mod verdict;
 
-pub use command::{Block, Command, Outcome, Part, SENSE_BYTES_MAX, STEPS_MAX, Step, Transport};
+pub use command::{Block, Command, Outcome, Part, SENSE_BYTES_MAX, STEPS_MAX, TransferStep, Transport};
+pub use contents::{DeviceSummary, TransferCounts, class_name};
 pub use decoder::{DEVICES_MAX, Decoder, Drive};
-pub use event::{Address, Ended, Mark, Phase};
+pub use event::{Address, Mark, Phase, TransferEnd};
 pub use ledger::Losses;
 pub use source::NotUnderstood;
 pub use stats::{DEPTH_MAX, Gaps, Spread, Stats, Summary};
-pub use verdict::{EVIDENCE_MAX, Fault, Party, VERDICTS_MAX, Verdict};
+pub use verdict::{EVIDENCE_MAX, Fault, Side, VERDICTS_MAX, Verdict};
 
 #[cfg(test)]
 mod tests;

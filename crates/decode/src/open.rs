@@ -1,6 +1,6 @@
 //! A command that has not ended.
 
-use crate::command::{Command, Outcome, Part, SENSE_BYTES_MAX, Step};
+use crate::command::{Command, Outcome, Part, SENSE_BYTES_MAX, TransferStep};
 use crate::event::{Event, Mark};
 use wire::scsi::opcode::OperationCode;
 
@@ -30,7 +30,7 @@ impl Open {
 
     pub(crate) fn step(&mut self, event: &Event<'_>, part: Part) {
         let Event { mark, phase, length, .. } = *event;
-        self.command.step(Step { mark, part, phase, length });
+        self.command.step(TransferStep { mark, part, phase, length });
     }
 
     /// Data have moved.

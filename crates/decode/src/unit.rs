@@ -7,7 +7,7 @@
 use crate::command::{Block, Command, Outcome, Transport};
 use crate::event::Address;
 use crate::ledger::Ledger;
-use crate::verdict::{Charge, Fault};
+use crate::verdict::{Fault, Finding};
 use std::collections::{BTreeMap, VecDeque};
 use wire::ata::AtaCommand;
 use wire::scsi::Status;
@@ -124,9 +124,9 @@ impl Units {
         ledger: &mut Ledger,
         missed: Option<u64>,
     ) {
-        let mut charge = |fault, count, packets: &[u64]| {
+        let mut finding = |fault, count, packets: &[u64]| {
             let transport = Some(transport);
-            ledger.verdicts.add(&Charge {
+            ledger.verdicts.add(&Finding {
                 address,
                 fault,
                 transport,
@@ -140,15 +140,15 @@ impl Units {
         };
         for unit in self.units.values() {
             if let Some(packet) = unit.offers_unmap.filter(|_| unit.writes > 0 && unit.unmaps == 0) {
-                charge(Fault::TrimNeverSent, 1, &[packet, unit.first_write]);
+                finding(Fault::TrimNeverSent, 1, &[packet, unit.first_write]);
             }
             let kib = unit.longest / 1024;
             if CUTS_KIB.contains(&kib) && unit.longest % 1024 == 0 && unit.pieces >= PIECES_MIN {
-                charge(Fault::CutInPieces(kib as u32), 1, &[unit.first_piece]);
+                finding(Fault::CutInPieces(kib as u32), 1, &[unit.first_piece]);
             }
         }
         if let (Transport::Uas, Some((fault, packets))) = (transport, self.pace.never_two()) {
-            charge(fault, self.pace.commands, &packets);
+            finding(fault, self.pace.commands, &packets);
         }
     }
 
@@ -269,7 +269,7 @@ fn refused_fua(command: &Command, ledger: &mut Ledger, is_sure: bool) {
         sense.key == SenseKey::IllegalRequest && sense.additional == AdditionalSense::INVALID_FIELD_IN_CDB
     };
     if fua && command.sense().is_some_and(is_refusal) {
-        ledger.verdicts.add(&Charge {
+        ledger.verdicts.add(&Finding {
             address: command.address,
             fault: Fault::FuaRefused,
             transport: Some(command.transport),

@@ -24,82 +24,86 @@ pub enum Fault {
     Stall,
     /// A device ended data before their end by a stall, as BOT has it, and its status followed.
     StallEndsData,
-    /// The host reset the device while commands were under way.
+    /// The host reset the device with commands in flight.
     Reset,
-    /// The device was reset or configured anew, and no command was under way.
-    SetUpAgain,
-    /// A command had no answer for a second or more, and the host gave up.
-    NeverAnswered,
-    /// The host took a command back before that.
-    TakenBack,
-    /// The host sent a read or a write again that had failed.
+    /// The device was reset or configured again with no command in flight.
+    ConfiguredAgain,
+    /// A command had no response for a second or more, and the host aborted it.
+    NoResponse,
+    /// The host aborted a command sooner than that.
+    Aborted,
+    /// The host sent a failed read or write again.
     Retried,
-    /// The residue is not what did not move (Bulk-Only Transport 1.0 clause 5.2).
-    ResidueLies,
-    /// The residue is more than was asked for (clause 6.3.2).
+    /// Blocks moved, and the residue is less than what did not move (Bulk-Only Transport 1.0 clause 5.2).
+    ResidueTooSmall,
+    /// Blocks moved, and the residue is more than what did not move (clause 5.2).
+    ResidueTooLarge,
+    /// The residue is more than was requested (clause 6.3.2).
     ResidueTooLong,
-    /// A status wrapper with the tag of another command (clause 6.3.1).
+    /// A command that moves no blocks, or that failed, returned less than was requested with too small a residue.
+    ShortWithoutResidue,
+    /// A CSW with the tag of another command (clause 6.3.1).
     WrapperTag,
-    /// Where a status wrapper should be is something else (clause 6.3.1).
+    /// Something else in place of a CSW (clause 6.3.1).
     WrapperSignature,
-    /// A status wrapper of no bytes.
+    /// A CSW of no bytes.
     WrapperEmpty,
-    /// A status that says "phase error".
+    /// A CSW with the status "phase error".
     PhaseError,
-    /// What should be a command wrapper is none (clause 6.2.1).
+    /// Something else in place of a CBW (clause 6.2.1).
     CommandWrapper,
-    /// A command wrapper before the status of the one before.
+    /// A CBW before the CSW of the previous command.
     CommandBeforeStatus,
-    /// A command with the tag of one that is under way (UAS-2 clause 6.2.6).
+    /// A command with a tag that is in flight (UAS-2 clause 6.2.6).
     OverlappedTag,
-    /// The device says "overlapped tag" and there was none.
+    /// The device reports an overlapped tag and there was none.
     OverlapNotSeen,
     /// READ READY or WRITE READY for a tag that no command has.
     ReadyWithoutCommand,
-    /// READ READY or WRITE READY where there are streams.
+    /// READ READY or WRITE READY on a stream.
     ReadyOnStreams,
     /// A status for a tag that no command has.
     StatusWithoutCommand,
-    /// What should be an information unit is none.
+    /// Something else in place of an information unit.
     InformationUnit,
-    /// A command failed and the host did not ask why.
+    /// A command failed and the host did not request sense data.
     SenseNotAsked,
-    /// A command failed and the device did not say why.
+    /// A command failed and the device sent no sense data.
     SenseMissing,
-    /// GOOD, and the data that the host waits for never ended.
+    /// GOOD, and the data that the host waited for never ended.
     GoodWithoutData,
-    /// The device gives blocks back, blocks were written, and none was given back.
+    /// The device supports UNMAP, blocks were written, and the host never sent it.
     TrimNeverSent,
-    /// The device refused a command because of FUA.
+    /// The device rejected a command because of FUA.
     FuaRefused,
-    /// Never more than one command at a time over a transport that could. Whether there was ever more to do no capture tells.
+    /// Never more than one command at a time over a transport that could. Whether more I/O was waiting no capture shows.
     DepthOne {
-        /// Of the time from the first command to the last, how much had none under way.
+        /// Of the time from the first command to the last, how much had none in flight.
         idle_percent: u8,
         /// From the end of a command to the next one, the least, in nanoseconds.
         gap_ns: u64,
     },
     /// Long requests come in pieces of this many KiB.
     CutInPieces(u32),
-    /// The device sent more than there was room for.
+    /// The device sent more than was requested.
     Babble,
-    /// The bus failed.
+    /// A transfer failed on the bus.
     BusError,
-    /// The device went away with commands under way.
+    /// The device disconnected with commands in flight.
     Gone,
 }
 
-/// Who did it.
+/// Which side caused a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Party {
-    /// Its driver, or who set it up.
+pub enum Side {
+    /// The host: its driver or its configuration.
     Host,
     /// The drive or its bridge.
     Device,
     /// One of them, or what is between them.
     Unknown,
     /// It is no fault.
-    Nobody,
+    Neither,
 }
 
 /// One kind of fault of one device.
@@ -132,19 +136,19 @@ pub(crate) struct Verdicts {
     latest: Vec<Latest>,
 }
 
-/// A charge that can be taken back.
+/// A finding that can be taken back.
 #[derive(Debug)]
 struct Latest {
     index: usize,
     /// The verdict before it; none if it is the first of its kind.
     before: Option<Verdict>,
-    /// A verdict of this charge alone.
+    /// A verdict of this finding alone.
     alone: Verdict,
 }
 
 /// One occurrence, or several that one piece of evidence shows.
 #[derive(Clone, Copy)]
-pub(crate) struct Charge<'a> {
+pub(crate) struct Finding<'a> {
     pub(crate) address: Address,
     pub(crate) fault: Fault,
     pub(crate) transport: Option<Transport>,
@@ -158,8 +162,8 @@ pub(crate) struct Charge<'a> {
 }
 
 impl Verdicts {
-    pub(crate) fn add(&mut self, charge: &Charge<'_>) {
-        let Charge { address, fault, transport, opcode, count, packets, waited_ns, is_sure } = *charge;
+    pub(crate) fn add(&mut self, finding: &Finding<'_>) {
+        let Finding { address, fault, transport, opcode, count, packets, waited_ns, is_sure } = *finding;
         let packets = packets.iter().copied().take(EVIDENCE_MAX).collect();
         let alone = Verdict { address, fault, transport, opcode, count, packets, waited_ns, is_sure };
         if let Some((index, before)) = self.join(&alone) {
@@ -233,12 +237,14 @@ impl Fault {
             Self::Stall => "stall",
             Self::StallEndsData => "stall-ends-data",
             Self::Reset => "reset",
-            Self::SetUpAgain => "set-up-again",
-            Self::NeverAnswered => "never-answered",
-            Self::TakenBack => "taken-back",
+            Self::ConfiguredAgain => "configured-again",
+            Self::NoResponse => "no-response",
+            Self::Aborted => "aborted",
             Self::Retried => "retried",
-            Self::ResidueLies => "residue-lies",
+            Self::ResidueTooSmall => "residue-too-small",
+            Self::ResidueTooLarge => "residue-too-large",
             Self::ResidueTooLong => "residue-too-long",
+            Self::ShortWithoutResidue => "short-without-residue",
             Self::WrapperTag => "csw-tag",
             Self::WrapperSignature => "csw-signature",
             Self::WrapperEmpty => "csw-empty",
@@ -264,44 +270,48 @@ impl Fault {
         }
     }
 
-    /// Who did it.
-    pub const fn party(self) -> Party {
+    /// Which side caused it.
+    pub const fn side(self) -> Side {
         match self {
             Self::Reset
-            | Self::TakenBack
+            | Self::Aborted
             | Self::Retried
             | Self::CommandWrapper
             | Self::CommandBeforeStatus
             | Self::OverlappedTag
             | Self::SenseNotAsked
             | Self::TrimNeverSent
-            | Self::CutInPieces(_) => Party::Host,
-            Self::BusError | Self::Gone => Party::Unknown,
-            Self::SetUpAgain | Self::StallEndsData | Self::DepthOne { .. } => Party::Nobody,
-            _ => Party::Device,
+            | Self::CutInPieces(_) => Side::Host,
+            Self::BusError | Self::Gone => Side::Unknown,
+            Self::ConfiguredAgain
+            | Self::StallEndsData
+            | Self::ShortWithoutResidue
+            | Self::DepthOne { .. } => Side::Neither,
+            _ => Side::Device,
         }
     }
 }
 
 impl Verdict {
-    /// Whether it is nobody's fault, and told all the same.
+    /// Whether it is a note: worth reporting, and no fault.
     pub fn is_note(&self) -> bool {
-        self.fault.party() == Party::Nobody
+        self.fault.side() == Side::Neither
     }
 
-    /// Linux's quirk that makes it bear with the fault, if there is one.
+    /// Linux's quirk that works around the fault, if Linux's code makes the fault visible and has one.
     ///
-    /// A command that a device dies of has the quirk that Linux then does not send it; a device that fails at reads and writes over
-    /// UAS has the one that goes back to BOT. A verdict that is not sure has none.
+    /// Linux uses a residue only if it is larger than what did not move (`usb_stor_Bulk_transport`), so that one that is too small
+    /// needs no quirk. A command that a device does not respond to has the quirk by which Linux does not send it; a device that fails
+    /// at reads and writes over UAS has the one that selects BOT. A verdict that is not sure has none.
     pub fn quirk(&self) -> Option<Flag> {
         if !self.is_sure {
             return None;
         }
         let is_uas = self.transport == Some(Transport::Uas);
         match self.fault {
-            Fault::ResidueLies | Fault::ResidueTooLong => Some(Flag::IgnoreResidue),
+            Fault::ResidueTooLarge | Fault::ResidueTooLong => Some(Flag::IgnoreResidue),
             Fault::FuaRefused => Some(Flag::BrokenFua),
-            Fault::NeverAnswered | Fault::PhaseError => {
+            Fault::NoResponse | Fault::PhaseError => {
                 self.opcode.and_then(unsent).or_else(|| is_uas.then_some(Flag::IgnoreUas))
             }
             Fault::StatusWithoutCommand
@@ -329,81 +339,111 @@ fn unsent(opcode: OperationCode) -> Option<Flag> {
     })
 }
 
-impl fmt::Display for Party {
+impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Host => "the host",
             Self::Device => "the device",
-            Self::Unknown => "unknown who",
-            Self::Nobody => "nobody",
+            Self::Unknown => "unknown",
+            Self::Neither => "neither",
         })
     }
 }
 
 impl fmt::Display for Fault {
-    /// What happened, as the rest of a sentence that begins with who did it.
+    /// What happened, as the rest of a sentence whose subject is the side that caused it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
-            Self::Stall => "stalled an endpoint",
-            Self::StallEndsData => "data ended by a stall, and the status followed",
-            Self::Reset => "reset the device with commands under way",
-            Self::SetUpAgain => "reset or configured anew, with no command under way",
-            Self::NeverAnswered => "did not answer a command, until the host gave up",
-            Self::TakenBack => "took a command back",
-            Self::Retried => "sent a read or write again that had failed",
-            Self::ResidueLies => "told a residue that is not what did not move",
-            Self::ResidueTooLong => "told a residue of more than was asked for",
-            Self::WrapperTag => "sent a status wrapper with the tag of another command",
-            Self::WrapperSignature => "sent something else where a status wrapper should be",
-            Self::WrapperEmpty => "sent a status wrapper of no bytes",
-            Self::PhaseError => "told a phase error",
-            Self::CommandWrapper => "sent a command wrapper that is none",
-            Self::CommandBeforeStatus => "sent a command before the status of the one before",
-            Self::OverlappedTag => "used a tag again that was under way",
-            Self::OverlapNotSeen => "refused a tag as overlapped that was free",
-            Self::ReadyWithoutCommand => "was ready for data of a tag that no command has",
+            Self::Stall => "stalled a bulk endpoint",
+            Self::StallEndsData => "a stall ended the data phase, and the status followed",
+            Self::Reset => "reset the device with commands in flight",
+            Self::ConfiguredAgain => "reset or configured again with no command in flight",
+            Self::NoResponse => "did not respond",
+            Self::Aborted => "aborted a command",
+            Self::Retried => "retried a failed read or write",
+            Self::ResidueTooSmall => "reported a residue smaller than what did not move",
+            Self::ResidueTooLarge => "reported a residue larger than what did not move",
+            Self::ResidueTooLong => "reported a residue larger than the requested length",
+            Self::ShortWithoutResidue => {
+                "short data without a matching residue (BOT 1.0 clause 5.2), which Linux does not use"
+            }
+            Self::WrapperTag => "sent a CSW with the tag of another command",
+            Self::WrapperSignature => "sent an invalid CSW",
+            Self::WrapperEmpty => "sent a CSW of no bytes",
+            Self::PhaseError => "reported a phase error",
+            Self::CommandWrapper => "sent an invalid CBW",
+            Self::CommandBeforeStatus => "sent a command before the previous status",
+            Self::OverlappedTag => "reused a tag that was in flight",
+            Self::OverlapNotSeen => "rejected a tag as overlapped that was free",
+            Self::ReadyWithoutCommand => "sent READ READY or WRITE READY for a tag that no command has",
             Self::ReadyOnStreams => "sent READ READY or WRITE READY, which do not exist with streams",
             Self::StatusWithoutCommand => "sent a status for a tag that no command has",
-            Self::InformationUnit => "sent an information unit that is none",
-            Self::SenseNotAsked => "did not ask why a command failed",
-            Self::SenseMissing => "did not say why a command failed",
-            Self::GoodWithoutData => "said GOOD and never ended the data that the host waits for",
-            Self::TrimNeverSent => "wrote blocks and gave none back, although the unit offers UNMAP",
-            Self::FuaRefused => "refused a command because of FUA",
-            Self::DepthOne { .. } => "never more than one command under way over UAS",
+            Self::InformationUnit => "sent an invalid information unit",
+            Self::SenseNotAsked => "did not request sense data of a failed command",
+            Self::SenseMissing => "sent no sense data for a failed command",
+            Self::GoodWithoutData => "returned GOOD and never ended the data that the host waited for",
+            Self::TrimNeverSent => "wrote blocks and never sent UNMAP, although the logical unit supports it",
+            Self::FuaRefused => "rejected a command because of FUA",
+            Self::DepthOne { .. } => "never more than one command in flight over UAS",
             Self::CutInPieces(kib) => {
-                return write!(f, "asked for {kib} KiB at once at most, where blocks went on");
+                return write!(f, "requested at most {kib} KiB at once of consecutive blocks");
             }
-            Self::Babble => "sent more than there was room for",
-            Self::BusError => "failed on the bus",
-            Self::Gone => "went away with commands under way",
+            Self::Babble => "sent more data than was requested",
+            Self::BusError => "a transfer failed on the bus",
+            Self::Gone => "disconnected with commands in flight",
         };
         f.write_str(text)
     }
 }
 
-impl fmt::Display for Verdict {
-    /// `2.5: the device told a residue that is not what did not move, with READ(10): 3 times (packets 12, 40, 81)`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.fault.party() {
-            Party::Nobody => write!(f, "{}: {}", self.address, self.fault)?,
-            party => write!(f, "{}: {party} {}", self.address, self.fault)?,
+impl Verdict {
+    /// Who did what, and with which command.
+    fn sentence(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, fault, opcode, .. } = self;
+        match (fault, fault.side(), self.waited_ns) {
+            (Fault::NoResponse, _, Some(waited_ns)) => {
+                write!(f, "{address}: no response in {}, then aborted", Seconds(waited_ns))?;
+            }
+            (_, Side::Neither, _) | (Fault::BusError, ..) => write!(f, "{address}: {fault}")?,
+            (_, Side::Unknown, _) => write!(f, "{address}: the device {fault}")?,
+            (_, side, _) => write!(f, "{address}: {side} {fault}")?,
         }
-        if let Some(opcode) = self.opcode {
+        if let Some(opcode) = opcode {
             write!(f, ", with {opcode}")?;
         }
-        if let Some(waited_ns) = self.waited_ns {
-            write!(f, ", after {}.{:03} s", waited_ns / 1_000_000_000, waited_ns / 1_000_000 % 1_000)?;
+        match self.waited_ns {
+            Some(waited_ns) if *fault != Fault::NoResponse => write!(f, ", after {}", Seconds(waited_ns)),
+            _ => Ok(()),
         }
+    }
+}
+
+/// A time in seconds, to the millisecond: `30.5 s`.
+struct Seconds(u64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, mut ms, mut digits) = (self.0 / 1_000_000_000, self.0 / 1_000_000 % 1_000, 3);
+        while digits > 1 && ms % 10 == 0 {
+            (ms, digits) = (ms / 10, digits - 1);
+        }
+        write!(f, "{whole}.{ms:0digits$} s")
+    }
+}
+
+impl fmt::Display for Verdict {
+    /// `2.5: the device reported a residue larger than what did not move, with READ(10): 3 times (packets 12, 40, 81)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.sentence(f)?;
         match (self.fault, self.count) {
             (Fault::DepthOne { idle_percent, gap_ns }, count) => {
                 let (gap, unit) = if gap_ns < 1_000_000 { (gap_ns, "µs") } else { (gap_ns / 1_000, "ms") };
                 let (whole, tenth) = (gap / 1_000, gap / 100 % 10);
                 write!(
                     f,
-                    ": {count} reads and writes, nothing under way for {idle_percent} % of the time; the soonest "
+                    ": {count} reads and writes, none in flight for {idle_percent} % of the time; the shortest gap "
                 )?;
-                write!(f, "was sent {whole}.{tenth} {unit} after the one before had ended")?;
+                write!(f, "between two was {whole}.{tenth} {unit}")?;
             }
             (_, 1) => f.write_str(": once")?,
             (_, count) => write!(f, ": {count} times")?,
@@ -425,7 +465,7 @@ impl fmt::Display for Verdict {
             ")"
         })?;
         if matches!(self.fault, Fault::DepthOne { .. }) {
-            f.write_str("; whether more waited no capture tells")?;
+            f.write_str("; whether more I/O was waiting no capture shows")?;
         }
         f.write_str(if self.is_sure { "" } else { "; not sure, since packets are missing from the capture" })
     }
@@ -435,8 +475,8 @@ impl fmt::Display for Verdict {
 mod tests {
     use super::*;
 
-    fn charge(fault: Fault, packets: &[u64]) -> Charge<'_> {
-        Charge {
+    fn finding(fault: Fault, packets: &[u64]) -> Finding<'_> {
+        Finding {
             address: Address { bus: 2, device: 5 },
             fault,
             transport: Some(Transport::Bot),
@@ -451,21 +491,21 @@ mod tests {
     #[test]
     fn what_stands_beside_missing_packets_is_a_verdict_of_its_own() {
         let mut verdicts = Verdicts::default();
-        verdicts.add(&charge(Fault::ResidueLies, &[7]));
-        verdicts.add(&Charge { is_sure: false, ..charge(Fault::ResidueLies, &[9]) });
+        verdicts.add(&finding(Fault::ResidueTooLarge, &[7]));
+        verdicts.add(&Finding { is_sure: false, ..finding(Fault::ResidueTooLarge, &[9]) });
         let told: Vec<_> = verdicts.all().iter().map(|verdict| (verdict.count, verdict.quirk())).collect();
         assert_eq!(told, [(1, Some(Flag::IgnoreResidue)), (1, None)]);
         assert_eq!(
             verdicts.all()[1].to_string(),
-            "2.5: the device told a residue that is not what did not move, with READ(10): once (packet 9); \
+            "2.5: the device reported a residue larger than what did not move, with READ(10): once (packet 9); \
              not sure, since packets are missing from the capture"
         );
         verdicts.settle();
-        verdicts.add(&charge(Fault::ResidueLies, &[11]));
-        verdicts.add(&charge(Fault::Stall, &[11]));
+        verdicts.add(&finding(Fault::ResidueTooLarge, &[11]));
+        verdicts.add(&finding(Fault::Stall, &[11]));
         verdicts.doubt_latest();
         let told: Vec<_> = verdicts.all().iter().map(|one| (one.fault, one.count, one.is_sure)).collect();
-        let [lies, stall] = [Fault::ResidueLies, Fault::Stall];
+        let [lies, stall] = [Fault::ResidueTooLarge, Fault::Stall];
         assert_eq!(told, [(lies, 1, true), (lies, 2, false), (stall, 1, false)]);
         verdicts.doubt_all();
         let told: Vec<_> =
@@ -478,14 +518,14 @@ mod tests {
     fn the_same_fault_is_one_verdict_with_its_first_packets() {
         let mut verdicts = Verdicts::default();
         for packet in 0..20 {
-            verdicts.add(&charge(Fault::ResidueLies, &[packet]));
+            verdicts.add(&finding(Fault::ResidueTooLarge, &[packet]));
         }
         let [verdict] = verdicts.all() else { panic!("one") };
         assert_eq!((verdict.count, &verdict.packets[..]), (20, &[0, 1, 2, 3, 4, 5, 6, 7][..]));
         assert_eq!(verdict.quirk().and_then(Flag::letter), Some('r'));
         assert_eq!(
             verdict.to_string(),
-            "2.5: the device told a residue that is not what did not move, with READ(10): 20 times \
+            "2.5: the device reported a residue larger than what did not move, with READ(10): 20 times \
              (packets 0, 1, 2, 3, 4, 5, 6, 7, …)"
         );
     }
@@ -494,14 +534,13 @@ mod tests {
     fn a_queue_that_was_not_used_is_told_as_it_was_seen() {
         let fault = Fault::DepthOne { idle_percent: 12, gap_ns: 5_260 };
         let mut verdicts = Verdicts::default();
-        verdicts.add(&Charge { count: 200, opcode: None, ..charge(fault, &[40, 41]) });
+        verdicts.add(&Finding { count: 200, opcode: None, ..finding(fault, &[40, 41]) });
         let [note] = verdicts.all() else { panic!("one") };
         assert!(note.is_note());
         assert_eq!(
             note.to_string(),
-            "2.5: never more than one command under way over UAS: 200 reads and writes, nothing under way for 12 % of \
-             the time; the soonest was sent 5.2 µs after the one before had ended (packets 40, 41); whether more waited \
-             no capture tells"
+            "2.5: never more than one command in flight over UAS: 200 reads and writes, none in flight for 12 % of the \
+             time; the shortest gap between two was 5.2 µs (packets 40, 41); whether more I/O was waiting no capture shows"
         );
     }
 
@@ -510,7 +549,7 @@ mod tests {
         let mut verdicts = Verdicts::default();
         for device in 0..=VERDICTS_MAX as u16 {
             let address = Address { bus: 1, device };
-            verdicts.add(&Charge { address, ..charge(Fault::Stall, &[1]) });
+            verdicts.add(&Finding { address, ..finding(Fault::Stall, &[1]) });
         }
         assert_eq!((verdicts.all().len(), verdicts.left_off()), (VERDICTS_MAX, 1));
     }
@@ -518,16 +557,16 @@ mod tests {
     #[test]
     fn a_command_that_a_device_dies_of_has_the_quirk_that_leaves_it_out() {
         let mut verdicts = Verdicts::default();
-        let died = Charge {
+        let died = Finding {
             opcode: Some(OperationCode::MaintenanceIn),
             transport: Some(Transport::Uas),
             waited_ns: Some(30_001_000_000),
-            ..charge(Fault::NeverAnswered, &[7])
+            ..finding(Fault::NoResponse, &[7])
         };
         verdicts.add(&died);
-        verdicts.add(&Charge { opcode: Some(OperationCode::Read10), ..died });
+        verdicts.add(&Finding { opcode: Some(OperationCode::Read10), ..died });
         let letters: Vec<_> = verdicts.all().iter().filter_map(|verdict| verdict.quirk()?.letter()).collect();
         assert_eq!(letters, ['f', 'u']);
-        assert!(verdicts.all()[0].to_string().contains("after 30.001 s: once (packet 7)"));
+        assert!(verdicts.all()[0].to_string().contains("no response in 30.001 s, then aborted, with "));
     }
 }

@@ -7,7 +7,8 @@
 
 use super::window::Window;
 use super::{
-    ByteOrder, DamageKind, Dropped, Found, Link, RECORD_BYTES_MAX, Step, is_full, is_of_added, stream_of,
+    ByteOrder, DamageKind, Dropped, Found, Link, Payload, RECORD_BYTES_MAX, Step, is_full, is_of_added,
+    stream_of,
 };
 use pcap_parser::pcapng::{
     Block, EnhancedPacketBlock, InterfaceDescriptionBlock, InterfaceStatisticsBlock, OptionCode,
@@ -216,7 +217,7 @@ impl Blocks {
             cut: block.origlen.saturating_sub(block.caplen),
             stream: block.options.iter().filter_map(comment_in).find_map(stream_of),
             is_added: block.options.iter().filter_map(comment_in).any(is_of_added),
-            bytes: ENHANCED_PAYLOAD_AT..ENHANCED_PAYLOAD_AT + bytes.len(),
+            payload: Payload::At(ENHANCED_PAYLOAD_AT..ENHANCED_PAYLOAD_AT + bytes.len()),
             len,
         })
     }
@@ -270,7 +271,7 @@ impl Blocks {
             cut: block.origlen.saturating_sub(kept as u32),
             stream: None,
             is_added: false,
-            bytes: SIMPLE_PAYLOAD_AT..SIMPLE_PAYLOAD_AT + kept,
+            payload: Payload::At(SIMPLE_PAYLOAD_AT..SIMPLE_PAYLOAD_AT + kept),
             len,
         })
     }

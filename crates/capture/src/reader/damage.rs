@@ -67,6 +67,8 @@ pub enum DamageKind {
     },
     /// More interfaces than are kept.
     Interfaces,
+    /// A line of usbmon's text that breaks off or whose fields cannot be read.
+    Line,
 }
 
 impl fmt::Display for Damage {
@@ -101,6 +103,7 @@ impl fmt::Display for DamageKind {
             Self::Section => f.write_str("the header of a section is damaged"),
             Self::Time => f.write_str("a record's time is none"),
             Self::Interface { number } => write!(f, "a packet of interface {number}, which was not told of"),
+            Self::Line => f.write_str("a line begins as an event of usbmon and does not continue as one"),
             Self::Interfaces => f.write_str("more interfaces than are kept"),
         }
     }

@@ -10,6 +10,7 @@
 
 mod blocks;
 mod damage;
+mod lines;
 mod records;
 mod window;
 
@@ -17,6 +18,7 @@ pub use damage::{Damage, DamageKind, Dropped};
 
 use crate::{ADDED, ReadError, pcapng::INTERFACES_MAX};
 use blocks::Blocks;
+use lines::Lines;
 use records::Records;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -34,6 +36,8 @@ pub enum Link {
     Usbmon,
     /// USBPcap's header (249).
     Usbpcap,
+    /// The header of FreeBSD's usbpf (186).
+    Usbpf,
     /// Packets of USB 1.1 and 2.0, from packet identifier to check (288, and 293 to 295, which say the speed).
     Usb2Packets,
     /// Something else.
@@ -110,6 +114,7 @@ pub struct Reader<R> {
 enum Form {
     Blocks(Blocks),
     Records(Records),
+    Lines(Lines),
 }
 
 /// What is at the front of the window.
@@ -137,9 +142,17 @@ struct Found {
     cut: u32,
     stream: Option<u16>,
     is_added: bool,
-    bytes: Range<usize>,
-    /// Bytes of the block or record.
+    payload: Payload,
+    /// Bytes of the block, record or line.
     len: usize,
+}
+
+/// Where the bytes of a packet are.
+enum Payload {
+    /// In the window.
+    At(Range<usize>),
+    /// Made of a line of text: [`Lines::packet`].
+    Made,
 }
 
 impl Form {
@@ -167,6 +180,8 @@ impl<R: Read> Reader<R> {
         } else if let Some(records) = Records::of(window.bytes()) {
             window.skip(records::HEADER_BYTES);
             Form::Records(records)
+        } else if let Some(lines) = Lines::of(&mut window).map_err(|cause| fail(&file, cause))? {
+            Form::Lines(lines)
         } else if let Some(form) = Form::behind_damage(&mut window).map_err(|cause| fail(&file, cause))? {
             form
         } else {
@@ -186,6 +201,7 @@ impl<R: Read> Reader<R> {
             let step = match &mut self.form {
                 Form::Blocks(blocks) => blocks.step(&mut self.window),
                 Form::Records(records) => records.step(&mut self.window),
+                Form::Lines(lines) => lines.step(&mut self.window),
             };
             match step.map_err(|cause| ReadError { file: self.file.clone(), cause })? {
                 Step::Packet(found) => return Ok(Some(Item::Packet(self.give(found)))),
@@ -217,8 +233,12 @@ impl<R: Read> Reader<R> {
     fn give(&mut self, found: Found) -> Packet<'_> {
         self.packets += 1;
         self.given = found.len;
-        let Found { at_ns, link, order, interface, cut, stream, is_added, bytes, .. } = found;
-        let bytes = &self.window.bytes()[bytes];
+        let Found { at_ns, link, order, interface, cut, stream, is_added, payload, .. } = found;
+        let bytes = match (payload, &self.form) {
+            (Payload::At(range), _) => &self.window.bytes()[range],
+            (Payload::Made, Form::Lines(lines)) => lines.packet(),
+            (Payload::Made, _) => &[],
+        };
         Packet { number: self.packets, at_ns, link, order, interface, bytes, cut, stream, is_added }
     }
 }
@@ -243,6 +263,7 @@ impl Link {
 
     const fn of(code: u32) -> Self {
         match code {
+            186 => Self::Usbpf,
             189 => Self::UsbmonShort,
             220 => Self::Usbmon,
             249 => Self::Usbpcap,
@@ -258,6 +279,7 @@ impl std::fmt::Display for Link {
             Self::UsbmonShort => f.write_str("usbmon, 48 bytes (189)"),
             Self::Usbmon => f.write_str("usbmon, 64 bytes (220)"),
             Self::Usbpcap => f.write_str("USBPcap (249)"),
+            Self::Usbpf => f.write_str("USB of FreeBSD (186)"),
             Self::Usb2Packets => f.write_str("packets of USB 2.0 (288)"),
             Self::Other(code) => {
                 write!(f, "link type {code}")?;
@@ -265,7 +287,6 @@ impl std::fmt::Display for Link {
                     1 => f.write_str(" (Ethernet)"),
                     105 | 127 => f.write_str(" (Wi-Fi)"),
                     113 | 276 => f.write_str(" (Linux cooked)"),
-                    186 => f.write_str(" (USB of FreeBSD)"),
                     187 | 201 => f.write_str(" (Bluetooth)"),
                     266 => f.write_str(" (USB of macOS)"),
                     _ => Ok(()),
@@ -275,41 +296,23 @@ impl std::fmt::Display for Link {
     }
 }
 
+/// Whether bytes begin as a capture does.
+pub(crate) fn is_capture(bytes: &[u8]) -> bool {
+    Blocks::of(bytes).is_some() || Records::of(bytes).is_some() || lines::has_event(bytes)
+}
+
 /// Why a file is no capture.
 fn refusal(bytes: &[u8]) -> &'static str {
     /// How other files begin that hold captures, and what to do with them.
-    const OTHERS: [(&[u8], &str); 6] = [
-        (b"\x1f\x8b", "it is compressed with gzip: give what `gzip -dc` makes of it to standard input"),
-        (
-            b"\x28\xb5\x2f\xfd",
-            "it is compressed with zstd: give what `zstd -dc` makes of it to standard input",
-        ),
-        (b"\xfd7zXZ\0", "it is compressed with xz: give what `xz -dc` makes of it to standard input"),
+    const OTHERS: [(&[u8], &str); 2] = [
         (b"\x04\x22\x4d\x18", "it is compressed with LZ4: give what `lz4 -dc` makes of it to standard input"),
         (b"BZh", "it is compressed with bzip2: give what `bzip2 -dc` makes of it to standard input"),
-        (b"PK\x03\x04", "it is a ZIP archive: unpack it first"),
     ];
     match OTHERS.iter().find(|(begins, _)| bytes.starts_with(begins)) {
         Some((_, what)) => what,
         None if bytes.is_empty() => "it is no capture: it is empty",
-        None if is_text_of_usbmon(bytes) => {
-            "it is the text of usbmon, which has no more than 32 bytes of a transfer: record with tcpdump -i usbmon1 -w FILE"
-        }
-        None => "it is no capture: it begins neither as pcap nor as pcapng does",
+        None => "it is no capture: neither pcap, pcapng nor the text of usbmon",
     }
-}
-
-/// A line of `/sys/kernel/debug/usb/usbmon/1u` or `1t`: a tag, a time, what happened, an address (Documentation/usb/usbmon.rst).
-fn is_text_of_usbmon(bytes: &[u8]) -> bool {
-    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let Ok(line) = std::str::from_utf8(line) else { return false };
-    let words: Vec<&str> = line.split(' ').collect();
-    let [tag, time, event, address, ..] = words[..] else { return false };
-    let is_hex = tag.len() >= 8 && tag.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let is_time = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
-    let of = |kind: u8| b"CZIB".contains(&kind);
-    let is_address = matches!(address.as_bytes(), [kind, b'i' | b'o', b':', ..] if of(*kind));
-    is_hex && is_time && ["S", "C", "E"].contains(&event) && is_address
 }
 
 /// The stream that a comment tells (docs/CAPTURE.md): `stream 7`.

@@ -5,7 +5,7 @@
 //! is damaged, the same is asked in both byte orders where the first record should begin, and the link type is what packets look like.
 
 use super::window::Window;
-use super::{ByteOrder, DamageKind, Found, Link, RECORD_BYTES_MAX, Step};
+use super::{ByteOrder, DamageKind, Found, Link, Payload, RECORD_BYTES_MAX, Step};
 use pcap_parser::pcap::{
     LegacyPcapBlock, parse_pcap_frame, parse_pcap_frame_be, parse_pcap_frame_modified, parse_pcap_header,
 };
@@ -124,7 +124,7 @@ impl Records {
             cut: head.whole.saturating_sub(head.kept),
             stream: None,
             is_added: false,
-            bytes: header_len..len,
+            payload: Payload::At(header_len..len),
             len,
         }))
     }
@@ -183,6 +183,7 @@ impl Records {
             Link::UsbmonShort => 48,
             Link::Usbmon => 64,
             Link::Usbpcap => 27,
+            Link::Usbpf => 128,
             Link::Usb2Packets | Link::Other(_) => 1,
         }
     }

@@ -362,15 +362,12 @@ fn behind_a_damaged_file_header_records_tell_what_they_are() {
 
 #[test]
 fn what_is_no_capture_is_refused() {
-    let text = b"ffff8a0c 3575914555 S Bo:1:002:1 -115 31 = 55534243\n";
-    let files: [(&[u8], &str); 7] = [
+    let files: [(&[u8], &str); 5] = [
         (b"", "it is empty"),
-        (&[0; 64], "begins neither as pcap"),
-        (b"\x0a\x0d\x0d\x0a\x1c\0\0\0????", "begins neither as pcap"),
-        (b"ffff8a0c 3575914555 S Bulk\n", "begins neither as pcap"),
-        (b"\x1f\x8b\x08\0\0", "`gzip -dc`"),
-        (b"PK\x03\x04", "unpack it first"),
-        (text, "tcpdump -i usbmon1 -w FILE"),
+        (&[0; 64], "neither pcap, pcapng"),
+        (b"\x0a\x0d\x0d\x0a\x1c\0\0\0????", "neither pcap, pcapng"),
+        (b"ffff8a0c 3575914555 S Bulk\n", "neither pcap, pcapng"),
+        (b"BZh91AY", "`bzip2 -dc`"),
     ];
     for (file, what) in files {
         let error = Reader::new(file, "memory".into()).err().unwrap().to_string();

@@ -1,51 +1,55 @@
-//! The arguments of `uaskit decode`.
+//! Arguments of `uaskit decode`.
 
 use clap::Args;
-use decode::Command;
+use decode::{Address, Command};
 use std::path::PathBuf;
 use wire::scsi::cdb;
 use wire::scsi::opcode::OperationCode;
 
-/// Say what happened between a host and its USB drives, from a capture of their traffic.
+/// Decode the commands in a capture of USB traffic, and say what went wrong.
 ///
-/// One line is one command, over BOT or UAS, when it has ended. Behind the commands is what went wrong, who did it and which packets
-/// show it. Reads pcap and pcapng with transfers (usbmon in Linux, USBPcap in Windows, `pcap=` of QEMU) or packets of USB 2.0, of any
-/// length; what is damaged is said, and the rest is read.
+/// One line is one command, over BOT or UAS, when it is complete. Below them: what went wrong, which side caused it and which packets
+/// show it. Reads pcap and pcapng with transfers (usbmon in Linux, usbpf in FreeBSD, USBPcap in Windows, `pcap=` of QEMU) or
+/// packets of USB 2.0, and the text of usbmon; also compressed with gzip, zstd or xz, or in a ZIP archive. Skips what is damaged.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit decode drive.pcapng
-  uaskit decode drive.pcapng --slower 10ms --full
-  sudo tcpdump -i usbmon2 -w - | uaskit decode -
+  uaskit decode drive.pcapng.gz --slower 10ms --full
+  sudo tcpdump -i usbmon2 -U -w - | uaskit decode -
+  uaskit decode usbmon.txt --device 2.5
   uaskit decode drive.pcapng --stats --quiet
   uaskit decode drive.pcapng --json | jq 'select(.kind == \"verdict\")'
 
-Times are in seconds since the first packet. Commands are told in the order in which they ended. Numbers are decimal: places, lengths, counts,
-tags of UAS; what begins with 0x is hexadecimal: codes, bytes, tags of BOT. Numbers of JSON are decimal; `cdb` and `sense_bytes` are bytes in
-hexadecimal.
+Times are in seconds since the first packet. Commands are in the order of their completion. Numbers are decimal: LBAs, lengths, counts, tags of
+UAS; 0x marks hexadecimal: codes, bytes, tags of BOT. Numbers of JSON are decimal; `cdb` and `sense_bytes` are bytes in hexadecimal.
+From a pipe, commands are printed as they complete, and Ctrl-C prints the rest.
 
-Exit codes: 0 ok, 1 failed, 2 usage.")]
+Exit codes: 0 ok, 1 failed, 2 usage, 5 the capture is damaged (what could be read is decoded).")]
 pub(crate) struct DecodeArguments {
-    /// The capture; - is standard input.
+    /// Capture to decode; - is standard input.
     pub(super) file: PathBuf,
     /// Show each transfer below its command.
     #[arg(long)]
     pub(super) full: bool,
-    /// Print JSON objects, one a line.
+    /// Print JSON objects, one per line.
     #[arg(long)]
     pub(super) json: bool,
-    /// Count commands by what they are and how deep the queue was, and show where their time went.
+    /// Count commands by drive, opcode and queue depth, and show where their time went.
     #[arg(long)]
     pub(super) stats: bool,
-    /// Leave the commands out: verdicts, and numbers with --stats.
+    /// Print no commands: verdicts, and numbers with --stats.
     #[arg(long, short)]
     pub(super) quiet: bool,
     #[command(flatten)]
     pub(super) filter: Filter,
 }
 
-/// Which commands are shown and counted. Verdicts are always about all.
+/// Which commands are shown and counted. Verdicts are about all, or all of the device.
 #[derive(Debug, Args)]
 pub(super) struct Filter {
+    /// Commands and verdicts of this device, by bus and address: 2.5.
+    #[arg(long, value_name = "BUS.DEVICE", value_parser = address)]
+    pub(super) device: Option<Address>,
     /// Commands of this logical unit.
     #[arg(long, value_name = "N")]
     lun: Option<u16>,
@@ -55,21 +59,22 @@ pub(super) struct Filter {
     /// Commands that took longer: 10ms, 1.5s, 200us.
     #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
     slower: Option<u64>,
-    /// Commands that did not end as they should.
+    /// Commands that failed.
     #[arg(long)]
     errors: bool,
 }
 
 impl Filter {
     pub(super) fn lets_through(&self, command: &Command) -> bool {
-        self.lun.is_none_or(|lun| command.lun == Some(lun))
+        self.device.is_none_or(|device| command.address == device)
+            && self.lun.is_none_or(|lun| command.lun == Some(lun))
             && self.opcode.as_ref().is_none_or(|wanted| wanted.is_of(command))
             && self.slower.is_none_or(|ns| command.duration_ns().is_none_or(|took| took > ns))
             && (!self.errors || command.is_error())
     }
 }
 
-/// What commands are asked for.
+/// Which commands are selected by opcode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Opcode {
     Code(u8),
@@ -110,6 +115,15 @@ fn opcode(text: &str) -> Result<Opcode, String> {
     }
 }
 
+/// A bus and a device on it.
+fn address(text: &str) -> Result<Address, String> {
+    let parts =
+        text.split_once('.').and_then(|(bus, device)| Some((bus.parse().ok()?, device.parse().ok()?)));
+    parts.map(|(bus, device)| Address { bus, device }).ok_or_else(|| {
+        format!("'{text}' is not a device; write the numbers of its bus and of itself, as in 2.5")
+    })
+}
+
 /// A time with its unit, in nanoseconds.
 fn nanoseconds(text: &str) -> Result<u64, String> {
     let wrong = || format!("'{text}' is not a time; write a number with us, ms or s, as in 10ms");
@@ -127,15 +141,24 @@ fn nanoseconds(text: &str) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Opcode, nanoseconds, opcode};
+    use super::{Address, Opcode, address, nanoseconds, opcode};
 
     #[test]
-    fn a_command_is_asked_for_by_the_name_that_lines_have() {
+    fn a_command_is_selected_by_the_name_that_lines_have() {
         let name = |text: &str| Ok(Opcode::Name(text.to_owned()));
         assert_eq!(opcode("read capacity(16)"), name("read capacity(16)"));
         assert_eq!(opcode("Write"), name("Write"));
         assert_eq!((opcode("2a"), opcode("0x2A")), (Ok(Opcode::Code(0x2a)), Ok(Opcode::Code(0x2a))));
         assert!(opcode("reed").is_err());
+    }
+
+    #[test]
+    fn a_device_has_a_bus_and_an_address() {
+        assert_eq!(address("2.5"), Ok(Address { bus: 2, device: 5 }));
+        assert_eq!(address("002.017"), Ok(Address { bus: 2, device: 17 }));
+        for wrong in ["2", "2.", "2-1", "2.5.0", "70000.1", ""] {
+            assert!(address(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,12 +1,16 @@
 //! Commands for programs: an object a line, with its `kind`; fields are only added to.
 //!
 //! Kinds are `command`, `damage`, `dropped`, `stats`, `verdict`, `note`, and at last `end`. Times are nanoseconds, sizes bytes, what was not seen is null.
-//! `dropped` is told of the first places; `end` has how many there were, and how many packets.
+//! `dropped` is printed for the first places; `end` has how many there were, and how many packets. `stats` of all drives has no device.
 
 use capture::{Damage, Dropped};
-use decode::{Command, Decoder, Ended, Fault, Outcome, Phase, Spread, Stats, Step, Summary, Verdict};
+use decode::{
+    Address, Command, Decoder, DeviceSummary, Fault, Outcome, Phase, Spread, Stats, Summary, TransferEnd,
+    TransferStep, Verdict,
+};
 use quirks::quirk::Flag;
 use serde_json::{Value, json};
+use wire::usb::ClassCode;
 
 /// A command, with its transfers if all is wanted.
 pub(super) fn command(command: &Command, zero_ns: u64, full: bool) -> Value {
@@ -48,7 +52,7 @@ pub(super) fn command(command: &Command, zero_ns: u64, full: bool) -> Value {
     value
 }
 
-fn step(step: &Step) -> Value {
+fn step(step: &TransferStep) -> Value {
     let (is_end, ended) = match step.phase {
         Phase::Submitted => ("submitted", None),
         Phase::Ended(ended) => ("ended", Some(ended)),
@@ -59,7 +63,7 @@ fn step(step: &Step) -> Value {
         "at_ns": step.mark.at_ns,
         "part": step.part.to_string(),
         "phase": is_end,
-        "end": ended.filter(|ended| *ended != Ended::Done).map(|ended| ended.to_string()),
+        "end": ended.filter(|ended| *ended != TransferEnd::Done).map(|ended| ended.to_string()),
         "bytes": step.length,
     })
 }
@@ -74,7 +78,7 @@ fn status(outcome: Outcome) -> Option<u8> {
     }
 }
 
-/// Something that went wrong, or is told besides.
+/// A verdict or a note.
 pub(super) fn verdict(verdict: &Verdict) -> Value {
     let quirk = verdict.quirk();
     let (idle_percent, gap_ns) = match verdict.fault {
@@ -84,7 +88,7 @@ pub(super) fn verdict(verdict: &Verdict) -> Value {
     json!({
         "kind": if verdict.is_note() { "note" } else { "verdict" },
         "fault": verdict.fault.name(),
-        "by": verdict.fault.party().to_string(),
+        "by": verdict.fault.side().to_string(),
         "device": verdict.address.to_string(),
         "transport": verdict.transport.map(|transport| transport.to_string()),
         "opcode": verdict.opcode.map(u8::from),
@@ -121,12 +125,18 @@ pub(super) struct Lost {
     pub(super) drops: u64,
 }
 
-/// Numbers; times outside of commands and depths are sure if no packet is missing.
-pub(super) fn stats(stats: &Stats, is_sure: bool) -> Value {
+/// Where compressed data end in damage.
+pub(super) fn unpack_damage(offset: u64, what: &str) -> Value {
+    json!({ "kind": "damage", "offset": offset, "bytes": null, "text": format!("compressed data: {what}") })
+}
+
+/// Numbers of a drive or of all; times outside of commands and depths are sure if no packet is missing.
+pub(super) fn stats(stats: &Stats, device: Option<Address>, is_sure: bool) -> Value {
     let gaps = stats.gaps();
     let (span_ns, idle_ns) = stats.span_ns();
     json!({
         "kind": "stats",
+        "device": device.map(|device| device.to_string()),
         "all": summary(stats.all()),
         "by_opcode": stats.by_name().map(|(opcode, name, row)| {
             json!({ "opcode": u8::from(opcode), "name": name, "row": summary(row) })
@@ -159,18 +169,38 @@ pub(super) fn end(decoder: &Decoder, (seen, shown): (u64, u64), lost: &Lost) -> 
             "transports": drive.transports.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "id": drive.id.map(|(vendor, product)| format!("{vendor:04x}:{product:04x}")),
         })).collect::<Vec<_>>(),
+        "devices": decoder.contents().map(|device| summary_of(&device)).collect::<Vec<_>>(),
+        "clock_tick_ns": decoder.clock_tick_ns(),
         "damages": lost.damages,
         "bytes_not_read": lost.bytes,
         "packets_dropped": lost.dropped,
         "places_dropped": lost.drops,
         "packets_not_understood": decoder.not_understood().count,
         "packets_not_usb": decoder.foreign().count,
-        "let_go": {
+        "discarded": {
             "drives": losses.devices,
             "commands": losses.commands,
             "transfers": losses.transfers,
             "faults": losses.faults,
             "data_without_command": losses.data_without_command,
+        },
+    })
+}
+
+fn summary_of(device: &DeviceSummary) -> Value {
+    let DeviceSummary { address, id, class, interfaces, transfers } = device;
+    let code =
+        |class: &ClassCode| format!("{:02x}/{:02x}/{:02x}", class.class, class.subclass, class.protocol);
+    json!({
+        "device": address.to_string(),
+        "id": id.map(|(vendor, product)| format!("{vendor:04x}:{product:04x}")),
+        "class": class.as_ref().map(code),
+        "interfaces": interfaces.iter().map(code).collect::<Vec<_>>(),
+        "transfers": {
+            "control": transfers.control,
+            "bulk": transfers.bulk,
+            "interrupt": transfers.interrupt,
+            "isochronous": transfers.isochronous,
         },
     })
 }

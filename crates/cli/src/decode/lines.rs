@@ -1,18 +1,21 @@
-//! Commands for people: a line each, with columns that stay where they are; below them verdicts, and what was not seen.
+//! Text output: a line for each command, in fixed columns; below them verdicts, and what is missing.
 //!
-//! An outcome is told only if it is not the one hoped for, and so are bytes that were asked for and did not move.
+//! An outcome is printed only if it is not success, and so are requested bytes that did not move.
 
 use crate::counted::counted;
-use decode::{Command, Decoder, Drive, Ended, Losses, Outcome, Phase, Step, Transport};
+use decode::{
+    Address, Command, Decoder, DeviceSummary, Drive, Losses, Outcome, Phase, TransferEnd, TransferStep,
+    Transport, class_name,
+};
 use std::io::{self, Write};
 use wire::bot::CswStatus;
 use wire::scsi::Status;
 
-/// Above the columns.
+/// Heading of the columns.
 pub(super) const HEAD: &str =
     "      time  device  via lun        tag  stream  depth   bytes       took  command";
 
-/// A command, and its transfers if all is wanted.
+/// A command, and its transfers with `--full`.
 pub(super) fn command(out: &mut impl Write, command: &Command, zero_ns: u64, full: bool) -> io::Result<()> {
     let lun = command.lun.map_or_else(|| "?".to_owned(), |lun| lun.to_string());
     let stream = command.stream.map_or_else(|| "-".to_owned(), |stream| stream.to_string());
@@ -43,7 +46,7 @@ pub(super) fn command(out: &mut impl Write, command: &Command, zero_ns: u64, ful
     Ok(())
 }
 
-/// How it ended, unless as it should.
+/// How it ended, unless with success.
 fn ending(command: &Command) -> String {
     let outcome = match command.outcome {
         Outcome::Status(Status::Good) | Outcome::Wrapper(CswStatus::Passed) => String::new(),
@@ -60,13 +63,13 @@ fn ending(command: &Command) -> String {
     format!("{short}{outcome}{sense}")
 }
 
-fn step(out: &mut impl Write, step: &Step, zero_ns: u64) -> io::Result<()> {
-    let Step { mark, part, phase, length } = step;
+fn step(out: &mut impl Write, step: &TransferStep, zero_ns: u64) -> io::Result<()> {
+    let TransferStep { mark, part, phase, length } = step;
     let length = length.map_or_else(|| "?".to_owned(), |length| length.to_string());
     let phase = match phase {
         Phase::Submitted => "submitted".to_owned(),
-        Phase::Ended(Ended::Done) => "ended".to_owned(),
-        Phase::Whole(Ended::Done) => "moved".to_owned(),
+        Phase::Ended(TransferEnd::Done) => "ended".to_owned(),
+        Phase::Whole(TransferEnd::Done) => "moved".to_owned(),
         Phase::Ended(ended) | Phase::Whole(ended) => ended.to_string(),
     };
     let at = match mark.at_ns.checked_sub(zero_ns) {
@@ -77,9 +80,13 @@ fn step(out: &mut impl Write, step: &Step, zero_ns: u64) -> io::Result<()> {
     writeln!(out, "{:12}packet {:<8} {at:>11}  {part:<8}  {phase}, {length} bytes", "", mark.packet)
 }
 
-/// What went wrong, and what is told besides.
-pub(super) fn verdicts(out: &mut impl Write, decoder: &Decoder) -> io::Result<()> {
-    let of = |is_note| decoder.verdicts().iter().filter(move |verdict| verdict.is_note() == is_note);
+/// Verdicts and notes, of all devices or of one.
+pub(super) fn verdicts(out: &mut impl Write, decoder: &Decoder, device: Option<Address>) -> io::Result<()> {
+    let of = |is_note| {
+        let is_of_device = move |address| device.is_none_or(|device| device == address);
+        let all = decoder.verdicts().iter();
+        all.filter(move |verdict| verdict.is_note() == is_note && is_of_device(verdict.address))
+    };
     if of(false).next().is_some() {
         writeln!(out, "\nVerdicts")?;
     }
@@ -87,21 +94,23 @@ pub(super) fn verdicts(out: &mut impl Write, decoder: &Decoder) -> io::Result<()
         writeln!(out, "  {verdict}")?;
         let Some(flag) = verdict.quirk() else { continue };
         let id = decoder.drives().find(|drive| drive.address == verdict.address).and_then(|drive| drive.id);
-        let id = id
-            .map_or_else(|| "VID:PID".to_owned(), |(vendor, product)| format!("{vendor:04x}:{product:04x}"));
-        match flag.letter() {
-            Some(letter) => {
+        match (flag.letter(), id) {
+            (Some(letter), Some((vendor, product))) => {
+                let meaning = flag.meaning();
                 writeln!(
                     out,
-                    "    Linux bears with it by usb-storage.quirks={id}:{letter} ({})",
+                    "    Linux can work around it: usb-storage.quirks={vendor:04x}:{product:04x}:{letter} ({meaning})"
+                )?;
+            }
+            // Without ids there is no line that a user could copy.
+            (Some(_), None) => {}
+            (None, _) => {
+                writeln!(
+                    out,
+                    "    Linux works around it in its own table only ({}): no letter",
                     flag.meaning()
                 )?;
             }
-            None => writeln!(
-                out,
-                "    Linux has a quirk for it ({}) in its table only: no letter sets it",
-                flag.meaning()
-            )?,
         }
     }
     if of(true).next().is_some() {
@@ -110,18 +119,61 @@ pub(super) fn verdicts(out: &mut impl Write, decoder: &Decoder) -> io::Result<()
     of(true).try_for_each(|note| writeln!(out, "  {note}"))
 }
 
-/// How much was seen, and what was not.
+/// What is in a capture without a drive.
+fn contents(out: &mut impl Write, decoder: &Decoder) -> io::Result<()> {
+    let devices: Vec<DeviceSummary> =
+        decoder.contents().filter(|device| device.transfers.total() > 0).collect();
+    if devices.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nNo commands of a drive. Devices in the capture")?;
+    for DeviceSummary { address, id, class, interfaces, transfers } in &devices {
+        let id = id.map_or_else(
+            || "ids unknown".to_owned(),
+            |(vendor, product)| format!("{vendor:04x}:{product:04x}"),
+        );
+        let mut names: Vec<&str> = interfaces.iter().chain(class).map(|class| class_name(*class)).collect();
+        names.retain(|name| !name.is_empty());
+        names.dedup();
+        let classes = if names.is_empty() { "class unknown".to_owned() } else { names.join(", ") };
+        let kinds = [
+            (transfers.control, "control"),
+            (transfers.bulk, "bulk"),
+            (transfers.interrupt, "interrupt"),
+            (transfers.isochronous, "isochronous"),
+        ];
+        let counts: Vec<String> = kinds
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, kind)| format!("{count} {kind}"))
+            .collect();
+        writeln!(out, "  {:<6}  {id:<11}  {classes}; transfers: {}", address.to_string(), counts.join(", "))?;
+    }
+    Ok(())
+}
+
+/// How much there was, and what is missing.
 pub(super) fn end(out: &mut impl Write, decoder: &Decoder, (seen, shown): (u64, u64)) -> io::Result<()> {
     let drives = decoder.drives().count();
+    if drives == 0 {
+        contents(out, decoder)?;
+    }
     let of_all = if shown == seen { String::new() } else { format!(", {shown} shown") };
     let verdicts = decoder.verdicts().iter().filter(|verdict| !verdict.is_note()).count();
     let [commands, drives, verdicts] =
         [(seen, "command"), (drives as u64, "drive"), (verdicts as u64, "verdict")]
             .map(|(number, what)| counted(number, what));
     writeln!(out, "\n{commands} of {drives}{of_all}; {verdicts}")?;
+    if let Some(tick_ns) = decoder.clock_tick_ns().filter(|_| seen > 0) {
+        writeln!(
+            out,
+            "the clock of this capture ticks every {}: shorter times are not known",
+            time(tick_ns)
+        )?;
+    }
     for Drive { address, transports, .. } in decoder.drives().filter(|drive| drive.transports.len() > 1) {
         let names: Vec<String> = transports.iter().map(ToString::to_string).collect();
-        writeln!(out, "drive {address} has spoken {}", names.join(", then "))?;
+        writeln!(out, "drive {address} used {}", names.join(", then "))?;
     }
     for (what, left) in
         [("not what their link type says", decoder.not_understood()), ("not USB", decoder.foreign())]
@@ -132,11 +184,11 @@ pub(super) fn end(out: &mut impl Write, decoder: &Decoder, (seen, shown): (u64, 
     }
     let Losses { devices, commands, transfers, faults, data_without_command } = decoder.losses();
     for (what, of, count) in [
-        ("forgotten for others", "drive", devices),
-        ("let go of", "command", commands),
-        ("forgotten", "transfer", transfers),
+        ("discarded for newer ones", "drive", devices),
+        ("discarded for newer ones", "command", commands),
+        ("discarded for newer ones", "transfer", transfers),
         ("not kept", "fault", faults),
-        ("of no command that was seen", "data transfer", data_without_command),
+        ("of no command in the capture", "data transfer", data_without_command),
     ] {
         if count > 0 {
             writeln!(out, "{what}: {}", counted(count, of))?;

@@ -1,9 +1,10 @@
 //! `uaskit decode`: what happened between a host and its USB drives, from a capture.
 //!
-//! Reads, decodes, prints; nothing is kept that has been printed. What could not be read is told on standard error as it is found,
-//! and does not end the command.
+//! Reads, unpacks, decodes, prints; nothing is kept that has been printed. What cannot be read is reported on standard error as it is
+//! found, and does not end the command, but its exit code is that of a damaged capture.
 
 mod arguments;
+mod input;
 mod json;
 mod lines;
 mod stats;
@@ -13,15 +14,16 @@ pub(crate) use arguments::DecodeArguments;
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::harmless::{self, shown};
-use capture::{Damage, Dropped, Item, Reader};
-use decode::{Decoder, Stats};
+use capture::{Damage, DamageKind, Dropped, Item, Reader, UnpackDamage, UnpackLimits, Unpacked};
+use decode::{Address, Command, DEVICES_MAX, Decoder, Stats};
+use input::{Input, Output};
 use serde_json::Value;
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufWriter, Read, StdoutLock, Write};
+use std::io::{self, Write};
+use std::rc::Rc;
 
-/// Bytes that are gathered before they are printed.
-const OUTPUT_BYTES: usize = 1 << 16;
 /// Damages that are told one by one; further ones are counted.
 const DAMAGES_TOLD_MAX: u64 = 100;
 /// Places of dropped packets that are told; further ones are summed up. A capture that could not keep pace has thousands.
@@ -30,11 +32,13 @@ const DROPS_TOLD_MAX: u64 = 3;
 /// What is printed, and how.
 struct Printer<'a> {
     arguments: &'a DecodeArguments,
-    out: BufWriter<StdoutLock<'static>>,
+    out: Output,
     packets: u64,
     /// The time of the first packet.
     zero_ns: Option<u64>,
     stats: Stats,
+    /// The same of each drive.
+    stats_of: BTreeMap<Address, Stats>,
     /// Commands seen, and shown.
     commands: (u64, u64),
     damages: u64,
@@ -45,28 +49,31 @@ struct Printer<'a> {
 }
 
 pub(crate) fn run(arguments: &DecodeArguments) -> Result<(), Failure> {
-    let (input, name) = open(arguments)?;
-    let mut reader = Reader::new(input, name).map_err(|error| Failure::new(error.to_string()))?;
+    let out = Output::new();
+    let Input { bytes, name, is_stopped } = Input::open(&arguments.file, &out)?;
+    let fail = |error| Failure::new(format!("the capture {name} cannot be read: {error}"));
+    let bytes = Unpacked::new(bytes, UnpackLimits::default()).map_err(fail)?;
+    let ends = Ends { unpacked: bytes.damage_handle(), is_stopped };
+    let mut reader = Reader::new(bytes, name.clone()).map_err(|error| Failure::new(error.to_string()))?;
     let mut decoder = Decoder::new();
-    let mut printer = Printer::new(arguments);
-    let printed = print_all(&mut reader, &mut decoder, &mut printer)?;
+    let mut printer = Printer::new(arguments, out);
+    let printed = print_all(&mut reader, &mut decoder, &mut printer, &ends)?;
     match printed {
-        // Whoever reads has seen enough.
+        // The reader of the output has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        printed => printed.map_err(|error| Failure::new("cannot print").because(error)),
+        Err(error) => Err(Failure::new("cannot print").because(error)),
+        Ok(()) if printer.damages > 0 => Err(Failure::damaged(format!("the capture {name} is damaged"))
+            .because("what could be read of it is decoded")),
+        Ok(()) => Ok(()),
     }
 }
 
-fn open(arguments: &DecodeArguments) -> Result<(Box<dyn Read>, String), Failure> {
-    let path = &arguments.file;
-    if path.as_os_str() == "-" {
-        return Ok((Box::new(io::stdin().lock()), "on standard input".to_owned()));
-    }
-    let name = shown(path);
-    match File::open(path) {
-        Ok(file) => Ok((Box::new(file), name)),
-        Err(error) => Err(Failure::new(format!("cannot open the capture {name}")).because(error)),
-    }
+/// How the input may end before the capture does.
+struct Ends {
+    /// Where compressed data are damaged.
+    unpacked: UnpackDamage,
+    /// By Ctrl-C.
+    is_stopped: Rc<Cell<bool>>,
 }
 
 /// On standard error, unless nobody listens there.
@@ -76,9 +83,10 @@ fn warn(text: &str) {
 
 /// The inner result is that of printing.
 fn print_all(
-    reader: &mut Reader<Box<dyn Read>>,
+    reader: &mut Reader<Unpacked<'_>>,
     decoder: &mut Decoder,
     printer: &mut Printer<'_>,
+    ends: &Ends,
 ) -> Result<io::Result<()>, Failure> {
     loop {
         let item = reader.next_item().map_err(|error| Failure::new(error.to_string()))?;
@@ -93,6 +101,8 @@ fn print_all(
                 decoder.begin_section();
                 printer.commands(decoder)
             }
+            // Where Ctrl-C has ended the input, a packet may be there in part.
+            Some(Item::Damage(damage)) if ends.is_stopped.get() && is_end(&damage) => continue,
             Some(Item::Damage(damage)) => {
                 decoder.miss();
                 printer.damage(&damage)
@@ -113,7 +123,17 @@ fn print_all(
     }
     decoder.finish();
     is_of_usb(decoder, printer)?;
+    if let Some(what) = ends.unpacked.get().filter(|_| !ends.is_stopped.get())
+        && let Err(error) = printer.unpack_damage(reader.offset(), &what)
+    {
+        return Ok(Err(error));
+    }
     Ok(printer.commands(decoder).and_then(|()| printer.end(decoder)))
+}
+
+/// Whether the input ends in the middle of a packet.
+const fn is_end(damage: &Damage) -> bool {
+    matches!(damage.kind, DamageKind::Truncated { .. } | DamageKind::Line)
 }
 
 /// A capture of something else altogether is not one of a drive that does nothing.
@@ -123,13 +143,12 @@ fn is_of_usb(decoder: &Decoder, printer: &Printer<'_>) -> Result<(), Failure> {
     link.map_or(Ok(()), |link| {
         let name = shown(&printer.arguments.file);
         Err(Failure::new(format!("{name} has no packets of USB")).because(format!("all {count} are of {link}"))
-            .try_this("Capture USB: link types 189 and 220 (usbmon, QEMU), 249 (USBPcap), 288 and 293 to 295 (packets) are read"))
+            .try_this("Capture USB: link types 189 and 220 (usbmon, QEMU), 186 (FreeBSD), 249 (USBPcap), 288 and 293 to 295 (packets) are read, and the text of usbmon"))
     })
 }
 
 impl<'a> Printer<'a> {
-    fn new(arguments: &'a DecodeArguments) -> Self {
-        let out = BufWriter::with_capacity(OUTPUT_BYTES, io::stdout().lock());
+    fn new(arguments: &'a DecodeArguments, out: Output) -> Self {
         let stats = Stats::default();
         Self {
             arguments,
@@ -137,6 +156,7 @@ impl<'a> Printer<'a> {
             packets: 0,
             zero_ns: None,
             stats,
+            stats_of: BTreeMap::new(),
             commands: (0, 0),
             damages: 0,
             bytes_lost: 0,
@@ -149,14 +169,14 @@ impl<'a> Printer<'a> {
         while let Some(command) = decoder.poll() {
             self.commands.0 += 1;
             if self.arguments.stats {
-                self.stats.pass(&command);
+                self.count(&command, Stats::pass);
             }
             if !self.arguments.filter.lets_through(&command) {
                 continue;
             }
             self.commands.1 += 1;
             if self.arguments.stats {
-                self.stats.add(&command);
+                self.count(&command, Stats::add);
             }
             let zero_ns = self.zero_ns.unwrap_or(0);
             let DecodeArguments { full, json, quiet, .. } = *self.arguments;
@@ -174,6 +194,14 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
+    /// Counts a command, in all and of its drive.
+    fn count(&mut self, command: &Command, add: impl Fn(&mut Stats, &Command)) {
+        add(&mut self.stats, command);
+        if self.stats_of.len() < DEVICES_MAX || self.stats_of.contains_key(&command.address) {
+            add(self.stats_of.entry(command.address).or_default(), command);
+        }
+    }
+
     /// One line for programs.
     fn record(&mut self, record: &Value) -> io::Result<()> {
         writeln!(self.out, "{}", harmless::json(&record.to_string()))
@@ -183,6 +211,13 @@ impl<'a> Printer<'a> {
         self.damages += 1;
         self.bytes_lost += damage.bytes;
         self.tell(self.damages, || json::damage(damage), damage)
+    }
+
+    /// The compressed data end in damage, where so much of the capture had come out of them.
+    fn unpack_damage(&mut self, offset: u64, what: &str) -> io::Result<()> {
+        self.damages += 1;
+        let text = format!("the compressed data are damaged behind {offset} bytes of the capture: {what}");
+        self.tell(self.damages, || json::unpack_damage(offset, what), &text)
     }
 
     fn dropped(&mut self, dropped: &Dropped) -> io::Result<()> {
@@ -216,10 +251,10 @@ impl<'a> Printer<'a> {
             return self.end_json(decoder);
         }
         if self.arguments.stats {
-            let is_sure = self.is_whole(decoder);
-            stats::print(&mut self.out, &self.stats, is_sure)?;
+            self.stats(decoder)?;
         }
-        lines::verdicts(&mut self.out, decoder)?;
+        let device = self.arguments.filter.device;
+        lines::verdicts(&mut self.out, decoder, device)?;
         lines::end(&mut self.out, decoder, self.commands)?;
         if self.damages > 0 {
             let (times, lost) = (counted(self.damages, "time"), counted(self.bytes_lost, "byte"));
@@ -232,6 +267,20 @@ impl<'a> Printer<'a> {
         self.out.flush()
     }
 
+    /// Numbers of each drive, and of all if there are several.
+    fn stats(&mut self, decoder: &Decoder) -> io::Result<()> {
+        let is_sure = self.is_whole(decoder);
+        if self.stats_of.len() < 2 {
+            return stats::print(&mut self.out, &self.stats, is_sure);
+        }
+        for (address, stats) in &self.stats_of {
+            writeln!(self.out, "\nDrive {address}")?;
+            stats::print(&mut self.out, stats, is_sure)?;
+        }
+        writeln!(self.out, "\nAll {} drives", self.stats_of.len())?;
+        stats::print(&mut self.out, &self.stats, is_sure)
+    }
+
     /// Whether nothing that is known of is missing from the capture.
     fn is_whole(&self, decoder: &Decoder) -> bool {
         self.damages == 0 && self.drops == 0 && decoder.not_understood().count == 0
@@ -239,9 +288,19 @@ impl<'a> Printer<'a> {
 
     fn end_json(&mut self, decoder: &Decoder) -> io::Result<()> {
         if self.arguments.stats {
-            self.record(&json::stats(&self.stats, self.is_whole(decoder)))?;
+            let is_sure = self.is_whole(decoder);
+            self.record(&json::stats(&self.stats, None, is_sure))?;
+            let each: Vec<_> = self.stats_of.iter().filter(|_| self.stats_of.len() > 1).collect();
+            let records: Vec<Value> = each
+                .into_iter()
+                .map(|(address, stats)| json::stats(stats, Some(*address), is_sure))
+                .collect();
+            records.iter().try_for_each(|record| self.record(record))?;
         }
-        for verdict in decoder.verdicts() {
+        let device = self.arguments.filter.device;
+        for verdict in
+            decoder.verdicts().iter().filter(|one| device.is_none_or(|device| one.address == device))
+        {
             self.record(&json::verdict(verdict))?;
         }
         let Self { damages, bytes_lost: bytes, dropped, drops, .. } = *self;

@@ -1,4 +1,4 @@
-//! Numbers for people: tables by operation code and by depth, and where the time went.
+//! Tables of numbers: by command and by queue depth, and where the time went.
 
 use super::lines::time;
 use comfy_table::{CellAlignment, Table, presets};
@@ -11,7 +11,7 @@ pub(super) fn print(out: &mut impl Write, stats: &Stats, is_sure: bool) -> io::R
         add(&mut by_name, name.to_owned(), &row);
     }
     add(&mut by_name, "all".to_owned(), &stats.all());
-    let mut by_depth = table("under way");
+    let mut by_depth = table("in flight");
     for (depth, row) in stats.by_depth() {
         let more = if depth == DEPTH_MAX { " and more" } else { "" };
         add(&mut by_depth, format!("{depth}{more}"), &row);
@@ -28,7 +28,7 @@ pub(super) fn print(out: &mut impl Write, stats: &Stats, is_sure: bool) -> io::R
     if !is_sure {
         writeln!(
             out,
-            "not sure, since packets are missing: times outside of commands are no longer than that, and more may have been under way"
+            "not sure, since packets are missing: times outside of commands are no longer than that, and more commands may have been in flight"
         )?;
     }
     Ok(())

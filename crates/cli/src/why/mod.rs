@@ -11,7 +11,6 @@ use crate::args::WhyArguments;
 use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::harmless::{self, shown, tame};
-use crate::list::lines::nothing;
 use crate::stdout::print;
 use crate::survey;
 use crate::unprinted::aside;

@@ -7,11 +7,13 @@ mod roles;
 
 use crate::bot::Bot;
 use crate::command::Transport;
-use crate::event::{Address, Ended, Event};
-use crate::ledger::{Desk, Ledger};
+use crate::contents::{DeviceSummary, TransferCounts};
+use crate::event::{Address, Event, TransferEnd};
+use crate::ledger::{Ledger, Reporter};
+use crate::source::TransferKind;
 use crate::uas::Uas;
 use crate::unit::Units;
-use crate::verdict::{Charge, Fault};
+use crate::verdict::{Fault, Finding};
 use roles::{Pipe, Role, Roles};
 use std::collections::VecDeque;
 use wire::bot::ClassRequest;
@@ -29,8 +31,11 @@ pub(crate) struct Device {
     uas: Uas,
     units: Units,
     controls: VecDeque<(u64, SetupPacket)>,
+    counts: TransferCounts,
     descriptor: Option<DeviceDescriptor>,
     is_configured: bool,
+    /// Whether a transfer to the host was seen to begin.
+    has_both_ends: bool,
     /// It went away, and was not configured since.
     is_gone: bool,
     /// Behind this packet others are missing, and perhaps anywhere before it.
@@ -52,8 +57,10 @@ impl Device {
             uas: Uas::default(),
             units: Units::default(),
             controls: VecDeque::new(),
+            counts: TransferCounts::default(),
             descriptor: None,
             is_configured: false,
+            has_both_ends: false,
             is_gone: false,
             missed,
             transports: Vec::new(),
@@ -77,10 +84,38 @@ impl Device {
         &self.transports
     }
 
+    /// Counts a transfer.
+    pub(crate) fn count(&mut self, kind: TransferKind) {
+        let counts = &mut self.counts;
+        *match kind {
+            TransferKind::Control => &mut counts.control,
+            TransferKind::Bulk => &mut counts.bulk,
+            TransferKind::Interrupt => &mut counts.interrupt,
+            TransferKind::Isochronous => &mut counts.isochronous,
+        } += 1;
+    }
+
+    /// What the capture has of the device.
+    pub(crate) fn summary(&self) -> DeviceSummary {
+        DeviceSummary {
+            address: self.address,
+            id: self.descriptor.map(|descriptor| (descriptor.vendor, descriptor.product)),
+            class: self.descriptor.map(|descriptor| descriptor.class),
+            interfaces: self.roles.classes().to_vec(),
+            transfers: self.counts,
+        }
+    }
+
     /// One end of a transfer; `reset` is a reset of a port of this bus, which has not been anybody's.
     pub(crate) fn take(&mut self, event: &Event<'_>, reset: &mut Option<u64>, ledger: &mut Ledger) {
         self.latest_packet = event.mark.packet;
-        if event.is_control() {
+        let is_control = event.is_control();
+        // A file with one record of each transfer has the ends of those to the host alone.
+        if event.is_submitted() || event.is_in() && !self.has_both_ends {
+            self.count(if is_control { TransferKind::Control } else { TransferKind::Bulk });
+        }
+        self.has_both_ends |= event.is_in() && event.is_submitted();
+        if is_control {
             return self.take_control(event, reset, ledger);
         }
         let uas = &self.uas;
@@ -94,15 +129,15 @@ impl Device {
         if !self.transports.contains(&transport) {
             self.transports.push(transport);
         }
-        self.is_gone |= event.ended() == Some(Ended::Gone);
+        self.is_gone |= event.ended() == Some(TransferEnd::Gone);
         let (address, missed) = (self.address, self.missed);
-        let mut desk = Desk { address, transport, ledger, units: &mut self.units, missed };
+        let mut reporter = Reporter { address, transport, ledger, units: &mut self.units, missed };
         match role {
-            Role::BotOut => self.bot.take_out(event, &mut desk),
-            Role::BotIn => self.bot.take_in(event, &mut desk),
-            Role::Pipe(Pipe::Command) => self.uas.take_command(event, &mut desk),
-            Role::Pipe(Pipe::Status) => self.uas.take_status(event, &mut desk),
-            Role::Pipe(Pipe::DataIn | Pipe::DataOut) => self.uas.take_data(event, &mut desk),
+            Role::BotOut => self.bot.take_out(event, &mut reporter),
+            Role::BotIn => self.bot.take_in(event, &mut reporter),
+            Role::Pipe(Pipe::Command) => self.uas.take_command(event, &mut reporter),
+            Role::Pipe(Pipe::Status) => self.uas.take_status(event, &mut reporter),
+            Role::Pipe(Pipe::DataIn | Pipe::DataOut) => self.uas.take_data(event, &mut reporter),
             Role::Unknown | Role::Other => {}
         }
     }
@@ -127,10 +162,10 @@ impl Device {
 
     fn finish_commands(&mut self, ledger: &mut Ledger, missed: Option<u64>) {
         let Self { address, units, bot, uas, .. } = self;
-        let mut desk = Desk { address: *address, transport: Transport::Bot, ledger, units, missed };
-        bot.finish(&mut desk);
-        desk.transport = Transport::Uas;
-        uas.finish(&mut desk);
+        let mut reporter = Reporter { address: *address, transport: Transport::Bot, ledger, units, missed };
+        bot.finish(&mut reporter);
+        reporter.transport = Transport::Uas;
+        uas.finish(&mut reporter);
     }
 
     /// Packets are missing here, behind this one.
@@ -152,7 +187,7 @@ impl Device {
             self.controls.truncate(CONTROLS_MAX - 1);
             self.controls.push_front((event.id, setup));
         }
-        if event.ended() != Some(Ended::Done) {
+        if event.ended() != Some(TransferEnd::Done) {
             return;
         }
         let Some(at) = self.controls.iter().position(|(id, _)| *id == event.id) else { return };
@@ -172,12 +207,12 @@ impl Device {
                 self.is_configured = is_set;
                 self.is_gone = false;
                 self.abort(event, ledger);
-                self.uas.begin_anew();
+                self.uas.restart();
                 self.roles.configured();
             }
             Some(StandardRequest::SetInterface) => {
                 self.abort(event, ledger);
-                self.uas.begin_anew();
+                self.uas.restart();
                 let [alternate, _] = setup.value.to_le_bytes();
                 self.roles.chosen(setup.interface(), alternate);
             }
@@ -207,19 +242,19 @@ impl Device {
     /// Nothing is under way any more.
     fn abort(&mut self, event: &Event<'_>, ledger: &mut Ledger) {
         let (address, missed, units) = (self.address, self.missed, &mut self.units);
-        let mut desk = Desk { address, transport: Transport::Bot, ledger, units, missed };
-        self.bot.abort(event.mark, &mut desk);
-        desk.transport = Transport::Uas;
-        self.uas.abort(event.mark, &mut desk);
+        let mut reporter = Reporter { address, transport: Transport::Bot, ledger, units, missed };
+        self.bot.abort(event.mark, &mut reporter);
+        reporter.transport = Transport::Uas;
+        self.uas.abort(event.mark, &mut reporter);
     }
 
     /// The host has reset the device: which is a fault if that took commands away, and else what hosts do when they begin.
     fn judge_reset(&self, packets: &[u64], ledger: &mut Ledger) {
-        let under_way = self.bot.under_way().max(self.uas.under_way());
-        let fault = if under_way.is_some() { Fault::Reset } else { Fault::SetUpAgain };
+        let in_flight = self.bot.in_flight().max(self.uas.in_flight());
+        let fault = if in_flight.is_some() { Fault::Reset } else { Fault::ConfiguredAgain };
         // Of a device that is idle now, a command may have been missed.
-        let since = under_way.unwrap_or(0);
-        ledger.verdicts.add(&Charge {
+        let since = in_flight.unwrap_or(0);
+        ledger.verdicts.add(&Finding {
             address: self.address,
             fault,
             transport: self.transport,

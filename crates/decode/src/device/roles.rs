@@ -7,8 +7,11 @@
 use crate::event::Event;
 use quirks::configuration::{Configuration, Setting};
 use wire::bot::{Cbw, Csw};
-use wire::uas::{CommandPipeIu, PipeUsage, StatusIu};
+use wire::uas::{CommandPipeIu, PipeUsage, SenseIu, StatusIu};
 use wire::usb::{ClassCode, Direction, EndpointAddress, TransferType};
+
+/// Classes of interfaces that are kept of a device.
+const CLASSES_MAX: usize = 16;
 
 /// What an endpoint is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,12 +46,14 @@ pub(crate) struct Roles {
     configuration: Option<Configuration>,
     /// Whether the host was seen to choose.
     is_sure: bool,
+    classes: Vec<ClassCode>,
 }
 
 impl Roles {
     /// Takes the answer to GET_DESCRIPTOR(configuration); one that is cut is passed over.
     pub(crate) fn learn(&mut self, bytes: &[u8]) {
         let Ok(configuration) = Configuration::decode(bytes) else { return };
+        self.learn_classes(&configuration);
         if bytes.len() < usize::from(configuration.head.total_len) {
             return;
         }
@@ -56,6 +61,20 @@ impl Roles {
         self.configuration = Some(configuration);
         if is_first && !self.is_sure {
             self.settle_all();
+        }
+    }
+
+    /// What the interfaces are, each once.
+    pub(crate) fn classes(&self) -> &[ClassCode] {
+        &self.classes
+    }
+
+    fn learn_classes(&mut self, configuration: &Configuration) {
+        self.classes.clear();
+        for class in configuration.settings.iter().map(|setting| setting.interface.class) {
+            if self.classes.len() < CLASSES_MAX && !self.classes.contains(&class) {
+                self.classes.push(class);
+            }
         }
     }
 
@@ -148,9 +167,14 @@ impl Roles {
         if self.has(Role::BotOut) || Csw::decode(event.bytes).is_ok() {
             self.roles[index] = Role::BotIn;
         } else if self.has(Role::Pipe(Pipe::Command)) && event.ended().is_some() {
-            let is_status = StatusIu::decode(event.bytes).is_ok_and(|iu| knows(iu.tag()));
+            let unit = StatusIu::decode(event.bytes)
+                .map(|iu| iu.tag())
+                .or_else(|error| SenseIu::decode_front(event.bytes).map(|iu| iu.tag).map_err(|_| error));
+            let is_status = unit.is_ok_and(&knows);
+            // What is no unit at all is data; a unit of another tag may be an answer to a command that was not captured.
+            let is_data = unit.is_err() && !event.bytes.is_empty();
             let pipe = if is_status { Pipe::Status } else { Pipe::DataIn };
-            if is_status || self.has(Role::Pipe(Pipe::Status)) {
+            if is_status || is_data || self.has(Role::Pipe(Pipe::Status)) {
                 self.roles[index] = Role::Pipe(pipe);
             }
         }

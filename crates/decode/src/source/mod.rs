@@ -1,17 +1,20 @@
 //! From the packets of a capture to ends of transfers, by link type.
 //!
-//! What is not of a control or bulk endpoint is passed over. What is not laid out as its link type says is counted, and so are packets
-//! that are not of USB.
+//! Of other endpoints than control and bulk the transfers are counted alone. Packets that are not laid out as their link type says are
+//! counted, and so are packets that are not of USB.
 
+mod freebsd;
 mod packets;
 mod sent;
 mod usbmon;
 mod usbpcap;
 
-use crate::event::{Event, Mark};
+use crate::event::{Address, Event, Mark};
 use capture::{Link, Packet};
+use freebsd::Usbpf;
 use packets::Transactions;
 use sent::Sent;
+use wire::DecodeError;
 
 /// What packets could not be taken for: counted, and the first one named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,10 +25,31 @@ pub struct NotUnderstood {
     pub first: Option<u64>,
 }
 
+/// What a packet shows.
+#[derive(Debug)]
+pub(crate) enum Seen<'a> {
+    /// One end of a control or bulk transfer.
+    Event(Event<'a>),
+    /// A transfer of another kind begins.
+    Other(Address, TransferKind),
+    /// Nothing by itself.
+    Nothing,
+}
+
+/// Kind of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TransferKind {
+    Control,
+    Bulk,
+    Interrupt,
+    Isochronous,
+}
+
 /// Takes packets for events.
 #[derive(Debug, Default)]
 pub(crate) struct Source {
     transactions: Transactions,
+    usbpf: Usbpf,
     sent: Sent,
     not_understood: NotUnderstood,
     foreign: NotUnderstood,
@@ -34,21 +58,24 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Hands on what a packet tells, which is one event or none: whether it could be understood.
-    pub(crate) fn take(&mut self, packet: &Packet<'_>, hand_on: impl FnOnce(&Event<'_>)) -> bool {
-        let told = match packet.link {
+    /// Gives `sink` what a packet shows: whether it could be understood.
+    pub(crate) fn take(&mut self, packet: &Packet<'_>, sink: impl FnOnce(Seen<'_>)) -> bool {
+        let seen = match packet.link {
             Link::UsbmonShort | Link::Usbmon => usbmon::event(packet),
             Link::Usbpcap => usbpcap::event(packet),
-            Link::Usb2Packets => self.transactions.event(packet),
+            Link::Usb2Packets => {
+                self.transactions.event(packet).map(|event| event.map_or(Seen::Nothing, Seen::Event))
+            }
+            Link::Usbpf => self.usbpf.event(packet),
             Link::Other(_) => {
                 self.foreign_link.get_or_insert(packet.link);
                 self.foreign.add(packet.number);
                 return true;
             }
         };
-        match told {
-            Ok(Some(event)) => hand_on(&self.sent.completed(event)),
-            Ok(None) => {}
+        match seen {
+            Ok(Seen::Event(event)) => sink(Seen::Event(self.sent.completed(event))),
+            Ok(seen) => sink(seen),
             Err(_) => {
                 self.not_understood.add(packet.number);
                 return false;
@@ -60,6 +87,7 @@ impl Source {
     /// Packets are missing here: what has begun may have ended.
     pub(crate) fn miss(&mut self) {
         self.transactions = Transactions::default();
+        self.usbpf.miss();
         self.sent = Sent::default();
     }
 
@@ -84,6 +112,11 @@ impl NotUnderstood {
         self.count += 1;
         self.first.get_or_insert(packet);
     }
+}
+
+/// Ends of transfers of other kinds are not counted: their beginnings are.
+fn other<'a>(address: Address, kind: TransferKind, is_begin: bool) -> Result<Seen<'a>, DecodeError> {
+    Ok(if is_begin { Seen::Other(address, kind) } else { Seen::Nothing })
 }
 
 const fn mark(packet: &Packet<'_>) -> Mark {

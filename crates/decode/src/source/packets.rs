@@ -6,7 +6,7 @@
 //! what uaskit has added for other readers.
 
 use super::mark;
-use crate::event::{Address, Ended, Event, Phase};
+use crate::event::{Address, Event, Phase, TransferEnd};
 use capture::Packet;
 use std::collections::BTreeMap;
 use wire::DecodeError;
@@ -81,13 +81,13 @@ impl Transactions {
         if token.endpoint == 0 {
             return self.control(packet, token);
         }
-        let event = self.whole(packet, token, Ended::Done)?;
+        let event = self.whole(packet, token, TransferEnd::Done)?;
         Some(Event { length: Some(self.payload.len() as u32), bytes: &self.payload, stream, ..event })
     }
 
     fn stalled(&mut self, packet: &Packet<'_>) -> Option<Event<'_>> {
         let Transaction { token, stream, .. } = self.current.take()?;
-        let event = self.whole(packet, token, Ended::Stalled)?;
+        let event = self.whole(packet, token, TransferEnd::Stalled)?;
         let setup = self.controls.remove(&event.address).map(|control| control.setup);
         Some(Event { setup: setup.filter(|_| token.endpoint == 0), stream, ..event })
     }
@@ -112,13 +112,13 @@ impl Transactions {
         }
         let Control { setup, bytes } = self.controls.remove(&address)?;
         self.payload = bytes;
-        let event = self.whole(packet, token, Ended::Done)?;
+        let event = self.whole(packet, token, TransferEnd::Done)?;
         let length = Some(self.payload.len() as u32);
         Some(Event { setup: Some(setup), length, bytes: &self.payload, ..event })
     }
 
     /// A transfer that is this packet alone.
-    fn whole<'a>(&mut self, packet: &Packet<'_>, token: Token, ended: Ended) -> Option<Event<'a>> {
+    fn whole<'a>(&mut self, packet: &Packet<'_>, token: Token, ended: TransferEnd) -> Option<Event<'a>> {
         let direction = if token.id == PacketId::In { Direction::In } else { Direction::Out };
         self.transfers += 1;
         Some(Event {

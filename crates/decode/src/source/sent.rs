@@ -5,7 +5,7 @@
 //!
 //! Always true: of no more than [`SENT_MAX`] transfers anything is kept.
 
-use crate::event::{Address, Ended, Event, Phase};
+use crate::event::{Address, Event, Phase, TransferEnd};
 use std::collections::BTreeMap;
 
 /// Transfers to devices that are under way at a time.
@@ -33,7 +33,7 @@ impl Sent {
                 event
             }
             Phase::Ended(ended) => {
-                let sent = self.bytes.remove(&key).filter(|_| ended == Ended::Done && event.len() == 0);
+                let sent = self.bytes.remove(&key).filter(|_| ended == TransferEnd::Done && event.len() == 0);
                 Event { length: sent.or(event.length), ..event }
             }
             Phase::Whole(_) => event,

@@ -1,17 +1,18 @@
-//! Events as USBPcap tells them (link type 249).
+//! Events of USBPcap (link type 249).
 //!
-//! On its way down a transfer to the host does not say how much it asks for, on its way up one to the device not how much was taken. A control transfer is told in stages: the setup packet,
-//! perhaps with bytes to the device behind it, and the end, with bytes from it. Stages that early versions tell apart are
-//! passed over.
+//! On its way down a transfer to the host has no length, on its way up one to the device has none. USBPcap 1.0 has one record of each
+//! transfer: of one to the device the way down, of one to the host the way up. A control transfer comes in stages: the setup packet,
+//! perhaps with bytes to the device behind it, and the end, with bytes from it. Of early versions, which have
+//! data and status as stages, the first of them is the end of a read and the last that of a write.
 
-use super::mark;
-use crate::event::{Address, Ended, Event, Phase};
+use super::{Seen, TransferKind, mark, other};
+use crate::event::{Address, Event, Phase, TransferEnd};
 use capture::Packet;
 use wire::DecodeError;
 use wire::usb::{Direction, SetupPacket};
 use wire::usbpcap::{ControlStage, UsbdStatus, UsbpcapHeader, UsbpcapKind};
 
-pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Option<Event<'a>>, DecodeError> {
+pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Seen<'a>, DecodeError> {
     let header = UsbpcapHeader::decode(packet.bytes)?;
     let bytes = packet.bytes.get(header.header_len.into()..).unwrap_or_default();
     let event = Event {
@@ -28,27 +29,36 @@ pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Option<Event<'a>>, Decode
     match (header.kind, header.stage) {
         (UsbpcapKind::Bulk, _) => {
             let is_asked = header.is_up() || header.endpoint.direction() == Direction::Out;
-            Ok(Some(Event { length: event.length.filter(|_| is_asked), ..event }))
+            Ok(Seen::Event(Event { length: event.length.filter(|_| is_asked), ..event }))
         }
         (UsbpcapKind::Control, Some(ControlStage::Setup)) => {
             let setup = SetupPacket::decode(bytes)?;
             let (bytes, length) = (&bytes[SetupPacket::LEN..], Some(setup.length.into()));
-            Ok(Some(Event { phase: Phase::Submitted, setup: Some(setup), length, bytes, ..event }))
+            Ok(Seen::Event(Event { phase: Phase::Submitted, setup: Some(setup), length, bytes, ..event }))
         }
         (UsbpcapKind::Control, Some(ControlStage::Complete)) => {
-            Ok(Some(Event { phase: Phase::Ended(ended(header.status)), ..event }))
+            Ok(Seen::Event(Event { phase: Phase::Ended(ended(header.status)), ..event }))
         }
-        _ => Ok(None),
+        // In early versions the data of a read are a stage, and so is the end of a write.
+        (UsbpcapKind::Control, Some(ControlStage::Data)) if header.endpoint.direction() == Direction::In => {
+            Ok(Seen::Event(Event { phase: Phase::Ended(ended(header.status)), ..event }))
+        }
+        (UsbpcapKind::Control, Some(ControlStage::Status)) => {
+            Ok(Seen::Event(Event { phase: Phase::Ended(ended(header.status)), ..event }))
+        }
+        (UsbpcapKind::Interrupt, _) => other(event.address, TransferKind::Interrupt, header.is_up()),
+        (UsbpcapKind::Isochronous, _) => other(event.address, TransferKind::Isochronous, header.is_up()),
+        _ => Ok(Seen::Nothing),
     }
 }
 
-fn ended(status: UsbdStatus) -> Ended {
+fn ended(status: UsbdStatus) -> TransferEnd {
     match status {
-        UsbdStatus::Success | UsbdStatus::ErrorShortTransfer => Ended::Done,
-        UsbdStatus::StallPid | UsbdStatus::EndpointHalted => Ended::Stalled,
-        UsbdStatus::Canceled | UsbdStatus::Timeout => Ended::Cancelled,
-        UsbdStatus::DeviceGone | UsbdStatus::DeviceNotResponding => Ended::Gone,
-        UsbdStatus::DataOverrun => Ended::Babble,
-        other => Ended::Failed(u32::from(other).into()),
+        UsbdStatus::Success | UsbdStatus::ErrorShortTransfer => TransferEnd::Done,
+        UsbdStatus::StallPid | UsbdStatus::EndpointHalted => TransferEnd::Stalled,
+        UsbdStatus::Canceled | UsbdStatus::Timeout => TransferEnd::Cancelled,
+        UsbdStatus::DeviceGone | UsbdStatus::DeviceNotResponding => TransferEnd::Gone,
+        UsbdStatus::DataOverrun => TransferEnd::Babble,
+        other => TransferEnd::Failed(u32::from(other).into()),
     }
 }

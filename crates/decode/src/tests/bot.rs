@@ -105,13 +105,96 @@ fn sense_that_is_not_asked_for_is_the_hosts_fault() {
 }
 
 #[test]
-fn a_residue_that_is_not_what_did_not_move_lies() {
+fn a_residue_larger_than_what_did_not_move_has_a_quirk_and_a_smaller_one_has_none() {
     let mut script = Script::enumerated(0);
-    // All came and it says that 512 bytes did not; 512 did not and it says that all did.
+    // All came and it reports that 512 bytes did not; 512 did not and it reports that all did.
     let packets = [read(&mut script, 1, 4096, 4096, 512), read(&mut script, 2, 4096, 3584, 0)];
-    let began = [7, 13];
-    assert_eq!(script.faults(), [(Fault::ResidueLies, 2, &[began[0], packets[0], began[1], packets[1]][..])]);
-    assert_eq!(script.decoder.verdicts()[0].quirk().and_then(|flag| flag.letter()), Some('r'));
+    assert_eq!(
+        script.faults(),
+        [
+            (Fault::ResidueTooLarge, 1, &[7, packets[0]][..]),
+            (Fault::ResidueTooSmall, 1, &[13, packets[1]][..])
+        ]
+    );
+    let quirks =
+        script.decoder.verdicts().iter().map(|verdict| verdict.quirk().and_then(|flag| flag.letter()));
+    assert_eq!(quirks.collect::<Vec<_>>(), [Some('r'), None]);
+}
+
+#[test]
+fn short_parameter_data_without_a_residue_are_a_note() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 192, 0x80, &[0x1a, 0, 0x3f, 0, 0xc0, 0]));
+    script.receive(0x81, 192, &[11; 12]);
+    let packet = script.receive(0x81, 13, &csw(1, 0, 0));
+    assert_eq!(script.faults(), [(Fault::ShortWithoutResidue, 1, &[7, packet][..])]);
+    let note = &script.decoder.verdicts()[0];
+    assert!(note.is_note() && note.quirk().is_none());
+}
+
+/// Of a transfer to the device its submission, of one to the host its end.
+fn one_record_write(script: &mut Script, tag: u8, residue: u32) {
+    script.submit(1, 1, 31, &cbw(tag, 512, 0, &[0x2a, 0, 0, 0, 0, 1, 0, 0, 1, 0]));
+    script.submit(2, 1, 512, &[0x55; 512]);
+    script.end(3, 0x81, (0, 13), &csw(tag, residue, 0));
+}
+
+#[test]
+fn of_transfers_with_one_record_a_write_that_passed_has_moved_what_was_submitted() {
+    let mut script = Script::new();
+    (1..4).for_each(|tag| one_record_write(&mut script, tag, 0));
+    let moved: Vec<_> = script.ended().iter().map(|command| (command.asked, command.moved)).collect();
+    assert_eq!(moved, [(Some(512), 512); 3]);
+    script.decoder.finish();
+    assert_eq!(script.faults(), []);
+}
+
+#[test]
+fn a_transfer_whose_end_is_not_in_the_capture_is_not_judged() {
+    let mut script = Script::enumerated(0);
+    // The data's end is missing, then a status's, and the last command has none.
+    script.send(1, &cbw(1, 4096, 0x80, &READ_10));
+    script.submit(90, 0x81, 4096, &[]);
+    script.receive(0x81, 13, &csw(1, 512, 0));
+    script.send(1, &cbw(2, 0, 0, &TEST_UNIT_READY));
+    script.submit(91, 0x81, 13, &[]);
+    script.send(1, &cbw(3, 0, 0, &TEST_UNIT_READY));
+    script.wait_ms(40_000);
+    script.submit(92, 0x81, 13, &[]);
+    script.decoder.finish();
+    assert_eq!(script.faults(), []);
+    let outcomes: Vec<_> = script.ended().iter().map(|command| command.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Wrapper(CswStatus::Passed), Outcome::NotKept, Outcome::Unfinished]);
+}
+
+#[test]
+fn a_command_that_the_host_cancels_at_the_end_of_the_capture_had_no_response() {
+    let mut script = Script::enumerated(0);
+    let began = script.submit(9, 1, 31, &cbw(1, 18, 0x80, &REQUEST_SENSE));
+    script.wait_ms(30_500);
+    let cancelled = script.end(9, 1, (-104, 0), &[]);
+    script.decoder.finish();
+    assert_eq!(script.faults(), [(Fault::NoResponse, 1, &[began, cancelled][..])]);
+    assert_eq!(
+        script.decoder.verdicts()[0].to_string(),
+        format!(
+            "2.5: no response in 30.5 s, then aborted, with REQUEST SENSE: once (packets {began}, {cancelled})"
+        )
+    );
+    assert_eq!(script.one().outcome, Outcome::Aborted);
+}
+
+#[test]
+fn what_a_host_cancels_of_data_that_were_short_is_no_abort() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 8192, 0x80, &READ_10));
+    script.submit(90, 0x81, 4096, &[]);
+    script.submit(91, 0x81, 4096, &[]);
+    script.end(90, 0x81, (-121, 512), &[0xaa; 512]);
+    script.end(91, 0x81, (-104, 0), &[]);
+    script.decoder.finish();
+    assert_eq!(script.faults(), []);
+    assert_eq!(script.one().outcome, Outcome::Unfinished);
 }
 
 #[test]
@@ -225,7 +308,7 @@ fn a_command_without_an_answer_is_aborted_by_the_reset() {
     assert_eq!(command.duration_ns(), Some(30_000_003_000));
     let faults = script.faults();
     assert_eq!(faults[0].0, Fault::Reset);
-    assert_eq!(faults[1], (Fault::NeverAnswered, 1, &[7, gave_up][..]));
+    assert_eq!(faults[1], (Fault::NoResponse, 1, &[7, gave_up][..]));
     let verdict = &script.decoder.verdicts()[1];
     assert_eq!(verdict.waited_ns, Some(30_000_003_000));
     assert_eq!(verdict.quirk().and_then(|flag| flag.letter()), Some('t'), "no ATA PASS-THROUGH");
@@ -350,7 +433,7 @@ fn a_command_that_is_given_up_soon_is_taken_back_by_the_host() {
     let gave_up = script.wait_ms(20).end(9, 0x81, (CANCELLED, 0), &[]);
     script.control([0x21, 0xff, 0, 0, 0, 0, 0, 0], &[]);
     let faults = script.faults();
-    assert_eq!(faults[1], (Fault::TakenBack, 1, &[began, gave_up][..]));
+    assert_eq!(faults[1], (Fault::Aborted, 1, &[began, gave_up][..]));
 }
 
 #[test]
@@ -361,7 +444,7 @@ fn a_failure_before_a_reset_needs_no_sense() {
     script.control([0x00, 9, 1, 0, 0, 0, 0, 0], &[]);
     read(&mut script, 2, 512, 512, 0);
     let faults: Vec<_> = script.faults().iter().map(|fault| fault.0).collect();
-    assert_eq!(faults, [Fault::SetUpAgain]);
+    assert_eq!(faults, [Fault::ConfiguredAgain]);
 }
 
 #[test]
@@ -375,7 +458,7 @@ fn a_stall_that_no_status_follows_is_the_devices_fault() {
     script.control([0x21, 0xff, 0, 0, 0, 0, 0, 0], &[]);
     let faults = script.faults();
     assert_eq!(faults[0], (Fault::Stall, 2, &[status, data][..]));
-    assert_eq!((faults[1].0, faults[2]), (Fault::Reset, (Fault::TakenBack, 1, &[began, script.packets][..])));
+    assert_eq!((faults[1].0, faults[2]), (Fault::Reset, (Fault::Aborted, 1, &[began, script.packets][..])));
 }
 
 /// The status of one command and the wrapper of the next were not captured.
@@ -404,7 +487,7 @@ fn an_answer_that_may_be_lost_is_not_denied() {
     script.wait_ms(30_000).control([0x21, 0xff, 0, 0, 0, 0, 0, 0], &[]);
     let told: Vec<_> =
         script.decoder.verdicts().iter().map(|one| (one.fault, one.is_sure, one.quirk())).collect();
-    assert_eq!(told, [(Fault::Reset, false, None), (Fault::NeverAnswered, false, None)]);
+    assert_eq!(told, [(Fault::Reset, false, None), (Fault::NoResponse, false, None)]);
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn where_packets_are_missing_somewhere_nothing_is_sure() {
     let told = |script: &Script| -> Vec<_> {
         script.decoder.verdicts().iter().map(|one| (one.fault, one.is_sure, one.count)).collect()
     };
-    assert_eq!(told(&script), [(Fault::ResidueLies, false, 1)]);
+    assert_eq!(told(&script), [(Fault::ResidueTooLarge, false, 1)]);
     lying(&mut script, 2);
-    assert_eq!(told(&script), [(Fault::ResidueLies, false, 1), (Fault::ResidueLies, true, 1)]);
+    assert_eq!(told(&script), [(Fault::ResidueTooLarge, false, 1), (Fault::ResidueTooLarge, true, 1)]);
 }

@@ -71,11 +71,11 @@ pub(super) fn command(tag: u8, cdb: &[u8]) -> Vec<u8> {
 /// without them on the bus.
 pub(super) fn uas(dice: &mut Dice, streams: bool, is_high_speed: bool) -> Script {
     let mut script = Script::enumerated(1);
-    let mut under_way: Vec<(u8, bool)> = Vec::new();
+    let mut in_flight: Vec<(u8, bool)> = Vec::new();
     let mut begun = 0;
-    while begun < 120 || !under_way.is_empty() {
-        let free = (1..6_u8).find(|tag| under_way.iter().all(|(used, _)| used != tag));
-        let begins = begun < 120 && (under_way.is_empty() || dice.below(3) > 0);
+    while begun < 120 || !in_flight.is_empty() {
+        let free = (1..6_u8).find(|tag| in_flight.iter().all(|(used, _)| used != tag));
+        let begins = begun < 120 && (in_flight.is_empty() || dice.below(3) > 0);
         if let (Some(tag), true) = (free, begins) {
             begun += 1;
             let is_read = dice.below(2) == 0;
@@ -90,11 +90,11 @@ pub(super) fn uas(dice: &mut Dice, streams: bool, is_high_speed: bool) -> Script
             }
             script.on(None).submit(id + 2, 4, 32, &command(tag, &cdb));
             script.end(id + 2, 4, (0, 32), &[]);
-            under_way.push((tag, is_read));
+            in_flight.push((tag, is_read));
             continue;
         }
-        let at = dice.below(under_way.len());
-        let (tag, is_read) = under_way.swap_remove(at);
+        let at = dice.below(in_flight.len());
+        let (tag, is_read) = in_flight.swap_remove(at);
         let id = u64::from(tag) * 10;
         script.on(streams.then_some(u16::from(tag)));
         if is_high_speed {

@@ -242,11 +242,11 @@ fn a_configuration_of_an_idle_device_is_a_note() {
     script.send(1, &good::cbw(1, 0, 0, &[0; 6]));
     script.receive(0x81, 13, &good::csw(1, 0));
     script.control([0x00, 9, 1, 0, 0, 0, 0, 0], &[]);
-    assert_eq!(script.faults(), [(Fault::SetUpAgain, 1, &[script.packets][..])]);
+    assert_eq!(script.faults(), [(Fault::ConfiguredAgain, 1, &[script.packets][..])]);
     assert!(script.decoder.verdicts()[0].is_note());
     assert_eq!(
         script.decoder.verdicts()[0].to_string(),
-        format!("2.5: reset or configured anew, with no command under way: once (packet {})", script.packets)
+        format!("2.5: reset or configured again with no command in flight: once (packet {})", script.packets)
     );
 }
 

@@ -192,3 +192,46 @@ fn headers_that_are_cut_are_counted() {
         assert_eq!(decoder.not_understood().count, 1, "{link}");
     }
 }
+
+/// Event, endpoint, bytes or how many are requested, as FreeBSD's usbpf has them.
+fn usbpf(event: u8, endpoint: u8, length: u32, bytes: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0; 128];
+    (packet[4], packet[8], packet[10], packet[11]) = (1, 5, event, 2);
+    (packet[28], packet[40]) = (1, endpoint);
+    packet.extend(length.to_le_bytes());
+    packet.extend([if bytes.is_empty() { 0 } else { 2 }, 0, 0, 0]);
+    packet.extend(bytes);
+    packet.resize(packet.len().next_multiple_of(4), 0);
+    packet
+}
+
+#[test]
+fn usbpf_of_freebsd() {
+    let packets = [
+        usbpf(0, 0x02, 31, &CBW),
+        usbpf(1, 0x02, 31, &[]),
+        usbpf(0, 0x81, 13, &[]),
+        usbpf(1, 0x81, 13, &CSW),
+    ];
+    let (commands, decoder) = decode(Link::Usbpf, ByteOrder::Little, &packets);
+    is_test_unit_ready(&commands[0]);
+    assert_eq!(commands[0].address.to_string(), "1.5");
+    assert_eq!(decoder.not_understood().count, 0);
+}
+
+#[test]
+fn devices_that_are_no_drives_are_counted_with_their_classes() {
+    let mut script = super::Script::new();
+    script.control(
+        [0x80, 6, 0, 1, 0, 0, 18, 0],
+        &[18, 1, 0, 2, 0, 0, 0, 64, 0x6d, 4, 0x0e, 0xc0, 0, 0, 0, 0, 0, 1],
+    );
+    let configuration = [9, 2, 34, 0, 1, 1, 0, 0xa0, 50, 9, 4, 0, 0, 1, 3, 1, 2, 0];
+    script.control([0x80, 6, 0, 2, 0, 0, 34, 0], &configuration);
+    script.submit(9, 0x81, 13, &[]);
+    let [device] = &script.decoder.contents().collect::<Vec<_>>()[..] else { panic!("one") };
+    assert_eq!((device.address.to_string(), device.id), ("2.5".to_owned(), Some((0x046d, 0xc00e))));
+    assert_eq!(device.interfaces, [wire::usb::ClassCode::new(3, 1, 2)]);
+    assert_eq!((device.transfers.control, device.transfers.bulk), (2, 1));
+    assert_eq!(script.decoder.drives().count(), 0);
+}

@@ -232,7 +232,7 @@ fn commands_without_an_answer_end_with_the_reset() {
     assert_eq!(ended.iter().map(|one| one.outcome).collect::<Vec<_>>(), [Outcome::Aborted; 2]);
     let faults = script.faults();
     assert_eq!(faults[0].0, Fault::Reset);
-    assert_eq!((faults[1].0, faults[1].1), (Fault::NeverAnswered, 2));
+    assert_eq!((faults[1].0, faults[1].1), (Fault::NoResponse, 2));
     assert_eq!(faults[1].2[..3], [began[0], gave_up, began[1]]);
     let verdict = &script.decoder.verdicts()[1];
     assert_eq!(verdict.quirk().and_then(|flag| flag.letter()), Some('u'));
@@ -246,7 +246,7 @@ fn an_aborted_task_ends_with_the_response() {
     let sent = script.wait_ms(2_000).send(4, &abort);
     script.receive(0x83, 112, &[4, 0, 0, 2, 0, 0, 0, 0]);
     assert_eq!(script.one().outcome, Outcome::Aborted);
-    assert_eq!(script.faults()[0], (Fault::NeverAnswered, 1, &[6 + 3, sent][..]));
+    assert_eq!(script.faults()[0], (Fault::NoResponse, 1, &[6 + 3, sent][..]));
     abort[4] = 8;
     submit_read(&mut script, 1);
     script.send(4, &abort);
@@ -327,7 +327,7 @@ fn commands_under_way_have_a_limit() {
         script.submit(u64::from(tag), 4, 32, &iu);
     }
     let command = script.one();
-    assert_eq!((command.tag, command.outcome), (1, Outcome::LetGo));
+    assert_eq!((command.tag, command.outcome), (1, Outcome::Discarded));
     assert_eq!(script.decoder.losses().commands, 1);
 }
 
@@ -417,6 +417,42 @@ fn a_function_ends_the_commands_that_it_is_for() {
             [(1, Some(0), Outcome::Aborted), (1, Some(0), good), (2, Some(1), good), (3, Some(0), good)];
         assert_eq!(ended, all, "{function:#x}");
         let faults: Vec<_> = script.faults().iter().map(|fault| fault.0).collect();
-        assert_eq!(faults, &[Fault::Reset, Fault::TakenBack][usize::from(!has_reset)..], "{function:#x}");
+        assert_eq!(faults, &[Fault::Reset, Fault::Aborted][usize::from(!has_reset)..], "{function:#x}");
     }
+}
+
+#[test]
+fn a_command_that_the_host_cancels_at_the_end_of_the_capture_had_no_response() {
+    let mut script = Script::enumerated(1);
+    script.submit(10, 0x83, 112, &[]);
+    script.submit(11, 0x81, 4096, &[]);
+    let began = script.send(4, &command(1, &READ_10));
+    script.wait_ms(30_500);
+    let cancelled = script.end(11, 0x81, (CANCELLED, 0), &[]);
+    script.end(10, 0x83, (CANCELLED, 0), &[]);
+    script.decoder.finish();
+    assert_eq!(script.faults(), [(Fault::NoResponse, 1, &[began, cancelled][..])]);
+}
+
+#[test]
+fn of_a_sense_unit_that_was_cut_status_and_sense_key_are_known() {
+    let mut script = Script::enumerated(1);
+    script.submit(10, 0x83, 112, &[]);
+    script.send(4, &command(1, &[0; 6]));
+    let mut unit = [3, 0, 0, 1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 18].to_vec();
+    unit.extend([0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x20, 0, 0, 0]);
+    script.end(10, 0x83, (0, 34), &unit);
+    let ended = script.one();
+    assert_eq!(ended.outcome, Outcome::Status(Status::CheckCondition));
+    assert_eq!(ended.sense().map(|sense| sense.key), Some(wire::scsi::sense::SenseKey::IllegalRequest));
+    assert_eq!(script.faults(), []);
+}
+
+#[test]
+fn without_descriptors_the_end_of_data_alone_says_how_many_there_were() {
+    let mut script = Script::new();
+    script.send(4, &command(1, &READ_10));
+    script.end(11, 0x81, (0, 4096), &[0; 32]);
+    script.end(10, 0x83, (0, 16), &[3, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(script.one().moved, 4096);
 }

@@ -4,8 +4,8 @@
 //! since drivers hand in status, data and command together; and after READ READY or WRITE READY data are of its tag.
 //! Always true: as many transfers are remembered as [`TRANSFERS_MAX`]; the oldest is forgotten for another.
 
-use crate::command::{Part, Step};
-use crate::event::{Ended, Event};
+use crate::command::{Part, TransferStep};
+use crate::event::{Event, TransferEnd};
 use std::collections::VecDeque;
 
 /// Transfers of a device that are under way at a time.
@@ -32,7 +32,7 @@ pub(super) struct Transfer {
     tag: Option<u16>,
     pub(super) stream: Option<u16>,
     /// How it began.
-    pub(super) step: Step,
+    pub(super) step: TransferStep,
 }
 
 impl Flow {
@@ -132,14 +132,14 @@ impl Flow {
             self.transfers.pop_front();
         }
         let Event { mark, phase, length, stream, .. } = *event;
-        let step = Step { mark, part, phase, length };
+        let step = TransferStep { mark, part, phase, length };
         self.transfers.push_back(Transfer { id: event.id, tag, stream, step });
     }
 
     /// The transfer that has ended: its tag.
     fn take(&mut self, event: &Event<'_>) -> Option<u16> {
         let at = self.transfers.iter().position(|transfer| transfer.id == event.id);
-        self.has_strays |= at.is_none() && !event.is_submitted() && event.ended() == Some(Ended::Done);
+        self.has_strays |= at.is_none() && !event.is_submitted() && event.ended() == Some(TransferEnd::Done);
         self.transfers.remove(at?)?.tag
     }
 }

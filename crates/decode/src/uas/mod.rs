@@ -7,8 +7,8 @@
 mod flow;
 
 use crate::command::{Block, Command, Outcome, Part, Transport};
-use crate::event::{Ended, Event, Mark};
-use crate::ledger::Desk;
+use crate::event::{Event, Mark, TransferEnd};
+use crate::ledger::Reporter;
 use crate::open::Open;
 use crate::verdict::Fault;
 use flow::Flow;
@@ -59,13 +59,13 @@ impl Uas {
     }
 
     /// A transfer on the command pipe.
-    pub(crate) fn take_command(&mut self, event: &Event<'_>, desk: &mut Desk<'_>) {
+    pub(crate) fn take_command(&mut self, event: &Event<'_>, reporter: &mut Reporter<'_>) {
         if event.is_submitted() {
             match CommandPipeIu::decode(event.bytes) {
-                Ok(CommandPipeIu::Command(iu)) => self.begin(&iu, event, desk),
-                Ok(CommandPipeIu::TaskManagement(iu)) => self.begin_function(iu, event, desk),
+                Ok(CommandPipeIu::Command(iu)) => self.begin(&iu, event, reporter),
+                Ok(CommandPipeIu::TaskManagement(iu)) => self.begin_function(iu, event, reporter),
                 Err(_) if event.is_whole() && self.is_in_step() => {
-                    desk.blame(Fault::InformationUnit, &[event.mark.packet]);
+                    reporter.record(Fault::InformationUnit, &[event.mark.packet]);
                 }
                 // Not all of it was kept: a command that is not known.
                 Err(_) => self.miss(),
@@ -78,41 +78,44 @@ impl Uas {
             task.open.step(event, Part::Command);
         }
         match ended {
-            Ended::Done => task.open.command.sent_ns = Some(event.mark.at_ns),
-            _ => self.cut_short(tag, ended, event, desk),
+            TransferEnd::Done => task.open.command.sent_ns = Some(event.mark.at_ns),
+            _ => self.cut_short(tag, ended, event, reporter),
         }
     }
 
     /// A transfer on the status pipe.
-    pub(crate) fn take_status(&mut self, event: &Event<'_>, desk: &mut Desk<'_>) {
+    pub(crate) fn take_status(&mut self, event: &Event<'_>, reporter: &mut Reporter<'_>) {
         let Some(ended) = event.ended() else {
             self.flow.status_submitted(event);
             return;
         };
         let claimed = self.flow.status_ended(event);
-        if ended != Ended::Done {
+        if ended != TransferEnd::Done {
             match claimed.filter(|tag| self.commands.contains_key(tag)) {
-                Some(tag) => self.cut_short(tag, ended, event, desk),
-                None if ended == Ended::Stalled => desk.blame(Fault::Stall, &[event.mark.packet]),
+                Some(tag) => self.cut_short(tag, ended, event, reporter),
+                None if ended == TransferEnd::Stalled => reporter.record(Fault::Stall, &[event.mark.packet]),
                 None => {}
             }
             return;
         }
         match StatusIu::decode(event.bytes) {
-            Ok(StatusIu::Sense(iu)) => self.take_sense(&iu, event, desk),
-            Ok(StatusIu::Response(iu)) => self.take_response(iu, event, desk),
-            Ok(StatusIu::Ready(iu)) => self.take_ready(iu, event, desk),
+            Ok(StatusIu::Sense(iu)) => self.take_sense(&iu, event, reporter),
+            Ok(StatusIu::Response(iu)) => self.take_response(iu, event, reporter),
+            Ok(StatusIu::Ready(iu)) => self.take_ready(iu, event, reporter),
             Err(_) if event.is_whole() => {
                 if event.bytes.len() < STATUS_BYTES_MAX && self.is_in_step() {
-                    desk.blame(Fault::InformationUnit, &[event.mark.packet]);
+                    reporter.record(Fault::InformationUnit, &[event.mark.packet]);
                 }
             }
-            Err(_) => self.take_cut(claimed, event, desk),
+            Err(_) => match SenseIu::decode_front(event.bytes) {
+                Ok(iu) => self.take_sense(&iu, event, reporter),
+                Err(_) => self.take_cut(claimed, event, reporter),
+            },
         }
     }
 
     /// A status of which not all was kept: whose it is may be.
-    fn take_cut(&mut self, claimed: Option<u16>, event: &Event<'_>, desk: &mut Desk<'_>) {
+    fn take_cut(&mut self, claimed: Option<u16>, event: &Event<'_>, reporter: &mut Reporter<'_>) {
         const READY_BYTES: usize = 4;
         let named = event
             .bytes
@@ -123,7 +126,7 @@ impl Uas {
         };
         task.open.step(event, Part::Status);
         self.flow.forget(task.tag());
-        self.end(task, Outcome::NotKept, event.mark, desk);
+        self.end(task, Outcome::NotKept, event.mark, reporter);
     }
 
     /// Packets are missing here: what was under way may have ended, and something else begun.
@@ -138,13 +141,13 @@ impl Uas {
     }
 
     /// Whether a command is under way: the packet in which the latest began.
-    pub(crate) fn under_way(&self) -> Option<u64> {
+    pub(crate) fn in_flight(&self) -> Option<u64> {
         let waiting = self.commands.values().filter(|task| task.status.is_none());
         waiting.map(|task| task.open.command.began.packet).max()
     }
 
     /// The device is configured: what comes now begins now.
-    pub(crate) fn begin_anew(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.knows_all = true;
         self.flow.has_strays = false;
     }
@@ -162,7 +165,7 @@ impl Uas {
     }
 
     /// A transfer on one of the data pipes.
-    pub(crate) fn take_data(&mut self, event: &Event<'_>, desk: &mut Desk<'_>) {
+    pub(crate) fn take_data(&mut self, event: &Event<'_>, reporter: &mut Reporter<'_>) {
         let part = if event.is_in() { Part::DataIn } else { Part::DataOut };
         if event.is_submitted() {
             let tag = self.flow.data_submitted(event);
@@ -178,58 +181,64 @@ impl Uas {
         let only = self.only_waiting(event);
         let Some(tag) = self.flow.data_ended(event).or(only) else {
             // What the host takes back of a command that has failed is nobody's any more.
-            desk.ledger.losses.data_without_command += u64::from(ended == Ended::Done);
+            reporter.ledger.losses.data_without_command += u64::from(ended == TransferEnd::Done);
             return;
         };
         let Some(task) = self.commands.get_mut(&tag) else { return };
         if !event.is_submitted() {
             task.open.step(event, part);
         }
-        if ended == Ended::Done || event.len() > 0 {
+        if ended == TransferEnd::Done || event.len() > 0 {
             task.open.moved(event);
         }
-        if ended != Ended::Done {
-            self.cut_short(tag, ended, event, desk);
+        if ended != TransferEnd::Done {
+            self.cut_short(tag, ended, event, reporter);
         }
-        self.end_if_over(tag, desk);
+        self.end_if_over(tag, reporter);
     }
 
     /// The host has reset the device, or chosen a setting: nothing is under way any more.
-    pub(crate) fn abort(&mut self, at: Mark, desk: &mut Desk<'_>) {
+    pub(crate) fn abort(&mut self, at: Mark, reporter: &mut Reporter<'_>) {
         self.flow.clear();
         self.functions.clear();
         self.sending.clear();
         for (_, task) in std::mem::take(&mut self.commands) {
-            self.give_up(task, at, desk);
+            self.give_up(task, at, reporter);
         }
     }
 
     /// The capture has ended.
-    pub(crate) fn finish(&mut self, desk: &mut Desk<'_>) {
+    pub(crate) fn finish(&mut self, reporter: &mut Reporter<'_>) {
         for (_, task) in std::mem::take(&mut self.commands) {
+            // The host had given up before: what it did next is not in the capture.
+            if task.status.is_none() && task.open.cancelled.is_some() {
+                let at = task.open.command.began;
+                self.give_up(task, at, reporter);
+                continue;
+            }
             let (outcome, at) = match task.status {
                 Some((outcome, at)) => (outcome, Some(at)),
                 None => (Outcome::Unfinished, None),
             };
-            let has_all = desk.has_all_since(task.open.command.began.packet);
+            let has_all = reporter.has_all_since(task.open.command.began.packet);
             let outcome = if outcome == Outcome::Unfinished && !has_all { Outcome::NotKept } else { outcome };
             let (command, answer) = task.open.ended(outcome, at);
-            desk.end(command, &answer);
+            reporter.end(command, &answer);
         }
     }
 
-    fn begin(&mut self, iu: &CommandIu<'_>, event: &Event<'_>, desk: &mut Desk<'_>) {
+    fn begin(&mut self, iu: &CommandIu<'_>, event: &Event<'_>, reporter: &mut Reporter<'_>) {
         if let Some(task) = self.commands.remove(&iu.tag) {
-            self.overtake(task, event, desk);
+            self.overtake(task, event, reporter);
         }
         if self.commands.len() >= COMMANDS_MAX {
-            self.let_oldest_go(desk);
+            self.discard_oldest(reporter);
         }
         self.used.insert(iu.tag);
         let is_idle = self.commands.is_empty();
         let lun = unit_of(iu.lun);
         let open = Open::new(Command {
-            address: desk.address,
+            address: reporter.address,
             transport: Transport::Uas,
             lun,
             tag: iu.tag.into(),
@@ -262,12 +271,12 @@ impl Uas {
             }
         }
         if task.open.command.asked.is_none() {
-            task.open.command.asked = expected(&task.open.command, desk);
+            task.open.command.asked = expected(&task.open.command, reporter);
             task.asks_by_transfer = task.open.command.asked.is_none();
         }
         task.open.step(event, Part::Command);
-        if let Some(packet) = desk.units.is_retry(&task.open.command) {
-            desk.blame_with(Fault::Retried, task.open.opcode(), &[packet, event.mark.packet]);
+        if let Some(packet) = reporter.units.is_retry(&task.open.command) {
+            reporter.record_with(Fault::Retried, task.open.opcode(), &[packet, event.mark.packet]);
         }
         if self.sending.len() < COMMANDS_MAX {
             self.sending.insert(event.id, iu.tag);
@@ -276,34 +285,34 @@ impl Uas {
     }
 
     /// A command has come with the tag of this one.
-    fn overtake(&mut self, mut task: Task, event: &Event<'_>, desk: &mut Desk<'_>) {
+    fn overtake(&mut self, mut task: Task, event: &Event<'_>, reporter: &mut Reporter<'_>) {
         self.flow.forget(task.tag());
         if let Some((outcome, at)) = task.status.take() {
-            self.end(task, outcome, at, desk);
+            self.end(task, outcome, at, reporter);
         } else if task.open.cancelled.is_some() || task.open.is_broken_off {
-            self.give_up(task, event.mark, desk);
-        } else if !desk.has_all_since(task.open.command.began.packet) {
+            self.give_up(task, event.mark, reporter);
+        } else if !reporter.has_all_since(task.open.command.began.packet) {
             // Its status is among what is missing: when it ended nobody knows.
             let (command, answer) = task.open.ended(Outcome::NotKept, None);
-            desk.end(command, &answer);
+            reporter.end(command, &answer);
         } else {
-            desk.blame(Fault::OverlappedTag, &[task.open.command.began.packet, event.mark.packet]);
-            self.end(task, Outcome::Overtaken, event.mark, desk);
+            reporter.record(Fault::OverlappedTag, &[task.open.command.began.packet, event.mark.packet]);
+            self.end(task, Outcome::Overtaken, event.mark, reporter);
         }
     }
 
-    fn begin_function(&mut self, iu: TaskManagementIu, event: &Event<'_>, desk: &mut Desk<'_>) {
+    fn begin_function(&mut self, iu: TaskManagementIu, event: &Event<'_>, reporter: &mut Reporter<'_>) {
         self.used.insert(iu.tag);
         if self.functions.len() < FUNCTIONS_MAX {
             self.functions.insert(iu.tag, iu);
         }
         if is_reset(iu.function) {
             let packets = [event.mark.packet];
-            let under_way =
+            let in_flight =
                 self.commands.values().filter(|task| task.status.is_none() && task.is_meant_by(&iu));
-            match under_way.map(|task| task.open.command.began.packet).max() {
-                Some(since) => desk.blame_since(since, Fault::Reset, &packets),
-                None => desk.blame_since(0, Fault::SetUpAgain, &packets),
+            match in_flight.map(|task| task.open.command.began.packet).max() {
+                Some(since) => reporter.record_since(since, Fault::Reset, &packets),
+                None => reporter.record_since(0, Fault::ConfiguredAgain, &packets),
             }
         }
         for task in self.commands.values_mut().filter(|task| task.is_meant_by(&iu)) {
@@ -311,10 +320,10 @@ impl Uas {
         }
     }
 
-    fn take_sense(&mut self, iu: &SenseIu<'_>, event: &Event<'_>, desk: &mut Desk<'_>) {
+    fn take_sense(&mut self, iu: &SenseIu<'_>, event: &Event<'_>, reporter: &mut Reporter<'_>) {
         let Some(task) = self.commands.get_mut(&iu.tag) else {
             if self.knows_end_of(iu.tag) {
-                desk.blame(Fault::StatusWithoutCommand, &[event.mark.packet]);
+                reporter.record(Fault::StatusWithoutCommand, &[event.mark.packet]);
             }
             return;
         };
@@ -322,30 +331,30 @@ impl Uas {
         task.open.command.stream = task.open.command.stream.or(event.stream);
         task.open.keep_sense(iu.sense);
         if iu.status == Status::CheckCondition && iu.sense.is_empty() {
-            desk.blame_in(&task.open.command, Fault::SenseMissing, &[event.mark.packet]);
+            reporter.record_in(&task.open.command, Fault::SenseMissing, &[event.mark.packet]);
         }
         task.status = Some((Outcome::Status(iu.status), event.mark));
-        self.end_if_over(iu.tag, desk);
+        self.end_if_over(iu.tag, reporter);
     }
 
-    fn take_response(&mut self, iu: ResponseIu, event: &Event<'_>, desk: &mut Desk<'_>) {
+    fn take_response(&mut self, iu: ResponseIu, event: &Event<'_>, reporter: &mut Reporter<'_>) {
         if let Some(function) = self.functions.remove(&iu.tag) {
-            return self.end_function(&function, iu.code, event, desk);
+            return self.end_function(&function, iu.code, event, reporter);
         }
         let packet = event.mark.packet;
         let Some(mut task) = self.commands.remove(&iu.tag) else {
             if self.knows_end_of(iu.tag) && iu.code != ResponseCode::OverlappedTag {
-                desk.blame(Fault::StatusWithoutCommand, &[packet]);
+                reporter.record(Fault::StatusWithoutCommand, &[packet]);
             }
             return;
         };
         task.open.step(event, Part::Status);
         if iu.code == ResponseCode::OverlappedTag {
             // One before may be what is missing.
-            desk.blame_since(0, Fault::OverlapNotSeen, &[task.open.command.began.packet, packet]);
+            reporter.record_since(0, Fault::OverlapNotSeen, &[task.open.command.began.packet, packet]);
         }
         self.flow.forget(iu.tag);
-        self.end(task, Outcome::Response(iu.code), event.mark, desk);
+        self.end(task, Outcome::Response(iu.code), event.mark, reporter);
     }
 
     /// A task management function has ended; what it ended ends with it.
@@ -354,7 +363,7 @@ impl Uas {
         function: &TaskManagementIu,
         code: ResponseCode,
         event: &Event<'_>,
-        desk: &mut Desk<'_>,
+        reporter: &mut Reporter<'_>,
     ) {
         if code != ResponseCode::TaskManagementComplete {
             return;
@@ -366,88 +375,86 @@ impl Uas {
         for tag in over {
             self.flow.forget(tag);
             if let Some(task) = self.commands.remove(&tag) {
-                self.give_up(task, event.mark, desk);
+                self.give_up(task, event.mark, reporter);
             }
         }
     }
 
-    fn take_ready(&mut self, iu: ReadyIu, event: &Event<'_>, desk: &mut Desk<'_>) {
+    fn take_ready(&mut self, iu: ReadyIu, event: &Event<'_>, reporter: &mut Reporter<'_>) {
         let packet = event.mark.packet;
         if event.stream.is_some() {
-            desk.blame(Fault::ReadyOnStreams, &[packet]);
+            reporter.record(Fault::ReadyOnStreams, &[packet]);
         }
         if let Some(task) = self.commands.get_mut(&iu.tag) {
             task.open.step(event, Part::Ready);
             self.flow.ready(iu.tag, iu.direction == Direction::In);
         } else if self.knows_end_of(iu.tag) {
-            desk.blame(Fault::ReadyWithoutCommand, &[packet]);
+            reporter.record(Fault::ReadyWithoutCommand, &[packet]);
         }
     }
 
     /// Ends a command that has its status and all of its data.
-    fn end_if_over(&mut self, tag: u16, desk: &mut Desk<'_>) {
+    fn end_if_over(&mut self, tag: u16, reporter: &mut Reporter<'_>) {
         let Some(task) = self.commands.get(&tag) else { return };
         let Some((outcome, at)) = task.status else { return };
         // What is left of the data of a command that failed is taken back by the host.
-        let has_all = desk.has_all_since(task.open.command.began.packet);
+        let has_all = reporter.has_all_since(task.open.command.began.packet);
         if outcome == Outcome::Status(Status::Good) && has_all && self.flow.waits_for(tag) {
             return;
         }
         self.flow.forget(tag);
         if let Some(task) = self.commands.remove(&tag) {
-            self.end(task, outcome, at, desk);
+            self.end(task, outcome, at, reporter);
         }
     }
 
-    fn end(&mut self, task: Task, outcome: Outcome, at: Mark, desk: &mut Desk<'_>) {
+    fn end(&mut self, task: Task, outcome: Outcome, at: Mark, reporter: &mut Reporter<'_>) {
         self.last_ended = self.last_ended.max(Some(at));
         let (command, answer) = task.open.ended(outcome, Some(at));
-        desk.end(command, &answer);
+        reporter.end(command, &answer);
     }
 
     /// The host gave up on a command.
-    fn give_up(&mut self, task: Task, at: Mark, desk: &mut Desk<'_>) {
+    fn give_up(&mut self, task: Task, at: Mark, reporter: &mut Reporter<'_>) {
         if let Some((outcome, at)) = task.status {
-            let began = task.open.command.began.packet;
-            if !task.open.is_broken_off {
-                desk.blame_since(began, Fault::GoodWithoutData, &[at.packet]);
-            }
-            return self.end(task, outcome, at, desk);
+            // Its data were cancelled, which was recorded then, or their end is not in the capture.
+            return self.end(task, outcome, at, reporter);
         }
         let at = task.open.cancelled.unwrap_or(at);
         let waited_ns = at.at_ns.saturating_sub(task.open.command.began.at_ns);
         if !task.open.is_broken_off {
-            desk.blame_abort(&task.open.command, waited_ns, at.packet);
+            reporter.record_abort(&task.open.command, waited_ns, at.packet);
         }
-        self.end(task, Outcome::Aborted, at, desk);
+        self.end(task, Outcome::Aborted, at, reporter);
     }
 
-    fn let_oldest_go(&mut self, desk: &mut Desk<'_>) {
+    fn discard_oldest(&mut self, reporter: &mut Reporter<'_>) {
         let oldest =
             self.commands.iter().min_by_key(|(_, task)| task.open.command.began).map(|(tag, _)| *tag);
         let Some(task) = oldest.and_then(|tag| self.commands.remove(&tag)) else { return };
-        desk.ledger.losses.commands += 1;
+        reporter.ledger.losses.commands += 1;
         self.flow.forget(task.tag());
-        let (command, answer) = task.open.ended(Outcome::LetGo, None);
-        desk.end(command, &answer);
+        let (command, answer) = task.open.ended(Outcome::Discarded, None);
+        reporter.end(command, &answer);
     }
 
     /// A transfer of a command did not end well.
-    fn cut_short(&mut self, tag: u16, ended: Ended, event: &Event<'_>, desk: &mut Desk<'_>) {
+    fn cut_short(&mut self, tag: u16, ended: TransferEnd, event: &Event<'_>, reporter: &mut Reporter<'_>) {
         let Some(task) = self.commands.get_mut(&tag) else { return };
         let (command, packet) = (&task.open.command, event.mark.packet);
         match ended {
-            Ended::Stalled => desk.blame_in(command, Fault::Stall, &[packet]),
-            Ended::Babble => desk.blame_in(command, Fault::Babble, &[packet]),
-            Ended::Failed(_) => desk.blame_in(command, Fault::BusError, &[packet]),
-            Ended::Gone => desk.blame_since(command.began.packet, Fault::Gone, &[packet]),
-            Ended::Cancelled if task.status.is_some() => {
-                desk.blame(Fault::GoodWithoutData, &[task.open.command.began.packet, packet]);
+            TransferEnd::Stalled => reporter.record_in(command, Fault::Stall, &[packet]),
+            TransferEnd::Babble => reporter.record_in(command, Fault::Babble, &[packet]),
+            TransferEnd::Failed(_) => reporter.record_in(command, Fault::BusError, &[packet]),
+            TransferEnd::Gone => reporter.record_since(command.began.packet, Fault::Gone, &[packet]),
+            TransferEnd::Cancelled if task.status.is_some() => {
+                reporter.record(Fault::GoodWithoutData, &[task.open.command.began.packet, packet]);
             }
-            Ended::Done | Ended::Cancelled => {}
+            TransferEnd::Done | TransferEnd::Cancelled => {}
         }
         // Nothing but a reset helps against these.
-        task.open.is_broken_off |= matches!(ended, Ended::Stalled | Ended::Failed(_) | Ended::Gone);
+        task.open.is_broken_off |=
+            matches!(ended, TransferEnd::Stalled | TransferEnd::Failed(_) | TransferEnd::Gone);
         if ended.is_cut_short() && task.status.is_none() {
             task.open.cancelled.get_or_insert(event.mark);
         }
@@ -473,9 +480,9 @@ const fn is_reset(function: TaskManagementFunction) -> bool {
 }
 
 /// Bytes that a read or a write moves, by its command block.
-fn expected(command: &Command, desk: &Desk<'_>) -> Option<u64> {
+fn expected(command: &Command, reporter: &Reporter<'_>) -> Option<u64> {
     let (_, blocks) = command.block.extent().filter(|_| command.block.moves_blocks())?;
-    blocks.checked_mul(desk.units.block_bytes(command.lun)?.into())
+    blocks.checked_mul(reporter.units.block_bytes(command.lun)?.into())
 }
 
 impl Task {
