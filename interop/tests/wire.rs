@@ -122,9 +122,15 @@ fn decode_gives_each_command_its_data() -> Result<()> {
         let long = decoded.commands(|one| one["opcode"] == opcode && one["bytes"] == 65_536);
         assert!(long >= 12, "{opcode:#x}: {long}");
     }
-    assert_eq!(decoded.end()["let_go"]["data_without_command"], 0);
-    let devices =
-        ["residue-lies", "csw-tag", "status-without-command", "ready-without-command", "good-without-data"];
+    assert_eq!(decoded.end()["discarded"]["data_without_command"], 0);
+    let devices = [
+        "residue-too-small",
+        "residue-too-large",
+        "csw-tag",
+        "status-without-command",
+        "ready-without-command",
+        "good-without-data",
+    ];
     let faults = decoded.faults();
     assert!(devices.iter().all(|fault| !faults.contains(fault)), "{faults:?}");
     Ok(())
