@@ -1,11 +1,11 @@
 //! Where transfers of the host end, as far as a reader of packets of USB 2.0 cannot see it.
 //!
 //! On the wire a transfer ends with a packet that is not whole, or with as many bytes as the host had asked for, which no packet says. A
-//! reader knows the first alone, and holds packets against what the endpoint says, 512 bytes (`retold.rs`).
+//! reader knows the first alone, and holds packets against what the endpoint says, 512 bytes (`rewritten.rs`).
 //!
-//! Always true: at most [`ASKED_MAX`] transfers are held.
+//! Invariants: at most [`ASKED_MAX`] transfers are held.
 
-use crate::retold::USB2_BULK_BYTES;
+use crate::rewritten::USB2_BULK_BYTES;
 use crate::transfers::Transfer;
 use bus::{Pipe, TransferId};
 use std::collections::VecDeque;

@@ -6,7 +6,7 @@ use std::io;
 /// A capture could not be written.
 #[derive(Debug)]
 pub struct WriteError {
-    /// The file, as whoever made the capture calls it.
+    /// The file, as the caller names it.
     pub file: String,
     /// Why.
     pub cause: io::Error,
@@ -21,7 +21,7 @@ impl fmt::Display for WriteError {
 /// A capture could not be read.
 #[derive(Debug)]
 pub struct ReadError {
-    /// The file, as whoever opened the capture calls it.
+    /// The file, as the caller names it.
     pub file: String,
     /// Why.
     pub cause: io::Error,

@@ -1,10 +1,10 @@
 //! The blocks of a pcapng file (draft-ietf-opsawg-pcapng): a section, its interfaces, records in them.
 //!
-//! One section, little-endian, of a length that is not told; times in nanoseconds. A record is an Enhanced Packet Block; what
-//! no field of a packet tells, such as its stream, is its comment. Left out: name resolution, statistics, custom blocks; custom
+//! One section, little-endian, without a length; times in nanoseconds. A record is an Enhanced Packet Block; what
+//! no field of a packet has, such as its stream, is its comment. Left out: name resolution, statistics, custom blocks; custom
 //! options as well, since they need an enterprise number, and comments are shown by every reader.
 //!
-//! Always true: each block is as long as it says at both its ends, and a multiple of four bytes.
+//! Invariants: each block is as long as it says at both its ends, and a multiple of four bytes.
 
 use crate::WriteError;
 use std::fs::File;
@@ -47,7 +47,7 @@ pub struct InterfaceId(u32);
 pub struct Record<'a> {
     /// When, since whatever zero the file has.
     pub at: Instant,
-    /// What is told of it.
+    /// Its description.
     pub head: &'a [u8],
     /// What of its bytes is kept.
     pub body: &'a [u8],
@@ -104,12 +104,12 @@ impl<W: Write> Pcapng<W> {
         Ok(pcapng)
     }
 
-    /// The zero of interfaces that are added from now on, in seconds since 1970 (`if_tsoffset`); 0 unless it is told.
+    /// The zero of interfaces that are added from now on, in seconds since 1970 (`if_tsoffset`); 0 by default.
     pub const fn begin_at(&mut self, seconds: u64) {
         self.begins_s = seconds;
     }
 
-    /// So many records should have come here, and nobody has them: the next one says so (`epb_dropcount`).
+    /// Counts records that were dropped here; the next one reports them (`epb_dropcount`).
     pub const fn drop_before_next(&mut self, records: u64) {
         self.dropped = self.dropped.saturating_add(records);
     }
@@ -125,7 +125,7 @@ impl<W: Write> Pcapng<W> {
         }
         self.begin(Block::Interface);
         let [low, high] = interface.link_type.code().to_le_bytes();
-        // No limit is told: records say how long they were.
+        // No limit: records have their original length.
         self.put(&[low, high, 0, 0, 0, 0, 0, 0]);
         self.put_option(OptionCode::InterfaceName, interface.name.as_bytes());
         self.put_option(OptionCode::InterfaceDescription, interface.description.as_bytes());
@@ -291,7 +291,7 @@ impl OptionCode {
     const DROP_COUNT: Self = Self::Application;
 }
 
-/// Read backwards by whoever has the other byte order.
+/// Reversed for readers of the other byte order.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const LENGTH_NOT_TOLD: i64 = -1;
 /// A negative power of ten.

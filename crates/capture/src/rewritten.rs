@@ -4,7 +4,7 @@
 //! low ten bits of a packet's length, in which 1,024 is nothing, and opens all endpoints of a UAS interface as the one that is described last
 //! (tried with tshark 4.0). So bulk endpoints say 512, and those of an alternate setting come in the order data, units.
 //!
-//! Always true: what is told is as long as what was on the link, and holds the same descriptors.
+//! Invariants: what is written is as long as what was on the link, and holds the same descriptors.
 
 use crate::transfers::Control;
 use wire::uas::PipeUsage;
@@ -23,7 +23,7 @@ struct Endpoint {
     bytes: Vec<u8>,
 }
 
-/// What the data stage of a control transfer is told as; `None` where it is told as it is.
+/// What the data stage of a control transfer is out as; `None` where it is out as it is.
 pub(crate) fn data_stage(control: &Control<'_>) -> Option<Vec<u8>> {
     let Control { setup, bytes, .. } = *control;
     let is_read = setup.standard() == Some(StandardRequest::GetDescriptor);
@@ -37,7 +37,7 @@ fn configuration(bytes: &[u8]) -> Option<Vec<u8>> {
     if bytes.len() != whole.into() {
         return None;
     }
-    let (mut told, mut endpoints, mut is_super_speed) = (Vec::with_capacity(bytes.len()), Vec::new(), false);
+    let (mut out, mut endpoints, mut is_super_speed) = (Vec::with_capacity(bytes.len()), Vec::new(), false);
     let mut rest = bytes;
     while let Some(&len) = rest.first() {
         let one = rest.split_off(..usize::from(len)).filter(|one| one.len() >= HEAD_BYTES)?;
@@ -52,8 +52,8 @@ fn configuration(bytes: &[u8]) -> Option<Vec<u8>> {
                 endpoints.push(Endpoint { has_units: false, bytes });
             }
             (Ok(Descriptor::Interface(_)), _) | (_, None) => {
-                put(&mut told, &mut endpoints);
-                told.extend_from_slice(one);
+                put(&mut out, &mut endpoints);
+                out.extend_from_slice(one);
             }
             (other, Some(endpoint)) => {
                 if let Ok(Descriptor::PipeUsage(pipe)) = other {
@@ -63,15 +63,15 @@ fn configuration(bytes: &[u8]) -> Option<Vec<u8>> {
             }
         }
     }
-    put(&mut told, &mut endpoints);
-    is_super_speed.then_some(told)
+    put(&mut out, &mut endpoints);
+    is_super_speed.then_some(out)
 }
 
 /// The endpoints of an alternate setting, those with units last.
-fn put(told: &mut Vec<u8>, endpoints: &mut Vec<Endpoint>) {
+fn put(out: &mut Vec<u8>, endpoints: &mut Vec<Endpoint>) {
     endpoints.sort_by_key(|endpoint| endpoint.has_units);
     for endpoint in endpoints.drain(..) {
-        told.extend(endpoint.bytes);
+        out.extend(endpoint.bytes);
     }
 }
 
@@ -98,12 +98,12 @@ mod tests {
 
     #[test]
     fn endpoints_of_super_speed_say_512_and_those_with_units_come_last() {
-        let (link, told) = (uas([0, 4]), configuration(&uas([0, 4])).unwrap());
-        assert_eq!(told.len(), link.len());
-        assert_eq!(told[..18], link[..18]);
+        let (link, out) = (uas([0, 4]), configuration(&uas([0, 4])).unwrap());
+        assert_eq!(out.len(), link.len());
+        assert_eq!(out[..18], link[..18]);
         let pipe =
             |address, usage| [&endpoint(address, [0, 2])[..], &COMPANION, &[4, 0x24, usage, 0]].concat();
-        assert_eq!(told[18..], [pipe(0x81, 3), pipe(4, 1), pipe(0x83, 2)].concat());
+        assert_eq!(out[18..], [pipe(0x81, 3), pipe(4, 1), pipe(0x83, 2)].concat());
     }
 
     #[test]

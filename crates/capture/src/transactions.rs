@@ -1,15 +1,15 @@
 //! Packets of a device as an analyser of USB 2.0 would show them (link type 288).
 //!
 //! There is no link type for packets of SuperSpeed, and they have no packet identifiers. What they amount to has:
-//! every data packet that was taken or refused is one transaction of USB 2.0, told as token, data and handshake when that
+//! every data packet that was taken or refused is one transaction of USB 2.0, written as token, data and handshake when that
 //! is settled. So payload, order on each endpoint, refusals and streams are kept; bursts, credits, link commands, ERDY and
 //! the acknowledgements by themselves are not, and payload of 1,024 bytes is more than USB 2.0 has. docs/CAPTURE.md has the table.
 //!
-//! | SuperSpeed | told as |
+//! | SuperSpeed | written as |
 //! |---|---|
 //! | data packet of the device | IN, DATA0 or DATA1, ACK |
 //! | data packet of the host, acknowledged | OUT, DATA0 or DATA1, ACK; NYET if the device has room for no more |
-//! | the same, refused by NRDY | OUT, DATA0 or DATA1, NAK; those that followed it come again and are told then |
+//! | the same, refused by NRDY | OUT, DATA0 or DATA1, NAK; those that followed it are sent again and written then |
 //! | NRDY for a request | IN, NAK |
 //! | NRDY for nothing that was sent, as for Prime | PING, NAK |
 //! | the end of a transfer, where readers cannot see it | IN or OUT, a data packet of nothing, ACK |
@@ -17,13 +17,13 @@
 //! DATA0 and DATA1 take turns on each endpoint, since readers take two of a kind for one that came again; the number that the packet
 //! had on the link is a comment. The last row was not on the link at all, and says so.
 //!
-//! Packets of a bus of USB 2.0 are told as they are, [`Transactions::crossed`].
+//! Packets of a bus of USB 2.0 are written as they are, [`Transactions::crossed`].
 //!
-//! Always true: transactions do not overlap in the file; at most [`UNDER_WAY_MAX`] data packets are held, and one transaction.
+//! Invariants: transactions do not overlap in the file; at most [`IN_FLIGHT_MAX`] data packets are held, and one transaction.
 
 use crate::ends::Ends;
 use crate::pcapng::{Interface, InterfaceId, LinkType, Pcapng, Record};
-use crate::retold;
+use crate::rewritten;
 use crate::transfers::{Control, Transfer};
 use crate::{ADDED, Place, WriteError};
 use bus::{Direction, TransferId, TransferStatus};
@@ -33,8 +33,8 @@ use units::Instant;
 use wire::usb::{EndpointAddress, PacketId, Token, check_of_payload};
 
 /// The most data packets of the host that wait for their handshake: bursts of 16 on eight endpoints. When there are more the
-/// oldest is told without one.
-pub const UNDER_WAY_MAX: usize = 128;
+/// oldest is written without one.
+pub const IN_FLIGHT_MAX: usize = 128;
 
 /// The packets of one device, in a file.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub struct Transactions {
     interface: InterfaceId,
     place: Place,
     /// Data packets of the host that are not acknowledged, the oldest first.
-    under_way: VecDeque<Sent>,
+    in_flight: VecDeque<Sent>,
     /// What the host has asked for.
     ends: Ends,
     /// Endpoints whose next data packet is DATA1, a bit each.
@@ -119,7 +119,7 @@ impl Transactions {
         Ok(Self {
             interface,
             place,
-            under_way: VecDeque::new(),
+            in_flight: VecDeque::new(),
             ends: Ends::default(),
             turns: 0,
             crossing: Vec::new(),
@@ -142,7 +142,7 @@ impl Transactions {
         id: TransferId,
     ) -> Result<(), WriteError> {
         let Some(pipe) = self.ends.hidden_of(id) else { return Ok(()) };
-        self.end(out, &Told::of(at, pipe.endpoint, pipe.stream.map(|stream| stream.get())))
+        self.end(out, &TransactionInfo::of(at, pipe.endpoint, pipe.stream.map(|stream| stream.get())))
     }
 
     /// A packet has arrived.
@@ -158,13 +158,13 @@ impl Transactions {
         match said {
             Said::Data { endpoint, stream, sequence, payload } => match endpoint.direction() {
                 Direction::In => {
-                    let told = Told::of(at, endpoint, stream).numbered(sequence);
-                    self.move_data(out, &told, payload, Some(PacketId::Ack))
+                    let info = TransactionInfo::of(at, endpoint, stream).numbered(sequence);
+                    self.move_data(out, &info, payload, Some(PacketId::Ack))
                 }
                 Direction::Out => {
                     let sent = Sent { endpoint, stream, sequence, payload: payload.to_vec() };
-                    self.under_way.push_back(sent);
-                    if self.under_way.len() > UNDER_WAY_MAX { self.settle(out, at, 0, None) } else { Ok(()) }
+                    self.in_flight.push_back(sent);
+                    if self.in_flight.len() > IN_FLIGHT_MAX { self.settle(out, at, 0, None) } else { Ok(()) }
                 }
             },
             Said::Ack { endpoint, expects, packets } if endpoint.direction() == Direction::Out => {
@@ -175,8 +175,8 @@ impl Transactions {
         }
     }
 
-    /// A packet has crossed a bus of USB 2.0: it is told as it is, when its transaction has ended, since devices on other buses have theirs
-    /// meanwhile and packets name nobody.
+    /// A packet has crossed a bus of USB 2.0: it is written as it is, when its transaction has ended, since devices on other buses have theirs
+    /// meanwhile and packets have no address.
     ///
     /// # Errors
     /// As [`Pcapng::add`].
@@ -226,27 +226,27 @@ impl Transactions {
         control: &Control<'_>,
     ) -> Result<(), WriteError> {
         let Control { setup, bytes, status, .. } = *control;
-        let told = Told::of(at, EndpointAddress::at::<0>(Direction::Out), None);
-        let retold = retold::data_stage(control);
+        let info = TransactionInfo::of(at, EndpointAddress::at::<0>(Direction::Out), None);
+        let rewritten = rewritten::data_stage(control);
         let ends_well = matches!(status, TransferStatus::Done | TransferStatus::Short);
-        self.transaction(out, &told, PacketId::Setup, Some((PacketId::Data0, &setup.encode())), ACK)?;
+        self.transaction(out, &info, PacketId::Setup, Some((PacketId::Data0, &setup.encode())), ACK)?;
         let to_host = setup.direction == Direction::In && setup.length > 0;
         let (data, answer) =
             if to_host { (PacketId::In, PacketId::Out) } else { (PacketId::Out, PacketId::In) };
         let on_link = bytes.chunks(CONTROL_PACKET_BYTES);
-        let packets = retold.as_deref().unwrap_or(bytes).chunks(CONTROL_PACKET_BYTES);
+        let packets = rewritten.as_deref().unwrap_or(bytes).chunks(CONTROL_PACKET_BYTES);
         for ((packet, on_link), id) in
             packets.zip(on_link).zip([PacketId::Data1, PacketId::Data0].iter().cycle())
         {
-            let told = if packet == on_link { told.clone() } else { told.retold(on_link) };
-            self.transaction(out, &told, data, Some((*id, packet)), ACK)?;
+            let info = if packet == on_link { info.clone() } else { info.rewritten(on_link) };
+            self.transaction(out, &info, data, Some((*id, packet)), ACK)?;
         }
         if ends_well {
             // The status stage is a packet of nothing, the other way, always DATA1 (USB 2.0 clause 8.5.3).
-            self.transaction(out, &told, answer, Some((PacketId::Data1, &[])), ACK)
+            self.transaction(out, &info, answer, Some((PacketId::Data1, &[])), ACK)
         } else {
             let stalled = if to_host { PacketId::In } else { answer };
-            self.transaction(out, &told, stalled, None, Some(PacketId::Stall))
+            self.transaction(out, &info, stalled, None, Some(PacketId::Stall))
         }
     }
 
@@ -259,7 +259,7 @@ impl Transactions {
         (expects, packets): (u8, u8),
     ) -> Result<(), WriteError> {
         while let Some(index) = self.oldest(endpoint) {
-            let follows = (self.under_way[index].sequence + 1) % SEQUENCES;
+            let follows = (self.in_flight[index].sequence + 1) % SEQUENCES;
             let ahead = (expects + SEQUENCES - follows) % SEQUENCES;
             // It acknowledges what is at most a burst ago.
             if ahead >= SEQUENCES / 2 {
@@ -279,20 +279,20 @@ impl Transactions {
         endpoint: EndpointAddress,
         stream: Option<u16>,
     ) -> Result<(), WriteError> {
-        let told = Told::of(at, endpoint, stream);
+        let info = TransactionInfo::of(at, endpoint, stream);
         match (endpoint.direction(), self.oldest(endpoint)) {
-            (Direction::In, _) => self.transaction(out, &told, PacketId::In, None, Some(PacketId::Nak)),
-            (Direction::Out, None) => self.transaction(out, &told, PacketId::Ping, None, Some(PacketId::Nak)),
+            (Direction::In, _) => self.transaction(out, &info, PacketId::In, None, Some(PacketId::Nak)),
+            (Direction::Out, None) => self.transaction(out, &info, PacketId::Ping, None, Some(PacketId::Nak)),
             (Direction::Out, Some(index)) => {
                 self.settle(out, at, index, Some(PacketId::Nak))?;
-                self.under_way.retain(|sent| sent.endpoint != endpoint);
+                self.in_flight.retain(|sent| sent.endpoint != endpoint);
                 Ok(())
             }
         }
     }
 
     fn oldest(&self, endpoint: EndpointAddress) -> Option<usize> {
-        self.under_way.iter().position(|sent| sent.endpoint == endpoint)
+        self.in_flight.iter().position(|sent| sent.endpoint == endpoint)
     }
 
     /// Tells of a data packet of the host.
@@ -303,57 +303,57 @@ impl Transactions {
         index: usize,
         handshake: Option<PacketId>,
     ) -> Result<(), WriteError> {
-        let Some(sent) = self.under_way.remove(index) else { return Ok(()) };
-        let told = Told::of(at, sent.endpoint, sent.stream).numbered(sent.sequence);
-        self.move_data(out, &told, &sent.payload, handshake)
+        let Some(sent) = self.in_flight.remove(index) else { return Ok(()) };
+        let info = TransactionInfo::of(at, sent.endpoint, sent.stream).numbered(sent.sequence);
+        self.move_data(out, &info, &sent.payload, handshake)
     }
 
     /// Tells of a data packet on a bulk endpoint, and of the end of a transfer that it hides.
     fn move_data<W: Write>(
         &mut self,
         out: &mut Pcapng<W>,
-        told: &Told,
+        info: &TransactionInfo,
         payload: &[u8],
         handshake: Option<PacketId>,
     ) -> Result<(), WriteError> {
-        self.take_turn(out, told, payload, handshake)?;
+        self.take_turn(out, info, payload, handshake)?;
         let is_taken = matches!(handshake, Some(PacketId::Ack | PacketId::Nyet));
-        if is_taken && self.ends.is_hidden_after(told.endpoint, told.stream, payload.len()) {
-            return self.end(out, &Told::of(told.at, told.endpoint, told.stream));
+        if is_taken && self.ends.is_hidden_after(info.endpoint, info.stream, payload.len()) {
+            return self.end(out, &TransactionInfo::of(info.at, info.endpoint, info.stream));
         }
         Ok(())
     }
 
     /// Tells readers that a transfer has ended, by a packet of nothing that was not there.
-    fn end<W: Write>(&mut self, out: &mut Pcapng<W>, told: &Told) -> Result<(), WriteError> {
-        self.take_turn(out, &told.added(), &[], ACK)
+    fn end<W: Write>(&mut self, out: &mut Pcapng<W>, info: &TransactionInfo) -> Result<(), WriteError> {
+        self.take_turn(out, &info.added(), &[], ACK)
     }
 
     /// Tells of a data packet that is DATA0 or DATA1 as it is the endpoint's turn, which goes on if it is taken.
     fn take_turn<W: Write>(
         &mut self,
         out: &mut Pcapng<W>,
-        told: &Told,
+        info: &TransactionInfo,
         payload: &[u8],
         handshake: Option<PacketId>,
     ) -> Result<(), WriteError> {
-        let turn = 1 << told.endpoint.index();
+        let turn = 1 << info.endpoint.index();
         let id = if self.turns & turn == 0 { PacketId::Data0 } else { PacketId::Data1 };
         if matches!(handshake, Some(PacketId::Ack | PacketId::Nyet)) {
             self.turns ^= turn;
         }
-        self.transaction(out, told, told.token(), Some((id, payload)), handshake)
+        self.transaction(out, info, info.token(), Some((id, payload)), handshake)
     }
 
     fn transaction<W: Write>(
         &self,
         out: &mut Pcapng<W>,
-        told: &Told,
+        info: &TransactionInfo,
         token: PacketId,
         data: Option<(PacketId, &[u8])>,
         handshake: Option<PacketId>,
     ) -> Result<(), WriteError> {
-        let &Told { at, endpoint, stream, ref remark } = told;
+        let &TransactionInfo { at, endpoint, stream, ref remark } = info;
         let stream = stream.map_or_else(String::new, name);
         let (of_all, of_data) = match remark {
             Remark::OfAll(remark) => (&remark[..], &remark[..]),
@@ -377,7 +377,7 @@ fn data_packet(id: PacketId, payload: &[u8]) -> Vec<u8> {
 
 /// When and where a transaction is, and what besides is to be said of it.
 #[derive(Clone)]
-struct Told {
+struct TransactionInfo {
     at: Instant,
     endpoint: EndpointAddress,
     stream: Option<u16>,
@@ -393,7 +393,7 @@ enum Remark {
     OfAll(String),
 }
 
-impl Told {
+impl TransactionInfo {
     const fn of(at: Instant, endpoint: EndpointAddress, stream: Option<u16>) -> Self {
         Self { at, endpoint, stream, remark: Remark::OfData(String::new()) }
     }
@@ -404,7 +404,7 @@ impl Told {
     }
 
     /// With what its packet was on the link.
-    fn retold(&self, on_link: &[u8]) -> Self {
+    fn rewritten(&self, on_link: &[u8]) -> Self {
         let digits: String = on_link.iter().map(|byte| format!("{byte:02x}")).collect();
         Self { remark: Remark::OfData(format!("on the link {digits}")), ..self.clone() }
     }
@@ -449,10 +449,10 @@ mod tests {
     const OUT_2: EndpointAddress = EndpointAddress::at::<2>(Direction::Out);
 
     /// What was written: each packet by its identifier (a token by its place, data by their bytes) and its comment.
-    fn told(tell: impl Fn(&mut Transactions, &mut Pcapng<Vec<u8>>)) -> Vec<String> {
+    fn written(write_into: impl Fn(&mut Transactions, &mut Pcapng<Vec<u8>>)) -> Vec<String> {
         let mut out = Pcapng::new(Vec::new(), "memory".into(), "").unwrap();
         let mut packets = Transactions::new(&mut out, "", "", Place { bus: 1, device: 5 }).unwrap();
-        tell(&mut packets, &mut out);
+        write_into(&mut packets, &mut out);
         lines(&out.finish().unwrap())
     }
 
@@ -496,7 +496,7 @@ mod tests {
 
     #[test]
     fn data_of_the_device_are_a_transaction() {
-        let lines = told(|packets, out| {
+        let lines = written(|packets, out| {
             let said = Said::Data { endpoint: IN_1, stream: Some(7), sequence: 3, payload: &[1, 2] };
             packets.arrived(out, Instant::ZERO, said).unwrap();
             let ack = Said::Ack { endpoint: IN_1, expects: 4, packets: 0 };
@@ -507,7 +507,7 @@ mod tests {
 
     #[test]
     fn packets_of_usb_2_are_told_as_they_are() {
-        let lines = told(|packets, out| {
+        let lines = written(|packets, out| {
             for packet in [
                 Crossed::Token(PacketId::Ping, OUT_2),
                 Crossed::Handshake(PacketId::Nak),
@@ -544,7 +544,7 @@ mod tests {
 
     #[test]
     fn data_of_the_host_wait_for_their_handshake() {
-        let lines = told(|packets, out| {
+        let lines = written(|packets, out| {
             for said in [
                 out_data(31, &[1]),
                 out_data(0, &[2]),
@@ -562,7 +562,7 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_of_earlier_packets_takes_no_later_one() {
-        let lines = told(|packets, out| {
+        let lines = written(|packets, out| {
             packets.arrived(out, Instant::ZERO, out_data(4, &[])).unwrap();
             let ack = Said::Ack { endpoint: OUT_2, expects: 4, packets: 1 };
             packets.arrived(out, Instant::ZERO, ack).unwrap();
@@ -572,7 +572,7 @@ mod tests {
 
     #[test]
     fn of_a_burst_that_is_refused_the_first_is_told() {
-        let lines = told(|packets, out| {
+        let lines = written(|packets, out| {
             let refusal = Said::NotReady { endpoint: OUT_2, stream: None };
             for said in [out_data(0, &[1]), out_data(1, &[2]), refusal, refusal] {
                 packets.arrived(out, Instant::ZERO, said).unwrap();
@@ -583,7 +583,7 @@ mod tests {
 
     #[test]
     fn a_request_that_is_refused_is_told_with_its_stream() {
-        let lines = told(|packets, out| {
+        let lines = written(|packets, out| {
             for stream in [0xfffe, 0xffff, 9] {
                 let said = Said::NotReady { endpoint: IN_1, stream: Some(stream) };
                 packets.arrived(out, Instant::ZERO, said).unwrap();
@@ -597,7 +597,7 @@ mod tests {
 
     #[test]
     fn data_that_are_refused_come_again_as_the_same() {
-        let lines = told(|packets, out| {
+        let lines = written(|packets, out| {
             for said in [
                 out_data(5, &[1]),
                 Said::NotReady { endpoint: OUT_2, stream: None },
@@ -616,7 +616,7 @@ mod tests {
     /// The lines after the first three, of a read of 2 KiB, and perhaps of its end at the host.
     fn read_of_two_packets(stream: Option<u16>, last_bytes: usize, ends: bool) -> Vec<String> {
         let pipe = Pipe { endpoint: IN_1, stream: stream.and_then(StreamId::new) };
-        let lines = told(|packets, out| {
+        let lines = written(|packets, out| {
             packets.submitted(&Transfer { id: TransferId(1), pipe, length: 2048 });
             for (sequence, len) in [(0, 1024), (1, last_bytes)] {
                 let said = Said::Data { endpoint: IN_1, stream, sequence, payload: &[0; 1024][..len] };
@@ -644,7 +644,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_transfer_that_is_broken_off_is_added_when_the_host_has_it_back() {
-        let lines = told(|packets, out| {
+        let lines = written(|packets, out| {
             packets.submitted(&Transfer { id: TransferId(1), pipe: Pipe::plain(IN_1), length: 4096 });
             let said = Said::Data { endpoint: IN_1, stream: None, sequence: 0, payload: &[0; 1024] };
             packets.arrived(out, Instant::ZERO, said).unwrap();
@@ -658,7 +658,7 @@ mod tests {
         let setup = SetupPacket::decode(&[0x80, 6, 0, 2, 0, 0, 25, 0]).unwrap();
         let bytes = [9, 2, 25, 0, 1, 1, 0, 0xc0, 0, 9, 4, 0, 0, 1, 8, 6, 0x50, 0, 7, 5, 0x81, 2, 0, 4, 0];
         let control = Control { id: TransferId(1), setup, bytes: &bytes, status: TransferStatus::Done };
-        let lines = told(|packets, out| packets.control(out, Instant::ZERO, &control).unwrap());
+        let lines = written(|packets, out| packets.control(out, Instant::ZERO, &control).unwrap());
         let [.., last] = lines[4].split(", ").collect::<Vec<_>>()[..] else { panic!() };
         assert_eq!(last, "on the link 09021900010100c00009040000010806500007058102000400");
         assert!(lines[4].contains("07, 05, 81, 02, 00, 02, 00]"), "{}", lines[4]);
@@ -666,11 +666,11 @@ mod tests {
 
     #[test]
     fn what_is_never_answered_is_held_up_to_a_limit() {
-        let lines = told(|packets, out| {
-            for sequence in 0..=UNDER_WAY_MAX as u8 {
+        let lines = written(|packets, out| {
+            for sequence in 0..=IN_FLIGHT_MAX as u8 {
                 packets.arrived(out, Instant::ZERO, out_data(sequence % 32, &[])).unwrap();
             }
-            assert_eq!(packets.under_way.len(), UNDER_WAY_MAX);
+            assert_eq!(packets.in_flight.len(), IN_FLIGHT_MAX);
         });
         assert_eq!(lines, ["OUT 5.2", "DATA0 [], sequence 0"]);
     }
@@ -679,7 +679,7 @@ mod tests {
     fn a_control_transfer_has_three_stages() {
         let setup = SetupPacket::decode(&[0x80, 6, 0, 1, 0, 0, 2, 0]).unwrap();
         let control = Control { id: TransferId(1), setup, bytes: &[18, 1], status: TransferStatus::Done };
-        let lines = told(|packets, out| packets.control(out, Instant::ZERO, &control).unwrap());
+        let lines = written(|packets, out| packets.control(out, Instant::ZERO, &control).unwrap());
         assert_eq!(
             lines,
             [
@@ -700,7 +700,7 @@ mod tests {
     fn a_request_that_the_device_does_not_know_stalls() {
         let setup = SetupPacket::decode(&[0, 9, 7, 0, 0, 0, 0, 0]).unwrap();
         let control = Control { id: TransferId(1), setup, bytes: &[], status: TransferStatus::Stall };
-        let lines = told(|packets, out| packets.control(out, Instant::ZERO, &control).unwrap());
+        let lines = written(|packets, out| packets.control(out, Instant::ZERO, &control).unwrap());
         assert_eq!(lines[2..], ["ACK", "IN 5.0", "STALL"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Transfers of a device as Linux's usbmon tells them: one record when a transfer is submitted, one when it ends.
+//! Transfers of a device as in Linux's usbmon: one record when a transfer is submitted, one when it ends.
 //!
 //! Bytes to the device are in the first, bytes from it in the second. What usbmon has no field for, the stream, is the comment:
 //! `stream 7` (docs/CAPTURE.md). Status is an error number as the kernel would give it.
@@ -191,7 +191,7 @@ impl Transfers {
         comment: &str,
     ) -> Result<(), WriteError> {
         let body = &event.bytes[..header.captured as usize];
-        // Whoever tells may have cut them before.
+        // The caller may have cut them before.
         let whole = if event.bytes.is_empty() { 0 } else { event.length as usize };
         let cut = (whole.max(event.bytes.len()) - body.len()) as u32;
         out.add(self.interface, &Record { at, head: &header.encode(), body, cut, comments: &[comment] })
@@ -242,14 +242,14 @@ mod tests {
     const IN_1: EndpointAddress = EndpointAddress::at::<1>(Direction::In);
     const OUT_2: EndpointAddress = EndpointAddress::at::<2>(Direction::Out);
 
-    /// What was written by `tell`: of each record its header, the bytes after it, how many there were, and its comment.
-    fn told(
+    /// What was written by `write_into`: of each record its header, the bytes after it, how many there were, and its comment.
+    fn written(
         snap: u32,
-        tell: impl Fn(&Transfers, &mut Pcapng<Vec<u8>>),
+        write_into: impl Fn(&Transfers, &mut Pcapng<Vec<u8>>),
     ) -> Vec<(UsbmonHeader, Vec<u8>, u32, String)> {
         let mut out = Pcapng::new(Vec::new(), "memory".into(), "").unwrap();
         let transfers = Transfers::new(&mut out, "", "", Place { bus: 2, device: 5 }, snap).unwrap();
-        tell(&transfers, &mut out);
+        write_into(&transfers, &mut out);
         let file = out.finish().unwrap();
         let mut rest = &file[..];
         let mut records = Vec::new();
@@ -275,7 +275,7 @@ mod tests {
     fn a_read_is_told_twice_and_its_bytes_come_with_the_end() {
         let pipe = Pipe { endpoint: IN_1, stream: StreamId::new(7) };
         let transfer = Transfer { id: TransferId(9), pipe, length: 4 };
-        let records = told(100, |transfers, out| {
+        let records = written(100, |transfers, out| {
             transfers.submitted(out, Instant::from_ps(1_500_000), &transfer, &[]).unwrap();
             let end = Instant::from_ps(3_000_002_000_000);
             transfers.completed(out, end, &transfer, (TransferStatus::Short, 3), &[1, 2, 3]).unwrap();
@@ -297,13 +297,13 @@ mod tests {
     #[test]
     fn a_write_is_told_twice_and_its_bytes_go_with_the_beginning() {
         let transfer = Transfer { id: TransferId(9), pipe: Pipe::plain(OUT_2), length: 3 };
-        let records = told(2, |transfers, out| {
+        let records = written(2, |transfers, out| {
             transfers.submitted(out, Instant::ZERO, &transfer, &[1, 2, 3]).unwrap();
             transfers.completed(out, Instant::ZERO, &transfer, (TransferStatus::Done, 3), &[]).unwrap();
         });
         let [(submit, bytes, length, comment), (complete, none, _, _)] = &records[..] else { panic!() };
         assert_eq!((submit.length, submit.captured, submit.flags), (3, 2, 0));
-        assert_eq!((bytes, *length), (&vec![1, 2], 64 + 3), "cut, and the cut is told");
+        assert_eq!((bytes, *length), (&vec![1, 2], 64 + 3), "cut, and the cut is written");
         assert_eq!((complete.payload, complete.length, complete.captured), (UsbmonPayload::Before, 3, 0));
         assert!(none.is_empty() && comment.is_empty());
     }
@@ -313,7 +313,7 @@ mod tests {
         let bytes = [0x80, 0x06, 0x00, 0x01, 0x00, 0x00, 0x12, 0x00];
         let setup = SetupPacket::decode(&bytes).unwrap();
         let control = Control { id: TransferId(1), setup, bytes: &[18, 1], status: TransferStatus::Done };
-        let records = told(100, |transfers, out| transfers.control(out, Instant::ZERO, &control).unwrap());
+        let records = written(100, |transfers, out| transfers.control(out, Instant::ZERO, &control).unwrap());
         let [(submit, ..), (complete, answer, ..)] = &records[..] else { panic!() };
         assert_eq!(submit.to_string(), "submit control 0 IN of 2.5: 18 bytes, status -115");
         assert_eq!((submit.setup, complete.setup), (Some(bytes), None));
@@ -333,7 +333,7 @@ mod tests {
             (TransferStatus::Error, -71),
         ] {
             let end = (status, 0);
-            let records = told(0, |transfers, out| {
+            let records = written(0, |transfers, out| {
                 transfers.completed(out, Instant::ZERO, &transfer, end, &[]).unwrap();
             });
             assert_eq!(records[0].0.status, number, "{status:?}");

@@ -6,10 +6,13 @@ use capture::{Interface, LinkType, Pcapng, Record};
 use place::{Place, UASKIT};
 use serde_json::Value;
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use units::Instant;
 
+/// The exit code of a capture that is damaged.
+const DAMAGED: i32 = 5;
 /// Commands of each run that are measured, and how many are wanted at once.
 const COMMANDS: usize = 100;
 const DEPTH: usize = 7;
@@ -30,6 +33,10 @@ fn decode(path: &str, arguments: &[&str]) -> Output {
 fn json(path: &str, arguments: &[&str]) -> Vec<Value> {
     let output = decode(path, &[&["--json"], arguments].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    objects(&output)
+}
+
+fn objects(output: &Output) -> Vec<Value> {
     output.stdout.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
@@ -49,9 +56,12 @@ fn every_simulated_command_is_told_once() {
                 &[("transport", transport.into()), ("opcode", opcode.into()), ("outcome", outcome.into())],
             )
         };
-        // Before those that are measured as many as are wanted at once; and the one that is under way at the end.
-        assert_eq!((of("BOT", "passed"), of("BOT", "under way at the end")), (COMMANDS + DEPTH, 1));
-        let (good, under_way) = (of("UAS", "GOOD"), of("UAS", "under way at the end"));
+        // Before those that are measured as many as are wanted at once; and the one that is incomplete at the end of the capture.
+        assert_eq!(
+            (of("BOT", "passed"), of("BOT", "incomplete at the end of the capture")),
+            (COMMANDS + DEPTH, 1)
+        );
+        let (good, under_way) = (of("UAS", "GOOD"), of("UAS", "incomplete at the end of the capture"));
         assert_eq!(good + under_way, COMMANDS + 2 * DEPTH);
         assert!(under_way <= DEPTH);
         assert_eq!(count(&objects, &[("kind", "verdict".into())]), 0);
@@ -201,13 +211,13 @@ fn of_a_truncated_file_the_rest_is_read() {
     let cut = place.file("cut.pcapng");
     fs::write(&cut, &whole[..whole.len() / 2]).expect("is written");
     let output = decode(&cut, &["--json"]);
-    assert!(output.status.success());
+    assert_eq!(output.status.code(), Some(DAMAGED));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
         told.starts_with("uaskit: at offset ") && told.contains("the file ends in the middle of"),
         "{told}"
     );
-    let objects = json(&cut, &[]);
+    let objects = objects(&output);
     assert_eq!(count(&objects, &[("kind", "damage".into())]), 1);
     assert!(count(&objects, &[("kind", "command".into())]) > 50);
 }
@@ -254,7 +264,9 @@ fn of_a_damaged_file_what_can_be_read_is_read() {
     bytes[middle..middle + 5_000].fill(0xff);
     let damaged = place.file("damaged.pcapng");
     fs::write(&damaged, bytes).expect("is written");
-    let objects = json(&damaged, &[]);
+    let output = decode(&damaged, &["--json"]);
+    assert_eq!(output.status.code(), Some(DAMAGED));
+    let objects = objects(&output);
     let damage = objects.iter().find(|object| object["kind"] == "damage").expect("is told");
     let (offset, lost) = (damage["offset"].as_u64().unwrap(), damage["bytes"].as_u64().unwrap());
     assert!(offset <= middle as u64 && offset + lost >= middle as u64 + 5_000);
@@ -280,11 +292,11 @@ fn of_a_benchmark_nobody_is_blamed() {
         .filter(|object| object["kind"] == "note")
         .partition(|note| note["fault"] == "depth-one");
     assert!(alone.iter().all(|note| note["idle_percent"].is_u64() && note["gap_ns"].is_u64()), "{alone:?}");
-    assert_eq!(notes.iter().map(|note| &note["fault"]).collect::<Vec<_>>(), ["set-up-again"]);
-    assert_eq!((&notes[0]["by"], notes[0]["count"].as_u64()), (&"nobody".into(), Some(2)));
+    assert_eq!(notes.iter().map(|note| &note["fault"]).collect::<Vec<_>>(), ["configured-again"]);
+    assert_eq!((&notes[0]["by"], notes[0]["count"].as_u64()), (&"neither".into(), Some(2)));
     let text = String::from_utf8(decode(&path, &["--quiet"]).stdout).expect("text");
     assert!(
-        text.contains("\nNotes\n  1.1: reset or configured anew, with no command under way: 2 times"),
+        text.contains("\nNotes\n  1.1: reset or configured again with no command in flight: 2 times"),
         "{text}"
     );
 }
@@ -406,5 +418,124 @@ fn a_reader_that_goes_away_is_no_failure() {
             format!("({UASKIT} decode {path} --full; echo code $? >&3) 3>{path}.code {pipes} | head -n 1");
         Command::new("sh").args(["-c", &script]).output().expect("sh starts");
         assert_eq!(fs::read_to_string(format!("{path}.code")).expect("is there"), "code 0\n", "{pipes}");
+    }
+}
+
+/// REQUEST SENSE that the host cancels after 30.5 s, as usbmon's text has it; the device is on bus 1, address 5.
+const NO_RESPONSE: &str = "\
+ffff888100000001 1000000 S Bo:1:005:2 -115 31 = 55534243 01000000 00000000 00000615 10000000 00000000 00000000 000000
+ffff888100000001 1000100 C Bo:1:005:2 0 31 >
+ffff888100000002 1000110 S Bi:1:005:1 -115 13 <
+ffff888100000002 1000200 C Bi:1:005:1 0 13 = 55534253 01000000 00000000 01
+ffff888100000001 1000300 S Bo:1:005:2 -115 31 = 55534243 02000000 12000000 80000603 00000012 00000000 00000000 000000
+ffff888100000001 31500300 C Bo:1:005:2 -104 0
+";
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn text_of_usbmon_is_decoded_and_a_cancelled_command_had_no_response() {
+    let place = Place::new();
+    let path = place.file("1u.txt");
+    fs::write(&path, format!("Hello,\n\n> {}", NO_RESPONSE.replace('\n', "\n> "))).expect("is written");
+    let output = decode(&path, &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = text(&output);
+    assert!(
+        printed.contains("1.5: no response in 30.5 s, then aborted, with REQUEST SENSE: once"),
+        "{printed}"
+    );
+    assert!(!printed.contains("quirks="), "{printed}");
+}
+
+#[test]
+fn compressed_captures_are_unpacked_whatever_their_names() {
+    let place = Place::new();
+    let plain = place.file("plain");
+    fs::write(&plain, NO_RESPONSE).expect("is written");
+    let expected = text(&decode(&plain, &[]));
+    for (tool, name) in [("gzip", "a.pcap"), ("xz", "b"), ("zstd", "c.txt")] {
+        let Ok(output) = Command::new(tool).args(["-c", &plain]).output() else {
+            println!("skipped: {tool} is not installed");
+            continue;
+        };
+        let path = place.file(name);
+        fs::write(&path, &output.stdout).expect("is written");
+        assert_eq!(text(&decode(&path, &[])), expected, "{tool}");
+        fs::write(&path, &output.stdout[..output.stdout.len() - 9]).expect("is written");
+        let code = decode(&path, &[]).status.code();
+        assert!(matches!(code, Some(1 | DAMAGED)), "{tool}: {code:?}");
+    }
+}
+
+#[test]
+fn one_device_is_selected_and_numbers_are_of_each_drive() {
+    let place = Place::new();
+    let path = place.file("two.txt");
+    fs::write(&path, format!("{NO_RESPONSE}{}", NO_RESPONSE.replace(":005:", ":006:"))).expect("is written");
+    let all = json(&path, &["--stats"]);
+    assert_eq!(count(&all, &[("kind", "command".into())]), 4);
+    let one = json(&path, &["--device", "1.6"]);
+    assert_eq!(count(&one, &[("kind", "command".into()), ("device", "1.6".into())]), 2);
+    assert_eq!(count(&one, &[("device", "1.5".into())]), 0);
+    let of = |device: Value| {
+        let stats = all.iter().find(|one| one["kind"] == "stats" && one["device"] == device);
+        stats.expect("stats")["all"]["commands"].clone()
+    };
+    assert_eq!((of(Value::Null), of("1.5".into()), of("1.6".into())), (4.into(), 2.into(), 2.into()));
+    let printed = text(&decode(&path, &["--stats", "--quiet"]));
+    assert!(printed.contains("\nDrive 1.5\n") && printed.contains("\nAll 2 drives\n"), "{printed}");
+    assert_eq!(decode(&path, &["--device", "1-6"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_capture_without_a_drive_lists_its_devices() {
+    let place = Place::new();
+    let path = place.file("mouse.txt");
+    let events = "\
+        f0 100 S Ci:1:002:0 s 80 06 0100 0000 0012 18 <\n\
+        f0 200 C Ci:1:002:0 0 18 = 12010002 00000040 6d040ec0 00000000 0001\n\
+        f0 300 S Ci:1:002:0 s 80 06 0200 0000 0022 34 <\n\
+        f0 400 C Ci:1:002:0 0 34 = 09022200 010100a0 32090400 00010301 02000921 10010001 22340007 05810304\n\
+        f0 500 S Ii:1:002:1 -115:8 4 <\n";
+    fs::write(&path, events).expect("is written");
+    let printed = text(&decode(&path, &[]));
+    let line = "  1.2     046d:c00e    HID; transfers: 2 control, 1 interrupt\n";
+    assert!(printed.contains("No commands of a drive. Devices in the capture\n"), "{printed}");
+    assert!(printed.contains(line), "{printed}");
+    let end = json(&path, &[]).pop().expect("an end");
+    assert_eq!(end["devices"][0]["interfaces"][0], "03/01/02");
+}
+
+/// What a watcher sees of a quiet drive: commands when they complete, and at Ctrl-C the rest.
+#[test]
+fn from_a_pipe_commands_are_printed_as_they_complete_and_ctrl_c_ends_with_verdicts() {
+    for format in [&[][..], &["--json"]] {
+        let mut child = Command::new(UASKIT)
+            .args(["decode", "-"])
+            .args(format)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("uaskit starts");
+        let mut events = child.stdin.take().expect("a pipe");
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
+        // Without the end of the last line, which a writer may still be writing.
+        events.write_all(NO_RESPONSE.replace("00 01\n", "00 00\n").as_bytes()).expect("is written");
+        events.write_all(b"ffff888100000003 315").expect("is written");
+        events.flush().expect("is written");
+        let mut first = String::new();
+        while !first.contains("MODE SELECT") {
+            assert_ne!(lines.read_line(&mut first).expect("a line"), 0, "{first}");
+        }
+        let process = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(process, rustix::process::Signal::INT).expect("it runs");
+        let mut rest = String::new();
+        lines.read_to_string(&mut rest).expect("text");
+        assert!(rest.contains("no response in 30.5 s, then aborted"), "{first}{rest}");
+        assert!(child.wait().expect("it ends").success(), "{rest}");
+        drop(events);
     }
 }

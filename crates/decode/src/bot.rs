@@ -1,6 +1,6 @@
 //! Bulk-Only Transport: one command at a time, a wrapper out, at most one data phase, a wrapper in (clause 5 and 6).
 //!
-//! A failed command is kept until the host has asked why, so that its sense data are told with it. What a transfer on the endpoint to
+//! A failed command is kept until the host has requested its sense data, so that they are reported with it. What a transfer on the endpoint to
 //! the host is, data or status, follows from what has moved and from what is in it.
 
 use crate::command::{Block, Command, Outcome, Part, Transport};
@@ -13,13 +13,15 @@ use wire::bot::{Cbw, Csw, CswStatus};
 use wire::scsi::opcode::OperationCode;
 use wire::usb::Direction;
 
-/// Transfers that are under way at a time; a host that cuts data has a handful.
+/// Transfers that are in flight at a time; a host that cuts data has a handful.
 const TRANSFERS_MAX: usize = 256;
+/// Stalls of one command that are kept.
+const STALLS_MAX: usize = 8;
 
 #[derive(Debug, Default)]
 pub(crate) struct Bot {
     current: Option<Current>,
-    /// Failed; the host may ask why.
+    /// Failed; the host may request its sense data.
     failed: Option<(Command, Vec<u8>)>,
     /// It has, whatever came of it.
     has_asked: bool,
@@ -40,8 +42,10 @@ struct Current {
     direction: Direction,
     /// No more data come, although not all have.
     data_ended: bool,
-    /// Where a stall ended its data: no fault if a status follows.
-    stalled: Option<u64>,
+    /// Where stalls ended its data: no fault if a status follows.
+    stalled: Vec<u64>,
+    /// Whether a transfer to the host has ended: where none is in the capture, the status may not be either.
+    has_read: bool,
     /// Data to the device that were submitted and whose end was not seen: id and bytes.
     sending: VecDeque<(u64, u32)>,
 }
@@ -115,6 +119,7 @@ impl Bot {
         };
         let part = current.part_of(event);
         current.open.step(event, part);
+        current.has_read = true;
         if ended == TransferEnd::Cancelled && current.data_ended && is_long {
             // What a host had submitted for more data than came.
             return;
@@ -130,12 +135,13 @@ impl Bot {
                     current.open.moved(event);
                 }
                 current.data_ended |= part == Part::DataIn;
-                self.cut_short(ended, part == Part::DataIn, event, reporter);
+                // A device that ends its data by a stall may be heard of only where the status is read (clause 6.7.2).
+                self.cut_short(ended, true, event, reporter);
             }
         }
     }
 
-    /// Packets are missing here: what was under way may have ended, and something else begun.
+    /// Packets are missing here: what was in flight may have ended, and something else begun.
     pub(crate) fn miss(&mut self) {
         self.transfers.clear();
         self.is_in_step = false;
@@ -143,15 +149,15 @@ impl Bot {
         self.last_ended = None;
     }
 
-    /// Whether a command is under way: the packet in which it began.
+    /// Whether a command is in flight: the packet in which it began.
     pub(crate) fn in_flight(&self) -> Option<u64> {
         self.current.as_ref().map(|current| current.open.command.began.packet)
     }
 
-    /// The host has reset the device, or chosen a setting: nothing is under way any more.
+    /// The host has reset the device, or chosen a setting: nothing is in flight any more.
     pub(crate) fn abort(&mut self, at: Mark, reporter: &mut Reporter<'_>) {
         self.transfers.clear();
-        // Nobody has to ask any more.
+        // The host need not ask any more.
         if let Some((command, answer)) = self.failed.take() {
             reporter.end(command, &answer);
         }
@@ -186,6 +192,7 @@ impl Bot {
                 self.give_up(current, event.mark, reporter);
             } else if !reporter.has_all_since(current.open.command.began.packet)
                 || !self.has_both_ends
+                || !current.has_read
                 || self.waits_since(current.open.command.began)
             {
                 current.lose(reporter);
@@ -234,7 +241,15 @@ impl Bot {
         }
         let (wrapper, direction) = (event.id, cbw.direction());
         let sending = VecDeque::new();
-        self.current = Some(Current { open, wrapper, direction, data_ended: false, stalled: None, sending });
+        self.current = Some(Current {
+            open,
+            wrapper,
+            direction,
+            data_ended: false,
+            stalled: Vec::new(),
+            has_read: false,
+            sending,
+        });
     }
 
     /// Bytes to the device that are no command.
@@ -328,7 +343,7 @@ impl Bot {
         }
     }
 
-    /// Nobody has asked why a command failed.
+    /// The host did not request the sense data of a failed command.
     fn release_failed(&mut self, reporter: &mut Reporter<'_>) {
         if let Some((command, answer)) = self.failed.take() {
             if !self.has_asked {
@@ -359,7 +374,8 @@ impl Bot {
     ) {
         let Some(current) = &mut self.current else { return };
         if ended == TransferEnd::Stalled && (is_data || current.may_stall_status()) {
-            current.stalled = Some(event.mark.packet);
+            current.stalled.truncate(STALLS_MAX - 1);
+            current.stalled.push(event.mark.packet);
             return;
         }
         let (command, packets) = (&current.open.command, [event.mark.packet]);
@@ -404,7 +420,7 @@ impl Current {
         }
     }
 
-    /// Its status is among what is missing: when it ended nobody knows.
+    /// Its status is among what is missing: when it ended is not known.
     fn lose(self, reporter: &mut Reporter<'_>) {
         let (command, answer) = self.open.ended(Outcome::NotKept, None);
         reporter.end(command, &answer);
@@ -428,18 +444,19 @@ impl Current {
     fn may_stall_status(&self) -> bool {
         let command = &self.open.command;
         let has_less = command.asked.unwrap_or(0) > command.moved;
-        self.direction == Direction::In && has_less && self.stalled.is_none()
+        self.direction == Direction::In && has_less && self.stalled.is_empty()
     }
 
     /// Whether a stall of the data was one of those by which a device ends them (clause 6.7.2): then its status follows.
     fn judge_stall(&self, outcome: Outcome, reporter: &mut Reporter<'_>) {
-        let Some(packet) = self.stalled else { return };
         let fault = match outcome {
             Outcome::Wrapper(_) => Fault::StallEndsData,
             Outcome::NotKept => return,
             _ => Fault::Stall,
         };
-        reporter.record_in(&self.open.command, fault, &[packet]);
+        for packet in &self.stalled {
+            reporter.record_in(&self.open.command, fault, &[*packet]);
+        }
     }
 
     /// Whether the residue is right. A device may pad what it sends and discard what it gets, so that the residue may be more than

@@ -1,6 +1,6 @@
 //! One SCSI command as it was seen: where, when, what it asked for, what moved, how it ended.
 //!
-//! The same for both transports. Left out: data, but for sense data; additional bytes of long command blocks. Always true: a command has
+//! The same for both transports. Left out: data, but for sense data; additional bytes of long command blocks. Invariants: a command has
 //! at most [`STEPS_MAX`] transfers with it, and says how many more there were.
 
 use crate::event::{Address, Mark, Phase, TransferEnd};
@@ -37,15 +37,15 @@ pub enum Outcome {
     Response(ResponseCode),
     /// With a status that was not kept.
     NotKept,
-    /// The host took it back, or reset the device.
+    /// The host aborted it, or reset the device.
     Aborted,
-    /// Its status was none that can be believed.
+    /// Its status was invalid.
     Broken,
     /// The next command, or one with its tag, came before its status.
     Overtaken,
     /// The capture ended before.
     Unfinished,
-    /// It was let go of, since too many were under way.
+    /// It was discarded, since too many were in flight.
     Discarded,
 }
 
@@ -95,7 +95,7 @@ pub struct Command {
     pub lun: Option<u16>,
     /// Its tag.
     pub tag: u32,
-    /// Its stream, where the capture tells it.
+    /// Its stream, where the capture has it.
     pub stream: Option<u16>,
     /// What was asked.
     pub block: Block,
@@ -117,9 +117,9 @@ pub struct Command {
     pub outcome: Outcome,
     /// Its sense data, however the host got them.
     pub sense: Vec<u8>,
-    /// Commands under way at the device when it was sent, it included.
+    /// Commands in flight at the device when it was sent, it included.
     pub depth: u32,
-    /// Nanoseconds since the device's last command, if none was under way.
+    /// Nanoseconds since the device's last command, if none was in flight.
     pub idle_ns: Option<u64>,
     /// Its transfers, [`STEPS_MAX`] at most.
     pub steps: Vec<TransferStep>,

@@ -1,6 +1,6 @@
 //! How much of the time was covered by intervals that overlap as they like.
 //!
-//! Intervals come about in the order of their ends, of several drives mixed. Always true: memory is bounded; an interval that reaches back
+//! Intervals come about in the order of their ends, of several drives mixed. Invariants: memory is bounded; an interval that reaches back
 //! beyond the last [`PIECES_MAX`] gaps may be counted twice where it does.
 
 /// Pieces that are kept apart, at most.

@@ -1,7 +1,7 @@
 //! Packets in, commands and verdicts out.
 //!
-//! Whoever reads the capture also says where packets of it are missing, since that is seen in the file and not in the packets. Left
-//! out: the file. Always true: each command is told once; devices that are known at a time have a limit.
+//! The caller also says where packets of the capture are missing, since that is seen in the file and not in the packets. Left
+//! out: the file. Invariants: each command is returned once; devices that are known at a time have a limit.
 
 use crate::clock::Clock;
 use crate::command::{Command, Transport};
@@ -18,7 +18,7 @@ use wire::usb::{Recipient, RequestKind, SetupPacket, StandardRequest};
 /// Devices that are known at a time: the one that was silent for longest is forgotten for another.
 pub const DEVICES_MAX: usize = 256;
 
-/// Takes the packets of a capture, in order, and tells the commands that they were.
+/// Takes the packets of a capture, in order, and returns their commands.
 #[derive(Debug, Default)]
 pub struct Decoder {
     source: Source,
@@ -37,9 +37,9 @@ pub struct Decoder {
 pub struct Drive<'a> {
     /// Where.
     pub address: Address,
-    /// What it spoke last.
+    /// The transport that it used last.
     pub transport: Transport,
-    /// What it spoke, in the order of first use.
+    /// The transports that it used, in the order of first use.
     pub transports: &'a [Transport],
     /// idVendor and idProduct, if the capture has its descriptor.
     pub id: Option<(u16, u16)>,
@@ -88,8 +88,8 @@ impl Decoder {
         }
     }
 
-    /// Packets are missing from the capture here, between the last one and the next: dropped, or damaged. What is told of what was
-    /// under way is not sure from now on.
+    /// Packets are missing from the capture here, between the last one and the next: dropped, or damaged. Verdicts on what was
+    /// in flight are not sure from now on.
     pub fn miss(&mut self) {
         let latest_packet = self.latest_packet;
         self.missed = Some(latest_packet);
@@ -99,7 +99,7 @@ impl Decoder {
         self.devices.values_mut().for_each(|device| device.miss(latest_packet));
     }
 
-    /// Packets are missing from the capture somewhere before: nothing that was told until now is sure.
+    /// Packets are missing from the capture somewhere before: no verdict until now is sure.
     pub fn miss_somewhere(&mut self) {
         let latest_packet = self.latest_packet;
         self.missed = Some(latest_packet);
@@ -107,8 +107,8 @@ impl Decoder {
         self.devices.values_mut().for_each(|device| device.doubt(latest_packet));
     }
 
-    /// Another section of the file begins: another capture, or what the same one has told in its next file, which begins with all that
-    /// is known of the drive. Nobody is blamed for what is on both sides of the seam.
+    /// Another section of the file begins: another capture, or the same one's next file, which begins with all that
+    /// is known of the drive. Nothing that spans both is a fault.
     pub fn begin_section(&mut self) {
         self.source.miss();
         self.resets.clear();
@@ -122,7 +122,7 @@ impl Decoder {
         self.ledger.ended.pop_front()
     }
 
-    /// The capture has ended: what is still under way is told, and what can be said of the whole. No packet comes afterwards.
+    /// The capture has ended: what is still in flight is returned, and verdicts on the whole are made. No packet comes afterwards.
     pub fn finish(&mut self) {
         self.ledger.verdicts.settle();
         for device in self.devices.values_mut() {
@@ -135,7 +135,7 @@ impl Decoder {
         self.ledger.verdicts.all()
     }
 
-    /// What was left off because of limits.
+    /// What was discarded because of limits.
     pub fn losses(&self) -> Losses {
         Losses { faults: self.ledger.verdicts.left_off(), ..self.ledger.losses }
     }

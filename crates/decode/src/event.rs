@@ -1,12 +1,12 @@
-//! One end of a transfer, whoever told of it: what usbmon, USBPcap and packets have in common.
+//! One end of a transfer: what usbmon, USBPcap and packets have in common.
 //!
-//! A transfer is submitted, with the bytes it takes to the device, and ends, with the bytes it brings. Who tells of packets tells of
+//! A transfer is submitted, with the bytes it takes to the device, and ends, with the bytes it brings. Captures of packets have
 //! both at once. Direction is the host's.
 
 use std::fmt;
 use wire::usb::{Direction, EndpointAddress, SetupPacket};
 
-/// Where a device is, to whoever captured it.
+/// Where a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     /// Number of the bus; 0 where a capture does not say.
@@ -31,7 +31,7 @@ pub enum TransferEnd {
     Done,
     /// The endpoint stalled.
     Stalled,
-    /// The host took it back.
+    /// The host cancelled it.
     Cancelled,
     /// The device went away.
     Gone,
@@ -41,7 +41,7 @@ pub enum TransferEnd {
     Failed(i64),
 }
 
-/// Which end of a transfer is told.
+/// Which end of a transfer it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The host has handed it in.
@@ -90,7 +90,7 @@ impl Event<'_> {
         self.endpoint.number() == 0
     }
 
-    /// Bytes that are told of, 0 where none are.
+    /// Its bytes, 0 where they are not known.
     pub(crate) fn len(&self) -> u32 {
         self.length.unwrap_or(0)
     }
@@ -105,7 +105,7 @@ impl TransferEnd {
     /// By an error number of Linux.
     pub(crate) fn of_errno(errno: i32) -> Self {
         match errno {
-            // EREMOTEIO: fewer bytes than asked for, to whoever minds.
+            // EREMOTEIO: fewer bytes than asked for, to a driver that minds.
             0 | -121 => Self::Done,
             -32 => Self::Stalled,
             // ENOENT and ECONNRESET: by URB or by endpoint.

@@ -7,7 +7,7 @@ use crate::verdict::{Fault, Finding, Verdicts};
 use std::collections::VecDeque;
 use wire::scsi::opcode::OperationCode;
 
-/// What is told of all devices.
+/// Results of all devices.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     pub(crate) ended: VecDeque<Command>,
@@ -15,14 +15,14 @@ pub(crate) struct Ledger {
     pub(crate) losses: Losses,
 }
 
-/// What was left off because of a limit.
+/// What was discarded because of a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Devices that were forgotten for others.
+    /// Devices that were discarded for newer ones.
     pub devices: u64,
-    /// Commands that were let go of for others.
+    /// Commands that were discarded for newer ones.
     pub commands: u64,
-    /// Transfers that were forgotten before they ended.
+    /// Transfers that were discarded before they ended.
     pub transfers: u64,
     /// Occurrences of faults past the limit of verdicts.
     pub faults: u64,
@@ -30,7 +30,7 @@ pub struct Losses {
     pub data_without_command: u64,
 }
 
-/// Where the machine of a transport writes what it finds.
+/// Through which the machine of a transport reports what it finds.
 pub(crate) struct Reporter<'a> {
     pub(crate) address: Address,
     pub(crate) transport: Transport,
@@ -62,7 +62,7 @@ impl Reporter<'_> {
         self.finding(fault, None, (packets, since), None);
     }
 
-    /// It befell a command: if nothing is missing since that began.
+    /// A command is affected: sure if nothing is missing since it began.
     pub(crate) fn record_in(&mut self, command: &Command, fault: Fault, packets: &[u64]) {
         self.finding(fault, Some(command.block.opcode()), (packets, command.began.packet), None);
     }

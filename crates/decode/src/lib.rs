@@ -1,16 +1,16 @@
 //! What happened between a host and its USB drives, from a capture of their traffic.
 //!
 //! Packets of a capture go into a [`Decoder`], [`Command`]s come out of it: each with its time, unit, tag, command block, bytes, status
-//! and sense data, whatever carried it. What went wrong is a [`Verdict`], with who did it, the packets that show it, and Linux's quirk
-//! where one fits. [`Stats`] counts commands by what they are and how deep the queue was.
+//! and sense data, whatever carried it. What went wrong is a [`Verdict`], with the side that caused it, the packets that show it, and Linux's
+//! quirk where one fits. [`Stats`] counts commands by what they are and how deep the queue was.
 //!
 //! ```text
 //! capture::Packet ── source ──▶ event (one end of a transfer) ── device ── bot │ uas ──▶ command, verdict
 //! ```
 //!
-//! Which endpoint is which is learned from descriptors in the capture, or from what is in the transfers. Everything here is a value
-//! and says nothing by itself; nothing knows a file or a clock. Always true: memory does not grow with the capture, and whatever
-//! is let go of for that is counted ([`Losses`]).
+//! Which endpoint is which is learned from descriptors in the capture, or from what is in the transfers. Everything here is a value;
+//! nothing knows a file or a clock. Invariants: memory does not grow with the capture, and what
+//! is discarded for that is counted ([`Losses`]).
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod bot;

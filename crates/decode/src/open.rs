@@ -12,7 +12,7 @@ pub(crate) struct Open {
     pub(crate) command: Command,
     /// What its data began with, if they came from the device and are no blocks.
     pub(crate) answer: Vec<u8>,
-    /// The host took one of its transfers back.
+    /// The host cancelled one of its transfers.
     pub(crate) cancelled: Option<Mark>,
     /// One of its transfers failed so that the host can but give up.
     pub(crate) is_broken_off: bool,
@@ -23,7 +23,7 @@ impl Open {
         Self { command, answer: Vec::new(), cancelled: None, is_broken_off: false }
     }
 
-    /// Whether nothing is under way and the status is still to come; for whoever counts.
+    /// Its operation code.
     pub(crate) fn opcode(&self) -> OperationCode {
         self.command.block.opcode()
     }

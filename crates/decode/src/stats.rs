@@ -1,6 +1,6 @@
-//! Commands, counted: by name, by how many were under way, by phase.
+//! Commands, counted: by name, by how many were in flight, by phase.
 //!
-//! Of few times percentiles are exact: one of them is the time itself. Always true: a table has a row for each command that has a name, for each other operation code, and for each depth up to [`DEPTH_MAX`], and no more; deeper ones are in the last.
+//! Of few times percentiles are exact: one of them is the time itself. Invariants: a table has a row for each command that has a name, for each other operation code, and for each depth up to [`DEPTH_MAX`], and no more; deeper ones are in the last.
 
 use crate::command::Command;
 use crate::cover::Cover;
@@ -8,9 +8,9 @@ use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use wire::scsi::opcode::OperationCode;
 
-/// The deepest queue that has a row of its own.
+/// The deepest queue that has a separate row.
 pub const DEPTH_MAX: u32 = 256;
-/// The longest time that is told apart: an hour.
+/// The longest time that is distinguished: an hour.
 const TIME_NS_MAX: u64 = 3_600_000_000_000;
 /// Digits of a percentile that count. A third would take eight times the memory.
 const DIGITS: u8 = 2;
@@ -87,12 +87,12 @@ pub struct Gaps {
     pub data: Spread,
     /// From there to its status.
     pub status: Spread,
-    /// From the last status to the next command, where nothing was under way.
+    /// From the last status to the next command, where nothing was in flight.
     pub idle: Spread,
 }
 
 impl Stats {
-    /// A command has gone by, whether it is to be counted or not: what lies outside of commands lies outside of all.
+    /// Notes a command, whether it is counted or not: time outside of commands is outside of all of them.
     pub fn pass(&mut self, command: &Command) {
         let began = command.began.at_ns;
         let ended = command.ended.map_or(began, |ended| ended.at_ns);
@@ -101,7 +101,7 @@ impl Stats {
         self.covered.add(began, ended);
     }
 
-    /// Counts a command, that has gone by.
+    /// Counts a command, which was passed before.
     pub fn add(&mut self, command: &Command) {
         self.all.add(command);
         let named = (command.block.opcode().into(), command.block.name());
@@ -127,7 +127,7 @@ impl Stats {
         self.by_name.iter().map(|((opcode, name), row)| ((*opcode).into(), name.as_str(), row.summary()))
     }
 
-    /// Commands by how many were under way when they were sent, they included.
+    /// Commands by how many were in flight when they were sent, they included.
     pub fn by_depth(&self) -> impl Iterator<Item = (u32, Summary)> {
         self.by_depth.iter().map(|(&depth, row)| (depth, row.summary()))
     }
@@ -224,8 +224,8 @@ mod tests {
     fn of_many_times_percentiles_are_within_a_hundredth_and_never_past_the_longest() {
         let [count, p50_ns, p90_ns, p99_ns, max_ns] = spread((1..=100_000).map(|at| at * 1_003));
         assert_eq!((count, max_ns), (100_000, 100_300_000));
-        for (told, right) in [(p50_ns, 50_150_000), (p90_ns, 90_270_000), (p99_ns, 99_297_000_u64)] {
-            assert!(told.abs_diff(right) <= right / 100 && told <= max_ns, "{told} for {right}");
+        for (found, right) in [(p50_ns, 50_150_000), (p90_ns, 90_270_000), (p99_ns, 99_297_000_u64)] {
+            assert!(found.abs_diff(right) <= right / 100 && found <= max_ns, "{found} for {right}");
         }
     }
 

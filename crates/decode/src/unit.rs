@@ -2,7 +2,7 @@
 //! cut, what failed and came again.
 //!
 //! Some verdicts need the whole capture: that blocks were never given back, that there was never more than one command. They are
-//! pronounced at its end. Always true: as many units and failed commands are remembered as the limits here say.
+//! pronounced at its end. Invariants: as many units and failed commands are remembered as the limits here say.
 
 use crate::command::{Block, Command, Outcome, Transport};
 use crate::event::Address;
@@ -20,13 +20,13 @@ use wire::scsi::vpd::LogicalBlockProvisioning;
 const UNITS_MAX: usize = 256;
 /// Failed commands that are remembered, to know them when they come again.
 const FAILED_MAX: usize = 16;
-/// Pieces that follow each other before it is said that requests are cut.
+/// Pieces that follow each other before requests are reported as cut.
 const PIECES_MIN: u64 = 8;
 /// Sizes at which hosts cut requests, in KiB: BOT in Windows, and Linux with its quirks `g` and `m`.
 const CUTS_KIB: [u64; 3] = [64, 120, 32];
 /// Of DATA SET MANAGEMENT's features: blocks are given back.
 const TRIM: u16 = 1;
-/// Reads and writes before it is said that there was never more than one.
+/// Reads and writes before a queue depth of 1 is reported.
 const COMMANDS_MIN: u64 = 32;
 
 /// The units of a device.
@@ -45,7 +45,7 @@ struct Pace {
     depth_max: u32,
     first_ns: Option<u64>,
     last_ns: u64,
-    /// Time with none under way, between the first and the last.
+    /// Time with none in flight, between the first and the last.
     idle_ns: u64,
     /// The packet that ended the latest command.
     latest_end: Option<u64>,
@@ -70,7 +70,7 @@ struct Unit {
 }
 
 impl Units {
-    /// Bytes of a block, if the capture told.
+    /// Bytes of a block, if the capture has it.
     pub(crate) fn block_bytes(&self, lun: Option<u16>) -> Option<u32> {
         self.units.get(&lun)?.block_bytes
     }
@@ -177,7 +177,7 @@ impl Pace {
         self.latest_end = command.ended.map(|ended| ended.packet);
     }
 
-    /// That there were never two under way, if there were enough commands to say so, and which two followed each other soonest.
+    /// Whether there were never two in flight, given enough commands, and which two had the shortest gap.
     fn never_two(&self) -> Option<(Fault, [u64; 2])> {
         if self.depth_max != 1 || self.commands < COMMANDS_MIN {
             return None;

@@ -1,9 +1,9 @@
-//! What went wrong, who did it, and which packets show it.
+//! What went wrong, which side caused it, and which packets show it.
 //!
 //! A verdict is one kind of fault of one device, over one kind of command where that matters; it is counted, and its first packets are
-//! kept. Where Linux has a quirk that makes it bear with the fault, the verdict names it. What rests on packets next to which others are
+//! kept. Where Linux has a quirk that works around the fault, the verdict names it. What rests on packets next to which others are
 //! missing from the capture is a verdict of its own that says so, and names no quirk: what was lost may have been the answer, or the
-//! question. What is worth telling and nobody's fault is a note: a verdict by nobody. Always true: as many verdicts and as many
+//! question. What is worth reporting and no fault is a note: a verdict on neither side. Invariants: as many verdicts and as many
 //! packets of each as the limits here say; what is past them is counted.
 
 use crate::command::Transport;
@@ -136,7 +136,7 @@ pub(crate) struct Verdicts {
     latest: Vec<Latest>,
 }
 
-/// A finding that can be taken back.
+/// A finding that can be withdrawn.
 #[derive(Debug)]
 struct Latest {
     index: usize,
@@ -211,7 +211,7 @@ impl Verdicts {
         }
     }
 
-    /// Packets are missing, and nobody knows where.
+    /// Packets are missing at an unknown place.
     pub(crate) fn doubt_all(&mut self) {
         self.latest.clear();
         for verdict in std::mem::take(&mut self.all) {
@@ -493,8 +493,8 @@ mod tests {
         let mut verdicts = Verdicts::default();
         verdicts.add(&finding(Fault::ResidueTooLarge, &[7]));
         verdicts.add(&Finding { is_sure: false, ..finding(Fault::ResidueTooLarge, &[9]) });
-        let told: Vec<_> = verdicts.all().iter().map(|verdict| (verdict.count, verdict.quirk())).collect();
-        assert_eq!(told, [(1, Some(Flag::IgnoreResidue)), (1, None)]);
+        let found: Vec<_> = verdicts.all().iter().map(|verdict| (verdict.count, verdict.quirk())).collect();
+        assert_eq!(found, [(1, Some(Flag::IgnoreResidue)), (1, None)]);
         assert_eq!(
             verdicts.all()[1].to_string(),
             "2.5: the device reported a residue larger than what did not move, with READ(10): once (packet 9); \
@@ -504,13 +504,13 @@ mod tests {
         verdicts.add(&finding(Fault::ResidueTooLarge, &[11]));
         verdicts.add(&finding(Fault::Stall, &[11]));
         verdicts.doubt_latest();
-        let told: Vec<_> = verdicts.all().iter().map(|one| (one.fault, one.count, one.is_sure)).collect();
-        let [lies, stall] = [Fault::ResidueTooLarge, Fault::Stall];
-        assert_eq!(told, [(lies, 1, true), (lies, 2, false), (stall, 1, false)]);
+        let found: Vec<_> = verdicts.all().iter().map(|one| (one.fault, one.count, one.is_sure)).collect();
+        let [large, stall] = [Fault::ResidueTooLarge, Fault::Stall];
+        assert_eq!(found, [(large, 1, true), (large, 2, false), (stall, 1, false)]);
         verdicts.doubt_all();
-        let told: Vec<_> =
+        let found: Vec<_> =
             verdicts.all().iter().map(|one| (one.fault, one.count, &one.packets[..])).collect();
-        assert_eq!(told, [(lies, 3, &[7, 9, 11][..]), (stall, 1, &[11][..])]);
+        assert_eq!(found, [(large, 3, &[7, 9, 11][..]), (stall, 1, &[11][..])]);
         assert!(verdicts.all().iter().all(|verdict| !verdict.is_sure));
     }
 

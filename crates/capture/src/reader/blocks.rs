@@ -2,7 +2,7 @@
 //!
 //! After a block that makes no sense the next is looked for: a packet, an interface or a section whose two ends say the same length, in
 //! either byte order, since a section that was lost may have had the other one. Of interfaces that were lost with it the packets
-//! tell what they are ([`Link::seen_in`]). Packets are in Enhanced and Simple Packet Blocks. Left out: the obsolete Packet Block,
+//! show what they are ([`Link::seen_in`]). Packets are in Enhanced and Simple Packet Blocks. Left out: the obsolete Packet Block,
 //! which no writer of USB has used.
 
 use super::window::Window;
@@ -45,11 +45,11 @@ pub(super) struct Blocks {
     order: ByteOrder,
     /// Of this section.
     interfaces: Vec<Interface>,
-    /// What packets tell of interfaces that were lost.
+    /// What packets show of interfaces that were lost.
     guessed: BTreeMap<u32, Interface>,
     /// Whether something of this section could not be read.
     is_damaged: bool,
-    /// Whether what was dropped before the packet at the front has been told.
+    /// Whether what was dropped before the packet at the front has been reported.
     has_told_drop: bool,
 }
 
@@ -58,7 +58,7 @@ struct Interface {
     /// Ticks of its clock in a second.
     ticks_per_s: u64,
     offset_s: i64,
-    /// Packets that were dropped, as far as it was told.
+    /// Packets that were dropped, as far as it was reported.
     dropped: u64,
 }
 
@@ -163,7 +163,7 @@ impl Blocks {
         Ok(Step::Damage(kind, distance))
     }
 
-    /// What a whole block tells.
+    /// What a whole block contains.
     fn block(&mut self, bytes: &[u8]) -> Step {
         let parse = match self.order {
             ByteOrder::Little => parse_block_le,
@@ -222,7 +222,7 @@ impl Blocks {
         })
     }
 
-    /// An interface that was lost with what told of it: the packets behind this one are read as this one looks.
+    /// An interface whose description was lost: the packets behind this one are read as this one looks.
     fn guess(&mut self, number: u32, bytes: &[u8], ticks: u64) {
         let is_room = self.guessed.len() < GUESSED_MAX;
         if let Some(link) = Link::seen_in(bytes, self.order).filter(|_| self.is_damaged && is_room) {
@@ -249,7 +249,7 @@ impl Blocks {
         }
     }
 
-    /// Packets that were dropped since the one before, if an option tells.
+    /// Packets that were dropped since the one before, if an option says so.
     fn dropped_in(&self, option: &PcapNGOption<'_>) -> Option<u64> {
         (option.code == OptionCode(DROP_COUNT)).then(|| self.long(option.value()))?
     }
@@ -305,7 +305,7 @@ impl Interface {
         interface
     }
 
-    /// A time of this interface's clock; one that does not fit is as late as can be told.
+    /// A time of this interface's clock; one that does not fit is as late as can be represented.
     fn at_ns(&self, ticks: u64) -> u64 {
         let since = u128::from(ticks) * NS_PER_S / u128::from(self.ticks_per_s);
         let offset = i128::from(self.offset_s) * NS_PER_S as i128;
@@ -331,7 +331,7 @@ fn ticks_of(link: Link, bytes: &[u8], order: ByteOrder, ticks: u64) -> u64 {
     if is_usbmon && ticks / NS_TICKS_PER_S == seconds { NS_TICKS_PER_S } else { 1_000_000 }
 }
 
-/// Whether a block begins here, whole, that can be read by itself or tells how to read others: its byte order. A packet has the one
+/// Whether a block begins here, whole, that can be read by itself or describes how to read others: its byte order. A packet has the one
 /// that is expected: three bytes before it there seems to be one of the other order, since its small numbers have zeroes around them.
 fn block_in(bytes: &[u8], expected: ByteOrder) -> Option<ByteOrder> {
     let other = match expected {
@@ -354,7 +354,7 @@ fn block_in(bytes: &[u8], expected: ByteOrder) -> Option<ByteOrder> {
     [expected, other].into_iter().find(|&order| is_block(order))
 }
 
-/// Whether an interface may be told of here: of a link type that has a number, nothing where nothing is to be.
+/// Whether an interface description may begin here: of a link type that has a number, nothing where nothing is to be.
 fn is_interface(bytes: &[u8], order: ByteOrder) -> bool {
     const LINK_TYPE_MAX: u16 = 0x1ff;
     let half = |at: usize| {

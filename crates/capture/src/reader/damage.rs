@@ -13,10 +13,10 @@ pub struct Damage {
     pub kind: DamageKind,
 }
 
-/// Packets that whoever captured has seen and not kept, as the file tells.
+/// Packets that the capturing program dropped, according to the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Where it is told, in bytes from the beginning of the file.
+    /// Where the file says so, in bytes from the beginning of the file.
     pub offset: u64,
     /// How many.
     pub packets: u64,
@@ -49,18 +49,18 @@ pub enum DamageKind {
         /// Its kind.
         kind: u32,
     },
-    /// A block of a kind that nobody has registered.
+    /// A block of an unregistered type.
     Unknown {
         /// Its kind.
         kind: u32,
     },
-    /// The header of a pcap file: what its records are was told by themselves.
+    /// The header of a pcap file: what its records are was inferred from themselves.
     Header,
     /// A section's header, or what should be one at the beginning of the file.
     Section,
     /// A time that has more than a second of fractions.
     Time,
-    /// A packet of an interface that the file has not told of.
+    /// A packet of an interface that the file does not describe.
     Interface {
         /// Its number.
         number: u32,
@@ -75,7 +75,7 @@ impl fmt::Display for Damage {
     /// `at offset 4096: the file ends within 120 bytes; 57 bytes passed over`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { offset, bytes, kind } = self;
-        write!(f, "at offset {offset}: {kind}; {bytes} bytes passed over")
+        write!(f, "at offset {offset}: {kind}; {bytes} bytes skipped")
     }
 }
 
@@ -83,9 +83,12 @@ impl fmt::Display for Dropped {
     /// `at offset 4096: 12 packets were dropped here when they were captured`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { offset, packets, is_here } = self;
+        if *packets == 0 {
+            return write!(f, "at offset {offset}: the author of the text has left out events here");
+        }
         let place = if *is_here { "here" } else { "somewhere before" };
         let (what, were) = if *packets == 1 { ("packet", "was") } else { ("packets", "were") };
-        write!(f, "at offset {offset}: {packets} {what} {were} dropped {place} by whoever captured")
+        write!(f, "at offset {offset}: {packets} {what} {were} dropped {place} by the capturing program")
     }
 }
 
@@ -93,16 +96,16 @@ impl fmt::Display for DamageKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Truncated { needed } => write!(f, "the file ends in the middle of {needed} bytes"),
-            Self::Length { length } => write!(f, "no block or record is {length} bytes long"),
+            Self::Length { length } => write!(f, "implausible length of {length} bytes"),
             Self::Ends { first, last } => {
-                write!(f, "a block says {first} bytes at its beginning and {last} at its end")
+                write!(f, "block length mismatch: {first} bytes at its beginning, {last} at its end")
             }
-            Self::Block { kind } => write!(f, "a block of kind {kind:#x} is not laid out as one"),
-            Self::Unknown { kind } => write!(f, "a block of kind {kind:#x}, which nobody has"),
+            Self::Block { kind } => write!(f, "malformed block of type {kind:#x}"),
+            Self::Unknown { kind } => write!(f, "a block of unregistered type {kind:#x}"),
             Self::Header => f.write_str("the header of the file is damaged"),
             Self::Section => f.write_str("the header of a section is damaged"),
-            Self::Time => f.write_str("a record's time is none"),
-            Self::Interface { number } => write!(f, "a packet of interface {number}, which was not told of"),
+            Self::Time => f.write_str("a record's time is invalid"),
+            Self::Interface { number } => write!(f, "a packet of interface {number}, which is not described"),
             Self::Line => f.write_str("a line begins as an event of usbmon and does not continue as one"),
             Self::Interfaces => f.write_str("more interfaces than are kept"),
         }

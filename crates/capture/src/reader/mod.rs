@@ -5,7 +5,7 @@
 //! block or a record is for the crate `pcap-parser`; which bytes are one is decided here, so that no length in a file makes the
 //! reader wait for bytes or memory that are not there.
 //!
-//! Always true: memory does not grow with the file; each byte is in a packet, in a damage, or in a block that tells of no packet; the
+//! Invariants: memory does not grow with the file; each byte is in a packet, in a damage, or in a block without a packet; the
 //! reader ends when the file does.
 
 mod blocks;
@@ -73,7 +73,7 @@ pub struct Packet<'a> {
     pub at_ns: u64,
     /// What it begins with.
     pub link: Link,
-    /// The byte order of the file, and of headers that are told in the order of the machine.
+    /// The byte order of the file, and of headers in the order of the machine.
     pub order: ByteOrder,
     /// Which interface of the file it is from; one that a pcap file has is 0.
     pub interface: u32,
@@ -81,7 +81,7 @@ pub struct Packet<'a> {
     pub bytes: &'a [u8],
     /// Bytes of it that are not.
     pub cut: u32,
-    /// The stream that its comment tells, if it tells one.
+    /// The stream in its comment, if there is one.
     pub stream: Option<u16>,
     /// Whether a comment says that it was not on the link: who wrote it has added it for readers.
     pub is_added: bool,
@@ -121,13 +121,13 @@ enum Form {
 enum Step {
     /// A packet in a block or record of so many bytes.
     Packet(Found),
-    /// So many bytes that tell of no packet.
+    /// So many bytes without a packet.
     Skip(usize),
     /// So many bytes that begin another section.
     Section(usize),
     /// So many bytes that make no sense.
     Damage(DamageKind, usize),
-    /// So many bytes that tell of packets that are not there; their offset is added.
+    /// So many bytes that report dropped packets; their offset is added.
     Dropped(Dropped, usize),
     /// Nothing.
     End,
@@ -315,7 +315,7 @@ fn refusal(bytes: &[u8]) -> &'static str {
     }
 }
 
-/// The stream that a comment tells (docs/CAPTURE.md): `stream 7`.
+/// The stream in a comment (docs/CAPTURE.md): `stream 7`.
 fn stream_of(comment: &[u8]) -> Option<u16> {
     let digits = comment.strip_prefix(b"stream ")?;
     std::str::from_utf8(digits).ok()?.parse().ok()

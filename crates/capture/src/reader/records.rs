@@ -24,7 +24,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 const SECONDS_APART_MAX: u64 = 86_400;
 
 pub(super) struct Records {
-    /// The header of the file makes no sense, which is not told yet.
+    /// The header of the file makes no sense, which is not reported yet.
     is_damaged: bool,
     order: ByteOrder,
     is_modified: bool,

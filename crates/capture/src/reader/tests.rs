@@ -72,15 +72,15 @@ fn a_packet_has_its_time_its_bytes_and_its_stream() {
 fn files_behind_each_other_are_sections() {
     let file = [pcapng(&[&PACKET]), pcapng(&[&PACKET])].concat();
     let mut reader = Reader::new(&file[..], "memory".into()).unwrap();
-    let mut told = Vec::new();
+    let mut found = Vec::new();
     while let Some(item) = reader.next_item().unwrap() {
-        told.push(match item {
+        found.push(match item {
             Item::Packet(packet) => packet.number,
             Item::Section => 0,
             other => panic!("{other:?}"),
         });
     }
-    assert_eq!(told, [1, 0, 2]);
+    assert_eq!(found, [1, 0, 2]);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_section_of_the_other_byte_order_tells_the_same() {
     let file = [
         0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0, 28, 0x1a, 0x2b, 0x3c, 0x4d, 0, 1, 0, 0,
         0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 28,
-        // Microseconds, since no resolution is told.
+        // Microseconds, since no resolution is found.
         0, 0, 0, 1, 0, 0, 0, 20, 0, 189, 0, 0, 0, 0, 0, 0, 0, 0, 0, 20,
         0, 0, 0, 6, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 2, 0, 0, 0, 2, 8, 9, 0, 0, 0, 0, 0, 36,
     ];
@@ -246,18 +246,18 @@ fn packets_that_were_dropped_are_told() {
     ];
     let file = pcapng(&[&PACKET, &packet, &statistics[..44], &[48, 0, 0, 0], &statistics]);
     let mut reader = Reader::new(&file[..], "memory".into()).unwrap();
-    let mut told = Vec::new();
+    let mut found = Vec::new();
     while let Some(item) = reader.next_item().unwrap() {
         match item {
-            Item::Packet(packet) => told.push((packet.number, 0, true)),
-            Item::Dropped(Dropped { offset, packets, is_here }) => told.push((packets, offset, is_here)),
+            Item::Packet(packet) => found.push((packet.number, 0, true)),
+            Item::Dropped(Dropped { offset, packets, is_here }) => found.push((packets, offset, is_here)),
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(told, [(1, 0, true), (3, 116, true), (2, 0, true), (7, 168, false)]);
+    assert_eq!(found, [(1, 0, true), (3, 116, true), (2, 0, true), (7, 168, false)]);
     assert_eq!(
         Dropped { offset: 168, packets: 7, is_here: false }.to_string(),
-        "at offset 168: 7 packets were dropped somewhere before by whoever captured"
+        "at offset 168: 7 packets were dropped somewhere before by the capturing program"
     );
 }
 

@@ -1,6 +1,6 @@
 //! A window on a stream of bytes: what was read and not used yet, and where in the stream it begins.
 //!
-//! Always true: memory grows only by bytes that came, and to no more than twice what was asked for; asking for bytes past the end
+//! Invariants: memory grows only by bytes that came, and to no more than twice what was asked for; asking for bytes past the end
 //! gives what there is.
 
 use std::io::{self, Read};

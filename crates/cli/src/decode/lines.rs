@@ -220,8 +220,8 @@ mod tests {
 
     #[test]
     fn times_have_three_digits_and_a_unit() {
-        let told = [5, 1_234, 12_345, 123_456, 9_876_543, 31_000_000_000].map(time);
-        assert_eq!(told, ["5 ns", "1.23 µs", "12.3 µs", "123 µs", "9.88 ms", "31.0 s"]);
+        let found = [5, 1_234, 12_345, 123_456, 9_876_543, 31_000_000_000].map(time);
+        assert_eq!(found, ["5 ns", "1.23 µs", "12.3 µs", "123 µs", "9.88 ms", "31.0 s"]);
         assert_eq!(seconds(61_000_001_999), "61.000001");
     }
 }

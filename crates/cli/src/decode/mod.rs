@@ -24,10 +24,10 @@ use std::fmt;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-/// Damages that are told one by one; further ones are counted.
-const DAMAGES_TOLD_MAX: u64 = 100;
-/// Places of dropped packets that are told; further ones are summed up. A capture that could not keep pace has thousands.
-const DROPS_TOLD_MAX: u64 = 3;
+/// Damages that are reported one by one; further ones are counted.
+const DAMAGES_REPORTED_MAX: u64 = 100;
+/// Places of dropped packets that are reported; further ones are summed up. A capture that could not keep pace has thousands.
+const DROPS_REPORTED_MAX: u64 = 3;
 
 /// What is printed, and how.
 struct Printer<'a> {
@@ -76,7 +76,7 @@ struct Ends {
     is_stopped: Rc<Cell<bool>>,
 }
 
-/// On standard error, unless nobody listens there.
+/// On standard error, unless it is closed.
 fn warn(text: &str) {
     let _ = writeln!(io::stderr(), "uaskit: {}", harmless::tame(text));
 }
@@ -210,31 +210,36 @@ impl<'a> Printer<'a> {
     fn damage(&mut self, damage: &Damage) -> io::Result<()> {
         self.damages += 1;
         self.bytes_lost += damage.bytes;
-        self.tell(self.damages, || json::damage(damage), damage)
+        self.report(self.damages, || json::damage(damage), damage)
     }
 
     /// The compressed data end in damage, where so much of the capture had come out of them.
     fn unpack_damage(&mut self, offset: u64, what: &str) -> io::Result<()> {
         self.damages += 1;
         let text = format!("the compressed data are damaged behind {offset} bytes of the capture: {what}");
-        self.tell(self.damages, || json::unpack_damage(offset, what), &text)
+        self.report(self.damages, || json::unpack_damage(offset, what), &text)
     }
 
     fn dropped(&mut self, dropped: &Dropped) -> io::Result<()> {
         self.drops += 1;
         self.dropped += dropped.packets;
-        if self.drops > DROPS_TOLD_MAX {
+        if self.drops > DROPS_REPORTED_MAX {
             return Ok(());
         }
-        self.tell(self.drops, || json::dropped(dropped), dropped)
+        self.report(self.drops, || json::dropped(dropped), dropped)
     }
 
-    /// What of the capture is missing: for programs in any case, for people the first hundred times.
-    fn tell(&mut self, nth: u64, record: impl FnOnce() -> Value, text: &dyn fmt::Display) -> io::Result<()> {
+    /// Reports what of the capture is missing: as JSON in any case, as text the first hundred times.
+    fn report(
+        &mut self,
+        nth: u64,
+        record: impl FnOnce() -> Value,
+        text: &dyn fmt::Display,
+    ) -> io::Result<()> {
         if self.arguments.json {
             self.record(&record())?;
         }
-        if nth <= DAMAGES_TOLD_MAX {
+        if nth <= DAMAGES_REPORTED_MAX {
             self.out.flush()?;
             warn(&text.to_string());
         }
@@ -242,9 +247,9 @@ impl<'a> Printer<'a> {
     }
 
     fn end(&mut self, decoder: &Decoder) -> io::Result<()> {
-        if self.drops > DROPS_TOLD_MAX {
+        if self.drops > DROPS_REPORTED_MAX {
             self.out.flush()?;
-            let more = counted(self.drops - DROPS_TOLD_MAX, "more place");
+            let more = counted(self.drops - DROPS_REPORTED_MAX, "more place");
             warn(&format!("and at {more}; {} were dropped in all", counted(self.dropped, "packet")));
         }
         if self.arguments.json {

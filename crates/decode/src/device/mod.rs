@@ -1,6 +1,6 @@
-//! One device: what it says of itself, what its endpoints are, and the machine of each transport that it speaks.
+//! One device: its descriptors, what its endpoints are, and the machine of each transport that it speaks.
 //!
-//! Control transfers tell descriptors, settings and resets; bulk transfers go to the machine of their endpoint's transport. Left out:
+//! Control transfers contain descriptors, settings and resets; bulk transfers go to the machine of their endpoint's transport. Left out:
 //! two drives in one device, which share a machine; strings.
 
 mod roles;
@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use wire::bot::ClassRequest;
 use wire::usb::{DescriptorKind, DeviceDescriptor, SetupPacket, StandardRequest};
 
-/// Control transfers that are under way at a time.
+/// Control transfers that are in flight at a time.
 const CONTROLS_MAX: usize = 64;
 
 /// A device of the capture.
@@ -106,7 +106,7 @@ impl Device {
         }
     }
 
-    /// One end of a transfer; `reset` is a reset of a port of this bus, which has not been anybody's.
+    /// One end of a transfer; `reset` is a reset of a port of this bus, which is not attributed to a device yet.
     pub(crate) fn take(&mut self, event: &Event<'_>, reset: &mut Option<u64>, ledger: &mut Ledger) {
         self.latest_packet = event.mark.packet;
         let is_control = event.is_control();
@@ -149,8 +149,8 @@ impl Device {
         self.units.finish((self.address, transport), ledger, self.missed);
     }
 
-    /// What comes is another capture, perhaps of another device at this address: what is under way is told, and of what it was only how
-    /// it was used.
+    /// What comes is another capture, perhaps of another device at this address: what is in flight is reported, and only how the
+    /// device was used is kept.
     pub(crate) fn begin_section(&mut self, ledger: &mut Ledger) {
         // What became of them is not in what was before.
         self.finish_commands(ledger, Some(u64::MAX));
@@ -233,13 +233,13 @@ impl Device {
                 }
                 self.descriptor = Some(descriptor);
             }
-            // Further configurations are chosen by nobody who drives disks.
+            // No driver of disks selects further configurations.
             (DescriptorKind::Configuration, 0) => self.roles.learn(event.bytes),
             _ => {}
         }
     }
 
-    /// Nothing is under way any more.
+    /// Nothing is in flight any more.
     fn abort(&mut self, event: &Event<'_>, ledger: &mut Ledger) {
         let (address, missed, units) = (self.address, self.missed, &mut self.units);
         let mut reporter = Reporter { address, transport: Transport::Bot, ledger, units, missed };

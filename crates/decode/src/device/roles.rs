@@ -101,7 +101,7 @@ impl Roles {
         self.is_sure = false;
     }
 
-    /// What an endpoint is; `is_idle` is whether a wrapper or a unit may begin here, `knows` whether a tag is under way.
+    /// What an endpoint is; `is_idle` is whether a wrapper or a unit may begin here, `knows` whether a tag is in flight.
     pub(crate) fn of(&mut self, event: &Event<'_>, is_idle: bool, knows: impl Fn(u16) -> bool) -> Role {
         let index = event.endpoint.index();
         let role = self.roles[index];

@@ -1,14 +1,14 @@
 //! How much was written, where a capture says it when a transfer begins and not when it ends.
 //!
-//! USBPcap and QEMU tell 0 bytes at the end of a transfer to the device. One that succeeded has moved all that was handed in: a host that
-//! sends less than it wanted to is told of an error. Left out: transfers whose beginning was not captured, which stay at 0.
+//! USBPcap and QEMU have 0 bytes at the end of a transfer to the device. One that succeeded has moved all that was submitted: a host that
+//! sends less gets an error. Left out: transfers whose beginning was not captured, which stay at 0.
 //!
-//! Always true: of no more than [`SENT_MAX`] transfers anything is kept.
+//! Invariants: of no more than [`SENT_MAX`] transfers anything is kept.
 
 use crate::event::{Address, Event, Phase, TransferEnd};
 use std::collections::BTreeMap;
 
-/// Transfers to devices that are under way at a time.
+/// Transfers to devices that are in flight at a time.
 const SENT_MAX: usize = 1 << 12;
 
 /// Bytes of transfers to devices that have not ended.

@@ -10,7 +10,7 @@ fn file(script: &Script, dropped: Range<usize>) -> (Vec<u8>, Vec<usize>) {
     let mut out = Pcapng::new(Vec::new(), "memory".into(), "").unwrap();
     let interface =
         out.add_interface(&Interface { link_type: LinkType::Usbmon, name: "", description: "" }).unwrap();
-    for (index, (at_ns, stream, bytes)) in script.told.iter().enumerate() {
+    for (index, (at_ns, stream, bytes)) in script.recorded.iter().enumerate() {
         if dropped.contains(&index) {
             out.drop_before_next(1);
             continue;
@@ -45,8 +45,8 @@ fn verdicts(file: &[u8]) -> (Vec<Key>, usize) {
     }
     decoder.finish();
     let commands = std::iter::from_fn(|| decoder.poll()).count();
-    let told = decoder.verdicts().iter().map(|verdict| (verdict.fault, verdict.opcode, verdict.is_sure));
-    (told.collect(), commands)
+    let recorded = decoder.verdicts().iter().map(|verdict| (verdict.fault, verdict.opcode, verdict.is_sure));
+    (recorded.collect(), commands)
 }
 
 /// Overwrites, cuts out or takes away some of the file, so that it shows: at least one block is not whole any more, or what is behind
@@ -87,19 +87,19 @@ fn no_damage_makes_a_verdict_that_is_said_to_be_sure() {
         assert!(commands >= 119, "{commands}");
         for round in 0..400 {
             let damaged = if round % 4 == 0 {
-                let from = dice.below(script.told.len() - 1);
-                let to = (from + 1 + dice.below(40)).min(script.told.len() - 1);
+                let from = dice.below(script.recorded.len() - 1);
+                let to = (from + 1 + dice.below(40)).min(script.recorded.len() - 1);
                 file(script, from..to).0
             } else {
                 damaged(&whole, &blocks, &mut dice)
             };
-            let (told, _) = verdicts(&damaged);
-            doubts += told.len();
-            let sure: Vec<_> = told.iter().filter(|(.., is_sure)| *is_sure).collect();
+            let (recorded, _) = verdicts(&damaged);
+            doubts += recorded.len();
+            let sure: Vec<_> = recorded.iter().filter(|(.., is_sure)| *is_sure).collect();
             assert!(sure.is_empty(), "SEED={seed}, script {which}, round {round}: {sure:?}");
         }
     }
-    assert!(doubts > 0, "what may be the damage is told all the same, and said not to be sure");
+    assert!(doubts > 0, "what may be the damage is recorded all the same, and said not to be sure");
 }
 
 /// Statistics at the end of a file say that packets are missing, and not where.
@@ -113,10 +113,10 @@ fn where_packets_are_missing_somewhere_nothing_is_sure() {
     };
     lying(&mut script, 1);
     script.decoder.miss_somewhere();
-    let told = |script: &Script| -> Vec<_> {
+    let recorded = |script: &Script| -> Vec<_> {
         script.decoder.verdicts().iter().map(|one| (one.fault, one.is_sure, one.count)).collect()
     };
-    assert_eq!(told(&script), [(Fault::ResidueTooLarge, false, 1)]);
+    assert_eq!(recorded(&script), [(Fault::ResidueTooLarge, false, 1)]);
     lying(&mut script, 2);
-    assert_eq!(told(&script), [(Fault::ResidueTooLarge, false, 1), (Fault::ResidueTooLarge, true, 1)]);
+    assert_eq!(recorded(&script), [(Fault::ResidueTooLarge, false, 1), (Fault::ResidueTooLarge, true, 1)]);
 }

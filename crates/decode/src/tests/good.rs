@@ -124,8 +124,8 @@ pub(super) fn all(dice: &mut Dice) -> [Script; 4] {
 /// The environment's, or another one each time.
 pub(super) fn seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
-    let told = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = told.unwrap_or_else(|| std::hash::RandomState::new().build_hasher().finish());
+    let recorded = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = recorded.unwrap_or_else(|| std::hash::RandomState::new().build_hasher().finish());
     println!("SEED={seed}");
     seed
 }

@@ -1,4 +1,4 @@
-//! Healthy traffic, told in every way that captures are made: from any moment to any other, cut short, of two buses, among other
+//! Healthy traffic, recorded in every way that captures are made: from any moment to any other, cut short, of two buses, among other
 //! devices. Nobody is to be blamed for how somebody looked on.
 
 use super::good::{self, Dice, all, bot, seed, uas};
@@ -6,7 +6,7 @@ use super::*;
 use crate::{Outcome, Transport};
 
 /// Time, stream and bytes of a packet.
-type Told = (u64, Option<u16>, Vec<u8>);
+type Recorded = (u64, Option<u16>, Vec<u8>);
 
 const KIND_AT: usize = 9;
 const DEVICE_AT: usize = 11;
@@ -15,9 +15,9 @@ const HEADER: usize = 64;
 /// Packets of the enumeration in a script.
 const CONTROLS: usize = 6;
 
-fn decoded(link: Link, told: &[Told]) -> (Decoder, Vec<Command>) {
+fn decoded(link: Link, recorded: &[Recorded]) -> (Decoder, Vec<Command>) {
     let mut decoder = Decoder::new();
-    for (number, (at_ns, stream, bytes)) in (1..).zip(told) {
+    for (number, (at_ns, stream, bytes)) in (1..).zip(recorded) {
         let (at_ns, stream, order) = (*at_ns, *stream, ByteOrder::Little);
         decoder.take(&Packet {
             number,
@@ -37,8 +37,8 @@ fn decoded(link: Link, told: &[Told]) -> (Decoder, Vec<Command>) {
 }
 
 /// Nothing is said; what came of it all.
-fn quiet(told: &[Told], what: impl Fn() -> String) -> Vec<Command> {
-    let (decoder, commands) = decoded(Link::Usbmon, told);
+fn quiet(recorded: &[Recorded], what: impl Fn() -> String) -> Vec<Command> {
+    let (decoder, commands) = decoded(Link::Usbmon, recorded);
     assert_eq!(decoder.verdicts(), [], "{}", what());
     commands
 }
@@ -47,13 +47,16 @@ fn quiet(told: &[Told], what: impl Fn() -> String) -> Vec<Command> {
 fn a_capture_may_begin_and_end_anywhere() {
     let seed = seed();
     for (which, script) in all(&mut Dice(seed)).iter().enumerate() {
-        let told = &script.told;
-        for at in 0..told.len() {
+        let recorded = &script.recorded;
+        for at in 0..recorded.len() {
             let what = |how| move || format!("SEED={seed}, script {which}, {how} packet {at}");
-            quiet(&told[at..], what("from"));
-            quiet(&told[..at], what("up to"));
+            quiet(&recorded[at..], what("from"));
+            quiet(&recorded[..at], what("up to"));
             // As a capture in several files: each begins with the enumeration.
-            quiet(&[&told[..CONTROLS], &told[at.max(CONTROLS)..]].concat(), what("enumeration, then from"));
+            quiet(
+                &[&recorded[..CONTROLS], &recorded[at.max(CONTROLS)..]].concat(),
+                what("enumeration, then from"),
+            );
         }
     }
 }
@@ -62,15 +65,15 @@ fn a_capture_may_begin_and_end_anywhere() {
 fn of_each_packet_any_number_of_bytes_may_be_kept() {
     let seed = seed();
     for (which, script) in all(&mut Dice(seed)).iter().enumerate() {
-        let whole = quiet(&script.told, String::new).len();
+        let whole = quiet(&script.recorded, String::new).len();
         for snap in 0..64 {
-            let cut = |(at_ns, stream, bytes): &Told| {
+            let cut = |(at_ns, stream, bytes): &Recorded| {
                 let kept = bytes.len().min(HEADER + snap);
                 let is_control = bytes[KIND_AT] == 2;
                 (*at_ns, *stream, bytes[..if is_control { bytes.len() } else { kept }].to_vec())
             };
-            let told: Vec<Told> = script.told.iter().map(cut).collect();
-            let commands = quiet(&told, || format!("SEED={seed}, script {which}, {snap} bytes kept"));
+            let recorded: Vec<Recorded> = script.recorded.iter().map(cut).collect();
+            let commands = quiet(&recorded, || format!("SEED={seed}, script {which}, {snap} bytes kept"));
             // Wrappers and units with their command block.
             assert!(snap < 32 || commands.len() == whole, "{which}, {snap}: {}", commands.len());
         }
@@ -82,19 +85,19 @@ fn two_buses_have_the_same_addresses() {
     let seed = seed();
     let mut dice = Dice(seed);
     let (first, second) = (bot(&mut dice), uas(&mut dice, false, false));
-    let mut rest = [&first.told[..], &second.told[..]].map(|told| told.iter());
-    let mut told = Vec::new();
+    let mut rest = [&first.recorded[..], &second.recorded[..]].map(|recorded| recorded.iter());
+    let mut recorded = Vec::new();
     while rest.iter().any(|rest| rest.len() > 0) {
         let which = dice.below(2);
         for (at_ns, stream, bytes) in rest[which].by_ref().take(1 + dice.below(5)) {
             let mut bytes = bytes.clone();
             bytes[BUS_AT] = which as u8 + 1;
-            told.push((*at_ns, *stream, bytes));
+            recorded.push((*at_ns, *stream, bytes));
         }
     }
-    let commands = quiet(&told, || format!("SEED={seed}"));
+    let commands = quiet(&recorded, || format!("SEED={seed}"));
     for (script, transport) in [(&first, Transport::Bot), (&second, Transport::Uas)] {
-        let alone = quiet(&script.told, String::new).len();
+        let alone = quiet(&script.recorded, String::new).len();
         assert_eq!(commands.iter().filter(|command| command.transport == transport).count(), alone);
     }
 }
@@ -105,17 +108,17 @@ fn what_is_no_drive_is_nobodys_business() {
     let seed = seed();
     let mut dice = Dice(seed);
     for script in all(&mut dice) {
-        let alone = quiet(&script.told, String::new);
-        let mut told = Vec::new();
-        for packet in &script.told {
-            told.push(packet.clone());
+        let alone = quiet(&script.recorded, String::new);
+        let mut recorded = Vec::new();
+        for packet in &script.recorded {
+            recorded.push(packet.clone());
             let mut other = packet.2.clone();
             // Isochronous, interrupt; of this device, of another one.
             (other[KIND_AT], other[DEVICE_AT]) = (dice.below(2) as u8, 5 + dice.below(2) as u8);
             other[10] = [0x81, 0x86, 0x05][dice.below(3)];
-            told.push((packet.0, None, other));
+            recorded.push((packet.0, None, other));
         }
-        let mixed = quiet(&told, || format!("SEED={seed}"));
+        let mixed = quiet(&recorded, || format!("SEED={seed}"));
         assert_eq!(mixed.len(), alone.len());
         assert!(mixed.iter().zip(&alone).all(|(one, other)| one.moved == other.moved));
     }
@@ -125,11 +128,11 @@ fn what_is_no_drive_is_nobodys_business() {
 fn headers_of_48_bytes_tell_the_same() {
     for script in all(&mut Dice(seed())) {
         let short =
-            |(at_ns, stream, bytes): &Told| (*at_ns, *stream, [&bytes[..48], &bytes[HEADER..]].concat());
-        let told: Vec<Told> = script.told.iter().map(short).collect();
-        let (decoder, commands) = decoded(Link::UsbmonShort, &told);
+            |(at_ns, stream, bytes): &Recorded| (*at_ns, *stream, [&bytes[..48], &bytes[HEADER..]].concat());
+        let recorded: Vec<Recorded> = script.recorded.iter().map(short).collect();
+        let (decoder, commands) = decoded(Link::UsbmonShort, &recorded);
         assert_eq!(decoder.verdicts(), []);
-        assert_eq!(commands, quiet(&script.told, String::new));
+        assert_eq!(commands, quiet(&script.recorded, String::new));
     }
 }
 
@@ -251,7 +254,7 @@ fn a_configuration_of_an_idle_device_is_a_note() {
 }
 
 /// A packet of usbmon as USBPcap tells it: what a transfer to the host asks for and how much of one to the device moved is left out.
-fn usbpcap((at_ns, stream, bytes): &Told) -> Told {
+fn usbpcap((at_ns, stream, bytes): &Recorded) -> Recorded {
     let (is_up, kind, endpoint) = (bytes[8] == b'C', bytes[KIND_AT], bytes[10]);
     let setup: &[u8] = if kind == 2 && !is_up { &bytes[40..48] } else { &[] };
     let payload = [setup, &bytes[HEADER..]].concat();
@@ -271,13 +274,13 @@ fn usbpcap((at_ns, stream, bytes): &Told) -> Told {
 #[test]
 fn usbpcap_tells_the_same() {
     for script in all(&mut Dice(seed())) {
-        let told: Vec<Told> = script.told.iter().map(usbpcap).collect();
-        let (decoder, commands) = decoded(Link::Usbpcap, &told);
+        let recorded: Vec<Recorded> = script.recorded.iter().map(usbpcap).collect();
+        let (decoder, commands) = decoded(Link::Usbpcap, &recorded);
         assert_eq!((decoder.verdicts(), decoder.not_understood().count), (&[][..], 0));
-        let whole = quiet(&script.told, String::new);
-        let told = |commands: &[Command]| -> Vec<_> {
+        let whole = quiet(&script.recorded, String::new);
+        let recorded = |commands: &[Command]| -> Vec<_> {
             commands.iter().map(|one| (one.tag, one.block, one.moved, one.outcome)).collect()
         };
-        assert_eq!(told(&commands), told(&whole));
+        assert_eq!(recorded(&commands), recorded(&whole));
     }
 }

@@ -45,7 +45,7 @@ proptest! {
         let mut script = if alternate == 2 { Script::new() } else { Script::enumerated(alternate) };
         for (at, (id, endpoint, status, length, bytes)) in events.iter().enumerate() {
             script.stream = (streams && at % 3 == 0).then_some(1);
-            script.tell(*id, *endpoint, (*status, *length), bytes, None);
+            script.emit(*id, *endpoint, (*status, *length), bytes, None);
         }
         script.decoder.finish();
         let mut began: Vec<_> = script.ended().iter().map(|command| command.began.packet).collect();

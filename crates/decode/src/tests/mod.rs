@@ -1,4 +1,4 @@
-//! Traffic as scripts: transfers of a host, told as usbmon tells them, and what is made of them.
+//! Traffic as scripts: transfers of a host as usbmon records them, and what is decoded from them.
 
 mod bot;
 mod damage;
@@ -17,14 +17,14 @@ const PENDING: i32 = -115;
 const STALL: i32 = -32;
 const CANCELLED: i32 = -2;
 
-/// A host, a device at 2.5, and who looks on.
+/// A host, a device at 2.5, and the decoder.
 struct Script {
     decoder: Decoder,
     packets: u64,
     at_ns: u64,
     stream: Option<u16>,
-    /// What was told: times, streams, bytes.
-    told: Vec<(u64, Option<u16>, Vec<u8>)>,
+    /// What was recorded: times, streams, bytes.
+    recorded: Vec<(u64, Option<u16>, Vec<u8>)>,
 }
 
 /// A configuration with BOT (1 OUT, 1 IN) as setting 0 and UAS (4 command, 3 status, 1 data-in, 2 data-out) as setting 1.
@@ -43,7 +43,7 @@ const CONFIGURATION: [u8; 85] = [
 
 impl Script {
     fn new() -> Self {
-        Self { decoder: Decoder::new(), packets: 0, at_ns: 0, stream: None, told: Vec::new() }
+        Self { decoder: Decoder::new(), packets: 0, at_ns: 0, stream: None, recorded: Vec::new() }
     }
 
     /// The device is configured, and set to this setting.
@@ -68,12 +68,12 @@ impl Script {
 
     /// A transfer with this id is submitted; what there is for the device goes with it. Answers the number of the packet.
     fn submit(&mut self, id: u64, endpoint: u8, length: usize, bytes: &[u8]) -> u64 {
-        self.tell(id, endpoint, (PENDING, length), bytes, None)
+        self.emit(id, endpoint, (PENDING, length), bytes, None)
     }
 
     /// It ends.
     fn end(&mut self, id: u64, endpoint: u8, end: (i32, usize), bytes: &[u8]) -> u64 {
-        self.tell(id, endpoint, end, bytes, None)
+        self.emit(id, endpoint, end, bytes, None)
     }
 
     /// Bytes to the device, all of them taken.
@@ -94,11 +94,11 @@ impl Script {
     fn control(&mut self, setup: [u8; 8], answer: &[u8]) {
         let id = self.packets + 1_000;
         let endpoint = setup[0] & 0x80;
-        self.tell(id, endpoint, (PENDING, answer.len()), &[], Some(setup));
-        self.tell(id, endpoint, (0, answer.len()), answer, None);
+        self.emit(id, endpoint, (PENDING, answer.len()), &[], Some(setup));
+        self.emit(id, endpoint, (0, answer.len()), answer, None);
     }
 
-    fn tell(
+    fn emit(
         &mut self,
         id: u64,
         endpoint: u8,
@@ -141,7 +141,7 @@ impl Script {
             stream: self.stream,
             is_added: false,
         });
-        self.told.push((self.at_ns, self.stream, bytes));
+        self.recorded.push((self.at_ns, self.stream, bytes));
         self.packets
     }
 
@@ -159,11 +159,11 @@ impl Script {
 
     /// The verdicts so far, with what they are based on.
     fn faults(&self) -> Vec<(Fault, u64, &[u64])> {
-        let told = |verdict: &Verdict| (verdict.fault, verdict.count);
+        let recorded = |verdict: &Verdict| (verdict.fault, verdict.count);
         self.decoder
             .verdicts()
             .iter()
-            .map(|verdict| (told(verdict).0, told(verdict).1, &verdict.packets[..]))
+            .map(|verdict| (recorded(verdict).0, recorded(verdict).1, &verdict.packets[..]))
             .collect()
     }
 }

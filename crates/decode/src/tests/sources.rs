@@ -1,4 +1,4 @@
-//! The same command, told in each of the ways that captures tell it.
+//! The same command, recorded in each of the ways that captures tell it.
 
 use crate::{Command, Decoder, Outcome};
 use capture::{ByteOrder, Link, Packet};

@@ -319,7 +319,7 @@ fn a_setting_that_was_not_seen_chosen_is_found_out() {
 }
 
 #[test]
-fn commands_under_way_have_a_limit() {
+fn commands_in_flight_have_a_limit() {
     let mut script = Script::enumerated(1);
     for tag in 1..=crate::uas::COMMANDS_MAX as u16 + 1 {
         let mut iu = command(0, &READ_10);

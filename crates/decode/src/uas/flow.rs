@@ -1,21 +1,21 @@
 //! Which transfer of status and data is of which command.
 //!
-//! Three ways to know: the stream, where the capture tells it, is the tag; what a host submits before a command is for that command,
+//! Three ways to know: the stream, where the capture has it, is the tag; what a host submits before a command is for that command,
 //! since drivers hand in status, data and command together; and after READ READY or WRITE READY data are of its tag.
-//! Always true: as many transfers are remembered as [`TRANSFERS_MAX`]; the oldest is forgotten for another.
+//! Invariants: as many transfers are remembered as [`TRANSFERS_MAX`]; the oldest is forgotten for another.
 
 use crate::command::{Part, TransferStep};
 use crate::event::{Event, TransferEnd};
 use std::collections::VecDeque;
 
-/// Transfers of a device that are under way at a time.
+/// Transfers of a device that are in flight at a time.
 const TRANSFERS_MAX: usize = 4096;
 /// Commands whose data the device has asked for and the host not submitted.
 const READY_MAX: usize = 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct Flow {
-    /// Transfers under way, in the order in which they were submitted.
+    /// Transfers in flight, in the order in which they were submitted.
     transfers: VecDeque<Transfer>,
     /// Tags that the device is ready for: to the host, to the device.
     ready: [VecDeque<u16>; 2],
@@ -25,7 +25,7 @@ pub(super) struct Flow {
     pub(super) has_strays: bool,
 }
 
-/// A transfer under way.
+/// A transfer in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     id: u64,
@@ -82,7 +82,7 @@ impl Flow {
 
     /// A command begins: the transfers that were submitted for it, from now on its own.
     pub(super) fn claim(&mut self, tag: u16) -> Vec<Transfer> {
-        // Of status transfers that nobody has claimed, one is this command's: the latest. Without streams any is as good.
+        // Of status transfers that are unclaimed, one is this command's: the latest. Without streams any is as good.
         let status = self
             .transfers
             .iter()
@@ -100,12 +100,12 @@ impl Flow {
         claimed
     }
 
-    /// Whether data of a command are under way.
+    /// Whether data of a command are in flight.
     pub(super) fn waits_for(&self, tag: u16) -> bool {
         self.transfers.iter().any(|transfer| transfer.tag == Some(tag) && transfer.step.part != Part::Status)
     }
 
-    /// A command has ended: what is left of its data is nobody's.
+    /// A command has ended: what is left of its data belongs to no command.
     pub(super) fn forget(&mut self, tag: u16) {
         self.transfers.retain(|transfer| transfer.tag != Some(tag));
         for way in 0..2 {

@@ -1,6 +1,6 @@
 //! USB Attached SCSI: many commands at a time, named by their tags (UAS-2 clause 6).
 //!
-//! An information unit says its tag. Data do not: on streams the stream is the tag, where a capture tells it; without, what was submitted
+//! An information unit says its tag. Data do not: on streams the stream is the tag, where a capture has it; without, what was submitted
 //! before the command belongs to it, as drivers do, and where the device asks for data, what follows READ READY or WRITE READY
 //! (`flow.rs`). A command whose status is GOOD ends when its data have.
 
@@ -21,9 +21,9 @@ use wire::uas::{
 };
 use wire::usb::Direction;
 
-/// Commands of a device that are under way at a time: more than any device has streams that hosts use.
+/// Commands of a device that are in flight at a time: more than any device has streams that hosts use.
 pub(crate) const COMMANDS_MAX: usize = 1024;
-/// Task management functions that are under way at a time.
+/// Task management functions that are in flight at a time.
 const FUNCTIONS_MAX: usize = 64;
 /// A host's buffer for a status: a shorter one is no sign of anything.
 const STATUS_BYTES_MAX: usize = 4096;
@@ -38,11 +38,11 @@ pub(crate) struct Uas {
     last_ended: Option<Mark>,
     /// Tags that were used since the capture began, or since packets were missing.
     used: BTreeSet<u16>,
-    /// Whether the device was configured since then: all that is under way has been seen to begin.
+    /// Whether the device was configured since then: all that is in flight has been seen to begin.
     knows_all: bool,
 }
 
-/// A command under way.
+/// A command in flight.
 #[derive(Debug)]
 struct Task {
     open: Open,
@@ -53,7 +53,7 @@ struct Task {
 }
 
 impl Uas {
-    /// Whether a tag is under way.
+    /// Whether a tag is in flight.
     pub(crate) fn knows(&self, tag: u16) -> bool {
         self.commands.contains_key(&tag) || self.functions.contains_key(&tag)
     }
@@ -129,7 +129,7 @@ impl Uas {
         self.end(task, Outcome::NotKept, event.mark, reporter);
     }
 
-    /// Packets are missing here: what was under way may have ended, and something else begun.
+    /// Packets are missing here: what was in flight may have ended, and something else begun.
     pub(crate) fn miss(&mut self) {
         self.flow.miss();
         self.functions.clear();
@@ -140,7 +140,7 @@ impl Uas {
         self.last_ended = None;
     }
 
-    /// Whether a command is under way: the packet in which the latest began.
+    /// Whether a command is in flight: the packet in which the latest began.
     pub(crate) fn in_flight(&self) -> Option<u64> {
         let waiting = self.commands.values().filter(|task| task.status.is_none());
         waiting.map(|task| task.open.command.began.packet).max()
@@ -152,7 +152,7 @@ impl Uas {
         self.flow.has_strays = false;
     }
 
-    /// Whether a unit for a tag that nobody uses is the device's own: the tag is known to be free, as far as the capture goes. Units
+    /// Whether a unit for an unused tag is the device's fault: the tag is known to be free, as far as the capture goes. Units
     /// before the first command are answers to some that were not captured, whatever the capture begins with.
     fn knows_end_of(&mut self, tag: u16) -> bool {
         self.knows_all &= !self.used.is_empty();
@@ -180,7 +180,7 @@ impl Uas {
         let Some(ended) = event.ended() else { return };
         let only = self.only_waiting(event);
         let Some(tag) = self.flow.data_ended(event).or(only) else {
-            // What the host takes back of a command that has failed is nobody's any more.
+            // What the host cancels of a failed command belongs to no command any more.
             reporter.ledger.losses.data_without_command += u64::from(ended == TransferEnd::Done);
             return;
         };
@@ -197,7 +197,7 @@ impl Uas {
         self.end_if_over(tag, reporter);
     }
 
-    /// The host has reset the device, or chosen a setting: nothing is under way any more.
+    /// The host has reset the device, or chosen a setting: nothing is in flight any more.
     pub(crate) fn abort(&mut self, at: Mark, reporter: &mut Reporter<'_>) {
         self.flow.clear();
         self.functions.clear();
@@ -292,7 +292,7 @@ impl Uas {
         } else if task.open.cancelled.is_some() || task.open.is_broken_off {
             self.give_up(task, event.mark, reporter);
         } else if !reporter.has_all_since(task.open.command.began.packet) {
-            // Its status is among what is missing: when it ended nobody knows.
+            // Its status is among what is missing: when it ended is not known.
             let (command, answer) = task.open.ended(Outcome::NotKept, None);
             reporter.end(command, &answer);
         } else {
@@ -397,7 +397,7 @@ impl Uas {
     fn end_if_over(&mut self, tag: u16, reporter: &mut Reporter<'_>) {
         let Some(task) = self.commands.get(&tag) else { return };
         let Some((outcome, at)) = task.status else { return };
-        // What is left of the data of a command that failed is taken back by the host.
+        // What is left of the data of a command that failed is cancelled by the host.
         let has_all = reporter.has_all_since(task.open.command.began.packet);
         if outcome == Outcome::Status(Status::Good) && has_all && self.flow.waits_for(tag) {
             return;
@@ -460,7 +460,7 @@ impl Uas {
         }
     }
 
-    /// The one command under way, if there is one alone: data without a name are its.
+    /// The one command in flight, if there is one alone: data without a name are its.
     fn only_waiting(&self, event: &Event<'_>) -> Option<u16> {
         let (tag, _) = self.commands.first_key_value()?;
         (self.commands.len() == 1 && event.stream.is_none()).then_some(*tag)
