@@ -5,6 +5,8 @@
 //! plotters); colours are classes, so that a page is readable on light and on dark ground. A script of our own adds what a
 //! file that is looked at can do more: values under the pointer, series left out, another scale, copies, a timeline that zooms.
 //!
+//! Beside pages, a [`TextTable`] prints rows on a terminal, fitted to its width.
+//!
 //! Left out: where numbers come from, files, clocks. Always true: what is given as text is escaped; a page names nothing outside of itself;
 //! what is too much for a page is an error and never a file that grows ([`PAGE_BYTES_MAX`]).
 //!
@@ -25,12 +27,14 @@ mod escape;
 mod number;
 mod page;
 mod table;
+mod text_table;
 mod timeline;
 
 pub use chart::{Axis, Bars, Dot, Group, Level, Lines, Look, Point, Scale, Scatter, Series, Shape, Swarm};
 pub use number::{mean, number, short};
-pub use page::{FIGURES_MAX, Fact, Figure, Full, Page, Picture, Section, VALUES_MAX};
+pub use page::{FIGURES_MAX, FINDINGS_SHOWN, Fact, Figure, Full, Page, Picture, Section, VALUES_MAX};
 pub use table::{Cell, Table};
+pub use text_table::{Fitted, TextTable};
 pub use timeline::{Bar, Command, Panel, Timeline};
 
 /// Bytes of a page, at most.

@@ -95,6 +95,9 @@ pub enum Full {
 /// Figures of a page.
 pub const FIGURES_MAX: usize = 64;
 
+/// Findings that a reader sees first; a page folds the others away.
+pub const FINDINGS_SHOWN: usize = 5;
+
 /// Values of a chart.
 pub const VALUES_MAX: usize = 2000;
 
@@ -129,7 +132,7 @@ impl Page {
         Self { lead: lead.into(), ..self }
     }
 
-    /// What came out, in sentences, the most important first.
+    /// What came out, in sentences, the most important first; after [`FINDINGS_SHOWN`] of them the others are folded away.
     #[must_use]
     pub fn findings(self, findings: Vec<String>) -> Self {
         Self { findings, ..self }
@@ -186,9 +189,18 @@ impl Page {
     fn within(&self, detail: Detail) -> Result<String, Full> {
         let mut body = String::new();
         if !self.findings.is_empty() {
-            body += "<section class=\"findings\"><h2>Findings</h2><ul>";
-            self.findings.iter().for_each(|finding| body += &format!("<li>{}</li>", escape(finding)));
-            body += "</ul></section>";
+            let list = |findings: &[String]| {
+                let items = findings.iter().map(|finding| format!("<li>{}</li>", escape(finding)));
+                format!("<ul>{}</ul>", items.collect::<String>())
+            };
+            let (first, others) = self.findings.split_at(FINDINGS_SHOWN.min(self.findings.len()));
+            body += &format!("<section class=\"findings\"><h2>Findings</h2>{}", list(first));
+            if !others.is_empty() {
+                let plural = if others.len() == 1 { "" } else { "s" };
+                let summary = format!("{} more finding{plural}", others.len());
+                body += &format!("<details><summary>{summary}</summary>{}</details>", list(others));
+            }
+            body += "</section>";
         }
         let mut number = 0;
         for section in &self.sections {
@@ -501,6 +513,16 @@ mod tests {
             .fact(Fact::pair(name, name))
             .fact(Fact::Table(name.into(), table()))
             .fact(Fact::Lines(name.into(), name.into()))
+    }
+
+    #[test]
+    fn five_findings_stand_on_top_and_the_others_are_folded() {
+        let findings = |count: usize| (0..count).map(|nth| format!("finding {nth}")).collect::<Vec<_>>();
+        let html = |count| Page::new("page").findings(findings(count)).html().expect("it is small");
+        assert!(html(5).contains("finding 4") && !html(5).contains("more finding"));
+        let six = html(6);
+        assert!(six.contains("<li>finding 4</li></ul><details><summary>1 more finding</summary>"), "{six}");
+        assert!(html(17).contains("<summary>12 more findings</summary><ul><li>finding 5</li>"));
     }
 
     #[test]

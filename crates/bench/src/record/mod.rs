@@ -36,7 +36,7 @@ pub struct Record {
     pub method: Method,
     /// It was ended before its end.
     pub interrupted: bool,
-    /// I/Os in a second, where one workload ran: of its row with the most, on the first transport that has figures.
+    /// I/Os in a second of the row with the most, if one workload ran on one transport.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iops: Option<f64>,
     /// Which row that is.
@@ -259,10 +259,11 @@ impl Record {
             || self.rows.iter().filter_map(|row| row.figures.as_ref().map(|figures| (row, figures)));
         self.errors = self.rows.iter().map(|row| row.errors).sum();
         self.troubles = self.rows.iter().fold(Troubles::NONE, |sum, row| sum.and(row.troubles));
-        let first = figures().next().map(|(row, _)| row.transport);
-        let best = figures()
-            .filter(|(row, _)| Some(row.transport) == first && self.workloads.len() == 1)
-            .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
+        // One figure for several transports would be that of one of them.
+        let first = self.rows.first().map(|row| row.transport);
+        let is_one = self.workloads.len() == 1 && self.rows.iter().all(|row| Some(row.transport) == first);
+        let best =
+            figures().filter(|_| is_one).max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
         let named =
             best.map(|(row, _)| RowName { transport: row.transport, job: row.job.clone(), depth: row.depth });
         (self.iops, self.mb_per_s) = best.map(|(_, best)| (best.iops, best.mb_per_s)).unzip();

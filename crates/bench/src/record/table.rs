@@ -5,7 +5,7 @@
 
 use super::{Record, RecordRow, RowFigures, Target};
 use crate::rig::Identity;
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use report::{Fitted, TextTable};
 use units::Capacity;
 use workload::short_bytes;
 
@@ -69,9 +69,9 @@ fn visible(letter: char) -> char {
     if letter.is_control() { '?' } else { letter }
 }
 
-/// Columns that are left out one after the other until a narrow terminal has room for the rest.
-const LEFT_OUT_FIRST: [&str; 11] =
-    ["CPU/IO", "p99.9", "J/GB", "max", "p50", "part", "±", "mean", "MB/s", "p99", "ratio"];
+/// Columns that are left out one after the other until a narrow terminal has room for the rest; the ratio to the first transport stays.
+const LEFT_OUT_FIRST: [&str; 10] =
+    ["CPU/IO", "p99.9", "J/GB", "max", "p50", "part", "±", "mean", "MB/s", "p99"];
 
 /// The table of a record, and the lines below it. `terminal_columns` is how wide the terminal is; `None` if it is none, which has room
 /// for everything.
@@ -86,16 +86,14 @@ pub fn table(record: &Record, terminal_columns: Option<usize>) -> String {
         joules: shown(|figures| figures.joules_per_gb.is_some()),
         verify: record.rows.iter().any(|row| row.verify.is_some()),
     };
-    let header = columns.header();
-    let rows: Vec<Vec<String>> = record.rows.iter().map(|row| columns.row(row)).collect();
-    let (mut text, mut left_out) = (drawn(&header, &rows, &[]), Vec::new());
-    for name in LEFT_OUT_FIRST.into_iter().filter(|name| header.contains(name)) {
-        if terminal_columns.is_none_or(|columns| text.lines().all(|line| line.chars().count() <= columns)) {
-            break;
-        }
-        left_out.push(name);
-        text = drawn(&header, &rows, &left_out);
-    }
+    let mut table = TextTable::new(columns.header())
+        .open()
+        .words(0..2)
+        .keys(3)
+        .leave_out_first(&LEFT_OUT_FIRST)
+        .keeps_lines();
+    record.rows.iter().for_each(|row| table.row(columns.row(row)));
+    let Fitted { mut text, left_out } = table.fitted(terminal_columns);
     if !left_out.is_empty() {
         let names = left_out.join(", ");
         text += &format!("\nNot shown: {names}; a wider terminal, --json and --csv have them.");
@@ -105,26 +103,6 @@ pub fn table(record: &Record, terminal_columns: Option<usize>) -> String {
         text.push_str(&line);
     }
     text
-}
-
-/// Rows below their names, without some of the columns.
-fn drawn(header: &[&str], rows: &[Vec<String>], left_out: &[&str]) -> String {
-    let is_shown: Vec<bool> = header.iter().map(|name| !left_out.contains(name)).collect();
-    let shown = |cells: Vec<String>| {
-        cells.into_iter().zip(&is_shown).filter(|(_, is_shown)| **is_shown).map(|(cell, _)| cell)
-    };
-    let mut table = Table::new();
-    table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
-    table.set_header(shown(header.iter().map(|name| (*name).to_owned()).collect()));
-    for row in rows {
-        table.add_row(shown(row.clone()));
-    }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        if index >= 2 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.to_string()
 }
 
 /// Which columns there is something for.

@@ -90,14 +90,14 @@ fn three() -> Record {
 
 #[test]
 fn the_top_says_what_one_workload_has_brought() {
-    let first = record(&[
-        row(Route::Bot, 1, Ok(figures(500.0))),
-        row(Route::Bot, 4, Ok(figures(1000.0))),
-        row(Route::Uas, 4, Ok(figures(9000.0))),
-    ]);
+    let bot = || [row(Route::Bot, 1, Ok(figures(500.0))), row(Route::Bot, 4, Ok(figures(1000.0)))];
+    let first = record(&bot());
     assert_eq!((first.iops, first.mb_per_s), (Some(1000.0), Some(4.096)));
     let named = RowName { transport: "bot", job: "4K random, 70 % read".into(), depth: 4 };
-    assert_eq!(first.iops_of, Some(named), "not UAS, which is not the first");
+    assert_eq!(first.iops_of, Some(named));
+    let [one, other] = bot();
+    let several = record(&[one, other, row(Route::Uas, 4, Ok(figures(9000.0)))]);
+    assert_eq!((several.iops, several.iops_of, several.mb_per_s), (None, None, None));
     let mut two = first;
     two.workloads.push("another".into());
     two.take(&[row(Route::Bot, 1, Ok(figures(500.0)))]);
@@ -113,10 +113,7 @@ fn json_has_the_fields_that_programs_read() {
         "command_line",
         "errors",
         "interrupted",
-        "iops",
-        "iops_of",
         "machine",
-        "mb_per_s",
         "method",
         "rows",
         "target",
@@ -126,7 +123,7 @@ fn json_has_the_fields_that_programs_read() {
     ];
     assert_eq!(top, expected);
     assert_eq!(
-        (&value["iops"], &value["errors"], &value["troubles"]["retries"]),
+        (&value["rows"][0]["iops"], &value["errors"], &value["troubles"]["retries"]),
         (&1000.0.into(), &7.into(), &3.into())
     );
     let row: Vec<&str> =
@@ -320,6 +317,14 @@ fn a_narrow_terminal_has_the_columns_that_matter_and_is_told_of_the_others() {
     assert!(narrow.contains(left_out), "{narrow}");
     // What is short of room all the same keeps what tells rows apart.
     assert!(table(&record, Some(20)).contains("1000"));
+    for columns in [60, 80] {
+        let text = table(&three(), Some(columns));
+        let fits = text
+            .lines()
+            .take_while(|line| !line.starts_with("Not shown"))
+            .all(|line| line.chars().count() <= columns);
+        assert!(fits && text.contains("2.00 (1.50 to 2.50)"), "{text}");
+    }
     let with_ratio = table(&three(), Some(88));
     assert!(width(&with_ratio) <= Some(88) && with_ratio.contains("2.00 (1.50 to 2.50)"), "{with_ratio}");
 }
