@@ -3,6 +3,8 @@
 use crate::command::Arguments;
 use crate::compare;
 use crate::failure::Failure;
+use crate::harmless::shown;
+use crate::outlet;
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
@@ -51,12 +53,36 @@ fn with_names(command: Command) -> Result<Command, Failure> {
 /// All man pages into a directory, or the main one to standard output.
 pub(crate) fn man_pages(directory: Option<&Path>) -> Result<(), Failure> {
     let Some(directory) = directory else {
-        let mut page = Vec::new();
-        let rendered = clap_mangen::Man::new(Arguments::command()).render(&mut page);
-        rendered.map_err(|error| Failure::new("cannot print the man page").because(error))?;
+        let (_, page) = man_page(Arguments::command())?;
         return crate::stdout::print(&String::from_utf8_lossy(&page));
     };
-    clap_mangen::generate_to(Arguments::command(), directory).map_err(|error| {
-        Failure::new("cannot write the man pages").because(error).try_this("Name a directory that exists.")
-    })
+    outlet::is_folder(directory, || format!("cannot write the man pages to {}", shown(directory)))?;
+    let mut command = Arguments::command().disable_help_subcommand(true);
+    command.build();
+    let mut pages = Vec::new();
+    all_man_pages(command, &mut pages)?;
+    // All of them are checked before the first one is written.
+    for (name, _) in &pages {
+        outlet::is_free(&directory.join(name), outlet::Kind::ManPage)?;
+    }
+    for (name, page) in &pages {
+        outlet::write(&directory.join(name), outlet::Kind::ManPage, page)?;
+    }
+    Ok(())
+}
+
+/// A page for a command and for each of its subcommands, by the name of its file.
+fn all_man_pages(command: Command, pages: &mut Vec<(String, Vec<u8>)>) -> Result<(), Failure> {
+    for subcommand in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+        all_man_pages(subcommand.clone(), pages)?;
+    }
+    pages.push(man_page(command)?);
+    Ok(())
+}
+
+/// The name of the file, and the page.
+fn man_page(command: Command) -> Result<(String, Vec<u8>), Failure> {
+    let (page, mut text) = (clap_mangen::Man::new(command), Vec::new());
+    page.render(&mut text).map_err(|error| Failure::new("cannot render the man page").because(error))?;
+    Ok((page.get_filename(), text))
 }

@@ -22,25 +22,27 @@ use std::path::PathBuf;
   uaskit merge 1.jsonl 2.jsonl -o all.jsonl
   uaskit merge all.jsonl -o all.csv
 
-Exit codes: 0 ok, 1 failed, points missing among it, 2 usage.")]
+Exit codes: 0 ok, 1 failed, points missing among it, 2 usage, 3 refused to replace another kind of file.")]
 pub(crate) struct MergeArguments {
     /// Files of records, in any order.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Where the whole goes: records, or a table if it ends with .csv. An older file of that name is replaced.
+    /// The file to write: records, or a table if its name ends with .csv. Replaces an older file of the same kind.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 }
 
 pub(crate) fn run(arguments: &MergeArguments) -> Result<(), Failure> {
-    let lines = sweep::merge(&arguments.files)?;
     let output = &arguments.output;
-    if output.extension().is_some_and(|end| end == "csv") {
-        outlet::is_free(output, outlet::Kind::Table)?;
+    let is_table = output.extension().is_some_and(|end| end == "csv");
+    let kind = if is_table { outlet::Kind::Table } else { outlet::Kind::Records };
+    outlet::is_free(output, kind)?;
+    let lines = sweep::merge(&arguments.files)?;
+    if is_table {
         sweep::write_csv(output, lines.iter().skip(1).map(String::as_str))?;
     } else {
-        outlet::write(output, outlet::Kind::Records, (lines.join("\n") + "\n").as_bytes())?;
+        outlet::write(output, kind, (lines.join("\n") + "\n").as_bytes())?;
     }
-    println!("{}: {}", shown(output), counted_len(lines.len() - 1, "point"));
+    println!("Wrote {} to {}.", counted_len(lines.len() - 1, "point"), shown(output));
     Ok(())
 }

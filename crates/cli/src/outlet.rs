@@ -1,10 +1,11 @@
-//! Files that a command writes: an older one of the same kind is replaced, and never something else.
+//! Files that a command writes: an older file of the same kind is replaced, any other file never.
 //!
-//! What a name leads to is looked at before anything runs: a page does not take the place of a file of runs, a capture not that of a
-//! disk image, and no device is written that was not named to be. Pipes and terminals take whatever comes. Left out: files that are
-//! added to, which know their own kind ([`crate::save`], sweeps).
+//! Every command checks its output files before it measures or simulates anything: the folder exists and is writable, and what has the
+//! name already is an older output of the same kind. A page does not replace a file of runs, a table not the setup that it is made of, a
+//! capture not a disk image, and no block device is written. Pipes and terminals take any kind. Left out: files that are appended to,
+//! which check their own contents ([`crate::save`], sweeps) and use [`is_reachable`].
 //!
-//! Always true: a file is as it was, or is whole.
+//! Invariant: after an error the older file is unchanged; otherwise the new one is complete.
 
 use crate::called;
 use crate::failure::Failure;
@@ -29,21 +30,24 @@ pub(crate) enum Kind {
     Table,
     /// What was read of a machine.
     Machine,
+    /// A man page of this program.
+    ManPage,
 }
 
 impl Kind {
     const fn name(self) -> &'static str {
         match self {
-            Self::Page => "page",
-            Self::Picture => "SVG picture",
-            Self::Capture => "capture",
-            Self::Records => "file of records",
-            Self::Table => "table",
-            Self::Machine => "record of a machine",
+            Self::Page => "a page",
+            Self::Picture => "an SVG picture",
+            Self::Capture => "a capture",
+            Self::Records => "a file of records",
+            Self::Table => "a table",
+            Self::Machine => "a record of a machine",
+            Self::ManPage => "a man page of uaskit",
         }
     }
 
-    /// Whether a file that begins so is one.
+    /// Whether a file that begins with these bytes is of this kind.
     fn begins(self, bytes: &[u8]) -> bool {
         let starts = |all: &[&[u8]]| all.iter().any(|start| bytes.starts_with(start));
         match self {
@@ -57,61 +61,117 @@ impl Kind {
                 b"\xa1\xb2\x3c\x4d",
                 b"\x4d\x3c\xb2\xa1",
             ]),
-            Self::Records => starts(&[b"{"]),
+            // Other JSON and other tables exist; these are the first field and the first column that this program writes.
+            Self::Records => starts(&[RECORDS_BEGIN]),
+            Self::Table => starts(&[TABLE_BEGIN]),
             Self::Machine => starts(&[b"# A tree of uaskit"]),
-            Self::Table => std::str::from_utf8(bytes.split(|byte| *byte == b'\n').next().unwrap_or_default())
-                .is_ok_and(|line| line.contains(',') && !line.contains(char::is_control)),
+            Self::ManPage => bytes.windows(MAN_PAGE_HAS.len()).any(|window| window == MAN_PAGE_HAS),
         }
     }
 }
 
-/// Bytes by which a kind is known; the first line of a table has more.
+/// How the head of a file of records begins.
+const RECORDS_BEGIN: &[u8] = b"{\"plan\":";
+
+/// How the head of a table begins.
+const TABLE_BEGIN: &[u8] = b"point,";
+
+/// What the title line of a man page has.
+const MAN_PAGE_HAS: &[u8] = b".TH uaskit";
+
+/// Bytes by which a kind is recognised.
 const LOOK_AT_BYTES: u64 = 4096;
 
-/// Looks whether a file can be written: its folder is there, and what is there of that name may be replaced.
+/// Checks that a file can be written: its folder exists and is writable, and what has its name already may be replaced.
 ///
 /// # Errors
 /// If not.
 pub(crate) fn is_free(file: &Path, kind: Kind) -> Result<(), Failure> {
-    let told = || format!("{} cannot be written", shown(file));
-    if file.as_os_str() == "-" {
-        return Err(Failure::usage(told())
-            .because("- is no name of a file here")
-            .try_this("Name a file, ./- if it is to be called so, or /dev/stdout."));
-    }
-    let Ok(there) = fs::metadata(file) else { return has_folder(file) };
-    if there.is_dir() {
-        return Err(Failure::usage(told()).because("it is a folder").try_this("Name a file in it."));
-    }
-    #[cfg(unix)]
-    if std::os::unix::fs::FileTypeExt::is_block_device(&there.file_type()) {
-        return Err(Failure::refused(told()).because("it is a block device").try_this("Name a file."));
-    }
-    if !there.is_file() {
+    is_reachable(file)?;
+    if !fs::metadata(file).is_ok_and(|there| there.is_file()) {
         return Ok(());
     }
     let mut begins = Vec::new();
     let read = File::open(file).and_then(|open| open.take(LOOK_AT_BYTES).read_to_end(&mut begins));
-    read.map_err(|error| Failure::new(told()).because(error))?;
+    read.map_err(|error| unwritable(file, &error))?;
     if begins.is_empty() || kind.begins(&begins) {
         return Ok(());
     }
-    Err(Failure::refused(told())
-        .because(format!("something else is there already, which is no {}", kind.name()))
+    Err(Failure::refused(cannot_write(file))
+        .because(format!("it exists and is not {}", kind.name()))
         .try_this("Name another file, or move that one away."))
+}
+
+/// Checks that a file can be created or opened for writing, whatever is in it, and leaves everything as it is.
+///
+/// # Errors
+/// If not, or if it is no file at all.
+pub(crate) fn is_reachable(file: &Path) -> Result<(), Failure> {
+    if file.as_os_str() == "-" {
+        return Err(Failure::usage(cannot_write(file))
+            .because("- does not stand for standard output here")
+            .try_this("Name a file (./- if it is really called so) or /dev/stdout."));
+    }
+    let Ok(there) = fs::metadata(file) else {
+        has_folder(file)?;
+        return Beside::create(file).map(drop).map_err(|error| unwritable(file, &error));
+    };
+    if there.is_dir() {
+        return Err(Failure::usage(cannot_write(file))
+            .because("it is a folder")
+            .try_this("Name a file in it."));
+    }
+    #[cfg(unix)]
+    if std::os::unix::fs::FileTypeExt::is_block_device(&there.file_type()) {
+        return Err(Failure::refused(cannot_write(file))
+            .because("it is a block device")
+            .try_this("Name a file."));
+    }
+    // A pipe without a reader would block here.
+    if !there.is_file() {
+        return Ok(());
+    }
+    File::options().write(true).open(file).map(drop).map_err(|error| unwritable(file, &error))
+}
+
+fn cannot_write(file: &Path) -> String {
+    format!("{} cannot be written", shown(file))
+}
+
+/// Why the system refuses to write a file, and what helps.
+pub(crate) fn unwritable(file: &Path, error: &io::Error) -> Failure {
+    let failure = Failure::new(cannot_write(file)).because(error);
+    match error.kind() {
+        ErrorKind::PermissionDenied => {
+            failure.try_this("Name a file in a folder that you may write to, such as your home folder.")
+        }
+        ErrorKind::ReadOnlyFilesystem => failure.try_this("Name a file on a file system that is writable."),
+        ErrorKind::StorageFull => failure.try_this("Free some space, or name a file on another file system."),
+        _ => failure,
+    }
 }
 
 fn has_folder(file: &Path) -> Result<(), Failure> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    match folder.filter(|folder| !folder.is_dir()) {
-        Some(folder) => Err(Failure::usage(format!("{} cannot be written", shown(file)))
-            .because("its folder does not exist")
-            .try_this(format!("Make it with: {}", called::making(folder)))),
-        None => Ok(()),
+    folder.map_or(Ok(()), |folder| is_folder(folder, || cannot_write(file)))
+}
+
+/// Checks that a folder exists; `what` is what fails without it.
+///
+/// # Errors
+/// If not.
+pub(crate) fn is_folder(folder: &Path, what: impl Fn() -> String) -> Result<(), Failure> {
+    match fs::metadata(folder) {
+        Ok(there) if there.is_dir() => Ok(()),
+        Ok(_) => Err(Failure::usage(what()).because(format!("{} is not a folder", shown(folder)))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(Failure::usage(what())
+            .because(format!("its folder {} does not exist", shown(folder)))
+            .try_this(format!("Create it: {}", called::making(folder)))),
+        Err(error) => Err(Failure::new(what()).because(error)),
     }
 }
 
-/// Looks whether files that one command writes are different ones.
+/// Checks that the files that one command writes are different ones.
 ///
 /// # Errors
 /// If two of them are one, with the options that name it.
@@ -121,7 +181,7 @@ pub(crate) fn are_apart(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> 
     for (option, file) in named {
         if let Some((other, _)) = before.iter().find(|(_, known)| *known == file) {
             return Err(Failure::usage(format!("{other} and {option} name one file, {}", shown(file)))
-                .try_this("Name two."));
+                .try_this("Name two different files."));
         }
         before.push((option, file));
     }
@@ -141,8 +201,7 @@ fn identity(file: &Path) -> PathBuf {
 /// If it is not free, or cannot be written; an older file is as it was then.
 pub(crate) fn write(file: &Path, kind: Kind, bytes: &[u8]) -> Result<(), Failure> {
     is_free(file, kind)?;
-    put(file, bytes)
-        .map_err(|error| Failure::new(format!("{} cannot be written", shown(file))).because(error))
+    put(file, bytes).map_err(|error| unwritable(file, &error))
 }
 
 fn put(file: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -224,29 +283,46 @@ mod tests {
         }
     }
 
+    const KINDS: [Kind; 7] =
+        [Kind::Page, Kind::Picture, Kind::Capture, Kind::Records, Kind::Table, Kind::Machine, Kind::ManPage];
+
     #[test]
-    fn what_is_something_else_stays() {
+    fn a_file_of_another_kind_is_never_replaced() {
         let place = Place::new("else");
-        let runs = place.file("runs", b"SQLite format 3\0");
-        for kind in [Kind::Page, Kind::Picture, Kind::Capture, Kind::Records, Kind::Table] {
-            let told = write(&runs, kind, b"new").expect_err("it is refused").to_string();
-            assert!(told.contains("something else is there already, which is no "), "{told}");
+        let foreign: [&[u8]; 6] = [
+            b"SQLite format 3\0",
+            &[0; 4096],
+            b"# A setup, with its parts\ntitle = \"mine\"\n",
+            b"{\"name\": \"package\"}\n",
+            b"name,price\nbridge,12\n",
+            b".TH LS 1\n",
+        ];
+        for bytes in foreign {
+            let file = place.file("foreign", bytes);
+            for kind in KINDS {
+                let failure = write(&file, kind, b"new").expect_err("it is refused");
+                assert_eq!(failure.exit_code(), std::process::ExitCode::from(3));
+                let refusal = failure.to_string();
+                assert!(refusal.contains("it exists and is not a"), "{refusal}");
+            }
+            assert_eq!(fs::read(&file).expect("is there"), bytes);
         }
-        assert_eq!(fs::read(&runs).expect("is there"), b"SQLite format 3\0");
-        // No file of this name is left behind by who meant standard output.
-        let told = is_free(Path::new("-"), Kind::Page).expect_err("it is refused").to_string();
-        assert!(told.contains("- cannot be written"), "{told}");
+        // A user who means standard output must not get a file of this name.
+        let refusal = is_free(Path::new("-"), Kind::Page).expect_err("it is refused").to_string();
+        assert!(refusal.contains("- cannot be written"), "{refusal}");
     }
 
     #[test]
-    fn an_older_one_of_the_kind_is_replaced_whole() {
+    fn an_older_file_of_the_same_kind_is_replaced_whole() {
         let place = Place::new("older");
-        let older: [(Kind, &[u8]); 6] = [
+        let older: [(Kind, &[u8]); 8] = [
             (Kind::Page, b"<!doctype html>\n<html>"),
             (Kind::Picture, b"<svg xmlns=\"\">"),
             (Kind::Capture, b"\x0a\x0d\x0d\x0a\x1c"),
-            (Kind::Records, b"{\"a\": 1}\n"),
-            (Kind::Table, b"a,b\n1,2\n"),
+            (Kind::Records, b"{\"plan\":\"00ff\"}\n"),
+            (Kind::Table, b"point,variant\n1,2\n"),
+            (Kind::Machine, b"# A tree of uaskit\n"),
+            (Kind::ManPage, b".ie \\n(.g .ds Aq \\(aq\n.TH uaskit-serve 1\n"),
             (Kind::Page, b""),
         ];
         for (kind, bytes) in older {
@@ -258,12 +334,28 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_told_with_how_to_make_it() {
+    fn a_missing_folder_is_refused_with_the_command_that_creates_it() {
         let place = Place::new("folder");
-        let told = is_free(&place.0.join("no/p.html"), Kind::Page).expect_err("no folder").to_string();
-        assert!(told.contains("its folder does not exist") && told.contains("mkdir -p"), "{told}");
-        let told = is_free(&place.0, Kind::Page).expect_err("a folder").to_string();
-        assert!(told.contains("it is a folder"), "{told}");
+        let refusal = is_free(&place.0.join("no/p.html"), Kind::Page).expect_err("no folder").to_string();
+        assert!(refusal.contains("does not exist") && refusal.contains("mkdir -p"), "{refusal}");
+        let refusal = is_free(&place.0, Kind::Page).expect_err("a folder").to_string();
+        assert!(refusal.contains("it is a folder"), "{refusal}");
+        let file = place.file("file", b"");
+        let refusal = is_free(&file.join("p.html"), Kind::Page).expect_err("no folder").to_string();
+        assert!(refusal.contains("is not a folder") && !refusal.contains("mkdir"), "{refusal}");
+    }
+
+    #[test]
+    fn a_folder_that_takes_no_file_is_refused_before_anything_is_written() {
+        // Root may write anywhere but here.
+        let refusal = is_free(Path::new("/proc/self/p.html"), Kind::Page).expect_err("not writable");
+        assert!(refusal.to_string().starts_with("/proc/self/p.html cannot be written: "), "{refusal}");
+        let place = Place::new("check");
+        is_free(&place.0.join("p.html"), Kind::Page).expect("it can be written");
+        let older = place.file("older.html", b"<!doctype html>");
+        is_free(&older, Kind::Page).expect("it can be replaced");
+        assert_eq!(fs::read(&older).expect("is there"), b"<!doctype html>", "checking changes nothing");
+        assert_eq!(fs::read_dir(&place.0).expect("a folder").count(), 1, "checking leaves nothing");
     }
 
     #[test]
@@ -271,9 +363,9 @@ mod tests {
         let place = Place::new("twice");
         let (one, other) =
             (place.0.join("x"), place.0.join("../").join(place.0.file_name().expect("a name")).join("x"));
-        let told = are_apart(&[("--report", Some(&one)), ("--save", None), ("--capture", Some(&other))]);
-        let told = told.expect_err("they are one").to_string();
-        assert!(told.starts_with("--report and --capture name one file, "), "{told}");
+        let both = are_apart(&[("--report", Some(&one)), ("--save", None), ("--capture", Some(&other))]);
+        let refusal = both.expect_err("they are one").to_string();
+        assert!(refusal.starts_with("--report and --capture name one file, "), "{refusal}");
         assert!(are_apart(&[("--report", Some(&one)), ("--capture", Some(&place.0.join("y")))]).is_ok());
         #[cfg(unix)]
         {

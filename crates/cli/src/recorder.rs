@@ -77,6 +77,11 @@ impl CaptureArguments {
         self.capture.as_deref()
     }
 
+    /// Checks that the first file can be written, before anything is measured.
+    pub(crate) fn check_file(&self) -> Result<(), Failure> {
+        self.file().map_or(Ok(()), |file| outlet::is_free(file, outlet::Kind::Capture))
+    }
+
     /// Begins a capture, if one is wanted. `description` is for whoever opens it.
     pub(crate) fn start(&self, description: String) -> Result<Option<(Capture, Recorder)>, Failure> {
         let Some(file) = self.capture.clone() else { return Ok(None) };

@@ -344,7 +344,7 @@ fn who_may_not_open_the_block_device_reads_at_the_port_and_does_not_write() -> R
         read.stderr.contains(&format!("{port} is in use was checked by files alone: {unchecked}")),
         "{read:?}"
     );
-    assert!(written.stderr.contains(&format!("{port} is not overwritten: {unchecked}")), "{written:?}");
+    assert!(written.stderr.contains(&format!("refusing to overwrite {port}: {unchecked}")), "{written:?}");
     assert_eq!(disk(guest, "uas")?.driver, before.driver);
     Ok(())
 }

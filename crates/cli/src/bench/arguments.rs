@@ -15,7 +15,7 @@ use workload::NAMES;
 
 /// Measure a drive: on BOT, Turbo and UAS with our own drivers, on whatever driver the kernel has bound, or in memory.
 ///
-/// TARGET is a USB port (2-1.4, see `uaskit list`), a block device or a file. Runs are repeated until the figures are
+/// TARGET is a USB port (2-1.4, see `uaskit list`), a USB id (174c:55aa), a block device (sdb, /dev/sdb) or a file. Runs are repeated until the figures are
 /// steady; several transports take turns on the same hardware and are held against the first. Nothing is written unless
 /// --write names the device. Ctrl-C ends the run, prints what was measured, and gives the driver back.
 #[derive(Debug, Args)]
@@ -24,8 +24,8 @@ use workload::NAMES;
     after_help = after_help(),
 )]
 pub(crate) struct BenchArguments {
-    /// A USB port, a block device, or a file.
-    #[arg(required_unless_present = "is_virtual", conflicts_with = "is_virtual")]
+    /// A USB port or id, a block device, or a file.
+    #[arg(conflicts_with = "is_virtual")]
     pub(crate) target: Option<OsString>,
     /// Which logical unit of the drive at a port: 0 unless given. Over BOT and Turbo there are units up to 15.
     #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "is_virtual")]

@@ -42,7 +42,7 @@ impl Victim {
         let name = shown(path);
         let Checked { storage, objections } =
             in_use::check(path, tree).map_err(|unchecked| match unchecked {
-                Unchecked::Io(error) => Failure::new(format!("{name}: cannot be looked at")).because(error),
+                Unchecked::Io(error) => Failure::new(format!("cannot open {name}")).because(error),
                 Unchecked::NotInSysfs => refused(&name, unchecked.to_string()),
             })?;
         let description = match storage {
@@ -106,7 +106,8 @@ impl Victim {
         if all.is_empty() {
             return Ok(());
         }
-        Err(Failure::refused(format!("{} is not taken from its driver", self.name)).because(all.join("\n  ")))
+        let what = format!("refusing to detach {} from its driver", self.name);
+        Err(Failure::refused(what).because(all.join("\n  ")))
     }
 
     /// What could not be told of who uses it, for whoever only reads. Nothing is overwritten on such grounds.
@@ -119,18 +120,23 @@ impl Victim {
     pub(super) fn check(&self, arguments: &BenchArguments) -> Result<(), Failure> {
         let name = &self.name;
         let Some(named) = &arguments.write else {
-            let failure = refused(name, "the workload writes, and what is there would be lost".into());
+            let failure = refused(name, "this workload writes and would destroy existing data".into());
             return Err(failure.try_this(format!("If that is meant, add --write={}.", word(&self.named))));
         };
         if is_blank(named) {
             let failure = refused(name, "--write is empty and names nothing".into());
             return Err(failure.try_this(format!("If {name} is meant, write --write={}.", word(&self.named))));
         }
-        if !block::is_same_file(named, &self.named)
-            && !self.nodes.iter().any(|node| block::is_same_file(named, node))
-        {
-            let failure = refused(name, format!("--write names {}, and that is another one", shown(named)));
-            return Err(failure.try_this(format!("If it is meant, write --write={}.", word(&self.named))));
+        // `sdb` is `/dev/sdb`, as TARGET is.
+        let is_plain = Path::new(named).components().count() == 1 && !Path::new(named).exists();
+        let node = Path::new("/dev").join(named);
+        let is_named =
+            |path: &Path| block::is_same_file(named, path) || is_plain && block::is_same_file(&node, path);
+        if !is_named(Path::new(&self.named)) && !self.nodes.iter().any(|node| is_named(Path::new(node))) {
+            let failure = refused(name, format!("--write names {}, but the target is {name}", shown(named)));
+            return Err(
+                failure.try_this(format!("If the target is meant, write --write={}.", word(&self.named)))
+            );
         }
         if !self.objections.is_empty() {
             let all: Vec<String> = self.objections.iter().map(Objection::to_string).collect();
@@ -153,7 +159,7 @@ impl Victim {
 
     fn ask_owner(&self) -> Result<(), Failure> {
         if !std::io::stdin().is_terminal() {
-            let failure = refused(&self.name, "nobody can be asked, since this is no terminal".into());
+            let failure = refused(&self.name, "stdin is not a terminal, so you cannot confirm".into());
             return Err(failure.try_this("If it is meant, add --yes."));
         }
         let mut asked = std::io::stderr().lock();
@@ -163,7 +169,7 @@ impl Victim {
         let mut answer = String::new();
         // A terminal that is gone says nothing, and nothing is no.
         let _ = std::io::stdin().lock().read_line(&mut answer);
-        if answer.trim() == YES { Ok(()) } else { Err(refused(&self.name, "it was not agreed to".into())) }
+        if answer.trim() == YES { Ok(()) } else { Err(refused(&self.name, "you did not confirm".into())) }
     }
 }
 
@@ -178,7 +184,7 @@ pub(super) fn unit_name(port: &str, lun: u8) -> String {
 }
 
 fn refused(name: &str, why: String) -> Failure {
-    Failure::refused(format!("{name} is not overwritten")).because(why)
+    Failure::refused(format!("refusing to overwrite {name}")).because(why)
 }
 
 /// A block device with all that tells it from others.
@@ -265,13 +271,10 @@ mod tests {
             [(&second, "3-3"), (&second, "3-3:lun0"), (&second, "/dev/sdc"), (&first, "/dev/sdz")]
         {
             let refused = victim.check(&writing(named)).expect_err("it is another").to_string();
-            assert!(
-                refused.contains("--write names") && refused.contains("that is another one"),
-                "{refused}"
-            );
+            assert!(refused.contains("--write names") && refused.contains("but the target is"), "{refused}");
         }
         let refused = second.check(&writing("3-3")).expect_err("it is another").to_string();
-        assert!(refused.contains("3-3:lun1 is not overwritten"), "{refused}");
+        assert!(refused.contains("refusing to overwrite 3-3:lun1"), "{refused}");
         assert!(refused.contains("write --write=3-3:lun1"), "{refused}");
     }
 
@@ -330,7 +333,7 @@ mod tests {
         );
         let refused = victim.check(&writing("3-3")).expect_err("it is not known who uses it").to_string();
         assert!(
-            refused.contains("3-3 is not overwritten") && refused.contains("member of the group `disk`"),
+            refused.contains("refusing to overwrite 3-3") && refused.contains("member of the group `disk`"),
             "{refused}"
         );
         // Nor is it where it can be checked.

@@ -56,6 +56,7 @@ const USUAL_MIX: u8 = 50;
 const VERIFIED_BYTES: u64 = 256 << 20;
 
 pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
+    target::is_named(arguments)?;
     let mut workloads = workloads(arguments)?;
     let writes = workloads.iter().any(Workload::writes);
     if arguments.verify && arguments.cached {
@@ -67,12 +68,13 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
         return Err(Failure::usage("--verify checks what was written, and the workload writes nothing"));
     }
     fit::check_asked(arguments, &workloads)?;
-    page::has_room(arguments.report.as_deref())?;
     outlet::are_apart(&[
         ("--report", arguments.report.as_deref()),
         ("--capture", arguments.capture.file()),
         ("--save", arguments.keeping.file()),
     ])?;
+    page::has_room(arguments.report.as_deref())?;
+    arguments.capture.check_file()?;
     let keeper = arguments.keeping.keeper()?;
     let tree = arguments.machine.as_ref().map_or_else(usb::running_tree, Tree::at);
     // Before the question, so that Ctrl-C there does not leave a terminal half drawn.
@@ -321,7 +323,7 @@ fn verdict(record: &Record, stranger: Option<String>) -> Result<(), Failure> {
         return Err(failed(record.errors, record.troubles.lost_writes));
     }
     if record.interrupted {
-        return Err(Failure::new("ended before the end"));
+        return Err(Failure::new("interrupted before the run completed"));
     }
     Ok(())
 }
@@ -332,7 +334,9 @@ fn failed(errors: u64, lost_writes: u64) -> Failure {
     if lost_writes == 0 {
         return failure;
     }
-    failure.because(format!("{} had ended well and came to nothing later", counted(lost_writes, "write")))
+    let verb = if lost_writes == 1 { "was" } else { "were" };
+    let writes = counted(lost_writes, "write");
+    failure.because(format!("{writes} {verb} acknowledged and later lost (deferred errors)"))
 }
 
 #[cfg(test)]
@@ -368,6 +372,9 @@ mod tests {
     fn writes_that_were_lost_later_are_told_at_the_end() {
         assert_eq!(failed(1, 0).to_string(), "1 request failed");
         let told = failed(3, 2).to_string();
-        assert!(told.starts_with("3 requests failed") && told.contains("2 writes had ended well"), "{told}");
+        assert!(
+            told.starts_with("3 requests failed") && told.contains("2 writes were acknowledged"),
+            "{told}"
+        );
     }
 }

@@ -1,14 +1,16 @@
-//! What is measured: from a word on the command line to a rig.
+//! What is measured: from a name on the command line to a rig.
 //!
-//! A port is driven by our own drivers, a block device or a file by the kernel's, a virtual drive by nobody else. Left out: what is asked
-//! of it. Always true: a rig that may write is made only after its owner was asked, and nobody is asked about what cannot be; one that
-//! takes a drive from its driver is made only of a drive that nobody uses; what was opened is what its owner was asked about.
+//! A port, or the id of a drive, is driven by our own drivers, a block device or a file by the kernel's, a virtual drive in memory. Left
+//! out: the workload. Invariants: a rig that may write is made only after the user confirmed, and the user is asked only about what is
+//! possible; a drive is taken from its driver only if it is not in use; what was opened is what the user was asked about.
 
 use super::agreed::Agreed;
 use super::arguments::{BenchArguments, RouteArgument};
 use super::consent::{Victim, is_blank, unit_name};
 use super::fit;
 use crate::args::SpeedArgument;
+use crate::called;
+use crate::counted::listed;
 use crate::failure::Failure;
 use crate::harmless::shown;
 use crate::unprinted::aside;
@@ -16,10 +18,13 @@ use bench::record::Target;
 use bench::rig::{FileRig, FileRigOptions, Identity, MemoryRig, PortRig, Rig, Route};
 use bus::Speed;
 use inspect::block::BlockDevice;
-use inspect::inventory::{Inventory, Scope};
+use inspect::inventory::{DeviceId, Inventory, Scope};
 use inspect::tree::Tree;
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use units::{ByteCount, Capacity};
 use usb::attachment::driven_disks;
 use workload::Workload;
@@ -73,15 +78,73 @@ pub(super) fn resolve(
 ) -> Result<Bed, Failure> {
     match arguments.target.as_deref() {
         _ if arguments.is_virtual => in_memory(arguments, workloads),
-        Some(name) if is_blank(name) => Err(Failure::usage("an empty name names nothing to measure")
-            .try_this(
-                "Name a USB port (2-1.4, see uaskit list), a block device or a file, or say --virtual.",
-            )),
-        Some(name) => match name.to_str().filter(|name| is_port(name)) {
-            Some(name) => port(name, arguments, tree, workloads),
-            None => file(Path::new(name), arguments, tree, workloads),
+        Some(name) => match Named::of(name, tree)? {
+            Named::Port(name) => port(&name, arguments, tree, workloads),
+            Named::Path(path) => file(&path, arguments, tree, workloads),
         },
-        None => Err(Failure::usage("name a USB port, a block device or a file, or say --virtual")),
+        None => Err(nothing_named()),
+    }
+}
+
+/// Checks that the arguments name something to measure, before anything else is asked of them.
+pub(super) fn is_named(arguments: &BenchArguments) -> Result<(), Failure> {
+    match arguments.target.as_deref() {
+        _ if arguments.is_virtual => Ok(()),
+        Some(name) if is_blank(name) => Err(Failure::usage("TARGET is empty").try_this(TARGETS)),
+        Some(_) => Ok(()),
+        None => Err(nothing_named()),
+    }
+}
+
+fn nothing_named() -> Failure {
+    Failure::usage("no TARGET: nothing to measure is named").try_this(TARGETS)
+}
+
+/// What can be measured.
+const TARGETS: &str = "Name a USB port (2-1.4, see `uaskit list`), a USB id (174c:55aa), a block device (sdb, /dev/sdb) or a file; \
+                       or measure a drive in memory: uaskit bench --virtual";
+
+/// What a name on the command line stands for.
+#[derive(Debug, PartialEq, Eq)]
+enum Named {
+    Port(String),
+    Path(PathBuf),
+}
+
+impl Named {
+    /// A name as `uaskit why` reads it: a port, an id, a block device with or without `/dev/`; else the path of a file.
+    fn of(name: &OsStr, tree: &Tree) -> Result<Self, Failure> {
+        let path = Path::new(name);
+        let Some(text) = name.to_str() else { return Ok(Self::Path(path.into())) };
+        if is_port(text) {
+            return Ok(Self::Port(text.to_owned()));
+        }
+        // A file in this folder is what its name says, whatever else has that name.
+        if text.contains('/') || path.exists() {
+            return Ok(Self::Path(path.into()));
+        }
+        if text.parse::<DeviceId>().is_ok() {
+            return Self::of_id(text, &Inventory::read(tree, Scope::Brief));
+        }
+        let is_node = BlockDevice::of_name(tree, text).is_some();
+        Ok(Self::Path(if is_node { Path::new("/dev").join(text) } else { path.into() }))
+    }
+
+    /// The port of the only drive with this id.
+    fn of_id(id: &str, inventory: &Inventory) -> Result<Self, Failure> {
+        let found = inventory.find(id);
+        let drives: Vec<&str> =
+            found.iter().filter(|device| device.is_storage()).map(|device| device.port.as_str()).collect();
+        match drives.as_slice() {
+            [port] => Ok(Self::Port((*port).to_owned())),
+            [] if found.is_empty() => Err(Failure::new(format!("no USB device has the id {id}"))
+                .try_this("See `uaskit list` for the drives that are attached.")),
+            [] => Err(Failure::new(format!("{id} is not a USB mass-storage device"))
+                .try_this("See `uaskit list` for the drives that are attached.")),
+            ports => Err(Failure::usage(format!("{} drives have the id {id}", ports.len()))
+                .because(format!("they are at ports {}", listed(ports)))
+                .try_this("Name one of the ports.")),
+        }
     }
 }
 
@@ -128,11 +191,7 @@ fn file(
 ) -> Result<Bed, Failure> {
     let writes = workloads.iter().any(Workload::writes);
     let name = &shown(path);
-    let metadata = std::fs::metadata(path).map_err(|error| {
-        Failure::new(format!("{name}: cannot be looked at"))
-            .because(error)
-            .try_this("Name a USB port (2-1.4, see uaskit list), a block device, or a file; truncate -s 1G FILE makes one.")
-    })?;
+    let metadata = readable(path)?;
     let is_block = metadata.file_type().is_block_device();
     let device = is_block.then(|| BlockDevice::of_number(&Tree::running(), metadata.rdev())).flatten();
     if arguments.lun.is_some() {
@@ -221,6 +280,35 @@ fn port(
     Ok(Bed { rig: Box::new(rig), routes, target, thermometer: Thermometer::Port(name.to_owned(), lun) })
 }
 
+/// What is known of a file or block device, if it can be read.
+fn readable(path: &Path) -> Result<Metadata, Failure> {
+    let metadata = std::fs::metadata(path).map_err(|error| unopened(path, &error))?;
+    if metadata.is_dir() {
+        return Err(Failure::usage(format!("{} is a folder", shown(path))).try_this(TARGETS));
+    }
+    // A pipe without a writer would block here.
+    if metadata.is_file() || metadata.file_type().is_block_device() {
+        File::open(path).map_err(|error| unopened(path, &error))?;
+    }
+    Ok(metadata)
+}
+
+/// Why a file or a block device cannot be opened, and what helps.
+fn unopened(path: &Path, error: &io::Error) -> Failure {
+    let failure = Failure::new(format!("cannot open {}", shown(path))).because(error);
+    match error.kind() {
+        ErrorKind::NotFound => failure.try_this(format!("{TARGETS}\n  Create a file: truncate -s 1G FILE")),
+        ErrorKind::PermissionDenied if path.starts_with("/dev") => {
+            failure.try_this("Run as root, or add yourself to group disk: sudo usermod -aG disk $USER")
+        }
+        ErrorKind::PermissionDenied => failure.try_this(format!(
+            "Run as a user who may read it; see {}",
+            called::line(&[OsStr::new("ls"), OsStr::new("-l"), path.as_os_str()])
+        )),
+        _ => failure,
+    }
+}
+
 /// Whether a path that was opened leads to what its owner had agreed to.
 fn still_there(path: &Path, agreed: &Agreed) -> Result<(), Failure> {
     let now = Agreed::of(path, &Tree::running());
@@ -229,8 +317,8 @@ fn still_there(path: &Path, agreed: &Agreed) -> Result<(), Failure> {
 
 /// Another one is there than its owner had agreed to.
 pub(super) fn not_overwritten(name: &str, another: String) -> Failure {
-    let failure = Failure::refused(format!("{name} is not overwritten")).because(another);
-    failure.try_this("If it is meant, begin again: what is there now will be asked about.")
+    let failure = Failure::refused(format!("refusing to overwrite {name}")).because(another);
+    failure.try_this("If this one is meant, start again and confirm it.")
 }
 
 /// Each that is named, once, in the order of their names: ratios are taken against the first.
@@ -270,6 +358,47 @@ mod tests {
         assert_eq!(routes(&[], Uas), [Route::Uas]);
         assert_eq!(routes(&[Uas, Bot, Uas], All), [Route::Uas, Route::Bot]);
         assert_eq!(routes(&[Uas, All], All), [Route::Uas, Route::Bot, Route::Turbo]);
+    }
+
+    #[test]
+    fn a_drive_is_named_as_why_names_it() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let guest = include_str!("../../../host/tests/trees/guest.tree");
+        let class = "/sys/class/block/sdc -> ../../devices/pci0000:00/0000:00:02.0/usb3/3-3/3-3:1.0/host3/target3:0:0/3:0:0:0/block/sdc";
+        inspect::tree::expand(&format!("{guest}\n{class}\n"), place.path()).expect("it is a tree");
+        let tree = Tree::at(place.path());
+        let inventory = Inventory::read(&tree, Scope::Brief);
+        let of = |name: &str| Named::of(OsStr::new(name), &tree);
+        assert_eq!(of("3-3").ok(), Some(Named::Port("3-3".into())));
+        assert_eq!(of("sdc").ok(), Some(Named::Path("/dev/sdc".into())));
+        assert_eq!(of("/dev/sdc").ok(), Some(Named::Path("/dev/sdc".into())));
+        assert_eq!(of("no-such-file").ok(), Some(Named::Path("no-such-file".into())));
+        let count = |id: DeviceId| inventory.storage().filter(|device| device.id == id).count();
+        for device in inventory.storage() {
+            let found = of(&device.id.to_string());
+            if count(device.id) == 1 {
+                assert_eq!(found.ok(), Some(Named::Port(device.port.clone())));
+            } else {
+                let refusal = found.expect_err("several have that id").to_string();
+                assert!(
+                    refusal.contains("drives have the id") && refusal.contains(&device.port),
+                    "{refusal}"
+                );
+            }
+        }
+        let refusal = of("dead:beef").expect_err("there is none").to_string();
+        assert!(refusal.starts_with("no USB device has the id dead:beef"), "{refusal}");
+    }
+
+    #[test]
+    fn what_cannot_be_opened_has_the_hint_that_fits() {
+        let refusal =
+            |path: &str, kind: ErrorKind| unopened(Path::new(path), &io::Error::from(kind)).to_string();
+        assert!(refusal("image", ErrorKind::NotFound).contains("truncate -s 1G"));
+        let denied = refusal("/dev/sdb", ErrorKind::PermissionDenied);
+        assert!(denied.starts_with("cannot open /dev/sdb: ") && denied.contains("group disk"), "{denied}");
+        let denied = refusal("an image", ErrorKind::PermissionDenied);
+        assert!(denied.contains("ls -l 'an image'") && !denied.contains("truncate"), "{denied}");
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub(crate) fn run(arguments: &ListArguments) -> Result<(), Failure> {
         if !arguments.machine.from.is_empty() {
             return Err(Failure::usage("--record records this machine; it cannot be combined with --from"));
         }
+        outlet::is_free(file, outlet::Kind::Machine)?;
         return subject.tree().map_or(Ok(()), |tree| record(&tree.recording(), file));
     }
     let inventory = subject.inventory(Scope::List);

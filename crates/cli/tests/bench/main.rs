@@ -3,6 +3,8 @@
 mod captures;
 mod ended;
 mod jobs;
+#[path = "../place/terminal.rs"]
+mod place_terminal;
 mod terminal;
 
 use serde_json::Value;
@@ -111,6 +113,9 @@ fn transports_are_held_against_the_first() {
     let transports: Vec<&Value> = rows.iter().map(|row| &row["transport"]).collect();
     assert_eq!(transports, ["bot", "turbo", "uas"]);
     assert!(rows[0]["ratio_to_first"].is_null());
+    for field in ["iops", "iops_of", "mb_per_s"] {
+        assert!(record.get(field).is_none(), "{field} of one transport alone stands for three: {record}");
+    }
     assert!(rows[2]["ratio_to_first"]["interval"][0].as_f64().expect("two rounds") > 0.0);
 }
 
@@ -169,8 +174,8 @@ fn nothing_is_written_unless_the_very_device_is_named() {
     let place = Place::new();
     let (image, other) = (place.image(), place.write("other", "x"));
     fails(&[&image, "--rw", "write"], 3, "If that is meant, add --write=");
-    fails(&[&image, "--rw", "randrw", "--write", &other, "--yes"], 3, "that is another one");
-    fails(&[&image, "--workload", "dd", "--write", &image], 3, "nobody can be asked");
+    fails(&[&image, "--rw", "randrw", "--write", &other, "--yes"], 3, "but the target is");
+    fails(&[&image, "--workload", "dd", "--write", &image], 3, "stdin is not a terminal");
     assert!(fs::read(&image).expect("it is there") == vec![7; 4 << 20]);
     let wrote = json(&[
         &image,
@@ -237,7 +242,7 @@ fn who_is_asked_and_does_not_say_yes_loses_nothing() {
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{answer:?}: {told}");
         assert!(told.contains("Everything on the file "), "{answer:?}: {told}");
-        assert!(told.contains("Type yes to go on: ") && told.contains("it was not agreed to"), "{told}");
+        assert!(told.contains("Type yes to go on: ") && told.contains("you did not confirm"), "{told}");
         assert!(fs::read(&image).expect("it is there") == vec![7; 4 << 20], "{answer:?}");
     }
     let output = asked("yes\n", &arguments);
@@ -258,7 +263,10 @@ fn what_takes_the_place_of_the_file_that_was_asked_about_is_not_overwritten() {
         &[&image, "--rw", "write", "--bs", "64k", "--zero-data", "--write", &image],
     );
     assert_eq!(code, Some(3), "{told}");
-    assert!(told.contains("is not overwritten: it is another one now: the file "), "{told}");
+    assert!(
+        told.contains("refusing to overwrite ") && told.contains(": it is another one now: the file "),
+        "{told}"
+    );
     assert!(fs::read(&image).expect("it is there") == vec![9; 4 << 20]);
 }
 
@@ -419,9 +427,11 @@ fn arguments_that_make_no_sense_are_told() {
     }
     fails(&["--virtual", "--rw", "read", "--seconds", "0"], 2, "none at all");
     fails(&[&image, "--rw", "read", "--size", "99T"], 2, "it has 4 MiB");
-    fails(&[], 2, "required");
+    let refusal = fails(&[], 2, "no TARGET");
+    assert!(refusal.contains("uaskit bench --virtual") && refusal.contains("174c:55aa"), "{refusal}");
+    fails(&["dead:beef"], 1, "no USB device has the id dead:beef");
     for empty in ["", " "] {
-        fails(&[empty, "--rw", "read"], 2, "an empty name names nothing to measure");
+        fails(&[empty, "--rw", "read"], 2, "TARGET is empty");
         let told = fails(
             &[&image, "--rw", "write", "--write", empty, "--yes"],
             3,
@@ -429,7 +439,7 @@ fn arguments_that_make_no_sense_are_told() {
         );
         assert!(told.contains(&format!("write --write={image}")), "{told}");
     }
-    fails(&["/nowhere/image"], 1, "truncate -s 1G FILE makes one");
+    fails(&["/nowhere/image"], 1, "Create a file: truncate -s 1G FILE");
     fails(
         &[&image, "--rw", "read", "--bs", "5000"],
         2,
