@@ -19,6 +19,7 @@ mod in_use;
 mod interrupt;
 mod list;
 mod merge;
+mod nearest;
 mod outlet;
 mod page;
 mod progress;

@@ -109,6 +109,14 @@ pub(crate) fn listing(path: &Path) -> String {
     calling(&["history"], path)
 }
 
+/// The line that saves a run into a file.
+pub(crate) fn saving(path: &Path) -> String {
+    let mut save = std::ffi::OsString::from("--save=");
+    save.push(path);
+    let words = [OsStr::new("uaskit"), OsStr::new("bench"), OsStr::new("--virtual"), &save];
+    format!("Save one: {}", called::line(&words))
+}
+
 /// The line that calls the program on a file of runs.
 pub(crate) fn calling(words: &[impl AsRef<OsStr>], path: &Path) -> String {
     let usual = records::usual_place(|name| std::env::var_os(name));
@@ -121,7 +129,7 @@ pub(crate) fn calling(words: &[impl AsRef<OsStr>], path: &Path) -> String {
 /// What an error of the file means to its user.
 pub(crate) fn failure(error: StoreError) -> Failure {
     let remedy = match &error {
-        StoreError::Absent { .. } => "Save a run first: uaskit bench … --save, or uaskit compare --save",
+        StoreError::Absent { path } => return Failure::new(error.to_string()).try_this(saving(path)),
         StoreError::NoFolder { folder } => {
             let make = called::making(folder);
             let remedy =

@@ -309,7 +309,10 @@ fn an_older_capture_stays_until_a_newer_one_is_whole() {
 
 #[test]
 fn a_capture_that_cannot_be_written_names_its_file() {
-    let all = [("/nowhere/both.pcapng", 2, "its folder does not exist"), ("/dev/full", 1, "No space left")];
+    let all = [
+        ("/nowhere/both.pcapng", 2, "its folder /nowhere does not exist"),
+        ("/dev/full", 1, "No space left"),
+    ];
     for (file, code, reason) in all {
         let output = compare(&["--raw", "--depth", "1", "--commands", "300", "--capture", file]);
         let text = String::from_utf8(output.stderr).unwrap();
@@ -348,6 +351,25 @@ fn what_makes_no_sense_is_a_usage_error() {
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
         assert!(!output.stderr.is_empty());
     }
+}
+
+#[test]
+fn a_misspelt_part_is_offered_the_one_that_was_meant() {
+    for (wrong, meant) in [
+        (["--bridge", "asm1153x"], "Did you mean `asm1153`?"),
+        (["--drive", "disk-7201"], "Did you mean `disk-7200`?"),
+        (["--setup", "geeling"], "Did you mean `geerling`?"),
+        (["--workload", "workstatoin"], "Did you mean `workstation`?"),
+        (["--sweep", "depht=1"], "Did you mean `depth`?"),
+        (["--sweep", "bridge=jms576"], "Did you mean `jms5"),
+    ] {
+        let output = compare(&wrong);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && text.contains(meant), "{wrong:?}: {text}");
+    }
+    let output = compare(&["--bridge", "zzz"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!text.contains("Did you mean") && text.contains("Known bridges: "), "{text}");
 }
 
 #[test]
@@ -427,5 +449,5 @@ fn a_folder_of_parts_is_read_and_what_is_wrong_with_it_is_told() {
     );
     std::fs::remove_dir_all(&parts).unwrap();
     std::fs::create_dir(folder.file("floppies")).unwrap();
-    assert!(String::from_utf8(run().stderr).unwrap().contains("is of no kind of part"));
+    assert!(String::from_utf8(run().stderr).unwrap().contains("is not a folder of parts"));
 }

@@ -52,9 +52,13 @@ fn a_write_sends_its_data_on_the_other_pipe() {
 fn pictures_are_files_that_say_what_they_show_and_do_not_change() {
     let folder = Place::new();
     let [one, other, platter] = ["one.svg", "other.svg", "platter.svg"].map(|name| folder.file(name));
-    compare(&["--timeline", &one]);
+    let printed = text(&["--timeline", &one]);
+    let sentence =
+        format!("Wrote {one}: a timeline (SVG) of two overlapping requests, 4K random read at QD2, over ");
+    assert!(printed.starts_with(&sentence) && printed.trim_end().ends_with('.'), "{printed}");
     compare(&["--timeline", &other, "--threads", "1"]);
-    compare(&["--drive", "disk-7200", "--platter", &platter]);
+    let printed = text(&["--drive", "disk-7200", "--platter", &platter]);
+    assert!(printed.starts_with(&format!("Wrote {platter}: the order (SVG) ")), "{printed}");
     let [one, other, platter] = [one, other, platter].map(|file| fs::read_to_string(file).unwrap());
     assert_eq!(one, other);
     for picture in [&one, &platter] {

@@ -160,7 +160,9 @@ fn a_simulation_with_a_report_is_saved_with_its_seeds() {
     let seeds = run["results"][0]["figures"]["iops_of_rounds"].as_array().map(Vec::len);
     assert_eq!((seeds, &run["setup"]["facts"]["seeds"]), (Some(5), &"5".into()));
     // Rows are bot and uasp at depth 1, and both at 4.
-    let deep = format!("{:.2} times as much at depth 4", rate(3) / rate(2));
+    let ratio = rate(3) / rate(2);
+    let times = if ratio < 2.0 { format!("{ratio:.2}x") } else { format!("{ratio:.1}x") };
+    let deep = format!("UASP is {times} as fast as BOT at QD4");
     let html = fs::read_to_string(&page).expect("it is there");
     assert!(html.contains(&deep) && html.contains("means of seeds 1 to 5"), "{deep} is not on the page");
     let json = succeeds(&place, &[&COMPARE[..7], &["--seconds", "0.02", "--json"]].concat()).0;
@@ -284,7 +286,7 @@ fn many_depths_are_told_together() {
     let history = page(&["history"]);
     assert!(history.contains("4K random read, 8 under way") && !history.contains("uas, depth 16"));
     let diff = page(&["diff", "1", "2"]);
-    assert!(diff.contains("<li>4K random read, uas, depths 1, 2, 4, 8: worse, 0."), "{diff}");
+    assert!(diff.contains("<li>4K random read, uas, QD1, 2, 4, 8: worse, IOPS ratio 0."), "{diff}");
     assert!(diff.contains("uas before") && !diff.contains("At one depth"));
 }
 
@@ -310,8 +312,24 @@ fn a_run_is_not_held_against_itself() {
 fn a_run_that_is_not_there_is_said() {
     let place = Place::new();
     bench(&place, &["--save"]);
-    fails(&place, &["diff", "1", "other"], 2, "no run is called `other`");
-    fails(&place, &["history", "last~1"], 2, "there is no run 1 before the last one");
+    fails(&place, &["diff", "1", "other"], 2, "is called `other`");
+    fails(&place, &["history", "last~1"], 2, "has no run 1 before the last one");
+}
+
+#[test]
+fn an_empty_file_of_runs_leads_to_saving_one() {
+    let place = Place::new();
+    let file = place.file("empty.sqlite");
+    fs::write(&file, "").expect("a file can be written");
+    let how = format!("Save one: uaskit bench --virtual --save={file}");
+    let (text, _) = succeeds(&place, &["history", "--file", &file]);
+    assert!(text.contains("has no runs") && text.contains(&how), "{text}");
+    for arguments in [&["history", "last", "--file", &file][..], &["diff", "1", "2", "--file", &file]] {
+        fails(&place, arguments, 2, &how);
+    }
+    bench(&place, &[&format!("--save={file}")]);
+    let (text, _) = succeeds(&place, &["history", "--file", &file, "--label", "none"]);
+    assert!(text.contains("matches") && text.contains(&format!("uaskit history --file {file}")), "{text}");
 }
 
 #[test]

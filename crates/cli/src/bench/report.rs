@@ -77,33 +77,34 @@ fn values(figures: &Figures) -> Values {
 /// Sentences on what did not go well, at most; the table has all rows.
 const WRONG_MAX: usize = 12;
 
-/// How ways stand to the first one, and what did not go well.
+/// What did not go well, then how ways compare to the first one, the largest difference first, then notes.
 fn findings(record: &Record, ways: &[Way], all: &[Measured]) -> Vec<String> {
     let mut found = Vec::new();
-    if let [first, others @ ..] = ways {
-        for (label, _) in page::by_label(all) {
-            for other in others {
-                found.extend(apart(record, label, (&other.name, &first.name)));
-            }
-        }
+    if record.interrupted {
+        found.push("The run was interrupted: these are the figures so far.".into());
     }
     found.extend(wrong(record));
-    if record.interrupted {
-        found.push("It was ended before its end.".into());
+    if let [first, others @ ..] = ways {
+        let of_label = |(label, _): (&str, _)| -> Vec<(f64, String)> {
+            let compared = others.iter().filter_map(|other| apart(record, label, (&other.name, &first.name)));
+            compared.collect()
+        };
+        let mut compared: Vec<(f64, String)> = page::by_label(all).into_iter().flat_map(of_label).collect();
+        compared.sort_by(|one, other| other.0.total_cmp(&one.0));
+        found.extend(compared.into_iter().map(|(_, sentence)| sentence));
     }
     let dropped = record.captured.map_or(0, |captured| captured.dropped);
     if dropped > 0 {
         let events = counted(dropped, "event");
-        found.push(format!(
-            "The capture that was made meanwhile lacks {events}, for which there was no room."
-        ));
+        found.push(format!("The capture of this run lacks {events}: the queue was full."));
     }
     found.extend(record.target.identity.notes.iter().map(|note| format!("Note: {note}.")));
     found
 }
 
-/// Where the rates of two ways differ by more than chance: in which depths, and where most. Ratios are those of the rounds.
-fn apart(record: &Record, label: &str, (of, to): (&str, &str)) -> Option<String> {
+/// Where the rates of two ways differ by more than chance: at which depths, and where most, and how far they are apart there. Ratios are
+/// those of the rounds.
+fn apart(record: &Record, label: &str, (of, to): (&str, &str)) -> Option<(f64, String)> {
     let rows = record.rows.iter().filter(|row| row.job == label && row.transport == of);
     let ratios: Vec<(u16, Estimate)> =
         rows.filter_map(|row| Some((row.depth, row.figures.as_ref()?.ratio_to_first?))).collect();
@@ -120,15 +121,22 @@ fn apart(record: &Record, label: &str, (of, to): (&str, &str)) -> Option<String>
         Some((depth, Estimate { value, interval })) => {
             let interval =
                 interval.map_or_else(String::new, |[low, high]| format!(" ({} to {})", two(low), two(high)));
-            let share = format!("{} of {}", sure.len(), counted_len(ratios.len(), "depth"));
-            format!(
-                "{label}: {of} and {to} differ at {share}, most at {depth}: {} times as much{interval}",
-                two(*value)
+            let differ = match ratios.len() {
+                1 => String::new(),
+                count => format!("; they differ at {} of {count} depths", sure.len()),
+            };
+            let times = two(*value);
+            (
+                value.ln().abs(),
+                format!("{label}: {of} is {times}x{interval} as fast as {to} at QD{depth}{differ}"),
             )
         }
-        None => {
-            format!("{label}: no difference between {of} and {to} shows; more or longer rounds might tell")
-        }
+        None => (
+            0.0,
+            format!(
+                "{label}: no significant difference between {of} and {to}; run more or longer rounds to find a small one"
+            ),
+        ),
     })
 }
 
@@ -136,9 +144,9 @@ fn apart(record: &Record, label: &str, (of, to): (&str, &str)) -> Option<String>
 fn wrong(record: &Record) -> Vec<String> {
     let mut found = Vec::new();
     for row in &record.rows {
-        let what = format!("{}, {}, depth {}", row.job, row.transport, row.depth);
+        let what = format!("{}, {}, QD{}", row.job, row.transport, row.depth);
         match (&row.error, &row.figures) {
-            (Some(error), _) => found.push(format!("{what}: no figures, since {error}")),
+            (Some(error), _) => found.push(format!("{what}: no figures: {error}")),
             (None, Some(_)) if row.errors > 0 => {
                 found.push(format!("{what}: {} failed", counted(row.errors, "request")))
             }
@@ -153,7 +161,7 @@ fn wrong(record: &Record) -> Vec<String> {
         record.rows.iter().filter(|row| row.figures.as_ref().is_some_and(|figures| !figures.steady)).count();
     if shaky > 0 {
         found.push(format!(
-            "not steady when their rounds were over: {shaky} of {}",
+            "{shaky} of {} did not become steady within the rounds",
             counted_len(record.rows.len(), "row")
         ));
     }

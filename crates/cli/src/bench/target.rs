@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn a_drive_is_named_as_why_names_it() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let guest = include_str!("../../../host/tests/trees/guest.tree");
+        let guest = include_str!("../../../inspect/tests/trees/guest.tree");
         let class = "/sys/class/block/sdc -> ../../devices/pci0000:00/0000:00:02.0/usb3/3-3/3-3:1.0/host3/target3:0:0/3:0:0:0/block/sdc";
         inspect::tree::expand(&format!("{guest}\n{class}\n"), place.path()).expect("it is a tree");
         let tree = Tree::at(place.path());

@@ -6,6 +6,7 @@
 use super::{CompareArguments, LinkArgument, MEASURED, PARTS, parts};
 use crate::counted::listed;
 use crate::failure::Failure;
+use crate::nearest;
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -80,8 +81,11 @@ impl Choice {
                 continue;
             }
             let activation = assembly.activation(catalogue).map_err(|error| {
-                Failure::usage(format!("{} of {} is no chain of parts", variant.name, setup.name))
-                    .because(error)
+                let what = format!(
+                    "setup {}, variant {}: these parts cannot be connected",
+                    setup.name, variant.name
+                );
+                Failure::usage(what).because(error)
             })?;
             let name = self.driver.as_ref().unwrap_or(&variant.name).clone();
             if !self.wants(&activation, catalogue) {
@@ -111,9 +115,8 @@ impl Choice {
             assembly.host = known(Kind::Host, name)?;
         }
         if let Some(name) = &self.drive {
-            let names = || names(catalogue, Kind::Ssd) + ", " + &names(catalogue, Kind::Hdd);
             assembly.drive = DriveName::find(name, catalogue)
-                .ok_or_else(|| unknown("drive", name).try_this(format!("take one of {}", names())))?;
+                .ok_or_else(|| unknown("drive", name, names(catalogue, &[Kind::Ssd, Kind::Hdd])))?;
         }
         if assembly.bridge.is_none() {
             return Ok(());
@@ -201,9 +204,9 @@ pub(crate) fn setup(name: &str, catalogue: &Catalogue) -> Result<Setup, Failure>
     }
     let path = Path::new(name);
     if !path.exists() {
-        let names: Vec<_> = built_in.iter().map(|setup| setup.name.as_str()).collect();
+        let names = built_in.iter().map(|setup| setup.name.as_str());
         return Err(Failure::usage(format!("there is no setup `{name}`, and no file of that name"))
-            .try_this(format!("take one of {}, or write a file", names.join(", "))));
+            .try_this(nearest::hint(name, "setups", names) + "; or the path of a TOML file"));
     }
     let stem = crate::harmless::shown(path.file_stem().unwrap_or_default());
     Setup::read(&stem, name, &parts::text(path, "setup")?, catalogue)
@@ -213,18 +216,19 @@ pub(crate) fn setup(name: &str, catalogue: &Catalogue) -> Result<Setup, Failure>
 fn known(catalogue: &Catalogue, kind: Kind, name: &str) -> Result<String, Failure> {
     match catalogue.find(kind, name) {
         Some(entry) => Ok(entry.name.clone()),
-        None => {
-            let known = names(catalogue, kind);
-            Err(unknown(&kind.to_string(), name).try_this(format!("take one of {known}")))
-        }
+        None => Err(unknown(&kind.to_string(), name, names(catalogue, &[kind]))),
     }
 }
 
-fn unknown(kind: &str, name: &str) -> Failure {
-    Failure::usage(format!("there is no {kind} `{name}` among the parts"))
+fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
+    Failure::usage(format!("there is no {kind} `{name}` among the parts")).try_this(nearest::hint(
+        name,
+        &format!("{kind}s"),
+        known,
+    ))
 }
 
-fn names(catalogue: &Catalogue, kind: Kind) -> String {
-    let of_kind = catalogue.entries().filter(|entry| entry.kind() == kind);
-    of_kind.map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(", ")
+fn names<'a>(catalogue: &'a Catalogue, kinds: &'a [Kind]) -> impl Iterator<Item = &'a str> {
+    let of_kinds = catalogue.entries().filter(|entry| kinds.contains(&entry.kind()));
+    of_kinds.map(|entry| entry.name.as_str())
 }

@@ -1,6 +1,7 @@
 //! `uaskit compare`: transports side by side in a simulated world.
 //!
-//! [`choice`] says which parts, [`mod@run`] and [`runs`] measure and show, [`findings`] says in sentences what came out, [`power`] what it has cost.
+//! [`choice`] says which parts, [`mod@run`] and [`runs`] measure and show, [`findings`] says in sentences what came out and
+//! [`bottleneck`] what limits it, [`power`] what it has cost.
 //! [`onlookers`] take notes while it runs, [`timeline`] and [`platter`] draw, [`mod@report`] makes a page of it; [`against`] lays a measurement of hardware beside it, and
 //! [`sweep`] runs whole grids. [`raw`] has link and protocols alone, on a plain drive.
 
@@ -21,6 +22,7 @@ pub(crate) mod sweep;
 pub(crate) mod table;
 mod timeline;
 
+use crate::counted::counted_len;
 use crate::quantity::{self, Depths};
 use crate::save::SaveArguments;
 use clap::{Args, ValueEnum};
@@ -49,7 +51,7 @@ const ALONE: &str = "Link and protocols alone";
   uaskit compare --driver linux-uas --controller vl805 --bridge jms580 --drive dramless-240
   uaskit compare --setup mine.toml --workload workstation --json
   uaskit compare --block 64K --depth 1,4,16 --write
-  uaskit compare --depth 1,8 --explain
+  uaskit compare --depth 1,8 --explain --findings all
   uaskit compare --depth 1,8 --components
   uaskit compare --block 4K --depth 8 --seconds 2
   uaskit compare --timeline both.svg
@@ -187,6 +189,9 @@ pub(crate) struct CompareArguments {
     /// depend on it.
     #[arg(long, help_heading = MEASURED, value_name = "N", conflicts_with_all = ["trace", "capture"], allow_negative_numbers = true, value_parser = quantity::threads)]
     threads: Option<u16>,
+    /// How many findings to show, the most important first: a number or `all`.
+    #[arg(long, help_heading = SHOWN, value_name = "N|all", default_value = "5", value_parser = finding_count)]
+    findings: usize,
     /// Print JSON.
     #[arg(long, help_heading = SHOWN)]
     json: bool,
@@ -197,6 +202,23 @@ impl CompareArguments {
     fn depths(&self) -> Option<Vec<u16>> {
         self.depth.as_deref().map(quantity::flat)
     }
+}
+
+/// A number of findings; all of them are more than there are.
+fn finding_count(text: &str) -> Result<usize, String> {
+    match text {
+        "all" => Ok(usize::MAX),
+        number => number.parse().map_err(|_| format!("`{number}` is neither a number nor `all`")),
+    }
+}
+
+/// Prints findings as a list, with a line for those that are not shown.
+fn print_findings(findings: &[String], shown: usize) {
+    findings.iter().take(shown).for_each(|finding| println!("- {finding}"));
+    if let more @ 1.. = findings.len().saturating_sub(shown) {
+        println!("- {}: --findings all", counted_len(more, "more finding"));
+    }
+    println!();
 }
 
 /// A link.

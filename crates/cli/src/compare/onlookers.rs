@@ -53,14 +53,24 @@ pub(super) fn measure(
 }
 
 impl CompareArguments {
-    /// Looks whether all that is to be written can be, before anything runs.
-    pub(super) fn outlets(&self) -> Result<(), Failure> {
-        page::has_room(self.report.as_deref())?;
-        outlet::are_apart(&[
+    /// Checks that every file that is to be written can be, before anything runs.
+    pub(super) fn check_outputs(&self) -> Result<(), Failure> {
+        let pictures = [&self.timeline, &self.platter].map(|file| file.as_ref()?.as_deref());
+        let [timeline, platter] = pictures;
+        let others = [
             ("--report", self.report.as_deref()),
+            ("--timeline", timeline),
+            ("--platter", platter),
             ("--capture", self.capture.as_deref()),
             ("--save", self.keeping.file()),
-        ])
+        ];
+        outlet::are_apart(&[&self.grid.files()[..], &others].concat())?;
+        page::has_room(self.report.as_deref())?;
+        for file in pictures.into_iter().flatten() {
+            outlet::is_free(file, outlet::Kind::Picture)?;
+        }
+        self.capture.as_deref().map_or(Ok(()), |file| outlet::is_free(file, outlet::Kind::Capture))?;
+        self.grid.check_files()
     }
 
     fn start_parts_capture(&self, runs: usize) -> Result<Option<Capture>, Failure> {

@@ -3,10 +3,11 @@
 //! A folder has one for each kind of part, with a TOML file for each part, as `crates/study/parts` has. Its parts take the
 //! place of others of the same name.
 
-use super::table::empty;
+use super::table::wrapped;
 use crate::failure::Failure;
 use crate::harmless::{self, shown};
-use comfy_table::Table;
+use crate::nearest;
+use report::TextTable;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::Read;
@@ -23,7 +24,7 @@ pub(super) fn list(folder: Option<&Path>, as_json: bool) -> Result<(), Failure> 
         let parts: Value = catalogue.entries().map(record).collect();
         println!("{}", harmless::json(&format!("{parts:#}")));
     } else {
-        println!("{}", table(&catalogue));
+        println!("{}", wrapped(&table(&catalogue)));
     }
     Ok(())
 }
@@ -39,9 +40,8 @@ pub(crate) fn catalogue(folder: Option<&Path>) -> Result<Catalogue, Failure> {
             continue;
         }
         let kind = Kind::of_folder(&name).ok_or_else(|| {
-            let folders = Kind::ALL.map(Kind::folder).join(", ");
-            Failure::new(format!("{} is of no kind of part", shown(&of_kind)))
-                .try_this(format!("call it after one: {folders}"))
+            let hint = nearest::hint(&name, "folders of parts", Kind::ALL.map(Kind::folder));
+            Failure::new(format!("{} is not a folder of parts", shown(&of_kind))).try_this(hint)
         })?;
         for file in
             entries(&of_kind)?.into_iter().filter(|file| file.extension().is_some_and(|end| end == "toml"))
@@ -71,16 +71,18 @@ pub(super) fn text(file: &Path, what: &str) -> Result<String, Failure> {
     let reader = File::open(file).map_err(unreadable)?;
     reader.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(Failure::new(format!("{} is no {what}: it is longer than 1 MiB", shown(file))));
+        return Err(Failure::new(format!("{} is not a {what}: it is longer than 1 MiB", shown(file))));
     }
     Ok(text)
 }
 
-fn table(catalogue: &Catalogue) -> Table {
-    let mut table = empty(&["kind", "name", "what it is", "numbers", "fitted"]);
+fn table(catalogue: &Catalogue) -> TextTable {
+    let heads = ["kind", "name", "what it is", "numbers", "fitted"];
+    let mut table =
+        TextTable::new(heads).words([0, 2]).names([1]).keys(2).leave_out_first(&["fitted", "numbers"]);
     for entry in catalogue.entries() {
         let fitted = entry.constants.iter().filter(|constant| matches!(constant.origin, Origin::Fitted(_)));
-        table.add_row([
+        table.row([
             entry.kind().to_string(),
             entry.name.clone(),
             entry.title.clone(),

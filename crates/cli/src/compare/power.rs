@@ -3,8 +3,7 @@
 //! Figures are those of `sim::power::machine`; here they are shown. Always true: a peak says over which time it is one.
 
 use super::choice::Column;
-use super::table::{aligned, empty};
-use comfy_table::{CellAlignment, Table};
+use report::TextTable;
 use serde_json::{Map, Value, json};
 use sim::power::machine::{Consumer, Spent, WINDOW};
 use study::compare::Row;
@@ -40,17 +39,17 @@ fn shorter(rows: &[Row]) -> Shorter {
 }
 
 /// Mean and peak power of each column, and what a gigabyte costs it, where the least and where the most is under way.
-pub(super) fn table(columns: &[Column], rows: &[Row]) -> Table {
+pub(super) fn table(columns: &[Column], rows: &[Row]) -> TextTable {
     let has_peaks = shorter(rows) != Shorter::All;
     let mut head = vec![String::new(), "depth".into()];
     for Column { name, .. } in columns {
         head.push(format!("{name} W"));
         if has_peaks {
-            head.push("peak".into());
+            head.push(format!("{name} peak"));
         }
-        head.push("J/GB".into());
+        head.push(format!("{name} J/GB"));
     }
-    let mut table = empty(&head.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut table = TextTable::new(head).keys(2);
     for (label, of_label) in by_label(rows) {
         let ends = [of_label.first(), of_label.last().filter(|_| of_label.len() > 1)];
         for (nth, row) in ends.into_iter().flatten().enumerate() {
@@ -62,23 +61,23 @@ pub(super) fn table(columns: &[Column], rows: &[Row]) -> Table {
                 cells.extend(has_peaks.then_some(peak));
                 cells.push(per_gigabyte);
             }
-            table.add_row(cells);
+            table.row(cells);
         }
     }
-    labelled(table)
+    table
 }
 
 /// How long each column's link was in which state, if any may sleep.
-pub(super) fn links(columns: &[Column], rows: &[Row]) -> Option<Table> {
+pub(super) fn links(columns: &[Column], rows: &[Row]) -> Option<TextTable> {
     let sleeps = |column: &Column| column.assembly.power_states;
     if !columns.iter().any(sleeps) {
         return None;
     }
     let mut head = vec![String::new(), "depth".into()];
     for Column { name, .. } in columns.iter().filter(|column| sleeps(column)) {
-        head.extend([format!("{name} U1"), "U2".into(), "exit".into()]);
+        head.extend(["U1", "U2", "exit"].map(|state| format!("{name} {state}")));
     }
-    let mut table = empty(&head.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut table = TextTable::new(head).keys(2);
     for (nth, label, row) in
         by_label(rows).flat_map(|(label, rows)| (0..).zip(rows).map(move |(nth, row)| (nth, label, row)))
     {
@@ -89,9 +88,9 @@ pub(super) fn links(columns: &[Column], rows: &[Row]) -> Option<Table> {
             let times = trial.spent.activity.link;
             cells.extend(times.map_or(["-"; 3].map(String::from), shares));
         }
-        table.add_row(cells);
+        table.row(cells);
     }
-    Some(labelled(table))
+    Some(table)
 }
 
 /// U1, U2 and the way back, in percent of all.
@@ -99,15 +98,6 @@ fn shares(times: [units::Duration; 4]) -> [String; 3] {
     let all: u64 = times.iter().map(|time| time.as_ps()).sum();
     let [_, asleep @ ..] = times;
     asleep.map(|time| format!("{:.1}", 100.0 * time.as_ps() as f64 / all.max(1) as f64))
-}
-
-/// Numbers to the right, labels to the left.
-fn labelled(table: Table) -> Table {
-    let mut table = aligned(table);
-    if let Some(labels) = table.column_mut(0) {
-        labels.set_cell_alignment(CellAlignment::Left);
-    }
-    table
 }
 
 /// Rows that follow each other with one label.

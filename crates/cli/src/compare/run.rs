@@ -6,17 +6,19 @@ use super::choice::Column;
 use super::components;
 use super::power;
 use super::request::{gather, jobs};
-use super::table::{aligned, empty};
-use super::{CompareArguments, LinkArgument, against, kept, onlookers, parts, platter, timeline};
+use super::table::fitted;
+use super::{
+    CompareArguments, LinkArgument, against, kept, onlookers, parts, platter, print_findings, timeline,
+};
 use crate::failure::Failure;
 use crate::harmless;
 use crate::page;
 use crate::progress::ProgressLines;
-use comfy_table::{CellAlignment, Table};
+use ::report::TextTable;
 use serde_json::{Value, json};
 use sim::engine::Stage;
 use study::compare::Row;
-use study::compare::findings::{Told, findings};
+use study::compare::findings::{findings, first_seed};
 use study::compare::page::{self as comparison, PageContent};
 use study::compare::pairs;
 use study::parts::{Catalogue, Kind};
@@ -30,7 +32,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
             .because("runs of parts are as long as it takes for a figure")
             .try_this("say how long with --seconds"));
     }
-    arguments.outlets()?;
+    arguments.check_outputs()?;
     let keeper = arguments.keeping.keeper()?;
     let catalogue = parts::catalogue(arguments.parts.as_deref())?;
     let (setup, columns) = arguments.columns(&catalogue)?;
@@ -85,34 +87,33 @@ fn show(
     catalogue: &Catalogue,
 ) {
     println!("{}\n", setup.title);
+    print_findings(&findings(columns, &first_seed(columns, rows)), arguments.findings);
     for column in columns {
         println!("{}: {}", column.name, parts_of(column, catalogue));
     }
-    println!("\nMB/s (10^6 bytes), by requests under way\n{}", table(columns, rows));
+    println!("\nMB/s (10^6 bytes) by queue depth\n{}", fitted(&table(columns, rows)));
     if let Some(chart) = chart(columns, rows) {
         println!("{chart}");
     }
-    println!("{}\n{}", power::title(rows), power::table(columns, rows));
+    println!("{}\n{}", power::title(rows), fitted(&power::table(columns, rows)));
     if let Some(links) = power::links(columns, rows) {
         println!(
-            "How long links were asleep, in percent of the time: in U1, in U2, and on the way back\n{links}"
+            "How long links were asleep, in percent of the time: in U1, in U2, and on the way back\n{}",
+            fitted(&links)
         );
     }
     if arguments.explain {
         println!(
             "Where a command's time goes, mean microseconds; the parts add up\n{}",
-            stages(columns, rows)
+            fitted(&stages(columns, rows))
         );
     }
     if arguments.components {
-        println!("What components did meanwhile\n{}", done(columns, rows));
+        println!("What components did meanwhile\n{}", fitted(&done(columns, rows)));
     }
     if arguments.wanted().seeds > 1 {
         let others = if arguments.report.is_some() { "the page" } else { "what is kept" };
         println!("Figures here are of seed {}; {others} has means of several.", arguments.seed);
-    }
-    for finding in findings(columns, &rows.iter().map(Told::from).collect::<Vec<_>>()) {
-        println!("- {finding}");
     }
 }
 
@@ -150,14 +151,14 @@ fn parts_of(column: &Column, catalogue: &Catalogue) -> String {
     format!("{}\n    {}", column.activation, parts.join("; "))
 }
 
-fn table(columns: &[Column], rows: &[Row]) -> Table {
+fn table(columns: &[Column], rows: &[Row]) -> TextTable {
     // A reader of many ways finds the pairs in the findings.
     let ratio = pairs(columns).next();
     let mut head = vec!["", "depth"];
     head.extend(columns.iter().map(|column| column.name.as_str()));
     let names = ratio.map(|(bot, uas)| format!("{} : {}", columns[uas].name, columns[bot].name));
     head.extend(names.as_deref());
-    let mut table = empty(&head);
+    let mut table = TextTable::new(head).keys(2);
     let mut last = "";
     for row in rows {
         let label = if row.job.label == last { "" } else { row.job.label.as_str() };
@@ -168,21 +169,17 @@ fn table(columns: &[Column], rows: &[Row]) -> Table {
         if let Some((bot, uas)) = ratio {
             cells.push(format!("{:.2}", figure(&row.trials[uas]) / figure(&row.trials[bot])));
         }
-        table.add_row(cells);
-    }
-    let mut table = aligned(table);
-    if let Some(labels) = table.column_mut(0) {
-        labels.set_cell_alignment(CellAlignment::Left);
+        table.row(cells);
     }
     table
 }
 
 /// Where the time of a command goes, and in which stage most of it is spent.
-fn stages(columns: &[Column], rows: &[Row]) -> Table {
+fn stages(columns: &[Column], rows: &[Row]) -> TextTable {
     let mut head = vec!["", "depth", "", "in all"];
     head.extend(Stage::ALL.map(Stage::name));
     head.push("most but queue");
-    let mut table = empty(&head);
+    let mut table = TextTable::new(head).words([0, 2]).keys(3);
     for row in rows {
         for (column, trial) in columns.iter().zip(&row.trials) {
             let Some((shares, commands)) = trial.explained else { continue };
@@ -191,24 +188,25 @@ fn stages(columns: &[Column], rows: &[Row]) -> Table {
             cells.push(mean(shares.total()));
             cells.extend(Stage::ALL.map(|stage| mean(shares.of(stage))));
             cells.push(shares.largest().name().into());
-            table.add_row(cells);
+            table.row(cells);
         }
     }
-    aligned(table)
+    table
 }
 
 /// What each component has done.
-fn done(columns: &[Column], rows: &[Row]) -> Table {
-    let mut table = empty(&[&["", "depth", ""], &components::HEAD[..]].concat());
+fn done(columns: &[Column], rows: &[Row]) -> TextTable {
+    let heads = ["", "depth", ""].into_iter().chain(components::HEAD);
+    let mut table = TextTable::new(heads).words([0, 2, 3, 8]).keys(4);
     for row in rows {
         for (column, trial) in columns.iter().zip(&row.trials) {
             for cells in components::lines(&trial.components) {
                 let run = [row.job.label.clone(), row.job.depth.to_string(), column.name.clone()];
-                table.add_row(run.into_iter().chain(cells));
+                table.row(run.into_iter().chain(cells));
             }
         }
     }
-    aligned(table)
+    table
 }
 
 /// The first job that has several depths, as bars. None if there is no such job.

@@ -1,32 +1,30 @@
-//! Tables of figures: a head, and columns that end at the right.
+//! Tables of figures as they are printed: fitted to the terminal, with what it has no room for named below.
+//!
+//! How a table becomes narrower is for [`report::TextTable`] to say. Left out: pages, which scroll.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use crate::stdout::terminal_columns;
+use report::{Fitted, TextTable};
 
-/// One with a head alone.
-pub(crate) fn empty(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED);
-    table.set_header(header);
-    table
+/// Columns of a table with long texts, where the output is not a terminal.
+const TEXT_COLUMNS: usize = 120;
+
+/// A table in the width of the terminal; elsewhere as wide as it is.
+pub(crate) fn fitted(table: &TextTable) -> String {
+    in_columns(table, terminal_columns())
 }
 
-/// The same with all columns at the right.
-pub(crate) fn aligned(mut table: Table) -> Table {
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
+/// The same of a table with long texts, which break into lines elsewhere, too.
+pub(crate) fn wrapped(table: &TextTable) -> String {
+    in_columns(table, Some(terminal_columns().unwrap_or(TEXT_COLUMNS)))
 }
 
-/// Columns of a table with long texts, where nobody says how wide a line may be.
-const WIDTH: u16 = 120;
-
-/// One with a head alone, whose texts are broken into lines.
-pub(crate) fn wrapped(header: &[&str]) -> Table {
-    let mut table = empty(header);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    if table.width().is_none() {
-        table.set_width(WIDTH);
+/// A table in so many columns.
+pub(crate) fn in_columns(table: &TextTable, columns: Option<usize>) -> String {
+    let Fitted { text, left_out } = table.fitted(columns);
+    match left_out.as_slice() {
+        [] => text,
+        names => {
+            format!("{text}\nNot shown: {}; a wider terminal and --json have them.", names.join(", "))
+        }
     }
-    table
 }

@@ -3,7 +3,9 @@
 use super::choice::Column;
 use super::drawing::write;
 use super::{CompareArguments, request};
+use crate::counted::listed;
 use crate::failure::Failure;
+use crate::harmless::shown;
 use std::path::Path;
 use study::compare::timeline::timeline;
 use study::parts::Catalogue;
@@ -18,11 +20,21 @@ pub(super) fn show(
     let Some(job) = jobs.first() else { return Err(Failure::usage("the workload has no job")) };
     let timeline = timeline(job, asked)?;
     if timeline.is_empty() {
-        return Err(Failure::usage("nothing of this setup can be drawn")
-            .because("it has no drive behind SuperSpeed, or none that is asked for twice"));
+        return Err(Failure::usage("this setup has no USB drive to draw a timeline for")
+            .because("a timeline shows two commands of a drive behind SuperSpeed"));
     }
     match file {
-        Some(file) => write(&timeline.drawing().document(), file),
+        Some(file) => {
+            write(&timeline.drawing().document(), file)?;
+            println!(
+                "Wrote {}: a timeline (SVG) of two overlapping requests, {} at QD{}, over {}.",
+                shown(file),
+                job.label,
+                job.depth,
+                listed(&timeline.titles())
+            );
+            Ok(())
+        }
         None => crate::stdout::print(&timeline.text()),
     }
 }

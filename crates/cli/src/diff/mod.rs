@@ -4,14 +4,15 @@
 
 mod page;
 
-use crate::compare::table::{aligned, empty};
+use crate::compare::table::fitted;
 use crate::failure::Failure;
 use crate::harmless::{self, tame};
-use crate::history::{at_left, json, saved, title};
+use crate::history::{json, saved, title};
 use crate::save::{calling, failure, listing, place};
 use crate::stdout::print;
 use clap::Args;
 use records::{Change, Diff, Note, RunId, Saved, Selector, Store, Verdict};
+use report::TextTable;
 use serde_json::{json, to_value};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -93,7 +94,7 @@ fn text(before: &Saved, after: &Saved, diff: &Diff) -> String {
         text += &format!("  {note}\n");
     }
     if !diff.changes.is_empty() {
-        text += &format!("{}\n", table(diff));
+        text += &format!("{}\n", fitted(&table(diff)));
         for remark in remarks(diff) {
             text += &format!("{remark}\n");
         }
@@ -111,12 +112,15 @@ fn or_none(text: &str) -> String {
     if text.is_empty() { "none".to_owned() } else { tame(text) }
 }
 
-fn table(diff: &Diff) -> comfy_table::Table {
-    let mut table =
-        empty(&["", "transport", "depth", "IOPS before", "after", "p99 us before", "after", "ratio", ""]);
+fn table(diff: &Diff) -> TextTable {
+    let p99 = ["p99 us before", "p99 us after"];
+    let iops = ["IOPS before", "IOPS after"];
+    let heads = ["", "transport", "depth", iops[0], iops[1], p99[0], p99[1], "ratio", ""];
+    let table = TextTable::new(heads).words([0, 1]).names([8]).keys(3);
+    let mut table = table.leave_out_first(&[p99, iops].concat()).keeps_lines();
     for change in &diff.changes {
         let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), five_digits);
-        table.add_row([
+        table.row([
             tame(&change.job),
             transports(change),
             change.depth.to_string(),
@@ -128,7 +132,7 @@ fn table(diff: &Diff) -> comfy_table::Table {
             change.verdict.to_string(),
         ]);
     }
-    at_left(at_left(aligned(table), 0..2), 8..9)
+    table
 }
 
 /// So many that whoever divides what is printed comes to the ratio beside it, which has three decimals.

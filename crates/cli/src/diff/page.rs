@@ -22,9 +22,6 @@ const ROWS_MAX: usize = 60;
 const JOBS_MAX: usize = 30;
 /// Jobs whose latencies have pictures, two each.
 const LATENCIES_MAX: usize = 12;
-/// Sentences on top at most.
-const FINDINGS_MAX: usize = 12;
-
 /// `again` is the line that makes it again.
 pub(super) fn show(
     file: &Path,
@@ -76,15 +73,15 @@ fn findings(diff: &Diff) -> Vec<String> {
     }
     let far = |alike: &[&Change]| alike.iter().map(|one| one.ratio.value.ln().abs()).fold(0.0, f64::max);
     told.sort_by(|one, other| far(other).total_cmp(&far(one)));
-    let all = told.iter().take(FINDINGS_MAX).map(|alike| sentence(alike));
-    [summary(diff)].into_iter().chain(notes(diff)).chain(all).chain(remarks(diff)).collect()
+    let all = told.iter().map(|alike| sentence(alike));
+    [summary(diff)].into_iter().chain(all).chain(notes(diff)).chain(remarks(diff)).collect()
 }
 
 /// Rows of one job and transport with one verdict, in words.
 fn sentence(alike: &[&Change]) -> String {
     let [first, .., last] = alike else {
         return alike.first().map_or_else(String::new, |change| {
-            format!("{}: {}, {} times as many I/Os", name(change), change.verdict, change.ratio)
+            format!("{}: {}, IOPS ratio {}", name(change), change.verdict, change.ratio)
         });
     };
     let ratios = || alike.iter().map(|change| change.ratio.value);
@@ -94,11 +91,7 @@ fn sentence(alike: &[&Change]) -> String {
     let depths: Vec<String> = alike.iter().map(|change| change.depth.to_string()).collect();
     let verdict = first.verdict;
     let transports = transports(last);
-    format!(
-        "{}, {transports}, depths {}: {verdict}, {times} times as many I/Os",
-        first.job,
-        depths.join(", ")
-    )
+    format!("{}, {transports}, QD{}: {verdict}, IOPS ratio {times}", first.job, depths.join(", "))
 }
 
 /// Rates by depth where a job has several, beside each other where it has one, and all of them as a table.

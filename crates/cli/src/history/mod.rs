@@ -6,15 +6,15 @@
 mod page;
 
 use crate::called;
-use crate::compare::table::{aligned, empty};
+use crate::compare::table::fitted;
 use crate::failure::Failure;
 use crate::harmless::{self, shown, tame};
-use crate::save::{failure, listing, place};
+use crate::save::{failure, listing, place, saving};
 use crate::stdout::print;
 use crate::unprinted::aside;
 use clap::Args;
-use comfy_table::CellAlignment;
 use records::{Filter, ResultRow, RunId, Saved, Selector, Store, Summary};
+use report::TextTable;
 use serde_json::{Value, to_value};
 use std::path::{Path, PathBuf};
 
@@ -87,15 +87,26 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
 pub(crate) fn saved(store: &Store, selector: &Selector) -> Result<Saved, Failure> {
     let found = store.find(selector).map_err(failure)?;
     let saved = found.map(|id| store.run(id)).transpose().map_err(failure)?.flatten();
-    saved.ok_or_else(|| {
-        let what = match selector {
-            Selector::Last(back) => {
-                format!("there is no run {back} before the last one in {}", shown(store.path()))
-            }
-            Selector::Named(name) => format!("no run is called `{name}` in {}", shown(store.path())),
-        };
-        Failure::usage(what).try_this(format!("See {}", listing(store.path())))
-    })
+    let Some(saved) = saved else { return Err(not_found(store, selector)?) };
+    Ok(saved)
+}
+
+/// Why there is no such run: there is none at all, or none of this name.
+fn not_found(store: &Store, selector: &Selector) -> Result<Failure, Failure> {
+    let path = shown(store.path());
+    if is_empty(store)? {
+        return Ok(Failure::usage(format!("{path} has no runs")).try_this(saving(store.path())));
+    }
+    let what = match selector {
+        Selector::Last(back) => format!("{path} has no run {back} before the last one"),
+        Selector::Named(name) => format!("no run in {path} is called `{name}`"),
+    };
+    Ok(Failure::usage(what).try_this(format!("List the runs: {}", listing(store.path()))))
+}
+
+/// Whether a file has no runs at all.
+fn is_empty(store: &Store) -> Result<bool, Failure> {
+    store.find(&Selector::Last(0)).map_err(failure).map(|last| last.is_none())
 }
 
 /// A value that was made for programs.
@@ -119,27 +130,33 @@ fn list(arguments: &HistoryArguments, store: &Store) -> Result<(), Failure> {
     if arguments.json {
         return print(&harmless::json(&format!("{:#}\n", json(to_value(&runs))?)));
     }
+    if runs.is_empty() {
+        let path = shown(store.path());
+        return print(&match is_empty(store)? {
+            true => format!("{path} has no runs.\n{}\n", saving(store.path())),
+            false => format!("No run in {path} matches.\nList all runs: {}\n", listing(store.path())),
+        });
+    }
     if let Some(file) = &arguments.report {
         let saved = runs.iter().rev().map(|summary| store.run(summary.run));
         let saved: Vec<Saved> =
             saved.filter_map(Result::transpose).collect::<Result<_, _>>().map_err(failure)?;
         return page::show(file, &saved);
     }
-    if runs.is_empty() {
-        return print(&format!("No such run in {}.\n", shown(store.path())));
-    }
-    print(&format!("{}\n{}\n", shown(store.path()), table(&runs)))
+    print(&format!("{}\n{}\n", shown(store.path()), fitted(&table(&runs))))
 }
 
-fn table(runs: &[Summary]) -> comfy_table::Table {
-    let mut table = empty(&["run", "began", "label", "setup", "drive", "transports", "rows", "MB/s at most"]);
+fn table(runs: &[Summary]) -> TextTable {
+    let heads = ["run", "began", "label", "setup", "drive", "transports", "rows", "MB/s at most"];
+    let table = TextTable::new(heads).words([1, 2, 3, 4, 5, 6]);
+    let mut table = table.leave_out_first(&["rows", "transports", "setup", "label"]);
     for run in runs {
         let setup = match run.kind {
             records::Kind::Measured => tame(&run.setup),
             records::Kind::Simulated => format!("{}, simulated", tame(&run.setup)),
         };
         let ended = if run.interrupted { ", ended early" } else { "" };
-        table.add_row([
+        table.row([
             run.run.to_string(),
             run.began.clone(),
             run.label.as_deref().map(tame).unwrap_or_default(),
@@ -149,16 +166,6 @@ fn table(runs: &[Summary]) -> comfy_table::Table {
             format!("{}{ended}", run.rows),
             run.mb_per_s_max.map_or_else(|| "-".into(), |most| format!("{most:.1}")),
         ]);
-    }
-    at_left(aligned(table), 1..6)
-}
-
-/// Columns of words.
-pub(crate) fn at_left(mut table: comfy_table::Table, columns: std::ops::Range<usize>) -> comfy_table::Table {
-    for column in columns {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Left);
-        }
     }
     table
 }
@@ -182,19 +189,38 @@ fn one(saved: &Saved) -> String {
     }
     let called = tame(&called::line(&run.command_line));
     text += &format!("  called: {called}\n  seed {}, uaskit {}\n", run.seed, tame(&run.version));
-    let mut table =
-        empty(&["", "transport", "depth", "IOPS", "rounds", "MB/s", "mean us", "p99 us", "max us", "errors"]);
-    for row in &run.results {
-        table.add_row(cells(row));
-    }
-    text + &at_left(aligned(table), 0..2).to_string() + "\n"
+    text + &fitted(&results(&run.results)) + "\n" + &failed(&run.results)
+}
+
+/// Rows of a run with figures.
+fn results(rows: &[ResultRow]) -> TextTable {
+    let heads = ["", "transport", "depth", "IOPS", "rounds", "MB/s", "mean us", "p99 us", "max us", "errors"];
+    let table = TextTable::new(heads).words([0, 1]).keys(3);
+    let mut table = table.leave_out_first(&["rounds", "max us", "mean us", "p99 us"]).keeps_lines();
+    rows.iter().for_each(|row| table.row(cells(row)));
+    table
+}
+
+/// Why rows have no figures, a line each.
+fn failed(rows: &[ResultRow]) -> String {
+    let line = |row: &ResultRow| {
+        let error = row.figures.as_ref().err()?;
+        Some(format!(
+            "{}, {}, depth {}: no figures: {}\n",
+            tame(&row.job),
+            tame(&row.transport),
+            row.depth,
+            tame(error)
+        ))
+    };
+    rows.iter().filter_map(line).collect()
 }
 
 fn cells(row: &ResultRow) -> Vec<String> {
     let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.1}"));
     let mut cells = vec![tame(&row.job), tame(&row.transport), row.depth.to_string()];
     match &row.figures {
-        Err(error) => cells.push(tame(error)),
+        Err(_) => cells.push("none".to_owned()),
         Ok(figures) => cells.extend([
             format!("{:.1}", figures.iops),
             figures.iops_of_rounds.len().to_string(),

@@ -58,8 +58,7 @@ pub(super) fn show(file: &Path, runs: &[Saved]) -> Result<(), Failure> {
         let latency = Section::new(format!("99 of a hundred, run by run: {drive}"));
         sections.push(latencies.fold(latency, Section::figure));
         if jobs.len() > left {
-            findings
-                .push(format!("{drive}: no picture here of {}", counted_len(jobs.len() - left, "more job")));
+            findings.push(format!("{drive}: no chart of {}", counted_len(jobs.len() - left, "more job")));
         }
         left = left.saturating_sub(jobs.len());
     }
@@ -122,7 +121,7 @@ fn change(runs: &[&Saved]) -> Option<String> {
         saved.run.label.clone().map_or_else(|| format!("run {}", saved.id), |label| tame(&label))
     });
     Some(format!(
-        "from {} to {}, of {} {more} rose and {less} fell by more than {:.0} %; most changed {}, {}, depth {}: {} to {} MB/s. What is chance, uaskit diff tells",
+        "from {} to {}, of {} {more} rose and {less} fell by more than {:.0} %; the largest change is {}, {}, QD{}: {} to {} MB/s. `uaskit diff` separates changes from noise",
         ends[0],
         ends[1],
         counted_len(both.len(), "rate"),

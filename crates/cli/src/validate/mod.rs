@@ -12,8 +12,8 @@ use crate::page;
 use crate::progress::ProgressLines;
 use crate::quantity;
 use crate::threads;
+use ::report::TextTable;
 use clap::Args;
-use comfy_table::Table;
 use std::path::PathBuf;
 use study::parts::PartError;
 use study::published::{Change, Count, Decided, Facts, Row, Sensitivity, Statistics, Verdict};
@@ -132,12 +132,12 @@ fn broken(error: PartError) -> Failure {
 fn show(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics, sensitivities: &[Sensitivity]) {
     let figures = figures(rows);
     if !figures.is_empty() {
-        println!("{figures}");
+        println!("{}", table::wrapped(&figures));
     }
     doubts::turned(rows).iter().for_each(|sentence| println!("{sentence}"));
     let claims = claims(rows);
     if !claims.is_empty() {
-        println!("Claims\n{claims}");
+        println!("Claims\n{}", table::wrapped(&claims));
     }
     doubts::by_little(rows).iter().for_each(|sentence| println!("{sentence}"));
     if !sensitivities.is_empty() {
@@ -174,11 +174,12 @@ fn show(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics, sensitivit
     }
 }
 
-fn figures(rows: &[Row<'_>]) -> Table {
-    let mut table = table::wrapped(&["row", "what", "published", "simulated", "error", ""]);
+fn figures(rows: &[Row<'_>]) -> TextTable {
+    let heads = ["row", "what", "published", "simulated", "error", ""];
+    let mut table = TextTable::new(heads).words([1, 2, 5]).names([0]);
     for row in rows {
         let Verdict::Figure { published, simulated, error } = row.verdict else { continue };
-        table.add_row([
+        table.row([
             row.decision.id.clone(),
             row.decision.title.clone(),
             published.to_string(),
@@ -190,8 +191,8 @@ fn figures(rows: &[Row<'_>]) -> Table {
     table
 }
 
-fn claims(rows: &[Row<'_>]) -> Table {
-    let mut table = table::wrapped(&["row", "what", "verdict", "why"]);
+fn claims(rows: &[Row<'_>]) -> TextTable {
+    let mut table = TextTable::new(["row", "what", "verdict", "why"]).words([1, 3]).names([0, 2]);
     for row in rows.iter().filter(|row| !matches!(row.verdict, Verdict::Figure { .. })) {
         let (id, title) = (row.decision.id.clone(), row.decision.title.clone());
         // What holds has its numbers in the record for programs.
@@ -199,24 +200,24 @@ fn claims(rows: &[Row<'_>]) -> Table {
             Verdict::Holds => row.holds_by_little().map(doubts::by).unwrap_or_default(),
             _ => row.reason.clone(),
         };
-        table.add_row([id, title, row.verdict.name().into(), why]);
+        table.row([id, title, row.verdict.name().into(), why]);
     }
     table
 }
 
 fn changes(sensitivities: &[Sensitivity]) -> String {
     let columns = ["number", "", "median |error|", "worst", "moves most", "does not hold any more"];
-    let mut table = table::wrapped(&columns);
+    let mut table = TextTable::new(columns).words([0, 3, 4, 5]).names([1]);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     for Sensitivity { number, changes } in sensitivities {
         for (change, way) in changes.iter().zip(["-10 %", "+10 %"]) {
             let Some(Change { error_median, error_worst, moved_most, broken, .. }) = change else {
-                table.add_row([number, way, "-", "-", "it cannot be so", ""]);
+                table.row([number, way, "-", "-", "it cannot be so", ""]);
                 continue;
             };
             let worst = error_worst.as_ref().map(|(error, id)| format!("{} {id}", percent(*error)));
             let moved = moved_most.as_ref().map(|(share, id)| format!("{id} {:+.1} %", share * 100.0));
-            table.add_row([
+            table.row([
                 number.clone(),
                 way.into(),
                 error_median.map_or("-".into(), percent),
@@ -228,5 +229,6 @@ fn changes(sensitivities: &[Sensitivity]) -> String {
     }
     let runs: usize =
         sensitivities.iter().flat_map(|one| &one.changes).flatten().map(|change| change.runs).sum();
+    let table = table::wrapped(&table);
     format!("What rows are if a fitted number changes ({})\n{table}\n", counted_len(runs, "run"))
 }

@@ -4,11 +4,12 @@
 //! driver leaves a better or another transport out, drivers of the same system that would bring one run as well. Left out: what a user
 //! may configure, and checks of a real machine.
 
-use crate::compare;
+use crate::compare::{self, table::fitted};
 use crate::failure::Failure;
 use crate::harmless;
 use crate::stdout::print;
 use rayon::prelude::*;
+use report::TextTable;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use study::parts::{Activation, Carried, Catalogue, Kind};
@@ -132,14 +133,14 @@ fn text(setup: &Setup, answers: &[Answer], catalogue: &Catalogue) -> String {
 
 fn table(runs: &Activation, ways: &[Way]) -> String {
     let head: Vec<_> = ["transport", "driver"].into_iter().chain(RUNS.map(|(label, ..)| label)).collect();
-    let mut table = compare::table::empty(&head);
+    let mut table = TextTable::new(head).words([0, 1]).keys(2);
     for Way { activation, figures } in ways {
         let mark = if activation == runs { " (has it)" } else { "" };
         let names = [activation.transport.to_string(), format!("{}{mark}", activation.driver)];
         let figures = figures.map(|figure| figure.map_or("-".into(), |figure| format!("{figure:.1}")));
-        table.add_row(names.into_iter().chain(figures));
+        table.row(names.into_iter().chain(figures));
     }
-    format!("{table}\n")
+    fitted(&table) + "\n"
 }
 
 fn record(setup: &Setup, answers: &[Answer]) -> Value {

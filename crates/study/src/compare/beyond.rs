@@ -7,7 +7,7 @@ use report::mean;
 
 /// Latency and energy of a job.
 pub(super) fn findings(ways: &[Way], row: &Measured) -> Vec<String> {
-    let job = format!("{}, depth {}", row.job.label, row.job.depth);
+    let job = format!("{} at QD{}", row.job.label, row.job.depth);
     let of = |value: &dyn Fn(&Values) -> Option<f64>| {
         let known = ways
             .iter()
@@ -22,8 +22,8 @@ pub(super) fn findings(ways: &[Way], row: &Measured) -> Vec<String> {
     let waits = ends(&medians, |us| format!("{} {}", mean(unit.value(us)), unit.sign()));
     let draws = ends(&of(&|values| values.joules_per_gb), |joules| format!("{} J", mean(joules)));
     let told = [
-        waits.map(|waits| format!("{job}: half of the requests are done within {waits}")),
-        draws.map(|draws| format!("{job}: 10⁹ bytes take the whole machine {draws}")),
+        waits.map(|waits| format!("{job}: the median latency is {waits}")),
+        draws.map(|draws| format!("{job}: the whole machine uses {draws} for 10⁹ bytes")),
     ];
     told.into_iter().flatten().collect()
 }

@@ -145,7 +145,7 @@ pub(super) fn finding(columns: &[Column], gathered: &[Gathered]) -> Option<Strin
     let all = spent(columns, &rows);
     let label = &rows.first()?.job.label;
     (!all.is_empty())
-        .then(|| format!("{label}: most of a command's time, apart from the queue, is {}", most(&all)))
+        .then(|| format!("{label}: most of a command's time outside of the queue goes to: {}", most(&all)))
 }
 
 /// Each way at each depth.

@@ -5,6 +5,7 @@
 //! the command line says, files, and tables for a terminal, which are the caller's.
 
 mod beyond;
+mod bottleneck;
 mod chart;
 mod column;
 pub mod findings;

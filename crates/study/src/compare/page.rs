@@ -5,7 +5,7 @@
 //! block, as ATTO does it, comes with the usual jobs alone. Always true: the figures of the first seed are those that are printed, and
 //! findings are of the means that are drawn.
 
-use super::findings::{Told, findings};
+use super::findings::{findings, means};
 use super::runs::{self, Gathered, SEEDS, Wanted};
 use super::{Column, beyond, chart, platter, wire};
 use crate::error::StudyError;
@@ -73,7 +73,7 @@ pub fn page(
     let blocks = if blocks.is_empty() { &all } else { &blocks };
     let named =
         |name: &str| if others.is_empty() { name.to_owned() } else { format!("{name}, with {others}") };
-    let mut found = findings(columns, &all.iter().map(Told::from).collect::<Vec<_>>());
+    let mut found = findings(columns, &means(columns, gathered));
     found.extend(page::chosen(&all).into_iter().flat_map(|row| beyond::findings(&ways, row)));
     found.extend(chart::finding(columns, gathered));
     let mut page = Page::new(named(&setup.title))

@@ -43,6 +43,11 @@ impl PlatterOrder {
         picture(&self.panels)
     }
 
+    /// The titles of its columns.
+    pub fn titles(&self) -> Vec<&str> {
+        self.panels.iter().map(|panel| panel.title.as_str()).collect()
+    }
+
     /// As text for a terminal.
     pub fn text(&self) -> String {
         self.panels.iter().map(printed).collect()

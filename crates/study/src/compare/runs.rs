@@ -147,11 +147,16 @@ impl Runs {
         }
     }
 
+    /// The mean rate over seeds, in millions of bytes a second.
+    pub(super) fn mb_per_s(&self) -> Estimate {
+        Estimate::of(&self.each(|trial| trial.measured.megabytes_per_second()))
+    }
+
     fn values(&self) -> Values {
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
         Values {
             iops: Estimate::of(&self.each(|trial| trial.measured.iops())),
-            mb_per_s: Estimate::of(&self.each(|trial| trial.measured.megabytes_per_second())),
+            mb_per_s: self.mb_per_s(),
             latency: self.latency(),
             watts: Some(mean(self.each(|trial| trial.spent.mean_watts()))),
             joules_per_gb: Some(mean(

@@ -87,7 +87,7 @@ pub fn timeline(
     let usb: Vec<_> = columns.iter().filter(|column| column.activation.transport != Carried::Sata).collect();
     let panels = usb.par_iter().map(|column| panel(column, job, catalogue, terms));
     let panels: Vec<Panel> = panels.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
-    let title = format!("Two requests under way together: {}, depth {}", job.label, job.depth);
+    let title = format!("Two requests in flight together: {}, QD{}", job.label, job.depth);
     Ok(RequestTimeline { title, panels })
 }
 
@@ -100,6 +100,11 @@ impl RequestTimeline {
     /// As a picture.
     pub fn drawing(&self) -> Drawing {
         picture(&self.title, &self.panels)
+    }
+
+    /// The titles of its columns.
+    pub fn titles(&self) -> Vec<&str> {
+        self.panels.iter().map(|panel| panel.title.as_str()).collect()
     }
 
     /// As text for a terminal.

@@ -256,13 +256,16 @@ fn findings(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics) -> Vec
     if let (Some(median), Some((worst, id))) = (statistics.error_median, &statistics.error_worst) {
         let met = |is: bool| if is { "which is met" } else { "which is not met" };
         all.push(format!(
-            "Half of the figures that runs decide are within {} % of what was published; the bar is {} %, {}.",
+            "Half of the simulated figures are within {} % of the published ones; the bar is {} %, {}.",
             percent(median),
             percent(BARS.0),
             met(median <= BARS.0)
         ));
         let (far, bar) = (percent(*worst), percent(BARS.1));
-        all.push(format!("The worst is {id}, {far} % off; the bar is {bar} %, {}.", met(*worst <= BARS.1)));
+        all.push(format!(
+            "The largest error is {far} %, of {id}; the bar is {bar} %, {}.",
+            met(*worst <= BARS.1)
+        ));
     }
     let shapes: Vec<_> = rows.iter().filter(|row| row.decision.is_shape()).collect();
     let held = shapes.iter().filter(|row| row.verdict == Verdict::Holds).count();

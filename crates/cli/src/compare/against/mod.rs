@@ -10,12 +10,12 @@ mod page;
 
 use super::choice::Column;
 use super::request::gather;
-use super::table::{aligned, empty};
+use super::table::fitted;
 use super::{CompareArguments, parts};
 use crate::failure::Failure;
 use crate::harmless::{self, shown};
 use crate::quantity;
-use comfy_table::{CellAlignment, Table};
+use report::TextTable;
 use serde_json::{Value, json};
 use std::path::Path;
 use study::compare::Row;
@@ -74,7 +74,7 @@ pub(super) fn show(
     println!(
         "{}, as it was measured, beside the setup; MB/s (10^6 bytes)\n{}",
         harmless::tame(&record.target),
-        record.table(columns, &rows)
+        fitted(&record.table(columns, &rows))
     );
     if !record.unknown.is_empty() {
         println!("Left out, since what these jobs ask is not known: {}", list(&record.unknown));
@@ -183,11 +183,12 @@ impl Record {
         beside.map(|place| (place, of_job.trials[place].measured.megabytes_per_second())).collect()
     }
 
-    fn table(&self, columns: &[Column], rows: &[Row]) -> Table {
-        let mut table = empty(&["job", "depth", "transport", "measured", "setup", "simulated", "error"]);
+    fn table(&self, columns: &[Column], rows: &[Row]) -> TextTable {
+        let heads = ["job", "depth", "transport", "measured", "setup", "simulated", "error"];
+        let mut table = TextTable::new(heads).words([0, 2, 4]).keys(3);
         for row in &self.rows {
             for (place, figure) in self.simulated(row, columns, rows) {
-                table.add_row([
+                table.row([
                     row.job.label.clone(),
                     row.job.depth.to_string(),
                     harmless::tame(&row.transport),
@@ -197,10 +198,6 @@ impl Record {
                     format!("{:+.1} %", 100.0 * (figure / row.megabytes_per_second - 1.0)),
                 ]);
             }
-        }
-        let mut table = aligned(table);
-        if let Some(labels) = table.column_mut(0) {
-            labels.set_cell_alignment(CellAlignment::Left);
         }
         table
     }

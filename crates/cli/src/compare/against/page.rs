@@ -63,6 +63,7 @@ pub(super) fn write(
     page::write(&page.fact(Fact::pair("seed", terms.seed.to_string())).fact(page::command_line()), file)
 }
 
+/// How far simulated figures are from measured ones.
 fn findings(record: &Record, pairs: &[Pair<'_>]) -> Vec<String> {
     let mut all = Vec::new();
     let mut sorted: Vec<&Pair<'_>> = pairs.iter().collect();
@@ -72,15 +73,20 @@ fn findings(record: &Record, pairs: &[Pair<'_>]) -> Vec<String> {
         let middle = sorted[sorted.len() / 2];
         if sorted.len() > 1 {
             all.push(format!(
-                "Of {} figures half are within {:.1} % of what was measured.",
+                "Half of the {} figures are within {:.1} % of the measurement.",
                 sorted.len(),
                 middle.error().abs() * 100.0
             ));
         }
-        all.push(format!("Farthest off is {}, by {}, {}.", worst.column.name, percent(worst), worst.name));
+        all.push(format!(
+            "The largest error is {1} on {0}: {2}.",
+            worst.column.name,
+            percent(worst),
+            worst.name
+        ));
     }
     if !record.unknown.is_empty() {
-        all.push(format!("Left out, since what these jobs ask is not known: {}.", list(&record.unknown)));
+        all.push(format!("Left out, because their access pattern is unknown: {}.", list(&record.unknown)));
     }
     all
 }

@@ -9,7 +9,8 @@ mod page;
 mod power;
 mod report;
 
-use super::{CompareArguments, ControllerArgument, LinkArgument};
+use super::table::fitted;
+use super::{CompareArguments, ControllerArgument, LinkArgument, print_findings};
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::harmless::{self, shown};
@@ -49,7 +50,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         .try_this("parts, without --raw, queue what their driver does not send"));
     }
     arguments.check_pauses()?;
-    arguments.outlets()?;
+    arguments.check_outputs()?;
     let keeper = arguments.keeping.keeper()?;
     let mut capture = arguments.start_capture()?;
     let rows = if arguments.trace.is_some() || capture.is_some() {
@@ -76,26 +77,28 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
 
 /// Everything, for people.
 fn show(arguments: &CompareArguments, rows: &[Row], pauses: Option<&[power::Pause]>, records: Option<u64>) {
-    println!("{}\n{}", arguments.title(), report::table(rows));
+    println!("{}\n", arguments.title());
+    print_findings(&page::findings(rows), arguments.findings);
+    println!("{}", fitted(&report::table(rows)));
     if arguments.drives > 1 {
-        println!("Each drive\n{}", report::each_drive(rows));
+        println!("Each drive\n{}", fitted(&report::each_drive(rows)));
     }
     if arguments.explain {
         let whose = if arguments.drives > 1 { " of the first drive" } else { "" };
         println!(
             "Where a command's time{whose} goes on average; the parts add up\n{}",
-            report::explained(rows)
+            fitted(&report::explained(rows))
         );
-        println!("Where the time of the slowest one goes\n{}", report::slowest(rows));
+        println!("Where the time of the slowest one goes\n{}", fitted(&report::slowest(rows)));
     }
     if arguments.components {
-        println!("What components did meanwhile\n{}", report::components(rows));
+        println!("What components did meanwhile\n{}", fitted(&report::components(rows)));
     }
     if let Some(pauses) = pauses {
         println!(
             "Reads of 4 KiB over UAS, one at a time with pauses, on a link that never sleeps and on one that does, which is late for what \
              comes after a pause\n{}",
-            power::table(pauses)
+            fitted(&power::table(pauses))
         );
     }
     if let (Some(file), Some(records)) = (&arguments.capture, records) {
@@ -246,7 +249,7 @@ impl CompareArguments {
                 Failure::usage("these drives cannot be plugged in; --hubs puts them behind one port")
                     .because(error)
             }
-            _ => Failure::new("the simulated world came to nothing").because(error),
+            _ => Failure::new("simulation failed").because(error),
         })
     }
 

@@ -9,6 +9,7 @@ use crate::page::{self, course, hue, reach};
 use report::{Axis, Bars, Cell, Fact, Figure, Group, Lines, Page, Picture, Point, Section, Series, Table};
 use sim::engine::Stage;
 use std::path::Path;
+use study::compare::findings::{short, than};
 use study::compare::stage_look;
 use study::raw::{Explained, Figures, Run};
 
@@ -54,17 +55,17 @@ pub(super) fn write(arguments: &CompareArguments, rows: &[Row], file: &Path) -> 
     page::write(&page, file)
 }
 
-fn findings(rows: &[Row]) -> Vec<String> {
+const WITHOUT: &str = "Without the costs of driver and bridge";
+
+/// How UAS compares to BOT at the lowest depth and at the highest.
+pub(super) fn findings(rows: &[Row]) -> Vec<String> {
     let ratio = |row: &Row| row.uas.total.iops() / row.bot.total.iops();
-    let at = |row: &Row| {
-        format!("{} times at depth {}", report::number((ratio(row) * 100.0).round() / 100.0), row.depth)
+    let [first, .., last] = rows else {
+        let alone = rows.first().map(|row| format!("{} at QD{}", than(ratio(row), "BOT"), row.depth));
+        return alone.into_iter().map(|alone| format!("{WITHOUT}, UAS {alone}")).collect();
     };
-    let ends: Vec<&Row> = rows.first().into_iter().chain(rows.last().filter(|_| rows.len() > 1)).collect();
-    let words: Vec<String> = ends.into_iter().map(at).collect();
-    vec![format!(
-        "Without the costs of driver and bridge, UAS moves as much as BOT {}.",
-        words.join(", and ")
-    )]
+    let (deep, shallow) = (than(ratio(last), "BOT"), short(ratio(first)));
+    vec![format!("{WITHOUT}, UAS {deep} at QD{} ({shallow} at QD{})", last.depth, first.depth)]
 }
 
 /// A figure of both ways by depth.

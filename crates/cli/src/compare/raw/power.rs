@@ -3,9 +3,8 @@
 //! Reads of 4 KiB over UAS, one at a time, with pauses of several lengths, on a link that never sleeps and on one that goes to U1
 //! and U2 as Linux has it. What parts draw was chosen and not measured, so the ratio of two figures says more than either.
 
-use crate::compare::table::{aligned, empty};
 use crate::failure::Failure;
-use comfy_table::Table;
+use report::TextTable;
 use serde_json::{Value, json};
 use sim::link::superspeed::{Rate, Sleep};
 use sim::power::think::{Habit, Outlay, think};
@@ -29,14 +28,14 @@ pub(super) fn measure(host: Option<Host>, rate: Rate, latency: Duration) -> Resu
         let pause = Duration::from_us(us);
         let outlay = |sleep| {
             think(&Habit { host, rate, sleep, latency, pause, commands: COMMANDS })
-                .map_err(|error| Failure::new("the simulated world came to nothing").because(error))
+                .map_err(|error| Failure::new("simulation failed").because(error))
         };
         Ok(Pause { pause, outlays: [outlay(None)?, outlay(Some(Sleep::LINUX))?] })
     };
     PAUSES_US.into_iter().map(of).collect()
 }
 
-pub(super) fn table(pauses: &[Pause]) -> Table {
+pub(super) fn table(pauses: &[Pause]) -> TextTable {
     let header = [
         "pause us",
         "awake us",
@@ -49,7 +48,7 @@ pub(super) fn table(pauses: &[Pause]) -> Table {
         "asleep J/GB",
         "saved %",
     ];
-    let mut table = empty(&header);
+    let mut table = TextTable::new(header).words([]);
     for Pause { pause, outlays: [awake, asleep] } in pauses {
         let us = |outlay: &Outlay| format!("{:.1}", outlay.mean.as_ps() as f64 / 1e6);
         let joules = |outlay: &Outlay| format!("{:.1}", outlay.joules_per_gigabyte());
@@ -61,9 +60,9 @@ pub(super) fn table(pauses: &[Pause]) -> Table {
         let [mean_awake, mean_asleep] = mean;
         let [energy_awake, energy_asleep] = energy;
         let saved = format!("{saved:.1}");
-        table.add_row([pause, mean_awake, mean_asleep, u0, u1, u2, exit, energy_awake, energy_asleep, saved]);
+        table.row([pause, mean_awake, mean_asleep, u0, u1, u2, exit, energy_awake, energy_asleep, saved]);
     }
-    aligned(table)
+    table
 }
 
 pub(super) fn record(pauses: &[Pause]) -> Value {

@@ -5,16 +5,17 @@
 
 use super::{CompareArguments, Row};
 use crate::compare::components;
-use crate::compare::table::{aligned, empty};
-use comfy_table::Table;
+use report::TextTable;
 use serde_json::{Map, Value, json};
 use sim::engine::{Shares, Stage};
 use study::raw::{DriveFigures, Explained, Figures, Run};
 
+/// Heads of the figures of both transports.
+const FIGURES: [&str; 6] = ["BOT IOPS", "BOT MB/s", "BOT mean us", "UAS IOPS", "UAS MB/s", "UAS mean us"];
+
 /// Both transports at each depth.
-pub(super) fn table(rows: &[Row]) -> Table {
-    let mut table =
-        empty(&["depth", "BOT IOPS", "MB/s", "mean us", "UAS IOPS", "MB/s", "mean us", "UAS : BOT"]);
+pub(super) fn table(rows: &[Row]) -> TextTable {
+    let mut table = TextTable::new(["depth"].into_iter().chain(FIGURES).chain(["UAS : BOT"])).words([]);
     for Row { depth, bot, uas } in rows {
         let (bot, uas) = (&bot.total, &uas.total);
         let of = |figures: &Figures| {
@@ -27,14 +28,14 @@ pub(super) fn table(rows: &[Row]) -> Table {
         };
         let ratio = format!("{:.2}", uas.iops() / bot.iops());
         let cells = [vec![depth.to_string()], of(bot).to_vec(), of(uas).to_vec(), vec![ratio]].concat();
-        table.add_row(cells);
+        table.row(cells);
     }
-    aligned(table)
+    table
 }
 
 /// Each drive at each depth.
-pub(super) fn each_drive(rows: &[Row]) -> Table {
-    let mut table = empty(&["depth", "drive", "BOT IOPS", "MB/s", "mean us", "UAS IOPS", "MB/s", "mean us"]);
+pub(super) fn each_drive(rows: &[Row]) -> TextTable {
+    let mut table = TextTable::new(["depth", "drive"].into_iter().chain(FIGURES)).words([]).keys(2);
     for Row { depth, bot, uas } in rows {
         for (number, drives) in (1..).zip(bot.drives.iter().zip(&uas.drives)) {
             let of = |figures: &DriveFigures| {
@@ -46,24 +47,24 @@ pub(super) fn each_drive(rows: &[Row]) -> Table {
                 ]
             };
             let names = [depth.to_string(), number.to_string()];
-            table.add_row(names.into_iter().chain(of(drives.0)).chain(of(drives.1)));
+            table.row(names.into_iter().chain(of(drives.0)).chain(of(drives.1)));
         }
     }
-    aligned(table)
+    table
 }
 
 /// Where the time of a command of the first drive goes, on average.
-pub(super) fn explained(rows: &[Row]) -> Table {
+pub(super) fn explained(rows: &[Row]) -> TextTable {
     parts_of(rows, |explained| *explained)
 }
 
 /// Where that of the slowest goes.
-pub(super) fn slowest(rows: &[Row]) -> Table {
+pub(super) fn slowest(rows: &[Row]) -> TextTable {
     parts_of(rows, |explained| Explained { shares: explained.slowest, commands: 1, ..*explained })
 }
 
 /// The means of what is made of each run's.
-fn parts_of(rows: &[Row], of: impl Fn(&Explained) -> Explained) -> Table {
+fn parts_of(rows: &[Row], of: impl Fn(&Explained) -> Explained) -> TextTable {
     let of_row = |row: &Row| [("BOT", row.depth, row.bot.total), ("UAS", row.depth, row.uas.total)];
     let runs: Vec<_> = rows.iter().flat_map(of_row).collect();
     let is_met = |stage: &Stage| {
@@ -72,26 +73,27 @@ fn parts_of(rows: &[Row], of: impl Fn(&Explained) -> Explained) -> Table {
     };
     let stages: Vec<_> = Stage::ALL.into_iter().filter(is_met).collect();
     let names = stages.iter().map(|stage| stage.name());
-    let mut table = empty(&["depth", "", "ns"].into_iter().chain(names).collect::<Vec<_>>());
+    let mut table = TextTable::new(["depth", "", "ns"].into_iter().chain(names)).words([]).names([1]).keys(2);
     for (name, depth, run) in runs {
         let parts = mean_parts(&of(&run.explained.unwrap_or_default()), &stages);
         let cells = [parts.iter().sum::<u64>()].into_iter().chain(parts).map(|ns| ns.to_string());
-        table.add_row([depth.to_string(), name.to_owned()].into_iter().chain(cells));
+        table.row([depth.to_string(), name.to_owned()].into_iter().chain(cells));
     }
-    aligned(table)
+    table
 }
 
 /// What each component has done, for both transports at each depth.
-pub(super) fn components(rows: &[Row]) -> Table {
-    let mut table = empty(&[&["depth", ""], &components::HEAD[..]].concat());
+pub(super) fn components(rows: &[Row]) -> TextTable {
+    let heads = ["depth", ""].into_iter().chain(components::HEAD);
+    let mut table = TextTable::new(heads).words([2, 7]).names([1]).keys(3);
     for row in rows {
         for (name, run) in [("BOT", &row.bot), ("UAS", &row.uas)] {
             for cells in components::lines(&run.components) {
-                table.add_row([row.depth.to_string(), name.to_owned()].into_iter().chain(cells));
+                table.row([row.depth.to_string(), name.to_owned()].into_iter().chain(cells));
             }
         }
     }
-    aligned(table)
+    table
 }
 
 /// The mean nanoseconds in each stage, rounded so that they add up to the rounded whole.

@@ -3,10 +3,10 @@
 //! The head names each column with its unit: `_us` microseconds, `_mb_per_s` 10^6 bytes a second, `_w` watts, `_j_per_gb` joules for 10^9
 //! bytes. What a record does not have is empty.
 
-use crate::compare::table::{aligned, empty};
 use crate::failure::Failure;
 use crate::harmless::shown;
-use comfy_table::Table;
+use crate::outlet;
+use report::TextTable;
 use serde_json::Value;
 use std::path::Path;
 
@@ -57,28 +57,33 @@ const SHOWN: [&str; 9] = [
     "latency_mean_us",
 ];
 
-/// Writes a table of lines; an older file of that name is replaced.
+/// Writes a table of lines; an older table of that name is replaced.
 pub(crate) fn write<'a>(file: &Path, lines: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
-    let unwritten =
-        |error: csv::Error| Failure::new(format!("{} cannot be written", shown(file))).because(error);
-    let mut table = csv::Writer::from_path(file).map_err(unwritten)?;
-    table.write_record(COLUMNS).map_err(unwritten)?;
-    for line in lines {
-        table.write_record(cells(line, &COLUMNS)).map_err(unwritten)?;
-    }
-    table.flush().map_err(|error| unwritten(error.into()))
+    let mut table = csv::Writer::from_writer(Vec::new());
+    let heads = COLUMNS.map(str::to_owned).to_vec();
+    let mut all = [heads].into_iter().chain(lines.map(|line| cells(line, &COLUMNS)));
+    let written = all.try_for_each(|record| table.write_record(record));
+    let bytes = written.map_err(|error| error.to_string());
+    let bytes = bytes.and_then(|()| table.into_inner().map_err(|error| error.to_string()));
+    let unwritten = |error| Failure::new(format!("{} cannot be written", shown(file))).because(error);
+    outlet::write(file, outlet::Kind::Table, &bytes.map_err(unwritten)?)
 }
 
-/// The same for people, with the most important columns.
-pub(super) fn table(lines: &[String]) -> Table {
-    let mut table = empty(&SHOWN);
-    for line in lines {
-        table.add_row(cells(line, &SHOWN).into_iter().map(|cell| match cell.parse::<f64>() {
-            Ok(number) if cell.contains('.') => format!("{number:.1}"),
-            _ => cell,
-        }));
-    }
-    aligned(table)
+/// The same for people, with the most important columns; those that are the same in all rows are left out first.
+pub(super) fn table(lines: &[String]) -> TextTable {
+    let shown = |cell: String| match cell.parse::<f64>() {
+        Ok(number) if cell.contains('.') => format!("{number:.1}"),
+        _ => cell,
+    };
+    let of_line = |line: &String| cells(line, &SHOWN).into_iter().map(shown).collect();
+    let rows: Vec<Vec<String>> = lines.iter().map(of_line).collect();
+    let is_same = |column: usize| rows.windows(2).all(|two| two[0][column] == two[1][column]);
+    let alike = (1..7).filter(|column| is_same(*column)).map(|column| SHOWN[column]);
+    let left_out: Vec<&str> =
+        alike.chain(["latency_mean_us", "transport", "controller", "variant"]).collect();
+    let mut table = TextTable::new(SHOWN).words([]).names(0..5).leave_out_first(&left_out);
+    rows.into_iter().for_each(|row| table.row(row));
+    table
 }
 
 fn cells(line: &str, columns: &[&str]) -> Vec<String> {

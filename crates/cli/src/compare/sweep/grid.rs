@@ -14,6 +14,7 @@
 use crate::compare::CompareArguments;
 use crate::compare::choice::{Column, replaced};
 use crate::failure::Failure;
+use crate::nearest;
 use crate::quantity;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -176,7 +177,7 @@ impl Axis {
             "*" => Ok(known.into_iter().map(str::to_owned).collect()),
             "none" if self == Self::Hub => Ok(vec![String::new()]),
             word if known.contains(&word) => Ok(vec![word.to_owned()]),
-            _ => Err(odd("there is no such thing").try_this(format!("take some of {}", known.join(", ")))),
+            _ => Err(odd("there is no such thing").try_this(nearest::hint(word, "values", known))),
         }
     }
 }
@@ -220,7 +221,10 @@ impl Grid {
             let (name, of) =
                 item.split_once('=').ok_or_else(|| odd(format!("`{item}` is no item of a sweep")))?;
             let place = AXES.iter().position(|axis| axis.name() == name);
-            let place = place.ok_or_else(|| odd(format!("a sweep has no `{name}`")))?;
+            let place = place.ok_or_else(|| {
+                let hint = nearest::hint(name, "axes", AXES.map(Axis::name));
+                odd(format!("a sweep has no `{name}`")).try_this(format!("an item is NAME=VALUES. {hint}"))
+            })?;
             if !values[place].is_empty() {
                 return Err(odd(format!("`{name}` is there twice")));
             }

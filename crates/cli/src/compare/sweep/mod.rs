@@ -14,6 +14,7 @@ mod records;
 pub(crate) use csv::write as write_csv;
 pub(crate) use records::{Header, Records, merge};
 
+use super::table::fitted;
 use super::{CompareArguments, parts};
 use crate::counted::counted_len;
 use crate::failure::Failure;
@@ -42,6 +43,7 @@ pub(super) fn not_kept() -> Failure {
 
 /// Runs the grid, or what is left of it.
 pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
+    arguments.check_outputs()?;
     let catalogue = parts::catalogue(arguments.parts.as_deref())?;
     let grid = Grid::read(arguments.grid.sweep.as_deref().unwrap_or_default(), arguments, &catalogue)?;
     let (setup, columns) = arguments.columns(&catalogue)?;
@@ -62,7 +64,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         return if arguments.json {
             crate::stdout::print(&crate::harmless::json(&(lines.join("\n") + "\n")))
         } else {
-            crate::stdout::print(&format!("{}\n", csv::table(&lines)))
+            crate::stdout::print(&format!("{}\n", fitted(&csv::table(&lines))))
         };
     };
     let mut records = Records::open(file, &header)?;

@@ -9,6 +9,7 @@
 use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::harmless::shown;
+use crate::outlet;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -152,7 +153,7 @@ fn other(path: &Path, why: &str) -> Failure {
 impl Records {
     /// Opens a file to continue it, or begins one.
     pub(super) fn open(path: &Path, header: &Header) -> Result<Self, Failure> {
-        let unwritable = |error| Failure::new(format!("{} cannot be written", shown(path))).because(error);
+        let unwritable = |error| outlet::unwritable(path, &error);
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = file.map_err(unwritable)?;
         match file.try_lock() {
@@ -220,8 +221,7 @@ impl Records {
     /// One write for a line, so that a run that ends leaves whole lines, but perhaps the last.
     fn put(&mut self, line: &str) -> Result<(), Failure> {
         let written = self.file.write_all(format!("{line}\n").as_bytes());
-        written
-            .map_err(|error| Failure::new(format!("{} cannot be written", shown(&self.path))).because(error))
+        written.map_err(|error| outlet::unwritable(&self.path, &error))
     }
 
     /// The head of a file, and its lines by point.
