@@ -9,7 +9,7 @@ use crate::engine::Level;
 use crate::link::superspeed::{Link, Side, Traffic};
 use crate::link::usb2::Bus;
 use crate::sata::Books;
-use crate::xhci::Counters;
+use crate::xhc::Counters;
 use units::{Duration, Instant};
 
 /// All of them.

@@ -25,4 +25,4 @@ mod sorted;
 mod spares;
 pub mod stack;
 pub mod world;
-pub mod xhci;
+pub mod xhc;

@@ -200,7 +200,7 @@ impl Native {
     }
 
     fn listen(&mut self) {
-        while self.store.poll_turn().is_some() {}
+        while self.store.poll_access().is_some() {}
         while let Some(request) = self.store.poll_done() {
             // Payload is in memory when it has come.
             self.store.give(self.now, request.id.command, u32::MAX);

@@ -10,7 +10,7 @@
 
 use sim::link::superspeed::Rate;
 use sim::world::driven::Host;
-use sim::xhci::Part;
+use sim::xhc::Part;
 use uaskit_study::measure::Stretch;
 use uaskit_study::parts::Catalogue;
 use uaskit_study::raw::{Drives, Figures, Load, Measurement};

@@ -585,7 +585,7 @@ mod tests {
     use crate::explain;
     use sim::engine::Stage;
     use sim::link::superspeed::Rate;
-    use sim::xhci::Part;
+    use sim::xhc::Part;
 
     fn load(depth: u16, bytes: u32) -> Load {
         Load {

@@ -15,7 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use sim::link::superspeed::Rate;
 use sim::world::driven::Host;
-use sim::xhci::Part;
+use sim::xhc::Part;
 use std::fs;
 use study::measure::Stretch;
 use study::parts::Catalogue;

@@ -306,7 +306,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::bulk::Piece;
+    use crate::link::bulk::PacketPayload;
     use crate::link::superspeed::{Packet, Rate};
     use crate::link::usb2;
     use crate::power::Microwatts;
@@ -331,7 +331,7 @@ mod tests {
     }
 
     const fn piece(transfer: TransferId, moved: u32, bytes: u16, ended: Option<End>) -> Progress {
-        let piece = Piece { transfer: TransferId(3), offset: moved - bytes as u32, bytes };
+        let piece = PacketPayload { transfer: TransferId(3), offset: moved - bytes as u32, bytes };
         Progress { id: transfer, moved, ended, piece: Some(piece) }
     }
 
@@ -420,7 +420,7 @@ mod tests {
     fn on_a_bus_all_that_was_carried_was_taken_or_in_vain() {
         let mut bus = Bus::new(usb2::Rate::High, 0);
         let data = |bytes| {
-            let piece = Piece { transfer: TransferId(3), offset: 0, bytes };
+            let piece = PacketPayload { transfer: TransferId(3), offset: 0, bytes };
             usb2::Packet::Data(usb2::Toggle::Data0, piece)
         };
         let mut ledger = Ledger::default();
@@ -453,7 +453,7 @@ mod tests {
         if is_hasty {
             bus.hurry();
         }
-        let piece = Piece { transfer: TransferId(3), offset: 0, bytes: rate.packet_bytes() };
+        let piece = PacketPayload { transfer: TransferId(3), offset: 0, bytes: rate.packet_bytes() };
         for _ in 0..packets {
             bus.begin(Instant::ZERO, rate.longest_bits());
             bus.send(&usb2::Packet::Data(usb2::Toggle::Data0, piece));

@@ -2,7 +2,7 @@
 
 use super::disk::Disk;
 use super::solid::Solid;
-use super::{Deferred, Mechanism, Order, Said, Tag};
+use super::{Deferred, DriveCommand, DriveEvent, Mechanism, Tag};
 use units::Instant;
 
 /// A drive.
@@ -37,7 +37,7 @@ macro_rules! either {
 }
 
 impl Mechanism for AnyDrive {
-    fn submit(&mut self, now: Instant, order: Order) {
+    fn submit(&mut self, now: Instant, order: DriveCommand) {
         either!(self, drive => drive.submit(now, order));
     }
 
@@ -45,8 +45,8 @@ impl Mechanism for AnyDrive {
         either!(self, drive => drive.handle_sectors(now, tag, sectors));
     }
 
-    fn poll_said(&mut self) -> Option<Said> {
-        either!(self, drive => drive.poll_said())
+    fn poll_event(&mut self) -> Option<DriveEvent> {
+        either!(self, drive => drive.poll_event())
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

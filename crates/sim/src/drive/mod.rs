@@ -1,6 +1,6 @@
 //! What lies behind SATA: drives, by how long what takes, and why.
 //!
-//! A [`Mechanism`] takes [`Order`]s and says when sectors of a read lie in its buffer, when it has room for sectors of a
+//! A [`Mechanism`] takes [`DriveCommand`]s and says when sectors of a read lie in its buffer, when it has room for sectors of a
 //! write, and when an order has ended. It holds no payload: contents are the medium's. [`disk`] has platters and an arm,
 //! [`solid`] has flash.
 //!
@@ -38,18 +38,18 @@ pub const TAGS: usize = 32;
 
 /// What a mechanism is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct DriveCommand {
     /// Its name; no two under way have the same.
     pub tag: Tag,
     /// What to do.
-    pub kind: OrderKind,
+    pub kind: DriveCommandKind,
     /// Sectors of [`SECTOR_BYTES`].
     pub extent: Extent,
 }
 
 /// What an order does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OrderKind {
+pub enum DriveCommandKind {
     /// Sectors to the host.
     Read,
     /// Sectors from the host.
@@ -65,7 +65,7 @@ pub enum OrderKind {
 
 /// What a mechanism says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum DriveEvent {
     /// So many further sectors of a read can be sent.
     Ready(Tag, u32),
     /// So many further sectors of a write can be taken.
@@ -73,12 +73,12 @@ pub enum Said {
     /// An order has ended. Of a read all sectors have been ready.
     Done(Tag),
     /// The mechanism turns to something on the medium: for pictures of the order of service.
-    Turns(Turn),
+    Accesses(MediumAccess),
 }
 
 /// What a mechanism turned to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct MediumAccess {
     /// For which order; none if it empties its cache.
     pub tag: Option<Tag>,
     /// Where.
@@ -97,13 +97,13 @@ pub struct Deferred {
 /// A drive's inside, without input and output.
 pub trait Mechanism: fmt::Debug {
     /// Takes an order. It must fit the drive, and its tag must be free.
-    fn submit(&mut self, now: Instant, order: Order);
+    fn submit(&mut self, now: Instant, order: DriveCommand);
 
     /// Sectors of a write have come, for which there was room.
     fn handle_sectors(&mut self, now: Instant, tag: Tag, sectors: u32);
 
     /// What it has to say, until it says nothing.
-    fn poll_said(&mut self) -> Option<Said>;
+    fn poll_event(&mut self) -> Option<DriveEvent>;
 
     /// When it goes on.
     fn poll_timeout(&self) -> Option<Instant>;

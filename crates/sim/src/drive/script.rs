@@ -1,11 +1,11 @@
 //! A host for tests of drives: it hands sectors over as soon as there is room, and writes down what ends when.
 
-use super::{Mechanism, Order, OrderKind, Said, Tag, Turn};
+use super::{DriveCommand, DriveCommandKind, DriveEvent, Mechanism, MediumAccess, Tag};
 use units::{Duration, Extent, Instant};
 
 /// What became of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ended {
+pub(super) struct Completed {
     pub(super) tag: Tag,
     pub(super) at: Instant,
     /// Sectors that were ready, or for which there was room.
@@ -13,11 +13,11 @@ pub(super) struct Ended {
 }
 
 /// What a host wants of any drive, for orders at random.
-pub(super) const KINDS: [OrderKind; 4] = [
-    OrderKind::Read,
-    OrderKind::Write { through: false },
-    OrderKind::Write { through: true },
-    OrderKind::Flush,
+pub(super) const KINDS: [DriveCommandKind; 4] = [
+    DriveCommandKind::Read,
+    DriveCommandKind::Write { through: false },
+    DriveCommandKind::Write { through: true },
+    DriveCommandKind::Flush,
 ];
 
 /// A drive and its host.
@@ -25,10 +25,10 @@ pub(super) const KINDS: [OrderKind; 4] = [
 pub(super) struct Script<M> {
     pub(super) drive: M,
     pub(super) now: Instant,
-    pub(super) ended: Vec<Ended>,
-    pub(super) turns: Vec<Turn>,
+    pub(super) ended: Vec<Completed>,
+    pub(super) turns: Vec<MediumAccess>,
     moved: [u64; super::TAGS],
-    under_way: Vec<Tag>,
+    in_flight: Vec<Tag>,
 }
 
 impl<M: Mechanism> Script<M> {
@@ -39,45 +39,45 @@ impl<M: Mechanism> Script<M> {
             ended: Vec::new(),
             turns: Vec::new(),
             moved: [0; super::TAGS],
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
         }
     }
 
-    pub(super) fn submit(&mut self, tag: u8, kind: OrderKind, lba: u64, sectors: u64) {
-        let order = Order { tag: Tag(tag), kind, extent: Extent::new(lba, sectors) };
+    pub(super) fn submit(&mut self, tag: u8, kind: DriveCommandKind, lba: u64, sectors: u64) {
+        let order = DriveCommand { tag: Tag(tag), kind, extent: Extent::new(lba, sectors) };
         assert!(self.is_free(tag), "{order:?}");
-        self.under_way.push(order.tag);
+        self.in_flight.push(order.tag);
         self.drive.submit(self.now, order);
         self.listen();
     }
 
     pub(super) fn read(&mut self, tag: u8, lba: u64, sectors: u64) {
-        self.submit(tag, OrderKind::Read, lba, sectors);
+        self.submit(tag, DriveCommandKind::Read, lba, sectors);
     }
 
     pub(super) fn write(&mut self, tag: u8, lba: u64, sectors: u64) {
-        self.submit(tag, OrderKind::Write { through: false }, lba, sectors);
+        self.submit(tag, DriveCommandKind::Write { through: false }, lba, sectors);
     }
 
     pub(super) fn is_free(&self, tag: u8) -> bool {
-        !self.under_way.contains(&Tag(tag))
+        !self.in_flight.contains(&Tag(tag))
     }
 
     fn listen(&mut self) {
-        while let Some(said) = self.drive.poll_said() {
-            match said {
-                Said::Ready(tag, sectors) => self.moved[usize::from(tag.0)] += u64::from(sectors),
-                Said::Room(tag, sectors) => {
+        while let Some(events) = self.drive.poll_event() {
+            match events {
+                DriveEvent::Ready(tag, sectors) => self.moved[usize::from(tag.0)] += u64::from(sectors),
+                DriveEvent::Room(tag, sectors) => {
                     self.moved[usize::from(tag.0)] += u64::from(sectors);
                     self.drive.handle_sectors(self.now, tag, sectors);
                 }
-                Said::Done(tag) => {
+                DriveEvent::Done(tag) => {
                     assert!(!self.is_free(tag.0), "{tag:?} ends once");
-                    self.under_way.retain(|other| *other != tag);
+                    self.in_flight.retain(|other| *other != tag);
                     let sectors = std::mem::take(&mut self.moved[usize::from(tag.0)]);
-                    self.ended.push(Ended { tag, at: self.now, sectors });
+                    self.ended.push(Completed { tag, at: self.now, sectors });
                 }
-                Said::Turns(turn) => self.turns.push(turn),
+                DriveEvent::Accesses(turn) => self.turns.push(turn),
             }
         }
     }
@@ -115,7 +115,7 @@ impl<M: Mechanism> Script<M> {
 
     /// Gives orders of a kind, a place, a length, and how often the drive goes on before; then lets it come to rest. How many
     /// orders that were, and how many sectors they move.
-    pub(super) fn play(&mut self, orders: &[(OrderKind, u64, u64, u64)]) -> (usize, u64) {
+    pub(super) fn play(&mut self, orders: &[(DriveCommandKind, u64, u64, u64)]) -> (usize, u64) {
         let mut moved = 0;
         for &(kind, lba, sectors, steps) in orders {
             for _ in 0..steps {
@@ -127,10 +127,10 @@ impl<M: Mechanism> Script<M> {
                 }
                 assert!(self.step(), "no tag is free, and nothing happens");
             };
-            if matches!(kind, OrderKind::Read | OrderKind::Write { .. }) {
+            if matches!(kind, DriveCommandKind::Read | DriveCommandKind::Write { .. }) {
                 moved += sectors;
             }
-            self.submit(tag, kind, lba, if kind == OrderKind::Flush { 0 } else { sectors });
+            self.submit(tag, kind, lba, if kind == DriveCommandKind::Flush { 0 } else { sectors });
         }
         self.rest();
         (orders.len(), moved)

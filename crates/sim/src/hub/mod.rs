@@ -2,7 +2,7 @@
 //! changed (USB 2.0 clause 11.24, USB 3.2 clauses 10.3, 10.13, 10.15 and 10.16).
 //!
 //! A [`HubDevice`] is a machine beside the tree that passes packets on: it says which of its ports lead on, and the owner of
-//! the tree lets links go up and down. Its ports are those of a root hub ([`crate::xhci`]), but for their power. Left out:
+//! the tree lets links go up and down. Its ports are those of a root hub ([`crate::xhc`]), but for their power. Left out:
 //! over-current, indicators, port tests, error counts, remote wake-up, local power.
 //!
 //! Always true: a port leads on only while it is powered and enabled and, at SuperSpeed, the hub knows how deep it is; a
@@ -15,7 +15,7 @@ mod tests;
 pub use descriptors::STATUS_CHANGE;
 
 use crate::link::usb2::Translators;
-use crate::xhci::port::{Happened, Port};
+use crate::xhc::port::{Port, PortOutcome};
 use device::Verdict;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
@@ -171,7 +171,7 @@ impl HubDevice {
         for number in 1..=self.shape.ports {
             self.at_port(number, |port| match port.due() {
                 Some(at) if at <= now => port.handle_due(),
-                _ => Happened::default(),
+                _ => PortOutcome::default(),
             });
         }
     }
@@ -378,10 +378,10 @@ impl HubDevice {
     }
 
     /// Something happens to a port, and what that does to its link is told.
-    fn at_port(&mut self, number: u8, act: impl FnOnce(&mut Port) -> Happened) {
+    fn at_port(&mut self, number: u8, act: impl FnOnce(&mut Port) -> PortOutcome) {
         let leads_on = self.leads_on();
         let port = usize::from(number).checked_sub(1).and_then(|at| self.ports.get_mut(at));
-        let Some(Happened { up, reset, lost, .. }) = port.map(act) else { return };
+        let Some(PortOutcome { up, reset, lost, .. }) = port.map(act) else { return };
         if lost {
             self.effects.push_back(HubEffect::Down(number));
         }

@@ -7,7 +7,7 @@
 //! Always true: a side has one message on its lane, and messages cross in the order in which its port made them.
 
 use super::bulk::Message;
-use super::on_the_way::OnTheWay;
+use super::propagation::PropagationQueue;
 use super::retry::Retry;
 use super::superspeed::{Link, Side};
 use super::{Crossing, Fate};
@@ -27,7 +27,7 @@ pub(super) struct Lanes {
     /// What a side would send if it had a credit.
     held: [Option<Message>; 2],
     /// Messages on their way to a side, oldest first, and how many of them are for a port that is not there any more.
-    on_the_way: [OnTheWay; 2],
+    propagating: [PropagationQueue; 2],
     stale: [u32; 2],
     /// The same, of all endpoints: for a port that was reset.
     lost: [u32; 2],
@@ -67,7 +67,7 @@ impl Lanes {
             is_expected: [false; 2],
             rests: [None; 2],
             held: [None; 2],
-            on_the_way: [const { OnTheWay::new() }; 2],
+            propagating: [const { PropagationQueue::new() }; 2],
             stale: [0; 2],
             lost: [0; 2],
             retries: [const { Retry::new() }; 2],
@@ -77,7 +77,7 @@ impl Lanes {
 
     /// Both ports are other ones: what is on its way is lost.
     pub(super) fn restart(&mut self) {
-        self.lost = [Side::Host, Side::Device].map(|side| self.under_way(side));
+        self.lost = [Side::Host, Side::Device].map(|side| self.in_flight(side));
         self.link.restart();
         self.retries = [const { Retry::new() }; 2];
         self.is_smooth = false;
@@ -88,7 +88,7 @@ impl Lanes {
 
     /// The endpoints of a side are other ones: what is on its way to them is lost, but for endpoint 0.
     pub(super) fn forget(&mut self, side: Side) {
-        self.stale[side as usize] = self.under_way(side);
+        self.stale[side as usize] = self.in_flight(side);
         self.is_smooth = false;
         let held = &mut self.held[side as usize];
         if held.is_some_and(|message| message.endpoint().number() != 0) {
@@ -115,7 +115,7 @@ impl Lanes {
         gap: Duration,
     ) -> Option<(Crossing, u16)> {
         let packet = message.packet();
-        self.on_the_way[side.other() as usize].push_back(message);
+        self.propagating[side.other() as usize].push_back(message);
         let Ok(crossing) = self.link.send(now, side, packet, gap) else {
             self.hold(side);
             return None;
@@ -129,7 +129,7 @@ impl Lanes {
     #[cold]
     #[inline(never)]
     fn hold(&mut self, side: Side) {
-        self.held[side as usize] = self.on_the_way[side.other() as usize].pop_back();
+        self.held[side as usize] = self.propagating[side.other() as usize].pop_back();
         self.is_expected[side as usize] = false;
         self.is_smooth = false;
     }
@@ -156,35 +156,35 @@ impl Lanes {
             self.held[side as usize] = Some(message);
             return None;
         };
-        self.on_the_way[side.other() as usize].push_back(message);
+        self.propagating[side.other() as usize].push_back(message);
         self.has_sent(side, crossing.arrives);
         Some(crossing)
     }
 
     /// What a side has sent last.
     pub(super) fn sent(&self, side: Side) -> Option<&Message> {
-        self.on_the_way[side.other() as usize].back()
+        self.propagating[side.other() as usize].back()
     }
 
     /// What comes to a side next.
     pub(super) fn coming(&self, side: Side) -> Option<&Message> {
-        self.on_the_way[side as usize].front()
+        self.propagating[side as usize].front()
     }
 
     /// That has come: it is on its way no longer.
     pub(super) fn has_come(&mut self, side: Side) {
-        self.on_the_way[side as usize].drop_first();
+        self.propagating[side as usize].drop_first();
     }
 
     /// What a side has sent last is left out if `may_be`, since nobody need see it arrive. Only where all that is sent arrives.
     #[inline(always)]
     pub(super) fn leave_out(&mut self, side: Side, may_be: impl FnOnce(&Message) -> bool) -> Option<Message> {
-        let line = &mut self.on_the_way[side.other() as usize];
+        let line = &mut self.propagating[side.other() as usize];
         if self.is_smooth && line.back().is_some_and(may_be) { line.pop_back() } else { None }
     }
 
-    fn under_way(&self, side: Side) -> u32 {
-        self.on_the_way[side as usize].len() as u32
+    fn in_flight(&self, side: Side) -> u32 {
+        self.propagating[side as usize].len() as u32
     }
 
     /// A side has sent something, and its lane is free at that turn. Whether nobody need come back then, since the side has
@@ -227,7 +227,7 @@ impl Lanes {
         let message = self.retries[side as usize].next_again()?;
         let crossing = self.link.resend(now, side, message.packet());
         self.link.take_on_arrival(crossing.arrives, side.other());
-        self.on_the_way[side.other() as usize].push_back(message);
+        self.propagating[side.other() as usize].push_back(message);
         Some(crossing)
     }
 
@@ -240,7 +240,7 @@ impl Lanes {
         let retry = &mut self.retries[side as usize];
         if !retry.keeps() {
             self.link.take_on_arrival(arrives, side.other());
-        } else if let Some(&sent) = self.on_the_way[side.other() as usize].back() {
+        } else if let Some(&sent) = self.propagating[side.other() as usize].back() {
             retry.keep(sent);
         }
     }
@@ -255,8 +255,8 @@ impl Lanes {
 
     /// LBAD has come to a side. It sends LRTY when its lane is free, and then what the other side did not take.
     pub(super) fn retry(&mut self, now: Instant, side: Side) {
-        let on_the_way = self.on_the_way[side.other() as usize].len();
-        if !self.retries[side as usize].begin_again(on_the_way) {
+        let propagating = self.propagating[side.other() as usize].len();
+        if !self.retries[side as usize].begin_again(propagating) {
             return;
         }
         self.link.send_command(now, side);

@@ -1,7 +1,7 @@
 //! The ports of a host and a device, whatever lies between them.
 //!
 //! Both kinds have one shape: transfers are queued, moved, ended and taken back in the same words. What crosses differs, and
-//! is the business of the [`super::Joint`].
+//! is the business of the [`super::LinkPair`].
 
 use super::bulk::{Endpoint, NoSuchStream, NotWithdrawn, Progress, Transfer};
 use super::control::{ControlAnswer, ControlBusy, ControlEvent, ControlProgress, ControlTransfer};
@@ -40,10 +40,10 @@ macro_rules! either {
 impl HostPort {
     /// A port of the same kind on which nothing has moved.
     #[must_use]
-    pub fn anew(&self, endpoints: &[Endpoint]) -> Self {
+    pub fn reset_copy(&self, endpoints: &[Endpoint]) -> Self {
         match self {
-            Self::SuperSpeed(port) => Self::SuperSpeed(port.anew(endpoints)),
-            Self::Usb2(port) => Self::Usb2(port.anew(endpoints)),
+            Self::SuperSpeed(port) => Self::SuperSpeed(port.reset_copy(endpoints)),
+            Self::Usb2(port) => Self::Usb2(port.reset_copy(endpoints)),
         }
     }
 
@@ -168,9 +168,9 @@ impl HostPort {
     }
 
     /// Whether something may have moved or halted, and nobody was told.
-    pub fn has_news(&self) -> bool {
+    pub fn has_pending(&self) -> bool {
         match self {
-            Self::SuperSpeed(port) => port.has_news(),
+            Self::SuperSpeed(port) => port.has_pending(),
             Self::Usb2(_) => true,
         }
     }
@@ -190,10 +190,10 @@ impl HostPort {
 impl DevicePort {
     /// A port of the same kind on which nothing has moved.
     #[must_use]
-    pub fn anew(&self, endpoints: &[Endpoint]) -> Self {
+    pub fn reset_copy(&self, endpoints: &[Endpoint]) -> Self {
         match self {
-            Self::SuperSpeed(port) => Self::SuperSpeed(port.anew(endpoints)),
-            Self::Usb2(port) => Self::Usb2(port.anew(endpoints)),
+            Self::SuperSpeed(port) => Self::SuperSpeed(port.reset_copy(endpoints)),
+            Self::Usb2(port) => Self::Usb2(port.reset_copy(endpoints)),
         }
     }
 
@@ -236,9 +236,9 @@ impl DevicePort {
     }
 
     /// Whether something may have moved, and nobody was told.
-    pub const fn has_news(&self) -> bool {
+    pub const fn has_pending(&self) -> bool {
         match self {
-            Self::SuperSpeed(port) => port.has_news(),
+            Self::SuperSpeed(port) => port.has_pending(),
             Self::Usb2(_) => true,
         }
     }

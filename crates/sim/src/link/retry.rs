@@ -82,12 +82,12 @@ impl<T> Retry<T> {
     }
 
     /// LBAD has come back, while so many packets are on their way. Whether LRTY is to be sent now, and what was kept after it.
-    pub(super) fn begin_again(&mut self, on_the_way: usize) -> bool {
+    pub(super) fn begin_again(&mut self, propagating: usize) -> bool {
         if self.state != State::Refused {
             return false;
         }
         self.state = State::None;
-        self.ignored = on_the_way as u32;
+        self.ignored = propagating as u32;
         true
     }
 }

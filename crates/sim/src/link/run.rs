@@ -2,7 +2,7 @@
 
 /// What software and the device have made of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Run {
+pub(super) enum EndpointRun {
     Running,
     /// Software has stopped it.
     Stopped,

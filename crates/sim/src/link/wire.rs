@@ -4,7 +4,7 @@
 
 use super::bulk::{DevicePort, End, Endpoint, HostPort, Progress, Transfer};
 use super::superspeed::{Link, Rate, Side, TurnRound};
-use super::{Arrival, Fate, Joint, Missed, Wake};
+use super::{Arrival, Fate, LinkPair, Missed, Wake};
 use crate::engine::{Engine, Event};
 use bus::Pipe;
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ const PACKETS_MAX: usize = 200_000;
 /// A host and a device with a link between them, and nothing else.
 pub(super) struct Wire {
     pub(super) engine: Engine<Happens>,
-    pub(super) joint: Joint,
+    pub(super) link_pair: LinkPair,
     pub(super) script: Vec<String>,
     pub(super) progress: [Vec<Progress>; 2],
     /// What becomes of packets, by their place in the script.
@@ -57,7 +57,7 @@ impl Wire {
     pub(super) fn between(turn_round: TurnRound, endpoints: &[Endpoint]) -> Self {
         Self {
             engine: Engine::new(),
-            joint: Joint::new(
+            link_pair: LinkPair::new(
                 Link::new(Rate::Gen1, Duration::ZERO).between(turn_round),
                 HostPort::new(endpoints),
                 DevicePort::new(endpoints),
@@ -68,26 +68,26 @@ impl Wire {
         }
     }
 
-    pub(super) fn stir(&mut self) {
+    pub(super) fn send_all(&mut self) {
         for side in [Side::Host, Side::Device] {
-            if self.joint.wakes(side, |_| true) != Wake::Never {
+            if self.link_pair.wakes(side, |_| true) != Wake::Never {
                 self.send(side);
             }
         }
     }
 
     pub(super) fn send(&mut self, side: Side) {
-        let Some((crossing, bytes)) = self.joint.send(self.engine.now(), side) else { return };
-        let message = *self.joint.sent(side).unwrap();
+        let Some((crossing, bytes)) = self.link_pair.send(self.engine.now(), side) else { return };
+        let message = *self.link_pair.sent(side).unwrap();
         let (begins, arrives) = (crossing.begins.as_ps() / 1000, crossing.arrives.as_ps() / 1000);
         let arrow = if side == Side::Host { "->" } else { "<-" };
         let fate = self.fates.get(&self.script.len()).copied().unwrap_or_default();
         self.script.push(format!("{begins:>5} {arrives:>5} {arrow} {message}"));
         if fate == Fate::HeaderDamaged {
-            self.joint.damage(side, message);
+            self.link_pair.damage(side, message);
         }
         if fate == Fate::Lost {
-            let missed = self.joint.lose(&message);
+            let missed = self.link_pair.lose(&message);
             self.look_again(missed);
         }
         self.engine.at(crossing.ends, Happens::Free(side)).unwrap();
@@ -96,9 +96,9 @@ impl Wire {
 
     fn arrive(&mut self, side: Side, fate: Fate) {
         let now = self.engine.now();
-        let message = *self.joint.coming(side).unwrap();
-        let Arrival { frees_other_at, retry_at, taken, .. } = self.joint.arrive(now, side, fate);
-        assert!(taken.is_ok(), "{side:?} takes {message}\n{}\n{:?}", self.script.join("\n"), self.joint);
+        let message = *self.link_pair.coming(side).unwrap();
+        let Arrival { frees_other_at, retry_at, taken, .. } = self.link_pair.arrive(now, side, fate);
+        assert!(taken.is_ok(), "{side:?} takes {message}\n{}\n{:?}", self.script.join("\n"), self.link_pair);
         if let Some(at) = frees_other_at {
             self.engine.at(at, Happens::Free(side.other())).unwrap();
         }
@@ -106,13 +106,13 @@ impl Wire {
             self.engine.at(at, Happens::Retry(side.other())).unwrap();
         }
         self.take_progress();
-        self.stir();
+        self.send_all();
     }
 
     fn take_progress(&mut self) {
         let [host, device] = &mut self.progress;
-        host.extend(std::iter::from_fn(|| self.joint.host.poll_progress()));
-        device.extend(std::iter::from_fn(|| self.joint.device.poll_progress()));
+        host.extend(std::iter::from_fn(|| self.link_pair.host.poll_progress()));
+        device.extend(std::iter::from_fn(|| self.link_pair.device.poll_progress()));
     }
 
     fn look_again(&mut self, missed: Option<(Duration, Missed)>) {
@@ -126,14 +126,14 @@ impl Wire {
             Some(Happens::Free(side)) => self.send(side),
             Some(Happens::Arrives(side, _, fate)) => self.arrive(side, fate),
             Some(Happens::Missed(missed)) => {
-                let again = self.joint.miss(missed);
+                let again = self.link_pair.miss(missed);
                 self.look_again(again);
                 self.take_progress();
-                self.stir();
+                self.send_all();
             }
             Some(Happens::Retry(side)) => {
-                self.joint.retry(self.engine.now(), side);
-                self.stir();
+                self.link_pair.retry(self.engine.now(), side);
+                self.send_all();
             }
             None => return false,
         }
@@ -141,7 +141,7 @@ impl Wire {
     }
 
     pub(super) fn run(&mut self) {
-        self.stir();
+        self.send_all();
         while self.step() {
             assert!(
                 self.script.len() < PACKETS_MAX,
@@ -152,8 +152,8 @@ impl Wire {
     }
 
     pub(super) fn both(&mut self, pipe: Pipe, transfer: Transfer) {
-        self.joint.host.queue(pipe, transfer).unwrap();
-        self.joint.device.queue(pipe, transfer).unwrap();
+        self.link_pair.host.queue(pipe, transfer).unwrap();
+        self.link_pair.device.queue(pipe, transfer).unwrap();
     }
 
     pub(super) fn ended(&self, side: Side) -> Vec<(u64, u32, End)> {

@@ -5,7 +5,9 @@
 
 use super::Rate;
 use super::notes::{Note, Notes};
-use crate::drive::{Mechanism, Order, OrderKind, SECTOR_BYTES, Said, TAGS, Tag, Turn};
+use crate::drive::{
+    DriveCommand, DriveCommandKind, DriveEvent, Mechanism, MediumAccess, SECTOR_BYTES, TAGS, Tag,
+};
 use std::collections::VecDeque;
 use std::fmt;
 use units::{Duration, Extent, Instant};
@@ -24,22 +26,22 @@ pub enum Queueing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
     /// What the drive is to do, by a tag that is free.
-    pub order: Order,
+    pub order: DriveCommand,
     /// How it is given. A flush or a trim is alone.
     pub queueing: Queueing,
 }
 
 /// What the host port learns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum HostPortEvent {
     /// So many further sectors of a read have come. They take room until [`Attachment::take`].
     Came(Tag, u32),
     /// The drive takes so many further sectors of a write: [`Attachment::supply`].
     Wants(Tag, u32),
     /// A command has ended.
-    Ended(Tag),
+    Completed(Tag),
     /// The drive turns to something on its medium.
-    Turns(Turn),
+    Accesses(MediumAccess),
 }
 
 /// What the wire has carried.
@@ -75,7 +77,7 @@ pub struct Attachment<M> {
     ended: [VecDeque<Tag>; 2],
     /// Sectors for which the host port has room; below zero if it holds more than it has room for.
     room: i64,
-    told: VecDeque<Told>,
+    event: VecDeque<HostPortEvent>,
     books: Books,
     notes: Notes,
 }
@@ -150,7 +152,7 @@ impl<M: Mechanism> Attachment<M> {
             phase: None,
             ended: [VecDeque::new(), VecDeque::new()],
             room: i64::from(room_sectors),
-            told: VecDeque::new(),
+            event: VecDeque::new(),
             books: Books::default(),
             notes: Notes::default(),
         }
@@ -209,7 +211,7 @@ impl<M: Mechanism> Attachment<M> {
         let before = (self.books.frames, self.peek().is_some());
         self.room += i64::from(sectors);
         self.advance(now);
-        before != (self.books.frames, self.peek().is_some()) || !self.told.is_empty()
+        before != (self.books.frames, self.peek().is_some()) || !self.event.is_empty()
     }
 
     /// So many sectors lie in the host port besides those that have come and were not taken.
@@ -218,8 +220,8 @@ impl<M: Mechanism> Attachment<M> {
     }
 
     /// What the host port learns, until there is nothing.
-    pub fn poll_told(&mut self) -> Option<Told> {
-        self.told.pop_front()
+    pub fn poll_event(&mut self) -> Option<HostPortEvent> {
+        self.event.pop_front()
     }
 
     /// When it goes on.
@@ -314,7 +316,7 @@ impl<M: Mechanism> Attachment<M> {
                 if let Some(phase @ Phase { is_write: true, .. }) = &mut self.phase {
                     phase.active_at = Some(now + pause);
                     if sectors > 0 {
-                        self.told.push_back(Told::Wants(tag, sectors));
+                        self.event.push_back(HostPortEvent::Wants(tag, sectors));
                     }
                 }
             }
@@ -322,7 +324,7 @@ impl<M: Mechanism> Attachment<M> {
                 if self.phase.is_some_and(|phase| phase.is_write) {
                     self.mechanism.handle_sectors(now, tag, sectors);
                 } else {
-                    self.told.push_back(Told::Came(tag, sectors));
+                    self.event.push_back(HostPortEvent::Came(tag, sectors));
                 }
                 self.moved(tag, sectors);
             }
@@ -338,7 +340,7 @@ impl<M: Mechanism> Attachment<M> {
 
     fn end(&mut self, tag: Tag) {
         self.links[usize::from(tag.0)] = None;
-        self.told.push_back(Told::Ended(tag));
+        self.event.push_back(HostPortEvent::Completed(tag));
     }
 
     /// Sectors of the phase have moved.
@@ -355,9 +357,9 @@ impl<M: Mechanism> Attachment<M> {
 
     /// Hears what the mechanism says.
     fn listen(&mut self) {
-        while let Some(said) = self.mechanism.poll_said() {
-            match said {
-                Said::Ready(tag, sectors) | Said::Room(tag, sectors) => {
+        while let Some(events) = self.mechanism.poll_event() {
+            match events {
+                DriveEvent::Ready(tag, sectors) | DriveEvent::Room(tag, sectors) => {
                     if let Some(link) = &mut self.links[usize::from(tag.0)] {
                         if link.ready == 0 {
                             self.moving.push_back(tag);
@@ -365,13 +367,13 @@ impl<M: Mechanism> Attachment<M> {
                         link.ready += sectors;
                     }
                 }
-                Said::Done(tag) => {
+                DriveEvent::Done(tag) => {
                     if let Some(link) = &mut self.links[usize::from(tag.0)] {
                         link.is_done = true;
                     }
                     self.conclude(tag);
                 }
-                Said::Turns(turn) => self.told.push_back(Told::Turns(turn)),
+                DriveEvent::Accesses(turn) => self.event.push_back(HostPortEvent::Accesses(turn)),
             }
         }
     }
@@ -435,7 +437,7 @@ impl<M: Mechanism> Attachment<M> {
                 let link = self.links[usize::from(tag.0)].as_mut()?;
                 let sectors = std::mem::take(&mut link.ready);
                 let command = link.command;
-                let is_write = matches!(command.order.kind, OrderKind::Write { .. });
+                let is_write = matches!(command.order.kind, DriveCommandKind::Write { .. });
                 self.phase = Some(Phase { tag, left: sectors, is_write, active_at: None });
                 match (command.queueing, is_write) {
                     (Queueing::Queued, _) => Some(Frame::SetUp(tag, sectors)),
@@ -484,15 +486,15 @@ impl<M: Mechanism> Attachment<M> {
 impl fmt::Display for Command {
     /// The command's name in ACS-4, its tag, and where it is about.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Order { tag, kind, extent } = self.order;
+        let DriveCommand { tag, kind, extent } = self.order;
         let name = match (kind, self.queueing) {
-            (OrderKind::Read, Queueing::Queued) => "READ FPDMA QUEUED",
-            (OrderKind::Read, Queueing::Alone) => "READ DMA EXT",
-            (OrderKind::Write { .. }, Queueing::Queued) => "WRITE FPDMA QUEUED",
-            (OrderKind::Write { through: true }, Queueing::Alone) => "WRITE DMA FUA EXT",
-            (OrderKind::Write { through: false }, Queueing::Alone) => "WRITE DMA EXT",
-            (OrderKind::Flush, _) => return write!(f, "FLUSH CACHE EXT, tag {}", tag.0),
-            (OrderKind::Trim, _) => "DATA SET MANAGEMENT",
+            (DriveCommandKind::Read, Queueing::Queued) => "READ FPDMA QUEUED",
+            (DriveCommandKind::Read, Queueing::Alone) => "READ DMA EXT",
+            (DriveCommandKind::Write { .. }, Queueing::Queued) => "WRITE FPDMA QUEUED",
+            (DriveCommandKind::Write { through: true }, Queueing::Alone) => "WRITE DMA FUA EXT",
+            (DriveCommandKind::Write { through: false }, Queueing::Alone) => "WRITE DMA EXT",
+            (DriveCommandKind::Flush, _) => return write!(f, "FLUSH CACHE EXT, tag {}", tag.0),
+            (DriveCommandKind::Trim, _) => "DATA SET MANAGEMENT",
         };
         let Extent { lba, blocks } = extent;
         write!(f, "{name}, tag {}, {} sectors from {} on", tag.0, blocks.0, lba.0)

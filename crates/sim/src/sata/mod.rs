@@ -21,7 +21,7 @@ mod attachment;
 mod notes;
 mod rate;
 
-pub use attachment::{Attachment, Books, Command, Queueing, Told};
+pub use attachment::{Attachment, Books, Command, HostPortEvent, Queueing};
 pub use notes::Note;
 pub use rate::Rate;
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::drive::disk::{Disk, DiskPart, Seek, Zone};
-use crate::drive::{Mechanism, Order, OrderKind, SECTOR_BYTES, Said, Tag};
+use crate::drive::{DriveCommand, DriveCommandKind, DriveEvent, Mechanism, SECTOR_BYTES, Tag};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use units::{Duration, Extent, Instant};
@@ -9,19 +9,21 @@ use units::{Duration, Extent, Instant};
 #[derive(Debug, Default)]
 struct Prompt {
     left: [u32; 32],
-    said: VecDeque<Said>,
+    events: VecDeque<DriveEvent>,
 }
 
 impl Mechanism for Prompt {
-    fn submit(&mut self, _: Instant, Order { tag, kind, extent }: Order) {
+    fn submit(&mut self, _: Instant, DriveCommand { tag, kind, extent }: DriveCommand) {
         let sectors = extent.blocks.0 as u32;
         match kind {
-            OrderKind::Read => self.said.extend([Said::Ready(tag, sectors), Said::Done(tag)]),
-            OrderKind::Write { .. } => {
-                self.left[usize::from(tag.0)] = sectors;
-                self.said.push_back(Said::Room(tag, sectors));
+            DriveCommandKind::Read => {
+                self.events.extend([DriveEvent::Ready(tag, sectors), DriveEvent::Done(tag)])
             }
-            OrderKind::Flush | OrderKind::Trim => self.said.push_back(Said::Done(tag)),
+            DriveCommandKind::Write { .. } => {
+                self.left[usize::from(tag.0)] = sectors;
+                self.events.push_back(DriveEvent::Room(tag, sectors));
+            }
+            DriveCommandKind::Flush | DriveCommandKind::Trim => self.events.push_back(DriveEvent::Done(tag)),
         }
     }
 
@@ -29,12 +31,12 @@ impl Mechanism for Prompt {
         let left = &mut self.left[usize::from(tag.0)];
         *left -= sectors;
         if *left == 0 {
-            self.said.push_back(Said::Done(tag));
+            self.events.push_back(DriveEvent::Done(tag));
         }
     }
 
-    fn poll_said(&mut self) -> Option<Said> {
-        self.said.pop_front()
+    fn poll_event(&mut self) -> Option<DriveEvent> {
+        self.events.pop_front()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -71,7 +73,7 @@ fn part() -> DiskPart {
 struct Host<M> {
     cable: Attachment<M>,
     now: Instant,
-    told: Vec<(Instant, Told)>,
+    event: Vec<(Instant, HostPortEvent)>,
     takes: bool,
 }
 
@@ -80,23 +82,23 @@ const LATENCY: Duration = Duration::from_ns(100);
 impl<M: Mechanism> Host<M> {
     fn new(mechanism: M) -> Self {
         let cable = Attachment::new(mechanism, Rate::Gen3, LATENCY, 64);
-        Self { cable, now: Instant::ZERO, told: Vec::new(), takes: true }
+        Self { cable, now: Instant::ZERO, event: Vec::new(), takes: true }
     }
 
-    fn submit(&mut self, tag: u8, kind: OrderKind, (lba, sectors): (u64, u64), queueing: Queueing) {
-        let order = Order { tag: Tag(tag), kind, extent: Extent::new(lba, sectors) };
+    fn submit(&mut self, tag: u8, kind: DriveCommandKind, (lba, sectors): (u64, u64), queueing: Queueing) {
+        let order = DriveCommand { tag: Tag(tag), kind, extent: Extent::new(lba, sectors) };
         self.cable.submit(self.now, Command { order, queueing });
         self.listen();
     }
 
     fn listen(&mut self) {
-        while let Some(told) = self.cable.poll_told() {
-            self.told.push((self.now, told));
-            match told {
-                Told::Came(_, sectors) if self.takes => {
+        while let Some(event) = self.cable.poll_event() {
+            self.event.push((self.now, event));
+            match event {
+                HostPortEvent::Came(_, sectors) if self.takes => {
                     self.cable.take(self.now, sectors);
                 }
-                Told::Wants(tag, sectors) => self.cable.supply(self.now, tag, sectors),
+                HostPortEvent::Wants(tag, sectors) => self.cable.supply(self.now, tag, sectors),
                 _ => {}
             }
         }
@@ -121,7 +123,7 @@ impl<M: Mechanism> Host<M> {
     }
 
     fn ended(&self) -> usize {
-        self.told.iter().filter(|(_, told)| matches!(told, Told::Ended(_))).count()
+        self.event.iter().filter(|(_, event)| matches!(event, HostPortEvent::Completed(_))).count()
     }
 }
 
@@ -134,7 +136,7 @@ fn frame(dwords: u64) -> (u64, u64) {
 #[test]
 fn a_queued_read_takes_its_five_frames() {
     let mut host = Host::new(Prompt::default());
-    host.submit(0, OrderKind::Read, (0, 8), Queueing::Queued);
+    host.submit(0, DriveCommandKind::Read, (0, 8), Queueing::Queued);
     host.rest();
     // 20, 20, 28 bytes, 4 + 4,096, 8; three double words more each, and two to align in each 254.
     let (command, accepted, set_up) = (frame(8 + 2), frame(8 + 2), frame(10 + 2));
@@ -142,8 +144,11 @@ fn a_queued_read_takes_its_five_frames() {
     let came = command.1 + accepted.1 + set_up.1 + data.0;
     let ended = command.1 + accepted.1 + set_up.1 + data.1 + bits.0;
     assert_eq!(
-        host.told,
-        [(Instant::from_ps(came), Told::Came(Tag(0), 8)), (Instant::from_ps(ended), Told::Ended(Tag(0))),]
+        host.event,
+        [
+            (Instant::from_ps(came), HostPortEvent::Came(Tag(0), 8)),
+            (Instant::from_ps(ended), HostPortEvent::Completed(Tag(0))),
+        ]
     );
     assert_eq!(host.cable.books().frames, 5);
     assert_eq!(host.cable.books().payload_bytes, 4096);
@@ -152,7 +157,7 @@ fn a_queued_read_takes_its_five_frames() {
 #[test]
 fn a_read_alone_needs_no_set_up_and_ends_with_registers() {
     let mut host = Host::new(Prompt::default());
-    host.submit(0, OrderKind::Read, (0, 8), Queueing::Alone);
+    host.submit(0, DriveCommandKind::Read, (0, 8), Queueing::Alone);
     host.rest();
     assert_eq!(host.cable.books().frames, 3);
 }
@@ -160,10 +165,10 @@ fn a_read_alone_needs_no_set_up_and_ends_with_registers() {
 #[test]
 fn a_write_alone_is_activated_for_each_frame() {
     let mut host = Host::new(Prompt::default());
-    host.submit(0, OrderKind::Write { through: false }, (0, 40), Queueing::Alone);
+    host.submit(0, DriveCommandKind::Write { through: false }, (0, 40), Queueing::Alone);
     host.rest();
     assert_eq!(host.cable.books().frames, 1 + 3 * 2 + 1);
-    assert_eq!(host.told[0].1, Told::Wants(Tag(0), 40));
+    assert_eq!(host.event[0].1, HostPortEvent::Wants(Tag(0), 40));
 }
 
 #[test]
@@ -177,11 +182,13 @@ fn a_port_that_pauses_does_so_for_each_frame_of_a_write_that_is_alone() {
         assert_eq!(host.ended(), 1);
         host.now
     };
-    let write = OrderKind::Write { through: false };
+    let write = DriveCommandKind::Write { through: false };
     // 40 sectors are three frames.
-    for (kind, queueing, pauses) in
-        [(write, Queueing::Alone, 3), (write, Queueing::Queued, 0), (OrderKind::Read, Queueing::Alone, 0)]
-    {
+    for (kind, queueing, pauses) in [
+        (write, Queueing::Alone, 3),
+        (write, Queueing::Queued, 0),
+        (DriveCommandKind::Read, Queueing::Alone, 0),
+    ] {
         let longer = takes(kind, queueing, pause) - takes(kind, queueing, Duration::ZERO);
         // The next frame may go a latency after leave has come, which a pause costs nothing.
         let pauses = pauses * (pause.as_ps() - LATENCY.as_ps());
@@ -192,7 +199,7 @@ fn a_port_that_pauses_does_so_for_each_frame_of_a_write_that_is_alone() {
 #[test]
 fn a_queued_write_is_activated_for_each_frame_but_the_first() {
     let mut host = Host::new(Prompt::default());
-    host.submit(0, OrderKind::Write { through: false }, (0, 40), Queueing::Queued);
+    host.submit(0, DriveCommandKind::Write { through: false }, (0, 40), Queueing::Queued);
     host.rest();
     assert_eq!(host.cable.books().frames, 2 + 1 + (3 * 2 - 1) + 1);
     assert_eq!(host.ended(), 1);
@@ -201,12 +208,12 @@ fn a_queued_write_is_activated_for_each_frame_but_the_first() {
 #[test]
 fn frames_are_noted_as_they_begin_while_somebody_looks_on() {
     let mut host = Host::new(Prompt::default());
-    host.submit(0, OrderKind::Read, (0, 8), Queueing::Queued);
+    host.submit(0, DriveCommandKind::Read, (0, 8), Queueing::Queued);
     host.rest();
     assert_eq!(host.cable.poll_note(host.now), None, "nobody looked on");
     host.cable.take_notes(true);
     let began = host.now;
-    host.submit(3, OrderKind::Write { through: false }, (100, 20), Queueing::Queued);
+    host.submit(3, DriveCommandKind::Write { through: false }, (100, 20), Queueing::Queued);
     host.rest();
     assert_eq!(host.cable.poll_note(Instant::from_ps(began.as_ps() - 1)), None, "not sent by then");
     let notes: Vec<_> = std::iter::from_fn(|| host.cable.poll_note(host.now)).collect();
@@ -227,7 +234,7 @@ fn frames_are_noted_as_they_begin_while_somebody_looks_on() {
     let begins = began + Duration::from_ns(100);
     assert_eq!([notes[0].at, notes[1].at], [begins, begins + Duration::from_ps(frame(8 + 2).1)]);
     host.cable.take_notes(false);
-    host.submit(0, OrderKind::Flush, (0, 0), Queueing::Alone);
+    host.submit(0, DriveCommandKind::Flush, (0, 0), Queueing::Alone);
     host.rest();
     assert_eq!(host.cable.poll_note(host.now), None);
 }
@@ -237,10 +244,11 @@ fn frames_are_noted_as_they_begin_while_somebody_looks_on() {
 fn commands_that_end_together_are_told_in_one_frame() {
     let mut host = Host::new(Disk::new(part()));
     for (tag, lba) in [(0, 500), (1, 520), (2, 528), (3, 536)] {
-        host.submit(tag, OrderKind::Write { through: true }, (lba, 8), Queueing::Queued);
+        host.submit(tag, DriveCommandKind::Write { through: true }, (lba, 8), Queueing::Queued);
     }
     host.rest();
-    let ends: Vec<_> = host.told.iter().filter(|(_, told)| matches!(told, Told::Ended(_))).collect();
+    let ends: Vec<_> =
+        host.event.iter().filter(|(_, event)| matches!(event, HostPortEvent::Completed(_))).collect();
     assert_eq!(ends.len(), 4);
     assert!(ends[0].0 < ends[1].0 && ends[1].0 == ends[2].0 && ends[2].0 == ends[3].0, "{ends:?}");
 }
@@ -249,7 +257,7 @@ fn commands_that_end_together_are_told_in_one_frame() {
 #[test]
 fn reads_reach_what_is_left_beside_frames_and_their_acknowledgement() {
     let mut host = Host::new(Prompt::default());
-    host.submit(0, OrderKind::Read, (0, 65_536), Queueing::Queued);
+    host.submit(0, DriveCommandKind::Read, (0, 65_536), Queueing::Queued);
     host.rest();
     let micros = host.now.as_ps() as f64 / 1e6;
     let rate = 65_536.0 * 512.0 / micros;
@@ -260,10 +268,10 @@ fn reads_reach_what_is_left_beside_frames_and_their_acknowledgement() {
 fn a_host_without_room_stops_the_drive_and_keeps_its_own_commands() {
     let mut host = Host::new(Prompt::default());
     host.takes = false;
-    host.submit(0, OrderKind::Read, (0, 256), Queueing::Queued);
+    host.submit(0, DriveCommandKind::Read, (0, 256), Queueing::Queued);
     host.rest();
-    assert_eq!(host.told.len(), 4, "64 sectors in frames of 16");
-    host.submit(1, OrderKind::Read, (0, 8), Queueing::Queued);
+    assert_eq!(host.event.len(), 4, "64 sectors in frames of 16");
+    host.submit(1, DriveCommandKind::Read, (0, 8), Queueing::Queued);
     host.rest();
     assert_eq!(host.cable.books().frames, 3 + 4);
     host.takes = true;
@@ -278,11 +286,11 @@ fn a_host_without_room_stops_the_drive_and_keeps_its_own_commands() {
 fn queued_commands_end_in_the_order_of_the_platter() {
     let mut host = Host::new(Disk::new(part()));
     for (tag, sector) in [(0, 100), (1, 800), (2, 400), (3, 200), (4, 600)] {
-        host.submit(tag, OrderKind::Read, (sector, 8), Queueing::Queued);
+        host.submit(tag, DriveCommandKind::Read, (sector, 8), Queueing::Queued);
     }
     host.rest();
-    let ended = host.told.iter().filter_map(|(_, told)| match told {
-        Told::Ended(tag) => Some(tag.0),
+    let ended = host.event.iter().filter_map(|(_, event)| match event {
+        HostPortEvent::Completed(tag) => Some(tag.0),
         _ => None,
     });
     assert_eq!(ended.collect::<Vec<_>>(), [0, 3, 2, 4, 1]);
@@ -304,22 +312,22 @@ proptest! {
             }
             while free.is_empty() {
                 prop_assert!(host.step());
-                for (_, told) in &host.told[looked_at..] {
-                    free.extend(match told { Told::Ended(tag) => Some(tag.0), _ => None });
+                for (_, event) in &host.event[looked_at..] {
+                    free.extend(match event { HostPortEvent::Completed(tag) => Some(tag.0), _ => None });
                 }
-                looked_at = host.told.len();
+                looked_at = host.event.len();
             }
             let Some(tag) = free.pop() else { continue };
-            let kind = if kind == 0 { OrderKind::Read } else { OrderKind::Write { through: kind == 1 } };
-            if kind == OrderKind::Read { sectors_in += sectors } else { sectors_out += sectors }
+            let kind = if kind == 0 { DriveCommandKind::Read } else { DriveCommandKind::Write { through: kind == 1 } };
+            if kind == DriveCommandKind::Read { sectors_in += sectors } else { sectors_out += sectors }
             host.submit(tag, kind, (0, sectors), Queueing::Queued);
             count += 1;
         }
         host.rest();
         prop_assert_eq!(host.ended(), count);
-        let sum = |pick: fn(&Told) -> u32| host.told.iter().map(|(_, told)| u64::from(pick(told))).sum::<u64>();
-        prop_assert_eq!(sum(|told| match told { Told::Came(_, sectors) => *sectors, _ => 0 }), sectors_in);
-        prop_assert_eq!(sum(|told| match told { Told::Wants(_, sectors) => *sectors, _ => 0 }), sectors_out);
+        let sum = |pick: fn(&HostPortEvent) -> u32| host.event.iter().map(|(_, event)| u64::from(pick(event))).sum::<u64>();
+        prop_assert_eq!(sum(|event| match event { HostPortEvent::Came(_, sectors) => *sectors, _ => 0 }), sectors_in);
+        prop_assert_eq!(sum(|event| match event { HostPortEvent::Wants(_, sectors) => *sectors, _ => 0 }), sectors_out);
         prop_assert_eq!(host.cable.books().payload_bytes, (sectors_in + sectors_out) * u64::from(SECTOR_BYTES));
     }
 }

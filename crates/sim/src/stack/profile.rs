@@ -9,7 +9,7 @@
 //! Always true: nothing here knows a figure that is to come out.
 
 use crate::world::driven::{DriverConfig, Host, HostCosts, Packing, Protocol};
-use crate::xhci::Part;
+use crate::xhc::Part;
 use units::Duration;
 
 /// What a driver is.

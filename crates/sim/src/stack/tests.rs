@@ -4,7 +4,7 @@ use super::*;
 use crate::engine::Random;
 use crate::world::driven::{Drive, Driven, HostCosts, Occupant, Packing, Setup};
 use crate::world::{HostTransfer, Observer, Plain};
-use crate::xhci::Part;
+use crate::xhc::Part;
 use device::Transports;
 use device::command::Limits;
 use initiator::turbo::LookAhead;

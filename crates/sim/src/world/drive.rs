@@ -11,7 +11,7 @@ use super::planted::{is_response, is_status};
 use super::trouble::Trouble;
 use crate::check::Ledger;
 use crate::link::DevicePort;
-use crate::link::bulk::{End, Piece, Progress, Transfer as Bulk};
+use crate::link::bulk::{End, PacketPayload, Progress, Transfer as Bulk};
 use crate::spares::Spares;
 use bus::{Completion, Pipe, StreamId, TransferId, TransferStatus};
 use device::command::CommandId;
@@ -414,7 +414,7 @@ impl DriveSide {
     }
 
     /// The bytes of a piece that the device sends.
-    pub(super) fn bytes(&mut self, piece: Piece) -> &[u8] {
+    pub(super) fn bytes(&mut self, piece: PacketPayload) -> &[u8] {
         let Some((_, offer)) = self.offers.get(piece.transfer) else { return &[] };
         let (at, len) = (piece.offset as usize, usize::from(piece.bytes));
         match &offer.payload {

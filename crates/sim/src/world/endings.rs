@@ -46,8 +46,8 @@ impl<T: Transport> World<T> {
         self.endings.requests.clear();
         self.end_all(TransferStatus::Disconnected);
         self.drive.device.handle_nexus_loss();
-        self.joint.restart(&[]);
-        self.joint.cut();
+        self.link_pair.restart(&[]);
+        self.link_pair.cut();
         self.hear_device();
         self.trouble.forget_late();
         self.host.has_news = true;
@@ -79,7 +79,7 @@ impl<T: Transport> World<T> {
     }
 
     fn take_back(&mut self, number: TransferId, pipe: Pipe) {
-        match self.joint.host.withdraw(pipe, number) {
+        match self.link_pair.host.withdraw(pipe, number) {
             Ok(moved) => self.end_transfer(number, TransferStatus::Cancelled, moved),
             Err(NotWithdrawn::UnderWay) => self.stop(pipe.endpoint),
             // Its end is on its way to the transport.
@@ -98,12 +98,12 @@ impl<T: Transport> World<T> {
 
     pub(super) fn forget_ending(&mut self, ending: Option<(Pipe, TransferId)>) {
         if let Some((pipe, ending)) = ending {
-            self.drive.withdraw(&mut self.joint.device, pipe, ending);
+            self.drive.withdraw(&mut self.link_pair.device, pipe, ending);
         }
     }
 
     fn stop(&mut self, endpoint: EndpointAddress) {
-        self.joint.host.stop(endpoint);
+        self.link_pair.host.stop(endpoint);
         if !self.endings.stopping.contains(&endpoint) {
             self.endings.stopping.push(endpoint);
         }
@@ -111,15 +111,15 @@ impl<T: Transport> World<T> {
 
     /// Looks after endpoints that have halted, and those that have become quiet.
     pub(super) fn look_after_endpoints(&mut self) {
-        while let Some(endpoint) = self.joint.host.poll_halt() {
-            if self.joint.host.has_failed(endpoint) {
+        while let Some(endpoint) = self.link_pair.host.poll_halt() {
+            if self.link_pair.host.has_failed(endpoint) {
                 // The one that failed has ended; the others are tried.
-                self.joint.host.reset_for_retry(endpoint);
+                self.link_pair.host.reset_for_retry(endpoint);
                 self.stop(endpoint);
                 continue;
             }
-            for (pipe, number) in self.joint.host.transfers_of(endpoint) {
-                if let Ok(moved) = self.joint.host.withdraw(pipe, number) {
+            for (pipe, number) in self.link_pair.host.transfers_of(endpoint) {
+                if let Ok(moved) = self.link_pair.host.withdraw(pipe, number) {
                     self.end_transfer(number, TransferStatus::Stall, moved);
                 }
             }
@@ -128,26 +128,26 @@ impl<T: Transport> World<T> {
             return;
         }
         for endpoint in std::mem::take(&mut self.endings.stopping) {
-            if !self.joint.host.is_quiet(endpoint) {
+            if !self.link_pair.host.is_quiet(endpoint) {
                 self.endings.stopping.push(endpoint);
                 continue;
             }
-            for (pipe, number) in self.joint.host.transfers_of(endpoint) {
+            for (pipe, number) in self.link_pair.host.transfers_of(endpoint) {
                 if self.host.is_cancelled(number) {
                     self.take_back(number, pipe);
                 }
             }
-            self.joint.host.resume(endpoint);
+            self.link_pair.host.resume(endpoint);
         }
         self.go_on_with_requests();
     }
 
     /// The device ends what the host has on a pipe: In with an empty packet, Out with room for all that comes.
     pub(super) fn finish(&mut self, pipe: Pipe) {
-        if self.joint.host.transfers(pipe).next().is_none() {
+        if self.link_pair.host.transfers(pipe).next().is_none() {
             return;
         }
-        let numbers: Vec<_> = self.joint.host.transfers(pipe).collect();
+        let numbers: Vec<_> = self.link_pair.host.transfers(pipe).collect();
         for number in numbers {
             let length = match (self.host.wants_end(number), pipe.endpoint.direction()) {
                 (None, _) => continue,
@@ -156,7 +156,7 @@ impl<T: Transport> World<T> {
                 (Some(0), Direction::Out) => continue,
                 (Some(rest), Direction::Out) => rest,
             };
-            let ending = self.drive.end(&mut self.joint.device, pipe, length);
+            let ending = self.drive.end(&mut self.link_pair.device, pipe, length);
             self.host.ends_with(number, ending);
         }
     }
@@ -179,7 +179,7 @@ impl<T: Transport> World<T> {
         self.endings.is_asking = true;
         let now = self.engine.now();
         if request == BusRequest::ResetPort {
-            self.joint.cut();
+            self.link_pair.cut();
             return self.at(now + PORT_RESET, Happens::PortReset);
         }
         let Some(setup) = request.setup() else {
@@ -187,19 +187,19 @@ impl<T: Transport> World<T> {
             return self.end_request(answer);
         };
         // One is under way at a time, and it has this name.
-        let begun = self.joint.host.control(ControlTransfer { id: TransferId(0), setup });
+        let begun = self.link_pair.host.control(ControlTransfer { id: TransferId(0), setup });
         debug_assert!(begun.is_ok(), "requests are sent one by one");
     }
 
     /// Packets of endpoint 0 have come.
     pub(super) fn look_after_endpoint_0(&mut self) {
-        while let Some(event) = self.joint.device.poll_control() {
+        while let Some(event) = self.link_pair.device.poll_control() {
             // No request of a transport brings data.
             if let ControlEvent::Asked(setup) = event {
                 self.ask(setup);
             }
         }
-        while let Some(progress) = self.joint.host.poll_control() {
+        while let Some(progress) = self.link_pair.host.poll_control() {
             if let Some(end) = progress.ended {
                 self.handle_answer(end);
             }
@@ -213,7 +213,7 @@ impl<T: Transport> World<T> {
         self.host.observers.tell(|observer| observer.control(now, &exchange));
         if verdict == Verdict::Done && setup.standard() == Some(StandardRequest::SetInterface) {
             let endpoints = plug::endpoints_of(&self.drive.device);
-            self.joint.configure(Side::Device, &endpoints);
+            self.link_pair.configure(Side::Device, &endpoints);
             self.hear_device();
         }
         let answer = match verdict {
@@ -221,7 +221,7 @@ impl<T: Transport> World<T> {
             Verdict::Data(bytes) => ControlAnswer::Done(u16::try_from(bytes.len()).unwrap_or(u16::MAX)),
             Verdict::Stall => ControlAnswer::Stall,
         };
-        self.joint.device.answer(setup, answer);
+        self.link_pair.device.answer(setup, answer);
     }
 
     /// The answer to a request has come to the host.
@@ -230,14 +230,14 @@ impl<T: Transport> World<T> {
         match self.endings.requests.front() {
             Some(&(_, BusRequest::ClearHalt(endpoint))) => {
                 if is_done {
-                    self.joint.host.reset(endpoint);
+                    self.link_pair.host.reset(endpoint);
                 }
-                self.joint.host.resume(endpoint);
+                self.link_pair.host.resume(endpoint);
             }
             Some((_, BusRequest::SelectAlternate { .. })) if is_done => {
                 self.end_all(TransferStatus::Error);
                 let endpoints = plug::endpoints_of(&self.drive.device);
-                self.joint.configure(Side::Host, &endpoints);
+                self.link_pair.configure(Side::Host, &endpoints);
             }
             _ => {}
         }
@@ -265,13 +265,13 @@ impl<T: Transport> World<T> {
     fn is_ready_for(&mut self, request: BusRequest) -> bool {
         let endpoints = match request {
             BusRequest::ClearHalt(endpoint) => vec![endpoint],
-            BusRequest::SelectAlternate { .. } => self.joint.host.addresses().collect(),
+            BusRequest::SelectAlternate { .. } => self.link_pair.host.addresses().collect(),
             _ => return true,
         };
         for &endpoint in &endpoints {
-            self.joint.host.stop(endpoint);
+            self.link_pair.host.stop(endpoint);
         }
-        let mut busy = endpoints.into_iter().filter(|&endpoint| !self.joint.host.is_quiet(endpoint));
+        let mut busy = endpoints.into_iter().filter(|&endpoint| !self.link_pair.host.is_quiet(endpoint));
         let Some(endpoint) = busy.next() else { return true };
         if !self.endings.stopping.contains(&endpoint) {
             self.endings.stopping.push(endpoint);
@@ -296,19 +296,19 @@ impl<T: Transport> World<T> {
         self.endings.stopping.clear();
         self.end_all(TransferStatus::Error);
         self.drive.device.handle_bus_reset();
-        self.joint.restart(&[]);
+        self.link_pair.restart(&[]);
         self.hear_device();
         self.drive.forget_offers(self.engine.now());
         self.trouble.forget_late();
         self.trouble.ledger.forget_all(Side::Device);
         let is_set_up = enumerate::set_up_again(&mut self.drive.device).is_ok();
-        self.joint.restart(&plug::endpoints_of(&self.drive.device));
+        self.link_pair.restart(&plug::endpoints_of(&self.drive.device));
         self.end_request(if is_set_up { BusAnswer::Done } else { BusAnswer::Failed });
     }
 
     /// Ends all that the host has under way.
     fn end_all(&mut self, status: TransferStatus) {
-        for (_, number) in self.joint.host.all_transfers() {
+        for (_, number) in self.link_pair.host.all_transfers() {
             let status = if self.host.is_cancelled(number) { TransferStatus::Cancelled } else { status };
             self.trouble.ledger.forget(Side::Host, number);
             self.host.end(self.engine.now(), number, status, 0);

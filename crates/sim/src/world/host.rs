@@ -6,7 +6,7 @@
 use super::drive::DriveSide;
 use super::observer::{HostTransfer, Observers};
 use crate::link::HostPort;
-use crate::link::bulk::{End, Piece as Packet, Progress, Transfer as Bulk};
+use crate::link::bulk::{End, PacketPayload as Packet, Progress, Transfer as Bulk};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
 use initiator::{
     Command, CommandId, Flights, Outcome, PEEK_BYTES_MAX, Payload, Piece, Refusal, Transfer, Transport,

@@ -1,6 +1,6 @@
 //! One host, one link, one drive: the initiator's transport and the target's device, joined by packets.
 //!
-//! A [`World`] carries what the transport and the device want to both ports of a [`Joint`], which says when each packet
+//! A [`World`] carries what the transport and the device want to both ports of a [`LinkPair`], which says when each packet
 //! arrives, on a SuperSpeed link or on a bus of USB 2.0. Payload is copied as its packets arrive, so what is read is what was on the
 //! wire. The drive is a [`Plain`] one.
 //!
@@ -45,7 +45,7 @@ use crate::engine::{Alarm, Engine, Event, QueueFull, Turn};
 use crate::link::bulk::Message;
 use crate::link::superspeed::{Link, Side, Sleep};
 use crate::link::usb2::Bus;
-use crate::link::{Arrival, Connection, Crossing, Fate, Fates, Joint, Missed, Wake};
+use crate::link::{Arrival, Connection, Crossing, Fate, Fates, LinkPair, Missed, Wake};
 use crate::power::Meter;
 use bus::Pipe;
 use device::device::STATUS;
@@ -61,7 +61,7 @@ use units::{Duration, Instant};
 #[derive(Debug)]
 pub struct World<T> {
     engine: Engine<Happens>,
-    joint: Joint,
+    link_pair: LinkPair,
     host: HostSide<T>,
     drive: DriveSide,
     endings: Endings,
@@ -122,7 +122,7 @@ impl<T: Transport> World<T> {
         let Plugged { transport, device, endpoints, enumeration: _ } = plugged;
         Self {
             engine: Engine::new(),
-            joint: connection.into().join(&endpoints),
+            link_pair: connection.into().join(&endpoints),
             host: HostSide::new(transport),
             drive: DriveSide::new(device, plain),
             endings: Endings::default(),
@@ -157,17 +157,17 @@ impl<T: Transport> World<T> {
 
     /// The link, with what it has carried, if it is one of SuperSpeed.
     pub const fn link(&self) -> Option<&Link> {
-        self.joint.link()
+        self.link_pair.link()
     }
 
     /// The bus, with what it has carried, if it is one of USB 2.0.
     pub const fn bus(&self) -> Option<&Bus> {
-        self.joint.bus()
+        self.link_pair.bus()
     }
 
     /// Lets a SuperSpeed link sleep when nothing crosses.
     pub fn let_sleep(&mut self, sleep: Sleep) {
-        self.joint.let_sleep(sleep);
+        self.link_pair.let_sleep(sleep);
     }
 
     /// What the drive has drawn: idle and at work.
@@ -271,13 +271,13 @@ impl<T: Transport> World<T> {
             Happens::Arrives(side, bytes) => self.arrive(side, bytes, Fate::Arrives),
             Happens::Suffers(side, bytes, fate) => self.arrive(side, bytes, fate),
             Happens::Missed(missed) => self.miss(missed),
-            Happens::Retry(side) => self.joint.retry(now, side),
+            Happens::Retry(side) => self.link_pair.retry(now, side),
             Happens::Bus if self.bus_alarm.ring(now) => self.go_on_with_bus(),
             Happens::Bus => {}
             Happens::PortReset => self.end_port_reset(),
             Happens::Stored => {
                 self.drive.store(now, &mut self.trouble);
-                self.joint.work(now, self.drive.is_busy());
+                self.link_pair.work(now, self.drive.is_busy());
             }
             Happens::Ready => {
                 while let Some(transfer) = self.trouble.take_late(now) {
@@ -299,7 +299,7 @@ impl<T: Transport> World<T> {
 
     /// An answer may be missed.
     fn miss(&mut self, missed: Missed) {
-        let again = self.joint.miss(missed);
+        let again = self.link_pair.miss(missed);
         self.look_again(again);
         self.tell_progress();
         self.look_after_endpoints();
@@ -315,7 +315,7 @@ impl<T: Transport> World<T> {
     /// A message has arrived: it is taken, and its payload is copied.
     fn arrive(&mut self, side: Side, bytes: u16, fate: Fate) {
         let now = self.engine.now();
-        let Some(&message) = self.joint.coming(side) else { return };
+        let Some(&message) = self.link_pair.coming(side) else { return };
         if fate == Fate::Arrives {
             self.show(side.other(), &message, None);
         }
@@ -323,12 +323,12 @@ impl<T: Transport> World<T> {
             self.unplug();
         }
         if self.trouble.forgets_endpoints() {
-            self.joint.configure(Side::Device, &[]);
+            self.link_pair.configure(Side::Device, &[]);
         }
         // What arrives damaged is heard when it comes again.
         let is_heard = fate != Fate::Arrives || self.trouble.hears(message);
         let fate = if is_heard { fate } else { Fate::Lost };
-        let Arrival { frees_other_at, retry_at, is_control, taken } = self.joint.arrive(now, side, fate);
+        let Arrival { frees_other_at, retry_at, is_control, taken } = self.link_pair.arrive(now, side, fate);
         if let Some(at) = retry_at {
             self.at(at, Happens::Retry(side.other()));
         }
@@ -349,7 +349,7 @@ impl<T: Transport> World<T> {
     /// Tells both sides what of their transfers has moved or ended.
     fn tell_progress(&mut self) {
         let now = self.engine.now();
-        while let Some(progress) = self.joint.host.poll_progress() {
+        while let Some(progress) = self.link_pair.host.poll_progress() {
             let (first, progress) = self.trouble.progress(progress);
             if let Some(piece) = progress.piece
                 && self.trouble.has_doubts()
@@ -368,7 +368,7 @@ impl<T: Transport> World<T> {
 
     /// Tells the drive what of its transfers has moved or ended.
     fn tell_drive(&mut self) {
-        while let Some(progress) = self.joint.device.poll_progress() {
+        while let Some(progress) = self.link_pair.device.poll_progress() {
             self.book(Side::Device, &progress);
             if self.trouble.keeps_end(&progress) {
                 continue;
@@ -399,13 +399,13 @@ impl<T: Transport> World<T> {
     fn settle(&mut self) {
         self.carry_all();
         for side in [Side::Host, Side::Device] {
-            match self.joint.wakes(side, |turn| self.engine.is_over(turn)) {
+            match self.link_pair.wakes(side, |turn| self.engine.is_over(turn)) {
                 Wake::Never => {}
                 Wake::Now => self.send(side),
                 Wake::At(free) => self.at_turn(free, Happens::Free(side)),
             }
         }
-        let due_at = self.joint.due_at(self.engine.now());
+        let due_at = self.link_pair.due_at(self.engine.now());
         if let Some(at) = self.bus_alarm.set(due_at) {
             self.at(at, Happens::Bus);
         }
@@ -423,10 +423,10 @@ impl<T: Transport> World<T> {
             Output::Submit(transfer) => {
                 let now = self.engine.now();
                 let transfer = self.trouble.submit(transfer);
-                if self.joint.is_cut() {
+                if self.link_pair.is_cut() {
                     self.host.refuse(now, transfer);
                 } else {
-                    self.host.offer(now, &mut self.joint.host, transfer);
+                    self.host.offer(now, &mut self.link_pair.host, transfer);
                 }
             }
             Output::Cancel(id) => self.cancel(id),
@@ -476,7 +476,7 @@ impl<T: Transport> World<T> {
             Out::Medium(request) => {
                 let now = self.engine.now();
                 let done_at = self.drive.plain.take(now, request, &mut self.trouble.faults);
-                self.joint.work(now, true);
+                self.link_pair.work(now, true);
                 self.host.observers.tell(|observer| observer.asked(now, &request, done_at));
                 let (blocks, lba, span) = (request.extent.blocks.0, request.extent.lba.0, done_at - now);
                 self.engine.note("drive", format_args!("{blocks} blocks from {lba} on, done in {span}"));
@@ -484,12 +484,12 @@ impl<T: Transport> World<T> {
             }
             Out::Cancel(id) if self.trouble.drop_late(id) => self.drive.never(id),
             Out::Cancel(id) => {
-                self.drive.cancel(self.engine.now(), &mut self.joint.device, id);
+                self.drive.cancel(self.engine.now(), &mut self.link_pair.device, id);
                 self.tell_drive();
             }
-            Out::Halt(endpoint) => self.joint.device.halt(endpoint),
+            Out::Halt(endpoint) => self.link_pair.device.halt(endpoint),
             Out::ClearHalt(endpoint) => {
-                self.joint.device.clear_halt(endpoint);
+                self.link_pair.device.clear_halt(endpoint);
                 self.tell_drive();
             }
         }
@@ -499,26 +499,26 @@ impl<T: Transport> World<T> {
     fn offer(&mut self, transfer: device::DeviceTransfer) {
         let (pipe, now) = (transfer.pipe, self.engine.now());
         self.host.observers.tell(|observer| observer.offered(now, &transfer));
-        let expected = self.joint.host.expects(pipe);
-        let ending = self.drive.offer(&mut self.joint.device, transfer, expected);
-        if let Some((ending, number)) = ending.zip(self.joint.host.transfers(pipe).next()) {
+        let expected = self.link_pair.host.expects(pipe);
+        let ending = self.drive.offer(&mut self.link_pair.device, transfer, expected);
+        if let Some((ending, number)) = ending.zip(self.link_pair.host.transfers(pipe).next()) {
             self.host.ends_with(number, ending);
         }
     }
 
     /// Sends the next message of a side whose lane is free.
     fn send(&mut self, side: Side) {
-        let Some((crossing, bytes)) = self.joint.send(self.engine.now(), side) else { return };
-        let Some(&message) = self.joint.sent(side) else { return };
+        let Some((crossing, bytes)) = self.link_pair.send(self.engine.now(), side) else { return };
+        let Some(&message) = self.link_pair.sent(side) else { return };
         self.engine.mix(message.mark());
         self.engine.note(name(side), format_args!("{message}"));
         self.show(side, &message, Some(&crossing));
         let free = self.engine.turn(crossing.ends);
-        if !self.joint.rests(side, free) {
+        if !self.link_pair.rests(side, free) {
             self.at_turn(free, Happens::Free(side));
         }
         if self.trouble.hurries() {
-            self.joint.hurry(side);
+            self.link_pair.hurry(side);
         }
         let now = self.engine.now();
         let fate = match &mut self.fates {
@@ -531,9 +531,9 @@ impl<T: Transport> World<T> {
         };
         match fate {
             Fate::Arrives => {}
-            Fate::HeaderDamaged => self.joint.damage(side, message),
+            Fate::HeaderDamaged => self.link_pair.damage(side, message),
             Fate::PayloadDamaged | Fate::Lost => {
-                let missed = self.joint.lose(&message);
+                let missed = self.link_pair.lose(&message);
                 self.look_again(missed);
             }
         }

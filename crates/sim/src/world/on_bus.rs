@@ -14,9 +14,9 @@ impl<T: Transport> World<T> {
             self.unplug();
         }
         let trouble = &mut self.trouble;
-        let sent = self.joint.step(self.engine.now(), &mut |_, packet| trouble.fate_on_bus(packet));
+        let sent = self.link_pair.step(self.engine.now(), &mut |_, packet| trouble.fate_on_bus(packet));
         if self.trouble.hurries_on_bus() {
-            self.joint.hurry_bus();
+            self.link_pair.hurry_bus();
         }
         for sent in sent.iter().flatten() {
             self.engine.mix(sent.packet.mark());

@@ -382,10 +382,10 @@ impl<T: Transport> World<T> {
     /// The first violation.
     pub fn audit(&mut self) -> Result<(), Violation> {
         let now = self.engine.now();
-        if let Some(link) = self.joint.link() {
+        if let Some(link) = self.link_pair.link() {
             self.trouble.ledger.audit(now, link);
         }
-        if let Some(bus) = self.joint.bus() {
+        if let Some(bus) = self.link_pair.bus() {
             self.trouble.ledger.audit_bus(now, bus);
         }
         self.drive.audit(now, &mut self.trouble.ledger);
@@ -402,7 +402,7 @@ impl<T: Transport> World<T> {
     /// # Errors
     /// The violation.
     pub fn audit_rest(&self, is_left_alone: bool) -> Result<(), Violation> {
-        let takes_turns = self.joint.bus().is_some();
+        let takes_turns = self.link_pair.bus().is_some();
         let was_reset = self.host.transport.counters().resets() > 0;
         let rest = AtRest { takes_turns, was_reset, awaits: self.host.transport.poll_timeout().is_some() };
         if self.trouble.misled > 0 {
@@ -431,7 +431,7 @@ impl<T: Transport> World<T> {
     /// Endpoints of the device are not ready, or halt, by themselves.
     pub(super) fn befall_endpoints(&mut self) {
         while let Some((endpoint, times)) = self.trouble.poll_storm() {
-            self.joint.device.refuse(endpoint, times);
+            self.link_pair.device.refuse(endpoint, times);
         }
         while let Some(endpoint) = self.trouble.poll_halt() {
             self.halt(endpoint);

@@ -1,6 +1,6 @@
 //! Host controllers of USB.
 //!
-//! What is told is what [`sim::xhci`] takes, and which drivers can use its streams: some are offered and do not work
+//! What is told is what [`sim::xhc`] takes, and which drivers can use its streams: some are offered and do not work
 //! but with a driver that knows how. Left out: what a driver takes.
 
 use super::Make;
@@ -8,7 +8,7 @@ use super::quantity::{Count, Quantity, Rate, Size, Time};
 use super::schema::{File, Misfit, within};
 use serde::Deserialize;
 use sim::link::usb2::Pacing;
-use sim::xhci::{Misbehaviour, Part, PciExpress};
+use sim::xhc::{Misbehaviour, Part, PciExpress};
 use units::Duration;
 use wire::xhci::ContextSize;
 

@@ -15,7 +15,7 @@ use sim::link::usb2::{self, Pacing, Translators};
 use sim::link::{AnyRate, Connection};
 use sim::world::Plain;
 use sim::world::driven::{Drive, Enclosure, Host, HostCosts, Hub, Keeping, Node, Packing, Protocol, Setup};
-use sim::xhci::Part;
+use sim::xhc::Part;
 use std::fmt;
 use std::str::FromStr;
 use units::{BlockCount, BlockSize, Duration};

@@ -22,7 +22,7 @@ use sim::engine::{Entry, Trace};
 use sim::link::superspeed::Rate;
 use sim::link::{Connection, usb2};
 use sim::world::driven::{Host, PowerOnError};
-use sim::xhci::Part;
+use sim::xhc::Part;
 use std::io::Write;
 use study::raw::{self, Drives, Load, Protocol, RawError, Run, Watch};
 use units::{ByteCount, Duration};

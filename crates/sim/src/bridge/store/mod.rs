@@ -7,10 +7,10 @@
 //!
 //! Left out: comparing and oring, which take as long as a read, and a write after it.
 
-use crate::drive::{Mechanism, Order, OrderKind, SECTOR_BYTES, TAGS, Tag, Turn};
+use crate::drive::{DriveCommand, DriveCommandKind, Mechanism, MediumAccess, SECTOR_BYTES, TAGS, Tag};
 use crate::engine::Level;
 use crate::power::{Meter, Microwatts};
-use crate::sata::{Attachment, Command, Note, Queueing, Rate, Told};
+use crate::sata::{Attachment, Command, HostPortEvent, Note, Queueing, Rate};
 use crate::sorted::Sorted;
 use bus::Line;
 use device::command::CommandId;
@@ -55,14 +55,14 @@ pub struct Store<M> {
     line: VecDeque<u64>,
     tags: [Option<u64>; TAGS],
     /// How many of those are taken, and how many of them by writes.
-    under_way: usize,
+    in_flight: usize,
     writes: usize,
     /// Whether what is under way is alone.
     is_alone: bool,
     /// Sectors of whole pieces in the buffer that have not gone on, by whose they are.
     held: Sorted<CommandId, u32>,
     done: VecDeque<MediumRequest>,
-    turns: VecDeque<Turn>,
+    turns: VecDeque<MediumAccess>,
     /// Whether the drive has anything to do. What it draws then is the machine's.
     at_work: Meter<2>,
     /// Jobs, from when they came to their end at the drive.
@@ -76,7 +76,7 @@ pub struct Store<M> {
 struct Job {
     /// When it came.
     since: Instant,
-    order: Order,
+    order: DriveCommand,
     /// Requests that have not ended, with the sector of the job at which each ends.
     parts: Line<(u64, MediumRequest)>,
     /// Sectors of parts that have come.
@@ -103,7 +103,7 @@ impl<M: Mechanism> Store<M> {
             by_command: Sorted::new(),
             line: VecDeque::new(),
             tags: [None; TAGS],
-            under_way: 0,
+            in_flight: 0,
             writes: 0,
             is_alone: false,
             held: Sorted::new(),
@@ -224,7 +224,7 @@ impl<M: Mechanism> Store<M> {
     }
 
     /// What the drive turned to.
-    pub fn poll_turn(&mut self) -> Option<Turn> {
+    pub fn poll_access(&mut self) -> Option<MediumAccess> {
         self.turns.pop_front()
     }
 
@@ -279,7 +279,7 @@ impl<M: Mechanism> Store<M> {
             self.by_command.insert(command, number);
         }
         let extent = Extent::new(lba.0 * per_block, blocks * per_block);
-        let order = Order { tag: Tag(0), kind: kind_of(op), extent };
+        let order = DriveCommand { tag: Tag(0), kind: kind_of(op), extent };
         let job =
             Job { since: now, order, parts: Line::new(), come: 0, moved: 0, wanted: 0, is_orphan: false };
         self.level.arrive(now);
@@ -292,16 +292,16 @@ impl<M: Mechanism> Store<M> {
         loop {
             self.start(now);
             self.supply(now);
-            let Some(told) = self.cable.poll_told() else { break };
-            match told {
-                Told::Came(tag, sectors) => self.came(now, tag, sectors),
-                Told::Wants(tag, sectors) => {
+            let Some(event) = self.cable.poll_event() else { break };
+            match event {
+                HostPortEvent::Came(tag, sectors) => self.came(now, tag, sectors),
+                HostPortEvent::Wants(tag, sectors) => {
                     if let Some(job) = self.job(tag) {
                         job.wanted += u64::from(sectors);
                     }
                 }
-                Told::Ended(tag) => self.end(now, tag),
-                Told::Turns(turn) => self.turns.push_back(turn),
+                HostPortEvent::Completed(tag) => self.end(now, tag),
+                HostPortEvent::Accesses(turn) => self.turns.push_back(turn),
             }
         }
         if self.at_work.state() != usize::from(self.is_busy()) {
@@ -319,20 +319,20 @@ impl<M: Mechanism> Store<M> {
         while let Some(number) = self.line.front().copied()
             && let Some(job) = self.jobs.get(number)
         {
-            let moves = matches!(job.order.kind, OrderKind::Read | OrderKind::Write { .. });
+            let moves = matches!(job.order.kind, DriveCommandKind::Read | DriveCommandKind::Write { .. });
             let is_queued = moves && self.part.queued > 0;
             let may = if is_queued {
-                !self.is_alone && self.under_way < usize::from(self.part.queued)
+                !self.is_alone && self.in_flight < usize::from(self.part.queued)
             } else {
-                self.under_way == 0
+                self.in_flight == 0
             };
             let may = may && self.fits(number);
             let Some(free) = self.tags.iter().position(Option::is_none).filter(|_| may) else { return };
             self.line.pop_front();
             let Some(job) = self.jobs.get_mut(number) else { return };
             self.tags[free] = Some(number);
-            self.under_way += 1;
-            self.writes += usize::from(matches!(job.order.kind, OrderKind::Write { .. }));
+            self.in_flight += 1;
+            self.writes += usize::from(matches!(job.order.kind, DriveCommandKind::Write { .. }));
             self.is_alone = !is_queued;
             job.order.tag = Tag(free as u8);
             let queueing = if is_queued { Queueing::Queued } else { Queueing::Alone };
@@ -344,13 +344,13 @@ impl<M: Mechanism> Store<M> {
     fn fits(&self, number: u64) -> bool {
         let reads = |number: &u64| {
             let order = self.jobs.get(*number)?.order;
-            (order.kind == OrderKind::Read).then_some(order.extent.blocks.0)
+            (order.kind == DriveCommandKind::Read).then_some(order.extent.blocks.0)
         };
         let Some(sectors) = reads(&number).filter(|_| self.part.reads_fit) else { return true };
-        let under_way: u64 = self.tags.iter().flatten().filter_map(reads).sum();
+        let in_flight: u64 = self.tags.iter().flatten().filter_map(reads).sum();
         // Of those that the drive is done with, what has not gone on.
         let left = self.held.iter().filter(|(command, _)| !self.by_command.has(*command));
-        let taken = under_way + left.map(|(_, sectors)| u64::from(*sectors)).sum::<u64>();
+        let taken = in_flight + left.map(|(_, sectors)| u64::from(*sectors)).sum::<u64>();
         taken == 0 || taken + sectors <= u64::from(self.part.buffer_sectors)
     }
 
@@ -361,7 +361,7 @@ impl<M: Mechanism> Store<M> {
         }
         for number in self.tags.iter().flatten() {
             let Some(job) = self.jobs.get_mut(*number) else { continue };
-            let OrderKind::Write { .. } = job.order.kind else { continue };
+            let DriveCommandKind::Write { .. } = job.order.kind else { continue };
             let whole = job.order.extent.blocks.0;
             // A command that is over brings nothing more; the drive gets the rest all the same.
             let come = if job.is_orphan { whole } else { job.come.min(whole) };
@@ -379,7 +379,7 @@ impl<M: Mechanism> Store<M> {
         let number = self.tags.get(usize::from(tag.0)).copied().flatten();
         let Some(job) = number.and_then(|number| self.jobs.get_mut(number)) else { return };
         job.moved += u64::from(sectors);
-        let stays = job.order.kind == OrderKind::Read && !job.is_orphan;
+        let stays = job.order.kind == DriveCommandKind::Read && !job.is_orphan;
         let piece = u64::from(self.part.piece_sectors.max(1));
         let has_all = job.moved >= job.order.extent.blocks.0;
         let goes_on = if has_all || !stays { job.moved } else { job.moved - job.moved % piece };
@@ -407,17 +407,17 @@ impl<M: Mechanism> Store<M> {
     fn end(&mut self, now: Instant, tag: Tag) {
         let Some(number) = self.tags.get_mut(usize::from(tag.0)).and_then(Option::take) else { return };
         self.is_alone = false;
-        self.under_way -= 1;
+        self.in_flight -= 1;
         if let Some(mut job) = self.jobs.remove(number) {
             self.level.leave(now, job.since);
-            self.writes -= usize::from(matches!(job.order.kind, OrderKind::Write { .. }));
+            self.writes -= usize::from(matches!(job.order.kind, DriveCommandKind::Write { .. }));
             self.by_command.retain(|_, other| *other != number);
             self.done.extend(std::iter::from_fn(|| job.parts.pop_front()).map(|(_, request)| request));
         }
     }
 }
 
-impl Order {
+impl DriveCommand {
     /// Whether it moves the blocks of a request, each of so many sectors, in its direction.
     fn moves(&self, request: &MediumRequest, per_block: u64) -> bool {
         let Extent { lba, blocks } = request.extent;
@@ -432,20 +432,20 @@ const fn is_piece(op: MediumOp) -> bool {
     matches!(op, MediumOp::Read | MediumOp::Write { .. })
 }
 
-const fn kind_of(op: MediumOp) -> OrderKind {
+const fn kind_of(op: MediumOp) -> DriveCommandKind {
     match op {
         MediumOp::Read
         | MediumOp::Verify
         | MediumOp::Compare
         | MediumOp::CompareSame
-        | MediumOp::Prefetch => OrderKind::Read,
+        | MediumOp::Prefetch => DriveCommandKind::Read,
         MediumOp::Write { fua }
         | MediumOp::WriteAtomic { fua }
         | MediumOp::CompareAndWrite { fua }
-        | MediumOp::Or { fua } => OrderKind::Write { through: fua },
-        MediumOp::WriteSame { .. } | MediumOp::WriteZeroes => OrderKind::Write { through: false },
-        MediumOp::Unmap => OrderKind::Trim,
-        MediumOp::Flush | MediumOp::SaveState | MediumOp::Status => OrderKind::Flush,
+        | MediumOp::Or { fua } => DriveCommandKind::Write { through: fua },
+        MediumOp::WriteSame { .. } | MediumOp::WriteZeroes => DriveCommandKind::Write { through: false },
+        MediumOp::Unmap => DriveCommandKind::Trim,
+        MediumOp::Flush | MediumOp::SaveState | MediumOp::Status => DriveCommandKind::Flush,
     }
 }
 

@@ -16,7 +16,7 @@ pub struct Zone {
 
 /// Where something lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DiskPosition {
     /// From the outside, from 0.
     pub cylinder: u32,
     /// From 0.
@@ -74,19 +74,19 @@ impl Geometry {
     }
 
     /// Where a sector lies. One past the end lies where the last zone would go on.
-    pub fn place(&self, lba: Lba) -> Place {
+    pub fn place(&self, lba: Lba) -> DiskPosition {
         let after = self.zones.partition_point(|start| start.sector <= lba.0);
         let Some(start) = self.zones.get(after.saturating_sub(1)) else {
-            return Place { cylinder: 0, surface: 0, sector: 0, sectors_per_track: 1 };
+            return DiskPosition { cylinder: 0, surface: 0, sector: 0, sectors_per_track: 1 };
         };
         let sectors_per_track = start.zone.sectors_per_track;
         let (track, sector) = div_rem(lba.0 - start.sector, sectors_per_track);
         let (cylinder, surface) = div_rem(track, self.surfaces);
-        Place { cylinder: start.cylinder + cylinder as u32, surface, sector, sectors_per_track }
+        DiskPosition { cylinder: start.cylinder + cylinder as u32, surface, sector, sectors_per_track }
     }
 
     /// The first sector of the track that a place is on.
-    pub fn first_of(&self, place: Place) -> u64 {
+    pub fn first_of(&self, place: DiskPosition) -> u64 {
         let after = self.zones.partition_point(|start| start.cylinder <= place.cylinder);
         let Some(start) = self.zones.get(after.saturating_sub(1)) else { return 0 };
         let cylinder = u64::from(place.cylinder - start.cylinder);
@@ -95,12 +95,12 @@ impl Geometry {
     }
 
     /// What a sector takes to pass the head.
-    pub const fn sector_time(&self, place: Place) -> Duration {
+    pub const fn sector_time(&self, place: DiskPosition) -> Duration {
         Duration::from_ps(self.rotation.as_ps() / place.sectors_per_track as u64)
     }
 
     /// How far into each turn the head meets the start of a sector.
-    pub const fn angle(&self, place: Place) -> Duration {
+    pub const fn angle(&self, place: DiskPosition) -> Duration {
         let [surface, cylinder] = [self.skews[0].as_ps(), self.skews[1].as_ps()];
         let skew_of_cylinder = cylinder + (self.surfaces as u64 - 1) * surface;
         let skew = place.cylinder as u64 * skew_of_cylinder + place.surface as u64 * surface;
@@ -109,7 +109,7 @@ impl Geometry {
 
     /// How long the head waits at `now` for the start of a sector on its track. One that it has missed by less than its
     /// length is still met: what was read on is looked through by the electronics, which are in time.
-    pub fn wait(&self, now: Instant, place: Place) -> Duration {
+    pub fn wait(&self, now: Instant, place: DiskPosition) -> Duration {
         let turn = self.rotation.as_ps();
         let ahead = (self.angle(place).as_ps() + turn - now.as_ps() % turn) % turn;
         let missed = turn - ahead < self.sector_time(place).as_ps();
@@ -122,7 +122,7 @@ impl Geometry {
         while left > 0 {
             let place = self.place(lba);
             let on_track = left.min(u64::from(place.sectors_per_track - place.sector));
-            let end = Place { sector: place.sector + on_track as u32, ..place };
+            let end = DiskPosition { sector: place.sector + on_track as u32, ..place };
             time += Duration::from_ps(self.along(end) - self.along(place));
             (lba, left) = (Lba(lba.0 + on_track), left - on_track);
             if left > 0 {
@@ -133,7 +133,7 @@ impl Geometry {
         time
     }
 
-    const fn along(&self, place: Place) -> u64 {
+    const fn along(&self, place: DiskPosition) -> u64 {
         place.sector as u64 * self.rotation.as_ps() / place.sectors_per_track as u64
     }
 }
@@ -159,7 +159,7 @@ mod tests {
         let geometry = small();
         assert_eq!((geometry.sectors(), geometry.cylinders()), (48, 4));
         let place = |lba| {
-            let Place { cylinder, surface, sector, sectors_per_track } = geometry.place(Lba(lba));
+            let DiskPosition { cylinder, surface, sector, sectors_per_track } = geometry.place(Lba(lba));
             (cylinder, surface, sector, sectors_per_track)
         };
         assert_eq!(place(0), (0, 0, 0, 8));

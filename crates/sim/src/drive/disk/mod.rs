@@ -16,10 +16,10 @@ mod cache;
 mod geometry;
 mod seek;
 
-pub use geometry::{Geometry, Place, Zone};
+pub use geometry::{DiskPosition, Geometry, Zone};
 pub use seek::Seek;
 
-use super::{Deferred, Mechanism, Order, OrderKind, Said, TAGS, Tag, Turn};
+use super::{Deferred, DriveCommand, DriveCommandKind, DriveEvent, Mechanism, MediumAccess, TAGS, Tag};
 use cache::{Dirty, Segments};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -60,9 +60,9 @@ pub struct Disk {
     part: DiskPart,
     geometry: Geometry,
     /// Where the arm is.
-    place: Place,
+    place: DiskPosition,
     arm: Arm,
-    flights: [Option<Flight>; TAGS],
+    in_flight: [Option<InFlight>; TAGS],
     /// Writes for which there is not room yet, in the order in which they came.
     filling: VecDeque<Tag>,
     segments: Segments,
@@ -71,13 +71,13 @@ pub struct Disk {
     promised: u64,
     /// Orders that have come.
     come: u64,
-    said: VecDeque<Said>,
+    events: VecDeque<DriveEvent>,
 }
 
 /// An order under way.
 #[derive(Clone, Copy, Debug)]
-struct Flight {
-    order: Order,
+struct InFlight {
+    order: DriveCommand,
     /// Orders that came before.
     number: u64,
     since: Instant,
@@ -134,13 +134,13 @@ impl Disk {
         Self {
             place: geometry.place(Lba(0)),
             arm: Arm::Rests,
-            flights: [None; TAGS],
+            in_flight: [None; TAGS],
             filling: VecDeque::new(),
             segments: Segments::new(part.segments),
             dirty: Dirty::default(),
             promised: 0,
             come: 0,
-            said: VecDeque::new(),
+            events: VecDeque::new(),
             geometry,
             part,
         }
@@ -163,31 +163,31 @@ impl Disk {
     /// The electronics have looked at what came.
     fn look_at_new(&mut self, now: Instant) {
         for index in 0..TAGS {
-            let Some(flight) = &mut self.flights[index] else { continue };
-            if flight.stage != Stage::New || flight.since + self.part.overhead > now {
+            let Some(entry) = &mut self.in_flight[index] else { continue };
+            if entry.stage != Stage::New || entry.since + self.part.overhead > now {
                 continue;
             }
-            let order = flight.order;
+            let order = entry.order;
             match order.kind {
-                OrderKind::Read => self.begin_read(index, order, now),
-                OrderKind::Write { .. } => {
-                    flight.stage = Stage::Fills { granted: 0, come: 0 };
+                DriveCommandKind::Read => self.begin_read(index, order, now),
+                DriveCommandKind::Write { .. } => {
+                    entry.stage = Stage::Fills { granted: 0, come: 0 };
                     self.filling.push_back(order.tag);
                 }
-                OrderKind::Flush => flight.stage = Stage::Settles,
-                OrderKind::Trim => self.end(order.tag),
+                DriveCommandKind::Flush => entry.stage = Stage::Settles,
+                DriveCommandKind::Trim => self.end(order.tag),
             }
         }
     }
 
-    fn begin_read(&mut self, index: usize, order: Order, now: Instant) {
+    fn begin_read(&mut self, index: usize, order: DriveCommand, now: Instant) {
         let Extent { lba, blocks } = order.extent;
         let kept = self.segments.find(order.extent);
         if self.dirty.holds(order.extent) || kept.is_some() {
             if let Some(run) = kept {
                 self.read_ahead(now, run, order.extent);
             }
-            self.said.push_back(Said::Ready(order.tag, blocks.0 as u32));
+            self.events.push_back(DriveEvent::Ready(order.tag, blocks.0 as u32));
             return self.end(order.tag);
         }
         let mut stage = Stage::Waits;
@@ -197,8 +197,8 @@ impl Disk {
             run.limit = run.limit.max(self.part.limit_after(&self.geometry, order.extent));
             stage = Stage::Follows(lba.0);
         }
-        if let Some(flight) = &mut self.flights[index] {
-            flight.stage = stage;
+        if let Some(entry) = &mut self.in_flight[index] {
+            entry.stage = stage;
         }
         self.read_on(now);
     }
@@ -208,10 +208,10 @@ impl Disk {
     fn read_ahead(&mut self, now: Instant, run: Range<u64>, asked: Extent) {
         let limit = self.part.limit_after(&self.geometry, asked);
         let left = run.end.saturating_sub(asked.lba.0 + asked.blocks.0);
-        let waits = |flight: &Flight| flight.stage == Stage::Waits;
+        let waits = |entry: &InFlight| entry.stage == Stage::Waits;
         let is_idle = matches!(self.arm, Arm::Rests)
             && self.dirty.is_empty()
-            && !self.flights.iter().flatten().any(waits);
+            && !self.in_flight.iter().flatten().any(waits);
         let is_here = self.geometry.place(Lba(run.end.min(limit))).cylinder == self.place.cylinder;
         if !is_idle || !is_here || run.end >= limit || left * 2 > u64::from(self.part.segment_sectors) {
             return;
@@ -236,21 +236,21 @@ impl Disk {
         self.place = self.geometry.place(Lba(run.have.saturating_sub(1)));
         self.arm = Arm::Reads(run);
         for index in 0..TAGS {
-            let Some(flight) = &mut self.flights[index] else { continue };
-            let Stage::Follows(next) = flight.stage else { continue };
-            let order = flight.order;
+            let Some(entry) = &mut self.in_flight[index] else { continue };
+            let Stage::Follows(next) = entry.stage else { continue };
+            let order = entry.order;
             let end = order.extent.lba.0 + order.extent.blocks.0;
             let upto = end.min(run.have);
             if upto > next {
-                flight.stage = Stage::Follows(upto);
-                self.said.push_back(Said::Ready(order.tag, (upto - next) as u32));
+                entry.stage = Stage::Follows(upto);
+                self.events.push_back(DriveEvent::Ready(order.tag, (upto - next) as u32));
             }
             if upto == end {
                 self.end(order.tag);
             }
         }
-        let follows = |flight: &Flight| matches!(flight.stage, Stage::Follows(_));
-        if run.have == run.limit && !self.flights.iter().flatten().any(follows) {
+        let follows = |entry: &InFlight| matches!(entry.stage, Stage::Follows(_));
+        if run.have == run.limit && !self.in_flight.iter().flatten().any(follows) {
             // From here on the platters turn away under the head.
             self.segments.keep(run.first..run.have);
             self.arm = Arm::Rests;
@@ -260,8 +260,8 @@ impl Disk {
     /// Up to where the next piece of a run goes: a frame of data, but not past the end of what somebody asked for, nor, where nobody
     /// has, past what others wait for at least.
     fn next_stop(&self, run: Run) -> u64 {
-        let ends = self.flights.iter().flatten().filter_map(|flight| match flight.stage {
-            Stage::Follows(_) => Some(flight.order.extent.lba.0 + flight.order.extent.blocks.0),
+        let ends = self.in_flight.iter().flatten().filter_map(|entry| match entry.stage {
+            Stage::Follows(_) => Some(entry.order.extent.lba.0 + entry.order.extent.blocks.0),
             _ => None,
         });
         let least = if run.have < run.least { run.least } else { run.limit };
@@ -283,14 +283,14 @@ impl Disk {
     fn grant(&mut self) {
         while let Some(&tag) = self.filling.front() {
             let room = u64::from(self.part.write_sectors).saturating_sub(self.held());
-            let Some(flight) = &mut self.flights[usize::from(tag.0)] else { return };
-            let Stage::Fills { granted, .. } = &mut flight.stage else { return };
-            let more = (flight.order.extent.blocks.0 - u64::from(*granted)).min(room) as u32;
+            let Some(entry) = &mut self.in_flight[usize::from(tag.0)] else { return };
+            let Stage::Fills { granted, .. } = &mut entry.stage else { return };
+            let more = (entry.order.extent.blocks.0 - u64::from(*granted)).min(room) as u32;
             *granted += more;
-            let has_all = u64::from(*granted) == flight.order.extent.blocks.0;
+            let has_all = u64::from(*granted) == entry.order.extent.blocks.0;
             if more > 0 {
                 self.promised += u64::from(more);
-                self.said.push_back(Said::Room(tag, more));
+                self.events.push_back(DriveEvent::Room(tag, more));
             }
             if !has_all {
                 return;
@@ -310,14 +310,14 @@ impl Disk {
 
     /// If the arm is free it takes what it can reach first.
     fn turn(&mut self, now: Instant) {
-        let waits = |flight: &Flight| flight.stage == Stage::Waits;
-        let reads_wait = self.flights.iter().flatten().any(waits);
+        let waits = |entry: &InFlight| entry.stage == Stage::Waits;
+        let reads_wait = self.in_flight.iter().flatten().any(waits);
         let writes = self.writes_now(reads_wait);
         match self.arm {
             Arm::Writes { .. } => return,
             Arm::Reads(run) => {
-                let follows = |flight: &Flight| matches!(flight.stage, Stage::Follows(_));
-                let is_wanted = self.flights.iter().flatten().any(follows);
+                let follows = |entry: &InFlight| matches!(entry.stage, Stage::Follows(_));
+                let is_wanted = self.in_flight.iter().flatten().any(follows);
                 let upto = if reads_wait { run.least } else { run.limit };
                 let reads_ahead = run.have < upto && !self.must_write();
                 if is_wanted || reads_ahead {
@@ -328,12 +328,12 @@ impl Disk {
             }
             Arm::Rests => {}
         }
-        let read = self.flights.iter().flatten().filter(|flight| waits(flight));
-        let oldest = read.clone().min_by_key(|flight| flight.number);
-        let aged = oldest.filter(|flight| flight.since + self.part.age_limit <= now);
+        let read = self.in_flight.iter().flatten().filter(|entry| waits(entry));
+        let oldest = read.clone().min_by_key(|entry| entry.number);
+        let aged = oldest.filter(|entry| entry.since + self.part.age_limit <= now);
         let nearest = aged
-            .or_else(|| read.min_by_key(|flight| (self.access(now, flight.order.extent.lba), flight.number)));
-        let read = nearest.map(|flight| flight.order);
+            .or_else(|| read.min_by_key(|entry| (self.access(now, entry.order.extent.lba), entry.number)));
+        let read = nearest.map(|entry| entry.order);
         let write = writes.then(|| self.nearest_write(now)).flatten();
         match (read, write) {
             (Some(order), Some(lba))
@@ -349,9 +349,9 @@ impl Disk {
 
     /// Whether somebody waits for what is in the cache, or it is nearly full.
     fn must_write(&self) -> bool {
-        let settles = |flight: &Flight| flight.stage == Stage::Settles;
+        let settles = |entry: &InFlight| entry.stage == Stage::Settles;
         let is_full = self.held() * 4 > u64::from(self.part.write_sectors) * 3;
-        !self.dirty.is_empty() && (is_full || self.flights.iter().flatten().any(settles))
+        !self.dirty.is_empty() && (is_full || self.in_flight.iter().flatten().any(settles))
     }
 
     fn writes_now(&self, reads_wait: bool) -> bool {
@@ -365,20 +365,21 @@ impl Disk {
         near.min_by_key(|lba| (self.access_to_write(now, *lba), lba.0))
     }
 
-    fn read(&mut self, now: Instant, order: Order) {
+    fn read(&mut self, now: Instant, order: DriveCommand) {
         let begins = now + self.access(now, order.extent.lba);
         let first = order.extent.lba.0;
         let limit = self.part.limit_after(&self.geometry, order.extent);
         let least = (first + order.extent.blocks.0 + self.segments.before(first)).min(limit);
         self.arm = Arm::Reads(Run { first, have: first, limit, least, base: (first, begins) });
         self.place = self.geometry.place(order.extent.lba);
-        if let Some(flight) = &mut self.flights[usize::from(order.tag.0)] {
-            flight.stage = Stage::Follows(first);
+        if let Some(entry) = &mut self.in_flight[usize::from(order.tag.0)] {
+            entry.stage = Stage::Follows(first);
         }
-        self.said.push_back(Said::Turns(Turn { tag: Some(order.tag), extent: order.extent }));
+        self.events
+            .push_back(DriveEvent::Accesses(MediumAccess { tag: Some(order.tag), extent: order.extent }));
         // Others may want what comes now as well.
         for index in 0..TAGS {
-            if let Some(Flight { order, stage: Stage::Waits, .. }) = self.flights[index]
+            if let Some(InFlight { order, stage: Stage::Waits, .. }) = self.in_flight[index]
                 && (first..=limit).contains(&order.extent.lba.0)
             {
                 self.begin_read(index, order, now);
@@ -393,7 +394,7 @@ impl Disk {
         let extent = self.dirty.take(lba.0, u64::from(place.sectors_per_track - place.sector));
         self.arm = Arm::Writes { extent, ends: begins + self.geometry.pass(lba, extent.blocks.0) };
         self.place = place;
-        self.said.push_back(Said::Turns(Turn { tag: None, extent }));
+        self.events.push_back(DriveEvent::Accesses(MediumAccess { tag: None, extent }));
     }
 
     /// From now until the head meets the start of a sector.
@@ -422,7 +423,7 @@ impl Disk {
     /// Ends what waited for the platters and waits no more.
     fn settle(&mut self) {
         for index in 0..TAGS {
-            let Some(Flight { order, number, stage: Stage::Settles, .. }) = self.flights[index] else {
+            let Some(InFlight { order, number, stage: Stage::Settles, .. }) = self.in_flight[index] else {
                 continue;
             };
             let is_under_arm = |wanted: Extent| match self.arm {
@@ -430,12 +431,12 @@ impl Disk {
                 _ => false,
             };
             let is_settled = match order.kind {
-                OrderKind::Flush => {
-                    let comes = |flight: &Flight| {
-                        flight.number < number && matches!(flight.stage, Stage::New | Stage::Fills { .. })
+                DriveCommandKind::Flush => {
+                    let comes = |entry: &InFlight| {
+                        entry.number < number && matches!(entry.stage, Stage::New | Stage::Fills { .. })
                     };
                     let writes = matches!(self.arm, Arm::Writes { .. });
-                    self.dirty.is_empty() && !writes && !self.flights.iter().flatten().any(comes)
+                    self.dirty.is_empty() && !writes && !self.in_flight.iter().flatten().any(comes)
                 }
                 _ => !self.dirty.touches(order.extent) && !is_under_arm(order.extent),
             };
@@ -446,8 +447,8 @@ impl Disk {
     }
 
     fn end(&mut self, tag: Tag) {
-        self.flights[usize::from(tag.0)] = None;
-        self.said.push_back(Said::Done(tag));
+        self.in_flight[usize::from(tag.0)] = None;
+        self.events.push_back(DriveEvent::Done(tag));
     }
 }
 
@@ -477,53 +478,53 @@ impl Run {
 }
 
 impl Mechanism for Disk {
-    fn submit(&mut self, now: Instant, order: Order) {
-        debug_assert!(self.flights[usize::from(order.tag.0)].is_none(), "a tag that is free");
-        self.flights[usize::from(order.tag.0)] =
-            Some(Flight { order, number: self.come, since: now, stage: Stage::New });
+    fn submit(&mut self, now: Instant, order: DriveCommand) {
+        debug_assert!(self.in_flight[usize::from(order.tag.0)].is_none(), "a tag that is free");
+        self.in_flight[usize::from(order.tag.0)] =
+            Some(InFlight { order, number: self.come, since: now, stage: Stage::New });
         self.come += 1;
         self.advance(now);
     }
 
     fn handle_sectors(&mut self, now: Instant, tag: Tag, sectors: u32) {
-        let Some(flight) = &mut self.flights[usize::from(tag.0)] else { return };
-        let Stage::Fills { granted, come } = flight.stage else { return };
-        let Order { extent, kind, .. } = flight.order;
+        let Some(entry) = &mut self.in_flight[usize::from(tag.0)] else { return };
+        let Stage::Fills { granted, come } = entry.stage else { return };
+        let DriveCommand { extent, kind, .. } = entry.order;
         debug_assert!(come + sectors <= granted, "sectors for which there is room");
         let all_come = come + sectors;
-        flight.stage = Stage::Fills { granted, come: all_come };
+        entry.stage = Stage::Fills { granted, come: all_come };
         let piece = Extent::new(extent.lba.0 + u64::from(come), u64::from(sectors));
         self.promised -= u64::from(sectors);
         self.dirty.add(piece);
         self.segments.forget(piece);
         if u64::from(all_come) == extent.blocks.0 {
-            let ends_in_cache = self.part.write_cache && kind == OrderKind::Write { through: false };
+            let ends_in_cache = self.part.write_cache && kind == DriveCommandKind::Write { through: false };
             if ends_in_cache {
                 self.end(tag);
-            } else if let Some(flight) = &mut self.flights[usize::from(tag.0)] {
-                flight.stage = Stage::Settles;
+            } else if let Some(entry) = &mut self.in_flight[usize::from(tag.0)] {
+                entry.stage = Stage::Settles;
             }
         }
         self.advance(now);
     }
 
-    fn poll_said(&mut self) -> Option<Said> {
-        self.said.pop_front()
+    fn poll_event(&mut self) -> Option<DriveEvent> {
+        self.events.pop_front()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let new = |flight: &Flight| (flight.stage == Stage::New).then(|| flight.since + self.part.overhead);
-        let looked_at = self.flights.iter().flatten().filter_map(new).min();
-        let follows = |flight: &Flight| matches!(flight.stage, Stage::Follows(_));
-        let waits = |flight: &Flight| flight.stage == Stage::Waits;
+        let new = |entry: &InFlight| (entry.stage == Stage::New).then(|| entry.since + self.part.overhead);
+        let looked_at = self.in_flight.iter().flatten().filter_map(new).min();
+        let follows = |entry: &InFlight| matches!(entry.stage, Stage::Follows(_));
+        let waits = |entry: &InFlight| entry.stage == Stage::Waits;
         let arm = match self.arm {
             Arm::Rests => None,
             Arm::Writes { ends, .. } => Some(ends),
-            Arm::Reads(run) if self.flights.iter().flatten().any(follows) => {
+            Arm::Reads(run) if self.in_flight.iter().flatten().any(follows) => {
                 Some(run.arrives(&self.geometry, self.next_stop(run)))
             }
             // Others wait until the least has been read.
-            Arm::Reads(run) if run.have < run.least && self.flights.iter().flatten().any(waits) => {
+            Arm::Reads(run) if run.have < run.least && self.in_flight.iter().flatten().any(waits) => {
                 Some(run.arrives(&self.geometry, run.least))
             }
             // What is read ahead is looked at when somebody asks, unless the arm has something to write after it.

@@ -201,18 +201,18 @@ fn a_write_ends_in_the_cache_and_a_flush_on_the_platters() {
     for (tag, lba) in [(0, 40), (1, 32), (2, 48)] {
         script.write(tag, lba, 8);
     }
-    script.submit(3, OrderKind::Flush, 0, 0);
+    script.submit(3, DriveCommandKind::Flush, 0, 0);
     script.until(3);
     assert_eq!(script.took(Instant::ZERO), Duration::from_us(50));
     script.until(5);
-    assert_eq!(script.turns[1], Turn { tag: None, extent: Extent::new(32, 24) });
+    assert_eq!(script.turns[1], MediumAccess { tag: None, extent: Extent::new(32, 24) });
     assert_eq!(script.took(Instant::ZERO), Duration::from_us(5_600));
 }
 
 #[test]
 fn a_write_through_ends_on_the_platters() {
     let mut script = disk();
-    script.submit(0, OrderKind::Write { through: true }, 20, 5);
+    script.submit(0, DriveCommandKind::Write { through: true }, 20, 5);
     script.until(1);
     assert_eq!(script.took(Instant::ZERO), Duration::from_us(2_500));
 }
@@ -237,7 +237,7 @@ fn writes_far_apart_go_faster_when_many_wait() {
             script.write(0, *lba, 8);
             script.until(count);
         }
-        script.submit(0, OrderKind::Flush, 0, 0);
+        script.submit(0, DriveCommandKind::Flush, 0, 0);
         script.until(sectors.len() + 1);
         script.took(Instant::ZERO)
     };

@@ -18,7 +18,7 @@ mod ftl;
 
 pub use die::FlashTimes;
 
-use super::{Mechanism, Order, OrderKind, SECTOR_BYTES, Said, TAGS, Tag};
+use super::{DriveCommand, DriveCommandKind, DriveEvent, Mechanism, SECTOR_BYTES, TAGS, Tag};
 use crate::engine::Random;
 use crate::spares::Spares;
 use die::{Dies, Job};
@@ -76,7 +76,7 @@ pub struct Solid {
     flash: Flash,
     /// Sectors that one page holds.
     page_sectors: u64,
-    flights: [Option<Flight>; TAGS],
+    in_flight: [Option<InFlight>; TAGS],
     /// Memory for what is said of the pages of reads.
     spare: Spares<bool>,
     /// Orders that the controller looks at, with when it has; one after the other.
@@ -90,13 +90,13 @@ pub struct Solid {
     settling: usize,
     /// Where the last read ended.
     read_to: u64,
-    said: VecDeque<Said>,
+    events: VecDeque<DriveEvent>,
 }
 
 /// An order under way.
 #[derive(Clone, Debug)]
-struct Flight {
-    order: Order,
+struct InFlight {
+    order: DriveCommand,
     number: u64,
     stage: Stage,
 }
@@ -107,7 +107,7 @@ enum Stage {
     /// Pages of a read that are there, and how many from the first on have been told.
     Gathers {
         here: Vec<bool>,
-        told: usize,
+        event: usize,
     },
     /// A write for which there was room, and which has come, so far.
     Fills {
@@ -175,7 +175,7 @@ impl Solid {
             dies: Dies::new(times, part.page_bytes, channels, dies),
             flash,
             page_sectors: page_sectors.max(1),
-            flights: [const { None }; TAGS],
+            in_flight: [const { None }; TAGS],
             spare: Spares::new(),
             looked_at: VecDeque::new(),
             filling: VecDeque::new(),
@@ -184,7 +184,7 @@ impl Solid {
             come: 0,
             settling: 0,
             read_to: 0,
-            said: VecDeque::new(),
+            events: VecDeque::new(),
             part,
         }
     }
@@ -209,20 +209,20 @@ impl Solid {
     }
 
     fn begin(&mut self, now: Instant, tag: Tag) {
-        let Some(flight) = &mut self.flights[usize::from(tag.0)] else { return };
-        let order = flight.order;
+        let Some(entry) = &mut self.in_flight[usize::from(tag.0)] else { return };
+        let order = entry.order;
         match order.kind {
-            OrderKind::Read if order.extent.blocks.0 == 0 => self.end(tag),
-            OrderKind::Read => self.begin_read(now, order),
-            OrderKind::Write { .. } => {
-                flight.stage = Stage::Fills { granted: 0, come: 0 };
+            DriveCommandKind::Read if order.extent.blocks.0 == 0 => self.end(tag),
+            DriveCommandKind::Read => self.begin_read(now, order),
+            DriveCommandKind::Write { .. } => {
+                entry.stage = Stage::Fills { granted: 0, come: 0 };
                 self.filling.push_back(tag);
             }
-            OrderKind::Flush => {
-                flight.stage = Stage::Follows;
+            DriveCommandKind::Flush => {
+                entry.stage = Stage::Follows;
                 self.settling += 1;
             }
-            OrderKind::Trim => {
+            DriveCommandKind::Trim => {
                 for unit in units_of(order) {
                     self.flash.forget(unit);
                 }
@@ -231,7 +231,7 @@ impl Solid {
         }
     }
 
-    fn begin_read(&mut self, now: Instant, order: Order) {
+    fn begin_read(&mut self, now: Instant, order: DriveCommand) {
         let (first, end) = (order.extent.lba.0, order.extent.lba.0 + order.extent.blocks.0);
         let pages = first / self.page_sectors..end.div_ceil(self.page_sectors);
         let mut here = self.spare.take();
@@ -248,8 +248,8 @@ impl Solid {
             self.fetch(now, page, to - from).push((order.tag, index));
             self.pages.ahead.remove(&page);
         }
-        if let Some(flight) = &mut self.flights[usize::from(order.tag.0)] {
-            flight.stage = Stage::Gathers { here, told: 0 };
+        if let Some(entry) = &mut self.in_flight[usize::from(order.tag.0)] {
+            entry.stage = Stage::Gathers { here, event: 0 };
         }
         if goes_on {
             self.read_ahead(now, pages.end);
@@ -291,8 +291,8 @@ impl Solid {
                 }
                 let waiting = self.pages.coming.remove(&page).unwrap_or_default();
                 for &(tag, index) in &waiting {
-                    if let Some(Flight { stage: Stage::Gathers { here, .. }, .. }) =
-                        &mut self.flights[usize::from(tag.0)]
+                    if let Some(InFlight { stage: Stage::Gathers { here, .. }, .. }) =
+                        &mut self.in_flight[usize::from(tag.0)]
                     {
                         here[index] = true;
                         self.tell(tag);
@@ -312,8 +312,8 @@ impl Solid {
     /// Tells what of a read is there without a gap.
     fn tell(&mut self, tag: Tag) {
         let page_sectors = self.page_sectors;
-        let Some(Flight { order, stage: Stage::Gathers { here, told }, .. }) =
-            &mut self.flights[usize::from(tag.0)]
+        let Some(InFlight { order, stage: Stage::Gathers { here, event }, .. }) =
+            &mut self.in_flight[usize::from(tag.0)]
         else {
             return;
         };
@@ -322,12 +322,12 @@ impl Solid {
             0 => first,
             _ => end.min((first / page_sectors + pages as u64) * page_sectors),
         };
-        let more = here[*told..].iter().take_while(|page| **page).count();
-        let sectors = until(*told + more) - until(*told);
-        *told += more;
-        let has_all = *told == here.len();
+        let more = here[*event..].iter().take_while(|page| **page).count();
+        let sectors = until(*event + more) - until(*event);
+        *event += more;
+        let has_all = *event == here.len();
         if sectors > 0 {
-            self.said.push_back(Said::Ready(tag, sectors as u32));
+            self.events.push_back(DriveEvent::Ready(tag, sectors as u32));
         }
         if has_all {
             self.end(tag);
@@ -339,8 +339,8 @@ impl Solid {
         while let Some(&tag) = self.filling.front() {
             let held = self.buffer.promised + self.buffer.pending + self.buffer.programming;
             let room = u64::from(self.part.write_sectors).saturating_sub(held);
-            let Some(Flight { order, stage: Stage::Fills { granted, .. }, .. }) =
-                &mut self.flights[usize::from(tag.0)]
+            let Some(InFlight { order, stage: Stage::Fills { granted, .. }, .. }) =
+                &mut self.in_flight[usize::from(tag.0)]
             else {
                 return;
             };
@@ -349,7 +349,7 @@ impl Solid {
             let has_all = u64::from(*granted) == order.extent.blocks.0;
             if more > 0 {
                 self.buffer.promised += u64::from(more);
-                self.said.push_back(Said::Room(tag, more));
+                self.events.push_back(DriveEvent::Room(tag, more));
             }
             if !has_all {
                 return;
@@ -396,17 +396,19 @@ impl Solid {
             return;
         }
         for index in 0..TAGS {
-            let Some(Flight { number, stage: Stage::Follows, .. }) = self.flights[index] else { continue };
-            let comes = |flight: &Flight| {
-                flight.number < number && matches!(flight.stage, Stage::New | Stage::Fills { .. })
+            let Some(InFlight { number, stage: Stage::Follows, .. }) = self.in_flight[index] else {
+                continue;
             };
-            if !self.flights.iter().flatten().any(comes) {
+            let comes = |entry: &InFlight| {
+                entry.number < number && matches!(entry.stage, Stage::New | Stage::Fills { .. })
+            };
+            if !self.in_flight.iter().flatten().any(comes) {
                 self.settle_all(now, index);
             }
         }
         let first = self.buffer.programs.keys().next().copied().unwrap_or(u64::MAX);
         for index in 0..TAGS {
-            if let Some(Flight { order, stage: Stage::Settles { upto }, .. }) = &self.flights[index]
+            if let Some(InFlight { order, stage: Stage::Settles { upto }, .. }) = &self.in_flight[index]
                 && first >= *upto
             {
                 self.end(order.tag);
@@ -418,27 +420,27 @@ impl Solid {
     fn settle_all(&mut self, now: Instant, index: usize) {
         self.program(now, true);
         let upto = self.buffer.next_number;
-        if let Some(flight) = &mut self.flights[index] {
-            self.settling += usize::from(!matches!(flight.stage, Stage::Follows));
-            flight.stage = Stage::Settles { upto };
+        if let Some(entry) = &mut self.in_flight[index] {
+            self.settling += usize::from(!matches!(entry.stage, Stage::Follows));
+            entry.stage = Stage::Settles { upto };
         }
     }
 
     fn end(&mut self, tag: Tag) {
-        match self.flights[usize::from(tag.0)].take().map(|flight| flight.stage) {
+        match self.in_flight[usize::from(tag.0)].take().map(|entry| entry.stage) {
             Some(Stage::Gathers { here, .. }) => self.spare.give(here),
             Some(Stage::Follows | Stage::Settles { .. }) => self.settling -= 1,
             Some(Stage::New | Stage::Fills { .. }) | None => {}
         }
-        self.said.push_back(Said::Done(tag));
+        self.events.push_back(DriveEvent::Done(tag));
     }
 }
 
 impl Mechanism for Solid {
-    fn submit(&mut self, now: Instant, order: Order) {
-        let slot = &mut self.flights[usize::from(order.tag.0)];
+    fn submit(&mut self, now: Instant, order: DriveCommand) {
+        let slot = &mut self.in_flight[usize::from(order.tag.0)];
         debug_assert!(slot.is_none(), "a tag that is free");
-        *slot = Some(Flight { order, number: self.come, stage: Stage::New });
+        *slot = Some(InFlight { order, number: self.come, stage: Stage::New });
         self.come += 1;
         let free = self.looked_at.back().map_or(now, |(at, _)| now.max(*at));
         self.looked_at.push_back((free + self.part.command, order.tag));
@@ -446,8 +448,8 @@ impl Mechanism for Solid {
     }
 
     fn handle_sectors(&mut self, now: Instant, tag: Tag, sectors: u32) {
-        let Some(Flight { order, stage: Stage::Fills { granted, come }, .. }) =
-            &mut self.flights[usize::from(tag.0)]
+        let Some(InFlight { order, stage: Stage::Fills { granted, come }, .. }) =
+            &mut self.in_flight[usize::from(tag.0)]
         else {
             return;
         };
@@ -464,15 +466,15 @@ impl Mechanism for Solid {
         self.program(now, false);
         if has_all {
             match order.kind {
-                OrderKind::Write { through: true } => self.settle_all(now, usize::from(tag.0)),
+                DriveCommandKind::Write { through: true } => self.settle_all(now, usize::from(tag.0)),
                 _ => self.end(tag),
             }
         }
         self.advance(now);
     }
 
-    fn poll_said(&mut self) -> Option<Said> {
-        self.said.pop_front()
+    fn poll_event(&mut self) -> Option<DriveEvent> {
+        self.events.pop_front()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -490,10 +492,10 @@ impl Mechanism for Solid {
 }
 
 /// Units of the map that an order touches; of a trim those that lie in it whole.
-fn units_of(order: Order) -> std::ops::Range<u64> {
+fn units_of(order: DriveCommand) -> std::ops::Range<u64> {
     let (first, end) = (order.extent.lba.0, order.extent.lba.0 + order.extent.blocks.0);
     match order.kind {
-        OrderKind::Trim => first.div_ceil(UNIT_SECTORS)..end / UNIT_SECTORS,
+        DriveCommandKind::Trim => first.div_ceil(UNIT_SECTORS)..end / UNIT_SECTORS,
         _ => first / UNIT_SECTORS..end.div_ceil(UNIT_SECTORS),
     }
 }

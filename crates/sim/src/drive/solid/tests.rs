@@ -78,7 +78,7 @@ fn a_write_ends_in_the_buffer_and_a_flush_in_flash() {
     script.write(0, 0, 4);
     script.until(1);
     assert_eq!(script.took(Instant::ZERO), Duration::from_us(5));
-    script.submit(1, OrderKind::Flush, 0, 0);
+    script.submit(1, DriveCommandKind::Flush, 0, 0);
     script.until(2);
     assert_eq!(script.took(Instant::ZERO), Duration::from_ns(10_000 + 4_096 + 500_000));
 }
@@ -86,7 +86,7 @@ fn a_write_ends_in_the_buffer_and_a_flush_in_flash() {
 #[test]
 fn a_write_through_ends_in_flash() {
     let mut script = drive(part());
-    script.submit(0, OrderKind::Write { through: true }, 0, 8);
+    script.submit(0, DriveCommandKind::Write { through: true }, 0, 8);
     script.until(1);
     assert_eq!(script.took(Instant::ZERO), Duration::from_ns(5_000 + 4_096 + 500_000));
 }
@@ -167,7 +167,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn each_order_ends_once_with_all_its_sectors(
-        orders in prop::collection::vec((prop_oneof![4 => select(&KINDS), 1 => Just(OrderKind::Trim)], 0_u64..100_000, 1_u64..700, 0_u64..20), 1..120),
+        orders in prop::collection::vec((prop_oneof![4 => select(&KINDS), 1 => Just(DriveCommandKind::Trim)], 0_u64..100_000, 1_u64..700, 0_u64..20), 1..120),
         ahead_pages in 0_u32..8,
         compressed_per_mille in 100_u16..1000,
     ) {

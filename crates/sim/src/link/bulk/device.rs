@@ -8,7 +8,7 @@
 
 use super::NoSuchStream;
 use super::endpoint::Endpoint;
-use super::message::{Message, Piece, Sequence, named};
+use super::message::{Message, PacketPayload, Sequence, named};
 use super::queue::{Progress, Queues, Transfer};
 use crate::link::streams::{Device, DeviceState, FromDevice, FromHost, StreamField, Violation};
 use bus::{Line, StreamId, TransferId};
@@ -24,7 +24,7 @@ pub struct DeviceEndpoint {
     /// IN: the number of the next packet; OUT: that which is expected.
     next: Sequence,
     /// IN: packets that were sent and not acknowledged.
-    under_way: u8,
+    in_flight: u8,
     /// IN: the stream of those packets.
     moving: Option<StreamId>,
     /// Counts messages of the host, so that who waits sees whether any came.
@@ -52,7 +52,7 @@ impl DeviceEndpoint {
             queues: Queues::new(&endpoint),
             pipe: (endpoint.streams > 0).then(Device::new),
             next: Sequence::default(),
-            under_way: 0,
+            in_flight: 0,
             moving: None,
             steps: 0,
             window: 0,
@@ -95,7 +95,7 @@ impl DeviceEndpoint {
     pub fn withdraw(&mut self, stream: Option<StreamId>, id: TransferId) -> bool {
         let Some(ended) = self.queues.withdraw(stream, id) else { return false };
         ended.into_iter().for_each(|ended| self.progress.push_back(ended));
-        if self.is_in() && self.window > 0 && self.under_way == 0 {
+        if self.is_in() && self.window > 0 && self.in_flight == 0 {
             self.answer_want();
         }
         true
@@ -108,7 +108,7 @@ impl DeviceEndpoint {
             return;
         }
         // What waits for an acknowledgement is answered when that comes.
-        if std::mem::take(&mut self.window) > 0 && self.under_way == 0 {
+        if std::mem::take(&mut self.window) > 0 && self.in_flight == 0 {
             let stream = self.pipe.as_ref().and_then(Device::current);
             self.stall(stream.map(StreamField::Stream));
         }
@@ -153,10 +153,10 @@ impl DeviceEndpoint {
         }
         match *message {
             Message::Ack { stream: Some(StreamField::Prime | StreamField::NoStream), expects, .. }
-                if self.under_way > 0 =>
+                if self.in_flight > 0 =>
             {
                 // The acknowledgement of the last burst was lost, and this stands for it.
-                let left = self.next.since(expects).min(self.under_way);
+                let left = self.next.since(expects).min(self.in_flight);
                 self.acknowledge(left)?;
                 if left > 0 {
                     self.go_back(expects);
@@ -168,11 +168,11 @@ impl DeviceEndpoint {
             Message::Ack { stream: Some(StreamField::Prime), .. }
             | Message::Data { stream: Some(StreamField::Prime), .. } => {
                 self.window = 0;
-                self.tell_pipe(FromHost::Prime)?;
+                self.notify_pipe(FromHost::Prime)?;
             }
             Message::Ack { stream: Some(StreamField::NoStream), .. }
             | Message::Data { stream: Some(StreamField::NoStream), .. } => {
-                self.tell_pipe(FromHost::NoStream)?
+                self.notify_pipe(FromHost::NoStream)?
             }
             Message::Ack { stream, expects, packets, is_pending, is_retry, .. } if is_in => {
                 self.receive_ack(named(stream), expects, packets, is_pending, is_retry)?;
@@ -201,7 +201,7 @@ impl DeviceEndpoint {
             _ => false,
         };
         let left = self.next.since(expects);
-        let is_next = is_moving && left + 1 == self.under_way && !self.is_halted && self.refusals == 0;
+        let is_next = is_moving && left + 1 == self.in_flight && !self.is_halted && self.refusals == 0;
         let asks_for_no_more = self.is_burst_over || packets.saturating_sub(left) == self.window;
         // Else what comes of it is told: an answer, or the end of a transfer.
         let goes_on = left > 0 || self.window > 0 && self.queues.has_unsent(Some(stream));
@@ -210,7 +210,7 @@ impl DeviceEndpoint {
         }
         let is_counted = self.queues.take_within(Some(stream), self.endpoint.packet_bytes);
         if is_counted {
-            (self.under_way, self.has_said_erdy) = (left, false);
+            (self.in_flight, self.has_said_erdy) = (left, false);
             self.steps = self.steps.wrapping_add(1);
         }
         is_counted
@@ -272,7 +272,7 @@ impl DeviceEndpoint {
             None => self.has_said_erdy,
             Some(pipe) => matches!(pipe.state(), DeviceState::StartStream(_)),
         };
-        (is_asked || self.is_burst_over && self.under_way > 0).then_some(self.steps)
+        (is_asked || self.is_burst_over && self.in_flight > 0).then_some(self.steps)
     }
 
     fn send_proposal(&mut self, stream: StreamId) {
@@ -298,7 +298,7 @@ impl DeviceEndpoint {
         match *message {
             Message::Ack { stream, expects, packets, is_retry, .. } if self.is_in() => {
                 let mut left = self.next.since(expects);
-                if left <= self.under_way {
+                if left <= self.in_flight {
                     self.acknowledge(left)?;
                 }
                 if is_retry {
@@ -322,11 +322,11 @@ impl DeviceEndpoint {
     /// Packets have been taken, but for so many.
     #[inline(always)]
     fn acknowledge(&mut self, left: u8) -> Result<(), Violation> {
-        for _ in left..self.under_way {
+        for _ in left..self.in_flight {
             let progress = self.queues.taken(self.moving, self.endpoint.packet_bytes).ok_or(Violation)?;
             self.progress.push_back(progress);
         }
-        self.under_way = left;
+        self.in_flight = left;
         Ok(())
     }
 
@@ -362,7 +362,7 @@ impl DeviceEndpoint {
     }
 
     /// Gives the stream machine what the host said, and says what it answers.
-    fn tell_pipe(&mut self, said: FromHost) -> Result<(), Violation> {
+    fn notify_pipe(&mut self, said: FromHost) -> Result<(), Violation> {
         let ready = match said {
             FromHost::Move(stream) => self.is_ready(Some(stream)),
             _ => false,
@@ -389,7 +389,7 @@ impl DeviceEndpoint {
         is_retry: bool,
     ) -> Result<(), Violation> {
         let mut left = self.next.since(expects);
-        if left > self.under_way {
+        if left > self.in_flight {
             return Err(Violation);
         }
         self.acknowledge(left)?;
@@ -402,18 +402,18 @@ impl DeviceEndpoint {
         match (self.pipe.as_ref().map(Device::state), stream) {
             (None, None) => self.answer_want(),
             (Some(DeviceState::BurstSent(_)), Some(stream)) if self.window > 0 => {
-                self.tell_pipe(FromHost::Move(stream))?;
+                self.notify_pipe(FromHost::Move(stream))?;
                 self.answer_want();
             }
             (Some(DeviceState::BurstSent(_)), Some(stream)) if packets == 0 && left == 0 && !is_pending => {
-                self.tell_pipe(FromHost::Last(stream))?;
+                self.notify_pipe(FromHost::Last(stream))?;
             }
             (Some(DeviceState::BurstSent(_)), Some(_)) => {}
             (Some(DeviceState::MoveData(_)), Some(_)) => self.answer_want(),
             // The acknowledgement of the last burst, which was taken for lost; the proposal is answered after it.
             (Some(DeviceState::StartStream(_)), Some(_)) if packets == 0 => {}
             (Some(_), Some(stream)) => {
-                self.tell_pipe(FromHost::Move(stream))?;
+                self.notify_pipe(FromHost::Move(stream))?;
                 if self.pipe.as_ref().and_then(Device::current).is_none() {
                     // It has been refused.
                     self.window = 0;
@@ -430,7 +430,7 @@ impl DeviceEndpoint {
     #[inline(never)]
     fn go_back(&mut self, from: Sequence) {
         self.queues.rewind(self.moving);
-        (self.next, self.under_way, self.is_burst_over) = (from, 0, false);
+        (self.next, self.in_flight, self.is_burst_over) = (from, 0, false);
         if let Some(pipe) = &mut self.pipe {
             pipe.retry();
         }
@@ -442,7 +442,7 @@ impl DeviceEndpoint {
     #[inline(always)]
     fn answer_want(&mut self) {
         let stream = self.pipe.as_ref().and_then(Device::current);
-        if self.window == 0 || self.under_way > 0 {
+        if self.window == 0 || self.in_flight > 0 {
             return;
         }
         let is_refused = self.refuses(stream);
@@ -482,7 +482,7 @@ impl DeviceEndpoint {
         let (piece, is_last) = self.queues.send(stream, self.endpoint.packet_bytes)?;
         let sequence = self.next;
         self.next = self.next.next();
-        self.under_way += 1;
+        self.in_flight += 1;
         self.moving = stream;
         let is_short = piece.bytes < self.endpoint.packet_bytes;
         self.is_burst_over = is_last || is_short;
@@ -525,13 +525,13 @@ impl DeviceEndpoint {
     fn receive_data(
         &mut self,
         stream: Option<StreamId>,
-        piece: Option<Piece>,
+        piece: Option<PacketPayload>,
         is_last: bool,
     ) -> Result<(), Violation> {
         if let (Some(pipe), Some(stream)) = (&self.pipe, stream)
             && pipe.current() != Some(stream)
         {
-            self.tell_pipe(FromHost::Move(stream))?;
+            self.notify_pipe(FromHost::Move(stream))?;
             if self.pipe.as_ref().and_then(Device::current) != Some(stream) {
                 return Ok(());
             }

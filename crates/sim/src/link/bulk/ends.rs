@@ -17,7 +17,7 @@ use wire::usb::{Direction, EndpointAddress};
 pub(super) struct Ends<E> {
     ends: Vec<(EndpointAddress, E)>,
     /// By [`EndpointAddress::index`].
-    places: [Option<Place>; EndpointAddress::COUNT],
+    places: [Option<EndIndex>; EndpointAddress::COUNT],
     /// By direction, Out first.
     of: [Set; 2],
     /// Those that have something to say, and those that may send data.
@@ -35,7 +35,7 @@ pub(super) struct Ends<E> {
 
 /// Where an end is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place(u8);
+pub(super) struct EndIndex(u8);
 
 /// Places, a bit each: there are no more addresses than bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -170,7 +170,7 @@ impl<E: End> Ends<E> {
     }
 
     /// None, after these.
-    pub(super) fn anew(&self) -> Self {
+    pub(super) fn reset_copy(&self) -> Self {
         let spent = self.ends.iter().map(|(_, end)| end.steps().wrapping_add(1));
         Self { steps: spent.fold(self.steps, u32::max), ..Self::default() }
     }
@@ -183,7 +183,7 @@ impl<E: End> Ends<E> {
     fn find_places(&mut self) {
         *self = Self { ends: std::mem::take(&mut self.ends), steps: self.steps, ..Self::default() };
         for at in 0..self.ends.len() {
-            let (address, place) = (self.ends[at].0, Place(at as u8));
+            let (address, place) = (self.ends[at].0, EndIndex(at as u8));
             self.places[address.index()] = Some(place);
             self.of[address.direction() as usize].put(place, true);
             self.moved.put(place, self.ends[at].1.has_progress());
@@ -192,7 +192,7 @@ impl<E: End> Ends<E> {
     }
 
     /// The place of an address.
-    pub(super) const fn place(&self, address: EndpointAddress) -> Option<Place> {
+    pub(super) const fn place(&self, address: EndpointAddress) -> Option<EndIndex> {
         self.places[address.index()]
     }
 
@@ -243,7 +243,7 @@ impl<E: End> Ends<E> {
 
     /// Changes an end, and notes what it would do next.
     #[inline(always)]
-    pub(super) fn change<R>(&mut self, place: Place, change: impl FnOnce(&mut E) -> R) -> R {
+    pub(super) fn change<R>(&mut self, place: EndIndex, change: impl FnOnce(&mut E) -> R) -> R {
         let end = &mut self.ends[place.index()].1;
         let result = change(end);
         if end.has_progress() {
@@ -282,7 +282,7 @@ impl<E: End> Ends<E> {
         answer
     }
 
-    fn note(&mut self, place: Place) {
+    fn note(&mut self, place: EndIndex) {
         let end = &self.ends[place.index()].1;
         self.talking.put(place, [end.has_answer(), end.may_send()]);
         if E::STARTS_BURSTS {
@@ -292,7 +292,7 @@ impl<E: End> Ends<E> {
     }
 
     #[inline(always)]
-    fn note_bus(&mut self, place: Place, bus: [bool; 2]) {
+    fn note_bus(&mut self, place: EndIndex, bus: [bool; 2]) {
         let before = self.bus;
         self.bus.put(place, bus);
         if self.bus != before {
@@ -317,7 +317,7 @@ impl<E> Default for Ends<E> {
     }
 }
 
-impl Place {
+impl EndIndex {
     const fn index(self) -> usize {
         self.0 as usize
     }
@@ -327,7 +327,7 @@ impl Pair {
     /// The first place of the second set.
     const SECOND: u64 = 1 << u32::BITS;
 
-    const fn put(&mut self, place: Place, [first, second]: [bool; 2]) {
+    const fn put(&mut self, place: EndIndex, [first, second]: [bool; 2]) {
         let noted = first as u64 + Self::SECOND * second as u64;
         self.0 = self.0 & !((1 + Self::SECOND) << place.0) | noted << place.0;
     }
@@ -346,7 +346,7 @@ impl Pair {
 }
 
 impl Set {
-    const fn put(&mut self, place: Place, is_in: bool) {
+    const fn put(&mut self, place: EndIndex, is_in: bool) {
         self.0 = self.0 & !(1 << place.0) | (is_in as u32) << place.0;
     }
 
@@ -360,17 +360,17 @@ impl Set {
     }
 
     /// All but one.
-    pub(super) const fn without(self, place: Place) -> Self {
+    pub(super) const fn without(self, place: EndIndex) -> Self {
         Self(self.0 & !(1 << place.0))
     }
 
     /// The first.
-    pub(super) fn first(self) -> Option<Place> {
-        (self.0 != 0).then(|| Place(self.0.trailing_zeros() as u8))
+    pub(super) fn first(self) -> Option<EndIndex> {
+        (self.0 != 0).then(|| EndIndex(self.0.trailing_zeros() as u8))
     }
 
     /// The first after a place, going round: that place comes last.
-    pub(super) fn after(self, place: Place) -> Option<Place> {
+    pub(super) fn after(self, place: EndIndex) -> Option<EndIndex> {
         let later = Self(self.0 & (u32::MAX - 1) << place.0);
         if later.is_empty() { self.first() } else { later.first() }
     }
@@ -392,15 +392,15 @@ mod tests {
         ends.change(place, |end| end.count_from(116));
         ends.install(address, end());
         assert_eq!(ends.get(address).map(HostEndpoint::steps), Some(117));
-        let mut anew = ends.anew();
-        anew.install(address, end());
-        assert_eq!(anew.get(address).map(HostEndpoint::steps), Some(118));
+        let mut reset_copy = ends.reset_copy();
+        reset_copy.install(address, end());
+        assert_eq!(reset_copy.get(address).map(HostEndpoint::steps), Some(118));
     }
 
     proptest! {
         #[test]
         fn going_round_a_set_meets_each_once_and_where_it_began_last(bits in any::<u32>(), start in 0_u8..32) {
-            let (all, start) = (Set(bits), Place(start));
+            let (all, start) = (Set(bits), EndIndex(start));
             let (mut left, mut at, mut met) = (all, start, Vec::new());
             while let Some(next) = left.after(at) {
                 (left, at) = (left.without(next), next);

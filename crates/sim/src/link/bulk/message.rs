@@ -15,7 +15,7 @@ pub struct Sequence(u8);
 
 /// Part of a transfer of whoever sends it, in one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct PacketPayload {
     /// The sender's transfer.
     pub transfer: TransferId,
     /// Where in it the piece begins.
@@ -51,7 +51,7 @@ pub enum Message {
         /// The number of the packet.
         sequence: Sequence,
         /// What it carries; nothing where the stream field says all.
-        piece: Option<Piece>,
+        piece: Option<PacketPayload>,
         /// From a device: EOB, no packet follows. From a host: PP is clear, no packet follows.
         is_last: bool,
     },
@@ -145,7 +145,7 @@ impl Message {
     }
 
     /// What it carries, if anything.
-    pub const fn piece(&self) -> Option<Piece> {
+    pub const fn piece(&self) -> Option<PacketPayload> {
         match *self {
             Self::Data { piece, .. } => piece,
             _ => None,

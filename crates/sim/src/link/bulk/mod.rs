@@ -25,7 +25,7 @@ mod queue;
 pub use device::DeviceEndpoint;
 pub use endpoint::Endpoint;
 pub use host::HostEndpoint;
-pub use message::{Message, Piece, Sequence};
+pub use message::{Message, PacketPayload, Sequence};
 pub use port::{DevicePort, ERDY_TIMEOUT, HostPort, Others, TRANSACTION_TIMEOUT};
 pub use queue::{End, NotWithdrawn, Progress, Transfer};
 

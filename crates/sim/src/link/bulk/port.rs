@@ -8,7 +8,7 @@
 use super::NoSuchStream;
 use super::device::DeviceEndpoint;
 use super::endpoint::Endpoint;
-use super::ends::{Ends, Place, Set};
+use super::ends::{EndIndex, Ends, Set};
 use super::host::HostEndpoint;
 use super::message::Message;
 use super::queue::{NotWithdrawn, Progress, Transfer};
@@ -34,7 +34,7 @@ pub struct HostPort {
     control: ControlHost,
     endpoints: Ends<HostEndpoint>,
     /// Where the last burst was started, by direction.
-    turns: [Place; 2],
+    turns: [EndIndex; 2],
     /// Endpoints that have halted, and nobody was told.
     halts: VecDeque<EndpointAddress>,
     others: Others,
@@ -55,7 +55,7 @@ pub struct DevicePort {
     control: ControlDevice,
     endpoints: Ends<DeviceEndpoint>,
     /// Which was last to send.
-    turn: Place,
+    turn: EndIndex,
 }
 
 impl HostPort {
@@ -68,8 +68,8 @@ impl HostPort {
 
     /// The same for a device that is as it was when it was plugged in.
     #[must_use]
-    pub fn anew(&self, endpoints: &[Endpoint]) -> Self {
-        let mut port = Self { endpoints: self.endpoints.anew(), ..Self::default() };
+    pub fn reset_copy(&self, endpoints: &[Endpoint]) -> Self {
+        let mut port = Self { endpoints: self.endpoints.reset_copy(), ..Self::default() };
         port.configure(endpoints);
         port
     }
@@ -77,7 +77,7 @@ impl HostPort {
     /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
     pub fn configure(&mut self, endpoints: &[Endpoint]) {
         let control = std::mem::take(&mut self.control);
-        *self = Self { control, endpoints: self.endpoints.anew(), ..Self::default() };
+        *self = Self { control, endpoints: self.endpoints.reset_copy(), ..Self::default() };
         endpoints.iter().for_each(|&endpoint| self.install(endpoint));
     }
 
@@ -91,7 +91,7 @@ impl HostPort {
     pub fn remove(&mut self, address: EndpointAddress) {
         self.endpoints.remove(address);
         self.halts.retain(|halted| *halted != address);
-        self.turns = [Place::default(); 2];
+        self.turns = [EndIndex::default(); 2];
     }
 
     /// Begins a control transfer.
@@ -225,7 +225,7 @@ impl HostPort {
     fn change_at<R>(
         &mut self,
         address: EndpointAddress,
-        place: Place,
+        place: EndIndex,
         change: impl FnOnce(&mut HostEndpoint) -> R,
     ) -> R {
         let halts = &mut self.halts;
@@ -293,7 +293,7 @@ impl HostPort {
     }
 
     /// Whether something has moved or halted, and nobody was told.
-    pub fn has_news(&self) -> bool {
+    pub fn has_pending(&self) -> bool {
         self.endpoints.has_progress() || !self.halts.is_empty()
     }
 
@@ -393,8 +393,8 @@ impl DevicePort {
 
     /// The same for a device that is as it was when it was plugged in.
     #[must_use]
-    pub fn anew(&self, endpoints: &[Endpoint]) -> Self {
-        let mut port = Self { endpoints: self.endpoints.anew(), ..Self::default() };
+    pub fn reset_copy(&self, endpoints: &[Endpoint]) -> Self {
+        let mut port = Self { endpoints: self.endpoints.reset_copy(), ..Self::default() };
         port.configure(endpoints);
         port
     }
@@ -402,7 +402,7 @@ impl DevicePort {
     /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
     pub fn configure(&mut self, endpoints: &[Endpoint]) {
         let control = std::mem::take(&mut self.control);
-        *self = Self { control, endpoints: self.endpoints.anew(), ..Self::default() };
+        *self = Self { control, endpoints: self.endpoints.reset_copy(), ..Self::default() };
         for &endpoint in endpoints {
             self.endpoints.install(endpoint.address, DeviceEndpoint::new(endpoint));
         }
@@ -530,7 +530,7 @@ impl DevicePort {
     }
 
     /// Whether something has moved, and nobody was told.
-    pub const fn has_news(&self) -> bool {
+    pub const fn has_pending(&self) -> bool {
         self.endpoints.has_progress()
     }
 

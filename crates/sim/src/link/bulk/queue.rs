@@ -6,7 +6,7 @@
 //! Always true: bytes of a stream move in the order in which their transfers were queued, each once.
 
 use super::endpoint::Endpoint;
-use super::message::Piece;
+use super::message::PacketPayload;
 use bus::{StreamId, TransferId};
 use std::collections::VecDeque;
 
@@ -55,7 +55,7 @@ pub struct Progress {
     /// If it has ended.
     pub ended: Option<End>,
     /// At the end that receives: what came, of whose transfer.
-    pub piece: Option<Piece>,
+    pub piece: Option<PacketPayload>,
 }
 
 /// Transfers of all streams of an endpoint.
@@ -145,7 +145,12 @@ impl Queues {
 
     /// Receives a piece into the first transfer. `None` if there is none.
     #[inline(always)]
-    pub(super) fn take(&mut self, stream: Option<StreamId>, piece: Piece, largest: u16) -> Option<Progress> {
+    pub(super) fn take(
+        &mut self,
+        stream: Option<StreamId>,
+        piece: PacketPayload,
+        largest: u16,
+    ) -> Option<Progress> {
         let queue = self.by_stream.get_mut(index(stream))?;
         let first = queue.first.as_mut()?;
         let left = first.transfer.bytes - first.moved;
@@ -167,7 +172,7 @@ impl Queues {
 
     /// The next piece to send, and whether it is the last that its stream has.
     #[inline(always)]
-    pub(super) fn send(&mut self, stream: Option<StreamId>, largest: u16) -> Option<(Piece, bool)> {
+    pub(super) fn send(&mut self, stream: Option<StreamId>, largest: u16) -> Option<(PacketPayload, bool)> {
         let queue = self.by_stream.get_mut(index(stream))?;
         let is_first = queue.first.as_ref().is_some_and(|waiting| !waiting.is_all_sent);
         let at = if is_first { 0 } else { queue.iter().position(|waiting| !waiting.is_all_sent)? };
@@ -178,7 +183,7 @@ impl Queues {
         let bytes = u16::try_from(left).unwrap_or(u16::MAX).min(largest);
         waiting.sent += u32::from(bytes);
         waiting.is_all_sent = u32::from(bytes) == left;
-        let piece = Piece { transfer: waiting.transfer.id, offset, bytes };
+        let piece = PacketPayload { transfer: waiting.transfer.id, offset, bytes };
         Some((piece, waiting.is_all_sent && is_newest))
     }
 

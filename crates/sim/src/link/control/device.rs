@@ -4,7 +4,7 @@
 //! not ready. Always true: a SETUP ends whatever was before it.
 
 use super::{CONTROL_DATA, CONTROL_PACKET_BYTES, endpoint_0};
-use crate::link::bulk::{Message, Piece, Sequence};
+use crate::link::bulk::{Message, PacketPayload, Sequence};
 use crate::link::streams::Violation;
 use std::collections::VecDeque;
 use wire::usb::{Direction, SetupPacket};
@@ -13,7 +13,7 @@ use wire::usb::{Direction, SetupPacket};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlEvent {
     /// Data of the host has come.
-    Moved(Piece),
+    Moved(PacketPayload),
     /// The host asks this, and all its data is there. To be answered with [`ControlDevice::answer`].
     Asked(SetupPacket),
 }
@@ -133,7 +133,7 @@ impl ControlDevice {
 
     fn send(&mut self, setup: SetupPacket, total: u16) {
         let bytes = (total - self.moved).min(CONTROL_PACKET_BYTES);
-        let piece = Piece { transfer: CONTROL_DATA, offset: self.moved.into(), bytes };
+        let piece = PacketPayload { transfer: CONTROL_DATA, offset: self.moved.into(), bytes };
         let is_last = bytes < CONTROL_PACKET_BYTES || self.moved + bytes == setup.length;
         let (endpoint, sequence) = (endpoint_0(Direction::In), self.next);
         self.outbox.push_back(Message::Data {
@@ -151,7 +151,7 @@ impl ControlDevice {
         &mut self,
         setup: SetupPacket,
         sequence: Sequence,
-        piece: Piece,
+        piece: PacketPayload,
     ) -> Result<(), Violation> {
         if sequence.next() == self.next {
             // It was taken before, and the acknowledgement was lost.

@@ -3,7 +3,7 @@
 //! Always true: it asks for data only when it is given the bus for that, since one IN endpoint has it at a time.
 
 use super::{CONTROL_DATA, CONTROL_PACKET_BYTES, endpoint_0};
-use crate::link::bulk::{Message, Piece, Sequence};
+use crate::link::bulk::{Message, PacketPayload, Sequence};
 use crate::link::streams::Violation;
 use bus::TransferId;
 use std::collections::VecDeque;
@@ -41,7 +41,7 @@ pub struct ControlProgress {
     /// Bytes of its data that have moved so far.
     pub moved: u16,
     /// What has come, of the device's data.
-    pub piece: Option<Piece>,
+    pub piece: Option<PacketPayload>,
     /// If it has ended.
     pub ended: Option<ControlEnd>,
 }
@@ -148,7 +148,7 @@ impl ControlHost {
             (Stage::Data, Direction::Out) => {
                 let left = setup.length - self.moved;
                 let bytes = left.min(CONTROL_PACKET_BYTES);
-                let piece = Piece { transfer: CONTROL_DATA, offset: self.moved.into(), bytes };
+                let piece = PacketPayload { transfer: CONTROL_DATA, offset: self.moved.into(), bytes };
                 let (endpoint, sequence, is_last) = (endpoint_0(Direction::Out), self.next, bytes == left);
                 Message::Data { endpoint, stream: None, sequence, piece: Some(piece), is_last }
             }
@@ -236,7 +236,7 @@ impl ControlHost {
         Ok(())
     }
 
-    fn receive_data(&mut self, setup: SetupPacket, piece: Piece) -> Result<(), Violation> {
+    fn receive_data(&mut self, setup: SetupPacket, piece: PacketPayload) -> Result<(), Violation> {
         if piece.bytes > setup.length - self.moved {
             return Err(Violation);
         }
@@ -261,7 +261,7 @@ impl ControlHost {
         self.transfer = None;
     }
 
-    fn tell(&mut self, piece: Option<Piece>, ended: Option<ControlEnd>) {
+    fn tell(&mut self, piece: Option<PacketPayload>, ended: Option<ControlEnd>) {
         let Some(transfer) = self.transfer else { return };
         self.progress.push_back(ControlProgress { id: transfer.id, moved: self.moved, piece, ended });
     }

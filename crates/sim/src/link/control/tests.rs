@@ -24,21 +24,21 @@ const fn bytes(direction: Direction) -> &'static str {
 }
 
 fn begin(wire: &mut Wire, setup: SetupPacket) {
-    wire.joint.host.control(ControlTransfer { id: TransferId(1), setup }).unwrap();
+    wire.link_pair.host.control(ControlTransfer { id: TransferId(1), setup }).unwrap();
 }
 
 /// Lets things happen, with a device that answers at once.
 fn run(wire: &mut Wire, answer: ControlAnswer) -> (Option<ControlEnd>, u16) {
-    wire.stir();
+    wire.send_all();
     let (mut ended, mut moved) = (None, 0);
     loop {
-        while let Some(event) = wire.joint.device.poll_control() {
+        while let Some(event) = wire.link_pair.device.poll_control() {
             if let ControlEvent::Asked(setup) = event {
-                wire.joint.device.answer(setup, answer);
+                wire.link_pair.device.answer(setup, answer);
             }
         }
-        wire.stir();
-        while let Some(progress) = wire.joint.host.poll_control() {
+        wire.send_all();
+        while let Some(progress) = wire.link_pair.host.poll_control() {
             assert_eq!((progress.id, ended), (TransferId(1), None), "it ends once");
             (ended, moved) = (progress.ended, progress.moved);
         }
@@ -141,7 +141,7 @@ fn a_device_that_is_not_done_says_so_and_is_asked_again_when_it_is() {
         begin(&mut wire, asked);
         wire.run();
         assert!(wire.script.last().unwrap().contains("NRDY"));
-        wire.joint.device.answer(asked, ControlAnswer::Done(8));
+        wire.link_pair.device.answer(asked, ControlAnswer::Done(8));
         assert_eq!(run(&mut wire, ControlAnswer::Stall).0, Some(ControlEnd::Done));
     }
 }
@@ -164,7 +164,7 @@ fn one_control_transfer_is_under_way() {
     let mut wire = Wire::new(&[]);
     begin(&mut wire, setup(Direction::Out, 0));
     let another = ControlTransfer { id: TransferId(2), setup: setup(Direction::Out, 0) };
-    assert_eq!(wire.joint.host.control(another), Err(ControlBusy));
+    assert_eq!(wire.link_pair.host.control(another), Err(ControlBusy));
 }
 
 #[test]
@@ -203,15 +203,15 @@ fn a_device_asks_for_u1_once_its_host_has_told_it_that_it_may() {
     let asleep = |setup: Option<[u8; 8]>| {
         let mut wire = Wire::new(&[]);
         let (u1, u2) = (Inactivity::Accepted, Inactivity::Refused);
-        wire.joint.let_sleep(Sleep { u1, u2, ..Sleep::LINUX });
+        wire.link_pair.let_sleep(Sleep { u1, u2, ..Sleep::LINUX });
         if let Some(setup) = setup {
             let setup = SetupPacket::decode(&setup).unwrap();
             begin(&mut wire, setup);
             assert_eq!(run(&mut wire, ControlAnswer::Done(0)).0, Some(ControlEnd::Done));
-            wire.joint.heed(wire.engine.now(), setup);
+            wire.link_pair.apply_feature(wire.engine.now(), setup);
         }
         let later = wire.engine.now() + Duration::from_ms(1);
-        let [_, in_u1, ..] = wire.joint.link().unwrap().meter(later).times(later);
+        let [_, in_u1, ..] = wire.link_pair.link().unwrap().meter(later).times(later);
         in_u1 > Duration::ZERO
     };
     assert!(!asleep(None));

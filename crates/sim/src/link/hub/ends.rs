@@ -6,9 +6,9 @@
 use super::burst::Burst;
 use super::{DeviceId, Routed};
 use crate::link::bulk::{self, Endpoint, Message, Others};
+use crate::link::loss_timers::{LossTimers, Missed};
 use crate::link::streams::Violation;
 use crate::link::superspeed::Side;
-use crate::link::watch::{Missed, Watch};
 use crate::link::{DevicePort, Fate, HostPort};
 use units::Duration;
 use wire::xhci::RouteString;
@@ -23,8 +23,8 @@ pub(super) struct Ends {
     /// Bursts of its endpoints, when they were looked at last.
     pub(super) burst: Burst,
     /// By side.
-    lives: [Lives; 2],
-    watch: Watch,
+    generations: [Lives; 2],
+    loss_timers: LossTimers,
 }
 
 /// Of one end: how often it had other endpoints, and since which of these times it was not reset.
@@ -42,8 +42,8 @@ impl Ends {
             branch,
             route,
             burst: Burst::default(),
-            lives: Default::default(),
-            watch: Watch::new(),
+            generations: Default::default(),
+            loss_timers: LossTimers::new(),
         }
     }
 
@@ -53,18 +53,18 @@ impl Ends {
             Side::Host => self.host.configure(endpoints),
             Side::Device => self.device.configure(endpoints),
         }
-        self.lives[side as usize].current += 1;
+        self.generations[side as usize].current += 1;
     }
 
     /// A side is as it was in the beginning, without endpoints.
     pub(super) fn restart(&mut self, side: Side) {
         match side {
-            Side::Host => self.host = self.host.anew(&[]),
-            Side::Device => self.device = self.device.anew(&[]),
+            Side::Host => self.host = self.host.reset_copy(&[]),
+            Side::Device => self.device = self.device.reset_copy(&[]),
         }
-        let lives = &mut self.lives[side as usize];
-        lives.current += 1;
-        lives.since_reset = lives.current;
+        let generations = &mut self.generations[side as usize];
+        generations.current += 1;
+        generations.since_reset = generations.current;
     }
 
     /// Who has a burst on the bus, and who would.
@@ -80,20 +80,30 @@ impl Ends {
         let HostPort::SuperSpeed(port) = &mut self.host else { return None };
         port.share(others);
         let message = port.poll()?;
-        Some(Routed { device, route: self.route, message, life: self.lives[Side::Device as usize].current })
+        Some(Routed {
+            device,
+            route: self.route,
+            message,
+            generation: self.generations[Side::Device as usize].current,
+        })
     }
 
     /// The device sends.
     pub(super) fn poll_up(&mut self, device: DeviceId) -> Option<Routed> {
         let DevicePort::SuperSpeed(port) = &mut self.device else { return None };
         let message = port.poll()?;
-        Some(Routed { device, route: self.route, message, life: self.lives[Side::Host as usize].current })
+        Some(Routed {
+            device,
+            route: self.route,
+            message,
+            generation: self.generations[Side::Host as usize].current,
+        })
     }
 
     /// Something has come for the device. Whether it is for the ends that are there now.
     pub(super) fn take_down(&mut self, routed: &Routed, fate: Fate) -> Result<bool, Violation> {
         let DevicePort::SuperSpeed(port) = &mut self.device else { return Err(Violation) };
-        let taken = match (self.lives[Side::Device as usize].is_for_now(routed), fate) {
+        let taken = match (self.generations[Side::Device as usize].is_for_now(routed), fate) {
             (false, _) => return Ok(false),
             (true, Fate::Lost) => Ok(()),
             (true, Fate::PayloadDamaged) => port.receive_damaged(&routed.message),
@@ -106,7 +116,7 @@ impl Ends {
     pub(super) fn take_up(&mut self, routed: &Routed, others: Others, fate: Fate) -> Result<bool, Violation> {
         let HostPort::SuperSpeed(port) = &mut self.host else { return Err(Violation) };
         port.share(others);
-        let taken = match (self.lives[Side::Host as usize].is_for_now(routed), fate) {
+        let taken = match (self.generations[Side::Host as usize].is_for_now(routed), fate) {
             (false, _) => return Ok(false),
             (true, Fate::Lost) => Ok(()),
             (true, Fate::PayloadDamaged) => port.receive_damaged(&routed.message),
@@ -115,14 +125,14 @@ impl Ends {
         taken.map(|()| true)
     }
 
-    /// See [`crate::link::Joint::lose`].
+    /// See [`crate::link::LinkPair::lose`].
     pub(super) fn lose(&mut self, message: &Message) -> Option<(Duration, Missed)> {
-        self.watch.lose((&self.host, &self.device), message)
+        self.loss_timers.lose((&self.host, &self.device), message)
     }
 
-    /// See [`crate::link::Joint::miss`].
+    /// See [`crate::link::LinkPair::miss`].
     pub(super) fn miss(&mut self, missed: Missed) -> Option<(Duration, Missed)> {
-        self.watch.miss((&mut self.host, &mut self.device), missed)
+        self.loss_timers.miss((&mut self.host, &mut self.device), missed)
     }
 }
 
@@ -130,6 +140,6 @@ impl Lives {
     /// Endpoint 0 stays when the others change.
     const fn is_for_now(self, routed: &Routed) -> bool {
         let is_control = routed.message.endpoint().number() == 0;
-        routed.life == self.current || is_control && routed.life >= self.since_reset
+        routed.generation == self.current || is_control && routed.generation >= self.since_reset
     }
 }

@@ -1,6 +1,6 @@
 //! What one side of a branch sends, what it sends again, and what has not come to the other side.
 
-use super::words::Routed;
+use super::types::Routed;
 use crate::link::retry::Retry;
 use crate::link::superspeed::Side;
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ pub(super) struct Lane {
     /// Where what it sends has come from.
     pub(super) passes: Option<CameBy>,
     /// What has not come to the other side.
-    pub(super) on_the_way: VecDeque<Coming>,
+    pub(super) propagating: VecDeque<Coming>,
     /// What it has to send again.
     pub(super) retry: Retry<Passing>,
 }
@@ -42,7 +42,7 @@ pub(super) struct Coming {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CameBy {
     pub(super) branch: usize,
-    pub(super) life: u8,
+    pub(super) generation: u8,
     pub(super) side: Side,
     pub(super) since: Instant,
 }
@@ -55,7 +55,7 @@ impl Lane {
             is_expected: false,
             held: None,
             passes: None,
-            on_the_way: VecDeque::new(),
+            propagating: VecDeque::new(),
             retry: Retry::new(),
         };
         [lane(), lane()]

@@ -25,11 +25,12 @@ mod burst;
 mod ends;
 mod lane;
 mod tree;
-mod words;
+mod types;
 
 pub use tree::Tree;
-pub use words::{
-    Around, Arrived, Came, DEVICES_MAX, DeviceId, Happening, HubId, NoPlace, Place, Routed, Sent,
+pub use types::{
+    Arrived, AttachError, AttachPoint, DEVICES_MAX, DeviceId, HubId, Routed, Sent, TreeArrival,
+    TreeEnvironment, TreeEvent,
 };
 
 use units::Duration;

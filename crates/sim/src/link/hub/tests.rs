@@ -10,20 +10,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use units::Instant;
 use wire::usb::{Direction, EndpointAddress};
 
-impl Event for Happening {
+impl Event for TreeEvent {
     fn mark(&self) -> u64 {
         self.mark()
     }
 }
 
 struct Wire {
-    engine: Engine<Happening>,
+    engine: Engine<TreeEvent>,
     tree: Tree,
     devices: Vec<DeviceId>,
     script: Vec<String>,
     /// By device: what has moved, seen by the host and by the device.
     progress: Vec<[Vec<Progress>; 2]>,
-    weather: Weather,
+    fates: Weather,
     /// Payload to which nobody has listened, by branch.
     in_vain: BTreeMap<usize, u64>,
 }
@@ -35,7 +35,7 @@ struct Weather {
     damaged: BTreeSet<usize>,
 }
 
-impl Around for Weather {
+impl TreeEnvironment for Weather {
     fn damages(&mut self, _device: DeviceId, _message: &Message) -> bool {
         self.sent += 1;
         self.damaged.contains(&(self.sent - 1))
@@ -51,15 +51,15 @@ const ENDPOINTS: [Endpoint; 2] = [Endpoint::bulk(IN, 1024, 16, 0), Endpoint::bul
 impl Wire {
     fn new(tree: Tree, devices: Vec<DeviceId>) -> Self {
         let (script, progress, in_vain) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Self { engine: Engine::new(), tree, devices, script, progress, weather: Weather::default(), in_vain }
+        Self { engine: Engine::new(), tree, devices, script, progress, fates: Weather::default(), in_vain }
     }
 
     /// Hubs in a row and a device behind the last.
     fn chain(rate: Rate, hubs: u8, delay: Duration) -> Self {
         let mut tree = Tree::new(rate, Duration::ZERO);
-        let mut place = Place::Root;
+        let mut place = AttachPoint::Root;
         for _ in 0..hubs {
-            place = Place::Port(tree.plug_hub(place, delay).unwrap(), 1);
+            place = AttachPoint::Port(tree.plug_hub(place, delay).unwrap(), 1);
         }
         let device = tree.plug_device(place, &ENDPOINTS).unwrap();
         Self::new(tree, vec![device])
@@ -68,8 +68,8 @@ impl Wire {
     /// A hub with so many devices.
     fn star(devices: u8) -> Self {
         let mut tree = Tree::new(Rate::Gen1, Duration::ZERO);
-        let hub = tree.plug_hub(Place::Root, DELAY).unwrap();
-        let plug = |port| tree.plug_device(Place::Port(hub, port), &ENDPOINTS).unwrap();
+        let hub = tree.plug_hub(AttachPoint::Root, DELAY).unwrap();
+        let plug = |port| tree.plug_device(AttachPoint::Port(hub, port), &ENDPOINTS).unwrap();
         let devices = (1..=devices).map(plug).collect();
         Self::new(tree, devices)
     }
@@ -91,9 +91,9 @@ impl Wire {
             self.script.push(format!("{branch} {begins:>5} {arrives:>5} {arrow} {}", routed.message));
         }
         let Some(happening) = self.engine.next() else { return false };
-        let came = self.tree.handle(self.engine.now(), happening, &mut self.weather);
+        let came = self.tree.handle(self.engine.now(), happening, &mut self.fates);
         assert!(came.is_ok(), "{happening:?}\n{}", self.script.join("\n"));
-        if let Ok(Some(Came::InVain { branch, bytes, .. })) = came {
+        if let Ok(Some(TreeArrival::InVain { branch, bytes, .. })) = came {
             *self.in_vain.entry(branch).or_default() += u64::from(bytes);
         }
         for device in 0..self.progress.len() {
@@ -105,7 +105,7 @@ impl Wire {
     }
 
     fn wake(&mut self) {
-        self.tree.wake(self.engine.now(), &mut self.weather);
+        self.tree.wake(self.engine.now(), &mut self.fates);
     }
 
     fn begin(&mut self, devices: usize) {
@@ -155,7 +155,7 @@ fn a_packet_goes_on_when_a_hub_has_its_header_and_has_waited() {
 /// A read of a packet behind a hub. The header of the nth packet that is sent arrives damaged, at a hub when it would pass it on.
 fn damaged(nth: usize, script: &[&str]) {
     let mut wire = Wire::chain(Rate::Gen1, 1, DELAY);
-    wire.weather.damaged.insert(nth);
+    wire.fates.damaged.insert(nth);
     wire.both(0, IN, 1, 1024);
     wire.run(1);
     assert_eq!(wire.script, script, "\n{}\n", wire.script.join("\n"));
@@ -301,24 +301,24 @@ fn a_read_and_a_write_of_two_devices_do_not_share() {
 #[test]
 fn the_route_names_each_port_on_the_way() {
     let mut tree = Tree::new(Rate::Gen1, Duration::ZERO);
-    let near = tree.plug_hub(Place::Root, DELAY).unwrap();
-    let far = tree.plug_hub(Place::Port(near, 3), DELAY).unwrap();
-    let device = tree.plug_device(Place::Port(far, 2), &ENDPOINTS).unwrap();
+    let near = tree.plug_hub(AttachPoint::Root, DELAY).unwrap();
+    let far = tree.plug_hub(AttachPoint::Port(near, 3), DELAY).unwrap();
+    let device = tree.plug_device(AttachPoint::Port(far, 2), &ENDPOINTS).unwrap();
     assert_eq!(tree.route_of(device).map(|route| route.bits()), Some(0x23));
 }
 
 #[test]
 fn what_cannot_be_plugged_in_is_refused() {
     let mut tree = Tree::new(Rate::Gen1, Duration::ZERO);
-    let mut place = Place::Root;
+    let mut place = AttachPoint::Root;
     for _ in 0..5 {
         let hub = tree.plug_hub(place, DELAY).unwrap();
-        assert_eq!(tree.plug_hub(place, DELAY), Err(NoPlace), "something is there already");
-        assert_eq!(tree.plug_hub(Place::Port(hub, 16), DELAY), Err(NoPlace), "no such port");
-        assert_eq!(tree.plug_device(Place::Port(hub, 0), &ENDPOINTS), Err(NoPlace), "no such port");
-        place = Place::Port(hub, 1);
+        assert_eq!(tree.plug_hub(place, DELAY), Err(AttachError), "something is there already");
+        assert_eq!(tree.plug_hub(AttachPoint::Port(hub, 16), DELAY), Err(AttachError), "no such port");
+        assert_eq!(tree.plug_device(AttachPoint::Port(hub, 0), &ENDPOINTS), Err(AttachError), "no such port");
+        place = AttachPoint::Port(hub, 1);
     }
-    assert_eq!(tree.plug_hub(place, DELAY), Err(NoPlace), "a sixth hub");
+    assert_eq!(tree.plug_hub(place, DELAY), Err(AttachError), "a sixth hub");
     assert!(tree.plug_device(place, &ENDPOINTS).is_ok());
 }
 
@@ -339,10 +339,10 @@ proptest! {
         damaged in prop::collection::btree_set(0_usize..400, 0..20),
     ) {
         let mut tree = Tree::new(rate, Duration::from_ns(5));
-        let mut hubs = vec![tree.plug_hub(Place::Root, Duration::from_ns(delay)).unwrap()];
-        let mut devices = vec![tree.plug_device(Place::Port(hubs[0], 5), &ENDPOINTS).unwrap()];
+        let mut hubs = vec![tree.plug_hub(AttachPoint::Root, Duration::from_ns(delay)).unwrap()];
+        let mut devices = vec![tree.plug_device(AttachPoint::Port(hubs[0], 5), &ENDPOINTS).unwrap()];
         for (is_hub, hub, port) in plugs {
-            let place = Place::Port(hubs[hub % hubs.len()], port);
+            let place = AttachPoint::Port(hubs[hub % hubs.len()], port);
             if is_hub {
                 hubs.extend(tree.plug_hub(place, Duration::from_ns(delay)));
             } else {
@@ -350,7 +350,7 @@ proptest! {
             }
         }
         let mut wire = Wire::new(tree, devices);
-        wire.weather.damaged = damaged;
+        wire.fates.damaged = damaged;
         let devices = wire.devices.len();
         wire.begin(devices);
         let mut expected = vec![Vec::new(); devices];

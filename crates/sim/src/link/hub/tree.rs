@@ -8,8 +8,9 @@ mod lines;
 use super::burst::Bus;
 use super::ends::Ends;
 use super::lane::{CameBy, Coming, Lane, Passing};
-use super::words::{
-    Around, Arrived, Came, DEVICES_MAX, DeviceId, Happening, HubId, NoPlace, Place, Routed, Sent,
+use super::types::{
+    Arrived, AttachError, AttachPoint, DEVICES_MAX, DeviceId, HubId, Routed, Sent, TreeArrival,
+    TreeEnvironment, TreeEvent,
 };
 use crate::engine::{Level, LineFull};
 use crate::few::Few;
@@ -39,7 +40,7 @@ pub struct Tree {
     touched: Few,
     /// Which device was last to be sent something.
     turn: usize,
-    next: VecDeque<(Instant, Happening)>,
+    next: VecDeque<(Instant, TreeEvent)>,
     sent: VecDeque<Sent>,
     /// Which line there was no room in.
     overrun: Option<LineFull>,
@@ -52,7 +53,7 @@ pub struct Tree {
 struct Branch {
     link: Link,
     /// How often it went down.
-    life: u8,
+    generation: u8,
     is_up: bool,
     /// The branch of the hub above.
     above: Option<usize>,
@@ -105,11 +106,11 @@ impl Tree {
     /// Plugs in a hub that passes a packet on after `delay`. Its link is up.
     ///
     /// # Errors
-    /// See [`NoPlace`]; a hub has five hubs above it at most, itself included.
-    pub fn plug_hub(&mut self, place: Place, delay: Duration) -> Result<HubId, NoPlace> {
+    /// See [`AttachError`]; a hub has five hubs above it at most, itself included.
+    pub fn plug_hub(&mut self, place: AttachPoint, delay: Duration) -> Result<HubId, AttachError> {
         let route = self.route(place)?;
         // Nothing could be routed through one more.
-        route.via(1).ok_or(NoPlace)?;
+        route.via(1).ok_or(AttachError)?;
         let hub = Hub { delay, route, below: Vec::new(), turn: 0 };
         Ok(HubId(self.plug(place, (route, &[]), Some(hub))?))
     }
@@ -117,8 +118,12 @@ impl Tree {
     /// Plugs in a device with these endpoints. Its link is up.
     ///
     /// # Errors
-    /// See [`NoPlace`].
-    pub fn plug_device(&mut self, place: Place, endpoints: &[Endpoint]) -> Result<DeviceId, NoPlace> {
+    /// See [`AttachError`].
+    pub fn plug_device(
+        &mut self,
+        place: AttachPoint,
+        endpoints: &[Endpoint],
+    ) -> Result<DeviceId, AttachError> {
         let route = self.route(place)?;
         let branch = self.plug(place, (route, endpoints), None)?;
         Ok(self.branches[branch].device)
@@ -150,7 +155,7 @@ impl Tree {
         &self.ends[device.0].host
     }
 
-    /// Gives a side of a device other endpoints: see [`crate::link::Joint::configure`].
+    /// Gives a side of a device other endpoints: see [`crate::link::LinkPair::configure`].
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -180,7 +185,7 @@ impl Tree {
     }
 
     /// What happens, to be brought back to [`Self::handle`] at its time.
-    pub fn poll_next(&mut self) -> Option<(Instant, Happening)> {
+    pub fn poll_next(&mut self) -> Option<(Instant, TreeEvent)> {
         self.next.pop_front()
     }
 
@@ -190,7 +195,7 @@ impl Tree {
     }
 
     /// Something has come up at ports of the host or of a device: who had nothing to send is asked again.
-    pub fn wake(&mut self, now: Instant, around: &mut dyn Around) {
+    pub fn wake(&mut self, now: Instant, around: &mut dyn TreeEnvironment) {
         for device in self.touched.drain() {
             self.look_at(device);
             let branch = self.ends[device].branch;
@@ -201,7 +206,7 @@ impl Tree {
         }
     }
 
-    /// What a side has sent to or from a device is lost: see [`crate::link::Joint::lose`].
+    /// What a side has sent to or from a device is lost: see [`crate::link::LinkPair::lose`].
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -209,7 +214,7 @@ impl Tree {
         self.ends[device.0].lose(message)
     }
 
-    /// An answer may be missed: see [`crate::link::Joint::miss`].
+    /// An answer may be missed: see [`crate::link::LinkPair::miss`].
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -225,15 +230,15 @@ impl Tree {
     pub fn handle(
         &mut self,
         now: Instant,
-        happening: Happening,
-        around: &mut dyn Around,
-    ) -> Result<Option<Came>, Violation> {
-        let (branch, life) = happening.branch();
-        if self.branches[branch].life != life {
+        happening: TreeEvent,
+        around: &mut dyn TreeEnvironment,
+    ) -> Result<Option<TreeArrival>, Violation> {
+        let (branch, generation) = happening.branch();
+        if self.branches[branch].generation != generation {
             return Ok(None);
         }
         match happening {
-            Happening::Free { from, .. } => {
+            TreeEvent::Free { from, .. } => {
                 let lane = &mut self.branches[branch].lanes[from as usize];
                 lane.is_expected = false;
                 if let Some(came_by) = lane.passes.take() {
@@ -242,8 +247,8 @@ impl Tree {
                 self.send(now, branch, from, around);
                 Ok(None)
             }
-            Happening::Reaches { side, .. } => self.reach(now, branch, side, around),
-            Happening::Retry { from, .. } => {
+            TreeEvent::Reaches { side, .. } => self.reach(now, branch, side, around),
+            TreeEvent::Retry { from, .. } => {
                 self.begin_again(now, branch, from, around);
                 Ok(None)
             }
@@ -256,19 +261,19 @@ impl Tree {
         now: Instant,
         branch: usize,
         side: Side,
-        around: &mut dyn Around,
-    ) -> Result<Option<Came>, Violation> {
-        let Branch { life, lanes, link, .. } = &mut self.branches[branch];
+        around: &mut dyn TreeEnvironment,
+    ) -> Result<Option<TreeArrival>, Violation> {
+        let Branch { generation, lanes, link, .. } = &mut self.branches[branch];
         let lane = &mut lanes[side.other() as usize];
-        let Coming { routed, is_damaged } = lane.on_the_way.pop_front().ok_or(Violation)?;
+        let Coming { routed, is_damaged } = lane.propagating.pop_front().ok_or(Violation)?;
         if lane.retry.ignores() || is_damaged {
             if is_damaged {
                 lane.retry.refuse();
                 let lbad_at = link.send_command(now, side).arrives;
-                let (branch, life) = (branch as u8, *life);
-                self.expect(lbad_at, Happening::Retry { branch, life, from: side.other() });
+                let (branch, generation) = (branch as u8, *generation);
+                self.expect(lbad_at, TreeEvent::Retry { branch, generation, from: side.other() });
             }
-            return Ok(Some(Came::InVain { branch, side, bytes: routed.message.packet().payload() }));
+            return Ok(Some(TreeArrival::InVain { branch, side, bytes: routed.message.packet().payload() }));
         }
         match side {
             Side::Device => self.go_down(now, branch, routed, around),
@@ -277,10 +282,10 @@ impl Tree {
     }
 
     /// LBAD has come back: LRTY goes, and then what was not taken.
-    fn begin_again(&mut self, now: Instant, branch: usize, from: Side, around: &mut dyn Around) {
+    fn begin_again(&mut self, now: Instant, branch: usize, from: Side, around: &mut dyn TreeEnvironment) {
         let Branch { lanes, link, .. } = &mut self.branches[branch];
         let lane = &mut lanes[from as usize];
-        if lane.retry.begin_again(lane.on_the_way.len()) {
+        if lane.retry.begin_again(lane.propagating.len()) {
             link.send_command(now, from);
             if !lane.is_expected {
                 lane.is_idle = false;
@@ -302,8 +307,8 @@ impl Tree {
         }
         self.touched.add(device.0);
         self.ends[device.0].restart(Side::Host);
-        let Branch { life, is_up, waiting, lanes, .. } = &mut self.branches[branch];
-        (*life, *is_up) = (life.wrapping_add(1), false);
+        let Branch { generation, is_up, waiting, lanes, .. } = &mut self.branches[branch];
+        (*generation, *is_up) = (generation.wrapping_add(1), false);
         // The hub above throws away what it would have sent, and has room for other packets then.
         let down = &mut lanes[Side::Host as usize];
         let in_hub = waiting[Side::Host as usize].drain(..).chain(down.held.take());
@@ -337,31 +342,31 @@ impl Tree {
     }
 
     /// The way to a place where nothing is.
-    fn route(&self, place: Place) -> Result<RouteString, NoPlace> {
+    fn route(&self, place: AttachPoint) -> Result<RouteString, AttachError> {
         match place {
-            Place::Root if self.branches.is_empty() => Ok(RouteString::ROOT),
-            Place::Root => Err(NoPlace),
-            Place::Port(HubId(hub), port) => {
-                let hub = self.branches.get(hub).and_then(|branch| branch.hub.as_ref()).ok_or(NoPlace)?;
+            AttachPoint::Root if self.branches.is_empty() => Ok(RouteString::ROOT),
+            AttachPoint::Root => Err(AttachError),
+            AttachPoint::Port(HubId(hub), port) => {
+                let hub = self.branches.get(hub).and_then(|branch| branch.hub.as_ref()).ok_or(AttachError)?;
                 let is_free = port <= 15 && hub.below.iter().all(|&(taken, _)| taken != port);
-                hub.route.via(port).filter(|_| is_free).ok_or(NoPlace)
+                hub.route.via(port).filter(|_| is_free).ok_or(AttachError)
             }
         }
     }
 
     fn plug(
         &mut self,
-        place: Place,
+        place: AttachPoint,
         (route, endpoints): (RouteString, &[Endpoint]),
         hub: Option<Hub>,
-    ) -> Result<usize, NoPlace> {
+    ) -> Result<usize, AttachError> {
         let (branch, device) = (self.branches.len(), DeviceId(self.ends.len()));
         if device.0 >= DEVICES_MAX {
-            return Err(NoPlace);
+            return Err(AttachError);
         }
         let above = match place {
-            Place::Root => None,
-            Place::Port(HubId(above), port) => {
+            AttachPoint::Root => None,
+            AttachPoint::Port(HubId(above), port) => {
                 if let Some(hub) = &mut self.branches[above].hub {
                     hub.below.push((port, branch));
                 }
@@ -370,7 +375,7 @@ impl Tree {
         };
         self.branches.push(Branch {
             link: Link::new(self.rate, self.flight).between(self.turn_round),
-            life: 0,
+            generation: 0,
             is_up: true,
             above,
             device,
@@ -388,10 +393,10 @@ impl Tree {
         now: Instant,
         branch: usize,
         routed: Routed,
-        around: &mut dyn Around,
-    ) -> Result<Option<Came>, Violation> {
-        let Branch { hub, device, life, .. } = &self.branches[branch];
-        let came_by = CameBy { branch, life: *life, side: Side::Device, since: now };
+        around: &mut dyn TreeEnvironment,
+    ) -> Result<Option<TreeArrival>, Violation> {
+        let Branch { hub, device, generation, .. } = &self.branches[branch];
+        let came_by = CameBy { branch, generation: *generation, side: Side::Device, since: now };
         let port = hub.as_ref().and_then(|hub| routed.route.port_after(hub.route.tiers()));
         let (Some(hub), Some(port)) = (hub, port) else {
             let (device, is_its) = (*device, self.ends[device.0].route == routed.route);
@@ -402,7 +407,7 @@ impl Tree {
             self.use_credit(now, came_by);
             self.wake_lane(now, branch, Side::Device, around);
             let arrived = Arrived { side: Side::Device, device, message: routed.message };
-            return taken.map(|is_new| is_new.then_some(Came::ToItsEnd(arrived)));
+            return taken.map(|is_new| is_new.then_some(TreeArrival::ToItsEnd(arrived)));
         };
         let next = hub.below.iter().find(|&&(number, _)| number == port).map(|&(_, next)| next);
         match next.filter(|&next| self.branches[next].is_up) {
@@ -423,9 +428,10 @@ impl Tree {
         now: Instant,
         branch: usize,
         routed: Routed,
-        around: &mut dyn Around,
-    ) -> Result<Option<Came>, Violation> {
-        let came_by = CameBy { branch, life: self.branches[branch].life, side: Side::Host, since: now };
+        around: &mut dyn TreeEnvironment,
+    ) -> Result<Option<TreeArrival>, Violation> {
+        let came_by =
+            CameBy { branch, generation: self.branches[branch].generation, side: Side::Host, since: now };
         if let Some(above) = self.branches[branch].above {
             let passing = Passing { routed, came_by: Some(came_by) };
             self.line_up(now, (branch, Side::Device), passing);
@@ -440,7 +446,7 @@ impl Tree {
         self.look_at(device.0);
         self.wake_lane(now, branch, Side::Host, around);
         let arrived = Arrived { side: Side::Host, device, message: routed.message };
-        taken.map(|is_new| is_new.then_some(Came::ToItsEnd(arrived)))
+        taken.map(|is_new| is_new.then_some(TreeArrival::ToItsEnd(arrived)))
     }
 
     /// Sees what has become of the bursts of a device's endpoints. When one ends, others may begin.
@@ -462,31 +468,31 @@ impl Tree {
     /// What a hub has received has been passed on or thrown away.
     fn give_credit_back(&mut self, now: Instant, came_by: CameBy) {
         let branch = &mut self.branches[came_by.branch];
-        if branch.life == came_by.life {
+        if branch.generation == came_by.generation {
             branch.link.take(now, came_by.side);
             self.use_credit(now, came_by);
         }
     }
 
     /// A packet was taken: who waits for its credit is looked at when that is back.
-    fn use_credit(&mut self, now: Instant, CameBy { branch: number, life, side, .. }: CameBy) {
+    fn use_credit(&mut self, now: Instant, CameBy { branch: number, generation, side, .. }: CameBy) {
         let branch = &mut self.branches[number];
         let credit_at = branch.link.credit_at(now, side.other());
         let lane = &mut branch.lanes[side.other() as usize];
         if lane.held.is_some() && !std::mem::replace(&mut lane.is_expected, true) {
-            let free = Happening::Free { branch: number as u8, life, from: side.other() };
+            let free = TreeEvent::Free { branch: number as u8, generation, from: side.other() };
             self.expect(credit_at, free);
         }
     }
 
-    fn wake_lane(&mut self, now: Instant, branch: usize, side: Side, around: &mut dyn Around) {
+    fn wake_lane(&mut self, now: Instant, branch: usize, side: Side, around: &mut dyn TreeEnvironment) {
         if std::mem::take(&mut self.branches[branch].lanes[side as usize].is_idle) {
             self.send(now, branch, side, around);
         }
     }
 
     /// A side of a branch sends what it has to send next.
-    fn send(&mut self, now: Instant, branch: usize, from: Side, around: &mut dyn Around) {
+    fn send(&mut self, now: Instant, branch: usize, from: Side, around: &mut dyn TreeEnvironment) {
         let Branch { link, lanes, is_up, .. } = &mut self.branches[branch];
         let lane = &mut lanes[from as usize];
         if let Some(again) = lane.retry.next_again() {
@@ -524,12 +530,12 @@ impl Tree {
         branch: usize,
         from: Side,
         (passing, crossing): (Passing, Crossing),
-        around: &mut dyn Around,
+        around: &mut dyn TreeEnvironment,
     ) {
         let (side, routed) = (from.other(), passing.routed);
         let passes_at = self.passes_at(branch, side, &crossing, &routed);
-        let Branch { link, lanes, life, .. } = &mut self.branches[branch];
-        let (lane, life) = (&mut lanes[from as usize], *life);
+        let Branch { link, lanes, generation, .. } = &mut self.branches[branch];
+        let (lane, generation) = (&mut lanes[from as usize], *generation);
         lane.is_expected = true;
         let is_kept = lane.retry.keeps();
         if is_kept {
@@ -541,12 +547,12 @@ impl Tree {
             // Who it is for has room for it, always.
             link.take_on_arrival(crossing.arrives, side);
         }
-        lane.on_the_way.push_back(Coming { routed, is_damaged });
+        lane.propagating.push_back(Coming { routed, is_damaged });
         let number = branch as u8;
         let reaches_at = passes_at.unwrap_or(crossing.heard);
-        self.expect(crossing.ends, Happening::Free { branch: number, life, from });
+        self.expect(crossing.ends, TreeEvent::Free { branch: number, generation, from });
         let bytes = routed.message.packet().payload();
-        self.expect(reaches_at, Happening::Reaches { branch: number, life, side, bytes });
+        self.expect(reaches_at, TreeEvent::Reaches { branch: number, generation, side, bytes });
         self.sent.push_back(Sent { branch, from, routed, crossing, is_passed: passing.came_by.is_some() });
     }
 

@@ -28,7 +28,7 @@ pub struct Host {
     /// The stream that moved last.
     last: Option<StreamId>,
     /// Buffers have come that the device has not been told of.
-    has_news: bool,
+    has_pending: bool,
     /// Software has stopped the endpoint: nothing is started.
     is_held: bool,
     /// What the device has proposed meanwhile.
@@ -43,7 +43,7 @@ impl Host {
         Self {
             state: HostState::Disabled,
             last: None,
-            has_news: false,
+            has_pending: false,
             is_held: false,
             proposed: None,
             is_broken: false,
@@ -68,7 +68,7 @@ impl Host {
         match self.state {
             HostState::Disabled if self.is_broken => None,
             HostState::Disabled | HostState::Idle if self.is_held => {
-                self.has_news = true;
+                self.has_pending = true;
                 None
             }
             HostState::Disabled => Some(self.prime()),
@@ -77,7 +77,7 @@ impl Host {
             HostState::Idle => Some(self.prime()),
             HostState::MoveData(current) if current == stream => None,
             HostState::PrimePipe | HostState::StartStream | HostState::MoveData(_) => {
-                self.has_news = true;
+                self.has_pending = true;
                 None
             }
         }
@@ -89,8 +89,8 @@ impl Host {
     }
 
     /// Whether buffers have come that the device has not been told of.
-    pub const fn has_news(&self) -> bool {
-        self.has_news
+    pub const fn has_pending(&self) -> bool {
+        self.has_pending
     }
 
     /// Starts nothing any more until [`Self::release`]; what is under way goes on.
@@ -104,7 +104,7 @@ impl Host {
         match (self.state, self.proposed.take()) {
             (HostState::Idle, Some(stream)) => Some(self.answer(stream, is_armed(stream))),
             (HostState::Disabled, _) if self.is_broken => None,
-            (HostState::Idle | HostState::Disabled, _) if self.has_news => Some(self.prime()),
+            (HostState::Idle | HostState::Disabled, _) if self.has_pending => Some(self.prime()),
             _ => None,
         }
     }
@@ -180,12 +180,12 @@ impl Host {
     /// Enters Idle, and leaves it at once if there is news: one Prime for each time that Idle is entered.
     fn rest(&mut self) -> Option<FromHost> {
         self.state = HostState::Idle;
-        (self.has_news && !self.is_held).then(|| self.prime())
+        (self.has_pending && !self.is_held).then(|| self.prime())
     }
 
     const fn prime(&mut self) -> FromHost {
         self.state = HostState::PrimePipe;
-        self.has_news = false;
+        self.has_pending = false;
         self.proposed = None;
         FromHost::Prime
     }

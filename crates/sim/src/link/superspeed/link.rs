@@ -140,7 +140,7 @@ impl Link {
     }
 
     /// The device was reset, and the link was trained.
-    pub fn wake_anew(&mut self, now: Instant) {
+    pub fn force_awake(&mut self, now: Instant) {
         self.doze_and(now, |sleeper| sleeper.restart(now));
     }
 

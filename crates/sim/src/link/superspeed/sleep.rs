@@ -160,7 +160,7 @@ impl ExitLatency {
     }
 
     /// What was told of U1 and U2, in microseconds, as far as it can be.
-    pub const fn told(u1_us: u8, u2_us: u16) -> Self {
+    pub const fn reported(u1_us: u8, u2_us: u16) -> Self {
         let (u1, u2) = (if u1_us > 10 { 10 } else { u1_us }, if u2_us > 2_047 { 2_047 } else { u2_us });
         Self::new(Duration::from_us(u1 as u64), Duration::from_us(u2 as u64))
     }

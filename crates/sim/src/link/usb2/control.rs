@@ -12,9 +12,9 @@
 //! Always true: one transfer is under way, and it ends once.
 
 use super::host::{Pacing, TRIES_MAX};
-use super::packet::{Answer, Ask, Handshake, Toggle};
+use super::packet::{Answer, Handshake, HostRequest, Toggle};
 use super::rate::Rate;
-use crate::link::bulk::Piece;
+use crate::link::bulk::PacketPayload;
 use crate::link::control::{
     CONTROL_DATA, ControlAnswer, ControlBusy, ControlEnd, ControlEvent, ControlProgress, ControlTransfer,
     endpoint_0,
@@ -36,7 +36,7 @@ pub(super) struct ControlHost {
     moved: u16,
     asks_for_room: bool,
     failures: u8,
-    asked: Option<Ask>,
+    asked: Option<HostRequest>,
     patient_until: Instant,
     progress: VecDeque<ControlProgress>,
 }
@@ -91,27 +91,27 @@ impl ControlHost {
     }
 
     /// What it would ask, and from when on.
-    pub(super) fn wants(&self) -> Option<(Instant, Ask)> {
+    pub(super) fn wants(&self) -> Option<(Instant, HostRequest)> {
         let setup = self.transfer.filter(|_| self.asked.is_none())?.setup;
         let direction = match (self.stage, setup.direction) {
-            (Stage::Setup, _) => return Some((self.patient_until, Ask::Setup(setup))),
+            (Stage::Setup, _) => return Some((self.patient_until, HostRequest::Setup(setup))),
             (Stage::Data, direction) => direction,
             (Stage::Status, Direction::In) if setup.length > 0 => Direction::Out,
             (Stage::Status, _) => Direction::In,
         };
         let (endpoint, left) = (endpoint_0(direction), setup.length - self.moved);
         let bytes = if self.stage == Stage::Data { left.min(CONTROL_PACKET_BYTES) } else { 0 };
-        let piece = Piece { transfer: CONTROL_DATA, offset: self.moved.into(), bytes };
+        let piece = PacketPayload { transfer: CONTROL_DATA, offset: self.moved.into(), bytes };
         let ask = match direction {
-            Direction::In => Ask::In(endpoint),
-            Direction::Out if self.asks_for_room => Ask::Ping(endpoint),
-            Direction::Out => Ask::Out(endpoint, self.toggle, piece),
+            Direction::In => HostRequest::In(endpoint),
+            Direction::Out if self.asks_for_room => HostRequest::Ping(endpoint),
+            Direction::Out => HostRequest::Out(endpoint, self.toggle, piece),
         };
         Some((self.patient_until, ask))
     }
 
     /// It has its turn on the bus, and asks what it wanted.
-    pub(super) const fn ask(&mut self, ask: Ask) {
+    pub(super) const fn ask(&mut self, ask: HostRequest) {
         self.asked = Some(ask);
     }
 
@@ -122,24 +122,32 @@ impl ControlHost {
         let setup = transfer.setup;
         match (ask, answer) {
             // It has come again, since its acknowledgement was lost.
-            (Ask::In(_), Some(Answer::Data(toggle, _))) if toggle != self.toggle => return true,
-            (Ask::In(_), Some(Answer::Data(_, piece))) if piece.bytes <= setup.length - self.moved => {
+            (HostRequest::In(_), Some(Answer::Data(toggle, _))) if toggle != self.toggle => return true,
+            (HostRequest::In(_), Some(Answer::Data(_, piece)))
+                if piece.bytes <= setup.length - self.moved =>
+            {
                 self.take(setup, piece);
                 return true;
             }
-            (Ask::Setup(_), Some(Answer::Handshake(Handshake::Ack))) => {
+            (HostRequest::Setup(_), Some(Answer::Handshake(Handshake::Ack))) => {
                 self.begin_stage(if setup.length == 0 { Stage::Status } else { Stage::Data });
             }
-            (Ask::In(_) | Ask::Out(..) | Ask::Ping(_), Some(Answer::Handshake(Handshake::Stall))) => {
+            (
+                HostRequest::In(_) | HostRequest::Out(..) | HostRequest::Ping(_),
+                Some(Answer::Handshake(Handshake::Stall)),
+            ) => {
                 self.end(ControlEnd::Stalled);
             }
-            (Ask::In(_) | Ask::Out(..) | Ask::Ping(_), Some(Answer::Handshake(Handshake::Nak))) => {
-                self.asks_for_room = self.rate.has_ping() && !matches!(ask, Ask::In(_));
+            (
+                HostRequest::In(_) | HostRequest::Out(..) | HostRequest::Ping(_),
+                Some(Answer::Handshake(Handshake::Nak)),
+            ) => {
+                self.asks_for_room = self.rate.has_ping() && !matches!(ask, HostRequest::In(_));
                 self.patient_until = now + pacing.after_nak;
             }
-            (Ask::Ping(_), Some(Answer::Handshake(Handshake::Ack))) => self.asks_for_room = false,
+            (HostRequest::Ping(_), Some(Answer::Handshake(Handshake::Ack))) => self.asks_for_room = false,
             (
-                Ask::Out(_, _, piece),
+                HostRequest::Out(_, _, piece),
                 Some(Answer::Handshake(handshake @ (Handshake::Ack | Handshake::Nyet))),
             ) => {
                 self.asks_for_room = handshake == Handshake::Nyet;
@@ -177,7 +185,7 @@ impl ControlHost {
         self.asks_for_room = false;
     }
 
-    fn take(&mut self, setup: SetupPacket, piece: Piece) {
+    fn take(&mut self, setup: SetupPacket, piece: PacketPayload) {
         if self.stage == Stage::Status {
             return self.end(ControlEnd::Done);
         }
@@ -189,7 +197,7 @@ impl ControlHost {
         }
     }
 
-    fn has_sent(&mut self, setup: SetupPacket, piece: Piece) {
+    fn has_sent(&mut self, setup: SetupPacket, piece: PacketPayload) {
         if self.stage == Stage::Status {
             return self.end(ControlEnd::Done);
         }
@@ -206,7 +214,7 @@ impl ControlHost {
         self.transfer = None;
     }
 
-    fn tell(&mut self, piece: Option<Piece>, ended: Option<ControlEnd>) {
+    fn tell(&mut self, piece: Option<PacketPayload>, ended: Option<ControlEnd>) {
         let Some(transfer) = self.transfer else { return };
         self.progress.push_back(ControlProgress { id: transfer.id, moved: self.moved, piece, ended });
     }
@@ -224,8 +232,8 @@ impl ControlDevice {
     }
 
     /// What it answers to the host.
-    pub(super) fn asked(&mut self, ask: Ask) -> Answer {
-        if let Ask::Setup(setup) = ask {
+    pub(super) fn asked(&mut self, ask: HostRequest) -> Answer {
+        if let HostRequest::Setup(setup) = ask {
             let events = std::mem::take(&mut self.events);
             *self = Self { setup: Some(setup), toggle: Toggle::Data1, events, ..Self::default() };
             if setup.direction == Direction::In || setup.length == 0 {
@@ -238,18 +246,21 @@ impl ControlDevice {
         match (ask, self.answer) {
             (_, Some(ControlAnswer::Stall)) => Answer::Handshake(Handshake::Stall),
             // Data of the host, or what has come of it already.
-            (Ask::Out(_, toggle, piece), None) if setup.direction == Direction::Out => {
+            (HostRequest::Out(_, toggle, piece), None) if setup.direction == Direction::Out => {
                 self.receive(setup, toggle, piece)
             }
-            (Ask::Ping(_), None) if is_data_out => Answer::Handshake(Handshake::Ack),
+            (HostRequest::Ping(_), None) if is_data_out => Answer::Handshake(Handshake::Ack),
             (_, None) => Answer::Handshake(Handshake::Nak),
-            (Ask::In(_), Some(ControlAnswer::Done(total))) if setup.direction == Direction::In => {
+            (HostRequest::In(_), Some(ControlAnswer::Done(total))) if setup.direction == Direction::In => {
                 let bytes = (total - self.moved).min(CONTROL_PACKET_BYTES);
                 self.sent = Some(bytes);
-                Answer::Data(self.toggle, Piece { transfer: CONTROL_DATA, offset: self.moved.into(), bytes })
+                Answer::Data(
+                    self.toggle,
+                    PacketPayload { transfer: CONTROL_DATA, offset: self.moved.into(), bytes },
+                )
             }
-            (Ask::In(_), Some(_)) => {
-                let piece = Piece { transfer: CONTROL_DATA, offset: 0, bytes: 0 };
+            (HostRequest::In(_), Some(_)) => {
+                let piece = PacketPayload { transfer: CONTROL_DATA, offset: 0, bytes: 0 };
                 Answer::Data(Toggle::Data1, piece)
             }
             (_, Some(_)) => Answer::Handshake(Handshake::Ack),
@@ -268,7 +279,7 @@ impl ControlDevice {
         self.events.pop_front()
     }
 
-    fn receive(&mut self, setup: SetupPacket, toggle: Toggle, piece: Piece) -> Answer {
+    fn receive(&mut self, setup: SetupPacket, toggle: Toggle, piece: PacketPayload) -> Answer {
         if toggle == self.toggle && piece.bytes <= setup.length - self.moved {
             self.toggle = self.toggle.other();
             self.moved += piece.bytes;

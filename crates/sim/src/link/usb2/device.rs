@@ -6,7 +6,7 @@
 //! Always true: data that has been sent is sent again until it is acknowledged; data that has been taken is not taken again.
 
 use super::line::Line;
-use super::packet::{Answer, Ask, Handshake, Toggle};
+use super::packet::{Answer, Handshake, HostRequest, Toggle};
 use super::rate::Rate;
 use crate::link::bulk::{Endpoint, Progress, Transfer};
 use bus::TransferId;
@@ -74,11 +74,13 @@ impl DeviceEndpoint {
     }
 
     /// What it answers to the host.
-    pub fn asked(&mut self, ask: Ask) -> Answer {
+    pub fn asked(&mut self, ask: HostRequest) -> Answer {
         match ask {
             _ if self.is_halted => Answer::Handshake(Handshake::Stall),
-            Ask::In(_) if !self.line.is_empty() && self.refuses() => Answer::Handshake(Handshake::Nak),
-            Ask::In(_) => {
+            HostRequest::In(_) if !self.line.is_empty() && self.refuses() => {
+                Answer::Handshake(Handshake::Nak)
+            }
+            HostRequest::In(_) => {
                 let Some(piece) = self.line.piece(self.endpoint.packet_bytes) else {
                     return Answer::Handshake(Handshake::Nak);
                 };
@@ -86,13 +88,13 @@ impl DeviceEndpoint {
                 Answer::Data(self.toggle, piece)
             }
             // What it has answered was lost.
-            Ask::Out(_, toggle, _) if toggle != self.toggle => Answer::Handshake(Handshake::Ack),
-            Ask::Ping(_) | Ask::Out(..) if self.line.is_empty() || self.refuses() => {
+            HostRequest::Out(_, toggle, _) if toggle != self.toggle => Answer::Handshake(Handshake::Ack),
+            HostRequest::Ping(_) | HostRequest::Out(..) if self.line.is_empty() || self.refuses() => {
                 Answer::Handshake(Handshake::Nak)
             }
             // Endpoint 0 alone takes requests, and no port brings them here.
-            Ask::Ping(_) | Ask::Setup(_) => Answer::Handshake(Handshake::Ack),
-            Ask::Out(_, _, piece) => {
+            HostRequest::Ping(_) | HostRequest::Setup(_) => Answer::Handshake(Handshake::Ack),
+            HostRequest::Out(_, _, piece) => {
                 self.toggle = self.toggle.other();
                 self.progress.extend(self.line.take(piece, self.endpoint.packet_bytes));
                 let has_no_room = self.rate.has_ping() && self.line.is_empty();

@@ -10,8 +10,8 @@
 //!    └── Silent ◄───────────────┘                   Acknowledged ◄┘
 //! ```
 
-use super::packet::{Answer, Handshake, Order, Packet};
-use super::port::{DevicePort, HostPort, Turn};
+use super::packet::{Answer, Handshake, HostTransaction, Packet};
+use super::port::{DevicePort, HostPort, NextTransaction};
 use super::wires::Bus;
 use crate::link::superspeed::Side;
 use units::{Duration, Instant};
@@ -56,13 +56,13 @@ pub fn payload_of(sent: &AllSent) -> u32 {
 }
 
 /// What becomes of a packet that a side sends.
-pub(super) type Befalls<'a> = &'a mut dyn FnMut(Side, &Packet) -> Fate;
+pub(super) type FateOf<'a> = &'a mut dyn FnMut(Side, &Packet) -> Fate;
 
 /// What comes next on a bus that is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A transaction. The other side sends so many bytes at most, if it is to send.
-    Begin(Order, u16),
+    Begin(HostTransaction, u16),
     /// Nothing before then.
     Later(Instant),
     /// Nothing.
@@ -74,13 +74,13 @@ pub(super) trait Ends {
     /// What comes next on a bus that is free. Nothing is begun yet.
     fn next(&self, now: Instant) -> Next;
     /// Begins what was said to come next.
-    fn begin(&mut self, order: Order);
+    fn begin(&mut self, order: HostTransaction);
     /// What is answered. `None` if there is nobody who would.
-    fn asked(&mut self, order: Order) -> Option<Answer>;
+    fn asked(&mut self, order: HostTransaction) -> Option<Answer>;
     /// What was answered has come; `None` if nothing came that could be read. Whether it is acknowledged.
-    fn answered(&mut self, now: Instant, order: Order, answer: Option<Answer>) -> bool;
+    fn answered(&mut self, now: Instant, order: HostTransaction, answer: Option<Answer>) -> bool;
     /// The acknowledgement has come.
-    fn acknowledged(&mut self, order: Order);
+    fn acknowledged(&mut self, order: HostTransaction);
     /// Between two transactions.
     fn gap(&self) -> Duration;
 }
@@ -108,37 +108,39 @@ enum Phase {
     /// The host may ask.
     Free,
     /// The device has been asked.
-    Asked(Order),
+    Asked(HostTransaction),
     /// The host has been answered.
-    Answered(Order, Answer),
+    Answered(HostTransaction, Answer),
     /// The host's ACK has arrived, or not.
-    Acknowledged(Order, Fate),
+    Acknowledged(HostTransaction, Fate),
     /// The host has waited for long enough.
-    Silent(Order),
+    Silent(HostTransaction),
 }
 
 impl Ends for Pair<'_> {
     fn next(&self, now: Instant) -> Next {
         match self.host.turn(now) {
-            Turn::Ask(ask, packet_bytes) => Next::Begin(Order::Whole(ask), packet_bytes),
-            Turn::Later(at) => Next::Later(at),
-            Turn::Nothing => Next::Nothing,
+            NextTransaction::HostRequest(ask, packet_bytes) => {
+                Next::Begin(HostTransaction::Whole(ask), packet_bytes)
+            }
+            NextTransaction::Later(at) => Next::Later(at),
+            NextTransaction::Nothing => Next::Nothing,
         }
     }
 
-    fn begin(&mut self, order: Order) {
+    fn begin(&mut self, order: HostTransaction) {
         self.host.ask(*order.ask());
     }
 
-    fn asked(&mut self, order: Order) -> Option<Answer> {
+    fn asked(&mut self, order: HostTransaction) -> Option<Answer> {
         self.device.asked(*order.ask())
     }
 
-    fn answered(&mut self, now: Instant, order: Order, answer: Option<Answer>) -> bool {
+    fn answered(&mut self, now: Instant, order: HostTransaction, answer: Option<Answer>) -> bool {
         self.host.answered(now, order.ask(), answer)
     }
 
-    fn acknowledged(&mut self, order: Order) {
+    fn acknowledged(&mut self, order: HostTransaction) {
         self.device.acknowledged(order.ask().endpoint());
     }
 
@@ -171,23 +173,23 @@ impl Exchange {
 
     /// When it goes on. To be asked again whenever something has happened to a port.
     pub fn due_at(&mut self, now: Instant, host: &mut HostPort) -> Option<Instant> {
-        self.due_at_with(now, host.take_news())
+        self.due_at_with(now, host.take_pending())
     }
 
-    /// Goes on, if it is time to. The packets that are sent now; `befalls` says what becomes of each.
+    /// Goes on, if it is time to. The packets that are sent now; `fate_of` says what becomes of each.
     pub fn step(
         &mut self,
         now: Instant,
         host: &mut HostPort,
         device: &mut DevicePort,
-        befalls: Befalls<'_>,
+        fate_of: FateOf<'_>,
     ) -> AllSent {
-        self.step_with(now, &mut Pair { host, device }, befalls)
+        self.step_with(now, &mut Pair { host, device }, fate_of)
     }
 
     /// When it goes on, if it is known whether something has come up to ask.
-    pub(super) fn due_at_with(&mut self, now: Instant, has_news: bool) -> Option<Instant> {
-        if has_news && self.is_free() {
+    pub(super) fn due_at_with(&mut self, now: Instant, has_pending: bool) -> Option<Instant> {
+        if has_pending && self.is_free() {
             self.due_at = Some(self.free_at.max(now));
         }
         self.due_at
@@ -204,7 +206,7 @@ impl Exchange {
     }
 
     /// What is under way.
-    pub(super) const fn order(&self) -> Option<Order> {
+    pub(super) const fn order(&self) -> Option<HostTransaction> {
         match self.phase {
             Phase::Free => None,
             Phase::Asked(order)
@@ -234,16 +236,16 @@ impl Exchange {
     }
 
     /// The same as [`Self::step`] of whoever asks and answers.
-    pub(super) fn step_with(&mut self, now: Instant, ends: &mut impl Ends, befalls: Befalls<'_>) -> AllSent {
+    pub(super) fn step_with(&mut self, now: Instant, ends: &mut impl Ends, fate_of: FateOf<'_>) -> AllSent {
         if !self.is_due(now) {
             return [None; 3];
         }
         match self.phase {
-            Phase::Free => return self.begin(now, ends, befalls),
-            Phase::Asked(order) => return [self.answer(order, ends, befalls), None, None],
+            Phase::Free => return self.begin(now, ends, fate_of),
+            Phase::Asked(order) => return [self.answer(order, ends, fate_of), None, None],
             Phase::Answered(order, answer) => {
                 if ends.answered(now, order, Some(answer)) {
-                    return [Some(self.acknowledge(order, befalls)), None, None];
+                    return [Some(self.acknowledge(order, fate_of)), None, None];
                 }
             }
             Phase::Acknowledged(order, Fate::Arrives) => ends.acknowledged(order),
@@ -259,7 +261,7 @@ impl Exchange {
     }
 
     /// The host asks, as soon as what it asks fits into what is left of the frame.
-    fn begin(&mut self, now: Instant, ends: &mut impl Ends, befalls: Befalls<'_>) -> AllSent {
+    fn begin(&mut self, now: Instant, ends: &mut impl Ends, fate_of: FateOf<'_>) -> AllSent {
         let (order, packet_bytes) = match ends.next(now) {
             Next::Begin(order, packet_bytes) => (order, packet_bytes),
             Next::Later(at) => {
@@ -280,7 +282,7 @@ impl Exchange {
         }
         self.bus.begin(now, bits);
         ends.begin(order);
-        let sent = order.packets().map(|packet| Some(self.send(Side::Host, packet?, befalls)));
+        let sent = order.packets().map(|packet| Some(self.send(Side::Host, packet?, fate_of)));
         self.bus.turn_round();
         if sent.iter().flatten().all(|sent| sent.fate == Fate::Arrives) {
             self.phase = Phase::Asked(order);
@@ -292,12 +294,12 @@ impl Exchange {
     }
 
     /// The device answers, if it has such an endpoint.
-    fn answer(&mut self, order: Order, ends: &mut impl Ends, befalls: Befalls<'_>) -> Option<Sent> {
+    fn answer(&mut self, order: HostTransaction, ends: &mut impl Ends, fate_of: FateOf<'_>) -> Option<Sent> {
         let Some(answer) = ends.asked(order) else {
             self.wait_in_vain(order);
             return None;
         };
-        let sent = self.send(Side::Device, answer.into(), befalls);
+        let sent = self.send(Side::Device, answer.into(), fate_of);
         match sent.fate {
             Fate::Arrives => self.phase = Phase::Answered(order, answer),
             Fate::Damaged => self.phase = Phase::Silent(order),
@@ -310,20 +312,20 @@ impl Exchange {
         Some(sent)
     }
 
-    fn acknowledge(&mut self, order: Order, befalls: Befalls<'_>) -> Sent {
-        let sent = self.send(Side::Host, Packet::Handshake(Handshake::Ack), befalls);
+    fn acknowledge(&mut self, order: HostTransaction, fate_of: FateOf<'_>) -> Sent {
+        let sent = self.send(Side::Host, Packet::Handshake(Handshake::Ack), fate_of);
         self.phase = Phase::Acknowledged(order, sent.fate);
         self.due_at = Some(sent.ends);
         sent
     }
 
-    fn wait_in_vain(&mut self, order: Order) {
+    fn wait_in_vain(&mut self, order: HostTransaction) {
         self.phase = Phase::Silent(order);
         self.due_at = Some(self.bus.wait_in_vain());
     }
 
-    fn send(&mut self, from: Side, packet: Packet, befalls: Befalls<'_>) -> Sent {
-        let fate = befalls(from, &packet);
+    fn send(&mut self, from: Side, packet: Packet, fate_of: FateOf<'_>) -> Sent {
+        let fate = fate_of(from, &packet);
         let crossing = self.bus.send(&packet);
         Sent { from, packet, begins: crossing.begins, ends: crossing.ends, fate }
     }

@@ -5,10 +5,10 @@
 //! not answered has been tried again, so that both ends agree on the next data packet.
 
 use super::line::Line;
-use super::packet::{Answer, Ask, Handshake, Toggle};
+use super::packet::{Answer, Handshake, HostRequest, Toggle};
 use super::rate::Rate;
 use crate::link::bulk::{End, Endpoint, NotWithdrawn, Progress, Transfer};
-use crate::link::run::Run;
+use crate::link::run::EndpointRun;
 use bus::TransferId;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
@@ -33,13 +33,13 @@ pub struct HostEndpoint {
     rate: Rate,
     line: Line,
     toggle: Toggle,
-    run: Run,
+    run: EndpointRun,
     /// OUT: whether the device has said that there is no room, and is asked before data is sent.
     asks_for_room: bool,
     /// Tries of what is under way or comes next that were not answered.
     failures: u8,
     /// What was asked and is not over.
-    asked: Option<Ask>,
+    asked: Option<HostRequest>,
     /// When it may be asked again.
     patient_until: Instant,
     progress: VecDeque<Progress>,
@@ -64,7 +64,7 @@ impl HostEndpoint {
             rate,
             line: Line::default(),
             toggle: Toggle::Data0,
-            run: Run::Running,
+            run: EndpointRun::Running,
             asks_for_room: false,
             failures: 0,
             asked: None,
@@ -80,30 +80,30 @@ impl HostEndpoint {
 
     /// Begins nothing from the next packet boundary until [`Self::resume`].
     pub fn stop(&mut self) {
-        if self.run == Run::Running {
-            self.run = Run::Stopped;
+        if self.run == EndpointRun::Running {
+            self.run = EndpointRun::Stopped;
         }
     }
 
     /// Whether it was stopped or is halted, and nothing of it is under way.
     pub const fn is_quiet(&self) -> bool {
-        !matches!(self.run, Run::Running) && self.asked.is_none() && self.failures == 0
+        !matches!(self.run, EndpointRun::Running) && self.asked.is_none() && self.failures == 0
     }
 
     /// Whether the device has halted it, or does not answer on it.
     pub const fn is_halted(&self) -> bool {
-        matches!(self.run, Run::Halted | Run::Failed)
+        matches!(self.run, EndpointRun::Halted | EndpointRun::Failed)
     }
 
     /// Whether it is halted because the device does not answer.
     pub fn has_failed(&self) -> bool {
-        self.run == Run::Failed
+        self.run == EndpointRun::Failed
     }
 
     /// Starts it again after [`Self::stop`] or [`Self::reset`]. One that is halted stays so.
     pub fn resume(&mut self) {
-        if self.run == Run::Stopped {
-            self.run = Run::Running;
+        if self.run == EndpointRun::Stopped {
+            self.run = EndpointRun::Running;
         }
     }
 
@@ -123,7 +123,7 @@ impl HostEndpoint {
     /// stopped then.
     pub fn reset(&mut self) {
         let (line, progress) = (std::mem::take(&mut self.line), std::mem::take(&mut self.progress));
-        *self = Self { line, progress, run: Run::Stopped, ..Self::new(self.endpoint, self.rate) };
+        *self = Self { line, progress, run: EndpointRun::Stopped, ..Self::new(self.endpoint, self.rate) };
     }
 
     /// The same, but keeps the number of the next packet: a new try after a failure, of which the device knows nothing (xHCI
@@ -150,22 +150,23 @@ impl HostEndpoint {
     }
 
     /// What it would ask, and from when on. `None` if it has nothing to ask.
-    pub fn wants(&self) -> Option<(Instant, Ask)> {
-        let may_run = self.run == Run::Running || self.run == Run::Stopped && self.failures > 0;
+    pub fn wants(&self) -> Option<(Instant, HostRequest)> {
+        let may_run =
+            self.run == EndpointRun::Running || self.run == EndpointRun::Stopped && self.failures > 0;
         if !may_run || self.asked.is_some() {
             return None;
         }
         let piece = self.line.piece(self.endpoint.packet_bytes)?;
         let ask = match self.endpoint.address {
-            address if address.direction() == Direction::In => Ask::In(address),
-            address if self.asks_for_room => Ask::Ping(address),
-            address => Ask::Out(address, self.toggle, piece),
+            address if address.direction() == Direction::In => HostRequest::In(address),
+            address if self.asks_for_room => HostRequest::Ping(address),
+            address => HostRequest::Out(address, self.toggle, piece),
         };
         Some((self.patient_until, ask))
     }
 
     /// It has its turn on the bus, and asks what it wanted.
-    pub fn ask(&mut self, ask: Ask) {
+    pub fn ask(&mut self, ask: HostRequest) {
         self.asked = Some(ask);
     }
 
@@ -175,18 +176,18 @@ impl HostEndpoint {
         let Some(ask) = self.asked.take() else { return false };
         let failures = std::mem::take(&mut self.failures);
         match (ask, answer) {
-            (Ask::In(_), Some(Answer::Data(toggle, piece))) => {
+            (HostRequest::In(_), Some(Answer::Data(toggle, piece))) => {
                 // Else the acknowledgement of a packet was lost: it has come again.
                 return toggle != self.toggle || self.take(piece);
             }
             (_, Some(Answer::Handshake(Handshake::Stall))) => self.halt(End::Stalled),
             (_, Some(Answer::Handshake(Handshake::Nak))) => {
-                self.asks_for_room = self.rate.has_ping() && !matches!(ask, Ask::In(_));
+                self.asks_for_room = self.rate.has_ping() && !matches!(ask, HostRequest::In(_));
                 self.patient_until = now + self.pause(pacing);
             }
-            (Ask::Ping(_), Some(Answer::Handshake(Handshake::Ack))) => self.asks_for_room = false,
+            (HostRequest::Ping(_), Some(Answer::Handshake(Handshake::Ack))) => self.asks_for_room = false,
             (
-                Ask::Out(_, _, piece),
+                HostRequest::Out(_, _, piece),
                 Some(Answer::Handshake(handshake @ (Handshake::Ack | Handshake::Nyet))),
             ) => {
                 self.asks_for_room = handshake == Handshake::Nyet;
@@ -225,7 +226,7 @@ impl HostEndpoint {
     }
 
     /// Takes new data. Whether it is acknowledged: what has no room is not, and halts (xHCI 1.2 clause 4.10.2.4).
-    fn take(&mut self, piece: crate::link::bulk::Piece) -> bool {
+    fn take(&mut self, piece: crate::link::bulk::PacketPayload) -> bool {
         let has_room = self.line.left().is_some_and(|left| u32::from(piece.bytes) <= left);
         if !has_room {
             self.halt(End::Overflow);
@@ -238,7 +239,7 @@ impl HostEndpoint {
 
     /// The transfer at hand ends, and the others wait.
     fn halt(&mut self, end: End) {
-        self.run = if end == End::Failed { Run::Failed } else { Run::Halted };
+        self.run = if end == End::Failed { EndpointRun::Failed } else { EndpointRun::Halted };
         self.progress.extend(self.line.end_first(end));
     }
 }

@@ -3,7 +3,7 @@
 //! Always true: bytes move in the order in which their transfers were queued, each once; a transfer of no bytes is one
 //! packet.
 
-use crate::link::bulk::{End, Piece, Progress, Transfer};
+use crate::link::bulk::{End, PacketPayload, Progress, Transfer};
 use bus::TransferId;
 use std::collections::VecDeque;
 
@@ -45,14 +45,14 @@ impl Line {
     }
 
     /// What is to be sent next.
-    pub(super) fn piece(&self, largest: u16) -> Option<Piece> {
+    pub(super) fn piece(&self, largest: u16) -> Option<PacketPayload> {
         let first = self.0.front()?;
         let bytes = u16::try_from(first.left()).unwrap_or(u16::MAX).min(largest);
-        Some(Piece { transfer: first.transfer.id, offset: first.moved, bytes })
+        Some(PacketPayload { transfer: first.transfer.id, offset: first.moved, bytes })
     }
 
     /// What was sent has been taken.
-    pub(super) fn taken(&mut self, piece: Piece) -> Option<Progress> {
+    pub(super) fn taken(&mut self, piece: PacketPayload) -> Option<Progress> {
         let first = self.0.front_mut()?;
         first.moved += u32::from(piece.bytes);
         let ended = match first.left() {
@@ -60,11 +60,11 @@ impl Line {
             0 => Some(End::Full),
             _ => None,
         };
-        Some(self.told(ended, None))
+        Some(self.reported(ended, None))
     }
 
     /// Receives a piece into the first transfer. `None` if there is none.
-    pub(super) fn take(&mut self, piece: Piece, largest: u16) -> Option<Progress> {
+    pub(super) fn take(&mut self, piece: PacketPayload, largest: u16) -> Option<Progress> {
         let first = self.0.front_mut()?;
         let (left, bytes) = (first.left(), u32::from(piece.bytes));
         first.moved += bytes.min(left);
@@ -74,13 +74,13 @@ impl Line {
             _ if piece.bytes < largest => Some(End::Short),
             _ => None,
         };
-        Some(self.told(ended, Some(piece)))
+        Some(self.reported(ended, Some(piece)))
     }
 
     /// The first transfer ends as it is.
     pub(super) fn end_first(&mut self, end: End) -> Option<Progress> {
         self.0.front()?;
-        Some(self.told(Some(end), None))
+        Some(self.reported(Some(end), None))
     }
 
     /// Takes a transfer back. `None` if it is not queued, else how it has ended, unless that waits for the packet of it that
@@ -106,7 +106,7 @@ impl Line {
     }
 
     /// Tells of the first transfer, and lets it go if it has ended.
-    fn told(&mut self, ended: Option<End>, piece: Option<Piece>) -> Progress {
+    fn reported(&mut self, ended: Option<End>, piece: Option<PacketPayload>) -> Progress {
         let progress = self.0[0].progress(ended, piece);
         if ended.is_some() {
             self.0.pop_front();
@@ -120,7 +120,7 @@ impl Waiting {
         self.transfer.bytes - self.moved
     }
 
-    const fn progress(&self, ended: Option<End>, piece: Option<Piece>) -> Progress {
+    const fn progress(&self, ended: Option<End>, piece: Option<PacketPayload>) -> Progress {
         Progress { id: self.transfer.id, moved: self.moved, ended, piece }
     }
 }

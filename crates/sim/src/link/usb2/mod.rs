@@ -1,7 +1,7 @@
 //! The bus of USB 2.0 with a device of bulk endpoints on it: high speed and full speed (clauses 5.8 and 8).
 //!
 //! A [`Bus`] is half duplex: one packet at a time, and whole transactions within a frame. The host asks and the device answers:
-//! [`Ask`], [`Answer`], and where data came in, the host's ACK. [`HostPort`] and [`DevicePort`] are both ends of
+//! [`HostRequest`], [`Answer`], and where data came in, the host's ACK. [`HostPort`] and [`DevicePort`] are both ends of
 //! the endpoints, of the same shape as those of [`super::bulk`], with the same [`Transfer`](super::bulk::Transfer) and
 //! [`Progress`](super::bulk::Progress), and endpoint 0 has the words of [`super::control`]; an [`Exchange`] lets them meet on
 //! a bus, packet by packet. A [`Tree`] is a bus with hubs, on which several devices meet their host in turns, those of full
@@ -33,10 +33,10 @@ mod wires;
 pub use device::DeviceEndpoint;
 pub use exchange::{AllSent, Exchange, Fate, Sent, payload_of};
 pub use host::{HostEndpoint, Pacing, TRIES_MAX};
-pub use packet::{Answer, Ask, Half, Handshake, Order, Packet, Toggle};
-pub use port::{DevicePort, HostPort, Turn};
+pub use packet::{Answer, Handshake, HostRequest, HostTransaction, Packet, SplitPhase, Toggle};
+pub use port::{DevicePort, HostPort, NextTransaction};
 pub use rate::Rate;
-pub use tree::{Befalls, Met, Translators, Tree};
+pub use tree::{BusEvent, FateOf, Translators, Tree};
 pub use wires::Bus;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! What crosses the bus (USB 2.0 clause 8.4), and what a transaction begins with and is answered with.
 //!
-//! Payload is a [`Piece`] of a transfer; its bytes are whose the transfer is. Left out: starts of frame, which the bus counts, PRE and ERR.
+//! Payload is a [`PacketPayload`] of a transfer; its bytes are whose the transfer is. Left out: starts of frame, which the bus counts, PRE and ERR.
 //! Always true: these are values.
 
-use crate::link::bulk::Piece;
+use crate::link::bulk::PacketPayload;
 use crate::link::control::{CONTROL_DATA, endpoint_0};
 use std::fmt;
 use wire::usb::{Direction, EndpointAddress, SetupPacket};
@@ -33,11 +33,11 @@ pub enum Handshake {
 
 /// What the host begins a transaction with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum HostRequest {
     /// A token that asks for data.
     In(EndpointAddress),
     /// A token, and data.
-    Out(EndpointAddress, Toggle, Piece),
+    Out(EndpointAddress, Toggle, PacketPayload),
     /// A token that asks for room. High speed alone.
     Ping(EndpointAddress),
     /// A token that begins a control transfer, and what it asks.
@@ -48,14 +48,14 @@ pub enum Ask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// To IN. The host acknowledges it.
-    Data(Toggle, Piece),
+    Data(Toggle, PacketPayload),
     /// To anything.
     Handshake(Handshake),
 }
 
 /// Half of a split transaction (clause 8.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Half {
+pub enum SplitPhase {
     /// The translator takes what the host asks, and answers ACK, or NAK if it has no place for it.
     Start,
     /// The translator says what has come of it, NYET as long as it does not know.
@@ -64,22 +64,22 @@ pub enum Half {
 
 /// A transaction that a host begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum HostTransaction {
     /// With the device itself.
-    Whole(Ask),
+    Whole(HostRequest),
     /// Half of one with the translator of the hub that the device is behind.
-    Split(Half, Ask),
+    Split(SplitPhase, HostRequest),
 }
 
 /// A packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet {
     /// What each half of a split transaction begins with.
-    Split(Half),
+    Split(SplitPhase),
     /// What an ask begins with.
-    Token(Ask),
+    Token(HostRequest),
     /// Data of either side.
-    Data(Toggle, Piece),
+    Data(Toggle, PacketPayload),
     /// A handshake of either side.
     Handshake(Handshake),
 }
@@ -100,11 +100,13 @@ impl Packet {
     pub fn mark(&self) -> u64 {
         let (kind, first, second, bytes) = match *self {
             Self::Split(half) => (1, half as u8, 0, 0),
-            Self::Token(Ask::In(endpoint)) => (2, endpoint.into(), 0, 0),
-            Self::Token(Ask::Out(endpoint, toggle, piece)) => (3, endpoint.into(), toggle as u8, piece.bytes),
-            Self::Token(Ask::Ping(endpoint)) => (4, endpoint.into(), 0, 0),
+            Self::Token(HostRequest::In(endpoint)) => (2, endpoint.into(), 0, 0),
+            Self::Token(HostRequest::Out(endpoint, toggle, piece)) => {
+                (3, endpoint.into(), toggle as u8, piece.bytes)
+            }
+            Self::Token(HostRequest::Ping(endpoint)) => (4, endpoint.into(), 0, 0),
             // What it asks is in place of all else.
-            Self::Token(Ask::Setup(setup)) => return !u64::from_be_bytes(setup.encode()),
+            Self::Token(HostRequest::Setup(setup)) => return !u64::from_be_bytes(setup.encode()),
             Self::Data(toggle, piece) => (5, toggle as u8, 0, piece.bytes),
             Self::Handshake(handshake) => (6, handshake as u8, 0, 0),
         };
@@ -113,7 +115,7 @@ impl Packet {
     }
 }
 
-impl Ask {
+impl HostRequest {
     /// The endpoint.
     pub const fn endpoint(&self) -> EndpointAddress {
         match *self {
@@ -128,16 +130,16 @@ impl Ask {
             Self::Out(_, toggle, piece) => Some(Packet::Data(toggle, piece)),
             Self::Setup(_) => {
                 let bytes = SetupPacket::LEN as u16;
-                Some(Packet::Data(Toggle::Data0, Piece { transfer: CONTROL_DATA, offset: 0, bytes }))
+                Some(Packet::Data(Toggle::Data0, PacketPayload { transfer: CONTROL_DATA, offset: 0, bytes }))
             }
             Self::In(_) | Self::Ping(_) => None,
         }
     }
 }
 
-impl Order {
+impl HostTransaction {
     /// What the device is asked.
-    pub const fn ask(&self) -> &Ask {
+    pub const fn ask(&self) -> &HostRequest {
         match self {
             Self::Whole(ask) | Self::Split(_, ask) => ask,
         }
@@ -148,8 +150,10 @@ impl Order {
         let token = Some(Packet::Token(*self.ask()));
         match *self {
             Self::Whole(ask) => [None, token, ask.data_packet()],
-            Self::Split(half @ Half::Start, ask) => [Some(Packet::Split(half)), token, ask.data_packet()],
-            Self::Split(half @ Half::Complete, _) => [Some(Packet::Split(half)), token, None],
+            Self::Split(half @ SplitPhase::Start, ask) => {
+                [Some(Packet::Split(half)), token, ask.data_packet()]
+            }
+            Self::Split(half @ SplitPhase::Complete, _) => [Some(Packet::Split(half)), token, None],
         }
     }
 }
@@ -178,14 +182,14 @@ impl fmt::Display for Packet {
     /// `IN 1`, `DATA0 512 bytes`, `ACK`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Split(Half::Start) => f.write_str("SSPLIT"),
-            Self::Split(Half::Complete) => f.write_str("CSPLIT"),
+            Self::Split(SplitPhase::Start) => f.write_str("SSPLIT"),
+            Self::Split(SplitPhase::Complete) => f.write_str("CSPLIT"),
             Self::Token(ask) => {
                 let name = match ask {
-                    Ask::In(_) => "IN",
-                    Ask::Out(..) => "OUT",
-                    Ask::Ping(_) => "PING",
-                    Ask::Setup(_) => "SETUP",
+                    HostRequest::In(_) => "IN",
+                    HostRequest::Out(..) => "OUT",
+                    HostRequest::Ping(_) => "PING",
+                    HostRequest::Setup(_) => "SETUP",
                 };
                 write!(f, "{name} {}", ask.endpoint().number())
             }

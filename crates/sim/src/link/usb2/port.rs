@@ -6,7 +6,7 @@
 use super::control::{CONTROL_PACKET_BYTES, ControlDevice, ControlHost};
 use super::device::DeviceEndpoint;
 use super::host::{HostEndpoint, Pacing};
-use super::packet::{Answer, Ask};
+use super::packet::{Answer, HostRequest};
 use super::rate::Rate;
 use crate::link::bulk::{Endpoint, NoSuchStream, NotWithdrawn, Progress, Transfer};
 use crate::link::control::{ControlAnswer, ControlBusy, ControlEvent, ControlProgress, ControlTransfer};
@@ -25,7 +25,7 @@ pub struct HostPort {
     /// Which was last to ask.
     turn: usize,
     /// Whether one of them may have something to ask that had not.
-    has_news: bool,
+    has_pending: bool,
     progress: VecDeque<Progress>,
     /// Endpoints that have halted, and nobody was told.
     halts: VecDeque<EndpointAddress>,
@@ -42,9 +42,9 @@ pub struct DevicePort {
 
 /// What the host does with a bus that is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum NextTransaction {
     /// It asks. The device sends so many bytes at most, if it is to send.
-    Ask(Ask, u16),
+    HostRequest(HostRequest, u16),
     /// It waits until then, since all that have something to ask have said NAK.
     Later(Instant),
     /// It has nothing to ask.
@@ -68,7 +68,7 @@ impl HostPort {
             endpoints: numbered(endpoints, |endpoint| HostEndpoint::new(endpoint, rate)),
             pacing,
             turn: 0,
-            has_news: false,
+            has_pending: false,
             progress: VecDeque::new(),
             halts: VecDeque::new(),
         }
@@ -77,12 +77,12 @@ impl HostPort {
     /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
     pub fn configure(&mut self, endpoints: &[Endpoint]) {
         let control = std::mem::replace(&mut self.control, ControlHost::new(self.rate));
-        *self = Self { control, has_news: true, ..self.anew(endpoints) };
+        *self = Self { control, has_pending: true, ..self.reset_copy(endpoints) };
     }
 
     /// A port of the same rate and pacing on which nothing has moved.
     #[must_use]
-    pub fn anew(&self, endpoints: &[Endpoint]) -> Self {
+    pub fn reset_copy(&self, endpoints: &[Endpoint]) -> Self {
         Self::new(self.rate, endpoints, self.pacing)
     }
 
@@ -105,7 +105,7 @@ impl HostPort {
     /// # Errors
     /// If one is under way.
     pub fn control(&mut self, transfer: ControlTransfer) -> Result<(), ControlBusy> {
-        self.has_news = true;
+        self.has_pending = true;
         self.control.begin(transfer)
     }
 
@@ -212,10 +212,10 @@ impl HostPort {
     }
 
     /// What comes next on a bus that is free. Nothing is begun yet.
-    pub fn turn(&self, now: Instant) -> Turn {
+    pub fn turn(&self, now: Instant) -> NextTransaction {
         let mut earliest = None;
         match self.control.wants() {
-            Some((at, ask)) if at <= now => return Turn::Ask(ask, CONTROL_PACKET_BYTES),
+            Some((at, ask)) if at <= now => return NextTransaction::HostRequest(ask, CONTROL_PACKET_BYTES),
             Some((at, _)) => earliest = Some(at),
             None => {}
         }
@@ -223,21 +223,23 @@ impl HostPort {
         for step in 1..=count {
             let endpoint = &self.endpoints[(self.turn + step) % count];
             match endpoint.end.wants() {
-                Some((at, ask)) if at <= now => return Turn::Ask(ask, endpoint.packet_bytes),
+                Some((at, ask)) if at <= now => {
+                    return NextTransaction::HostRequest(ask, endpoint.packet_bytes);
+                }
                 Some((at, _)) => earliest = Some(earliest.map_or(at, |earliest: Instant| earliest.min(at))),
                 None => {}
             }
         }
-        earliest.map_or(Turn::Nothing, Turn::Later)
+        earliest.map_or(NextTransaction::Nothing, NextTransaction::Later)
     }
 
     /// Bytes of the largest packet of the endpoint that is asked.
-    pub(super) fn packet_bytes(&self, ask: &Ask) -> u16 {
+    pub(super) fn packet_bytes(&self, ask: &HostRequest) -> u16 {
         packet_bytes(&self.endpoints, ask)
     }
 
     /// Begins what [`Self::turn`] said.
-    pub fn ask(&mut self, ask: Ask) {
+    pub fn ask(&mut self, ask: HostRequest) {
         if ask.endpoint().number() == 0 {
             return self.control.ask(ask);
         }
@@ -248,7 +250,7 @@ impl HostPort {
     }
 
     /// What the device has answered; `None` if nothing came that could be read. Whether the host acknowledges it.
-    pub fn answered(&mut self, now: Instant, ask: &Ask, answer: Option<Answer>) -> bool {
+    pub fn answered(&mut self, now: Instant, ask: &HostRequest, answer: Option<Answer>) -> bool {
         let (address, pacing) = (ask.endpoint(), self.pacing);
         if address.number() == 0 {
             return self.control.answered(now, answer, &pacing);
@@ -257,7 +259,7 @@ impl HostPort {
     }
 
     /// What was asked was not taken on its way to the device, and is asked again then.
-    pub fn put_off(&mut self, until: Instant, ask: &Ask) {
+    pub fn put_off(&mut self, until: Instant, ask: &HostRequest) {
         let address = ask.endpoint();
         if address.number() == 0 {
             return self.control.put_off(until);
@@ -266,7 +268,7 @@ impl HostPort {
     }
 
     /// What was asked has failed for good: its endpoint is halted.
-    pub fn fail(&mut self, ask: &Ask) {
+    pub fn fail(&mut self, ask: &HostRequest) {
         let address = ask.endpoint();
         if address.number() == 0 {
             return self.control.fail();
@@ -291,8 +293,8 @@ impl HostPort {
     }
 
     /// Whether there may be something to ask that there was not when this was asked last.
-    pub(super) const fn take_news(&mut self) -> bool {
-        std::mem::replace(&mut self.has_news, false)
+    pub(super) const fn take_pending(&mut self) -> bool {
+        std::mem::replace(&mut self.has_pending, false)
     }
 
     fn find(&self, address: EndpointAddress) -> Option<&HostEndpoint> {
@@ -304,7 +306,7 @@ impl HostPort {
         address: EndpointAddress,
         change: impl FnOnce(&mut HostEndpoint) -> R,
     ) -> Option<R> {
-        self.has_news = true;
+        self.has_pending = true;
         find(&mut self.endpoints, address).map(change)
     }
 }
@@ -319,12 +321,12 @@ impl DevicePort {
     /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
     pub fn configure(&mut self, endpoints: &[Endpoint]) {
         let control = std::mem::take(&mut self.control);
-        *self = Self { control, ..self.anew(endpoints) };
+        *self = Self { control, ..self.reset_copy(endpoints) };
     }
 
     /// A port of the same rate on which nothing has moved.
     #[must_use]
-    pub fn anew(&self, endpoints: &[Endpoint]) -> Self {
+    pub fn reset_copy(&self, endpoints: &[Endpoint]) -> Self {
         Self::new(self.rate, endpoints)
     }
 
@@ -367,7 +369,7 @@ impl DevicePort {
     }
 
     /// What the device answers. `None` if it has no such endpoint.
-    pub fn asked(&mut self, ask: Ask) -> Option<Answer> {
+    pub fn asked(&mut self, ask: HostRequest) -> Option<Answer> {
         if ask.endpoint().number() == 0 {
             return Some(self.control.asked(ask));
         }
@@ -375,7 +377,7 @@ impl DevicePort {
     }
 
     /// Bytes of the largest packet of the endpoint that is asked.
-    pub(super) fn packet_bytes(&self, ask: &Ask) -> u16 {
+    pub(super) fn packet_bytes(&self, ask: &HostRequest) -> u16 {
         packet_bytes(&self.endpoints, ask)
     }
 
@@ -413,7 +415,7 @@ fn numbered<E>(endpoints: &[Endpoint], end: impl Fn(Endpoint) -> E) -> Vec<Numbe
     endpoints.iter().map(one).collect()
 }
 
-fn packet_bytes<E>(endpoints: &[Numbered<E>], ask: &Ask) -> u16 {
+fn packet_bytes<E>(endpoints: &[Numbered<E>], ask: &HostRequest) -> u16 {
     let known = endpoints.iter().find(|endpoint| endpoint.address == ask.endpoint());
     known.map_or(CONTROL_PACKET_BYTES, |endpoint| endpoint.packet_bytes)
 }

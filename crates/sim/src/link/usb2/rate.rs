@@ -1,6 +1,6 @@
 //! How fast bits go, and how many of them everything takes.
 
-use super::packet::{Ask, Half, Order, Packet};
+use super::packet::{HostRequest, HostTransaction, Packet, SplitPhase};
 use units::Duration;
 use wire::usb::SetupPacket;
 
@@ -68,35 +68,39 @@ impl Rate {
     }
 
     /// Bits of the longest transaction that an order can become, if a device sends `packet_bytes` at most.
-    pub const fn order_bits(self, order: &Order, packet_bytes: u16) -> u64 {
+    pub const fn order_bits(self, order: &HostTransaction, packet_bytes: u16) -> u64 {
         let around = self.around_bytes();
         let split = around + SPLIT_FIELD_BYTES;
         let token = around + TOKEN_FIELD_BYTES;
         match order {
-            Order::Whole(ask) => self.transaction_bits(ask, packet_bytes),
+            HostTransaction::Whole(ask) => self.transaction_bits(ask, packet_bytes),
             // Token and handshake, with data that goes out between them.
-            Order::Split(Half::Start, ask) => {
+            HostTransaction::Split(SplitPhase::Start, ask) => {
                 let data = match ask.data_packet() {
                     Some(packet) => self.packet_bits(&packet),
                     None => 0,
                 };
                 8 * (split + token + around) + data
             }
-            Order::Split(Half::Complete, Ask::In(_)) => {
+            HostTransaction::Split(SplitPhase::Complete, HostRequest::In(_)) => {
                 8 * (split + token + around + DATA_FIELD_BYTES + packet_bytes as u64)
             }
-            Order::Split(Half::Complete, _) => 8 * (split + token + around),
+            HostTransaction::Split(SplitPhase::Complete, _) => 8 * (split + token + around),
         }
     }
 
     /// Bits of the longest transaction that an ask can become, if a device sends `packet_bytes` at most.
-    pub const fn transaction_bits(self, ask: &Ask, packet_bytes: u16) -> u64 {
+    pub const fn transaction_bits(self, ask: &HostRequest, packet_bytes: u16) -> u64 {
         let around = self.around_bytes();
         8 * match ask {
-            Ask::In(_) => 3 * around + TOKEN_FIELD_BYTES + DATA_FIELD_BYTES + packet_bytes as u64,
-            Ask::Out(_, _, piece) => 3 * around + TOKEN_FIELD_BYTES + DATA_FIELD_BYTES + piece.bytes as u64,
-            Ask::Setup(_) => 3 * around + TOKEN_FIELD_BYTES + DATA_FIELD_BYTES + SetupPacket::LEN as u64,
-            Ask::Ping(_) => 2 * around + TOKEN_FIELD_BYTES,
+            HostRequest::In(_) => 3 * around + TOKEN_FIELD_BYTES + DATA_FIELD_BYTES + packet_bytes as u64,
+            HostRequest::Out(_, _, piece) => {
+                3 * around + TOKEN_FIELD_BYTES + DATA_FIELD_BYTES + piece.bytes as u64
+            }
+            HostRequest::Setup(_) => {
+                3 * around + TOKEN_FIELD_BYTES + DATA_FIELD_BYTES + SetupPacket::LEN as u64
+            }
+            HostRequest::Ping(_) => 2 * around + TOKEN_FIELD_BYTES,
         }
     }
 
@@ -150,14 +154,14 @@ const DATA_FIELD_BYTES: u64 = 2;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::bulk::Piece;
+    use crate::link::bulk::PacketPayload;
     use crate::link::usb2::Toggle;
     use bus::TransferId;
     use wire::usb::{Direction, EndpointAddress};
 
-    fn ask(bytes: u16) -> Ask {
-        let piece = Piece { transfer: TransferId(0), offset: 0, bytes };
-        Ask::Out(EndpointAddress::at::<2>(Direction::Out), Toggle::Data0, piece)
+    fn ask(bytes: u16) -> HostRequest {
+        let piece = PacketPayload { transfer: TransferId(0), offset: 0, bytes };
+        HostRequest::Out(EndpointAddress::at::<2>(Direction::Out), Toggle::Data0, piece)
     }
 
     #[test]
@@ -169,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_ping_takes_36_bytes() {
-        let ping = Ask::Ping(EndpointAddress::at::<2>(Direction::Out));
+        let ping = HostRequest::Ping(EndpointAddress::at::<2>(Direction::Out));
         assert_eq!(Rate::High.transaction_bits(&ping, 512), 8 * 36);
     }
 }

@@ -176,16 +176,16 @@ impl Full {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::bulk::Piece;
-    use crate::link::usb2::{Ask, Handshake, Toggle};
+    use crate::link::bulk::PacketPayload;
+    use crate::link::usb2::{Handshake, HostRequest, Toggle};
     use bus::TransferId;
     use proptest::prelude::*;
     use units::Duration;
     use wire::usb::{Direction, EndpointAddress};
 
-    fn out(bytes: u16) -> Ask {
-        let piece = Piece { transfer: TransferId(0), offset: 0, bytes };
-        Ask::Out(EndpointAddress::at::<2>(Direction::Out), Toggle::Data0, piece)
+    fn out(bytes: u16) -> HostRequest {
+        let piece = PacketPayload { transfer: TransferId(0), offset: 0, bytes };
+        HostRequest::Out(EndpointAddress::at::<2>(Direction::Out), Toggle::Data0, piece)
     }
 
     /// Token, data, ACK.

@@ -8,9 +8,9 @@ use super::seat::Seat;
 use super::{Driven, Happens};
 use crate::link::Fate;
 use crate::link::bulk::Message;
-use crate::link::hub::{Around, Arrived, Came, DeviceId, Happening, Sent, Tree};
+use crate::link::hub::{Arrived, DeviceId, Sent, Tree, TreeArrival, TreeEnvironment, TreeEvent};
 use crate::world::{Stopped, name};
-use crate::xhci::Controller;
+use crate::xhc::Controller;
 use units::{Duration, Instant};
 
 /// What a tree of hubs asks of the world.
@@ -25,7 +25,7 @@ struct Surroundings<'a> {
     struck: Option<(DeviceId, Message)>,
 }
 
-impl Around for Surroundings<'_> {
+impl TreeEnvironment for Surroundings<'_> {
     fn pace(&mut self, message: &Message) -> Duration {
         self.controller.pace(self.now, message)
     }
@@ -83,10 +83,10 @@ impl Driven {
     }
 
     /// Something happens among the hubs of a root port.
-    pub(super) fn pass(&mut self, root: usize, happening: Happening) {
+    pub(super) fn pass(&mut self, root: usize, happening: TreeEvent) {
         let now = self.engine.now();
         match self.among_hubs(root, |tree, around| tree.handle(now, happening, around)) {
-            Some(Ok(Some(Came::ToItsEnd(Arrived { side, device, message })))) => {
+            Some(Ok(Some(TreeArrival::ToItsEnd(Arrived { side, device, message })))) => {
                 let number = self.roots[root].fronts[device.0];
                 self.show(number, side.other(), &message, None);
                 self.woken[side as usize].add(root);
@@ -95,10 +95,10 @@ impl Driven {
                     self.book_behind_hubs(number, side, &message);
                 }
             }
-            Some(Ok(Some(Came::InVain { branch: 0, side, bytes }))) => {
+            Some(Ok(Some(TreeArrival::InVain { branch: 0, side, bytes }))) => {
                 self.book_in_vain(root, side, bytes);
             }
-            None | Some(Ok(Some(Came::InVain { .. }) | None)) => {}
+            None | Some(Ok(Some(TreeArrival::InVain { .. }) | None)) => {}
             Some(Err(_)) => self.stopped = Some(Stopped::Violation),
         }
     }

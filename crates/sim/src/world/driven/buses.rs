@@ -8,7 +8,7 @@ use super::root::Wires;
 use super::{Driven, Happens};
 use crate::link::hub::DeviceId;
 use crate::link::superspeed::Side;
-use crate::link::usb2::{self, Fate, Met, Packet};
+use crate::link::usb2::{self, BusEvent, Fate, Packet};
 use crate::world::name;
 use units::Instant;
 
@@ -47,22 +47,22 @@ impl Driven {
     }
 
     /// Lets something happen on the bus: whom it is about, and what.
-    fn step_bus(&mut self, root: usize, has_trouble: bool) -> Option<(usize, Met)> {
+    fn step_bus(&mut self, root: usize, has_trouble: bool) -> Option<(usize, BusEvent)> {
         let now = self.engine.now();
         let (seats, root) = (&mut self.seats, &mut self.roots[root]);
         let fronts = &root.fronts;
-        let mut befalls = |DeviceId(device), packet: &Packet| {
+        let mut fate_of = |DeviceId(device), packet: &Packet| {
             // What is for hubs themselves is left alone.
             let seat = fronts.get(device).and_then(|&number| seats.get_mut(number));
             seat.filter(|_| has_trouble).map_or(Fate::Arrives, |seat| seat.trouble.fate_on_bus(packet))
         };
         match &mut root.wires {
-            Wires::Direct(joint) => {
-                let sent = joint.step(now, &mut |_, packet| befalls(DeviceId(0), packet));
-                Some((root.first, Met { device: DeviceId(0), endpoint: None, is_below: false, sent }))
+            Wires::Direct(link_pair) => {
+                let sent = link_pair.step(now, &mut |_, packet| fate_of(DeviceId(0), packet));
+                Some((root.first, BusEvent { device: DeviceId(0), endpoint: None, is_below: false, sent }))
             }
             Wires::Bus(tree) => {
-                let met = tree.step(now, &mut |device, _, _, packet| befalls(device, packet))?;
+                let met = tree.step(now, &mut |device, _, _, packet| fate_of(device, packet))?;
                 Some((*fronts.get(met.device.0)?, met))
             }
             Wires::Hubs(_) => None,
@@ -82,7 +82,7 @@ impl Driven {
     }
 
     /// What has crossed is booked with whom it is about; the bus is the first drive's.
-    fn book_bus(&mut self, number: usize, met: &Met) {
+    fn book_bus(&mut self, number: usize, met: &BusEvent) {
         let (now, payload) = (self.engine.now(), usb2::payload_of(&met.sent));
         if let Some(seat) = self.seats.get_mut(number) {
             let counted = seat.trouble.counted(payload);
@@ -94,7 +94,7 @@ impl Driven {
     }
 
     /// A packet was sent: who looks on is shown it, and a translator takes what it carries.
-    fn see_on_bus(&mut self, number: usize, met: &Met, sent: &usb2::Sent) {
+    fn see_on_bus(&mut self, number: usize, met: &BusEvent, sent: &usb2::Sent) {
         if number >= self.seats.len() {
             return;
         }

@@ -301,7 +301,7 @@ impl Driven {
 
     fn take_interrupt(&mut self, now: Instant) {
         self.tamper();
-        self.machine.drive(now, |driver, hands| driver.handle_interrupt(hands, now));
+        self.machine.drive(now, |driver, access| driver.handle_interrupt(access, now));
     }
 
     #[inline(always)]

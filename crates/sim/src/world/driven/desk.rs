@@ -150,7 +150,7 @@ impl Desk {
     /// A pack has been carried: what it has brought goes to whose it is.
     fn deal_pack(&mut self, machine: &mut Machine, brought: usize) -> Vec<u8> {
         self.pack.owner = None;
-        let bytes = machine.memory.take_back(self.pack.address);
+        let bytes = machine.memory.reclaim(self.pack.address);
         let mut rest = bytes.get(..brought).unwrap_or_default();
         for piece in &self.pack_pieces {
             let (own, others) = rest.split_at(rest.len().min(piece.range.len as usize));
@@ -194,7 +194,7 @@ impl Desk {
         let buffer = match window {
             Some(window) => {
                 window.owner = None;
-                if window.bytes > 0 { machine.memory.take_back(window.address) } else { Vec::new() }
+                if window.bytes > 0 { machine.memory.reclaim(window.address) } else { Vec::new() }
             }
             None => Vec::new(),
         };
@@ -240,7 +240,7 @@ impl Desk {
         }
         let number = self.flights.insert(id, flight);
         let transfer = xhci_driver::Transfer { id: number, device, pipe, buffer: address, length };
-        let taken = machine.drive(now, |driver, hands| driver.submit(hands, &transfer));
+        let taken = machine.drive(now, |driver, access| driver.submit(access, &transfer));
         if taken.is_err() {
             let refused = Completion { id: number, status: TransferStatus::Error, actual: 0 };
             self.complete(machine, (None, CoreTurn::at_once(now)), refused);
@@ -271,7 +271,7 @@ impl Desk {
         let Some(number) = self.flights.find(id) else { return };
         let pipe = self.flights.get(number).map(|(_, flight)| flight.pipe);
         if let Some((device, pipe)) = device.zip(pipe) {
-            machine.drive(now, |driver, hands| driver.cancel(hands, now, (device, pipe, number)));
+            machine.drive(now, |driver, access| driver.cancel(access, now, (device, pipe, number)));
         }
     }
 

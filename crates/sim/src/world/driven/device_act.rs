@@ -11,7 +11,7 @@ use crate::link::superspeed::Side;
 use crate::world::drive::Happened;
 use crate::world::trouble::Sent;
 use crate::world::{Exchange, Plain, plug};
-use crate::xhci as model;
+use crate::xhc as model;
 use bus::{Pipe, TransferId};
 use device::{DeviceTransfer, Verdict};
 use units::Instant;

@@ -19,7 +19,7 @@ use super::Protocol;
 use crate::bridge::{Chip, Store, StorePart, Times};
 use crate::check::{About, Law, Ledger};
 use crate::components::{BridgeLoad, QueueLoad, StoreLoad};
-use crate::drive::{AnyDrive, SECTOR_BYTES, Turn};
+use crate::drive::{AnyDrive, MediumAccess, SECTOR_BYTES};
 use crate::engine::Processor;
 use crate::power::{Meter, Microwatts};
 use crate::sata::Note;
@@ -45,7 +45,7 @@ pub struct Enclosure {
     done: VecDeque<MediumRequest>,
     /// Of those, the ones that something has gone wrong with, so that they take longer than the drive does: no more than a few.
     slow: Vec<Slow>,
-    turns: VecDeque<Turn>,
+    turns: VecDeque<MediumAccess>,
     keeps_turns: bool,
     /// Commands that the device had aborted when it was last asked.
     aborted: u64,
@@ -112,7 +112,7 @@ impl Enclosure {
     }
 
     /// What the drive has turned to since this was asked last.
-    pub fn take_turns(&mut self) -> impl Iterator<Item = Turn> {
+    pub fn take_turns(&mut self) -> impl Iterator<Item = MediumAccess> {
         std::mem::take(&mut self.turns).into_iter()
     }
 
@@ -370,7 +370,7 @@ impl Enclosure {
 
     /// Hears of the SATA side. What was read goes through the memory of the bridge, if that takes time.
     fn listen(&mut self, now: Instant) {
-        while let Some(turn) = self.store.poll_turn() {
+        while let Some(turn) = self.store.poll_access() {
             if self.keeps_turns {
                 self.turns.push_back(turn);
             }

@@ -186,18 +186,18 @@ impl Front {
             let begun = match (step, self.device) {
                 (Step::Driver(request), _) => {
                     let id = self.driver_request();
-                    machine.drive(now, |driver, hands| driver.request(hands, now, (id, request)))
+                    machine.drive(now, |driver, access| driver.request(access, now, (id, request)))
                 }
                 (Step::Control(setup), Some(device)) => {
                     let transfer = ControlTransfer { id: CONTROL, device, setup, buffer: place };
-                    machine.drive(now, |driver, hands| driver.submit_control(hands, &transfer))
+                    machine.drive(now, |driver, access| driver.submit_control(access, &transfer))
                 }
                 (Step::Tell(setup, bytes), Some(device)) => {
                     if let Ok(memory) = machine.memory.slice_mut(place, bytes.len()) {
                         memory.copy_from_slice(&bytes);
                     }
                     let transfer = ControlTransfer { id: CONTROL, device, setup, buffer: place };
-                    machine.drive(now, |driver, hands| driver.submit_control(hands, &transfer))
+                    machine.drive(now, |driver, access| driver.submit_control(access, &transfer))
                 }
                 // The hub knows the port, whether or not who is there has an address yet.
                 (Step::HubAbove(wanted), device) if device.is_some() || wanted == OfHub::ResetPort => {

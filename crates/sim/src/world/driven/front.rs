@@ -3,7 +3,7 @@
 use super::errand::{Errands, Step};
 use super::root::End;
 use super::sleep::SleepPlan;
-use crate::xhci::{ControlRequest, Way};
+use crate::xhc::{ControlRequest, DevicePath};
 use bus::{EndpointAddress, Speed};
 use quirks::configuration::{Configuration, Endpoint, Setting};
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ pub(super) struct Front {
     pub(super) speed: Speed,
     /// Whether it is slower than the hub that it is at, which has a translator for it.
     pub(super) is_translated: bool,
-    pub(super) way: Way,
+    pub(super) way: DevicePath,
     /// Where it is plugged in.
     pub(super) end: End,
     pub(super) device: Option<DeviceId>,
@@ -47,7 +47,7 @@ pub(super) struct Control {
 }
 
 impl Front {
-    pub(super) fn new((number, speed): (usize, Speed), way: Way, end: End) -> Self {
+    pub(super) fn new((number, speed): (usize, Speed), way: DevicePath, end: End) -> Self {
         Self {
             number,
             speed,

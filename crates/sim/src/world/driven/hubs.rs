@@ -13,7 +13,7 @@ use crate::engine::Alarm;
 use crate::hub::{HubDevice, HubEffect, STATUS_CHANGE};
 use crate::link::bulk::{Endpoint, Transfer};
 use crate::link::superspeed::Side;
-use crate::xhci::LinkAct;
+use crate::xhc::LinkAct;
 use ::xhci_driver::{Answer, HubOutput, HubPlace, Location};
 use bus::{Completion, EndpointAddress, Pipe, TransferId, TransferStatus};
 use device::Verdict;
@@ -212,7 +212,7 @@ impl Driven {
         }
         let pipe = Pipe::plain(endpoint);
         let transfer = ::xhci_driver::Transfer { id: REPORT, device, pipe, buffer, length: bytes.into() };
-        if self.machine.drive(now, |driver, hands| driver.submit(hands, &transfer)).is_err() {
+        if self.machine.drive(now, |driver, access| driver.submit(access, &transfer)).is_err() {
             let refused = Completion { id: REPORT, status: TransferStatus::Error, actual: 0 };
             self.hub_reported(number, refused);
         }
@@ -284,7 +284,7 @@ impl Driven {
     /// The address that a device has on its bus.
     fn address_of(&mut self, number: usize) -> Option<u8> {
         let device = self.fronts[number].device?;
-        self.machine.drive(self.engine.now(), |driver, hands| driver.address(hands, device))
+        self.machine.drive(self.engine.now(), |driver, access| driver.address(access, device))
     }
 
     /// A translator forgets what it has of an endpoint of a device behind it.

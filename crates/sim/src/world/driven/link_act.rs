@@ -9,7 +9,7 @@ use super::seat::{GoingOut, Seat};
 use crate::fault::Bug;
 use crate::link::superspeed::Side;
 
-use crate::xhci::{LinkAct, Output, Way};
+use crate::xhc::{DevicePath, LinkAct, Output};
 use units::Instant;
 use wire::usb::{Direction, EndpointAddress};
 
@@ -40,7 +40,7 @@ impl Driven {
     }
 
     /// Who is at the end of a way.
-    fn find(&self, way: Way) -> Option<usize> {
+    fn find(&self, way: DevicePath) -> Option<usize> {
         let root = &self.roots[self.root_at(way.port)?];
         root.fronts.iter().copied().find(|&number| self.fronts[number].way.route == way.route)
     }

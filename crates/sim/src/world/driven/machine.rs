@@ -4,7 +4,7 @@
 //! at every drive. What driver and transports take is the core's affair.
 
 use crate::few::Few;
-use crate::xhci::{Controller, Hands, Memory};
+use crate::xhc::{Controller, DriverAccess, Memory};
 use units::Instant;
 use xhci_driver::{DmaLayout, DmaMemory};
 
@@ -49,10 +49,10 @@ impl Machine {
     pub(super) fn drive<R>(
         &mut self,
         now: Instant,
-        act: impl FnOnce(&mut xhci_driver::Controller, &mut Hands<'_>) -> R,
+        act: impl FnOnce(&mut xhci_driver::Controller, &mut DriverAccess<'_>) -> R,
     ) -> R {
         (self.has_news, self.driver_talks, self.is_touched) = (true, true, true);
-        act(&mut self.driver, &mut Hands::new(now, &mut self.controller, &mut self.memory))
+        act(&mut self.driver, &mut DriverAccess::new(now, &mut self.controller, &mut self.memory))
     }
 
     /// The transport of a drive was told something.

@@ -57,7 +57,7 @@ use super::stopped::{AT_ONCE_MAX, Pulse};
 use super::{Finished, Stopped};
 use crate::engine::{Alarm, Engine, Event};
 use crate::few::Few;
-use crate::link::hub::Happening;
+use crate::link::hub::TreeEvent;
 use crate::link::superspeed::Side;
 use crate::link::{Fate, Missed};
 use front::Front;
@@ -140,7 +140,7 @@ enum Happens {
     /// A drive is ready for what it was not ready for.
     Ready(u8),
     /// Something happens among the hubs of a root port.
-    Passes(u8, Happening),
+    Passes(u8, TreeEvent),
     /// A time has come that a hub or its driver waited for.
     Hub(u8),
     /// A drive has done its oldest request.
@@ -320,7 +320,7 @@ impl Driven {
     }
 
     fn pass_deadline(&mut self, now: Instant) {
-        self.machine.drive(now, |driver, hands| driver.handle_timeout(hands, now));
+        self.machine.drive(now, |driver, access| driver.handle_timeout(access, now));
         for (number, seat) in self.seats.iter_mut().enumerate() {
             if seat.desk.transport.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
                 seat.desk.transport.handle_timeout(now);

@@ -5,12 +5,12 @@
 
 use super::root::{End, Root, Wires};
 use super::{Driven, Happens};
-use crate::link::bulk::{Message, Piece};
+use crate::link::bulk::{Message, PacketPayload};
 use crate::link::control::CONTROL_DATA;
 use crate::link::superspeed::Side;
 use crate::link::{Arrival, Crossing, Fate, Missed, Wake};
 use crate::world::{Observer, Stopped, name};
-use crate::xhci::Controller;
+use crate::xhc::Controller;
 use device::device::STATUS;
 use units::{Duration, Instant};
 
@@ -29,11 +29,11 @@ impl Driven {
         let now = self.engine.now();
         let fate = if self.shows_packets { self.show_arrival(root, side, fate) } else { fate };
         let Root { first: number, wires, .. } = &mut self.roots[root];
-        let (number, Wires::Direct(joint)) = (*number, wires) else { return };
-        let Arrival { frees_other_at, retry_at, is_control, taken } = joint.arrive(now, side, fate);
+        let (number, Wires::Direct(link_pair)) = (*number, wires) else { return };
+        let Arrival { frees_other_at, retry_at, is_control, taken } = link_pair.arrive(now, side, fate);
         let has_news = match side {
-            Side::Host => joint.host.has_news(),
-            Side::Device => joint.device.has_news(),
+            Side::Host => link_pair.host.has_pending(),
+            Side::Device => link_pair.device.has_pending(),
         };
         if let Some(at) = retry_at {
             self.at(at, Happens::Retry(root as u8, side.other()));
@@ -57,8 +57,8 @@ impl Driven {
     #[cold]
     fn show_arrival(&mut self, root: usize, side: Side, fate: Fate) -> Fate {
         let number = self.roots[root].first;
-        let Wires::Direct(joint) = &self.roots[root].wires else { return fate };
-        let Some(&message) = joint.coming(side) else { return fate };
+        let Wires::Direct(link_pair) = &self.roots[root].wires else { return fate };
+        let Some(&message) = link_pair.coming(side) else { return fate };
         if fate == Fate::Arrives {
             self.show(number, side.other(), &message, None);
         }
@@ -67,8 +67,8 @@ impl Driven {
 
     /// LBAD has come back to a side.
     pub(super) fn retry(&mut self, root: usize, side: Side) {
-        if let Wires::Direct(joint) = &mut self.roots[root].wires {
-            joint.retry(self.engine.now(), side);
+        if let Wires::Direct(link_pair) = &mut self.roots[root].wires {
+            link_pair.retry(self.engine.now(), side);
         }
         self.woken.iter_mut().for_each(|side| side.add(root));
     }
@@ -77,7 +77,7 @@ impl Driven {
     pub(super) fn miss(&mut self, number: usize, missed: Missed) {
         let root = self.fronts[number].end.root;
         let again = match &mut self.roots[root].wires {
-            Wires::Direct(joint) => joint.miss(missed),
+            Wires::Direct(link_pair) => link_pair.miss(missed),
             Wires::Hubs(tree) => tree.miss(self.fronts[number].end.device, missed),
             // What is missed there is asked for again.
             Wires::Bus(_) => None,
@@ -119,7 +119,7 @@ impl Driven {
     pub(super) fn tell_controller(&mut self, drive: usize) {
         let (now, End { root, device }) = (self.engine.now(), self.fronts[drive].end);
         let (host, port) = self.roots[root].ports(device);
-        if !host.has_news() {
+        if !host.has_pending() {
             return;
         }
         let seat = &mut self.seats[drive];
@@ -146,7 +146,7 @@ impl Driven {
                 seat.desk.observers.tell(|observer| observer.carried(now, progress.id));
                 has_taken_back |= seat.forget(port, progress.id);
             }
-            if !host.has_news() {
+            if !host.has_pending() {
                 break;
             }
         }
@@ -166,7 +166,7 @@ impl Driven {
     pub(super) fn tell_drive(&mut self, drive: usize) {
         let End { root, device } = self.fronts[drive].end;
         let (_, device) = self.roots[root].ports(device);
-        if !device.has_news() && !self.asks_all {
+        if !device.has_pending() && !self.asks_all {
             return;
         }
         let (seat, machine) = (&mut self.seats[drive], &self.machine);
@@ -197,7 +197,7 @@ impl Driven {
             if seat.drive.progress(self.engine.now(), progress, bytes) || self.is_troubled {
                 self.stirs.add(drive);
             }
-            if !device.has_news() {
+            if !device.has_pending() {
                 break;
             }
         }
@@ -210,7 +210,7 @@ impl Driven {
     #[inline(always)]
     pub(super) fn wake(&mut self, root: usize, woken: [bool; 2]) {
         match &self.roots[root].wires {
-            Wires::Direct(joint) if joint.bus().is_none() => {
+            Wires::Direct(link_pair) if link_pair.bus().is_none() => {
                 for (side, is_woken) in [Side::Host, Side::Device].into_iter().zip(woken) {
                     if is_woken {
                         self.wake_side(root, side);
@@ -226,8 +226,8 @@ impl Driven {
     fn wake_others(&mut self, root: usize) {
         let now = self.engine.now();
         match &mut self.roots[root].wires {
-            Wires::Direct(joint) => {
-                let due_at = joint.due_at(now);
+            Wires::Direct(link_pair) => {
+                let due_at = link_pair.due_at(now);
                 self.wait_for_bus(root, due_at);
             }
             Wires::Bus(tree) => {
@@ -240,8 +240,8 @@ impl Driven {
 
     #[inline(always)]
     pub(super) fn wake_side(&mut self, root: usize, side: Side) {
-        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
-        match joint.wakes(side, |turn| self.engine.is_over(turn)) {
+        let Wires::Direct(link_pair) = &mut self.roots[root].wires else { return };
+        match link_pair.wakes(side, |turn| self.engine.is_over(turn)) {
             Wake::Never => {}
             Wake::Now => self.send(root, side),
             Wake::At(free) => self.at_turn(free, Happens::Free(root as u8, side)),
@@ -252,8 +252,8 @@ impl Driven {
     pub(super) fn send(&mut self, root: usize, side: Side) {
         let now = self.engine.now();
         let controller = &mut self.machine.controller;
-        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
-        if joint.has_kept(side) {
+        let Wires::Direct(link_pair) = &mut self.roots[root].wires else { return };
+        if link_pair.has_kept(side) {
             return self.send_kept(root, side);
         }
         let mut mark = 0;
@@ -264,7 +264,7 @@ impl Driven {
                 Side::Device => Duration::ZERO,
             }
         };
-        if let Some((crossing, bytes)) = joint.send_paced(now, side, pace) {
+        if let Some((crossing, bytes)) = link_pair.send_paced(now, side, pace) {
             self.engine.mix(mark);
             self.has_sent(root, side, &crossing, bytes);
         }
@@ -275,9 +275,9 @@ impl Driven {
     #[cold]
     fn send_kept(&mut self, root: usize, side: Side) {
         let now = self.engine.now();
-        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
-        if let Some((crossing, bytes)) = joint.send_kept(now, side) {
-            self.engine.mix(joint.sent(side).map_or(0, Message::mark));
+        let Wires::Direct(link_pair) = &mut self.roots[root].wires else { return };
+        if let Some((crossing, bytes)) = link_pair.send_kept(now, side) {
+            self.engine.mix(link_pair.sent(side).map_or(0, Message::mark));
             self.has_sent(root, side, &crossing, bytes);
         }
     }
@@ -285,9 +285,9 @@ impl Driven {
     /// A side has sent a message: its lane will be free, and the message will be heard.
     #[inline(always)]
     fn has_sent(&mut self, root: usize, side: Side, crossing: &Crossing, bytes: u16) {
-        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
+        let Wires::Direct(link_pair) = &mut self.roots[root].wires else { return };
         let free = self.engine.turn(crossing.ends);
-        let rests = joint.rests(side, free);
+        let rests = link_pair.rests(side, free);
         if self.shows_packets {
             self.show_sent(root, side, crossing);
         }
@@ -308,8 +308,8 @@ impl Driven {
     /// it now.
     #[inline(never)]
     fn leave_out(&mut self, root: usize, heard: Instant) -> bool {
-        let Wires::Direct(joint) = &mut self.roots[root].wires else { return false };
-        let Some(message) = joint.leave_out() else { return false };
+        let Wires::Direct(link_pair) = &mut self.roots[root].wires else { return false };
+        let Some(message) = link_pair.leave_out() else { return false };
         if self.shows_packets {
             self.show_left_out(root, heard, &message);
         }
@@ -340,8 +340,8 @@ impl Driven {
     #[cold]
     fn show_sent(&mut self, root: usize, side: Side, crossing: &Crossing) {
         let number = self.roots[root].first;
-        let Wires::Direct(joint) = &self.roots[root].wires else { return };
-        let Some(&message) = joint.sent(side) else { return };
+        let Wires::Direct(link_pair) = &self.roots[root].wires else { return };
+        let Some(&message) = link_pair.sent(side) else { return };
         self.engine.note(name(side), format_args!("{}{message}", self.tag(number)));
         self.show(number, side, &message, Some(crossing));
     }
@@ -349,17 +349,17 @@ impl Driven {
     /// Something may happen to what a side has just sent: what.
     fn strike(&mut self, root: usize, side: Side) -> Fate {
         let number = self.roots[root].first;
-        let Wires::Direct(joint) = &mut self.roots[root].wires else { return Fate::Arrives };
-        let Some(&message) = joint.sent(side) else { return Fate::Arrives };
+        let Wires::Direct(link_pair) = &mut self.roots[root].wires else { return Fate::Arrives };
+        let Some(&message) = link_pair.sent(side) else { return Fate::Arrives };
         if self.seats[number].trouble.hurries() {
-            joint.hurry(side);
+            link_pair.hurry(side);
         }
         let fate = self.seats[number].trouble.fate(message);
         match fate {
             Fate::Arrives => {}
-            Fate::HeaderDamaged => joint.damage(side, message),
+            Fate::HeaderDamaged => link_pair.damage(side, message),
             Fate::PayloadDamaged | Fate::Lost => {
-                let missed = joint.lose(&message);
+                let missed = link_pair.lose(&message);
                 self.look_again(number, missed);
             }
         }
@@ -399,7 +399,7 @@ impl Driven {
         &mut self,
         number: usize,
         from: Side,
-        piece: Option<Piece>,
+        piece: Option<PacketPayload>,
         show: impl Fn(&mut dyn Observer, &[u8]),
     ) {
         let seat = &mut self.seats[number];
@@ -417,7 +417,7 @@ impl Driven {
         (self.seats[number].desk.observers, self.scratch) = (observers, scratch);
     }
 
-    fn control_bytes(&self, number: usize, piece: Piece, from: Side) -> &[u8] {
+    fn control_bytes(&self, number: usize, piece: PacketPayload, from: Side) -> &[u8] {
         let control = &self.fronts[number].control;
         let all = match from {
             Side::Host => control.requests.front().map_or(&[][..], |request| &request.data_out),

@@ -18,10 +18,10 @@ use super::{AnyTransport, Driven, Enclosure};
 use crate::engine::{Alarm, Engine};
 use crate::fault::Faults;
 use crate::few::Few;
-use crate::link::hub::NoPlace;
+use crate::link::hub::AttachError;
 use crate::world::stopped::Pulse;
 use crate::world::{Commanded, Observer, Plain};
-use crate::xhci::{Controller, Way};
+use crate::xhc::{Controller, DevicePath};
 use bus::{EndpointAddress, Speed, TransferStatus};
 use device::Device;
 use initiator::bot::BotConfig;
@@ -155,7 +155,7 @@ impl Driven {
         let (driver, controller) =
             (xhci_driver::Controller::new(setup.host.config), Controller::new(setup.host.part));
         let Wired { mut roots, fronts, hubs } =
-            setup.wire_up(seats.len()).map_err(|NoPlace| PowerOnError::Refused("a place"))?;
+            setup.wire_up(seats.len()).map_err(|AttachError| PowerOnError::Refused("a place"))?;
         // Nothing crosses before links are trained.
         roots.iter_mut().for_each(|root| root.cut(Instant::ZERO));
         let mut leaves_out = Few::NONE;
@@ -206,7 +206,7 @@ impl Driven {
         for root in &self.roots {
             self.machine.controller.plug(now, root.port, speed_id(self.fronts[root.first].speed));
         }
-        self.machine.drive(now, |driver, hands| driver.start(hands, now));
+        self.machine.drive(now, |driver, access| driver.start(access, now));
         self.settle();
         (0..self.roots.len()).try_for_each(|root| self.enable(root))
     }
@@ -245,7 +245,7 @@ impl Driven {
 
     /// Resets the port that a device is at, which has the address then that it had, if it had one. Whether all of that went well.
     fn begin_anew(&mut self, number: usize) -> Result<bool, PowerOnError> {
-        let Front { way: Way { port, route }, device, .. } = self.fronts[number];
+        let Front { way: DevicePath { port, route }, device, .. } = self.fronts[number];
         let reset = match route.tiers() {
             0 => Step::Driver(Request::ResetPort { port }),
             _ => Step::HubAbove(OfHub::ResetPort),
@@ -288,7 +288,7 @@ impl Driven {
 
     /// Where a device is, as its hub has said, or at a root port.
     fn location_of(&self, number: usize) -> Location {
-        let Front { way: Way { port, route }, speed, location, .. } = self.fronts[number];
+        let Front { way: DevicePath { port, route }, speed, location, .. } = self.fronts[number];
         let control_packet = if speed == Speed::Super { 512 } else { 64 };
         let speed_id = speed_id(speed);
         let at_root = Location { root_port: port, route, speed_id, translator: None, control_packet };

@@ -8,7 +8,7 @@ use crate::link::bulk::Endpoint;
 use crate::link::hub::{self, Tree};
 use crate::link::superspeed::{Link, Side};
 use crate::link::usb2;
-use crate::link::{DevicePort, HostPort, Joint};
+use crate::link::{DevicePort, HostPort, LinkPair};
 use units::Instant;
 use wire::usb::EndpointAddress;
 
@@ -33,7 +33,7 @@ pub(super) struct Root {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each root port")]
 pub(super) enum Wires {
-    Direct(Joint),
+    Direct(LinkPair),
     Hubs(Tree),
     /// Hubs of USB 2.0.
     Bus(usb2::Tree),
@@ -53,7 +53,7 @@ impl Root {
     #[inline]
     pub(super) fn ports(&mut self, device: hub::DeviceId) -> (&mut HostPort, &mut DevicePort) {
         match &mut self.wires {
-            Wires::Direct(joint) => (&mut joint.host, &mut joint.device),
+            Wires::Direct(link_pair) => (&mut link_pair.host, &mut link_pair.device),
             Wires::Hubs(tree) => tree.ports(device),
             Wires::Bus(tree) => tree.ports(device),
         }
@@ -62,7 +62,7 @@ impl Root {
     /// The host's ends, to be looked at.
     pub(super) fn host(&self, device: hub::DeviceId) -> &HostPort {
         match &self.wires {
-            Wires::Direct(joint) => &joint.host,
+            Wires::Direct(link_pair) => &link_pair.host,
             Wires::Hubs(tree) => tree.host(device),
             Wires::Bus(tree) => tree.host(device),
         }
@@ -71,7 +71,7 @@ impl Root {
     /// The device has other endpoints.
     pub(super) fn configure_device(&mut self, device: hub::DeviceId, endpoints: &[Endpoint]) {
         match &mut self.wires {
-            Wires::Direct(joint) => joint.configure(Side::Device, endpoints),
+            Wires::Direct(link_pair) => link_pair.configure(Side::Device, endpoints),
             Wires::Hubs(tree) => tree.configure(device, Side::Device, endpoints),
             Wires::Bus(tree) => tree.configure(device, Side::Device, endpoints),
         }
@@ -80,7 +80,7 @@ impl Root {
     /// Nothing crosses any more.
     pub(super) fn cut(&mut self, now: Instant) {
         match &mut self.wires {
-            Wires::Direct(joint) => joint.cut(),
+            Wires::Direct(link_pair) => link_pair.cut(),
             Wires::Hubs(tree) => tree.cut(now, hub::DeviceId(0)),
             Wires::Bus(tree) => tree.cut(now, hub::DeviceId(0)),
         }
@@ -89,7 +89,7 @@ impl Root {
     /// The link is trained, and both ends begin anew.
     pub(super) fn restart(&mut self, now: Instant) {
         match &mut self.wires {
-            Wires::Direct(joint) => joint.restart(&[]),
+            Wires::Direct(link_pair) => link_pair.restart(&[]),
             Wires::Hubs(tree) => {
                 (0..self.fronts.len()).for_each(|device| tree.restart(hub::DeviceId(device)));
                 // Those behind the hub come up when it lets them.
@@ -137,7 +137,7 @@ impl Root {
     /// The bus at the port, if it is one of USB 2.0.
     pub(super) const fn bus(&self) -> Option<&usb2::Bus> {
         match &self.wires {
-            Wires::Direct(joint) => joint.bus(),
+            Wires::Direct(link_pair) => link_pair.bus(),
             Wires::Hubs(_) => None,
             Wires::Bus(tree) => Some(tree.bus()),
         }
@@ -172,7 +172,7 @@ impl Root {
     /// A planted bug: data on the bus takes no time from now on, if it is one of USB 2.0.
     pub(super) const fn hurry(&mut self) {
         match &mut self.wires {
-            Wires::Direct(joint) => joint.hurry_bus(),
+            Wires::Direct(link_pair) => link_pair.hurry_bus(),
             Wires::Hubs(_) => {}
             Wires::Bus(tree) => tree.hurry(),
         }
@@ -181,7 +181,7 @@ impl Root {
     /// The link at the port, if it is one of SuperSpeed.
     pub(super) fn link(&self) -> Option<&Link> {
         match &self.wires {
-            Wires::Direct(joint) => joint.link(),
+            Wires::Direct(link_pair) => link_pair.link(),
             Wires::Hubs(tree) => tree.links().next(),
             Wires::Bus(_) => None,
         }

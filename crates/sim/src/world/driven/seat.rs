@@ -4,12 +4,12 @@
 
 use super::desk::Desk;
 use crate::engine::{Alarm, Turn};
-use crate::link::bulk::Piece;
+use crate::link::bulk::PacketPayload;
 use crate::link::{DevicePort, HostPort, usb2};
 use crate::world::drive::DriveSide;
 use crate::world::driven::Occupant;
 use crate::world::trouble::Trouble;
-use crate::xhci::Controller;
+use crate::xhc::Controller;
 use bus::{EndpointAddress, Pipe, TransferId};
 use std::collections::VecDeque;
 use wire::usb::Direction;
@@ -55,14 +55,14 @@ pub(super) struct GoingOut {
 
 /// Payload that a translator of a hub has, since whose it was may have done with it.
 #[derive(Debug, Default)]
-pub(super) struct Held(Vec<(EndpointAddress, Piece, Vec<u8>)>);
+pub(super) struct Held(Vec<(EndpointAddress, PacketPayload, Vec<u8>)>);
 
 impl Held {
     /// What the translator has at most for a device: what it has places for, and what it was begun with in vain.
     const MOST: usize = 8;
 
     /// A piece was sent on an endpoint.
-    pub(super) fn put(&mut self, endpoint: EndpointAddress, piece: Piece, bytes: &[u8]) {
+    pub(super) fn put(&mut self, endpoint: EndpointAddress, piece: PacketPayload, bytes: &[u8]) {
         self.take(endpoint, piece);
         if self.0.len() == Self::MOST {
             // Nobody has wanted it.
@@ -72,8 +72,8 @@ impl Held {
     }
 
     /// The other side has it.
-    pub(super) fn take(&mut self, endpoint: EndpointAddress, piece: Piece) -> Option<Vec<u8>> {
-        let is_it = |held: &(EndpointAddress, Piece, Vec<u8>)| (held.0, held.1) == (endpoint, piece);
+    pub(super) fn take(&mut self, endpoint: EndpointAddress, piece: PacketPayload) -> Option<Vec<u8>> {
+        let is_it = |held: &(EndpointAddress, PacketPayload, Vec<u8>)| (held.0, held.1) == (endpoint, piece);
         let at = self.0.iter().position(is_it)?;
         Some(self.0.remove(at).2)
     }
@@ -119,7 +119,11 @@ impl Seat {
 
     /// What a translator had of a piece of a transfer of the host, or for it.
     #[inline]
-    pub(super) fn take_held(&mut self, transfer: TransferId, piece: Option<Piece>) -> Option<Vec<u8>> {
+    pub(super) fn take_held(
+        &mut self,
+        transfer: TransferId,
+        piece: Option<PacketPayload>,
+    ) -> Option<Vec<u8>> {
         if self.held.is_empty() {
             return None;
         }

@@ -24,7 +24,7 @@ use crate::link::hub::DELAY_MAX;
 use crate::link::superspeed::{Rate, Sleep, TurnRound};
 use crate::link::usb2::{self, Translators};
 use crate::world::Plain;
-use crate::xhci::Part;
+use crate::xhc::Part;
 use bus::Speed;
 use device::{Device, Transports};
 use initiator::turbo::{LookAhead, TRANSFER_BYTES};

@@ -94,13 +94,14 @@ impl Driven {
         });
         let is_at_root = self.fronts[number].way.route == RouteString::ROOT;
         let Some(told) = told.filter(|_| self.sleeps && is_at_root) else { return };
-        let device = ExitLatency::told(told.u1_exit_latency_us, told.u2_exit_latency_us);
+        let device = ExitLatency::reported(told.u1_exit_latency_us, told.u2_exit_latency_us);
         let Some(found) = self.machine.driver.capabilities() else { return };
-        let host = ExitLatency::told(found.registers.u1_exit_latency_us, found.registers.u2_exit_latency_us);
+        let host =
+            ExitLatency::reported(found.registers.u1_exit_latency_us, found.registers.u2_exit_latency_us);
         self.fronts[number].sleep = Some(SleepPlan::new(host, device));
         let now = self.engine.now();
-        if let Wires::Direct(joint) = &mut self.roots[self.fronts[number].end.root].wires {
-            joint.set_exit(now, Side::Device, device);
+        if let Wires::Direct(link_pair) = &mut self.roots[self.fronts[number].end.root].wires {
+            link_pair.set_exit(now, Side::Device, device);
         }
     }
 
@@ -118,18 +119,18 @@ impl Driven {
         let PortPower { u1_timeout, u2_timeout, .. } = power;
         // What is reserved asks for nothing.
         let u1 = Inactivity::from_u1_timeout(u1_timeout).unwrap_or_default();
-        if let Wires::Direct(joint) = &mut self.roots[root].wires {
-            joint.set_inactivity(now, [u1, Inactivity::from_u2_timeout(u2_timeout)]);
+        if let Wires::Direct(link_pair) = &mut self.roots[root].wires {
+            link_pair.set_inactivity(now, [u1, Inactivity::from_u2_timeout(u2_timeout)]);
         }
     }
 
     /// A device has carried a request out, by which it may ask for U1 or U2 from now on, or not any more.
     pub(super) fn heed(&mut self, number: usize, setup: SetupPacket) {
         let now = self.engine.now();
-        if let Wires::Direct(joint) = &mut self.roots[self.fronts[number].end.root].wires
+        if let Wires::Direct(link_pair) = &mut self.roots[self.fronts[number].end.root].wires
             && self.sleeps
         {
-            joint.heed(now, setup);
+            link_pair.apply_feature(now, setup);
         }
     }
 
@@ -140,16 +141,16 @@ impl Driven {
             return;
         }
         let (now, is_busy) = (self.engine.now(), self.seats[number].drive.is_busy());
-        if let Wires::Direct(joint) = &mut self.roots[self.fronts[number].end.root].wires {
-            joint.work(now, is_busy);
+        if let Wires::Direct(link_pair) = &mut self.roots[self.fronts[number].end.root].wires {
+            link_pair.work(now, is_busy);
         }
     }
 
     /// The device at a root port was reset, or is another one.
     pub(super) fn wake_link_anew(&mut self, root: usize) {
         let now = self.engine.now();
-        if let Wires::Direct(joint) = &mut self.roots[root].wires {
-            joint.wake_anew(now);
+        if let Wires::Direct(link_pair) = &mut self.roots[root].wires {
+            link_pair.force_awake(now);
         }
     }
 }

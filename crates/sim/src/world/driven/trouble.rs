@@ -20,7 +20,7 @@ use crate::link::superspeed::Side;
 use crate::world::rest::AtRest;
 use crate::world::trouble::Remains;
 use crate::world::{Finished, Stopped, mark};
-use crate::xhci::Tampering;
+use crate::xhc::Tampering;
 use initiator::{CommandId, Counters, Outcome, Transport};
 use units::Instant;
 use wire::usb::{Direction, Recipient, RequestKind, SetupPacket, StandardRequest};

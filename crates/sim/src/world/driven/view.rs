@@ -2,7 +2,7 @@
 
 use super::{AnyTransport, Core, Driven, Enclosure};
 use crate::power::Meter;
-use crate::xhci as model;
+use crate::xhc as model;
 
 impl Driven {
     /// The controller, with what it counts.

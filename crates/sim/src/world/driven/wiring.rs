@@ -10,10 +10,10 @@ use super::root::{End, Root, Wires};
 use super::setup::{HUB_PORTS_MAX, Hub, Node, Plug, Setup};
 use crate::engine::Alarm;
 use crate::hub::{HubDevice, Shape};
-use crate::link::hub::{DeviceId, HubId, NoPlace, Place, Tree};
+use crate::link::hub::{AttachError, AttachPoint, DeviceId, HubId, Tree};
 use crate::link::superspeed::{Link, Rate, TurnRound};
-use crate::link::{AnyRate, CABLE, Joint, bulk, usb2};
-use crate::xhci::Way;
+use crate::link::{AnyRate, CABLE, LinkPair, bulk, usb2};
+use crate::xhc::DevicePath;
 use bus::Speed;
 use units::Instant;
 use wire::usb::hub::HubKind;
@@ -43,7 +43,7 @@ struct Wiring {
 
 impl Setup {
     /// What is behind each root port, and who is where. Drives come first in the numbers of devices.
-    pub(super) fn wire_up(&self, drives: usize) -> Result<Wired, NoPlace> {
+    pub(super) fn wire_up(&self, drives: usize) -> Result<Wired, AttachError> {
         let (mut roots, mut fronts, mut hubs) = (Vec::new(), Vec::new(), Vec::new());
         let (mut drive, mut hub) = (0, drives);
         for plug in &self.plugs {
@@ -85,26 +85,27 @@ impl Setup {
     }
 
     /// A cable from a root port to a drive.
-    fn cable(&self, rate: AnyRate) -> Joint {
+    fn cable(&self, rate: AnyRate) -> LinkPair {
         match rate {
             AnyRate::SuperSpeed(rate) => {
                 let (host, device) = (bulk::HostPort::new(&[]), bulk::DevicePort::new(&[]));
-                let mut joint = Joint::new(Link::new(rate, CABLE).between(self.turn_round), host, device);
-                self.asleep().into_iter().for_each(|sleep| joint.let_sleep(sleep));
-                joint
+                let mut link_pair =
+                    LinkPair::new(Link::new(rate, CABLE).between(self.turn_round), host, device);
+                self.asleep().into_iter().for_each(|sleep| link_pair.let_sleep(sleep));
+                link_pair
             }
             AnyRate::Usb2(rate) => {
                 let host = usb2::HostPort::new(rate, &[], self.host.part.pacing);
-                Joint::on_bus(usb2::Bus::new(rate, 0), host, usb2::DevicePort::new(rate, &[]))
+                LinkPair::on_bus(usb2::Bus::new(rate, 0), host, usb2::DevicePort::new(rate, &[]))
             }
         }
     }
 }
 
 impl Wiring {
-    fn tree(&mut self, (rate, turn_round): (Rate, TurnRound), node: &Node) -> Result<Tree, NoPlace> {
+    fn tree(&mut self, (rate, turn_round): (Rate, TurnRound), node: &Node) -> Result<Tree, AttachError> {
         let mut tree = Tree::new(rate, CABLE).between(turn_round);
-        self.plug(&mut tree, Place::Root, node)?;
+        self.plug(&mut tree, AttachPoint::Root, node)?;
         Ok(tree)
     }
 
@@ -113,39 +114,39 @@ impl Wiring {
         &mut self,
         (rate, pacing): (usb2::Rate, usb2::Pacing),
         node: &Node,
-    ) -> Result<usb2::Tree, NoPlace> {
+    ) -> Result<usb2::Tree, AttachError> {
         let mut tree = usb2::Tree::new(rate, pacing);
-        self.plug_on_bus(&mut tree, rate, Place::Root, node)?;
+        self.plug_on_bus(&mut tree, rate, AttachPoint::Root, node)?;
         Ok(tree)
     }
 
-    fn plug(&mut self, tree: &mut Tree, place: Place, node: &Node) -> Result<(), NoPlace> {
+    fn plug(&mut self, tree: &mut Tree, place: AttachPoint, node: &Node) -> Result<(), AttachError> {
         let Node::Hub(hub) = node else {
             let device = tree.plug_device(place, &[])?;
-            self.take((true, Speed::Super), tree.route_of(device).ok_or(NoPlace)?, device);
+            self.take((true, Speed::Super), tree.route_of(device).ok_or(AttachError)?, device);
             return Ok(());
         };
         let id: HubId = tree.plug_hub(place, hub.delay)?;
         let device = tree.device_of(id);
-        let route = tree.route_of(device).ok_or(NoPlace)?;
+        let route = tree.route_of(device).ok_or(AttachError)?;
         self.take((false, Speed::Super), route, device);
         self.take_hub(hub, route);
-        hub.plugs.iter().try_for_each(|plug| self.plug(tree, Place::Port(id, plug.port), &plug.node))
+        hub.plugs.iter().try_for_each(|plug| self.plug(tree, AttachPoint::Port(id, plug.port), &plug.node))
     }
 
     fn plug_on_bus(
         &mut self,
         tree: &mut usb2::Tree,
         rate: usb2::Rate,
-        place: Place,
+        place: AttachPoint,
         node: &Node,
-    ) -> Result<(), NoPlace> {
+    ) -> Result<(), AttachError> {
         let hub = match node {
             Node::Drive(drive) => {
                 let own = drive.rate.unwrap_or(rate);
                 let device = tree.plug_device(place, own)?;
                 let speed = AnyRate::Usb2(own).speed();
-                self.take((true, speed), tree.route_of(device).ok_or(NoPlace)?, device);
+                self.take((true, speed), tree.route_of(device).ok_or(AttachError)?, device);
                 if let Some(front) = self.fronts.last_mut() {
                     front.is_translated = own != rate;
                 }
@@ -155,11 +156,11 @@ impl Wiring {
         };
         let id = tree.plug_hub(place, hub.translators)?;
         let device = tree.device_of(id);
-        let route = tree.route_of(device).ok_or(NoPlace)?;
+        let route = tree.route_of(device).ok_or(AttachError)?;
         self.take((false, self.rate.speed()), route, device);
         self.take_hub(hub, route);
         let mut plugs = hub.plugs.iter();
-        plugs.try_for_each(|plug| self.plug_on_bus(tree, rate, Place::Port(id, plug.port), &plug.node))
+        plugs.try_for_each(|plug| self.plug_on_bus(tree, rate, AttachPoint::Port(id, plug.port), &plug.node))
     }
 
     /// A hub as a device. It has no power yet: who is at its ports is noticed later.
@@ -184,7 +185,7 @@ impl Wiring {
 
     fn take(&mut self, (is_drive, speed): (bool, Speed), route: RouteString, device: DeviceId) {
         let next = if is_drive { &mut self.drive } else { &mut self.hub };
-        let (number, way) = (*next, Way { port: self.port, route });
+        let (number, way) = (*next, DevicePath { port: self.port, route });
         *next += 1;
         self.numbers.push(number);
         self.fronts.push(Front::new((number, speed), way, End { root: self.root, device }));

@@ -8,13 +8,13 @@
 //! the others wait. [`HostEndpoint::reset`] makes it as new but for its transfers, and [`HostEndpoint::resume`] starts
 //! it again (xHCI 1.2 clauses 4.6.8 to 4.6.10 are what this is for).
 
-mod trouble;
+mod errors;
 
 use super::NoSuchStream;
 use super::endpoint::Endpoint;
-use super::message::{Message, Piece, Sequence, named};
+use super::message::{Message, PacketPayload, Sequence, named};
 use super::queue::{End, NotWithdrawn, Progress, Queues, Transfer};
-use crate::link::run::Run;
+use crate::link::run::EndpointRun;
 use crate::link::streams::{FromDevice, FromHost, Host, StreamField, Violation};
 use bus::{Line, StreamId, TransferId};
 use wire::usb::Direction;
@@ -29,13 +29,13 @@ pub struct HostEndpoint {
     /// IN: the number that is expected; OUT: that of the next packet.
     next: Sequence,
     /// Packets that were asked for, or sent, and have not come, or been acknowledged.
-    under_way: u8,
+    in_flight: u8,
     /// OUT: packets that the device takes after the last that it acknowledged.
     limit: u8,
     /// OUT: packets that may still be sent in this burst.
     budget: u8,
     has_bus: bool,
-    run: Run,
+    run: EndpointRun,
     /// IN: a packet came damaged, and what is not the same again is not looked at.
     is_retrying: bool,
     /// OUT: packets after those that were acknowledged that were sent before the device did not answer; it may have them.
@@ -58,11 +58,11 @@ impl HostEndpoint {
             queues: Queues::new(&endpoint),
             pipe: (endpoint.streams > 0).then(Host::new),
             next: Sequence::default(),
-            under_way: 0,
+            in_flight: 0,
             limit: endpoint.burst,
             budget: 0,
             has_bus: false,
-            run: Run::Running,
+            run: EndpointRun::Running,
             is_retrying: false,
             may_have: 0,
             failures: 0,
@@ -102,13 +102,13 @@ impl HostEndpoint {
 
     /// Gives up the bus at the next packet boundary, and starts nothing until [`Self::resume`].
     pub fn stop(&mut self) {
-        if self.run != Run::Running {
+        if self.run != EndpointRun::Running {
             return;
         }
         if self.may_have > 0 {
-            return self.halt(Run::Failed, End::Failed);
+            return self.halt(EndpointRun::Failed, End::Failed);
         }
-        self.run = Run::Stopped;
+        self.run = EndpointRun::Stopped;
         // What was asked for comes still; what was not sent is not.
         self.has_bus &= self.is_in();
         if let Some(pipe) = &mut self.pipe {
@@ -119,29 +119,29 @@ impl HostEndpoint {
     /// Whether it was stopped or is halted, and nothing of it is under way.
     pub fn is_quiet(&self) -> bool {
         let is_settled = self.is_halted() || self.pipe.as_ref().is_none_or(Host::is_settled);
-        self.run != Run::Running
+        self.run != EndpointRun::Running
             && !self.has_bus
-            && self.under_way == 0
+            && self.in_flight == 0
             && is_settled
             && self.outbox.is_empty()
     }
 
     /// Whether the device has halted it, or does not answer on it.
     pub fn is_halted(&self) -> bool {
-        matches!(self.run, Run::Halted | Run::Failed)
+        matches!(self.run, EndpointRun::Halted | EndpointRun::Failed)
     }
 
     /// Whether it is halted because the device does not answer.
     pub fn has_failed(&self) -> bool {
-        self.run == Run::Failed
+        self.run == EndpointRun::Failed
     }
 
     /// Starts it again after [`Self::stop`] or [`Self::reset`]. One that is halted stays so.
     pub fn resume(&mut self) {
-        if self.run != Run::Stopped {
+        if self.run != EndpointRun::Stopped {
             return;
         }
-        self.run = Run::Running;
+        self.run = EndpointRun::Running;
         if let Some(pipe) = &mut self.pipe {
             let queues = &self.queues;
             let said = pipe.release(|stream| !queues.is_empty(Some(stream)));
@@ -156,7 +156,7 @@ impl HostEndpoint {
     /// If it is not queued, or packets of its stream are under way.
     pub fn withdraw(&mut self, stream: Option<StreamId>, id: TransferId) -> Result<u32, NotWithdrawn> {
         let is_current = self.pipe.as_ref().is_none_or(|pipe| pipe.current() == stream);
-        if is_current && (self.has_bus || self.under_way > 0) {
+        if is_current && (self.has_bus || self.in_flight > 0) {
             return Err(NotWithdrawn::UnderWay);
         }
         let progress = self.queues.withdraw(stream, id).flatten().ok_or(NotWithdrawn::Unknown)?;
@@ -172,7 +172,7 @@ impl HostEndpoint {
         let queues = std::mem::replace(&mut self.queues, Queues::new(&self.endpoint));
         let progress = std::mem::take(&mut self.progress);
         let steps = self.steps.wrapping_add(1);
-        *self = Self { queues, progress, steps, run: Run::Stopped, ..Self::new(self.endpoint) };
+        *self = Self { queues, progress, steps, run: EndpointRun::Stopped, ..Self::new(self.endpoint) };
         if let Some(pipe) = &mut self.pipe {
             pipe.hold();
             if let Some(stream) = self.queues.find(|_| true) {
@@ -199,7 +199,7 @@ impl HostEndpoint {
     /// Whether it would start a burst if it had the bus.
     pub fn wants_bus(&self) -> bool {
         !self.has_bus
-            && self.run == Run::Running
+            && self.run == EndpointRun::Running
             && self.current().is_some_and(|stream| self.has_more(stream))
             && self.has_window()
     }
@@ -237,7 +237,7 @@ impl HostEndpoint {
             }
             Message::Nrdy { stream, .. } => self.receive_nrdy(stream),
             Message::Stall { .. } => {
-                self.halt(Run::Halted, End::Stalled);
+                self.halt(EndpointRun::Halted, End::Stalled);
                 Ok(())
             }
             Message::Erdy { stream, packets, .. } => self.receive_erdy(stream, packets),
@@ -287,14 +287,14 @@ impl HostEndpoint {
     }
 
     const fn has_window(&self) -> bool {
-        self.under_way < self.limit
+        self.in_flight < self.limit
     }
 
     /// Asks for the packets of the first transfer, or as many as a burst has.
     #[inline(always)]
     fn ask(&mut self, stream: Option<StreamId>) {
         let left = self.queues.left(stream).unwrap_or(0);
-        self.under_way =
+        self.in_flight =
             u8::try_from(self.endpoint.packets(left)).unwrap_or(u8::MAX).min(self.endpoint.burst);
         self.send_ack(stream, true, self.is_retrying);
     }
@@ -304,7 +304,7 @@ impl HostEndpoint {
     }
 
     fn send_ack(&mut self, stream: Option<StreamId>, is_pending: bool, is_retry: bool) {
-        let (endpoint, expects, packets) = (self.endpoint.address, self.next, self.under_way);
+        let (endpoint, expects, packets) = (self.endpoint.address, self.next, self.in_flight);
         let stream = stream.map(StreamField::Stream);
         self.outbox.push_back(Message::Ack { endpoint, stream, expects, packets, is_pending, is_retry });
     }
@@ -314,12 +314,12 @@ impl HostEndpoint {
         &mut self,
         field: Option<StreamField>,
         sequence: Sequence,
-        piece: Piece,
+        piece: PacketPayload,
         is_last: bool,
         may_go_on: bool,
     ) -> Result<(), Violation> {
         let ahead = sequence.since(self.next);
-        if ahead > 0 && (self.is_retrying || ahead < self.under_way) {
+        if ahead > 0 && (self.is_retrying || ahead < self.in_flight) {
             // One is missing.
             if !self.is_retrying {
                 self.ask_again();
@@ -328,19 +328,19 @@ impl HostEndpoint {
         }
         (self.is_retrying, self.failures) = (false, 0);
         let stream = self.current().ok_or(Violation)?;
-        let is_expected = self.has_bus && self.under_way > 0 && sequence == self.next;
+        let is_expected = self.has_bus && self.in_flight > 0 && sequence == self.next;
         if !is_expected || field != stream.map(StreamField::Stream) {
             return Err(Violation);
         }
         self.next = self.next.next();
-        self.under_way -= 1;
+        self.in_flight -= 1;
         let progress = self.queues.take(stream, piece, self.endpoint.packet_bytes).ok_or(Violation)?;
         self.progress.push_back(progress);
         let ends = is_last || matches!(progress.ended, Some(End::Short | End::Overflow));
         let has_more = !self.queues.is_empty(stream);
         match () {
-            () if may_go_on && has_more && !is_last && self.run == Run::Running => self.ask(stream),
-            () if !ends && self.under_way > 0 => self.acknowledge(stream, true),
+            () if may_go_on && has_more && !is_last && self.run == EndpointRun::Running => self.ask(stream),
+            () if !ends && self.in_flight > 0 => self.acknowledge(stream, true),
             () => self.end_burst(stream, is_last, has_more)?,
         }
         Ok(())
@@ -354,7 +354,7 @@ impl HostEndpoint {
         has_more: bool,
     ) -> Result<(), Violation> {
         self.has_bus = false;
-        self.under_way = 0;
+        self.in_flight = 0;
         self.acknowledge(stream, has_more && !is_last);
         let (Some(pipe), Some(stream)) = (&mut self.pipe, stream) else {
             self.is_blocked = is_last;
@@ -375,7 +375,7 @@ impl HostEndpoint {
         let (piece, is_last) = self.queues.send(stream, self.endpoint.packet_bytes)?;
         let sequence = self.next;
         self.next = self.next.next();
-        self.under_way += 1;
+        self.in_flight += 1;
         self.budget -= 1;
         self.has_bus = self.budget > 0 && !is_last;
         let (endpoint, stream) = (self.endpoint.address, stream.map(StreamField::Stream));
@@ -390,7 +390,7 @@ impl HostEndpoint {
         packets: u8,
         is_retry: bool,
     ) -> Result<(), Violation> {
-        if self.under_way == 0 && self.may_have == 0 && expects == self.next {
+        if self.in_flight == 0 && self.may_have == 0 && expects == self.next {
             // It answers what was sent again and had been taken before.
             return Ok(());
         }
@@ -399,21 +399,21 @@ impl HostEndpoint {
         let left = self.next.since(expects);
         // It answers what was sent again, so it has nothing beyond.
         (self.may_have, self.failures) = (0, 0);
-        if field != stream.map(StreamField::Stream) && left == self.under_way {
+        if field != stream.map(StreamField::Stream) && left == self.in_flight {
             // The same, of a stream that has ended since.
             return Ok(());
         }
-        if field != stream.map(StreamField::Stream) || left > self.under_way {
+        if field != stream.map(StreamField::Stream) || left > self.in_flight {
             return Err(Violation);
         }
-        for _ in left..self.under_way {
+        for _ in left..self.in_flight {
             let progress = self.queues.taken(stream, self.endpoint.packet_bytes).ok_or(Violation)?;
             self.progress.push_back(progress);
         }
-        self.under_way = left;
+        self.in_flight = left;
         self.limit = packets;
         if is_retry {
-            self.take_back(stream, expects);
+            self.rewind_to(stream, expects);
             return Ok(());
         }
         // Without room now, the device still answers what is under way: it takes that, or says NRDY.
@@ -456,10 +456,10 @@ impl HostEndpoint {
         }
         self.has_bus = false;
         if self.is_in() {
-            (self.under_way, self.is_retrying) = (0, false);
+            (self.in_flight, self.is_retrying) = (0, false);
         } else if let Some(stream) = current {
-            let oldest = self.next.before(self.under_way);
-            self.take_back(stream, oldest);
+            let oldest = self.next.before(self.in_flight);
+            self.rewind_to(stream, oldest);
             self.limit = self.endpoint.burst;
         }
         Ok(())
@@ -467,7 +467,7 @@ impl HostEndpoint {
 
     /// Leaves a stream all of whose transfers were withdrawn, for others that have come.
     fn leave_if_done(&mut self) {
-        if self.pipe.as_ref().is_some_and(Host::has_news) {
+        if self.pipe.as_ref().is_some_and(Host::has_pending) {
             self.leave_if_empty();
         }
     }
@@ -475,7 +475,7 @@ impl HostEndpoint {
     /// Leaves a stream all of whose transfers were withdrawn. The device that has proposed it waits for an answer, and says
     /// nothing of its other streams before.
     fn leave_if_empty(&mut self) {
-        let is_at_rest = self.run == Run::Running && !self.has_bus && self.under_way == 0;
+        let is_at_rest = self.run == EndpointRun::Running && !self.has_bus && self.in_flight == 0;
         let Some(pipe) = self.pipe.as_mut().filter(|_| is_at_rest) else { return };
         let queues = &self.queues;
         if pipe.current().is_some_and(|stream| queues.is_empty(Some(stream))) {
@@ -495,7 +495,7 @@ impl HostEndpoint {
                 let queues = &self.queues;
                 let [said, _] =
                     pipe.receive(FromDevice::Erdy(stream), |stream| !queues.is_empty(Some(stream)))?;
-                let begins = self.under_way == 0 && pipe.current() == Some(stream);
+                let begins = self.in_flight == 0 && pipe.current() == Some(stream);
                 if begins {
                     self.limit = packets.min(self.endpoint.burst);
                 }

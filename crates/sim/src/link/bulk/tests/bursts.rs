@@ -9,7 +9,7 @@ use units::Instant;
 fn host_takes(packets: u8, addresses: &[EndpointAddress]) -> Wire {
     let endpoints = |burst| addresses.iter().map(|&at| plain(at, burst)).collect::<Vec<_>>();
     let mut wire = Wire::new(&endpoints(16));
-    wire.joint.host = Port::SuperSpeed(HostPort::new(&endpoints(packets)));
+    wire.link_pair.host = Port::SuperSpeed(HostPort::new(&endpoints(packets)));
     wire
 }
 
@@ -73,12 +73,12 @@ fn a_read_is_cut_after_what_the_host_takes_and_goes_on_when_another_endpoint_had
 #[test]
 fn a_write_is_cut_after_what_the_device_takes_and_goes_on_with_its_acknowledgement() {
     let mut wire = Wire::new(&[plain(OUT, 16)]);
-    wire.joint.host.queue(Pipe::plain(OUT), transfer(1, 4096)).unwrap();
+    wire.link_pair.host.queue(Pipe::plain(OUT), transfer(1, 4096)).unwrap();
     wire.run();
     // Room for two packets, and behind that for two more, of which the device does not speak before the first two are there.
     wire.engine.pass(Instant::from_ps(6_000_000));
     for id in [1, 2] {
-        wire.joint.device.queue(Pipe::plain(OUT), transfer(id, 2048)).unwrap();
+        wire.link_pair.device.queue(Pipe::plain(OUT), transfer(id, 2048)).unwrap();
     }
     wire.run();
     assert_script(

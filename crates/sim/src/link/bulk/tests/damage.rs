@@ -206,7 +206,7 @@ fn a_write_whose_last_acknowledgement_is_lost_is_not_taken_twice() {
     let mut wire = Wire::at_once(&[plain(OUT, 16)]);
     wire.fates.insert(2, Fate::Lost);
     wire.both(Pipe::plain(OUT), transfer(1, 1024));
-    wire.joint.device.queue(Pipe::plain(OUT), transfer(2, 1024)).unwrap();
+    wire.link_pair.device.queue(Pipe::plain(OUT), transfer(2, 1024)).unwrap();
     wire.fates.insert(1, Fate::Lost);
     wire.run();
     let said: Vec<_> = wire.script.iter().map(|line| line.split_once(['-', '<']).unwrap().1).collect();
@@ -234,11 +234,11 @@ fn three_tries_in_vain_fail_the_transfer_and_halt_the_endpoint() {
         assert_eq!(wire.script.len(), 3, "{}", wire.script.join("\n"));
         assert_eq!(wire.engine.now(), Instant::ZERO + Duration::from_us(3 * 7_600));
         assert_eq!(wire.ended(Side::Host), [(1, 0, End::Failed)]);
-        assert_eq!(wire.joint.host.poll_halt(), Some(address));
-        assert!(wire.joint.host.has_failed(address));
-        wire.joint.host.queue(Pipe::plain(address), transfer(2, 100)).unwrap();
-        wire.joint.host.reset_for_retry(address);
-        wire.joint.host.resume(address);
+        assert_eq!(wire.link_pair.host.poll_halt(), Some(address));
+        assert!(wire.link_pair.host.has_failed(address));
+        wire.link_pair.host.queue(Pipe::plain(address), transfer(2, 100)).unwrap();
+        wire.link_pair.host.reset_for_retry(address);
+        wire.link_pair.host.resume(address);
         wire.run();
         assert_eq!(wire.ended(Side::Host)[1..], [(2, 100, End::Full)], "{}", wire.script.join("\n"));
     }
@@ -253,9 +253,9 @@ fn what_a_device_had_sent_before_three_tries_in_vain_comes_again() {
         wire.both(Pipe::plain(IN), transfer(1, 1024 * packets as u32));
         wire.run();
         assert_eq!(wire.ended(Side::Host), [(1, 0, End::Failed)]);
-        wire.joint.host.queue(Pipe::plain(IN), transfer(2, 1024 * packets as u32)).unwrap();
-        wire.joint.host.reset_for_retry(IN);
-        wire.joint.host.resume(IN);
+        wire.link_pair.host.queue(Pipe::plain(IN), transfer(2, 1024 * packets as u32)).unwrap();
+        wire.link_pair.host.reset_for_retry(IN);
+        wire.link_pair.host.resume(IN);
         wire.run();
         let script = wire.script.join("\n");
         assert_eq!(wire.ended(Side::Host)[1..], [(2, 1024 * packets as u32, End::Full)], "{script}");
@@ -269,10 +269,10 @@ fn a_device_repeats_erdy_that_was_lost_after_500_ms() {
         let stream = (endpoint.streams > 0).then(|| StreamId::new(3).unwrap());
         let pipe = Pipe { endpoint: OUT, stream };
         let mut wire = Wire::at_once(&[endpoint]);
-        wire.joint.host.queue(pipe, transfer(1, 100)).unwrap();
+        wire.link_pair.host.queue(pipe, transfer(1, 100)).unwrap();
         wire.run();
         wire.fates.insert(wire.script.len(), Fate::Lost);
-        wire.joint.device.queue(pipe, transfer(1, 100)).unwrap();
+        wire.link_pair.device.queue(pipe, transfer(1, 100)).unwrap();
         let since = wire.engine.now();
         wire.run();
         assert_eq!(wire.ended(Side::Host), [(1, 100, End::Full)]);
@@ -290,7 +290,7 @@ fn a_last_acknowledgement_that_is_lost_is_asked_for_after_500_ms() {
     let mut wire = Wire::at_once(&[plain(IN, 16)]);
     wire.fates.insert(2, Fate::Lost);
     wire.both(Pipe::plain(IN), transfer(1, 100));
-    wire.joint.host.queue(Pipe::plain(IN), transfer(2, 100)).unwrap();
+    wire.link_pair.host.queue(Pipe::plain(IN), transfer(2, 100)).unwrap();
     wire.run();
     assert_script(
         &wire,
@@ -336,17 +336,17 @@ fn a_pipe_that_halts_before_it_hears_the_end_of_a_stream_still_learns_of_it() {
     let mut wire = Wire::at_once(&[streamed(IN)]);
     wire.fates.insert(5, Fate::Lost);
     wire.both(on(IN, 3), transfer(1, 100));
-    wire.stir();
+    wire.send_all();
     while wire.script.len() < 6 && wire.step() {}
-    wire.joint.device.halt(IN);
-    wire.joint.host.queue(on(IN, 4), transfer(2, 16)).unwrap();
+    wire.link_pair.device.halt(IN);
+    wire.link_pair.host.queue(on(IN, 4), transfer(2, 16)).unwrap();
     wire.run();
     assert_eq!(
         said(&wire, 6),
         ["ACK 1 IN stream Prime expects 1, takes 1", "  664   704 <- STALL 1 IN stream Prime"]
     );
     assert_eq!(wire.ended(Side::Device), [(1, 100, End::Full)]);
-    assert_eq!(wire.joint.host.poll_halt(), Some(IN));
+    assert_eq!(wire.link_pair.host.poll_halt(), Some(IN));
 }
 
 proptest! {
@@ -362,7 +362,7 @@ proptest! {
     ) {
         let mut wire = moved(&sizes, fates, burst);
         // A pipe may fail before a stream has begun.
-        let failed = std::iter::from_fn(|| wire.joint.host.poll_halt()).count();
+        let failed = std::iter::from_fn(|| wire.link_pair.host.poll_halt()).count();
         let ended = wire.ended(Side::Host);
         for &(id, moved, end) in &ended {
             let (.., bytes) = sizes[id as usize];

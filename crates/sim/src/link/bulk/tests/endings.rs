@@ -5,7 +5,7 @@ use super::*;
 impl Wire {
     /// Lets things happen until the host has so many bytes of data, or nothing happens any more.
     fn run_until_moved(&mut self, side: Side, bytes: u32) {
-        self.stir();
+        self.send_all();
         while self.progress[side as usize].iter().map(|progress| progress.moved).max().unwrap_or(0) < bytes
             && self.step()
         {}
@@ -21,10 +21,10 @@ fn a_stopped_read_takes_what_was_asked_for_and_goes_on_where_it_was() {
     let mut wire = Wire::new(&[plain(IN, 2)]);
     wire.both(Pipe::plain(IN), transfer(1, 8192));
     wire.run_until_moved(Side::Host, 2048);
-    wire.joint.host.stop(IN);
-    assert!(!wire.joint.host.is_quiet(IN), "one more was asked for");
+    wire.link_pair.host.stop(IN);
+    assert!(!wire.link_pair.host.is_quiet(IN), "one more was asked for");
     wire.run();
-    assert!(wire.joint.host.is_quiet(IN));
+    assert!(wire.link_pair.host.is_quiet(IN));
     assert_script(
         &wire,
         &[
@@ -42,7 +42,7 @@ fn a_stopped_read_takes_what_was_asked_for_and_goes_on_where_it_was() {
         ],
     );
     wire.script.clear();
-    wire.joint.host.resume(IN);
+    wire.link_pair.host.resume(IN);
     wire.run();
     assert!(wire.script[0].ends_with("-> ACK 1 IN expects 4, takes 2"), "{}", wire.script[0]);
     assert_eq!(wire.ended(Side::Host), [(1, 8192, End::Full)]);
@@ -54,8 +54,8 @@ fn a_stop_that_races_the_last_packet_finds_the_read_done() {
     wire.both(Pipe::plain(IN), transfer(1, 2048));
     wire.run_until_moved(Side::Host, 1024);
     // The first has come at 2,352, and the last is on the lane since 2,364.
-    wire.joint.host.stop(IN);
-    assert!(!wire.joint.host.is_quiet(IN));
+    wire.link_pair.host.stop(IN);
+    assert!(!wire.link_pair.host.is_quiet(IN));
     wire.run();
     assert_script(
         &wire,
@@ -68,9 +68,9 @@ fn a_stop_that_races_the_last_packet_finds_the_read_done() {
             " 4576  4616 -> ACK 1 IN expects 2, takes 0",
         ],
     );
-    assert!(wire.joint.host.is_quiet(IN));
+    assert!(wire.link_pair.host.is_quiet(IN));
     assert_eq!(wire.ended(Side::Host), [(1, 2048, End::Full)]);
-    assert_eq!(wire.joint.host.withdraw(Pipe::plain(IN), TransferId(1)), Err(NotWithdrawn::Unknown));
+    assert_eq!(wire.link_pair.host.withdraw(Pipe::plain(IN), TransferId(1)), Err(NotWithdrawn::Unknown));
 }
 
 #[test]
@@ -79,9 +79,9 @@ fn a_stop_that_races_the_last_acknowledgement_finds_the_write_done() {
     wire.both(Pipe::plain(OUT), transfer(1, 1024));
     // The device has all of it, and its acknowledgement is not on the lane yet.
     wire.run_until_moved(Side::Device, 1024);
-    wire.joint.host.stop(OUT);
-    assert!(!wire.joint.host.is_quiet(OUT));
-    let withdrawn = wire.joint.host.withdraw(Pipe::plain(OUT), TransferId(1));
+    wire.link_pair.host.stop(OUT);
+    assert!(!wire.link_pair.host.is_quiet(OUT));
+    let withdrawn = wire.link_pair.host.withdraw(Pipe::plain(OUT), TransferId(1));
     assert_eq!(withdrawn, Err(NotWithdrawn::UnderWay));
     wire.run();
     assert_script(
@@ -91,7 +91,7 @@ fn a_stop_that_races_the_last_acknowledgement_finds_the_write_done() {
             " 2312  2352 <- ACK 2 OUT expects 1, takes 0",
         ],
     );
-    assert!(wire.joint.host.is_quiet(OUT));
+    assert!(wire.link_pair.host.is_quiet(OUT));
     assert_eq!(wire.ended(Side::Host), [(1, 1024, End::Full)]);
 }
 
@@ -100,7 +100,7 @@ fn a_stopped_write_sends_no_more_and_what_was_sent_is_acknowledged() {
     let mut wire = Wire::new(&[plain(OUT, 16)]);
     wire.both(Pipe::plain(OUT), transfer(1, 8192));
     wire.run_until_moved(Side::Device, 1024);
-    wire.joint.host.stop(OUT);
+    wire.link_pair.host.stop(OUT);
     wire.run();
     assert_script(
         &wire,
@@ -111,10 +111,10 @@ fn a_stopped_write_sends_no_more_and_what_was_sent_is_acknowledged() {
             " 4432  4472 <- ACK 2 OUT expects 2, takes 6",
         ],
     );
-    assert_eq!(wire.joint.host.withdraw(Pipe::plain(OUT), TransferId(1)), Ok(2048));
+    assert_eq!(wire.link_pair.host.withdraw(Pipe::plain(OUT), TransferId(1)), Ok(2048));
     // The device has the beginning of it and waits for more; what comes next goes there.
-    wire.joint.host.queue(Pipe::plain(OUT), transfer(2, 500)).unwrap();
-    wire.joint.host.resume(OUT);
+    wire.link_pair.host.queue(Pipe::plain(OUT), transfer(2, 500)).unwrap();
+    wire.link_pair.host.resume(OUT);
     wire.run();
     assert_eq!(wire.ended(Side::Device), [(1, 2548, End::Short)]);
 }
@@ -123,35 +123,35 @@ fn a_stopped_write_sends_no_more_and_what_was_sent_is_acknowledged() {
 fn a_transfer_is_taken_back_only_when_nothing_of_its_stream_is_under_way() {
     let mut wire = Wire::new(&[plain(IN, 2)]);
     wire.both(Pipe::plain(IN), transfer(1, 8192));
-    wire.joint.host.queue(Pipe::plain(IN), transfer(2, 8192)).unwrap();
+    wire.link_pair.host.queue(Pipe::plain(IN), transfer(2, 8192)).unwrap();
     wire.run_until_moved(Side::Host, 2048);
-    let withdraw = |wire: &mut Wire, id| wire.joint.host.withdraw(Pipe::plain(IN), TransferId(id));
+    let withdraw = |wire: &mut Wire, id| wire.link_pair.host.withdraw(Pipe::plain(IN), TransferId(id));
     assert_eq!(withdraw(&mut wire, 1), Err(NotWithdrawn::UnderWay));
-    wire.joint.host.stop(IN);
+    wire.link_pair.host.stop(IN);
     wire.run();
     assert_eq!(withdraw(&mut wire, 1), Ok(4096));
     assert_eq!(withdraw(&mut wire, 1), Err(NotWithdrawn::Unknown));
-    wire.joint.host.resume(IN);
+    wire.link_pair.host.resume(IN);
     wire.run();
     // The rest of what the device sends goes to the next.
     assert_eq!(wire.ended(Side::Device), [(1, 8192, End::Full)]);
-    wire.joint.host.stop(IN);
+    wire.link_pair.host.stop(IN);
     assert_eq!(withdraw(&mut wire, 2), Ok(4096));
 }
 
 #[test]
 fn a_stopped_pipe_answers_no_proposal_until_it_goes_on() {
     let mut wire = Wire::new(&[streamed(IN)]);
-    wire.joint.host.queue(on(IN, 3), transfer(1, 16)).unwrap();
+    wire.link_pair.host.queue(on(IN, 3), transfer(1, 16)).unwrap();
     wire.run();
-    wire.joint.host.stop(IN);
-    assert!(wire.joint.host.is_quiet(IN));
+    wire.link_pair.host.stop(IN);
+    assert!(wire.link_pair.host.is_quiet(IN));
     wire.script.clear();
-    wire.joint.device.queue(on(IN, 3), transfer(1, 16)).unwrap();
+    wire.link_pair.device.queue(on(IN, 3), transfer(1, 16)).unwrap();
     wire.run();
     assert_eq!(wire.said(), ["<- ERDY 1 IN stream 3 for 1"]);
-    assert!(wire.joint.host.is_quiet(IN));
-    wire.joint.host.resume(IN);
+    assert!(wire.link_pair.host.is_quiet(IN));
+    wire.link_pair.host.resume(IN);
     wire.run();
     assert_eq!(wire.said()[1], "-> ACK 1 IN stream 3 expects 0, takes 1");
     assert_eq!(wire.ended(Side::Host), [(1, 16, End::Full)]);
@@ -162,13 +162,13 @@ fn a_stream_whose_buffer_was_taken_back_is_left_for_another_by_prime() {
     let mut wire = Wire::new(&[streamed(OUT)]);
     wire.both(on(OUT, 1), transfer(1, 64 << 10));
     wire.run_until_moved(Side::Device, 2048);
-    wire.joint.host.stop(OUT);
+    wire.link_pair.host.stop(OUT);
     wire.run();
-    let moved = wire.joint.host.withdraw(on(OUT, 1), TransferId(1)).unwrap();
+    let moved = wire.link_pair.host.withdraw(on(OUT, 1), TransferId(1)).unwrap();
     assert!((2048..8192).contains(&moved), "{moved}");
     wire.both(on(OUT, 2), transfer(2, 16));
     wire.script.clear();
-    wire.joint.host.resume(OUT);
+    wire.link_pair.host.resume(OUT);
     wire.run();
     let number = moved / 1024;
     assert_eq!(
@@ -192,9 +192,9 @@ fn a_halted_endpoint_answers_stall_and_starts_from_0_when_the_halt_is_cleared() 
     wire.both(Pipe::plain(IN), transfer(1, 100));
     wire.run();
     wire.script.clear();
-    wire.joint.device.halt(IN);
+    wire.link_pair.device.halt(IN);
     wire.both(Pipe::plain(IN), transfer(2, 200));
-    wire.joint.host.queue(Pipe::plain(IN), transfer(3, 300)).unwrap();
+    wire.link_pair.host.queue(Pipe::plain(IN), transfer(3, 300)).unwrap();
     let begins = wire.engine.now().as_ps() / 1000;
     wire.run();
     assert_eq!(
@@ -205,16 +205,16 @@ fn a_halted_endpoint_answers_stall_and_starts_from_0_when_the_halt_is_cleared() 
     // 40 ns for ERDY, 100 and 40 for what is asked, 200 and 40 for the answer, 100 until that is heard.
     assert_eq!(wire.engine.now().as_ps() / 1000, begins + 520);
     assert_eq!(wire.ended(Side::Host), [(1, 100, End::Full), (2, 0, End::Stalled)]);
-    assert_eq!(wire.joint.host.poll_halt(), Some(IN));
-    assert_eq!(wire.joint.host.poll_halt(), None);
-    assert!(wire.joint.host.is_halted(IN));
+    assert_eq!(wire.link_pair.host.poll_halt(), Some(IN));
+    assert_eq!(wire.link_pair.host.poll_halt(), None);
+    assert!(wire.link_pair.host.is_halted(IN));
     wire.script.clear();
-    wire.joint.host.resume(IN);
+    wire.link_pair.host.resume(IN);
     wire.run();
     assert_eq!(wire.script.len(), 0, "a halt is not ended by a doorbell");
-    wire.joint.device.clear_halt(IN);
-    wire.joint.host.reset(IN);
-    wire.joint.host.resume(IN);
+    wire.link_pair.device.clear_halt(IN);
+    wire.link_pair.host.reset(IN);
+    wire.link_pair.host.resume(IN);
     wire.run();
     assert_eq!(
         wire.said()[..2],
@@ -228,7 +228,7 @@ fn a_halt_in_a_read_comes_after_what_was_sent() {
     let mut wire = Wire::new(&[plain(IN, 4)]);
     wire.both(Pipe::plain(IN), transfer(1, 64 << 10));
     wire.run_until_moved(Side::Host, 2048);
-    wire.joint.device.halt(IN);
+    wire.link_pair.device.halt(IN);
     wire.run();
     assert_eq!(wire.ended(Side::Host), [(1, 3072, End::Stalled)]);
     assert_script(
@@ -252,7 +252,7 @@ fn a_halt_in_a_write_is_told_to_what_comes_next() {
     let mut wire = Wire::new(&[plain(OUT, 16)]);
     wire.both(Pipe::plain(OUT), transfer(1, 8192));
     wire.run_until_moved(Side::Device, 1024);
-    wire.joint.device.halt(OUT);
+    wire.link_pair.device.halt(OUT);
     wire.run();
     assert_eq!(wire.ended(Side::Host), [(1, 1024, End::Stalled)]);
     assert_script(
@@ -272,16 +272,16 @@ fn a_halt_in_a_write_is_told_to_what_comes_next() {
 #[test]
 fn a_halted_pipe_with_streams_stalls_a_prime_and_begins_anew() {
     let mut wire = Wire::new(&[streamed(IN)]);
-    wire.joint.device.halt(IN);
-    wire.joint.host.queue(on(IN, 5), transfer(1, 16)).unwrap();
+    wire.link_pair.device.halt(IN);
+    wire.link_pair.host.queue(on(IN, 5), transfer(1, 16)).unwrap();
     wire.run();
     assert_eq!(wire.said(), ["-> ACK 1 IN stream Prime expects 0, takes 1", "<- STALL 1 IN stream Prime"]);
     assert_eq!(wire.ended(Side::Host), [], "no stream had begun");
-    assert_eq!(wire.joint.host.poll_halt(), Some(IN));
-    wire.joint.device.clear_halt(IN);
-    wire.joint.host.reset(IN);
-    wire.joint.host.resume(IN);
-    wire.joint.device.queue(on(IN, 5), transfer(1, 16)).unwrap();
+    assert_eq!(wire.link_pair.host.poll_halt(), Some(IN));
+    wire.link_pair.device.clear_halt(IN);
+    wire.link_pair.host.reset(IN);
+    wire.link_pair.host.resume(IN);
+    wire.link_pair.device.queue(on(IN, 5), transfer(1, 16)).unwrap();
     wire.run();
     assert_eq!(wire.ended(Side::Host), [(1, 16, End::Full)]);
 }
@@ -291,17 +291,17 @@ fn what_is_proposed_between_a_reset_and_the_end_of_the_halt_is_proposed_again_af
     let mut wire = Wire::new(&[streamed(IN)]);
     wire.both(on(IN, 5), transfer(1, 16));
     wire.run();
-    wire.joint.device.halt(IN);
-    wire.joint.host.queue(on(IN, 6), transfer(2, 16)).unwrap();
+    wire.link_pair.device.halt(IN);
+    wire.link_pair.host.queue(on(IN, 6), transfer(2, 16)).unwrap();
     wire.run();
-    assert_eq!(wire.joint.host.poll_halt(), Some(IN));
-    wire.joint.host.reset(IN);
+    assert_eq!(wire.link_pair.host.poll_halt(), Some(IN));
+    wire.link_pair.host.reset(IN);
     wire.script.clear();
-    wire.joint.device.queue(on(IN, 6), transfer(2, 16)).unwrap();
+    wire.link_pair.device.queue(on(IN, 6), transfer(2, 16)).unwrap();
     wire.run();
     assert_eq!(wire.said(), ["<- ERDY 1 IN stream 6 for 1"]);
-    wire.joint.device.clear_halt(IN);
-    wire.joint.host.resume(IN);
+    wire.link_pair.device.clear_halt(IN);
+    wire.link_pair.host.resume(IN);
     wire.run();
     assert_eq!(wire.ended(Side::Host), [(1, 16, End::Full), (2, 16, End::Full)]);
 }
@@ -311,13 +311,13 @@ fn a_device_takes_back_what_it_has_not_sent() {
     let mut wire = Wire::new(&[plain(IN, 4)]);
     wire.both(Pipe::plain(IN), transfer(1, 64 << 10));
     wire.run_until_moved(Side::Host, 2048);
-    assert!(wire.joint.device.withdraw(Pipe::plain(IN), TransferId(1)));
-    assert!(!wire.joint.device.withdraw(Pipe::plain(IN), TransferId(1)));
+    assert!(wire.link_pair.device.withdraw(Pipe::plain(IN), TransferId(1)));
+    assert!(!wire.link_pair.device.withdraw(Pipe::plain(IN), TransferId(1)));
     wire.run();
     assert_eq!(wire.ended(Side::Device), [(1, 3072, End::Withdrawn)]);
     assert_eq!(wire.said().last(), Some(&"<- NRDY 1 IN"));
     // The host waits for the rest, whoever it is of.
-    wire.joint.device.queue(Pipe::plain(IN), transfer(2, 100)).unwrap();
+    wire.link_pair.device.queue(Pipe::plain(IN), transfer(2, 100)).unwrap();
     wire.run();
     assert_eq!(wire.ended(Side::Host), [(1, 3172, End::Short)]);
 }
@@ -327,11 +327,11 @@ fn a_device_takes_room_back_and_refuses_what_comes() {
     let mut wire = Wire::new(&[streamed(OUT)]);
     wire.both(on(OUT, 1), transfer(1, 8192));
     wire.run_until_moved(Side::Device, 1024);
-    assert!(wire.joint.device.withdraw(on(OUT, 1), TransferId(1)));
+    assert!(wire.link_pair.device.withdraw(on(OUT, 1), TransferId(1)));
     wire.run();
     assert_eq!(wire.ended(Side::Device), [(1, 1024, End::Withdrawn)]);
     assert_eq!(wire.said().last(), Some(&"<- NRDY 2 OUT stream 1"));
-    wire.joint.device.queue(on(OUT, 1), transfer(2, 7168)).unwrap();
+    wire.link_pair.device.queue(on(OUT, 1), transfer(2, 7168)).unwrap();
     wire.run();
     assert_eq!(wire.ended(Side::Host), [(1, 8192, End::Full)]);
 }
@@ -382,58 +382,58 @@ impl Storm {
     fn act(&mut self, act: Act) {
         let name = transfer(self.next, 0).id;
         self.next += 1;
-        let joint = &mut self.wire.joint;
+        let link_pair = &mut self.wire.link_pair;
         match act {
             Act::HostQueues(kind, stream, bytes) => {
-                joint.host.queue(pipe_of(kind, stream), Transfer { id: name, bytes }).unwrap();
+                link_pair.host.queue(pipe_of(kind, stream), Transfer { id: name, bytes }).unwrap();
                 self.queued[0] += 1;
             }
             Act::DeviceQueues(kind, stream, bytes) => {
-                joint.device.queue(pipe_of(kind, stream), Transfer { id: name, bytes }).unwrap();
+                link_pair.device.queue(pipe_of(kind, stream), Transfer { id: name, bytes }).unwrap();
                 self.queued[1] += 1;
             }
             Act::HostWithdraws(kind, stream) => self.withdraw(pipe_of(kind, stream)),
             Act::DeviceWithdraws(kind, stream) => {
                 // Whichever of its transfers it is.
                 for id in (0..self.next).map(TransferId) {
-                    joint.device.withdraw(pipe_of(kind, stream), id);
+                    link_pair.device.withdraw(pipe_of(kind, stream), id);
                 }
             }
-            Act::Halts(kind) => joint.device.halt(pipe_of(kind, 1).endpoint),
+            Act::Halts(kind) => link_pair.device.halt(pipe_of(kind, 1).endpoint),
             Act::Clears(kind) => {
                 let endpoint = pipe_of(kind, 1).endpoint;
-                joint.host.stop(endpoint);
+                link_pair.host.stop(endpoint);
                 self.calm(endpoint);
-                let joint = &mut self.wire.joint;
-                joint.device.clear_halt(endpoint);
-                joint.host.reset(endpoint);
-                joint.host.resume(endpoint);
+                let link_pair = &mut self.wire.link_pair;
+                link_pair.device.clear_halt(endpoint);
+                link_pair.host.reset(endpoint);
+                link_pair.host.resume(endpoint);
             }
             Act::Time(steps) => {
-                self.wire.stir();
+                self.wire.send_all();
                 for _ in 0..steps {
                     self.wire.step();
                 }
             }
         }
-        let joint = &mut self.wire.joint;
-        self.wire.progress[1].extend(std::iter::from_fn(|| joint.device.poll_progress()));
+        let link_pair = &mut self.wire.link_pair;
+        self.wire.progress[1].extend(std::iter::from_fn(|| link_pair.device.poll_progress()));
     }
 
     /// Waits until an endpoint is quiet, and what has crossed it is there.
     fn calm(&mut self, endpoint: EndpointAddress) {
         self.wire.run();
-        assert!(self.wire.joint.host.is_quiet(endpoint), "{}", self.wire.script.join("\n"));
+        assert!(self.wire.link_pair.host.is_quiet(endpoint), "{}", self.wire.script.join("\n"));
     }
 
     fn withdraw(&mut self, pipe: Pipe) {
-        self.wire.joint.host.stop(pipe.endpoint);
+        self.wire.link_pair.host.stop(pipe.endpoint);
         self.calm(pipe.endpoint);
-        for id in self.wire.joint.host.transfers(pipe).collect::<Vec<_>>() {
-            self.wire.joint.host.withdraw(pipe, id).unwrap();
+        for id in self.wire.link_pair.host.transfers(pipe).collect::<Vec<_>>() {
+            self.wire.link_pair.host.withdraw(pipe, id).unwrap();
             self.withdrawn += 1;
         }
-        self.wire.joint.host.resume(pipe.endpoint);
+        self.wire.link_pair.host.resume(pipe.endpoint);
     }
 }
 

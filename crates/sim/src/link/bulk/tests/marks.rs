@@ -11,7 +11,7 @@ fn all() -> Vec<Message> {
     let stream = |id| StreamId::new(id).map(StreamField::Stream);
     let streams = [None, Some(StreamField::Prime), Some(StreamField::NoStream), stream(1), stream(2)];
     let endpoints = [Direction::In, Direction::Out].map(EndpointAddress::at::<1>);
-    let piece = |bytes| Some(Piece { transfer: TransferId(1), offset: 0, bytes });
+    let piece = |bytes| Some(PacketPayload { transfer: TransferId(1), offset: 0, bytes });
     let mut all = vec![Message::Status];
     for endpoint in endpoints {
         for stream in streams {

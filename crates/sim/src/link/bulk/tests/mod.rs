@@ -90,8 +90,8 @@ fn a_burst_is_cut_by_what_the_endpoint_takes() {
 #[test]
 fn a_read_over_streams_begins_with_prime_and_the_device_s_choice() {
     let mut wire = Wire::new(&[streamed(IN)]);
-    wire.joint.host.queue(on(IN, 3), transfer(1, 2048)).unwrap();
-    wire.joint.device.queue(on(IN, 3), transfer(1, 2048)).unwrap();
+    wire.link_pair.host.queue(on(IN, 3), transfer(1, 2048)).unwrap();
+    wire.link_pair.device.queue(on(IN, 3), transfer(1, 2048)).unwrap();
     wire.run();
     assert_script(
         &wire,
@@ -112,7 +112,7 @@ fn a_read_over_streams_begins_with_prime_and_the_device_s_choice() {
 fn an_endpoint_that_is_not_ready_twice_says_nrdy_and_erdy_each_time() {
     let mut wire = Wire::new(&[streamed(IN)]);
     wire.both(on(IN, 3), transfer(1, 1024));
-    wire.joint.device.refuse(IN, 2);
+    wire.link_pair.device.refuse(IN, 2);
     wire.run();
     assert_script(
         &wire,
@@ -141,7 +141,7 @@ fn whatever_is_not_ready_for_a_while_moves_in_the_end() {
             let mut wire = Wire::new(&four_kinds(4));
             let pipe = pipe_of(kind, 5);
             wire.both(pipe, transfer(1, bytes));
-            wire.joint.device.refuse(pipe.endpoint, times);
+            wire.link_pair.device.refuse(pipe.endpoint, times);
             wire.run();
             assert_eq!(wire.ended(Side::Host), [(1, bytes, End::Full)], "{kind} {times}");
             assert_eq!(wire.ended(Side::Device), [(1, bytes, End::Full)], "{kind} {times}");
@@ -154,8 +154,8 @@ fn whatever_is_not_ready_for_a_while_moves_in_the_end() {
 #[test]
 fn a_prime_for_another_stream_lets_a_refused_one_wait() {
     let mut wire = Wire::new(&[streamed(IN)]);
-    wire.joint.host.queue(on(IN, 1), transfer(1, 16)).unwrap();
-    wire.joint.device.queue(on(IN, 2), transfer(2, 16)).unwrap();
+    wire.link_pair.host.queue(on(IN, 1), transfer(1, 16)).unwrap();
+    wire.link_pair.device.queue(on(IN, 2), transfer(2, 16)).unwrap();
     wire.run();
     let said: Vec<_> = wire.script.iter().map(|line| &line[12..]).collect();
     assert_eq!(
@@ -169,7 +169,7 @@ fn a_prime_for_another_stream_lets_a_refused_one_wait() {
         ]
     );
     wire.script.clear();
-    wire.joint.host.queue(on(IN, 2), transfer(3, 16)).unwrap();
+    wire.link_pair.host.queue(on(IN, 2), transfer(3, 16)).unwrap();
     wire.run();
     assert_eq!(wire.ended(Side::Host), [(3, 16, End::Full)]);
     assert!(wire.script[0].contains("Prime"));
@@ -197,7 +197,7 @@ fn a_write_over_streams_says_prime_with_an_empty_packet() {
 #[test]
 fn what_a_device_without_room_refuses_comes_again_after_erdy() {
     let mut wire = Wire::new(&[plain(OUT, 16)]);
-    wire.joint.host.queue(Pipe::plain(OUT), transfer(1, 3000)).unwrap();
+    wire.link_pair.host.queue(Pipe::plain(OUT), transfer(1, 3000)).unwrap();
     wire.run();
     // The second packet was under way when the first was refused; both come again.
     assert_script(
@@ -208,10 +208,10 @@ fn what_a_device_without_room_refuses_comes_again_after_erdy() {
             " 2312  2352 <- NRDY 2 OUT",
         ],
     );
-    wire.joint.device.queue(Pipe::plain(OUT), transfer(1, 1024)).unwrap();
+    wire.link_pair.device.queue(Pipe::plain(OUT), transfer(1, 1024)).unwrap();
     wire.run();
     assert_eq!(wire.ended(Side::Host), []);
-    wire.joint.device.queue(Pipe::plain(OUT), transfer(2, 4096)).unwrap();
+    wire.link_pair.device.queue(Pipe::plain(OUT), transfer(2, 4096)).unwrap();
     wire.run();
     assert_eq!(wire.ended(Side::Host), [(1, 3000, End::Full)]);
     assert_eq!(wire.ended(Side::Device), [(1, 1024, End::Full), (2, 1976, End::Short)]);
@@ -220,8 +220,8 @@ fn what_a_device_without_room_refuses_comes_again_after_erdy() {
 #[test]
 fn more_than_the_host_asked_for_is_an_overflow() {
     let mut wire = Wire::new(&[plain(IN, 16)]);
-    wire.joint.host.queue(Pipe::plain(IN), transfer(1, 100)).unwrap();
-    wire.joint.device.queue(Pipe::plain(IN), transfer(1, 101)).unwrap();
+    wire.link_pair.host.queue(Pipe::plain(IN), transfer(1, 100)).unwrap();
+    wire.link_pair.device.queue(Pipe::plain(IN), transfer(1, 101)).unwrap();
     wire.run();
     assert_eq!(wire.ended(Side::Host), [(1, 100, End::Overflow)]);
 }
@@ -287,7 +287,7 @@ fn what_the_other_end_could_not_have_sent_is_told() {
         endpoint: address,
         stream: None,
         sequence: Sequence::default(),
-        piece: Some(Piece { transfer: TransferId(0), offset: 0, bytes: 1 }),
+        piece: Some(PacketPayload { transfer: TransferId(0), offset: 0, bytes: 1 }),
         is_last: true,
     };
     assert!(host.receive(&data(IN)).is_err(), "nothing was asked for");
@@ -319,13 +319,13 @@ proptest! {
                 };
                 let made = Transfer { id: TransferId(nth as u64), bytes };
                 if is_turn(host_at.max(earlier(|arrival| arrival.2))) {
-                    wire.joint.host.queue(pipe, made).unwrap();
+                    wire.link_pair.host.queue(pipe, made).unwrap();
                 }
                 if is_turn(device_at.max(earlier(|arrival| arrival.3))) {
-                    wire.joint.device.queue(pipe, made).unwrap();
+                    wire.link_pair.device.queue(pipe, made).unwrap();
                 }
             }
-            wire.stir();
+            wire.send_all();
             for _ in 0..20 {
                 wire.step();
             }

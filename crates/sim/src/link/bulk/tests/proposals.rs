@@ -20,10 +20,10 @@ fn rest_until_later(wire: &mut Wire, quiet_since_ns: u64) {
 #[test]
 fn a_prime_for_a_read_that_the_device_has_nothing_for_is_answered_and_the_device_asks_later() {
     let mut wire = Wire::new(&[streamed(IN)]);
-    wire.joint.host.queue(on(IN, 3), transfer(1, 2048)).unwrap();
+    wire.link_pair.host.queue(on(IN, 3), transfer(1, 2048)).unwrap();
     // NRDY has come at 280 and is heard 100 ns later.
     rest_until_later(&mut wire, 380);
-    wire.joint.device.queue(on(IN, 3), transfer(1, 2048)).unwrap();
+    wire.link_pair.device.queue(on(IN, 3), transfer(1, 2048)).unwrap();
     wire.run();
     assert_script(
         &wire,
@@ -51,10 +51,10 @@ fn a_prime_for_a_read_that_the_device_has_nothing_for_is_answered_and_the_device
 #[test]
 fn a_prime_for_a_write_that_the_device_has_no_room_for_is_answered_and_the_device_asks_later() {
     let mut wire = Wire::new(&[streamed(OUT)]);
-    wire.joint.host.queue(on(OUT, 3), transfer(1, 2048)).unwrap();
+    wire.link_pair.host.queue(on(OUT, 3), transfer(1, 2048)).unwrap();
     // An empty data packet takes 64 ns: 64 + 200 + 40 + 100.
     rest_until_later(&mut wire, 404);
-    wire.joint.device.queue(on(OUT, 3), transfer(1, 2048)).unwrap();
+    wire.link_pair.device.queue(on(OUT, 3), transfer(1, 2048)).unwrap();
     wire.run();
     assert_script(
         &wire,
@@ -77,11 +77,11 @@ fn a_prime_for_a_write_that_the_device_has_no_room_for_is_answered_and_the_devic
 #[test]
 fn a_write_takes_no_more_than_the_device_had_room_for_when_it_asked() {
     let mut wire = Wire::new(&[streamed(OUT)]);
-    wire.joint.host.queue(on(OUT, 3), transfer(1, 2048)).unwrap();
+    wire.link_pair.host.queue(on(OUT, 3), transfer(1, 2048)).unwrap();
     rest_until_later(&mut wire, 404);
     // Room for one packet, and behind that for another.
     for id in [1, 2] {
-        wire.joint.device.queue(on(OUT, 3), transfer(id, 1024)).unwrap();
+        wire.link_pair.device.queue(on(OUT, 3), transfer(id, 1024)).unwrap();
     }
     wire.run();
     assert_script(
@@ -104,11 +104,11 @@ fn a_write_takes_no_more_than_the_device_had_room_for_when_it_asked() {
 #[test]
 fn a_proposal_that_the_host_has_no_buffers_for_is_refused_and_made_again_after_the_next_prime() {
     let mut wire = Wire::new(&[streamed(IN)]);
-    wire.joint.host.queue(on(IN, 1), transfer(1, 16)).unwrap();
-    wire.joint.device.queue(on(IN, 2), transfer(2, 16)).unwrap();
+    wire.link_pair.host.queue(on(IN, 1), transfer(1, 16)).unwrap();
+    wire.link_pair.device.queue(on(IN, 2), transfer(2, 16)).unwrap();
     // The last NRDY has come at 700.
     rest_until_later(&mut wire, 800);
-    wire.joint.host.queue(on(IN, 2), transfer(3, 16)).unwrap();
+    wire.link_pair.host.queue(on(IN, 2), transfer(3, 16)).unwrap();
     wire.run();
     assert_script(
         &wire,

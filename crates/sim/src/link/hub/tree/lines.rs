@@ -5,7 +5,7 @@
 use super::{Branch, Hub, Tree};
 use crate::engine::LineFull;
 use crate::link::hub::lane::Passing;
-use crate::link::hub::words::{DeviceId, Happening};
+use crate::link::hub::types::{DeviceId, TreeEvent};
 use crate::link::superspeed::Side;
 use std::collections::VecDeque;
 use units::Instant;
@@ -35,7 +35,7 @@ impl Tree {
     }
 
     /// Something will happen.
-    pub(super) fn expect(&mut self, at: Instant, happening: Happening) {
+    pub(super) fn expect(&mut self, at: Instant, happening: TreeEvent) {
         if let Err(full) = NEXT.push(&mut self.next, (at, happening)) {
             self.overrun = Some(full);
         }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::link::bulk::{Endpoint, Transfer};
     use crate::link::hub::lane::CameBy;
-    use crate::link::hub::{Around, Place};
+    use crate::link::hub::{AttachPoint, TreeEnvironment};
     use crate::link::superspeed::Rate;
     use bus::{Pipe, TransferId};
     use units::Duration;
@@ -108,20 +108,20 @@ mod tests {
 
     struct Nothing;
 
-    impl Around for Nothing {}
+    impl TreeEnvironment for Nothing {}
 
     /// A hub with a device at its port.
     fn tree() -> Tree {
         let mut tree = Tree::new(Rate::Gen1, Duration::ZERO);
-        let hub = tree.plug_hub(Place::Root, Duration::ZERO).unwrap();
-        tree.plug_device(Place::Port(hub, 1), &[Endpoint::bulk(OUT, 1024, 16, 0)]).unwrap();
+        let hub = tree.plug_hub(AttachPoint::Root, Duration::ZERO).unwrap();
+        tree.plug_device(AttachPoint::Port(hub, 1), &[Endpoint::bulk(OUT, 1024, 16, 0)]).unwrap();
         tree
     }
 
     #[test]
     fn who_never_takes_what_is_to_happen_is_told() {
         let mut tree = tree();
-        let free = Happening::Free { branch: 0, life: 0, from: Side::Host };
+        let free = TreeEvent::Free { branch: 0, generation: 0, from: Side::Host };
         (0..1024).for_each(|_| tree.expect(Instant::ZERO, free));
         assert_eq!(tree.overrun(), None);
         tree.expect(Instant::ZERO, free);
@@ -150,7 +150,7 @@ mod tests {
         host.queue(Pipe::plain(OUT), Transfer { id: TransferId(1), bytes: 1024 }).unwrap();
         tree.wake(at(0), &mut Nothing);
         let routed = tree.poll_sent().unwrap().routed;
-        let came_by = |since| CameBy { branch: 0, life: 0, side: Side::Device, since };
+        let came_by = |since| CameBy { branch: 0, generation: 0, side: Side::Device, since };
         tree.line_up(at(10), (1, Side::Host), Passing { routed, came_by: Some(came_by(at(10))) });
         assert!(tree.is_consistent(at(20)));
         let mut other = tree.clone();

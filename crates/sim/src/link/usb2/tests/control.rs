@@ -10,16 +10,16 @@ fn setup(direction: Direction, length: u16) -> SetupPacket {
 
 /// A control transfer that the device answers as soon as it is asked: how it ends, and bytes of its data at each end.
 fn control(wire: &mut Wire, setup: SetupPacket, answer: ControlAnswer) -> (Option<ControlEnd>, u16, u16) {
-    wire.joint.host.control(ControlTransfer { id: TransferId(1), setup }).unwrap();
+    wire.link_pair.host.control(ControlTransfer { id: TransferId(1), setup }).unwrap();
     let (mut end, mut moved, mut taken) = (None, 0, 0);
     while wire.go() {
-        while let Some(event) = wire.joint.device.poll_control() {
+        while let Some(event) = wire.link_pair.device.poll_control() {
             match event {
-                ControlEvent::Asked(setup) => wire.joint.device.answer(setup, answer),
+                ControlEvent::Asked(setup) => wire.link_pair.device.answer(setup, answer),
                 ControlEvent::Moved(piece) => taken += piece.bytes,
             }
         }
-        while let Some(progress) = wire.joint.host.poll_control() {
+        while let Some(progress) = wire.link_pair.host.poll_control() {
             moved = progress.moved;
             assert!(end.is_none(), "it ends once");
             end = progress.ended;

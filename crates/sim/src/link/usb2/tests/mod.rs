@@ -1,13 +1,13 @@
 //! Both ends over a bus: scripts with times worked out by hand, ceilings, faults, and random orders.
 
 mod control;
+mod errors;
 mod orders;
 mod transactions;
-mod trouble;
 
 use super::*;
 use crate::engine::{Engine, Event};
-use crate::link::Joint;
+use crate::link::LinkPair;
 use crate::link::bulk::{End, Endpoint, Progress, Transfer};
 use crate::link::control::{ControlAnswer, ControlEnd, ControlEvent, ControlTransfer};
 use crate::link::superspeed::Side;
@@ -34,7 +34,7 @@ impl Event for Happens {
 /// A host and a device with a bus between them.
 struct Wire {
     engine: Engine<Happens>,
-    joint: Joint,
+    link_pair: LinkPair,
     script: Vec<String>,
     /// The script without its times.
     said: Vec<String>,
@@ -59,7 +59,7 @@ impl Wire {
         let host = HostPort::new(rate, &endpoints, Pacing::default());
         Self {
             engine: Engine::new(),
-            joint: Joint::on_bus(Bus::new(rate, hubs), host, DevicePort::new(rate, &endpoints)),
+            link_pair: LinkPair::on_bus(Bus::new(rate, hubs), host, DevicePort::new(rate, &endpoints)),
             script: Vec::new(),
             said: Vec::new(),
             progress: [Vec::new(), Vec::new()],
@@ -72,11 +72,11 @@ impl Wire {
     }
 
     fn host(&mut self, address: EndpointAddress, id: u64, bytes: u32) {
-        self.joint.host.queue(Pipe::plain(address), transfer(id, bytes)).unwrap();
+        self.link_pair.host.queue(Pipe::plain(address), transfer(id, bytes)).unwrap();
     }
 
     fn device(&mut self, address: EndpointAddress, id: u64, bytes: u32) {
-        self.joint.device.queue(Pipe::plain(address), transfer(id, bytes)).unwrap();
+        self.link_pair.device.queue(Pipe::plain(address), transfer(id, bytes)).unwrap();
     }
 
     fn both(&mut self, address: EndpointAddress, id: u64, bytes: u32) {
@@ -86,10 +86,10 @@ impl Wire {
 
     /// Goes on to the next moment of the bus, and says whether there is one. What moved since is in `progress`.
     fn step(&mut self, mut fate: impl FnMut(Side, &Packet) -> Fate) -> bool {
-        let Some(at) = self.joint.due_at(self.engine.now()) else { return false };
+        let Some(at) = self.link_pair.due_at(self.engine.now()) else { return false };
         self.engine.at(at, Happens::Bus).unwrap();
         self.engine.next().unwrap();
-        for sent in self.joint.step(self.engine.now(), &mut fate).into_iter().flatten() {
+        for sent in self.link_pair.step(self.engine.now(), &mut fate).into_iter().flatten() {
             let arrow = if sent.from == Side::Host { "->" } else { "<-" };
             let (begins, ends) = (sent.begins.as_ps() / 1000, sent.ends.as_ps() / 1000);
             let fate = match sent.fate {
@@ -100,8 +100,8 @@ impl Wire {
             self.script.push(format!("{begins:>6} {ends:>6} {arrow} {}{fate}", sent.packet));
             self.said.push(format!("{arrow} {}{fate}", sent.packet));
         }
-        self.progress[0].extend(std::iter::from_fn(|| self.joint.host.poll_progress()));
-        self.progress[1].extend(std::iter::from_fn(|| self.joint.device.poll_progress()));
+        self.progress[0].extend(std::iter::from_fn(|| self.link_pair.host.poll_progress()));
+        self.progress[1].extend(std::iter::from_fn(|| self.link_pair.device.poll_progress()));
         true
     }
 
@@ -120,7 +120,7 @@ impl Wire {
 
     /// Goes on until then.
     fn run_until(&mut self, at: Instant) {
-        while self.joint.due_at(self.engine.now()).is_some_and(|due_at| due_at <= at) {
+        while self.link_pair.due_at(self.engine.now()).is_some_and(|due_at| due_at <= at) {
             self.go();
         }
         self.engine.at(at, Happens::Script).unwrap();

@@ -111,7 +111,7 @@ fn an_endpoint_that_is_not_ready_says_nak_so_many_times_and_moves_then() {
     for address in [IN, OUT] {
         let mut wire = Wire::high(&[address]);
         wire.both(address, 1, 512);
-        wire.joint.device.refuse(address, 5);
+        wire.link_pair.device.refuse(address, 5);
         wire.run();
         let naks = wire.said.iter().filter(|line| line.contains("NAK")).count();
         assert_eq!((naks, wire.ended(Side::Host)), (5, vec![(1, 512, End::Full)]));

@@ -2,8 +2,8 @@
 
 use super::super::exchange::Next;
 use super::super::host::Pacing;
-use super::super::packet::Order;
-use super::super::port::{self, Turn};
+use super::super::packet::HostTransaction;
+use super::super::port::{self, NextTransaction};
 use super::super::rate::Rate;
 use super::Translators;
 use super::translator::Behind;
@@ -46,9 +46,9 @@ impl Member {
     }
 
     /// Whether something has come up to ask.
-    pub(super) fn take_news(&mut self) -> bool {
+    pub(super) fn take_pending(&mut self) -> bool {
         match &mut self.host {
-            HostPort::Usb2(host) => host.take_news() && self.is_up,
+            HostPort::Usb2(host) => host.take_pending() && self.is_up,
             HostPort::SuperSpeed(_) => false,
         }
     }
@@ -62,9 +62,11 @@ impl Member {
         match &self.behind {
             Some(behind) => behind.next(now, host),
             None => match host.turn(now) {
-                Turn::Ask(ask, packet_bytes) => Next::Begin(Order::Whole(ask), packet_bytes),
-                Turn::Later(at) => Next::Later(at),
-                Turn::Nothing => Next::Nothing,
+                NextTransaction::HostRequest(ask, packet_bytes) => {
+                    Next::Begin(HostTransaction::Whole(ask), packet_bytes)
+                }
+                NextTransaction::Later(at) => Next::Later(at),
+                NextTransaction::Nothing => Next::Nothing,
             },
         }
     }

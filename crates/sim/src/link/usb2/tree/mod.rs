@@ -19,7 +19,7 @@ use super::packet::Packet;
 use super::rate::Rate;
 use super::wires::Bus;
 use crate::link::bulk::Endpoint;
-use crate::link::hub::{DEVICES_MAX, DeviceId, HubId, NoPlace, Place};
+use crate::link::hub::{AttachError, AttachPoint, DEVICES_MAX, DeviceId, HubId};
 use crate::link::superspeed::Side;
 use crate::link::{DevicePort, HostPort};
 use member::{Member, ports};
@@ -53,7 +53,7 @@ pub struct Tree {
 
 /// What has happened on one of the buses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Met {
+pub struct BusEvent {
     /// Whom it is about.
     pub device: DeviceId,
     /// The endpoint, while a transaction is under way.
@@ -65,7 +65,7 @@ pub struct Met {
 }
 
 /// What becomes of a packet to or from a device, on the bus at the root port (false) or behind a translator (true).
-pub type Befalls<'a> = &'a mut dyn FnMut(DeviceId, bool, Side, &Packet) -> Fate;
+pub type FateOf<'a> = &'a mut dyn FnMut(DeviceId, bool, Side, &Packet) -> Fate;
 
 impl Tree {
     /// A root port with nothing in it. `pacing` is what the host controller adds.
@@ -77,11 +77,11 @@ impl Tree {
     /// Plugs in a hub of the rate of the bus. Its port leads on.
     ///
     /// # Errors
-    /// See [`NoPlace`]; a hub has five hubs above it at most, itself included.
-    pub fn plug_hub(&mut self, place: Place, translators: Translators) -> Result<HubId, NoPlace> {
+    /// See [`AttachError`]; a hub has five hubs above it at most, itself included.
+    pub fn plug_hub(&mut self, place: AttachPoint, translators: Translators) -> Result<HubId, AttachError> {
         let route = self.route(place)?;
         // Nothing could be routed through one more.
-        route.via(1).ok_or(NoPlace)?;
+        route.via(1).ok_or(AttachError)?;
         let device = self.plug(place, route, self.rate)?;
         self.members[device.0].hub = Some(translators);
         Ok(HubId(device.0))
@@ -90,17 +90,17 @@ impl Tree {
     /// Plugs in a device of this rate. Its port leads on.
     ///
     /// # Errors
-    /// See [`NoPlace`]; one of high speed has no place on a bus of full speed.
-    pub fn plug_device(&mut self, place: Place, rate: Rate) -> Result<DeviceId, NoPlace> {
+    /// See [`AttachError`]; one of high speed has no place on a bus of full speed.
+    pub fn plug_device(&mut self, place: AttachPoint, rate: Rate) -> Result<DeviceId, AttachError> {
         let route = self.route(place)?;
         match (self.rate, rate, place) {
-            (Rate::High, Rate::Full, Place::Port(HubId(hub), port)) => {
+            (Rate::High, Rate::Full, AttachPoint::Port(HubId(hub), port)) => {
                 let device = self.plug(place, route, rate)?;
                 self.members[device.0].behind = Some(Behind::new(self.translator(hub, port)));
                 Ok(device)
             }
             (ours, its, _) if ours == its => self.plug(place, route, rate),
-            _ => Err(NoPlace),
+            _ => Err(AttachError),
         }
     }
 
@@ -146,7 +146,7 @@ impl Tree {
         &self.members[device.0].host
     }
 
-    /// Gives a side of a device other endpoints: see [`crate::link::Joint::configure`].
+    /// Gives a side of a device other endpoints: see [`crate::link::LinkPair::configure`].
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -164,7 +164,7 @@ impl Tree {
     pub fn restart(&mut self, now: Instant, device: DeviceId) {
         self.forget(now, device.0);
         let Member { host, device, .. } = &mut self.members[device.0];
-        (*host, *device) = (host.anew(&[]), device.anew(&[]));
+        (*host, *device) = (host.reset_copy(&[]), device.reset_copy(&[]));
     }
 
     /// A device is not asked any more, nor what is behind it if it is a hub. The host's ends are without endpoints then.
@@ -178,7 +178,7 @@ impl Tree {
         self.forget(now, device.0);
         let member = &mut self.members[device.0];
         member.is_up = false;
-        member.host = member.host.anew(&[]);
+        member.host = member.host.reset_copy(&[]);
     }
 
     /// The port that a device is at leads on, for the first time or again. Those behind it come up by themselves.
@@ -199,19 +199,19 @@ impl Tree {
 
     /// When something is to happen next. To be asked again whenever something has happened to a port.
     pub fn due_at(&mut self, now: Instant) -> Option<Instant> {
-        let has_news = self.members.iter_mut().fold(false, |news, member| member.take_news() | news);
-        let above = self.above.due_at_with(now, has_news);
+        let has_pending = self.members.iter_mut().fold(false, |news, member| member.take_pending() | news);
+        let above = self.above.due_at_with(now, has_pending);
         let below = self.translators.iter_mut().filter_map(|translator| translator.due_at(now));
         above.into_iter().chain(below).min()
     }
 
     /// Goes on with one bus on which it is time to.
-    pub fn step(&mut self, now: Instant, befalls: Befalls<'_>) -> Option<Met> {
+    pub fn step(&mut self, now: Instant, fate_of: FateOf<'_>) -> Option<BusEvent> {
         if self.above.is_due(now) {
-            return self.step_above(now, befalls);
+            return self.step_above(now, fate_of);
         }
         let at = self.translators.iter().position(|translator| translator.is_due(now))?;
-        self.translators[at].step(now, &mut self.members, befalls)
+        self.translators[at].step(now, &mut self.members, fate_of)
     }
 
     /// The buffer of a translator is cleared in which an endpoint of a device has something (clause 11.17.5).
@@ -224,7 +224,7 @@ impl Tree {
         }
     }
 
-    fn step_above(&mut self, now: Instant, befalls: Befalls<'_>) -> Option<Met> {
+    fn step_above(&mut self, now: Instant, fate_of: FateOf<'_>) -> Option<BusEvent> {
         if self.above.is_free() {
             let (next, earliest) = self.turn(now);
             let Some(next) = next else {
@@ -235,18 +235,18 @@ impl Tree {
             self.above.reach(self.members[next].hubs());
         }
         let current = self.current;
-        let befalls = &mut |from, packet: &Packet| befalls(DeviceId(current), false, from, packet);
+        let fate_of = &mut |from, packet: &Packet| fate_of(DeviceId(current), false, from, packet);
         let member = &mut self.members[current];
         let (host, device) = ports(&mut member.host, &mut member.device)?;
         let sent = match &mut member.behind {
-            None => self.above.step_with(now, &mut Pair { host, device }, befalls),
+            None => self.above.step_with(now, &mut Pair { host, device }, fate_of),
             Some(behind) => {
                 let translator = &mut self.translators[behind.translator];
-                self.above.step_with(now, &mut behind.with(host, translator, current), befalls)
+                self.above.step_with(now, &mut behind.with(host, translator, current), fate_of)
             }
         };
         let endpoint = self.above.order().map(|order| order.ask().endpoint());
-        Some(Met { device: DeviceId(current), endpoint, is_below: false, sent })
+        Some(BusEvent { device: DeviceId(current), endpoint, is_below: false, sent })
     }
 
     /// Who comes next, after the one that was last; if nobody does, when somebody may.
@@ -289,27 +289,27 @@ impl Tree {
     }
 
     /// The way to a place where nothing is.
-    fn route(&self, place: Place) -> Result<RouteString, NoPlace> {
+    fn route(&self, place: AttachPoint) -> Result<RouteString, AttachError> {
         match place {
-            Place::Root if self.members.is_empty() => Ok(RouteString::ROOT),
-            Place::Root => Err(NoPlace),
-            Place::Port(HubId(hub), port) => {
-                let hub = self.members.get(hub).filter(|member| member.hub.is_some()).ok_or(NoPlace)?;
-                let route = hub.route.via(port).filter(|_| port <= 15).ok_or(NoPlace)?;
+            AttachPoint::Root if self.members.is_empty() => Ok(RouteString::ROOT),
+            AttachPoint::Root => Err(AttachError),
+            AttachPoint::Port(HubId(hub), port) => {
+                let hub = self.members.get(hub).filter(|member| member.hub.is_some()).ok_or(AttachError)?;
+                let route = hub.route.via(port).filter(|_| port <= 15).ok_or(AttachError)?;
                 let is_free = self.members.iter().all(|member| member.route != route);
-                is_free.then_some(route).ok_or(NoPlace)
+                is_free.then_some(route).ok_or(AttachError)
             }
         }
     }
 
-    fn plug(&mut self, place: Place, route: RouteString, rate: Rate) -> Result<DeviceId, NoPlace> {
+    fn plug(&mut self, place: AttachPoint, route: RouteString, rate: Rate) -> Result<DeviceId, AttachError> {
         let number = self.members.len();
         if number >= DEVICES_MAX {
-            return Err(NoPlace);
+            return Err(AttachError);
         }
         let above = match place {
-            Place::Root => None,
-            Place::Port(HubId(hub), _) => Some(hub),
+            AttachPoint::Root => None,
+            AttachPoint::Port(HubId(hub), _) => Some(hub),
         };
         self.members.push(Member::new((above, route), rate, self.pacing));
         Ok(DeviceId(number))

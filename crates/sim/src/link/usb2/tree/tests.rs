@@ -1,6 +1,6 @@
 //! Several devices on one bus, and split transactions, packet by packet with times worked out by hand.
 
-use super::super::port::Turn;
+use super::super::port::NextTransaction;
 use super::super::{Pacing, Rate};
 use super::*;
 use crate::link::bulk::{End, Progress, Transfer};
@@ -27,9 +27,9 @@ impl Net {
     /// A hub at the root port of a bus of high speed, and devices of these rates at its ports.
     fn behind_hub(translators: Translators, rates: &[Rate]) -> Self {
         let mut tree = Tree::new(Rate::High, Pacing::default());
-        let hub = tree.plug_hub(Place::Root, translators).unwrap();
+        let hub = tree.plug_hub(AttachPoint::Root, translators).unwrap();
         for (port, &rate) in (1..).zip(rates) {
-            let device = tree.plug_device(Place::Port(hub, port), rate).unwrap();
+            let device = tree.plug_device(AttachPoint::Port(hub, port), rate).unwrap();
             Self::configure(&mut tree, device, rate);
         }
         Self::of(tree)
@@ -235,7 +235,9 @@ fn tries_that_are_not_answered_are_counted_from_the_last_answer() {
         let host = net.tree.ports(DeviceId(1)).0;
         let HostPort::Usb2(host) = host else { panic!("a port of USB 2.0") };
         let mut ask = |is_answered: bool| {
-            let Turn::Ask(ask, _) = host.turn(Instant::ZERO) else { panic!("it has something to ask") };
+            let NextTransaction::HostRequest(ask, _) = host.turn(Instant::ZERO) else {
+                panic!("it has something to ask")
+            };
             host.ask(ask);
             if is_answered {
                 host.put_off(Instant::ZERO, &ask);
@@ -347,7 +349,7 @@ fn a_hub_that_is_pulled_out_takes_those_behind_it_along() {
 #[test]
 fn an_interrupt_endpoint_is_asked_once_in_its_interval() {
     let mut tree = Tree::new(Rate::High, Pacing::default());
-    let hub = tree.plug_hub(Place::Root, Translators::One).unwrap();
+    let hub = tree.plug_hub(AttachPoint::Root, Translators::One).unwrap();
     let device = tree.device_of(hub);
     let endpoint = Endpoint { interval: Duration::from_ms(2), ..Endpoint::bulk(IN, 2, 1, 0) };
     [Side::Host, Side::Device].into_iter().for_each(|side| tree.configure(device, side, &[endpoint]));
@@ -363,14 +365,17 @@ fn an_interrupt_endpoint_is_asked_once_in_its_interval() {
 #[test]
 fn there_is_no_place_where_there_is_none() {
     let mut tree = Tree::new(Rate::Full, Pacing::default());
-    let hub = tree.plug_hub(Place::Root, Translators::One).unwrap();
-    assert_eq!(tree.plug_device(Place::Root, Rate::Full), Err(NoPlace));
-    assert_eq!(tree.plug_device(Place::Port(hub, 1), Rate::High), Err(NoPlace));
-    assert_eq!(tree.plug_device(Place::Port(hub, 16), Rate::Full), Err(NoPlace));
-    assert!(tree.plug_device(Place::Port(hub, 1), Rate::Full).is_ok());
-    assert_eq!(tree.plug_device(Place::Port(hub, 1), Rate::Full), Err(NoPlace));
+    let hub = tree.plug_hub(AttachPoint::Root, Translators::One).unwrap();
+    assert_eq!(tree.plug_device(AttachPoint::Root, Rate::Full), Err(AttachError));
+    assert_eq!(tree.plug_device(AttachPoint::Port(hub, 1), Rate::High), Err(AttachError));
+    assert_eq!(tree.plug_device(AttachPoint::Port(hub, 16), Rate::Full), Err(AttachError));
+    assert!(tree.plug_device(AttachPoint::Port(hub, 1), Rate::Full).is_ok());
+    assert_eq!(tree.plug_device(AttachPoint::Port(hub, 1), Rate::Full), Err(AttachError));
     // At the root port itself there is no translator.
-    assert_eq!(Tree::new(Rate::High, Pacing::default()).plug_device(Place::Root, Rate::Full), Err(NoPlace));
+    assert_eq!(
+        Tree::new(Rate::High, Pacing::default()).plug_device(AttachPoint::Root, Rate::Full),
+        Err(AttachError)
+    );
 }
 
 proptest! {

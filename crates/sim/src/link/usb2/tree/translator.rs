@@ -15,12 +15,12 @@
 
 use super::super::exchange::{Ends, Exchange, Next};
 use super::super::host::TRIES_MAX;
-use super::super::packet::{Answer, Ask, Half, Handshake, Order, Packet};
-use super::super::port::{HostPort, Turn};
+use super::super::packet::{Answer, Handshake, HostRequest, HostTransaction, Packet, SplitPhase};
+use super::super::port::{HostPort, NextTransaction};
 use super::super::rate::Rate;
 use super::super::wires::Bus;
 use super::member::Member;
-use super::{Befalls, Met};
+use super::{BusEvent, FateOf};
 use crate::link::DevicePort;
 use crate::link::hub::DeviceId;
 use units::{Duration, Instant};
@@ -48,14 +48,14 @@ struct Places {
     all: Vec<Place>,
     /// The device that is asked below, or was asked last.
     current: usize,
-    has_news: bool,
+    has_pending: bool,
 }
 
 /// A transaction that the host has begun.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     device: usize,
-    ask: Ask,
+    ask: HostRequest,
     state: State,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Behind {
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    ask: Ask,
+    ask: HostRequest,
     packet_bytes: u16,
     /// When the host asks what has come of it.
     again_at: Instant,
@@ -104,7 +104,7 @@ struct Below<'a> {
 
 impl Translator {
     pub(super) const fn new(place: (usize, Option<u8>)) -> Self {
-        let places = Places { all: Vec::new(), current: 0, has_news: false };
+        let places = Places { all: Vec::new(), current: 0, has_pending: false };
         Self { place, below: Exchange::new(Bus::new(Rate::Full, 0)), places }
     }
 
@@ -114,7 +114,7 @@ impl Translator {
     }
 
     pub(super) fn due_at(&mut self, now: Instant) -> Option<Instant> {
-        self.below.due_at_with(now, std::mem::take(&mut self.places.has_news))
+        self.below.due_at_with(now, std::mem::take(&mut self.places.has_pending))
     }
 
     pub(super) fn is_due(&self, now: Instant) -> bool {
@@ -122,7 +122,12 @@ impl Translator {
     }
 
     /// Goes on below.
-    pub(super) fn step(&mut self, now: Instant, members: &mut [Member], befalls: Befalls<'_>) -> Option<Met> {
+    pub(super) fn step(
+        &mut self,
+        now: Instant,
+        members: &mut [Member],
+        fate_of: FateOf<'_>,
+    ) -> Option<BusEvent> {
         if self.below.is_free() {
             match self.places.waiting() {
                 Some(place) => self.places.current = place.device,
@@ -136,9 +141,9 @@ impl Translator {
         let mut ends = Below { places: &mut self.places, members };
         let sent = self
             .below
-            .step_with(now, &mut ends, &mut |from, packet: &Packet| befalls(device, true, from, packet));
+            .step_with(now, &mut ends, &mut |from, packet: &Packet| fate_of(device, true, from, packet));
         let endpoint = self.below.order().map(|order| order.ask().endpoint());
-        Some(Met { device, endpoint, is_below: true, sent })
+        Some(BusEvent { device, endpoint, is_below: true, sent })
     }
 
     /// What it has of a device, or of one of its endpoints, is gone.
@@ -151,7 +156,7 @@ impl Translator {
             self.below.abandon(now);
         }
         self.places.all.retain(|place| !is_its(place));
-        self.places.has_news = true;
+        self.places.has_pending = true;
     }
 }
 
@@ -164,12 +169,12 @@ impl Places {
         self.all.iter_mut().find(|place| place.is_of(device, endpoint))
     }
 
-    fn under_way(&mut self) -> Option<&mut Place> {
+    fn in_flight(&mut self) -> Option<&mut Place> {
         self.all.iter_mut().find(|place| matches!(place.state, State::UnderWay(_)))
     }
 
     /// The host begins something: whether there is a place for it, or it has one already.
-    fn start(&mut self, device: usize, ask: Ask) -> Handshake {
+    fn start(&mut self, device: usize, ask: HostRequest) -> Handshake {
         let is_told = |place: &Place| matches!(place.state, State::Done { is_told: true, .. });
         if let Some(at) = self.all.iter().position(|place| place.is_of(device, ask.endpoint())) {
             if !is_told(&self.all[at]) {
@@ -183,12 +188,12 @@ impl Places {
             self.all.remove(at);
         }
         self.all.push(Place { device, ask, state: State::Waiting(0) });
-        self.has_news = true;
+        self.has_pending = true;
         Handshake::Ack
     }
 
     /// The host asks what has come of something. One that knows nothing of it does not answer.
-    fn complete(&mut self, device: usize, ask: Ask) -> Option<Answer> {
+    fn complete(&mut self, device: usize, ask: HostRequest) -> Option<Answer> {
         match &mut self.find(device, ask.endpoint())?.state {
             State::Waiting(_) | State::UnderWay(_) => Some(Answer::Handshake(Handshake::Nyet)),
             State::Done { answer, is_told } => {
@@ -240,14 +245,14 @@ impl Behind {
     pub(super) fn next(&self, now: Instant, host: &HostPort) -> Next {
         let due = || self.open.iter().filter(|open| open.again_at <= now);
         if let Some(open) = due().find(|open| open.failures > 0).or_else(|| due().next()) {
-            return Next::Begin(Order::Split(Half::Complete, open.ask), open.packet_bytes);
+            return Next::Begin(HostTransaction::Split(SplitPhase::Complete, open.ask), open.packet_bytes);
         }
         let later = match host.turn(now) {
-            Turn::Ask(ask, packet_bytes) => {
-                return Next::Begin(Order::Split(Half::Start, ask), packet_bytes);
+            NextTransaction::HostRequest(ask, packet_bytes) => {
+                return Next::Begin(HostTransaction::Split(SplitPhase::Start, ask), packet_bytes);
             }
-            Turn::Later(at) => Some(at),
-            Turn::Nothing => None,
+            NextTransaction::Later(at) => Some(at),
+            NextTransaction::Nothing => None,
         };
         let again_at = self.open.iter().map(|open| open.again_at);
         again_at.chain(later).min().map_or(Next::Nothing, Next::Later)
@@ -256,7 +261,7 @@ impl Behind {
 
 impl Split<'_> {
     /// What has come of a start split.
-    fn started(&mut self, now: Instant, (ask, packet_bytes): (Ask, u16), answer: Option<Answer>) {
+    fn started(&mut self, now: Instant, (ask, packet_bytes): (HostRequest, u16), answer: Option<Answer>) {
         match answer {
             Some(Answer::Handshake(Handshake::Ack)) => {
                 let again_at = now + REST;
@@ -270,7 +275,7 @@ impl Split<'_> {
     }
 
     /// What has come of a complete split.
-    fn completed(&mut self, now: Instant, ask: Ask, answer: Option<Answer>) {
+    fn completed(&mut self, now: Instant, ask: HostRequest, answer: Option<Answer>) {
         let Some(at) = self.behind.open.iter().position(|open| open.ask == ask) else { return };
         let open = &mut self.behind.open[at];
         match answer {
@@ -298,34 +303,36 @@ impl Ends for Split<'_> {
         self.behind.next(now, self.host)
     }
 
-    fn begin(&mut self, order: Order) {
-        if let Order::Split(Half::Start, ask) = order {
+    fn begin(&mut self, order: HostTransaction) {
+        if let HostTransaction::Split(SplitPhase::Start, ask) = order {
             self.host.ask(ask);
         }
     }
 
-    fn asked(&mut self, order: Order) -> Option<Answer> {
+    fn asked(&mut self, order: HostTransaction) -> Option<Answer> {
         match order {
-            Order::Split(Half::Start, ask) => Some(Answer::Handshake(self.places.start(self.device, ask))),
-            Order::Split(Half::Complete, ask) => self.places.complete(self.device, ask),
-            Order::Whole(_) => None,
+            HostTransaction::Split(SplitPhase::Start, ask) => {
+                Some(Answer::Handshake(self.places.start(self.device, ask)))
+            }
+            HostTransaction::Split(SplitPhase::Complete, ask) => self.places.complete(self.device, ask),
+            HostTransaction::Whole(_) => None,
         }
     }
 
-    fn answered(&mut self, now: Instant, order: Order, answer: Option<Answer>) -> bool {
+    fn answered(&mut self, now: Instant, order: HostTransaction, answer: Option<Answer>) -> bool {
         match order {
-            Order::Split(Half::Start, ask) => {
+            HostTransaction::Split(SplitPhase::Start, ask) => {
                 let packet_bytes = self.host.packet_bytes(&ask);
                 self.started(now, (ask, packet_bytes), answer);
             }
-            Order::Split(Half::Complete, ask) => self.completed(now, ask, answer),
-            Order::Whole(_) => {}
+            HostTransaction::Split(SplitPhase::Complete, ask) => self.completed(now, ask, answer),
+            HostTransaction::Whole(_) => {}
         }
         // What the translator has given away once it gives again if it is asked.
         false
     }
 
-    fn acknowledged(&mut self, _: Order) {}
+    fn acknowledged(&mut self, _: HostTransaction) {}
 
     fn gap(&self) -> Duration {
         self.host.pacing().gap
@@ -336,10 +343,10 @@ impl Ends for Below<'_> {
     fn next(&self, _: Instant) -> Next {
         let Some(place) = self.places.waiting() else { return Next::Nothing };
         let DevicePort::Usb2(device) = &self.members[place.device].device else { return Next::Nothing };
-        Next::Begin(Order::Whole(place.ask), device.packet_bytes(&place.ask))
+        Next::Begin(HostTransaction::Whole(place.ask), device.packet_bytes(&place.ask))
     }
 
-    fn begin(&mut self, _: Order) {
+    fn begin(&mut self, _: HostTransaction) {
         let waiting = self.places.all.iter_mut().find_map(|place| match &mut place.state {
             State::Waiting(tries) => Some((*tries, &mut place.state)),
             _ => None,
@@ -349,7 +356,7 @@ impl Ends for Below<'_> {
         }
     }
 
-    fn asked(&mut self, order: Order) -> Option<Answer> {
+    fn asked(&mut self, order: HostTransaction) -> Option<Answer> {
         let member = &mut self.members[self.places.current];
         match &mut member.device {
             DevicePort::Usb2(device) if member.is_up => device.asked(*order.ask()),
@@ -357,8 +364,8 @@ impl Ends for Below<'_> {
         }
     }
 
-    fn answered(&mut self, _: Instant, _: Order, answer: Option<Answer>) -> bool {
-        let Some(place) = self.places.under_way() else { return false };
+    fn answered(&mut self, _: Instant, _: HostTransaction, answer: Option<Answer>) -> bool {
+        let Some(place) = self.places.in_flight() else { return false };
         let State::UnderWay(tries) = place.state else { return false };
         place.state = match answer {
             Some(answer) => State::Done { answer, is_told: false },
@@ -368,7 +375,7 @@ impl Ends for Below<'_> {
         matches!(answer, Some(Answer::Data(..)))
     }
 
-    fn acknowledged(&mut self, order: Order) {
+    fn acknowledged(&mut self, order: HostTransaction) {
         if let DevicePort::Usb2(device) = &mut self.members[self.places.current].device {
             device.acknowledged(order.ask().endpoint());
         }

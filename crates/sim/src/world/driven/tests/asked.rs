@@ -7,7 +7,7 @@ use super::*;
 use crate::bridge::{Chip, StorePart};
 use crate::engine::{Entry, Trace};
 use crate::fault::Faults;
-use crate::xhci::Counters;
+use crate::xhc::Counters;
 use initiator::Command;
 use proptest::prelude::*;
 use wire::usb::Direction;

@@ -3,7 +3,7 @@
 use super::several::{busy_in, failed, spot};
 use super::*;
 use crate::link::HostPort;
-use crate::link::usb2::{Ask, Rate, Translators, Turn};
+use crate::link::usb2::{HostRequest, NextTransaction, Rate, Translators};
 use bus::Pipe;
 use initiator::{Failure, Outcome};
 
@@ -88,7 +88,7 @@ fn after_a_pipe_that_has_failed_the_next_read_has_all_of_its_packets() {
         fixture::ask(&mut world, 0, &command(0, true, 8, 3), pattern(7, 3));
         world.submit(0, &command(1, false, 0, 3), room(3)).unwrap();
         world.submit(0, &command(2, false, 8, 3), room(3)).unwrap();
-        let (end, ask) = (world.fronts[0].end, Ask::In(device::device::DATA_IN));
+        let (end, ask) = (world.fronts[0].end, HostRequest::In(device::device::DATA_IN));
         let mut failed = 0;
         while world.finished.is_empty() {
             let now = world.engine.now();
@@ -96,7 +96,10 @@ fn after_a_pipe_that_has_failed_the_next_read_has_all_of_its_packets() {
             let (left, _) = host.awaits(Pipe::plain(device::device::DATA_IN));
             let is_odd = left.is_some_and(|left| left / packet % 2 == 1);
             // The device hears nothing of these.
-            if is_odd && failed < times && matches!(host.turn(now), Turn::Ask(next, _) if next == ask) {
+            if is_odd
+                && failed < times
+                && matches!(host.turn(now), NextTransaction::HostRequest(next, _) if next == ask)
+            {
                 host.ask(ask);
                 host.fail(&ask);
                 failed += 1;

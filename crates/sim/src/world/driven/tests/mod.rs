@@ -12,7 +12,7 @@ use super::*;
 use crate::link::usb2;
 use crate::world::Commanded;
 use crate::world::fixture::{self, BLOCK, BLOCKS, command, pattern, room};
-use crate::xhci::Part;
+use crate::xhc::Part;
 use initiator::Refusal;
 use units::{BlockSize, Duration};
 use wire::usb::SetupPacket;
@@ -79,7 +79,7 @@ fn ways() -> Vec<(&'static str, Host)> {
         ..usual
     };
     let arrays = Part { primary_streams_exponent: 1, has_secondary_streams: true, ..Part::CHIPSET };
-    let early = crate::xhci::Misbehaviour { answers_stop_early: true, ..Part::CHIPSET.misbehaviour };
+    let early = crate::xhc::Misbehaviour { answers_stop_early: true, ..Part::CHIPSET.misbehaviour };
     let quirks = ::xhci_driver::Quirks { stop_answered_early: true, ..::xhci_driver::Quirks::default() };
     let early = Part { misbehaviour: early, ..Part::CHIPSET };
     vec![
@@ -232,7 +232,7 @@ fn step_and_tell(world: &mut Driven) {
     assert!(world.step(), "it ends before that");
     let device = world.fronts[0].end.device;
     // A bus of USB 2.0 may have news that are none.
-    assert!(world.roots[0].bus().is_some() || !world.roots[0].ports(device).1.has_news());
+    assert!(world.roots[0].bus().is_some() || !world.roots[0].ports(device).1.has_pending());
 }
 
 #[test]

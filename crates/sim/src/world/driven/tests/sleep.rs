@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::link::superspeed::{LinkState, Sleep};
-use crate::xhci::Hands;
+use crate::xhc::DriverAccess;
 use ::xhci_driver::Registers;
 use wire::usb::{DeviceStatus, Direction, Recipient, StandardRequest};
 
@@ -27,7 +27,7 @@ fn status(world: &mut Driven) -> DeviceStatus {
 fn port_power(world: &mut Driven) -> u32 {
     let now = world.now();
     let machine = &mut world.machine;
-    Hands::new(now, &mut machine.controller, &mut machine.memory).read_register(0x444)
+    DriverAccess::new(now, &mut machine.controller, &mut machine.memory).read_register(0x444)
 }
 
 /// How long the link has been in a state.

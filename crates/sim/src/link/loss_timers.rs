@@ -1,0 +1,111 @@
+//! Who looks whether a lost packet is missed (USB 3.2 clause 8.13).
+//!
+//! A packet that is lost is said again by who waits for its answer, after a time of its own. Always true: of an endpoint and a
+//! side one such time is under way at most.
+
+use super::bulk::{ERDY_TIMEOUT, Message, TRANSACTION_TIMEOUT};
+use super::superspeed::Side;
+use super::{DevicePort, HostPort};
+use units::Duration;
+use wire::usb::{Direction, EndpointAddress};
+
+/// An answer that was lost, and who will miss it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missed {
+    endpoint: EndpointAddress,
+    by: Side,
+    /// What had come of the endpoint when it was lost.
+    steps: Steps,
+    /// How often it was looked after.
+    repeats: u8,
+}
+
+/// The low bits of a count of steps: more than come in the longest of these times, and few, since events are small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Steps([u8; 3]);
+
+impl Missed {
+    /// What makes it differ from others, in a word of 32 bits for a digest.
+    pub fn mark(&self) -> u64 {
+        u32::from_be_bytes([self.by as u8, u8::from(self.endpoint), self.repeats, self.steps.0[0]]).into()
+    }
+}
+
+/// Times that a device says ERDY again: a host that does not want to hear it is left alone in the end.
+const ERDY_REPEATS: u8 = 3;
+
+/// Endpoints of a device on which something was lost, and who looks whether it is missed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LossTimers {
+    watched: Vec<(EndpointAddress, Side)>,
+}
+
+impl LossTimers {
+    pub(super) const fn new() -> Self {
+        Self { watched: Vec::new() }
+    }
+
+    /// A message is lost. Who will miss it, if anybody: [`Self::miss`] is to be called after that time.
+    pub(super) fn lose(
+        &mut self,
+        (host, device): (&HostPort, &DevicePort),
+        message: &Message,
+    ) -> Option<(Duration, Missed)> {
+        let endpoint = message.endpoint();
+        // Where the host waits for nothing more, the device misses what the host has said last.
+        let sides = match message {
+            Message::Erdy { .. } => &[Side::Device][..],
+            Message::Ack { .. } if endpoint.direction() == Direction::In => &[Side::Host, Side::Device],
+            _ => &[Side::Host],
+        };
+        let owed = |&by: &Side| Some((by, owed((host, device), endpoint, by)?));
+        let (by, missed) = sides.iter().find_map(owed)?;
+        if self.watched.contains(&(endpoint, by)) {
+            return None;
+        }
+        self.watched.push((endpoint, by));
+        Some(missed)
+    }
+
+    /// The time is over after which an answer is missed, unless something has come since: then it is said again. When to look
+    /// again, while an answer is still owed.
+    pub(super) fn miss(
+        &mut self,
+        (host, device): (&mut HostPort, &mut DevicePort),
+        missed: Missed,
+    ) -> Option<(Duration, Missed)> {
+        let Missed { endpoint, by, steps, repeats } = missed;
+        let is_missed = owed((host, device), endpoint, by).is_some_and(|(_, owed)| owed.steps == steps);
+        match (by, &mut *host, &mut *device) {
+            (Side::Host, HostPort::SuperSpeed(host), _) if is_missed => host.time_out(endpoint),
+            (Side::Device, _, DevicePort::SuperSpeed(device)) if is_missed && repeats < ERDY_REPEATS => {
+                device.repeat_erdy(endpoint);
+            }
+            _ => {}
+        }
+        let is_given_up = by == Side::Device && repeats >= ERDY_REPEATS;
+        let again = owed((host, device), endpoint, by).filter(|_| !is_given_up);
+        if again.is_none() {
+            self.watched.retain(|&watched| watched != (endpoint, by));
+        }
+        // What was answered since is no repetition of what is missed next.
+        let repeats = if is_missed { repeats.saturating_add(1) } else { 0 };
+        again.map(|(span, again)| (span, Missed { repeats, ..again }))
+    }
+}
+
+/// Whether an answer is owed on an endpoint.
+fn owed(
+    (host, device): (&HostPort, &DevicePort),
+    endpoint: EndpointAddress,
+    by: Side,
+) -> Option<(Duration, Missed)> {
+    let (span, steps) = match (by, host, device) {
+        (Side::Host, HostPort::SuperSpeed(host), _) => (TRANSACTION_TIMEOUT, host.awaits(endpoint)?),
+        (Side::Device, _, DevicePort::SuperSpeed(device)) => (ERDY_TIMEOUT, device.awaits(endpoint)?),
+        // A bus of USB 2.0 waits for each answer by itself.
+        _ => return None,
+    };
+    let [_, low @ ..] = steps.to_be_bytes();
+    Some((span, Missed { endpoint, by, steps: Steps(low), repeats: 0 }))
+}

@@ -1,0 +1,103 @@
+//! What a TRB of a transfer ring must be (xHCI 1.2 clauses 4.11 and 6.4.1): its type, its length, a buffer that does not cross
+//! 64 KiB, TD Size (from version 1.0 on), immediate data that fit and go to the device, an interrupter that is there.
+//!
+//! Left out: what a controller cannot know, as whether a buffer is long enough.
+
+use super::memory::{Fault, Memory};
+use super::ring::{Act, TrbStep};
+use wire::usb::Direction;
+use wire::xhci::{TRB_BYTES, TransferTrb, TrbFlags};
+
+/// No buffer of a TRB crosses a multiple of this (table 6-1).
+const BOUNDARY: u64 = 64 << 10;
+/// What a TRB itself can hold.
+const IMMEDIATE_BYTES_MAX: u32 = 8;
+
+/// What the TRBs of an endpoint are checked against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rules {
+    /// `None` of a control endpoint.
+    pub(super) direction: Option<Direction>,
+    pub(super) packet_bytes: u32,
+    pub(super) version: u16,
+}
+
+impl Rules {
+    /// Whether a TRB may be on the ring here.
+    #[inline]
+    pub(super) fn allow(self, trb: &TransferTrb, is_first: bool) -> bool {
+        let is_bulk = self.direction.is_some();
+        if trb.interrupter() != 0 {
+            return false;
+        }
+        match *trb {
+            TransferTrb::Normal { buffer, length, flags, .. } if is_bulk || !is_first => {
+                let is_immediate = flags.has(TrbFlags::IMMEDIATE_DATA);
+                let may_be_immediate =
+                    self.direction == Some(Direction::Out) && length <= IMMEDIATE_BYTES_MAX;
+                if is_immediate { may_be_immediate } else { is_within(buffer, length) }
+            }
+            TransferTrb::DataStage { buffer, length, .. } => {
+                !is_bulk && is_first && is_within(buffer, length)
+            }
+            TransferTrb::SetupStage { flags, .. } => {
+                !is_bulk && is_first && flags.has(TrbFlags::IMMEDIATE_DATA) && !flags.has(TrbFlags::CHAIN)
+            }
+            TransferTrb::StatusStage { .. } => !is_bulk && is_first,
+            TransferTrb::Link { .. } | TransferTrb::EventData { .. } | TransferTrb::NoOp { .. } => true,
+            TransferTrb::Normal { .. } => false,
+        }
+    }
+
+    /// What a TRB does; nothing of a link that is not told.
+    #[inline]
+    pub(super) fn act_of(self, trb: &TransferTrb) -> Option<Act> {
+        Some(match *trb {
+            TransferTrb::Normal { buffer, flags, .. } if flags.has(TrbFlags::IMMEDIATE_DATA) => {
+                Act::Send(buffer.to_le_bytes())
+            }
+            TransferTrb::Normal { buffer, .. } => Act::Move(buffer),
+            TransferTrb::DataStage { buffer, direction, .. } => Act::ControlData(buffer, direction),
+            TransferTrb::SetupStage { setup, kind, .. } => Act::Setup(setup, kind),
+            TransferTrb::StatusStage { direction, .. } => Act::Status(direction),
+            TransferTrb::EventData { token, .. } => Act::EventFields(token),
+            TransferTrb::NoOp { .. } => Act::Nothing,
+            TransferTrb::Link { flags, .. } if flags.has(TrbFlags::INTERRUPT_ON_COMPLETION) => Act::Nothing,
+            TransferTrb::Link { .. } => return None,
+        })
+    }
+
+    /// Whether TD Size of every TRB of a TD says the packets that follow it (clause 4.11.2.4).
+    pub(super) fn has_right_sizes<'a>(
+        self,
+        steps: impl Iterator<Item = &'a TrbStep>,
+        bytes: u32,
+        memory: &Memory,
+    ) -> Result<bool, Fault> {
+        if self.version < 0x0100 {
+            return Ok(true);
+        }
+        let packets = bytes.div_ceil(self.packet_bytes);
+        let mut sum = 0;
+        for step in steps {
+            let trb = TransferTrb::decode(&memory.read::<TRB_BYTES>(step.at.at)?).ok().map(|(trb, _)| trb);
+            let Some(
+                TransferTrb::Normal { length, td_size, .. } | TransferTrb::DataStage { length, td_size, .. },
+            ) = trb
+            else {
+                continue;
+            };
+            sum += length;
+            let left = if sum == bytes { 0 } else { packets - sum / self.packet_bytes };
+            if u32::from(td_size) != left.min(TransferTrb::TD_SIZE_MAX.into()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Whether a TRB may have this buffer.
+fn is_within(buffer: u64, length: u32) -> bool {
+    length <= TransferTrb::LENGTH_MAX && buffer % BOUNDARY + u64::from(length) <= BOUNDARY
+}

@@ -1,0 +1,374 @@
+//! The controller as its world sees it: told of time, link and devices, asked for what it wants and when.
+//!
+//! What it is made of is in the modules beside this one; here is what is common to them: events that are posted and seen,
+//! ports that change, the time of the next thing. Left out: when things happen; whoever has the time calls.
+//!
+//! Always true: a controller that was halted, has failed or was pulled out does nothing by itself.
+
+use super::command::Commands;
+use super::dma::Dma;
+use super::event::{EventRing, Interrupter, Tampering};
+use super::memory::{Fault, Memory};
+use super::notes::Notes;
+use super::output::{DevicePath, Output};
+use super::part::Part;
+use super::port::{Port, PortOutcome};
+use super::register::Registers;
+use super::slot::{Slot, SlotStage};
+use super::transfer::Fetch;
+use crate::engine::LineFull;
+use std::collections::VecDeque;
+use units::{Duration, Instant};
+use wire::usb::EndpointAddress;
+use wire::xhci::{CompletionCode, EventRingDequeue, EventTrb, TrbType, UsbCommand, UsbStatus};
+
+/// A host controller.
+///
+/// The world calls the `handle_*` methods as things happen, takes everything from [`poll_output`](Self::poll_output) after each
+/// and after each call of the driver, and calls [`handle_timeout`](Self::handle_timeout) when
+/// [`poll_timeout`](Self::poll_timeout) says so.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    pub(super) part: Part,
+    pub(super) registers: Registers,
+    pub(super) ports: Vec<Port>,
+    /// By number; there is none at 0.
+    pub(super) slots: Vec<Slot>,
+    pub(super) commands: Commands,
+    pub(super) events: Events,
+    pub(super) fetches: VecDeque<Fetch>,
+    pub(super) dma: Dma,
+    pub(super) outputs: VecDeque<Output>,
+    pub(super) script: Script,
+    pub(super) counters: Counters,
+    /// When the next port does something by itself.
+    pub(super) port_due: Option<Instant>,
+}
+
+/// What a driver or a link did that a controller does not heed, and what went wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Doorbells of slots and endpoints that are not there or do not run.
+    pub idle_doorbells: u32,
+    /// TDs that the link told of and that nobody waits for any more.
+    pub stale_progress: u32,
+    /// Writes to registers that cannot be written, or not now.
+    pub odd_writes: u32,
+    /// Times that the event ring was full.
+    pub rings_full: u32,
+    /// Interrupts.
+    pub interrupts: u64,
+    /// TDs that were told.
+    pub tds: u64,
+}
+
+/// Events and who tells of them.
+#[derive(Clone, Debug)]
+pub(super) struct Events {
+    pub(super) ring: EventRing,
+    pub(super) interrupter: Interrupter,
+    /// How many have come about.
+    pub(super) posted: u64,
+    /// What is told of them, and of what else goes over memory.
+    pub(super) notes: Notes,
+}
+
+/// What is to go wrong next, for tests.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Script {
+    pub(super) commands: VecDeque<(TrbType, CompletionCode)>,
+    pub(super) transfers: VecDeque<CompletionCode>,
+}
+
+impl Controller {
+    /// A controller that was just powered on, with nobody at its ports.
+    pub fn new(part: Part) -> Self {
+        Self {
+            part,
+            registers: Registers::new(&part),
+            ports: (1..=part.ports()).map(|port| Port::new(part.is_usb3(port))).collect(),
+            slots: vec![Slot::default(); usize::from(part.slots) + 1],
+            commands: Commands::default(),
+            events: Events::new(),
+            fetches: VecDeque::new(),
+            dma: Dma::default(),
+            outputs: VecDeque::new(),
+            script: Script::default(),
+            counters: Counters::default(),
+            port_due: None,
+        }
+    }
+
+    /// What it is.
+    pub const fn part(&self) -> &Part {
+        &self.part
+    }
+
+    /// What went otherwise than it should.
+    pub const fn counters(&self) -> Counters {
+        Counters { rings_full: self.events.ring.times_full(), ..self.counters }
+    }
+
+    /// Whether it runs.
+    pub fn is_running(&self) -> bool {
+        self.registers.command.has(UsbCommand::RUN)
+    }
+
+    /// A device is plugged into a root port, counted from 1, at a speed id. A port that is not there changes nothing.
+    pub fn plug(&mut self, now: Instant, port: u8, speed_id: u8) {
+        self.change_port(now, port, |port| port.plug(now, speed_id));
+    }
+
+    /// The device at a root port is pulled out.
+    pub fn unplug(&mut self, now: Instant, port: u8) {
+        self.change_port(now, port, Port::unplug);
+    }
+
+    /// The controller is pulled out of its slot: it reads as all ones and does nothing any more.
+    pub fn remove(&mut self) {
+        self.registers.is_gone = true;
+        self.stop_everything();
+    }
+
+    /// The next command of this type is answered with this code instead of being carried out.
+    pub fn refuse_next(&mut self, kind: TrbType, code: CompletionCode) {
+        self.script.commands.push_back((kind, code));
+    }
+
+    /// The next TD of a bulk endpoint that is taken on fails with this code.
+    pub fn fail_next(&mut self, code: CompletionCode) {
+        self.script.transfers.push_back(code);
+    }
+
+    /// The next event of a transfer suffers.
+    pub const fn tamper(&mut self, tampering: Tampering) {
+        self.events.ring.tamper(tampering);
+    }
+
+    /// Books are kept from now on of the events that lie in its ring.
+    pub fn watch(&mut self, now: Instant) {
+        self.events.ring.watch(now);
+    }
+
+    /// Whether they agree, if any are kept: Little's law of what lies there until the driver has taken it.
+    pub fn is_consistent(&self, now: Instant) -> bool {
+        self.events.ring.is_consistent(now)
+    }
+
+    /// It meets an error of its host, and halts.
+    pub fn break_down(&mut self) {
+        self.survive(Err(Fault { address: 0 }));
+    }
+
+    /// Whether it wants something done.
+    pub fn has_output(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
+    /// What it wants done.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// Which line of it has had no room for something: what came of that is worth nothing.
+    #[inline]
+    pub const fn overrun(&self) -> Option<LineFull> {
+        self.events.ring.overrun()
+    }
+
+    /// Whether notes are taken of doorbells and TRBs, for [`Self::poll_note`].
+    pub fn take_notes(&mut self, takes: bool) {
+        self.events.notes.take(takes);
+    }
+
+    /// The next note of what was by now, and when that was. An event was when it could be seen.
+    pub fn poll_note(&mut self, now: Instant) -> Option<(Instant, String)> {
+        self.events.notes.poll(now)
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let never = Instant::from_ps(u64::MAX);
+        let fetch = self.fetches.front().map_or(never, |fetch| fetch.at);
+        let [interrupt, command, port] =
+            [self.interrupt_due(), self.commands.due(), self.port_due].map(|due| due.unwrap_or(never));
+        let first = fetch.min(interrupt).min(command).min(port);
+        (first < never).then_some(first)
+    }
+
+    /// A time has come that [`poll_timeout`](Self::poll_timeout) told. Nothing happens if it has not.
+    pub fn handle_timeout(&mut self, now: Instant, memory: &mut Memory) {
+        while let Some(fetch) = self.fetches.pop_front_if(|fetch| fetch.at <= now) {
+            let done = self.fetch(now, memory, fetch.to);
+            self.survive(done);
+        }
+        while self.commands.due().is_some_and(|at| at <= now) {
+            let done = self.step_commands(now, memory);
+            self.survive(done);
+        }
+        if self.port_due.is_some_and(|at| at <= now) {
+            for port in 1..=self.part.ports() {
+                let is_due = |port: &Port| port.due().is_some_and(|at| at <= now);
+                if self.ports.get(usize::from(port) - 1).is_some_and(is_due) {
+                    self.change_port(now, port, Port::handle_due);
+                }
+            }
+        }
+        if self.interrupt_due().is_some_and(|at| at <= now) {
+            self.show_events(now, memory);
+            self.events.interrupter.speak(now);
+            self.registers.status = self.registers.status.with(UsbStatus::EVENT_INTERRUPT);
+            self.counters.interrupts += 1;
+            self.outputs.push_back(Output::Interrupt);
+        }
+    }
+
+    fn interrupt_due(&self) -> Option<Instant> {
+        let due = self.events.interrupter.due()?;
+        let may_speak = self.registers.command.has(UsbCommand::INTERRUPTER_ENABLE) && self.is_running();
+        may_speak.then(|| on_grid(due, self.part.interrupt_grid))
+    }
+
+    /// Writes the events that can be seen by now.
+    #[inline]
+    pub(super) fn show_events(&mut self, now: Instant, memory: &mut Memory) {
+        if self.events.ring.next_at().is_some_and(|at| at <= now) && self.is_running() {
+            self.write_events(now, memory);
+        }
+    }
+
+    #[inline(never)]
+    fn write_events(&mut self, now: Instant, memory: &mut Memory) {
+        let written = self.events.ring.write(now, memory);
+        self.survive(written);
+    }
+
+    /// The driver has taken events.
+    pub(super) fn take_events(&mut self, now: Instant, memory: &mut Memory, dequeue: EventRingDequeue) {
+        let was_full = self.events.ring.is_full();
+        self.events.ring.take(now, dequeue);
+        if dequeue.handler_busy {
+            self.events.interrupter.rest(now);
+        }
+        self.show_events(now, memory);
+        if self.events.ring.has_untaken() {
+            self.events.interrupter.want(now);
+        } else if let Some(at) = self.events.ring.next_at() {
+            self.events.interrupter.want(at);
+        } else {
+            self.events.interrupter.want_nothing();
+        }
+        if was_full && !self.events.ring.is_full() {
+            self.resume_rings(now);
+        }
+    }
+
+    /// An event has come about.
+    pub(super) fn post(&mut self, now: Instant, event: EventTrb) {
+        let at = self.dma.write_event(now, &self.part);
+        self.events.post(at, event);
+    }
+
+    /// An event comes about at a time that may be still to come. It takes its own time to memory and nobody else's, since what
+    /// goes there until then is not known yet.
+    pub(super) fn post_later(&mut self, at: Instant, event: EventTrb) {
+        self.events.post(Dma::event_unqueued(at, &self.part), event);
+    }
+
+    /// Does something to a port, and tells what came of it.
+    pub(super) fn change_port(
+        &mut self,
+        now: Instant,
+        number: u8,
+        change: impl FnOnce(&mut Port) -> PortOutcome,
+    ) {
+        let place = usize::from(number).wrapping_sub(1);
+        let Some(port) = self.ports.get_mut(place) else { return };
+        let outcome = change(port);
+        self.port_due = self.ports.iter().filter_map(Port::due).min();
+        if outcome.lost {
+            self.outputs.push_back(Output::PortDown(number));
+            self.lose_device(now, number);
+        }
+        if outcome.reset {
+            self.outputs.push_back(Output::PortReset(number));
+        }
+        if outcome.up {
+            self.outputs.push_back(Output::PortUp(number));
+        }
+        if outcome.event {
+            self.registers.status = self.registers.status.with(UsbStatus::PORT_CHANGE);
+            self.post(now, EventTrb::PortStatusChange { port: number, code: CompletionCode::Success });
+        }
+    }
+
+    /// Slots of a root port.
+    pub(super) fn slots_at(&self, port: u8) -> impl Iterator<Item = u8> + use<> {
+        let is_there = |slot: &Slot| slot.path.port == port && slot.stage != SlotStage::Disabled;
+        let found: Vec<u8> =
+            (0..).zip(&self.slots).filter(|(_, slot)| is_there(slot)).map(|(number, _)| number).collect();
+        found.into_iter()
+    }
+
+    /// An endpoint that was to come to rest has.
+    pub fn handle_quiet(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        path: DevicePath,
+        address: EndpointAddress,
+    ) {
+        let done = self.settle_stop(now, memory, path, address);
+        self.survive(done);
+    }
+
+    /// Memory that was not there is a Host System Error: the controller halts (clause 4.10.2.6).
+    pub(super) fn survive(&mut self, done: Result<(), Fault>) {
+        if done.is_err() {
+            self.registers.status = self.registers.status.with(UsbStatus::HOST_SYSTEM_ERROR);
+            self.registers.command = self.registers.command.without(UsbCommand::RUN);
+            self.stop_everything();
+            // The driver is told of it (clause 4.24.1).
+            self.outputs.push_back(Output::Interrupt);
+        }
+    }
+
+    /// Nothing is carried out any more.
+    pub(super) fn stop_everything(&mut self) {
+        self.fetches.clear();
+        self.commands.halt();
+    }
+}
+
+/// The first point of a grid that is not before a time.
+const fn on_grid(at: Instant, grid: Duration) -> Instant {
+    match grid.as_ps() {
+        0 => at,
+        step => Instant::from_ps(at.as_ps().next_multiple_of(step)),
+    }
+}
+
+impl Events {
+    fn new() -> Self {
+        let notes = Notes::default();
+        Self { ring: EventRing::new(), interrupter: Interrupter::new(), posted: 0, notes }
+    }
+
+    /// An event has come about, that can be seen from `at` on.
+    pub(super) fn post(&mut self, at: Instant, event: EventTrb) {
+        self.posted += 1;
+        let at = self.ring.push(at, event);
+        self.notes.event(at, event);
+        if let Some(at) = self.ring.next_at() {
+            self.interrupter.want(at);
+        }
+    }
+
+    pub(super) fn reset(&mut self, now: Instant) {
+        let is_watched = self.ring.is_watched();
+        *self = Self { notes: std::mem::take(&mut self.notes), ..Self::new() };
+        if is_watched {
+            self.ring.watch(now);
+        }
+    }
+}

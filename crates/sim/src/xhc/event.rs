@@ -1,0 +1,522 @@
+//! The event ring from the controller's side, and when its interrupter speaks (xHCI 1.2 clauses 4.9.4 and 4.17).
+//!
+//! An event is written some time after it came about. The driver looks at the ring when it is called, so events wait here
+//! with the time from which they can be seen, and are written when somebody could look; none of that is an event of the
+//! world. When but one place is left, Event Ring Full Error takes it, and the rest waits until there is room.
+//!
+//! Left out: more than one interrupter. Always true: events are written in the order in which they came about; a place that
+//! the driver has not given back is not written.
+
+use super::memory::{Fault, Memory};
+use super::occupancy::OccupancyLedger;
+use crate::engine::LineFull;
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+use units::{Duration, Instant};
+use wire::xhci::{
+    CompletionCode, EventRingDequeue, EventRingSegment, EventTrb, InterrupterManagement,
+    InterrupterModeration, TRB_BYTES,
+};
+
+/// The unit in which moderation is told.
+const MODERATION_UNIT: Duration = Duration::from_ns(250);
+/// Moderation after a reset: 1 ms (clause 5.5.2.2).
+const MODERATION_DEFAULT: u16 = 4000;
+
+/// TRBs of a segment (clause 6.5).
+const SEGMENT_TRBS: RangeInclusive<u16> = 16..=4096;
+
+/// Events that wait until they can be seen, or until there is room. Each TD that was taken on makes a few, each command and each
+/// change of a port one; a controller that holds still has no more TDs than it has read ahead.
+const WAITING: LineFull = LineFull { line: "the controller's line of events", most: 1 << 16 };
+
+#[derive(Clone, Debug)]
+pub(super) struct EventRing {
+    pub(super) table: u64,
+    pub(super) entries: u32,
+    pub(super) dequeue: EventRingDequeue,
+    segments: Vec<EventRingSegment>,
+    places: u32,
+    /// Where the next event goes, in which segment that is, how many places are left there, and counted from the first.
+    at: u64,
+    segment: usize,
+    left: u16,
+    enqueue: u32,
+    /// The driver's place, counted from the first.
+    taken: u32,
+    cycle: bool,
+    /// Events that nobody can see yet, or for which there is no room.
+    waiting: VecDeque<(Instant, EventTrb)>,
+    /// There was no room to wait for one.
+    overrun: Option<LineFull>,
+    is_full: bool,
+    times_full: u32,
+    /// What becomes of the next event of a transfer.
+    tampered: Option<Tampering>,
+    /// Where somebody watches.
+    ledger: Option<Box<OccupancyLedger>>,
+}
+
+/// What a controller with a fault of its own does to an event of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tampering {
+    /// It is not written.
+    Lost,
+    /// It is written twice.
+    Twice,
+    /// Its cycle bit is wrong.
+    Cycle,
+    /// It names the TRB after that which it is about.
+    Pointer,
+    /// It tells one byte more that did not move.
+    Length,
+    /// It is said to lie there since before it was written.
+    Early,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Interrupter {
+    pub(super) management: InterrupterManagement,
+    pub(super) moderation: InterrupterModeration,
+    /// The driver is at it (EHB).
+    is_busy: bool,
+    /// From when on there is something to tell.
+    wanted: Option<Instant>,
+    quiet_until: Instant,
+}
+
+impl EventRing {
+    pub(super) fn new() -> Self {
+        Self {
+            table: 0,
+            entries: 0,
+            dequeue: EventRingDequeue::default(),
+            segments: Vec::new(),
+            places: 0,
+            at: 0,
+            segment: 0,
+            left: 0,
+            enqueue: 0,
+            taken: 0,
+            cycle: true,
+            waiting: VecDeque::new(),
+            overrun: None,
+            is_full: false,
+            times_full: 0,
+            tampered: None,
+            ledger: None,
+        }
+    }
+
+    /// Books are kept from now on of what lies there.
+    pub(super) fn watch(&mut self, now: Instant) {
+        let mut ledger = OccupancyLedger::default();
+        (0..self.lie_there()).for_each(|_| ledger.written(now));
+        self.ledger = Some(Box::new(ledger));
+    }
+
+    /// Whether anybody watches.
+    pub(super) const fn is_watched(&self) -> bool {
+        self.ledger.is_some()
+    }
+
+    /// Whether its books agree, if any are kept.
+    pub(super) fn is_consistent(&self, now: Instant) -> bool {
+        self.ledger.as_ref().is_none_or(|ledger| ledger.is_consistent(now, self.lie_there()))
+    }
+
+    /// Events that the driver has not taken.
+    const fn lie_there(&self) -> u32 {
+        self.ahead_of(self.taken)
+    }
+
+    /// Places from one that the driver has not passed up to where the next event goes.
+    const fn ahead_of(&self, place: u32) -> u32 {
+        if place > self.enqueue { self.places + self.enqueue - place } else { self.enqueue - place }
+    }
+
+    /// The next event of a transfer suffers.
+    pub(super) const fn tamper(&mut self, tampering: Tampering) {
+        self.tampered = Some(tampering);
+    }
+
+    /// The segment table was named: the ring begins there.
+    pub(super) fn load(&mut self, memory: &Memory) -> Result<(), Fault> {
+        self.segments.clear();
+        for number in 0..u64::from(self.entries) {
+            let entry = memory.read::<{ EventRingSegment::LEN }>(self.table + 16 * number)?;
+            let segment = EventRingSegment::decode(&entry).map_err(|_| Fault { address: self.table })?;
+            self.segments.push(segment);
+        }
+        self.places = self.segments.iter().map(|segment| u32::from(segment.trbs)).sum();
+        (self.enqueue, self.cycle) = (0, true);
+        self.begin_segment(0);
+        self.acknowledge(self.dequeue);
+        // What had lain there is in no ring any more.
+        self.ledger.iter_mut().for_each(|ledger| **ledger = OccupancyLedger::default());
+        Ok(())
+    }
+
+    /// Whether its segments have as many TRBs as they may (clause 6.5).
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        let wrong = self.segments.iter().find(|segment| !SEGMENT_TRBS.contains(&segment.trbs));
+        wrong.map_or(Ok(()), |segment| Err(Fault { address: segment.base }))
+    }
+
+    /// The driver has taken what is before this place.
+    pub(super) fn take(&mut self, now: Instant, dequeue: EventRingDequeue) {
+        let before = self.taken;
+        self.acknowledge(dequeue);
+        let lap = if self.taken < before { self.places } else { 0 };
+        let count = self.taken + lap - before;
+        self.ledger.iter_mut().for_each(|ledger| ledger.taken(now, count));
+    }
+
+    /// The driver's place is this one. A place that is none of the ring's changes nothing.
+    fn acknowledge(&mut self, dequeue: EventRingDequeue) {
+        self.dequeue = dequeue;
+        let mut before = 0;
+        for segment in &self.segments {
+            let length = u64::from(segment.trbs) * TRB_BYTES as u64;
+            if let Some(offset) = dequeue.address.checked_sub(segment.base).filter(|offset| *offset < length)
+            {
+                self.taken = before + (offset / TRB_BYTES as u64) as u32;
+                return;
+            }
+            before += u32::from(segment.trbs);
+        }
+    }
+
+    /// An event has come about, that can be seen from `at` on, and not before those that came about earlier. From when on.
+    pub(super) fn push(&mut self, at: Instant, event: EventTrb) -> Instant {
+        let at = self.waiting.back().map_or(at, |(last, _)| at.max(*last));
+        if let Err(full) = WAITING.push(&mut self.waiting, (at, event)) {
+            self.overrun = Some(full);
+        }
+        at
+    }
+
+    /// Which line there was no room in, if an event was lost for that.
+    #[inline]
+    pub(super) const fn overrun(&self) -> Option<LineFull> {
+        self.overrun
+    }
+
+    /// When the next event can be seen that has not been written.
+    pub(super) fn next_at(&self) -> Option<Instant> {
+        self.waiting.front().map(|(at, _)| *at)
+    }
+
+    /// When each event can be seen that has not been written.
+    #[cfg(test)]
+    pub(super) fn times(&self) -> impl Iterator<Item = Instant> {
+        self.waiting.iter().map(|(at, _)| *at)
+    }
+
+    /// Whether events lie there that the driver has not taken.
+    pub(super) const fn has_untaken(&self) -> bool {
+        self.enqueue != self.taken
+    }
+
+    /// Whether the ring is full, or will be by what waits: the controller holds still until there is room.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full || self.room() as usize <= self.waiting.len() + 1
+    }
+
+    /// How often it was full.
+    pub(super) const fn times_full(&self) -> u32 {
+        self.times_full
+    }
+
+    /// Writes what can be seen by now, as far as there is room.
+    pub(super) fn write(&mut self, now: Instant, memory: &mut Memory) -> Result<(), Fault> {
+        while let Some(&(_, event)) = self.waiting.front().filter(|(at, _)| *at <= now) {
+            match self.room() {
+                0 => break,
+                1 => return self.fill(now, memory),
+                _ => self.is_full = false,
+            }
+            match self.tampered {
+                None => self.put(now, memory, event)?,
+                Some(tampering) => self.put_tampered(now, memory, event, tampering)?,
+            }
+            self.waiting.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Takes the last place to say that there is none.
+    #[cold]
+    fn fill(&mut self, now: Instant, memory: &mut Memory) -> Result<(), Fault> {
+        (self.is_full, self.times_full) = (true, self.times_full + 1);
+        self.put(now, memory, EventTrb::HostController { code: CompletionCode::EventRingFull })
+    }
+
+    /// Writes an event of a transfer as it should not be; others are written as they are.
+    #[cold]
+    fn put_tampered(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        event: EventTrb,
+        tampering: Tampering,
+    ) -> Result<(), Fault> {
+        let EventTrb::Transfer { pointer, length, code, event_data, endpoint, slot } = event else {
+            return self.put(now, memory, event);
+        };
+        let with = |pointer, length| EventTrb::Transfer { pointer, length, code, event_data, endpoint, slot };
+        self.tampered = None;
+        match tampering {
+            Tampering::Lost => Ok(()),
+            Tampering::Twice => {
+                self.put(now, memory, event)?;
+                self.put(now, memory, event)
+            }
+            Tampering::Cycle => {
+                self.cycle = !self.cycle;
+                let put = self.put(now, memory, event);
+                self.cycle = !self.cycle;
+                put
+            }
+            Tampering::Early => {
+                let put = self.put(now, memory, event);
+                self.ledger.iter_mut().for_each(|ledger| ledger.date_back());
+                put
+            }
+            Tampering::Pointer => self.put(now, memory, with(pointer + TRB_BYTES as u64, length)),
+            Tampering::Length => self.put(now, memory, with(pointer, length + 1)),
+        }
+    }
+
+    /// Places that may be written; one always stays empty.
+    const fn room(&self) -> u32 {
+        if self.places == 0 {
+            return 0;
+        }
+        let ahead = if self.taken > self.enqueue { 0 } else { self.places };
+        self.taken + ahead - self.enqueue - 1
+    }
+
+    #[inline]
+    fn put(&mut self, now: Instant, memory: &mut Memory, event: EventTrb) -> Result<(), Fault> {
+        if self.segments.is_empty() {
+            return Ok(());
+        }
+        if let Some(ledger) = &mut self.ledger {
+            ledger.written(now);
+        }
+        memory.write_array(self.at, event.encode(self.cycle))?;
+        (self.at, self.enqueue) = (self.at + TRB_BYTES as u64, self.enqueue + 1);
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            self.end_segment();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn end_segment(&mut self) {
+        let next = self.segment + 1;
+        if next < self.segments.len() {
+            return self.begin_segment(next);
+        }
+        (self.enqueue, self.cycle) = (0, !self.cycle);
+        self.begin_segment(0);
+    }
+
+    fn begin_segment(&mut self, number: usize) {
+        self.segment = number;
+        if let Some(segment) = self.segments.get(number) {
+            (self.at, self.left) = (segment.base, segment.trbs);
+        }
+    }
+}
+
+impl Interrupter {
+    pub(super) fn new() -> Self {
+        Self {
+            management: InterrupterManagement::default(),
+            moderation: InterrupterModeration { interval_250ns: MODERATION_DEFAULT, counter_250ns: 0 },
+            is_busy: false,
+            wanted: None,
+            quiet_until: Instant::ZERO,
+        }
+    }
+
+    /// There is something to tell from `at` on.
+    pub(super) fn want(&mut self, at: Instant) {
+        self.wanted.get_or_insert(at);
+    }
+
+    /// The driver has taken everything: an interrupter speaks of a ring that is not empty only (clause 4.17.2).
+    pub(super) const fn want_nothing(&mut self) {
+        self.wanted = None;
+    }
+
+    /// The driver is through with what it saw. What came meanwhile is told from now on, and was not to be before.
+    pub(super) fn rest(&mut self, now: Instant) {
+        self.is_busy = false;
+        self.wanted = self.wanted.map(|at| at.max(now));
+    }
+
+    /// When it speaks next.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let wanted = self.wanted.filter(|_| self.management.enabled && !self.is_busy)?;
+        Some(wanted.max(self.quiet_until))
+    }
+
+    /// It speaks. The message says it all, so it is pending no longer (clause 4.17.5).
+    pub(super) fn speak(&mut self, now: Instant) {
+        (self.is_busy, self.wanted) = (true, None);
+        let units = u64::from(self.moderation.interval_250ns);
+        self.quiet_until = now + Duration::from_ps(units * MODERATION_UNIT.as_ps());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::xhci::cycle_of;
+    use xhci_driver::{DmaLayout, DmaMemory};
+
+    const NOW: Instant = Instant::ZERO;
+
+    fn at(ns: u64) -> Instant {
+        NOW + Duration::from_ns(ns)
+    }
+
+    /// A ring of two segments with so many places each, and where they are.
+    fn ring(memory: &mut Memory, trbs: u16) -> (EventRing, [u64; 2]) {
+        let layout = DmaLayout { bytes: 4096, align: 64, boundary: 1 << 16 };
+        let [table, first, second] = [(); 3].map(|()| memory.allocate(layout).unwrap());
+        for (number, base) in [first, second].into_iter().enumerate() {
+            memory.write(table + 16 * number as u64, &EventRingSegment { base, trbs }.encode()).unwrap();
+        }
+        let mut ring = EventRing::new();
+        (ring.table, ring.entries) = (table, 2);
+        ring.dequeue.address = first;
+        ring.load(memory).unwrap();
+        (ring, [first, second])
+    }
+
+    fn port(port: u8) -> EventTrb {
+        EventTrb::PortStatusChange { port, code: CompletionCode::Success }
+    }
+
+    fn seen(memory: &Memory, base: u64, index: u64) -> ([u8; 16], bool) {
+        let trb = memory.read::<16>(base + 16 * index).unwrap();
+        (trb, cycle_of(&trb))
+    }
+
+    #[test]
+    fn an_event_is_not_seen_before_its_time() {
+        let mut memory = Memory::new();
+        let (mut ring, [first, _]) = ring(&mut memory, 4);
+        ring.push(at(200), port(1));
+        ring.write(at(199), &mut memory).unwrap();
+        assert_eq!((ring.next_at(), ring.has_untaken()), (Some(at(200)), false));
+        ring.write(at(200), &mut memory).unwrap();
+        assert_eq!(seen(&memory, first, 0), (port(1).encode(true), true));
+        assert!(ring.has_untaken());
+    }
+
+    #[test]
+    fn the_place_before_the_last_says_that_the_ring_is_full() {
+        let mut memory = Memory::new();
+        let (mut ring, [first, second]) = ring(&mut memory, 3);
+        for number in 1..=9 {
+            ring.push(NOW, port(number));
+        }
+        ring.write(NOW, &mut memory).unwrap();
+        let full = EventTrb::HostController { code: CompletionCode::EventRingFull };
+        assert_eq!(seen(&memory, second, 0).0, port(4).encode(true));
+        assert_eq!(seen(&memory, second, 1).0, full.encode(true));
+        assert_eq!(seen(&memory, second, 2).0, [0; 16]);
+        assert!(ring.is_full());
+        // Four are taken: the next two are written, the second of them over the first place, its cycle bit turned.
+        ring.take(NOW, EventRingDequeue { address: second + 16, segment: 1, handler_busy: true });
+        ring.write(NOW, &mut memory).unwrap();
+        assert_eq!(seen(&memory, second, 2).0, port(5).encode(true));
+        assert_eq!(seen(&memory, first, 0), (port(6).encode(false), false));
+    }
+
+    #[test]
+    fn as_many_events_wait_as_may_and_the_next_is_told_to_have_had_no_room() {
+        let mut memory = Memory::new();
+        let (mut ring, _) = ring(&mut memory, 3);
+        // Four are written, and Event Ring Full Error.
+        for _ in 0..4 + 65_536 {
+            ring.push(NOW, port(1));
+            ring.write(NOW, &mut memory).unwrap();
+        }
+        assert_eq!((ring.waiting.len(), ring.overrun()), (65_536, None));
+        ring.push(NOW, port(1));
+        assert_eq!((ring.waiting.len(), ring.overrun()), (65_536, Some(WAITING)));
+    }
+
+    #[test]
+    fn the_books_of_a_ring_agree_around_its_end_and_a_place_ahead_of_it_is_found() {
+        let mut memory = Memory::new();
+        let (mut ring, [first, second]) = ring(&mut memory, 2);
+        let place = |address| EventRingDequeue { address, segment: 0, handler_busy: false };
+        ring.push(NOW, port(1));
+        ring.write(NOW, &mut memory).unwrap();
+        ring.watch(NOW);
+        for (ns, taken) in [(10, first + 16), (20, second), (30, second + 16), (40, first), (50, first + 16)]
+        {
+            ring.push(at(ns), port(1));
+            ring.write(at(ns), &mut memory).unwrap();
+            assert!(ring.is_consistent(at(ns)) && ring.lie_there() == 2, "{ns}");
+            ring.take(at(ns + 5), place(taken));
+            assert!(ring.is_consistent(at(ns + 7)) && ring.lie_there() == 1, "{ns}");
+        }
+        ring.take(at(60), place(second + 16));
+        assert!(!ring.is_consistent(at(60)), "two were not there");
+    }
+
+    #[test]
+    fn a_table_that_is_not_there_is_a_fault() {
+        let mut ring = EventRing::new();
+        (ring.table, ring.entries) = (64, 1);
+        assert_eq!(ring.load(&Memory::new()), Err(Fault { address: 64 }));
+    }
+
+    #[test]
+    fn the_first_event_after_idle_is_told_at_once_and_the_next_after_the_interval() {
+        let mut interrupter = Interrupter::new();
+        interrupter.management.enabled = true;
+        interrupter.moderation.interval_250ns = 160;
+        interrupter.want(at(100));
+        assert_eq!(interrupter.due(), Some(at(100)));
+        interrupter.speak(at(100));
+        interrupter.want(at(200));
+        assert_eq!(interrupter.due(), None, "the driver is at it");
+        interrupter.rest(at(300));
+        assert_eq!(interrupter.due(), Some(at(40_100)));
+        interrupter.speak(at(40_100));
+        interrupter.rest(at(40_200));
+        interrupter.want(at(90_000));
+        assert_eq!(interrupter.due(), Some(at(90_000)));
+    }
+
+    #[test]
+    fn what_comes_while_the_driver_is_long_at_it_is_told_when_it_is_through() {
+        let mut interrupter = Interrupter::new();
+        interrupter.management.enabled = true;
+        interrupter.moderation.interval_250ns = 160;
+        interrupter.speak(at(100));
+        interrupter.want(at(200));
+        interrupter.rest(at(70_000));
+        assert_eq!(interrupter.due(), Some(at(70_000)));
+    }
+
+    #[test]
+    fn moderation_is_1_ms_unless_the_driver_says_otherwise() {
+        let mut interrupter = Interrupter::new();
+        interrupter.management.enabled = true;
+        interrupter.speak(NOW);
+        interrupter.rest(NOW);
+        interrupter.want(at(5));
+        assert_eq!(interrupter.due(), Some(at(1_000_000)));
+    }
+}

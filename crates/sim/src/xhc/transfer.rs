@@ -1,0 +1,480 @@
+//! Transfers: a doorbell, the TDs behind it, what moves of them, and what is told (xHCI 1.2 clauses 4.7, 4.10, 4.12).
+//!
+//! A doorbell is followed by the reads that a controller needs to know what to do: of a stream its context, then the TRB, then
+//! what goes out. They add up to one time, at which TDs are taken on and given to the link ([`super::take_on`]). What DMA takes
+//! does not make events either: it is a time until which memory is busy ([`super::dma`]), and the link waits when more is under
+//! way than the controller holds ([`Controller::pace`]).
+//!
+//! Always true: a TD is told by the events that its TRBs ask for, and by one if it fails; an endpoint that halts keeps its
+//! place in the ring.
+
+use super::controller::Controller;
+use super::memory::{Fault, Memory};
+use super::output::{DevicePath, LinkAct, Output};
+use super::ring::{Act, Cursor, EventFields, Ring};
+use super::slot::Endpoint;
+use crate::link::bulk::{End, Message, PacketPayload, Progress};
+use bus::TransferId;
+use units::{Duration, Instant};
+use wire::usb::{Direction, EndpointAddress};
+use wire::xhci::{CompletionCode as Code, Doorbell, EndpointId, EndpointState};
+
+/// A ring: slot, endpoint, stream (0 for none).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RingName {
+    pub(super) slot: u8,
+    pub(super) endpoint: EndpointId,
+    pub(super) stream: u16,
+}
+
+/// A ring is looked at, at a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fetch {
+    pub(super) at: Instant,
+    pub(super) to: RingName,
+}
+
+/// Fetches that wait before doorbells are not heeded any more: each ring has one, or two that crossed.
+const FETCHES_MAX: usize = 1 << 16;
+
+/// Bytes of a TD whose TRBs every controller has read when it begins: sixteen pages.
+const READ_AHEAD_BYTES: u32 = 64 << 10;
+
+/// A page of the host's memory. Pages of a buffer lie apart, so that each has a TRB of its own; that ours lie together, and have
+/// one TRB for 64 KiB, spares the simulation TRBs and is no reason to spare a controller their time.
+const PAGE_BYTES: u32 = 4 << 10;
+
+impl RingName {
+    /// The link's name for a TD.
+    pub(super) const fn transfer(self, number: u32) -> TransferId {
+        let ([s0, s1], [n0, n1, n2, n3]) = (self.stream.to_be_bytes(), number.to_be_bytes());
+        TransferId(u64::from_be_bytes([self.slot, self.endpoint.get(), s0, s1, n0, n1, n2, n3]))
+    }
+
+    pub(super) const fn of(id: TransferId) -> Option<(Self, u32)> {
+        let [slot, endpoint, s0, s1, n0, n1, n2, n3] = id.0.to_be_bytes();
+        let (stream, number) = (u16::from_be_bytes([s0, s1]), u32::from_be_bytes([n0, n1, n2, n3]));
+        match EndpointId::new(endpoint) {
+            Some(endpoint) => Some((Self { slot, endpoint, stream }, number)),
+            None => None,
+        }
+    }
+
+    const fn which(self) -> (u8, EndpointId) {
+        (self.slot, self.endpoint)
+    }
+}
+
+impl Controller {
+    /// A doorbell was rung.
+    pub(super) fn ring_doorbell(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        slot: u32,
+        doorbell: Option<Doorbell>,
+    ) {
+        let Some(doorbell) = doorbell.filter(|_| self.is_running()) else {
+            self.counters.idle_doorbells += 1;
+            return;
+        };
+        self.events.notes.doorbell(now, slot, doorbell);
+        match (u8::try_from(slot), doorbell.target) {
+            (Ok(0), None) => self.ring_commands(now),
+            (Ok(slot), Some(endpoint)) => {
+                let done =
+                    self.ring_endpoint(now, memory, RingName { slot, endpoint, stream: doorbell.stream });
+                self.survive(done);
+            }
+            _ => self.counters.idle_doorbells += 1,
+        }
+    }
+
+    /// An endpoint runs from its doorbell on; what is behind it is known when it has been read.
+    fn ring_endpoint(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
+        let misbehaves = self.part.misbehaviour.ignores_streams;
+        let accepts = |endpoint: &&Endpoint| {
+            let runs = matches!(endpoint.state, EndpointState::Running | EndpointState::Stopped);
+            runs && !(misbehaves && endpoint.streams.is_some())
+        };
+        let slot = self.slots.get(usize::from(to.slot));
+        let endpoint = slot.and_then(|slot| slot.endpoint(to.endpoint)).filter(accepts);
+        let Some(endpoint) = endpoint.filter(|_| self.fetches.len() < FETCHES_MAX) else {
+            self.counters.idle_doorbells += 1;
+            return Ok(());
+        };
+        // The TRB; of a stream its context before that; what goes out after it.
+        let is_out = to.endpoint.get().is_multiple_of(2);
+        let reads = 1 + u64::from(endpoint.streams.is_some()) + u64::from(is_out);
+        let attachment = &self.part.attachment;
+        let span = attachment.register_write.as_ps() + reads * attachment.memory_read.as_ps();
+        if endpoint.streams.is_some() {
+            self.dma.read_stream_context(now, &self.part);
+        }
+        if endpoint.state == EndpointState::Stopped && !self.set_running(now, memory, to)? {
+            return Ok(());
+        }
+        self.look_at(now + Duration::from_ps(span), to);
+        Ok(())
+    }
+
+    /// A ring is to be looked at, not before others.
+    pub(super) fn look_at(&mut self, at: Instant, to: RingName) {
+        let at = self.fetches.back().map_or(at, |last| at.max(last.at));
+        self.fetches.push_back(Fetch { at, to });
+    }
+
+    /// An endpoint that was stopped is to run again. Whether it does.
+    #[cold]
+    fn set_running(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<bool, Fault> {
+        let slot = &self.slots[usize::from(to.slot)];
+        let Some(endpoint) = slot.endpoint(to.endpoint) else { return Ok(false) };
+        if let Some(code) = endpoint.halted_by {
+            self.run_into_halt(now, memory, RingName { stream: 0, ..to }, code)?;
+            return Ok(false);
+        }
+        if let Some(address) = endpoint.address().filter(|_| endpoint.is_on_link) {
+            self.outputs.push_back(Output::Link(slot.path, LinkAct::Resume(address)));
+        }
+        self.set_state(memory, to.which(), EndpointState::Running)?;
+        Ok(true)
+    }
+
+    /// An endpoint is to run that has halted on the link while it was stopped.
+    fn run_into_halt(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        to: RingName,
+        code: Code,
+    ) -> Result<(), Fault> {
+        if let Some(endpoint) = self.slots[usize::from(to.slot)].endpoint_mut(to.endpoint) {
+            endpoint.halted_by = None;
+        }
+        self.set_state(memory, to.which(), EndpointState::Running)?;
+        self.fail(now, memory, (to, None), (code, EndpointState::Halted))
+    }
+
+    /// A ring is looked at: the line is there that its next TRB is in.
+    pub(super) fn fetch(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
+        let endpoint = self.slots.get(usize::from(to.slot)).and_then(|slot| slot.endpoint(to.endpoint));
+        match endpoint.map(|endpoint| endpoint.state) {
+            Some(EndpointState::Running) => {
+                if let Some(ring) = self.ring_mut(to) {
+                    ring.has_line = true;
+                }
+                self.refill(now, memory, to)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// After the event ring was full: every ring is looked at again, and the command ring.
+    pub(super) fn resume_rings(&mut self, now: Instant) {
+        let mut names = Vec::new();
+        for (slot, place) in (0..).zip(&self.slots) {
+            for endpoint in place.endpoints.iter().flatten() {
+                let loaded = (0..).zip(&endpoint.rings).filter(|(_, ring)| ring.is_loaded);
+                let running = endpoint.state == EndpointState::Running;
+                let name = |(stream, _)| RingName { slot, endpoint: endpoint.id, stream };
+                names.extend(loaded.filter(|_| running).map(name));
+            }
+        }
+        for to in names {
+            self.look_at(now + self.part.attachment.memory_read, to);
+        }
+        if self.commands.is_running {
+            self.ring_commands(now);
+        }
+    }
+
+    pub(super) fn ring_mut(&mut self, to: RingName) -> Option<&mut Ring> {
+        let endpoint = self.slots.get_mut(usize::from(to.slot))?.endpoint_mut(to.endpoint)?;
+        endpoint.rings.get_mut(usize::from(to.stream))
+    }
+
+    /// Something of a transfer has moved. `bytes` is what came, of an In transfer. Whether the controller may have something
+    /// to do or to tell that it had not.
+    pub fn handle_progress(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        progress: &Progress,
+        bytes: &[u8],
+    ) -> bool {
+        if let Some(is_reported) = self.progress_single(now, memory, progress, bytes) {
+            return is_reported;
+        }
+        let posted = self.events.posted;
+        let done = self.progress(now, memory, progress, bytes);
+        let is_reported = done.is_err() || progress.ended.is_some() || self.events.posted != posted;
+        self.survive(done);
+        is_reported
+    }
+
+    #[inline(never)]
+    fn progress(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        progress: &Progress,
+        bytes: &[u8],
+    ) -> Result<(), Fault> {
+        let Progress { id, moved, ended, piece } = *progress;
+        let version = self.part.version;
+        let found = RingName::of(id).and_then(|(to, number)| {
+            let endpoint = self.slots.get_mut(usize::from(to.slot))?.endpoint_mut(to.endpoint)?;
+            let rules = endpoint.rules(version);
+            let ring = endpoint.rings.get_mut(usize::from(to.stream))?;
+            let td = ring.first().filter(|td| td.number == number && ring.on_link > 0)?;
+            let (base, before) = (td.base, td.moved);
+            Some((to, rules, ring, (base, before)))
+        });
+        let Some((to, rules, ring, (base, before))) = found.filter(|_| ended != Some(End::Withdrawn)) else {
+            self.counters.stale_progress += u32::from(ended != Some(End::Withdrawn));
+            return Ok(());
+        };
+        let moved = base + moved;
+        if piece.is_some() {
+            let came = (moved - before) as usize;
+            scatter(memory, ring, before, bytes.get(..came).unwrap_or(bytes))?;
+            self.dma.write(now, &self.part, bytes.len());
+        }
+        let Self { events, dma, part, .. } = self;
+        let emit =
+            |emit: EventFields| events.post(dma.write_event(now, part), emit.event(to.slot, to.endpoint));
+        match ended {
+            None => {
+                ring.advance(moved, false, emit);
+                return Ok(());
+            }
+            Some(End::Full) => ring.advance(moved, true, emit),
+            Some(End::Short) => ring.cut(moved, rules, emit),
+            Some(end) => {
+                ring.advance(moved, false, emit);
+                let code = match end {
+                    End::Stalled => Code::StallError,
+                    End::Overflow => Code::BabbleDetected,
+                    _ => Code::UsbTransactionError,
+                };
+                return self.fail(now, memory, (to, None), (code, EndpointState::Halted));
+            }
+        }
+        ring.on_link -= 1;
+        self.counters.tds += 1;
+        if rules.direction.is_some() && ring.is_at_rest(memory)? {
+            return Ok(());
+        }
+        self.refill(now, memory, to)
+    }
+
+    /// An endpoint has halted on the link, by STALL or because nobody answers. If a transfer has ended by that, it was told of
+    /// then; else there is no TRB to name, as when a device answers Prime with STALL before any stream is current (clauses
+    /// 4.10.2 and 4.12.2).
+    pub fn handle_halt(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        (path, address): (DevicePath, EndpointAddress),
+        is_stalled: bool,
+    ) {
+        let id = EndpointId::of(address);
+        let is_so = |slot: u8, state| {
+            let slot = &self.slots[usize::from(slot)];
+            slot.path == path && slot.endpoint(id).is_some_and(|it| it.state == state)
+        };
+        let code = if is_stalled { Code::StallError } else { Code::UsbTransactionError };
+        let Some(slot) = self.slots_at(path.port).find(|&slot| is_so(slot, EndpointState::Running)) else {
+            // One that is stopped says NoStream to a device that asks, and that may be answered with STALL.
+            let stopped = self.slots_at(path.port).find(|&slot| is_so(slot, EndpointState::Stopped));
+            if let Some(endpoint) = stopped.and_then(|slot| self.slots[usize::from(slot)].endpoint_mut(id)) {
+                endpoint.halted_by = Some(code);
+            }
+            return;
+        };
+        let to = RingName { slot, endpoint: id, stream: 0 };
+        let done = self.fail(now, memory, (to, None), (code, EndpointState::Halted));
+        self.survive(done);
+    }
+
+    /// The endpoint cannot go on: that is told of the TRB at hand, and where it stands is written down.
+    pub(super) fn fail(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        (to, emit): (RingName, Option<EventFields>),
+        (code, state): (Code, EndpointState),
+    ) -> Result<(), Fault> {
+        let nowhere = EventFields { pointer: 0, length: 0, code, event_data: false };
+        let emit = emit.or_else(|| self.ring_mut(to)?.here(code)).unwrap_or(nowhere);
+        self.post(now, emit.event(to.slot, to.endpoint));
+        self.unwind(to.which());
+        if let Some(endpoint) = self.slots[usize::from(to.slot)].endpoint_mut(to.endpoint) {
+            endpoint.state = state;
+        }
+        self.save(memory, to.which())
+    }
+
+    /// The link gives back what it has of an endpoint, and doorbells from before are forgotten.
+    pub(super) fn unwind(&mut self, (number, id): (u8, EndpointId)) {
+        self.fetches.retain(|fetch| fetch.to.which() != (number, id));
+        let slot = &mut self.slots[usize::from(number)];
+        let path = slot.path;
+        let Some(endpoint) = slot.endpoint_mut(id) else { return };
+        let has_any = endpoint.rings.iter().any(|ring| ring.on_link > 0);
+        endpoint.rings.iter_mut().for_each(Ring::unwind);
+        if let Some(address) = endpoint.address().filter(|_| has_any && endpoint.is_on_link) {
+            self.outputs.push_back(Output::Link(path, LinkAct::Clear(address)));
+        }
+    }
+
+    /// An endpoint is stopped, and nothing of it is under way: what it has begun is told (clause 4.6.9).
+    pub(super) fn stopped(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        which: (u8, EndpointId),
+    ) -> Result<(), Fault> {
+        let is_new = self.part.version >= 0x0100;
+        let Some(endpoint) = self.slots[usize::from(which.0)].endpoint_mut(which.1) else { return Ok(()) };
+        let has_streams = endpoint.streams.is_some();
+        let mut reported = Vec::new();
+        for ring in &endpoint.rings {
+            match ring.first() {
+                Some(td) if td.moved > 0 => reported.extend(ring.here(Code::Stopped)),
+                // Controllers of version 1.0 tell where they stand, even if nothing has moved.
+                Some(_) if is_new && !has_streams => {
+                    let code = Code::StoppedLengthInvalid;
+                    reported.extend(ring.here(code).map(|emit| EventFields { length: 0, ..emit }));
+                }
+                _ => {}
+            }
+        }
+        endpoint.state = EndpointState::Stopped;
+        for emit in reported {
+            self.post(now, emit.event(which.0, which.1));
+        }
+        self.unwind(which);
+        self.save(memory, which)?;
+        self.forget(which);
+        Ok(())
+    }
+
+    /// What some controllers forget of an endpoint that has stopped.
+    pub(super) fn forget(&mut self, (slot, endpoint): (u8, EndpointId)) {
+        if !self.part.misbehaviour.forgets_cycles {
+            return;
+        }
+        let endpoint = self.slots[usize::from(slot)].endpoint_mut(endpoint);
+        for ring in
+            endpoint.filter(|endpoint| endpoint.streams.is_some()).iter_mut().flat_map(|e| &mut e.rings)
+        {
+            ring.restart(Cursor { cycle: true, ..ring.stands() });
+        }
+    }
+
+    /// The endpoint that the link has a transfer for. `None` if the name is none of a controller's.
+    pub fn endpoint_of(transfer: TransferId) -> Option<EndpointAddress> {
+        let number = RingName::of(transfer)?.0.endpoint.get();
+        let direction = if number.is_multiple_of(2) { Direction::Out } else { Direction::In };
+        EndpointAddress::new(number / 2, direction)
+    }
+
+    /// The bytes of a piece that goes out; in `scratch` if they do not lie together.
+    pub fn bytes<'a>(
+        &'a self,
+        memory: &'a Memory,
+        piece: PacketPayload,
+        scratch: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
+        let found = RingName::of(piece.transfer).and_then(|(to, number)| {
+            let endpoint = self.slots.get(usize::from(to.slot))?.endpoint(to.endpoint)?;
+            let ring = endpoint.rings.get(usize::from(to.stream))?;
+            let is_first = ring.first().is_some_and(|td| td.number == number);
+            let at = if is_first { 0 } else { ring.tds().position(|td| td.number == number)? };
+            Some((ring, at, ring.td(at)?.base + piece.offset))
+        });
+        let Some((ring, td, offset)) = found else { return &[] };
+        let wanted = u32::from(piece.bytes);
+        match ring.run(td, offset, wanted) {
+            Some((Act::Move(buffer), within, bytes)) if bytes == wanted => {
+                memory.slice(buffer + u64::from(within), bytes as usize).unwrap_or(&[])
+            }
+            _ => {
+                scratch.clear();
+                gather(memory, ring, td, (offset, wanted), scratch);
+                scratch
+            }
+        }
+    }
+
+    /// How much longer a message waits than the link needs: for the controller itself, and for memory when more is under way
+    /// than it holds.
+    #[inline(always)]
+    pub fn pace(&mut self, now: Instant, message: &Message) -> Duration {
+        match message {
+            Message::Data { piece: Some(piece), .. } => {
+                let wait = self.dma.read(now, &self.part, piece.bytes.into());
+                self.part.packet_gap + wait + self.next_trb_out(*piece)
+            }
+            Message::Ack { packets: 1.., .. } => self.part.response + self.dma.full_for(now, &self.part),
+            _ => self.part.response,
+        }
+    }
+}
+
+impl Controller {
+    /// What it stops for before a piece with which a page begins whose TRB it had not read when the TD began.
+    fn next_trb_out(&self, piece: PacketPayload) -> Duration {
+        if self.part.next_trb_out == Duration::ZERO {
+            return Duration::ZERO;
+        }
+        let at = RingName::of(piece.transfer).and_then(|(to, number)| {
+            let endpoint = self.slots.get(usize::from(to.slot))?.endpoint(to.endpoint)?;
+            let mut tds = endpoint.rings.get(usize::from(to.stream))?.tds();
+            tds.find(|td| td.number == number).map(|td| td.base + piece.offset)
+        });
+        match at.filter(|at| *at >= READ_AHEAD_BYTES && at.is_multiple_of(PAGE_BYTES)) {
+            Some(_) => self.part.next_trb_out,
+            None => Duration::ZERO,
+        }
+    }
+}
+
+/// Writes what came to where the first TD wants it.
+#[inline(always)]
+pub(super) fn scatter(memory: &mut Memory, ring: &Ring, mut at: u32, mut bytes: &[u8]) -> Result<(), Fault> {
+    while !bytes.is_empty() {
+        let Some((act, within, len)) = ring.run(0, at, bytes.len() as u32) else { return Ok(()) };
+        let (now, later) = bytes.split_at(len as usize);
+        if let Act::Move(buffer) | Act::ControlData(buffer, Direction::In) = act {
+            memory.write(buffer + u64::from(within), now)?;
+        }
+        (bytes, at) = (later, at + len);
+    }
+    Ok(())
+}
+
+/// Reads what goes out, from wherever it lies. What is not there reads as nothing.
+pub(super) fn gather(
+    memory: &Memory,
+    ring: &Ring,
+    td: usize,
+    (mut at, mut left): (u32, u32),
+    into: &mut Vec<u8>,
+) {
+    while left > 0 {
+        let Some((act, within, len)) = ring.run(td, at, left) else { return };
+        match act {
+            Act::Move(buffer) | Act::ControlData(buffer, _) => {
+                into.extend_from_slice(memory.slice(buffer + u64::from(within), len as usize).unwrap_or(&[]));
+            }
+            Act::Send(bytes) => {
+                let within = within as usize;
+                into.extend_from_slice(bytes.get(within..within + len as usize).unwrap_or(&[]));
+            }
+            _ => {}
+        }
+        (at, left) = (at + len, left - len);
+    }
+}
