@@ -20,7 +20,7 @@
 //!
 //! Left out: block devices. Their nodes lie in a directory that does not survive what the journal is for.
 
-use super::open::OpenReason;
+use super::error::OpenReason;
 use atomic_file::sync_directory_of;
 use device::unit::limits::ATOMIC_BYTES_MAX;
 use std::fs::{self, File};

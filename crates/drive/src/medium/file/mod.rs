@@ -17,15 +17,19 @@
 //! - Watching the length of the file: reads notice that it shrank, a write makes it grow again. Its owner says when to look
 //!   (`measure`).
 
+mod error;
 mod image;
 mod journal;
 mod open;
+mod options;
 mod pool;
 mod task;
 mod transfer;
 mod uring;
 
-pub use open::{OpenError, OpenReason, create_image};
+pub use error::{OpenError, OpenReason};
+pub use open::create_image;
+pub use options::{Engine, FileOptions};
 
 use super::{Finished, Geometry, Job, Medium};
 use device::medium::MediumOp;
@@ -44,33 +48,6 @@ use uring::Ring;
 
 /// Threads of a medium without a ring.
 const POOL_THREADS: usize = 4;
-
-/// How to open an image.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FileOptions {
-    /// Never change it.
-    pub read_only: bool,
-    /// The length of a block.
-    pub block_size: BlockSize,
-    /// Past the page cache of the system. Payload must then be aligned in memory as the file wants it, and nothing is
-    /// written atomically.
-    pub direct: bool,
-    /// Who makes the system calls.
-    pub engine: Engine,
-}
-
-/// Who makes the system calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Engine {
-    /// The ring if there is one, else threads. Blocks of a file on a file system of memory are moved by the caller itself: it
-    /// waits for a copy, and where memory is short for what was swapped out.
-    #[default]
-    Automatic,
-    /// The ring or nothing.
-    Ring,
-    /// Threads.
-    Threads,
-}
 
 /// Who carries out a write that need not be durable, beside a ring.
 #[derive(Debug)]

@@ -16,8 +16,8 @@
 use super::journal::{self, HEADER_BYTES};
 use super::transfer::{Transfer, Way};
 use crate::medium::{Finished, Geometry, Job, Span, compound};
-use device::medium::{MediumDone, MediumError, MediumOp};
 use device::unit::limits::ATOMIC_BYTES_MAX;
+use device::medium::{MediumDone, MediumError, MediumOp};
 use rustix::io::Errno;
 use std::ops::Range;
 use units::{BlockCount, Lba};
