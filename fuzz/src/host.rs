@@ -87,7 +87,7 @@ impl Kind {
             naa: 0x3000_0000_0000_0001,
             block_size: self.block_size,
             capacity: BlockCount(MEDIUM_BYTES / u64::from(self.block_size.bytes())),
-            transfer_bytes_optimal: device::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
+            transfer_bytes_optimal: device::lun::limits::TRANSFER_BYTES_OPTIMAL_MAX,
             read_only: self.read_only,
             removable: self.removable,
             rotational: false,

@@ -7,7 +7,7 @@
 
 use bus::{EndpointAddress, Speed};
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
-use device::unit::{Unit, UnitConfig, limits};
+use device::lun::{Unit, UnitConfig, limits};
 use device::{Device, DeviceConfig, Transports, command};
 use drive::Drive;
 use drive::medium::RamMedium;

@@ -2,7 +2,7 @@
 //!
 //! From the wire inwards: [`device`] answers endpoint 0 and holds the transport that the host has chosen; [`uas`]
 //! and [`bot`] turn transfers into commands; [`command`] holds the commands and runs them in the order that SAM
-//! allows; [`unit`](mod@unit) is what a command means; [`medium`] is the door through which blocks go. Requests flow down,
+//! allows; [`lun`] is what a command means; [`medium`] is the door through which blocks go. Requests flow down,
 //! outcomes flow up, and no layer looks past its neighbour.
 //!
 //! Always true: inputs are methods, outputs are polled until there are none; nothing here blocks, knows the time, or
@@ -16,13 +16,13 @@ pub mod command;
 #[cfg(test)]
 mod desk;
 pub mod device;
+pub mod lun;
 pub mod medium;
 mod name;
 mod output;
 #[cfg(test)]
 mod storms;
 pub mod uas;
-pub mod unit;
 
 pub use device::{ActiveTransport, Device, DeviceConfig, Transports, Verdict};
 pub use output::{DeviceTransfer, INLINE_BYTES_MAX, Inline, Output, Payload};

@@ -83,7 +83,7 @@ pub enum MediumOp {
     Status,
     /// Tells the medium that the blocks will be read soon.
     Prefetch,
-    /// Keeps the unit's state (see [`crate::unit::Unit::durable_state`]) beside the medium.
+    /// Keeps the unit's state (see [`crate::lun::Unit::durable_state`]) beside the medium.
     SaveState,
 }
 

@@ -6,7 +6,7 @@
 
 use bus::{Direction, Speed};
 use device::command::Limits;
-use device::unit::{Unit, UnitConfig, limits};
+use device::lun::{Unit, UnitConfig, limits};
 use device::{Device, DeviceConfig, Transports};
 use initiator::{Command, CommandBlock, CommandId, DataPhase, Outcome, Patience, Transport};
 use std::io;

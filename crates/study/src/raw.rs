@@ -208,7 +208,7 @@ impl Load {
     pub const fn bytes_max(&self) -> u32 {
         match self.host {
             Some(_) => ::xhci_driver::limit::TRANSFER_BYTES_MAX,
-            None => device::unit::limits::TRANSFER_BYTES_MAX,
+            None => device::lun::limits::TRANSFER_BYTES_MAX,
         }
     }
 

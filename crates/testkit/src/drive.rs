@@ -4,7 +4,7 @@ use ::drive::Drive;
 use ::drive::medium::Medium;
 use bus::Speed;
 use device::command::Limits;
-use device::unit::{Unit, UnitConfig};
+use device::lun::{Unit, UnitConfig};
 use device::{Device, DeviceConfig, Transports};
 
 /// A drive that finds the state of its unit at its medium.
@@ -31,7 +31,7 @@ pub fn drive_of(
         naa: 0x3000_0000_0000_0001,
         block_size: medium.block_size(),
         capacity: medium.capacity(),
-        transfer_bytes_optimal: device::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
+        transfer_bytes_optimal: device::lun::limits::TRANSFER_BYTES_OPTIMAL_MAX,
         read_only: medium.is_read_only(),
         removable: false,
         rotational: false,

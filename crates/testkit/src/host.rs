@@ -6,7 +6,7 @@
 use bus::{EndpointAddress, Pipe, Speed, StreamId};
 use device::command::Limits;
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
-use device::unit::{Unit, UnitConfig};
+use device::lun::{Unit, UnitConfig};
 use device::{Device, DeviceConfig, Transports, Verdict};
 use drive::medium::{Medium, create_image};
 use drive::{Body, Drive, HostTransfer};
@@ -154,7 +154,7 @@ pub fn drive(medium: Box<dyn Medium + Send>) -> Drive {
         naa: 0x3000_0000_0000_0001,
         block_size: medium.block_size(),
         capacity: medium.capacity(),
-        transfer_bytes_optimal: device::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
+        transfer_bytes_optimal: device::lun::limits::TRANSFER_BYTES_OPTIMAL_MAX,
         read_only: medium.is_read_only(),
         removable: false,
         rotational: false,

@@ -10,7 +10,7 @@ use super::{Ended, Fault, Identity, Lookout, Rig, RigError, Room, Route, Runner,
 use bus::{Direction, Fifo, Speed};
 use device::command::{self, Limits, Place};
 use device::medium::{MediumOp, MediumRequest, MediumRequestId};
-use device::unit::{Unit, UnitConfig, limits};
+use device::lun::{Unit, UnitConfig, limits};
 use device::{Device, DeviceConfig, Transports};
 use drive::Drive;
 use drive::loopback::Loopback;

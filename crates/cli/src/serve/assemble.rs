@@ -11,7 +11,7 @@ use crate::in_use;
 use bus::Speed;
 use device::bot::ShortData;
 use device::command::Limits;
-use device::unit::{Unit, UnitConfig, limits};
+use device::lun::{Unit, UnitConfig, limits};
 use device::{Device, DeviceConfig, Transports};
 use drive::Drive;
 use drive::medium::{FileMedium, FileOptions, Medium, OpenReason, RamMedium, create_image};

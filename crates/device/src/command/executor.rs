@@ -13,10 +13,14 @@ use super::memory::Memory;
 use super::order::TaskSet;
 use super::task::{Cdb, Phase, Task};
 use super::{CommandId, CommandOutput, Intent, Limits, Outcome, Place, Request, TaskSetFull};
+use crate::lun::registry::Index;
+use crate::lun::row::Row;
+use crate::lun::{
+    Context, DataPhase, LIST_HEAD_BYTES, MediumPlan, Plan, Unit, UnitEvent, absent_unit, medium_failure,
+    precheck,
+};
 use crate::medium::MediumCompletion;
 use crate::output::Output;
-use crate::unit::table::{Index, Row};
-use crate::unit::{Context, DataPhase, LIST_HEAD_BYTES, MediumPlan, Plan, Unit, UnitEvent, gate};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bus::{Direction, Fifo, Front};
@@ -106,7 +110,7 @@ impl Executor {
                 self.admit(id, unit, request);
             }
             None => {
-                let plan = gate::without_unit(
+                let plan = absent_unit::without_unit(
                     LunField(request.lun),
                     request.cdb,
                     &mut task.reply,
@@ -265,7 +269,8 @@ impl Executor {
                         cold_path();
                         let unit = task.unit.and_then(|unit| self.units.get_mut(usize::from(unit)));
                         let error = error.after(movement.range(segment).start);
-                        let plan = gate::medium_failure(unit, task.row, error, movement.extent(segment));
+                        let plan =
+                            medium_failure::medium_failure(unit, task.row, error, movement.extent(segment));
                         movement.failure.get_or_insert_with(|| Box::new(plan));
                     }
                 }
@@ -387,8 +392,9 @@ impl Executor {
             let units = self.units.len() as u8;
             let state = &mut self.units[usize::from(unit)];
             let mut context = Context { unit: state, reply: &mut task.reply, step: &mut task.step, units };
-            let plan = match gate::admit(context.unit, task.row, task.cdb.as_bytes(), &self.index) {
-                Ok(row) => gate::begin(row, &mut context, task.cdb.as_bytes()),
+            let row = task.row.map_or_else(|| self.index.find(task.cdb.as_bytes()), Ok);
+            let plan = match precheck::admit(context.unit, row, task.cdb.as_bytes()) {
+                Ok(row) => precheck::begin(row, &mut context, task.cdb.as_bytes()),
                 Err(plan) => plan,
             };
             self.carry_out(id, plan);

@@ -5,8 +5,8 @@
 //! asked of the medium, an In phase ends early, and an Out phase is received to its end, so that the host never
 //! waits. Operations that need their whole payload at once have one segment.
 
+use crate::lun::{DataPhase, MediumPlan, Plan};
 use crate::medium::{MediumDone, MediumOp};
-use crate::unit::{DataPhase, MediumPlan, Plan};
 use alloc::boxed::Box;
 use units::{ByteRange, Extent};
 

@@ -2,7 +2,7 @@
 //!
 //! Commands stand in the order of their arrival. Simple ones run beside each other; an ordered one waits for all
 //! older ones and holds up all younger ones; head of queue runs at once. A command that must be alone (see
-//! [`crate::unit::table::Needs`]) orders itself like an ordered one, and also keeps head of queue waiting while it
+//! [`crate::lun::row::Needs`]) orders itself like an ordered one, and also keeps head of queue waiting while it
 //! runs. While an auto contingent allegiance stands, only commands with the ACA attribute start.
 
 use super::task::Task;

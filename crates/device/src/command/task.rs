@@ -5,8 +5,9 @@
 
 use super::CommandId;
 use super::movement::Movement;
-use crate::unit::table::{Access, Row};
-use crate::unit::{MediumPlan, Plan, Reply};
+use crate::lun::access::Access;
+use crate::lun::row::Row;
+use crate::lun::{MediumPlan, Plan, Reply};
 use alloc::vec::Vec;
 use core::mem;
 use wire::uas::TaskAttribute;

@@ -11,9 +11,9 @@ pub(crate) mod medium;
 pub(crate) mod uas;
 
 use crate::command::{CommandId, Limits, Place};
+use crate::lun::Unit;
+use crate::lun::fixture::Fixture;
 use crate::output::{DeviceTransfer, Output, Payload};
-use crate::unit::Unit;
-use crate::unit::fixture::Fixture;
 use crate::{Device, DeviceConfig, Transports, Verdict};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -8,7 +8,7 @@
 //! Always true: everything is encoded once, when the device is made; what does not exist at a speed (the qualifier
 //! at super speed) is not found, and so stalls. Left out: a second language; power drawn from the bus.
 
-use super::{COMMAND, DATA_IN, DATA_OUT, DeviceConfig, STATUS};
+use super::config::{COMMAND, CONFIGURATION, DATA_IN, DATA_OUT, DeviceConfig, STATUS};
 use alloc::string::String;
 use alloc::vec::Vec;
 use bus::{EndpointAddress, Speed};
@@ -126,7 +126,7 @@ fn configuration(config: &DeviceConfig, speed: Speed, head: Head) -> Vec<u8> {
     let descriptor = ConfigurationDescriptor {
         total_len: (ConfigurationDescriptor::LEN + below.len()) as u16,
         interfaces: 1,
-        value: super::endpoint0::CONFIGURATION,
+        value: CONFIGURATION,
         string: 0,
         self_powered: config.bus_power_ma == 0,
         remote_wakeup: false,

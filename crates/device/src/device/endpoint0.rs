@@ -7,7 +7,7 @@
 //!
 //! Left out: SET_DESCRIPTOR and SYNCH_FRAME, which a mass-storage device stalls.
 
-use super::DeviceConfig;
+use super::config::{COMMAND, CONFIGURATION, DATA_IN, DATA_OUT, DeviceConfig, STATUS};
 use super::descriptors::Descriptors;
 use alloc::vec::Vec;
 use bus::{EndpointAddress, Speed};
@@ -17,8 +17,6 @@ use wire::usb::{
     InterfaceStatus, Recipient, RequestKind, SetupPacket, StandardRequest, SuspendOptions,
 };
 
-/// The bConfigurationValue of the one configuration.
-pub(super) const CONFIGURATION: u8 = 1;
 /// The highest address that a host may give.
 const ADDRESS_MAX: u16 = 127;
 
@@ -268,11 +266,9 @@ impl Endpoint0 {
             _ if endpoint.number() == 0 => true,
             DeviceState::Addressed => false,
             DeviceState::Configured { alternate } if self.bot_alternate == Some(alternate) => {
-                [super::DATA_IN, super::DATA_OUT].contains(&endpoint)
+                [DATA_IN, DATA_OUT].contains(&endpoint)
             }
-            DeviceState::Configured { .. } => {
-                [super::DATA_IN, super::DATA_OUT, super::STATUS, super::COMMAND].contains(&endpoint)
-            }
+            DeviceState::Configured { .. } => [DATA_IN, DATA_OUT, STATUS, COMMAND].contains(&endpoint),
         };
         exists.then_some(endpoint)
     }

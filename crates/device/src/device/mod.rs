@@ -6,93 +6,26 @@
 //!
 //! Left out: suspend and remote wake-up, which the descriptors do not offer; bus time.
 
+mod config;
 pub mod descriptors;
 mod endpoint0;
 #[cfg(test)]
 mod tests;
 
-use crate::bot::{Bot, BotEndpoints, ShortData};
-use crate::command::{CommandId, Executor, Limits};
+use crate::bot::{Bot, BotEndpoints};
+use crate::command::{CommandId, Executor};
+use crate::lun::{InsertedMedium, Unit, UnitEvent};
 use crate::medium::MediumCompletion;
 use crate::name::Names;
 use crate::output::{Output, Outputs};
 use crate::uas::{Uas, UasEndpoints};
-use crate::unit::{InsertedMedium, Unit, UnitEvent};
-use alloc::string::String;
 use alloc::vec::Vec;
-use bus::{Completion, Direction, EndpointAddress, Front, Speed};
+use bus::{Completion, EndpointAddress, Front};
+pub use config::{COMMAND, DATA_IN, DATA_OUT, DeviceConfig, STATUS, Transports};
 use core::hint::cold_path;
 pub use endpoint0::Verdict;
 use endpoint0::{Effect, Endpoint0};
 use wire::usb::SetupPacket;
-
-/// Which transports the device offers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Transports {
-    /// Alternate setting 0 is BOT, 1 is UAS.
-    #[default]
-    Dual,
-    /// Alternate setting 0 is UAS.
-    UasOnly,
-    /// Alternate setting 0 is BOT.
-    BotOnly,
-}
-
-impl Transports {
-    /// How many alternate settings the interface has.
-    pub const fn alternates(self) -> u8 {
-        match self {
-            Self::Dual => 2,
-            Self::UasOnly | Self::BotOnly => 1,
-        }
-    }
-
-    /// The alternate setting that is BOT.
-    pub const fn bot_alternate(self) -> Option<u8> {
-        match self {
-            Self::Dual | Self::BotOnly => Some(0),
-            Self::UasOnly => None,
-        }
-    }
-
-    /// The alternate setting that is UAS.
-    pub const fn uas_alternate(self) -> Option<u8> {
-        match self {
-            Self::Dual => Some(1),
-            Self::UasOnly => Some(0),
-            Self::BotOnly => None,
-        }
-    }
-}
-
-/// What a device is, besides its units.
-#[derive(Clone, Debug)]
-pub struct DeviceConfig {
-    /// The speed of its link.
-    pub speed: Speed,
-    /// Which transports it offers.
-    pub transports: Transports,
-    /// Streams of its bulk pipes at super speed: a power of two, 2..=256 (USB 3.2 table 9-29).
-    pub streams: u16,
-    /// Current that it may draw from the bus, in mA; zero has a power supply of its own.
-    pub bus_power_ma: u16,
-    /// idVendor.
-    pub vendor_id: u16,
-    /// idProduct.
-    pub product_id: u16,
-    /// bcdDevice.
-    pub release: u16,
-    /// iManufacturer.
-    pub manufacturer: String,
-    /// iProduct.
-    pub product: String,
-    /// iSerialNumber: twelve hexadecimal digits or more (Bulk-Only Transport 1.0, clause 4.1.1).
-    pub serial: String,
-    /// How BOT ends data that are shorter than what the host asked for.
-    pub bot_short_data: ShortData,
-    /// How much it takes on at once.
-    pub limits: Limits,
-}
 
 /// The transport that is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,17 +40,6 @@ pub enum ActiveTransport {
         streams: bool,
     },
 }
-
-/// Bulk-in of BOT, data-in of UAS.
-pub const DATA_IN: EndpointAddress = EndpointAddress::new(1, Direction::In).expect("1 is an endpoint number");
-/// Bulk-out of BOT, data-out of UAS.
-pub const DATA_OUT: EndpointAddress =
-    EndpointAddress::new(2, Direction::Out).expect("2 is an endpoint number");
-/// Status pipe of UAS.
-pub const STATUS: EndpointAddress = EndpointAddress::new(3, Direction::In).expect("3 is an endpoint number");
-/// Command pipe of UAS.
-pub const COMMAND: EndpointAddress =
-    EndpointAddress::new(4, Direction::Out).expect("4 is an endpoint number");
 
 #[derive(Debug)]
 enum Transport {

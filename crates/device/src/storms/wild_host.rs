@@ -140,7 +140,7 @@ proptest! {
         desk.configure(1);
         desk.calm();
         for unit in desk.device.units_mut() {
-            unit.readiness = crate::unit::Readiness::Ready;
+            unit.readiness = crate::lun::Readiness::Ready;
         }
         let status = desk.command(1, &TEST_UNIT_READY);
         prop_assert_eq!(desk.bytes_of(status), good(1));

@@ -8,32 +8,9 @@ use super::Uas;
 use super::slot::{Piece, State};
 use crate::command::{Executor, Outcome, Place};
 use crate::output::{DeviceTransfer, Inline, Output, Outputs, Payload};
-use alloc::collections::VecDeque;
 use bus::{Completion, Direction, TransferId, TransferStatus};
 use core::hint::cold_path;
 use wire::uas::ReadyIu;
-
-/// Who may move data, without streams: one slot in each direction, and those who wait.
-#[derive(Debug, Default)]
-pub(super) struct Turns {
-    inward: Turn,
-    outward: Turn,
-}
-
-#[derive(Debug, Default)]
-struct Turn {
-    holder: Option<u16>,
-    waiting: VecDeque<u16>,
-}
-
-impl Turns {
-    fn of(&mut self, direction: Direction) -> &mut Turn {
-        match direction {
-            Direction::In => &mut self.inward,
-            Direction::Out => &mut self.outward,
-        }
-    }
-}
 
 impl Uas {
     /// Puts a piece on the wire, or in the queue for its turn.

@@ -5,29 +5,11 @@
 //! has not taken is taken back with its command, since the tag may stand for another one next.
 
 use super::Uas;
-use super::slot::State;
+use super::slot::{Ends, State, Then};
 use crate::command::Executor;
+use crate::lun::UnitEvent;
 use crate::output::{Inline, Outputs};
-use crate::unit::UnitEvent;
 use wire::uas::{ResponseCode, ResponseIu, TaskManagementFunction as Function, TaskManagementIu};
-
-/// Which commands are ended.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Ends {
-    Task { tag: u16, unit: u8 },
-    Unit(u8),
-    AcaOf(u8),
-    Everything,
-}
-
-/// What is told when they have drained.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Then {
-    /// TASK MANAGEMENT FUNCTION COMPLETE.
-    Complete,
-    /// OVERLAPPED COMMANDS ATTEMPTED.
-    Overlapped,
-}
 
 impl Uas {
     #[cold]

@@ -16,6 +16,7 @@ mod management;
 mod slot;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use crate::command::{CommandId, CommandOutput, Executor, Outcome, Request};
 use crate::name::Names;
@@ -23,8 +24,8 @@ use crate::output::{DeviceTransfer, INLINE_BYTES_MAX, Inline, Output, Outputs, P
 use alloc::vec::Vec;
 use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, StreamId, TransferId, TransferStatus};
 use core::hint::cold_path;
-use data_phase::Turns;
 use slot::{Slot, State};
+use turns::Turns;
 use wire::scsi::Status;
 use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
 use wire::uas::{CommandIu, CommandPipeIu, ResponseCode, ResponseIu, SenseIu};

@@ -1,6 +1,5 @@
 //! Everything about one tag, in one place.
 
-use super::management::{Ends, Then};
 use crate::command::{CommandId, Outcome, Place};
 use crate::output::Outputs;
 use bus::{Direction, Line, TransferId};
@@ -40,6 +39,24 @@ pub(super) enum State {
     Draining { ends: Ends, then: Then, own: bool },
     /// A RESPONSE IU is on the status pipe.
     Responding { transfer: TransferId },
+}
+
+/// Which commands are ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ends {
+    Task { tag: u16, unit: u8 },
+    Unit(u8),
+    AcaOf(u8),
+    Everything,
+}
+
+/// What is told when they have drained.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Then {
+    /// TASK MANAGEMENT FUNCTION COMPLETE.
+    Complete,
+    /// OVERLAPPED COMMANDS ATTEMPTED.
+    Overlapped,
 }
 
 /// A part of a data phase.

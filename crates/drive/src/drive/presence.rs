@@ -7,7 +7,7 @@
 
 use super::Drive;
 use crate::medium::{EmptySlot, Medium};
-use device::unit::{InsertedMedium, Unit};
+use device::lun::{InsertedMedium, Unit};
 use std::fmt;
 use units::BlockCount;
 

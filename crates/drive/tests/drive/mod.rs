@@ -4,7 +4,7 @@
 use bus::Direction;
 use bus::Speed;
 use device::command::Limits;
-use device::unit::{Unit, UnitConfig};
+use device::lun::{Unit, UnitConfig};
 use device::{Device, DeviceConfig, Transports};
 use initiator::{Command, CommandBlock, CommandId, DataPhase};
 use uaskit_drive::Drive;
@@ -26,7 +26,7 @@ pub(crate) fn drive(speed: Speed, streams: u16, medium: Box<dyn Medium + Send>) 
         naa: 0x3000_0000_0000_0001,
         block_size: BlockSize::B512,
         capacity: medium.capacity(),
-        transfer_bytes_optimal: device::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
+        transfer_bytes_optimal: device::lun::limits::TRANSFER_BYTES_OPTIMAL_MAX,
         read_only: false,
         removable: false,
         rotational: false,

@@ -16,7 +16,7 @@ use bus::Speed;
 use device::bot::ShortData;
 use device::command::Limits;
 use device::medium::{MediumCompletion, MediumDone, MediumError, MediumOp, MediumRequest};
-use device::unit::{Unit, UnitConfig};
+use device::lun::{Unit, UnitConfig};
 use device::{Device, DeviceConfig, Transports};
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -166,7 +166,7 @@ impl Plain {
             naa: 0x3000_0000_0000_0001,
             block_size: self.block_size(),
             capacity: self.capacity(),
-            transfer_bytes_optimal: device::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
+            transfer_bytes_optimal: device::lun::limits::TRANSFER_BYTES_OPTIMAL_MAX,
             read_only: false,
             removable: false,
             rotational: false,

@@ -7,7 +7,7 @@
 use super::Executor;
 use crate::command::task::{Cdb, Phase, Task};
 use crate::command::{CommandId, CommandOutput};
-use crate::unit::{self, InsertedMedium};
+use crate::lun::{self, InsertedMedium};
 use wire::scsi::Status;
 use wire::scsi::sense::Sense;
 
@@ -57,11 +57,11 @@ impl Executor {
         task.list.extend_from_slice(&record.list);
         task.detached = true;
         let id = task.id(slot);
-        let plan = self.consult(id, |_, context, _, list| unit::resume(context, list));
+        let plan = self.consult(id, |_, context, _, list| lun::resume_sanitize(context, list));
         self.carry_out_later(id, plan);
     }
 
-    /// A medium was put into a unit; see [`crate::unit::Unit::insert_medium`].
+    /// A medium was put into a unit; see [`crate::lun::Unit::insert_medium`].
     pub fn insert_medium(&mut self, unit: u8, medium: InsertedMedium) {
         if let Some(state) = self.units.get_mut(usize::from(unit)) {
             state.insert_medium(medium);

@@ -7,9 +7,9 @@ use super::Executor;
 use crate::command::movement::Movement;
 use crate::command::task::{Phase, Task};
 use crate::command::{CommandId, CommandOutput, Place};
+use crate::lun::{DataPhase, MediumPlan, Plan};
 use crate::medium::{MediumRequest, MediumRequestId};
 use crate::output::Output;
-use crate::unit::{DataPhase, MediumPlan, Plan};
 use core::hint::cold_path;
 use units::ByteRange;
 

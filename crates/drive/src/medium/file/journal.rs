@@ -22,7 +22,7 @@
 
 use super::error::OpenReason;
 use atomic_file::sync_directory_of;
-use device::unit::limits::ATOMIC_BYTES_MAX;
+use device::lun::limits::ATOMIC_BYTES_MAX;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;

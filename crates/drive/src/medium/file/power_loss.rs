@@ -284,7 +284,7 @@ fn an_atomic_write_without_space_changes_nothing() {
 
 #[test]
 fn more_than_the_limit_is_no_atomic_write() {
-    let blocks = u64::from(device::unit::limits::ATOMIC_BYTES_MAX / 512) + 1;
+    let blocks = u64::from(device::lun::limits::ATOMIC_BYTES_MAX / 512) + 1;
     with_each_engine(blocks * 512, |medium, _| {
         let bytes = blocks as usize * 512;
         let request = request(MediumOp::WriteAtomic { fua: false }, Extent::new(0, blocks), bytes as u32);

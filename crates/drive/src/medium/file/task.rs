@@ -16,7 +16,7 @@
 use super::journal::{self, HEADER_BYTES};
 use super::transfer::{Transfer, Way};
 use crate::medium::{Finished, Geometry, Job, Span, compound};
-use device::unit::limits::ATOMIC_BYTES_MAX;
+use device::lun::limits::ATOMIC_BYTES_MAX;
 use device::medium::{MediumDone, MediumError, MediumOp};
 use rustix::io::Errno;
 use std::ops::Range;

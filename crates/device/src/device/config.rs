@@ -1,0 +1,88 @@
+//! What a device offers: its transports, identity and limits, and the addresses of its endpoints.
+
+use crate::bot::ShortData;
+use crate::command::Limits;
+use alloc::string::String;
+use bus::{Direction, EndpointAddress, Speed};
+
+/// Bulk-in of BOT, data-in of UAS.
+pub const DATA_IN: EndpointAddress = EndpointAddress::new(1, Direction::In).expect("1 is an endpoint number");
+/// Bulk-out of BOT, data-out of UAS.
+pub const DATA_OUT: EndpointAddress =
+    EndpointAddress::new(2, Direction::Out).expect("2 is an endpoint number");
+/// Status pipe of UAS.
+pub const STATUS: EndpointAddress = EndpointAddress::new(3, Direction::In).expect("3 is an endpoint number");
+/// Command pipe of UAS.
+pub const COMMAND: EndpointAddress =
+    EndpointAddress::new(4, Direction::Out).expect("4 is an endpoint number");
+
+/// The bConfigurationValue of the one configuration.
+pub(super) const CONFIGURATION: u8 = 1;
+
+/// Which transports the device offers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transports {
+    /// Alternate setting 0 is BOT, 1 is UAS.
+    #[default]
+    Dual,
+    /// Alternate setting 0 is UAS.
+    UasOnly,
+    /// Alternate setting 0 is BOT.
+    BotOnly,
+}
+
+impl Transports {
+    /// How many alternate settings the interface has.
+    pub const fn alternates(self) -> u8 {
+        match self {
+            Self::Dual => 2,
+            Self::UasOnly | Self::BotOnly => 1,
+        }
+    }
+
+    /// The alternate setting that is BOT.
+    pub const fn bot_alternate(self) -> Option<u8> {
+        match self {
+            Self::Dual | Self::BotOnly => Some(0),
+            Self::UasOnly => None,
+        }
+    }
+
+    /// The alternate setting that is UAS.
+    pub const fn uas_alternate(self) -> Option<u8> {
+        match self {
+            Self::Dual => Some(1),
+            Self::UasOnly => Some(0),
+            Self::BotOnly => None,
+        }
+    }
+}
+
+/// What a device is, besides its units.
+#[derive(Clone, Debug)]
+pub struct DeviceConfig {
+    /// The speed of its link.
+    pub speed: Speed,
+    /// Which transports it offers.
+    pub transports: Transports,
+    /// Streams of its bulk pipes at super speed: a power of two, 2..=256 (USB 3.2 table 9-29).
+    pub streams: u16,
+    /// Current that it may draw from the bus, in mA; zero has a power supply of its own.
+    pub bus_power_ma: u16,
+    /// idVendor.
+    pub vendor_id: u16,
+    /// idProduct.
+    pub product_id: u16,
+    /// bcdDevice.
+    pub release: u16,
+    /// iManufacturer.
+    pub manufacturer: String,
+    /// iProduct.
+    pub product: String,
+    /// iSerialNumber: twelve hexadecimal digits or more (Bulk-Only Transport 1.0, clause 4.1.1).
+    pub serial: String,
+    /// How BOT ends data that are shorter than what the host asked for.
+    pub bot_short_data: ShortData,
+    /// How much it takes on at once.
+    pub limits: Limits,
+}

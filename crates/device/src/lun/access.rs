@@ -1,0 +1,12 @@
+//! What commands do to a reserved logical unit.
+
+/// What a command does to a reserved unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Allowed whatever is reserved.
+    Always,
+    /// Reads: refused under another's exclusive access.
+    Read,
+    /// Changes something: refused under another's write exclusive as well.
+    Write,
+}

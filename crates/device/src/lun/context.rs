@@ -1,0 +1,17 @@
+//! What a command's functions may read and change.
+
+use super::logical_unit::Unit;
+use super::plan::Reply;
+
+/// What a command's functions may look at and change.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The unit addressed.
+    pub unit: &'a mut Unit,
+    /// Where parameter data for the host goes.
+    pub reply: &'a mut Reply,
+    /// Zero in `plan`; what a command of several steps remembers between them.
+    pub step: &'a mut u32,
+    /// How many units the device has; their numbers are `0..units`.
+    pub units: u8,
+}

@@ -1,0 +1,170 @@
+//! The state of one logical unit, and what events and commands may change of it.
+//!
+//! Commands are in the families' files ([`super::spc`], [`super::sbc`], [`super::reservation`], [`super::sat`]); this
+//! file knows none of them. Always true: state changes one command or event at a time.
+
+use super::attention::{Attention, Attentions};
+use super::buffers::Buffers;
+use super::config::UnitConfig;
+use super::durable::{self, Section};
+use super::event::UnitEvent;
+use super::logs::Logs;
+use super::mode::Modes;
+use super::plan::Plan;
+use super::readiness::Readiness;
+use super::reservation::Reservations;
+use super::sanitizing::{Record, Sanitizing};
+use super::sat::AtaDevice;
+use alloc::vec::Vec;
+use wire::scsi::sense::{AdditionalSense, KeySpecific, Sense, SenseFormat, SenseKey};
+
+/// One logical unit.
+#[derive(Debug)]
+pub struct Unit {
+    /// What it was made as.
+    pub config: UnitConfig,
+    /// Unit attention conditions that the host has not seen.
+    pub attentions: Attentions,
+    /// Sense data of the last command, where the transport cannot carry it (BOT): for REQUEST SENSE.
+    pub held_sense: Option<Sense>,
+    /// Why work failed whose command was told GOOD before (IMMED): the next command is told (SPC-4 clause 4.5.5).
+    /// Of several the last is kept.
+    pub deferred: Option<Sense>,
+    /// Whether it can get at its medium.
+    pub readiness: Readiness,
+    /// The sanitize operation that is not over.
+    pub sanitizing: Sanitizing,
+    /// Whether the host prevents that the medium is taken out (PREVENT ALLOW MEDIUM REMOVAL).
+    pub removal_prevented: bool,
+    /// Values of its mode pages.
+    pub modes: Modes,
+    /// Who may use it.
+    pub reservations: Reservations,
+    /// What it counts.
+    pub logs: Logs,
+    /// What the ATA device behind ATA PASS-THROUGH remembers.
+    pub ata: AtaDevice,
+    /// What WRITE BUFFER left.
+    pub buffers: Buffers,
+}
+
+impl Unit {
+    /// A unit that has just been powered on.
+    pub fn new(config: UnitConfig) -> Self {
+        let modes = Modes::new(config.durable, config.durable_state.as_deref());
+        let reservations = Reservations::new(config.durable_state.as_deref());
+        let sanitizing = Sanitizing::new(config.durable_state.as_deref());
+        let mut unit = Self {
+            config,
+            attentions: Attentions::default(),
+            held_sense: None,
+            deferred: None,
+            readiness: sanitizing.readiness(),
+            sanitizing,
+            removal_prevented: false,
+            modes,
+            reservations,
+            logs: Logs::default(),
+            ata: AtaDevice::default(),
+            buffers: Buffers::default(),
+        };
+        unit.handle_event(UnitEvent::PowerOn);
+        unit
+    }
+
+    /// Brings the state to what SAM-6 says after `event`, unit attention included.
+    pub fn handle_event(&mut self, event: UnitEvent) {
+        self.held_sense = None;
+        self.reservations.handle_event(event);
+        self.ata.handle_event(event);
+        self.removal_prevented = false;
+        if event == UnitEvent::BusReset && self.readiness == Readiness::Stopped {
+            // A drive on USB comes up when its port is reset, or no host after this one would find it.
+            self.start();
+        }
+        match event {
+            UnitEvent::NexusLoss => self.buffers.forget_echo(),
+            UnitEvent::PowerOn | UnitEvent::BusReset | UnitEvent::LogicalUnitReset => self.modes.restore(),
+        }
+        self.attentions.establish(match event {
+            UnitEvent::PowerOn => Attention::PowerOn,
+            UnitEvent::BusReset => Attention::BusReset,
+            UnitEvent::LogicalUnitReset => Attention::DeviceReset,
+            UnitEvent::NexusLoss => Attention::NexusLoss,
+        });
+    }
+
+    /// A stopped unit comes up.
+    pub(crate) const fn start(&mut self) {
+        self.readiness = Readiness::Ready;
+        self.logs.start_stop_cycles = self.logs.start_stop_cycles.saturating_add(1);
+    }
+
+    /// Whether writes are refused at present.
+    pub const fn is_write_protected(&self) -> bool {
+        self.config.read_only || self.modes.current().control.software_write_protect
+    }
+
+    /// Whether a write may end before it is durable (WCE of the caching mode page). Without it every write is made
+    /// as with FUA.
+    pub const fn write_cache_enabled(&self) -> bool {
+        self.modes.current().caching.write_cache
+    }
+
+    /// NOT READY with its cause, unless the unit is ready.
+    pub(crate) fn check_ready(&self) -> Result<(), Plan> {
+        let cause = match self.readiness {
+            Readiness::Ready => return Ok(()),
+            Readiness::Stopped => AdditionalSense::NOT_READY_INITIALIZING_COMMAND_REQUIRED,
+            Readiness::Ejected | Readiness::Absent => AdditionalSense::MEDIUM_NOT_PRESENT,
+            Readiness::Formatting => AdditionalSense::NOT_READY_FORMAT_IN_PROGRESS,
+            Readiness::Sanitizing { .. } => AdditionalSense::NOT_READY_SANITIZE_IN_PROGRESS,
+            Readiness::SanitizeFailed { .. } => {
+                let failed = Sense::new(SenseKey::MediumError, AdditionalSense::SANITIZE_COMMAND_FAILED);
+                return Err(Plan::Check(failed));
+            }
+        };
+        let sense = Sense::not_ready(cause);
+        // How far the medium is it does not say, but that is no reason to leave the field out (SBC-4 clause 4.11.3).
+        Err(Plan::Check(match self.readiness {
+            Readiness::Formatting | Readiness::Sanitizing { .. } => {
+                sense.with_key_specific(KeySpecific::Progress(0))
+            }
+            _ => sense,
+        }))
+    }
+
+    /// DATA PROTECT, unless the medium may be written.
+    pub(crate) fn check_writable(&self) -> Result<(), Plan> {
+        if !self.is_write_protected() {
+            return Ok(());
+        }
+        Err(Plan::Check(Sense::new(SenseKey::DataProtect, AdditionalSense::WRITE_PROTECTED)))
+    }
+
+    /// The format of sense data: D_SENSE of the control mode page says it, but ATA registers come in their
+    /// descriptor always (see [`sat`]).
+    pub fn sense_format(&self, sense: Option<&Sense>) -> SenseFormat {
+        let registers = sense.is_some_and(|sense| sense.ata_return.is_some());
+        if registers || self.modes.current().control.descriptor_sense {
+            SenseFormat::Descriptor
+        } else {
+            SenseFormat::Fixed
+        }
+    }
+
+    /// The command whose work a power loss has cut off, with its parameter list: it goes on when power comes.
+    pub fn unfinished(&self) -> Option<&Record> {
+        self.sanitizing.record()
+    }
+
+    /// What must outlive a power cycle, as bytes for [`UnitConfig::durable_state`]: see
+    /// [`crate::medium::MediumOp::SaveState`].
+    pub fn durable_state(&self) -> Vec<u8> {
+        durable::encode(&[
+            (Section::ModePages, &self.modes.durable_bytes()),
+            (Section::Reservations, &self.reservations.durable_bytes()),
+            (Section::Sanitize, &self.sanitizing.durable_bytes()),
+        ])
+    }
+}
