@@ -5,7 +5,7 @@
 //! what is within a drive of parts (dies, the arm), and how many of a bridge's tags are taken: `study::explain` tells by command what
 //! that costs. Always true: a span that was cut in two adds up.
 
-use crate::engine::Level;
+use crate::engine::OccupancyStats;
 use crate::link::superspeed::{Link, Side, Traffic};
 use crate::link::usb2::Bus;
 use crate::sata::Books;
@@ -213,7 +213,7 @@ impl CoreLoad {
 
 impl QueueLoad {
     /// What was there up to `now`.
-    pub(crate) fn of(level: &Level, now: Instant) -> Self {
+    pub(crate) fn of(level: &OccupancyStats, now: Instant) -> Self {
         Self { arrived: level.arrived(), area: level.area(now), most: level.most() }
     }
 

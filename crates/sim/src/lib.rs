@@ -1,28 +1,27 @@
-//! A world in virtual time, in which both ends of a USB meet packet by packet.
+//! A USB storage machine in virtual time: host and device exchange packets on simulated links.
 //!
-//! [`engine`] keeps time: what happens next, in one order, on any machine the same. [`link`] is what lies between a host
-//! controller and a device, to the symbol. [`xhci`] is a host controller that carries out what its driver wrote into memory.
-//! [`world`] joins the initiator and the target over the link; [`stack`] is what a host's class driver makes of an
-//! application's requests. [`power`] accounts for what parts draw. [`fault`] says what goes wrong in a world, [`check`] what must
-//! hold all the same. Parts by name, experiments and random worlds are in crate `study`.
+//! [`engine`] orders events in virtual time. [`link`] models the wires between a host controller and a device, to the
+//! symbol. [`xhci`] is a host controller that executes what its driver wrote into memory. [`machine`] connects the
+//! initiator and the device model over a link; [`ahci`] is the same drive on a SATA port, for comparison. [`stack`] is the
+//! host's class driver, which turns requests into commands. [`power`] accounts for energy. [`fault`] injects faults, and
+//! [`check`] holds the invariants. Parts by name, experiments and random machines are in crate `study`.
 //!
-//! Always true: nothing here reads a clock, starts a thread, or takes an order from a hash; the same seed gives the same
-//! digest.
+//! Invariant: no code here reads a clock, starts a thread or depends on hash order, so equal seeds give equal digests.
 
+pub mod ahci;
 pub mod bridge;
 pub mod check;
 pub mod components;
 pub mod drive;
 pub mod engine;
 pub mod fault;
-mod few;
 pub mod hub;
+mod index_set;
 pub mod link;
-pub mod native;
+pub mod machine;
 pub mod power;
 pub mod sata;
-mod sorted;
-mod spares;
 pub mod stack;
-pub mod world;
+mod vec_map;
+mod vec_pool;
 pub mod xhc;

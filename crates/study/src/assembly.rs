@@ -14,6 +14,7 @@ use crate::setups::{Assembly, DriveName};
 use bus::Speed;
 use device::command::Limits;
 use initiator::turbo::LookAhead;
+use sim::ahci::AhciMachine;
 use sim::bridge::{Chip, StorePart, Times};
 use sim::check::Violation;
 use sim::components::Components;
@@ -23,13 +24,12 @@ use sim::drive::{AnyDrive, Deferred, Mechanism, SECTOR_BYTES};
 use sim::engine::Trace;
 use sim::link::superspeed::Sleep;
 use sim::link::usb2;
-use sim::native::Native;
-use sim::power::machine::{Activity, Draws};
-use sim::stack::{Profile, Request, Stack, StackError, Streams};
-use sim::world::driven::{
-    Drive, Driven, Enclosure, HostCosts, Hub, Node, Occupant, Packing, PowerOnError, Protocol, Setup,
+use sim::machine::driven::{
+    Drive, DriveParts, Enclosure, HostCosts, Hub, Node, Packing, PowerOnError, Protocol, Setup, XhciMachine,
 };
-use sim::world::{Commanded, Observer, Plain};
+use sim::machine::{FixedLatencyDrive, Observer, Simulation};
+use sim::power::machine::{Activity, PowerDraws};
+use sim::stack::{DriverProfile, Request, Stack, StackError, Streams};
 use std::fmt;
 use units::{BlockCount, BlockSize, Duration, Extent, Instant};
 use wire::usb::Direction;
@@ -43,7 +43,7 @@ pub struct Assembled {
     /// Its blocks of [`BLOCK_SIZE`].
     pub capacity: BlockCount,
     /// What its parts draw.
-    pub draws: Draws,
+    pub draws: PowerDraws,
 }
 
 /// Bytes of a block of all drives here.
@@ -52,8 +52,8 @@ pub const BLOCK_SIZE: BlockSize = BlockSize::B512;
 /// Behind USB, or at a port of the host.
 #[derive(Debug)]
 enum OnStack {
-    Usb(Box<Stack<Driven>>),
-    Native(Box<Stack<Native>>),
+    Usb(Box<Stack<XhciMachine>>),
+    Native(Box<Stack<AhciMachine>>),
 }
 
 /// Why parts are no disk.
@@ -110,8 +110,8 @@ impl Assembled {
     /// Virtual time, events and digest so far.
     pub fn books(&self) -> (Instant, u64, u64) {
         match &self.stack {
-            OnStack::Usb(stack) => books(stack.world()),
-            OnStack::Native(stack) => books(stack.world()),
+            OnStack::Usb(stack) => books(stack.machine()),
+            OnStack::Native(stack) => books(stack.machine()),
         }
     }
 
@@ -121,16 +121,16 @@ impl Assembled {
     /// The first violation.
     pub fn audit(&mut self) -> Result<(), Violation> {
         match &mut self.stack {
-            OnStack::Usb(stack) => stack.world_mut().audit(),
-            OnStack::Native(stack) => stack.world_mut().audit(),
+            OnStack::Usb(stack) => stack.machine_mut().audit(),
+            OnStack::Native(stack) => stack.machine_mut().audit(),
         }
     }
 
     /// What parts have done so far.
     pub fn components(&self) -> Components {
         match &self.stack {
-            OnStack::Usb(stack) => stack.world().components(),
-            OnStack::Native(stack) => stack.world().components(),
+            OnStack::Usb(stack) => stack.machine().components(),
+            OnStack::Native(stack) => stack.machine().components(),
         }
     }
 
@@ -138,7 +138,7 @@ impl Assembled {
     pub fn activity(&mut self) -> Activity {
         match &mut self.stack {
             OnStack::Usb(stack) => {
-                let world = stack.world_mut();
+                let world = stack.machine_mut();
                 let now = world.now();
                 let link = world.link(0).map(|link| (link.meter(now).times(now), link.carried_for()));
                 let core = world.core().busy(now);
@@ -152,16 +152,16 @@ impl Assembled {
                 Activity { core, controller, bridge: Some(bridge), drive, link }
             }
             OnStack::Native(stack) => {
-                let [core, drive] = stack.world().at_work();
+                let [core, drive] = stack.machine().at_work();
                 Activity { core, controller: drive, drive, ..Activity::default() }
             }
         }
     }
 
     /// The world behind USB, if there is one.
-    pub fn usb(&mut self) -> Option<&mut Driven> {
+    pub fn usb(&mut self) -> Option<&mut XhciMachine> {
         match &mut self.stack {
-            OnStack::Usb(stack) => Some(stack.world_mut()),
+            OnStack::Usb(stack) => Some(stack.machine_mut()),
             OnStack::Native(_) => None,
         }
     }
@@ -169,36 +169,36 @@ impl Assembled {
     /// Has somebody look on at commands from now on, and behind USB at transfers and packets.
     pub fn observe(&mut self, observer: Box<dyn Observer>) {
         match &mut self.stack {
-            OnStack::Usb(stack) => stack.world_mut().observe(0, observer),
-            OnStack::Native(stack) => stack.world_mut().observe(0, observer),
+            OnStack::Usb(stack) => stack.machine_mut().observe(0, observer),
+            OnStack::Native(stack) => stack.machine_mut().observe(0, observer),
         }
     }
 
     /// Notes what happens from now on: packets, TRBs, frames of cables.
     pub fn trace_to(&mut self, trace: Box<dyn Trace>) {
         match &mut self.stack {
-            OnStack::Usb(stack) => stack.world_mut().trace_to(trace),
-            OnStack::Native(stack) => stack.world_mut().trace_to(trace),
+            OnStack::Usb(stack) => stack.machine_mut().trace_to(trace),
+            OnStack::Native(stack) => stack.machine_mut().trace_to(trace),
         }
     }
 
     /// Notes nothing more.
     pub fn take_trace(&mut self) -> Option<Box<dyn Trace>> {
         match &mut self.stack {
-            OnStack::Usb(stack) => stack.world_mut().take_trace(),
-            OnStack::Native(stack) => stack.world_mut().take_trace(),
+            OnStack::Usb(stack) => stack.machine_mut().take_trace(),
+            OnStack::Native(stack) => stack.machine_mut().take_trace(),
         }
     }
 
-    fn strays(&self) -> u64 {
+    fn misplaced_blocks(&self) -> u64 {
         match &self.stack {
-            OnStack::Usb(stack) => stack.strays(0) + stack.world().strays(0),
-            OnStack::Native(stack) => stack.strays(0) + stack.world().strays(0),
+            OnStack::Usb(stack) => stack.misplaced_blocks(0) + stack.machine().misplaced_blocks(0),
+            OnStack::Native(stack) => stack.misplaced_blocks(0) + stack.machine().misplaced_blocks(0),
         }
     }
 }
 
-fn books(world: &impl Commanded) -> (Instant, u64, u64) {
+fn books(world: &impl Simulation) -> (Instant, u64, u64) {
     (world.now(), world.happened(), world.digest())
 }
 
@@ -221,17 +221,17 @@ impl Parts<'_> {
         drive.ok_or_else(|| AssemblyError::Unknown(name.as_str().into()))
     }
 
-    fn draws(&self) -> Result<Draws, AssemblyError> {
+    fn draws(&self) -> Result<PowerDraws, AssemblyError> {
         let host = known(&self.assembly.host, self.catalogue.host(&self.assembly.host))?;
         let power = *known(&host.power, self.catalogue.power(&host.power))?;
         let drive = match self.assembly.drive {
             DriveName::Ssd(_) => power.ssd,
             DriveName::Hdd(_) => power.hdd,
         };
-        Ok(Draws::new(host.cores, power, drive))
+        Ok(PowerDraws::new(host.cores, power, drive))
     }
 
-    fn native(&self, mechanism: AnyDrive) -> Result<Stack<Native>, AssemblyError> {
+    fn native(&self, mechanism: AnyDrive) -> Result<Stack<AhciMachine>, AssemblyError> {
         let of = known(&self.assembly.controller, self.catalogue.sata(&self.assembly.controller))?;
         let store = StorePart {
             rate: of.rate,
@@ -244,8 +244,8 @@ impl Parts<'_> {
         };
         let profile = self.profile()?;
         let costs = HostCosts { command: profile.costs.command + of.command, ..profile.costs };
-        let plain = Plain::numbered(BlockCount(mechanism.sectors()), BLOCK_SIZE);
-        let world = Native::new(costs, store, mechanism, plain);
+        let plain = FixedLatencyDrive::numbered(BlockCount(mechanism.sectors()), BLOCK_SIZE);
+        let world = AhciMachine::new(costs, store, mechanism, plain);
         Stack::new(world, &profile).map_err(AssemblyError::Stack)
     }
 
@@ -253,7 +253,7 @@ impl Parts<'_> {
         &self,
         mechanism: AnyDrive,
         observer: Option<Box<dyn Observer>>,
-    ) -> Result<Stack<Driven>, AssemblyError> {
+    ) -> Result<Stack<XhciMachine>, AssemblyError> {
         let assembly = self.assembly;
         let link = assembly.link.as_deref().unwrap_or_default();
         let rate: LinkPart = *known(link, self.catalogue.link(link))?;
@@ -264,11 +264,11 @@ impl Parts<'_> {
         let (mut chip, protocol) = (chip(bridge), profile.transport);
         // Without streams the data of one command move at a time.
         chip.store.reads_fit = rate.speed() != Speed::Super;
-        let plain = Plain::numbered(BlockCount(mechanism.sectors()), BLOCK_SIZE);
+        let plain = FixedLatencyDrive::numbered(BlockCount(mechanism.sectors()), BLOCK_SIZE);
         let plain = plain.with_limits(chip.limits).with_streams(chip.streams);
         let device = plain.device_with(bridge.transports, rate.speed());
         let enclosure = Enclosure::new(&chip, protocol, mechanism, BLOCK_SIZE);
-        let mut occupant = Some(Occupant { device, plain, enclosure: Some(Box::new(enclosure)) });
+        let mut occupant = Some(DriveParts { device, plain, enclosure: Some(Box::new(enclosure)) });
         let drive = match protocol {
             Protocol::Bot => Drive::bot(),
             Protocol::Uas => Drive { depth: Some(profile.depth()), ..Drive::uas() },
@@ -283,7 +283,7 @@ impl Parts<'_> {
         let host = profile.host(controller.part);
         let sleep = assembly.power_states.then_some(Sleep::LINUX);
         let setup = Setup { sleep, ..Setup::new(host).at(bus).answering(bridge.response).with(1, node) };
-        let take = |_, drive: &Drive| occupant.take().unwrap_or_else(|| Occupant::of(drive, rate.speed()));
+        let take = |_, drive: &Drive| occupant.take().unwrap_or_else(|| DriveParts::of(drive, rate.speed()));
         let world = setup
             .power_on_with(take, observer.map(|observer| (0, observer)).into_iter().collect())
             .map_err(AssemblyError::PowerOn)?;
@@ -300,7 +300,7 @@ impl Parts<'_> {
     }
 
     /// The driver that has the drive, on this host.
-    fn profile(&self) -> Result<Profile, AssemblyError> {
+    fn profile(&self) -> Result<DriverProfile, AssemblyError> {
         let name = &self.activation.driver;
         let driver = known(name, self.catalogue.driver(name))?;
         let host = known(&self.assembly.host, self.catalogue.host(&self.assembly.host))?;
@@ -317,7 +317,7 @@ impl Parts<'_> {
             _ => None,
         };
         let behind = if self.activation.transport == Carried::Bot { driver.behind } else { 0 };
-        Ok(Profile {
+        Ok(DriverProfile {
             transport,
             transfer_bytes_max: self.activation.request_bytes_max,
             pieces_in_turn: driver.pieces == Pieces::InTurn,
@@ -385,7 +385,7 @@ impl Disk for Assembled {
         };
         let Some(ended) = ended.map_err(MeasureError::Stopped)? else { return Ok(None) };
         ended.result.map_err(MeasureError::Failed)?;
-        if self.strays() > 0 {
+        if self.misplaced_blocks() > 0 {
             return Err(MeasureError::Contents);
         }
         Ok(Some(u16::try_from(ended.id).unwrap_or(u16::MAX)))
@@ -393,8 +393,8 @@ impl Disk for Assembled {
 
     fn deferred(&mut self) -> Deferred {
         let store = match &mut self.stack {
-            OnStack::Usb(stack) => stack.world_mut().enclosure(0).map(|enclosure| enclosure.store()),
-            OnStack::Native(stack) => Some(stack.world().store()),
+            OnStack::Usb(stack) => stack.machine_mut().enclosure(0).map(|enclosure| enclosure.store()),
+            OnStack::Native(stack) => Some(stack.machine().store()),
         };
         store.map_or(Deferred::default(), |store| store.cable().mechanism().deferred())
     }

@@ -17,13 +17,13 @@ use bus::{Pipe, StreamId, TransferId, TransferStatus};
 use device::medium::MediumRequest;
 use device::{DeviceTransfer, Payload};
 use initiator::{Command, CommandId, DataPhase, Outcome};
-use sim::engine::{Journey, Shares, Stage};
+use sim::engine::{LatencyStage, LatencyTracker, StageTimes};
 use sim::link::Crossing;
 use sim::link::bulk::Message;
 use sim::link::streams::StreamField;
 use sim::link::superspeed::Side;
 use sim::link::usb2::{Packet, Sent};
-use sim::world::{CoreTurn, HostTransfer, Observer, WorkedFor};
+use sim::machine::{CoreClient, CoreSlice, HostTransfer, Observer};
 use std::collections::{BTreeMap, VecDeque};
 use units::{Duration, Instant};
 use wire::bot::{Cbw, Csw};
@@ -38,7 +38,7 @@ pub struct Explained {
     /// From when the driver had its request to its end.
     pub latency: Duration,
     /// Where that went.
-    pub shares: Shares,
+    pub shares: StageTimes,
 }
 
 /// One command with all that was done for it.
@@ -150,7 +150,7 @@ struct Account {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Which.
-    pub stage: Stage,
+    pub stage: LatencyStage,
     /// Of a packet with payload on the link, the pipe; BOT has them as well, by what its bytes are.
     pub pipe: Option<PipeUsage>,
     /// From when.
@@ -160,7 +160,7 @@ pub struct Span {
 }
 
 impl Span {
-    const fn new(stage: Stage, from: Instant, to: Instant) -> Self {
+    const fn new(stage: LatencyStage, from: Instant, to: Instant) -> Self {
         Self { stage, pipe: None, from, to }
     }
 }
@@ -295,7 +295,7 @@ impl Observer for Explain {
         self.under_way.insert(command.id, account);
     }
 
-    fn waited(&mut self, since: Instant, command: CommandId) {
+    fn queued_since(&mut self, since: Instant, command: CommandId) {
         if let Some(account) = self.under_way.get_mut(&command) {
             account.asked = since.min(account.began);
         }
@@ -343,22 +343,24 @@ impl Observer for Explain {
         if let Some(AtController { state: Handling::Carried(since), .. }) =
             place.and_then(|place| self.at_controller.remove(place))
         {
-            self.add_to_transfer(transfer.id, Span::new(Stage::Controller, since, at));
+            self.add_to_transfer(transfer.id, Span::new(LatencyStage::Controller, since, at));
         }
         self.by_transfer.remove(&transfer.id);
     }
 
-    fn worked(&mut self, turn: CoreTurn, of: WorkedFor) {
-        let CoreTurn { since, began, ended } = turn;
-        for span in [Span::new(Stage::Core, since, began), Span::new(Stage::Driver, began, ended)] {
+    fn core_worked(&mut self, turn: CoreSlice, of: CoreClient) {
+        let CoreSlice { since, began, ended } = turn;
+        for span in
+            [Span::new(LatencyStage::Core, since, began), Span::new(LatencyStage::Driver, began, ended)]
+        {
             match of {
-                WorkedFor::Command(command) => self.add(Some(command), [span]),
-                WorkedFor::Transfer(id) => self.add_to_transfer(id, span),
+                CoreClient::Command(command) => self.add(Some(command), [span]),
+                CoreClient::Transfer(id) => self.add_to_transfer(id, span),
             }
         }
     }
 
-    fn taken_on(&mut self, at: Instant, pipe: Pipe, number: TransferId) {
+    fn fetched(&mut self, at: Instant, pipe: Pipe, number: TransferId) {
         let mut waiting = self.at_controller.iter_mut().filter(|transfer| transfer.pipe == pipe);
         let next = waiting.find_map(|transfer| match transfer.state {
             Handling::Queued(since) => Some((transfer, since)),
@@ -367,11 +369,11 @@ impl Observer for Explain {
         if let Some((transfer, since)) = next {
             transfer.state = Handling::OnLink(number);
             let id = transfer.id;
-            self.add_to_transfer(id, Span::new(Stage::Controller, since, at));
+            self.add_to_transfer(id, Span::new(LatencyStage::Controller, since, at));
         }
     }
 
-    fn carried(&mut self, at: Instant, number: TransferId) {
+    fn link_completed(&mut self, at: Instant, number: TransferId) {
         let is_it =
             |transfer: &&mut AtController| matches!(transfer.state, Handling::OnLink(own) if own == number);
         if let Some(transfer) = self.at_controller.iter_mut().find(is_it) {
@@ -396,7 +398,7 @@ impl Observer for Explain {
             }
             Packet::Handshake(_) => sent.begins,
         };
-        let span = Span { pipe, ..Span::new(Stage::Link, since, sent.ends) };
+        let span = Span { pipe, ..Span::new(LatencyStage::Link, since, sent.ends) };
         self.add(self.bus.owner, [span]);
     }
 
@@ -409,12 +411,12 @@ impl Observer for Explain {
         };
         let known = stream.filter(|stream| self.by_stream.contains_key(stream));
         let pipe = message.piece().and_then(|_| self.pipe_of(message.endpoint(), bytes));
-        let span = Span { pipe, ..Span::new(Stage::Link, crossing.begins, crossing.heard) };
+        let span = Span { pipe, ..Span::new(LatencyStage::Link, crossing.begins, crossing.heard) };
         self.add(self.command_of(known), [span]);
     }
 
-    fn asked(&mut self, at: Instant, request: &MediumRequest, done_at: Instant) {
-        let span = Span::new(Stage::Drive, at, done_at);
+    fn medium_requested(&mut self, at: Instant, request: &MediumRequest, done_at: Instant) {
+        let span = Span::new(LatencyStage::Drive, at, done_at);
         let device_command = request.id.command;
         if let Some(&command) = self.by_device.get(&device_command) {
             return self.add(Some(command), [span]);
@@ -425,8 +427,8 @@ impl Observer for Explain {
         }
     }
 
-    fn served(&mut self, since: Instant, at: Instant, command: CommandId) {
-        self.add(Some(command), [Span::new(Stage::Drive, since, at)]);
+    fn drive_served(&mut self, since: Instant, at: Instant, command: CommandId) {
+        self.add(Some(command), [Span::new(LatencyStage::Drive, since, at)]);
     }
 
     fn offered(&mut self, _: Instant, transfer: &DeviceTransfer) {
@@ -450,7 +452,7 @@ impl Observer for Explain {
     }
 
     fn translated(&mut self, since: Instant, at: Instant, stream: Option<StreamId>) {
-        let span = Span::new(Stage::Bridge, since, at);
+        let span = Span::new(LatencyStage::Bridge, since, at);
         self.add(self.command_of(stream), [span]);
     }
 
@@ -471,28 +473,34 @@ impl Observer for Explain {
 }
 
 /// Where a command is that is in several places at once.
-const PRECEDENCE: [Stage; 6] =
-    [Stage::Drive, Stage::Link, Stage::Bridge, Stage::Driver, Stage::Core, Stage::Controller];
+const PRECEDENCE: [LatencyStage; 6] = [
+    LatencyStage::Drive,
+    LatencyStage::Link,
+    LatencyStage::Bridge,
+    LatencyStage::Driver,
+    LatencyStage::Core,
+    LatencyStage::Controller,
+];
 
 impl Account {
     /// Goes through all that begins and ends, in the order of time.
-    fn settle(&self, ended: Instant) -> (Duration, Shares) {
+    fn settle(&self, ended: Instant) -> (Duration, StageTimes) {
         let clip = |at: Instant| at.clamp(self.began, ended);
-        let mut turns: Vec<(Instant, Stage, bool)> = Vec::with_capacity(2 * self.spans.len());
+        let mut turns: Vec<(Instant, LatencyStage, bool)> = Vec::with_capacity(2 * self.spans.len());
         for span in &self.spans {
             turns.push((clip(span.from), span.stage, true));
             turns.push((clip(span.to), span.stage, false));
         }
         turns.sort_unstable_by_key(|&(at, stage, begins)| (at, stage, !begins));
-        let mut journey = Journey::start(self.asked, Stage::Queue);
-        let mut under_way = [0_u32; Stage::ALL.len()];
+        let mut journey = LatencyTracker::start(self.asked, LatencyStage::Queue);
+        let mut under_way = [0_u32; LatencyStage::ALL.len()];
         // A command that the driver has made may have its place in a line of the transport, over BOT above all.
-        let mut waits_for = Stage::Queue;
+        let mut waits_for = LatencyStage::Queue;
         for (at, stage, begins) in turns {
             let count = &mut under_way[stage as usize];
             *count = if begins { *count + 1 } else { count.saturating_sub(1) };
-            if !matches!(stage, Stage::Core | Stage::Driver) {
-                waits_for = Stage::Waiting;
+            if !matches!(stage, LatencyStage::Core | LatencyStage::Driver) {
+                waits_for = LatencyStage::Waiting;
             }
             let counts = PRECEDENCE.into_iter().find(|&stage| under_way[stage as usize] > 0);
             journey.enter(at, counts.unwrap_or(waits_for));
@@ -519,7 +527,7 @@ pub(crate) mod tests {
             self.asked.insert(command.id, at);
         }
 
-        fn waited(&mut self, since: Instant, command: CommandId) {
+        fn queued_since(&mut self, since: Instant, command: CommandId) {
             if let Some(asked) = self.asked.get_mut(&command) {
                 *asked = since.min(*asked);
             }
@@ -549,26 +557,26 @@ pub(crate) mod tests {
         Instant::from_ps(ps)
     }
 
-    const fn span(stage: Stage, from: u64, to: u64) -> Span {
+    const fn span(stage: LatencyStage, from: u64, to: u64) -> Span {
         Span::new(stage, at(from), at(to))
     }
 
     #[test]
     fn what_overlaps_counts_once_and_the_drive_comes_first() {
         let spans = vec![
-            span(Stage::Link, 15, 20),
-            span(Stage::Drive, 20, 50),
-            span(Stage::Link, 40, 60),
-            span(Stage::Link, 45, 62),
-            span(Stage::Link, 90, 120),
+            span(LatencyStage::Link, 15, 20),
+            span(LatencyStage::Drive, 20, 50),
+            span(LatencyStage::Link, 40, 60),
+            span(LatencyStage::Link, 45, 62),
+            span(LatencyStage::Link, 90, 120),
         ];
         let (latency, shares) =
             Account { asked: at(10), began: at(10), data_phase: None, spans }.settle(at(100));
         assert_eq!(latency, Duration::from_ps(90));
-        assert_eq!(shares.of(Stage::Link), Duration::from_ps(5 + 12 + 10));
-        assert_eq!(shares.of(Stage::Drive), Duration::from_ps(30));
-        assert_eq!(shares.of(Stage::Queue), Duration::from_ps(5));
-        assert_eq!(shares.of(Stage::Waiting), Duration::from_ps(28));
+        assert_eq!(shares.of(LatencyStage::Link), Duration::from_ps(5 + 12 + 10));
+        assert_eq!(shares.of(LatencyStage::Drive), Duration::from_ps(30));
+        assert_eq!(shares.of(LatencyStage::Queue), Duration::from_ps(5));
+        assert_eq!(shares.of(LatencyStage::Waiting), Duration::from_ps(28));
         assert_eq!(shares.total(), latency);
     }
 
@@ -585,16 +593,16 @@ pub(crate) mod tests {
             deadline: at(1_000),
         };
         explain.began(at(40), &command);
-        explain.waited(at(10), id);
-        let turn = CoreTurn { since: at(45), began: at(52), ended: at(60) };
-        explain.worked(turn, WorkedFor::Command(id));
+        explain.queued_since(at(10), id);
+        let turn = CoreSlice { since: at(45), began: at(52), ended: at(60) };
+        explain.core_worked(turn, CoreClient::Command(id));
         explain.ended(at(70), id, &Outcome::Failed(Failure::Aborted));
         let Explained { latency, shares, .. } = explain.poll().expect("it has ended");
         assert_eq!(latency, Duration::from_ps(60));
         // Before it is the core's, and behind that, since nothing of it has come to the controller.
-        assert_eq!(shares.of(Stage::Queue), Duration::from_ps(35 + 10));
-        assert_eq!(shares.of(Stage::Core), Duration::from_ps(7));
-        assert_eq!(shares.of(Stage::Driver), Duration::from_ps(8));
+        assert_eq!(shares.of(LatencyStage::Queue), Duration::from_ps(35 + 10));
+        assert_eq!(shares.of(LatencyStage::Core), Duration::from_ps(7));
+        assert_eq!(shares.of(LatencyStage::Driver), Duration::from_ps(8));
         assert_eq!(shares.total(), latency);
     }
 }

@@ -10,7 +10,7 @@
 
 use initiator::disk::{Error, RequestRefusal};
 use sim::drive::{Deferred, SECTOR_BYTES};
-use sim::world::Stopped;
+use sim::machine::StopReason;
 use std::fmt;
 use units::{BlockCount, BlockSize, Duration, Extent, Instant};
 use wire::usb::Direction;
@@ -84,7 +84,7 @@ pub enum MeasureError {
     /// The job does not fit the disk.
     Misfit(Misfit),
     /// The world does not go on.
-    Stopped(Stopped),
+    Stopped(StopReason),
     /// The class driver did not take a request.
     Refused(RequestRefusal),
     /// A request failed, which none should.

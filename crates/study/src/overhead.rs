@@ -6,7 +6,7 @@
 use bus::TransferStatus;
 use device::device::{COMMAND, STATUS};
 use initiator::{CommandId, Outcome};
-use sim::world::{HostTransfer, Observer};
+use sim::machine::{HostTransfer, Observer};
 use units::Instant;
 use wire::uas::IuId;
 

@@ -15,14 +15,17 @@ pub use stay::Explained;
 use crate::explain::Explain;
 use device::Transports;
 use initiator::{Bot, Command, CommandBlock, CommandId, DataPhase, Outcome, Transport, Uas};
-use sim::check::AUDITED_EVERY;
+use sim::check::AUDIT_INTERVAL_COMMANDS;
 use sim::components::Components;
-use sim::engine::{Random, Shares, Trace};
+use sim::engine::{Random, StageTimes, Trace};
 use sim::link::superspeed::Traffic;
 use sim::link::{AnyRate, Connection, usb2};
-pub use sim::world::driven::Protocol;
-use sim::world::driven::{Drive, Driven, Host, Hub, Occupant, Setup};
-use sim::world::{self, Commanded, Finished, Observer, Plain, Plugged, Stopped, World, numbers};
+pub use sim::machine::driven::Protocol;
+use sim::machine::driven::{Drive, DriveParts, Host, Hub, Setup, XhciMachine};
+use sim::machine::{
+    self, DirectMachine, FinishedCommand, FixedLatencyDrive, Observer, Plugged, Simulation, StopReason,
+    numbers,
+};
 use stay::{Begun, Stay, Tally};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -219,7 +222,7 @@ impl Load {
 
     /// An audit looks at all drives.
     fn audited_every(&self) -> u32 {
-        AUDITED_EVERY * u32::from(self.drives.count).max(1)
+        AUDIT_INTERVAL_COMMANDS * u32::from(self.drives.count).max(1)
     }
 
     fn check(&self) -> Result<(), RawError> {
@@ -232,8 +235,8 @@ impl Load {
         }
     }
 
-    fn plain(&self) -> Plain {
-        let plain = Plain::numbered(BlockCount(self.medium_blocks().into()), BLOCK_SIZE);
+    fn plain(&self) -> FixedLatencyDrive {
+        let plain = FixedLatencyDrive::numbered(BlockCount(self.medium_blocks().into()), BLOCK_SIZE);
         plain.serving(self.latency, self.at_once).with_streams(self.streams())
     }
 
@@ -242,17 +245,17 @@ impl Load {
     }
 
     /// A drive that offers BOT alone.
-    fn bot(&self) -> Result<(Plugged<Bot>, Plain), RawError> {
+    fn bot(&self) -> Result<(Plugged<Bot>, FixedLatencyDrive), RawError> {
         let plain = self.plain();
-        let plugged = world::bot(plain.device_with(Transports::BotOnly, self.connection.speed()))
+        let plugged = machine::bot(plain.device_with(Transports::BotOnly, self.connection.speed()))
             .map_err(RawError::Plug)?;
         Ok((plugged, plain))
     }
 
     /// A drive that offers both.
-    fn uas(&self) -> Result<(Plugged<Uas>, Plain), RawError> {
+    fn uas(&self) -> Result<(Plugged<Uas>, FixedLatencyDrive), RawError> {
         let plain = self.plain();
-        let plugged = world::uas(plain.device_with(Transports::Dual, self.connection.speed()), None)
+        let plugged = machine::uas(plain.device_with(Transports::Dual, self.connection.speed()), None)
             .map_err(RawError::Plug)?;
         Ok((plugged, plain))
     }
@@ -285,11 +288,16 @@ impl Load {
     }
 
     /// A host and drives that are on, and who still wants to look.
-    fn power_on(&self, host: Host, protocol: Protocol, watch: Watch) -> Result<(Driven, Watch), RawError> {
+    fn power_on(
+        &self,
+        host: Host,
+        protocol: Protocol,
+        watch: Watch,
+    ) -> Result<(XhciMachine, Watch), RawError> {
         let Watch { observers, trace, explain } = watch;
         let observers = observers.into_iter().enumerate().collect();
         let setup = self.setup(host, protocol);
-        let occupy = |_: usize, drive: &Drive| Occupant::of(drive, setup.rate_of(drive).speed());
+        let occupy = |_: usize, drive: &Drive| DriveParts::of(drive, setup.rate_of(drive).speed());
         let world = setup.power_on_with(occupy, observers).map_err(RawError::PowerOn)?;
         Ok((world, Watch { observers: Vec::new(), trace, explain }))
     }
@@ -360,7 +368,7 @@ struct Loop<W> {
     noted: u32,
 }
 
-impl Measurement<Driven> {
+impl Measurement<XhciMachine> {
     /// Begins to measure UAS with streams over a driver and a controller, with nobody looking on.
     ///
     /// # Errors
@@ -371,17 +379,22 @@ impl Measurement<Driven> {
     }
 }
 
-impl<T: Transport> Measurement<World<T>> {
+impl<T: Transport> Measurement<DirectMachine<T>> {
     /// Without driver and controller.
-    fn bare(load: &Load, plugged: Plugged<T>, plain: Plain, mut watch: Watch) -> Result<Self, RawError> {
+    fn bare(
+        load: &Load,
+        plugged: Plugged<T>,
+        plain: FixedLatencyDrive,
+        mut watch: Watch,
+    ) -> Result<Self, RawError> {
         if let Some(observer) = watch.observers.first_mut() {
             plugged.enumeration.iter().for_each(|exchange| observer.control(Instant::ZERO, exchange));
         }
-        Self::begin(load, World::new(load.connection, plugged, plain), watch)
+        Self::begin(load, DirectMachine::new(load.connection, plugged, plain), watch)
     }
 }
 
-impl<W: Commanded> Measurement<W> {
+impl<W: Simulation> Measurement<W> {
     fn begin(load: &Load, world: W, watch: Watch) -> Result<Self, RawError> {
         let drives = world.drives();
         let depth_of = |drive| u16::try_from(world.depth(drive)).unwrap_or(u16::MAX);
@@ -483,7 +496,7 @@ impl<W: Commanded> Measurement<W> {
     }
 }
 
-impl<W: Commanded> Loop<W> {
+impl<W: Simulation> Loop<W> {
     fn new(mut world: W, seed: u64, watch: Watch, depths: &[u16]) -> Self {
         let Watch { observers, trace, explain } = watch;
         observers.into_iter().enumerate().for_each(|(drive, observer)| world.observe(drive, observer));
@@ -504,12 +517,12 @@ impl<W: Commanded> Loop<W> {
 
     /// A world whose books are broken has no figures.
     fn audit(&mut self) -> Result<(), RawError> {
-        self.world.audit().map_err(|violation| RawError::Stopped(Stopped::Broken(violation)))
+        self.world.audit().map_err(|violation| RawError::Stopped(StopReason::Broken(violation)))
     }
 
     /// Where the time of the command went that has just ended, if it is to be explained. Of several that end at one time each is asked
     /// after by itself, in the order in which they ended.
-    fn take_shares(&mut self, drive: usize) -> Option<Shares> {
+    fn take_shares(&mut self, drive: usize) -> Option<StageTimes> {
         let explain = self.explain.as_ref().filter(|_| drive == 0)?;
         explain.borrow_mut().poll().map(|explained| explained.shares)
     }
@@ -548,7 +561,7 @@ impl<W: Commanded> Loop<W> {
     /// A command ends, and another is wanted; the one that waits longest takes its place. Of which drive, and how long it took.
     fn next(&mut self, load: &Load) -> Result<(usize, Stay), RawError> {
         let finished = self.world.run().map_err(RawError::Stopped)?.ok_or(RawError::Stuck)?;
-        let Finished { drive, id, outcome, buffer } = finished;
+        let FinishedCommand { drive, id, outcome, buffer } = finished;
         match &outcome {
             Outcome::Answered(answer) if answer.status == Status::Good && answer.moved == load.bytes => {}
             _ => return Err(RawError::Failed(outcome)),
@@ -556,7 +569,7 @@ impl<W: Commanded> Loop<W> {
         let Begun { lba, wanted, at } = self.begun[drive][usize::from(id.slot)];
         let is_right = match load.writes {
             false => numbers::are_right(lba, &buffer, BLOCK_SIZE),
-            true => self.world.strays(drive) == 0,
+            true => self.world.misplaced_blocks(drive) == 0,
         };
         if !is_right {
             return Err(RawError::Contents);
@@ -583,7 +596,7 @@ impl Drives {
 mod tests {
     use super::*;
     use crate::explain;
-    use sim::engine::Stage;
+    use sim::engine::LatencyStage;
     use sim::link::superspeed::Rate;
     use sim::xhc::Part;
 
@@ -736,10 +749,10 @@ mod tests {
             assert!(slowest.total() >= watched.mean, "{protocol:?} {writes}: {slowest:?}");
             // The mean is cut down to a whole picosecond.
             assert_eq!(shares.total().as_ps() / 500, watched.mean.as_ps(), "{protocol:?} {writes}");
-            assert_eq!(shares.of(Stage::Drive), Duration::from_us(60 * 500), "{protocol:?} {writes}");
+            assert_eq!(shares.of(LatencyStage::Drive), Duration::from_us(60 * 500), "{protocol:?} {writes}");
             let stage = match protocol {
-                Protocol::Bot => Stage::Queue,
-                Protocol::Uas => Stage::Waiting,
+                Protocol::Bot => LatencyStage::Queue,
+                Protocol::Uas => LatencyStage::Waiting,
             };
             let waits = shares.of(stage).as_ps() / 500;
             assert_eq!(waits > 1_000_000, depth > 1, "{protocol:?} {writes}: {waits} ps");
@@ -748,18 +761,23 @@ mod tests {
 
     #[test]
     fn the_slowest_command_is_the_first_of_those_that_took_longest() {
-        use sim::engine::Journey;
-        let took = |stage, ps| Journey::start(Instant::ZERO, stage).end(Instant::from_ps(ps)).1;
+        use sim::engine::LatencyTracker;
+        let took = |stage, ps| LatencyTracker::start(Instant::ZERO, stage).end(Instant::from_ps(ps)).1;
         let mut all = Explained::default();
-        for (stage, ps) in [(Stage::Link, 5), (Stage::Drive, 9), (Stage::Queue, 9), (Stage::Waiting, 1)] {
+        for (stage, ps) in [
+            (LatencyStage::Link, 5),
+            (LatencyStage::Drive, 9),
+            (LatencyStage::Queue, 9),
+            (LatencyStage::Waiting, 1),
+        ] {
             all.add(took(stage, ps));
         }
         assert_eq!((all.commands, all.shares.total()), (4, Duration::from_ps(24)));
-        assert_eq!(all.slowest, took(Stage::Drive, 9));
+        assert_eq!(all.slowest, took(LatencyStage::Drive, 9));
     }
 
     /// Goes on for so many commands, and holds the shares of each against a clock.
-    fn go_on_by_the_clock<W: Commanded>(measurement: Result<Measurement<W>, RawError>, commands: u32) {
+    fn go_on_by_the_clock<W: Simulation>(measurement: Result<Measurement<W>, RawError>, commands: u32) {
         let (mut measurement, explain, clock) = (measurement.unwrap(), Rc::default(), Rc::default());
         measurement.turns.world.observe(0, Box::new(Rc::clone(&explain)));
         measurement.turns.world.observe(0, Box::new(Rc::clone(&clock)));
@@ -894,28 +912,28 @@ mod tests {
     fn what_lies_elsewhere_is_noticed() {
         // Blocks of zeroes hold no numbers.
         let load = load(2, 4096);
-        let plain = Plain::new(load.medium_blocks(), BLOCK_SIZE, Duration::from_us(1), 1);
-        let plugged = world::uas(plain.device(), None).unwrap();
+        let plain = FixedLatencyDrive::new(load.medium_blocks(), BLOCK_SIZE, Duration::from_us(1), 1);
+        let plugged = machine::uas(plain.device(), None).unwrap();
         let ended = Measurement::bare(&load, plugged, plain, Watch::default()).map(|_| ());
         assert_eq!(ended, Err(RawError::Contents));
     }
 
     #[test]
     fn a_world_whose_books_are_broken_has_no_figures() {
-        use sim::check::Law;
-        use sim::fault::{Bug, Faults};
+        use sim::check::Invariant;
+        use sim::fault::{Faults, SeededBug};
         let load = load(8, 64 << 10);
         let ended = |bug| {
             let (plugged, plain) = load.uas().unwrap();
-            let world = World::new(load.connection, plugged, plain);
+            let world = DirectMachine::new(load.connection, plugged, plain);
             let world = world.with_faults(Faults::never().with_bug(bug));
             Measurement::begin(&load, world, Watch::default()).and_then(Measurement::whole)
         };
         assert!(ended(None).is_ok());
-        let Err(RawError::Stopped(Stopped::Broken(violation))) = ended(Some(Bug::Haste)) else {
+        let Err(RawError::Stopped(StopReason::Broken(violation))) = ended(Some(SeededBug::Haste)) else {
             panic!("a lane that took no time was not noticed");
         };
-        assert_eq!(violation.law, Law::Capacity);
+        assert_eq!(violation.law, Invariant::Capacity);
         assert!(violation.to_string().contains("a lane carries no more than it can"), "{violation}");
     }
 
@@ -944,13 +962,13 @@ mod tests {
 
     #[test]
     fn books_are_compared_on_the_way_and_not_when_all_is_over() {
-        use sim::fault::{Bug, Faults};
+        use sim::fault::{Faults, SeededBug};
         let load = load(8, 64 << 10);
         let (plugged, plain) = load.uas().unwrap();
         let mut measurement = Measurement::bare(&load, plugged, plain, Watch::default()).unwrap();
-        *measurement.turns.world.faults() = Faults::never().with_bug(Some(Bug::Haste));
-        assert_eq!(measurement.go_on(AUDITED_EVERY - 1), Ok(()));
-        assert!(matches!(measurement.go_on(1), Err(RawError::Stopped(Stopped::Broken(_)))));
+        *measurement.turns.world.faults() = Faults::never().with_bug(Some(SeededBug::Haste));
+        assert_eq!(measurement.go_on(AUDIT_INTERVAL_COMMANDS - 1), Ok(()));
+        assert!(matches!(measurement.go_on(1), Err(RawError::Stopped(StopReason::Broken(_)))));
     }
 
     #[test]

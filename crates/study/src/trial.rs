@@ -1,7 +1,7 @@
 //! One measurement that is written as `setup/variant workload depth`, made: from names to a figure.
 //!
 //! The data set is that of IOMeter's runs in the articles, 10 GB of data that repeat. The order on a platter is that of four
-//! reads on one track, which come while the head is on its way there. What parts draw is on a [`Bill`], which begins when the
+//! reads on one track, which come while the head is on its way there. What parts draw is on a [`EnergyRecorder`], which begins when the
 //! figures do.
 //!
 //! Always true: what is measured depends on parts, workload, depth and seed alone.
@@ -13,13 +13,13 @@ use crate::overhead::Overhead;
 use crate::parts::{Carried, Catalogue};
 use crate::published::{Access, Facts, Measurement, Outcome, Way, Workload};
 use crate::setups::{Assembly, DriveName};
-use sim::check::AUDITED_EVERY;
+use sim::check::AUDIT_INTERVAL_COMMANDS;
 use sim::components::Components;
 use sim::drive::Deferred;
 use sim::drive::solid::Contents;
-use sim::engine::{Shares, Trace};
-use sim::power::machine::{Bill, Spent};
-use sim::world::{Commanded, Observer, Stopped};
+use sim::engine::{StageTimes, Trace};
+use sim::machine::{Observer, Simulation, StopReason};
+use sim::power::machine::{EnergyRecorder, EnergyUse};
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -50,14 +50,14 @@ pub struct Trial {
     /// The digest of all that happened.
     pub digest: u64,
     /// What it has cost.
-    pub spent: Spent,
+    pub spent: EnergyUse,
     /// What UAS has carried that is not payload.
     pub overhead: Overhead,
     /// What parts did while figures were counted.
     pub components: Components,
     /// Where the time of all commands together went, their number, if that was to be explained. They are those of the requests that are
     /// counted, one of each, in the order of their ends; of requests that are longer than a command, all that have ended meanwhile.
-    pub explained: Option<(Shares, u64)>,
+    pub explained: Option<(StageTimes, u64)>,
 }
 
 /// Who looks on while a job runs. Nobody by default, which costs nothing.
@@ -165,7 +165,7 @@ pub fn watch(
 /// A disk with a bill for what it takes.
 struct Metered {
     disk: Assembled,
-    bill: Bill,
+    bill: EnergyRecorder,
     /// What parts had done when figures began.
     before: Components,
     /// Requests of which notes are to be taken, that have not ended.
@@ -177,7 +177,7 @@ struct Metered {
     under_way: Vec<Asked>,
     /// Who explains commands, if that is wanted, and those of the requests that are counted.
     explain: Option<Rc<RefCell<Explain>>>,
-    explained: (Shares, u64),
+    explained: (StageTimes, u64),
 }
 
 /// A request, by its number.
@@ -190,20 +190,20 @@ struct Asked {
 
 impl Metered {
     fn new(mut disk: Assembled, traced: Option<u32>) -> Self {
-        let bill = Bill::new(disk.draws, disk.now(), disk.activity());
+        let bill = EnergyRecorder::new(disk.draws, disk.now(), disk.activity());
         let (before, latencies, under_way) = (disk.components(), None, Vec::new());
         let (explain, explained) = (None, Default::default());
-        let until_audit = AUDITED_EVERY;
+        let until_audit = AUDIT_INTERVAL_COMMANDS;
         Self { disk, bill, before, traced, until_audit, latencies, under_way, explain, explained }
     }
 
     /// A world whose books are broken has no figures.
     fn audit(&mut self) -> Result<(), MeasureError> {
-        self.until_audit = AUDITED_EVERY;
-        self.disk.audit().map_err(|violation| MeasureError::Stopped(Stopped::Broken(violation)))
+        self.until_audit = AUDIT_INTERVAL_COMMANDS;
+        self.disk.audit().map_err(|violation| MeasureError::Stopped(StopReason::Broken(violation)))
     }
 
-    fn spent(&mut self) -> Spent {
+    fn spent(&mut self) -> EnergyUse {
         self.bill.spent(self.disk.now(), self.disk.activity())
     }
 
@@ -275,7 +275,7 @@ impl Disk for Metered {
             latencies.borrow_mut().clear();
         }
         self.explained = Default::default();
-        self.bill = Bill::new(self.disk.draws, self.disk.now(), self.disk.activity());
+        self.bill = EnergyRecorder::new(self.disk.draws, self.disk.now(), self.disk.activity());
         self.before = self.disk.components();
     }
 }
@@ -399,7 +399,7 @@ impl std::error::Error for TrialError {}
 mod tests {
     use super::*;
     use crate::setups::Setup;
-    use sim::engine::Stage;
+    use sim::engine::LatencyStage;
 
     fn order(variant: &str) -> u32 {
         let catalogue = Catalogue::built_in().unwrap();
@@ -429,7 +429,8 @@ mod tests {
                 "who looks on changes nothing"
             );
             let (shares, commands) = told.explained.unwrap();
-            let [mean, bridge] = [shares.total(), shares.of(Stage::Bridge)].map(|all| all.as_ps() / commands);
+            let [mean, bridge] =
+                [shares.total(), shares.of(LatencyStage::Bridge)].map(|all| all.as_ps() / commands);
             // The firmware's two times in the file of the bridge, one after the other.
             let costs = catalogue.bridge("asm1051e").unwrap().firmware;
             let (command, status) = match variant {
@@ -480,8 +481,8 @@ mod tests {
             let (shares, commands) = run(turbo, &catalogue, &job, &terms).unwrap().explained.unwrap();
             let us = |stage| shares.of(stage).as_ps() as f64 / commands as f64 / 1e6;
             // 512 KiB take 1,160 us on the link at least, of 1,500 in all; a pack has the drive read meanwhile.
-            let busy = us(Stage::Drive) + us(Stage::Link);
-            assert!(busy > 1000.0 && us(Stage::Bridge) > 1.0, "{depth}: {shares:?}");
+            let busy = us(LatencyStage::Drive) + us(LatencyStage::Link);
+            assert!(busy > 1000.0 && us(LatencyStage::Bridge) > 1.0, "{depth}: {shares:?}");
         }
     }
 
@@ -500,11 +501,15 @@ mod tests {
             let us = |stage| shares.of(stage).as_ps() as f64 / commands as f64 / 1e6;
             let mean = shares.total().as_ps() / commands;
             assert_eq!((commands, mean), (told.measured.requests, told.measured.mean.as_ps()), "{depth}");
-            let elsewhere = [Stage::Controller, Stage::Link, Stage::Bridge, Stage::Waiting];
+            let elsewhere =
+                [LatencyStage::Controller, LatencyStage::Link, LatencyStage::Bridge, LatencyStage::Waiting];
             assert!(elsewhere.iter().all(|stage| us(*stage) == 0.0), "{depth}: {shares:?}");
-            assert!(us(Stage::Driver) > 0.0 && us(Stage::Drive) > us(Stage::Driver), "{depth}: {shares:?}");
+            assert!(
+                us(LatencyStage::Driver) > 0.0 && us(LatencyStage::Drive) > us(LatencyStage::Driver),
+                "{depth}: {shares:?}"
+            );
             // The port takes 32; the others wait above it.
-            assert_eq!(us(Stage::Queue) > 1.0, depth > 32, "{depth}: {shares:?}");
+            assert_eq!(us(LatencyStage::Queue) > 1.0, depth > 32, "{depth}: {shares:?}");
         }
     }
 
@@ -527,7 +532,7 @@ mod tests {
             // One request is one command here, so that its stages are the program's own latency, to the picosecond.
             assert_eq!(commands, measured.requests, "{variant}");
             assert_eq!(shares.total().as_ps() / commands, measured.mean.as_ps(), "{variant}");
-            let queued = shares.of(Stage::Queue).as_ps() as f64 / shares.total().as_ps() as f64;
+            let queued = shares.of(LatencyStage::Queue).as_ps() as f64 / shares.total().as_ps() as f64;
             assert!(queued >= least && (least > 0.0 || queued < 0.05), "{variant}: {queued}");
         }
     }

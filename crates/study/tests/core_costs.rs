@@ -1,8 +1,8 @@
 //! Host core time per command, against sums by hand.
 
-use sim::engine::Stage;
+use sim::engine::LatencyStage;
 use sim::link::superspeed::Rate;
-use sim::world::driven::{DriverConfig, Host, HostCosts};
+use sim::machine::driven::{DriverConfig, Host, HostCosts};
 use uaskit_study::raw::{self, Drives, Figures, Load, Protocol, Watch};
 use units::Duration;
 
@@ -93,15 +93,15 @@ fn where_the_time_of_a_command_goes_is_told_of_the_driver_as_well() {
     let shares = figures.explained.unwrap().shares;
     assert_eq!(shares.total().as_ps() / figures.commands, figures.mean.as_ps());
     // The drive reads while the completion of the command wrapper and the transfer of data cost.
-    let driver = shares.of(Stage::Driver).as_ns() as f64 / figures.commands as f64;
+    let driver = shares.of(LatencyStage::Driver).as_ns() as f64 / figures.commands as f64;
     let seen = f64::from(1000 * (5 + 2 + 10 + 3 + 2 + 10 + 3 + 4));
     assert!((driver - seen).abs() < 1_500.0, "{driver}");
     let free = measure(HostCosts::FREE, Protocol::Bot, 1);
-    assert_eq!(free.explained.unwrap().shares.of(Stage::Driver), Duration::ZERO);
+    assert_eq!(free.explained.unwrap().shares.of(LatencyStage::Driver), Duration::ZERO);
     // Rings, descriptors and events, three times, and next to nothing is left.
     let of = |stage| free.explained.unwrap().shares.of(stage).as_ns() / free.commands;
-    assert!((1_000..10_000).contains(&of(Stage::Controller)), "{}", of(Stage::Controller));
-    assert!(of(Stage::Waiting) < 500, "{}", of(Stage::Waiting));
+    assert!((1_000..10_000).contains(&of(LatencyStage::Controller)), "{}", of(LatencyStage::Controller));
+    assert!(of(LatencyStage::Waiting) < 500, "{}", of(LatencyStage::Waiting));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Throughput of several drives: they share the link or bus of a hub, and have one each at root ports.
 
 use sim::link::{superspeed, usb2};
-use sim::world::driven::Host;
+use sim::machine::driven::Host;
 use uaskit_study::raw::{Drives, Load, Protocol, Run, Watch, measure};
 use units::Duration;
 

@@ -1,8 +1,8 @@
 //! Known bugs, planted one at a time: a check that finds none of them checks nothing.
 
 use rayon::prelude::*;
-use sim::check::Law;
-use sim::fault::Bug;
+use sim::check::Invariant;
+use sim::fault::SeededBug;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use study::swarm::{self, Case};
@@ -10,7 +10,7 @@ use study::swarm::{self, Case};
 /// How a planted bug fared.
 #[derive(Debug)]
 pub(crate) struct Caught {
-    pub(crate) bug: Bug,
+    pub(crate) bug: SeededBug,
     /// Seeds that found it.
     pub(crate) red: usize,
     /// The first of them.
@@ -27,11 +27,11 @@ pub(crate) fn canary(seeds: Range<u64>) -> Vec<Caught> {
             let violation = swarm::run(&Case::of_seed(seed), Some(bug)).verdict.err()?;
             Some((seed, violation.law))
         });
-        let found: Vec<(u64, Law)> = found.collect();
-        let mut laws = BTreeMap::<Law, usize>::new();
+        let found: Vec<(u64, Invariant)> = found.collect();
+        let mut laws = BTreeMap::<Invariant, usize>::new();
         found.iter().for_each(|(_, law)| *laws.entry(*law).or_default() += 1);
         let laws: Vec<String> = laws.iter().map(|(law, count)| format!("{law} ({count})")).collect();
         Caught { bug, red: found.len(), first: found.first().map(|(seed, _)| *seed), laws: laws.join(", ") }
     };
-    Bug::ALL.into_iter().map(of).collect()
+    SeededBug::ALL.into_iter().map(of).collect()
 }

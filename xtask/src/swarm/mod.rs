@@ -14,8 +14,8 @@ mod jobs;
 use crate::release;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
-use sim::engine::{Digest, Entry, Trace};
-use sim::fault::{Bug, Script};
+use sim::engine::{Digest, Trace, TraceEntry};
+use sim::fault::{FaultScript, SeededBug};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 use study::swarm::{self, Case, Report, Shrunk, Toll};
@@ -46,7 +46,7 @@ pub(crate) struct Options {
     canary: bool,
     /// The planted bug of a replay
     #[arg(long, value_name = "BUG", requires = "replay", value_parser = bug_of_name)]
-    bug: Option<Bug>,
+    bug: Option<SeededBug>,
     /// Prints every packet of a replay
     #[arg(long, requires = "replay")]
     trace: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Options {
 struct Printer;
 
 impl Trace for Printer {
-    fn record(&mut self, entry: Entry<'_>) {
+    fn record(&mut self, entry: TraceEntry<'_>) {
         println!("{entry}");
     }
 }
@@ -179,7 +179,7 @@ fn survey(seeds: Range<u64>) -> bool {
     red.is_empty()
 }
 
-fn replay(line: &str, bug: Option<Bug>, trace: bool) -> Result<bool> {
+fn replay(line: &str, bug: Option<SeededBug>, trace: bool) -> Result<bool> {
     let case: Case = line.parse()?;
     let make: swarm::MakeTrace<'_> = &|| {
         println!("a life of the device begins");
@@ -194,7 +194,7 @@ fn replay(line: &str, bug: Option<Bug>, trace: bool) -> Result<bool> {
 }
 
 /// What came of a case, in a line or two. A script that did not strike wholly has not tried what it was written for.
-fn verdict(report: &Report, missed: &Script) -> String {
+fn verdict(report: &Report, missed: &FaultScript) -> String {
     let held = match report.verdict {
         Ok(()) => "every law held".to_owned(),
         Err(violation) => violation.to_string(),
@@ -212,9 +212,9 @@ fn canary_table(seeds: Range<u64>) -> Result<bool> {
     Ok(caught.iter().all(|caught| caught.first.is_some()))
 }
 
-fn bug_of_name(name: &str) -> Result<Bug, String> {
-    let known = Bug::ALL.map(Bug::name);
-    let bug = Bug::ALL.into_iter().find(|bug| bug.name() == name);
+fn bug_of_name(name: &str) -> Result<SeededBug, String> {
+    let known = SeededBug::ALL.map(SeededBug::name);
+    let bug = SeededBug::ALL.into_iter().find(|bug| bug.name() == name);
     bug.ok_or_else(|| format!("there are {}", known.join(", ")))
 }
 

@@ -5,7 +5,7 @@
 use super::choice::Column;
 use report::TextTable;
 use serde_json::{Map, Value, json};
-use sim::power::machine::{Consumer, Spent, WINDOW};
+use sim::power::machine::{Consumer, EnergyUse, WINDOW};
 use study::compare::Row;
 use study::trial::Trial;
 
@@ -115,7 +115,7 @@ fn figures(Trial { measured, spent, .. }: &Trial) -> [String; 3] {
 }
 
 /// All of it, for programs.
-pub(super) fn record(spent: &Spent, bytes: u64) -> Value {
+pub(super) fn record(spent: &EnergyUse, bytes: u64) -> Value {
     let joules = Consumer::ALL.into_iter().zip(spent.energy);
     let joules: Map<_, _> =
         joules.map(|(of, energy)| (of.name().to_owned(), json!(energy.joules()))).collect();

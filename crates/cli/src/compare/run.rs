@@ -16,7 +16,7 @@ use crate::page;
 use crate::progress::ProgressLines;
 use ::report::TextTable;
 use serde_json::{Value, json};
-use sim::engine::Stage;
+use sim::engine::LatencyStage;
 use study::compare::Row;
 use study::compare::findings::{findings, first_seed};
 use study::compare::page::{self as comparison, PageContent};
@@ -177,7 +177,7 @@ fn table(columns: &[Column], rows: &[Row]) -> TextTable {
 /// Where the time of a command goes, and in which stage most of it is spent.
 fn stages(columns: &[Column], rows: &[Row]) -> TextTable {
     let mut head = vec!["", "depth", "", "in all"];
-    head.extend(Stage::ALL.map(Stage::name));
+    head.extend(LatencyStage::ALL.map(LatencyStage::name));
     head.push("most but queue");
     let mut table = TextTable::new(head).words([0, 2]).keys(3);
     for row in rows {
@@ -186,7 +186,7 @@ fn stages(columns: &[Column], rows: &[Row]) -> TextTable {
             let mean = |all: Duration| format!("{:.1}", all.as_ps() as f64 / commands.max(1) as f64 / 1e6);
             let mut cells = vec![row.job.label.clone(), row.job.depth.to_string(), column.name.clone()];
             cells.push(mean(shares.total()));
-            cells.extend(Stage::ALL.map(|stage| mean(shares.of(stage))));
+            cells.extend(LatencyStage::ALL.map(|stage| mean(shares.of(stage))));
             cells.push(shares.largest().name().into());
             table.row(cells);
         }
@@ -263,8 +263,8 @@ pub(super) fn record(
         let results = columns.iter().zip(&row.trials).map(|(column, trial)| {
             let Trial { measured, events, digest, spent, overhead, components: done, explained } = trial;
             let stages = explained.map(|(shares, commands)| {
-                let of = |stage: Stage| (stage.name().to_owned(), shares.of(stage).as_ps().into());
-                let all: serde_json::Map<_, Value> = Stage::ALL.into_iter().map(of).collect();
+                let of = |stage: LatencyStage| (stage.name().to_owned(), shares.of(stage).as_ps().into());
+                let all: serde_json::Map<_, Value> = LatencyStage::ALL.into_iter().map(of).collect();
                 json!({ "commands": commands, "latency_ps": shares.total().as_ps(), "stages_ps": all })
             });
             let figures = json!({

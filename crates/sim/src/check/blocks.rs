@@ -17,7 +17,7 @@ pub struct WriteNumber(pub u32);
 
 /// What is asked of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum BlockAccess {
     /// Blocks are read.
     Read,
     /// Blocks are written; `through` a volatile cache or not.
@@ -33,7 +33,7 @@ pub enum Access {
 
 /// A block holds what it cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Strange {
+pub struct UnexpectedBlock {
     /// Which block.
     pub lba: Lba,
     /// The write that it holds, if it is one.
@@ -42,7 +42,7 @@ pub struct Strange {
 
 /// The blocks of a drive, as a host knows them.
 #[derive(Clone, Debug)]
-pub struct Blocks {
+pub struct BlockModel {
     block_size: BlockSize,
     is_cached: bool,
     /// Counts beginnings and ends.
@@ -88,7 +88,7 @@ enum Safety {
 
 #[derive(Clone, Debug)]
 struct Open {
-    access: Access,
+    access: BlockAccess,
     begun: u64,
     extent: Extent,
     /// Of a write.
@@ -97,7 +97,7 @@ struct Open {
     allowed: Vec<Vec<WriteNumber>>,
 }
 
-impl Blocks {
+impl BlockModel {
     /// So many blocks of zeroes. `is_cached`: the drive has a volatile cache.
     pub fn new(blocks: u32, block_size: BlockSize, is_cached: bool) -> Self {
         let first = WriteNumber(0);
@@ -116,30 +116,30 @@ impl Blocks {
     }
 
     /// Something is asked for, under a number that is not in use. For a write: its own number, for [`Self::fill`].
-    pub fn begin(&mut self, id: u64, access: Access, extent: Extent) -> WriteNumber {
+    pub fn begin(&mut self, id: u64, access: BlockAccess, extent: Extent) -> WriteNumber {
         self.clock += 1;
         let mut open =
             Open { access, begun: self.clock, extent, number: WriteNumber(0), allowed: Vec::new() };
         match access {
-            Access::Read => open.allowed = self.now[places(extent)].to_vec(),
-            Access::Write { .. } | Access::Zero => open.number = self.begin_write(access, extent),
-            Access::Flush => {}
+            BlockAccess::Read => open.allowed = self.now[places(extent)].to_vec(),
+            BlockAccess::Write { .. } | BlockAccess::Zero => open.number = self.begin_write(access, extent),
+            BlockAccess::Flush => {}
         }
         let number = open.number;
         self.open.insert(id, open);
         number
     }
 
-    fn begin_write(&mut self, access: Access, extent: Extent) -> WriteNumber {
+    fn begin_write(&mut self, access: BlockAccess, extent: Extent) -> WriteNumber {
         let number = WriteNumber(self.writes.len() as u32);
-        let holds = if access == Access::Zero { Holds::Zeroes } else { Holds::Itself };
+        let holds = if access == BlockAccess::Zero { Holds::Zeroes } else { Holds::Itself };
         let (begun, state) = (self.clock, Safety::Unknown);
         self.writes.push(Write { extent, begun, ended: None, holds, state });
         for place in places(extent) {
             self.now[place].push(number);
             self.durable[place].push(number);
         }
-        for read in self.open.values_mut().filter(|open| open.access == Access::Read) {
+        for read in self.open.values_mut().filter(|open| open.access == BlockAccess::Read) {
             for place in places(extent) {
                 let at = place.checked_sub(places(read.extent).start);
                 if let Some(allowed) = at.and_then(|at| read.allowed.get_mut(at)) {
@@ -164,25 +164,25 @@ impl Blocks {
     ///
     /// # Errors
     /// The first block that holds what it cannot hold.
-    pub fn end(&mut self, id: u64, well: bool, bytes: &[u8]) -> Result<(), Strange> {
+    pub fn end(&mut self, id: u64, well: bool, bytes: &[u8]) -> Result<(), UnexpectedBlock> {
         self.clock += 1;
         let Some(open) = self.open.remove(&id) else { return Ok(()) };
         match open.access {
-            Access::Read if well => return self.end_read(&open, bytes),
-            Access::Read => {}
-            Access::Write { through } => self.end_write(open.number, well, through),
-            Access::Zero => self.end_write(open.number, well, false),
-            Access::Flush if well => self.end_flush(open.begun),
-            Access::Flush => {}
+            BlockAccess::Read if well => return self.end_read(&open, bytes),
+            BlockAccess::Read => {}
+            BlockAccess::Write { through } => self.end_write(open.number, well, through),
+            BlockAccess::Zero => self.end_write(open.number, well, false),
+            BlockAccess::Flush if well => self.end_flush(open.begun),
+            BlockAccess::Flush => {}
         }
         Ok(())
     }
 
     /// Nothing is known of how something has ended, nor when its effect will be there: a read is not looked at, and the blocks
     /// of a write may hold anything from now on, until [`Self::settle`] and what is written after that.
-    pub fn forgive(&mut self, id: u64) {
+    pub fn mark_unknown(&mut self, id: u64) {
         let Some(open) = self.open.remove(&id) else { return };
-        let writes = matches!(open.access, Access::Write { .. } | Access::Zero);
+        let writes = matches!(open.access, BlockAccess::Write { .. } | BlockAccess::Zero);
         if let Some(write) = self.writes.get_mut(open.number.0 as usize).filter(|_| writes) {
             write.holds = Holds::Anything;
         }
@@ -233,7 +233,7 @@ impl Blocks {
         }
     }
 
-    fn end_read(&mut self, open: &Open, bytes: &[u8]) -> Result<(), Strange> {
+    fn end_read(&mut self, open: &Open, bytes: &[u8]) -> Result<(), UnexpectedBlock> {
         let blocks = bytes.chunks_exact(self.block_size.bytes() as usize);
         for ((place, allowed), bytes) in places(open.extent).zip(&open.allowed).zip(blocks) {
             let lba = place as u64;
@@ -246,7 +246,7 @@ impl Blocks {
             };
             if !allowed.iter().any(fits) {
                 let holds = if is_zero { Some(WriteNumber(0)) } else { found };
-                return Err(Strange { lba: Lba(lba), holds });
+                return Err(UnexpectedBlock { lba: Lba(lba), holds });
             }
             // What had ended before the read began and is not there does not come any more.
             let writes = &self.writes;
@@ -307,36 +307,36 @@ impl fmt::Display for WriteNumber {
 mod tests {
     use super::*;
 
-    const THROUGH: Access = Access::Write { through: true };
-    const CACHED: Access = Access::Write { through: false };
+    const THROUGH: BlockAccess = BlockAccess::Write { through: true };
+    const CACHED: BlockAccess = BlockAccess::Write { through: false };
 
     /// Four blocks of a drive with a volatile cache.
-    struct Four(Blocks);
+    struct Four(BlockModel);
 
     impl Four {
         fn new() -> Self {
-            Self(Blocks::new(4, BlockSize::B512, true))
+            Self(BlockModel::new(4, BlockSize::B512, true))
         }
 
         /// Block 1 is written; whether that ended well.
-        fn write(&mut self, id: u64, access: Access, well: bool) -> WriteNumber {
+        fn write(&mut self, id: u64, access: BlockAccess, well: bool) -> WriteNumber {
             let number = self.0.begin(id, access, Extent::new(1, 1));
             self.0.end(id, well, &[]).unwrap();
             number
         }
 
         fn flush(&mut self) {
-            self.0.begin(90, Access::Flush, Extent::new(0, 0));
+            self.0.begin(90, BlockAccess::Flush, Extent::new(0, 0));
             self.0.end(90, true, &[]).unwrap();
         }
 
         /// Block 1 is read and holds this write.
-        fn read(&mut self, number: WriteNumber) -> Result<(), Strange> {
-            self.0.begin(91, Access::Read, Extent::new(1, 1));
+        fn read(&mut self, number: WriteNumber) -> Result<(), UnexpectedBlock> {
+            self.0.begin(91, BlockAccess::Read, Extent::new(1, 1));
             self.found(91, number)
         }
 
-        fn found(&mut self, id: u64, number: WriteNumber) -> Result<(), Strange> {
+        fn found(&mut self, id: u64, number: WriteNumber) -> Result<(), UnexpectedBlock> {
             let mut bytes = [0; 512];
             if number.0 > 0 {
                 self.0.fill(number, Lba(1), &mut bytes);
@@ -352,10 +352,10 @@ mod tests {
         let mut four = Four::new();
         assert_eq!(four.read(ZEROES), Ok(()));
         let first = four.write(1, CACHED, true);
-        assert_eq!(four.read(ZEROES), Err(Strange { lba: Lba(1), holds: Some(ZEROES) }));
+        assert_eq!(four.read(ZEROES), Err(UnexpectedBlock { lba: Lba(1), holds: Some(ZEROES) }));
         assert_eq!(four.read(first), Ok(()));
         let second = four.write(2, CACHED, true);
-        assert_eq!(four.read(first), Err(Strange { lba: Lba(1), holds: Some(first) }));
+        assert_eq!(four.read(first), Err(UnexpectedBlock { lba: Lba(1), holds: Some(first) }));
         assert_eq!(four.read(second), Ok(()));
     }
 
@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn a_read_may_find_a_write_that_came_meanwhile() {
         let mut four = Four::new();
-        four.0.begin(5, Access::Read, Extent::new(0, 2));
+        four.0.begin(5, BlockAccess::Read, Extent::new(0, 2));
         let number = four.write(1, CACHED, true);
         let mut bytes = [0; 1024];
         four.0.fill(number, Lba(1), &mut bytes[512..]);
@@ -401,14 +401,14 @@ mod tests {
         let (first, second) = (four.write(1, CACHED, true), four.write(2, CACHED, true));
         let mut bytes = [0; 512];
         four.0.fill(second, Lba(2), &mut bytes);
-        four.0.begin(5, Access::Read, Extent::new(1, 1));
-        assert_eq!(four.0.end(5, true, &bytes), Err(Strange { lba: Lba(1), holds: None }));
+        four.0.begin(5, BlockAccess::Read, Extent::new(1, 1));
+        assert_eq!(four.0.end(5, true, &bytes), Err(UnexpectedBlock { lba: Lba(1), holds: None }));
         four.0.fill(second, Lba(1), &mut bytes);
         let mut of_first = [0; 512];
         four.0.fill(first, Lba(1), &mut of_first);
         bytes[504..].copy_from_slice(&of_first[504..]);
-        four.0.begin(5, Access::Read, Extent::new(1, 1));
-        assert_eq!(four.0.end(5, true, &bytes), Err(Strange { lba: Lba(1), holds: None }));
+        four.0.begin(5, BlockAccess::Read, Extent::new(1, 1));
+        assert_eq!(four.0.end(5, true, &bytes), Err(UnexpectedBlock { lba: Lba(1), holds: None }));
     }
 
     #[test]
@@ -447,7 +447,7 @@ mod tests {
     fn a_flush_is_of_what_had_ended_when_it_began() {
         let mut four = Four::new();
         let number = four.0.begin(1, CACHED, Extent::new(1, 1));
-        four.0.begin(2, Access::Flush, Extent::new(0, 0));
+        four.0.begin(2, BlockAccess::Flush, Extent::new(0, 0));
         four.0.end(1, true, &[]).unwrap();
         four.0.end(2, true, &[]).unwrap();
         four.0.lose_power();
@@ -457,7 +457,7 @@ mod tests {
 
     #[test]
     fn without_a_cache_every_end_is_durable() {
-        let mut four = Four(Blocks::new(4, BlockSize::B512, false));
+        let mut four = Four(BlockModel::new(4, BlockSize::B512, false));
         let number = four.write(1, CACHED, true);
         four.0.lose_power();
         assert!(four.clone().read(ZEROES).is_err());
@@ -468,7 +468,7 @@ mod tests {
     fn what_is_forgiven_may_come_until_all_is_settled() {
         let mut four = Four::new();
         let vague = four.0.begin(1, CACHED, Extent::new(1, 1));
-        four.0.forgive(1);
+        four.0.mark_unknown(1);
         let second = four.write(2, CACHED, true);
         assert_eq!(four.read(second), Ok(()));
         assert_eq!(four.clone().read(vague), Ok(()));
@@ -476,7 +476,7 @@ mod tests {
         let mut elsewhere = [0; 512];
         four.0.fill(second, Lba(3), &mut elsewhere);
         let reads_elsewhere = |four: &mut Four| {
-            four.0.begin(7, Access::Read, Extent::new(1, 1));
+            four.0.begin(7, BlockAccess::Read, Extent::new(1, 1));
             four.0.end(7, true, &elsewhere)
         };
         assert_eq!(reads_elsewhere(&mut four.clone()), Ok(()));
@@ -491,7 +491,7 @@ mod tests {
     fn blocks_that_were_given_back_read_as_zeroes() {
         let mut four = Four::new();
         four.write(1, CACHED, true);
-        four.write(2, Access::Zero, true);
+        four.write(2, BlockAccess::Zero, true);
         assert_eq!(four.read(ZEROES), Ok(()));
     }
 

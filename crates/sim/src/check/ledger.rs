@@ -3,7 +3,7 @@
 //! Who copies payload, ends a transfer or schedules an event tells the ledger; [`Ledger::audit`] compares the sums with what
 //! the link says it has carried. The first violation is kept.
 
-use super::{About, Law, Violation};
+use super::{Invariant, Violation, ViolationSubject};
 use crate::link::bulk::{End, Progress};
 use crate::link::superspeed::{Link, Side};
 use crate::link::usb2::Bus;
@@ -23,14 +23,14 @@ pub struct Ledger {
     /// Payload that each side has taken.
     taken: [u64; 2],
     /// Payload that arrived at each side and was not taken.
-    in_vain: [u64; 2],
+    wasted_bytes: [u64; 2],
     /// Bytes that were new in the packet that has just arrived; where nobody keeps the books of packets, in all.
     fresh: u64,
     /// What the device has taken of the host in all.
     given: u64,
     /// What was copied for a transfer, by side and number.
     copied: [Vec<u32>; 2],
-    broken: Option<Violation>,
+    violation: Option<Violation>,
     /// Payload that each side had sent before the books were begun; that of a bus is the host's.
     before: [u64; 2],
     /// Payload of the packet that is on its way on a bus of USB 2.0, and below a translator.
@@ -86,7 +86,7 @@ impl Ledger {
         let is_told = matches!(ended, Some(End::Full | End::Short)) && moved > 0;
         let is_taker = piece.is_some() || copied[number] > 0;
         if is_told && is_taker && copied[number] != moved {
-            self.break_law(Law::BytesTold, now, About::Transfer(side, id));
+            self.report_violation(Invariant::BytesReported, now, ViolationSubject::Transfer(side, id));
         }
         if ended.is_some() {
             self.copied[side as usize][number] = 0;
@@ -97,10 +97,10 @@ impl Ledger {
     pub fn arrive(&mut self, now: Instant, side: Side, payload: u32) {
         let fresh = std::mem::take(&mut self.fresh);
         if fresh > u64::from(payload) {
-            return self.break_law(Law::Conservation, now, About::Lane(side.other()));
+            return self.report_violation(Invariant::Conservation, now, ViolationSubject::Lane(side.other()));
         }
         self.taken[side as usize] += fresh;
-        self.in_vain[side as usize] += u64::from(payload) - fresh;
+        self.wasted_bytes[side as usize] += u64::from(payload) - fresh;
     }
 
     /// A packet with so much payload has arrived at a side of another device of the same link or bus, which has books of its own.
@@ -110,7 +110,7 @@ impl Ledger {
 
     /// A packet with so much payload has come to a side, and nobody has listened to it: the link sends it again.
     pub const fn arrive_in_vain(&mut self, side: Side, payload: u32) {
-        self.in_vain[side as usize] += payload as u64;
+        self.wasted_bytes[side as usize] += payload as u64;
     }
 
     /// A transfer of a side was taken back or has ended with its endpoint: what was copied for it is of no concern any more.
@@ -131,36 +131,42 @@ impl Ledger {
     pub fn cross_bus(&mut self, now: Instant, payload: u32, is_below: bool) {
         let fresh = std::mem::take(&mut self.fresh);
         let came = std::mem::replace(&mut self.on_bus[usize::from(is_below)], payload);
-        let in_vain = &mut self.in_vain[Side::Host as usize];
-        match in_vain.checked_sub(fresh) {
-            Some(rest) if fresh <= u64::from(came) => *in_vain = rest,
-            _ => return self.break_law(Law::Conservation, now, About::World("the bus")),
+        let wasted_bytes = &mut self.wasted_bytes[Side::Host as usize];
+        match wasted_bytes.checked_sub(fresh) {
+            Some(rest) if fresh <= u64::from(came) => *wasted_bytes = rest,
+            _ => {
+                return self.report_violation(
+                    Invariant::Conservation,
+                    now,
+                    ViolationSubject::Machine("the bus"),
+                );
+            }
         }
-        *in_vain += if is_below { 0 } else { u64::from(payload) };
+        *wasted_bytes += if is_below { 0 } else { u64::from(payload) };
         self.taken[Side::Host as usize] += fresh;
     }
 
     /// When an event was first scheduled for a time that was over, if one was.
     #[inline]
-    pub fn look_back(&mut self, looked_back: Option<Instant>) {
-        if let Some(at) = looked_back {
-            self.break_law(Law::Past, at, About::World("an event"));
+    pub fn check_schedule(&mut self, scheduled_late: Option<Instant>) {
+        if let Some(at) = scheduled_late {
+            self.report_violation(Invariant::Past, at, ViolationSubject::Machine("an event"));
         }
     }
 
     /// A law was broken. Only the first time counts: what follows may follow from it.
-    pub fn break_law(&mut self, law: Law, at: Instant, about: About) {
-        self.broken.get_or_insert(Violation { law, at, about });
+    pub fn report_violation(&mut self, law: Invariant, at: Instant, about: ViolationSubject) {
+        self.violation.get_or_insert(Violation { law, at, about });
     }
 
     /// The first violation.
-    pub const fn broken(&self) -> Option<Violation> {
-        self.broken
+    pub const fn violation(&self) -> Option<Violation> {
+        self.violation
     }
 
     /// Payload that was carried and not taken: sent again after NRDY, or to nobody. On a bus of USB 2.0 with what is on its way.
-    pub const fn in_vain(&self) -> u64 {
-        self.in_vain[0] + self.in_vain[1]
+    pub const fn wasted_bytes(&self) -> u64 {
+        self.wasted_bytes[0] + self.wasted_bytes[1]
     }
 
     /// Compares the two books of a meter.
@@ -171,7 +177,7 @@ impl Ledger {
         part: &'static str,
     ) {
         if !meter.is_consistent(now) {
-            self.break_law(Law::Energy, now, About::World(part));
+            self.report_violation(Invariant::Energy, now, ViolationSubject::Machine(part));
         }
     }
 
@@ -179,11 +185,11 @@ impl Ledger {
     pub fn audit(&mut self, now: Instant, link: &Link) {
         for side in SIDES {
             let traffic = link.lane(side).traffic();
-            let arrived = self.taken[side.other() as usize] + self.in_vain[side.other() as usize];
+            let arrived = self.taken[side.other() as usize] + self.wasted_bytes[side.other() as usize];
             let on_the_way = traffic.payload.checked_sub(self.before[side as usize] + arrived);
             let most = ON_THE_WAY_BYTES_MAX * (1 + u64::from(self.hubs));
             if on_the_way.is_none_or(|bytes| bytes > most) {
-                self.break_law(Law::Conservation, now, About::Lane(side));
+                self.report_violation(Invariant::Conservation, now, ViolationSubject::Lane(side));
             }
         }
         self.audit_lanes(now, link);
@@ -209,10 +215,10 @@ impl Ledger {
             let behind = &mut self.most_behind(number)[side as usize];
             if !behind.allows(now, link.lane_busy(side), UNDER_WAY_MAX) {
                 let about = match number {
-                    AT_PORT => About::Lane(side),
-                    below => About::LaneBelow(u8::try_from(below).unwrap_or(u8::MAX), side),
+                    AT_PORT => ViolationSubject::Lane(side),
+                    below => ViolationSubject::LaneBelow(u8::try_from(below).unwrap_or(u8::MAX), side),
                 };
-                self.break_law(Law::Capacity, now, about);
+                self.report_violation(Invariant::Capacity, now, about);
             }
         }
     }
@@ -231,7 +237,7 @@ impl Ledger {
 
     fn audit_one_bus(&mut self, now: Instant, (number, name): (usize, &'static str), bus: &Bus) {
         if !self.most_behind(number)[Side::Host as usize].allows_bus(now, bus) {
-            self.break_law(Law::Capacity, now, About::World(name));
+            self.report_violation(Invariant::Capacity, now, ViolationSubject::Machine(name));
         }
     }
 
@@ -295,9 +301,9 @@ impl Ledger {
     /// The same with what a bus of USB 2.0 has carried, whose directions are one, and on which nothing is on its way between two things
     /// that happen.
     pub fn audit_bus(&mut self, now: Instant, bus: &Bus) {
-        let arrived = self.taken.iter().chain(&self.in_vain).sum::<u64>();
+        let arrived = self.taken.iter().chain(&self.wasted_bytes).sum::<u64>();
         if bus.payload() != self.before[Side::Host as usize] + arrived {
-            self.break_law(Law::Conservation, now, About::World("the bus"));
+            self.report_violation(Invariant::Conservation, now, ViolationSubject::Machine("the bus"));
         }
         self.audit_bus_alone(now, bus);
     }
@@ -323,11 +329,11 @@ mod tests {
         link
     }
 
-    fn broken(book: impl FnOnce(&mut Ledger)) -> Option<Law> {
+    fn violation(book: impl FnOnce(&mut Ledger)) -> Option<Invariant> {
         let mut ledger = Ledger::default();
         book(&mut ledger);
         ledger.audit(NOW, &link());
-        ledger.broken().map(|violation| violation.law)
+        ledger.violation().map(|violation| violation.law)
     }
 
     const fn piece(transfer: TransferId, moved: u32, bytes: u16, ended: Option<End>) -> Progress {
@@ -347,11 +353,11 @@ mod tests {
 
     #[test]
     fn what_was_carried_was_taken_or_is_on_its_way() {
-        assert_eq!(broken(|ledger| arrive(ledger, 1, true)), None);
-        assert_eq!(broken(|ledger| arrive(ledger, 5, true)), None);
-        assert_eq!(broken(|ledger| arrive(ledger, 5, false)), None);
-        assert_eq!(broken(|_| {}), Some(Law::Conservation));
-        assert_eq!(broken(|ledger| arrive(ledger, 6, true)), Some(Law::Conservation));
+        assert_eq!(violation(|ledger| arrive(ledger, 1, true)), None);
+        assert_eq!(violation(|ledger| arrive(ledger, 5, true)), None);
+        assert_eq!(violation(|ledger| arrive(ledger, 5, false)), None);
+        assert_eq!(violation(|_| {}), Some(Invariant::Conservation));
+        assert_eq!(violation(|ledger| arrive(ledger, 6, true)), Some(Invariant::Conservation));
     }
 
     #[test]
@@ -360,13 +366,13 @@ mod tests {
             ledger.progress(NOW, Side::Host, &piece(TransferId(0), 1024, 1024, None));
             ledger.arrive(NOW, Side::Host, 1023);
         };
-        assert_eq!(broken(more), Some(Law::Conservation));
+        assert_eq!(violation(more), Some(Invariant::Conservation));
     }
 
     #[test]
     fn a_transfer_that_tells_another_number_is_seen() {
         let told = |moved| {
-            broken(|ledger| {
+            violation(|ledger| {
                 let transfer = TransferId(7);
                 // An earlier one of this number, which was taken back.
                 ledger.progress(NOW, Side::Host, &piece(transfer, 512, 512, None));
@@ -378,7 +384,7 @@ mod tests {
             })
         };
         assert_eq!(told(1536), None);
-        assert_eq!(told(1535), Some(Law::BytesTold));
+        assert_eq!(told(1535), Some(Invariant::BytesReported));
     }
 
     #[test]
@@ -386,18 +392,18 @@ mod tests {
         let mut ledger = Ledger::default();
         arrive(&mut ledger, 5, true);
         ledger.audit(Instant::from_ps(5_000_000), &link());
-        assert_eq!(ledger.broken().map(|violation| violation.law), Some(Law::Capacity));
+        assert_eq!(ledger.violation().map(|violation| violation.law), Some(Invariant::Capacity));
     }
 
     #[test]
     fn a_burst_is_not_excused_by_a_rest_before_it() {
         let (mut ledger, mut link) = (Ledger::default(), Link::new(Rate::Gen1, Duration::from_ns(5)));
         let at = |us| Instant::ZERO + Duration::from_us(us);
-        let broken = |ledger: &mut Ledger, link: &Link, us| {
+        let violation = |ledger: &mut Ledger, link: &Link, us| {
             ledger.audit(at(us), link);
-            ledger.broken().map(|violation| violation.law)
+            ledger.violation().map(|violation| violation.law)
         };
-        assert_eq!(broken(&mut ledger, &link, 100), None);
+        assert_eq!(violation(&mut ledger, &link, 100), None);
         let mut send = |ledger: &mut Ledger, us, packets| {
             for _ in 0..packets {
                 link.send(at(us), Side::Device, Packet::Data(1024), Duration::ZERO).unwrap();
@@ -408,12 +414,12 @@ mod tests {
         };
         // Two of 2.1 us each have begun.
         let sent = send(&mut ledger, 100, 2);
-        assert_eq!(broken(&mut ledger, &sent, 100), None);
+        assert_eq!(violation(&mut ledger, &sent, 100), None);
         let sent = send(&mut ledger, 110, 4);
-        assert_eq!(broken(&mut ledger, &sent, 114), None);
+        assert_eq!(violation(&mut ledger, &sent, 114), None);
         // There was time for three of them since, though the lane has rested nearly all the time that there was.
         let sent = send(&mut ledger, 120, 7);
-        assert_eq!(broken(&mut ledger, &sent, 121), Some(Law::Capacity));
+        assert_eq!(violation(&mut ledger, &sent, 121), Some(Invariant::Capacity));
     }
 
     #[test]
@@ -427,24 +433,24 @@ mod tests {
         let audit = |ledger: &Ledger, bus: &Bus| {
             let mut ledger = ledger.clone();
             ledger.audit_bus(NOW, bus);
-            ledger.broken().map(|violation| violation.law)
+            ledger.violation().map(|violation| violation.law)
         };
         bus.send(&data(512));
-        assert_eq!(audit(&ledger, &bus), Some(Law::Conservation), "nobody has heard of it");
+        assert_eq!(audit(&ledger, &bus), Some(Invariant::Conservation), "nobody has heard of it");
         ledger.cross_bus(NOW, 512, false);
-        assert_eq!((audit(&ledger, &bus), ledger.in_vain()), (None, 512));
+        assert_eq!((audit(&ledger, &bus), ledger.wasted_bytes()), (None, 512));
         ledger.take(500);
         ledger.cross_bus(NOW, 0, false);
-        assert_eq!((audit(&ledger, &bus), ledger.in_vain()), (None, 12));
+        assert_eq!((audit(&ledger, &bus), ledger.wasted_bytes()), (None, 12));
         // The device takes from a translator what that had.
         ledger.cross_bus(NOW, 12, true);
         ledger.take(12);
         ledger.cross_bus(NOW, 0, true);
-        assert_eq!((audit(&ledger, &bus), ledger.in_vain()), (None, 0));
+        assert_eq!((audit(&ledger, &bus), ledger.wasted_bytes()), (None, 0));
         // And no more.
         ledger.take(1);
         ledger.cross_bus(NOW, 0, true);
-        assert_eq!(audit(&ledger, &bus), Some(Law::Conservation));
+        assert_eq!(audit(&ledger, &bus), Some(Invariant::Conservation));
     }
 
     /// So many full packets from the beginning of a frame on, and no more: those of a bus that takes no time for them.
@@ -472,11 +478,11 @@ mod tests {
                     false => ledger.audit_bus_alone(now, &bus),
                     true => ledger.audit_buses_below(now, [&bus].into_iter()),
                 }
-                ledger.broken().map(|violation| violation.law)
+                ledger.violation().map(|violation| violation.law)
             };
             for is_below in [false, true] {
                 assert_eq!(law(most, is_below), None, "{rate:?}");
-                assert_eq!(law(most + 1, is_below), Some(Law::Capacity), "{rate:?}");
+                assert_eq!(law(most + 1, is_below), Some(Invariant::Capacity), "{rate:?}");
             }
         }
     }
@@ -488,11 +494,11 @@ mod tests {
             let mut ledger = Ledger::default();
             let bus = of_a_frame(usb2::Rate::High, packets, false);
             ledger.audit_bus_alone(Instant::ZERO + Duration::from_ns(ns), &bus);
-            ledger.broken().map(|violation| violation.law)
+            ledger.violation().map(|violation| violation.law)
         };
         // 531 bytes of 1/60 us each; 567 are a transaction that is under way. Their payload alone is 85,333 ns of the bus.
         assert_eq!(broken_after(79_100), None);
-        assert_eq!(broken_after(79_000), Some(Law::Capacity));
+        assert_eq!(broken_after(79_000), Some(Invariant::Capacity));
     }
 
     #[test]
@@ -500,11 +506,11 @@ mod tests {
         let (mut ledger, idle) = (Ledger::default(), Link::new(Rate::Gen1, Duration::from_ns(5)));
         let at = |us| Instant::ZERO + Duration::from_us(us);
         ledger.audit_lanes_below(at(6), [&idle, &link()].into_iter());
-        assert_eq!(ledger.broken(), None);
+        assert_eq!(ledger.violation(), None);
         // 2.1 us each of five packets.
         ledger.audit_lanes_below(at(7), [&link(), &link()].into_iter());
-        let about = About::LaneBelow(1, Side::Device);
-        assert_eq!(ledger.broken(), Some(Violation { law: Law::Capacity, at: at(7), about }));
+        let about = ViolationSubject::LaneBelow(1, Side::Device);
+        assert_eq!(ledger.violation(), Some(Violation { law: Invariant::Capacity, at: at(7), about }));
     }
 
     #[test]
@@ -513,11 +519,11 @@ mod tests {
         meter.switch(NOW, 1);
         let mut ledger = Ledger::default();
         ledger.audit_meter(NOW, &meter, "a part");
-        assert_eq!(ledger.broken(), None);
+        assert_eq!(ledger.violation(), None);
         // It was at work until 10 us, and idle from 5 us on.
         meter.switch_without_books(Instant::from_ps(5_000_000), 0);
         ledger.audit_meter(NOW, &meter, "a part");
-        assert_eq!(ledger.broken().map(|violation| violation.law), Some(Law::Energy));
+        assert_eq!(ledger.violation().map(|violation| violation.law), Some(Invariant::Energy));
     }
 
     #[test]
@@ -532,10 +538,10 @@ mod tests {
     #[test]
     fn the_first_violation_is_kept() {
         let mut ledger = Ledger::default();
-        ledger.look_back(None);
-        assert_eq!(ledger.broken(), None);
-        ledger.look_back(Some(NOW));
-        ledger.break_law(Law::Little, NOW, About::Queue("a queue"));
-        assert_eq!(ledger.broken().map(|violation| violation.law), Some(Law::Past));
+        ledger.check_schedule(None);
+        assert_eq!(ledger.violation(), None);
+        ledger.check_schedule(Some(NOW));
+        ledger.report_violation(Invariant::Little, NOW, ViolationSubject::Queue("a queue"));
+        assert_eq!(ledger.violation().map(|violation| violation.law), Some(Invariant::Past));
     }
 }

@@ -1,15 +1,15 @@
 //! What must hold in every world, and who says when it does not.
 //!
-//! A [`Law`] is a sentence about any run. A [`Violation`] names the law, what it befell, and when. The books that notice are
-//! kept beside the parts that they are about: the world's own by [`Ledger`], what blocks may hold by [`Blocks`], queues by
-//! [`Level`](crate::engine::Level) and energy by [`Meter`](crate::power::Meter), whose two sums are compared here.
+//! A [`Invariant`] is a sentence about any run. A [`Violation`] names the law, what it befell, and when. The books that notice are
+//! kept beside the parts that they are about: the world's own by [`Ledger`], what blocks may hold by [`BlockModel`], queues by
+//! [`OccupancyStats`](crate::engine::OccupancyStats) and energy by [`Meter`](crate::power::Meter), whose two sums are compared here.
 //!
 //! Always true: a check changes nothing in the world that it is about; a world that has broken a law stops.
 
 mod blocks;
 mod ledger;
 
-pub use blocks::{Access, Blocks, Strange, WriteNumber};
+pub use blocks::{BlockAccess, BlockModel, UnexpectedBlock, WriteNumber};
 pub use ledger::Ledger;
 
 use crate::link::superspeed::Side;
@@ -20,11 +20,11 @@ use std::fmt;
 use units::{Instant, Lba};
 
 /// Commands or requests between two audits of a run that is not troubled, for each drive: a rest excuses no burst that is longer ago.
-pub const AUDITED_EVERY: u32 = 128;
+pub const AUDIT_INTERVAL_COMMANDS: u32 = 128;
 
 /// What holds in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Law {
+pub enum Invariant {
     /// Every request ends exactly once.
     RequestOnce,
     /// Every command ends exactly once.
@@ -32,7 +32,7 @@ pub enum Law {
     /// Every transfer ends exactly once.
     TransferOnce,
     /// A transfer is said to have moved what it has moved.
-    BytesTold,
+    BytesReported,
     /// What is read was written there, and nothing newer has ended before.
     Content,
     /// What was flushed, or written through, is there after a power loss.
@@ -50,7 +50,7 @@ pub enum Law {
     /// Something ends within a bound of time and of events.
     Progress,
     /// Where nothing goes wrong nothing fails, and nobody recovers.
-    Calm,
+    NoSpuriousErrors,
     /// A device that was plugged in says so.
     Announced,
     /// A device that is there is not given up, and a request does not fail without a reason.
@@ -65,18 +65,18 @@ pub enum Law {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Which.
-    pub law: Law,
+    pub law: Invariant,
     /// When it was noticed, in the life of the device that it befell.
     pub at: Instant,
     /// What it befell.
-    pub about: About,
+    pub about: ViolationSubject,
 }
 
 /// What a violation befell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum About {
+pub enum ViolationSubject {
     /// The world as a whole, in a few words.
-    World(&'static str),
+    Machine(&'static str),
     /// A request.
     Request(RequestId),
     /// A request, and what it ended with.
@@ -95,14 +95,14 @@ pub enum About {
     Queue(&'static str),
 }
 
-impl Law {
+impl Invariant {
     /// The law in a sentence.
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::RequestOnce => "every request ends once",
             Self::CommandOnce => "every command ends once",
             Self::TransferOnce => "every transfer ends once",
-            Self::BytesTold => "a transfer tells what it has moved",
+            Self::BytesReported => "a transfer tells what it has moved",
             Self::Content => "what is read is what was written",
             Self::Durable => "what was flushed is there after a power loss",
             Self::Conservation => "payload is neither made nor lost",
@@ -111,7 +111,7 @@ impl Law {
             Self::Energy => "what each state costs is the power integrated over time",
             Self::Past => "nothing happens before now",
             Self::Progress => "something ends in time",
-            Self::Calm => "without faults nothing fails",
+            Self::NoSpuriousErrors => "without faults nothing fails",
             Self::Announced => "a device that was plugged in says so",
             Self::Recovery => "what can be recovered from is recovered from",
             Self::Panic => "nothing panics",
@@ -120,16 +120,16 @@ impl Law {
     }
 }
 
-impl fmt::Display for Law {
+impl fmt::Display for Invariant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.sentence())
     }
 }
 
-impl fmt::Display for About {
+impl fmt::Display for ViolationSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::World(what) => f.write_str(what),
+            Self::Machine(what) => f.write_str(what),
             Self::Request(RequestId(id)) => write!(f, "request {id}"),
             Self::Failure(RequestId(id), error) => write!(f, "request {id}: {error}"),
             Self::Command(id) => id.fmt(f),
@@ -144,7 +144,7 @@ impl fmt::Display for About {
 }
 
 impl fmt::Display for Violation {
-    /// `at 12.345 us, "what is read is what was written" was broken: block 17 holds write 5`.
+    /// `at 12.345 us, "what is read is what was written" was violation: block 17 holds write 5`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.at.as_ps() / 1000;
         write!(f, "at {}.{:03} us, \"{}\" was broken: {}", ns / 1000, ns % 1000, self.law, self.about)
@@ -159,8 +159,8 @@ mod tests {
 
     #[test]
     fn a_violation_names_the_law_the_place_and_the_time() {
-        let about = About::Block(Lba(17), Some(WriteNumber(5)));
-        let violation = Violation { law: Law::Content, at: Instant::from_ps(12_345_678), about };
+        let about = ViolationSubject::Block(Lba(17), Some(WriteNumber(5)));
+        let violation = Violation { law: Invariant::Content, at: Instant::from_ps(12_345_678), about };
         let told = "at 12.345 us, \"what is read is what was written\" was broken: block 17 holds write 5";
         assert_eq!(violation.to_string(), told);
     }

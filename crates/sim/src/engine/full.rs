@@ -8,21 +8,21 @@ use std::fmt;
 
 /// As many things wait in a line as may: something in this world gives more than is ever taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LineFull {
+pub struct CapacityExceeded {
     /// Which line.
-    pub line: &'static str,
+    pub queue: &'static str,
     /// How many may wait there.
-    pub most: usize,
+    pub capacity: usize,
 }
 
-impl LineFull {
+impl CapacityExceeded {
     /// Puts something at the end of this line.
     ///
     /// # Errors
     /// If there is no room.
     #[inline]
     pub fn push<T>(self, line: &mut VecDeque<T>, thing: T) -> Result<(), Self> {
-        if line.len() >= self.most {
+        if line.len() >= self.capacity {
             return Err(self);
         }
         line.push_back(thing);
@@ -30,13 +30,13 @@ impl LineFull {
     }
 }
 
-impl fmt::Display for LineFull {
+impl fmt::Display for CapacityExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} wait in {}, which is a fault of the model", self.most, self.line)
+        write!(f, "{} wait in {}, which is a fault of the model", self.capacity, self.queue)
     }
 }
 
-impl std::error::Error for LineFull {}
+impl std::error::Error for CapacityExceeded {}
 
 #[cfg(test)]
 mod tests {
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_line_takes_as_many_as_it_may() {
-        let (of_two, mut line) = (LineFull { line: "a line", most: 2 }, VecDeque::new());
+        let (of_two, mut line) = (CapacityExceeded { queue: "a line", capacity: 2 }, VecDeque::new());
         assert_eq!([1, 2, 3].map(|thing| of_two.push(&mut line, thing)), [Ok(()), Ok(()), Err(of_two)]);
         assert_eq!(line, [1, 2]);
         assert_eq!(of_two.to_string(), "2 wait in a line, which is a fault of the model");

@@ -8,7 +8,7 @@ use units::{Duration, Instant};
 
 /// The number of things in one place.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Level {
+pub struct OccupancyStats {
     count: u32,
     most: u32,
     changed: Instant,
@@ -21,7 +21,7 @@ pub struct Level {
     came: u128,
 }
 
-impl Level {
+impl OccupancyStats {
     /// One more.
     pub fn arrive(&mut self, now: Instant) {
         self.pass(now);
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn two_that_overlap_add_up() {
-        let mut level = Level::default();
+        let mut level = OccupancyStats::default();
         level.arrive(at(10));
         level.arrive(at(20));
         level.leave(at(40), at(10));
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn one_that_leaves_with_another_s_time_is_seen() {
-        let mut level = Level::default();
+        let mut level = OccupancyStats::default();
         level.arrive(at(10));
         level.leave(at(40), at(11));
         assert!(!level.is_consistent(at(50)));
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn one_that_is_said_to_have_come_before_it_did_is_seen() {
-        let mut level = Level::default();
+        let mut level = OccupancyStats::default();
         level.arrive(at(10));
         level.arrive(at(20));
         level.leave(at(40), at(9));
@@ -133,7 +133,7 @@ mod tests {
     proptest! {
         #[test]
         fn littles_law_holds_at_any_time(steps in prop::collection::vec((0_u64..1000, any::<prop::sample::Index>(), any::<bool>()), 0..200)) {
-            let (mut level, mut here, mut now) = (Level::default(), Vec::new(), 0);
+            let (mut level, mut here, mut now) = (OccupancyStats::default(), Vec::new(), 0);
             for (span, which, leaves) in steps {
                 now += span;
                 if leaves && !here.is_empty() {

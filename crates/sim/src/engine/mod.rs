@@ -5,14 +5,14 @@
 //! the engine and its components side by side, so that an event is a plain value and no component holds another.
 //!
 //! Beside the order there are: a [`Digest`] over every event that happened, a [`Random`] source for each component,
-//! [`Level`] and [`Shares`] for statistics that add up exactly, a [`Processor`] for what is done one thing at a time, and a
+//! [`OccupancyStats`] and [`StageTimes`] for statistics that add up exactly, a [`Processor`] for what is done one thing at a time, and a
 //! [`Trace`] for the curious.
 //!
 //! Events are not taken back. A component that changes its mind ignores the event when it comes; an [`Alarm`] sees to it
 //! that one deadline that moves does not fill the queue.
 //!
 //! Always true: time never runs back; the number of events that wait is bounded, and so is each line that a peer could make longer
-//! without an end ([`LineFull`]); nothing depends on an address, a hash
+//! without an end ([`CapacityExceeded`]); nothing depends on an address, a hash
 //! order, a clock or a thread.
 
 mod alarm;
@@ -28,13 +28,13 @@ mod wheel;
 
 pub use alarm::Alarm;
 pub use digest::Digest;
-pub use full::LineFull;
-pub use level::Level;
+pub use full::CapacityExceeded;
+pub use level::OccupancyStats;
 pub use processor::{LINE_MAX, Processor};
-pub use queue::{EVENTS_MAX, QueueFull, Turn};
+pub use queue::{EVENTS_MAX, EventKey, QueueFull};
 pub use random::Random;
-pub use share::{Journey, Shares, Stage};
-pub use trace::{Entry, Trace};
+pub use share::{LatencyStage, LatencyTracker, StageTimes};
+pub use trace::{Trace, TraceEntry};
 
 use queue::Queue;
 use std::fmt;
@@ -50,26 +50,26 @@ pub trait Event: Copy {
 pub struct Engine<E> {
     now: Instant,
     /// That of the last event.
-    turn: Turn,
+    turn: EventKey,
     queue: Queue<E>,
     digest: Digest,
     happened: u64,
     /// When something was first scheduled for a time that was over.
-    looked_back: Option<Instant>,
+    scheduled_late: Option<Instant>,
     trace: Option<Box<dyn Trace>>,
 }
 
 impl<E: Event> Engine<E> {
     /// An engine at time zero, in which nothing is going to happen.
     pub fn new() -> Self {
-        let (now, turn) = (Instant::ZERO, Turn::new(Instant::ZERO, 0));
+        let (now, turn) = (Instant::ZERO, EventKey::new(Instant::ZERO, 0));
         Self {
             now,
             turn,
             queue: Queue::new(),
             digest: Digest::new(),
             happened: 0,
-            looked_back: None,
+            scheduled_late: None,
             trace: None,
         }
     }
@@ -84,7 +84,7 @@ impl<E: Event> Engine<E> {
     /// # Errors
     /// If [`EVENTS_MAX`] events wait: the world makes more than it takes.
     pub fn at(&mut self, at: Instant, event: E) -> Result<(), QueueFull> {
-        let turn = self.turn(at);
+        let turn = self.reserve(at);
         self.queue.push(turn, event)
     }
 
@@ -99,7 +99,7 @@ impl<E: Event> Engine<E> {
     /// The next turn at a time, kept for an event of which nobody knows yet whether it is needed: then it happens where it
     /// would have happened had it been scheduled now.
     #[inline]
-    pub fn turn(&mut self, at: Instant) -> Turn {
+    pub fn reserve(&mut self, at: Instant) -> EventKey {
         if at < self.now {
             self.look_back();
         }
@@ -108,26 +108,26 @@ impl<E: Event> Engine<E> {
 
     #[cold]
     fn look_back(&mut self) {
-        self.looked_back.get_or_insert(self.now);
+        self.scheduled_late.get_or_insert(self.now);
     }
 
     /// When something was first scheduled for a time that was over, by a component that is wrong about the time. It has happened at
     /// once, or will.
-    pub const fn looked_back(&self) -> Option<Instant> {
-        self.looked_back
+    pub const fn scheduled_late(&self) -> Option<Instant> {
+        self.scheduled_late
     }
 
     /// Schedules an event for a turn that was kept. The turn must not be over.
     ///
     /// # Errors
     /// As [`Engine::at`].
-    pub fn at_turn(&mut self, turn: Turn, event: E) -> Result<(), QueueFull> {
-        debug_assert!(!self.is_over(turn), "a turn that is over is nobody's");
+    pub fn schedule_reserved(&mut self, turn: EventKey, event: E) -> Result<(), QueueFull> {
+        debug_assert!(!self.has_passed(turn), "a turn that is over is nobody's");
         self.queue.push(turn, event)
     }
 
     /// Whether a turn is over: an event with it would have happened.
-    pub fn is_over(&self, turn: Turn) -> bool {
+    pub fn has_passed(&self, turn: EventKey) -> bool {
         turn <= self.turn
     }
 
@@ -200,14 +200,14 @@ impl<E: Event> Engine<E> {
     /// Notes what `component` does. Without a trace this is a comparison with nothing, and no text is made.
     pub fn note(&mut self, component: &'static str, text: fmt::Arguments<'_>) {
         if let Some(trace) = &mut self.trace {
-            trace.record(Entry { at: self.now, component, text });
+            trace.record(TraceEntry { at: self.now, component, text });
         }
     }
 
     /// The same of something that was at `at`, since which nothing else was noted.
     pub fn note_of(&mut self, at: Instant, component: &'static str, text: fmt::Arguments<'_>) {
         if let Some(trace) = &mut self.trace {
-            trace.record(Entry { at, component, text });
+            trace.record(TraceEntry { at, component, text });
         }
     }
 }

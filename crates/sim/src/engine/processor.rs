@@ -9,7 +9,7 @@
 //!
 //! Always true: what was given first is done first; no two things are done at once.
 
-use super::Level;
+use super::OccupancyStats;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 
@@ -23,7 +23,7 @@ pub struct Processor<J> {
     line: VecDeque<Waiting<J>>,
     /// When it is done with the first of them, or never: this is asked far more often than anything is done.
     next_at: Instant,
-    level: Level,
+    level: OccupancyStats,
     busy: Duration,
 }
 
@@ -40,11 +40,11 @@ struct Waiting<J> {
 impl<J> Processor<J> {
     /// A processor with nothing to do.
     pub fn new() -> Self {
-        Self { line: VecDeque::new(), next_at: NEVER, level: Level::default(), busy: Duration::ZERO }
+        Self { line: VecDeque::new(), next_at: NEVER, level: OccupancyStats::default(), busy: Duration::ZERO }
     }
 
     /// Gives it something that takes so long.
-    pub fn give(&mut self, now: Instant, cost: Duration, job: J) {
+    pub fn enqueue(&mut self, now: Instant, cost: Duration, job: J) {
         let free_at = self.line.back().map_or(now, |last| now.max(last.done_at));
         self.level.arrive(now);
         self.busy += cost;
@@ -91,7 +91,7 @@ impl<J> Processor<J> {
     }
 
     /// How many are in line.
-    pub const fn level(&self) -> &Level {
+    pub const fn level(&self) -> &OccupancyStats {
         &self.level
     }
 
@@ -134,12 +134,12 @@ mod tests {
     #[test]
     fn one_thing_is_done_after_the_other() {
         let mut processor = Processor::new();
-        processor.give(at(0), Duration::from_us(10), 'a');
-        processor.give(at(2), Duration::from_us(5), 'b');
+        processor.enqueue(at(0), Duration::from_us(10), 'a');
+        processor.enqueue(at(2), Duration::from_us(5), 'b');
         assert_eq!((processor.poll_timeout(), processor.poll_done(at(9))), (Some(at(10)), None));
         assert_eq!((processor.poll_done(at(10)), processor.poll_done(at(10))), (Some('a'), None));
         assert_eq!((processor.poll_timeout(), processor.poll_done(at(15))), (Some(at(15)), Some('b')));
-        processor.give(at(100), Duration::from_us(1), 'c');
+        processor.enqueue(at(100), Duration::from_us(1), 'c');
         assert_eq!(processor.poll_timeout(), Some(at(101)));
         assert_eq!(processor.busy(), Duration::from_us(16));
         assert!(processor.level().is_consistent(at(100)));

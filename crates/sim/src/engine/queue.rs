@@ -26,14 +26,14 @@ pub struct QueueFull;
 const LINE_MAX: usize = 16;
 
 /// Events of any line: where more happens in a span, a heap is sooner put in order.
-const CROWD: usize = 128;
+const LINE_HARD_MAX: usize = 128;
 
 /// Events that wait.
 pub(super) struct Queue<E> {
     /// The next is the last.
     line: Vec<Due<E>>,
-    /// What comes from here on lies beside the line; [`Turn::NEVER`] while nothing does.
-    line_end: Turn,
+    /// What comes from here on lies beside the line; [`EventKey::NEVER`] while nothing does.
+    line_end: EventKey,
     wheel: Wheel<E>,
     /// What comes later than the wheel reaches, and what a span has too much of.
     heap: BinaryHeap<Reverse<Due<E>>>,
@@ -42,7 +42,7 @@ pub(super) struct Queue<E> {
 
 /// A place in the order of all events: a time, and how many were scheduled before. Two are never the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Turn {
+pub struct EventKey {
     at: Instant,
     sequence: u64,
 }
@@ -50,7 +50,7 @@ pub struct Turn {
 /// An event and its turn, ordered by that.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due<E> {
-    pub(super) turn: Turn,
+    pub(super) turn: EventKey,
     pub(super) event: E,
 }
 
@@ -59,7 +59,7 @@ impl<E: Copy> Queue<E> {
         // Nothing has the turn of number 0, which was before the first.
         Self {
             line: Vec::new(),
-            line_end: Turn::NEVER,
+            line_end: EventKey::NEVER,
             wheel: Wheel::new(),
             heap: BinaryHeap::new(),
             sequence: 1,
@@ -67,16 +67,16 @@ impl<E: Copy> Queue<E> {
     }
 
     /// The next turn at a time.
-    pub(super) const fn turn(&mut self, at: Instant) -> Turn {
-        let turn = Turn::new(at, self.sequence);
+    pub(super) const fn turn(&mut self, at: Instant) -> EventKey {
+        let turn = EventKey::new(at, self.sequence);
         self.sequence += 1;
         turn
     }
 
     #[inline]
-    pub(super) fn push(&mut self, turn: Turn, event: E) -> Result<(), QueueFull> {
+    pub(super) fn push(&mut self, turn: EventKey, event: E) -> Result<(), QueueFull> {
         if self.line.len() < LINE_MAX && turn < self.line_end {
-            self.line_up(turn, event);
+            self.insert_sorted(turn, event);
             return Ok(());
         }
         self.push_beside(turn, event)
@@ -84,17 +84,17 @@ impl<E: Copy> Queue<E> {
 
     /// The same where the line is full, or ends before.
     #[inline(never)]
-    fn push_beside(&mut self, turn: Turn, event: E) -> Result<(), QueueFull> {
+    fn push_beside(&mut self, turn: EventKey, event: E) -> Result<(), QueueFull> {
         if self.len() >= EVENTS_MAX {
             return Err(QueueFull);
         }
-        if self.line_end == Turn::NEVER {
+        if self.line_end == EventKey::NEVER {
             self.end_line();
         }
         if turn >= self.line_end {
-            self.put_by(turn, event);
+            self.push_later(turn, event);
         } else {
-            self.admit(turn, event);
+            self.insert_in_line(turn, event);
         }
         Ok(())
     }
@@ -107,33 +107,33 @@ impl<E: Copy> Queue<E> {
         let later = self.line.partition_point(|due| due.turn >= self.line_end);
         for place in 0..later {
             let Due { turn, event } = self.line[place];
-            self.put_by(turn, event);
+            self.push_later(turn, event);
         }
         self.line.drain(..later);
     }
 
     fn turn_to(&mut self, span: Span) {
-        self.line_end = span.end().map_or(Turn::NEVER, |end| Turn::new(end, 0));
+        self.line_end = span.end().map_or(EventKey::NEVER, |end| EventKey::new(end, 0));
         self.wheel.turn_to(span);
     }
 
     /// An event that comes before the end of the line has a place in it.
     #[inline(always)]
-    fn admit(&mut self, turn: Turn, event: E) {
-        if self.line.len() < CROWD {
-            self.line_up(turn, event);
+    fn insert_in_line(&mut self, turn: EventKey, event: E) {
+        if self.line.len() < LINE_HARD_MAX {
+            self.insert_sorted(turn, event);
         } else {
-            self.crowd(turn, event);
+            self.overflow(turn, event);
         }
     }
 
     /// More happens within a span than a line has room for: it ends before the latest.
     #[cold]
-    fn crowd(&mut self, turn: Turn, event: E) {
+    fn overflow(&mut self, turn: EventKey, event: E) {
         let mut latest = Due { turn, event };
         if self.line[0] > latest {
             latest = self.line.remove(0);
-            self.line_up(turn, event);
+            self.insert_sorted(turn, event);
         }
         self.line_end = latest.turn;
         self.heap.push(Reverse(latest));
@@ -141,7 +141,7 @@ impl<E: Copy> Queue<E> {
 
     /// Puts by what comes after the end of the line.
     #[inline(always)]
-    fn put_by(&mut self, turn: Turn, event: E) {
+    fn push_later(&mut self, turn: EventKey, event: E) {
         if !self.wheel.take(turn, event) {
             self.heap.push(Reverse(Due { turn, event }));
         }
@@ -149,30 +149,30 @@ impl<E: Copy> Queue<E> {
 
     /// The next event and its turn.
     #[inline(always)]
-    pub(super) fn pop(&mut self) -> Option<(Turn, E)> {
+    pub(super) fn pop(&mut self) -> Option<(EventKey, E)> {
         let Due { turn, event } = self.line.pop()?;
         if self.line.is_empty() {
-            self.go_on();
+            self.refill();
         }
         Some((turn, event))
     }
 
     /// The line is empty: the events of the next span of which there are any make the next.
     #[inline(never)]
-    fn go_on(&mut self) {
+    fn refill(&mut self) {
         let near = self.wheel.next();
         let far = self.heap.peek().map(|Reverse(next)| Span::of(next.turn.at));
         let Some(span) = near.into_iter().chain(far).min() else {
-            self.line_end = Turn::NEVER;
+            self.line_end = EventKey::NEVER;
             return;
         };
         self.turn_to(span);
         if near == Some(span) {
             while let Some(Due { turn, event }) = self.wheel.give() {
-                self.admit(turn, event);
+                self.insert_in_line(turn, event);
             }
         }
-        if far == Some(span) || self.line.len() == CROWD {
+        if far == Some(span) || self.line.len() == LINE_HARD_MAX {
             self.take_from_heap(span);
         }
     }
@@ -184,12 +184,12 @@ impl<E: Copy> Queue<E> {
         while let Some(&Reverse(next)) = self.heap.peek()
             && Span::of(next.turn.at) == span
         {
-            if self.line.len() == CROWD && self.line[0] < next {
+            if self.line.len() == LINE_HARD_MAX && self.line[0] < next {
                 self.line_end = next.turn;
                 return;
             }
             self.heap.pop();
-            self.admit(next.turn, next.event);
+            self.insert_in_line(next.turn, next.event);
         }
     }
 
@@ -205,7 +205,7 @@ impl<E: Copy> Queue<E> {
     /// Puts an event into the line. Nothing is handed an event by reference on the way there: it would be put together in memory word
     /// by word, and be copied from there at once, for which a processor waits.
     #[inline(always)]
-    fn line_up(&mut self, turn: Turn, event: E) {
+    fn insert_sorted(&mut self, turn: EventKey, event: E) {
         let mut place = self.line.len();
         self.line.push(Due { turn, event });
         while place > 0 && self.line[place - 1].turn < turn {
@@ -216,7 +216,7 @@ impl<E: Copy> Queue<E> {
     }
 }
 
-impl Turn {
+impl EventKey {
     /// After all others.
     const NEVER: Self = Self { at: Instant::from_ps(u64::MAX), sequence: u64::MAX };
 

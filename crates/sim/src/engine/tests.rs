@@ -39,9 +39,9 @@ fn what_would_lie_in_the_past_happens_now() {
     engine.after(Duration::from_ps(50), Tick(0)).unwrap();
     engine.next();
     engine.at(Instant::from_ps(50), Tick(1)).unwrap();
-    assert_eq!(engine.looked_back(), None);
+    assert_eq!(engine.scheduled_late(), None);
     engine.at(Instant::from_ps(10), Tick(2)).unwrap();
-    assert_eq!(engine.looked_back(), Some(Instant::from_ps(50)));
+    assert_eq!(engine.scheduled_late(), Some(Instant::from_ps(50)));
     assert_eq!(drain(&mut engine), [(50, 1), (50, 2)]);
 }
 
@@ -76,7 +76,7 @@ fn the_digest_tells_times_and_events_apart() {
 struct Shared(Rc<RefCell<Vec<String>>>);
 
 impl Trace for Shared {
-    fn record(&mut self, entry: Entry<'_>) {
+    fn record(&mut self, entry: TraceEntry<'_>) {
         self.0.borrow_mut().record(entry);
     }
 }

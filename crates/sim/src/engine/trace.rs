@@ -5,7 +5,7 @@ use units::Instant;
 
 /// One note.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
+pub struct TraceEntry<'a> {
     /// When.
     pub at: Instant,
     /// Who.
@@ -17,10 +17,10 @@ pub struct Entry<'a> {
 /// Takes notes.
 pub trait Trace {
     /// Takes one.
-    fn record(&mut self, entry: Entry<'_>);
+    fn record(&mut self, entry: TraceEntry<'_>);
 }
 
-impl fmt::Display for Entry<'_> {
+impl fmt::Display for TraceEntry<'_> {
     /// Nanoseconds to the picosecond, who, what.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ps = self.at.as_ps();
@@ -35,7 +35,7 @@ impl fmt::Debug for dyn Trace {
 }
 
 impl Trace for Vec<String> {
-    fn record(&mut self, entry: Entry<'_>) {
+    fn record(&mut self, entry: TraceEntry<'_>) {
         self.push(entry.to_string());
     }
 }

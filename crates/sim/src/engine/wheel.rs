@@ -6,7 +6,7 @@
 //!
 //! Always true: what is in a place is of one span, one of those that the wheel reaches.
 
-use super::queue::{Due, Turn};
+use super::queue::{Due, EventKey};
 use units::Instant;
 
 /// Spans that a wheel reaches, which is somewhat longer than a simple drive takes for a request.
@@ -74,7 +74,7 @@ impl<E: Copy> Wheel<E> {
 
     /// Puts an event into its span. Says so if that is one that the wheel does not reach.
     #[inline(always)]
-    pub(super) fn take(&mut self, turn: Turn, event: E) -> bool {
+    pub(super) fn take(&mut self, turn: EventKey, event: E) -> bool {
         let span = Span::of(turn.at());
         // What is before the first is as far from it as can be.
         if span.0.wrapping_sub(self.first.0) >= SPANS as u64 {
@@ -135,8 +135,8 @@ impl<E: Copy> Wheel<E> {
 mod tests {
     use super::*;
 
-    const fn at(span: u64) -> Turn {
-        Turn::new(Instant::from_ps(span << SPAN_BITS), span)
+    const fn at(span: u64) -> EventKey {
+        EventKey::new(Instant::from_ps(span << SPAN_BITS), span)
     }
 
     fn all(wheel: &mut Wheel<()>) -> Vec<u64> {

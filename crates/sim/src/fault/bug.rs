@@ -7,7 +7,7 @@ use std::fmt;
 
 /// A bug that the checks must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bug {
+pub enum SeededBug {
     /// The end of a command is not told.
     LostEnd,
     /// The end of a command is told twice.
@@ -55,7 +55,7 @@ pub enum Bug {
     /// Data that is sent on a bus of USB 2.0 takes no time.
     HastyBus,
     /// A drive is not told that something of its own has gone out.
-    UntoldEnd,
+    UnreportedEnd,
     /// A byte that crosses a bus of USB 2.0 is not counted.
     UncountedByte,
     /// A control transfer that went well is told to have failed.
@@ -78,12 +78,12 @@ pub enum Bug {
 
 /// A bug in its place, or none.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Planted {
-    bug: Option<Bug>,
+pub struct BugInjector {
+    bug: Option<SeededBug>,
     met: u32,
 }
 
-impl Bug {
+impl SeededBug {
     /// All of them.
     pub const ALL: [Self; 33] = [
         Self::LostEnd,
@@ -109,7 +109,7 @@ impl Bug {
         Self::Restless,
         Self::Haste,
         Self::HastyBus,
-        Self::UntoldEnd,
+        Self::UnreportedEnd,
         Self::UncountedByte,
         Self::LostAnswer,
         Self::KeptOffer,
@@ -132,7 +132,11 @@ impl Bug {
             // A drive is looked at by a dozen commands before it is asked for anything.
             bug if bug.is_of_controller() => 64,
             // There are many packets.
-            Self::Haste | Self::HastyBus | Self::UntoldEnd | Self::UncountedByte | Self::LostEndpoints => 64,
+            Self::Haste
+            | Self::HastyBus
+            | Self::UnreportedEnd
+            | Self::UncountedByte
+            | Self::LostEndpoints => 64,
             // A drive is asked seven things while it is brought up.
             Self::LostAnswer => 5,
             _ => 3,
@@ -179,7 +183,7 @@ impl Bug {
             Self::Restless => "restless",
             Self::Haste => "haste",
             Self::HastyBus => "hasty-bus",
-            Self::UntoldEnd => "untold-end",
+            Self::UnreportedEnd => "untold-end",
             Self::UncountedByte => "uncounted-byte",
             Self::LostAnswer => "lost-answer",
             Self::KeptOffer => "kept-offer",
@@ -193,9 +197,9 @@ impl Bug {
     }
 }
 
-impl Planted {
+impl BugInjector {
     /// With this bug.
-    pub const fn new(bug: Option<Bug>) -> Self {
+    pub const fn new(bug: Option<SeededBug>) -> Self {
         Self { bug, met: 0 }
     }
 
@@ -205,7 +209,7 @@ impl Planted {
     }
 
     /// An opportunity for a bug: whether it shows.
-    pub fn shows(&mut self, bug: Bug) -> bool {
+    pub fn triggers(&mut self, bug: SeededBug) -> bool {
         if self.bug != Some(bug) {
             return false;
         }
@@ -214,7 +218,7 @@ impl Planted {
     }
 }
 
-impl fmt::Display for Bug {
+impl fmt::Display for SeededBug {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -226,10 +230,10 @@ mod tests {
 
     #[test]
     fn a_bug_shows_now_and_then_and_only_where_it_was_planted() {
-        let mut planted = Planted::new(Some(Bug::StaleRead));
-        let shows: Vec<bool> = (0..6).map(|_| planted.shows(Bug::StaleRead)).collect();
+        let mut injector = BugInjector::new(Some(SeededBug::StaleRead));
+        let shows: Vec<bool> = (0..6).map(|_| injector.triggers(SeededBug::StaleRead)).collect();
         assert_eq!(shows, [false, false, true, false, false, true]);
-        assert!((0..9).all(|_| !planted.shows(Bug::LostWrite)));
-        assert!((0..9).all(|_| !Planted::default().shows(Bug::LostWrite)));
+        assert!((0..9).all(|_| !injector.triggers(SeededBug::LostWrite)));
+        assert!((0..9).all(|_| !BugInjector::default().triggers(SeededBug::LostWrite)));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum FaultKind {
     /// A status is never sent, and the device believes that it was. Opportunity: each status.
     StatusLost,
     /// A status has another tag. Opportunity: each status.
@@ -44,7 +44,7 @@ pub enum Kind {
     HubReset,
 }
 
-impl Kind {
+impl FaultKind {
     /// How many there are.
     pub(super) const COUNT: usize = Self::ALL.len();
 
@@ -98,7 +98,7 @@ impl Kind {
         match self {
             // Each ends a life of the device.
             ender if ender.ends_life() => 2,
-            _ => super::STRIKES_MAX,
+            _ => super::FAULTS_MAX,
         }
     }
 
@@ -129,7 +129,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -141,10 +141,10 @@ mod tests {
 
     #[test]
     fn names_are_found_again_and_numbers_are_places() {
-        for (number, kind) in Kind::ALL.into_iter().enumerate() {
-            assert_eq!(Kind::of_name(kind.name()), Some(kind));
+        for (number, kind) in FaultKind::ALL.into_iter().enumerate() {
+            assert_eq!(FaultKind::of_name(kind.name()), Some(kind));
             assert_eq!(kind as usize, number);
         }
-        assert_eq!(Kind::of_name("status"), None);
+        assert_eq!(FaultKind::of_name("status"), None);
     }
 }

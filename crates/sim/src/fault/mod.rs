@@ -1,8 +1,8 @@
 //! What goes wrong in a world, and when: by dice, or by a script that says it exactly.
 //!
-//! Each place in a world where a fault of a [`Kind`] could happen is an opportunity, and asks [`Faults::strikes`]. The
+//! Each place in a world where a fault of a [`FaultKind`] could happen is an opportunity, and asks [`Faults::strikes`]. The
 //! opportunities of a kind are numbered from 0 as they come, over all lives of a device. So a fault is a kind and a number
-//! ([`Strike`]), and a list of faults is a [`Script`], one word of text: `status-lost@3,medium-error@17`. Dice keep what they
+//! ([`ScriptedFault`]), and a list of faults is a [`FaultScript`], one word of text: `status-lost@3,medium-error@17`. Dice keep what they
 //! did as the script that does the same again.
 //!
 //! Left out: what a fault does, which is the business of the place that asked.
@@ -14,18 +14,18 @@ mod bug;
 mod kind;
 mod script;
 
-pub use bug::{Bug, Planted};
-pub use kind::Kind;
-pub use script::{Script, ScriptError, Strike};
+pub use bug::{BugInjector, SeededBug};
+pub use kind::FaultKind;
+pub use script::{FaultScript, FaultScriptError, ScriptedFault};
 
 use crate::engine::Random;
 
 /// Faults that dice bring about in one run at most: a world that is struck without end does not end.
-pub const STRIKES_MAX: usize = 64;
+pub const FAULTS_MAX: usize = 64;
 
 /// How often each kind strikes, in a million of its opportunities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rates([u32; Kind::COUNT]);
+pub struct FaultRates([u32; FaultKind::COUNT]);
 
 /// What goes wrong in one run.
 #[derive(Clone, Debug)]
@@ -35,25 +35,25 @@ pub struct Faults {
     drive: u8,
     cause: Cause,
     /// Opportunities so far, by kind.
-    met: [u32; Kind::COUNT],
-    struck: Script,
+    met: [u32; FaultKind::COUNT],
+    injected: FaultScript,
     is_over: bool,
-    planted: Planted,
+    injector: BugInjector,
 }
 
 #[derive(Clone, Debug)]
 enum Cause {
-    Dice { rates: Rates, dice: Box<[Random; Kind::COUNT]> },
-    Script(Script),
+    Dice { rates: FaultRates, dice: Box<[Random; FaultKind::COUNT]> },
+    Script(FaultScript),
 }
 
-impl Rates {
+impl FaultRates {
     /// Nothing strikes.
-    pub const NEVER: Self = Self([0; Kind::COUNT]);
+    pub const NEVER: Self = Self([0; FaultKind::COUNT]);
 
     /// The same with `kind` striking so many times in a million.
     #[must_use]
-    pub const fn with(mut self, kind: Kind, per_million: u32) -> Self {
+    pub const fn with(mut self, kind: FaultKind, per_million: u32) -> Self {
         self.0[kind as usize] = per_million;
         self
     }
@@ -61,12 +61,12 @@ impl Rates {
     /// The same without what ends the life of a device.
     #[must_use]
     pub fn while_alive(self) -> Self {
-        let enders = Kind::ALL.into_iter().filter(|kind| kind.ends_life());
+        let enders = FaultKind::ALL.into_iter().filter(|kind| kind.ends_life());
         enders.fold(self, |rates, kind| rates.with(kind, 0))
     }
 
     /// How often a kind strikes, in a million of its opportunities.
-    pub const fn of(&self, kind: Kind) -> u32 {
+    pub const fn of(&self, kind: FaultKind) -> u32 {
         self.0[kind as usize]
     }
 }
@@ -74,24 +74,24 @@ impl Rates {
 impl Faults {
     /// No faults.
     pub fn never() -> Self {
-        Self::scripted(0, Script::default())
+        Self::scripted(0, FaultScript::default())
     }
 
     /// Faults by dice.
-    pub fn diced(seed: u64, rates: Rates) -> Self {
-        let dice = Box::new(Kind::ALL.map(|kind| Random::new(seed, kind.name())));
+    pub fn diced(seed: u64, rates: FaultRates) -> Self {
+        let dice = Box::new(FaultKind::ALL.map(|kind| Random::new(seed, kind.name())));
         Self::new(seed, Cause::Dice { rates, dice })
     }
 
     /// Just these faults.
-    pub const fn scripted(seed: u64, script: Script) -> Self {
+    pub const fn scripted(seed: u64, script: FaultScript) -> Self {
         Self::new(seed, Cause::Script(script))
     }
 
     const fn new(seed: u64, cause: Cause) -> Self {
-        let struck = Script::EMPTY;
-        let planted = Planted::new(None);
-        Self { seed, drive: 0, cause, met: [0; Kind::COUNT], struck, is_over: false, planted }
+        let injected = FaultScript::EMPTY;
+        let injector = BugInjector::new(None);
+        Self { seed, drive: 0, cause, met: [0; FaultKind::COUNT], injected, is_over: false, injector }
     }
 
     /// The same of another drive than the first.
@@ -103,40 +103,40 @@ impl Faults {
 
     /// The same with a bug of ours.
     #[must_use]
-    pub const fn with_bug(mut self, bug: Option<Bug>) -> Self {
-        self.planted = Planted::new(bug);
+    pub const fn with_bug(mut self, bug: Option<SeededBug>) -> Self {
+        self.injector = BugInjector::new(bug);
         self
     }
 
     /// Whether nothing strikes, and no bug of ours is planted.
     pub fn are_none(&self) -> bool {
-        matches!(&self.cause, Cause::Script(script) if script.is_empty()) && self.planted.is_none()
+        matches!(&self.cause, Cause::Script(script) if script.is_empty()) && self.injector.is_none()
     }
 
     /// An opportunity for a bug of ours: whether it shows.
-    pub fn shows(&mut self, bug: Bug) -> bool {
-        self.planted.shows(bug)
+    pub fn triggers(&mut self, bug: SeededBug) -> bool {
+        self.injector.triggers(bug)
     }
 
     /// An opportunity for a fault. If it strikes: the numbers that say how.
     #[inline]
-    pub fn strikes(&mut self, kind: Kind) -> Option<Random> {
+    pub fn draw(&mut self, kind: FaultKind) -> Option<Random> {
         if self.is_over { None } else { self.throw(kind) }
     }
 
-    fn throw(&mut self, kind: Kind) -> Option<Random> {
-        let strike = Strike { kind, nth: self.met[kind as usize], drive: self.drive };
+    fn throw(&mut self, kind: FaultKind) -> Option<Random> {
+        let strike = ScriptedFault { kind, nth: self.met[kind as usize], drive: self.drive };
         self.met[kind as usize] = strike.nth.saturating_add(1);
         let does = match &mut self.cause {
             Cause::Dice { rates, dice } => {
                 // The die is thrown in any case, so that the limit disturbs nothing either.
                 let falls = dice[kind as usize].per_million(rates.of(kind));
-                falls && self.struck.len() < STRIKES_MAX && self.struck.count(kind) < kind.most()
+                falls && self.injected.len() < FAULTS_MAX && self.injected.count(kind) < kind.most()
             }
             Cause::Script(script) => script.contains(strike),
         };
         does.then(|| {
-            self.struck.push(strike);
+            self.injected.push(strike);
             Random::new(self.seed ^ u64::from(strike.nth), kind.name())
         })
     }
@@ -148,13 +148,13 @@ impl Faults {
 
     /// Whether a packet has not come to its end, at least not at once.
     pub fn has_lost_packets(&self) -> bool {
-        let losers = [Kind::PacketLost, Kind::HeaderDamaged, Kind::PayloadDamaged];
-        losers.into_iter().any(|kind| self.struck.count(kind) > 0)
+        let losers = [FaultKind::PacketLost, FaultKind::HeaderDamaged, FaultKind::PayloadDamaged];
+        losers.into_iter().any(|kind| self.injected.count(kind) > 0)
     }
 
     /// What has struck, in the order in which it did.
-    pub const fn struck(&self) -> &Script {
-        &self.struck
+    pub const fn injected(&self) -> &FaultScript {
+        &self.injected
     }
 }
 
@@ -168,17 +168,17 @@ impl Default for Faults {
 mod tests {
     use super::*;
 
-    const RATES: Rates = Rates::NEVER
-        .with(Kind::StatusLost, 200_000)
-        .with(Kind::MediumError, 100_000)
-        .with(Kind::Unplug, 500_000);
+    const RATES: FaultRates = FaultRates::NEVER
+        .with(FaultKind::StatusLost, 200_000)
+        .with(FaultKind::MediumError, 100_000)
+        .with(FaultKind::Unplug, 500_000);
 
-    fn run(faults: &mut Faults) -> Vec<Strike> {
+    fn run(faults: &mut Faults) -> Vec<ScriptedFault> {
         for _ in 0..100 {
-            faults.strikes(Kind::StatusLost);
-            faults.strikes(Kind::MediumError);
+            faults.draw(FaultKind::StatusLost);
+            faults.draw(FaultKind::MediumError);
         }
-        faults.struck().strikes().to_vec()
+        faults.injected().faults().to_vec()
     }
 
     #[test]
@@ -186,25 +186,25 @@ mod tests {
         let mut diced = Faults::diced(7, RATES);
         let struck = run(&mut diced);
         assert!((15..50).contains(&struck.len()), "{struck:?}");
-        let mut scripted = Faults::scripted(7, diced.struck().clone());
+        let mut scripted = Faults::scripted(7, diced.injected().clone());
         assert_eq!(run(&mut scripted), struck);
     }
 
     #[test]
     fn how_a_fault_turns_out_does_not_depend_on_the_others() {
-        let strike = Strike { kind: Kind::MediumError, nth: 5, drive: 0 };
-        let how = |script: Script| {
+        let strike = ScriptedFault { kind: FaultKind::MediumError, nth: 5, drive: 0 };
+        let how = |script: FaultScript| {
             let mut faults = Faults::scripted(7, script);
-            (0..10).find_map(|_| faults.strikes(Kind::MediumError)).map(|mut random| random.next())
+            (0..10).find_map(|_| faults.draw(FaultKind::MediumError)).map(|mut random| random.next())
         };
         let alone = how([strike].into_iter().collect());
         assert!(alone.is_some());
         let mut faults = Faults::scripted(
             7,
-            [Strike { kind: Kind::MediumError, nth: 2, drive: 0 }, strike].into_iter().collect(),
+            [ScriptedFault { kind: FaultKind::MediumError, nth: 2, drive: 0 }, strike].into_iter().collect(),
         );
         let both: Vec<u64> = (0..10)
-            .filter_map(|_| faults.strikes(Kind::MediumError))
+            .filter_map(|_| faults.draw(FaultKind::MediumError))
             .map(|mut random| random.next())
             .collect();
         assert_eq!((both.len(), both.last().copied()), (2, alone));
@@ -214,11 +214,11 @@ mod tests {
     fn one_kind_does_not_disturb_the_dice_of_another() {
         let medium = |also_statuses: bool| {
             let mut faults = Faults::diced(3, RATES);
-            let strikes = |faults: &mut Faults, kind| faults.strikes(kind).is_some();
+            let strikes = |faults: &mut Faults, kind| faults.draw(kind).is_some();
             (0..30)
                 .map(|_| {
-                    let _ = also_statuses && strikes(&mut faults, Kind::StatusLost);
-                    strikes(&mut faults, Kind::MediumError)
+                    let _ = also_statuses && strikes(&mut faults, FaultKind::StatusLost);
+                    strikes(&mut faults, FaultKind::MediumError)
                 })
                 .collect::<Vec<_>>()
         };
@@ -227,24 +227,24 @@ mod tests {
 
     #[test]
     fn a_drive_has_its_own_part_of_a_script() {
-        let script: Script = "status-lost@3,medium-error@17/2,status-lost@5/2".parse().unwrap();
+        let script: FaultScript = "status-lost@3,medium-error@17/2,status-lost@5/2".parse().unwrap();
         let struck = |drive| {
             let mut faults = Faults::scripted(7, script.clone()).of_drive(drive);
             run(&mut faults);
-            faults.struck().to_string()
+            faults.injected().to_string()
         };
         assert_eq!([0, 1, 2].map(struck), ["status-lost@3", "status-lost@5/2,medium-error@17/2", "none"]);
     }
 
     #[test]
     fn a_run_has_an_end_of_faults() {
-        let mut faults = Faults::diced(1, Rates::NEVER.with(Kind::StatusLost, 1_000_000));
-        assert_eq!((0..1000).filter(|_| faults.strikes(Kind::StatusLost).is_some()).count(), STRIKES_MAX);
+        let mut faults = Faults::diced(1, FaultRates::NEVER.with(FaultKind::StatusLost, 1_000_000));
+        assert_eq!((0..1000).filter(|_| faults.draw(FaultKind::StatusLost).is_some()).count(), FAULTS_MAX);
         let mut faults = Faults::diced(1, RATES);
-        let unplugged = (0..1000).filter(|_| faults.strikes(Kind::Unplug).is_some()).count();
-        assert_eq!(unplugged, Kind::Unplug.most());
-        let mut faults = Faults::diced(1, Rates::NEVER.with(Kind::StatusLost, 1_000_000));
+        let unplugged = (0..1000).filter(|_| faults.draw(FaultKind::Unplug).is_some()).count();
+        assert_eq!(unplugged, FaultKind::Unplug.most());
+        let mut faults = Faults::diced(1, FaultRates::NEVER.with(FaultKind::StatusLost, 1_000_000));
         faults.end();
-        assert!(faults.strikes(Kind::StatusLost).is_none());
+        assert!(faults.draw(FaultKind::StatusLost).is_none());
     }
 }

@@ -1,15 +1,15 @@
 //! Faults as one word of text: `status-lost@3,unplug@120,slow@7/2`, or `none`. A fault is of the first drive unless it says of
 //! which.
 
-use super::Kind;
+use super::FaultKind;
 use std::fmt;
 use std::str::FromStr;
 
 /// One fault: at which opportunity of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Strike {
+pub struct ScriptedFault {
     /// What.
-    pub kind: Kind,
+    pub kind: FaultKind,
     /// At which opportunity of the drive, from 0.
     pub nth: u32,
     /// The drive, from 0; in text from 1.
@@ -18,21 +18,21 @@ pub struct Strike {
 
 /// Faults, in the order in which they happened or were written down. The order is for people; it has no effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Script(Vec<Strike>);
+pub struct FaultScript(Vec<ScriptedFault>);
 
 /// What is no script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScriptError {
+pub struct FaultScriptError {
     /// The part that is no fault.
     pub part: String,
 }
 
-impl Script {
+impl FaultScript {
     /// No faults.
     pub(super) const EMPTY: Self = Self(Vec::new());
 
     /// The faults.
-    pub fn strikes(&self) -> &[Strike] {
+    pub fn faults(&self) -> &[ScriptedFault] {
         &self.0
     }
 
@@ -47,7 +47,7 @@ impl Script {
     }
 
     /// How many there are of a kind.
-    pub fn count(&self, kind: Kind) -> usize {
+    pub fn count(&self, kind: FaultKind) -> usize {
         self.0.iter().filter(|strike| strike.kind == kind).count()
     }
 
@@ -57,12 +57,12 @@ impl Script {
     }
 
     /// Whether a fault is among them.
-    pub fn contains(&self, strike: Strike) -> bool {
+    pub fn contains(&self, strike: ScriptedFault) -> bool {
         self.0.contains(&strike)
     }
 
     /// One more.
-    pub fn push(&mut self, strike: Strike) {
+    pub fn push(&mut self, strike: ScriptedFault) {
         self.0.push(strike);
     }
 
@@ -80,13 +80,13 @@ impl Script {
     }
 }
 
-impl FromIterator<Strike> for Script {
-    fn from_iter<I: IntoIterator<Item = Strike>>(strikes: I) -> Self {
+impl FromIterator<ScriptedFault> for FaultScript {
+    fn from_iter<I: IntoIterator<Item = ScriptedFault>>(strikes: I) -> Self {
         Self(strikes.into_iter().collect())
     }
 }
 
-impl fmt::Display for Strike {
+impl fmt::Display for ScriptedFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.kind, self.nth)?;
         match self.drive {
@@ -96,7 +96,7 @@ impl fmt::Display for Strike {
     }
 }
 
-impl fmt::Display for Script {
+impl fmt::Display for FaultScript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((first, others)) = self.0.split_first() else { return f.write_str(NONE) };
         first.fmt(f)?;
@@ -104,10 +104,10 @@ impl fmt::Display for Script {
     }
 }
 
-impl FromStr for Script {
-    type Err = ScriptError;
+impl FromStr for FaultScript {
+    type Err = FaultScriptError;
 
-    fn from_str(text: &str) -> Result<Self, ScriptError> {
+    fn from_str(text: &str) -> Result<Self, FaultScriptError> {
         if text == NONE {
             return Ok(Self::EMPTY);
         }
@@ -115,24 +115,26 @@ impl FromStr for Script {
             let (name, place) = part.split_once('@')?;
             let (nth, drive) = place.split_once('/').unwrap_or((place, "1"));
             let drive = drive.parse::<u8>().ok()?.checked_sub(1)?;
-            Some(Strike { kind: Kind::of_name(name)?, nth: nth.parse().ok()?, drive })
+            Some(ScriptedFault { kind: FaultKind::of_name(name)?, nth: nth.parse().ok()?, drive })
         };
-        text.split(',').map(|part| strike(part).ok_or_else(|| ScriptError { part: part.into() })).collect()
+        text.split(',')
+            .map(|part| strike(part).ok_or_else(|| FaultScriptError { part: part.into() }))
+            .collect()
     }
 }
 
-impl fmt::Display for ScriptError {
+impl fmt::Display for FaultScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "`{}` is no fault; one is KIND@NUMBER or KIND@NUMBER/DRIVE, such as {}@3",
             self.part,
-            Kind::StatusLost
+            FaultKind::StatusLost
         )
     }
 }
 
-impl std::error::Error for ScriptError {}
+impl std::error::Error for FaultScriptError {}
 
 /// A script without faults.
 const NONE: &str = "none";
@@ -144,12 +146,12 @@ mod tests {
     #[test]
     fn a_script_is_one_word_and_comes_back() {
         let text = "status-lost@3,medium-error@17/2,unplug@0";
-        let script: Script = text.parse().unwrap();
-        assert_eq!(script.strikes()[1], Strike { kind: Kind::MediumError, nth: 17, drive: 1 });
-        assert_eq!("slow@3/1".parse::<Script>().unwrap().to_string(), "slow@3");
+        let script: FaultScript = text.parse().unwrap();
+        assert_eq!(script.faults()[1], ScriptedFault { kind: FaultKind::MediumError, nth: 17, drive: 1 });
+        assert_eq!("slow@3/1".parse::<FaultScript>().unwrap().to_string(), "slow@3");
         assert_eq!(script.to_string(), text);
-        assert_eq!("none".parse(), Ok(Script::default()));
-        assert_eq!(Script::default().to_string(), "none");
+        assert_eq!("none".parse(), Ok(FaultScript::default()));
+        assert_eq!(FaultScript::default().to_string(), "none");
     }
 
     #[test]
@@ -161,13 +163,13 @@ mod tests {
             ("slow@-1", "slow@-1"),
             ("slow@1/0", "slow@1/0"),
         ] {
-            assert_eq!(text.parse::<Script>(), Err(ScriptError { part: part.into() }));
+            assert_eq!(text.parse::<FaultScript>(), Err(FaultScriptError { part: part.into() }));
         }
     }
 
     #[test]
     fn what_is_not_among_others_stays_in_its_order() {
-        let of = |text: &str| text.parse::<Script>().unwrap();
+        let of = |text: &str| text.parse::<FaultScript>().unwrap();
         let script = of("slow@9,slow@1,slow@1/2,unplug@1");
         assert_eq!(script.unless_in(&of("slow@1,slow@7")).to_string(), "slow@9,slow@1/2,unplug@1");
         assert!(script.unless_in(&script).is_empty());
@@ -175,7 +177,7 @@ mod tests {
 
     #[test]
     fn parts_can_be_left_out() {
-        let script: Script = "slow@0,slow@1,slow@2".parse().unwrap();
+        let script: FaultScript = "slow@0,slow@1,slow@2".parse().unwrap();
         assert_eq!(script.without(1, 2).to_string(), "slow@0,slow@2");
         assert!(script.without(0, 3).is_empty());
     }

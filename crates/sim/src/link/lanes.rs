@@ -11,7 +11,7 @@ use super::propagation::PropagationQueue;
 use super::retry::Retry;
 use super::superspeed::{Link, Side};
 use super::{Crossing, Fate};
-use crate::engine::Turn;
+use crate::engine::EventKey;
 use units::{Duration, Instant};
 
 /// The link, and what is on it.
@@ -23,7 +23,7 @@ pub(super) struct Lanes {
     /// Sides whose lane will be looked at when what is on it has been sent, or when a credit is back.
     is_expected: [bool; 2],
     /// Sides that had nothing more to send when they sent last, and when their lane is free.
-    rests: [Option<Turn>; 2],
+    rests: [Option<EventKey>; 2],
     /// What a side would send if it had a credit.
     held: [Option<Message>; 2],
     /// Messages on their way to a side, oldest first, and how many of them are for a port that is not there any more.
@@ -45,7 +45,7 @@ pub enum Wake {
     /// Now.
     Now,
     /// When its lane is free.
-    At(Turn),
+    At(EventKey),
 }
 
 /// What the link makes of a message that has arrived.
@@ -190,7 +190,7 @@ impl Lanes {
     /// A side has sent something, and its lane is free at that turn. Whether nobody need come back then, since the side has
     /// nothing more to send; `has_more` is what its port says.
     #[inline(always)]
-    pub(super) fn rests(&mut self, side: Side, free: Turn, has_more: bool) -> bool {
+    pub(super) fn rests(&mut self, side: Side, free: EventKey, has_more: bool) -> bool {
         if has_more || self.has_again(side) {
             return false;
         }
@@ -201,7 +201,7 @@ impl Lanes {
 
     /// When a side is to be asked what it sends, since it had nothing before and now has something, if its port says so.
     #[inline(always)]
-    pub(super) fn wakes(&mut self, side: Side, has_some: bool, is_over: impl Fn(Turn) -> bool) -> Wake {
+    pub(super) fn wakes(&mut self, side: Side, has_some: bool, is_over: impl Fn(EventKey) -> bool) -> Wake {
         let place = side as usize;
         if !has_some && (self.is_smooth || self.held[place].is_none() && !self.has_again(side)) {
             return Wake::Never;

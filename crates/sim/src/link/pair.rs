@@ -12,7 +12,7 @@ use super::streams::Violation;
 use super::superspeed::{self, ExitLatency, Inactivity, Link, LinkState, Side, Sleep, TurnRound};
 use super::usb2::{self, Bus, Exchange, Pacing};
 use super::{Crossing, DevicePort, Fate, HostPort};
-use crate::engine::Turn;
+use crate::engine::EventKey;
 use bus::Speed;
 use units::{Duration, Instant};
 use wire::usb::{DeviceFeature, Recipient, SetupPacket, StandardRequest};
@@ -334,7 +334,7 @@ impl LinkPair {
     /// A side has sent something, and its lane is free at that turn. Whether nobody need come back then: [`Self::wakes`] says
     /// so if something comes up.
     #[inline(always)]
-    pub fn rests(&mut self, side: Side, free: Turn) -> bool {
+    pub fn rests(&mut self, side: Side, free: EventKey) -> bool {
         let has_more = self.may_send(side);
         match &mut self.wires {
             Wires::Lanes(lanes) => lanes.rests(side, free, has_more),
@@ -344,7 +344,7 @@ impl LinkPair {
 
     /// Something may have come up: when a side is to be asked what it sends, since it had nothing before.
     #[inline(always)]
-    pub fn wakes(&mut self, side: Side, is_over: impl Fn(Turn) -> bool) -> Wake {
+    pub fn wakes(&mut self, side: Side, is_over: impl Fn(EventKey) -> bool) -> Wake {
         let has_some = self.may_send(side);
         match &mut self.wires {
             Wires::Lanes(lanes) => lanes.wakes(side, has_some, is_over),

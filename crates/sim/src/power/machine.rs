@@ -1,7 +1,7 @@
 //! What a machine draws while it works: host, controller, link, bridge and drive together.
 //!
 //! Parts keep books of how long they have been at work ([`Activity`]), what each draws in each state is in a
-//! [`PowerPart`], and energy is the one times the other, exactly. A [`Bill`] reads the books while a run goes on, and keeps
+//! [`PowerPart`], and energy is the one times the other, exactly. A [`EnergyRecorder`] reads the books while a run goes on, and keeps
 //! those of the last second, so that it knows the mean, and the peak over a second as an instrument with such a window shows it.
 //!
 //! A core works while the driver does; the controller while the busier lane of its link carries something (on USB 2.0 while the bridge works), one for SATA while
@@ -68,7 +68,7 @@ pub struct PowerPart {
 
 /// What the parts of one machine draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Draws {
+pub struct PowerDraws {
     cores: u8,
     part: PowerPart,
     drive: [Microwatts; 2],
@@ -76,7 +76,7 @@ pub struct Draws {
 
 /// What a run has cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spent {
+pub struct EnergyUse {
     /// Virtual time that is counted.
     pub elapsed: Duration,
     /// How long parts were at work in it.
@@ -91,8 +91,8 @@ pub struct Spent {
 
 /// Reads the books of a run.
 #[derive(Clone, Debug)]
-pub struct Bill {
-    draws: Draws,
+pub struct EnergyRecorder {
+    draws: PowerDraws,
     began: Reading,
     /// Readings of the last [`WINDOW`], oldest first.
     readings: VecDeque<Reading>,
@@ -148,7 +148,7 @@ impl Activity {
     }
 }
 
-impl Draws {
+impl PowerDraws {
     /// Those of a host with so many cores and a drive that draws this much, idle and at work.
     pub const fn new(cores: u8, part: PowerPart, drive: [Microwatts; 2]) -> Self {
         Self { cores, part, drive }
@@ -177,9 +177,9 @@ impl Draws {
     }
 }
 
-impl Bill {
+impl EnergyRecorder {
     /// One for a machine, that counts from `now` on.
-    pub fn new(draws: Draws, now: Instant, activity: Activity) -> Self {
+    pub fn new(draws: PowerDraws, now: Instant, activity: Activity) -> Self {
         let began = Reading::new(&draws, now, activity);
         Self { draws, began, readings: VecDeque::from([began]), peak: Microwatts(0) }
     }
@@ -203,11 +203,11 @@ impl Bill {
     }
 
     /// What was spent up to now.
-    pub fn spent(&self, now: Instant, activity: Activity) -> Spent {
+    pub fn spent(&self, now: Instant, activity: Activity) -> EnergyUse {
         let end = Reading::new(&self.draws, now, activity);
         let (elapsed, activity) = (now - self.began.at, activity.since(&self.began.activity));
         let is_long = elapsed >= WINDOW;
-        Spent {
+        EnergyUse {
             elapsed,
             activity,
             energy: self.draws.energy(elapsed, &activity),
@@ -218,7 +218,7 @@ impl Bill {
 }
 
 impl Reading {
-    fn new(draws: &Draws, at: Instant, activity: Activity) -> Self {
+    fn new(draws: &PowerDraws, at: Instant, activity: Activity) -> Self {
         let energy = draws.energy(at - Instant::ZERO, &activity);
         Self { at, activity, energy: Attojoules(energy.iter().map(|part| part.0).sum()) }
     }
@@ -228,7 +228,7 @@ impl Reading {
     }
 }
 
-impl Spent {
+impl EnergyUse {
     /// Energy of all consumers together.
     pub fn total(&self) -> Attojoules {
         Attojoules(self.energy.iter().map(|part| part.0).sum())
@@ -258,7 +258,7 @@ mod tests {
         Microwatts::from_milliwatts(watts * 1000)
     }
 
-    const DRAWS: Draws = Draws {
+    const DRAWS: PowerDraws = PowerDraws {
         cores: 2,
         part: PowerPart {
             core: [watts(1), watts(11)],
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_run_shorter_than_a_second_has_its_mean_for_a_peak() {
-        let mut bill = Bill::new(DRAWS, at(100), busy(100));
+        let mut bill = EnergyRecorder::new(DRAWS, at(100), busy(100));
         bill.read(at(110), busy(110));
         let spent = bill.spent(at(200), busy(150));
         assert_eq!((spent.window, spent.activity.core), (Duration::from_ms(100), Duration::from_ms(50)));
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn the_peak_is_the_second_with_the_most() {
-        let mut bill = Bill::new(DRAWS, at(0), busy(0));
+        let mut bill = EnergyRecorder::new(DRAWS, at(0), busy(0));
         // At work from the first second to the end of the second one, in a run of four.
         for ms in (10..=4000).step_by(10) {
             assert!(bill.is_due(at(ms)));
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_gigabyte_costs_what_it_took() {
-        let spent = Bill::new(DRAWS, at(0), busy(0)).spent(at(500), busy(0));
+        let spent = EnergyRecorder::new(DRAWS, at(0), busy(0)).spent(at(500), busy(0));
         assert!((spent.joules_per_gigabyte(100_000_000) - 145.0).abs() < 1e-9);
     }
 }

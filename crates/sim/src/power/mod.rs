@@ -2,14 +2,14 @@
 //!
 //! A [`Meter`] belongs to a part that is in one of a few states at a time and draws so much in each. It keeps two books
 //! that know nothing of each other: how long the part was in each state, and its power integrated over time. That the one
-//! times the other is the same is checked in every world ([`crate::check::Law::Energy`]), exactly, since all is whole:
-//! microwatts times picoseconds are attojoules. [`think`] measures what states of low power cost a host that thinks between its
+//! times the other is the same is checked in every world ([`crate::check::Invariant::Energy`]), exactly, since all is whole:
+//! microwatts times picoseconds are attojoules. [`think_time`] measures what states of low power cost a host that thinks between its
 //! commands, and what they save; [`machine`] says what a whole machine of parts draws while it works.
 //!
 //! Left out: what a change of state draws by itself, and losses in supply and cable.
 
 pub mod machine;
-pub mod think;
+pub mod think_time;
 
 use std::fmt;
 use units::{Duration, Instant};

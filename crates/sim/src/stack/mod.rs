@@ -2,7 +2,7 @@
 //!
 //! A [`Stack`] stands on a world and has a disk of the initiator for each drive, which surveys it, cuts requests at
 //! what the driver moves with one command, and has as many commands under way as the driver gives to its transport. Requests
-//! that wait for that are in one line; a driver that merges ([`Packing::merges`](crate::world::driven::Packing)) makes one of
+//! that wait for that are in one line; a driver that merges ([`Packing::merges`](crate::machine::driven::Packing)) makes one of
 //! neighbours there. What Turbo packs is packed below, by the initiator's own transport.
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //!               ◄─ Ended ───────────────────────────────◄─ outcomes ──┘
 //! ```
 //!
-//! Blocks that are written hold their number ([`crate::world::Plain::numbered`]), and what is read must hold that or have never been written.
+//! Blocks that are written hold their number ([`crate::machine::FixedLatencyDrive::numbered`]), and what is read must hold that or have never been written.
 //! Left out: caches of the system, flushes, more than one core, scheduling by place.
 //!
 //! Always true: each request that was taken ends once; no more than [`REQUESTS_MAX`] wait for a drive.
@@ -19,9 +19,9 @@ mod profile;
 #[cfg(test)]
 mod tests;
 
-pub use profile::{Profile, SOFTWARE_STREAMS_DEPTH, Streams};
+pub use profile::{DriverProfile, SOFTWARE_STREAMS_DEPTH, Streams};
 
-use crate::world::{Commanded, Finished, Stopped, numbers};
+use crate::machine::{FinishedCommand, Simulation, StopReason, numbers};
 use initiator::disk::{
     Counts, Disk, DiskConfig, DiskPatience, Error, Memory, Operation, Output, RequestId, RequestRefusal,
     SurveyError,
@@ -51,7 +51,7 @@ pub struct Request {
 
 /// A request that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct CompletedRequest {
     /// Of which drive.
     pub drive: usize,
     /// The application's name for it.
@@ -68,7 +68,7 @@ pub struct Ended {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackError {
     /// The world does not go on.
-    Stopped(Stopped),
+    Stopped(StopReason),
     /// A drive is no disk, or does not say what it is.
     Survey(SurveyError),
     /// A drive does not answer, and nothing is going to happen any more.
@@ -78,9 +78,9 @@ pub enum StackError {
 /// Applications' requests on a world.
 #[derive(Debug)]
 pub struct Stack<W> {
-    world: W,
+    machine: W,
     units: Vec<Unit>,
-    ended: VecDeque<Ended>,
+    ended: VecDeque<CompletedRequest>,
     /// Memory of commands that have ended.
     spare: Vec<Vec<u8>>,
 }
@@ -90,10 +90,10 @@ pub struct Stack<W> {
 struct Unit {
     disk: Disk,
     /// What the survey found, when it is over.
-    surveyed: Option<Result<(), SurveyError>>,
+    identified: Option<Result<(), SurveyError>>,
     block_size: BlockSize,
     /// Bytes of a piece, where a request has one under way at a time.
-    in_turn: Option<u32>,
+    serial_piece_bytes: Option<u32>,
     /// Bytes that neighbours may have together, if they are merged.
     merges: Option<u32>,
     /// Runs that the disk is given at once: as many as fill all its commands.
@@ -104,7 +104,7 @@ struct Unit {
     /// Commands under way, by slot.
     sent: Vec<Option<Sent>>,
     merged: u64,
-    strays: u64,
+    misplaced_blocks: u64,
 }
 
 /// Requests that are one for the disk: one, or neighbours.
@@ -134,26 +134,26 @@ struct Sent {
     reads: Option<Lba>,
 }
 
-impl<W: Commanded> Stack<W> {
+impl<W: Simulation> Stack<W> {
     /// A driver of this profile on the drives of a world that was powered on for it; each drive is surveyed.
     ///
     /// # Errors
     /// See [`StackError`].
-    pub fn new(world: W, profile: &Profile) -> Result<Self, StackError> {
-        let units = (0..world.drives()).map(|drive| Unit::new(profile, world.depth(drive))).collect();
-        let mut stack = Self { world, units, ended: VecDeque::new(), spare: Vec::new() };
+    pub fn new(machine: W, profile: &DriverProfile) -> Result<Self, StackError> {
+        let units = (0..machine.drives()).map(|drive| Unit::new(profile, machine.depth(drive))).collect();
+        let mut stack = Self { machine, units, ended: VecDeque::new(), spare: Vec::new() };
         for drive in 0..stack.units.len() {
-            stack.units[drive].disk.start(stack.world.now());
-            stack.carry_out(drive);
-            stack.survey(drive)?;
+            stack.units[drive].disk.start(stack.machine.now());
+            stack.service_disk(drive);
+            stack.identify(drive)?;
         }
         Ok(stack)
     }
 
-    fn survey(&mut self, drive: usize) -> Result<(), StackError> {
+    fn identify(&mut self, drive: usize) -> Result<(), StackError> {
         loop {
-            if let Some(surveyed) = self.units[drive].surveyed {
-                surveyed.map_err(StackError::Survey)?;
+            if let Some(identified) = self.units[drive].identified {
+                identified.map_err(StackError::Survey)?;
                 let geometry = self.units[drive].disk.geometry().ok_or(StackError::Stuck)?;
                 self.units[drive].block_size = geometry.block_size;
                 return Ok(());
@@ -165,18 +165,18 @@ impl<W: Commanded> Stack<W> {
     }
 
     /// The world.
-    pub const fn world(&self) -> &W {
-        &self.world
+    pub const fn machine(&self) -> &W {
+        &self.machine
     }
 
     /// The same, to be asked or disturbed. Commands of others must not be given to it.
-    pub const fn world_mut(&mut self) -> &mut W {
-        &mut self.world
+    pub const fn machine_mut(&mut self) -> &mut W {
+        &mut self.machine
     }
 
     /// The time.
     pub fn now(&self) -> Instant {
-        self.world.now()
+        self.machine.now()
     }
 
     /// Bytes of a block of a drive, and its blocks. `None` if there is no such drive.
@@ -196,8 +196,8 @@ impl<W: Commanded> Stack<W> {
     }
 
     /// Blocks of a drive that were read and held what belongs elsewhere. There are none, unless something is wrong.
-    pub fn strays(&self, drive: usize) -> u64 {
-        self.units.get(drive).map_or(0, |unit| unit.strays)
+    pub fn misplaced_blocks(&self, drive: usize) -> u64 {
+        self.units.get(drive).map_or(0, |unit| unit.misplaced_blocks)
     }
 
     /// Takes a request on. It ends once.
@@ -205,10 +205,10 @@ impl<W: Commanded> Stack<W> {
     /// # Errors
     /// A [`RequestRefusal`]; nothing comes of it then.
     pub fn submit(&mut self, drive: usize, request: &Request) -> Result<(), RequestRefusal> {
-        let now = self.world.now();
+        let now = self.machine.now();
         let unit = self.units.get_mut(drive).ok_or(RequestRefusal::Gone)?;
         unit.take(now, request)?;
-        self.carry_out(drive);
+        self.service_disk(drive);
         Ok(())
     }
 
@@ -217,7 +217,7 @@ impl<W: Commanded> Stack<W> {
     /// # Errors
     /// If the world does not go on.
     #[expect(clippy::should_implement_trait, reason = "requests are submitted between the ends of others")]
-    pub fn next(&mut self) -> Result<Option<Ended>, Stopped> {
+    pub fn next(&mut self) -> Result<Option<CompletedRequest>, StopReason> {
         loop {
             if let Some(ended) = self.ended.pop_front() {
                 return Ok(Some(ended));
@@ -232,37 +232,37 @@ impl<W: Commanded> Stack<W> {
     ///
     /// # Errors
     /// If the world does not go on.
-    pub fn next_until(&mut self, until: Instant) -> Result<Option<Ended>, Stopped> {
+    pub fn next_until(&mut self, until: Instant) -> Result<Option<CompletedRequest>, StopReason> {
         loop {
             if let Some(ended) = self.ended.pop_front() {
                 return Ok(Some(ended));
             }
-            if self.world.now() >= until || !self.step(Some(until))? {
+            if self.machine.now() >= until || !self.step(Some(until))? {
                 return Ok(self.ended.pop_front());
             }
         }
     }
 
     /// Lets one thing happen that is of a disk's concern, up to a time. Whether there was anything, or the time has come.
-    fn step(&mut self, until: Option<Instant>) -> Result<bool, Stopped> {
+    fn step(&mut self, until: Option<Instant>) -> Result<bool, StopReason> {
         let wakes = self.units.iter().filter_map(|unit| Some(unit.disk.poll_timeout()?.at));
         let due = wakes.chain(until).min();
-        if let Some(finished) = self.world.run_until(due)? {
-            self.hear(finished);
+        if let Some(finished) = self.machine.run_until(due)? {
+            self.handle_completed(finished);
             return Ok(true);
         }
-        let now = self.world.now();
+        let now = self.machine.now();
         for drive in 0..self.units.len() {
             self.units[drive].disk.handle_timeout(now);
-            self.carry_out(drive);
+            self.service_disk(drive);
         }
         Ok(due.is_some())
     }
 
     /// A command has ended.
-    fn hear(&mut self, finished: Finished) {
-        let Finished { drive, id, outcome, buffer } = finished;
-        let now = self.world.now();
+    fn handle_completed(&mut self, finished: FinishedCommand) {
+        let FinishedCommand { drive, id, outcome, buffer } = finished;
+        let now = self.machine.now();
         let Some(unit) = self.units.get_mut(drive) else { return };
         let sent =
             unit.sent.get_mut(usize::from(id.slot)).and_then(|sent| sent.take_if(|sent| sent.id == id));
@@ -271,19 +271,19 @@ impl<W: Commanded> Stack<W> {
         // answered with TASK SET FULL has moved none at all.
         if let (Some(lba), Outcome::Answered(answer)) = (sent.reads, &outcome) {
             let moved = buffer.get(..answer.moved as usize).unwrap_or(&buffer);
-            unit.strays += numbers::strays_among(lba, moved, unit.block_size);
+            unit.misplaced_blocks += numbers::misplaced_among(lba, moved, unit.block_size);
         }
         let answer = if sent.memory == Memory::Answer { &buffer[..] } else { &[] };
         unit.disk.handle_outcome(now, id, &outcome, answer);
         if !buffer.is_empty() {
             self.spare.push(buffer);
         }
-        self.carry_out(drive);
+        self.service_disk(drive);
     }
 
     /// Carries out what the disk of a drive wants, and gives it what it has room for.
-    fn carry_out(&mut self, drive: usize) {
-        let now = self.world.now();
+    fn service_disk(&mut self, drive: usize) {
+        let now = self.machine.now();
         loop {
             let unit = &mut self.units[drive];
             match unit.disk.poll_output() {
@@ -297,7 +297,7 @@ impl<W: Commanded> Stack<W> {
                         unit.waiting.push_front(run);
                         continue;
                     }
-                    self.ended.extend(run.members().map(|Member { id, since }| Ended {
+                    self.ended.extend(run.members().map(|Member { id, since }| CompletedRequest {
                         drive,
                         id,
                         since,
@@ -305,14 +305,19 @@ impl<W: Commanded> Stack<W> {
                         result,
                     }));
                 }
-                Some(Output::Surveyed(result)) => unit.surveyed = Some(result),
+                Some(Output::Surveyed(result)) => unit.identified = Some(result),
                 // Nothing is aborted, and caches are not flushed.
                 Some(Output::Abort(_) | Output::Lost(_)) => {}
                 None => {
                     let Some(given) = unit.give(now) else { return };
                     let Err(run) = given else { continue };
-                    let gone =
-                        |Member { id, since }| Ended { drive, id, since, at: now, result: Err(Error::Gone) };
+                    let gone = |Member { id, since }| CompletedRequest {
+                        drive,
+                        id,
+                        since,
+                        at: now,
+                        result: Err(Error::Gone),
+                    };
                     self.ended.extend(run.members().map(gone));
                 }
             }
@@ -324,7 +329,7 @@ impl<W: Commanded> Stack<W> {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.resize(command.transfer_len() as usize, 0);
         let (mut command, mut reads) = (*command, None);
-        let now = self.world.now();
+        let now = self.machine.now();
         let ready = match memory {
             Memory::Request(id) => unit.given.get(&id).map_or(now, |run| run.ready),
             _ => now,
@@ -350,9 +355,9 @@ impl<W: Commanded> Stack<W> {
         if slot >= unit.sent.len() {
             unit.sent.resize(slot + 1, None);
         }
-        match self.world.submit(drive, &command, buffer) {
+        match self.machine.submit(drive, &command, buffer) {
             Ok(()) => {
-                self.world.waited(drive, ready, command.id);
+                self.machine.queued_since(drive, ready, command.id);
                 unit.sent[slot] = Some(Sent { id: command.id, memory, reads });
             }
             Err(refusal) => unit.disk.handle_refusal(now, command.id, refusal),
@@ -361,7 +366,7 @@ impl<W: Commanded> Stack<W> {
 }
 
 impl Unit {
-    fn new(profile: &Profile, depth: usize) -> Self {
+    fn new(profile: &DriverProfile, depth: usize) -> Self {
         let depth = profile.depth().min(u16::try_from(depth).unwrap_or(u16::MAX)).max(1);
         let config = DiskConfig {
             lun: LunField([0; 8]),
@@ -373,9 +378,9 @@ impl Unit {
         };
         Self {
             disk: Disk::new(config),
-            surveyed: None,
+            identified: None,
             block_size: BlockSize::default(),
-            in_turn: profile.pieces_in_turn.then_some(profile.transfer_bytes_max),
+            serial_piece_bytes: profile.pieces_in_turn.then_some(profile.transfer_bytes_max),
             merges: profile.packing.filter(|packing| packing.merges).map(|packing| packing.bytes_max),
             runs_max: usize::from(depth),
             waiting: VecDeque::new(),
@@ -383,7 +388,7 @@ impl Unit {
             last_run: 0,
             sent: Vec::new(),
             merged: 0,
-            strays: 0,
+            misplaced_blocks: 0,
         }
     }
 
@@ -419,7 +424,8 @@ impl Unit {
     /// What of a run the disk gets at once: all that is left, or a piece.
     fn piece(&self, run: &Run) -> Extent {
         let left = run.extent.blocks.0 - run.done;
-        let blocks_max = self.in_turn.map_or(left, |bytes| u64::from(bytes / self.block_size.bytes()).max(1));
+        let blocks_max =
+            self.serial_piece_bytes.map_or(left, |bytes| u64::from(bytes / self.block_size.bytes()).max(1));
         Extent { lba: Lba(run.extent.lba.0 + run.done), blocks: BlockCount(left.min(blocks_max)) }
     }
 

@@ -1,20 +1,20 @@
 //! A host's driver as a value: its structure first, and then what it takes.
 //!
 //! Drivers differ less in how fast they are than in what they do: over which transport, how much in one command, how many
-//! commands at once, and whether neighbours become one command. All of that is a [`Profile`], and a [`Host`] is made of it
+//! commands at once, and whether neighbours become one command. All of that is a [`DriverProfile`], and a [`Host`] is made of it
 //! and of a controller.
 //!
 //! Left out: which drives a driver takes at all, and why it would not; priorities; more cores than one.
 //!
 //! Always true: nothing here knows a figure that is to come out.
 
-use crate::world::driven::{DriverConfig, Host, HostCosts, Packing, Protocol};
+use crate::machine::driven::{DriverConfig, Host, HostCosts, Packing, Protocol};
 use crate::xhc::Part;
 use units::Duration;
 
 /// What a driver is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Profile {
+pub struct DriverProfile {
     /// The transport. A driver like Turbo is one of BOT with `packing`.
     pub transport: Protocol,
     /// Bytes of one command at most: longer requests are cut.
@@ -57,7 +57,7 @@ const STOOD_IN_EXPONENT: u8 = 7;
 /// The unit of moderation (xHCI 1.2 clause 5.5.2.2).
 const MODERATION_UNIT: Duration = Duration::from_ns(250);
 
-impl Profile {
+impl DriverProfile {
     /// BOT, 64 KiB at a time; nothing takes time.
     pub const BOT: Self = Self {
         transport: Protocol::Bot,
@@ -131,17 +131,18 @@ mod tests {
 
     #[test]
     fn streams_of_the_driver_s_own_are_two_and_cost_more() {
-        let own = Profile { streams: Streams::Software(Duration::from_us(7)), ..Profile::UAS };
+        let own = DriverProfile { streams: Streams::Software(Duration::from_us(7)), ..DriverProfile::UAS };
         assert_eq!((own.depth(), own.costs().command), (2, Duration::from_us(7)));
         assert_eq!(own.host(Part::EARLY_CARD).part.primary_streams_exponent, 7);
-        assert_eq!((Profile::UAS.depth(), Profile::UAS.costs()), (30, HostCosts::FREE));
-        assert_eq!(Profile::UAS.host(Part::EARLY_CARD).part, Part::EARLY_CARD);
+        assert_eq!((DriverProfile::UAS.depth(), DriverProfile::UAS.costs()), (30, HostCosts::FREE));
+        assert_eq!(DriverProfile::UAS.host(Part::EARLY_CARD).part, Part::EARLY_CARD);
     }
 
     #[test]
     fn moderation_is_told_in_250_ns() {
-        let units =
-            |moderation| Profile { moderation, ..Profile::BOT }.host(Part::CHIPSET).config.moderation_250ns;
+        let units = |moderation| {
+            DriverProfile { moderation, ..DriverProfile::BOT }.host(Part::CHIPSET).config.moderation_250ns
+        };
         assert_eq!(units(Duration::from_us(40)), 160);
         assert_eq!(units(Duration::from_ns(251)), 2);
         assert_eq!(units(Duration::from_secs(1)), u16::MAX);

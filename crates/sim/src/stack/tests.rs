@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::engine::Random;
-use crate::world::driven::{Drive, Driven, HostCosts, Occupant, Packing, Setup};
-use crate::world::{HostTransfer, Observer, Plain};
+use crate::machine::driven::{Drive, DriveParts, HostCosts, Packing, Setup, XhciMachine};
+use crate::machine::{FixedLatencyDrive, HostTransfer, Observer};
 use crate::xhc::Part;
 use device::Transports;
 use device::command::Limits;
@@ -43,13 +43,13 @@ impl Observer for Log {
 }
 
 /// A drive that takes 20 us for a request, and 8 at once.
-fn stack_on(profile: &Profile) -> (Stack<Driven>, Rc<RefCell<Log>>) {
+fn stack_on(profile: &DriverProfile) -> (Stack<XhciMachine>, Rc<RefCell<Log>>) {
     let drive = Drive { protocol: profile.transport, at_once: 8, ..Drive::uas() };
     let drive = drive.blocks(BLOCKS, BlockSize::B4096).latency(Duration::from_us(20));
-    let world = Setup::new(profile.host(Part::CHIPSET)).with(1, drive).power_on().unwrap();
-    let mut stack = Stack::new(world, profile).unwrap();
+    let machine = Setup::new(profile.host(Part::CHIPSET)).with(1, drive).power_on().unwrap();
+    let mut stack = Stack::new(machine, profile).unwrap();
     let log = Rc::new(RefCell::new(Log::default()));
-    stack.world_mut().observe(0, Box::new(Rc::clone(&log)));
+    stack.machine_mut().observe(0, Box::new(Rc::clone(&log)));
     (stack, log)
 }
 
@@ -62,7 +62,7 @@ fn write(id: u64, lba: u64, blocks: u32) -> Request {
 }
 
 /// Submits all at once, and waits for all: how long that took.
-fn run(stack: &mut Stack<Driven>, requests: &[Request]) -> Duration {
+fn run(stack: &mut Stack<XhciMachine>, requests: &[Request]) -> Duration {
     let began = stack.now();
     requests.iter().for_each(|request| stack.submit(0, request).unwrap());
     let mut ended: Vec<_> = requests.iter().map(|_| stack.next().unwrap().expect("each ends")).collect();
@@ -71,13 +71,13 @@ fn run(stack: &mut Stack<Driven>, requests: &[Request]) -> Duration {
     let mut ids: Vec<_> = requests.iter().map(|request| request.id).collect();
     ids.sort_unstable();
     assert_eq!(ended.iter().map(|ended| ended.id).collect::<Vec<_>>(), ids);
-    assert_eq!(stack.strays(0), 0);
+    assert_eq!(stack.misplaced_blocks(0), 0);
     stack.now() - began
 }
 
 #[test]
 fn a_request_of_2_mib_over_bot_is_32_commands_one_after_the_other() {
-    let (mut stack, log) = stack_on(&Profile::BOT);
+    let (mut stack, log) = stack_on(&DriverProfile::BOT);
     run(&mut stack, &[read(1, 0, 512)]);
     let log = log.borrow();
     assert_eq!(log.bytes, [64 * KIB; 32]);
@@ -86,7 +86,7 @@ fn a_request_of_2_mib_over_bot_is_32_commands_one_after_the_other() {
 
 #[test]
 fn over_uas_the_pieces_of_one_request_overlap() {
-    let (mut stack, log) = stack_on(&Profile::UAS);
+    let (mut stack, log) = stack_on(&DriverProfile::UAS);
     run(&mut stack, &[read(1, 0, 512)]);
     let log = log.borrow();
     assert_eq!((log.bytes.as_slice(), log.most), ([512 * KIB; 4].as_slice(), 4));
@@ -94,7 +94,7 @@ fn over_uas_the_pieces_of_one_request_overlap() {
 
 #[test]
 fn pieces_in_turn_leave_the_rest_of_the_queue_to_other_requests() {
-    let in_turn = Profile { pieces_in_turn: true, ..Profile::UAS };
+    let in_turn = DriverProfile { pieces_in_turn: true, ..DriverProfile::UAS };
     let (mut stack, log) = stack_on(&in_turn);
     run(&mut stack, &[write(1, 0, 320)]);
     assert_eq!(
@@ -108,9 +108,9 @@ fn pieces_in_turn_leave_the_rest_of_the_queue_to_other_requests() {
 #[test]
 fn streams_of_the_driver_s_own_carry_two_commands() {
     let more = Duration::from_us(50);
-    let own = Profile { streams: Streams::Software(more), ..Profile::UAS };
+    let own = DriverProfile { streams: Streams::Software(more), ..DriverProfile::UAS };
     let requests: Vec<_> = (0..8).map(|id| read(id, 100 * id, 1)).collect();
-    let [two, many] = [own, Profile::UAS].map(|profile| {
+    let [two, many] = [own, DriverProfile::UAS].map(|profile| {
         let (mut stack, log) = stack_on(&profile);
         let took = run(&mut stack, &requests);
         (log.borrow().most, took)
@@ -121,7 +121,7 @@ fn streams_of_the_driver_s_own_carry_two_commands() {
 
 #[test]
 fn turbo_packs_neighbours_into_one_command() {
-    let (mut stack, log) = stack_on(&Profile::TURBO);
+    let (mut stack, log) = stack_on(&DriverProfile::TURBO);
     let all = |request: fn(u64, u64, u32) -> Request| -> Vec<_> {
         (0..16).map(|id| request(id, 40 + id, 1)).collect()
     };
@@ -133,7 +133,7 @@ fn turbo_packs_neighbours_into_one_command() {
 
 #[test]
 fn turbo_moves_1_mib_at_once() {
-    let (mut stack, log) = stack_on(&Profile::TURBO);
+    let (mut stack, log) = stack_on(&DriverProfile::TURBO);
     run(&mut stack, &[write(1, 0, 512)]);
     assert_eq!((log.borrow().bytes.as_slice(), log.borrow().wrappers), ([KIB * KIB; 2].as_slice(), 2));
 }
@@ -143,7 +143,8 @@ fn turbo_waits_in_vain_for_as_long_as_it_looks_ahead_and_no_longer() {
     let looks = |look_ahead| {
         let packing = Some(Packing { look_ahead, ..Packing::TURBO });
         // Interrupts come at once, so that none of them hides the time.
-        let (mut stack, _) = stack_on(&Profile { packing, moderation: Duration::ZERO, ..Profile::TURBO });
+        let (mut stack, _) =
+            stack_on(&DriverProfile { packing, moderation: Duration::ZERO, ..DriverProfile::TURBO });
         run(&mut stack, &[read(1, 7, 1)])
     };
     let ahead = Duration::from_us(28);
@@ -156,7 +157,7 @@ fn turbo_waits_in_vain_for_as_long_as_it_looks_ahead_and_no_longer() {
 fn turbo_does_not_wait_when_what_comes_next_is_no_neighbour() {
     let looks = |look_ahead| {
         let packing = Some(Packing { look_ahead, ..Packing::TURBO });
-        let (mut stack, _) = stack_on(&Profile { packing, ..Profile::TURBO });
+        let (mut stack, _) = stack_on(&DriverProfile { packing, ..DriverProfile::TURBO });
         run(&mut stack, &[read(1, 7, 1), read(2, 100, 1)])
     };
     // The first has another one behind it; the second waits while the first is under way.
@@ -166,7 +167,7 @@ fn turbo_does_not_wait_when_what_comes_next_is_no_neighbour() {
 #[test]
 fn a_driver_that_merges_makes_one_command_of_neighbours_in_its_line() {
     let packing = Some(Packing { merges: true, look_ahead: LookAhead::Never, bytes_max: 16 * KIB });
-    let (mut stack, log) = stack_on(&Profile { packing, depth: 1, ..Profile::TURBO });
+    let (mut stack, log) = stack_on(&DriverProfile { packing, depth: 1, ..DriverProfile::TURBO });
     // The first is under way at once; 5, 4, 6 and 3 are one, 2 would make it too long, and 9 is none of them.
     let places = [0, 5, 4, 6, 3, 2, 9];
     let requests: Vec<_> = (0..).zip(places).map(|(id, lba)| write(id, lba, 1)).collect();
@@ -192,14 +193,14 @@ const COSTS: HostCosts = HostCosts {
 fn what_was_written_is_read_whatever_the_driver_is() {
     let merging = Packing { merges: true, ..Packing::TURBO };
     let profiles = [
-        Profile::BOT,
-        Profile::UAS,
-        Profile::TURBO,
-        Profile { packing: Some(merging), depth: 2, ..Profile::TURBO },
-        Profile { streams: Streams::Software(Duration::from_us(3)), ..Profile::UAS },
+        DriverProfile::BOT,
+        DriverProfile::UAS,
+        DriverProfile::TURBO,
+        DriverProfile { packing: Some(merging), depth: 2, ..DriverProfile::TURBO },
+        DriverProfile { streams: Streams::Software(Duration::from_us(3)), ..DriverProfile::UAS },
     ];
     for profile in profiles {
-        let profile = Profile { costs: COSTS, ..profile };
+        let profile = DriverProfile { costs: COSTS, ..profile };
         let digest = |seed| {
             let (mut stack, _) = stack_on(&profile);
             let mut random = Random::new(seed, "requests");
@@ -212,7 +213,7 @@ fn what_was_written_is_read_whatever_the_driver_is() {
                     .collect();
                 run(&mut stack, &requests);
             }
-            stack.world().digest()
+            stack.machine().digest()
         };
         assert_eq!(digest(7), digest(7), "two worlds of one kind do not differ");
         assert_ne!(digest(7), digest(8));
@@ -220,15 +221,16 @@ fn what_was_written_is_read_whatever_the_driver_is() {
 }
 
 /// A drive that takes so many commands and answers more with TASK SET FULL.
-fn stack_on_a_drive_of(commands: u16) -> Stack<Driven> {
+fn stack_on_a_drive_of(commands: u16) -> Stack<XhciMachine> {
     let occupant = |_, _: &Drive| {
         let limits = Limits { commands, buffer_bytes: 1 << 20, segment_bytes: 64 << 10 };
-        let plain = Plain::numbered(BlockCount(BLOCKS.into()), BlockSize::B4096).with_limits(limits);
-        Occupant { device: plain.device_with(Transports::Dual, bus::Speed::Super), plain, enclosure: None }
+        let plain =
+            FixedLatencyDrive::numbered(BlockCount(BLOCKS.into()), BlockSize::B4096).with_limits(limits);
+        DriveParts { device: plain.device_with(Transports::Dual, bus::Speed::Super), plain, enclosure: None }
     };
-    let host = Profile::UAS.host(Part::CHIPSET);
-    let world = Setup::new(host).with(1, Drive::uas()).power_on_with(occupant, Vec::new()).unwrap();
-    Stack::new(world, &Profile::UAS).unwrap()
+    let host = DriverProfile::UAS.host(Part::CHIPSET);
+    let machine = Setup::new(host).with(1, Drive::uas()).power_on_with(occupant, Vec::new()).unwrap();
+    Stack::new(machine, &DriverProfile::UAS).unwrap()
 }
 
 #[test]
@@ -248,12 +250,12 @@ fn a_read_that_brings_the_blocks_of_another_place_is_counted() {
     // The driver takes the answer for one about other blocks.
     stack.units[0].sent.iter_mut().flatten().for_each(|sent| sent.reads = Some(Lba(8)));
     assert_eq!(stack.next().unwrap().map(|ended| ended.result), Some(Ok(())));
-    assert_eq!(stack.strays(0), 2);
+    assert_eq!(stack.misplaced_blocks(0), 2);
 }
 
 #[test]
 fn a_request_that_the_drive_has_no_blocks_for_is_refused() {
-    let (mut stack, _) = stack_on(&Profile::UAS);
+    let (mut stack, _) = stack_on(&DriverProfile::UAS);
     assert_eq!(stack.capacity(0), Some((BlockSize::B4096, BlockCount(BLOCKS.into()))));
     for (lba, blocks) in [(0, 0), (u64::from(BLOCKS), 1), (u64::MAX, 2)] {
         assert_eq!(stack.submit(0, &read(1, lba, blocks)), Err(RequestRefusal::OutOfRange));
@@ -264,7 +266,7 @@ fn a_request_that_the_drive_has_no_blocks_for_is_refused() {
 
 #[test]
 fn the_line_has_an_end() {
-    let (mut stack, _) = stack_on(&Profile::BOT);
+    let (mut stack, _) = stack_on(&DriverProfile::BOT);
     let taken = (0..).take_while(|id| stack.submit(0, &read(*id, 1, 1)).is_ok()).count();
     assert_eq!(taken, REQUESTS_MAX + 1);
     assert_eq!(stack.submit(0, &read(0, 1, 1)), Err(RequestRefusal::Full));
@@ -272,13 +274,13 @@ fn the_line_has_an_end() {
 
 #[test]
 fn a_drive_that_is_pulled_out_ends_every_request_once() {
-    for profile in [Profile::BOT, Profile::TURBO, Profile::UAS] {
-        let (mut stack, _) = stack_on(&Profile { costs: COSTS, ..profile });
+    for profile in [DriverProfile::BOT, DriverProfile::TURBO, DriverProfile::UAS] {
+        let (mut stack, _) = stack_on(&DriverProfile { costs: COSTS, ..profile });
         (0..100).for_each(|id| stack.submit(0, &read(id, 10 * id, 4)).unwrap());
         for _ in 0..3 {
             assert!(stack.next().unwrap().unwrap().result.is_ok());
         }
-        stack.world_mut().unplug(0);
+        stack.machine_mut().unplug(0);
         let ends: Vec<_> = std::iter::from_fn(|| stack.next().unwrap()).collect();
         assert_eq!(ends.len(), 97, "{:?}", profile.transport);
         // What was under way when it happened may have been done.
@@ -289,7 +291,7 @@ fn a_drive_that_is_pulled_out_ends_every_request_once() {
 
 #[test]
 fn next_until_ends_when_the_time_has_come() {
-    let (mut stack, _) = stack_on(&Profile::BOT);
+    let (mut stack, _) = stack_on(&DriverProfile::BOT);
     stack.submit(0, &read(1, 0, 1)).unwrap();
     let until = stack.now() + Duration::from_us(3);
     assert_eq!((stack.next_until(until), stack.now()), (Ok(None), until));

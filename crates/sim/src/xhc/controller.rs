@@ -16,7 +16,7 @@ use super::port::{Port, PortOutcome};
 use super::register::Registers;
 use super::slot::{Slot, SlotStage};
 use super::transfer::Fetch;
-use crate::engine::LineFull;
+use crate::engine::CapacityExceeded;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 use wire::usb::EndpointAddress;
@@ -172,7 +172,7 @@ impl Controller {
 
     /// Which line of it has had no room for something: what came of that is worth nothing.
     #[inline]
-    pub const fn overrun(&self) -> Option<LineFull> {
+    pub const fn overrun(&self) -> Option<CapacityExceeded> {
         self.events.ring.overrun()
     }
 

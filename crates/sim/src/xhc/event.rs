@@ -9,7 +9,7 @@
 
 use super::memory::{Fault, Memory};
 use super::occupancy::OccupancyLedger;
-use crate::engine::LineFull;
+use crate::engine::CapacityExceeded;
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use units::{Duration, Instant};
@@ -28,7 +28,8 @@ const SEGMENT_TRBS: RangeInclusive<u16> = 16..=4096;
 
 /// Events that wait until they can be seen, or until there is room. Each TD that was taken on makes a few, each command and each
 /// change of a port one; a controller that holds still has no more TDs than it has read ahead.
-const WAITING: LineFull = LineFull { line: "the controller's line of events", most: 1 << 16 };
+const WAITING: CapacityExceeded =
+    CapacityExceeded { queue: "the controller's line of events", capacity: 1 << 16 };
 
 #[derive(Clone, Debug)]
 pub(super) struct EventRing {
@@ -48,7 +49,7 @@ pub(super) struct EventRing {
     /// Events that nobody can see yet, or for which there is no room.
     waiting: VecDeque<(Instant, EventTrb)>,
     /// There was no room to wait for one.
-    overrun: Option<LineFull>,
+    overrun: Option<CapacityExceeded>,
     is_full: bool,
     times_full: u32,
     /// What becomes of the next event of a transfer.
@@ -198,7 +199,7 @@ impl EventRing {
 
     /// Which line there was no room in, if an event was lost for that.
     #[inline]
-    pub(super) const fn overrun(&self) -> Option<LineFull> {
+    pub(super) const fn overrun(&self) -> Option<CapacityExceeded> {
         self.overrun
     }
 

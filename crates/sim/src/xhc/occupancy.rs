@@ -2,14 +2,14 @@
 //!
 //! Left out: events that are not written yet. Always true: what the driver takes first was written first.
 
-use crate::engine::Level;
+use crate::engine::OccupancyStats;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 
 /// Events that lie in a ring, of which there are no more than it has places.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OccupancyLedger {
-    level: Level,
+    level: OccupancyStats,
     since: VecDeque<Instant>,
     /// The driver has taken some that were never written.
     has_lost_count: bool,

@@ -8,15 +8,15 @@ use super::runs::{Gathered, Runs};
 use crate::page::{Unit, each_once, reach};
 use crate::parts::Carried;
 use report::{Axis, Bars, Cell, Figure, Group, Look, PARTS_HUE, PARTS_HUES, Picture, Section, Table};
-use sim::engine::Shares;
-use sim::engine::Stage;
+use sim::engine::LatencyStage;
+use sim::engine::StageTimes;
 use sim::power::machine::Consumer;
 use std::ops::Range;
 use workload::Job;
 
 // Each part has a colour of its own; the line for the core has stripes of that of the driver, which is what the core does.
 const _: () =
-    assert!(Stage::ALL.len() <= 1 + PARTS_HUES as usize && Consumer::ALL.len() <= PARTS_HUES as usize);
+    assert!(LatencyStage::ALL.len() <= 1 + PARTS_HUES as usize && Consumer::ALL.len() <= PARTS_HUES as usize);
 
 /// Blocks from which on a job is told beside the first one.
 const LONG_BYTES: u32 = 64 << 10;
@@ -47,28 +47,28 @@ fn told_rows(gathered: &[Gathered]) -> Vec<Vec<&Gathered>> {
 }
 
 /// The colour of a stage; a consumer has that of the stage that is the same part.
-pub fn stage_look(stage: Stage) -> Look {
+pub fn stage_look(stage: LatencyStage) -> Look {
     match stage {
-        Stage::Queue => PARTS_HUE.into(),
-        Stage::Core => Look { round: 1, ..Look::from(PARTS_HUE + 1) },
-        Stage::Driver => (PARTS_HUE + 1).into(),
-        Stage::Controller => (PARTS_HUE + 2).into(),
-        Stage::Link => (PARTS_HUE + 3).into(),
-        Stage::Bridge => (PARTS_HUE + 4).into(),
-        Stage::Drive => (PARTS_HUE + 5).into(),
-        Stage::Waiting => (PARTS_HUE + 6).into(),
+        LatencyStage::Queue => PARTS_HUE.into(),
+        LatencyStage::Core => Look { round: 1, ..Look::from(PARTS_HUE + 1) },
+        LatencyStage::Driver => (PARTS_HUE + 1).into(),
+        LatencyStage::Controller => (PARTS_HUE + 2).into(),
+        LatencyStage::Link => (PARTS_HUE + 3).into(),
+        LatencyStage::Bridge => (PARTS_HUE + 4).into(),
+        LatencyStage::Drive => (PARTS_HUE + 5).into(),
+        LatencyStage::Waiting => (PARTS_HUE + 6).into(),
     }
 }
 
 /// The stage whose colour a consumer has: cores do what drivers do. The rest is none of the parts, as waiting is in none of them.
-const fn part(of: Consumer) -> Stage {
+const fn part(of: Consumer) -> LatencyStage {
     match of {
-        Consumer::Cores => Stage::Driver,
-        Consumer::Controller => Stage::Controller,
-        Consumer::Link => Stage::Link,
-        Consumer::Bridge => Stage::Bridge,
-        Consumer::Drive => Stage::Drive,
-        Consumer::Rest => Stage::Waiting,
+        Consumer::Cores => LatencyStage::Driver,
+        Consumer::Controller => LatencyStage::Controller,
+        Consumer::Link => LatencyStage::Link,
+        Consumer::Bridge => LatencyStage::Bridge,
+        Consumer::Drive => LatencyStage::Drive,
+        Consumer::Rest => LatencyStage::Waiting,
     }
 }
 
@@ -85,13 +85,13 @@ struct Spent {
     /// Commands of a request, if that is one number.
     commands: Option<u32>,
     /// Mean microseconds of a command in each stage.
-    us: [f64; Stage::ALL.len()],
-    largest: Stage,
+    us: [f64; LatencyStage::ALL.len()],
+    largest: LatencyStage,
 }
 
 impl Spent {
     fn of(column: &Column, job: &Job, runs: &Runs) -> Option<Self> {
-        let (mut shares, mut commands) = (Shares::default(), 0);
+        let (mut shares, mut commands) = (StageTimes::default(), 0);
         for (of_seed, count) in runs.trials.iter().filter_map(|trial| trial.explained) {
             shares.add(&of_seed);
             commands += count;
@@ -100,7 +100,7 @@ impl Spent {
             way: column.name.clone(),
             depth: job.depth,
             commands: commands_of(column, job),
-            us: Stage::ALL.map(|stage| shares.of(stage).as_ps() as f64 / commands as f64 / 1e6),
+            us: LatencyStage::ALL.map(|stage| shares.of(stage).as_ps() as f64 / commands as f64 / 1e6),
             largest: shares.largest(),
         })
     }
@@ -158,7 +158,7 @@ fn spent(columns: &[Column], rows: &[&Gathered]) -> Vec<Spent> {
 
 fn figure(title: &str, all: &[Spent]) -> Figure {
     let unit = Unit::of(all.iter().map(|spent| spent.us.iter().sum()));
-    let heads = Stage::ALL.map(|stage| unit.name(stage.name()));
+    let heads = LatencyStage::ALL.map(|stage| unit.name(stage.name()));
     let head = ["", "depth", "commands of a request"].map(String::from).into_iter().chain(heads);
     let mut table = Table::new(head.chain([unit.name("in all")]));
     for spent in all {
@@ -174,7 +174,7 @@ fn figure(title: &str, all: &[Spent]) -> Figure {
     let bars = Bars {
         across: String::new(),
         value: Axis::linear(unit.name("mean time of a command")),
-        series: Stage::ALL.map(|stage| (stage.name().to_owned(), stage_look(stage))).to_vec(),
+        series: LatencyStage::ALL.map(|stage| (stage.name().to_owned(), stage_look(stage))).to_vec(),
         groups: all
             .iter()
             .map(|spent| Group {
@@ -190,7 +190,7 @@ fn figure(title: &str, all: &[Spent]) -> Figure {
 
 /// In which stage most of the time is spent, with the ways of which that is so; of which depths, where it is not so of all.
 fn most(all: &[Spent]) -> String {
-    let of_stage = |stage: Stage| {
+    let of_stage = |stage: LatencyStage| {
         let mut ways: Vec<String> = Vec::new();
         for of_way in all.chunk_by(|one, next| one.way == next.way) {
             let is_it = of_way.iter().filter(|spent| spent.largest == stage);
@@ -203,7 +203,7 @@ fn most(all: &[Spent]) -> String {
         }
         (!ways.is_empty()).then(|| format!("{} of {}", stage.name(), ways.join(", ")))
     };
-    Stage::ALL.into_iter().filter_map(of_stage).collect::<Vec<_>>().join("; ")
+    LatencyStage::ALL.into_iter().filter_map(of_stage).collect::<Vec<_>>().join("; ")
 }
 
 /// How many commands a request is, in words; nothing where each is one.
@@ -260,14 +260,14 @@ mod tests {
             way: way.into(),
             depth,
             commands: Some(1),
-            us: [1.0; Stage::ALL.len()],
+            us: [1.0; LatencyStage::ALL.len()],
             largest,
         };
         let all = [
-            spent("bot", 1, Stage::Drive),
-            spent("bot", 4, Stage::Drive),
-            spent("uas", 1, Stage::Drive),
-            spent("uas", 4, Stage::Bridge),
+            spent("bot", 1, LatencyStage::Drive),
+            spent("bot", 4, LatencyStage::Drive),
+            spent("uas", 1, LatencyStage::Drive),
+            spent("uas", 4, LatencyStage::Bridge),
         ];
         assert_eq!(most(&all), "bridge of uas 4 deep; drive of bot, uas 1 deep");
         assert_eq!(cut(&all), "");

@@ -11,7 +11,7 @@ use crate::parts::{Carried, Catalogue};
 use crate::trial::{Terms, Watch};
 use rayon::prelude::*;
 use report::drawing::{Drawing, rounded, text};
-use sim::engine::Stage;
+use sim::engine::LatencyStage;
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -170,9 +170,9 @@ impl Row {
     const fn of(span: &Span) -> Option<Self> {
         match (span.stage, span.pipe) {
             (_, Some(pipe)) => Some(Self::Pipe(pipe)),
-            (Stage::Driver, _) => Some(Self::Driver),
-            (Stage::Bridge, _) => Some(Self::Bridge),
-            (Stage::Drive, _) => Some(Self::Drive),
+            (LatencyStage::Driver, _) => Some(Self::Driver),
+            (LatencyStage::Bridge, _) => Some(Self::Bridge),
+            (LatencyStage::Drive, _) => Some(Self::Drive),
             _ => None,
         }
     }

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use crate::explain::Span;
     use initiator::CommandId;
-    use sim::engine::Stage;
+    use sim::engine::LatencyStage;
     use units::Duration;
 
     #[test]
@@ -135,7 +135,8 @@ mod tests {
     #[test]
     fn packets_of_a_command_that_follow_each_other_are_one_bar() {
         let at = |us| Instant::ZERO + Duration::from_us(us);
-        let span = |pipe, from, to| Span { stage: Stage::Link, pipe: Some(pipe), from: at(from), to: at(to) };
+        let span =
+            |pipe, from, to| Span { stage: LatencyStage::Link, pipe: Some(pipe), from: at(from), to: at(to) };
         let spans = vec![
             span(PipeUsage::DataIn, 130, 132),
             span(PipeUsage::Command, 101, 102),

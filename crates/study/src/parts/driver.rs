@@ -9,7 +9,7 @@ use super::quantity::{Count, Quantity, Rate, Size, Time};
 use super::schema::{File, Misfit, within};
 use bus::Speed;
 use serde::Deserialize;
-use sim::world::driven::HostCosts;
+use sim::machine::driven::HostCosts;
 use units::Duration;
 
 /// A driver.

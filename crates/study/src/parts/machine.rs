@@ -7,9 +7,9 @@ use super::Make;
 use super::quantity::{Count, Draw, Quantity, Share};
 use super::schema::{File, Misfit, within};
 use serde::Deserialize;
+use sim::machine::driven::HostCosts;
 use sim::power::Microwatts;
 pub use sim::power::machine::PowerPart;
-use sim::world::driven::HostCosts;
 use units::Duration;
 
 /// A host.

@@ -2,8 +2,8 @@
 
 use super::BLOCK_BYTES;
 use initiator::Outcome;
-use sim::world::driven::PowerOnError;
-use sim::world::{PlugError, Stopped};
+use sim::machine::driven::PowerOnError;
+use sim::machine::{PlugError, StopReason};
 use std::fmt;
 
 /// Why there are no figures.
@@ -22,7 +22,7 @@ pub enum RawError {
     /// Several drives are behind a controller alone.
     OneDrive,
     /// The world does not go on.
-    Stopped(Stopped),
+    Stopped(StopReason),
     /// A command failed, which none should.
     Failed(Outcome),
     /// A drive has read, or was made to write, what belongs elsewhere.

@@ -1,6 +1,6 @@
 //! How long commands of a load take: from when they are wanted, and from when the transport has them; and where that time goes.
 
-use sim::engine::{Journey, Shares, Stage};
+use sim::engine::{LatencyStage, LatencyTracker, StageTimes};
 use units::{Duration, Instant, Lba};
 
 /// Commands of a drive that have ended, and their times together.
@@ -38,11 +38,11 @@ pub(super) struct Stay {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Explained {
     /// Time by stage.
-    pub shares: Shares,
+    pub shares: StageTimes,
     /// Commands of which it is the time.
     pub commands: u64,
     /// That of the one which took longest, the first of those that took as long.
-    pub slowest: Shares,
+    pub slowest: StageTimes,
 }
 
 impl Tally {
@@ -54,13 +54,13 @@ impl Tally {
 
 impl Stay {
     /// The time in which it waited, as that in the queue and nowhere else.
-    pub(super) fn queued(self) -> Shares {
-        Journey::start(Instant::ZERO, Stage::Queue).end(Instant::ZERO + self.waited).1
+    pub(super) fn queued(self) -> StageTimes {
+        LatencyTracker::start(Instant::ZERO, LatencyStage::Queue).end(Instant::ZERO + self.waited).1
     }
 }
 
 impl Explained {
-    pub(super) fn add(&mut self, one: Shares) {
+    pub(super) fn add(&mut self, one: StageTimes) {
         self.shares.add(&one);
         self.commands += 1;
         if one.total() > self.slowest.total() {

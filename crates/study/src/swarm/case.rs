@@ -9,12 +9,14 @@ use device::command::Limits;
 use device::{Device, Transports};
 use sim::bridge::Chip;
 use sim::engine::Random;
-use sim::fault::{Faults, Kind, Rates, Script};
+use sim::fault::{FaultKind, FaultRates, FaultScript, Faults};
 use sim::link::superspeed::{self, Sleep};
 use sim::link::usb2::{self, Pacing, Translators};
 use sim::link::{AnyRate, Connection};
-use sim::world::Plain;
-use sim::world::driven::{Drive, Enclosure, Host, HostCosts, Hub, Keeping, Node, Packing, Protocol, Setup};
+use sim::machine::FixedLatencyDrive;
+use sim::machine::driven::{
+    BlockStorage, Drive, Enclosure, Host, HostCosts, Hub, Node, Packing, Protocol, Setup,
+};
 use sim::xhc::Part;
 use std::fmt;
 use std::str::FromStr;
@@ -74,7 +76,7 @@ pub struct Case {
     /// What ends the life of the device when all requests have ended.
     pub finale: Finale,
     /// The faults; `None` throws dice, at rates that the seed gives.
-    pub faults: Option<Script>,
+    pub faults: Option<FaultScript>,
 }
 
 /// The transport of a case.
@@ -250,30 +252,31 @@ impl Case {
 
     /// The same with these faults instead of dice.
     #[must_use]
-    pub fn with_faults(mut self, script: Script) -> Self {
+    pub fn with_faults(mut self, script: FaultScript) -> Self {
         self.faults = Some(script);
         self
     }
 
     /// The drive, before anything was written.
-    pub fn plain(&self) -> Plain {
+    pub fn plain(&self) -> FixedLatencyDrive {
         let latency = Duration::from_us(self.latency_us.into());
-        let plain = Plain::new(self.blocks, self.block, latency, self.at_once).with_streams(self.streams);
+        let plain =
+            FixedLatencyDrive::new(self.blocks, self.block, latency, self.at_once).with_streams(self.streams);
         let plain = plain.with_limits(self.limits());
         if self.is_cached { plain.with_volatile_cache() } else { plain }
     }
 
     /// The same of blocks that hold their numbers, for the storage stack.
-    pub(super) fn numbered(&self) -> Plain {
+    pub(super) fn numbered(&self) -> FixedLatencyDrive {
         let latency = Duration::from_us(self.latency_us.into());
-        let plain =
-            Plain::numbered(BlockCount(self.blocks.into()), self.block).serving(latency, self.at_once);
+        let plain = FixedLatencyDrive::numbered(BlockCount(self.blocks.into()), self.block)
+            .serving(latency, self.at_once);
         plain.with_streams(self.streams).with_limits(self.limits())
     }
 
     /// What a device takes at once.
     fn limits(&self) -> Limits {
-        let limits = self.bridge().map_or(Plain::LIMITS, |bridge| bridge.limits);
+        let limits = self.bridge().map_or(FixedLatencyDrive::LIMITS, |bridge| bridge.limits);
         Limits { commands: self.commands.unwrap_or(limits.commands), ..limits }
     }
 
@@ -304,7 +307,7 @@ impl Case {
     }
 
     /// Its device, as it leaves the factory.
-    pub(super) fn device(&self, plain: &Plain, drive: usize) -> Device {
+    pub(super) fn device(&self, plain: &FixedLatencyDrive, drive: usize) -> Device {
         let rate = self.own_rate(drive).map_or(self.rate, AnyRate::Usb2);
         plain.device_with(Transports::Dual, rate.speed())
     }
@@ -365,7 +368,7 @@ impl Case {
             block_size: self.block,
             latency: Duration::from_us(self.latency_us.into()),
             at_once: self.at_once,
-            keeping: if self.is_cached { Keeping::Cached } else { Keeping::Memory },
+            keeping: if self.is_cached { BlockStorage::Cached } else { BlockStorage::Memory },
             rate: None,
         };
         let drive = |number: u8| Drive { rate: self.own_rate(number.into()), ..drive };
@@ -470,21 +473,21 @@ impl Desk {
 const PACING: Pacing = Pacing { gap: Duration::ZERO, after_nak: Duration::from_ms(4) };
 
 /// How often what strikes in the world of a seed. In one of four nothing does.
-fn rates(seed: u64) -> Rates {
+fn rates(seed: u64) -> FaultRates {
     let mut random = Random::new(seed, "rates");
-    let mut rates = Rates::NEVER;
+    let mut rates = FaultRates::NEVER;
     if random.below(4) == 0 {
         return rates;
     }
-    for kind in Kind::ALL {
+    for kind in FaultKind::ALL {
         if random.below(3) > 0 {
             continue;
         }
         // Some strikes in a run: there are a hundred statuses or so, and some thousand packets.
         let often = match kind {
             ender if ender.ends_life() => 400,
-            Kind::HeaderDamaged | Kind::PayloadDamaged => 10_000,
-            Kind::PacketLost => 2_000,
+            FaultKind::HeaderDamaged | FaultKind::PayloadDamaged => 10_000,
+            FaultKind::PacketLost => 2_000,
             _ => 30_000,
         };
         rates = rates.with(kind, 1 + random.below(often) as u32);
@@ -623,7 +626,7 @@ mod tests {
     #[test]
     fn seeds_make_all_kinds_of_cases() {
         let cases: Vec<_> = (0..200).map(Case::of_seed).collect();
-        let calm = cases.iter().filter(|case| rates(case.seed) == Rates::NEVER).count();
+        let calm = cases.iter().filter(|case| rates(case.seed) == FaultRates::NEVER).count();
         assert!((30..90).contains(&calm), "{calm}");
         let count = |is_so: &dyn Fn(&&Case) -> bool| cases.iter().filter(is_so).count();
         assert!((25..80).contains(&count(&|case| case.wire == Wire::Bot)));
@@ -633,7 +636,7 @@ mod tests {
         assert!((10..40).contains(&count(&|case| case.depth > 32)));
         assert!((5..60).contains(&count(&|case| case.is_stacked)));
         assert!((20..60).contains(&count(&|case| case.is_crowded())));
-        for kind in Kind::ALL {
+        for kind in FaultKind::ALL {
             let count = cases.iter().filter(|case| rates(case.seed).of(kind) > 0).count();
             assert!((20..100).contains(&count), "{kind}: {count}");
         }

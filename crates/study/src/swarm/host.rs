@@ -5,7 +5,7 @@
 
 use super::case::{Case, Mix};
 use initiator::disk::{Operation, Request, RequestId};
-use sim::check::{Access, Blocks};
+use sim::check::{BlockAccess, BlockModel};
 use sim::engine::Random;
 use std::collections::VecDeque;
 use units::Extent;
@@ -13,7 +13,7 @@ use units::Extent;
 /// Who asks.
 #[derive(Debug)]
 pub(super) struct Host {
-    pub(super) blocks: Blocks,
+    pub(super) blocks: BlockModel,
     random: Random,
     next: u64,
     /// Requests still to be made.
@@ -34,7 +34,7 @@ impl Host {
     /// Who asks a drive: each has one of its own.
     pub(super) fn new(case: &Case, drive: u64) -> Self {
         Self {
-            blocks: Blocks::new(case.blocks, case.block, case.is_cached),
+            blocks: BlockModel::new(case.blocks, case.block, case.is_cached),
             random: Random::new(case.seed ^ drive << u32::BITS, "host"),
             next: 0,
             left: case.requests,
@@ -63,7 +63,7 @@ impl Host {
     }
 
     /// The next request, and how the blocks know it.
-    pub(super) fn next(&mut self) -> Option<(Request, Access)> {
+    pub(super) fn next(&mut self) -> Option<(Request, BlockAccess)> {
         let (operation, extent) = match &mut self.inspects {
             Some(first) if *first < self.capacity => {
                 let extent = Extent::new(*first, u64::from(self.longest).min(self.capacity - *first));
@@ -79,10 +79,10 @@ impl Host {
         let id = RequestId(self.next);
         self.next += 1;
         let access = match operation {
-            Operation::Write { fua, .. } => Access::Write { through: fua },
-            Operation::Flush => Access::Flush,
-            Operation::Read { .. } => Access::Read,
-            Operation::Unmap | Operation::Zero { .. } | Operation::WriteSame => Access::Zero,
+            Operation::Write { fua, .. } => BlockAccess::Write { through: fua },
+            Operation::Flush => BlockAccess::Flush,
+            Operation::Read { .. } => BlockAccess::Read,
+            Operation::Unmap | Operation::Zero { .. } | Operation::WriteSame => BlockAccess::Zero,
         };
         Some((Request { id, operation, extent }, access))
     }

@@ -11,10 +11,10 @@ use super::pace::Pace;
 use super::stage::Stage;
 use initiator::disk::{Disk, DiskConfig, Done, Error, Memory, Operation, Output, RequestId};
 use initiator::{Command, CommandId, Counters};
-use sim::check::{About, Law, Violation};
-use sim::engine::Level;
-use sim::fault::{Bug, Kind};
-use sim::world::{Finished, REST};
+use sim::check::{Invariant, Violation, ViolationSubject};
+use sim::engine::OccupancyStats;
+use sim::fault::{FaultKind, SeededBug};
+use sim::machine::{FinishedCommand, QUIESCE_TIME};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use units::{ByteRange, Duration, Instant};
@@ -37,14 +37,14 @@ pub(super) struct Life<'a, W> {
     block_bytes: u32,
     open: BTreeMap<RequestId, Open>,
     sent: BTreeMap<CommandId, Sent>,
-    requests: Level,
-    commands: Level,
+    requests: OccupancyStats,
+    commands: OccupancyStats,
     /// When something ended last.
     pace: Pace,
     surveys: u32,
     is_surveyed: bool,
     is_disturbed: bool,
-    misled: u64,
+    misattributed: u64,
     toll: Toll,
     /// Faults of earlier lives.
     struck_before: usize,
@@ -97,13 +97,13 @@ impl<'a, W: Stage> Life<'a, W> {
             block_bytes: case.block.bytes(),
             open: BTreeMap::new(),
             sent: BTreeMap::new(),
-            requests: Level::default(),
-            commands: Level::default(),
+            requests: OccupancyStats::default(),
+            commands: OccupancyStats::default(),
             pace: Pace::START,
             surveys: 0,
             is_surveyed: false,
             is_disturbed: false,
-            misled: 0,
+            misattributed: 0,
             toll: Toll::default(),
             struck_before,
             is_on_bus: case.is_on_bus(),
@@ -147,8 +147,8 @@ impl<'a, W: Stage> Life<'a, W> {
         let world = self.world.borrow();
         let (counts, counters) = (self.disk.counts(), world.counters(self.drive));
         // What the world has as a whole is counted once.
-        let (events, in_vain, passed) = match self.drive {
-            0 => (world.happened(), world.in_vain(), world.now() - Instant::ZERO),
+        let (events, wasted_bytes, passed) = match self.drive {
+            0 => (world.happened(), world.wasted_bytes(), world.now() - Instant::ZERO),
             _ => (0, 0, Duration::ZERO),
         };
         *toll = toll.and(self.toll).and(Toll {
@@ -157,7 +157,7 @@ impl<'a, W: Stage> Life<'a, W> {
             timeouts: counters.timeouts.into(),
             resets: counters.resets().into(),
             events,
-            in_vain,
+            wasted_bytes,
             virtual_ms: passed.as_ms(),
             ..Toll::default()
         });
@@ -201,12 +201,15 @@ impl<'a, W: Stage> Life<'a, W> {
                 Output::Surveyed(result) => self.survey(result.map_err(|failed| failed.error))?,
                 Output::Finished(id, result) => {
                     self.end_request(id, result)?;
-                    if self.world.borrow_mut().faults(self.drive).shows(Bug::RequestTwice) {
+                    if self.world.borrow_mut().faults(self.drive).triggers(SeededBug::RequestTwice) {
                         self.end_request(id, result)?;
                     }
                 }
                 Output::Lost(_) => {
-                    return self.broken(Law::Recovery, About::World("a write that was lost later"));
+                    return self.broken(
+                        Invariant::Recovery,
+                        ViolationSubject::Machine("a write that was lost later"),
+                    );
                 }
             }
         }
@@ -236,11 +239,11 @@ impl<'a, W: Stage> Life<'a, W> {
         }
     }
 
-    fn end_command(&mut self, finished: Finished) -> Result<(), Violation> {
-        let Finished { id, outcome, buffer, .. } = finished;
+    fn end_command(&mut self, finished: FinishedCommand) -> Result<(), Violation> {
+        let FinishedCommand { id, outcome, buffer, .. } = finished;
         let now = self.now();
         let Some(sent) = self.sent.remove(&id) else {
-            return self.broken(Law::CommandOnce, About::Command(id));
+            return self.broken(Invariant::CommandOnce, ViolationSubject::Command(id));
         };
         self.commands.leave(now, sent.since);
         let range = sent.range.as_usize();
@@ -257,7 +260,7 @@ impl<'a, W: Stage> Life<'a, W> {
     fn end_request(&mut self, id: RequestId, result: Result<Done, Error>) -> Result<(), Violation> {
         let now = self.now();
         let Some(open) = self.open.remove(&id) else {
-            return self.broken(Law::RequestOnce, About::Request(id));
+            return self.broken(Invariant::RequestOnce, ViolationSubject::Request(id));
         };
         self.requests.leave(now, open.since);
         self.pace = Pace::ended(now, self.world.borrow().happened());
@@ -268,15 +271,15 @@ impl<'a, W: Stage> Life<'a, W> {
             self.judge(id, error, &open)?;
         }
         if open.is_vague {
-            self.host.blocks.forgive(id.0);
+            self.host.blocks.mark_unknown(id.0);
             return Ok(());
         }
         let found = self.host.blocks.end(id.0, result.is_ok(), &open.memory);
         match found {
             Ok(()) => Ok(()),
             Err(strange) => {
-                let law = if self.host.is_inspecting() { Law::Durable } else { Law::Content };
-                self.broken(law, About::Block(strange.lba, strange.holds))
+                let law = if self.host.is_inspecting() { Invariant::Durable } else { Invariant::Content };
+                self.broken(law, ViolationSubject::Block(strange.lba, strange.holds))
             }
         }
     }
@@ -285,11 +288,11 @@ impl<'a, W: Stage> Life<'a, W> {
     fn judge(&mut self, id: RequestId, error: Error, open: &Open) -> Result<(), Violation> {
         let is_gone = self.is_gone();
         let mut world = self.world.borrow_mut();
-        let struck = world.faults(self.drive).struck();
-        let here = struck.strikes().get(self.struck_before..).unwrap_or(&[]);
+        let struck = world.faults(self.drive).injected();
+        let here = struck.faults().get(self.struck_before..).unwrap_or(&[]);
         let tries: usize = here.iter().map(|strike| strike.kind.tries(self.is_on_bus)).sum();
         let is_felt = here.iter().any(|strike| strike.kind.is_felt(self.is_on_bus));
-        let is_medium = here.iter().any(|strike| strike.kind == Kind::MediumError);
+        let is_medium = here.iter().any(|strike| strike.kind == FaultKind::MediumError);
         drop(world);
         let excused = match error {
             _ if is_gone || open.is_vague => true,
@@ -303,8 +306,8 @@ impl<'a, W: Stage> Life<'a, W> {
         if excused {
             return Ok(());
         }
-        let law = if is_felt { Law::Recovery } else { Law::Calm };
-        self.broken(law, About::Failure(id, error))
+        let law = if is_felt { Invariant::Recovery } else { Invariant::NoSpuriousErrors };
+        self.broken(law, ViolationSubject::Failure(id, error))
     }
 
     fn survey(&mut self, result: Result<(), Error>) -> Result<(), Violation> {
@@ -315,17 +318,16 @@ impl<'a, W: Stage> Life<'a, W> {
                 self.is_surveyed = true;
                 // A fault may have taken the attention with it.
                 if self.disk.counts().attentions == 0 && !self.was_struck() {
-                    return self.broken(Law::Announced, About::World("no unit attention"));
+                    return self.broken(Invariant::Announced, ViolationSubject::Machine("no unit attention"));
                 }
                 Ok(())
             }
             Ok(()) => Ok(()),
             Err(_) if self.is_gone() => Ok(()),
-            Err(error) if !self.was_struck() => {
-                self.broken(Law::Calm, About::Failure(RequestId(u64::MAX), error))
-            }
+            Err(error) if !self.was_struck() => self
+                .broken(Invariant::NoSpuriousErrors, ViolationSubject::Failure(RequestId(u64::MAX), error)),
             Err(error) if error == Error::Gone || self.surveys == SURVEYS_MAX => {
-                self.broken(Law::Recovery, About::Failure(RequestId(u64::MAX), error))
+                self.broken(Invariant::Recovery, ViolationSubject::Failure(RequestId(u64::MAX), error))
             }
             Err(_) => {
                 self.surveys += 1;
@@ -339,9 +341,11 @@ impl<'a, W: Stage> Life<'a, W> {
     /// A status that was sent twice answers the next command with its tag, and so on: whatever is under way may have ended
     /// without having been done. Where commands take turns on one data pipe, data of one are another's from then on.
     fn look_for_strays(&mut self) {
-        let misled = self.world.borrow().misled(self.drive);
+        let misattributed = self.world.borrow().misattributed(self.drive);
         let takes_turns = self.is_on_bus && !self.may_stall;
-        if std::mem::replace(&mut self.misled, misled) != misled || takes_turns && misled > 0 {
+        if std::mem::replace(&mut self.misattributed, misattributed) != misattributed
+            || takes_turns && misattributed > 0
+        {
             self.open.values_mut().for_each(|open| open.is_vague = true);
         }
     }
@@ -350,8 +354,13 @@ impl<'a, W: Stage> Life<'a, W> {
     fn has_progress(&self, last: u64) -> Result<(), Violation> {
         let since_any = self.world.borrow().happened() - last;
         if self.pace.is_stuck(self.now(), since_any, self.events_max) && !self.is_over() {
-            let first = self.open.keys().next().copied().map_or(About::World("a survey"), About::Request);
-            return self.broken(Law::Progress, first);
+            let first = self
+                .open
+                .keys()
+                .next()
+                .copied()
+                .map_or(ViolationSubject::Machine("a survey"), ViolationSubject::Request);
+            return self.broken(Invariant::Progress, first);
         }
         Ok(())
     }
@@ -367,7 +376,7 @@ impl<'a, W: Stage> Life<'a, W> {
         let now = self.now();
         for (level, name) in [(&self.requests, "requests"), (&self.commands, "commands")] {
             if !level.is_consistent(now) || level.count() > 0 {
-                return self.broken(Law::Little, About::Queue(name));
+                return self.broken(Invariant::Little, ViolationSubject::Queue(name));
             }
         }
         let counts = self.disk.counts();
@@ -380,11 +389,11 @@ impl<'a, W: Stage> Life<'a, W> {
         let is_calm = failures == 0 && counters == Counters::default();
         // What is below is everybody's.
         // A controller may tell twice of a TD that ends short, as that of a command that ends with TASK SET FULL does.
-        let is_calm_below =
-            self.drive > 0 || is_anyone_struck || self.is_crowded || self.world.borrow().is_calm_below();
+        let has_clean_host =
+            self.drive > 0 || is_anyone_struck || self.is_crowded || self.world.borrow().has_clean_host();
         let is_excused = self.was_struck() || self.is_disturbed || self.drive > 0 && self.is_gone();
-        if !(is_calm && is_calm_below || is_excused) {
-            return self.broken(Law::Calm, About::World("a recovery"));
+        if !(is_calm && has_clean_host || is_excused) {
+            return self.broken(Invariant::NoSpuriousErrors, ViolationSubject::Machine("a recovery"));
         }
         self.world.borrow().audit_rest(self.drive, false)?;
         self.world.borrow_mut().audit()
@@ -395,7 +404,7 @@ impl<'a, W: Stage> Life<'a, W> {
     }
 
     fn was_struck(&mut self) -> bool {
-        self.world.borrow_mut().faults(self.drive).struck().is_felt(self.struck_before, self.is_on_bus)
+        self.world.borrow_mut().faults(self.drive).injected().is_felt(self.struck_before, self.is_on_bus)
     }
 
     fn forget(&mut self, id: RequestId) {
@@ -405,7 +414,7 @@ impl<'a, W: Stage> Life<'a, W> {
         }
     }
 
-    fn broken<R>(&self, law: Law, about: About) -> Result<R, Violation> {
+    fn broken<R>(&self, law: Invariant, about: ViolationSubject) -> Result<R, Violation> {
         Err(Violation { law, at: self.now(), about })
     }
 }
@@ -428,13 +437,17 @@ pub(super) fn live<W: Stage>(world: &RefCell<W>, lives: &mut [Life<'_, W>]) -> R
         let now = world.borrow().now();
         match finished {
             Ok(Some(finished)) => {
-                let nobody = Violation { law: Law::CommandOnce, at: now, about: About::Command(finished.id) };
+                let nobody = Violation {
+                    law: Invariant::CommandOnce,
+                    at: now,
+                    about: ViolationSubject::Command(finished.id),
+                };
                 lives.get_mut(finished.drive).ok_or(nobody)?.end_command(finished)?;
             }
             Ok(None) if deadline.is_some_and(|at| at <= now) => lives.iter_mut().for_each(Life::pass),
             Ok(None) | Err(_) => {
-                let about = About::World("nothing happens any more");
-                return Err(Violation { law: Law::Progress, at: now, about });
+                let about = ViolationSubject::Machine("nothing happens any more");
+                return Err(Violation { law: Invariant::Progress, at: now, about });
             }
         }
         lives.iter_mut().for_each(Life::look_for_strays);
@@ -450,14 +463,14 @@ pub(super) fn leave_alone(world: &mut impl Stage, drives: usize) -> Result<(), V
     if world.gone().is_some() {
         return Ok(());
     }
-    let finished = world.run_until(Some(world.now() + REST));
+    let finished = world.run_until(Some(world.now() + QUIESCE_TIME));
     world.audit()?;
     let broken = |law, about| Err(Violation { law, at: world.now(), about });
     match finished {
         Ok(None) if world.gone().is_some() => Ok(()),
         Ok(None) => (0..drives).try_for_each(|drive| world.audit_rest(drive, true)),
-        Ok(Some(finished)) => broken(Law::CommandOnce, About::Command(finished.id)),
-        Err(_) => broken(Law::Progress, About::World("nothing happens any more")),
+        Ok(Some(finished)) => broken(Invariant::CommandOnce, ViolationSubject::Command(finished.id)),
+        Err(_) => broken(Invariant::Progress, ViolationSubject::Machine("nothing happens any more")),
     }
 }
 

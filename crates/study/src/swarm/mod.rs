@@ -26,11 +26,11 @@ pub use shrink::{Shrunk, shrink, shrink_while};
 use host::Host;
 use initiator::Transport;
 use life::Life;
-use sim::check::{About, Law, Violation};
+use sim::check::{Invariant, Violation, ViolationSubject};
 use sim::engine::{Digest, Trace};
-use sim::fault::{Bug, Faults, Kind, Script};
-use sim::world::driven::{Drive, Driven, NotUp, Occupant, Setup};
-use sim::world::{self, Plain, PlugError, Plugged, Remains, World};
+use sim::fault::{FaultKind, FaultScript, Faults, SeededBug};
+use sim::machine::driven::{Drive, DriveParts, PowerOnFailure, Setup, XhciMachine};
+use sim::machine::{self, DetachedDrive, DirectMachine, FixedLatencyDrive, PlugError, Plugged};
 use stage::Stage;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -39,9 +39,9 @@ use units::Instant;
 
 /// Without faults a device comes up, and with some that nobody above the link notices.
 const NOT_UP: Result<(), Violation> = Err(Violation {
-    law: Law::Recovery,
+    law: Invariant::Recovery,
     at: Instant::ZERO,
-    about: About::World("a device that is brought up once more"),
+    about: ViolationSubject::Machine("a device that is brought up once more"),
 });
 /// Lives of a device in one run at most, before the last one, in which nothing goes wrong.
 const LIVES_MAX: u32 = 6;
@@ -52,7 +52,7 @@ pub struct Report {
     /// The law that was broken, if one was.
     pub verdict: Result<(), Violation>,
     /// The faults that have struck.
-    pub struck: Script,
+    pub struck: FaultScript,
     /// The digest over all lives.
     pub digest: u64,
     /// How much was done.
@@ -79,14 +79,14 @@ pub struct Toll {
     /// Events that have happened.
     pub events: u64,
     /// Bytes that were carried in vain.
-    pub in_vain: u64,
+    pub wasted_bytes: u64,
     /// Virtual time in milliseconds.
     pub virtual_ms: u64,
 }
 
 impl Report {
     /// The faults of a case's script that have not struck, since their opportunities did not come. Where dice fall there are none.
-    pub fn missed(&self, case: &Case) -> Script {
+    pub fn missed(&self, case: &Case) -> FaultScript {
         case.faults.as_ref().map(|script| script.unless_in(&self.struck)).unwrap_or_default()
     }
 }
@@ -95,12 +95,12 @@ impl Report {
 pub type MakeTrace<'a> = &'a dyn Fn() -> Box<dyn Trace>;
 
 /// Runs a case, perhaps with a planted bug.
-pub fn run(case: &Case, bug: Option<Bug>) -> Report {
+pub fn run(case: &Case, bug: Option<SeededBug>) -> Report {
     run_with(case, bug, None)
 }
 
 /// Runs a case with notes of all that happens: of each life of the device by itself, since each begins at time zero.
-pub fn run_with(case: &Case, bug: Option<Bug>, trace: Option<MakeTrace<'_>>) -> Report {
+pub fn run_with(case: &Case, bug: Option<SeededBug>, trace: Option<MakeTrace<'_>>) -> Report {
     let mut run = Run {
         case,
         trace,
@@ -108,7 +108,7 @@ pub fn run_with(case: &Case, bug: Option<Bug>, trace: Option<MakeTrace<'_>>) -> 
         digest: Digest::new(),
         toll: Toll::default(),
         remains: (0..case.asked()).map(|drive| remains_of(case, drive, bug)).collect(),
-        struck: Script::default(),
+        struck: FaultScript::default(),
     };
     let verdict = unless_it_panics(|| run.finish()).unwrap_or_else(|| panicked(Instant::ZERO));
     Report { verdict, struck: run.struck, digest: run.digest.value(), toll: run.toll }
@@ -120,7 +120,7 @@ fn unless_it_panics<R>(part: impl FnOnce() -> R) -> Option<R> {
 }
 
 fn panicked(at: Instant) -> Result<(), Violation> {
-    Err(Violation { law: Law::Panic, at, about: About::World("somewhere, see above") })
+    Err(Violation { law: Invariant::Panic, at, about: ViolationSubject::Machine("somewhere, see above") })
 }
 
 /// A case under way, between two lives of its device.
@@ -132,9 +132,9 @@ struct Run<'a> {
     digest: Digest,
     toll: Toll,
     /// What the next life begins with, by drive.
-    remains: Vec<Remains>,
+    remains: Vec<DetachedDrive>,
     /// What has struck up to the end of the last life, however that came.
-    struck: Script,
+    struck: FaultScript,
 }
 
 impl Run<'_> {
@@ -159,63 +159,65 @@ impl Run<'_> {
         if let Some(setup) = self.case.setup() {
             return self.live_driven(&setup);
         }
-        let Some(Remains { plain, device, faults }) = self.remains.pop() else { return Ok(()) };
+        let Some(DetachedDrive { plain, device, faults }) = self.remains.pop() else { return Ok(()) };
         let device = device.unwrap_or_else(|| self.case.device(&plain, 0));
         match self.case.wire {
-            Wire::Uas => self.live_on(world::uas(device, Some(self.case.depth)), plain, faults),
-            Wire::Bot => self.live_on(world::bot(device), plain, faults),
-            Wire::Turbo => self.live_on(world::turbo(device), plain, faults),
+            Wire::Uas => self.live_on(machine::uas(device, Some(self.case.depth)), plain, faults),
+            Wire::Bot => self.live_on(machine::bot(device), plain, faults),
+            Wire::Turbo => self.live_on(machine::turbo(device), plain, faults),
         }
     }
 
     fn live_on<T: Transport>(
         &mut self,
         plugged: Result<Plugged<T>, PlugError>,
-        plain: Plain,
+        plain: FixedLatencyDrive,
         faults: Faults,
     ) -> Result<(), Violation> {
         let Ok(plugged) = plugged else {
-            let about = About::World("a device that is configured once more");
-            return Err(Violation { law: Law::Recovery, at: Instant::ZERO, about });
+            let about = ViolationSubject::Machine("a device that is configured once more");
+            return Err(Violation { law: Invariant::Recovery, at: Instant::ZERO, about });
         };
-        let mut world = World::new(self.case.connection(), plugged, plain).with_faults(faults);
+        let mut world = DirectMachine::new(self.case.connection(), plugged, plain).with_faults(faults);
         self.case.sleep().into_iter().for_each(|sleep| world.let_sleep(sleep));
-        let struck_before = vec![world.faults().struck().len()];
+        let struck_before = vec![world.faults().injected().len()];
         self.live_in(world, &struck_before)
     }
 
     /// The same behind a controller.
     fn live_driven(&mut self, setup: &Setup) -> Result<(), Violation> {
         let (mut occupants, mut faults) = (VecDeque::new(), Vec::new());
-        for (drive, Remains { plain, device, faults: its }) in self.remains.drain(..).enumerate() {
+        for (drive, DetachedDrive { plain, device, faults: its }) in self.remains.drain(..).enumerate() {
             let device = device.unwrap_or_else(|| self.case.device(&plain, drive));
-            occupants.push_back(Occupant { device, plain, enclosure: self.case.enclosure(drive) });
+            occupants.push_back(DriveParts { device, plain, enclosure: self.case.enclosure(drive) });
             faults.push(its);
         }
         let occupy = |_: usize, drive: &Drive| {
-            occupants.pop_front().unwrap_or_else(|| Occupant::of(drive, setup.rate_of(drive).speed()))
+            occupants.pop_front().unwrap_or_else(|| DriveParts::of(drive, setup.rate_of(drive).speed()))
         };
-        let struck_before: Vec<_> = faults.iter().map(|faults| faults.struck().len()).collect();
+        let struck_before: Vec<_> = faults.iter().map(|faults| faults.injected().len()).collect();
         let powered = if self.case.is_early {
             setup.power_on_struck(occupy, faults)
         } else {
             let powered = setup.power_on_with(occupy, Vec::new());
-            powered.map(|world| world.with_faults(faults)).map_err(|why| NotUp { why, world: None })
+            powered
+                .map(|world| world.with_faults(faults))
+                .map_err(|why| PowerOnFailure { why, machine: None })
         };
         match powered {
             Ok(world) => self.live_in(world, &struck_before),
-            Err(NotUp { world: Some(world), .. }) => self.give_up(*world, &struck_before),
-            Err(NotUp { world: None, .. }) => NOT_UP,
+            Err(PowerOnFailure { machine: Some(world), .. }) => self.give_up(*world, &struck_before),
+            Err(PowerOnFailure { machine: None, .. }) => NOT_UP,
         }
     }
 
     /// A device that was not brought up has not lived. There is a reason, and it is plugged in again.
-    fn give_up(&mut self, mut world: Driven, struck_before: &[usize]) -> Result<(), Violation> {
+    fn give_up(&mut self, mut world: XhciMachine, struck_before: &[usize]) -> Result<(), Violation> {
         let audited = Stage::audit(&mut world);
         let is_on_bus = self.case.is_on_bus();
         let mut drives = struck_before.iter().enumerate();
         let is_struck =
-            drives.any(|(drive, before)| world.faults(drive).struck().is_felt(*before, is_on_bus));
+            drives.any(|(drive, before)| world.faults(drive).injected().is_felt(*before, is_on_bus));
         self.toll.events += Stage::happened(&world);
         self.toll.virtual_ms += (Stage::now(&world) - Instant::ZERO).as_ms();
         self.digest.mix(Stage::digest(&world));
@@ -239,7 +241,7 @@ impl Run<'_> {
         lives.iter().for_each(|life| life.count(&mut self.toll));
         drop(lives);
         let mut world = world.into_inner();
-        let struck = |drive| world.faults(drive).struck().strikes().to_vec();
+        let struck = |drive| world.faults(drive).injected().faults().to_vec();
         self.struck = (0..self.hosts.len()).flat_map(struck).collect();
         self.digest.mix(world.digest());
         // Who pulls a drive out waits until it is at rest; the power fails when it will.
@@ -259,16 +261,16 @@ impl Run<'_> {
     fn end<W: Stage>(&mut self, world: W) {
         let is_inspecting = self.hosts.iter().any(Host::is_inspecting);
         let kind = world.gone().unwrap_or(match self.case.finale {
-            Finale::PowerLoss if !is_inspecting => Kind::PowerLoss,
-            Finale::PowerLoss | Finale::Unplug => Kind::Unplug,
+            Finale::PowerLoss if !is_inspecting => FaultKind::PowerLoss,
+            Finale::PowerLoss | Finale::Unplug => FaultKind::Unplug,
         });
         self.remains = world.end(kind);
         self.remains.truncate(self.hosts.len());
-        let struck = self.remains.iter().flat_map(|remains| remains.faults.struck().strikes());
+        let struck = self.remains.iter().flat_map(|remains| remains.faults.injected().faults());
         self.struck = struck.copied().collect();
         for host in &mut self.hosts {
             match kind {
-                Kind::PowerLoss => host.blocks.lose_power(),
+                FaultKind::PowerLoss => host.blocks.lose_power(),
                 _ => host.blocks.settle(),
             }
         }
@@ -276,9 +278,9 @@ impl Run<'_> {
 }
 
 /// A drive before its first life. The first may have a planted bug.
-fn remains_of(case: &Case, drive: u8, bug: Option<Bug>) -> Remains {
+fn remains_of(case: &Case, drive: u8, bug: Option<SeededBug>) -> DetachedDrive {
     let faults = case.faults(drive).with_bug(bug.filter(|_| drive == 0));
-    Remains { plain: case.plain(), device: None, faults }
+    DetachedDrive { plain: case.plain(), device: None, faults }
 }
 
 impl Toll {
@@ -294,7 +296,7 @@ impl Toll {
             timeouts: self.timeouts + other.timeouts,
             resets: self.resets + other.resets,
             events: self.events + other.events,
-            in_vain: self.in_vain + other.in_vain,
+            wasted_bytes: self.wasted_bytes + other.wasted_bytes,
             virtual_ms: self.virtual_ms + other.virtual_ms,
         }
     }

@@ -6,8 +6,8 @@
 
 use super::case::Translated;
 use super::{Case, Parts, Report, run};
-use sim::check::Law;
-use sim::fault::{Bug, Script};
+use sim::check::Invariant;
+use sim::fault::{FaultScript, SeededBug};
 
 /// Runs at most.
 const RUNS_MAX: u32 = 600;
@@ -24,7 +24,7 @@ pub struct Shrunk {
 }
 
 /// Makes a red case smaller. `None` if it is not red.
-pub fn shrink(case: &Case, bug: Option<Bug>) -> Option<Shrunk> {
+pub fn shrink(case: &Case, bug: Option<SeededBug>) -> Option<Shrunk> {
     shrink_while(case, run(case, bug), bug, &|| true)
 }
 
@@ -32,7 +32,7 @@ pub fn shrink(case: &Case, bug: Option<Bug>) -> Option<Shrunk> {
 pub fn shrink_while(
     case: &Case,
     report: Report,
-    bug: Option<Bug>,
+    bug: Option<SeededBug>,
     has_time: &dyn Fn() -> bool,
 ) -> Option<Shrunk> {
     let law = report.verdict.err()?.law;
@@ -53,8 +53,8 @@ pub fn shrink_while(
 }
 
 struct Search<'a> {
-    bug: Option<Bug>,
-    law: Law,
+    bug: Option<SeededBug>,
+    law: Invariant,
     best: Shrunk,
     has_time: &'a dyn Fn() -> bool,
     /// Whether it ran out of runs or of time.
@@ -131,7 +131,7 @@ impl Search<'_> {
         }
     }
 
-    fn faults(&self) -> Script {
+    fn faults(&self) -> FaultScript {
         self.best.case.faults.clone().unwrap_or_default()
     }
 }

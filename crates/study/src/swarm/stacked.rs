@@ -10,11 +10,11 @@
 use super::Toll;
 use super::case::{Case, Wire};
 use initiator::disk::RequestId;
-use sim::check::{About, Law, Violation};
+use sim::check::{Invariant, Violation, ViolationSubject};
 use sim::engine::{Digest, Random, Trace};
-use sim::stack::{Profile, Request, Stack};
-use sim::world::Commanded;
-use sim::world::driven::{Drive, Driven, Occupant, Packing, Setup};
+use sim::machine::Simulation;
+use sim::machine::driven::{Drive, DriveParts, Packing, Setup, XhciMachine};
+use sim::stack::{DriverProfile, Request, Stack};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::usb::Direction;
@@ -31,8 +31,8 @@ pub(super) fn run(case: &Case, setup: &Setup, digest: &mut Digest, trace: Option
         Ok(application) => application,
         Err(verdict) => return Asked { verdict: Err(verdict), toll: Toll::default() },
     };
-    let verdict = application.run(case).and_then(|()| application.stack.world_mut().audit());
-    let world = application.stack.world();
+    let verdict = application.run(case).and_then(|()| application.stack.machine_mut().audit());
+    let world = application.stack.machine();
     digest.mix(world.digest());
     let counts = (0..world.drives()).filter_map(|drive| application.stack.counts(drive));
     let toll = Toll {
@@ -48,7 +48,7 @@ pub(super) fn run(case: &Case, setup: &Setup, digest: &mut Digest, trace: Option
 
 /// An application that has so many requests in flight with each drive.
 struct Application {
-    stack: Stack<Driven>,
+    stack: Stack<XhciMachine>,
     random: Random,
     /// Requests still to be made.
     left: u64,
@@ -63,20 +63,24 @@ impl Application {
             .map(|drive| {
                 let plain = case.numbered();
                 let device = case.device(&plain, drive.into());
-                Occupant { device, plain, enclosure: case.enclosure(drive.into()) }
+                DriveParts { device, plain, enclosure: case.enclosure(drive.into()) }
             })
             .collect();
         let occupy = |_: usize, drive: &Drive| {
-            occupants.pop_front().unwrap_or_else(|| Occupant::of(drive, setup.rate_of(drive).speed()))
+            occupants.pop_front().unwrap_or_else(|| DriveParts::of(drive, setup.rate_of(drive).speed()))
         };
-        let not_up = |what| Violation { law: Law::Calm, at: Instant::ZERO, about: About::World(what) };
+        let not_up = |what| Violation {
+            law: Invariant::NoSpuriousErrors,
+            at: Instant::ZERO,
+            about: ViolationSubject::Machine(what),
+        };
         let world =
             setup.power_on_with(occupy, Vec::new()).map_err(|_| not_up("a device that is brought up"))?;
         let mut random = Random::new(case.seed, "application");
         let profile = profile(case, &mut random);
         let mut stack = Stack::new(world, &profile).map_err(|_| not_up("a disk that is identified"))?;
         if let Some(trace) = trace {
-            stack.world_mut().trace_to(trace);
+            stack.machine_mut().trace_to(trace);
         }
         let left = u64::from(case.requests) * u64::from(case.asked());
         Ok(Self { stack, random, left, made: 0, ended: 0 })
@@ -90,17 +94,19 @@ impl Application {
             }
         }
         while self.ended < self.made {
-            let stuck = About::World("a request of an application");
-            let ended = self.stack.next().map_err(|_| self.broken(Law::Progress, stuck))?;
-            let ended = ended.ok_or_else(|| self.broken(Law::Progress, stuck))?;
+            let stuck = ViolationSubject::Machine("a request of an application");
+            let ended = self.stack.next().map_err(|_| self.broken(Invariant::Progress, stuck))?;
+            let ended = ended.ok_or_else(|| self.broken(Invariant::Progress, stuck))?;
             self.ended += 1;
             if let Err(error) = ended.result {
-                let about = About::Failure(RequestId(ended.id), error);
-                return Err(self.broken(Law::Calm, about));
+                let about = ViolationSubject::Failure(RequestId(ended.id), error);
+                return Err(self.broken(Invariant::NoSpuriousErrors, about));
             }
-            if self.stack.strays(ended.drive) + self.stack.world().strays(ended.drive) > 0 {
-                let about = About::World("blocks that were read or written in the wrong place");
-                return Err(self.broken(Law::Content, about));
+            if self.stack.misplaced_blocks(ended.drive) + self.stack.machine().misplaced_blocks(ended.drive)
+                > 0
+            {
+                let about = ViolationSubject::Machine("blocks that were read or written in the wrong place");
+                return Err(self.broken(Invariant::Content, about));
             }
             self.ask(case, ended.drive)?;
         }
@@ -116,24 +122,24 @@ impl Application {
         let direction = if reads { Direction::In } else { Direction::Out };
         let request = Request { id: self.made, direction, lba, blocks: blocks as u32 };
         self.made += 1;
-        let refused = About::World("a request that the class driver refuses");
-        self.stack.submit(drive, &request).map_err(|_| self.broken(Law::Calm, refused))
+        let refused = ViolationSubject::Machine("a request that the class driver refuses");
+        self.stack.submit(drive, &request).map_err(|_| self.broken(Invariant::NoSpuriousErrors, refused))
     }
 
-    fn broken(&self, law: Law, about: About) -> Violation {
+    fn broken(&self, law: Invariant, about: ViolationSubject) -> Violation {
         Violation { law, at: self.stack.now(), about }
     }
 }
 
 /// The class driver of a case.
-fn profile(case: &Case, random: &mut Random) -> Profile {
+fn profile(case: &Case, random: &mut Random) -> DriverProfile {
     let of_wire = match case.wire {
-        Wire::Uas => Profile::UAS,
-        Wire::Bot => Profile::BOT,
-        Wire::Turbo => Profile::TURBO,
+        Wire::Uas => DriverProfile::UAS,
+        Wire::Bot => DriverProfile::BOT,
+        Wire::Turbo => DriverProfile::TURBO,
     };
     let merges = random.below(2) == 0;
-    Profile {
+    DriverProfile {
         transfer_bytes_max: case.transfer_bytes,
         pieces_in_turn: random.below(4) == 0,
         depth: case.depth,

@@ -5,9 +5,9 @@
 use initiator::{Command, CommandId, Counters, Refusal, Transport};
 use sim::check::Violation;
 use sim::engine::Trace;
-use sim::fault::{Faults, Kind};
-use sim::world::driven::Driven;
-use sim::world::{Commanded, Finished, Remains, Stopped, World};
+use sim::fault::{FaultKind, Faults};
+use sim::machine::driven::XhciMachine;
+use sim::machine::{DetachedDrive, DirectMachine, FinishedCommand, Simulation, StopReason};
 use units::Instant;
 
 /// A world in which things go wrong. Drives are named by number; without a controller there is one.
@@ -22,28 +22,28 @@ pub(super) trait Stage {
     /// What the transport counts.
     fn counters(&self, drive: usize) -> Counters;
     /// Whether what is below the transports has met nothing strange.
-    fn is_calm_below(&self) -> bool;
+    fn has_clean_host(&self) -> bool;
     /// What goes wrong with a drive.
     fn faults(&mut self, drive: usize) -> &mut Faults;
     /// Why the drives are gone, if they are.
-    fn gone(&self) -> Option<Kind>;
+    fn gone(&self) -> Option<FaultKind>;
     /// Statuses that may be about an earlier command.
-    fn misled(&self, drive: usize) -> u64;
+    fn misattributed(&self, drive: usize) -> u64;
     /// Bytes that were carried in vain.
-    fn in_vain(&self) -> u64;
+    fn wasted_bytes(&self) -> u64;
     fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal>;
     fn abort(&mut self, drive: usize, id: CommandId);
-    fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped>;
+    fn run_until(&mut self, until: Option<Instant>) -> Result<Option<FinishedCommand>, StopReason>;
     /// Compares all books.
     fn audit(&mut self) -> Result<(), Violation>;
     /// Compares what must be when all commands have ended.
     fn audit_rest(&self, drive: usize, is_left_alone: bool) -> Result<(), Violation>;
     fn trace_to(&mut self, trace: Box<dyn Trace>);
     /// What is left of each drive.
-    fn end(self, kind: Kind) -> Vec<Remains>;
+    fn end(self, kind: FaultKind) -> Vec<DetachedDrive>;
 }
 
-impl<T: Transport> Stage for World<T> {
+impl<T: Transport> Stage for DirectMachine<T> {
     fn now(&self) -> Instant {
         self.now()
     }
@@ -68,7 +68,7 @@ impl<T: Transport> Stage for World<T> {
         self.transport().counters()
     }
 
-    fn is_calm_below(&self) -> bool {
+    fn has_clean_host(&self) -> bool {
         true
     }
 
@@ -76,16 +76,16 @@ impl<T: Transport> Stage for World<T> {
         self.faults()
     }
 
-    fn gone(&self) -> Option<Kind> {
+    fn gone(&self) -> Option<FaultKind> {
         self.gone()
     }
 
-    fn misled(&self, _: usize) -> u64 {
-        self.misled()
+    fn misattributed(&self, _: usize) -> u64 {
+        self.misattributed()
     }
 
-    fn in_vain(&self) -> u64 {
-        self.in_vain()
+    fn wasted_bytes(&self) -> u64 {
+        self.wasted_bytes()
     }
 
     fn submit(&mut self, _: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
@@ -96,7 +96,7 @@ impl<T: Transport> Stage for World<T> {
         self.abort(id);
     }
 
-    fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped> {
+    fn run_until(&mut self, until: Option<Instant>) -> Result<Option<FinishedCommand>, StopReason> {
         self.run_until(until)
     }
 
@@ -112,22 +112,22 @@ impl<T: Transport> Stage for World<T> {
         self.trace_to(trace);
     }
 
-    fn end(self, kind: Kind) -> Vec<Remains> {
+    fn end(self, kind: FaultKind) -> Vec<DetachedDrive> {
         vec![self.end(kind)]
     }
 }
 
-impl Stage for Driven {
+impl Stage for XhciMachine {
     fn now(&self) -> Instant {
-        Commanded::now(self)
+        Simulation::now(self)
     }
 
     fn happened(&self) -> u64 {
-        Commanded::happened(self)
+        Simulation::happened(self)
     }
 
     fn digest(&self) -> u64 {
-        Commanded::digest(self)
+        Simulation::digest(self)
     }
 
     fn mix(&mut self, word: u64) {
@@ -135,42 +135,42 @@ impl Stage for Driven {
     }
 
     fn depth(&self, drive: usize) -> usize {
-        Commanded::depth(self, drive)
+        Simulation::depth(self, drive)
     }
 
     fn counters(&self, drive: usize) -> Counters {
         self.transport_counters(drive)
     }
 
-    fn is_calm_below(&self) -> bool {
-        self.is_calm_below()
+    fn has_clean_host(&self) -> bool {
+        self.has_clean_host()
     }
 
     fn faults(&mut self, drive: usize) -> &mut Faults {
         self.faults(drive)
     }
 
-    fn gone(&self) -> Option<Kind> {
+    fn gone(&self) -> Option<FaultKind> {
         self.gone()
     }
 
-    fn misled(&self, drive: usize) -> u64 {
-        self.misled(drive)
+    fn misattributed(&self, drive: usize) -> u64 {
+        self.misattributed(drive)
     }
 
-    fn in_vain(&self) -> u64 {
-        self.in_vain()
+    fn wasted_bytes(&self) -> u64 {
+        self.wasted_bytes()
     }
 
     fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
-        Commanded::submit(self, drive, command, buffer)
+        Simulation::submit(self, drive, command, buffer)
     }
 
     fn abort(&mut self, drive: usize, id: CommandId) {
         self.abort(drive, id);
     }
 
-    fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped> {
+    fn run_until(&mut self, until: Option<Instant>) -> Result<Option<FinishedCommand>, StopReason> {
         self.run_until(until)
     }
 
@@ -183,10 +183,10 @@ impl Stage for Driven {
     }
 
     fn trace_to(&mut self, trace: Box<dyn Trace>) {
-        Commanded::trace_to(self, trace);
+        Simulation::trace_to(self, trace);
     }
 
-    fn end(self, kind: Kind) -> Vec<Remains> {
+    fn end(self, kind: FaultKind) -> Vec<DetachedDrive> {
         self.end(kind)
     }
 }

@@ -227,7 +227,7 @@ fn what_is_lost_or_damaged_behind_hubs_is_made_good() {
             ));
             assert_eq!(report.struck.to_string(), faults);
             assert_eq!((report.toll.failed, report.toll.lives), (0, 2), "{wire} {faults}");
-            assert!(report.toll.in_vain > 0 || faults.starts_with("packet"), "{wire} {faults}");
+            assert!(report.toll.wasted_bytes > 0 || faults.starts_with("packet"), "{wire} {faults}");
         }
     }
 }
@@ -300,12 +300,12 @@ fn dice_fall_for_each_drive_under_a_hub() {
     let struck: Vec<_> = (0..60)
         .map(Case::of_seed)
         .filter(|case| case.asked() == 3)
-        .flat_map(|case| run(&case, None).struck.strikes().to_vec())
+        .flat_map(|case| run(&case, None).struck.faults().to_vec())
         .collect();
     for drive in 0..3 {
         assert!(struck.iter().any(|strike| strike.drive == drive), "{drive} of {struck:?}");
     }
-    let is_own = |strike: &sim::fault::Strike| strike.drive == 0 || !strike.kind.ends_life();
+    let is_own = |strike: &sim::fault::ScriptedFault| strike.drive == 0 || !strike.kind.ends_life();
     assert!(struck.iter().all(is_own), "{struck:?}");
 }
 
@@ -350,7 +350,7 @@ fn a_block_that_cannot_be_read_fails_one_request_and_one_that_cannot_be_written_
 
 #[test]
 fn every_planted_bug_is_found() {
-    for bug in Bug::ALL {
+    for bug in SeededBug::ALL {
         let found = (0..24).any(|seed| run(&Case::of_seed(seed), Some(bug)).verdict.is_err());
         assert!(found, "{bug}");
     }
@@ -360,15 +360,15 @@ fn every_planted_bug_is_found() {
 #[test]
 fn laws_of_books_and_of_what_ends_say_are_broken_by_bugs_of_their_own() {
     for (bug, law) in [
-        (Bug::Haste, Law::Capacity),
-        (Bug::HastyBus, Law::Capacity),
-        (Bug::LongStay, Law::Little),
-        (Bug::LongEvent, Law::Little),
-        (Bug::UnbookedTime, Law::Energy),
-        (Bug::PastEvent, Law::Past),
-        (Bug::RequestTwice, Law::RequestOnce),
-        (Bug::LostEndpoints, Law::Protocol),
-        (Bug::WrongExtent, Law::Protocol),
+        (SeededBug::Haste, Invariant::Capacity),
+        (SeededBug::HastyBus, Invariant::Capacity),
+        (SeededBug::LongStay, Invariant::Little),
+        (SeededBug::LongEvent, Invariant::Little),
+        (SeededBug::UnbookedTime, Invariant::Energy),
+        (SeededBug::PastEvent, Invariant::Past),
+        (SeededBug::RequestTwice, Invariant::RequestOnce),
+        (SeededBug::LostEndpoints, Invariant::Protocol),
+        (SeededBug::WrongExtent, Invariant::Protocol),
     ] {
         let mut laws = (0..24).filter_map(|seed| run(&Case::of_seed(seed), Some(bug)).verdict.err());
         assert!(laws.any(|violation| violation.law == law), "{bug}: {law}");
@@ -382,11 +382,13 @@ fn what_a_drive_goes_on_offering_is_found_when_it_is_at_rest_and_by_nothing_else
         let line = format!(
             "wire=uas controller={controller} depth=1 requests=60 aborts=40 finale={finale} faults=none"
         );
-        run(&case(&line), Some(Bug::KeptOffer)).verdict.map_err(|Violation { law, about, .. }| (law, about))
+        run(&case(&line), Some(SeededBug::KeptOffer))
+            .verdict
+            .map_err(|Violation { law, about, .. }| (law, about))
     };
     for controller in ["none", "chipset"] {
-        let offers = About::World("a transfer that the drive still offers");
-        assert_eq!(red("unplug", controller), Err((Law::TransferOnce, offers)), "{controller}");
+        let offers = ViolationSubject::Machine("a transfer that the drive still offers");
+        assert_eq!(red("unplug", controller), Err((Invariant::TransferOnce, offers)), "{controller}");
         // The power fails when it will, and nobody looks before.
         assert_eq!(red("power-loss", controller), Ok(()), "{controller}");
     }
@@ -395,10 +397,10 @@ fn what_a_drive_goes_on_offering_is_found_when_it_is_at_rest_and_by_nothing_else
 #[test]
 fn a_red_case_becomes_smaller_and_stays_red() {
     let before = case("wire=uas depth=16 requests=120 faults=medium-error@5,slow@30");
-    let Shrunk { case: after, report, .. } = shrink(&before, Some(Bug::LostWrite)).unwrap();
+    let Shrunk { case: after, report, .. } = shrink(&before, Some(SeededBug::LostWrite)).unwrap();
     assert!(after.requests < before.requests && after.depth == 1, "{after}");
-    assert_eq!(after.faults, Some(Script::default()), "it does not take a fault");
-    assert_eq!(run(&case(&after.to_string()), Some(Bug::LostWrite)), report);
+    assert_eq!(after.faults, Some(FaultScript::default()), "it does not take a fault");
+    assert_eq!(run(&case(&after.to_string()), Some(SeededBug::LostWrite)), report);
     assert!(report.verdict.is_err());
 }
 
@@ -407,7 +409,7 @@ fn a_bridge_and_costs_that_it_does_not_take_are_left_away() {
     let before =
         case("wire=uas controller=chipset parts=pieces-disk costs=yes depth=4 requests=20 faults=none");
     assert!(before.parts != Parts::Plain && before.is_costing);
-    let Shrunk { case: after, .. } = shrink(&before, Some(Bug::LostWrite)).unwrap();
+    let Shrunk { case: after, .. } = shrink(&before, Some(SeededBug::LostWrite)).unwrap();
     assert!(after.parts == Parts::Plain && !after.is_costing, "{after}");
 }
 
@@ -472,7 +474,7 @@ fn the_storage_stack_is_run_where_there_is_a_controller() {
 fn a_fault_that_it_takes_is_kept_and_the_others_go() {
     let line = "wire=uas cache=yes depth=4 requests=80 reads=20 through=60 flushes=0 aborts=0 blocks=8 longest=4 finale=unplug";
     let before = case(&format!("{line} faults=not-ready@9,power-loss@600,medium-error@4"));
-    let Shrunk { case: after, report, .. } = shrink(&before, Some(Bug::IgnoredFua)).unwrap();
+    let Shrunk { case: after, report, .. } = shrink(&before, Some(SeededBug::IgnoredFua)).unwrap();
     assert!(report.verdict.is_err() && after.requests < before.requests, "{after}: {report:?}");
     assert_eq!(after.faults.unwrap().to_string(), "power-loss@600");
 }
@@ -481,7 +483,7 @@ fn a_fault_that_it_takes_is_kept_and_the_others_go() {
 struct Touchy(u32);
 
 impl Trace for Touchy {
-    fn record(&mut self, _: sim::engine::Entry<'_>) {
+    fn record(&mut self, _: sim::engine::TraceEntry<'_>) {
         self.0 -= 1;
         assert!(self.0 > 0, "a trace that is full");
     }
@@ -496,7 +498,7 @@ fn what_had_struck_before_a_panic_is_told() {
         let touchy: MakeTrace<'_> = &|| Box::new(Touchy(2_000));
         let Report { verdict, struck, .. } = run_with(&case(&line), None, Some(touchy));
         let violation = verdict.unwrap_err();
-        assert_eq!(violation.law, Law::Panic, "{controller}");
+        assert_eq!(violation.law, Invariant::Panic, "{controller}");
         assert!(violation.at > Instant::ZERO);
         assert_eq!(struck.to_string(), "header-damaged@10,medium-error@3", "{controller}");
     }
@@ -518,8 +520,8 @@ fn who_has_no_time_any_more_gets_what_was_found_so_far() {
     let before = case("wire=uas depth=16 requests=120 faults=medium-error@5,slow@30");
     let runs = std::cell::Cell::new(0);
     let has_time = || runs.replace(runs.get() + 1) < 3;
-    let report = run(&before, Some(Bug::LostWrite));
-    let shrunk = shrink_while(&before, report, Some(Bug::LostWrite), &has_time).unwrap();
+    let report = run(&before, Some(SeededBug::LostWrite));
+    let shrunk = shrink_while(&before, report, Some(SeededBug::LostWrite), &has_time).unwrap();
     assert_eq!(shrunk.runs, 4, "the one that was given, and three");
     assert!(shrunk.report.verdict.is_err() && shrunk.case.requests < 120, "{}", shrunk.case);
     assert!(shrunk.case.depth > 1, "{}", shrunk.case);

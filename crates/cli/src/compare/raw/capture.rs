@@ -13,7 +13,7 @@ use sim::link::bulk::Message;
 use sim::link::streams::StreamField;
 use sim::link::superspeed::Side;
 use sim::link::usb2::{Ask, Handshake, Packet, Sent, Toggle};
-use sim::world::{Exchange, HostTransfer, Observer};
+use sim::machine::{ControlExchange, HostTransfer, Observer};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::BufWriter;
@@ -171,7 +171,7 @@ impl Drop for Recorder {
 }
 
 impl Observer for Recorder {
-    fn control(&mut self, at: Instant, exchange: &Exchange) {
+    fn control(&mut self, at: Instant, exchange: &ControlExchange) {
         // An xHCI controller gives addresses itself, so that no host sees a transfer for it.
         if exchange.setup.standard() == Some(StandardRequest::SetAddress) {
             return;

@@ -18,10 +18,10 @@ use crate::threads;
 use capture::{Capture, DEVICES_MAX, Looked};
 use clap::ValueEnum;
 use rayon::prelude::*;
-use sim::engine::{Entry, Trace};
+use sim::engine::{Trace, TraceEntry};
 use sim::link::superspeed::Rate;
 use sim::link::{Connection, usb2};
-use sim::world::driven::{Host, PowerOnError};
+use sim::machine::driven::{Host, PowerOnError};
 use sim::xhc::Part;
 use std::io::Write;
 use study::raw::{self, Drives, Load, Protocol, RawError, Run, Watch};
@@ -107,7 +107,7 @@ fn show(arguments: &CompareArguments, rows: &[Row], pauses: Option<&[power::Paus
 }
 
 impl Trace for Printed {
-    fn record(&mut self, entry: Entry<'_>) {
+    fn record(&mut self, entry: TraceEntry<'_>) {
         // Who has seen enough closes the pipe, which is no fault.
         let _ = writeln!(std::io::stdout(), "{entry}");
     }

@@ -7,7 +7,7 @@ use crate::counted::counted;
 use crate::failure::Failure;
 use crate::page::{self, course, hue, reach};
 use report::{Axis, Bars, Cell, Fact, Figure, Group, Lines, Page, Picture, Point, Section, Series, Table};
-use sim::engine::Stage;
+use sim::engine::LatencyStage;
 use std::path::Path;
 use study::compare::findings::{short, than};
 use study::compare::stage_look;
@@ -89,14 +89,14 @@ fn stages(rows: &[Row]) -> Figure {
             let us = |stage| Some(shares.of(stage).as_ps() as f64 / commands.max(1) as f64 / 1e6);
             groups.push(Group {
                 label: format!("{name}, {} deep", row.depth),
-                values: Stage::ALL.map(us).to_vec(),
+                values: LatencyStage::ALL.map(us).to_vec(),
             });
         }
     }
     let bars = Bars {
         across: String::new(),
         value: Axis::linear("mean time of a command, µs"),
-        series: Stage::ALL.map(|stage| (stage.name().to_owned(), stage_look(stage))).to_vec(),
+        series: LatencyStage::ALL.map(|stage| (stage.name().to_owned(), stage_look(stage))).to_vec(),
         groups,
         is_stacked: true,
     };

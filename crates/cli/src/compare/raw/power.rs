@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use report::TextTable;
 use serde_json::{Value, json};
 use sim::link::superspeed::{Rate, Sleep};
-use sim::power::think::{Habit, Outlay, think};
-use sim::world::driven::Host;
+use sim::machine::driven::Host;
+use sim::power::think_time::{ThinkTimeResult, ThinkTimeRun, measure_think_time};
 use units::Duration;
 
 /// Pauses between commands, in microseconds.
@@ -19,7 +19,7 @@ const COMMANDS: u32 = 100;
 /// One pause: a link that is always awake, and one that sleeps.
 pub(super) struct Pause {
     pause: Duration,
-    outlays: [Outlay; 2],
+    outlays: [ThinkTimeResult; 2],
 }
 
 /// Lets a host think, for each pause.
@@ -27,7 +27,7 @@ pub(super) fn measure(host: Option<Host>, rate: Rate, latency: Duration) -> Resu
     let of = |us| {
         let pause = Duration::from_us(us);
         let outlay = |sleep| {
-            think(&Habit { host, rate, sleep, latency, pause, commands: COMMANDS })
+            measure_think_time(&ThinkTimeRun { host, rate, sleep, latency, pause, commands: COMMANDS })
                 .map_err(|error| Failure::new("simulation failed").because(error))
         };
         Ok(Pause { pause, outlays: [outlay(None)?, outlay(Some(Sleep::LINUX))?] })
@@ -50,8 +50,8 @@ pub(super) fn table(pauses: &[Pause]) -> TextTable {
     ];
     let mut table = TextTable::new(header).words([]);
     for Pause { pause, outlays: [awake, asleep] } in pauses {
-        let us = |outlay: &Outlay| format!("{:.1}", outlay.mean.as_ps() as f64 / 1e6);
-        let joules = |outlay: &Outlay| format!("{:.1}", outlay.joules_per_gigabyte());
+        let us = |outlay: &ThinkTimeResult| format!("{:.1}", outlay.mean.as_ps() as f64 / 1e6);
+        let joules = |outlay: &ThinkTimeResult| format!("{:.1}", outlay.joules_per_gigabyte());
         let share = |time: Duration| format!("{:.1}", percent(time.as_ps(), asleep.elapsed.as_ps()));
         let saved = 100.0 * (1.0 - asleep.joules_per_gigabyte() / awake.joules_per_gigabyte());
         let [u0, u1, u2, exit] = asleep.link.map(share);
@@ -66,7 +66,7 @@ pub(super) fn table(pauses: &[Pause]) -> TextTable {
 }
 
 pub(super) fn record(pauses: &[Pause]) -> Value {
-    let of = |outlay: &Outlay| {
+    let of = |outlay: &ThinkTimeResult| {
         let [u0, u1, u2, exit] = outlay.link.map(|time| time.as_ps() as f64 / 1e3);
         json!({
             "mean_ns": outlay.mean.as_ps() as f64 / 1e3,

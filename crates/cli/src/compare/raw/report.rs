@@ -7,7 +7,7 @@ use super::{CompareArguments, Row};
 use crate::compare::components;
 use report::TextTable;
 use serde_json::{Map, Value, json};
-use sim::engine::{Shares, Stage};
+use sim::engine::{LatencyStage, StageTimes};
 use study::raw::{DriveFigures, Explained, Figures, Run};
 
 /// Heads of the figures of both transports.
@@ -67,11 +67,11 @@ pub(super) fn slowest(rows: &[Row]) -> TextTable {
 fn parts_of(rows: &[Row], of: impl Fn(&Explained) -> Explained) -> TextTable {
     let of_row = |row: &Row| [("BOT", row.depth, row.bot.total), ("UAS", row.depth, row.uas.total)];
     let runs: Vec<_> = rows.iter().flat_map(of_row).collect();
-    let is_met = |stage: &Stage| {
+    let is_met = |stage: &LatencyStage| {
         let is_met_by = |explained: &Explained| of(explained).shares.of(*stage).as_ps() > 0;
         runs.iter().any(|(.., run)| run.explained.as_ref().is_some_and(is_met_by))
     };
-    let stages: Vec<_> = Stage::ALL.into_iter().filter(is_met).collect();
+    let stages: Vec<_> = LatencyStage::ALL.into_iter().filter(is_met).collect();
     let names = stages.iter().map(|stage| stage.name());
     let mut table = TextTable::new(["depth", "", "ns"].into_iter().chain(names)).words([]).names([1]).keys(2);
     for (name, depth, run) in runs {
@@ -97,10 +97,10 @@ pub(super) fn components(rows: &[Row]) -> TextTable {
 }
 
 /// The mean nanoseconds in each stage, rounded so that they add up to the rounded whole.
-fn mean_parts(explained: &Explained, stages: &[Stage]) -> Vec<u64> {
+fn mean_parts(explained: &Explained, stages: &[LatencyStage]) -> Vec<u64> {
     let &Explained { shares, commands, .. } = explained;
     let (mut ps, mut told) = (0, 0);
-    let part = |stage: &Stage| {
+    let part = |stage: &LatencyStage| {
         ps += shares.of(*stage).as_ps();
         let so_far = (ps + commands * 500) / (commands * 1000).max(1);
         so_far - std::mem::replace(&mut told, so_far)
@@ -167,24 +167,24 @@ fn of_run(Run { total: figures, drives, components: done }: &Run) -> Value {
     run
 }
 
-fn stages(shares: &Shares) -> Map<String, Value> {
-    let stage = |stage: Stage| (stage.name().to_owned(), shares.of(stage).as_ps().into());
-    Stage::ALL.into_iter().map(stage).collect()
+fn stages(shares: &StageTimes) -> Map<String, Value> {
+    let stage = |stage: LatencyStage| (stage.name().to_owned(), shares.of(stage).as_ps().into());
+    LatencyStage::ALL.into_iter().map(stage).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sim::engine::Journey;
+    use sim::engine::LatencyTracker;
     use units::Instant;
 
     #[test]
     fn rounded_parts_add_up_to_the_rounded_whole() {
-        let mut journey = Journey::start(Instant::ZERO, Stage::Link);
-        journey.enter(Instant::from_ps(1_500), Stage::Drive);
-        journey.enter(Instant::from_ps(3_000), Stage::Waiting);
+        let mut journey = LatencyTracker::start(Instant::ZERO, LatencyStage::Link);
+        journey.enter(Instant::from_ps(1_500), LatencyStage::Drive);
+        journey.enter(Instant::from_ps(3_000), LatencyStage::Waiting);
         let (_, shares) = journey.end(Instant::from_ps(4_500));
-        let stages = [Stage::Link, Stage::Drive, Stage::Waiting];
+        let stages = [LatencyStage::Link, LatencyStage::Drive, LatencyStage::Waiting];
         assert_eq!(
             mean_parts(&Explained { shares, commands: 1, ..Explained::default() }, &stages),
             [2, 1, 2]

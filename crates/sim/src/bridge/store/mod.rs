@@ -8,10 +8,10 @@
 //! Left out: comparing and oring, which take as long as a read, and a write after it.
 
 use crate::drive::{DriveCommand, DriveCommandKind, Mechanism, MediumAccess, SECTOR_BYTES, TAGS, Tag};
-use crate::engine::Level;
+use crate::engine::OccupancyStats;
 use crate::power::{Meter, Microwatts};
 use crate::sata::{Attachment, Command, HostPortEvent, Note, Queueing, Rate};
-use crate::sorted::Sorted;
+use crate::vec_map::VecMap;
 use bus::Line;
 use device::command::CommandId;
 use device::medium::{MediumOp, MediumRequest};
@@ -46,12 +46,12 @@ pub struct Store<M> {
     block_size: BlockSize,
     cable: Attachment<M>,
     /// Bytes that a command moves in all, until it becomes a job.
-    announced: Sorted<CommandId, u32>,
+    announced: VecMap<CommandId, u32>,
     /// Under way or in line, by their number.
-    jobs: Sorted<u64, Job>,
+    jobs: VecMap<u64, Job>,
     next_job: u64,
     /// Jobs of which other parts may come.
-    by_command: Sorted<CommandId, u64>,
+    by_command: VecMap<CommandId, u64>,
     line: VecDeque<u64>,
     tags: [Option<u64>; TAGS],
     /// How many of those are taken, and how many of them by writes.
@@ -60,13 +60,13 @@ pub struct Store<M> {
     /// Whether what is under way is alone.
     is_alone: bool,
     /// Sectors of whole pieces in the buffer that have not gone on, by whose they are.
-    held: Sorted<CommandId, u32>,
+    held: VecMap<CommandId, u32>,
     done: VecDeque<MediumRequest>,
     turns: VecDeque<MediumAccess>,
     /// Whether the drive has anything to do. What it draws then is the machine's.
     at_work: Meter<2>,
     /// Jobs, from when they came to their end at the drive.
-    level: Level,
+    level: OccupancyStats,
     /// Requests whose blocks the ATA command of their SCSI command does not move.
     misplaced: u64,
 }
@@ -97,20 +97,20 @@ impl<M: Mechanism> Store<M> {
             block_size,
             cable: Attachment::new(mechanism, part.rate, part.latency, part.buffer_sectors)
                 .pausing(part.frame),
-            announced: Sorted::new(),
-            jobs: Sorted::new(),
+            announced: VecMap::new(),
+            jobs: VecMap::new(),
             next_job: 0,
-            by_command: Sorted::new(),
+            by_command: VecMap::new(),
             line: VecDeque::new(),
             tags: [None; TAGS],
             in_flight: 0,
             writes: 0,
             is_alone: false,
-            held: Sorted::new(),
+            held: VecMap::new(),
             done: VecDeque::new(),
             turns: VecDeque::new(),
             at_work: Meter::new([Microwatts(0); 2]),
-            level: Level::default(),
+            level: OccupancyStats::default(),
             misplaced: 0,
         }
     }

@@ -20,7 +20,7 @@ pub use die::FlashTimes;
 
 use super::{DriveCommand, DriveCommandKind, DriveEvent, Mechanism, SECTOR_BYTES, TAGS, Tag};
 use crate::engine::Random;
-use crate::spares::Spares;
+use crate::vec_pool::VecPool;
 use die::{Dies, Job};
 use ftl::Flash;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -78,7 +78,7 @@ pub struct Solid {
     page_sectors: u64,
     in_flight: [Option<InFlight>; TAGS],
     /// Memory for what is said of the pages of reads.
-    spare: Spares<bool>,
+    spare: VecPool<bool>,
     /// Orders that the controller looks at, with when it has; one after the other.
     looked_at: VecDeque<(Instant, Tag)>,
     filling: VecDeque<Tag>,
@@ -128,7 +128,7 @@ struct Pages {
     /// On their way, and which part of which order waits for them.
     coming: BTreeMap<u64, Vec<(Tag, usize)>>,
     /// Memory for those that wait.
-    spare: Spares<(Tag, usize)>,
+    spare: VecPool<(Tag, usize)>,
     /// Of those, the ones that nobody asked for yet.
     ahead: BTreeSet<u64>,
     /// Read ahead, the oldest first.
@@ -176,7 +176,7 @@ impl Solid {
             flash,
             page_sectors: page_sectors.max(1),
             in_flight: [const { None }; TAGS],
-            spare: Spares::new(),
+            spare: VecPool::new(),
             looked_at: VecDeque::new(),
             filling: VecDeque::new(),
             pages: Pages::default(),

@@ -12,8 +12,8 @@ use super::types::{
     Arrived, AttachError, AttachPoint, DEVICES_MAX, DeviceId, HubId, Routed, Sent, TreeArrival,
     TreeEnvironment, TreeEvent,
 };
-use crate::engine::{Level, LineFull};
-use crate::few::Few;
+use crate::engine::{CapacityExceeded, OccupancyStats};
+use crate::index_set::IndexSet64;
 use crate::link::bulk::{Endpoint, Message};
 use crate::link::streams::Violation;
 use crate::link::superspeed::{Link, Packet, Rate, Side, TurnRound};
@@ -35,17 +35,17 @@ pub struct Tree {
     /// Bursts of all devices.
     bus: Bus,
     /// Devices for which the host may have something to send.
-    ready: Few,
+    ready: IndexSet64,
     /// Devices that something was done to, and nobody was woken.
-    touched: Few,
+    touched: IndexSet64,
     /// Which device was last to be sent something.
     turn: usize,
     next: VecDeque<(Instant, TreeEvent)>,
     sent: VecDeque<Sent>,
     /// Which line there was no room in.
-    overrun: Option<LineFull>,
+    overrun: Option<CapacityExceeded>,
     /// Packets in hubs, until they go on.
-    in_hubs: Level,
+    in_hubs: OccupancyStats,
 }
 
 /// A link, and what is at its lower end.
@@ -86,13 +86,13 @@ impl Tree {
             branches: Vec::new(),
             ends: Vec::new(),
             bus: Bus::new(),
-            ready: Few::NONE,
-            touched: Few::NONE,
+            ready: IndexSet64::NONE,
+            touched: IndexSet64::NONE,
             turn: 0,
             next: VecDeque::new(),
             sent: VecDeque::new(),
             overrun: None,
-            in_hubs: Level::default(),
+            in_hubs: OccupancyStats::default(),
         }
     }
 

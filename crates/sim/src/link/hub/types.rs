@@ -2,7 +2,7 @@
 //!
 //! Always true: these are values; they hold no part of a tree.
 
-use crate::few::FEW;
+use crate::index_set::INDEXES_MAX;
 use crate::link::bulk::Message;
 use crate::link::superspeed::Side;
 use crate::link::{Crossing, Fate};
@@ -28,7 +28,7 @@ pub enum AttachPoint {
 }
 
 /// Devices of a tree, hubs counted: one controller has no more slots for our driver.
-pub const DEVICES_MAX: usize = FEW;
+pub const DEVICES_MAX: usize = INDEXES_MAX;
 
 /// Nothing can be plugged in there: something is, or it would be behind too many hubs, or there is no such port, or the tree
 /// has [`DEVICES_MAX`] devices.

@@ -3,7 +3,7 @@
 //! Always true: what there was no room for is told ([`Tree::overrun`]), and whoever has the tree goes no further.
 
 use super::{Branch, Hub, Tree};
-use crate::engine::LineFull;
+use crate::engine::CapacityExceeded;
 use crate::link::hub::lane::Passing;
 use crate::link::hub::types::{DeviceId, TreeEvent};
 use crate::link::superspeed::Side;
@@ -12,15 +12,15 @@ use units::Instant;
 
 /// What is to happen, until whoever has the time takes it. One thing that happens makes each of 128 lanes send a packet at most,
 /// which is free again and reaches the other side, and gives each a credit back.
-const NEXT: LineFull = LineFull { line: "what is to happen among hubs", most: 1024 };
+const NEXT: CapacityExceeded = CapacityExceeded { queue: "what is to happen among hubs", capacity: 1024 };
 
 /// Packets that wait at a port of a hub for one way. There are four credits for those that have come over one link; beside them
 /// there may be what came before that link went down, again and again while the one that they wait for is down as well.
-const PORT: LineFull = LineFull { line: "the packets at a port of a hub", most: 64 };
+const PORT: CapacityExceeded = CapacityExceeded { queue: "the packets at a port of a hub", capacity: 64 };
 
 impl Tree {
     /// Which line there was no room in, if there was none: what comes of the tree is worth nothing then.
-    pub const fn overrun(&self) -> Option<LineFull> {
+    pub const fn overrun(&self) -> Option<CapacityExceeded> {
         self.overrun
     }
 

@@ -1,0 +1,108 @@
+//! A device made ready, and a transport for it, before the time begins.
+
+use super::enumerate::{ControlExchange, enumerate};
+use crate::link::bulk::Endpoint;
+use bus::Speed;
+use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
+use device::{ActiveTransport, Device};
+use initiator::bot::BotConfig;
+use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
+use initiator::{Bot, Patience, Turbo, TurboConfig, Uas};
+use std::fmt;
+
+/// A drive that is configured for a transport.
+#[derive(Debug)]
+pub struct Plugged<T> {
+    /// The host's transport.
+    pub transport: T,
+    /// The device.
+    pub device: Device,
+    /// The endpoints of the alternate setting.
+    pub endpoints: Vec<Endpoint>,
+    /// What the host asked it to get there.
+    pub enumeration: Vec<ControlExchange>,
+}
+
+/// Why there is no transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlugError {
+    /// The device does not offer it.
+    NotOffered,
+    /// The device refused to be configured.
+    Refused,
+    /// It has too few streams.
+    Streams(TooFewStreams),
+}
+
+/// Packets of the largest burst of our devices at super speed.
+const BURST: u8 = 16;
+
+/// Configures a device for UAS: at super speed with streams, else in turns.
+///
+/// # Errors
+/// If it does not offer it, or has too few streams.
+pub fn uas(mut device: Device, depth: Option<u16>) -> Result<Plugged<Uas>, PlugError> {
+    let alternate = device.config().transports.uas_alternate().ok_or(PlugError::NotOffered)?;
+    let streams = device.config().speed.has_streams().then_some(device.config().streams);
+    let enumeration = enumerate(&mut device, alternate)?;
+    let endpoints = UasEndpoints { command: COMMAND, status: STATUS, data_in: DATA_IN, data_out: DATA_OUT };
+    let patience = Patience::default();
+    let config = UasConfig { interface: 0, alternate, endpoints, streams, depth, patience };
+    let transport = Uas::new(config).map_err(PlugError::Streams)?;
+    let endpoints = endpoints_of(&device);
+    Ok(Plugged { transport, device, endpoints, enumeration })
+}
+
+/// Configures a device for BOT.
+///
+/// # Errors
+/// If it does not offer it.
+pub fn bot(device: Device) -> Result<Plugged<Bot>, PlugError> {
+    bulk_only(device, Bot::new)
+}
+
+/// Configures a device for BOT, with a transport that packs neighbours.
+///
+/// # Errors
+/// If it does not offer it.
+pub fn turbo(device: Device) -> Result<Plugged<Turbo>, PlugError> {
+    bulk_only(device, |config| Turbo::new(TurboConfig::new(config)))
+}
+
+fn bulk_only<T>(mut device: Device, make: impl FnOnce(BotConfig) -> T) -> Result<Plugged<T>, PlugError> {
+    let alternate = device.config().transports.bot_alternate().ok_or(PlugError::NotOffered)?;
+    let enumeration = enumerate(&mut device, alternate)?;
+    let patience = Patience::default();
+    let config = BotConfig { interface: 0, alternate, bulk_in: DATA_IN, bulk_out: DATA_OUT, patience };
+    let endpoints = endpoints_of(&device);
+    Ok(Plugged { transport: make(config), device, endpoints, enumeration })
+}
+
+/// The endpoints that a device has in its alternate setting: none before it is configured.
+pub(super) fn endpoints_of(device: &Device) -> Vec<Endpoint> {
+    let speed = device.config().speed;
+    let burst = if speed == Speed::Super { BURST } else { 1 };
+    let packet_bytes = speed.bulk_packet_bytes() as u16;
+    let endpoint = |address, streams| Endpoint::bulk(address, packet_bytes, burst, streams);
+    match device.transport() {
+        ActiveTransport::None => Vec::new(),
+        ActiveTransport::Bot => vec![endpoint(DATA_IN, 0), endpoint(DATA_OUT, 0)],
+        ActiveTransport::Uas { streams } => {
+            let streams = if streams { device.config().streams } else { 0 };
+            let with_streams = [STATUS, DATA_IN, DATA_OUT].map(|address| endpoint(address, streams));
+            std::iter::once(endpoint(COMMAND, 0)).chain(with_streams).collect()
+        }
+    }
+}
+
+impl fmt::Display for PlugError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotOffered => f.write_str("the device does not offer this transport"),
+            Self::Refused => f.write_str("the device refused to be configured"),
+            Self::Streams(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for PlugError {}

@@ -1,0 +1,109 @@
+//! What a host asks of a device that was just plugged in (USB 3.2 clause 9.1.2): who are you, take an address, be configured.
+//!
+//! It happens before time begins, without packets. The exchanges are kept for who wants to know what is on which endpoint.
+
+use super::configure::PlugError;
+use device::{Device, Verdict};
+use initiator::BusRequest;
+use wire::bot::ClassRequest;
+use wire::usb::{
+    BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDescriptor, Recipient, SetupPacket,
+    StandardRequest,
+};
+
+/// A control transfer and its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlExchange {
+    /// The request, without bytes to the device.
+    pub setup: SetupPacket,
+    /// How the device answered.
+    pub answer: Verdict,
+}
+
+/// Asks a device for its descriptors, and configures it with an alternate setting of its one interface.
+pub(super) fn enumerate(device: &mut Device, alternate: u8) -> Result<Vec<ControlExchange>, PlugError> {
+    let mut asked = Vec::new();
+    let mut ask = |setup: SetupPacket| {
+        let answer = device.handle_control(setup, &[]);
+        asked.push(ControlExchange { setup, answer: answer.clone() });
+        match answer {
+            Verdict::Stall => Err(PlugError::Refused),
+            Verdict::Data(bytes) => Ok(bytes),
+            Verdict::Done => Ok(Vec::new()),
+        }
+    };
+    ask(first(StandardRequest::SetAddress))?;
+    ask(descriptor(DescriptorKind::Device, 0, DeviceDescriptor::LEN))?;
+    // Those that bring others along are asked for by themselves first, to learn how much that is.
+    for (kind, len) in [
+        (DescriptorKind::Bos, BosDescriptor::LEN),
+        (DescriptorKind::Configuration, ConfigurationDescriptor::LEN),
+    ] {
+        let head = ask(descriptor(kind, 0, len))?;
+        let total =
+            head.get(2..).and_then(|rest| rest.first_chunk()).map_or(0, |len| u16::from_le_bytes(*len));
+        ask(descriptor(kind, 0, total.into()))?;
+    }
+    ask(first(StandardRequest::SetConfiguration))?;
+    if let Some(setup) = (BusRequest::SelectAlternate { interface: 0, alternate }).setup() {
+        ask(setup)?;
+    }
+    if device.config().transports.bot_alternate() == Some(alternate) {
+        // A device with one unit may refuse it (Bulk-Only Transport 1.0 clause 3.2).
+        let setup = ClassRequest::GetMaxLun { interface: 0 }.encode();
+        asked.push(ControlExchange { setup, answer: device.handle_control(setup, &[]) });
+    }
+    Ok(asked)
+}
+
+/// The same after a reset of the port: the device is known already.
+pub(super) fn set_up_again(device: &mut Device) -> Result<(), PlugError> {
+    for request in [StandardRequest::SetAddress, StandardRequest::SetConfiguration] {
+        if device.handle_control(first(request), &[]) != Verdict::Done {
+            return Err(PlugError::Refused);
+        }
+    }
+    Ok(())
+}
+
+/// The first address, or the first configuration.
+fn first(request: StandardRequest) -> SetupPacket {
+    SetupPacket::of_standard(Recipient::Device, request, 1)
+}
+
+fn descriptor(kind: DescriptorKind, index: u8, len: usize) -> SetupPacket {
+    SetupPacket::get_descriptor(kind, index, len as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::FixedLatencyDrive;
+    use units::{BlockSize, Duration};
+
+    fn exchanges(alternate: u8) -> Vec<ControlExchange> {
+        let plain = FixedLatencyDrive::new(8, BlockSize::B512, Duration::ZERO, 1);
+        enumerate(&mut plain.device(), alternate).unwrap()
+    }
+
+    #[test]
+    fn the_configuration_is_read_whole_before_it_is_chosen() {
+        let asked = exchanges(1);
+        let chosen = asked.iter().position(|exchange| exchange.setup.request == 9).unwrap();
+        let whole = asked[..chosen].iter().rev().find_map(|exchange| match &exchange.answer {
+            Verdict::Data(bytes) => Some(bytes),
+            _ => None,
+        });
+        let whole = whole.unwrap();
+        assert_eq!(whole[1], 2, "a configuration");
+        assert_eq!(usize::from(u16::from_le_bytes([whole[2], whole[3]])), whole.len());
+    }
+
+    #[test]
+    fn only_over_bot_is_it_asked_how_many_units_there_are() {
+        let asks = |alternate| {
+            exchanges(alternate).iter().any(|exchange| exchange.setup.encode()[..2] == [0xa1, 0xfe])
+        };
+        assert_eq!([asks(0), asks(1)], [true, false]);
+    }
+}

@@ -1,0 +1,544 @@
+//! The simplest drive: each request takes the same time, and some are served at once.
+//!
+//! It stands for no product. Blocks lie in memory and change when their request is done; or they are too many for that, and
+//! each holds its own number ([`FixedLatencyDrive::numbered`]). It may have a volatile cache: then
+//! what was neither flushed nor written through it may be lost with the power, block by block. Left out: comparing and
+//! oring, and keeping state; it says so.
+//!
+//! Always true: a request that has been taken is done once; what was flushed is there after [`FixedLatencyDrive::lose_power`].
+
+use super::numbers::{self, Numbered};
+use crate::check::{Invariant, Ledger, ViolationSubject};
+use crate::engine::{OccupancyStats, Random};
+use crate::fault::{FaultKind, Faults, SeededBug};
+use crate::power::{Meter, Microwatts};
+use bus::Speed;
+use device::bot::ShortData;
+use device::command::Limits;
+use device::lun::{Unit, UnitConfig};
+use device::medium::{MediumCompletion, MediumDone, MediumError, MediumOp, MediumRequest};
+use device::{Device, DeviceConfig, Transports};
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
+use units::{BlockCount, BlockSize, Duration, Extent, Instant, Lba};
+
+/// A drive in memory with a latency.
+#[derive(Clone, Debug)]
+pub struct FixedLatencyDrive {
+    bytes: Vec<u8>,
+    /// Blocks that hold their own number, in place of `bytes`.
+    numbered: Option<Numbered>,
+    block_size: BlockSize,
+    latency: Duration,
+    streams: u16,
+    limits: Limits,
+    cache: Option<Cache>,
+    /// When each of those that serve is free, the first first.
+    free_at: VecDeque<Instant>,
+    /// Requests in the order in which they will be done.
+    requests: VecDeque<Waiting>,
+    level: OccupancyStats,
+    /// Idle, at work.
+    meter: Meter<2>,
+}
+
+/// What it draws, bridge included: idle, and with a request under way. Chosen, not measured.
+const DRAWS: [Microwatts; 2] = [Microwatts::from_milliwatts(700), Microwatts::from_milliwatts(2_300)];
+
+/// What a buffer holds that was read as a whole, in place of a copy.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum BlockRef {
+    /// Bytes of the medium from there on.
+    Bytes(usize),
+    /// Blocks that hold their numbers, from this one on.
+    Numbers(Lba),
+}
+
+/// What a power loss takes away.
+#[derive(Clone, Debug)]
+struct Cache {
+    /// What is on the medium.
+    durable: Vec<u8>,
+    /// Blocks that differ from it.
+    unflushed: BTreeSet<u64>,
+}
+
+/// A request and its time.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    done_at: Instant,
+    since: Instant,
+    request: MediumRequest,
+}
+
+/// What a [`FaultKind::Slow`] request takes at least, and as much again at most: more than a host's patience.
+const SLOW: Duration = Duration::from_secs(35);
+
+impl FixedLatencyDrive {
+    /// What its device takes at once.
+    pub const LIMITS: Limits = Limits { commands: 64, buffer_bytes: 64 << 20, segment_bytes: 1 << 20 };
+
+    /// A drive of so many blocks, without a cache. Each request takes `latency`; `at_once` are served together, at least
+    /// one.
+    pub fn new(blocks: u32, block_size: BlockSize, latency: Duration, at_once: u16) -> Self {
+        let plain = Self {
+            bytes: vec![0; blocks as usize * block_size.bytes() as usize],
+            numbered: None,
+            block_size,
+            latency: Duration::ZERO,
+            streams: 32,
+            limits: Self::LIMITS,
+            cache: None,
+            free_at: VecDeque::new(),
+            requests: VecDeque::new(),
+            level: OccupancyStats::default(),
+            meter: Meter::new(DRAWS),
+        };
+        plain.serving(latency, at_once)
+    }
+
+    /// A drive of any size, of which no block is kept: each holds its own number at its beginning, and is to be written with
+    /// that and nothing else. What lies behind the number is of no concern.
+    pub fn numbered(blocks: BlockCount, block_size: BlockSize) -> Self {
+        let numbered = Some(Numbered::new(blocks.0));
+        Self { numbered, ..Self::new(0, block_size, Duration::ZERO, 1) }
+    }
+
+    /// The same with each request taking `latency`, `at_once` of them together, at least one.
+    #[must_use]
+    pub fn serving(mut self, latency: Duration, at_once: u16) -> Self {
+        self.latency = latency;
+        self.free_at = vec![Instant::ZERO; usize::from(at_once.max(1))].into();
+        self
+    }
+
+    /// Blocks that were written with what belongs elsewhere, if blocks hold their number.
+    pub fn misplaced_blocks(&self) -> u64 {
+        self.numbered.map_or(0, |numbered| numbered.misplaced_blocks)
+    }
+
+    /// The same with a volatile cache.
+    #[must_use]
+    pub fn with_volatile_cache(mut self) -> Self {
+        self.cache = Some(Cache { durable: self.bytes.clone(), unflushed: BTreeSet::new() });
+        self
+    }
+
+    /// The same with so many streams: a power of two, 2 to 256.
+    #[must_use]
+    pub const fn with_streams(mut self, streams: u16) -> Self {
+        self.streams = streams;
+        self
+    }
+
+    /// The same with other limits of the device.
+    #[must_use]
+    pub const fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Its blocks.
+    pub fn capacity(&self) -> BlockCount {
+        if let Some(numbered) = self.numbered {
+            return BlockCount(numbered.blocks);
+        }
+        BlockCount(self.bytes.len() as u64 / u64::from(self.block_size.bytes()))
+    }
+
+    /// Bytes of a block.
+    pub const fn block_size(&self) -> BlockSize {
+        self.block_size
+    }
+
+    /// A device with this as its one unit: both transports, 32 streams unless told otherwise, super speed.
+    pub fn device(&self) -> Device {
+        self.device_with(Transports::Dual, Speed::Super)
+    }
+
+    /// The same with these transports, at this speed.
+    pub fn device_with(&self, transports: Transports, speed: Speed) -> Device {
+        let unit = Unit::new(UnitConfig {
+            vendor: "uaskit".into(),
+            product: "Plain Drive".into(),
+            revision: "1".into(),
+            serial: "0123456789AB".into(),
+            naa: 0x3000_0000_0000_0001,
+            block_size: self.block_size(),
+            capacity: self.capacity(),
+            transfer_bytes_optimal: device::lun::limits::TRANSFER_BYTES_OPTIMAL_MAX,
+            read_only: false,
+            removable: false,
+            rotational: false,
+            temperature_c: None,
+            durable: true,
+            atomic_writes: false,
+            durable_state: None,
+        });
+        let config = DeviceConfig {
+            speed,
+            transports,
+            streams: self.streams,
+            bus_power_ma: 0,
+            bot_short_data: ShortData::Stall,
+            vendor_id: 0x1209,
+            product_id: 1,
+            release: 0x100,
+            manufacturer: "uaskit".into(),
+            product: "Plain Drive".into(),
+            serial: "0123456789AB".into(),
+            limits: self.limits,
+        };
+        Device::new(config, vec![unit])
+    }
+
+    /// The power is lost: nothing of what waits is done, and each block that was not flushed is as it was before or as it
+    /// was written. A drive starts with this in its next life, at time zero.
+    pub fn lose_power(&mut self, mut random: Random) {
+        self.rest();
+        let Some(cache) = &mut self.cache else { return };
+        let block_bytes = self.block_size.bytes() as usize;
+        for block in std::mem::take(&mut cache.unflushed) {
+            let start = block as usize * block_bytes;
+            let range = start..start + block_bytes;
+            if random.per_million(500_000) {
+                self.bytes[range.clone()].copy_from_slice(&cache.durable[range]);
+            } else {
+                cache.durable[range.clone()].copy_from_slice(&self.bytes[range]);
+            }
+        }
+    }
+
+    /// Forgets what waits, and what the time is.
+    pub(super) fn rest(&mut self) {
+        self.requests.clear();
+        self.free_at.iter_mut().for_each(|free_at| *free_at = Instant::ZERO);
+        self.level = OccupancyStats::default();
+        self.meter = Meter::new(DRAWS);
+    }
+
+    /// How many requests it has, over time.
+    pub(super) const fn level(&self) -> &OccupancyStats {
+        &self.level
+    }
+
+    /// Takes a request. When it will be done.
+    pub(super) fn take(&mut self, now: Instant, request: MediumRequest, faults: &mut Faults) -> Instant {
+        let mut latency = self.latency;
+        if let Some(random) = faults.draw(FaultKind::Slow) {
+            latency += Self::slow(random);
+        }
+        match self.requests.is_empty() {
+            true if faults.triggers(SeededBug::UnbookedTime) => self.meter.switch_without_books(now, 1),
+            true => self.meter.switch(now, 1),
+            false => {}
+        }
+        self.level.arrive(now);
+        let since = if faults.triggers(SeededBug::LongStay) { before(now) } else { now };
+        let Some(first) = self.free_at.pop_front() else { return now };
+        let done_at = now.max(first) + latency;
+        insert_sorted(&mut self.free_at, done_at, |free_at| *free_at);
+        insert_sorted(&mut self.requests, Waiting { done_at, since, request }, |waiting| waiting.done_at);
+        if faults.triggers(SeededBug::PastEvent) { before(now) } else { done_at }
+    }
+
+    /// What a [`FaultKind::Slow`] request takes longer than others.
+    pub(super) fn slow(mut random: Random) -> Duration {
+        SLOW + Duration::from_ps(random.below(SLOW.as_ps()))
+    }
+
+    /// The request that is done now.
+    pub(super) fn next(&mut self, now: Instant) -> Option<MediumRequest> {
+        let due = self.requests.front().is_some_and(|waiting| waiting.done_at <= now);
+        let Waiting { since, request, .. } = due.then(|| self.requests.pop_front()).flatten()?;
+        self.level.leave(now, since);
+        if self.requests.is_empty() {
+            self.meter.switch(now, 0);
+        }
+        Some(request)
+    }
+
+    /// Whether a request waits.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// What it has drawn: idle and at work.
+    pub(super) const fn meter(&self) -> &Meter<2> {
+        &self.meter
+    }
+
+    /// Compares the two sums of the queue's books, and of the meter's.
+    pub(super) fn audit(&self, now: Instant, ledger: &mut Ledger) {
+        ledger.audit_meter(now, &self.meter, "the drive");
+        if !self.level.is_consistent(now) || self.level.count() as usize != self.requests.len() {
+            ledger.report_violation(
+                Invariant::Little,
+                now,
+                ViolationSubject::Queue("the queue at the medium"),
+            );
+        }
+    }
+
+    /// A name for what the blocks of an extent hold, good until something is written, and how many bytes that is. `None` if there
+    /// are no such blocks.
+    pub(super) fn block_ref(&self, extent: Extent) -> Option<(BlockRef, usize)> {
+        let Some(numbered) = &self.numbered else {
+            let range = self.range(extent)?;
+            return Some((BlockRef::Bytes(range.start), range.len()));
+        };
+        let Extent { lba, blocks } = extent;
+        let bytes = blocks.0.checked_mul(u64::from(self.block_size.bytes()))?;
+        numbered.has(extent).then_some((BlockRef::Numbers(lba), usize::try_from(bytes).ok()?))
+    }
+
+    /// Some of the bytes that a name stands for. `scratch` is where they are made if they lie nowhere.
+    pub(super) fn borrowed<'a>(
+        &'a self,
+        borrowed: BlockRef,
+        range: Range<usize>,
+        scratch: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
+        match borrowed {
+            BlockRef::Bytes(place) => {
+                self.bytes.get(place + range.start..place + range.end).unwrap_or_default()
+            }
+            BlockRef::Numbers(lba) => {
+                scratch.clear();
+                scratch.resize(range.len(), 0);
+                numbers::put_from(lba, range.start, scratch, self.block_size);
+                scratch
+            }
+        }
+    }
+
+    /// Copies what a name stands for, from the first byte on.
+    pub(super) fn copy_blocks(&self, borrowed: BlockRef, bytes: &mut [u8]) {
+        match borrowed {
+            BlockRef::Bytes(place) => bytes.copy_from_slice(&self.bytes[place..place + bytes.len()]),
+            BlockRef::Numbers(lba) => numbers::put(lba, bytes, self.block_size),
+        }
+    }
+
+    /// Whether writing changes what its blocks hold.
+    pub(super) const fn changes(&self) -> bool {
+        self.numbered.is_none()
+    }
+
+    /// Does a request, with the buffer of its command.
+    pub(crate) fn perform(
+        &mut self,
+        request: &MediumRequest,
+        buffer: &mut [u8],
+        faults: &mut Faults,
+    ) -> MediumCompletion {
+        let id = request.id;
+        if let Some(mut random) = faults.draw(FaultKind::MediumError)
+            && let Some(error) = self.fail(request, buffer, &mut random)
+        {
+            return MediumCompletion { id, result: Err(error) };
+        }
+        MediumCompletion { id, result: self.done(request, buffer) }
+    }
+
+    /// A block cannot be read or written; what lies before it was.
+    fn fail(&mut self, request: &MediumRequest, buffer: &[u8], random: &mut Random) -> Option<MediumError> {
+        let Extent { lba, blocks } = request.extent;
+        let good = random.below(blocks.0);
+        let bad = Lba(lba.0 + good);
+        match request.op {
+            MediumOp::Read => Some(MediumError::Unreadable { lba: bad }),
+            MediumOp::Write { fua } => {
+                let memory = buffer.get(request.range.as_usize())?;
+                let extent = Extent { lba, blocks: BlockCount(good) };
+                self.write(extent, memory, fua)?;
+                Some(MediumError::Unwritable { lba: bad })
+            }
+            _ => None,
+        }
+    }
+
+    fn done(&mut self, request: &MediumRequest, buffer: &mut [u8]) -> Result<MediumDone, MediumError> {
+        let extent = request.extent;
+        if let Some(numbered) = &mut self.numbered {
+            return numbered.done(request, self.block_size, buffer);
+        }
+        let range = self.range(extent).ok_or(MediumError::Shrunk)?;
+        let memory = buffer.get_mut(request.range.as_usize());
+        match (request.op, memory) {
+            (MediumOp::Read, Some(memory)) => memory[..range.len()].copy_from_slice(&self.bytes[range]),
+            (MediumOp::Write { fua }, Some(memory)) => {
+                self.write(extent, memory, fua).ok_or(MediumError::Shrunk)?;
+            }
+            (MediumOp::WriteSame { .. }, Some(memory)) => {
+                let repeated = memory.repeat(extent.blocks.0 as usize);
+                self.write(extent, &repeated, false).ok_or(MediumError::Shrunk)?;
+            }
+            (MediumOp::WriteZeroes | MediumOp::Unmap, _) => {
+                self.write(extent, &vec![0; range.len()], false).ok_or(MediumError::Shrunk)?;
+            }
+            (MediumOp::Flush, _) => self.flush(),
+            (MediumOp::Prefetch | MediumOp::Verify, _) => {}
+            _ => return Err(MediumError::Unsupported),
+        }
+        Ok(MediumDone::Done)
+    }
+
+    /// Writes the blocks of an extent; `through` a cache or into it.
+    fn write(&mut self, extent: Extent, memory: &[u8], through: bool) -> Option<()> {
+        let range = self.range(extent)?;
+        let memory = memory.get(..range.len())?;
+        self.bytes[range.clone()].copy_from_slice(memory);
+        if let Some(cache) = &mut self.cache {
+            let blocks = extent.lba.0..extent.lba.0 + extent.blocks.0;
+            if through {
+                cache.durable[range].copy_from_slice(memory);
+                cache.unflushed.retain(|block| !blocks.contains(block));
+            } else {
+                cache.unflushed.extend(blocks);
+            }
+        }
+        Some(())
+    }
+
+    fn flush(&mut self) {
+        let Some(cache) = &mut self.cache else { return };
+        let block_bytes = self.block_size.bytes() as usize;
+        for block in std::mem::take(&mut cache.unflushed) {
+            let start = block as usize * block_bytes;
+            let range = start..start + block_bytes;
+            cache.durable[range.clone()].copy_from_slice(&self.bytes[range]);
+        }
+    }
+
+    fn range(&self, extent: Extent) -> Option<Range<usize>> {
+        let block_bytes = u64::from(self.block_size.bytes());
+        let start = usize::try_from(extent.lba.0.checked_mul(block_bytes)?).ok()?;
+        let len = usize::try_from(extent.blocks.0.checked_mul(block_bytes)?).ok()?;
+        let range = start..start.checked_add(len)?;
+        (range.end <= self.bytes.len()).then_some(range)
+    }
+}
+
+/// A little before a time, which no request can have come at.
+fn before(now: Instant) -> Instant {
+    Instant::from_ps(now.as_ps().saturating_sub(1))
+}
+
+/// Puts one into a line that is in the order of a time, behind those of the same. All take as long, so that it is nearly always the
+/// last.
+fn insert_sorted<T>(line: &mut VecDeque<T>, one: T, at: impl Fn(&T) -> Instant) {
+    let place = line.iter().rposition(|other| at(other) <= at(&one));
+    line.insert(place.map_or(0, |place| place + 1), one);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use device::command::{CommandId, Place};
+    use device::medium::MediumRequestId;
+    use units::ByteRange;
+
+    const BLOCK: u32 = 512;
+
+    fn request(op: MediumOp, lba: u64, blocks: u32) -> MediumRequest {
+        let id = MediumRequestId { command: CommandId { slot: 0, generation: 0 }, part: 0 };
+        let range = ByteRange::new(0, blocks * BLOCK);
+        MediumRequest {
+            id,
+            unit: 0,
+            op,
+            extent: Extent::new(lba, blocks.into()),
+            place: Place::Buffer,
+            range,
+        }
+    }
+
+    fn drive() -> FixedLatencyDrive {
+        FixedLatencyDrive::new(8, BlockSize::B512, Duration::from_us(10), 2).with_volatile_cache()
+    }
+
+    fn write(plain: &mut FixedLatencyDrive, lba: u64, fua: bool, byte: u8) {
+        let request = request(MediumOp::Write { fua }, lba, 1);
+        let completion = plain.perform(&request, &mut [byte; 512], &mut Faults::never());
+        assert_eq!(completion.result, Ok(MediumDone::Done));
+    }
+
+    fn first_byte(plain: &mut FixedLatencyDrive, lba: u64) -> u8 {
+        let mut memory = [0xee; 512];
+        let completion = plain.perform(&request(MediumOp::Read, lba, 1), &mut memory, &mut Faults::never());
+        assert_eq!(completion.result, Ok(MediumDone::Done));
+        memory[0]
+    }
+
+    #[test]
+    fn a_power_loss_may_take_what_is_in_the_cache_only() {
+        let mut seen = [false; 2];
+        for seed in 0..32 {
+            let mut plain = drive();
+            write(&mut plain, 0, false, 1);
+            let flushed = plain.perform(&request(MediumOp::Flush, 0, 0), &mut [], &mut Faults::never());
+            assert_eq!(flushed.result, Ok(MediumDone::Done));
+            write(&mut plain, 0, false, 2);
+            write(&mut plain, 1, true, 3);
+            plain.lose_power(Random::new(seed, "power"));
+            let first = first_byte(&mut plain, 0);
+            assert!([1, 2].contains(&first), "{first}");
+            seen[usize::from(first) - 1] = true;
+            assert_eq!(first_byte(&mut plain, 1), 3);
+        }
+        assert_eq!(seen, [true; 2], "both come about");
+    }
+
+    #[test]
+    fn without_a_cache_nothing_is_lost() {
+        let mut plain = FixedLatencyDrive::new(8, BlockSize::B512, Duration::from_us(10), 2);
+        write(&mut plain, 0, false, 1);
+        plain.lose_power(Random::new(1, "power"));
+        assert_eq!(first_byte(&mut plain, 0), 1);
+    }
+
+    #[test]
+    fn a_block_that_is_written_elsewhere_is_noticed() {
+        let mut plain = FixedLatencyDrive::numbered(BlockCount(1 << 40), BlockSize::B512);
+        let lba = 0x12_3456_789a;
+        let mut memory = [0; 512];
+        let read = request(MediumOp::Read, lba, 1);
+        plain.perform(&read, &mut memory, &mut Faults::never());
+        assert_eq!(memory[..8], [0x9a, 0x78, 0x56, 0x34, 0x12, 0, 0, 0]);
+        for (place, misplaced_blocks) in [(lba, 0), (lba + 1, 1)] {
+            let write = request(MediumOp::Write { fua: false }, place, 1);
+            plain.perform(&write, &mut memory, &mut Faults::never());
+            assert_eq!(plain.misplaced_blocks(), misplaced_blocks);
+        }
+    }
+
+    #[test]
+    fn a_slow_request_is_overtaken() {
+        let mut plain = drive();
+        let mut faults = Faults::scripted(1, "slow@0".parse().unwrap());
+        let slow = plain.take(Instant::ZERO, request(MediumOp::Read, 0, 1), &mut faults);
+        let quick = plain.take(Instant::ZERO, request(MediumOp::Read, 1, 1), &mut faults);
+        assert!(slow > Instant::ZERO + SLOW);
+        assert_eq!(quick, Instant::ZERO + Duration::from_us(10));
+        assert_eq!(plain.next(quick).map(|request| request.extent.lba), Some(Lba(1)));
+        assert!(plain.next(quick).is_none());
+        assert_eq!(plain.next(slow).map(|request| request.extent.lba), Some(Lba(0)));
+        let mut ledger = Ledger::default();
+        plain.audit(slow, &mut ledger);
+        assert_eq!(ledger.violation(), None);
+    }
+
+    #[test]
+    fn a_block_that_cannot_be_written_is_named_and_what_is_before_it_was_written() {
+        for seed in 0..16 {
+            let mut plain = drive();
+            let mut faults = Faults::scripted(seed, "medium-error@0".parse().unwrap());
+            let request = request(MediumOp::Write { fua: false }, 2, 3);
+            let completion = plain.perform(&request, &mut [9; 3 * 512], &mut faults);
+            let Err(MediumError::Unwritable { lba }) = completion.result else { panic!("{completion:?}") };
+            let written = (2..5).map(|lba| first_byte(&mut plain, lba) == 9);
+            assert_eq!(written.collect::<Vec<_>>(), (2..5).map(|at| at < lba.0).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,588 @@
+//! One host, one link, one drive: the initiator's transport and the target's device, joined by packets.
+//!
+//! A [`DirectMachine`] carries what the transport and the device want to both ports of a [`LinkPair`], which says when each packet
+//! arrives, on a SuperSpeed link or on a bus of USB 2.0. Payload is copied as its packets arrive, so what is read is what was on the
+//! wire. The drive is a [`FixedLatencyDrive`] one.
+//!
+//! Left out so far: a host controller and its driver, which take no time here; what a host asks of a drive that was just
+//! plugged in or reset.
+//!
+//! Always true: the time of a command is the time of its packets and of the drive, and of nothing else.
+
+mod configure;
+mod digest;
+mod drive;
+pub mod driven;
+mod endings;
+mod enumerate;
+mod fault_injector;
+mod fixed_latency;
+#[cfg(test)]
+mod fixture;
+mod host;
+pub mod numbers;
+mod observer;
+mod quiescence;
+mod seeded_bugs;
+mod simulation;
+mod stop_reason;
+mod usb2_bus;
+
+pub use configure::{PlugError, Plugged, bot, turbo, uas};
+pub use enumerate::ControlExchange;
+pub use fault_injector::DetachedDrive;
+pub use fixed_latency::FixedLatencyDrive;
+pub use host::FinishedCommand;
+pub(crate) use observer::Observers;
+pub use observer::{CoreClient, CoreSlice, HostTransfer, Observer};
+pub use quiescence::QUIESCE_TIME;
+pub(crate) use simulation::CommandStart;
+pub use simulation::Simulation;
+pub use stop_reason::StopReason;
+
+use crate::check::{Invariant, ViolationSubject};
+use crate::engine::{Alarm, Engine, Event, EventKey, QueueFull};
+use crate::link::bulk::Message;
+use crate::link::superspeed::{Link, Side, Sleep};
+use crate::link::usb2::Bus;
+use crate::link::{Arrival, Connection, Crossing, Fate, Fates, LinkPair, Missed, Wake};
+use crate::power::Meter;
+use bus::Pipe;
+use device::device::STATUS;
+use drive::DriveSide;
+use endings::Endings;
+use fault_injector::{FaultInjector, Sent};
+use host::HostSide;
+use initiator::{Command, CommandId, Outcome, Output, Refusal, Transport};
+use stop_reason::{AT_ONCE_MAX, Pulse};
+use units::{Duration, Instant};
+
+/// A host and a drive with a link between them.
+#[derive(Debug)]
+pub struct DirectMachine<T> {
+    engine: Engine<MachineEvent>,
+    link_pair: LinkPair,
+    host: HostSide<T>,
+    drive: DriveSide,
+    endings: Endings,
+    injector: FaultInjector,
+    alarm: Alarm,
+    /// When a bus of USB 2.0 goes on.
+    bus_alarm: Alarm,
+    fates: Option<Box<dyn Fates>>,
+    pulse: Pulse,
+    stopped: Option<StopReason>,
+}
+
+/// Something that happens.
+#[derive(Clone, Copy, Debug)]
+enum MachineEvent {
+    /// The lane of a side is free.
+    Free(Side),
+    /// What was on its way to a side arrives, with so many bytes of payload.
+    Arrives(Side, u16),
+    /// The same for one to which something has happened.
+    Suffers(Side, u16, Fate),
+    /// LBAD has come back to a side.
+    Retry(Side),
+    /// The time is over after which an answer is missed.
+    Missed(Missed),
+    /// A bus of USB 2.0 goes on.
+    Bus,
+    /// The drive has done its oldest request.
+    Stored,
+    /// The device is ready for what it was not ready for.
+    Ready,
+    /// A deadline of the transport.
+    Deadline,
+    /// A port has been reset.
+    PortReset,
+}
+
+impl Event for MachineEvent {
+    fn mark(&self) -> u64 {
+        match self {
+            Self::Stored => 0,
+            Self::Deadline => 1,
+            Self::Free(side) => 2 + *side as u64,
+            Self::PortReset => 6,
+            Self::Missed(missed) => (2 << 32) + missed.mark(),
+            Self::Retry(side) => 7 + *side as u64,
+            Self::Ready => 17,
+            Self::Suffers(side, _, fate) => 9 + *side as u64 + 2 * *fate as u64,
+            Self::Bus => 1 << 32,
+            Self::Arrives(side, bytes) => 4 + *side as u64 + 2 * u64::from(*bytes),
+        }
+    }
+}
+
+impl<T: Transport> DirectMachine<T> {
+    /// A world in which a drive of the connection's speed has been plugged in and configured.
+    pub fn new(connection: impl Into<Connection>, plugged: Plugged<T>, plain: FixedLatencyDrive) -> Self {
+        let Plugged { transport, device, endpoints, enumeration: _ } = plugged;
+        Self {
+            engine: Engine::new(),
+            link_pair: connection.into().join(&endpoints),
+            host: HostSide::new(transport),
+            drive: DriveSide::new(device, plain),
+            endings: Endings::default(),
+            injector: FaultInjector::default(),
+            alarm: Alarm::default(),
+            bus_alarm: Alarm::default(),
+            fates: None,
+            pulse: Pulse::default(),
+            stopped: None,
+        }
+    }
+
+    /// The time.
+    pub const fn now(&self) -> Instant {
+        self.engine.now()
+    }
+
+    /// Events that have happened.
+    pub const fn happened(&self) -> u64 {
+        self.engine.happened()
+    }
+
+    /// The digest of all that has happened.
+    pub const fn digest(&self) -> u64 {
+        self.engine.digest()
+    }
+
+    /// The transport.
+    pub const fn transport(&self) -> &T {
+        &self.host.transport
+    }
+
+    /// The link, with what it has carried, if it is one of SuperSpeed.
+    pub const fn link(&self) -> Option<&Link> {
+        self.link_pair.link()
+    }
+
+    /// The bus, with what it has carried, if it is one of USB 2.0.
+    pub const fn bus(&self) -> Option<&Bus> {
+        self.link_pair.bus()
+    }
+
+    /// Lets a SuperSpeed link sleep when nothing crosses.
+    pub fn let_sleep(&mut self, sleep: Sleep) {
+        self.link_pair.let_sleep(sleep);
+    }
+
+    /// What the drive has drawn: idle and at work.
+    pub const fn drive_meter(&self) -> &Meter<2> {
+        self.drive.plain.meter()
+    }
+
+    /// Sends notes of every packet to a trace.
+    pub fn trace_to(&mut self, trace: Box<dyn crate::engine::Trace>) {
+        self.engine.trace_to(trace);
+    }
+
+    /// Takes the trace back; no notes are made from now on.
+    pub fn take_trace(&mut self) -> Option<Box<dyn crate::engine::Trace>> {
+        self.engine.take_trace()
+    }
+
+    /// Lets `fates` decide what becomes of each packet from now on. Without, all arrive.
+    pub fn suffer(&mut self, fates: Box<dyn Fates>) {
+        self.fates = Some(fates);
+    }
+
+    /// Tells `observer` what happens from now on.
+    pub fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.host.observers.add(observer);
+    }
+
+    /// Gives the transport a command. `buffer` holds what it writes, or has room for what it reads.
+    ///
+    /// # Errors
+    /// The transport's refusal.
+    pub fn submit(&mut self, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
+        let now = self.engine.now();
+        digest::begin(&mut self.engine, 0, command, &buffer);
+        self.host.submit(now, command, buffer)?;
+        self.engine.note("driver", format_args!("{}", CommandStart(command)));
+        self.settle();
+        Ok(())
+    }
+
+    /// The caller wants a command to end. It still ends once.
+    pub fn abort(&mut self, id: CommandId) {
+        self.host.deadline_dirty = true;
+        self.host.transport.abort(self.engine.now(), id);
+        self.settle();
+    }
+
+    /// Lets things happen until a command ends. `None` if nothing is going to happen any more.
+    ///
+    /// # Errors
+    /// If the world does not go on.
+    pub fn run(&mut self) -> Result<Option<FinishedCommand>, StopReason> {
+        self.run_until(None)
+    }
+
+    /// The same, but no longer than up to a time: `None` when it has come, or if nothing is going to happen any more.
+    ///
+    /// # Errors
+    /// If the world does not go on.
+    pub fn run_until(&mut self, until: Option<Instant>) -> Result<Option<FinishedCommand>, StopReason> {
+        loop {
+            self.injector.ledger.check_schedule(self.engine.scheduled_late());
+            if let Some(stopped) = self.stopped.or(self.injector.ledger.violation().map(StopReason::Broken)) {
+                return Err(stopped);
+            }
+            if let Some(finished) = self.host.finished.pop_front() {
+                digest::end(&mut self.engine, &finished);
+                return Ok(Some(finished));
+            }
+            if let Some(until) = until
+                && self.engine.next_at().is_none_or(|next| next > until)
+            {
+                self.engine.pass(until);
+                return Ok(None);
+            }
+            if !self.step() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Adds a result to the digest.
+    pub const fn mix(&mut self, word: u64) {
+        self.engine.mix(word);
+    }
+
+    /// Lets the next thing happen, if there is one.
+    fn step(&mut self) -> bool {
+        let Some(event) = self.engine.next() else { return false };
+        if self.pulse.is_lost(self.engine.now(), self.engine.happened()) {
+            self.stopped = Some(StopReason::StandsStill);
+        }
+        self.handle(event);
+        true
+    }
+
+    fn handle(&mut self, event: MachineEvent) {
+        let now = self.engine.now();
+        match event {
+            MachineEvent::Free(side) => return self.send(side),
+            MachineEvent::Arrives(side, bytes) => self.arrive(side, bytes, Fate::Arrives),
+            MachineEvent::Suffers(side, bytes, fate) => self.arrive(side, bytes, fate),
+            MachineEvent::Missed(missed) => self.miss(missed),
+            MachineEvent::Retry(side) => self.link_pair.retry(now, side),
+            MachineEvent::Bus if self.bus_alarm.ring(now) => self.advance_bus(),
+            MachineEvent::Bus => {}
+            MachineEvent::PortReset => self.end_port_reset(),
+            MachineEvent::Stored => {
+                self.drive.store(now, &mut self.injector);
+                self.link_pair.work(now, self.drive.is_busy());
+            }
+            MachineEvent::Ready => {
+                while let Some(transfer) = self.injector.next_deferred(now) {
+                    self.offer(transfer);
+                }
+                self.echo();
+            }
+            MachineEvent::Deadline if self.alarm.ring(now) => {
+                self.host.deadline_dirty = true;
+                if self.host.transport.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
+                    self.host.transport.handle_timeout(now);
+                }
+            }
+            MachineEvent::Deadline => {}
+        }
+        self.settle();
+        self.inject_endpoint_faults();
+    }
+
+    /// An answer may be missed.
+    fn miss(&mut self, missed: Missed) {
+        let again = self.link_pair.miss(missed);
+        self.schedule_missed(again);
+        self.report_progress();
+        self.service_endpoints();
+        self.service_endpoint_0();
+    }
+
+    fn schedule_missed(&mut self, missed: Option<(Duration, Missed)>) {
+        if let Some((span, missed)) = missed {
+            self.at(self.engine.now() + span, MachineEvent::Missed(missed));
+        }
+    }
+
+    /// A message has arrived: it is taken, and its payload is copied.
+    fn arrive(&mut self, side: Side, bytes: u16, fate: Fate) {
+        let now = self.engine.now();
+        let Some(&message) = self.link_pair.coming(side) else { return };
+        if fate == Fate::Arrives {
+            self.show(side.other(), &message, None);
+        }
+        if self.injector.ends_session() {
+            self.unplug();
+        }
+        if self.injector.forgets_endpoints() {
+            self.link_pair.configure(Side::Device, &[]);
+        }
+        // What arrives damaged is heard when it comes again.
+        let is_heard = fate != Fate::Arrives || self.injector.receives(message);
+        let fate = if is_heard { fate } else { Fate::Lost };
+        let Arrival { frees_other_at, retry_at, is_control, taken } = self.link_pair.arrive(now, side, fate);
+        if let Some(at) = retry_at {
+            self.at(at, MachineEvent::Retry(side.other()));
+        }
+        if let Some(at) = frees_other_at {
+            self.at(at, MachineEvent::Free(side.other()));
+        }
+        if taken.is_err() {
+            self.stopped = Some(StopReason::Violation);
+        }
+        self.report_progress();
+        self.injector.ledger.arrive(now, side, bytes.into());
+        self.service_endpoints();
+        if is_control {
+            self.service_endpoint_0();
+        }
+    }
+
+    /// Tells both sides what of their transfers has moved or ended.
+    fn report_progress(&mut self) {
+        let now = self.engine.now();
+        while let Some(progress) = self.link_pair.host.poll_progress() {
+            let (first, progress) = self.injector.progress(progress);
+            if let Some(piece) = progress.piece
+                && self.injector.has_suspect_tags()
+                && self.host.pipe_of(progress.id) == Some(Pipe::plain(STATUS))
+            {
+                self.injector.check_status_tag(self.drive.bytes(piece));
+            }
+            for progress in first.into_iter().chain([progress]) {
+                self.book(Side::Host, &progress);
+                let ending = self.host.progress(now, progress, &mut self.drive);
+                self.forget_ending(ending);
+            }
+        }
+        self.notify_drive();
+    }
+
+    /// Tells the drive what of its transfers has moved or ended.
+    fn notify_drive(&mut self) {
+        while let Some(progress) = self.link_pair.device.poll_progress() {
+            self.book(Side::Device, &progress);
+            if self.injector.drops_completion(&progress) {
+                continue;
+            }
+            if let Some(piece) = progress.piece {
+                self.host.taken(piece);
+            }
+            let bytes = progress.piece.map_or(&[][..], |piece| self.host.bytes(piece));
+            self.drive.progress(self.engine.now(), progress, bytes);
+        }
+    }
+
+    /// Carries what both machines want, until they want nothing.
+    fn carry_all(&mut self) {
+        for _ in 0..AT_ONCE_MAX {
+            if let Some(output) = self.host.transport.poll_output() {
+                self.carry_out(output);
+            } else if let Some(output) = self.drive.device.poll_output() {
+                self.carry_out_of_device(output);
+            } else if !self.injector.is_restless {
+                return;
+            }
+        }
+        self.stopped = Some(StopReason::NeverSettles);
+    }
+
+    /// Carries what both machines want; then sees who may send, and when to wake up.
+    fn settle(&mut self) {
+        self.carry_all();
+        for side in [Side::Host, Side::Device] {
+            match self.link_pair.wakes(side, |turn| self.engine.has_passed(turn)) {
+                Wake::Never => {}
+                Wake::Now => self.send(side),
+                Wake::At(free) => self.schedule_reserved(free, MachineEvent::Free(side)),
+            }
+        }
+        let due_at = self.link_pair.due_at(self.engine.now());
+        if let Some(at) = self.bus_alarm.set(due_at) {
+            self.at(at, MachineEvent::Bus);
+        }
+        if std::mem::take(&mut self.host.deadline_dirty) {
+            let deadline = self.host.transport.poll_timeout().map(|deadline| deadline.at);
+            if let Some(at) = self.alarm.set(deadline) {
+                // A deadline may have passed when it is set.
+                self.at(at.max(self.engine.now()), MachineEvent::Deadline);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        match output {
+            Output::Submit(transfer) => {
+                let now = self.engine.now();
+                let transfer = self.injector.submit(transfer);
+                if self.link_pair.is_cut() {
+                    self.host.refuse(now, transfer);
+                } else {
+                    self.host.offer(now, &mut self.link_pair.host, transfer);
+                }
+            }
+            Output::Cancel(id) => self.cancel(id),
+            Output::Request(id, request) => self.request(id, request),
+            Output::Finished(id, outcome) => self.finish_command(id, outcome),
+        }
+    }
+
+    fn finish_command(&mut self, id: CommandId, outcome: Outcome) {
+        let now = self.engine.now();
+        self.engine.note("driver", format_args!("{id} ends"));
+        for _ in 0..self.injector.ends() {
+            if !self.host.finish(now, id, outcome.clone()) {
+                self.injector.ledger.report_violation(
+                    Invariant::CommandOnce,
+                    now,
+                    ViolationSubject::Command(id),
+                );
+            }
+        }
+        self.echo();
+    }
+
+    /// [`SeededBug::Echo`](crate::fault::SeededBug::Echo): an event that makes the next.
+    fn echo(&mut self) {
+        if self.injector.echoes() {
+            self.at(self.engine.now(), MachineEvent::Ready);
+        }
+    }
+
+    fn carry_out_of_device(&mut self, output: device::Output) {
+        use device::Output as Out;
+        match output {
+            Out::Transfer(transfer) => match self.injector.send(self.engine.now(), transfer, &self.drive) {
+                Sent::Once(transfer) => self.offer(transfer),
+                Sent::Twice(transfer) => {
+                    let again = self.drive.stray(&transfer);
+                    self.offer(transfer);
+                    self.offer(again);
+                }
+                Sent::Never(transfer) => self.drive.forget(transfer),
+                Sent::Later(due) => self.at(due, MachineEvent::Ready),
+            },
+            Out::Finish(pipe) => self.finish(pipe),
+            Out::FinishBoth(data_in, data_out) => {
+                self.finish(data_in);
+                self.finish(data_out);
+            }
+            Out::Acquire(id, bytes) => self.drive.acquire(self.engine.now(), id, bytes, false),
+            Out::Release(id) => self.drive.release(self.engine.now(), id),
+            Out::Medium(request) => {
+                let now = self.engine.now();
+                let done_at = self.drive.plain.take(now, request, &mut self.injector.faults);
+                self.link_pair.work(now, true);
+                self.host.observers.notify(|observer| observer.medium_requested(now, &request, done_at));
+                let (blocks, lba, span) = (request.extent.blocks.0, request.extent.lba.0, done_at - now);
+                self.engine.note("drive", format_args!("{blocks} blocks from {lba} on, done in {span}"));
+                self.at(done_at, MachineEvent::Stored);
+            }
+            Out::Cancel(id) if self.injector.cancel_deferred(id) => self.drive.cancel_unsent(id),
+            Out::Cancel(id) => {
+                self.drive.cancel(self.engine.now(), &mut self.link_pair.device, id);
+                self.notify_drive();
+            }
+            Out::Halt(endpoint) => self.link_pair.device.halt(endpoint),
+            Out::ClearHalt(endpoint) => {
+                self.link_pair.device.clear_halt(endpoint);
+                self.notify_drive();
+            }
+        }
+    }
+
+    /// The device offers a transfer to the bus.
+    fn offer(&mut self, transfer: device::DeviceTransfer) {
+        let (pipe, now) = (transfer.pipe, self.engine.now());
+        self.host.observers.notify(|observer| observer.offered(now, &transfer));
+        let expected = self.link_pair.host.expects(pipe);
+        let ending = self.drive.offer(&mut self.link_pair.device, transfer, expected);
+        if let Some((ending, number)) = ending.zip(self.link_pair.host.transfers(pipe).next()) {
+            self.host.ends_with(number, ending);
+        }
+    }
+
+    /// Sends the next message of a side whose lane is free.
+    fn send(&mut self, side: Side) {
+        let Some((crossing, bytes)) = self.link_pair.send(self.engine.now(), side) else { return };
+        let Some(&message) = self.link_pair.sent(side) else { return };
+        self.engine.mix(message.mark());
+        self.engine.note(name(side), format_args!("{message}"));
+        self.show(side, &message, Some(&crossing));
+        let free = self.engine.reserve(crossing.ends);
+        if !self.link_pair.rests(side, free) {
+            self.schedule_reserved(free, MachineEvent::Free(side));
+        }
+        if self.injector.hurries() {
+            self.link_pair.hurry(side);
+        }
+        let now = self.engine.now();
+        let fate = match &mut self.fates {
+            Some(fates) => fates.fate(now, side, &message),
+            None => self.injector.fate(message),
+        };
+        let arrival = match fate {
+            Fate::Arrives => MachineEvent::Arrives(side.other(), bytes),
+            _ => MachineEvent::Suffers(side.other(), bytes, fate),
+        };
+        match fate {
+            Fate::Arrives => {}
+            Fate::HeaderDamaged => self.link_pair.damage(side, message),
+            Fate::PayloadDamaged | Fate::Lost => {
+                let missed = self.link_pair.lose(&message);
+                self.schedule_missed(missed);
+            }
+        }
+        self.at(crossing.heard, arrival);
+    }
+
+    /// Shows a packet of a side to who looks on: when it is sent, with its crossing, and when it arrives.
+    fn show(&mut self, from: Side, message: &Message, crossing: Option<&Crossing>) {
+        if self.host.observers.is_empty() {
+            return;
+        }
+        let mut observers = std::mem::take(&mut self.host.observers);
+        let bytes = match (message.piece(), from) {
+            (None, _) => &[][..],
+            (Some(piece), Side::Host) => self.host.bytes(piece),
+            (Some(piece), Side::Device) => self.drive.bytes(piece),
+        };
+        let now = self.engine.now();
+        observers.notify(|observer| match crossing {
+            Some(crossing) => observer.sent(from, message, crossing, bytes),
+            None => observer.arrived(now, from.other(), message, bytes),
+        });
+        self.host.observers = observers;
+    }
+
+    fn schedule_reserved(&mut self, turn: EventKey, event: MachineEvent) {
+        if let Err(QueueFull) = self.engine.schedule_reserved(turn, event) {
+            self.stopped = Some(StopReason::QueueFull);
+        }
+    }
+
+    fn at(&mut self, at: Instant, event: MachineEvent) {
+        if let Err(QueueFull) = self.engine.at(at, event) {
+            self.stopped = Some(StopReason::QueueFull);
+        }
+    }
+}
+
+/// A side, in notes.
+const fn name(side: Side) -> &'static str {
+    match side {
+        Side::Host => "host",
+        Side::Device => "device",
+    }
+}
+
+#[cfg(test)]
+mod tests;
