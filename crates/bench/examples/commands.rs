@@ -14,9 +14,9 @@ use drive::medium::RamMedium;
 use server::usbredir::{Limits, SLICES_MAX, Session};
 use std::io::IoSlice;
 use std::time::Duration;
-use uaskit_bench::rig::{MemoryRig, Rig, Room, Route, Runner};
+use uaskit_bench::backend::{BenchDevice, BufferLayout, MemoryDevice, Route, Runner};
 use units::{BlockSize, ByteCount, Extent};
-use workload::{Access, Kind};
+use workload::{Access, AccessKind};
 
 const MEDIUM: ByteCount = ByteCount(64 << 20);
 const BYTES: u32 = 4096;
@@ -29,7 +29,7 @@ const STREAMS: u16 = 32;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [part, kind, count] = &arguments[..] else { panic!("initiator|session read|write COUNT") };
-    let kind = if kind == "read" { Kind::Read } else { Kind::Write };
+    let kind = if kind == "read" { AccessKind::Read } else { AccessKind::Write };
     let count = count.parse().expect("a number");
     match part.as_str() {
         "initiator" => initiator(kind, count),
@@ -37,9 +37,10 @@ fn main() {
     }
 }
 
-fn initiator(kind: Kind, count: u64) {
-    let mut rig = MemoryRig::new(MEDIUM, BlockSize::B512, Speed::Super).expect("memory");
-    let runner = rig.put_up(Route::Uas, Room { slots: DEPTH, bytes: BYTES }).expect("UAS");
+fn initiator(kind: AccessKind, count: u64) {
+    let mut bench_device = MemoryDevice::new(MEDIUM, BlockSize::B512, Speed::Super).expect("memory");
+    let runner =
+        bench_device.open_route(Route::Uas, BufferLayout { slots: DEPTH, bytes: BYTES }).expect("UAS");
     runner.prepare(DEPTH, BYTES).expect("memory");
     let mut random = fastrand::Rng::with_seed(1);
     let mut start = |runner: &mut dyn Runner, slot: u16| {
@@ -54,7 +55,7 @@ fn initiator(kind: Kind, count: u64) {
 fn round(runner: &mut dyn Runner, start: &mut impl FnMut(&mut dyn Runner, u16), count: u64) {
     let mut commands = 0;
     while commands < count {
-        runner.turn(Duration::ZERO).expect("it goes on");
+        runner.run_once(Duration::ZERO).expect("it goes on");
         while let Some(ended) = runner.poll() {
             assert!(ended.result.is_ok());
             commands += 1;
@@ -63,7 +64,7 @@ fn round(runner: &mut dyn Runner, start: &mut impl FnMut(&mut dyn Runner, u16), 
     }
 }
 
-fn session(kind: Kind, count: u64) {
+fn session(kind: AccessKind, count: u64) {
     let mut drive = drive();
     let mut session = Session::new(Limits::default(), "uaskit", &drive);
     let mut hello = vec![0, 0, 0, 0, 68, 0, 0, 0, 0, 0, 0, 0];
@@ -76,8 +77,8 @@ fn session(kind: Kind, count: u64) {
     let streams = [pipes.to_le_bytes(), u32::from(STREAMS).to_le_bytes()].concat();
     exchange(&mut session, &mut drive, &packet(18, 3, &streams));
     // The first brings the unit attention. Then the places are written, so that reads read.
-    exchange(&mut session, &mut drive, &burst(Kind::Write, 0));
-    (0..32).for_each(|seed| exchange(&mut session, &mut drive, &burst(Kind::Write, seed)));
+    exchange(&mut session, &mut drive, &burst(AccessKind::Write, 0));
+    (0..32).for_each(|seed| exchange(&mut session, &mut drive, &burst(AccessKind::Write, seed)));
     let bursts: Vec<Vec<u8>> = (0..32).map(|seed| burst(kind, seed)).collect();
     bursts.iter().for_each(|burst| exchange(&mut session, &mut drive, burst));
     let mut bursts = bursts.iter().cycle();
@@ -151,18 +152,18 @@ fn bulk(endpoint: EndpointAddress, tag: u16, length: u32, payload: &[u8]) -> Vec
 }
 
 /// A command on each tag.
-fn burst(kind: Kind, seed: u64) -> Vec<u8> {
+fn burst(kind: AccessKind, seed: u64) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut bytes = Vec::new();
     for tag in 1..=TAGS {
         let lba = (random.u64(..BLOCKS) * UNIT_BLOCKS) as u32;
         bytes.extend(bulk(STATUS, tag, 112, &[]));
         let opcode = match kind {
-            Kind::Read => {
+            AccessKind::Read => {
                 bytes.extend(bulk(DATA_IN, tag, BYTES, &[]));
                 0x28
             }
-            Kind::Write => {
+            AccessKind::Write => {
                 bytes.extend(bulk(DATA_OUT, tag, BYTES, &[tag as u8; BYTES as usize]));
                 0x2a
             }

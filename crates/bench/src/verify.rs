@@ -79,13 +79,13 @@ pub struct WrongBlock {
     /// The generation that it must have.
     pub expected: u32,
     /// What it holds instead.
-    pub found: Found,
+    pub found: BlockContent,
 }
 
 /// What lies in the place of a stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Found {
+pub enum BlockContent {
     /// No stamp.
     NoStamp,
     /// An earlier or later write of this block: the one that must be there is lost.
@@ -236,14 +236,14 @@ fn stamp(block: &mut [u8], lba: u64, generation: u32, session: u32) {
     last.copy_from_slice(&sum.0.to_le_bytes());
 }
 
-fn look(block: &[u8], lba: u64, generation: u32, session: u32) -> Result<(), Found> {
+fn look(block: &[u8], lba: u64, generation: u32, session: u32) -> Result<(), BlockContent> {
     let mut words =
         block.chunks_exact(8).map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap_or_default()));
     let mut sum = Sum::default();
     let mut next = || words.next().inspect(|word| sum.add(*word)).unwrap_or_default();
     let [magic, place, written] = [next(), next(), next()];
     if magic != MAGIC {
-        return Err(Found::NoStamp);
+        return Err(BlockContent::NoStamp);
     }
     for _ in 0..block.len() / 8 - HEAD_WORDS - 1 {
         next();
@@ -251,13 +251,13 @@ fn look(block: &[u8], lba: u64, generation: u32, session: u32) -> Result<(), Fou
     let is_whole = words.next() == Some(sum.0);
     let written = Write::of_word(written);
     if !is_whole {
-        Err(Found::Damaged)
+        Err(BlockContent::Damaged)
     } else if written.session != session {
-        Err(Found::OtherSession)
+        Err(BlockContent::OtherSession)
     } else if place != lba {
-        Err(Found::Misplaced { belongs_to: place })
+        Err(BlockContent::Misplaced { belongs_to: place })
     } else if written.generation != generation {
-        Err(Found::OtherGeneration { generation: written.generation })
+        Err(BlockContent::OtherGeneration { generation: written.generation })
     } else {
         Ok(())
     }
@@ -301,11 +301,11 @@ impl fmt::Display for WrongBlock {
         let Self { lba, expected, found } = self;
         write!(f, "LBA {lba}, write {expected}: ")?;
         match found {
-            Found::NoStamp => f.write_str("there is no stamp"),
-            Found::OtherGeneration { generation } => write!(f, "it holds write {generation}"),
-            Found::Misplaced { belongs_to } => write!(f, "it holds what belongs to LBA {belongs_to}"),
-            Found::OtherSession => f.write_str("it holds what an earlier session wrote"),
-            Found::Damaged => f.write_str("it is damaged"),
+            BlockContent::NoStamp => f.write_str("there is no stamp"),
+            BlockContent::OtherGeneration { generation } => write!(f, "it holds write {generation}"),
+            BlockContent::Misplaced { belongs_to } => write!(f, "it holds what belongs to LBA {belongs_to}"),
+            BlockContent::OtherSession => f.write_str("it holds what an earlier session wrote"),
+            BlockContent::Damaged => f.write_str("it is damaged"),
         }
     }
 }
@@ -319,7 +319,7 @@ mod tests {
     }
 
     /// What one wrong block is found to be.
-    fn found(ledger: &mut Ledger, extent: Extent, memory: &[u8]) -> Option<Found> {
+    fn found(ledger: &mut Ledger, extent: Extent, memory: &[u8]) -> Option<BlockContent> {
         let before = ledger.findings.first_wrong.len();
         ledger.check(extent, memory);
         ledger.findings.first_wrong.get(before).map(|wrong| wrong.found)
@@ -346,18 +346,18 @@ mod tests {
         ledger.stamp(one, &mut old);
         ledger.stamp(one, &mut new);
         ledger.written(one, true);
-        assert_eq!(found(&mut ledger, one, &old), Some(Found::OtherGeneration { generation: 1 }));
-        assert_eq!(found(&mut ledger, one, &[0; 512]), Some(Found::NoStamp));
+        assert_eq!(found(&mut ledger, one, &old), Some(BlockContent::OtherGeneration { generation: 1 }));
+        assert_eq!(found(&mut ledger, one, &[0; 512]), Some(BlockContent::NoStamp));
         for byte in [24, 300, 511] {
             let mut damaged = new.clone();
             damaged[byte] ^= 0x10;
-            assert_eq!(found(&mut ledger, one, &damaged), Some(Found::Damaged));
+            assert_eq!(found(&mut ledger, one, &damaged), Some(BlockContent::Damaged));
         }
         let mut other = vec![0; 512];
         stamp(&mut other, 111, 2, 7);
-        assert_eq!(found(&mut ledger, one, &other), Some(Found::Misplaced { belongs_to: 111 }));
+        assert_eq!(found(&mut ledger, one, &other), Some(BlockContent::Misplaced { belongs_to: 111 }));
         stamp(&mut other, 110, 2, 6);
-        assert_eq!(found(&mut ledger, one, &other), Some(Found::OtherSession));
+        assert_eq!(found(&mut ledger, one, &other), Some(BlockContent::OtherSession));
         assert_eq!(found(&mut ledger, one, &new), None);
     }
 
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!((uncertain, checked, written), (1, 0, 0), "what failed is not written");
         ledger.stamp(one, &mut memory);
         ledger.written(one, true);
-        assert_eq!(found(&mut ledger, one, &[0; 512]), Some(Found::NoStamp));
+        assert_eq!(found(&mut ledger, one, &[0; 512]), Some(BlockContent::NoStamp));
     }
 
     #[test]

@@ -9,16 +9,16 @@ use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use std::path::Path;
-use study::parts::Kind;
+use study::parts::PartKind;
 
 /// Arguments of `compare` that name a part, and of which kinds.
-const NAMED: [(&str, &[Kind]); 6] = [
-    ("host", &[Kind::Host]),
-    ("driver", &[Kind::Driver]),
-    ("controller", &[Kind::Controller, Kind::Sata]),
-    ("hub", &[Kind::Hub]),
-    ("bridge", &[Kind::Bridge]),
-    ("drive", &[Kind::Ssd, Kind::Hdd]),
+const NAMED: [(&str, &[PartKind]); 6] = [
+    ("host", &[PartKind::Host]),
+    ("driver", &[PartKind::Driver]),
+    ("controller", &[PartKind::Controller, PartKind::Sata]),
+    ("hub", &[PartKind::Hub]),
+    ("bridge", &[PartKind::Bridge]),
+    ("drive", &[PartKind::Ssd, PartKind::Hdd]),
 ];
 
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {

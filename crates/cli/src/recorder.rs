@@ -13,7 +13,7 @@ use crate::harmless::shown;
 use crate::outlet;
 use crate::quantity;
 use atomic_file::AtomicFile;
-use bench::record::Captured;
+use bench::record::CaptureSummary;
 use bus::{Observer, Pipe, TransferId, TransferStatus};
 use capture::{Control, Pcapng, Place, Transfer, Transfers, WriteError};
 use clap::Args;
@@ -110,7 +110,7 @@ impl CaptureArguments {
 
 /// A capture that is being written.
 pub(crate) struct Capture {
-    thread: JoinHandle<Result<Captured, WriteError>>,
+    thread: JoinHandle<Result<CaptureSummary, WriteError>>,
     dropped: Arc<AtomicU64>,
 }
 
@@ -118,7 +118,7 @@ pub(crate) struct Capture {
 const QUIET: Duration = Duration::from_millis(100);
 
 /// What came of a capture, in words.
-pub(crate) fn told(Captured { files, records, dropped }: Captured) -> String {
+pub(crate) fn told(CaptureSummary { files, records, dropped }: CaptureSummary) -> String {
     let (records, files) = (counted(records, "record"), counted(files.into(), "file"));
     format!("{records} in {files}, {} dropped", counted(dropped, "event"))
 }
@@ -187,14 +187,14 @@ impl Capture {
     }
 
     /// Waits until everything is written. Whoever looks on must be gone.
-    pub(crate) fn finish(self) -> Result<Captured, Failure> {
+    pub(crate) fn finish(self) -> Result<CaptureSummary, Failure> {
         let written = self.thread.join().map_err(|_| Failure::new("the thread of the capture has failed"))?;
         let written = written.map_err(|error| Failure::new(error.to_string()))?;
-        Ok(Captured { dropped: self.dropped.load(Ordering::Relaxed), ..written })
+        Ok(CaptureSummary { dropped: self.dropped.load(Ordering::Relaxed), ..written })
     }
 }
 
-impl bench::rig::Lookout for Recorder {
+impl bench::backend::ObserverFactory for Recorder {
     fn observer(&self) -> Box<dyn Observer> {
         self.tell(Kind::Plugged, &[]);
         Box::new(self.clone())
@@ -259,7 +259,7 @@ impl Writer {
         &mut self,
         events: &Receiver<Event>,
         waiting_bytes: &AtomicUsize,
-    ) -> Result<Captured, WriteError> {
+    ) -> Result<CaptureSummary, WriteError> {
         let mut outcome = Ok(());
         // The queue is emptied in any case: the drive goes on.
         while let Some(event) = self.next(events, &mut outcome) {
@@ -270,7 +270,7 @@ impl Writer {
             waiting_bytes.fetch_sub(len, Ordering::Relaxed);
         }
         outcome.and_then(|()| self.out.flush())?;
-        Ok(Captured { files: self.files, records: self.records + self.out.records(), dropped: 0 })
+        Ok(CaptureSummary { files: self.files, records: self.records + self.out.records(), dropped: 0 })
     }
 
     /// What comes next; none if nobody looks on any more. Where nothing comes for a while the file is made whole, so that it can be read,
@@ -455,7 +455,7 @@ mod tests {
         play(&mut observer, 2);
         drop(observer);
         let written = capture.finish().unwrap();
-        assert_eq!(written, Captured { files: 1, records: 6, dropped: 0 });
+        assert_eq!(written, CaptureSummary { files: 1, records: 6, dropped: 0 });
         let lengths = lengths(&place.join("drive.pcapng"));
         assert_eq!(lengths.iter().map(|one| one.1).collect::<Vec<_>>(), [64, 64, 164, 64, 164, 64]);
         let before = before.duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
@@ -520,9 +520,9 @@ mod tests {
     fn a_device_that_is_plugged_in_again_begins_anew_in_the_next_file() {
         let place = place("again");
         let (capture, recorder) = Capture::start(plan(&place, Some(2_000), u32::MAX)).unwrap();
-        let lookout: &dyn bench::rig::Lookout = &recorder;
+        let factory: &dyn bench::backend::ObserverFactory = &recorder;
         for _ in 0..3 {
-            play(&mut *lookout.observer(), 10);
+            play(&mut *factory.observer(), 10);
         }
         drop(recorder);
         let written = capture.finish().unwrap();

@@ -97,7 +97,7 @@ fn make_folder(path: &Path) -> Result<(), Failure> {
 
 /// The file that is named, or the one in the user's data folder.
 pub(crate) fn place(named: Option<&Path>) -> Result<PathBuf, Failure> {
-    let usual = || records::usual_place(|name| std::env::var_os(name));
+    let usual = || records::default_path(|name| std::env::var_os(name));
     named.map(Path::to_owned).or_else(usual).ok_or_else(|| {
         Failure::usage("there is no data folder: neither XDG_DATA_HOME nor HOME is set")
             .try_this("Name a file.")
@@ -119,7 +119,7 @@ pub(crate) fn saving(path: &Path) -> String {
 
 /// The line that calls the program on a file of runs.
 pub(crate) fn calling(words: &[impl AsRef<OsStr>], path: &Path) -> String {
-    let usual = records::usual_place(|name| std::env::var_os(name));
+    let usual = records::default_path(|name| std::env::var_os(name));
     let named = usual.is_none_or(|usual| usual != path);
     let file = named.then(|| [OsStr::new("--file"), path.as_os_str()]);
     let words = std::iter::once(OsStr::new("uaskit")).chain(words.iter().map(AsRef::as_ref));

@@ -13,7 +13,7 @@
 //!
 //! Always true: each row of a run is in one place, in a change or alone.
 
-use crate::run::{Figures, Kind, ResultRow, Run};
+use crate::run::{Figures, ResultRow, Run, RunKind};
 use crate::statistics::{Mean, half_width};
 use serde::Serialize;
 use std::fmt;
@@ -27,7 +27,7 @@ pub struct Diff {
     /// Rows that both have, in the order of the first.
     pub changes: Vec<Change>,
     /// Rows that one has, or that have figures in one.
-    pub only: Vec<Only>,
+    pub only: Vec<UnmatchedRow>,
     /// What else is not the same: the name of it, before, after.
     pub differences: Vec<(String, String, String)>,
     /// What the runs are noted for, those notes first that one of them alone has.
@@ -95,7 +95,7 @@ pub enum Verdict {
 
 /// A row that has nothing to be held against.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Only {
+pub struct UnmatchedRow {
     /// The second run has it, not the first.
     pub is_after: bool,
     /// The transport.
@@ -131,7 +131,7 @@ struct Pair<'a> {
 }
 
 /// Rows that belong together: on the same transport; and where each run has a job on one transport alone, whatever these are.
-fn pairs<'a>(before: &'a Run, after: &'a Run) -> (Vec<Pair<'a>>, Vec<Only>) {
+fn pairs<'a>(before: &'a Run, after: &'a Run) -> (Vec<Pair<'a>>, Vec<UnmatchedRow>) {
     let mut taken = vec![false; after.results.len()];
     let mut partners: Vec<Option<usize>> = Vec::new();
     let is_alike = |one: &ResultRow, other: &ResultRow| one.job == other.job && one.depth == other.depth;
@@ -151,17 +151,17 @@ fn pairs<'a>(before: &'a Run, after: &'a Run) -> (Vec<Pair<'a>>, Vec<Only>) {
         let other = partner.map(|place| &after.results[place]);
         match (row.figures.as_ref(), other.map(|other| (other, other.figures.as_ref()))) {
             (Ok(one), Some((other, Ok(two)))) => pairs.push(Pair { rows: [row, other], figures: [one, two] }),
-            (_, Some((_, Err(error)))) => only.push(Only::of(false, row, Some(error))),
-            (Err(error), Some((other, Ok(_)))) => only.push(Only::of(true, other, Some(error))),
-            (_, None) => only.push(Only::of(false, row, None)),
+            (_, Some((_, Err(error)))) => only.push(UnmatchedRow::of(false, row, Some(error))),
+            (Err(error), Some((other, Ok(_)))) => only.push(UnmatchedRow::of(true, other, Some(error))),
+            (_, None) => only.push(UnmatchedRow::of(false, row, None)),
         }
     }
     let alone = after.results.iter().zip(taken).filter(|(_, taken)| !taken);
-    only.extend(alone.map(|(row, _)| Only::of(true, row, None)));
+    only.extend(alone.map(|(row, _)| UnmatchedRow::of(true, row, None)));
     (pairs, only)
 }
 
-impl Only {
+impl UnmatchedRow {
     fn of(is_after: bool, row: &ResultRow, error: Option<&String>) -> Self {
         let ResultRow { transport, job, depth, .. } = row;
         Self {
@@ -179,7 +179,7 @@ impl Pair<'_> {
         self.figures.iter().all(|figures| figures.iops_of_rounds.len() > 1)
     }
 
-    fn change(&self, kinds: [Kind; 2], confidence: f64, same_within: f64) -> Change {
+    fn change(&self, kinds: [RunKind; 2], confidence: f64, same_within: f64) -> Change {
         let ratio = self.ratio(confidence);
         let (verdict, why) = self.verdict(ratio, kinds, same_within);
         let [one, other] = self.figures;
@@ -215,12 +215,17 @@ impl Pair<'_> {
         }
     }
 
-    fn verdict(&self, ratio: Ratio, kinds: [Kind; 2], same_within: f64) -> (Verdict, Option<&'static str>) {
+    fn verdict(
+        &self,
+        ratio: Ratio,
+        kinds: [RunKind; 2],
+        same_within: f64,
+    ) -> (Verdict, Option<&'static str>) {
         let digests = self.figures.map(|figures| figures.digest.as_ref());
         if digests[0].is_some() && digests[0] == digests[1] {
             return (Verdict::Same, Some("event for event"));
         }
-        if kinds == [Kind::Simulated; 2] {
+        if kinds == [RunKind::Simulated; 2] {
             return match ratio.interval.map(|interval| judged(interval, same_within)) {
                 None => {
                     let verdict = judged([ratio.value; 2], same_within);
@@ -404,7 +409,7 @@ mod tests {
         let one = |iops: f64, digest: &str| {
             let figures = Figures { iops, digest: Some(digest.into()), ..Figures::default() };
             let row = ResultRow { figures: Ok(figures), ..row("uasp", "j", &[1.0]) };
-            Run { kind: Kind::Simulated, ..run(vec![row]) }
+            Run { kind: RunKind::Simulated, ..run(vec![row]) }
         };
         let judged = |after: &Run| {
             let diff = diff(&one(100.0, "a"), after, 0.05);
@@ -424,7 +429,7 @@ mod tests {
             let row = row("uasp", "j", seeds);
             let figures =
                 row.figures.clone().map(|figures| Figures { digest: Some(digest.into()), ..figures });
-            Run { kind: Kind::Simulated, ..run(vec![ResultRow { figures, ..row }]) }
+            Run { kind: RunKind::Simulated, ..run(vec![ResultRow { figures, ..row }]) }
         };
         let judged = |before: &[f64], after: &[f64]| {
             let diff = diff(&one(before, "a"), &one(after, "b"), 0.05);

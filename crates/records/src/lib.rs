@@ -8,16 +8,16 @@
 //! Always true: a run is there as a whole or not at all, and once [`Store::save`] has returned it is there, whatever ends the process; a file
 //! that is not ours, newer than we are, or damaged is an error and stays as it is; reading never writes.
 
+mod default_path;
 mod diff;
 mod error;
-mod place;
 mod run;
 pub mod schema;
 mod statistics;
 mod store;
 
-pub use diff::{Change, Diff, Note, Only, Ratio, Verdict, diff};
+pub use default_path::default_path;
+pub use diff::{Change, Diff, Note, Ratio, UnmatchedRow, Verdict, diff};
 pub use error::StoreError;
-pub use place::usual_place;
-pub use run::{Figures, Kind, ResultRow, Run, Setup};
+pub use run::{Figures, ResultRow, Run, RunKind, Setup};
 pub use store::{Filter, RunId, Saved, Selector, Store, Summary};

@@ -13,7 +13,7 @@ pub struct Run {
     /// What its owner calls it.
     pub label: Option<String>,
     /// Where its figures come from.
-    pub kind: Kind,
+    pub kind: RunKind,
     /// When it began, in seconds since 1970.
     pub began_unix_s: u64,
     /// The version of the program.
@@ -38,7 +38,7 @@ pub struct Run {
 /// Where figures come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum RunKind {
     /// Of a drive, in rounds.
     Measured,
     /// Of a world in virtual time: exact for its seed.
@@ -108,7 +108,7 @@ fn figures_or_error<S: Serializer>(figures: &Result<Figures, String>, to: S) -> 
     }
 }
 
-impl Kind {
+impl RunKind {
     /// One word.
     pub const fn word(self) -> &'static str {
         match self {
@@ -122,7 +122,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for RunKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }
@@ -170,7 +170,7 @@ pub(crate) mod tests {
         };
         Run {
             label: Some("before".into()),
-            kind: Kind::Measured,
+            kind: RunKind::Measured,
             began_unix_s: 1_700_000_000,
             version: "0.1.0".into(),
             command_line: vec!["uaskit".into(), "bench".into()],

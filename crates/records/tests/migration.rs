@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use std::fs;
 use std::path::PathBuf;
-use uaskit_records::{Figures, Filter, Kind, ResultRow, RunId, Store, schema};
+use uaskit_records::{Figures, Filter, ResultRow, RunId, RunKind, Store, schema};
 
 /// A file of the first schema, written without any code of ours.
 fn first() -> (tempfile::TempDir, PathBuf) {
@@ -17,7 +17,7 @@ fn first() -> (tempfile::TempDir, PathBuf) {
 /// What the script says, as it is read today.
 fn has_both_runs(store: &Store) {
     let one = store.run(RunId(1)).expect("it can be read").expect("it is there").run;
-    assert_eq!((one.label.as_deref(), one.kind, one.seed), (Some("before"), Kind::Measured, u64::MAX));
+    assert_eq!((one.label.as_deref(), one.kind, one.seed), (Some("before"), RunKind::Measured, u64::MAX));
     assert_eq!(
         (one.began_unix_s, one.interrupted, one.record.as_str()),
         (1_700_000_000, false, "{\"rows\":[]}")
@@ -50,7 +50,7 @@ fn has_both_runs(store: &Store) {
     let figures = two.results[0].figures.as_ref().expect("it has figures");
     assert_eq!(
         (two.kind, two.interrupted, figures.digest.as_deref()),
-        (Kind::Simulated, true, Some("00000000000000ff"))
+        (RunKind::Simulated, true, Some("00000000000000ff"))
     );
 }
 

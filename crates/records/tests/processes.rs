@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use uaskit_records::{Figures, Filter, Kind, ResultRow, Run, RunId, Setup, Store};
+use uaskit_records::{Figures, Filter, ResultRow, Run, RunId, RunKind, Setup, Store};
 
 const FILE: &str = "UASKIT_TEST_RUNS";
 const COUNT: &str = "UASKIT_TEST_COUNT";
@@ -22,7 +22,7 @@ fn run(label: String) -> Run {
     };
     Run {
         label: Some(label),
-        kind: Kind::Measured,
+        kind: RunKind::Measured,
         began_unix_s: 0,
         version: "0.1.0".into(),
         command_line: Vec::new(),

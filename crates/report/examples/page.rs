@@ -4,13 +4,13 @@
 
 use uaskit_report::drawing::{Drawing, text};
 use uaskit_report::{
-    Axis, Bar, Bars, Command, Dot, Fact, Figure, Group, Lines, Look, Page, Panel, Picture, Point, Scatter,
-    Section, Series, Shape, Swarm, Table, Timeline,
+    Axis, Bar, Bars, Command, Dot, DotSeries, Fact, Figure, Group, Lines, Look, Page, Panel, Picture, Point,
+    Scatter, Section, Series, Shape, Table, Timeline,
 };
 
 const NAMES: [(&str, u8); 3] = [("uas", 0), ("bot", 1), ("sata", 5)];
 
-fn main() -> Result<(), uaskit_report::Full> {
+fn main() -> Result<(), uaskit_report::PageLimitError> {
     let commands = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(2000);
     let throughput = Section::new("Throughput").figure(depth()).figure(blocks());
     let latency = Section::new("Latency").figure(quantiles()).figure(distribution());
@@ -140,7 +140,7 @@ fn scatter() -> Figure {
             y: x * (1.0 + f64::from(nth * 37 % 21 - 10) / 90.0),
         }
     };
-    let swarm = |name: &str, hue: u8, range: std::ops::Range<i32>| Swarm {
+    let swarm = |name: &str, hue: u8, range: std::ops::Range<i32>| DotSeries {
         name: name.into(),
         look: Look::from(hue),
         dots: range.map(dot).collect(),

@@ -18,7 +18,7 @@
 //! let figure = Figure::new("4K random read", "BOT gains nothing from depth.", Picture::Lines(lines));
 //! let page = Page::new("Transports").section(Section::new("Throughput").figure(figure));
 //! assert!(page.html()?.starts_with("<!doctype html>"));
-//! # Ok::<(), uaskit_report::Full>(())
+//! # Ok::<(), uaskit_report::PageLimitError>(())
 //! ```
 
 mod chart;
@@ -30,9 +30,13 @@ mod table;
 mod text_table;
 mod timeline;
 
-pub use chart::{Axis, Bars, Dot, Group, Level, Lines, Look, Point, Scale, Scatter, Series, Shape, Swarm};
+pub use chart::{
+    Axis, Bars, Dot, DotSeries, Group, Level, Lines, Look, Point, Scale, Scatter, Series, Shape,
+};
 pub use number::{mean, number, short};
-pub use page::{FIGURES_MAX, FINDINGS_SHOWN, Fact, Figure, Full, Page, Picture, Section, VALUES_MAX};
+pub use page::{
+    FIGURES_MAX, FINDINGS_SHOWN, Fact, Figure, Page, PageLimitError, Picture, Section, VALUES_MAX,
+};
 pub use table::{Cell, Table};
 pub use text_table::{Fitted, TextTable};
 pub use timeline::{Bar, Command, Panel, Timeline};

@@ -71,7 +71,7 @@ pub enum Fact {
 
 /// Why there is no page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Full {
+pub enum PageLimitError {
     /// It would be longer than [`PAGE_BYTES_MAX`].
     Bytes(usize),
     /// There are more figures than [`FIGURES_MAX`].
@@ -158,10 +158,10 @@ impl Page {
     ///
     /// # Errors
     /// If it is too much for a page.
-    pub fn html(&self) -> Result<String, Full> {
+    pub fn html(&self) -> Result<String, PageLimitError> {
         let figures = self.sections.iter().map(|section| section.figures.len()).sum();
         if figures > FIGURES_MAX {
-            return Err(Full::Figures(figures));
+            return Err(PageLimitError::Figures(figures));
         }
         let pictures =
             || self.sections.iter().flat_map(|section| &section.figures).map(|figure| &figure.picture);
@@ -182,11 +182,11 @@ impl Page {
                 _ => least = rest,
             }
         }
-        Err(Full::Bytes(least))
+        Err(PageLimitError::Bytes(least))
     }
 
     /// The page, in so much detail.
-    fn within(&self, detail: Detail) -> Result<String, Full> {
+    fn within(&self, detail: Detail) -> Result<String, PageLimitError> {
         let mut body = String::new();
         if !self.findings.is_empty() {
             let list = |findings: &[String]| {
@@ -304,7 +304,7 @@ impl Figure {
         Self { table: Some(table), ..self }
     }
 
-    fn html(&self, number: usize, detail: Detail) -> Result<String, Full> {
+    fn html(&self, number: usize, detail: Detail) -> Result<String, PageLimitError> {
         let picture = self.picture(number, detail)?;
         let table = self.table.clone().unwrap_or_else(|| self.picture.table());
         let (title, text) = (escape(&self.title), escape(&self.text));
@@ -323,10 +323,10 @@ impl Figure {
         ))
     }
 
-    fn picture(&self, number: usize, detail: Detail) -> Result<String, Full> {
+    fn picture(&self, number: usize, detail: Detail) -> Result<String, PageLimitError> {
         let values = self.picture.values();
         if values > VALUES_MAX {
-            return Err(Full::Values { figure: self.title.clone(), values });
+            return Err(PageLimitError::Values { figure: self.title.clone(), values });
         }
         let drawn = match &self.picture {
             Picture::Lines(lines) => lines.draw(),
@@ -341,8 +341,10 @@ impl Figure {
             }
             Picture::None => return Ok(String::new()),
         };
-        let fault =
-            |fault: crate::chart::Fault| Full::Drawing { figure: self.title.clone(), why: fault.to_string() };
+        let fault = |fault: crate::chart::Fault| PageLimitError::Drawing {
+            figure: self.title.clone(),
+            why: fault.to_string(),
+        };
         let mut out = String::from(
             "<div class=\"plot\" role=\"group\" tabindex=\"0\" aria-label=\"Values, by arrow keys\">",
         );
@@ -442,7 +444,7 @@ impl Fact {
     }
 }
 
-impl fmt::Display for Full {
+impl fmt::Display for PageLimitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = |count: usize| number(count as f64);
         match self {
@@ -458,12 +460,12 @@ impl fmt::Display for Full {
     }
 }
 
-impl std::error::Error for Full {}
+impl std::error::Error for PageLimitError {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Axis, Bar, Command, Dot, Group, Panel, Point, Series, Swarm};
+    use crate::{Axis, Bar, Command, Dot, DotSeries, Group, Panel, Point, Series};
 
     const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\"'&";
 
@@ -483,7 +485,7 @@ mod tests {
         let scatter = Scatter {
             x: axis(),
             y: axis(),
-            swarms: vec![Swarm { name: name.into(), look: 0.into(), dots: vec![dot] }],
+            swarms: vec![DotSeries { name: name.into(), look: 0.into(), dots: vec![dot] }],
             zones: vec![0.1],
         };
         let command = Command { began_ns: 0, ended_ns: 90_000, bars: Vec::new() };
@@ -572,7 +574,9 @@ mod tests {
     #[test]
     fn what_is_too_long_is_an_error() {
         let long = "x".repeat(PAGE_BYTES_MAX);
-        assert!(matches!(Page::new(long).html(), Err(Full::Bytes(bytes)) if bytes > PAGE_BYTES_MAX));
+        assert!(
+            matches!(Page::new(long).html(), Err(PageLimitError::Bytes(bytes)) if bytes > PAGE_BYTES_MAX)
+        );
         let points = (0..=VALUES_MAX).map(|x| Point::new(x as f64, 1.0)).collect();
         let lines = Lines::new(Axis::linear("x"), Axis::linear("y"), vec![Series::new("s", 0, points)]);
         let figure = Figure::new("much", "", Picture::Lines(lines));
@@ -580,8 +584,11 @@ mod tests {
             (0..figures)
                 .fold(Page::new("p"), |page, _| page.section(Section::new("s").figure(figure.clone())))
         };
-        assert_eq!(page(1).html(), Err(Full::Values { figure: "much".into(), values: VALUES_MAX + 1 }));
-        assert_eq!(page(FIGURES_MAX + 1).html(), Err(Full::Figures(FIGURES_MAX + 1)));
+        assert_eq!(
+            page(1).html(),
+            Err(PageLimitError::Values { figure: "much".into(), values: VALUES_MAX + 1 })
+        );
+        assert_eq!(page(FIGURES_MAX + 1).html(), Err(PageLimitError::Figures(FIGURES_MAX + 1)));
     }
 
     #[test]
@@ -614,7 +621,7 @@ mod tests {
         assert!(scales(&few) == [1, 1] && !few.contains("<dt>scales</dt>"));
         let many = page(5).html().expect("fits with one scale");
         assert!(scales(&many) == [5, 0] && many.contains("<dt>scales</dt>"), "{:?}", scales(&many));
-        assert!(many.len() <= PAGE_BYTES_MAX && matches!(page(12).html(), Err(Full::Bytes(_))));
+        assert!(many.len() <= PAGE_BYTES_MAX && matches!(page(12).html(), Err(PageLimitError::Bytes(_))));
     }
 
     #[test]

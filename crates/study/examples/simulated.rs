@@ -11,13 +11,13 @@
 use sim::link::superspeed::Rate;
 use sim::machine::driven::Host;
 use sim::xhc::Part;
+use uaskit_study::ceiling::{Drives, Figures, Load, Measurement};
 use uaskit_study::measure::Stretch;
 use uaskit_study::parts::Catalogue;
-use uaskit_study::raw::{Drives, Figures, Load, Measurement};
 use uaskit_study::setups::Setup;
 use uaskit_study::trial::{self, DATA_SET_BYTES, Terms, Trial};
 use units::Duration;
-use workload::{Job, Share};
+use workload::{AccessSpec, Job};
 
 const DEPTH: u16 = 32;
 /// Commands before it counts: rings have gone round, and queues have the room that they need.
@@ -63,7 +63,7 @@ fn of_parts(count: u32) {
     let setups = Setup::built_in(&catalogue).expect("setups");
     let setup = setups.iter().find(|setup| setup.name == "myce").expect("a setup");
     let assembly = &setup.variant("uasp").expect("a variant").assembly;
-    let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(4096, 100, 100), DEPTH) };
+    let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(AccessSpec::all(4096, 100, 100), DEPTH) };
     let stretch = Stretch { span: Duration::ZERO, requests: count, bytes: u64::MAX, ..Stretch::USUAL };
     let mut trial = None;
     counted(|| trial = trial::run(assembly, &catalogue, &job, &Terms { stretch, ..Terms::USUAL }).ok());

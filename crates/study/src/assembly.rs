@@ -418,9 +418,9 @@ mod tests {
     use super::*;
     use crate::measure::{Stretch, measure};
     use crate::setups;
-    use workload::{Job, Share};
+    use workload::{AccessSpec, Job};
 
-    fn rate(setup: &str, variant: &str, share: Share, depth: u16) -> f64 {
+    fn rate(setup: &str, variant: &str, share: AccessSpec, depth: u16) -> f64 {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = setups::Setup::built_in(&catalogue).unwrap();
         let setup = setups.iter().find(|known| known.name == setup).unwrap();
@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn transports_differ_as_they_are_made() {
-        let read = Share::all(4096, 100, 100);
+        let read = AccessSpec::all(4096, 100, 100);
         let [bot_1, bot_8] = [1, 8].map(|depth| rate("myce", "bot", read, depth));
         let [uas_1, uas_8] = [1, 8].map(|depth| rate("myce", "uasp", read, depth));
         let sata = rate("myce", "sata", read, 1);
@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn usb_2_is_slower_than_its_bus_and_takes_turns_with_uas() {
-        let read = Share::all(128 << 10, 100, 0);
+        let read = AccessSpec::all(128 << 10, 100, 0);
         let bot = rate("toms", "usb2-bot", read, 1);
         // What hosts leave of the bus in practice.
         assert!((32.0..=44.0).contains(&bot), "{bot}");

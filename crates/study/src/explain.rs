@@ -43,7 +43,7 @@ pub struct Explained {
 
 /// One command with all that was done for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct CommandTrace {
     /// Which one.
     pub command: CommandId,
     /// What it moves, if anything.
@@ -88,7 +88,7 @@ pub struct Explain {
     pipes: BTreeMap<EndpointAddress, PipeUsage>,
     /// Whether commands come in units of UAS.
     speaks_uas: bool,
-    told: Vec<Told>,
+    told: Vec<CommandTrace>,
     /// Commands that are told at most.
     tells: usize,
     /// What was done for one of several commands, of which nobody knows for which.
@@ -167,12 +167,12 @@ impl Span {
 
 impl Explain {
     /// One that keeps the first commands that end, so many, with all that was done for them.
-    pub fn telling(commands: usize) -> Self {
+    pub fn with_traces(commands: usize) -> Self {
         Self { tells: commands, ..Self::default() }
     }
 
     /// Those that were kept, in the order of their ends.
-    pub fn take_told(&mut self) -> Vec<Told> {
+    pub fn take_traces(&mut self) -> Vec<CommandTrace> {
         std::mem::take(&mut self.told)
     }
 
@@ -465,7 +465,7 @@ impl Observer for Explain {
         self.wrapped.retain(|of| *of != command);
         if self.told.len() < self.tells {
             let Account { began, data_phase, ref spans, .. } = account;
-            self.told.push(Told { command, data_phase, began, ended: at, spans: spans.clone() });
+            self.told.push(CommandTrace { command, data_phase, began, ended: at, spans: spans.clone() });
         }
         let (latency, shares) = account.settle(at);
         self.explained.push_back(Explained { command, latency, shares });

@@ -14,7 +14,7 @@ use sim::machine::StopReason;
 use std::fmt;
 use units::{BlockCount, BlockSize, Duration, Extent, Instant};
 use wire::usb::Direction;
-use workload::{Accesses, Job, Kind, Misfit};
+use workload::{AccessKind, Accesses, Job, JobError};
 
 /// What takes requests for blocks: a class driver with all that is below it.
 pub trait Disk {
@@ -82,7 +82,7 @@ pub struct Measured {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MeasureError {
     /// The job does not fit the disk.
-    Misfit(Misfit),
+    Job(JobError),
     /// The world does not go on.
     Stopped(StopReason),
     /// The class driver did not take a request.
@@ -142,7 +142,7 @@ pub fn measure(
     stretch: &Stretch,
     seed: u64,
 ) -> Result<Measured, MeasureError> {
-    let accesses = Accesses::new(job, block_size, capacity, seed).map_err(MeasureError::Misfit)?;
+    let accesses = Accesses::new(job, block_size, capacity, seed).map_err(MeasureError::Job)?;
     let under_way = vec![Under::default(); usize::from(job.depth.max(1))];
     let mut turns = Turns { accesses, since: under_way };
     for number in 0..job.depth.max(1) {
@@ -237,8 +237,8 @@ impl Turns {
     fn submit(&mut self, disk: &mut dyn Disk, number: u16) -> Result<(), MeasureError> {
         let access = self.accesses.draw();
         let direction = match access.kind {
-            Kind::Read => Direction::In,
-            Kind::Write => Direction::Out,
+            AccessKind::Read => Direction::In,
+            AccessKind::Write => Direction::Out,
         };
         let (blocks, is_write) = (access.extent.blocks.0, direction == Direction::Out);
         self.since[usize::from(number)] = Under { since: disk.now(), blocks, is_write };
@@ -301,7 +301,7 @@ impl Turns {
 impl fmt::Display for MeasureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Misfit(misfit) => misfit.fmt(f),
+            Self::Job(error) => error.fmt(f),
             Self::Stopped(stopped) => stopped.fmt(f),
             Self::Refused(refusal) => write!(f, "the driver did not take a request: {refusal:?}"),
             Self::Failed(error) => write!(f, "a request failed in a world without faults: {error:?}"),
@@ -321,7 +321,7 @@ impl std::error::Error for MeasureError {}
 mod tests {
     use super::*;
     use std::collections::VecDeque;
-    use workload::Share;
+    use workload::AccessSpec;
 
     /// Takes 10 us for each request, one after the other; the first ones take a hundred times as long.
     struct Line {
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn long_requests_that_are_many_at_once_go_round_often() {
-        let job = Job::of(Share::all(4 << 20, 100, 100), 8);
+        let job = Job::of(AccessSpec::all(4 << 20, 100, 100), 8);
         let stretch = Stretch { bytes: 1, rounds: 5, ..Stretch::USUAL };
         let size = (BlockSize::B512, BlockCount(1 << 20));
         assert_eq!(measure(&mut Line::default(), &job, size, &stretch, 1).unwrap().requests, 5 * 8);
@@ -373,7 +373,7 @@ mod tests {
     fn nothing_is_counted_while_a_disk_keeps_ever_more_for_later() {
         // 80 sectors have room. Those requests are slow here, of which more and more are kept, and none of them is counted.
         let counted = |reads, warm_up, (keeps, slow)| {
-            let job = Job::of(Share::all(4096, reads, 100), 1);
+            let job = Job::of(AccessSpec::all(4096, reads, 100), 1);
             let stretch = Stretch { warm_up, bytes: 64 << 20, ..Stretch::USUAL };
             let mut line = Line { room: 80, keeps, slow, ..Line::default() };
             measure(&mut line, &job, (BlockSize::B512, BlockCount(1 << 20)), &stretch, 1).unwrap().longest
@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn of_writes_that_are_kept_a_cache_full_is_counted() {
         let requests = |caches, reads| {
-            let job = Job::of(Share::all(4096, reads, 100), 1);
+            let job = Job::of(AccessSpec::all(4096, reads, 100), 1);
             let stretch = Stretch { caches, ..Stretch::USUAL };
             let mut line = Line { room: 1 << 20, slow: 0, ..Line::default() };
             measure(&mut line, &job, (BlockSize::B512, BlockCount(1 << 20)), &stretch, 1).unwrap().requests
@@ -408,7 +408,7 @@ mod tests {
 
     #[test]
     fn what_is_warm_is_counted() {
-        let job = Job::of(Share::all(4096, 100, 100), 4);
+        let job = Job::of(AccessSpec::all(4096, 100, 100), 4);
         let stretch = Stretch { warm_up: Duration::from_ms(11), bytes: 64 << 20, ..Stretch::USUAL };
         let size = (BlockSize::B512, BlockCount(1 << 20));
         let measured = measure(&mut Line::default(), &job, size, &stretch, 1).unwrap();

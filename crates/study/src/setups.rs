@@ -22,7 +22,7 @@
 //! Always true: the parts of a setup are in the catalogue that it was read with, and some transport runs.
 
 use crate::parts::schema::{self, Fault};
-use crate::parts::{Activation, Catalogue, Chain, ChainError, Kind, Os, PartError};
+use crate::parts::{Activation, Catalogue, Chain, ChainError, Os, PartError, PartKind};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use wire::xhci::RouteString;
@@ -54,17 +54,17 @@ pub struct Variant {
 /// Parts by name, joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assembly {
-    /// Of [`Kind::Host`].
+    /// Of [`PartKind::Host`].
     pub host: String,
-    /// Of [`Kind::Driver`].
+    /// Of [`PartKind::Driver`].
     pub driver: String,
-    /// Of [`Kind::Controller`]; of [`Kind::Sata`] where there is no USB.
+    /// Of [`PartKind::Controller`]; of [`PartKind::Sata`] where there is no USB.
     pub controller: String,
-    /// Of [`Kind::Hub`], that of the root port first.
+    /// Of [`PartKind::Hub`], that of the root port first.
     pub hubs: Vec<String>,
-    /// Of [`Kind::Bridge`]; none where there is no USB.
+    /// Of [`PartKind::Bridge`]; none where there is no USB.
     pub bridge: Option<String>,
-    /// Of [`Kind::Link`]; none where there is no USB.
+    /// Of [`PartKind::Link`]; none where there is no USB.
     pub link: Option<String>,
     /// The drive.
     pub drive: DriveName,
@@ -75,9 +75,9 @@ pub struct Assembly {
 /// A drive by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DriveName {
-    /// Of [`Kind::Ssd`].
+    /// Of [`PartKind::Ssd`].
     Ssd(String),
-    /// Of [`Kind::Hdd`].
+    /// Of [`PartKind::Hdd`].
     Hdd(String),
 }
 
@@ -213,8 +213,8 @@ impl Reading<'_> {
     fn assembly(&self, table: &str, choice: Choice) -> Result<Assembly, Fault> {
         let need = |key, value: Option<String>| value.ok_or_else(|| self.missing(table, key));
         let assembly = Assembly {
-            host: self.known(table, "host", need("host", choice.host)?, Kind::Host)?,
-            driver: self.known(table, "driver", need("driver", choice.driver)?, Kind::Driver)?,
+            host: self.known(table, "host", need("host", choice.host)?, PartKind::Host)?,
+            driver: self.known(table, "driver", need("driver", choice.driver)?, PartKind::Driver)?,
             controller: need("controller", choice.controller)?,
             hubs: choice.hubs.unwrap_or_default(),
             bridge: choice.bridge,
@@ -223,7 +223,7 @@ impl Reading<'_> {
             power_states: choice.power_states.unwrap_or_default(),
         };
         for hub in &assembly.hubs {
-            self.known(table, "hubs", hub.clone(), Kind::Hub)?;
+            self.known(table, "hubs", hub.clone(), PartKind::Hub)?;
         }
         if assembly.hubs.len() > HUBS_MAX || (assembly.link.is_none() && !assembly.hubs.is_empty()) {
             let what = format!("there are up to {HUBS_MAX} hubs on USB, and none without");
@@ -242,8 +242,8 @@ impl Reading<'_> {
             return Err(self.fault(table, "os", what));
         }
         let kind_of = |error: &ChainError| match error {
-            ChainError::Unknown(Kind::Bridge, _) => "bridge",
-            ChainError::Unknown(Kind::Link, _) => "speed",
+            ChainError::Unknown(PartKind::Bridge, _) => "bridge",
+            ChainError::Unknown(PartKind::Link, _) => "speed",
             ChainError::Unknown(..) | ChainError::NoDriver { .. } => "controller",
             _ => "driver",
         };
@@ -257,7 +257,7 @@ impl Reading<'_> {
         assembly.activation(self.catalogue).map_err(told).map(drop)
     }
 
-    fn known(&self, table: &str, key: &str, name: String, kind: Kind) -> Result<String, Fault> {
+    fn known(&self, table: &str, key: &str, name: String, kind: PartKind) -> Result<String, Fault> {
         if self.catalogue.find(kind, &name).is_some() {
             return Ok(name);
         }
@@ -266,16 +266,16 @@ impl Reading<'_> {
 
     fn drive(&self, table: &str, name: &str) -> Result<DriveName, Fault> {
         DriveName::find(name, self.catalogue).ok_or_else(|| {
-            let names = self.names(|kind| matches!(kind, Kind::Ssd | Kind::Hdd));
+            let names = self.names(|kind| matches!(kind, PartKind::Ssd | PartKind::Hdd));
             self.fault(table, "drive", format!("there is no drive `{name}`; there are {names}"))
         })
     }
 
-    fn unknown(&self, kind: Kind, name: &str) -> String {
+    fn unknown(&self, kind: PartKind, name: &str) -> String {
         format!("there is no {kind} `{name}`; there are {}", self.names(|other| other == kind))
     }
 
-    fn names(&self, is_meant: impl Fn(Kind) -> bool) -> String {
+    fn names(&self, is_meant: impl Fn(PartKind) -> bool) -> String {
         let meant = self.catalogue.entries().filter(|entry| is_meant(entry.kind()));
         meant.map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(", ")
     }

@@ -11,7 +11,7 @@ use crate::explain::Explain;
 use crate::measure::{Disk, MeasureError, Measured, Stretch, measure};
 use crate::overhead::Overhead;
 use crate::parts::{Carried, Catalogue};
-use crate::published::{Access, Facts, Measurement, Outcome, Way, Workload};
+use crate::published::{AccessPattern, Facts, Measurement, Outcome, PayloadDirection, Workload};
 use crate::setups::{Assembly, DriveName};
 use sim::check::AUDIT_INTERVAL_COMMANDS;
 use sim::components::Components;
@@ -25,7 +25,7 @@ use std::fmt;
 use std::rc::Rc;
 use units::{Duration, Extent, Instant};
 use wire::usb::Direction;
-use workload::{Job, Share};
+use workload::{AccessSpec, Job};
 
 /// What is asked besides the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub struct Trial {
 
 /// Who looks on while a job runs. Nobody by default, which costs nothing.
 #[derive(Default)]
-pub struct Watch {
+pub struct TrialObservers {
     /// Is told everything of the drive from the enumeration on.
     pub observer: Option<Box<dyn Observer>>,
     /// Is told everything of the drive from the first request on.
@@ -83,7 +83,7 @@ pub enum TrialError {
     /// The disk came to nothing.
     Measure(MeasureError),
     /// The order on a platter was asked of a drive that has none.
-    Kind,
+    NoPlatter,
 }
 
 /// Latencies of a run that are kept, at most: the first ones.
@@ -113,21 +113,21 @@ pub fn run(
     job: &Job,
     terms: &Terms,
 ) -> Result<Trial, TrialError> {
-    watch(assembly, catalogue, job, terms, Watch::default())
+    run_observed(assembly, catalogue, job, terms, TrialObservers::default())
 }
 
 /// The same with somebody who looks on, which changes nothing. A drive on a cable has no USB to be looked at.
 ///
 /// # Errors
 /// See [`TrialError`].
-pub fn watch(
+pub fn run_observed(
     assembly: &Assembly,
     catalogue: &Catalogue,
     job: &Job,
     terms: &Terms,
-    watch: Watch,
+    observers: TrialObservers,
 ) -> Result<Trial, TrialError> {
-    let disk = Assembled::power_on_watched(assembly, catalogue, terms.contents, watch.observer);
+    let disk = Assembled::power_on_watched(assembly, catalogue, terms.contents, observers.observer);
     let mut disk = disk.map_err(TrialError::Assembly)?;
     let overhead = Rc::new(RefCell::new(Overhead::default()));
     if matches!(disk.activation.transport, Carried::Uas(_))
@@ -141,15 +141,15 @@ pub fn watch(
         explain
     });
     let size = (BLOCK_SIZE, disk.capacity);
-    if let (Some(world), Some(observer)) = (disk.usb(), watch.late_observer) {
+    if let (Some(world), Some(observer)) = (disk.usb(), observers.late_observer) {
         world.observe(0, observer);
     }
-    let traced = watch.trace.map(|(trace, requests)| {
+    let traced = observers.trace.map(|(trace, requests)| {
         disk.trace_to(trace);
         requests
     });
     let mut metered = Metered::new(disk, traced);
-    metered.latencies = watch.latencies;
+    metered.latencies = observers.latencies;
     metered.explain = explain;
     let measured = measure(&mut metered, job, size, &terms.stretch, terms.seed);
     let measured = measured.map_err(TrialError::Measure)?;
@@ -347,7 +347,7 @@ impl Service {
 /// # Errors
 /// See [`TrialError`].
 pub fn platter(assembly: &Assembly, catalogue: &Catalogue, terms: &Terms) -> Result<Service, TrialError> {
-    let DriveName::Hdd(name) = &assembly.drive else { return Err(TrialError::Kind) };
+    let DriveName::Hdd(name) = &assembly.drive else { return Err(TrialError::NoPlatter) };
     let part = catalogue.hdd(name).ok_or_else(|| TrialError::Unknown(name.clone()))?;
     let track = part.zones.first().map_or(0, |zone| u64::from(zone.sectors_per_track));
     let begins = CYLINDER * u64::from(part.surfaces) * track;
@@ -372,11 +372,11 @@ pub fn platter(assembly: &Assembly, catalogue: &Catalogue, terms: &Terms) -> Res
 pub fn job(workload: &Workload, depth: u16) -> Option<Job> {
     let share = match *workload {
         Workload::Blocks { bytes, access, way } => {
-            let reads = if way == Way::Read { 100 } else { 0 };
-            let random = if access == Access::Random { 100 } else { 0 };
-            Share::all(bytes, reads, random)
+            let reads = if way == PayloadDirection::Read { 100 } else { 0 };
+            let random = if access == AccessPattern::Random { 100 } else { 0 };
+            AccessSpec::all(bytes, reads, random)
         }
-        Workload::Workstation => Share::all(8 << 10, 80, 80),
+        Workload::Workstation => AccessSpec::all(8 << 10, 80, 80),
         Workload::Platter => return None,
     };
     Some(Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(share, depth) })
@@ -388,7 +388,7 @@ impl fmt::Display for TrialError {
             Self::Unknown(name) => write!(f, "there is no setup `{name}`"),
             Self::Assembly(error) => error.fmt(f),
             Self::Measure(error) => error.fmt(f),
-            Self::Kind => f.write_str("only a disk has a platter whose order can be told"),
+            Self::NoPlatter => f.write_str("only a disk has a platter whose order can be told"),
         }
     }
 }
@@ -418,7 +418,7 @@ mod tests {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();
         let myce = setups.iter().find(|setup| setup.name == "myce").unwrap();
-        let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(4096, 100, 100), 1) };
+        let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(AccessSpec::all(4096, 100, 100), 1) };
         for variant in ["bot", "uasp"] {
             let assembly = &myce.variant(variant).unwrap().assembly;
             let plain = run(assembly, &catalogue, &job, &Terms::USUAL).unwrap();
@@ -454,15 +454,16 @@ mod tests {
             ("uasp", 2 << 20, 2),
             ("turbo", 64 << 10, 4),
         ] {
-            let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(bytes, 50, 50), depth) };
+            let job =
+                Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(AccessSpec::all(bytes, 50, 50), depth) };
             let (explain, clock) = (Rc::default(), Rc::default());
-            let seen = Watch {
+            let seen = TrialObservers {
                 observer: Some(Box::new(Rc::clone(&clock))),
                 late_observer: Some(Box::new(Rc::clone(&explain))),
-                ..Watch::default()
+                ..TrialObservers::default()
             };
             let assembly = &myce.variant(variant).unwrap().assembly;
-            let trial = watch(assembly, &catalogue, &job, &Terms::USUAL, seen).unwrap();
+            let trial = run_observed(assembly, &catalogue, &job, &Terms::USUAL, seen).unwrap();
             let exact = crate::explain::tests::assert_exact(&explain, &clock);
             assert!(exact as u64 >= trial.measured.requests, "{variant}: {exact}");
         }
@@ -475,8 +476,10 @@ mod tests {
         let myce = setups.iter().find(|setup| setup.name == "myce").unwrap();
         let turbo = &myce.variant("turbo").unwrap().assembly;
         for depth in [1, 4] {
-            let job =
-                Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(512 << 10, 100, 0), depth) };
+            let job = Job {
+                span_bytes: Some(DATA_SET_BYTES),
+                ..Job::of(AccessSpec::all(512 << 10, 100, 0), depth)
+            };
             let terms = Terms { explains: true, ..Terms::USUAL };
             let (shares, commands) = run(turbo, &catalogue, &job, &terms).unwrap().explained.unwrap();
             let us = |stage| shares.of(stage).as_ps() as f64 / commands as f64 / 1e6;
@@ -493,7 +496,8 @@ mod tests {
         let sata =
             &setups.iter().find(|setup| setup.name == "myce").unwrap().variant("sata").unwrap().assembly;
         for depth in [1, 8, 64] {
-            let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(4096, 100, 100), depth) };
+            let job =
+                Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(AccessSpec::all(4096, 100, 100), depth) };
             let plain = run(sata, &catalogue, &job, &Terms::USUAL).unwrap();
             let told = run(sata, &catalogue, &job, &Terms { explains: true, ..Terms::USUAL }).unwrap();
             assert_eq!((plain.digest, plain.measured), (told.digest, told.measured));
@@ -519,7 +523,8 @@ mod tests {
         let setups = Setup::built_in(&catalogue).unwrap();
         let of = |setup: &str, variant: &str| {
             let setup = setups.iter().find(|known| known.name == setup).unwrap();
-            let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(4096, 100, 100), 16) };
+            let job =
+                Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(AccessSpec::all(4096, 100, 100), 16) };
             let terms = Terms { explains: true, ..Terms::USUAL };
             run(&setup.variant(variant).unwrap().assembly, &catalogue, &job, &terms).unwrap()
         };
@@ -545,7 +550,8 @@ mod tests {
         let usb2 = &toms.variant("usb2-uasp").unwrap().assembly;
         let held = catalogue.bridge("asm1051").unwrap().buffer_bytes;
         for bytes in [held / 2, held, held * 2] {
-            let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(bytes, 100, 100), 8) };
+            let job =
+                Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(AccessSpec::all(bytes, 100, 100), 8) };
             let rate = run(usb2, &catalogue, &job, &Terms::USUAL).unwrap().measured.megabytes_per_second();
             assert!((30.0..53.3).contains(&rate), "{bytes}: {rate}");
         }
@@ -556,7 +562,7 @@ mod tests {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();
         let myce = setups.iter().find(|setup| setup.name == "myce").unwrap();
-        let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(4096, 100, 100), 4) };
+        let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(AccessSpec::all(4096, 100, 100), 4) };
         let of =
             |variant| run(&myce.variant(variant).unwrap().assembly, &catalogue, &job, &Terms::USUAL).unwrap();
         let Trial { measured, spent, .. } = of("uasp");
@@ -579,7 +585,7 @@ mod tests {
         let setups = Setup::built_in(&catalogue).unwrap();
         let facts = Facts { catalogue: &catalogue, setups: &setups };
         let one = &Measurement::all("myce/uasp platter qd4").unwrap()[0];
-        assert_eq!(outcome(facts, one, &Terms::USUAL), Err(TrialError::Kind));
+        assert_eq!(outcome(facts, one, &Terms::USUAL), Err(TrialError::NoPlatter));
     }
 
     #[test]
@@ -587,11 +593,12 @@ mod tests {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();
         let myce = setups.iter().find(|setup| setup.name == "myce").unwrap();
-        let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(4096, 100, 100), 4) };
+        let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(AccessSpec::all(4096, 100, 100), 4) };
         let latencies = Rc::new(RefCell::new(Vec::new()));
-        let seen = Watch { latencies: Some(Rc::clone(&latencies)), ..Watch::default() };
+        let seen = TrialObservers { latencies: Some(Rc::clone(&latencies)), ..TrialObservers::default() };
         let Trial { measured, .. } =
-            watch(&myce.variant("uasp").unwrap().assembly, &catalogue, &job, &Terms::USUAL, seen).unwrap();
+            run_observed(&myce.variant("uasp").unwrap().assembly, &catalogue, &job, &Terms::USUAL, seen)
+                .unwrap();
         let latencies = latencies.take();
         assert_eq!(latencies.len() as u64, measured.requests);
         assert_eq!(latencies.iter().max(), Some(&measured.longest));

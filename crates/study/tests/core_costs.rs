@@ -3,7 +3,7 @@
 use sim::engine::LatencyStage;
 use sim::link::superspeed::Rate;
 use sim::machine::driven::{DriverConfig, Host, HostCosts};
-use uaskit_study::raw::{self, Drives, Figures, Load, Protocol, Watch};
+use uaskit_study::ceiling::{self, Drives, Figures, Load, LoadObservers, Protocol};
 use units::Duration;
 
 const fn us(us: u64) -> Duration {
@@ -57,7 +57,9 @@ fn measure_with(costs: HostCosts, protocol: Protocol, (depth, latency): (u16, Du
         at_once: 32,
         seed: 1,
     };
-    raw::measure(&load, protocol, Watch { explain: true, ..Watch::default() }).unwrap().total
+    ceiling::measure(&load, protocol, LoadObservers { explain: true, ..LoadObservers::default() })
+        .unwrap()
+        .total
 }
 
 /// How much longer a command takes with more than with less, in microseconds to the tenth.

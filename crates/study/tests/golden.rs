@@ -7,7 +7,7 @@ use uaskit_study::parts::Catalogue;
 use uaskit_study::setups::Setup;
 use uaskit_study::swarm::{self, Case};
 use uaskit_study::trial::{self, DATA_SET_BYTES, Terms};
-use workload::{Job, Share};
+use workload::{AccessSpec, Job};
 
 /// What all worlds of the swarm here have in common.
 const LINE: &str = "seed=7 wire=uas rate=gen1 controller=chipset hubs=0 drives=1 translated=none nap=never early=no parts=plain costs=no \
@@ -49,7 +49,7 @@ fn worlds_of_the_swarm_are_the_same_on_every_machine() {
 fn worlds_of_parts_are_the_same_on_every_machine() {
     let catalogue = Catalogue::built_in().expect("files of parts");
     let setups = Setup::built_in(&catalogue).expect("files of setups");
-    let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(4096, 70, 50), 4) };
+    let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(AccessSpec::all(4096, 70, 50), 4) };
     let worlds = PARTS.map(|(name, variant, _)| {
         let setup = setups.iter().find(|setup| setup.name == name).expect("a setup");
         let assembly = &setup.variant(variant).expect("a variant").assembly;

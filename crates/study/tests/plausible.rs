@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::thread;
 use uaskit_study::measure::Stretch;
-use uaskit_study::parts::{Carried, Catalogue, Kind};
+use uaskit_study::parts::{Carried, Catalogue, PartKind};
 use uaskit_study::setups::{Assembly, DriveName};
 use uaskit_study::trial::{self, DATA_SET_BYTES, Terms};
 use units::Duration;
-use workload::{Job, Share};
+use workload::{AccessSpec, Job};
 
 /// What a program asks: bytes, percent of reads, percent at random places, and how many are under way.
 type Asked = (u32, u8, u8, &'static [u16]);
@@ -63,7 +63,7 @@ struct Cell {
     rates: [Vec<f64>; 2],
 }
 
-fn names(catalogue: &Catalogue, kind: Kind) -> Vec<String> {
+fn names(catalogue: &Catalogue, kind: PartKind) -> Vec<String> {
     catalogue.entries().filter(|entry| entry.kind() == kind).map(|entry| entry.name.clone()).collect()
 }
 
@@ -81,7 +81,7 @@ fn rates(assembly: &Assembly, catalogue: &Catalogue, (bytes, reads, random, dept
     };
     let terms = Terms { stretch, ..Terms::USUAL };
     let rate = |depth: &u16| {
-        let share = Share::all(bytes, reads, random);
+        let share = AccessSpec::all(bytes, reads, random);
         let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(share, *depth) };
         let trial = trial::run(assembly, catalogue, &job, &terms);
         trial.unwrap_or_else(|error| panic!("{assembly:?}: {error}")).measured.megabytes_per_second()
@@ -93,16 +93,16 @@ fn rates(assembly: &Assembly, catalogue: &Catalogue, (bytes, reads, random, dept
 fn catalogue() -> Catalogue {
     let built_in = Catalogue::built_in().expect("parts that come with the project");
     let with_less = |catalogue: Catalogue, disk: &&str| {
-        catalogue.with(Kind::Hdd, disk, "electronics.write_cache", 1.0).expect("a mebibyte")
+        catalogue.with(PartKind::Hdd, disk, "electronics.write_cache", 1.0).expect("a mebibyte")
     };
     DISKS.iter().fold(built_in, with_less)
 }
 
 /// Drivers with controllers of SuperSpeed that they are for.
 fn assemblies(catalogue: &Catalogue) -> Vec<Assembly> {
-    let (bridges, drivers) = (names(catalogue, Kind::Bridge), names(catalogue, Kind::Driver));
+    let (bridges, drivers) = (names(catalogue, PartKind::Bridge), names(catalogue, PartKind::Driver));
     let usb3 = |name: &String| name != "dwc-otg" && name != "ehci-intel";
-    let controllers: Vec<_> = names(catalogue, Kind::Controller).into_iter().filter(usb3).collect();
+    let controllers: Vec<_> = names(catalogue, PartKind::Controller).into_iter().filter(usb3).collect();
     let mut all = Vec::new();
     for (row, driver) in drivers.iter().filter(|driver| *driver != "sata-native").enumerate() {
         for (column, controller) in controllers.iter().enumerate() {

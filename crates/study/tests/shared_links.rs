@@ -2,7 +2,7 @@
 
 use sim::link::{superspeed, usb2};
 use sim::machine::driven::Host;
-use uaskit_study::raw::{Drives, Load, Protocol, Run, Watch, measure};
+use uaskit_study::ceiling::{Drives, Load, Protocol, Run, Watch, measure};
 use units::Duration;
 
 /// 64 KiB reads over UAS, so many drives behind so many hubs.

@@ -3,7 +3,7 @@
 //! Always true: every access lies within the part of the drive that the job uses, and its place is a multiple of its
 //! alignment from the start of that part, unless it goes on where one of its kind has ended ([`Sequence::PerKind`]).
 
-use super::{Align, Job, Kind, REQUEST_BYTES_MAX, Sequence};
+use super::{AccessKind, Align, Job, REQUEST_BYTES_MAX, Sequence};
 use fastrand::Rng;
 use std::fmt;
 use units::{BlockCount, BlockSize, Extent};
@@ -12,7 +12,7 @@ use units::{BlockCount, BlockSize, Extent};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Its direction.
-    pub kind: Kind,
+    pub kind: AccessKind,
     /// Its blocks.
     pub extent: Extent,
 }
@@ -20,7 +20,7 @@ pub struct Access {
 /// The accesses of a job on a drive, without end.
 #[derive(Clone, Debug)]
 pub struct Accesses {
-    shares: Vec<InBlocks>,
+    specs: Vec<SpecInBlocks>,
     first_block: u64,
     /// Blocks that are used, from the first.
     span: u64,
@@ -32,7 +32,7 @@ pub struct Accesses {
 
 /// Why a job cannot run on a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misfit {
+pub enum JobError {
     /// A length, an alignment or an offset is no multiple of a block, or is nothing, or is too long.
     Length {
         /// It.
@@ -53,7 +53,7 @@ pub enum Misfit {
 
 /// A share with its lengths in blocks.
 #[derive(Clone, Copy, Debug)]
-struct InBlocks {
+struct SpecInBlocks {
     /// Draws below this are this share's or an earlier one's.
     percent_end: u64,
     blocks: u64,
@@ -70,57 +70,58 @@ impl Accesses {
     ///
     /// # Errors
     /// Where the job's lengths do not fit the drive.
-    pub fn new(job: &Job, block_size: BlockSize, capacity: BlockCount, seed: u64) -> Result<Self, Misfit> {
+    pub fn new(job: &Job, block_size: BlockSize, capacity: BlockCount, seed: u64) -> Result<Self, JobError> {
         let first_block = in_blocks(job.offset_bytes, block_size)?;
         let there = capacity.0.saturating_sub(first_block);
         let asked = job.span_bytes.map_or(there, |bytes| bytes / u64::from(block_size.bytes()));
         let span = asked.min(there);
-        let mut shares = Vec::with_capacity(job.shares.len());
+        let mut specs = Vec::with_capacity(job.specs.len());
         let mut percent_end = 0;
-        for share in &job.shares {
-            if share.bytes > REQUEST_BYTES_MAX {
+        for spec in &job.specs {
+            if spec.bytes > REQUEST_BYTES_MAX {
                 let block_bytes = block_size.bytes();
-                return Err(Misfit::Length { bytes: share.bytes.into(), block_bytes });
+                return Err(JobError::Length { bytes: spec.bytes.into(), block_bytes });
             }
-            let blocks = in_length(share.bytes.into(), block_size)?;
-            let align = match share.align {
+            let blocks = in_length(spec.bytes.into(), block_size)?;
+            let align = match spec.align {
                 Align::Length => blocks,
                 Align::Block => 1,
                 Align::Bytes(bytes) => in_length(bytes.into(), block_size)?,
             };
             if blocks > span {
                 let span_bytes = span * u64::from(block_size.bytes());
-                return Err(Misfit::NoRoom { span_bytes, bytes: share.bytes });
+                return Err(JobError::NoRoom { span_bytes, bytes: spec.bytes });
             }
-            percent_end += u64::from(share.percent);
-            let (read_percent, random_percent) = (share.read_percent.into(), share.random_percent.into());
+            percent_end += u64::from(spec.percent);
+            let (read_percent, random_percent) = (spec.read_percent.into(), spec.random_percent.into());
             let step = match job.sequence {
                 Sequence::Shared => align,
                 Sequence::PerKind => 1,
             };
-            shares.push(InBlocks { percent_end, blocks, align, step, read_percent, random_percent });
+            specs.push(SpecInBlocks { percent_end, blocks, align, step, read_percent, random_percent });
         }
         if percent_end != 100 {
-            return Err(Misfit::Shares);
+            return Err(JobError::Shares);
         }
         let random = Rng::with_seed(seed);
-        Ok(Self { shares, first_block, span, sequence: job.sequence, cursors: [0; 2], random })
+        Ok(Self { specs, first_block, span, sequence: job.sequence, cursors: [0; 2], random })
     }
 
     /// The next access.
     pub fn draw(&mut self) -> Access {
-        let share = self.draw_share();
-        let places = (self.span - share.blocks) / share.align + 1;
-        let is_random = self.random.u64(..100) < share.random_percent;
-        let random = is_random.then(|| self.random.u64(..places) * share.align);
-        let kind = if self.random.u64(..100) < share.read_percent { Kind::Read } else { Kind::Write };
+        let spec = self.draw_spec();
+        let places = (self.span - spec.blocks) / spec.align + 1;
+        let is_random = self.random.u64(..100) < spec.random_percent;
+        let random = is_random.then(|| self.random.u64(..places) * spec.align);
+        let kind =
+            if self.random.u64(..100) < spec.read_percent { AccessKind::Read } else { AccessKind::Write };
         let cursor = &mut self.cursors[self.sequence.position(kind)];
         let place = random.unwrap_or_else(|| {
-            let onward = cursor.next_multiple_of(share.step);
-            if onward + share.blocks <= self.span { onward } else { 0 }
+            let onward = cursor.next_multiple_of(spec.step);
+            if onward + spec.blocks <= self.span { onward } else { 0 }
         });
-        *cursor = place + share.blocks;
-        Access { kind, extent: Extent::new(self.first_block + place, share.blocks) }
+        *cursor = place + spec.blocks;
+        Access { kind, extent: Extent::new(self.first_block + place, spec.blocks) }
     }
 
     /// The blocks that are used.
@@ -128,43 +129,43 @@ impl Accesses {
         Extent::new(self.first_block, self.span)
     }
 
-    fn draw_share(&mut self) -> InBlocks {
-        if let [only] = self.shares[..] {
+    fn draw_spec(&mut self) -> SpecInBlocks {
+        if let [only] = self.specs[..] {
             return only;
         }
         let drawn = self.random.u64(..100);
-        let found = self.shares.iter().find(|share| drawn < share.percent_end);
-        *found.expect("the last share ends at a hundred, and draws are below")
+        let found = self.specs.iter().find(|spec| drawn < spec.percent_end);
+        *found.expect("the last spec ends at a hundred, and draws are below")
     }
 }
 
 impl Sequence {
     /// Which of two positions an access of this kind has.
-    const fn position(self, kind: Kind) -> usize {
+    const fn position(self, kind: AccessKind) -> usize {
         match (self, kind) {
-            (Self::Shared, _) | (Self::PerKind, Kind::Read) => 0,
-            (Self::PerKind, Kind::Write) => 1,
+            (Self::Shared, _) | (Self::PerKind, AccessKind::Read) => 0,
+            (Self::PerKind, AccessKind::Write) => 1,
         }
     }
 }
 
 /// A length in whole blocks, one at least.
-fn in_length(bytes: u64, block_size: BlockSize) -> Result<u64, Misfit> {
+fn in_length(bytes: u64, block_size: BlockSize) -> Result<u64, JobError> {
     match in_blocks(bytes, block_size)? {
-        0 => Err(Misfit::Length { bytes, block_bytes: block_size.bytes() }),
+        0 => Err(JobError::Length { bytes, block_bytes: block_size.bytes() }),
         blocks => Ok(blocks),
     }
 }
 
-fn in_blocks(bytes: u64, block_size: BlockSize) -> Result<u64, Misfit> {
+fn in_blocks(bytes: u64, block_size: BlockSize) -> Result<u64, JobError> {
     let block_bytes = block_size.bytes();
     match bytes % u64::from(block_bytes) {
         0 => Ok(bytes / u64::from(block_bytes)),
-        _ => Err(Misfit::Length { bytes, block_bytes }),
+        _ => Err(JobError::Length { bytes, block_bytes }),
     }
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Length { bytes, block_bytes } => {
@@ -173,39 +174,40 @@ impl fmt::Display for Misfit {
             Self::NoRoom { span_bytes, bytes } => {
                 write!(f, "{span_bytes} bytes have no room for an access of {bytes}")
             }
-            Self::Shares => f.write_str("the shares of the accesses are not 100 % together"),
+            Self::Shares => f.write_str("the specs of the accesses are not 100 % together"),
         }
     }
 }
 
-impl std::error::Error for Misfit {}
+impl std::error::Error for JobError {}
 
 #[cfg(test)]
 mod tests {
-    use super::super::Share;
+    use super::super::AccessSpec;
     use super::*;
     use proptest::prelude::*;
 
-    fn accesses(share: Share, blocks: u64) -> Accesses {
-        let job = Job::of(share, 1);
+    fn accesses(spec: AccessSpec, blocks: u64) -> Accesses {
+        let job = Job::of(spec, 1);
         Accesses::new(&job, BlockSize::B512, BlockCount(blocks), 1).expect("it fits")
     }
 
     #[test]
     fn sequential_accesses_follow_one_another_and_begin_again_at_the_end() {
-        let mut drawn = accesses(Share::all(1024, 100, 0), 5);
+        let mut drawn = accesses(AccessSpec::all(1024, 100, 0), 5);
         let places: Vec<u64> = (0..4).map(|_| drawn.draw().extent.lba.0).collect();
         assert_eq!(places, [0, 2, 0, 2]);
     }
 
     /// Where accesses of each kind begin and end, in their order.
-    fn streams(sequence: Sequence, shares: &[Share]) -> [Vec<(u64, u64)>; 2] {
-        let job = Job { sequence, shares: shares.to_vec(), ..Job::of(shares[0], 1) };
+    fn streams(sequence: Sequence, specs: &[AccessSpec]) -> [Vec<(u64, u64)>; 2] {
+        let job = Job { sequence, specs: specs.to_vec(), ..Job::of(specs[0], 1) };
         let mut drawn = Accesses::new(&job, BlockSize::B512, BlockCount(100_000), 1).expect("it fits");
         let mut streams = [Vec::new(), Vec::new()];
         for _ in 0..200 {
             let Access { kind, extent } = drawn.draw();
-            streams[usize::from(kind == Kind::Write)].push((extent.lba.0, extent.lba.0 + extent.blocks.0));
+            streams[usize::from(kind == AccessKind::Write)]
+                .push((extent.lba.0, extent.lba.0 + extent.blocks.0));
         }
         streams
     }
@@ -216,23 +218,23 @@ mod tests {
 
     #[test]
     fn reads_and_writes_have_one_position_or_each_its_own() {
-        let share = Share { align: Align::Bytes(65_536), ..Share::all(4096, 70, 0) };
-        let [reads, writes] = streams(Sequence::PerKind, &[share]);
+        let spec = AccessSpec { align: Align::Bytes(65_536), ..AccessSpec::all(4096, 70, 0) };
+        let [reads, writes] = streams(Sequence::PerKind, &[spec]);
         assert!(!has_holes(&reads) && !has_holes(&writes) && reads.len() > writes.len());
         assert_eq!((reads[0].0, writes[0].0), (0, 0));
-        let mut all = streams(Sequence::Shared, &[share]).concat();
+        let mut all = streams(Sequence::Shared, &[spec]).concat();
         all.sort_unstable();
         assert!(all.iter().map(|(begin, _)| *begin).eq((0..200).map(|number| number * 128)), "{all:?}");
         // Of different lengths, too.
-        let half = |bytes| Share { percent: 50, ..Share::all(bytes, 50, 0) };
+        let half = |bytes| AccessSpec { percent: 50, ..AccessSpec::all(bytes, 50, 0) };
         let [reads, writes] = streams(Sequence::PerKind, &[half(4096), half(65_536)]);
         assert!(!has_holes(&reads) && !has_holes(&writes));
     }
 
     #[test]
     fn an_access_of_a_kind_goes_on_after_a_random_one_of_it() {
-        let share = Share { align: Align::Bytes(65_536), ..Share::all(4096, 50, 50) };
-        for stream in streams(Sequence::PerKind, &[share]) {
+        let spec = AccessSpec { align: Align::Bytes(65_536), ..AccessSpec::all(4096, 50, 50) };
+        for stream in streams(Sequence::PerKind, &[spec]) {
             let onward = stream.windows(2).filter(|pair| pair[0].1 == pair[1].0).count();
             let others = stream.windows(2).filter(|pair| pair[0].1 != pair[1].0);
             assert!(onward > 30 && others.into_iter().all(|pair| pair[1].0 % 128 == 0), "{stream:?}");
@@ -241,11 +243,11 @@ mod tests {
 
     #[test]
     fn random_accesses_reach_every_place() {
-        let mut drawn = accesses(Share::all(512, 0, 100), 8);
+        let mut drawn = accesses(AccessSpec::all(512, 0, 100), 8);
         let mut seen = [0; 8];
         for _ in 0..400 {
             let Access { kind, extent } = drawn.draw();
-            assert_eq!(kind, Kind::Write);
+            assert_eq!(kind, AccessKind::Write);
             seen[extent.lba.0 as usize] += 1;
         }
         assert!(seen.iter().all(|&count| count > 20), "{seen:?}");
@@ -253,21 +255,27 @@ mod tests {
 
     #[test]
     fn a_mix_reads_about_as_often_as_it_says() {
-        let mut drawn = accesses(Share::all(512, 80, 100), 64);
-        let reads = (0..10_000).filter(|_| drawn.draw().kind == Kind::Read).count();
+        let mut drawn = accesses(AccessSpec::all(512, 80, 100), 64);
+        let reads = (0..10_000).filter(|_| drawn.draw().kind == AccessKind::Read).count();
         assert!((7_800..8_200).contains(&reads), "{reads}");
     }
 
     #[test]
     fn what_does_not_fit_the_blocks_is_told() {
-        let fit = |share: Share, blocks| {
-            let job = Job::of(share, 1);
+        let fit = |spec: AccessSpec, blocks| {
+            let job = Job::of(spec, 1);
             Accesses::new(&job, BlockSize::B4096, BlockCount(blocks), 1).map(|_| ())
         };
-        assert_eq!(fit(Share::all(512, 100, 0), 9), Err(Misfit::Length { bytes: 512, block_bytes: 4096 }));
-        assert_eq!(fit(Share::all(0, 100, 0), 9), Err(Misfit::Length { bytes: 0, block_bytes: 4096 }));
-        assert_eq!(fit(Share::all(8192, 100, 0), 1), Err(Misfit::NoRoom { span_bytes: 4096, bytes: 8192 }));
-        assert_eq!(fit(Share { percent: 99, ..Share::all(4096, 0, 0) }, 1), Err(Misfit::Shares));
+        assert_eq!(
+            fit(AccessSpec::all(512, 100, 0), 9),
+            Err(JobError::Length { bytes: 512, block_bytes: 4096 })
+        );
+        assert_eq!(fit(AccessSpec::all(0, 100, 0), 9), Err(JobError::Length { bytes: 0, block_bytes: 4096 }));
+        assert_eq!(
+            fit(AccessSpec::all(8192, 100, 0), 1),
+            Err(JobError::NoRoom { span_bytes: 4096, bytes: 8192 })
+        );
+        assert_eq!(fit(AccessSpec { percent: 99, ..AccessSpec::all(4096, 0, 0) }, 1), Err(JobError::Shares));
     }
 
     proptest! {
@@ -278,7 +286,7 @@ mod tests {
             (reads, random, seed) in (0_u8..=100, 0_u8..=100, any::<u64>()),
             is_per_kind in any::<bool>(),
         ) {
-            let mut job = Job::of(Share { align: Align::Bytes(align * 512), ..Share::all(blocks * 512, reads, random) }, 1);
+            let mut job = Job::of(AccessSpec { align: Align::Bytes(align * 512), ..AccessSpec::all(blocks * 512, reads, random) }, 1);
             (job.offset_bytes, job.span_bytes) = (offset * 512, Some(span * 512));
             job.sequence = if is_per_kind { Sequence::PerKind } else { Sequence::Shared };
             let Ok(mut drawn) = Accesses::new(&job, BlockSize::B512, BlockCount(1000), seed) else { return Ok(()) };

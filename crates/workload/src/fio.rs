@@ -17,7 +17,8 @@
 
 use super::job_file::{JobFileError, tame};
 use super::{
-    Align, DEPTH_MAX, Fill, JOBS_MAX, Job, REQUEST_BYTES_MAX, SHARES_MAX, Sequence, Share, Workload,
+    ACCESS_SPECS_MAX, AccessSpec, Align, DEPTH_MAX, Fill, JOBS_MAX, Job, REQUEST_BYTES_MAX, Sequence,
+    Workload,
 };
 use std::time::Duration;
 
@@ -180,7 +181,7 @@ pub fn parse(name: &str, text: &str) -> Result<Workload, JobFileError> {
 impl<'a> Section<'a> {
     fn new() -> Self {
         Self {
-            job: Job { sequence: Sequence::PerKind, ..Job::of(Share::all(4096, 100, 0), 1) },
+            job: Job { sequence: Sequence::PerKind, ..Job::of(AccessSpec::all(4096, 100, 0), 1) },
             bytes: 4096,
             split: None,
             reads: 50,
@@ -332,16 +333,21 @@ impl<'a> Section<'a> {
         let blocks = self.split.unwrap_or_else(|| vec![(self.bytes, 100)]);
         let least = blocks.iter().map(|(bytes, _)| *bytes).min().filter(|_| blocks.len() > 1);
         let align = self.align.or(least).filter(|_| pattern.random).map_or(Align::Length, Align::Bytes);
-        let share =
-            |&(bytes, percent): &(u32, u8)| Share { percent, bytes, read_percent, random_percent, align };
-        let shares: Vec<Share> = blocks.iter().map(share).collect();
-        let what = match &shares[..] {
+        let spec = |&(bytes, percent): &(u32, u8)| AccessSpec {
+            percent,
+            bytes,
+            read_percent,
+            random_percent,
+            align,
+        };
+        let specs: Vec<AccessSpec> = blocks.iter().map(spec).collect();
+        let what = match &specs[..] {
             [only] => only.to_string(),
             _ => "mixed lengths".to_owned(),
         };
         let label = format!("{}: {what}", tame(head.head()?));
         let once = self.has_size && !(self.time_based && self.job.run.is_some());
-        Ok(Job { label, shares, once, ..self.job })
+        Ok(Job { label, specs, once, ..self.job })
     }
 }
 
@@ -410,23 +416,23 @@ impl Line<'_> {
     /// `LENGTH/PERCENT:LENGTH/PERCENT`, a hundred together. Lengths are multiples of the least: fio cuts others down to one, unless
     /// `bs_unaligned` is said, which is not understood here.
     fn split(self, value: &str) -> Result<Vec<(u32, u8)>, JobFileError> {
-        let mut shares = Vec::new();
+        let mut specs = Vec::new();
         for part in value.split(':') {
             let (length, percent) = part.split_once('/').ok_or_else(|| {
-                self.error("a share without its percent", "write LENGTH/PERCENT:LENGTH/PERCENT")
+                self.error("a spec without its percent", "write LENGTH/PERCENT:LENGTH/PERCENT")
             })?;
-            shares.push((self.length(length.trim())?, self.percent(percent)?));
+            specs.push((self.length(length.trim())?, self.percent(percent)?));
         }
-        let whole: u32 = shares.iter().map(|(_, percent)| u32::from(*percent)).sum();
-        if shares.len() > SHARES_MAX || whole != 100 {
-            return Err(self.error(format!("the shares are {whole} % together"), "make them 100 %"));
+        let whole: u32 = specs.iter().map(|(_, percent)| u32::from(*percent)).sum();
+        if specs.len() > ACCESS_SPECS_MAX || whole != 100 {
+            return Err(self.error(format!("the specs are {whole} % together"), "make them 100 %"));
         }
-        let least = shares.iter().map(|(bytes, _)| *bytes).min().unwrap_or(1);
-        if let Some((bytes, _)) = shares.iter().find(|(bytes, _)| !bytes.is_multiple_of(least)) {
+        let least = specs.iter().map(|(bytes, _)| *bytes).min().unwrap_or(1);
+        if let Some((bytes, _)) = specs.iter().find(|(bytes, _)| !bytes.is_multiple_of(least)) {
             let reason = format!("fio cuts {bytes} bytes down to a multiple of {least}, the least length");
             return Err(self.error(reason, format!("write {}", bytes - bytes % least)));
         }
-        Ok(shares)
+        Ok(specs)
     }
 
     fn number(self, value: &str, least: u64, most: u64) -> Result<u64, JobFileError> {
@@ -497,7 +503,7 @@ impl Line<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Access, Accesses, Kind};
+    use super::super::{Access, AccessKind, Accesses};
     use super::*;
     use proptest::prelude::*;
     use units::{BlockCount, BlockSize, Extent};
@@ -527,7 +533,7 @@ size=1g
         let workload = parse("a.fio", text).expect("it is understood");
         let [job] = &workload.jobs[..] else { panic!("{workload:?}") };
         assert_eq!(job.label, "randread: 4K random read");
-        assert_eq!(job.shares, [Share::all(4096, 100, 100)]);
+        assert_eq!(job.specs, [AccessSpec::all(4096, 100, 100)]);
         assert_eq!((job.depth, job.span_bytes), (14, Some(1 << 30)));
         assert_eq!((job.run, job.warm_up), (Some(Duration::from_secs(30)), Some(Duration::from_secs(5))));
     }
@@ -536,11 +542,11 @@ size=1g
     fn a_mix_has_its_percents_wherever_they_stand() {
         let text = "[j]\nrwmixread=70\nrw=randrw\npercentage_random=60\nbs=8k\nblockalign=4k\n";
         let job = parse("", text).expect("it is understood").jobs.remove(0);
-        assert_eq!(job.shares, [Share { align: Align::Bytes(4096), ..Share::all(8192, 70, 60) }]);
+        assert_eq!(job.specs, [AccessSpec { align: Align::Bytes(4096), ..AccessSpec::all(8192, 70, 60) }]);
         let text = "[j]\nrw=write\nbssplit=4k/60:64k/40\nzero_buffers\n";
         let job = parse("", text).expect("it is understood").jobs.remove(0);
-        assert_eq!(job.shares[1], Share { percent: 40, ..Share::all(65_536, 0, 0) });
-        assert_eq!((job.shares[0].percent, job.fill), (60, Some(Fill::Zero)));
+        assert_eq!(job.specs[1], AccessSpec { percent: 40, ..AccessSpec::all(65_536, 0, 0) });
+        assert_eq!((job.specs[0].percent, job.fill), (60, Some(Fill::Zero)));
     }
 
     /// Accesses of a job: whether it writes, and the kilobytes where it begins and ends.
@@ -550,7 +556,7 @@ size=1g
         let mut drawn = drawn.expect("it fits");
         let mut next = || {
             let Access { kind, extent: Extent { lba, blocks } } = drawn.draw();
-            (kind == Kind::Write, lba.0 / 2, (lba.0 + blocks.0) / 2)
+            (kind == AccessKind::Write, lba.0 / 2, (lba.0 + blocks.0) / 2)
         };
         (0..count).map(|_| next()).collect()
     }
@@ -601,11 +607,7 @@ size=1g
             "[j]\nrw=read\nbs=8k\nbssplit=4k/50:64k/50\n",
         ] {
             let job = parse("", text).expect("it is understood").jobs.remove(0);
-            assert_eq!(
-                job.shares.iter().map(|share| share.bytes).collect::<Vec<_>>(),
-                [4096, 65_536],
-                "{text}"
-            );
+            assert_eq!(job.specs.iter().map(|spec| spec.bytes).collect::<Vec<_>>(), [4096, 65_536], "{text}");
         }
     }
 
@@ -742,7 +744,7 @@ size=1g
         for size in ["4k", "4K", "4kb", "4096"] {
             let text = format!("[a]\nrw=read\nbs={size}\n");
             let job = parse("file", &text).expect("it is understood").jobs.remove(0);
-            assert_eq!(job.shares[0].bytes, 4096, "{size}");
+            assert_eq!(job.specs[0].bytes, 4096, "{size}");
         }
     }
 
@@ -796,7 +798,7 @@ size=1g
                 prop_assert!(!workload.jobs.is_empty());
                 for job in workload.jobs {
                     prop_assert!((1..=DEPTH_MAX).contains(&job.depth));
-                    let whole: u32 = job.shares.iter().map(|share| u32::from(share.percent)).sum();
+                    let whole: u32 = job.specs.iter().map(|spec| u32::from(spec.percent)).sum();
                     prop_assert_eq!(whole, 100);
                 }
             }

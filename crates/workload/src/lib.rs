@@ -10,7 +10,7 @@ mod job_file;
 mod named;
 mod statistics;
 
-pub use access::{Access, Accesses, Misfit};
+pub use access::{Access, Accesses, JobError};
 pub use fio::parse as fio;
 pub use icf::parse as icf;
 pub use job_file::{FILE_BYTES_MAX, JobFileError};
@@ -30,11 +30,11 @@ pub const REQUEST_BYTES_MAX: u32 = 16 << 20;
 pub const JOBS_MAX: usize = 256;
 
 /// Kinds of access in one job.
-pub const SHARES_MAX: usize = 100;
+pub const ACCESS_SPECS_MAX: usize = 100;
 
 /// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum AccessKind {
     /// Blocks come from the drive.
     Read,
     /// Blocks go to the drive.
@@ -77,7 +77,7 @@ pub enum Fill {
 
 /// One kind of access of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
+pub struct AccessSpec {
     /// How many of a hundred accesses are like this.
     pub percent: u8,
     /// Length of each.
@@ -96,7 +96,7 @@ pub struct Job {
     /// For people, such as `4K random read`.
     pub label: String,
     /// What is accessed; the percents are a hundred together.
-    pub shares: Vec<Share>,
+    pub specs: Vec<AccessSpec>,
     /// Where those go on that do not go to a random place.
     pub sequence: Sequence,
     /// Requests under way at once.
@@ -127,7 +127,7 @@ pub struct Workload {
     pub notes: Vec<String>,
 }
 
-impl Share {
+impl AccessSpec {
     /// Accesses of one kind only.
     pub const fn all(bytes: u32, read_percent: u8, random_percent: u8) -> Self {
         Self { percent: 100, bytes, read_percent, random_percent, align: Align::Length }
@@ -136,10 +136,10 @@ impl Share {
 
 impl Job {
     /// A job with one share, named after it.
-    pub fn of(share: Share, depth: u16) -> Self {
+    pub fn of(spec: AccessSpec, depth: u16) -> Self {
         Self {
-            label: share.to_string(),
-            shares: vec![share],
+            label: spec.to_string(),
+            specs: vec![spec],
             sequence: Sequence::Shared,
             depth,
             run: None,
@@ -153,17 +153,17 @@ impl Job {
 
     /// Whether it changes the drive.
     pub fn writes(&self) -> bool {
-        self.shares.iter().any(|share| share.read_percent < 100)
+        self.specs.iter().any(|spec| spec.read_percent < 100)
     }
 
     /// Whether it looks at what is on the drive.
     pub fn reads(&self) -> bool {
-        self.shares.iter().any(|share| share.read_percent > 0)
+        self.specs.iter().any(|spec| spec.read_percent > 0)
     }
 
     /// Length of its longest access.
     pub fn bytes_max(&self) -> u32 {
-        self.shares.iter().map(|share| share.bytes).max().unwrap_or(0)
+        self.specs.iter().map(|spec| spec.bytes).max().unwrap_or(0)
     }
 }
 
@@ -180,7 +180,7 @@ impl Workload {
 
     /// Its jobs on all of the drive, with whatever data the caller has.
     #[must_use]
-    pub fn everywhere(mut self) -> Self {
+    pub fn on_whole_drive(mut self) -> Self {
         for job in &mut self.jobs {
             (job.offset_bytes, job.span_bytes, job.fill) = (0, None, None);
         }
@@ -203,7 +203,7 @@ impl Workload {
     }
 }
 
-impl fmt::Display for Share {
+impl fmt::Display for AccessSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", short_bytes(self.bytes.into()))?;
         match self.random_percent {

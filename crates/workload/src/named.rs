@@ -3,7 +3,7 @@
 //! Each row says who, how long, how much of it reads, how random it is, and at which depths. The programs themselves
 //! do more than their best-known pattern; what is taken of each is said at its rows.
 
-use super::{Fill, Job, Share, Workload};
+use super::{AccessSpec, Fill, Job, Workload};
 
 const K: u32 = 1 << 10;
 const M: u32 = 1 << 20;
@@ -37,8 +37,8 @@ pub const NAMES: &[(&str, &str)] = &[
     ("iozone-4k", "4K one at a time: write, read, random read, random write; within 100M"),
 ];
 
-const fn row(workload: &'static str, share: (u32, u8, u8), depths: &'static [u16]) -> Row {
-    let (bytes, read_percent, random_percent) = share;
+const fn row(workload: &'static str, spec: (u32, u8, u8), depths: &'static [u16]) -> Row {
+    let (bytes, read_percent, random_percent) = spec;
     Row { workload, bytes, read_percent, random_percent, depths, span_bytes: None }
 }
 
@@ -94,7 +94,7 @@ fn from_rows(name: &str) -> Vec<Job> {
     let rows = ROWS.iter().filter(|row| row.workload == name);
     let job = |row: &Row, depth| Job {
         span_bytes: row.span_bytes.map(u64::from),
-        ..Job::of(Share::all(row.bytes, row.read_percent, row.random_percent), depth)
+        ..Job::of(AccessSpec::all(row.bytes, row.read_percent, row.random_percent), depth)
     };
     rows.flat_map(|row| row.depths.iter().map(move |&depth| job(row, depth))).collect()
 }
@@ -106,7 +106,7 @@ fn atto() -> Vec<Job> {
     let job = |bytes, reads| Job {
         span_bytes: Some(ATTO_SPAN_BYTES.into()),
         fill: Some(Fill::Zero),
-        ..Job::of(Share::all(bytes, reads, 0), ATTO_DEPTH)
+        ..Job::of(AccessSpec::all(bytes, reads, 0), ATTO_DEPTH)
     };
     lengths.flat_map(|bytes| [0, 100].map(|reads| job(bytes, reads))).collect()
 }
@@ -161,15 +161,15 @@ mod tests {
         for name in ["iometer-4k-read", "iometer-512k", "workstation", "hdparm", "dd"] {
             assert_eq!(spans(name), (None, None), "{name}");
         }
-        let everywhere = named("atto").expect("it is known").everywhere();
-        assert!(everywhere.jobs.iter().all(|job| (job.span_bytes, job.fill) == (None, None)));
+        let on_whole_drive = named("atto").expect("it is known").on_whole_drive();
+        assert!(on_whole_drive.jobs.iter().all(|job| (job.span_bytes, job.fill) == (None, None)));
     }
 
     #[test]
     fn a_workstation_reads_eight_of_ten() {
         let jobs = named("workstation").expect("it is known").jobs;
         assert_eq!(jobs.len(), 1);
-        assert_eq!(jobs[0].shares, [Share::all(8192, 80, 80)]);
+        assert_eq!(jobs[0].specs, [AccessSpec::all(8192, 80, 80)]);
         assert_eq!((jobs[0].depth, jobs[0].label.as_str()), (64, "8K 80 % random, 80 % read"));
     }
 }

@@ -17,13 +17,13 @@ use sim::link::superspeed::Rate;
 use sim::machine::driven::Host;
 use sim::xhc::Part;
 use std::fs;
+use study::ceiling::{Drives, Figures, Load, Measurement};
 use study::measure::Stretch;
 use study::parts::Catalogue;
-use study::raw::{Drives, Figures, Load, Measurement};
 use study::setups::Setup;
 use study::trial::{self, DATA_SET_BYTES, Terms};
 use units::Duration;
-use workload::{Job, Share};
+use workload::{AccessSpec, Job};
 
 /// How to measure the simulator.
 #[derive(Clone, Debug, clap::Args)]
@@ -174,7 +174,7 @@ impl Speed {
         let (setup, variant) = PARTS;
         let found = setups.iter().find(|known| known.name == setup);
         let of = found.and_then(|setup| setup.variant(variant)).context("a setup that comes with it")?;
-        let share = Share::all(BLOCK_BYTES, 100, 100);
+        let share = AccessSpec::all(BLOCK_BYTES, 100, 100);
         let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(share, DEPTH) };
         let stretch = Stretch { span: Duration::ZERO, requests: commands, bytes: u64::MAX, ..Stretch::USUAL };
         let before = processor_time();

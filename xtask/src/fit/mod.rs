@@ -17,7 +17,7 @@ use std::fs;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Instant;
-use study::parts::{Catalogue, Kind};
+use study::parts::{Catalogue, PartKind};
 use study::published::fit::{Fitted, Fitting, Run, Runner};
 use study::published::{Decided, Facts, Outcome, Plan};
 use study::setups::Setup;
@@ -105,7 +105,7 @@ fn fit(options: &Options) -> Result<bool> {
 /// The parts of the tree, which may be newer than those that this program was built with.
 fn catalogue() -> Result<Catalogue> {
     let mut catalogue = Catalogue::built_in().map_err(|error| anyhow!(error))?;
-    for kind in Kind::ALL {
+    for kind in PartKind::ALL {
         let folder = workspace::root().join(PARTS).join(kind.folder());
         for entry in fs::read_dir(&folder).with_context(|| format!("read {}", folder.display()))? {
             let path = entry?.path();

@@ -8,7 +8,7 @@ use crate::workspace;
 use anyhow::{Context, Result};
 use std::fs;
 use study::published::fit::Fitted;
-use study::published::{Place, Plan};
+use study::published::{ParameterPath, Plan};
 use toml_edit::{Array, DocumentMut, InlineTable, Value};
 
 /// Writes all numbers of the plan into the files.
@@ -33,7 +33,7 @@ pub(super) fn write(plan: &Plan, fitted: &Fitted) -> Result<()> {
 }
 
 /// The text of a file with this value, fitted on these rows.
-fn with(text: &str, place: &Place, value: f64, rows: &[String]) -> Result<String> {
+fn with(text: &str, place: &ParameterPath, value: f64, rows: &[String]) -> Result<String> {
     let mut file: DocumentMut = text.parse()?;
     let mut item = file.as_item_mut();
     for key in place.number.split('.') {

@@ -18,7 +18,7 @@ use sim::engine::{Digest, Trace, TraceEntry};
 use sim::fault::{FaultScript, SeededBug};
 use std::ops::Range;
 use std::time::{Duration, Instant};
-use study::swarm::{self, Case, Report, Shrunk, Toll};
+use study::swarm::{self, Case, FaultStats, Report, Shrunk};
 
 pub(crate) use canary::{Caught, canary};
 
@@ -67,7 +67,7 @@ pub(crate) struct Verdicts {
     /// Seeds that were run.
     pub(crate) seeds: u64,
     /// What was done in all worlds.
-    pub(crate) toll: Toll,
+    pub(crate) stats: FaultStats,
     /// The digest over all worlds, in the order of their seeds.
     pub(crate) digest: u64,
     /// Cases that break a law, as small as they could be made.
@@ -119,13 +119,13 @@ pub(crate) fn hunt(seeds: Range<u64>) -> Verdicts {
     let count = seeds.end - seeds.start;
     let reports: Vec<_> = seeds.into_par_iter().map(of_seed).collect();
     let mut digest = Digest::new();
-    let mut toll = Toll::default();
+    let mut stats = FaultStats::default();
     for (_, report) in &reports {
         digest.mix(report.digest);
-        toll = toll.and(report.toll);
+        stats = stats.and(report.stats);
     }
     let red: Vec<_> = reports.into_iter().filter(|(_, report)| report.verdict.is_err()).collect();
-    Verdicts { seeds: count, toll, digest: digest.value(), red: smaller(red) }
+    Verdicts { seeds: count, stats, digest: digest.value(), red: smaller(red) }
 }
 
 /// Red cases made smaller, as far as there is time.
@@ -156,21 +156,21 @@ pub(crate) fn replay_command(case: &Case) -> String {
 fn survey(seeds: Range<u64>) -> bool {
     let began = Instant::now();
     let verdicts = hunt(seeds);
-    let Verdicts { seeds, toll, digest, red } = &verdicts;
+    let Verdicts { seeds, stats, digest, red } = &verdicts;
     red.iter().for_each(|red| println!("{}", told(red)));
     println!(
-        "{seeds} seeds in {:.1} s: {} requests in {} lives, {} failed; {} commands, {} of them again; {} time-outs, {} resets; \
+        "{seeds} seeds in {:.1} s: {} requests in {} sessions, {} failed; {} commands, {} of them again; {} time-outs, {} resets; \
          {:.1} hours of virtual time, {} events, digest {digest:016x}",
         began.elapsed().as_secs_f64(),
-        toll.requests,
-        toll.lives,
-        toll.failed,
-        toll.commands,
-        toll.sent_again,
-        toll.timeouts,
-        toll.resets,
-        toll.virtual_ms as f64 / 3.6e6,
-        toll.events,
+        stats.requests,
+        stats.sessions,
+        stats.failed,
+        stats.commands,
+        stats.sent_again,
+        stats.timeouts,
+        stats.resets,
+        stats.virtual_ms as f64 / 3.6e6,
+        stats.events,
     );
     match red.len() {
         0 => println!("every law held"),
@@ -181,13 +181,13 @@ fn survey(seeds: Range<u64>) -> bool {
 
 fn replay(line: &str, bug: Option<SeededBug>, trace: bool) -> Result<bool> {
     let case: Case = line.parse()?;
-    let make: swarm::MakeTrace<'_> = &|| {
-        println!("a life of the device begins");
+    let make: swarm::TraceFactory<'_> = &|| {
+        println!("a session of the device begins");
         Box::new(Printer)
     };
     let report = swarm::run_with(&case, bug, trace.then_some(make));
     println!("struck: {}", report.struck);
-    println!("{:?}, digest {:016x}", report.toll, report.digest);
+    println!("{:?}, digest {:016x}", report.stats, report.digest);
     let missed = report.missed(&case);
     println!("{}", verdict(&report, &missed));
     Ok(report.verdict.is_ok() && missed.is_empty())
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn the_number_of_threads_changes_nothing() {
         let (alone, four) = (on_threads(1), on_threads(4));
-        assert_eq!((alone.digest, alone.toll), (four.digest, four.toll));
+        assert_eq!((alone.digest, alone.stats), (four.digest, four.stats));
     }
 
     #[test]

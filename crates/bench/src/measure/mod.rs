@@ -5,17 +5,17 @@
 //! them. Latencies of all rounds are put together. A round that somebody has cut off counts only where there is no whole one: what it has
 //! is of a shorter time, and the begin of one is not like the rest of it. A route that cannot be put up says why, and the others go on.
 
-mod course;
 mod energy;
 mod run;
+mod run_plan;
 
 pub use energy::Energy;
 pub use run::{
-    BrokenRun, Conditions, Failures, Progress, Run, RunError, Surroundings, Watch, read_back, run,
+    FailedRun, Failures, Progress, ProgressSink, Run, RunConditions, RunContext, RunError, read_back, run,
 };
 pub use workload::Estimate;
 
-use crate::rig::{Rig, RigError, Room, Route, Troubles};
+use crate::backend::{BenchDevice, BufferLayout, DeviceError, ErrorCounters, Route};
 use crate::verify::{Findings, LEDGER_BLOCKS_MAX, Ledger};
 use fastrand::Rng;
 use hdrhistogram::Histogram;
@@ -27,7 +27,7 @@ use workload::{Accesses, Fill, Job};
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Of each run.
-    pub conditions: Conditions,
+    pub conditions: RunConditions,
     /// Rounds at least and at most.
     pub rounds: (u32, u32),
     /// Rounds end when half of each route's interval is at most this part of its rate.
@@ -54,7 +54,7 @@ pub struct Row {
     /// What failed, whether there are figures or not.
     pub failures: Failures,
     /// What went wrong below, likewise.
-    pub troubles: Troubles,
+    pub troubles: ErrorCounters,
     /// What reading back has found, likewise.
     pub findings: Option<Findings>,
     /// What came of it.
@@ -92,7 +92,7 @@ pub struct Figures {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MeasureError {
     /// The route cannot be put up.
-    Route(RigError),
+    Route(DeviceError),
     /// A run has failed.
     Run(RunError),
     /// Somebody has ended it before there was anything to count.
@@ -105,7 +105,7 @@ pub enum MeasureError {
 }
 
 /// Whoever looks at a campaign.
-pub trait Onlooker: Watch {
+pub trait CampaignObserver: ProgressSink {
     /// A run begins.
     fn begin(&mut self, job: &Job, route: Route, round: u32);
 
@@ -119,33 +119,40 @@ pub trait Onlooker: Watch {
 }
 
 /// The runs of a job on one route so far.
-struct Course {
+struct RouteRuns {
     route: Route,
     runs: Vec<Run>,
     findings: Option<Findings>,
     failures: Failures,
-    troubles: Troubles,
+    troubles: ErrorCounters,
     error: Option<MeasureError>,
 }
 
 /// Runs jobs on routes; a row for each of both, those of a job together. Rows that were not begun when it was ended are
 /// not there.
 pub fn measure(
-    rig: &mut dyn Rig,
+    bench_device: &mut dyn BenchDevice,
     routes: &[Route],
     jobs: &[Job],
     plan: &Plan,
-    (energy, onlooker): (&Energy, &mut dyn Onlooker),
+    (energy, observer): (&Energy, &mut dyn CampaignObserver),
 ) -> Vec<Row> {
-    let mut campaign =
-        Campaign { rig, routes, plan, energy, onlooker, room: shared_room(jobs), session: plan.session };
+    let mut campaign = Campaign {
+        bench_device,
+        routes,
+        plan,
+        energy,
+        observer,
+        room: shared_layout(jobs),
+        session: plan.session,
+    };
     let mut rows = Vec::new();
     for (number, job) in jobs.iter().enumerate() {
-        if campaign.onlooker.is_over() {
+        if campaign.observer.is_over() {
             break;
         }
         let of_job = campaign.run_job(number, job);
-        campaign.onlooker.rows(&of_job);
+        campaign.observer.rows(&of_job);
         rows.extend(of_job);
     }
     rows
@@ -155,30 +162,30 @@ pub fn measure(
 const CUT_OFF_MIN: Duration = run::TICK;
 
 /// Bytes of memory that every job may have, although only one needs them: a part of what usbfs gives by default.
-const SHARED_ROOM_BYTES_MAX: u64 = 8 << 20;
+const SHARED_BUFFER_BYTES_MAX: u64 = 8 << 20;
 
-fn room_of(job: &Job) -> Room {
-    Room { slots: job.depth, bytes: job.bytes_max() }
+fn layout_of(job: &Job) -> BufferLayout {
+    BufferLayout { slots: job.depth, bytes: job.bytes_max() }
 }
 
-fn shared_room(jobs: &[Job]) -> Option<Room> {
-    let wider = |one: Room, other: Room| Room {
+fn shared_layout(jobs: &[Job]) -> Option<BufferLayout> {
+    let wider = |one: BufferLayout, other: BufferLayout| BufferLayout {
         slots: one.slots.max(other.slots),
         bytes: one.bytes.max(other.bytes),
     };
-    let room = jobs.iter().map(room_of).reduce(wider)?;
-    (u64::from(room.slots) * u64::from(room.bytes) <= SHARED_ROOM_BYTES_MAX).then_some(room)
+    let room = jobs.iter().map(layout_of).reduce(wider)?;
+    (u64::from(room.slots) * u64::from(room.bytes) <= SHARED_BUFFER_BYTES_MAX).then_some(room)
 }
 
 /// What is measured, how, and who looks on.
 struct Campaign<'r, 'o> {
-    rig: &'r mut dyn Rig,
+    bench_device: &'r mut dyn BenchDevice,
     routes: &'r [Route],
     plan: &'r Plan,
     energy: &'r Energy,
-    onlooker: &'o mut dyn Onlooker,
+    observer: &'o mut dyn CampaignObserver,
     /// Enough for every job, if that is not too much: a route then stays up from job to job.
-    room: Option<Room>,
+    room: Option<BufferLayout>,
     /// Of the last run: what one run has written is never taken for what the next one has.
     session: u32,
 }
@@ -187,65 +194,66 @@ impl Campaign<'_, '_> {
     /// All rounds of a job. Each run has places of its own: what one has read may lie in the drive's memory, and would be quicker for
     /// the next. Each round begins with another route.
     fn run_job(&mut self, number: usize, job: &Job) -> Vec<Row> {
-        let mut courses: Vec<Course> = self.routes.iter().map(|&route| Course::new(route)).collect();
+        let mut all_runs: Vec<RouteRuns> = self.routes.iter().map(|&route| RouteRuns::new(route)).collect();
         let (least, most) = self.plan.rounds;
         for round in 1..=most.max(1) {
-            let count = courses.len();
+            let count = all_runs.len();
             for turn in (0..count).map(|turn| (turn + round as usize - 1) % count) {
-                let course = &mut courses[turn];
-                if course.error.is_some() {
+                let route_runs = &mut all_runs[turn];
+                if route_runs.error.is_some() {
                     continue;
                 }
-                if self.onlooker.is_over() {
+                if self.observer.is_over() {
                     break;
                 }
                 let seed = seed_of(self.plan.conditions.seed, [number as u64, round.into(), turn as u64]);
-                let conditions = Conditions { seed, ..self.plan.conditions };
-                self.onlooker.begin(job, course.route, round);
+                let conditions = RunConditions { seed, ..self.plan.conditions };
+                self.observer.begin(job, route_runs.route, round);
                 // Figures of earlier rounds would hide that the drive was lost.
-                course.error = self.run_round(course, job, &conditions).err();
+                route_runs.error = self.run_round(route_runs, job, &conditions).err();
             }
-            let is_done =
-                |course: &Course| course.error.is_some() || course.is_steady(self.plan.steady_within);
-            if self.onlooker.is_over() || (round >= least && courses.iter().all(is_done)) {
+            let is_done = |route_runs: &RouteRuns| {
+                route_runs.error.is_some() || route_runs.is_steady(self.plan.steady_within)
+            };
+            if self.observer.is_over() || (round >= least && all_runs.iter().all(is_done)) {
                 break;
             }
         }
-        put_together(courses, job, self.plan)
+        put_together(all_runs, job, self.plan)
     }
 
     /// One run, and reading back what it wrote.
     fn run_round(
         &mut self,
-        course: &mut Course,
+        route_runs: &mut RouteRuns,
         job: &Job,
-        conditions: &Conditions,
+        conditions: &RunConditions,
     ) -> Result<(), MeasureError> {
-        let room = self.room.unwrap_or_else(|| room_of(job));
-        let room = if self.plan.verify { run::with_room_to_read_back(room) } else { room };
-        let runner = self.rig.put_up(course.route, room).map_err(MeasureError::Route)?;
+        let room = self.room.unwrap_or_else(|| layout_of(job));
+        let room = if self.plan.verify { run::with_read_back_buffers(room) } else { room };
+        let runner = self.bench_device.open_route(route_runs.route, room).map_err(MeasureError::Route)?;
         let mut ledger = match self.plan.verify && job.writes() {
             false => None,
             true => {
                 let accesses = Accesses::new(job, runner.block_size(), runner.capacity(), 0);
-                let extent = accesses.map_err(|misfit| MeasureError::Run(RunError::Misfit(misfit)))?.extent();
+                let extent = accesses.map_err(|error| MeasureError::Run(RunError::Job(error)))?.extent();
                 self.session = self.session.wrapping_add(1);
                 let ledger = Ledger::new(extent, runner.block_size(), self.session);
                 Some(ledger.ok_or(MeasureError::TooManyBlocks { blocks: extent.blocks.0 })?)
             }
         };
-        let (watch, energy) = (&mut *self.onlooker, Some(self.energy));
-        let surroundings = Surroundings { ledger: ledger.as_mut(), watch, energy };
-        let ran = run(runner, job, conditions, surroundings);
-        let ran = ran.map_err(|broken| course.take_broken(&broken)).map(|run| course.take(run));
+        let (watch, energy) = (&mut *self.observer, Some(self.energy));
+        let context = RunContext { ledger: ledger.as_mut(), watch, energy };
+        let ran = run(runner, job, conditions, context);
+        let ran = ran.map_err(|broken| route_runs.take_broken(&broken)).map(|run| route_runs.take(run));
         let Some(ledger) = &mut ledger else { return ran };
         let back = ran.and_then(|()| {
-            read_back(runner, ledger, self.onlooker).map_err(|broken| course.take_broken(&broken))
+            read_back(runner, ledger, self.observer).map_err(|broken| route_runs.take_broken(&broken))
         });
         // What was found before either broke off is found.
-        course.findings.get_or_insert_default().add(&ledger.findings());
+        route_runs.findings.get_or_insert_default().add(&ledger.findings());
         let (failures, troubles) = back?;
-        course.count(&failures, troubles);
+        route_runs.count(&failures, troubles);
         Ok(())
     }
 }
@@ -255,10 +263,10 @@ fn seed_of(seed: u64, place: [u64; 3]) -> u64 {
     place.into_iter().fold(seed, |seed, number| Rng::with_seed(seed ^ number).u64(..))
 }
 
-impl Course {
+impl RouteRuns {
     const fn new(route: Route) -> Self {
         let failures = Failures { count: 0, kinds: Vec::new() };
-        Self { route, runs: Vec::new(), findings: None, failures, troubles: Troubles::NONE, error: None }
+        Self { route, runs: Vec::new(), findings: None, failures, troubles: ErrorCounters::NONE, error: None }
     }
 
     /// A run has come to its end.
@@ -268,12 +276,12 @@ impl Course {
     }
 
     /// A run has broken off: why.
-    fn take_broken(&mut self, broken: &BrokenRun) -> MeasureError {
+    fn take_broken(&mut self, broken: &FailedRun) -> MeasureError {
         self.count(&broken.failures, broken.troubles);
         MeasureError::Run(broken.why.clone())
     }
 
-    fn count(&mut self, failures: &Failures, troubles: Troubles) {
+    fn count(&mut self, failures: &Failures, troubles: ErrorCounters) {
         self.failures.add(failures);
         self.troubles = self.troubles.and(troubles);
     }
@@ -332,17 +340,19 @@ impl Course {
     }
 }
 
-fn put_together(courses: Vec<Course>, job: &Job, plan: &Plan) -> Vec<Row> {
+fn put_together(all_runs: Vec<RouteRuns>, job: &Job, plan: &Plan) -> Vec<Row> {
     let mut first: Option<Vec<f64>> = None;
     let mut rows = Vec::new();
     // A route that was not begun says nothing.
-    for course in courses.into_iter().filter(|course| course.error.is_some() || !course.runs.is_empty()) {
-        let (route, rates) = (course.route, course.rates());
-        let figures = course.figures(first.as_deref(), plan);
+    for route_runs in
+        all_runs.into_iter().filter(|route_runs| route_runs.error.is_some() || !route_runs.runs.is_empty())
+    {
+        let (route, rates) = (route_runs.route, route_runs.rates());
+        let figures = route_runs.figures(first.as_deref(), plan);
         if figures.is_ok() && first.is_none() {
             first = Some(rates);
         }
-        let Course { failures, troubles, findings, .. } = course;
+        let RouteRuns { failures, troubles, findings, .. } = route_runs;
         let (label, depth, part) = (job.label.clone(), job.depth, (job.offset_bytes, job.span_bytes));
         let fill = job.writes().then(|| job.fill.unwrap_or(plan.conditions.fill));
         rows.push(Row { route, label, depth, part, fill, failures, troubles, findings, figures });
@@ -353,7 +363,7 @@ fn put_together(courses: Vec<Course>, job: &Job, plan: &Plan) -> Vec<Row> {
 impl MeasureError {
     /// Whether something broke off, or came to nothing, and not only is the transport not offered or was it ended by somebody.
     pub const fn is_failure(&self) -> bool {
-        !matches!(self, Self::Route(RigError { is_not_offered: true, .. }) | Self::Interrupted)
+        !matches!(self, Self::Route(DeviceError { is_not_offered: true, .. }) | Self::Interrupted)
     }
 }
 
@@ -376,6 +386,6 @@ impl fmt::Display for MeasureError {
 impl std::error::Error for MeasureError {}
 
 #[cfg(test)]
-mod stand;
+mod fixture;
 #[cfg(test)]
 mod tests;

@@ -11,10 +11,10 @@
 //!
 //! Always true: nothing is allocated per access in steady state; the caller is asked some times a second whether to go on.
 
-use super::course::Course;
 use super::energy::{Energy, Meter};
+use super::run_plan::RunPlan;
+use crate::backend::{AccessError, BufferLayout, CompletedAccess, DeviceError, ErrorCounters, Runner};
 use crate::payload::Payload;
-use crate::rig::{Ended, Fault, RigError, Room, Runner, Troubles};
 use crate::verify::Ledger;
 use hdrhistogram::Histogram;
 use initiator::disk;
@@ -22,10 +22,10 @@ use rustix::time::ClockId;
 use std::fmt;
 use std::time::{Duration, Instant};
 use units::Extent;
-use workload::{Access, Accesses, Fill, Job, Kind, Misfit};
+use workload::{Access, AccessKind, Accesses, Fill, Job, JobError};
 
 /// How long a runner waits before it looks around.
-const PATIENCE: Duration = Duration::from_millis(20);
+const POLL_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// How often the caller is asked.
 pub(super) const TICK: Duration = Duration::from_millis(50);
@@ -48,7 +48,7 @@ const READ_BACK_DEPTH: u16 = 4;
 
 /// How one run is made.
 #[derive(Clone, Copy, Debug)]
-pub struct Conditions {
+pub struct RunConditions {
     /// What counts, and until one more access has ended.
     pub run: Duration,
     /// What comes before it.
@@ -77,7 +77,7 @@ pub struct Run {
     /// What failed, in the warm-up and at the end as well.
     pub failures: Failures,
     /// What went wrong below, likewise.
-    pub troubles: Troubles,
+    pub troubles: ErrorCounters,
     /// The caller has ended it early.
     pub interrupted: bool,
 }
@@ -88,7 +88,7 @@ pub struct Failures {
     /// All of them.
     pub count: u64,
     /// The first kinds, each with how many there were.
-    pub kinds: Vec<(Fault, u64)>,
+    pub kinds: Vec<(AccessError, u64)>,
 }
 
 /// How far a run is.
@@ -107,7 +107,7 @@ pub struct Progress {
 }
 
 /// Whoever looks at a run.
-pub trait Watch {
+pub trait ProgressSink {
     /// How far it is; `false` ends it.
     fn tick(&mut self, progress: Progress) -> bool;
 }
@@ -116,15 +116,15 @@ pub trait Watch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
     /// The job does not fit the drive.
-    Misfit(Misfit),
+    Job(JobError),
     /// The runner cannot go on.
-    Rig(RigError),
+    BenchDevice(DeviceError),
     /// The drive is gone, or cannot be brought to work again.
-    Gone(Fault),
+    Gone(AccessError),
     /// Accesses do not end.
     Stuck {
         /// How many.
-        under_way: usize,
+        in_flight: usize,
     },
     /// The flush after writes does not end.
     Unflushed,
@@ -132,13 +132,13 @@ pub enum RunError {
 
 /// A run that has come to nothing, and what went wrong until then.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BrokenRun {
+pub struct FailedRun {
     /// Why.
     pub why: RunError,
     /// What failed.
     pub failures: Failures,
     /// What went wrong below.
-    pub troubles: Troubles,
+    pub troubles: ErrorCounters,
 }
 
 /// Runs a job.
@@ -148,21 +148,21 @@ pub struct BrokenRun {
 pub fn run(
     runner: &mut dyn Runner,
     job: &Job,
-    conditions: &Conditions,
-    surroundings: Surroundings<'_>,
-) -> Result<Run, Box<BrokenRun>> {
-    let accesses = Accesses::new(job, runner.block_size(), runner.capacity(), conditions.seed)
-        .map_err(RunError::Misfit)?;
-    runner.prepare(job.depth, job.bytes_max()).map_err(RunError::Rig)?;
+    conditions: &RunConditions,
+    context: RunContext<'_>,
+) -> Result<Run, Box<FailedRun>> {
+    let accesses =
+        Accesses::new(job, runner.block_size(), runner.capacity(), conditions.seed).map_err(RunError::Job)?;
+    runner.prepare(job.depth, job.bytes_max()).map_err(RunError::BenchDevice)?;
     let fill = job.fill.unwrap_or(conditions.fill);
     let payload = Payload::new(fill, job.bytes_max(), job.reads(), conditions.seed);
-    let mut load = Load::new(runner, surroundings, job.depth);
+    let mut load = Load::new(runner, context, job.depth);
     if job.writes() {
         (0..job.depth).for_each(|slot| payload.prepare(load.runner.memory(slot)));
     }
     let accesses = (accesses, load.runner.block_size().bytes());
-    let course = Course::new(job, conditions, accesses, payload);
-    let ended = load.measure(course);
+    let run_plan = RunPlan::new(job, conditions, accesses, payload);
+    let ended = load.measure(run_plan);
     load.told(ended)
 }
 
@@ -173,28 +173,28 @@ pub fn run(
 pub fn read_back(
     runner: &mut dyn Runner,
     ledger: &mut Ledger,
-    watch: &mut dyn Watch,
-) -> Result<(Failures, Troubles), Box<BrokenRun>> {
-    runner.prepare(READ_BACK_DEPTH, READ_BACK_BYTES).map_err(RunError::Rig)?;
+    watch: &mut dyn ProgressSink,
+) -> Result<(Failures, ErrorCounters), Box<FailedRun>> {
+    runner.prepare(READ_BACK_DEPTH, READ_BACK_BYTES).map_err(RunError::BenchDevice)?;
     let blocks_max = u64::from(READ_BACK_BYTES / runner.block_size().bytes());
     ledger.begin_reading_back();
     let mut load =
-        Load::new(runner, Surroundings { ledger: Some(ledger), watch, energy: None }, READ_BACK_DEPTH);
+        Load::new(runner, RunContext { ledger: Some(ledger), watch, energy: None }, READ_BACK_DEPTH);
     let ended = load.read_back(blocks_max);
-    load.told(ended).map(|()| (load.take_failures(), load.troubles()))
+    load.told(ended).map(|()| (load.take_failures(), load.error_counters()))
 }
 
-/// Room for a job, and for reading back what it has written.
-pub(super) fn with_room_to_read_back(room: Room) -> Room {
-    Room { slots: room.slots.max(READ_BACK_DEPTH), bytes: room.bytes.max(READ_BACK_BYTES) }
+/// BufferLayout for a job, and for reading back what it has written.
+pub(super) fn with_read_back_buffers(room: BufferLayout) -> BufferLayout {
+    BufferLayout { slots: room.slots.max(READ_BACK_DEPTH), bytes: room.bytes.max(READ_BACK_BYTES) }
 }
 
 /// Who and what is there besides the runner.
-pub struct Surroundings<'a> {
+pub struct RunContext<'a> {
     /// What blocks must hold, if that is checked.
     pub ledger: Option<&'a mut Ledger>,
     /// Whoever looks on.
-    pub watch: &'a mut dyn Watch,
+    pub watch: &'a mut dyn ProgressSink,
     /// Meters of energy.
     pub energy: Option<&'a Energy>,
 }
@@ -202,10 +202,10 @@ pub struct Surroundings<'a> {
 /// Accesses under way.
 struct Load<'r, 's> {
     runner: &'r mut dyn Runner,
-    surroundings: Surroundings<'s>,
+    context: RunContext<'s>,
     meter: Option<Meter<'s>>,
     idle: Vec<u16>,
-    under_way: Vec<Option<(Access, Instant)>>,
+    in_flight: Vec<Option<(Access, Instant)>>,
     /// The slot of the flush under way.
     flush: Option<u16>,
     began: Instant,
@@ -218,23 +218,23 @@ struct Load<'r, 's> {
     bytes: u64,
     failures: Failures,
     /// What the runner had told before.
-    troubles_before: Troubles,
-    final_fault: Option<Fault>,
+    initial_error_counters: ErrorCounters,
+    final_fault: Option<AccessError>,
     /// Lost writes that are among the failures.
-    lost_told: u64,
+    lost_reported: u64,
 }
 
 impl<'r, 's> Load<'r, 's> {
-    fn new(runner: &'r mut dyn Runner, surroundings: Surroundings<'s>, depth: u16) -> Self {
+    fn new(runner: &'r mut dyn Runner, context: RunContext<'s>, depth: u16) -> Self {
         let now = runner.now();
         Self {
             block_bytes: runner.block_size().bytes().into(),
-            troubles_before: runner.troubles_before(),
+            initial_error_counters: runner.initial_error_counters(),
             runner,
-            meter: surroundings.energy.map(|energy| Meter::new(energy, now)),
-            surroundings,
+            meter: context.energy.map(|energy| Meter::new(energy, now)),
+            context,
             idle: (0..depth).rev().collect(),
-            under_way: vec![None; depth.into()],
+            in_flight: vec![None; depth.into()],
             flush: None,
             began: now,
             heard: now,
@@ -244,31 +244,31 @@ impl<'r, 's> Load<'r, 's> {
             bytes: 0,
             failures: Failures::default(),
             final_fault: None,
-            lost_told: 0,
+            lost_reported: 0,
         }
     }
 
     /// What has ended so, with what went wrong until then if it broke off.
-    fn told<T>(&mut self, ended: Result<T, RunError>) -> Result<T, Box<BrokenRun>> {
+    fn told<T>(&mut self, ended: Result<T, RunError>) -> Result<T, Box<FailedRun>> {
         ended.map_err(|why| {
             let failures = self.take_failures();
-            Box::new(BrokenRun { why, failures, troubles: self.troubles() })
+            Box::new(FailedRun { why, failures, troubles: self.error_counters() })
         })
     }
 
     /// All that failed, lost writes that nobody has kept among them.
     fn take_failures(&mut self) -> Failures {
-        self.hear_of_lost();
-        self.failures.count += self.troubles().lost_writes.saturating_sub(self.lost_told);
+        self.count_lost_writes();
+        self.failures.count += self.error_counters().lost_writes.saturating_sub(self.lost_reported);
         std::mem::take(&mut self.failures)
     }
 
-    fn troubles(&self) -> Troubles {
-        self.runner.troubles().since(self.troubles_before)
+    fn error_counters(&self) -> ErrorCounters {
+        self.runner.error_counters().since(self.initial_error_counters)
     }
 
     /// Writes over the memory that is to be read into: it may still hold what the blocks should have.
-    fn soil(&mut self, slot: u16, extent: Extent) {
+    fn poison(&mut self, slot: u16, extent: Extent) {
         let bytes = (extent.blocks.0 * self.block_bytes) as usize;
         if let Some(memory) = self.runner.memory(slot).get_mut(..bytes) {
             memory.fill(0x5a);
@@ -279,7 +279,7 @@ impl<'r, 's> Load<'r, 's> {
         let (mut next, mut goes_on) = (0, true);
         while goes_on && self.fill_from_ledger(&mut next, blocks_max) {
             self.check_that_they_end(None)?;
-            self.turn()?;
+            self.run_once()?;
             goes_on = self.tick(Duration::ZERO);
         }
         self.drain(goes_on, Duration::ZERO)
@@ -288,47 +288,47 @@ impl<'r, 's> Load<'r, 's> {
     /// Starts to read stamped blocks from `next` on in all slots that have nothing under way; `false` if there are no more.
     fn fill_from_ledger(&mut self, next: &mut u64, blocks_max: u64) -> bool {
         while let Some(slot) = self.idle.pop() {
-            let ledger = self.surroundings.ledger.as_ref();
+            let ledger = self.context.ledger.as_ref();
             let Some(extent) = ledger.and_then(|ledger| ledger.next_written(*next, blocks_max)) else {
                 self.idle.push(slot);
                 return false;
             };
             *next = extent.lba.0 + extent.blocks.0;
-            self.soil(slot, extent);
-            self.start(slot, Access { kind: Kind::Read, extent });
+            self.poison(slot, extent);
+            self.start(slot, Access { kind: AccessKind::Read, extent });
         }
         true
     }
 
-    fn measure(&mut self, mut course: Course) -> Result<Run, RunError> {
+    fn measure(&mut self, mut run_plan: RunPlan) -> Result<Run, RunError> {
         let begin = self.marks(self.began);
         let mut from = None;
         let mut goes_on = true;
         loop {
             let now = self.runner.now();
-            if course.is_through() && self.is_quiet() {
+            if run_plan.is_complete() && self.is_quiet() {
                 from.get_or_insert(begin);
                 break;
             }
-            if from.is_none() && self.heard - self.began >= course.warm_up {
+            if from.is_none() && self.heard - self.began >= run_plan.warm_up {
                 self.forget();
                 from = Some(self.marks(self.heard));
             }
-            if self.is_over(now, from.as_ref().map(|from| from.at), &course) || !goes_on {
+            if self.is_over(now, from.as_ref().map(|from| from.at), &run_plan) || !goes_on {
                 break;
             }
-            self.fill(&mut course);
-            self.turn()?;
-            goes_on = self.tick(course.whole(now - self.began));
+            self.fill(&mut run_plan);
+            self.run_once()?;
+            goes_on = self.tick(run_plan.whole(now - self.began));
         }
         let to = self.marks(self.heard);
-        let whole = course.whole(to.at - self.began);
+        let whole = run_plan.whole(to.at - self.began);
         let (ios, bytes, latency) = (self.ios, self.bytes, std::mem::replace(&mut self.latency, histogram()));
         self.drain(goes_on, whole)?;
-        if course.writes {
+        if run_plan.writes {
             self.flush(goes_on, whole)?;
         }
-        // Ended within the warm-up: nothing counts.
+        // CompletedAccess within the warm-up: nothing counts.
         let counted = from.is_some();
         let from = from.unwrap_or(to);
         Ok(Run {
@@ -339,7 +339,7 @@ impl<'r, 's> Load<'r, 's> {
             processor: to.processor.saturating_sub(from.processor),
             joules: from.joules.zip(to.joules).map(|(from, to)| to - from),
             failures: self.take_failures(),
-            troubles: self.troubles(),
+            troubles: self.error_counters(),
             interrupted: !goes_on,
         })
     }
@@ -347,11 +347,11 @@ impl<'r, 's> Load<'r, 's> {
     /// Whether enough was counted: one has ended when the time was over. A rate of nothing says nothing, so that a run that is shorter than
     /// an access, or during which the processor was somebody else's, goes on until then. Once its time is over, or if it has no time to
     /// keep, it is over as well when none ends any more.
-    fn is_over(&self, now: Instant, from: Option<Instant>, course: &Course) -> bool {
+    fn is_over(&self, now: Instant, from: Option<Instant>, run_plan: &RunPlan) -> bool {
         let is_counted = |wanted| from.is_some_and(|from| self.heard > from && self.heard - from >= wanted);
-        let is_time_over = course.run.is_none_or(|wanted| now - self.began >= course.warm_up + wanted);
+        let is_time_over = run_plan.run.is_none_or(|wanted| now - self.began >= run_plan.warm_up + wanted);
         let is_silent = || now - self.heard >= self.runner.access_max();
-        course.run.is_some_and(is_counted) || (is_time_over && is_silent())
+        run_plan.run.is_some_and(is_counted) || (is_time_over && is_silent())
     }
 
     /// The warm-up is over.
@@ -361,21 +361,22 @@ impl<'r, 's> Load<'r, 's> {
     }
 
     /// Starts accesses in all slots that have none.
-    fn fill(&mut self, course: &mut Course) {
-        while !course.is_through()
+    fn fill(&mut self, run_plan: &mut RunPlan) {
+        while !run_plan.is_complete()
             && let Some(slot) = self.idle.pop()
         {
-            let drawn = self.draw(&mut course.accesses);
-            let Some(access) = drawn.filter(|access| course.takes(access.extent.blocks.0 * self.block_bytes))
+            let drawn = self.draw(&mut run_plan.accesses);
+            let Some(access) =
+                drawn.filter(|access| run_plan.takes(access.extent.blocks.0 * self.block_bytes))
             else {
                 return self.idle.push(slot);
             };
             let bytes = (access.extent.blocks.0 * self.block_bytes) as usize;
-            if access.kind == Kind::Write {
+            if access.kind == AccessKind::Write {
                 let memory = &mut self.runner.memory(slot)[..bytes];
-                match &mut self.surroundings.ledger {
+                match &mut self.context.ledger {
                     Some(ledger) => ledger.stamp(access.extent, memory),
-                    None => course.payload.renew(memory),
+                    None => run_plan.payload.renew(memory),
                 }
             }
             self.start(slot, access);
@@ -384,53 +385,53 @@ impl<'r, 's> Load<'r, 's> {
 
     /// The next access; with a ledger, one that does not overlap those under way.
     fn draw(&self, accesses: &mut Accesses) -> Option<Access> {
-        if self.surroundings.ledger.is_none() {
+        if self.context.ledger.is_none() {
             return Some(accesses.draw());
         }
         let is_taken =
-            |extent: Extent| self.under_way.iter().flatten().any(|(other, _)| other.extent.overlaps(extent));
+            |extent: Extent| self.in_flight.iter().flatten().any(|(other, _)| other.extent.overlaps(extent));
         (0..DRAWS_MAX).map(|_| accesses.draw()).find(|access| !is_taken(access.extent))
     }
 
     fn start(&mut self, slot: u16, access: Access) {
-        self.under_way[usize::from(slot)] = Some((access, self.runner.now()));
+        self.in_flight[usize::from(slot)] = Some((access, self.runner.now()));
         self.runner.start(slot, access);
     }
 
     /// Waits, and takes what has ended.
-    fn turn(&mut self) -> Result<(), RunError> {
-        self.runner.turn(PATIENCE).map_err(RunError::Rig)?;
+    fn run_once(&mut self) -> Result<(), RunError> {
+        self.runner.run_once(POLL_TIMEOUT).map_err(RunError::BenchDevice)?;
         let now = self.runner.now();
         while let Some(ended) = self.runner.poll() {
             self.end(now, ended);
         }
-        self.hear_of_lost();
+        self.count_lost_writes();
         self.final_fault.map_or(Ok(()), |fault| Err(RunError::Gone(fault)))
     }
 
     /// Counts writes that had ended well, and have not.
-    fn hear_of_lost(&mut self) {
+    fn count_lost_writes(&mut self) {
         while let Some(lost) = self.runner.poll_lost() {
-            self.lost_told += 1;
-            self.failures.count(Fault::Disk(disk::Error::LostWrite(lost)), 1);
+            self.lost_reported += 1;
+            self.failures.count(AccessError::Disk(disk::Error::LostWrite(lost)), 1);
         }
     }
 
-    fn end(&mut self, now: Instant, ended: Ended) {
+    fn end(&mut self, now: Instant, ended: CompletedAccess) {
         if self.flush == Some(ended.slot) {
             return self.end_flush(ended);
         }
-        let Some((access, started)) = self.under_way[usize::from(ended.slot)].take() else { return };
+        let Some((access, started)) = self.in_flight[usize::from(ended.slot)].take() else { return };
         self.idle.push(ended.slot);
         self.heard = now;
         let bytes = access.extent.blocks.0 * self.block_bytes;
-        if let Some(ledger) = &mut self.surroundings.ledger {
+        if let Some(ledger) = &mut self.context.ledger {
             match access.kind {
-                Kind::Write => ledger.written(access.extent, ended.result.is_ok()),
-                Kind::Read if ended.result.is_ok() => {
+                AccessKind::Write => ledger.written(access.extent, ended.result.is_ok()),
+                AccessKind::Read if ended.result.is_ok() => {
                     ledger.check(access.extent, &self.runner.memory(ended.slot)[..bytes as usize]);
                 }
-                Kind::Read => {}
+                AccessKind::Read => {}
             }
         }
         match ended.result {
@@ -442,7 +443,7 @@ impl<'r, 's> Load<'r, 's> {
             Err(fault) => {
                 self.failures.count(fault, 1);
                 // What follows it in the same turn is of no more weight.
-                self.final_fault = self.final_fault.or(Some(fault).filter(Fault::is_final));
+                self.final_fault = self.final_fault.or(Some(fault).filter(AccessError::is_final));
             }
         }
     }
@@ -464,7 +465,7 @@ impl<'r, 's> Load<'r, 's> {
             bytes: self.bytes,
             failures: self.failures.count,
         };
-        self.surroundings.watch.tick(progress)
+        self.context.watch.tick(progress)
     }
 
     /// Waits for what is under way. As long as somebody has time for it, one may take its whole patience after another.
@@ -473,7 +474,7 @@ impl<'r, 's> Load<'r, 's> {
         let mut until = (!goes_on).then(|| soon(self));
         while !self.is_quiet() {
             self.check_that_they_end(until)?;
-            self.turn()?;
+            self.run_once()?;
             if goes_on && !self.tick(whole) {
                 (goes_on, until) = (false, Some(soon(self)));
             }
@@ -485,7 +486,7 @@ impl<'r, 's> Load<'r, 's> {
     fn check_that_they_end(&self, until: Option<Instant>) -> Result<(), RunError> {
         let now = self.runner.now();
         if until.is_some_and(|until| now >= until) || now - self.heard >= self.runner.access_max() {
-            return Err(RunError::Stuck { under_way: self.under_way.iter().flatten().count() });
+            return Err(RunError::Stuck { in_flight: self.in_flight.iter().flatten().count() });
         }
         Ok(())
     }
@@ -502,7 +503,7 @@ impl<'r, 's> Load<'r, 's> {
             if waited >= patience {
                 return Err(RunError::Unflushed);
             }
-            self.turn()?;
+            self.run_once()?;
             if !self.tick(whole) {
                 patience = patience.min(waited + INTERRUPTED_DRAIN_MAX);
             }
@@ -510,15 +511,15 @@ impl<'r, 's> Load<'r, 's> {
         Ok(())
     }
 
-    fn end_flush(&mut self, ended: Ended) {
+    fn end_flush(&mut self, ended: CompletedAccess) {
         self.idle.extend(self.flush.take());
         match ended.result {
             // Whoever tells of one at the flush has told of each by itself.
-            Ok(()) | Err(Fault::Disk(disk::Error::LostWrite(_))) => {}
+            Ok(()) | Err(AccessError::Disk(disk::Error::LostWrite(_))) => {}
             Err(fault) => {
                 let fault = fault.of_flush();
                 self.failures.count(fault, 1);
-                self.final_fault = self.final_fault.or(Some(fault).filter(Fault::is_final));
+                self.final_fault = self.final_fault.or(Some(fault).filter(AccessError::is_final));
             }
         }
     }
@@ -531,7 +532,7 @@ impl<'r, 's> Load<'r, 's> {
     }
 
     fn is_quiet(&self) -> bool {
-        self.idle.len() == self.under_way.len()
+        self.idle.len() == self.in_flight.len()
     }
 }
 
@@ -544,7 +545,7 @@ struct Marks {
 }
 
 impl Failures {
-    fn count(&mut self, fault: Fault, count: u64) {
+    fn count(&mut self, fault: AccessError, count: u64) {
         self.count += count;
         if let Some((_, known)) = self.kinds.iter_mut().find(|(known, _)| *known == fault) {
             *known += count;
@@ -567,20 +568,20 @@ pub(super) fn histogram() -> Histogram<u64> {
         .expect("the bounds are in order and three digits are allowed")
 }
 
-impl From<RunError> for Box<BrokenRun> {
+impl From<RunError> for Box<FailedRun> {
     /// Of a run that did not begin.
     fn from(why: RunError) -> Self {
-        Self::new(BrokenRun { why, failures: Failures::default(), troubles: Troubles::NONE })
+        Self::new(FailedRun { why, failures: Failures::default(), troubles: ErrorCounters::NONE })
     }
 }
 
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Misfit(misfit) => misfit.fmt(f),
-            Self::Rig(error) => error.fmt(f),
+            Self::Job(error) => error.fmt(f),
+            Self::BenchDevice(error) => error.fmt(f),
             Self::Gone(fault) => write!(f, "the drive is lost: {fault}"),
-            Self::Stuck { under_way } => write!(f, "{under_way} requests do not end"),
+            Self::Stuck { in_flight } => write!(f, "{in_flight} requests do not end"),
             Self::Unflushed => f.write_str("the flush after writes does not end"),
         }
     }

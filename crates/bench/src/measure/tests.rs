@@ -1,17 +1,17 @@
-use super::stand::{BLOCKS, Crowd, Stand};
+use super::fixture::{BLOCKS, FakeObserver, Fixture};
 use super::*;
-use crate::rig::{Fault, MemoryRig, Room};
+use crate::backend::{AccessError, BufferLayout, MemoryDevice};
 use bus::Speed;
 use device::medium::MediumError;
 use initiator::disk::{Error, LostWrite};
 use inspect::tree::Tree;
 use units::{BlockSize, ByteCount, Lba};
 use wire::scsi::sense::{AdditionalSense, SenseKey};
-use workload::Share;
+use workload::AccessSpec;
 
 fn plan(rounds: (u32, u32)) -> Plan {
     Plan {
-        conditions: Conditions {
+        conditions: RunConditions {
             run: Duration::from_millis(30),
             warm_up: Duration::from_millis(10),
             fill: Fill::Random,
@@ -24,32 +24,38 @@ fn plan(rounds: (u32, u32)) -> Plan {
     }
 }
 
-fn rows(stand: &mut dyn Rig, routes: &[Route], job: Job, plan: &Plan, crowd: &mut Crowd) -> Vec<Row> {
-    measure(stand, routes, &[job], plan, (&Energy::new(Tree::at("/nowhere")), crowd))
+fn rows(
+    fixture: &mut dyn BenchDevice,
+    routes: &[Route],
+    job: Job,
+    plan: &Plan,
+    fake_observer: &mut FakeObserver,
+) -> Vec<Row> {
+    measure(fixture, routes, &[job], plan, (&Energy::new(Tree::at("/nowhere")), fake_observer))
 }
 
 fn random(read_percent: u8, depth: u16) -> Job {
-    Job::of(Share::all(4096, read_percent, 100), depth)
+    Job::of(AccessSpec::all(4096, read_percent, 100), depth)
 }
 
 #[test]
 fn a_drive_of_known_speed_is_measured_right() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-    stand.service = Duration::from_millis(1);
-    let rows = rows(&mut stand, &[Route::Kernel], random(100, 1), &plan((3, 3)), &mut crowd);
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+    fixture.service = Duration::from_millis(1);
+    let rows = rows(&mut fixture, &[Route::Kernel], random(100, 1), &plan((3, 3)), &mut fake_observer);
     let figures = rows[0].figures.as_ref().expect("figures");
     assert!((999.0..=1040.0).contains(&figures.iops.value), "{:?}", figures.iops);
     assert!((figures.mb_per_s / figures.iops.value - 0.004_096).abs() < 1e-9);
     assert!(figures.latency.min() >= 999_000 && figures.rounds == 3 && figures.ios >= 3);
     assert!(figures.ratio.is_none() && figures.joules_per_gb.is_none());
-    assert_eq!((rows[0].failures.count, crowd.seen), (0, 1));
+    assert_eq!((rows[0].failures.count, fake_observer.seen), (0, 1));
 }
 
 #[test]
 fn a_round_is_no_shorter_than_an_access() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-    stand.service = Duration::from_millis(70);
-    let rows = rows(&mut stand, &[Route::Kernel], random(100, 1), &plan((3, 3)), &mut crowd);
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+    fixture.service = Duration::from_millis(70);
+    let rows = rows(&mut fixture, &[Route::Kernel], random(100, 1), &plan((3, 3)), &mut fake_observer);
     let figures = rows[0].figures.as_ref().expect("figures");
     assert!(figures.iops_of_rounds.len() == 3 && figures.ios >= 3, "{figures:?}");
     assert!(figures.iops_of_rounds.iter().all(|rate| (10.0..30.0).contains(rate)), "{figures:?}");
@@ -57,13 +63,13 @@ fn a_round_is_no_shorter_than_an_access() {
 
 /// The row of a job of this depth on a drive where so many end together, this long after those before. Three rounds of three seconds
 /// after three quarters of one.
-fn paced(depth: u16, batch: usize, service: Duration, change: impl FnOnce(&mut Stand)) -> Row {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-    (stand.service, stand.batch) = (service, Some(batch));
-    change(&mut stand);
+fn paced(depth: u16, batch: usize, service: Duration, change: impl FnOnce(&mut Fixture)) -> Row {
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+    (fixture.service, fixture.batch) = (service, Some(batch));
+    change(&mut fixture);
     let mut plan = plan((3, 3));
     (plan.conditions.run, plan.conditions.warm_up) = (Duration::from_secs(3), Duration::from_millis(750));
-    rows(&mut stand, &[Route::Kernel], random(50, depth), &plan, &mut crowd).remove(0)
+    rows(&mut fixture, &[Route::Kernel], random(50, depth), &plan, &mut fake_observer).remove(0)
 }
 
 #[test]
@@ -86,7 +92,7 @@ fn slow_requests_and_batches_have_their_true_rate() {
 fn a_stall_at_the_end_of_the_time_is_counted() {
     // In the first round, 2.75 of its three seconds are over when the drive is silent for seven.
     let row =
-        paced(1, 1, Duration::from_millis(10), |stand| stand.stall = Some((350, Duration::from_secs(7))));
+        paced(1, 1, Duration::from_millis(10), |fixture| fixture.stall = Some((350, Duration::from_secs(7))));
     let rates = row.figures.expect("figures").iops_of_rounds;
     assert!((rates[0] - 275.0 / 9.75).abs() < 0.01, "{rates:?}");
     assert!(rates[1..].iter().all(|rate| (rate - 100.0).abs() < 0.01), "{rates:?}");
@@ -102,7 +108,7 @@ impl Heater {
     }
 }
 
-impl Watch for Heater {
+impl ProgressSink for Heater {
     fn tick(&mut self, progress: Progress) -> bool {
         let microjoules = progress.elapsed.as_micros() * 100 % 262_143_328_850;
         self.show("energy_uj", &microjoules.to_string());
@@ -118,23 +124,23 @@ fn energy_of_hours_is_all_of_it() {
     heater.show("max_energy_range_uj", "262143328850");
     heater.show("energy_uj", "0");
     let energy = Energy::new(Tree::at(place.path()));
-    let mut stand = Stand::new();
-    stand.service = Duration::from_secs(5);
-    stand.put_up(Route::Kernel, Room { slots: 1, bytes: 4096 }).expect("it is up");
-    let conditions = Conditions { run: Duration::from_secs(2 * 3600), ..plan((1, 1)).conditions };
-    let surroundings = Surroundings { ledger: None, watch: &mut heater, energy: Some(&energy) };
-    let run = run(&mut stand, &random(100, 1), &conditions, surroundings).expect("it ends");
+    let mut fixture = Fixture::new();
+    fixture.service = Duration::from_secs(5);
+    fixture.open_route(Route::Kernel, BufferLayout { slots: 1, bytes: 4096 }).expect("it is up");
+    let conditions = RunConditions { run: Duration::from_secs(2 * 3600), ..plan((1, 1)).conditions };
+    let context = RunContext { ledger: None, watch: &mut heater, energy: Some(&energy) };
+    let run = run(&mut fixture, &random(100, 1), &conditions, context).expect("it ends");
     let joules = run.joules.expect("they can be read");
     assert!((joules / 720e3 - 1.0).abs() < 0.002, "{joules}");
 }
 
 /// A job that moves 64 KiB once, four requests of 4 KiB at a time, on a drive that takes a millisecond for these.
 fn once(change: impl FnOnce(&mut Job), plan: &Plan) -> Row {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-    stand.service = Duration::from_millis(1);
-    let mut job = Job { once: true, span_bytes: Some(64 << 10), ..Job::of(Share::all(4096, 50, 0), 4) };
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+    fixture.service = Duration::from_millis(1);
+    let mut job = Job { once: true, span_bytes: Some(64 << 10), ..Job::of(AccessSpec::all(4096, 50, 0), 4) };
     change(&mut job);
-    rows(&mut stand, &[Route::Kernel], job, plan, &mut crowd).remove(0)
+    rows(&mut fixture, &[Route::Kernel], job, plan, &mut fake_observer).remove(0)
 }
 
 #[test]
@@ -148,7 +154,7 @@ fn a_part_that_is_moved_once_is_counted_from_its_first_access_to_its_last() {
     assert_eq!(ios_and_rate(|_| ()), (3 * 16, 4000.0));
     // What does not fit any more is not begun.
     assert_eq!(ios_and_rate(|job| job.span_bytes = Some(30 << 10)).0, 3 * 7);
-    assert_eq!(ios_and_rate(|job| job.shares = vec![Share::all(24 << 10, 100, 100)]).0, 3 * 2);
+    assert_eq!(ios_and_rate(|job| job.specs = vec![AccessSpec::all(24 << 10, 100, 100)]).0, 3 * 2);
     // A time of its own may be over before.
     assert_eq!(ios_and_rate(|job| job.run = Some(Duration::from_millis(2))).0, 3 * 8);
     assert_eq!(ios_and_rate(|job| job.run = Some(Duration::from_secs(2))), (3 * 16, 4000.0));
@@ -160,7 +166,7 @@ fn a_part_that_is_moved_once_is_counted_from_its_first_access_to_its_last() {
 #[test]
 fn a_part_that_is_written_once_is_read_back_as_a_whole() {
     let verify = Plan { verify: true, ..plan((1, 1)) };
-    let row = once(|job| job.shares = vec![Share::all(4096, 0, 0)], &verify);
+    let row = once(|job| job.specs = vec![AccessSpec::all(4096, 0, 0)], &verify);
     let findings = row.findings.expect("findings");
     assert_eq!((findings.written, findings.checked, findings.wrong), (128, 128, 0));
     assert_eq!((findings.to_read_back, findings.read_back, findings.not_read_back), (128, 128, 0));
@@ -169,26 +175,26 @@ fn a_part_that_is_written_once_is_read_back_as_a_whole() {
 
 #[test]
 fn a_part_whose_accesses_do_not_end_is_not_waited_for_without_end() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-    (stand.service, stand.access_max) = (Duration::from_secs(1), Duration::from_secs(400));
-    stand.stuck = Some(16);
-    let began = stand.now;
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+    (fixture.service, fixture.access_max) = (Duration::from_secs(1), Duration::from_secs(400));
+    fixture.stuck = Some(16);
+    let began = fixture.now;
     let job = Job { once: true, span_bytes: Some(64 << 10), ..random(100, 4) };
-    let rows = rows(&mut stand, &[Route::Kernel], job, &plan((1, 1)), &mut crowd);
+    let rows = rows(&mut fixture, &[Route::Kernel], job, &plan((1, 1)), &mut fake_observer);
     let error = rows[0].figures.as_ref().expect_err("it does not end");
     assert_eq!(error.to_string(), "1 requests do not end");
-    assert!((400..=820).contains(&(stand.now - began).as_secs()), "{:?}", stand.now - began);
+    assert!((400..=820).contains(&(fixture.now - began).as_secs()), "{:?}", fixture.now - began);
 }
 
 #[test]
 fn routes_take_turns_and_are_held_against_the_first() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     let routes = [Route::Bot, Route::Turbo, Route::Uas];
-    stand.missing = vec![Route::Turbo];
-    let rows = rows(&mut stand, &routes, random(100, 4), &plan((2, 2)), &mut crowd);
+    fixture.missing = vec![Route::Turbo];
+    let rows = rows(&mut fixture, &routes, random(100, 4), &plan((2, 2)), &mut fake_observer);
     // No route comes first each time.
-    assert_eq!(stand.put_up, [Route::Bot, Route::Turbo, Route::Uas, Route::Uas, Route::Bot]);
-    assert_eq!(crowd.begun[3..], [(Route::Uas, 2), (Route::Bot, 2)]);
+    assert_eq!(fixture.open_route, [Route::Bot, Route::Turbo, Route::Uas, Route::Uas, Route::Bot]);
+    assert_eq!(fake_observer.begun[3..], [(Route::Uas, 2), (Route::Bot, 2)]);
     assert!(rows[0].figures.as_ref().is_ok_and(|figures| figures.ratio.is_none()));
     let missing = rows[1].figures.as_ref().expect_err("it is not there");
     assert_eq!((missing.to_string().as_str(), missing.is_failure()), ("there is no such way", false));
@@ -200,9 +206,10 @@ fn routes_take_turns_and_are_held_against_the_first() {
 #[test]
 fn a_route_that_cannot_be_put_up_has_failed_whether_it_had_been_up_or_not() {
     for (fails_from, rounds) in [(1, 1), (2, 3)] {
-        let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-        stand.fails_from = Some(fails_from);
-        let rows = rows(&mut stand, &[Route::Bot], random(100, 4), &plan((rounds, rounds)), &mut crowd);
+        let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+        fixture.fails_from = Some(fails_from);
+        let rows =
+            rows(&mut fixture, &[Route::Bot], random(100, 4), &plan((rounds, rounds)), &mut fake_observer);
         let error = rows[0].figures.as_ref().expect_err("it is not up");
         assert_eq!((error.to_string().as_str(), error.is_failure()), ("there is no memory", true));
     }
@@ -210,27 +217,27 @@ fn a_route_that_cannot_be_put_up_has_failed_whether_it_had_been_up_or_not() {
 
 #[test]
 fn rounds_end_when_the_figures_are_steady() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     let steady = Plan { steady_within: 100.0, ..plan((2, 9)) };
-    let shown = rows(&mut stand, &[Route::Kernel], random(100, 1), &steady, &mut crowd);
+    let shown = rows(&mut fixture, &[Route::Kernel], random(100, 1), &steady, &mut fake_observer);
     assert!(shown[0].figures.as_ref().is_ok_and(|figures| figures.rounds == 2 && figures.is_steady));
     let never = Plan { steady_within: 0.0, ..plan((2, 4)) };
-    stand.drift = Duration::from_micros(5);
-    let shown = rows(&mut stand, &[Route::Kernel], random(100, 1), &never, &mut crowd);
+    fixture.drift = Duration::from_micros(5);
+    let shown = rows(&mut fixture, &[Route::Kernel], random(100, 1), &never, &mut fake_observer);
     assert!(shown[0].figures.as_ref().is_ok_and(|figures| figures.rounds == 4 && !figures.is_steady));
 }
 
 #[test]
 fn failures_and_troubles_are_counted_and_are_no_ios() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-    stand.bad = Some(0);
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+    fixture.bad = Some(0);
     let job = Job { span_bytes: Some(4096), ..random(0, 1) };
-    let rows = rows(&mut stand, &[Route::Kernel], job, &plan((1, 1)), &mut crowd);
+    let rows = rows(&mut fixture, &[Route::Kernel], job, &plan((1, 1)), &mut fake_observer);
     let figures = rows[0].figures.as_ref().expect("figures");
     assert_eq!((figures.ios, figures.iops.value), (0, 0.0));
     let Row { failures, troubles, .. } = &rows[0];
     assert!(failures.count > 10 && troubles.retries > 0, "{failures:?} {troubles:?}");
-    let bad = Fault::Medium(MediumError::Unwritable { lba: Lba(0) });
+    let bad = AccessError::Medium(MediumError::Unwritable { lba: Lba(0) });
     assert_eq!(failures.kinds, [(bad, failures.count)]);
 }
 
@@ -241,26 +248,26 @@ fn lost(lba: u64) -> LostWrite {
 
 #[test]
 fn writes_are_flushed_after_the_time_and_reads_are_not() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-    stand.service = Duration::from_millis(1);
-    stand.flush.1 = Duration::from_secs(60);
-    let shown = rows(&mut stand, &[Route::Kernel], random(0, 1), &plan((3, 3)), &mut crowd);
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+    fixture.service = Duration::from_millis(1);
+    fixture.flush.1 = Duration::from_secs(60);
+    let shown = rows(&mut fixture, &[Route::Kernel], random(0, 1), &plan((3, 3)), &mut fake_observer);
     let figures = shown[0].figures.as_ref().expect("figures");
     assert!((999.0..=1040.0).contains(&figures.iops.value), "{:?}", figures.iops);
-    assert_eq!((stand.flushes, shown[0].failures.count), (3, 0));
-    rows(&mut stand, &[Route::Kernel], random(100, 1), &plan((2, 2)), &mut crowd);
-    assert_eq!(stand.flushes, 3);
+    assert_eq!((fixture.flushes, shown[0].failures.count), (3, 0));
+    rows(&mut fixture, &[Route::Kernel], random(100, 1), &plan((2, 2)), &mut fake_observer);
+    assert_eq!(fixture.flushes, 3);
 }
 
 #[test]
 fn a_write_that_is_lost_later_is_a_failure_once() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-    (stand.loses, stand.unkept) = (vec![lost(77), lost(78), lost(77)], 2);
-    stand.flush.0 = Err(Fault::Disk(Error::LostWrite(lost(77))));
-    let rows = rows(&mut stand, &[Route::Uas], random(0, 4), &plan((1, 1)), &mut crowd);
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+    (fixture.loses, fixture.unkept) = (vec![lost(77), lost(78), lost(77)], 2);
+    fixture.flush.0 = Err(AccessError::Disk(Error::LostWrite(lost(77))));
+    let rows = rows(&mut fixture, &[Route::Uas], random(0, 4), &plan((1, 1)), &mut fake_observer);
     let Row { failures, troubles, figures, .. } = &rows[0];
     assert!(figures.is_ok() && troubles.lost_writes == 5, "{figures:?} {troubles:?}");
-    let of = |lba| Fault::Disk(Error::LostWrite(lost(lba)));
+    let of = |lba| AccessError::Disk(Error::LostWrite(lost(lba)));
     assert_eq!((failures.count, &failures.kinds[..]), (5, &[(of(77), 2), (of(78), 1)][..]));
     let text = failures.kinds[1].0.to_string();
     assert_eq!(text, "an earlier write was lost: MEDIUM ERROR: WRITE ERROR at LBA 78");
@@ -268,16 +275,16 @@ fn a_write_that_is_lost_later_is_a_failure_once() {
 
 #[test]
 fn a_flush_that_fails_is_a_failure_and_one_that_does_not_end_ends_the_row() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     let bad = MediumError::Unwritable { lba: Lba(0) };
-    stand.flush.0 = Err(Fault::Medium(bad));
-    let shown = rows(&mut stand, &[Route::Kernel], random(50, 4), &plan((2, 2)), &mut crowd);
-    assert_eq!(shown[0].failures.kinds, [(Fault::MediumFlush(bad), 2)]);
+    fixture.flush.0 = Err(AccessError::Medium(bad));
+    let shown = rows(&mut fixture, &[Route::Kernel], random(50, 4), &plan((2, 2)), &mut fake_observer);
+    assert_eq!(shown[0].failures.kinds, [(AccessError::MediumFlush(bad), 2)]);
     let text = shown[0].failures.kinds[0].0.to_string();
     assert_eq!(text, "the flush after writes: the kernel could not write all of them");
-    (stand.flush.0, stand.stuck_flush) = (Ok(()), true);
-    stand.service = Duration::from_secs(30);
-    let shown = rows(&mut stand, &[Route::Kernel], random(0, 1), &plan((1, 1)), &mut crowd);
+    (fixture.flush.0, fixture.stuck_flush) = (Ok(()), true);
+    fixture.service = Duration::from_secs(30);
+    let shown = rows(&mut fixture, &[Route::Kernel], random(0, 1), &plan((1, 1)), &mut fake_observer);
     let error = shown[0].figures.as_ref().expect_err("it does not end");
     assert_eq!(
         (error.to_string().as_str(), error.is_failure()),
@@ -287,12 +294,12 @@ fn a_flush_that_fails_is_a_failure_and_one_that_does_not_end_ends_the_row() {
 
 #[test]
 fn a_drive_that_is_gone_ends_its_row() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-    stand.gone_after = Some(100);
-    let rows = rows(&mut stand, &[Route::Kernel], random(100, 4), &plan((3, 9)), &mut crowd);
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+    fixture.gone_after = Some(100);
+    let rows = rows(&mut fixture, &[Route::Kernel], random(100, 4), &plan((3, 9)), &mut fake_observer);
     let error = rows[0].figures.as_ref().expect_err("it is gone");
     assert_eq!(error.to_string(), "the drive is lost: the unit is gone");
-    assert_eq!(stand.put_up.len(), 1);
+    assert_eq!(fixture.open_route.len(), 1);
     let Row { failures, troubles, .. } = &rows[0];
     assert!(error.is_failure() && failures.count > 0 && troubles.retries > 0, "{failures:?} {troubles:?}");
 }
@@ -301,14 +308,15 @@ fn a_drive_that_is_gone_ends_its_row() {
 fn an_access_that_does_not_end_is_waited_for_as_long_as_it_may_take() {
     // Somebody who ends it while it is waited for does not wait much longer.
     for (ticks_left, waited) in [(None, 400..=405), (Some(4), 10..=16)] {
-        let (mut stand, mut crowd) = (Stand::new(), Crowd { ticks_left, ..Crowd::default() });
-        (stand.service, stand.access_max) = (Duration::from_secs(1), Duration::from_secs(400));
-        stand.stuck = Some(2);
-        let began = stand.now;
-        let rows = rows(&mut stand, &[Route::Kernel], random(100, 2), &plan((1, 1)), &mut crowd);
+        let (mut fixture, mut fake_observer) =
+            (Fixture::new(), FakeObserver { ticks_left, ..FakeObserver::default() });
+        (fixture.service, fixture.access_max) = (Duration::from_secs(1), Duration::from_secs(400));
+        fixture.stuck = Some(2);
+        let began = fixture.now;
+        let rows = rows(&mut fixture, &[Route::Kernel], random(100, 2), &plan((1, 1)), &mut fake_observer);
         let error = rows[0].figures.as_ref().expect_err("it does not end");
         assert_eq!(error.to_string(), "1 requests do not end");
-        assert!(waited.contains(&(stand.now - began).as_secs()), "{:?}", stand.now - began);
+        assert!(waited.contains(&(fixture.now - began).as_secs()), "{:?}", fixture.now - began);
     }
 }
 
@@ -317,16 +325,17 @@ fn reading_back_waits_for_what_does_not_end_as_long_as_a_run_does() {
     // 128 writes, four in a second, and eight reads, of which one does not end. All may be read while it is waited for; somebody who
     // ends it does not wait much longer.
     for (ticks_left, waited, checked) in [(None, 434..=437, 896), (Some(34), 44..=46, 384)] {
-        let (mut stand, mut crowd) = (Stand::new(), Crowd { ticks_left, ..Crowd::default() });
-        (stand.service, stand.access_max) = (Duration::from_secs(1), Duration::from_secs(400));
-        stand.stuck = Some(128 + 2);
-        let began = stand.now;
-        let job = Job { once: true, ..Job::of(Share::all(4096, 0, 0), 4) };
+        let (mut fixture, mut fake_observer) =
+            (Fixture::new(), FakeObserver { ticks_left, ..FakeObserver::default() });
+        (fixture.service, fixture.access_max) = (Duration::from_secs(1), Duration::from_secs(400));
+        fixture.stuck = Some(128 + 2);
+        let began = fixture.now;
+        let job = Job { once: true, ..Job::of(AccessSpec::all(4096, 0, 0), 4) };
         let verify = Plan { verify: true, ..plan((1, 1)) };
-        let rows = rows(&mut stand, &[Route::Kernel], job, &verify, &mut crowd);
+        let rows = rows(&mut fixture, &[Route::Kernel], job, &verify, &mut fake_observer);
         let error = rows[0].figures.as_ref().expect_err("it does not end");
         assert_eq!(error.to_string(), "1 requests do not end");
-        assert!(waited.contains(&(stand.now - began).as_secs()), "{:?}", stand.now - began);
+        assert!(waited.contains(&(fixture.now - began).as_secs()), "{:?}", fixture.now - began);
         let findings = rows[0].findings.clone().expect("findings");
         assert_eq!((findings.written, findings.checked, findings.wrong), (1024, checked, 0));
     }
@@ -334,22 +343,27 @@ fn reading_back_waits_for_what_does_not_end_as_long_as_a_run_does() {
 
 #[test]
 fn accesses_that_end_one_after_another_may_each_take_as_long() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-    (stand.service, stand.access_max) = (Duration::from_secs(200), Duration::from_secs(300));
-    stand.is_serial = true;
-    let rows = rows(&mut stand, &[Route::Bot], random(100, 4), &plan((1, 1)), &mut crowd);
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+    (fixture.service, fixture.access_max) = (Duration::from_secs(200), Duration::from_secs(300));
+    fixture.is_serial = true;
+    let rows = rows(&mut fixture, &[Route::Bot], random(100, 4), &plan((1, 1)), &mut fake_observer);
     assert!(rows[0].figures.as_ref().is_ok_and(|figures| figures.ios == 1), "{:?}", rows[0].figures);
 }
 
 #[test]
 fn an_end_before_the_end_keeps_what_was_measured() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-    crowd.ticks_left = Some(2);
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+    fake_observer.ticks_left = Some(2);
     let mut plan = plan((3, 9));
     plan.conditions.run = Duration::from_secs(3600);
     let jobs = [random(100, 1), random(100, 2)];
-    let rows =
-        measure(&mut stand, &[Route::Kernel], &jobs, &plan, (&Energy::new(Tree::at("/nowhere")), &mut crowd));
+    let rows = measure(
+        &mut fixture,
+        &[Route::Kernel],
+        &jobs,
+        &plan,
+        (&Energy::new(Tree::at("/nowhere")), &mut fake_observer),
+    );
     assert_eq!(rows.len(), 1);
     assert!(rows[0].figures.as_ref().is_ok_and(|figures| figures.interrupted && figures.ios > 100));
 }
@@ -357,12 +371,13 @@ fn an_end_before_the_end_keeps_what_was_measured() {
 /// The row of a job at depth 1 on a drive that takes a millisecond, ended at the tick of this number: one comes all 50 ms. Runs are of
 /// 100 ms after 10 ms.
 fn ended_at(tick: u32) -> Row {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd { ticks_left: Some(tick), ..Crowd::default() });
-    stand.service = Duration::from_millis(1);
+    let (mut fixture, mut fake_observer) =
+        (Fixture::new(), FakeObserver { ticks_left: Some(tick), ..FakeObserver::default() });
+    fixture.service = Duration::from_millis(1);
     let mut plan = plan((3, 9));
     plan.conditions.run = Duration::from_millis(100);
     plan.steady_within = 0.0;
-    rows(&mut stand, &[Route::Kernel], random(100, 1), &plan, &mut crowd).remove(0)
+    rows(&mut fixture, &[Route::Kernel], random(100, 1), &plan, &mut fake_observer).remove(0)
 }
 
 #[test]
@@ -387,40 +402,43 @@ fn what_was_ended_before_there_was_anything_to_count_has_no_figures() {
     let error = too_soon.figures.expect_err("40 ms are too few");
     assert_eq!((&error, error.is_failure()), (&MeasureError::Interrupted, false));
     assert!(too_soon.troubles.retries > 0, "what went wrong is told");
-    let (mut stand, mut crowd) = (Stand::new(), Crowd { ticks_left: Some(2), ..Crowd::default() });
+    let (mut fixture, mut fake_observer) =
+        (Fixture::new(), FakeObserver { ticks_left: Some(2), ..FakeObserver::default() });
     let mut plan = plan((1, 1));
     plan.conditions.warm_up = Duration::from_secs(1);
-    let of_warm_up = rows(&mut stand, &[Route::Kernel], random(100, 4), &plan, &mut crowd).remove(0);
+    let of_warm_up =
+        rows(&mut fixture, &[Route::Kernel], random(100, 4), &plan, &mut fake_observer).remove(0);
     assert_eq!(of_warm_up.figures.expect_err("it was the warm-up"), MeasureError::Interrupted);
     // Nothing has ended well in it.
-    let (mut stand, mut crowd) = (Stand::new(), Crowd { ticks_left: Some(3), ..Crowd::default() });
-    stand.bad = Some(0);
+    let (mut fixture, mut fake_observer) =
+        (Fixture::new(), FakeObserver { ticks_left: Some(3), ..FakeObserver::default() });
+    fixture.bad = Some(0);
     plan.conditions =
-        Conditions { warm_up: Duration::ZERO, run: Duration::from_secs(3600), ..plan.conditions };
+        RunConditions { warm_up: Duration::ZERO, run: Duration::from_secs(3600), ..plan.conditions };
     let job = Job { span_bytes: Some(4096), ..random(0, 1) };
-    let failed = rows(&mut stand, &[Route::Kernel], job, &plan, &mut crowd).remove(0);
+    let failed = rows(&mut fixture, &[Route::Kernel], job, &plan, &mut fake_observer).remove(0);
     assert_eq!(failed.figures.expect_err("no I/O"), MeasureError::Interrupted);
     assert!(failed.failures.count > 10);
 }
 
 #[test]
 fn what_does_not_fit_the_drive_is_told() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-    let job = Job::of(Share::all(1 << 20, 100, 0), 1);
-    let rows = rows(&mut stand, &[Route::Kernel], job, &plan((1, 1)), &mut crowd);
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+    let job = Job::of(AccessSpec::all(1 << 20, 100, 0), 1);
+    let rows = rows(&mut fixture, &[Route::Kernel], job, &plan((1, 1)), &mut fake_observer);
     let error = rows[0].figures.as_ref().expect_err("the drive is smaller");
     assert_eq!(error.to_string(), "524288 bytes have no room for an access of 1048576");
 }
 
 #[test]
 fn no_run_finds_in_the_drives_memory_what_another_has_read() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     let jobs = [random(100, 1), random(100, 2)];
     let energy = Energy::new(Tree::at("/nowhere"));
     let mut places = || {
-        stand.first_places.clear();
-        measure(&mut stand, &[Route::Bot, Route::Uas], &jobs, &plan((2, 2)), (&energy, &mut crowd));
-        stand.first_places.clone()
+        fixture.first_places.clear();
+        measure(&mut fixture, &[Route::Bot, Route::Uas], &jobs, &plan((2, 2)), (&energy, &mut fake_observer));
+        fixture.first_places.clone()
     };
     let first = places();
     let distinct: std::collections::BTreeSet<_> = first.iter().collect();
@@ -431,11 +449,11 @@ fn no_run_finds_in_the_drives_memory_what_another_has_read() {
 
 #[test]
 fn wrong_blocks_are_told_of_a_run_that_breaks_off() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-    (stand.forgets, stand.gone_after) = (Some(77), Some(4000));
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+    (fixture.forgets, fixture.gone_after) = (Some(77), Some(4000));
     let verify = Plan { verify: true, ..plan((1, 1)) };
-    let job = Job { span_bytes: Some(64 * 1024), ..Job::of(Share::all(512, 50, 100), 4) };
-    let rows = rows(&mut stand, &[Route::Kernel], job, &verify, &mut crowd);
+    let job = Job { span_bytes: Some(64 * 1024), ..Job::of(AccessSpec::all(512, 50, 100), 4) };
+    let rows = rows(&mut fixture, &[Route::Kernel], job, &verify, &mut fake_observer);
     assert!(rows[0].figures.is_err(), "it is gone before the end");
     let findings = rows[0].findings.clone().expect("findings");
     assert!(findings.wrong > 0 && findings.first_wrong[0].lba == 77, "{findings:?}");
@@ -447,82 +465,83 @@ fn wrong_blocks_are_told_of_a_run_that_breaks_off() {
 #[test]
 fn reading_back_that_was_ended_or_has_failed_is_not_told_as_done() {
     let verify = Plan { verify: true, ..plan((1, 1)) };
-    let job = Job { once: true, ..Job::of(Share::all(4096, 0, 0), 4) };
-    let findings = |stand: &mut Stand, mut crowd: Crowd| {
-        let rows = rows(stand, &[Route::Kernel], job.clone(), &verify, &mut crowd);
+    let job = Job { once: true, ..Job::of(AccessSpec::all(4096, 0, 0), 4) };
+    let findings = |fixture: &mut Fixture, mut fake_observer: FakeObserver| {
+        let rows = rows(fixture, &[Route::Kernel], job.clone(), &verify, &mut fake_observer);
         let findings = rows[0].findings.clone().expect("findings");
         assert_eq!(findings.to_read_back, findings.read_back + findings.not_read_back, "{findings:?}");
         (findings.read_back, findings.not_read_back, findings.written)
     };
-    assert_eq!(findings(&mut Stand::new(), Crowd::default()), (BLOCKS, 0, BLOCKS));
+    assert_eq!(findings(&mut Fixture::new(), FakeObserver::default()), (BLOCKS, 0, BLOCKS));
     // 128 writes of 20 ms each, and eight reads, in the middle of which somebody ends it.
     let ended = (40..60).any(|ticks| {
-        let mut slow = Stand::new();
+        let mut slow = Fixture::new();
         (slow.is_serial, slow.service) = (true, Duration::from_millis(20));
-        let crowd = Crowd { ticks_left: Some(ticks), ..Crowd::default() };
-        let (read_back, missing, written) = findings(&mut slow, crowd);
+        let fake_observer = FakeObserver { ticks_left: Some(ticks), ..FakeObserver::default() };
+        let (read_back, missing, written) = findings(&mut slow, fake_observer);
         read_back > 0 && missing > 0 && (read_back + missing, written) == (BLOCKS, BLOCKS)
     });
     assert!(ended);
     // All that one read was to bring.
-    let mut broken = Stand::new();
+    let mut broken = Fixture::new();
     broken.unreadable = Some(77);
-    assert_eq!(findings(&mut broken, Crowd::default()).1, 128);
-    let mut bad = Stand::new();
+    assert_eq!(findings(&mut broken, FakeObserver::default()).1, 128);
+    let mut bad = Fixture::new();
     bad.bad = Some(77);
-    assert_eq!(findings(&mut bad, Crowd::default()), (BLOCKS - 8, 8, BLOCKS - 8));
+    assert_eq!(findings(&mut bad, FakeObserver::default()), (BLOCKS - 8, 8, BLOCKS - 8));
 }
 
 #[test]
 fn a_good_drive_passes_verification_without_overlaps() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     let verify = Plan { verify: true, ..plan((2, 2)) };
-    let job = Job::of(Share { align: workload::Align::Block, ..Share::all(4096, 30, 80) }, 8);
-    let rows = rows(&mut stand, &[Route::Kernel], job, &verify, &mut crowd);
+    let job = Job::of(AccessSpec { align: workload::Align::Block, ..AccessSpec::all(4096, 30, 80) }, 8);
+    let rows = rows(&mut fixture, &[Route::Kernel], job, &verify, &mut fake_observer);
     let findings = rows[0].findings.clone().expect("findings");
     assert!(findings.written > 100 && findings.checked >= BLOCKS / 2 && findings.wrong == 0, "{findings:?}");
-    assert!(!stand.overlapped);
+    assert!(!fixture.overlapped);
 }
 
 #[test]
 fn a_drive_that_forgets_a_write_is_caught() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-    stand.forgets = Some(77);
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+    fixture.forgets = Some(77);
     let verify = Plan { verify: true, ..plan((1, 1)) };
-    let job = Job { span_bytes: Some(64 * 1024), ..Job::of(Share::all(512, 0, 0), 4) };
-    let rows = rows(&mut stand, &[Route::Kernel], job, &verify, &mut crowd);
+    let job = Job { span_bytes: Some(64 * 1024), ..Job::of(AccessSpec::all(512, 0, 0), 4) };
+    let rows = rows(&mut fixture, &[Route::Kernel], job, &verify, &mut fake_observer);
     let findings = rows[0].findings.clone().expect("findings");
     assert_eq!((findings.wrong, findings.first_wrong[0].lba), (1, 77));
 }
 
 #[test]
 fn memory_that_was_written_from_is_not_taken_for_what_was_read() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
-    stand.brings_nothing = true;
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
+    fixture.brings_nothing = true;
     let verify = Plan { verify: true, ..plan((1, 1)) };
     // One slot, so that the last block that was written is in the memory that is read into.
-    let job = Job { span_bytes: Some(512), ..Job::of(Share::all(512, 0, 0), 1) };
-    let rows = rows(&mut stand, &[Route::Kernel], job, &verify, &mut crowd);
+    let job = Job { span_bytes: Some(512), ..Job::of(AccessSpec::all(512, 0, 0), 1) };
+    let rows = rows(&mut fixture, &[Route::Kernel], job, &verify, &mut fake_observer);
     let findings = rows[0].findings.clone().expect("findings");
     assert_eq!((findings.checked, findings.wrong), (1, 1), "{findings:?}");
 }
 
 #[test]
 fn what_an_earlier_run_has_written_is_not_taken_for_this_ones() {
-    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     let verify = Plan { verify: true, ..plan((1, 1)) };
-    let job = Job { span_bytes: Some(64 * 1024), ..Job::of(Share::all(512, 0, 0), 4) };
-    rows(&mut stand, &[Route::Bot], job.clone(), &verify, &mut crowd);
+    let job = Job { span_bytes: Some(64 * 1024), ..Job::of(AccessSpec::all(512, 0, 0), 4) };
+    rows(&mut fixture, &[Route::Bot], job.clone(), &verify, &mut fake_observer);
     // From here on it keeps what it has.
-    stand.forgets = Some(77);
-    let rows = rows(&mut stand, &[Route::Uas], job, &Plan { session: 2, ..verify }, &mut crowd);
+    fixture.forgets = Some(77);
+    let rows = rows(&mut fixture, &[Route::Uas], job, &Plan { session: 2, ..verify }, &mut fake_observer);
     let findings = rows[0].findings.clone().expect("findings");
-    assert_eq!(findings.first_wrong[0].found, crate::verify::Found::OtherSession);
+    assert_eq!(findings.first_wrong[0].found, crate::verify::BlockContent::OtherSession);
 }
 
 #[test]
 fn nothing_is_allocated_per_request() {
-    let mut rig = MemoryRig::new(ByteCount(16 << 20), BlockSize::B512, Speed::Super).expect("16 MiB");
+    let mut bench_device =
+        MemoryDevice::new(ByteCount(16 << 20), BlockSize::B512, Speed::Super).expect("16 MiB");
     let energy = Energy::new(Tree::at("/nowhere"));
     let (small, large) = ((4096, 32), (2 << 20, 8));
     for (route, read_percent, (bytes, depth)) in [
@@ -537,16 +556,17 @@ fn nothing_is_allocated_per_request() {
         (Route::Uas, 50, (256 << 10, 100)),
         (Route::Uas, 50, large),
     ] {
-        let job = Job::of(Share::all(bytes, read_percent, 100), depth);
-        let runner = rig.put_up(route, Room { slots: depth, bytes }).expect("it is offered");
+        let job = Job::of(AccessSpec::all(bytes, read_percent, 100), depth);
+        let runner =
+            bench_device.open_route(route, BufferLayout { slots: depth, bytes }).expect("it is offered");
         let mut allocations_and_ios = |milliseconds| {
-            let mut crowd = Crowd::default();
+            let mut fake_observer = FakeObserver::default();
             let conditions =
-                Conditions { run: Duration::from_millis(milliseconds), ..plan((1, 1)).conditions };
-            let surroundings = Surroundings { ledger: None, watch: &mut crowd, energy: Some(&energy) };
+                RunConditions { run: Duration::from_millis(milliseconds), ..plan((1, 1)).conditions };
+            let context = RunContext { ledger: None, watch: &mut fake_observer, energy: Some(&energy) };
             let mut ios = 0;
             let counted = allocation_counter::measure(|| {
-                ios = run(runner, &job, &conditions, surroundings).map_or(0, |run| run.ios);
+                ios = run(runner, &job, &conditions, context).map_or(0, |run| run.ios);
             });
             (counted.count_total, ios)
         };

@@ -10,8 +10,8 @@ mod table;
 pub use csv::csv;
 pub use table::{heading, table};
 
+use crate::backend::{DriveInfo, ErrorCounters};
 use crate::measure::{Estimate, Figures, MeasureError, Row};
-use crate::rig::{Identity, Troubles};
 use crate::verify::Findings;
 use initiator::disk::{Temperature, TemperatureSource};
 use serde::Serialize;
@@ -48,17 +48,17 @@ pub struct Record {
     /// Requests that failed, of all rows.
     pub errors: u64,
     /// What went wrong below, of all rows.
-    pub troubles: Troubles,
+    pub troubles: ErrorCounters,
     /// What was written down of its transfers meanwhile, if that was asked for and the file could be written.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub captured: Option<Captured>,
+    pub captured: Option<CaptureSummary>,
     /// A row for each job on each transport.
     pub rows: Vec<RecordRow>,
 }
 
 /// What came of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Captured {
+pub struct CaptureSummary {
     /// Files.
     pub files: u32,
     /// Records in them all.
@@ -85,9 +85,9 @@ pub struct Target {
     pub name: String,
     /// `virtual`, `file`, `block-device` or `usb-port`.
     pub kind: &'static str,
-    /// Who it is, as far as the rig knows by now.
+    /// Who it is, as far as the bench_device knows by now.
     #[serde(flatten)]
-    pub identity: Identity,
+    pub identity: DriveInfo,
     /// Its USB port.
     pub usb_port: Option<String>,
     /// The logical unit of the drive there that was measured, where our own drivers have done so.
@@ -161,7 +161,7 @@ pub struct RecordRow {
     /// The first kinds of them.
     pub error_kinds: Vec<ErrorKind>,
     /// What went wrong below, and was mended or not.
-    pub troubles: Troubles,
+    pub troubles: ErrorCounters,
     /// What reading back has found.
     pub verify: Option<Findings>,
     /// The figures.
@@ -218,8 +218,8 @@ pub struct ErrorKind {
 }
 
 impl Target {
-    /// What a rig knows of it.
-    pub fn of(name: impl Into<String>, kind: &'static str, identity: Identity) -> Self {
+    /// What a bench_device knows of it.
+    pub fn of(name: impl Into<String>, kind: &'static str, identity: DriveInfo) -> Self {
         Self { name: name.into(), kind, identity, ..Self::default() }
     }
 
@@ -258,7 +258,7 @@ impl Record {
         let figures =
             || self.rows.iter().filter_map(|row| row.figures.as_ref().map(|figures| (row, figures)));
         self.errors = self.rows.iter().map(|row| row.errors).sum();
-        self.troubles = self.rows.iter().fold(Troubles::NONE, |sum, row| sum.and(row.troubles));
+        self.troubles = self.rows.iter().fold(ErrorCounters::NONE, |sum, row| sum.and(row.troubles));
         // One figure for several transports would be that of one of them.
         let first = self.rows.first().map(|row| row.transport);
         let is_one = self.workloads.len() == 1 && self.rows.iter().all(|row| Some(row.transport) == first);
@@ -294,12 +294,12 @@ impl Record {
 }
 
 impl RecordRow {
-    fn of(row: &Row, identity: &Identity, verify: bool) -> Self {
+    fn of(row: &Row, identity: &DriveInfo, verify: bool) -> Self {
         let (error, figures) = match &row.figures {
             Ok(figures) => (None, Some(RowFigures::of(figures))),
             Err(error) => (Some(error.to_string()), None),
         };
-        let kind = |(fault, count): &(crate::rig::Fault, u64)| ErrorKind {
+        let kind = |(fault, count): &(crate::backend::AccessError, u64)| ErrorKind {
             reason: fault.to_string(),
             count: *count,
         };
@@ -327,7 +327,7 @@ impl RecordRow {
 }
 
 /// Bytes of a part of a drive from its first byte on: whole blocks, and no more than there are.
-fn span(identity: &Identity, (offset_bytes, asked): (u64, Option<u64>)) -> Option<u64> {
+fn span(identity: &DriveInfo, (offset_bytes, asked): (u64, Option<u64>)) -> Option<u64> {
     let there = (identity.bytes > 0).then(|| identity.bytes.saturating_sub(offset_bytes));
     let bytes = [there, asked].into_iter().flatten().min()?;
     Some(bytes - bytes % u64::from(identity.block_bytes.max(1)))

@@ -4,7 +4,7 @@
 //! blocks, has a line each: nothing that went wrong is hidden. Text of others comes out without control characters.
 
 use super::{Record, RecordRow, RowFigures, Target};
-use crate::rig::Identity;
+use crate::backend::DriveInfo;
 use report::{Fitted, TextTable};
 use units::Capacity;
 use workload::short_bytes;
@@ -41,7 +41,7 @@ pub fn heading(record: &Record) -> String {
 }
 
 /// How large the drive is and in which blocks, as far as somebody knows.
-fn extent(identity: &Identity) -> String {
+fn extent(identity: &DriveInfo) -> String {
     let size = (identity.bytes > 0).then(|| format!(", {}", Capacity(identity.bytes)));
     let blocks = (identity.block_bytes > 0).then(|| format!(", blocks of {}", identity.block_bytes));
     size.into_iter().chain(blocks).collect()

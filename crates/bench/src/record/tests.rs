@@ -1,8 +1,8 @@
 use super::*;
+use crate::backend::DriveInfo;
+use crate::backend::{AccessError, DeviceError, Route};
 use crate::measure::{Estimate, Failures, MeasureError, RunError};
-use crate::rig::Identity;
-use crate::rig::{Fault, RigError, Route};
-use crate::verify::{Found, WrongBlock};
+use crate::verify::{BlockContent, WrongBlock};
 use device::medium::MediumError;
 use hdrhistogram::Histogram;
 use serde_json::Value;
@@ -30,7 +30,7 @@ fn figures(iops: f64) -> Figures {
 
 fn row(route: Route, depth: u16, figures: Result<Figures, MeasureError>) -> Row {
     let label = "4K random, 70 % read".into();
-    let (failures, troubles) = (Failures::default(), Troubles::NONE);
+    let (failures, troubles) = (Failures::default(), ErrorCounters::NONE);
     Row { route, label, depth, part: (0, None), fill: None, failures, troubles, findings: None, figures }
 }
 
@@ -43,7 +43,7 @@ fn record(rows: &[Row]) -> Record {
         target: Target {
             name: "2-1".into(),
             kind: "usb-port",
-            identity: Identity { notes: vec!["something".into()], ..Identity::default() },
+            identity: DriveInfo { notes: vec!["something".into()], ..DriveInfo::default() },
             ..Target::default()
         },
         workloads: vec!["one".into()],
@@ -53,7 +53,7 @@ fn record(rows: &[Row]) -> Record {
         iops_of: None,
         mb_per_s: None,
         errors: 0,
-        troubles: Troubles::default(),
+        troubles: ErrorCounters::default(),
         captured: None,
         rows: Vec::new(),
     };
@@ -65,8 +65,8 @@ fn record(rows: &[Row]) -> Record {
 fn three() -> Record {
     let against = Estimate { value: 2.0, interval: Some([1.5, 2.5]) };
     let failed =
-        Failures { count: 7, kinds: vec![(Fault::Medium(MediumError::Unreadable { lba: Lba(9) }), 7)] };
-    let troubles = Troubles { retries: 3, lost_writes: 2, unpacked: 5, ..Troubles::default() };
+        Failures { count: 7, kinds: vec![(AccessError::Medium(MediumError::Unreadable { lba: Lba(9) }), 7)] };
+    let troubles = ErrorCounters { retries: 3, lost_writes: 2, unpacked: 5, ..ErrorCounters::default() };
     let findings = crate::verify::Findings {
         written: 90,
         checked: 70,
@@ -78,13 +78,13 @@ fn three() -> Record {
         first_wrong: vec![WrongBlock {
             lba: 5,
             expected: 2,
-            found: Found::OtherGeneration { generation: 1 },
+            found: BlockContent::OtherGeneration { generation: 1 },
         }],
     };
     let second = Figures { ratio: Some(against), ..figures(2000.0) };
     let second =
         Row { failures: failed, troubles, findings: Some(findings), ..row(Route::Uas, 1, Ok(second)) };
-    let none = MeasureError::Route(RigError::not_offered("no way, \"none\""));
+    let none = MeasureError::Route(DeviceError::not_offered("no way, \"none\""));
     record(&[row(Route::Bot, 1, Ok(figures(1000.0))), second, row(Route::Turbo, 1, Err(none))])
 }
 
@@ -193,10 +193,10 @@ fn every_kind_of_trouble_has_its_field() {
 
 #[test]
 fn what_went_wrong_before_a_row_came_to_nothing_counts() {
-    let lost = MeasureError::Run(RunError::Gone(Fault::Medium(MediumError::Absent)));
+    let lost = MeasureError::Run(RunError::Gone(AccessError::Medium(MediumError::Absent)));
     let lost = Row {
-        failures: Failures { count: 4, kinds: vec![(Fault::Medium(MediumError::Absent), 4)] },
-        troubles: Troubles { resets: 2, ..Troubles::NONE },
+        failures: Failures { count: 4, kinds: vec![(AccessError::Medium(MediumError::Absent), 4)] },
+        troubles: ErrorCounters { resets: 2, ..ErrorCounters::NONE },
         ..row(Route::Uas, 1, Err(lost))
     };
     let record = record(&[row(Route::Bot, 1, Ok(figures(1000.0))), lost]);
@@ -336,7 +336,8 @@ fn of_a_drive_that_never_came_up_the_head_says_what_is_known() {
     let head = heading(&record);
     assert_eq!(head.lines().next(), Some("2-1: ACME Bridge"));
     assert!(head.lines().nth(1).is_some_and(|line| line.starts_with("Linux ")), "{head}");
-    let known = Identity { bytes: 1 << 30, block_bytes: 512, engine: "usbfs".into(), ..Identity::default() };
+    let known =
+        DriveInfo { bytes: 1 << 30, block_bytes: 512, engine: "usbfs".into(), ..DriveInfo::default() };
     record.target.identity = known;
     let head = heading(&record);
     let lines: Vec<&str> = head.lines().collect();

@@ -9,9 +9,9 @@ use super::arguments::BenchArguments;
 use crate::counted::listed;
 use crate::failure::Failure;
 use crate::harmless::shown;
-use bench::rig::Identity;
+use bench::backend::DriveInfo;
 use units::{BlockCount, BlockSize, ByteCount, Capacity};
-use workload::{Accesses, Fill, Job, Misfit, Workload, short_bytes};
+use workload::{Accesses, Fill, Job, JobError, Workload, short_bytes};
 
 /// Memory for all requests of a job at once.
 const BUFFER_BYTES_MAX: u64 = 1 << 30;
@@ -48,7 +48,7 @@ pub(super) fn check_asked(arguments: &BenchArguments, workloads: &[Workload]) ->
 pub(super) fn check(
     arguments: &BenchArguments,
     workloads: &mut [Workload],
-    identity: &Identity,
+    identity: &DriveInfo,
 ) -> Result<(), Failure> {
     let block_size = BlockSize::from_bytes(identity.block_bytes).unwrap_or(BlockSize::B512);
     if arguments.has_named() {
@@ -71,10 +71,10 @@ pub(super) fn check(
             .because(format!("it has {}", Capacity(bytes)))
             .try_this("Lower the size or the offset."));
         }
-        if let Err(misfit) = Accesses::new(job, block_size, capacity, 0) {
+        if let Err(error) = Accesses::new(job, block_size, capacity, 0) {
             return Err(Failure::usage(named(arguments, job))
-                .because(misfit)
-                .try_this(remedy(misfit, block_size)));
+                .because(error)
+                .try_this(remedy(error, block_size)));
         }
     }
     Ok(())
@@ -83,12 +83,12 @@ pub(super) fn check(
 /// Takes the jobs away whose lengths such blocks do not have.
 fn leave_out(workloads: &mut [Workload], block_size: BlockSize) -> Result<(), Failure> {
     let block_bytes = block_size.bytes();
-    let is_whole = |job: &Job| job.shares.iter().all(|share| share.bytes.is_multiple_of(block_bytes));
+    let is_whole = |job: &Job| job.specs.iter().all(|share| share.bytes.is_multiple_of(block_bytes));
     for workload in &mut *workloads {
         let (kept, left_out): (Vec<Job>, Vec<Job>) = workload.jobs.drain(..).partition(is_whole);
         workload.jobs = kept;
         let mut lengths: Vec<String> = Vec::new();
-        for share in left_out.iter().flat_map(|job| &job.shares) {
+        for share in left_out.iter().flat_map(|job| &job.specs) {
             let length = short_bytes(share.bytes.into());
             if !lengths.contains(&length) {
                 lengths.push(length);
@@ -118,13 +118,13 @@ fn check_size(bytes: u64, block_size: BlockSize) -> Result<(), Failure> {
         .try_this(format!("Choose a multiple of {block_bytes}.")))
 }
 
-fn remedy(misfit: Misfit, block_size: BlockSize) -> String {
-    match misfit {
-        Misfit::Length { .. } => {
+fn remedy(error: JobError, block_size: BlockSize) -> String {
+    match error {
+        JobError::Length { .. } => {
             format!("Choose lengths, alignments and offsets that are multiples of {}.", block_size.bytes())
         }
-        Misfit::NoRoom { .. } => "Choose shorter requests, or use more of the drive.".to_owned(),
-        Misfit::Shares => "Make the shares of the accesses 100 %.".to_owned(),
+        JobError::NoRoom { .. } => "Choose shorter requests, or use more of the drive.".to_owned(),
+        JobError::Shares => "Make the shares of the accesses 100 %.".to_owned(),
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_drive_whose_blocks_are_longer_than_all_that_is_asked_is_refused() {
-        let of = |bytes| Job::of(workload::Share::all(bytes, 100, 0), 1);
+        let of = |bytes| Job::of(workload::AccessSpec::all(bytes, 100, 0), 1);
         let workload = |name: &str, jobs| Workload { name: name.into(), jobs, notes: Vec::new() };
         let mut workloads =
             [workload("short", vec![of(512), of(6144), of(512)]), workload("long", vec![of(8192), of(1024)])];

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use bench::record::{Record, RecordRow, RowFigures};
-use records::{Figures, Kind, ResultRow, Run, Setup};
+use records::{Figures, ResultRow, Run, RunKind, Setup};
 use std::collections::BTreeMap;
 
 pub(super) fn run(record: &Record) -> Result<Run, Failure> {
@@ -10,7 +10,7 @@ pub(super) fn run(record: &Record) -> Result<Run, Failure> {
         .map_err(|error| Failure::new("the run cannot be kept").because(error))?;
     Ok(Run {
         label: None,
-        kind: Kind::Measured,
+        kind: RunKind::Measured,
         began_unix_s: record.began_unix_s,
         version: record.version.to_owned(),
         command_line: record.command_line.clone(),

@@ -25,9 +25,9 @@ use crate::recorder::{self, Capture};
 use crate::stdout::terminal_columns;
 use crate::unprinted::aside;
 use arguments::PatternArgument;
-use bench::measure::{self, Conditions, Energy, Onlooker, Plan};
+use bench::backend::ErrorCounters;
+use bench::measure::{self, CampaignObserver, Energy, Plan, RunConditions};
 use bench::record::{self, INTERVALS, Machine, Method, Record};
-use bench::rig::Troubles;
 use inspect::tree::Tree;
 use progress::View;
 use std::io::{Read, Write};
@@ -35,7 +35,9 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use target::Bed;
 use units::ByteCount;
-use workload::{self, Align, FILE_BYTES_MAX, Fill, Job, JobFileError, REQUEST_BYTES_MAX, Share, Workload};
+use workload::{
+    self, AccessSpec, Align, FILE_BYTES_MAX, Fill, Job, JobFileError, REQUEST_BYTES_MAX, Workload,
+};
 
 /// Length of a run unless given.
 const RUN: Duration = Duration::from_secs(3);
@@ -85,7 +87,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     let capture = watch(arguments, &mut bed)?;
     let plan = plan(arguments);
     let mut view = View::new(arguments.quiet)?;
-    bed.rig.stop_by(view.stopped());
+    bed.rig.set_stop_flag(view.stopped());
     let mut record = begin(arguments, &plan, &workloads, &bed);
     let energy = Energy::new(Tree::running());
     let mut notes = notes(&workloads, arguments);
@@ -99,7 +101,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     let closed = bed.rig.close();
     let of_kernel = [record.target.temperature_c[0], bed.temperature_c()];
     record.target.add_temperatures(bed.rig.temperatures(), of_kernel);
-    let stranger = bed.rig.stranger().filter(|_| writes).map(ToString::to_string);
+    let changed_device = bed.rig.changed_device().filter(|_| writes).map(ToString::to_string);
     drop(bed);
     let captured = capture.map(Capture::finish).transpose();
     record.captured = captured.as_ref().ok().copied().flatten();
@@ -117,7 +119,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     if let Some(captured) = captured? {
         aside!("captured: {}", recorder::told(captured));
     }
-    verdict(&record, stranger)
+    verdict(&record, changed_device)
 }
 
 /// What makes the figures others than those of the job file or of the named workload elsewhere, or of the drive alone.
@@ -169,7 +171,7 @@ fn begin(arguments: &BenchArguments, plan: &Plan, workloads: &[Workload], bed: &
         iops_of: None,
         mb_per_s: None,
         errors: 0,
-        troubles: Troubles::default(),
+        troubles: ErrorCounters::default(),
         captured: None,
         rows: Vec::new(),
     }
@@ -248,7 +250,7 @@ fn plain(arguments: &BenchArguments, pattern: PatternArgument) -> Result<Workloa
         None => Align::Length,
         Some(bytes) => Align::Bytes(length("--align", bytes.0)?),
     };
-    let share = Share { align, ..Share::all(length("--bs", arguments.bs.0)?, reads, random) };
+    let share = AccessSpec { align, ..AccessSpec::all(length("--bs", arguments.bs.0)?, reads, random) };
     let job = Job::of(share, 1);
     Ok(Workload { name: job.label.clone(), jobs: vec![job], notes: Vec::new() })
 }
@@ -269,7 +271,7 @@ fn job_file(
 fn plan(arguments: &BenchArguments) -> Plan {
     let run = arguments.seconds.unwrap_or(RUN);
     Plan {
-        conditions: Conditions {
+        conditions: RunConditions {
             run,
             warm_up: arguments.warm_up.unwrap_or((run / 4).min(WARM_UP_MAX)),
             fill: Fill::Random,
@@ -297,7 +299,7 @@ fn print(record: &Record, arguments: &BenchArguments) -> Result<(), Failure> {
 }
 
 /// Whether everything went well, and to the drive that its owner had agreed to.
-fn verdict(record: &Record, stranger: Option<String>) -> Result<(), Failure> {
+fn verdict(record: &Record, changed_device: Option<String>) -> Result<(), Failure> {
     let wrong = record.wrong_blocks();
     if wrong > 0 {
         return Err(Failure::new(format!(
@@ -305,8 +307,8 @@ fn verdict(record: &Record, stranger: Option<String>) -> Result<(), Failure> {
             counted(wrong, "block")
         )));
     }
-    if let Some(stranger) = stranger {
-        return Err(target::not_overwritten(&record.target.name, stranger));
+    if let Some(changed_device) = changed_device {
+        return Err(target::not_overwritten(&record.target.name, changed_device));
     }
     if record.rows.iter().all(|row| row.figures.is_none()) {
         // What has failed says more than that a transport is not offered.
@@ -346,7 +348,7 @@ mod tests {
     #[test]
     fn a_verified_run_that_was_not_told_uses_a_part_and_says_so() {
         let kept = |offsets: &[u64], span_bytes, has_named, drive_bytes| {
-            let job = Job { span_bytes, ..Job::of(Share::all(4096, 0, 100), 1) };
+            let job = Job { span_bytes, ..Job::of(AccessSpec::all(4096, 0, 100), 1) };
             let jobs = offsets.iter().map(|&offset_bytes| Job { offset_bytes, ..job.clone() }).collect();
             let mut workloads = [Workload { name: "one".into(), jobs, notes: Vec::new() }];
             keep_verified_short(has_named, &mut workloads, drive_bytes);

@@ -3,8 +3,8 @@
 //! Also where Ctrl-C arrives: the first one ends the run under way and keeps what was measured.
 
 use crate::failure::Failure;
-use bench::measure::{Onlooker, Progress, Watch};
-use bench::rig::Route;
+use bench::backend::Route;
+use bench::measure::{CampaignObserver, Progress, ProgressSink};
 use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::consts::SIGQUIT;
 use std::io::IsTerminal;
@@ -51,7 +51,7 @@ impl View {
     }
 }
 
-impl Watch for View {
+impl ProgressSink for View {
     fn tick(&mut self, progress: Progress) -> bool {
         if let Some(bar) = &self.bar {
             let Progress { elapsed, whole, ios, bytes, failures } = progress;
@@ -66,7 +66,7 @@ impl Watch for View {
     }
 }
 
-impl Onlooker for View {
+impl CampaignObserver for View {
     fn begin(&mut self, job: &Job, route: Route, round: u32) {
         self.run = format!("{}, {route}, depth {}, round {round}", job.label, job.depth);
         if let Some(bar) = &self.bar {

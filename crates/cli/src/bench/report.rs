@@ -4,7 +4,7 @@
 
 use crate::counted::{counted, counted_len};
 use crate::failure::Failure;
-use crate::page::{self, Latency, Measured, Values, Way};
+use crate::page::{self, Latency, Measured, ReportRoute, Values};
 use crate::recorder;
 use bench::measure::{Estimate, Figures, Row};
 use bench::record::{Method, Record};
@@ -43,9 +43,9 @@ fn title(record: &Record) -> String {
 }
 
 /// Rows by job, in the order of the jobs.
-fn measured(ways: &[Way], jobs: &[Job], rows: &[Row]) -> Vec<Measured> {
+fn measured(ways: &[ReportRoute], jobs: &[Job], rows: &[Row]) -> Vec<Measured> {
     let of = |job: &Job| {
-        let of_way = |way: &Way| {
+        let of_way = |way: &ReportRoute| {
             let row = rows.iter().find(|row| is_of(row, job) && row.route.word() == way.name)?;
             row.figures.as_ref().ok().map(values)
         };
@@ -78,7 +78,7 @@ fn values(figures: &Figures) -> Values {
 const WRONG_MAX: usize = 12;
 
 /// What did not go well, then how ways compare to the first one, the largest difference first, then notes.
-fn findings(record: &Record, ways: &[Way], all: &[Measured]) -> Vec<String> {
+fn findings(record: &Record, ways: &[ReportRoute], all: &[Measured]) -> Vec<String> {
     let mut found = Vec::new();
     if record.interrupted {
         found.push("The run was interrupted: these are the figures so far.".into());
@@ -169,7 +169,7 @@ fn wrong(record: &Record) -> Vec<String> {
 }
 
 /// Processor time of this program for an I/O.
-fn processor(ways: &[Way], jobs: &[Job], rows: &[Row]) -> Section {
+fn processor(ways: &[ReportRoute], jobs: &[Job], rows: &[Row]) -> Section {
     let section = Section::new("Processor time");
     let kind = jobs.first().map(|job| &job.label);
     let of_kind: Vec<&Row> = rows.iter().filter(|row| Some(&row.label) == kind).collect();

@@ -14,8 +14,10 @@ use crate::counted::listed;
 use crate::failure::Failure;
 use crate::harmless::shown;
 use crate::unprinted::aside;
+use bench::backend::{
+    BenchDevice, DriveInfo, FileDevice, FileDeviceOptions, MemoryDevice, Route, UsbPortDevice,
+};
 use bench::record::Target;
-use bench::rig::{FileRig, FileRigOptions, Identity, MemoryRig, PortRig, Rig, Route};
 use bus::Speed;
 use inspect::block::BlockDevice;
 use inspect::inventory::{DeviceId, Inventory, Scope};
@@ -34,7 +36,7 @@ const VIRTUAL_BYTES: ByteCount = ByteCount(256 << 20);
 
 /// Something to measure.
 pub(super) struct Bed {
-    pub(super) rig: Box<dyn Rig>,
+    pub(super) rig: Box<dyn BenchDevice>,
     pub(super) routes: Vec<Route>,
     pub(super) target: Target,
     /// Whose temperature the kernel may tell: a block device, or the disk at a port while the kernel drives it.
@@ -153,7 +155,7 @@ fn fits(
     name: &str,
     arguments: &BenchArguments,
     workloads: &mut [Workload],
-    identity: &Identity,
+    identity: &DriveInfo,
 ) -> Result<(), Failure> {
     // A part of a virtual drive is all of it.
     let bytes = identity.bytes;
@@ -171,7 +173,7 @@ fn in_memory(arguments: &BenchArguments, workloads: &mut [Workload]) -> Result<B
         SpeedArgument::Full => Speed::Full,
     };
     let size = arguments.size.unwrap_or(VIRTUAL_BYTES);
-    let rig = MemoryRig::new(size, arguments.block_size.into(), speed)
+    let rig = MemoryDevice::new(size, arguments.block_size.into(), speed)
         .map_err(|error| Failure::new(error.to_string()))?;
     let target = Target::of("virtual", "virtual", rig.identity());
     fits("virtual", arguments, workloads, &target.identity)?;
@@ -219,8 +221,8 @@ fn file(
     victim.as_ref().map_or(Ok(()), |victim| victim.check(arguments))?;
     let reads_nothing = !workloads.iter().any(Workload::reads);
     let open = |writes| {
-        let options = FileRigOptions { writes, reads_nothing, cached: arguments.cached };
-        FileRig::open(path, options, Tree::running()).map_err(|error| Failure::new(error.to_string()))
+        let options = FileDeviceOptions { writes, reads_nothing, cached: arguments.cached };
+        FileDevice::open(path, options, Tree::running()).map_err(|error| Failure::new(error.to_string()))
     };
     let looked_at = open(false)?;
     fits(name, arguments, workloads, &looked_at.identity())?;
@@ -261,7 +263,7 @@ fn port(
     let writes = workloads.iter().any(Workload::writes);
     let inventory = Inventory::read(tree, Scope::Brief);
     let lun = arguments.lun.unwrap_or(0);
-    let rig = PortRig::new(name, lun, &inventory).map_err(|error| Failure::new(error.to_string()))?;
+    let rig = UsbPortDevice::new(name, lun, &inventory).map_err(|error| Failure::new(error.to_string()))?;
     let device = inventory.devices.iter().find(|device| device.port == name);
     let victim = device.map(|device| Victim::of_port(device, lun, tree));
     // Whoever uses the disk would lose it while our drivers have it, whether they write or not.

@@ -10,8 +10,8 @@ use crate::nearest;
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
 use std::path::Path;
-pub(super) use study::compare::{Column, replaced};
-use study::parts::{Activation, Carried, Catalogue, Kind, Os};
+pub(super) use study::compare::{Configuration, replaced};
+use study::parts::{Activation, Carried, Catalogue, Os, PartKind};
 use study::setups::{Assembly, DriveName, Setup};
 
 #[derive(Debug, Args)]
@@ -70,7 +70,7 @@ impl Choice {
         catalogue: &Catalogue,
         (controller, link): (Option<&str>, Option<&str>),
         power_states: bool,
-    ) -> Result<(Setup, Vec<Column>), Failure> {
+    ) -> Result<(Setup, Vec<Configuration>), Failure> {
         let setup = self.setup(catalogue)?;
         let (mut columns, mut unwanted) = (Vec::new(), BTreeSet::new());
         for variant in &setup.variants {
@@ -90,8 +90,8 @@ impl Choice {
             let name = self.driver.as_ref().unwrap_or(&variant.name).clone();
             if !self.wants(&activation, catalogue) {
                 unwanted.insert(format!("{name}: {activation}"));
-            } else if !columns.iter().any(|other: &Column| other.name == name) {
-                columns.push(Column { name, assembly, activation });
+            } else if !columns.iter().any(|other: &Configuration| other.name == name) {
+                columns.push(Configuration { name, assembly, activation });
             }
         }
         if columns.is_empty() {
@@ -112,29 +112,30 @@ impl Choice {
     ) -> Result<(), Failure> {
         let known = |kind, name: &str| known(catalogue, kind, name);
         if let Some(name) = &self.host {
-            assembly.host = known(Kind::Host, name)?;
+            assembly.host = known(PartKind::Host, name)?;
         }
         if let Some(name) = &self.drive {
             assembly.drive = DriveName::find(name, catalogue)
-                .ok_or_else(|| unknown("drive", name, names(catalogue, &[Kind::Ssd, Kind::Hdd])))?;
+                .ok_or_else(|| unknown("drive", name, names(catalogue, &[PartKind::Ssd, PartKind::Hdd])))?;
         }
         if assembly.bridge.is_none() {
             return Ok(());
         }
         if let Some(name) = &self.driver {
-            assembly.driver = known(Kind::Driver, name)?;
+            assembly.driver = known(PartKind::Driver, name)?;
         }
         if let Some(name) = controller {
-            assembly.controller = known(Kind::Controller, name)?;
+            assembly.controller = known(PartKind::Controller, name)?;
         }
         if let Some(name) = &self.bridge {
-            assembly.bridge = Some(known(Kind::Bridge, name)?);
+            assembly.bridge = Some(known(PartKind::Bridge, name)?);
         }
         if let Some(name) = link {
-            assembly.link = Some(known(Kind::Link, name)?);
+            assembly.link = Some(known(PartKind::Link, name)?);
         }
         if !self.hub.is_empty() {
-            assembly.hubs = self.hub.iter().map(|name| known(Kind::Hub, name)).collect::<Result<_, _>>()?;
+            assembly.hubs =
+                self.hub.iter().map(|name| known(PartKind::Hub, name)).collect::<Result<_, _>>()?;
         }
         Ok(())
     }
@@ -168,7 +169,7 @@ fn nothing_left(setup: &str, unwanted: BTreeSet<String>) -> Failure {
 
 impl CompareArguments {
     /// The setup, and what of it is compared.
-    pub(super) fn columns(&self, catalogue: &Catalogue) -> Result<(Setup, Vec<Column>), Failure> {
+    pub(super) fn columns(&self, catalogue: &Catalogue) -> Result<(Setup, Vec<Configuration>), Failure> {
         let link = self.link.map(LinkArgument::part);
         self.choice.columns(catalogue, (self.controller.as_deref(), link), self.power_states)
     }
@@ -213,7 +214,7 @@ pub(crate) fn setup(name: &str, catalogue: &Catalogue) -> Result<Setup, Failure>
         .map_err(|error| Failure::new(error.to_string()))
 }
 
-fn known(catalogue: &Catalogue, kind: Kind, name: &str) -> Result<String, Failure> {
+fn known(catalogue: &Catalogue, kind: PartKind, name: &str) -> Result<String, Failure> {
     match catalogue.find(kind, name) {
         Some(entry) => Ok(entry.name.clone()),
         None => Err(unknown(&kind.to_string(), name, names(catalogue, &[kind]))),
@@ -228,7 +229,7 @@ fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
     ))
 }
 
-fn names<'a>(catalogue: &'a Catalogue, kinds: &'a [Kind]) -> impl Iterator<Item = &'a str> {
+fn names<'a>(catalogue: &'a Catalogue, kinds: &'a [PartKind]) -> impl Iterator<Item = &'a str> {
     let of_kinds = catalogue.entries().filter(|entry| kinds.contains(&entry.kind()));
     of_kinds.map(|entry| entry.name.as_str())
 }

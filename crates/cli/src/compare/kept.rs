@@ -1,19 +1,19 @@
 //! A comparison as a run that is kept.
 
-use super::choice::Column;
+use super::choice::Configuration;
 use bench::record::PERCENTS;
-use records::{Figures, Kind, ResultRow, Run};
+use records::{Figures, ResultRow, Run, RunKind};
 use serde_json::Value;
 use std::collections::BTreeMap;
 pub(super) use study::compare::runs::us;
-use study::compare::runs::{Gathered, Runs};
+use study::compare::runs::{JobRuns, Runs};
 use study::setups::Setup;
 use study::trial::Terms;
 use workload::Estimate;
 
 pub(super) fn run(
     setup: &Setup,
-    (columns, rows): (&[Column], &[Gathered]),
+    (columns, rows): (&[Configuration], &[JobRuns]),
     terms: &Terms,
     record: &Value,
 ) -> Run {
@@ -39,7 +39,7 @@ pub(super) fn simulated(
 ) -> records::Run {
     Run {
         label: None,
-        kind: Kind::Simulated,
+        kind: RunKind::Simulated,
         began_unix_s: 0,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: crate::called::words(),
@@ -53,7 +53,7 @@ pub(super) fn simulated(
 }
 
 /// What a column is made of: its name and the kind of part, the part.
-fn parts(column: &Column) -> impl Iterator<Item = (String, String)> {
+fn parts(column: &Configuration) -> impl Iterator<Item = (String, String)> {
     let assembly = &column.assembly;
     let parts = [
         ("host", Some(assembly.host.clone())),
@@ -70,7 +70,7 @@ fn parts(column: &Column) -> impl Iterator<Item = (String, String)> {
     parts.into_iter().filter_map(|(kind, part)| Some((format!("{}, {kind}", column.name), part?)))
 }
 
-fn results<'a>(columns: &'a [Column], row: &'a Gathered) -> impl Iterator<Item = ResultRow> + 'a {
+fn results<'a>(columns: &'a [Configuration], row: &'a JobRuns) -> impl Iterator<Item = ResultRow> + 'a {
     columns.iter().zip(&row.of).map(|(column, runs)| ResultRow {
         transport: column.name.clone(),
         job: row.job.label.clone(),

@@ -3,7 +3,7 @@
 //! Always true: who looks on changes nothing but for how long is measured; a drive on a cable has no USB, and nothing is told of it.
 
 use super::CompareArguments;
-use super::choice::Column;
+use super::choice::Configuration;
 use super::raw::Printed;
 use super::raw::capture::{Capture, DEVICES_MAX, Looked};
 use crate::counted::counted;
@@ -12,11 +12,11 @@ use crate::harmless::shown;
 use crate::unprinted::aside;
 use crate::{outlet, page};
 use sim::engine::Trace;
-use study::compare::runs::{self, Gathered};
+use study::ceiling::Protocol;
+use study::compare::runs::{self, JobRuns};
 use study::compare::short;
 use study::parts::{Carried, Catalogue};
-use study::raw::Protocol;
-use study::trial::{Terms, Watch};
+use study::trial::{Terms, TrialObservers};
 use workload::Job;
 
 /// Requests of a run that is captured, unless it is told.
@@ -25,9 +25,9 @@ const REQUESTS: u32 = 100;
 /// Measures with those looking on that are asked for; none is, if nobody.
 pub(super) fn measure(
     arguments: &CompareArguments,
-    (columns, jobs): (&[Column], &[Job]),
+    (columns, jobs): (&[Configuration], &[Job]),
     (catalogue, terms): (&Catalogue, &Terms),
-) -> Result<Option<Vec<Gathered>>, Failure> {
+) -> Result<Option<Vec<JobRuns>>, Failure> {
     if arguments.trace.is_none() && arguments.capture.is_none() {
         return Ok(None);
     }
@@ -44,7 +44,7 @@ pub(super) fn measure(
             let watch = arguments.watch(column, job, capture.as_mut())?;
             of.push(runs::look(column, job, (catalogue, &terms), (watch, arguments.keeping.is_asked()))?);
         }
-        rows.push(Gathered { job: job.clone(), of });
+        rows.push(JobRuns { job: job.clone(), of });
     }
     if let (Some(capture), Some(file)) = (capture, &arguments.capture) {
         aside!("{}: {}", shown(file), counted(capture.finish()?, "record"));
@@ -82,14 +82,19 @@ impl CompareArguments {
         Capture::create(path, self.capture_as, self.snap.unwrap_or(u32::MAX)).map(Some)
     }
 
-    fn watch(&self, column: &Column, job: &Job, capture: Option<&mut Capture>) -> Result<Watch, Failure> {
+    fn watch(
+        &self,
+        column: &Configuration,
+        job: &Job,
+        capture: Option<&mut Capture>,
+    ) -> Result<TrialObservers, Failure> {
         let what = format!("{}, {}, depth {}", column.name, job.label, job.depth);
         if self.trace.is_some() {
             println!("{what}");
         }
         let trace = self.trace.map(|requests| (Box::new(Printed) as Box<dyn Trace>, requests));
         let protocol = match column.activation.transport {
-            Carried::Sata => return Ok(Watch { trace, ..Watch::default() }),
+            Carried::Sata => return Ok(TrialObservers { trace, ..TrialObservers::default() }),
             Carried::Uas(_) => Protocol::Uas,
             Carried::Bot | Carried::Turbo => Protocol::Bot,
         };
@@ -97,6 +102,6 @@ impl CompareArguments {
         let run = Looked { protocol, name: &name, what: &what, drives: 1 };
         let observers = capture.map(|capture| capture.next_run(&run)).transpose()?;
         let observer = observers.and_then(|mut observers| observers.pop());
-        Ok(Watch { observer, trace, ..Watch::default() })
+        Ok(TrialObservers { observer, trace, ..TrialObservers::default() })
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use study::parts::{Catalogue, Constant, Entry, Kind, Origin};
+use study::parts::{Catalogue, Constant, Entry, Origin, PartKind};
 
 /// Bytes of a file of a part at most.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -39,8 +39,8 @@ pub(crate) fn catalogue(folder: Option<&Path>) -> Result<Catalogue, Failure> {
         if !of_kind.is_dir() {
             continue;
         }
-        let kind = Kind::of_folder(&name).ok_or_else(|| {
-            let hint = nearest::hint(&name, "folders of parts", Kind::ALL.map(Kind::folder));
+        let kind = PartKind::of_folder(&name).ok_or_else(|| {
+            let hint = nearest::hint(&name, "folders of parts", PartKind::ALL.map(PartKind::folder));
             Failure::new(format!("{} is not a folder of parts", shown(&of_kind))).try_this(hint)
         })?;
         for file in

@@ -1,6 +1,6 @@
 //! `--platter`: prints or writes the order of reads of [`study::compare::platter`].
 
-use super::choice::Column;
+use super::choice::Configuration;
 use super::drawing::write;
 use crate::counted::listed;
 use crate::failure::Failure;
@@ -10,7 +10,10 @@ use study::compare::platter::order_of_reads;
 use study::parts::Catalogue;
 use study::trial::Terms;
 
-pub(super) fn show(file: Option<&Path>, asked: (&[Column], &Catalogue, &Terms)) -> Result<(), Failure> {
+pub(super) fn show(
+    file: Option<&Path>,
+    asked: (&[Configuration], &Catalogue, &Terms),
+) -> Result<(), Failure> {
     let order = order_of_reads(asked)?;
     if order.is_empty() {
         return Err(Failure::usage("this setup has no disk with a platter")

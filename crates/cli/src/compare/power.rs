@@ -2,7 +2,7 @@
 //!
 //! Figures are those of `sim::power::machine`; here they are shown. Always true: a peak says over which time it is one.
 
-use super::choice::Column;
+use super::choice::Configuration;
 use report::TextTable;
 use serde_json::{Map, Value, json};
 use sim::power::machine::{Consumer, EnergyUse, WINDOW};
@@ -39,10 +39,10 @@ fn shorter(rows: &[Row]) -> Shorter {
 }
 
 /// Mean and peak power of each column, and what a gigabyte costs it, where the least and where the most is under way.
-pub(super) fn table(columns: &[Column], rows: &[Row]) -> TextTable {
+pub(super) fn table(columns: &[Configuration], rows: &[Row]) -> TextTable {
     let has_peaks = shorter(rows) != Shorter::All;
     let mut head = vec![String::new(), "depth".into()];
-    for Column { name, .. } in columns {
+    for Configuration { name, .. } in columns {
         head.push(format!("{name} W"));
         if has_peaks {
             head.push(format!("{name} peak"));
@@ -68,13 +68,13 @@ pub(super) fn table(columns: &[Column], rows: &[Row]) -> TextTable {
 }
 
 /// How long each column's link was in which state, if any may sleep.
-pub(super) fn links(columns: &[Column], rows: &[Row]) -> Option<TextTable> {
-    let sleeps = |column: &Column| column.assembly.power_states;
+pub(super) fn links(columns: &[Configuration], rows: &[Row]) -> Option<TextTable> {
+    let sleeps = |column: &Configuration| column.assembly.power_states;
     if !columns.iter().any(sleeps) {
         return None;
     }
     let mut head = vec![String::new(), "depth".into()];
-    for Column { name, .. } in columns.iter().filter(|column| sleeps(column)) {
+    for Configuration { name, .. } in columns.iter().filter(|column| sleeps(column)) {
         head.extend(["U1", "U2", "exit"].map(|state| format!("{name} {state}")));
     }
     let mut table = TextTable::new(head).keys(2);

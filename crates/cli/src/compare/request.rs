@@ -1,27 +1,27 @@
 //! What a comparison runs: its jobs, how long, with which seeds, and on how many threads.
 
 use super::CompareArguments;
-use super::choice::Column;
+use super::choice::Configuration;
 use crate::failure::Failure;
 use crate::progress::ProgressLines;
 use crate::threads;
 use rayon::ThreadPool;
-use study::compare::runs::{self, Gathered, Wanted};
+use study::compare::runs::{self, JobRuns, RunRequest};
 use study::measure::Stretch;
 use study::parts::Catalogue;
 use study::trial::Terms;
 use units::ByteCount;
-use workload::{Job, Share};
+use workload::{AccessSpec, Job};
 
 const K: u32 = 1 << 10;
 
 /// Runs each job on each column, on as many threads as the arguments allow.
 pub(super) fn gather(
     arguments: &CompareArguments,
-    asked: (&[Column], &Catalogue, &Terms),
+    asked: (&[Configuration], &Catalogue, &Terms),
     jobs: &[Job],
-    wanted: Wanted,
-) -> Result<Vec<Gathered>, Failure> {
+    wanted: RunRequest,
+) -> Result<Vec<JobRuns>, Failure> {
     Ok(arguments.pool()?.install(|| runs::gather(asked, jobs, wanted, &ProgressLines))?)
 }
 
@@ -31,7 +31,7 @@ pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
     let depths = depths.as_deref();
     if let Some(name) = &arguments.choice.workload {
         // Simulated drives have a data set of their own, and one payload is to them as another.
-        let workload = workload::named(name).map(workload::Workload::everywhere).ok_or_else(|| {
+        let workload = workload::named(name).map(workload::Workload::on_whole_drive).ok_or_else(|| {
             let names: Vec<_> = workload::NAMES.iter().map(|(name, _)| *name).collect();
             Failure::usage(format!("there is no workload `{name}`"))
                 .try_this(format!("take one of {}", names.join(", ")))
@@ -48,7 +48,7 @@ pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
         let bytes = u32::try_from(block.0).map_err(|_| {
             Failure::usage(format!("a request of {block} is too large")).because("4 GiB are too many")
         })?;
-        let share = Share::all(bytes, read_percent, 100);
+        let share = AccessSpec::all(bytes, read_percent, 100);
         return Ok(depths
             .unwrap_or(&[1, 2, 4, 8, 16, 32])
             .iter()
@@ -57,19 +57,20 @@ pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
     }
     if arguments.is_looked_on() {
         // Two that overlap are what there is to see.
-        return Ok(vec![Job::of(Share::all(4 * K, 100, 100), 2)]);
+        return Ok(vec![Job::of(AccessSpec::all(4 * K, 100, 100), 2)]);
     }
     let usual = [
-        (Share::all(4 * K, 100, 100), &[1, 2, 4, 8, 16, 32][..]),
-        (Share::all(4 * K, 0, 100), &[1, 2, 4, 8, 16, 32]),
-        (Share::all(512 * K, 100, 0), &[1, 2, 4]),
-        (Share::all(512 * K, 0, 0), &[1, 2, 4]),
-        (Share::all(2048 * K, 100, 0), &[1, 2, 4]),
-        (Share::all(2048 * K, 0, 0), &[1, 2, 4]),
-        (Share::all(8 * K, 80, 80), &[64]),
+        (AccessSpec::all(4 * K, 100, 100), &[1, 2, 4, 8, 16, 32][..]),
+        (AccessSpec::all(4 * K, 0, 100), &[1, 2, 4, 8, 16, 32]),
+        (AccessSpec::all(512 * K, 100, 0), &[1, 2, 4]),
+        (AccessSpec::all(512 * K, 0, 0), &[1, 2, 4]),
+        (AccessSpec::all(2048 * K, 100, 0), &[1, 2, 4]),
+        (AccessSpec::all(2048 * K, 0, 0), &[1, 2, 4]),
+        (AccessSpec::all(8 * K, 80, 80), &[64]),
     ];
-    let each =
-        |(share, depths): (Share, &[u16])| depths.iter().map(move |depth| Job::of(share, *depth)).collect();
+    let each = |(share, depths): (AccessSpec, &[u16])| {
+        depths.iter().map(move |depth| Job::of(share, *depth)).collect()
+    };
     Ok(usual.into_iter().flat_map::<Vec<Job>, _>(each).collect())
 }
 
@@ -92,11 +93,11 @@ impl CompareArguments {
     }
 
     /// What is asked of runs besides.
-    pub(super) const fn wanted(&self) -> Wanted {
+    pub(super) const fn wanted(&self) -> RunRequest {
         match () {
-            () if self.report.is_some() => Wanted::REPORT,
-            () if self.keeping.is_asked() => Wanted::KEPT,
-            () => Wanted::ONCE,
+            () if self.report.is_some() => RunRequest::REPORT,
+            () if self.keeping.is_asked() => RunRequest::KEPT,
+            () => RunRequest::ONCE,
         }
     }
 

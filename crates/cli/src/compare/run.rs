@@ -2,7 +2,7 @@
 //!
 //! Always true: figures are in virtual time, and do not depend on how many worlds run at once, nor on who looks on.
 
-use super::choice::Column;
+use super::choice::Configuration;
 use super::components;
 use super::power;
 use super::request::{gather, jobs};
@@ -21,7 +21,7 @@ use study::compare::Row;
 use study::compare::findings::{findings, first_seed};
 use study::compare::page::{self as comparison, PageContent};
 use study::compare::pairs;
-use study::parts::{Catalogue, Kind};
+use study::parts::{Catalogue, PartKind};
 use study::setups::{DriveName, Setup};
 use study::trial::{Terms, Trial};
 use units::Duration;
@@ -83,7 +83,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
 fn show(
     arguments: &CompareArguments,
     setup: &Setup,
-    (columns, rows): (&[Column], &[Row]),
+    (columns, rows): (&[Configuration], &[Row]),
     catalogue: &Catalogue,
 ) {
     println!("{}\n", setup.title);
@@ -131,27 +131,27 @@ impl LinkArgument {
 }
 
 /// The parts of a column in a line, and what they run.
-fn parts_of(column: &Column, catalogue: &Catalogue) -> String {
+fn parts_of(column: &Configuration, catalogue: &Catalogue) -> String {
     let title =
         |kind, name: &str| catalogue.find(kind, name).map_or(name.to_owned(), |entry| entry.title.clone());
     let assembly = &column.assembly;
-    let mut parts = vec![title(Kind::Driver, &column.activation.driver)];
+    let mut parts = vec![title(PartKind::Driver, &column.activation.driver)];
     match &assembly.bridge {
         Some(bridge) => {
-            parts.push(title(Kind::Controller, &assembly.controller));
-            parts.extend(assembly.hubs.iter().map(|hub| title(Kind::Hub, hub)));
-            parts.push(title(Kind::Bridge, bridge));
+            parts.push(title(PartKind::Controller, &assembly.controller));
+            parts.extend(assembly.hubs.iter().map(|hub| title(PartKind::Hub, hub)));
+            parts.push(title(PartKind::Bridge, bridge));
         }
-        None => parts.push(title(Kind::Sata, &assembly.controller)),
+        None => parts.push(title(PartKind::Sata, &assembly.controller)),
     }
     parts.push(match &assembly.drive {
-        DriveName::Ssd(name) => title(Kind::Ssd, name),
-        DriveName::Hdd(name) => title(Kind::Hdd, name),
+        DriveName::Ssd(name) => title(PartKind::Ssd, name),
+        DriveName::Hdd(name) => title(PartKind::Hdd, name),
     });
     format!("{}\n    {}", column.activation, parts.join("; "))
 }
 
-fn table(columns: &[Column], rows: &[Row]) -> TextTable {
+fn table(columns: &[Configuration], rows: &[Row]) -> TextTable {
     // A reader of many ways finds the pairs in the findings.
     let ratio = pairs(columns).next();
     let mut head = vec!["", "depth"];
@@ -175,7 +175,7 @@ fn table(columns: &[Column], rows: &[Row]) -> TextTable {
 }
 
 /// Where the time of a command goes, and in which stage most of it is spent.
-fn stages(columns: &[Column], rows: &[Row]) -> TextTable {
+fn stages(columns: &[Configuration], rows: &[Row]) -> TextTable {
     let mut head = vec!["", "depth", "", "in all"];
     head.extend(LatencyStage::ALL.map(LatencyStage::name));
     head.push("most but queue");
@@ -195,7 +195,7 @@ fn stages(columns: &[Column], rows: &[Row]) -> TextTable {
 }
 
 /// What each component has done.
-fn done(columns: &[Column], rows: &[Row]) -> TextTable {
+fn done(columns: &[Configuration], rows: &[Row]) -> TextTable {
     let heads = ["", "depth", ""].into_iter().chain(components::HEAD);
     let mut table = TextTable::new(heads).words([0, 2, 3, 8]).keys(4);
     for row in rows {
@@ -210,7 +210,7 @@ fn done(columns: &[Column], rows: &[Row]) -> TextTable {
 }
 
 /// The first job that has several depths, as bars. None if there is no such job.
-fn chart(columns: &[Column], rows: &[Row]) -> Option<String> {
+fn chart(columns: &[Configuration], rows: &[Row]) -> Option<String> {
     const WIDTH: f64 = 48.0;
     let label = &rows.first()?.job.label;
     let rows: Vec<_> = rows.iter().filter(|row| row.job.label == *label).collect();
@@ -236,12 +236,12 @@ fn chart(columns: &[Column], rows: &[Row]) -> Option<String> {
 /// Everything, for programs.
 pub(super) fn record(
     setup: &Setup,
-    columns: &[Column],
+    columns: &[Configuration],
     rows: &[Row],
     catalogue: &Catalogue,
     terms: &Terms,
 ) -> Value {
-    let of_column = |column: &Column| {
+    let of_column = |column: &Configuration| {
         let assembly = &column.assembly;
         json!({
             "name": column.name,

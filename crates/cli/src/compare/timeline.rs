@@ -1,6 +1,6 @@
 //! `--timeline`: prints or writes the timeline of [`study::compare::timeline`].
 
-use super::choice::Column;
+use super::choice::Configuration;
 use super::drawing::write;
 use super::{CompareArguments, request};
 use crate::counted::listed;
@@ -14,7 +14,7 @@ use study::trial::Terms;
 pub(super) fn show(
     arguments: &CompareArguments,
     file: Option<&Path>,
-    asked: (&[Column], &Catalogue, &Terms),
+    asked: (&[Configuration], &Catalogue, &Terms),
 ) -> Result<(), Failure> {
     let jobs = request::jobs(arguments)?;
     let Some(job) = jobs.first() else { return Err(Failure::usage("the workload has no job")) };

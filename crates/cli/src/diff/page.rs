@@ -7,8 +7,8 @@ use crate::called;
 use crate::failure::Failure;
 use crate::history::title;
 use crate::page::{
-    Way, by_share, course, depth_axis, depth_told, each_once, in_unit, kept_ways, look, made_again, reach,
-    version, write,
+    ReportRoute, by_share, course, depth_axis, each_once, featured_depth, in_unit, kept_ways, look,
+    made_again, reach, version, write,
 };
 use records::{Change, Diff, Figures, Saved, Verdict};
 use report::{
@@ -95,7 +95,7 @@ fn sentence(alike: &[&Change]) -> String {
 }
 
 /// Rates by depth where a job has several, beside each other where it has one, and all of them as a table.
-fn rates(diff: &Diff, ways: &[Way]) -> Section {
+fn rates(diff: &Diff, ways: &[ReportRoute]) -> Section {
     let mut section = Section::new("Throughput").lead("Interrupted lines are what was before.");
     let mut single = Vec::new();
     for job in jobs(diff).into_iter().take(JOBS_MAX) {
@@ -136,7 +136,7 @@ fn beside(changes: &[&Change]) -> Bars {
     }
 }
 
-fn ratios(diff: &Diff, ways: &[Way]) -> Section {
+fn ratios(diff: &Diff, ways: &[ReportRoute]) -> Section {
     let most = diff.same_within * 100.0;
     let head = ["row", "after : before", "from", "to", "verdict", "why"];
     let table = diff.changes.iter().fold(Table::new(head), |table, change| {
@@ -178,7 +178,7 @@ fn depths(changes: &[&Change]) -> Axis {
 }
 
 /// The ratios of a job by depth. Half as much is as far from 1 as twice as much.
-fn ratios_of_job(diff: &Diff, job: &str, ways: &[Way]) -> Figure {
+fn ratios_of_job(diff: &Diff, job: &str, ways: &[ReportRoute]) -> Figure {
     let of_job = of_job(diff, job);
     let series = pairs(&of_job).into_iter().map(|pair| {
         let point = |change: &&Change| Point {
@@ -199,7 +199,7 @@ fn ratios_of_job(diff: &Diff, job: &str, ways: &[Way]) -> Figure {
 }
 
 /// How long requests took before and after, for each job: 99 of a hundred by depth, and all of them at one depth.
-fn latencies(runs: [&Saved; 2], diff: &Diff, ways: &[Way]) -> Section {
+fn latencies(runs: [&Saved; 2], diff: &Diff, ways: &[ReportRoute]) -> Section {
     let mut section = Section::new("Latency")
         .lead("Interrupted lines are what was before. Of latencies nothing is judged.");
     for job in jobs(diff).into_iter().take(LATENCIES_MAX) {
@@ -215,7 +215,7 @@ fn latencies(runs: [&Saved; 2], diff: &Diff, ways: &[Way]) -> Section {
                 Picture::Lines(by_depth),
             ));
         }
-        let Some(depth) = depth_told(of_job.iter().map(|change| change.depth)) else { continue };
+        let Some(depth) = featured_depth(of_job.iter().map(|change| change.depth)) else { continue };
         let chosen = of_job.iter().filter(|change| change.depth == depth);
         let curves = by_share(chosen.flat_map(|change| sides(runs, change, ways)));
         if !curves.series.is_empty() {
@@ -230,7 +230,7 @@ fn latencies(runs: [&Saved; 2], diff: &Diff, ways: &[Way]) -> Section {
 /// A value of a job by depth, before and after.
 fn by_depth(
     of_job: &[&Change],
-    ways: &[Way],
+    ways: &[ReportRoute],
     y: Axis,
     value: impl Fn(&Change, usize) -> Option<f64>,
 ) -> Lines {
@@ -252,7 +252,11 @@ fn by_depth(
 const WHEN: [&str; 2] = ["before", "after"];
 
 /// The figures of a row before and after, with name, colour, and whether it was before.
-fn sides<'a>(runs: [&'a Saved; 2], change: &Change, ways: &[Way]) -> Vec<(String, Look, bool, &'a Figures)> {
+fn sides<'a>(
+    runs: [&'a Saved; 2],
+    change: &Change,
+    ways: &[ReportRoute],
+) -> Vec<(String, Look, bool, &'a Figures)> {
     let of = |side: usize| {
         let transport = &change.transports[side];
         let is_it = |row: &&records::ResultRow| {

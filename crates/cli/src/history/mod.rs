@@ -152,8 +152,8 @@ fn table(runs: &[Summary]) -> TextTable {
     let mut table = table.leave_out_first(&["rows", "transports", "setup", "label"]);
     for run in runs {
         let setup = match run.kind {
-            records::Kind::Measured => tame(&run.setup),
-            records::Kind::Simulated => format!("{}, simulated", tame(&run.setup)),
+            records::RunKind::Measured => tame(&run.setup),
+            records::RunKind::Simulated => format!("{}, simulated", tame(&run.setup)),
         };
         let ended = if run.interrupted { ", ended early" } else { "" };
         table.row([

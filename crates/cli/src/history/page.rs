@@ -11,7 +11,7 @@ use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::harmless::tame;
 use crate::page::{
-    Way, command_line, course, depth_told, each_once, in_easier, kept_ways, look, version, write,
+    ReportRoute, command_line, course, each_once, featured_depth, in_easier, kept_ways, look, version, write,
 };
 use records::{Figures, ResultRow, Saved};
 use report::{Axis, Cell, Fact, Figure, Lines, Page, Picture, Point, Section, Series, Table};
@@ -157,7 +157,7 @@ fn rate(figures: &Figures) -> Estimate {
 }
 
 /// A job run by run; none where no run knows the figure.
-fn of_job(job: &str, runs: &[&Saved], ways: &[Way], drawn: &Drawn) -> Option<Figure> {
+fn of_job(job: &str, runs: &[&Saved], ways: &[ReportRoute], drawn: &Drawn) -> Option<Figure> {
     let rows = |saved: &&Saved| -> Vec<(Line, Figures)> {
         let of_job = saved.run.results.iter().filter(|row| row.job == job);
         let known = of_job.filter_map(|row| Some((row, row.figures.as_ref().ok()?.clone())));
@@ -167,7 +167,7 @@ fn of_job(job: &str, runs: &[&Saved], ways: &[Way], drawn: &Drawn) -> Option<Fig
     let mut lines: BTreeSet<&Line> = all.iter().flatten().map(|(line, _)| line).collect();
     let mut title = job.to_owned();
     if lines.len() > LINES_MAX {
-        let depth = depth_told(lines.iter().map(|(_, depth)| *depth))?;
+        let depth = featured_depth(lines.iter().map(|(_, depth)| *depth))?;
         lines.retain(|(_, other)| *other == depth);
         title = format!("{job}, {depth} under way");
     }

@@ -2,12 +2,12 @@
 //!
 //! A run's transports have the colours that its own page gave them, since both count them in the same order.
 
-use super::{Way, in_unit, ways};
+use super::{ReportRoute, in_unit, ways};
 use records::{Figures, Run};
 use report::{Axis, Lines, Look, Point, Series, Shape};
 
 /// The transports of runs, each with its colour. A simulated run says what carries a column; of a measured one the name does.
-pub(crate) fn kept_ways<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<Way> {
+pub(crate) fn kept_ways<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<ReportRoute> {
     let mut known: Vec<(&str, &str)> = Vec::new();
     for run in runs {
         for name in run.transports() {
@@ -21,7 +21,7 @@ pub(crate) fn kept_ways<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<Way>
 }
 
 /// How a transport among these looks.
-pub(crate) fn look(ways: &[Way], name: &str) -> Look {
+pub(crate) fn look(ways: &[ReportRoute], name: &str) -> Look {
     ways.iter().find(|way| way.name == name).map(|way| way.look).unwrap_or_default()
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn by_share<'a>(of: impl IntoIterator<Item = (String, Look, bool, &'a
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::{Kind, ResultRow, Setup};
+    use records::{ResultRow, RunKind, Setup};
     use std::collections::BTreeMap;
 
     fn run(transports: &[&str], facts: &[(&str, &str)]) -> Run {
@@ -55,7 +55,7 @@ mod tests {
         let facts = facts.iter().map(|(name, fact)| ((*name).to_owned(), (*fact).to_owned()));
         Run {
             label: None,
-            kind: Kind::Simulated,
+            kind: RunKind::Simulated,
             began_unix_s: 0,
             version: "0".into(),
             command_line: Vec::new(),

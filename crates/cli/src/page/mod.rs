@@ -7,8 +7,8 @@ mod kept;
 
 pub(crate) use kept::{by_share, kept_ways, look};
 pub(crate) use study::page::{
-    Latency, Measured, Values, Way, by_block, by_depth, by_label, chosen, course, date, depth_axis,
-    depth_told, each_once, energy, hue, in_easier, in_unit, latencies, reach, single, version, ways,
+    Latency, Measured, ReportRoute, Values, by_block, by_depth, by_label, chosen, course, date, depth_axis,
+    each_once, energy, featured_depth, hue, in_easier, in_unit, latencies, reach, single, version, ways,
 };
 
 use crate::called;

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 
 use crate::recorder::{self, Capture};
 use crate::signals;
-use bench::record::Captured;
+use bench::record::CaptureSummary;
 use drive::Drive;
 use report::Report;
 pub(crate) use report::describe as transport_name;
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     print_end(&report, ended)?;
     if let Some(captured) = captured? {
         let line = format!("Captured: {}.", recorder::told(captured));
-        let Captured { files, records, dropped } = captured;
+        let CaptureSummary { files, records, dropped } = captured;
         let fields = json!({ "files": files, "records": records, "dropped": dropped });
         report.emit(&line, "captured", fields);
     }

@@ -12,20 +12,20 @@ use rayon::prelude::*;
 use report::TextTable;
 use serde_json::{Value, json};
 use std::fmt::Write;
-use study::parts::{Activation, Carried, Catalogue, Kind};
+use study::parts::{Activation, Carried, Catalogue, PartKind};
 use study::setups::{Assembly, Setup};
 use study::trial::{self, Terms};
-use workload::{Job, Share};
+use workload::{AccessSpec, Job};
 
 /// What is run: label, share, depth.
-const RUNS: [(&str, Share, u16); 3] = [
-    ("4K random read, one at a time", Share::all(4096, 100, 100), 1),
-    ("4K random read, 8 at a time", Share::all(4096, 100, 100), 8),
-    ("512K sequential read, 2 at a time", Share::all(512 << 10, 100, 0), 2),
+const RUNS: [(&str, AccessSpec, u16); 3] = [
+    ("4K random read, one at a time", AccessSpec::all(4096, 100, 100), 1),
+    ("4K random read, 8 at a time", AccessSpec::all(4096, 100, 100), 8),
+    ("512K sequential read, 2 at a time", AccessSpec::all(512 << 10, 100, 0), 2),
 ];
 
 /// One transport that the parts can have.
-struct Way {
+struct ReportRoute {
     activation: Activation,
     /// By run, in 10⁶ bytes a second; none if it cannot be simulated.
     figures: [Option<f64>; RUNS.len()],
@@ -36,7 +36,7 @@ struct Answer {
     variant: String,
     assembly: Assembly,
     activation: Activation,
-    ways: Vec<Way>,
+    ways: Vec<ReportRoute>,
 }
 
 pub(super) fn run(name: &str, as_json: bool) -> Result<(), Failure> {
@@ -53,7 +53,7 @@ pub(super) fn run(name: &str, as_json: bool) -> Result<(), Failure> {
             Failure::usage(format!("{} of {} is no chain of parts", variant.name, setup.name)).because(error)
         })?;
         let ways = ways(assembly, &activation, &catalogue).into_par_iter();
-        let ways = ways.map(|(assembly, activation)| Way {
+        let ways = ways.map(|(assembly, activation)| ReportRoute {
             figures: RUNS.map(|(_, share, depth)| rate(&assembly, &catalogue, share, depth)),
             activation,
         });
@@ -71,7 +71,7 @@ pub(super) fn run(name: &str, as_json: bool) -> Result<(), Failure> {
 fn ways(assembly: &Assembly, activation: &Activation, catalogue: &Catalogue) -> Vec<(Assembly, Activation)> {
     let mut all = vec![(assembly.clone(), activation.clone())];
     let Some(os) = catalogue.driver(&assembly.driver).map(|driver| driver.os) else { return all };
-    let others = catalogue.entries().filter(|entry| entry.kind() == Kind::Driver);
+    let others = catalogue.entries().filter(|entry| entry.kind() == PartKind::Driver);
     for name in others.map(|entry| &entry.name) {
         let other = Assembly { driver: name.clone(), ..assembly.clone() };
         let Ok(activated) = other.activation(catalogue) else { continue };
@@ -95,7 +95,7 @@ const fn word(transport: Carried) -> &'static str {
     }
 }
 
-fn rate(assembly: &Assembly, catalogue: &Catalogue, share: Share, depth: u16) -> Option<f64> {
+fn rate(assembly: &Assembly, catalogue: &Catalogue, share: AccessSpec, depth: u16) -> Option<f64> {
     let job = Job { span_bytes: Some(trial::DATA_SET_BYTES), ..Job::of(share, depth) };
     let trial = trial::run(assembly, catalogue, &job, &Terms::USUAL).ok()?;
     Some(trial.measured.megabytes_per_second())
@@ -108,8 +108,8 @@ fn text(setup: &Setup, answers: &[Answer], catalogue: &Catalogue) -> String {
             catalogue.find(kind, name).map_or(name.to_owned(), |entry| entry.title.clone())
         };
         let bridge =
-            assembly.bridge.as_deref().map_or_else(String::new, |bridge| title(Kind::Bridge, bridge));
-        let controller = title(Kind::Controller, &assembly.controller);
+            assembly.bridge.as_deref().map_or_else(String::new, |bridge| title(PartKind::Bridge, bridge));
+        let controller = title(PartKind::Controller, &assembly.controller);
         let _ = writeln!(text, "\n{variant}: {bridge}, at {controller}\n   {activation}\n");
         for (number, reason) in activation.reasons.iter().enumerate() {
             let decides = activation.decisive() == Some(reason);
@@ -131,10 +131,10 @@ fn text(setup: &Setup, answers: &[Answer], catalogue: &Catalogue) -> String {
     )
 }
 
-fn table(runs: &Activation, ways: &[Way]) -> String {
+fn table(runs: &Activation, ways: &[ReportRoute]) -> String {
     let head: Vec<_> = ["transport", "driver"].into_iter().chain(RUNS.map(|(label, ..)| label)).collect();
     let mut table = TextTable::new(head).words([0, 1]).keys(2);
-    for Way { activation, figures } in ways {
+    for ReportRoute { activation, figures } in ways {
         let mark = if activation == runs { " (has it)" } else { "" };
         let names = [activation.transport.to_string(), format!("{}{mark}", activation.driver)];
         let figures = figures.map(|figure| figure.map_or("-".into(), |figure| format!("{figure:.1}")));
@@ -144,7 +144,7 @@ fn table(runs: &Activation, ways: &[Way]) -> String {
 }
 
 fn record(setup: &Setup, answers: &[Answer]) -> Value {
-    let of_way = |Way { activation, figures }: &Way| {
+    let of_way = |ReportRoute { activation, figures }: &ReportRoute| {
         let runs = RUNS.iter().zip(figures).map(|((label, _, depth), figure)| {
             json!({ "workload": label, "depth": depth, "megabytes_per_second": figure })
         });

@@ -41,7 +41,7 @@ pub(crate) fn of(connection: &Connection) -> Result<u32> {
 }
 
 /// Leads a file from its schema to another, within the caller's transaction.
-pub(crate) fn lead(connection: &Connection, from: u32, to: u32) -> Result<()> {
+pub(crate) fn migrate(connection: &Connection, from: u32, to: u32) -> Result<()> {
     let steps = STEPS.get(from as usize..to as usize).unwrap_or_default();
     for step in steps {
         connection.execute_batch(step)?;
@@ -53,7 +53,7 @@ pub(crate) fn lead(connection: &Connection, from: u32, to: u32) -> Result<()> {
 /// Whether tables and indexes are those of a schema, word by word, and there is nothing else.
 pub(crate) fn is(connection: &Connection, schema: u32) -> Result<bool> {
     let model = Connection::open_in_memory()?;
-    lead(&model, 0, schema)?;
+    migrate(&model, 0, schema)?;
     Ok(shape(connection)? == shape(&model)?)
 }
 
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn one_word_more_is_another_schema() {
         let file = Connection::open_in_memory().expect("memory");
-        lead(&file, 0, NEWEST).expect("it is empty");
+        migrate(&file, 0, NEWEST).expect("it is empty");
         assert!(is(&file, NEWEST).expect("it can be read"));
         file.execute_batch("CREATE TRIGGER a AFTER INSERT ON run BEGIN DELETE FROM run; END").expect("SQL");
         assert!(!is(&file, NEWEST).expect("it can be read"));

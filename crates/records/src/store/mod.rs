@@ -58,7 +58,7 @@ impl Store {
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&of)?;
         let from = verify(&transaction, &path)?;
         if from < schema::NEWEST {
-            schema::lead(&transaction, from, schema::NEWEST).map_err(&of)?;
+            schema::migrate(&transaction, from, schema::NEWEST).map_err(&of)?;
         }
         transaction.commit().map_err(&of)?;
         Ok(Self { path, connection })
@@ -75,7 +75,8 @@ impl Store {
         }
         let connection = connect(&path, OpenFlags::empty())?;
         let schema = verify(&connection, &path)?;
-        let connection = if schema == schema::NEWEST { connection } else { led_copy(&connection, &path)? };
+        let connection =
+            if schema == schema::NEWEST { connection } else { migrated_copy(&connection, &path)? };
         Ok(Self { path, connection })
     }
 
@@ -158,12 +159,12 @@ fn verify(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
 }
 
 /// A copy in memory, of the newest schema.
-fn led_copy(connection: &Connection, path: &Path) -> Result<Connection, StoreError> {
+fn migrated_copy(connection: &Connection, path: &Path) -> Result<Connection, StoreError> {
     let copy = || -> rusqlite::Result<Connection> {
         let mut memory = Connection::open_in_memory()?;
         Backup::new(connection, &mut memory)?.run_to_completion(1 << 10, Duration::ZERO, None)?;
         let schema = schema::of(&memory)?;
-        schema::lead(&memory, schema, schema::NEWEST)?;
+        schema::migrate(&memory, schema, schema::NEWEST)?;
         Ok(memory)
     };
     copy().map_err(StoreError::of(path))

@@ -6,7 +6,7 @@
 use super::write::{RESULTS_MAX, ROUNDS_MAX};
 use super::{Filter, RunId, Store};
 use crate::error::StoreError;
-use crate::run::{Figures, Kind, ResultRow, Run, Setup};
+use crate::run::{Figures, ResultRow, Run, RunKind, Setup};
 use rusqlite::types::Type;
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub struct Summary {
     /// What its owner calls it.
     pub label: Option<String>,
     /// Where its figures come from.
-    pub kind: Kind,
+    pub kind: RunKind,
     /// The setup's name.
     pub setup: String,
     /// The drive.
@@ -186,9 +186,9 @@ fn unsigned(row: &Row<'_>, at: usize) -> Result<u64> {
     row.get(at).map(i64::cast_unsigned)
 }
 
-fn kind(row: &Row<'_>, at: usize) -> Result<Kind> {
+fn kind(row: &Row<'_>, at: usize) -> Result<RunKind> {
     let word: String = row.get(at)?;
-    Kind::of_word(&word).ok_or_else(|| wrong(at, format!("`{word}` is no kind of run")))
+    RunKind::of_word(&word).ok_or_else(|| wrong(at, format!("`{word}` is no kind of run")))
 }
 
 fn json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> Result<T> {

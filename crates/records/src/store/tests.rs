@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::run::tests::sample;
-use crate::run::{Figures, Kind, Run};
+use crate::run::{Figures, Run, RunKind};
 use proptest::prelude::*;
 use std::os::unix::fs::PermissionsExt;
 
@@ -40,7 +40,7 @@ fn a_run_comes_back_as_it_was() {
 #[test]
 fn a_simulated_run_has_a_digest_and_no_rounds() {
     let (_folder, file) = place();
-    let mut run = Run { kind: Kind::Simulated, label: None, ..sample() };
+    let mut run = Run { kind: RunKind::Simulated, label: None, ..sample() };
     run.results[0].figures = Ok(Figures { iops: 1.0, digest: Some("00ff".into()), ..Figures::default() });
     let id = Store::to_write(&file).unwrap().save(&run).unwrap();
     assert_eq!(Store::to_read(&file).unwrap().run(id).unwrap().unwrap().run, run);

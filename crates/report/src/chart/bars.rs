@@ -4,7 +4,7 @@
 
 use super::axis::{Span, WIDEST, with_unit};
 use super::plane::{ABOVE, BELOW, Chart, Fault, Plane, at, on, text};
-use super::{Axis, Drawn, Entry, Kind, Look, Mark, Scale, look, sign, told};
+use super::{Axis, Drawn, Entry, EntryKind, Look, Mark, Scale, look, sign, told};
 use crate::drawing::rounded;
 use crate::number::{mean, short};
 use crate::table::{Cell, Table};
@@ -48,7 +48,7 @@ const LINE: f64 = 13.0;
 impl Bars {
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         let looks = self.looks();
-        self.series.iter().zip(looks).map(|((name, _), look)| Entry { name, look, drawn: Kind::Bar })
+        self.series.iter().zip(looks).map(|((name, _), look)| Entry { name, look, drawn: EntryKind::Bar })
     }
 
     fn looks(&self) -> Vec<Look> {

@@ -4,7 +4,7 @@
 
 use super::axis::{Span, with_unit};
 use super::plane::{ABOVE, BELOW, Chart, Fault, Plane, at, on, text};
-use super::{Axis, Drawn, Entry, Ink, Kind, Look, Mark, Scale, look, sign};
+use super::{Axis, Drawn, Entry, EntryKind, Ink, Look, Mark, Scale, look, sign};
 use crate::drawing::rounded;
 use crate::number::{mean, number};
 use crate::table::{Cell, Table};
@@ -156,7 +156,7 @@ impl Lines {
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         let looks = self.looks();
         self.series.iter().zip(looks).enumerate().map(|(nth, (series, look))| {
-            let drawn = Kind::Line(self.dash(nth, look));
+            let drawn = EntryKind::Line(self.dash(nth, look));
             Entry { name: &series.name, look, drawn }
         })
     }

@@ -17,7 +17,7 @@ pub use axis::{Axis, Scale};
 pub use bars::{Bars, Group};
 pub use lines::{Level, Lines, Point, Series, Shape};
 pub use look::Look;
-pub use scatter::{Dot, Scatter, Swarm};
+pub use scatter::{Dot, DotSeries, Scatter};
 
 pub(crate) use plane::Fault;
 
@@ -40,12 +40,12 @@ pub(crate) struct Drawn {
 pub(crate) struct Entry<'a> {
     pub(crate) name: &'a str,
     pub(crate) look: Look,
-    pub(crate) drawn: Kind,
+    pub(crate) drawn: EntryKind,
 }
 
 /// What a series is drawn with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     /// A line with marks, interrupted as this class says.
     Line(&'static str),
     /// A bar.
@@ -60,18 +60,18 @@ impl Entry<'_> {
         let Look { hue, .. } = self.look;
         let mut out = format!("<svg class=\"key s{hue}\" viewBox=\"0 0 24 12\" aria-hidden=\"true\">");
         match self.drawn {
-            Kind::Line(dash) => {
+            EntryKind::Line(dash) => {
                 let _ = write!(out, "<path class=\"line {dash}\" d=\"M0,6H24\"/>");
             }
-            Kind::Bar => {
+            EntryKind::Bar => {
                 out += "<path class=\"block\" d=\"M0,1H13V11H0Z\"/>";
                 if let Some(stripes) = self.look.stripes() {
                     let _ = write!(out, "<path class=\"stripes {stripes}\" d=\"M0,6H13\"/>");
                 }
             }
-            Kind::Marks => {}
+            EntryKind::Marks => {}
         }
-        let x = if self.drawn == Kind::Bar { 19 } else { 12 };
+        let x = if self.drawn == EntryKind::Bar { 19 } else { 12 };
         let _ = write!(out, "<path class=\"sign\" d=\"M{x},6{}\"/></svg>", self.look.shape());
         out
     }

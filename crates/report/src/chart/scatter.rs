@@ -4,7 +4,7 @@
 
 use super::axis::Span;
 use super::plane::{BELOW, Chart, Fault, Plane, at, on};
-use super::{Axis, Drawn, Entry, Ink, Kind, Look, Mark, Scale, look};
+use super::{Axis, Drawn, Entry, EntryKind, Ink, Look, Mark, Scale, look};
 use crate::number;
 use crate::table::{Cell, Table};
 use plotters::element::{PathElement, Polygon};
@@ -26,7 +26,7 @@ pub struct Dot {
 
 /// Dots that belong together.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Swarm {
+pub struct DotSeries {
     /// Their name.
     pub name: String,
     /// Their colour and marks.
@@ -43,7 +43,7 @@ pub struct Scatter {
     /// Upright.
     pub y: Axis,
     /// The dots.
-    pub swarms: Vec<Swarm>,
+    pub swarms: Vec<DotSeries>,
     /// Shares by which a value may be off: a zone about the line for each.
     pub zones: Vec<f64>,
 }
@@ -56,7 +56,7 @@ impl Scatter {
         self.swarms.iter().zip(looks).map(|(swarm, look)| Entry {
             name: &swarm.name,
             look,
-            drawn: Kind::Marks,
+            drawn: EntryKind::Marks,
         })
     }
 
@@ -79,7 +79,7 @@ impl Scatter {
         table
     }
 
-    fn dots(&self) -> impl Iterator<Item = (&Swarm, &Dot)> {
+    fn dots(&self) -> impl Iterator<Item = (&DotSeries, &Dot)> {
         self.swarms.iter().flat_map(|swarm| swarm.dots.iter().map(move |dot| (swarm, dot)))
     }
 
@@ -147,7 +147,7 @@ mod tests {
 
     fn scatter() -> Scatter {
         let dot = |name: &str, x, y| Dot { name: name.into(), source: "an <article>".into(), x, y };
-        let swarm = Swarm {
+        let swarm = DotSeries {
             name: "check".into(),
             look: Look::from(0),
             dots: vec![dot("P1", 100.0, 110.0), dot("P2", 9000.0, 8000.0)],

@@ -2,11 +2,11 @@
 //!
 //! Each is of the job of which the page tells more. Of many ways the ends are named. Always true: a sentence has its figures.
 
-use crate::page::{Measured, Unit, Values, Way};
+use crate::page::{Measured, ReportRoute, Unit, Values};
 use report::mean;
 
 /// Latency and energy of a job.
-pub(super) fn findings(ways: &[Way], row: &Measured) -> Vec<String> {
+pub(super) fn findings(ways: &[ReportRoute], row: &Measured) -> Vec<String> {
     let job = format!("{} at QD{}", row.job.label, row.job.depth);
     let of = |value: &dyn Fn(&Values) -> Option<f64>| {
         let known = ways

@@ -5,7 +5,7 @@
 //! on several commands at once and are busy whenever they have one, and the controller's way to memory. What the simulation does not
 //! know is not guessed: then there is no bottleneck to name.
 
-use super::Column;
+use super::Configuration;
 use crate::parts::Carried;
 use crate::trial::Trial;
 use sim::components::Components;
@@ -38,7 +38,7 @@ pub(super) struct Limits {
 
 impl Limits {
     /// Those of a run of a column at a queue depth.
-    pub(super) fn of(column: &Column, depth: u16, trial: &Trial) -> Self {
+    pub(super) fn of(column: &Configuration, depth: u16, trial: &Trial) -> Self {
         let own = column.activation.depth;
         // Turbo packs its requests, so that their number says nothing of commands.
         let has_limit = column.activation.transport != Carried::Turbo && depth >= own;

@@ -3,8 +3,8 @@
 //! Both are means of the runs of all seeds, of a few rows: the first kind of job, and the first of long blocks. Left out: what a
 //! SATA cable takes, which is told with the drive, and which the section says. Always true: a part has one colour in both.
 
-use super::Column;
-use super::runs::{Gathered, Runs};
+use super::Configuration;
+use super::runs::{JobRuns, Runs};
 use crate::page::{Unit, each_once, reach};
 use crate::parts::Carried;
 use report::{Axis, Bars, Cell, Figure, Group, Look, PARTS_HUE, PARTS_HUES, Picture, Section, Table};
@@ -41,7 +41,7 @@ pub(super) fn told(jobs: &[&Job]) -> Vec<Vec<usize>> {
 }
 
 /// The rows of those jobs.
-fn told_rows(gathered: &[Gathered]) -> Vec<Vec<&Gathered>> {
+fn told_rows(gathered: &[JobRuns]) -> Vec<Vec<&JobRuns>> {
     let jobs: Vec<&Job> = gathered.iter().map(|row| &row.job).collect();
     told(&jobs).into_iter().map(|places| places.into_iter().map(|nth| &gathered[nth]).collect()).collect()
 }
@@ -73,8 +73,8 @@ const fn part(of: Consumer) -> LatencyStage {
 }
 
 /// Commands of a request, if all are of one size: what the class driver and the driver do not take at once is cut.
-fn commands_of(column: &Column, job: &Job) -> Option<u32> {
-    let [share] = job.shares[..] else { return None };
+fn commands_of(column: &Configuration, job: &Job) -> Option<u32> {
+    let [share] = job.specs[..] else { return None };
     Some(share.bytes.div_ceil(column.activation.request_bytes_max.max(1)))
 }
 
@@ -90,7 +90,7 @@ struct Spent {
 }
 
 impl Spent {
-    fn of(column: &Column, job: &Job, runs: &Runs) -> Option<Self> {
+    fn of(column: &Configuration, job: &Job, runs: &Runs) -> Option<Self> {
         let (mut shares, mut commands) = (StageTimes::default(), 0);
         for (of_seed, count) in runs.trials.iter().filter_map(|trial| trial.explained) {
             shares.add(&of_seed);
@@ -113,7 +113,7 @@ impl Spent {
 }
 
 /// Where the time of commands goes, for each way and depth.
-pub(super) fn stages(columns: &[Column], gathered: &[Gathered]) -> Section {
+pub(super) fn stages(columns: &[Configuration], gathered: &[JobRuns]) -> Section {
     let lead = "Mean time of a command by where it is spent, from when its driver has it in hand, of the same seeds as all lines; parts add up to \
                 the whole. What waits has no place: in a queue, in line for the host's core (striped), for a lane, for a credit. A command is what a transport is given: of a long request \
                 there are several, as many as each bar says. Turbo packs those that follow one another, and what is done for a pack is \
@@ -140,7 +140,7 @@ pub(super) fn stages(columns: &[Column], gathered: &[Gathered]) -> Section {
 }
 
 /// Where most of the time goes in the first job, in a sentence.
-pub(super) fn finding(columns: &[Column], gathered: &[Gathered]) -> Option<String> {
+pub(super) fn finding(columns: &[Configuration], gathered: &[JobRuns]) -> Option<String> {
     let rows = told_rows(gathered).into_iter().next()?;
     let all = spent(columns, &rows);
     let label = &rows.first()?.job.label;
@@ -149,7 +149,7 @@ pub(super) fn finding(columns: &[Column], gathered: &[Gathered]) -> Option<Strin
 }
 
 /// Each way at each depth.
-fn spent(columns: &[Column], rows: &[&Gathered]) -> Vec<Spent> {
+fn spent(columns: &[Configuration], rows: &[&JobRuns]) -> Vec<Spent> {
     let each = columns.iter().enumerate().flat_map(|(nth, column)| {
         rows.iter().filter_map(move |row| Spent::of(column, &row.job, &row.of[nth]))
     });
@@ -217,7 +217,7 @@ fn cut(all: &[Spent]) -> String {
 }
 
 /// What each consumer takes for 10⁹ bytes.
-pub(super) fn consumers(columns: &[Column], gathered: &[Gathered]) -> Section {
+pub(super) fn consumers(columns: &[Configuration], gathered: &[JobRuns]) -> Section {
     let mut section = Section::new("Where the energy goes")
         .lead("Of the whole machine, by part, with the colours that parts have above; means of all seeds. The rest is what it draws whatever it does: the quicker way has less of it for each byte.");
     for rows in told_rows(gathered) {
@@ -252,7 +252,7 @@ pub(super) fn consumers(columns: &[Column], gathered: &[Gathered]) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::Share;
+    use workload::AccessSpec;
 
     #[test]
     fn where_most_is_spent_is_told_by_stage() {
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn more_is_told_of_a_few_jobs() {
         let jobs = |bytes, depths: &[u16]| -> Vec<Job> {
-            depths.iter().map(|depth| Job::of(Share::all(bytes, 100, 100), *depth)).collect()
+            depths.iter().map(|depth| Job::of(AccessSpec::all(bytes, 100, 100), *depth)).collect()
         };
         let all =
             [jobs(4096, &[1, 2, 4, 8, 16, 32]), jobs(8192, &[1, 2]), jobs(1 << 19, &[1, 2, 4])].concat();

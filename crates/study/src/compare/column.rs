@@ -4,15 +4,15 @@
 
 use crate::error::StudyError;
 use crate::measure::{MeasureError, Stretch};
-use crate::parts::{Activation, Carried, Catalogue, Kind};
+use crate::parts::{Activation, Carried, Catalogue, PartKind};
 use crate::setups::{Assembly, DriveName};
-use crate::trial::{self, Terms, Trial, TrialError, Watch};
+use crate::trial::{self, Terms, Trial, TrialError, TrialObservers};
 use units::Duration;
 use workload::Job;
 
 /// A column of the comparison.
 #[derive(Clone, Debug)]
-pub struct Column {
+pub struct Configuration {
     /// The variant of the setup, or the driver in its place.
     pub name: String,
     /// Its parts.
@@ -29,7 +29,7 @@ pub struct Row {
     pub trials: Vec<Trial>,
 }
 
-impl Column {
+impl Configuration {
     /// Its transport in one word, as `uaskit bench` has them.
     pub const fn transport(&self) -> &'static str {
         match self.activation.transport {
@@ -41,38 +41,38 @@ impl Column {
     }
 
     /// Whether a part is one of its own.
-    pub fn uses(&self, kind: Kind, name: &str, catalogue: &Catalogue) -> bool {
+    pub fn uses(&self, kind: PartKind, name: &str, catalogue: &Catalogue) -> bool {
         let assembly = &self.assembly;
         match kind {
-            Kind::Host => assembly.host == name,
-            Kind::Driver => self.activation.driver == name,
-            Kind::Controller | Kind::Sata => assembly.controller == name,
-            Kind::Hub => assembly.hubs.iter().any(|hub| hub == name),
-            Kind::Bridge => assembly.bridge.as_deref() == Some(name),
-            Kind::Link => assembly.link.as_deref() == Some(name),
-            Kind::Ssd | Kind::Hdd => assembly.drive.as_str() == name,
-            Kind::Power => catalogue.host(&assembly.host).is_some_and(|host| host.power == name),
+            PartKind::Host => assembly.host == name,
+            PartKind::Driver => self.activation.driver == name,
+            PartKind::Controller | PartKind::Sata => assembly.controller == name,
+            PartKind::Hub => assembly.hubs.iter().any(|hub| hub == name),
+            PartKind::Bridge => assembly.bridge.as_deref() == Some(name),
+            PartKind::Link => assembly.link.as_deref() == Some(name),
+            PartKind::Ssd | PartKind::Hdd => assembly.drive.as_str() == name,
+            PartKind::Power => catalogue.host(&assembly.host).is_some_and(|host| host.power == name),
         }
     }
 }
 
 /// The parts of a column with others in their place, by kind; a hub without a name is none. None if there is no such drive.
 pub fn replaced(
-    column: &Column,
-    parts: &[(Kind, &str)],
+    column: &Configuration,
+    parts: &[(PartKind, &str)],
     catalogue: &Catalogue,
 ) -> Option<(String, Assembly)> {
     let mut assembly = column.assembly.clone();
     for &(kind, name) in parts {
         let is_usb = assembly.bridge.is_some();
         match kind {
-            Kind::Host => assembly.host = name.into(),
-            Kind::Ssd | Kind::Hdd => assembly.drive = DriveName::find(name, catalogue)?,
-            Kind::Driver if is_usb => assembly.driver = name.into(),
-            Kind::Controller if is_usb => assembly.controller = name.into(),
-            Kind::Bridge if is_usb => assembly.bridge = Some(name.into()),
-            Kind::Link if is_usb => assembly.link = Some(name.into()),
-            Kind::Hub if is_usb => {
+            PartKind::Host => assembly.host = name.into(),
+            PartKind::Ssd | PartKind::Hdd => assembly.drive = DriveName::find(name, catalogue)?,
+            PartKind::Driver if is_usb => assembly.driver = name.into(),
+            PartKind::Controller if is_usb => assembly.controller = name.into(),
+            PartKind::Bridge if is_usb => assembly.bridge = Some(name.into()),
+            PartKind::Link if is_usb => assembly.link = Some(name.into()),
+            PartKind::Hub if is_usb => {
                 assembly.hubs =
                     Some(name).filter(|name| !name.is_empty()).map(str::to_owned).into_iter().collect();
             }
@@ -85,17 +85,17 @@ pub fn replaced(
 
 /// What came of a job on a column.
 pub fn one(
-    column: &Column,
+    column: &Configuration,
     job: &Job,
     (catalogue, terms): (&Catalogue, &Terms),
-    watch: Watch,
+    watch: TrialObservers,
 ) -> Result<Trial, StudyError> {
     let span = job.span_bytes.unwrap_or(trial::DATA_SET_BYTES);
     let job = Job { span_bytes: Some(span), ..job.clone() };
-    match trial::watch(&column.assembly, catalogue, &job, terms, watch) {
+    match trial::run_observed(&column.assembly, catalogue, &job, terms, watch) {
         Ok(trial) => Ok(trial),
-        Err(TrialError::Measure(MeasureError::Misfit(misfit))) => {
-            Err(StudyError::usage(format!("{} cannot be asked of this drive", job.label)).because(misfit))
+        Err(TrialError::Measure(MeasureError::Job(error))) => {
+            Err(StudyError::usage(format!("{} cannot be asked of this drive", job.label)).because(error))
         }
         Err(error) => {
             let what = format!("{}: {} came to nothing", column.name, job.label);
@@ -105,9 +105,9 @@ pub fn one(
 }
 
 /// Columns on BOT and on UAS, by their places, between which nothing differs but the driver.
-pub fn pairs(columns: &[Column]) -> impl Iterator<Item = (usize, usize)> {
-    let is_bot = |column: &Column| column.activation.transport == Carried::Bot;
-    let is_uas = |column: &Column| matches!(column.activation.transport, Carried::Uas(_));
+pub fn pairs(columns: &[Configuration]) -> impl Iterator<Item = (usize, usize)> {
+    let is_bot = |column: &Configuration| column.activation.transport == Carried::Bot;
+    let is_uas = |column: &Configuration| matches!(column.activation.transport, Carried::Uas(_));
     let pairs = (0..columns.len()).flat_map(|bot| (0..columns.len()).map(move |uas| (bot, uas)));
     pairs.filter(move |&(bot, uas)| {
         let [one, other] = [bot, uas].map(|place| &columns[place].assembly);

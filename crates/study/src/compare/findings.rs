@@ -8,8 +8,8 @@
 //! Invariant: every figure is in the table or on the page beside it: of one seed, or means, as they are there.
 
 use super::bottleneck::{Bottleneck, Limits};
-use super::runs::Gathered;
-use super::{Column, Row, pairs};
+use super::runs::JobRuns;
+use super::{Configuration, Row, pairs};
 use crate::plural::listed;
 
 /// What counts as no difference, as a share.
@@ -74,9 +74,9 @@ struct Gain {
 }
 
 /// The rates of the first seed, which a table shows.
-pub fn first_seed<'a>(columns: &[Column], rows: &'a [Row]) -> Vec<JobRates<'a>> {
+pub fn first_seed<'a>(columns: &[Configuration], rows: &'a [Row]) -> Vec<JobRates<'a>> {
     let of_row = |row: &'a Row| {
-        let rate = |(column, trial): (&Column, &crate::trial::Trial)| {
+        let rate = |(column, trial): (&Configuration, &crate::trial::Trial)| {
             let limits = Limits::of(column, row.job.depth, trial);
             Some(Rate { mb_per_s: trial.measured.megabytes_per_second(), limits })
         };
@@ -87,9 +87,9 @@ pub fn first_seed<'a>(columns: &[Column], rows: &'a [Row]) -> Vec<JobRates<'a>> 
 }
 
 /// The means over seeds, which a page shows; limits are those of the first seed.
-pub fn means<'a>(columns: &[Column], gathered: &'a [Gathered]) -> Vec<JobRates<'a>> {
-    let of_row = |row: &'a Gathered| {
-        let rate = |(column, runs): (&Column, &super::runs::Runs)| {
+pub fn means<'a>(columns: &[Configuration], gathered: &'a [JobRuns]) -> Vec<JobRates<'a>> {
+    let of_row = |row: &'a JobRuns| {
+        let rate = |(column, runs): (&Configuration, &super::runs::Runs)| {
             let limits = Limits::of(column, row.job.depth, runs.trials.first()?);
             Some(Rate { mb_per_s: runs.mb_per_s().value, limits })
         };
@@ -100,7 +100,7 @@ pub fn means<'a>(columns: &[Column], gathered: &'a [Gathered]) -> Vec<JobRates<'
 }
 
 /// The findings, the most important first.
-pub fn findings(columns: &[Column], rates: &[JobRates<'_>]) -> Vec<String> {
+pub fn findings(columns: &[Configuration], rates: &[JobRates<'_>]) -> Vec<String> {
     let seen = Seen {
         names: columns.iter().map(|column| display(&column.name)).collect(),
         is_sata: columns.iter().map(|column| column.transport() == "sata").collect(),
@@ -141,7 +141,7 @@ fn by_job<'a>(rows: &'a [JobRates<'a>]) -> Vec<Vec<&'a JobRates<'a>>> {
     jobs
 }
 
-fn why_no_better(column: &Column) -> Option<String> {
+fn why_no_better(column: &Configuration) -> Option<String> {
     let reason = column.activation.decisive()?;
     let (asked, bound) = (&column.assembly.driver, &column.activation.driver);
     (asked != bound).then(|| format!("{}: {bound} binds instead of {asked}: {}", column.name, reason.because))

@@ -6,8 +6,8 @@
 //! findings are of the means that are drawn.
 
 use super::findings::{findings, means};
-use super::runs::{self, Gathered, SEEDS, Wanted};
-use super::{Column, beyond, chart, platter, wire};
+use super::runs::{self, JobRuns, RunRequest, SEEDS};
+use super::{Configuration, beyond, chart, platter, wire};
 use crate::error::StudyError;
 use crate::measure::Stretch;
 use crate::page::{self, Measured};
@@ -30,7 +30,7 @@ pub struct PageContent<'a> {
     /// The setup.
     pub setup: &'a Setup,
     /// Its columns.
-    pub columns: &'a [Column],
+    pub columns: &'a [Configuration],
     /// Parts by name.
     pub catalogue: &'a Catalogue,
     /// Seed and length of runs.
@@ -50,10 +50,10 @@ pub struct PageContent<'a> {
 /// # Errors
 /// If a run fails.
 pub fn block_runs(
-    (columns, catalogue, terms): (&[Column], &Catalogue, &Terms),
+    (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
     sink: &dyn ProgressSink,
-) -> Result<Vec<Gathered>, StudyError> {
-    runs::gather((columns, catalogue, &brief(terms)), &atto(), Wanted::BLOCKS, sink)
+) -> Result<Vec<JobRuns>, StudyError> {
+    runs::gather((columns, catalogue, &brief(terms)), &atto(), RunRequest::BLOCKS, sink)
 }
 
 /// Builds the page of a comparison from its runs, and from those by block where there are any.
@@ -62,14 +62,14 @@ pub fn block_runs(
 /// If a run that is drawn fails.
 pub fn page(
     content: &PageContent<'_>,
-    gathered: &[Gathered],
-    by_block: &[Gathered],
+    gathered: &[JobRuns],
+    by_block: &[JobRuns],
 ) -> Result<Page, StudyError> {
     let &PageContent { setup, columns, catalogue, terms, replaced: others, .. } = content;
     let asked = (columns, catalogue, terms);
     let ways = page::ways(columns.iter().map(|column| (column.name.as_str(), column.transport())));
-    let all: Vec<Measured> = gathered.iter().map(Gathered::measured).collect();
-    let blocks: Vec<Measured> = by_block.iter().map(Gathered::measured).collect();
+    let all: Vec<Measured> = gathered.iter().map(JobRuns::measured).collect();
+    let blocks: Vec<Measured> = by_block.iter().map(JobRuns::measured).collect();
     let blocks = if blocks.is_empty() { &all } else { &blocks };
     let named =
         |name: &str| if others.is_empty() { name.to_owned() } else { format!("{name}, with {others}") };
@@ -106,11 +106,11 @@ fn brief(terms: &Terms) -> Terms {
 
 /// Every second size of ATTO's.
 fn atto() -> Vec<Job> {
-    let jobs = workload::named("atto").map_or_else(Vec::new, |workload| workload.everywhere().jobs);
+    let jobs = workload::named("atto").map_or_else(Vec::new, |workload| workload.on_whole_drive().jobs);
     jobs.into_iter().filter(|job| job.bytes_max().trailing_zeros() % 2 == 1).collect()
 }
 
-fn lead(columns: &[Column], terms: &Terms) -> String {
+fn lead(columns: &[Configuration], terms: &Terms) -> String {
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let beside = if names.len() > 1 { " side by side" } else { "" };
     format!(
@@ -122,7 +122,7 @@ fn lead(columns: &[Column], terms: &Terms) -> String {
 }
 
 /// What one must know to believe it and to do it again.
-fn facts(page: Page, content: &PageContent<'_>, gathered: &[Gathered]) -> Page {
+fn facts(page: Page, content: &PageContent<'_>, gathered: &[JobRuns]) -> Page {
     let &PageContent { setup, columns, terms, .. } = content;
     let mut of_columns = Table::new([
         "",
@@ -172,7 +172,7 @@ fn facts(page: Page, content: &PageContent<'_>, gathered: &[Gathered]) -> Page {
 }
 
 /// Of the first seed: one is enough to see whether two programs do the same.
-fn digests(columns: &[Column], gathered: &[Gathered], terms: &Terms) -> Table {
+fn digests(columns: &[Configuration], gathered: &[JobRuns], terms: &Terms) -> Table {
     let mut digests = Table::new(["", "depth", "which", "seed", "digest", "requests", "events"]);
     for row in gathered {
         for (column, runs) in columns.iter().zip(&row.of) {

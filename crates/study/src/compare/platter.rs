@@ -3,7 +3,7 @@
 //! A disk with a queue takes what comes by first; behind BOT it has one at a time. The line is time: a turn of it is a turn of the
 //! platters, from the end of the request before them on.
 
-use super::Column;
+use super::Configuration;
 use crate::error::StudyError;
 use crate::parts::Catalogue;
 use crate::trial::{self, Served, Service, Terms, TrialError};
@@ -28,7 +28,7 @@ pub struct PlatterOrder {
 ///
 /// # Errors
 /// If a run fails.
-pub fn order_of_reads(asked: (&[Column], &Catalogue, &Terms)) -> Result<PlatterOrder, StudyError> {
+pub fn order_of_reads(asked: (&[Configuration], &Catalogue, &Terms)) -> Result<PlatterOrder, StudyError> {
     Ok(PlatterOrder { panels: panels(asked)? })
 }
 
@@ -55,7 +55,7 @@ impl PlatterOrder {
 }
 
 /// The same for a page; none if nothing has a platter.
-pub fn figure(asked: (&[Column], &Catalogue, &Terms)) -> Result<Option<Figure>, StudyError> {
+pub fn figure(asked: (&[Configuration], &Catalogue, &Terms)) -> Result<Option<Figure>, StudyError> {
     let panels = panels(asked)?;
     if panels.is_empty() {
         return Ok(None);
@@ -77,13 +77,15 @@ pub fn figure(asked: (&[Column], &Catalogue, &Terms)) -> Result<Option<Figure>, 
 }
 
 /// Of each column that has a platter.
-fn panels((columns, catalogue, terms): (&[Column], &Catalogue, &Terms)) -> Result<Vec<Panel>, StudyError> {
+fn panels(
+    (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
+) -> Result<Vec<Panel>, StudyError> {
     let mut panels = Vec::new();
     for column in columns {
         let title = format!("{}: {}", column.name, column.activation.transport);
         match trial::platter(&column.assembly, catalogue, terms) {
             Ok(service) => panels.push(Panel { title, service }),
-            Err(TrialError::Kind) => {}
+            Err(TrialError::NoPlatter) => {}
             Err(error) => return Err(StudyError::new(format!("{title} came to nothing")).because(error)),
         }
     }

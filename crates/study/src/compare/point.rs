@@ -41,7 +41,7 @@ impl Point {
     }
 
     fn asked(&self) -> Value {
-        let (assembly, share) = (&self.assembly, self.job.shares.first());
+        let (assembly, share) = (&self.assembly, self.job.specs.first());
         let kind = match assembly.drive {
             DriveName::Ssd(_) => "ssd",
             DriveName::Hdd(_) => "hdd",

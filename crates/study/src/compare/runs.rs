@@ -2,12 +2,12 @@
 //!
 //! Always true: the first seed is the one that was asked for, and others change nothing about its run.
 
-use super::{Column, Row, chart, one};
+use super::{Configuration, Row, chart, one};
 use crate::error::StudyError;
 use crate::page::{Latency, Measured, Values};
 use crate::parts::Catalogue;
 use crate::progress::ProgressSink;
-use crate::trial::{Terms, Trial, Watch};
+use crate::trial::{Terms, Trial, TrialObservers};
 use rayon::prelude::*;
 use sim::engine::Digest;
 use std::cell::RefCell;
@@ -20,7 +20,7 @@ pub const SEEDS: u64 = 5;
 
 /// What is asked of runs besides their terms.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct RunRequest {
     /// From the one of the terms on.
     pub seeds: u64,
     /// Where the time goes in the jobs of which a report tells it, with all seeds, whatever the terms say.
@@ -32,7 +32,7 @@ pub struct Wanted {
 }
 
 /// What came of a job.
-pub struct Gathered {
+pub struct JobRuns {
     /// The job that ran.
     pub job: Job,
     /// Of each column.
@@ -48,7 +48,7 @@ pub struct Runs {
     latencies: Vec<Duration>,
 }
 
-impl Wanted {
+impl RunRequest {
     /// One run of each, and its figures.
     pub const ONCE: Self = Self { seeds: 1, explains: false, latencies: false, told: None };
 
@@ -64,32 +64,32 @@ impl Wanted {
 
 /// A job on a column with one seed, and how long its requests took if that is wanted.
 pub fn look(
-    column: &Column,
+    column: &Configuration,
     job: &Job,
     (catalogue, terms): (&Catalogue, &Terms),
-    (watch, has_latencies): (Watch, bool),
+    (watch, has_latencies): (TrialObservers, bool),
 ) -> Result<Runs, StudyError> {
     let latencies = Rc::new(RefCell::new(Vec::new()));
     let kept = has_latencies.then(|| Rc::clone(&latencies));
-    let trial = one(column, job, (catalogue, terms), Watch { latencies: kept, ..watch })?;
+    let trial = one(column, job, (catalogue, terms), TrialObservers { latencies: kept, ..watch })?;
     Ok(Runs { trials: vec![trial], latencies: latencies.take() })
 }
 
 /// Runs each job on each column with each seed, on the threads of the pool that it is called in.
 pub fn gather(
-    (columns, catalogue, terms): (&[Column], &Catalogue, &Terms),
+    (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
     jobs: &[Job],
-    wanted: Wanted,
+    wanted: RunRequest,
     sink: &dyn ProgressSink,
-) -> Result<Vec<Gathered>, StudyError> {
+) -> Result<Vec<JobRuns>, StudyError> {
     let runs = jobs.len() * columns.len() * wanted.seeds as usize;
     let progress = wanted.told.map(|what| sink.start(what, runs));
     let told =
         if wanted.explains { chart::told(&jobs.iter().collect::<Vec<_>>()).concat() } else { Vec::new() };
-    let run = |(job, is_told): (&Job, bool), column: &Column, nth: u64| {
+    let run = |(job, is_told): (&Job, bool), column: &Configuration, nth: u64| {
         let explains = is_told || nth == 0 && terms.explains;
         let terms = Terms { seed: terms.seed.wrapping_add(nth), explains, ..*terms };
-        let runs = look(column, job, (catalogue, &terms), (Watch::default(), wanted.latencies));
+        let runs = look(column, job, (catalogue, &terms), (TrialObservers::default(), wanted.latencies));
         progress.iter().for_each(|progress| progress.advance());
         runs
     };
@@ -100,12 +100,12 @@ pub fn gather(
             let runs: Vec<Runs> = seeds.collect::<Result<_, StudyError>>()?;
             Ok(runs.into_iter().fold(Runs::default(), Runs::and))
         });
-        Ok(Gathered { job: job.clone(), of: of.collect::<Result<_, StudyError>>()? })
+        Ok(JobRuns { job: job.clone(), of: of.collect::<Result<_, StudyError>>()? })
     };
     jobs.par_iter().enumerate().map(row).collect()
 }
 
-impl Gathered {
+impl JobRuns {
     /// The figures of the first seed; they say where the time goes if they are asked to.
     pub fn row(&self, explains: bool) -> Row {
         let first = |runs: &Runs| {
@@ -172,7 +172,7 @@ pub fn us(time: Duration) -> f64 {
 }
 
 /// One digest of all runs, in their order.
-pub fn digest(gathered: &[Gathered]) -> String {
+pub fn digest(gathered: &[JobRuns]) -> String {
     let trials = gathered.iter().flat_map(|row| row.of.iter().flat_map(|runs| &runs.trials));
     format!("{:016x}", mixed(trials))
 }

@@ -4,11 +4,11 @@
 //! the bridge's firmware, the drive. BOT has two endpoints; its wrappers are shown where UAS has pipes for what they say. Left out:
 //! packets without payload, such as acknowledgements, and a drive on a cable, which has no pipes.
 
-use super::{Column, one, short};
+use super::{Configuration, one, short};
 use crate::error::StudyError;
-use crate::explain::{Explain, Span, Told};
+use crate::explain::{CommandTrace, Explain, Span};
 use crate::parts::{Carried, Catalogue};
-use crate::trial::{Terms, Watch};
+use crate::trial::{Terms, TrialObservers};
 use rayon::prelude::*;
 use report::drawing::{Drawing, rounded, text};
 use sim::engine::LatencyStage;
@@ -82,7 +82,7 @@ pub struct RequestTimeline {
 /// If a run fails.
 pub fn timeline(
     job: &Job,
-    (columns, catalogue, terms): (&[Column], &Catalogue, &Terms),
+    (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
 ) -> Result<RequestTimeline, StudyError> {
     let usb: Vec<_> = columns.iter().filter(|column| column.activation.transport != Carried::Sata).collect();
     let panels = usb.par_iter().map(|column| panel(column, job, catalogue, terms));
@@ -115,16 +115,17 @@ impl RequestTimeline {
 
 /// One transport; none if two commands never came.
 fn panel(
-    column: &Column,
+    column: &Configuration,
     job: &Job,
     catalogue: &Catalogue,
     terms: &Terms,
 ) -> Result<Option<Panel>, StudyError> {
-    let explain = Rc::new(RefCell::new(Explain::telling(COMMANDS)));
-    let watch = Watch { late_observer: Some(Box::new(Rc::clone(&explain))), ..Watch::default() };
+    let explain = Rc::new(RefCell::new(Explain::with_traces(COMMANDS)));
+    let watch =
+        TrialObservers { late_observer: Some(Box::new(Rc::clone(&explain))), ..TrialObservers::default() };
     let terms = short(terms, COMMANDS as u32);
     one(column, job, (catalogue, &terms), watch)?;
-    let mut told = explain.borrow_mut().take_told();
+    let mut told = explain.borrow_mut().take_traces();
     let unowned = explain.borrow_mut().take_unowned();
     told.sort_by_key(|command| command.began);
     let Some([first, second]) = pair(&told) else { return Ok(None) };
@@ -133,15 +134,19 @@ fn panel(
 }
 
 /// Two commands that follow each other, and overlap if any do.
-fn pair(told: &[Told]) -> Option<[&Told; 2]> {
+fn pair(told: &[CommandTrace]) -> Option<[&CommandTrace; 2]> {
     let late = told.get(BEGINNING.min(told.len().saturating_sub(2))..)?;
-    let mut pairs = late.windows(2).filter_map(|two| <&[Told; 2]>::try_from(two).ok());
+    let mut pairs = late.windows(2).filter_map(|two| <&[CommandTrace; 2]>::try_from(two).ok());
     let overlap = pairs.clone().find(|[one, next]| next.began < one.ended);
     overlap.or_else(|| pairs.next()).map(|[one, next]| [one, next])
 }
 
 impl Panel {
-    fn new(title: String, (told, unowned): (&[Told], &[Span]), (first, second): (&Told, &Told)) -> Self {
+    fn new(
+        title: String,
+        (told, unowned): (&[CommandTrace], &[Span]),
+        (first, second): (&CommandTrace, &CommandTrace),
+    ) -> Self {
         let (begins, end) = (first.began, first.ended.max(second.ended));
         let ns = |at: Instant| (at.clamp(begins, end) - begins).as_ps() as f64 / 1e3;
         let drawn = |spans: &[Span], whose| {

@@ -3,13 +3,13 @@
 //! What is shown is what [`crate::explain`] has noted: packets with payload on each pipe, those of one command that follow each other as one
 //! bar. BOT has two endpoints; its wrappers are where UAS has pipes for what they say. Left out: a drive on a cable, which has no pipes.
 
-use super::{Column, one, short};
+use super::{Configuration, one, short};
 use crate::error::StudyError;
-use crate::explain::{Explain, Told};
-use crate::page::Way;
+use crate::explain::{CommandTrace, Explain};
+use crate::page::ReportRoute;
 use crate::parts::{Carried, Catalogue};
 use crate::plural::counted_len;
-use crate::trial::{Terms, Watch};
+use crate::trial::{Terms, TrialObservers};
 use rayon::prelude::*;
 use report::{Bar, Command, Figure, Panel, Picture, Timeline};
 use std::cell::RefCell;
@@ -38,8 +38,8 @@ const LANES: [(PipeUsage, &str); 4] = [
 /// None if nothing has pipes.
 pub(super) fn timeline(
     commands: Option<u32>,
-    (columns, catalogue, terms): (&[Column], &Catalogue, &Terms),
-    (ways, job): (&[Way], &Job),
+    (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
+    (ways, job): (&[ReportRoute], &Job),
 ) -> Result<Option<Figure>, StudyError> {
     let usb = columns.par_iter().zip(ways).filter(|(column, _)| column.activation.transport != Carried::Sata);
     let all = usb.clone().count().max(1) as u32;
@@ -70,17 +70,18 @@ pub(super) fn timeline(
 }
 
 fn panel(
-    (column, way): (&Column, &Way),
+    (column, way): (&Configuration, &ReportRoute),
     job: &Job,
     (catalogue, terms): (&Catalogue, &Terms),
     commands: u32,
 ) -> Result<Option<Panel>, StudyError> {
-    let explain = Rc::new(RefCell::new(Explain::telling(commands as usize)));
-    let watch = Watch { late_observer: Some(Box::new(Rc::clone(&explain))), ..Watch::default() };
+    let explain = Rc::new(RefCell::new(Explain::with_traces(commands as usize)));
+    let watch =
+        TrialObservers { late_observer: Some(Box::new(Rc::clone(&explain))), ..TrialObservers::default() };
     let at_once = column.activation.request_bytes_max;
     let terms = short(terms, requests(commands, (job.bytes_max(), at_once), job.depth));
     one(column, job, (catalogue, &terms), watch)?;
-    let told = explain.borrow_mut().take_told();
+    let told = explain.borrow_mut().take_traces();
     let Some(begins) = told.iter().map(|command| command.began).min() else { return Ok(None) };
     let commands = told.iter().map(|command| shown(command, begins)).collect();
     Ok(Some(Panel { name: way.name.clone(), hue: way.look.hue, commands }))
@@ -96,7 +97,7 @@ fn requests(commands: u32, (bytes, at_once): (u32, u32), depth: u16) -> u32 {
     requests.min((PAYLOAD_BYTES_MAX / bytes.max(1)).max(1))
 }
 
-fn shown(told: &Told, begins: Instant) -> Command {
+fn shown(told: &CommandTrace, begins: Instant) -> Command {
     let ns = |at: Instant| (at.max(begins) - begins).as_ps() / 1000;
     let mut bars = Vec::new();
     for (lane, (pipe, _)) in (0..).zip(LANES) {
@@ -144,7 +145,7 @@ mod tests {
             span(PipeUsage::DataIn, 150, 152),
         ];
         let command = CommandId { slot: 0, generation: 0 };
-        let told = Told { command, data_phase: None, began: at(100), ended: at(160), spans };
+        let told = CommandTrace { command, data_phase: None, began: at(100), ended: at(160), spans };
         let bar = |lane, from_ns, to_ns| Bar { lane, from_ns, to_ns };
         let bars = vec![bar(0, 1000, 2000), bar(2, 30_000, 35_000), bar(2, 50_000, 52_000)];
         assert_eq!(shown(&told, at(100)), Command { began_ns: 0, ended_ns: 60_000, bars });

@@ -2,7 +2,10 @@
 //!
 //! Shares are on a scale in nines, as storage is asked for them. A share is shown as far as there are ten requests beyond it, and no further.
 
-use super::{FEW, Measured, Unit, Values, Way, by_label, chosen, course, crests, in_unit, over_depth, reach};
+use super::{
+    FEW, Measured, ReportRoute, Unit, Values, by_label, chosen, course, describe_peaks, in_unit, over_depth,
+    reach,
+};
 use report::{Axis, Bars, Cell, Figure, Group, Lines, Picture, Point, Section, Series, Shape, Table};
 
 /// How long requests took: values in microseconds with how many took so long, the shortest first.
@@ -86,9 +89,9 @@ const TOLD: [(f64, &str); 5] =
     [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (0.9999, "p99.99")];
 
 /// Latencies of a row, and how some of them depend on depth.
-pub fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Section {
+pub fn latencies(ways: &[ReportRoute], all: &[Measured], row: &Measured) -> Section {
     let mut section = Section::new("Latency");
-    let known: Vec<(&Way, &Latency)> = ways
+    let known: Vec<(&ReportRoute, &Latency)> = ways
         .iter()
         .zip(&row.of)
         .filter_map(|(way, values)| Some((way, &values.as_ref()?.latency)))
@@ -128,7 +131,7 @@ pub fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Section {
     let hills = Lines::new(Axis::log(unit.name("latency")), shares, of(&step));
     let text = format!(
         "How many of a hundred requests take how long; a step is a twentieth of a doubling or more. {}",
-        crests(&hills, unit.sign())
+        describe_peaks(&hills, unit.sign())
     );
     let figure =
         Figure::new(format!("Distribution: {title}"), text, Picture::Lines(hills.shaped(Shape::Steps)));
@@ -157,7 +160,7 @@ pub fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Section {
 }
 
 /// Medians of all kinds of jobs, if there are several, each at the depth of which more is told.
-fn each_job(ways: &[Way], all: &[Measured]) -> Option<(Bars, Table, Unit)> {
+fn each_job(ways: &[ReportRoute], all: &[Measured]) -> Option<(Bars, Table, Unit)> {
     let rows: Vec<&Measured> = by_label(all).into_iter().filter_map(|(_, rows)| chosen(rows)).collect();
     if rows.len() < 2 {
         return None;
@@ -206,14 +209,14 @@ fn told(latency: &Latency, unit: Unit) -> impl Iterator<Item = Cell> {
     [cell(Some(latency.mean_us()))].into_iter().chain(shares).chain(ends)
 }
 
-fn table(known: &[(&Way, &Latency)], unit: Unit) -> Table {
+fn table(known: &[(&ReportRoute, &Latency)], unit: Unit) -> Table {
     known.iter().fold(head([""], unit), |table, (way, latency)| {
         table.row([Cell::text(&way.name)].into_iter().chain(told(latency, unit)))
     })
 }
 
 /// Where bins begin: all over what was measured, each as much longer than the one before. What one in ten thousand takes is out.
-fn bins(known: &[(&Way, &Latency)], count: usize) -> Vec<f64> {
+fn bins(known: &[(&ReportRoute, &Latency)], count: usize) -> Vec<f64> {
     let least = known.iter().filter_map(|(_, of)| of.at(0.0)).fold(f64::INFINITY, f64::min).max(0.001);
     let most = known.iter().filter_map(|(_, of)| of.at(0.9995)).fold(least, f64::max) * 1.05;
     // No finer than a twentieth of a doubling: a value that is always the same would be a needle.
@@ -228,7 +231,7 @@ fn bins(known: &[(&Way, &Latency)], count: usize) -> Vec<f64> {
 mod tests {
     use super::*;
     use workload::Estimate;
-    use workload::{Job, Share};
+    use workload::{AccessSpec, Job};
 
     #[test]
     fn shares_are_those_of_the_requests() {
@@ -258,10 +261,11 @@ mod tests {
             joules_per_gb: None,
         };
         let row = |label: &str, depth, us: [Option<f64>; 2]| Measured {
-            job: Job { label: label.into(), ..Job::of(Share::all(4096, 100, 100), depth) },
+            job: Job { label: label.into(), ..Job::of(AccessSpec::all(4096, 100, 100), depth) },
             of: us.map(|us| us.map(values)).to_vec(),
         };
-        let ways = ["bot", "uas"].map(|name| Way { name: name.into(), look: report::Look::default() });
+        let ways =
+            ["bot", "uas"].map(|name| ReportRoute { name: name.into(), look: report::Look::default() });
         let read = [1, 8, 32].map(|depth| row("read", depth, [Some(100.0), Some(f64::from(depth))]));
         assert_eq!(each_job(&ways, &read), None);
         let all = [&read[..], &[row("write", 1, [Some(7.0), None])]].concat();
@@ -276,7 +280,7 @@ mod tests {
     #[test]
     fn steps_have_all_requests() {
         let latency = Latency::of((1..=300).map(|us| (f64::from(us), 3)));
-        let way = Way { name: "uas".into(), look: report::Look::default() };
+        let way = ReportRoute { name: "uas".into(), look: report::Look::default() };
         let bins = bins(&[(&way, &latency)], BINS);
         let sum: f64 = latency.steps(&bins).iter().map(|point| point.y).sum();
         assert!((sum - 100.0).abs() < 1e-6 && bins.len() <= BINS, "{sum}");

@@ -1,16 +1,16 @@
 //! Charts of a report page, for results of any kind of drive and transport.
 //!
-//! Commands bring what they have measured into [`Way`]s and [`Measured`]; charts of throughput, latency and energy are made of that alike,
+//! Commands bring what they have measured into [`ReportRoute`]s and [`Measured`]; charts of throughput, latency and energy are made of that alike,
 //! whether the drive is simulated or real. Left out: what only one command has, which is beside it.
 
 mod latency;
+mod summary;
 mod throughput;
-mod told;
 mod unit;
 
 pub use latency::{Latency, latencies};
+pub use summary::{course, describe_peaks, reach};
 pub use throughput::{by_block, by_depth, single};
-pub use told::{course, crests, reach};
 pub use unit::{Unit, in_easier, in_unit};
 
 use report::{Axis, Fact, Figure, Lines, Look, Picture, Point, Section, Series};
@@ -22,7 +22,7 @@ const FEW: usize = 6;
 
 /// A way to a drive: its name, and how it looks in every chart.
 #[derive(Clone, Debug)]
-pub struct Way {
+pub struct ReportRoute {
     /// Shown in legends and tables.
     pub name: String,
     /// Colour and mark, the same in every chart.
@@ -65,14 +65,14 @@ pub fn hue(transport: &str, nth: usize) -> u8 {
 }
 
 /// Ways of which each has a colour of its own, as long as there are some; then colours begin again with other marks.
-pub fn ways<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Way> {
-    let mut ways: Vec<Way> = Vec::new();
+pub fn ways<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<ReportRoute> {
+    let mut ways: Vec<ReportRoute> = Vec::new();
     for (nth, (name, transport)) in all.enumerate() {
         let wanted = [hue(transport, nth), 3, 4, 6, 7, 2, 5];
         let is_free = |look: &Look| ways.iter().all(|way| way.look != *look);
         let mut looks = (0..=u8::MAX).flat_map(|round| wanted.map(|hue| Look { hue, round }));
         let look = looks.find(is_free).unwrap_or_default();
-        ways.push(Way { name: name.into(), look });
+        ways.push(ReportRoute { name: name.into(), look });
     }
     ways
 }
@@ -95,14 +95,14 @@ pub fn each_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 /// The depth about which more is told: some are under way, and not so many that they wait for each other most of the time.
-pub fn depth_told(depths: impl Iterator<Item = u16> + Clone) -> Option<u16> {
+pub fn featured_depth(depths: impl Iterator<Item = u16> + Clone) -> Option<u16> {
     depths.clone().filter(|depth| *depth <= 8).max().or_else(|| depths.min())
 }
 
 /// The row about which more is told, of the first kind of job.
 pub fn chosen(all: &[Measured]) -> Option<&Measured> {
     let (_, rows) = *by_label(all).first()?;
-    let depth = depth_told(rows.iter().map(|row| row.job.depth))?;
+    let depth = featured_depth(rows.iter().map(|row| row.job.depth))?;
     rows.iter().find(|row| row.job.depth == depth)
 }
 
@@ -115,13 +115,13 @@ pub fn depth_axis(depths: impl Iterator<Item = u16>) -> Axis {
 
 /// A value of each way by depth.
 pub fn over_depth(
-    ways: &[Way],
+    ways: &[ReportRoute],
     rows: &[Measured],
     y: Axis,
     value: impl Fn(&Values) -> Option<(f64, Option<[f64; 2]>)>,
 ) -> Lines {
     let x = depth_axis(rows.iter().map(|row| row.job.depth));
-    let of = |(nth, way): (usize, &Way)| {
+    let of = |(nth, way): (usize, &ReportRoute)| {
         let point = |row: &Measured| {
             let (y, interval) = value(row.of.get(nth)?.as_ref()?)?;
             Some(Point { x: f64::from(row.job.depth), y, interval })
@@ -135,7 +135,7 @@ pub fn over_depth(
 }
 
 /// Energy, where it is known.
-pub fn energy(ways: &[Way], all: &[Measured]) -> Section {
+pub fn energy(ways: &[ReportRoute], all: &[Measured]) -> Section {
     let mut section = Section::new("Power and energy");
     let Some((label, rows)) = by_label(all).into_iter().find(|(_, rows)| rows.len() > 1) else {
         return section;

@@ -1,13 +1,13 @@
 //! Charts of how much is moved: by depth, by block, and where there is one depth alone.
 
-use super::{FEW, Measured, Unit, Values, Way, by_label, course, over_depth, reach};
+use super::{FEW, Measured, ReportRoute, Unit, Values, by_label, course, over_depth, reach};
 use report::{Axis, Bars, Cell, Figure, Group, Picture, Section, Table};
 use std::collections::BTreeMap;
 use workload::Estimate;
-use workload::{Job, Share, short_bytes};
+use workload::{AccessSpec, Job, short_bytes};
 
 /// Bytes and I/Os of each kind of job that has several depths, beside each other; of many ways on one axis where blocks are alike.
-pub fn by_depth(ways: &[Way], all: &[Measured], intervals: &str) -> Section {
+pub fn by_depth(ways: &[ReportRoute], all: &[Measured], intervals: &str) -> Section {
     let mut section = Section::new("Throughput by requests under way").lead(intervals);
     for (label, rows) in by_label(all).into_iter().filter(|(_, rows)| rows.len() > 1) {
         let of = |values: &Values| Some((values.mb_per_s.value, values.mb_per_s.interval));
@@ -29,7 +29,7 @@ pub fn by_depth(ways: &[Way], all: &[Measured], intervals: &str) -> Section {
 
 /// How long all requests are, if they are alike.
 fn one_size(rows: &[Measured]) -> Option<u32> {
-    let mut all = rows.iter().flat_map(|row| &row.job.shares).map(|share| share.bytes);
+    let mut all = rows.iter().flat_map(|row| &row.job.specs).map(|share| share.bytes);
     let first = all.next()?;
     all.all(|bytes| bytes == first).then_some(first)
 }
@@ -40,7 +40,7 @@ fn figure(title: String, lines: report::Lines, unit: &str, table: Table) -> Figu
 }
 
 /// Everything about rates, a row for each depth and way.
-fn table(ways: &[Way], rows: &[Measured]) -> Table {
+fn table(ways: &[ReportRoute], rows: &[Measured]) -> Table {
     let means = rows.iter().flat_map(|row| row.of.iter().flatten()).map(|values| values.latency.mean_us());
     let unit = Unit::of(means);
     let head = ["", "depth", "MB/s", "from", "to", "IOPS", "from", "to"].map(String::from);
@@ -62,7 +62,7 @@ fn table(ways: &[Way], rows: &[Measured]) -> Table {
 }
 
 /// Jobs that have one depth alone, beside each other.
-pub fn single(ways: &[Way], all: &[Measured]) -> Section {
+pub fn single(ways: &[ReportRoute], all: &[Measured]) -> Section {
     let section = Section::new("At one depth");
     let rows: Vec<&Measured> = by_label(all)
         .into_iter()
@@ -89,17 +89,17 @@ pub fn single(ways: &[Way], all: &[Measured]) -> Section {
 const BLOCKS_LEAST: usize = 3;
 
 /// Reads or writes, random or not, depth.
-type Kind = (u8, u8, u16);
+type JobKind = (u8, u8, u16);
 
 /// What kind a job is, and of which size, if all of its requests are alike.
-fn block(job: &Job) -> Option<(Kind, u32)> {
-    let [Share { bytes, read_percent, random_percent, .. }] = job.shares[..] else { return None };
+fn block(job: &Job) -> Option<(JobKind, u32)> {
+    let [AccessSpec { bytes, read_percent, random_percent, .. }] = job.specs[..] else { return None };
     Some(((read_percent, random_percent, job.depth), bytes))
 }
 
 /// Jobs that differ in nothing but the size of their requests.
-fn blocks(all: &[Measured]) -> BTreeMap<Kind, BTreeMap<u32, &Measured>> {
-    let mut kinds: BTreeMap<Kind, BTreeMap<u32, &Measured>> = BTreeMap::new();
+fn blocks(all: &[Measured]) -> BTreeMap<JobKind, BTreeMap<u32, &Measured>> {
+    let mut kinds: BTreeMap<JobKind, BTreeMap<u32, &Measured>> = BTreeMap::new();
     for row in all {
         if let Some((kind, bytes)) = block(&row.job) {
             kinds.entry(kind).or_default().insert(bytes, row);
@@ -109,13 +109,13 @@ fn blocks(all: &[Measured]) -> BTreeMap<Kind, BTreeMap<u32, &Measured>> {
 }
 
 /// Bars by block, as ATTO shows them.
-pub fn by_block(ways: &[Way], all: &[Measured]) -> Section {
+pub fn by_block(ways: &[ReportRoute], all: &[Measured]) -> Section {
     let mut section = Section::new("Throughput by block");
     for ((reads, random, depth), rows) in blocks(all).into_iter().rev() {
         if rows.len() < BLOCKS_LEAST {
             continue;
         }
-        let share = Share::all(0, reads, random).to_string();
+        let share = AccessSpec::all(0, reads, random).to_string();
         let kind = share.trim_start_matches('0').trim();
         let groups: Vec<Group> =
             rows.iter().map(|(bytes, row)| group(short_bytes(u64::from(*bytes)), row)).collect();
@@ -142,7 +142,7 @@ fn group(label: String, row: &Measured) -> Group {
     Group { label, values: values.collect() }
 }
 
-fn bars(ways: &[Way], across: &str, groups: Vec<Group>) -> Bars {
+fn bars(ways: &[ReportRoute], across: &str, groups: Vec<Group>) -> Bars {
     let series = ways.iter().map(|way| (way.name.clone(), way.look)).collect();
     Bars { across: across.into(), value: Axis::linear("MB/s"), series, groups, is_stacked: false }
 }
@@ -162,13 +162,13 @@ mod tests {
             joules_per_gb: None,
         };
         let section = |count: usize| {
-            let ways: Vec<Way> =
-                (0..count).map(|nth| Way { name: nth.to_string(), look: Look::default() }).collect();
+            let ways: Vec<ReportRoute> =
+                (0..count).map(|nth| ReportRoute { name: nth.to_string(), look: Look::default() }).collect();
             let row = |label: &str, depth, shares: &[u32]| Measured {
                 job: Job {
                     label: label.into(),
-                    shares: shares.iter().map(|bytes| Share::all(*bytes, 100, 100)).collect(),
-                    ..Job::of(Share::all(4096, 100, 100), depth)
+                    shares: shares.iter().map(|bytes| AccessSpec::all(*bytes, 100, 100)).collect(),
+                    ..Job::of(AccessSpec::all(4096, 100, 100), depth)
                 },
                 of: (1..=count).map(|nth| Some(values(nth))).collect(),
             };

@@ -8,7 +8,8 @@
 //! Always true: a transport that is not the best one has a reason.
 
 use super::{
-    BridgePart, Catalogue, ControllerPart, DriverPart, DriverStreams, DriverTransport, Kind, Os, StreamsOf,
+    BridgePart, Catalogue, ControllerPart, DriverPart, DriverStreams, DriverTransport, Os, PartKind,
+    StreamsOf,
 };
 use bus::Speed;
 use device::Transports;
@@ -118,7 +119,7 @@ impl Rule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainError {
     /// There is no part of that name.
-    Unknown(Kind, String),
+    Unknown(PartKind, String),
     /// The driver is not for that controller, and none takes its place.
     NoDriver {
         /// The driver.
@@ -157,22 +158,22 @@ impl Activation {
     /// # Errors
     /// See [`ChainError`].
     pub fn of(catalogue: &Catalogue, chain: Chain<'_>) -> Result<Self, ChainError> {
-        let driver = find(Kind::Driver, chain.driver, Catalogue::driver, catalogue)?;
+        let driver = find(PartKind::Driver, chain.driver, Catalogue::driver, catalogue)?;
         if driver.transport == DriverTransport::Sata {
             return on_cable(catalogue, chain, driver);
         }
         let (Some(bridge), Some(link)) = (chain.bridge, chain.link) else {
             return Err(ChainError::Mixed(chain.driver.into()));
         };
-        let controller = find(Kind::Controller, chain.controller, Catalogue::controller, catalogue)?;
-        let title = catalogue.find(Kind::Controller, chain.controller).map_or("", |entry| &entry.title);
+        let controller = find(PartKind::Controller, chain.controller, Catalogue::controller, catalogue)?;
+        let title = catalogue.find(PartKind::Controller, chain.controller).map_or("", |entry| &entry.title);
         let parts = Parts {
             catalogue,
             controller_name: chain.controller,
             controller,
             controller_title: title,
-            bridge: find(Kind::Bridge, bridge, Catalogue::bridge, catalogue)?,
-            speed: find(Kind::Link, link, |catalogue, name| catalogue.link(name), catalogue)?.speed(),
+            bridge: find(PartKind::Bridge, bridge, Catalogue::bridge, catalogue)?,
+            speed: find(PartKind::Link, link, |catalogue, name| catalogue.link(name), catalogue)?.speed(),
         };
         parts.activation(chain.driver)
     }
@@ -184,7 +185,7 @@ impl Activation {
 }
 
 fn find<'a, P>(
-    kind: Kind,
+    kind: PartKind,
     name: &str,
     of: impl Fn(&'a Catalogue, &str) -> Option<&'a P>,
     catalogue: &'a Catalogue,
@@ -196,7 +197,7 @@ fn on_cable(catalogue: &Catalogue, chain: Chain<'_>, driver: &DriverPart) -> Res
     if chain.bridge.is_some() || chain.link.is_some() {
         return Err(ChainError::Mixed(chain.driver.into()));
     }
-    let adapter = find(Kind::Sata, chain.controller, Catalogue::sata, catalogue)?;
+    let adapter = find(PartKind::Sata, chain.controller, Catalogue::sata, catalogue)?;
     Ok(Activation {
         driver: chain.driver.into(),
         transport: Carried::Sata,
@@ -213,7 +214,7 @@ impl Parts<'_> {
         let mut name = first.to_owned();
         let mut reasons = Vec::new();
         for _ in 0..FALLBACKS_MAX {
-            let driver = find(Kind::Driver, &name, Catalogue::driver, self.catalogue)?;
+            let driver = find(PartKind::Driver, &name, Catalogue::driver, self.catalogue)?;
             let before = reasons.len();
             self.ask(&name, driver, &mut reasons);
             let is_uas = driver.transport == DriverTransport::Uas;
@@ -502,7 +503,7 @@ mod tests {
         let chain =
             Chain { driver: "linux-uas", controller: "vl805", bridge: Some("jms567"), link: Some("gen1") };
         let with = |entries| {
-            let tried = built_in.with(Kind::Controller, "vl805", "streams.entries", entries);
+            let tried = built_in.with(PartKind::Controller, "vl805", "streams.entries", entries);
             Activation::of(&tried.expect("a number of it"), chain).expect("a chain")
         };
         assert!(with(0.0).to_string().ends_with("the controller has no streams."));

@@ -4,9 +4,9 @@
 //! as many commands at once as it has places for; a buffer; and a cable. Left out: bridges with two drives, errors, and bursts of less
 //! than 16 packets, which none is known to have.
 
-use super::Make;
+use super::PartModel;
 use super::quantity::{Count, Current, Quantity, Rate, Size, Time};
-use super::schema::{File, Misfit, sectors, within};
+use super::schema::{FieldError, File, sectors, within};
 use device::Transports;
 use quirks::{DeviceId, Identity, Names};
 use serde::Deserialize;
@@ -162,7 +162,7 @@ impl File for BridgeFile {
         &self.title
     }
 
-    fn make(&self) -> Result<Make, Misfit> {
+    fn make(&self) -> Result<PartModel, FieldError> {
         let uas = self.uas.as_ref();
         let time =
             |time: fn(&UasTable) -> &Quantity<Time>| uas.map_or(Duration::ZERO, |uas| time(uas).duration());
@@ -171,7 +171,7 @@ impl File for BridgeFile {
         let piece = |place: &str, size: &Quantity<Size>| {
             within::<u32, _>(place, size, 2 << 10, u64::from(buffer_bytes / 2))
         };
-        Ok(Make::Bridge(BridgePart {
+        Ok(PartModel::Bridge(BridgePart {
             id: DeviceId::new(hex("id", self.id.get(..4))?, hex("id", self.id.get(5..))?),
             revision: hex("revision", Some(&self.revision))?,
             max_power_ma: within("power.current", &self.power.current, 0, 900)?,
@@ -202,13 +202,13 @@ impl File for BridgeFile {
 }
 
 impl UasTable {
-    fn streams(&self) -> Result<u16, Misfit> {
+    fn streams(&self) -> Result<u16, FieldError> {
         let streams: u16 = within("uas.streams", &self.streams, 2, 1 << 15)?;
         if streams.is_power_of_two() {
             return Ok(streams);
         }
         let what = format!("`uas.streams` is {streams}, and a power of two was expected");
-        Err(Misfit::new("uas.streams", what))
+        Err(FieldError::new("uas.streams", what))
     }
 }
 
@@ -221,10 +221,10 @@ impl SataRate {
     }
 }
 
-fn hex(place: &str, digits: Option<&str>) -> Result<u16, Misfit> {
+fn hex(place: &str, digits: Option<&str>) -> Result<u16, FieldError> {
     let four = digits.filter(|digits| digits.len() == 4);
     four.and_then(|digits| u16::from_str_radix(digits, 16).ok()).ok_or_else(|| {
         let what = format!("four digits of base 16 were expected in each number of `{place}`");
-        Misfit::new(place, what)
+        FieldError::new(place, what)
     })
 }

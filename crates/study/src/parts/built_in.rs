@@ -2,17 +2,17 @@
 //!
 //! A part is in here by its name alone. Always true: no two are of the same kind and name.
 
-use super::Kind;
+use super::PartKind;
 
-/// Kind, name, text.
+/// PartKind, name, text.
 macro_rules! built_in {
     ($($kind:ident $folder:literal: $($name:literal)+;)+) => {
-        &[$($((Kind::$kind, $name, include_str!(concat!("../../parts/", $folder, "/", $name, ".toml"))),)+)+]
+        &[$($((PartKind::$kind, $name, include_str!(concat!("../../parts/", $folder, "/", $name, ".toml"))),)+)+]
     };
 }
 
-/// Kind, name, text.
-pub(super) const BUILT_IN: &[(Kind, &str, &str)] = built_in! {
+/// PartKind, name, text.
+pub(super) const BUILT_IN: &[(PartKind, &str, &str)] = built_in! {
     Bridge "bridges": "apricorn" "asm1051" "asm1051e" "asm1053e" "asm1153" "generic" "generic-bot"
         "jms539" "jms567" "jms580" "upd720230";
     Controller "controllers": "a75" "asm1042" "dwc-otg" "ehci-intel" "ej168" "intel-7-series" "upd720200"

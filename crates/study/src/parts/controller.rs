@@ -3,9 +3,9 @@
 //! What is told is what [`sim::xhc`] takes, and which drivers can use its streams: some are offered and do not work
 //! but with a driver that knows how. Left out: what a driver takes.
 
-use super::Make;
+use super::PartModel;
 use super::quantity::{Count, Quantity, Rate, Size, Time};
-use super::schema::{File, Misfit, within};
+use super::schema::{FieldError, File, within};
 use serde::Deserialize;
 use sim::link::usb2::Pacing;
 use sim::xhc::{Misbehaviour, Part, PciExpress};
@@ -133,7 +133,7 @@ impl File for ControllerFile {
         &self.title
     }
 
-    fn make(&self) -> Result<Make, Misfit> {
+    fn make(&self) -> Result<PartModel, FieldError> {
         let (memory, times) = (&self.memory, &self.times);
         let attachment = PciExpress {
             register_write: memory.register_write.duration(),
@@ -162,7 +162,7 @@ impl File for ControllerFile {
             misbehaviour: Misbehaviour::default(),
             ..Part::CHIPSET
         };
-        Ok(Make::Controller(ControllerPart {
+        Ok(PartModel::Controller(ControllerPart {
             part,
             pci: self.pci()?,
             streams_only: self.streams.only.clone(),
@@ -173,7 +173,7 @@ impl File for ControllerFile {
 
 impl ControllerFile {
     /// Of entries n makes 2^(n+1).
-    fn primary_streams_exponent(&self) -> Result<u8, Misfit> {
+    fn primary_streams_exponent(&self) -> Result<u8, FieldError> {
         let entries: u32 = within("streams.entries", &self.streams.entries, 0, 1 << 16)?;
         match entries {
             0 => Ok(0),
@@ -181,17 +181,17 @@ impl ControllerFile {
             _ => {
                 let what =
                     format!("`streams.entries` is {entries}, and 0 or a power of two from 4 was expected");
-                Err(Misfit::new("streams.entries", what))
+                Err(FieldError::new("streams.entries", what))
             }
         }
     }
 
-    fn pci(&self) -> Result<(u16, u16), Misfit> {
+    fn pci(&self) -> Result<(u16, u16), FieldError> {
         let ids = self.pci.split_once(':').and_then(|(vendor, device)| {
             Some((u16::from_str_radix(vendor, 16).ok()?, u16::from_str_radix(device, 16).ok()?))
         });
         ids.ok_or_else(|| {
-            Misfit::new(
+            FieldError::new(
                 "pci",
                 format!("`pci` is `{}`, and two ids such as `1b21:1042` were expected", self.pci),
             )

@@ -3,9 +3,9 @@
 //! What is told is what the models of [`sim::drive`] take, and as they take it. Left out: what does not change how long
 //! anything takes.
 
-use super::Make;
-use super::quantity::{Count, Quantity, Rate, Share, Size, Time, Turns};
-use super::schema::{File, Misfit, sectors, within};
+use super::PartModel;
+use super::quantity::{Count, Quantity, Rate, RotationSpeed, Share, Size, Time};
+use super::schema::{FieldError, File, sectors, within};
 use serde::Deserialize;
 use sim::drive::SECTOR_BYTES;
 use sim::drive::disk::{DiskPart, Seek, Zone};
@@ -61,7 +61,7 @@ pub(super) struct HddFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HddPlatters {
-    speed: Quantity<Turns>,
+    speed: Quantity<RotationSpeed>,
     surfaces: Quantity<Count>,
     zones: Quantity<Count>,
     outer_track: Quantity<Count>,
@@ -93,8 +93,8 @@ impl File for SsdFile {
         &self.title
     }
 
-    fn make(&self) -> Result<Make, Misfit> {
-        Ok(Make::Ssd(self.part()?))
+    fn make(&self) -> Result<PartModel, FieldError> {
+        Ok(PartModel::Ssd(self.part()?))
     }
 }
 
@@ -103,13 +103,13 @@ impl File for HddFile {
         &self.title
     }
 
-    fn make(&self) -> Result<Make, Misfit> {
-        Ok(Make::Hdd(self.part()?))
+    fn make(&self) -> Result<PartModel, FieldError> {
+        Ok(PartModel::Hdd(self.part()?))
     }
 }
 
 impl SsdFile {
-    fn part(&self) -> Result<SolidPart, Misfit> {
+    fn part(&self) -> Result<SolidPart, FieldError> {
         let (controller, flash) = (&self.controller, &self.flash);
         let page_bytes: u32 = within("flash.page", &flash.page, 512, 1 << 20)?;
         let planes: u32 = within("flash.planes", &flash.planes, 1, 8)?;
@@ -135,7 +135,7 @@ impl SsdFile {
 }
 
 impl HddFile {
-    fn part(&self) -> Result<DiskPart, Misfit> {
+    fn part(&self) -> Result<DiskPart, FieldError> {
         let (platters, arm, electronics) = (&self.platters, &self.arm, &self.electronics);
         let surfaces: u32 = within("platters.surfaces", &platters.surfaces, 1, 64)?;
         Ok(DiskPart {
@@ -160,7 +160,7 @@ impl HddFile {
 
     /// As many cylinders as the capacity needs, in zones of the same number; tracks become shorter from zone to zone by as
     /// much.
-    fn zones(&self, surfaces: u32) -> Result<Vec<Zone>, Misfit> {
+    fn zones(&self, surfaces: u32) -> Result<Vec<Zone>, FieldError> {
         let platters = &self.platters;
         let count: u32 = within("platters.zones", &platters.zones, 1, 256)?;
         let outer: u32 = within("platters.outer_track", &platters.outer_track, 1, 1 << 20)?;
@@ -169,7 +169,7 @@ impl HddFile {
         let all: u64 = (0..count).map(|zone| u64::from(length(zone))).sum::<u64>() * u64::from(surfaces);
         let sectors = self.capacity.whole() / u64::from(SECTOR_BYTES);
         let cylinders = u32::try_from(sectors.div_ceil(all))
-            .map_err(|_| Misfit::new("capacity", "the capacity is too large"))?;
+            .map_err(|_| FieldError::new("capacity", "the capacity is too large"))?;
         Ok((0..count).map(|zone| Zone { cylinders, sectors_per_track: length(zone) }).collect())
     }
 }

@@ -4,9 +4,9 @@
 //! stack of the bus. Structure comes first (transport, streams, packing, lengths), costs second. Left out: what differs between
 //! processors, which is a host's ([`HostPart`](super::HostPart)).
 
-use super::Make;
+use super::PartModel;
 use super::quantity::{Count, Quantity, Rate, Size, Time};
-use super::schema::{File, Misfit, within};
+use super::schema::{FieldError, File, within};
 use bus::Speed;
 use serde::Deserialize;
 use sim::machine::driven::HostCosts;
@@ -228,19 +228,19 @@ impl File for DriverFile {
         &self.title
     }
 
-    fn make(&self) -> Result<Make, Misfit> {
+    fn make(&self) -> Result<PartModel, FieldError> {
         if self.transport == DriverTransport::Turbo && self.packing.is_none() {
-            return Err(Misfit::new(
+            return Err(FieldError::new(
                 "transport",
                 "`transport` is `turbo`, and a table `[packing]` was expected",
             ));
         }
         if self.transport != DriverTransport::Uas && self.streams != DriverStreams::None {
-            return Err(Misfit::new("streams", "streams are of `uas` alone, and `none` was expected"));
+            return Err(FieldError::new("streams", "streams are of `uas` alone, and `none` was expected"));
         }
         if (self.streams == DriverStreams::Emulated) != self.emulation.is_some() {
             let what = "a table `[emulation]` was expected exactly where `streams` is `emulated`";
-            return Err(Misfit::new("streams", what));
+            return Err(FieldError::new("streams", what));
         }
         let longest = bytes("transfer.longest", &self.transfer.longest)?;
         let usb2 = self.transfer.longest_usb2.as_ref();
@@ -251,7 +251,7 @@ impl File for DriverFile {
             .packing
             .as_ref()
             .map_or(Ok(0), |packing| within("packing.copy", &packing.copy, 1, 1_000_000))?;
-        Ok(Make::Driver(DriverPart {
+        Ok(PartModel::Driver(DriverPart {
             os: self.os,
             transport: self.transport,
             streams: self.streams,
@@ -273,13 +273,13 @@ impl File for DriverFile {
 }
 
 impl PackingTable {
-    fn packing(&self) -> Result<Packing, Misfit> {
+    fn packing(&self) -> Result<Packing, FieldError> {
         let bytes_max = bytes("packing.longest", &self.longest)?;
         let range = [&self.range_least, &self.range_most].map(|bound| bound.as_ref().map(Quantity::whole));
         let [least, most] = [range[0].unwrap_or(0), range[1].unwrap_or(u64::MAX)];
         if !(least..=most).contains(&u64::from(bytes_max)) {
             let what = format!("`packing.longest` is {bytes_max} bytes, and {least} to {most} was expected");
-            return Err(Misfit::new("packing.longest", what));
+            return Err(FieldError::new("packing.longest", what));
         }
         Ok(Packing {
             bytes_max,
@@ -306,6 +306,6 @@ impl CostTable {
     }
 }
 
-fn bytes(place: &str, size: &Quantity<Size>) -> Result<u32, Misfit> {
+fn bytes(place: &str, size: &Quantity<Size>) -> Result<u32, FieldError> {
     within(place, size, 512, 64 << 20)
 }

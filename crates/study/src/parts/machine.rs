@@ -3,9 +3,9 @@
 //! Costs of drivers are told for one host; how much longer another takes is a number of that host. Left out: that caches
 //! and clocks of a processor change while it runs.
 
-use super::Make;
-use super::quantity::{Count, Draw, Quantity, Share};
-use super::schema::{File, Misfit, within};
+use super::PartModel;
+use super::quantity::{Count, PowerDraw, Quantity, Share};
+use super::schema::{FieldError, File, within};
 use serde::Deserialize;
 use sim::machine::driven::HostCosts;
 use sim::power::Microwatts;
@@ -42,23 +42,23 @@ pub(super) struct PowerFile {
     bridge: Draws,
     ssd: Draws,
     hdd: Draws,
-    rest: Quantity<Draw>,
+    rest: Quantity<PowerDraw>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Draws {
-    idle: Quantity<Draw>,
-    busy: Quantity<Draw>,
+    idle: Quantity<PowerDraw>,
+    busy: Quantity<PowerDraw>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LinkDraws {
-    u0: Quantity<Draw>,
-    u1: Quantity<Draw>,
-    u2: Quantity<Draw>,
-    exit: Quantity<Draw>,
+    u0: Quantity<PowerDraw>,
+    u1: Quantity<PowerDraw>,
+    u2: Quantity<PowerDraw>,
+    exit: Quantity<PowerDraw>,
 }
 
 impl HostPart {
@@ -89,8 +89,8 @@ impl File for HostFile {
         &self.title
     }
 
-    fn make(&self) -> Result<Make, Misfit> {
-        Ok(Make::Host(HostPart {
+    fn make(&self) -> Result<PartModel, FieldError> {
+        Ok(PartModel::Host(HostPart {
             cores: within("cores", &self.cores, 1, 64)?,
             pace_per_mille: within("pace", &self.pace, 10, 100_000)?,
             power: self.power.clone(),
@@ -103,9 +103,9 @@ impl File for PowerFile {
         &self.title
     }
 
-    fn make(&self) -> Result<Make, Misfit> {
+    fn make(&self) -> Result<PartModel, FieldError> {
         let LinkDraws { u0, u1, u2, exit } = &self.link;
-        Ok(Make::Power(PowerPart {
+        Ok(PartModel::Power(PowerPart {
             core: self.core.draws(),
             controller: self.controller.draws(),
             link: [u0.draw(), u1.draw(), u2.draw(), exit.draw()],

@@ -6,7 +6,7 @@
 //! program = { value = 1.3, unit = "ms", fitted = ["P021"] }
 //! ```
 //!
-//! A part belongs to a [`Kind`], which says what it must tell ([`schema`](self)); a number that is missing, unknown, or of a
+//! A part belongs to a [`PartKind`], which says what it must tell ([`schema`](self)); a number that is missing, unknown, or of a
 //! unit that it cannot have is refused with file, line and what was expected. Parts that come with the project are in
 //! `crates/study/parts`, a folder for each kind; others of the same name take their place.
 //!
@@ -40,7 +40,7 @@ use std::fmt;
 
 /// What kind of part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum PartKind {
     /// A bridge from USB to SATA.
     Bridge,
     /// A host controller of USB.
@@ -63,7 +63,7 @@ pub enum Kind {
     Ssd,
 }
 
-impl Kind {
+impl PartKind {
     /// All kinds.
     pub const ALL: [Self; 10] = [
         Self::Bridge,
@@ -102,7 +102,7 @@ impl Kind {
 
 /// What a part is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Make {
+pub enum PartModel {
     /// A bridge from USB to SATA.
     Bridge(BridgePart),
     /// A host controller of USB.
@@ -133,7 +133,7 @@ pub struct Entry {
     /// What it is, in a line.
     pub title: String,
     /// What it is made of.
-    pub make: Make,
+    pub make: PartModel,
     /// Its numbers, as its file gives them.
     pub constants: Vec<Constant>,
     /// The text of its file.
@@ -142,18 +142,18 @@ pub struct Entry {
 
 impl Entry {
     /// What kind of part it is.
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> PartKind {
         match self.make {
-            Make::Bridge(_) => Kind::Bridge,
-            Make::Controller(_) => Kind::Controller,
-            Make::Driver(_) => Kind::Driver,
-            Make::Hdd(_) => Kind::Hdd,
-            Make::Host(_) => Kind::Host,
-            Make::Hub(_) => Kind::Hub,
-            Make::Link(_) => Kind::Link,
-            Make::Power(_) => Kind::Power,
-            Make::Sata(_) => Kind::Sata,
-            Make::Ssd(_) => Kind::Ssd,
+            PartModel::Bridge(_) => PartKind::Bridge,
+            PartModel::Controller(_) => PartKind::Controller,
+            PartModel::Driver(_) => PartKind::Driver,
+            PartModel::Hdd(_) => PartKind::Hdd,
+            PartModel::Host(_) => PartKind::Host,
+            PartModel::Hub(_) => PartKind::Hub,
+            PartModel::Link(_) => PartKind::Link,
+            PartModel::Power(_) => PartKind::Power,
+            PartModel::Sata(_) => PartKind::Sata,
+            PartModel::Ssd(_) => PartKind::Ssd,
         }
     }
 }
@@ -161,7 +161,7 @@ impl Entry {
 /// Parts by kind and name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Catalogue {
-    entries: BTreeMap<(Kind, String), Entry>,
+    entries: BTreeMap<(PartKind, String), Entry>,
 }
 
 /// Why a file is no part.
@@ -193,7 +193,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// See [`PartError`]; `file` is what it calls the file.
-    pub fn add(&mut self, kind: Kind, name: &str, file: &str, text: &str) -> Result<(), PartError> {
+    pub fn add(&mut self, kind: PartKind, name: &str, file: &str, text: &str) -> Result<(), PartError> {
         let entry = schema::read(kind, name, text).map_err(|fault| PartError {
             file: file.into(),
             line: fault.line,
@@ -207,7 +207,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// If there is no such part or number, or it cannot have that value.
-    pub fn with(&self, kind: Kind, name: &str, place: &str, value: f64) -> Result<Self, PartError> {
+    pub fn with(&self, kind: PartKind, name: &str, place: &str, value: f64) -> Result<Self, PartError> {
         let mut changed = self.clone();
         changed.change(kind, name, &[(place, value)])?;
         Ok(changed)
@@ -217,7 +217,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// If there is no such part or number, or they cannot have those values; then nothing is changed.
-    pub fn change(&mut self, kind: Kind, name: &str, values: &[(&str, f64)]) -> Result<(), PartError> {
+    pub fn change(&mut self, kind: PartKind, name: &str, values: &[(&str, f64)]) -> Result<(), PartError> {
         let error = |line, what| PartError { file: format!("{}/{name}.toml", kind.folder()), line, what };
         let entry = self.find(kind, name).ok_or_else(|| error(None, "there is no such part".into()))?;
         let entry = schema::with(entry, values).map_err(|fault| error(fault.line, fault.what))?;
@@ -226,86 +226,86 @@ impl Catalogue {
     }
 
     /// A part.
-    pub fn find(&self, kind: Kind, name: &str) -> Option<&Entry> {
+    pub fn find(&self, kind: PartKind, name: &str) -> Option<&Entry> {
         self.entries.get(&(kind, name.to_owned()))
     }
 
     /// A bridge from USB to SATA.
     pub fn bridge(&self, name: &str) -> Option<&BridgePart> {
-        match &self.find(Kind::Bridge, name)?.make {
-            Make::Bridge(part) => Some(part),
+        match &self.find(PartKind::Bridge, name)?.make {
+            PartModel::Bridge(part) => Some(part),
             _ => None,
         }
     }
 
     /// A host controller of USB.
     pub fn controller(&self, name: &str) -> Option<&ControllerPart> {
-        match &self.find(Kind::Controller, name)?.make {
-            Make::Controller(part) => Some(part),
+        match &self.find(PartKind::Controller, name)?.make {
+            PartModel::Controller(part) => Some(part),
             _ => None,
         }
     }
 
     /// A driver, with all of its system that is below a program.
     pub fn driver(&self, name: &str) -> Option<&DriverPart> {
-        match &self.find(Kind::Driver, name)?.make {
-            Make::Driver(part) => Some(part),
+        match &self.find(PartKind::Driver, name)?.make {
+            PartModel::Driver(part) => Some(part),
             _ => None,
         }
     }
 
     /// A hard disk.
     pub fn hdd(&self, name: &str) -> Option<&DiskPart> {
-        match &self.find(Kind::Hdd, name)?.make {
-            Make::Hdd(part) => Some(part),
+        match &self.find(PartKind::Hdd, name)?.make {
+            PartModel::Hdd(part) => Some(part),
             _ => None,
         }
     }
 
     /// A host: what its processor takes.
     pub fn host(&self, name: &str) -> Option<&HostPart> {
-        match &self.find(Kind::Host, name)?.make {
-            Make::Host(part) => Some(part),
+        match &self.find(PartKind::Host, name)?.make {
+            PartModel::Host(part) => Some(part),
             _ => None,
         }
     }
 
     /// A hub.
     pub fn hub(&self, name: &str) -> Option<&HubPart> {
-        match &self.find(Kind::Hub, name)?.make {
-            Make::Hub(part) => Some(part),
+        match &self.find(PartKind::Hub, name)?.make {
+            PartModel::Hub(part) => Some(part),
             _ => None,
         }
     }
 
     /// A link.
     pub fn link(&self, name: &str) -> Option<&LinkPart> {
-        match &self.find(Kind::Link, name)?.make {
-            Make::Link(part) => Some(part),
+        match &self.find(PartKind::Link, name)?.make {
+            PartModel::Link(part) => Some(part),
             _ => None,
         }
     }
 
     /// What the parts of a machine draw.
     pub fn power(&self, name: &str) -> Option<&PowerPart> {
-        match &self.find(Kind::Power, name)?.make {
-            Make::Power(part) => Some(part),
+        match &self.find(PartKind::Power, name)?.make {
+            PartModel::Power(part) => Some(part),
             _ => None,
         }
     }
 
     /// An adapter for drives without USB.
     pub fn sata(&self, name: &str) -> Option<&SataPart> {
-        match &self.find(Kind::Sata, name)?.make {
-            Make::Sata(part) => Some(part),
+        match &self.find(PartKind::Sata, name)?.make {
+            PartModel::Sata(part) => Some(part),
             _ => None,
         }
     }
 
     /// A solid-state drive.
     pub fn ssd(&self, name: &str) -> Option<&SolidPart> {
-        match &self.find(Kind::Ssd, name)?.make {
-            Make::Ssd(part) => Some(part),
+        match &self.find(PartKind::Ssd, name)?.make {
+            PartModel::Ssd(part) => Some(part),
             _ => None,
         }
     }
@@ -316,7 +316,7 @@ impl Catalogue {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for PartKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Bridge => "bridge",

@@ -42,7 +42,7 @@ impl Constant {
             units.iter().find(|(name, _)| *name == self.unit).map(|(_, factor)| factor / one)
         };
         let time = || factor(Time::UNITS, 1e6);
-        let draw = || factor(Draw::UNITS, 1e3);
+        let draw = || factor(PowerDraw::UNITS, 1e3);
         // A sector is a thing to be counted before it is 512 bytes.
         let count = factor(Count::UNITS, 1.0);
         let factor = count.or_else(time).or_else(draw).or_else(|| factor(Size::UNITS, 1.0));
@@ -65,11 +65,11 @@ pub(super) enum Count {}
 /// Inside: thousandths.
 pub(super) enum Share {}
 /// Inside: picoseconds of a turn.
-pub(super) enum Turns {}
+pub(super) enum RotationSpeed {}
 /// Inside: picoseconds of a byte.
 pub(super) enum Rate {}
 /// Inside: microwatts.
-pub(super) enum Draw {}
+pub(super) enum PowerDraw {}
 /// Inside: milliamperes.
 pub(super) enum Current {}
 
@@ -114,7 +114,7 @@ impl Measure for Share {
     const UNITS: &'static [(&'static str, f64)] = &[("%", 10.0), ("per mille", 1.0)];
 }
 
-impl Measure for Turns {
+impl Measure for RotationSpeed {
     // What is inside goes down as these go up: see `whole`.
     const UNITS: &'static [(&'static str, f64)] = &[("rpm", -60e12)];
 }
@@ -123,7 +123,7 @@ impl Measure for Rate {
     const UNITS: &'static [(&'static str, f64)] = &[("MB/s", -1e6), ("GB/s", -1e3)];
 }
 
-impl Measure for Draw {
+impl Measure for PowerDraw {
     const UNITS: &'static [(&'static str, f64)] = &[("mW", 1e3), ("W", 1e6)];
 }
 
@@ -150,7 +150,7 @@ impl Quantity<Time> {
     }
 }
 
-impl Quantity<Draw> {
+impl Quantity<PowerDraw> {
     /// More than four kilowatts are as much as can be told.
     pub(super) fn draw(&self) -> Microwatts {
         Microwatts(u32::try_from(self.whole).unwrap_or(u32::MAX))

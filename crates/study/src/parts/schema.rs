@@ -10,7 +10,7 @@ use super::driver::DriverFile;
 use super::machine::{HostFile, PowerFile};
 use super::quantity::{Constant, Quantity, Size, Written};
 use super::wires::{HubFile, LinkFile, SataFile};
-use super::{Entry, Kind, Make};
+use super::{Entry, PartKind, PartModel};
 use serde::de::DeserializeOwned;
 use sim::drive::SECTOR_BYTES;
 use toml::{Table, Value};
@@ -24,7 +24,7 @@ pub(crate) struct Fault {
 
 /// What is wrong with a number that is well written.
 #[derive(Debug)]
-pub(super) struct Misfit {
+pub(super) struct FieldError {
     /// Where: `flash.read`.
     place: String,
     what: String,
@@ -36,7 +36,7 @@ pub(super) trait File: DeserializeOwned {
     fn title(&self) -> &str;
 
     /// What it is made of.
-    fn make(&self) -> Result<Make, Misfit>;
+    fn make(&self) -> Result<PartModel, FieldError>;
 }
 
 /// What a part is read from.
@@ -47,14 +47,14 @@ enum Source<'a> {
     Table(Table),
 }
 
-impl Misfit {
+impl FieldError {
     pub(super) fn new(place: &str, what: impl Into<String>) -> Self {
         Self { place: place.into(), what: what.into() }
     }
 }
 
 /// Reads the text of a part.
-pub(super) fn read(kind: Kind, name: &str, text: &str) -> Result<Entry, Fault> {
+pub(super) fn read(kind: PartKind, name: &str, text: &str) -> Result<Entry, Fault> {
     let (title, make) = made(kind, Source::Text(text))?;
     let mut constants = Vec::new();
     collect("", &parse::<Table>(text)?, &mut constants);
@@ -88,22 +88,22 @@ fn at<'a>(table: &'a mut Table, place: &str) -> Option<&'a mut Table> {
     inner.contains_key("unit").then_some(inner)
 }
 
-fn made(kind: Kind, source: Source<'_>) -> Result<(String, Make), Fault> {
+fn made(kind: PartKind, source: Source<'_>) -> Result<(String, PartModel), Fault> {
     match kind {
-        Kind::Bridge => of::<BridgeFile>(source),
-        Kind::Controller => of::<ControllerFile>(source),
-        Kind::Driver => of::<DriverFile>(source),
-        Kind::Hdd => of::<HddFile>(source),
-        Kind::Host => of::<HostFile>(source),
-        Kind::Hub => of::<HubFile>(source),
-        Kind::Link => of::<LinkFile>(source),
-        Kind::Power => of::<PowerFile>(source),
-        Kind::Sata => of::<SataFile>(source),
-        Kind::Ssd => of::<SsdFile>(source),
+        PartKind::Bridge => of::<BridgeFile>(source),
+        PartKind::Controller => of::<ControllerFile>(source),
+        PartKind::Driver => of::<DriverFile>(source),
+        PartKind::Hdd => of::<HddFile>(source),
+        PartKind::Host => of::<HostFile>(source),
+        PartKind::Hub => of::<HubFile>(source),
+        PartKind::Link => of::<LinkFile>(source),
+        PartKind::Power => of::<PowerFile>(source),
+        PartKind::Sata => of::<SataFile>(source),
+        PartKind::Ssd => of::<SsdFile>(source),
     }
 }
 
-fn of<F: File>(source: Source<'_>) -> Result<(String, Make), Fault> {
+fn of<F: File>(source: Source<'_>) -> Result<(String, PartModel), Fault> {
     let text = match source {
         Source::Text(text) => Some(text),
         Source::Table(_) => None,
@@ -114,7 +114,7 @@ fn of<F: File>(source: Source<'_>) -> Result<(String, Make), Fault> {
             table.try_into().map_err(|error| Fault { line: None, what: error.to_string() })?
         }
     };
-    let make = file.make().map_err(|Misfit { place, what }| Fault {
+    let make = file.make().map_err(|FieldError { place, what }| Fault {
         line: text.and_then(|text| line_of(text, &place)),
         what,
     })?;
@@ -197,17 +197,17 @@ pub(super) fn within<T: TryFrom<u64>, M>(
     quantity: &Quantity<M>,
     least: u64,
     most: u64,
-) -> Result<T, Misfit> {
+) -> Result<T, FieldError> {
     let whole = quantity.whole();
     let fits = (least..=most).contains(&whole).then(|| T::try_from(whole).ok()).flatten();
     fits.ok_or_else(|| {
         let what = format!("`{place}` is {whole} in its smallest unit, and {least} to {most} was expected");
-        Misfit::new(place, what)
+        FieldError::new(place, what)
     })
 }
 
-pub(super) fn sectors(place: &str, size: &Quantity<Size>) -> Result<u32, Misfit> {
+pub(super) fn sectors(place: &str, size: &Quantity<Size>) -> Result<u32, FieldError> {
     let bytes: u64 = within(place, size, 0, 1 << 40)?;
     u32::try_from(bytes / u64::from(SECTOR_BYTES))
-        .map_err(|_| Misfit::new(place, format!("`{place}` is too large")))
+        .map_err(|_| FieldError::new(place, format!("`{place}` is too large")))
 }

@@ -9,7 +9,7 @@ const DISK: &str = include_str!("../../parts/hdd/disk-7200.toml");
 /// What is said of a text of a hard disk.
 fn told(text: &str) -> String {
     let mut catalogue = Catalogue { entries: BTreeMap::new() };
-    match catalogue.add(Kind::Hdd, "mine", "hdd/mine.toml", text) {
+    match catalogue.add(PartKind::Hdd, "mine", "hdd/mine.toml", text) {
         Ok(()) => "nothing".into(),
         Err(error) => error.to_string(),
     }
@@ -27,8 +27,8 @@ fn all_drives_can_be_built() {
     assert_eq!(catalogue.entries().count(), BUILT_IN.len(), "none has the place of another");
     for entry in catalogue.entries() {
         let sectors = match &entry.make {
-            Make::Hdd(part) => Disk::new(part.clone()).sectors(),
-            Make::Ssd(part) => Solid::new(part.clone(), Contents::FRESH).sectors(),
+            PartModel::Hdd(part) => Disk::new(part.clone()).sectors(),
+            PartModel::Ssd(part) => Solid::new(part.clone(), Contents::FRESH).sectors(),
             _ => continue,
         };
         assert!(sectors > 100_000_000, "{}: {sectors}", entry.name);
@@ -39,10 +39,10 @@ fn all_drives_can_be_built() {
 #[test]
 fn numbers_are_told_with_unit_and_origin() {
     let catalogue = Catalogue::built_in().expect("parts that come with the project");
-    let disk = catalogue.find(Kind::Hdd, "disk-7200").expect("a part");
+    let disk = catalogue.find(PartKind::Hdd, "disk-7200").expect("a part");
     let speed = disk.constants.iter().find(|constant| constant.place == "platters.speed").expect("a number");
     assert_eq!((speed.value, speed.unit.as_str()), (7200.0, "rpm"));
-    let Make::Hdd(part) = &disk.make else { panic!("a disk") };
+    let PartModel::Hdd(part) = &disk.make else { panic!("a disk") };
     assert_eq!(part.rotation, Duration::from_ps(8_333_333_333));
 }
 
@@ -112,8 +112,8 @@ fn what_is_no_toml_is_told_with_its_line() {
 fn a_part_takes_the_place_of_one_of_its_name() {
     let mut catalogue = Catalogue::built_in().expect("parts that come with the project");
     let (text, _) = with("title = \"", "title = \"Mine: ");
-    catalogue.add(Kind::Hdd, "disk-7200", "mine", &text).expect("a part");
-    let title = |name| catalogue.find(Kind::Hdd, name).map(|entry| entry.title.starts_with("Mine: "));
+    catalogue.add(PartKind::Hdd, "disk-7200", "mine", &text).expect("a part");
+    let title = |name| catalogue.find(PartKind::Hdd, name).map(|entry| entry.title.starts_with("Mine: "));
     assert_eq!((title("disk-7200"), title("disk-5400")), (Some(true), Some(false)));
     assert_eq!(catalogue.entries().count(), BUILT_IN.len());
 }
@@ -121,9 +121,9 @@ fn a_part_takes_the_place_of_one_of_its_name() {
 #[test]
 fn every_kind_has_parts_and_a_folder() {
     let catalogue = Catalogue::built_in().expect("parts that come with the project");
-    for kind in Kind::ALL {
+    for kind in PartKind::ALL {
         assert!(catalogue.entries().any(|entry| entry.kind() == kind), "{kind}");
-        assert_eq!(Kind::of_folder(kind.folder()), Some(kind));
+        assert_eq!(PartKind::of_folder(kind.folder()), Some(kind));
     }
 }
 
@@ -132,17 +132,17 @@ fn parts_name_parts_that_are_there() {
     let catalogue = Catalogue::built_in().expect("parts that come with the project");
     for entry in catalogue.entries() {
         match &entry.make {
-            Make::Driver(part) => {
+            PartModel::Driver(part) => {
                 let fallback = part.fallback.as_ref();
                 assert!(fallback.is_none_or(|name| catalogue.driver(name).is_some()), "{}", entry.name);
                 let is_there = |name: &String| catalogue.controller(name).is_some();
                 assert!(part.controllers.iter().all(is_there), "{}", entry.name);
             }
-            Make::Controller(part) => {
+            PartModel::Controller(part) => {
                 let only = part.streams_only.iter().flatten();
                 assert!(only.into_iter().all(|name| catalogue.driver(name).is_some()), "{}", entry.name);
             }
-            Make::Host(part) => assert!(catalogue.power(&part.power).is_some(), "{}", entry.name),
+            PartModel::Host(part) => assert!(catalogue.power(&part.power).is_some(), "{}", entry.name),
             _ => {}
         }
     }
@@ -183,21 +183,21 @@ fn a_card_in_a_slot_of_one_lane_moves_430_megabytes_a_second_at_most() {
 #[test]
 fn a_number_that_is_tried_otherwise_is_of_that_part_alone() {
     let catalogue = Catalogue::built_in().expect("parts that come with the project");
-    let tried = catalogue.with(Kind::Bridge, "asm1051e", "uas.command", 28.0).expect("a number of it");
+    let tried = catalogue.with(PartKind::Bridge, "asm1051e", "uas.command", 28.0).expect("a number of it");
     let cost = |catalogue: &Catalogue, name| catalogue.bridge(name).expect("a part").firmware.uas_command;
     assert_eq!(cost(&tried, "asm1051e"), Duration::from_us(28));
     assert_eq!(cost(&tried, "asm1053e"), cost(&catalogue, "asm1053e"));
-    let none = catalogue.with(Kind::Bridge, "asm1051e", "uas.commando", 1.0);
+    let none = catalogue.with(PartKind::Bridge, "asm1051e", "uas.commando", 1.0);
     assert_eq!(none.unwrap_err().to_string(), "bridges/asm1051e.toml: there is no number `uas.commando`");
-    let odd = catalogue.with(Kind::Bridge, "asm1051e", "uas.streams", 33.0);
+    let odd = catalogue.with(PartKind::Bridge, "asm1051e", "uas.streams", 33.0);
     assert!(odd.unwrap_err().to_string().contains("a power of two was expected"));
 }
 
 #[test]
 fn numbers_tried_one_after_the_other_all_stay() {
     let catalogue = Catalogue::built_in().expect("parts that come with the project");
-    let tried = catalogue.with(Kind::Bridge, "asm1051e", "uas.command", 28.0).expect("a number of it");
-    let tried = tried.with(Kind::Bridge, "asm1051e", "uas.status", 29.0).expect("a number of it");
+    let tried = catalogue.with(PartKind::Bridge, "asm1051e", "uas.command", 28.0).expect("a number of it");
+    let tried = tried.with(PartKind::Bridge, "asm1051e", "uas.status", 29.0).expect("a number of it");
     let costs = tried.bridge("asm1051e").expect("a part").firmware;
     assert_eq!((costs.uas_command, costs.uas_status), (Duration::from_us(28), Duration::from_us(29)));
 }
@@ -209,7 +209,7 @@ fn a_driver_that_packs_says_how() {
     let start = text.find("[packing]").expect("a table");
     let end = start + text[start..].find("[interrupts]").expect("the next table");
     let bare = format!("{}{}", &text[..start], &text[end..]);
-    let error = catalogue.add(Kind::Driver, "mine", "mine.toml", &bare).unwrap_err();
+    let error = catalogue.add(PartKind::Driver, "mine", "mine.toml", &bare).unwrap_err();
     let line = text[..text.find("transport = ").expect("a key")].matches('\n').count() + 1;
     assert_eq!(error.line, Some(line));
     assert!(error.what.ends_with("a table `[packing]` was expected"), "{error}");
@@ -218,7 +218,7 @@ fn a_driver_that_packs_says_how() {
         "longest = { value = 4, unit = \"KiB\", source = \"P093: 1",
         1,
     );
-    let error = catalogue.add(Kind::Driver, "mine", "mine.toml", &short).unwrap_err();
+    let error = catalogue.add(PartKind::Driver, "mine", "mine.toml", &short).unwrap_err();
     assert!(error.what.contains("65535 to 2097120 was expected"), "{error}");
 }
 

@@ -2,10 +2,10 @@
 //!
 //! What a link takes is in its standard, so its file has no numbers but a name; a part of a link is there to be chosen.
 
-use super::Make;
+use super::PartModel;
 use super::bridge::SataRate;
 use super::quantity::{Count, Quantity, Time};
-use super::schema::{File, Misfit, within};
+use super::schema::{FieldError, File, within};
 use serde::Deserialize;
 use sim::link::{AnyRate, superspeed, usb2};
 use sim::sata;
@@ -85,8 +85,8 @@ impl File for LinkFile {
         &self.title
     }
 
-    fn make(&self) -> Result<Make, Misfit> {
-        Ok(Make::Link(match self.rate {
+    fn make(&self) -> Result<PartModel, FieldError> {
+        Ok(PartModel::Link(match self.rate {
             LinkRate::Full => LinkPart::Usb2(usb2::Rate::Full),
             LinkRate::High => LinkPart::Usb2(usb2::Rate::High),
             LinkRate::Gen1 => LinkPart::SuperSpeed(superspeed::Rate::Gen1),
@@ -101,9 +101,9 @@ impl File for HubFile {
         &self.title
     }
 
-    fn make(&self) -> Result<Make, Misfit> {
+    fn make(&self) -> Result<PartModel, FieldError> {
         let ports = within("ports", &self.ports, 1, 15)?;
-        Ok(Make::Hub(HubPart {
+        Ok(PartModel::Hub(HubPart {
             ports,
             delay: Duration::from_ps(within("delay", &self.delay, 0, 400_000)?),
             translators: match &self.translators {
@@ -122,8 +122,8 @@ impl File for SataFile {
         &self.title
     }
 
-    fn make(&self) -> Result<Make, Misfit> {
-        Ok(Make::Sata(SataPart {
+    fn make(&self) -> Result<PartModel, FieldError> {
+        Ok(PartModel::Sata(SataPart {
             rate: self.rate.rate(),
             latency: self.latency.duration(),
             queued: within("queued", &self.queued, 0, 32)?,

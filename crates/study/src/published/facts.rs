@@ -10,7 +10,7 @@
 //!
 //! Always true: a number is where the code or the catalogue has it, and is not said again here.
 
-use super::plan::Place;
+use super::plan::ParameterPath;
 use crate::parts::{Activation, Carried, Catalogue};
 use crate::setups::{Setup, Variant};
 use sim::link::superspeed::Rate;
@@ -59,7 +59,7 @@ impl Facts<'_> {
     }
 
     fn part(&self, of: &str) -> Result<f64, String> {
-        let place: Place = of.parse()?;
+        let place: ParameterPath = of.parse()?;
         let constant = place.find(self.catalogue).ok_or_else(|| format!("there is no number `{of}`"))?;
         Ok(constant.plain())
     }

@@ -27,9 +27,9 @@ pub enum Workload {
         /// Bytes of a request.
         bytes: u32,
         /// Where.
-        access: Access,
+        access: AccessPattern,
         /// Which way.
-        way: Way,
+        way: PayloadDirection,
     },
     /// 8 KiB, 80 % of them reads, 80 % at random places.
     Workstation,
@@ -40,7 +40,7 @@ pub enum Workload {
 
 /// Where requests are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
+pub enum AccessPattern {
     /// Each where the last one ended.
     Sequential,
     /// Anywhere.
@@ -49,7 +49,7 @@ pub enum Access {
 
 /// Which way payload goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum PayloadDirection {
     /// To the host.
     Read,
     /// To the drive.
@@ -79,7 +79,7 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MeasurementError {
     /// `setup/variant` was expected first.
-    Place(String),
+    ParameterPath(String),
     /// This word is not known, or not where it should be.
     Word(String),
     /// A word is missing: `expected`.
@@ -94,7 +94,8 @@ impl Measurement {
     pub fn all(words: &str) -> Result<Vec<Self>, MeasurementError> {
         let mut words = words.split_whitespace();
         let place = words.next().ok_or(MeasurementError::Missing("setup/variant"))?;
-        let (setup, variant) = place.split_once('/').ok_or_else(|| MeasurementError::Place(place.into()))?;
+        let (setup, variant) =
+            place.split_once('/').ok_or_else(|| MeasurementError::ParameterPath(place.into()))?;
         let workload = Workload::of(&mut words)?;
         let depths = words.next().ok_or(MeasurementError::Missing("qd"))?;
         if let Some(word) = words.next() {
@@ -122,13 +123,13 @@ impl Workload {
         let odd = |word: &str| MeasurementError::Word(word.into());
         let bytes = bytes(word).ok_or_else(|| odd(word))?;
         let access = match words.next().ok_or(MeasurementError::Missing("random or sequential"))? {
-            "random" => Access::Random,
-            "sequential" => Access::Sequential,
+            "random" => AccessPattern::Random,
+            "sequential" => AccessPattern::Sequential,
             other => return Err(odd(other)),
         };
         let way = match words.next().ok_or(MeasurementError::Missing("read or write"))? {
-            "read" => Way::Read,
-            "write" => Way::Write,
+            "read" => PayloadDirection::Read,
+            "write" => PayloadDirection::Write,
             other => return Err(odd(other)),
         };
         Ok(Self::Blocks { bytes, access, way })
@@ -160,15 +161,15 @@ impl fmt::Display for Workload {
             kib if kib % 1024 == 0 => write!(f, "{}M", kib / 1024)?,
             kib => write!(f, "{kib}K")?,
         }
-        f.write_str(if *access == Access::Random { " random" } else { " sequential" })?;
-        f.write_str(if *way == Way::Read { " read" } else { " write" })
+        f.write_str(if *access == AccessPattern::Random { " random" } else { " sequential" })?;
+        f.write_str(if *way == PayloadDirection::Read { " read" } else { " write" })
     }
 }
 
 impl fmt::Display for MeasurementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Place(word) => write!(f, "`setup/variant` was expected, and not `{word}`"),
+            Self::ParameterPath(word) => write!(f, "`setup/variant` was expected, and not `{word}`"),
             Self::Word(word) => write!(f, "`{word}` is not known there"),
             Self::Missing(what) => write!(f, "{what} is missing"),
         }

@@ -25,7 +25,7 @@
 
 use super::decision::{Decision, DecisionKind};
 use crate::parts::schema::{self, Fault};
-use crate::parts::{Catalogue, Constant, Kind, Origin, PartError};
+use crate::parts::{Catalogue, Constant, Origin, PartError, PartKind};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -36,12 +36,12 @@ use toml::Spanned;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Numbers that are fitted together.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<FitStage>,
 }
 
 /// Numbers that are fitted together, on the same rows.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stage {
+pub struct FitStage {
     /// What it is called.
     pub name: String,
     /// Why these numbers, on these rows.
@@ -58,7 +58,7 @@ pub struct Stage {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FreeNumber {
     /// Where it is; the first gives it its name.
-    pub places: Vec<Place>,
+    pub places: Vec<ParameterPath>,
     /// The unit, in all of them.
     pub unit: String,
     /// Values that it may have.
@@ -86,9 +86,9 @@ pub struct Grid {
 
 /// Where a number is: `drivers/turbo packing.longest`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct ParameterPath {
     /// The kind of the part.
-    pub kind: Kind,
+    pub kind: PartKind,
     /// The part, by name.
     pub part: String,
     /// Its number.
@@ -195,12 +195,16 @@ impl Plan {
     /// round.
     pub fn at_odds_with(&self, catalogue: &Catalogue) -> Vec<String> {
         let mut odds = Vec::new();
-        let mut planned: BTreeSet<&Place> = self.numbers().flat_map(|number| &number.places).collect();
+        let mut planned: BTreeSet<&ParameterPath> =
+            self.numbers().flat_map(|number| &number.places).collect();
         for entry in catalogue.entries() {
             for constant in &entry.constants {
                 let Origin::Fitted(said) = &constant.origin else { continue };
-                let place =
-                    Place { kind: entry.kind(), part: entry.name.clone(), number: constant.place.clone() };
+                let place = ParameterPath {
+                    kind: entry.kind(),
+                    part: entry.name.clone(),
+                    number: constant.place.clone(),
+                };
                 let mut stages = self.stages.iter();
                 let Some(stage) =
                     stages.find(|stage| stage.numbers.iter().any(|it| it.places.contains(&place)))
@@ -222,7 +226,7 @@ impl Plan {
     }
 }
 
-impl Stage {
+impl FitStage {
     /// Whether a row is one of its.
     pub fn has(&self, row: &str) -> bool {
         self.rows.iter().any(|known| known == row)
@@ -237,8 +241,9 @@ impl FreeNumber {
 
     /// Whether parts have this value in all its places.
     pub fn is(&self, value: f64, catalogue: &Catalogue) -> bool {
-        let has =
-            |place: &Place| place.find(catalogue).is_some_and(|known| (known.value - value).abs() < 1e-9);
+        let has = |place: &ParameterPath| {
+            place.find(catalogue).is_some_and(|known| (known.value - value).abs() < 1e-9)
+        };
         self.places.iter().all(has)
     }
 
@@ -257,7 +262,7 @@ impl FreeNumber {
     }
 
     fn changed(&self, of: impl Fn(f64) -> f64, catalogue: &Catalogue) -> Option<Catalogue> {
-        let mut values: BTreeMap<(Kind, &str), Vec<(&str, f64)>> = BTreeMap::new();
+        let mut values: BTreeMap<(PartKind, &str), Vec<(&str, f64)>> = BTreeMap::new();
         for place in &self.places {
             let value = of(place.find(catalogue)?.value);
             values.entry((place.kind, &place.part)).or_default().push((&place.number, value));
@@ -291,7 +296,7 @@ impl Grid {
     }
 }
 
-impl Place {
+impl ParameterPath {
     /// What a catalogue has there.
     pub fn find<'a>(&self, catalogue: &'a Catalogue) -> Option<&'a Constant> {
         let constants = &catalogue.find(self.kind, &self.part)?.constants;
@@ -300,13 +305,13 @@ impl Place {
 }
 
 impl Reading<'_> {
-    fn stage(&self, StageTable { name, why, rows, number }: StageTable) -> Result<Stage, Fault> {
+    fn stage(&self, StageTable { name, why, rows, number }: StageTable) -> Result<FitStage, Fault> {
         if rows.is_empty() || number.is_empty() {
             return Err(fault(self.line(&name), "a stage needs rows and numbers".into()));
         }
         let numbers = number.into_iter().map(|number| self.number(number)).collect::<Result<_, _>>()?;
         let (lines, rows) = rows.into_iter().map(|row| (self.line(&row), row.into_inner())).unzip();
-        Ok(Stage { name: name.into_inner(), why, rows, numbers, lines })
+        Ok(FitStage { name: name.into_inner(), why, rows, numbers, lines })
     }
 
     fn number(&self, table: NumberTable) -> Result<FreeNumber, Fault> {
@@ -370,19 +375,20 @@ const fn fault(line: usize, what: String) -> Fault {
     Fault { line: Some(line), what }
 }
 
-impl FromStr for Place {
+impl FromStr for ParameterPath {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || format!("`folder/part table.number` was expected, and not `{text}`");
         let (part, number) = text.split_once(' ').ok_or_else(expected)?;
         let (folder, part) = part.split_once('/').ok_or_else(expected)?;
-        let kind = Kind::of_folder(folder).ok_or_else(|| format!("there is no kind of part `{folder}`"))?;
+        let kind =
+            PartKind::of_folder(folder).ok_or_else(|| format!("there is no kind of part `{folder}`"))?;
         Ok(Self { kind, part: part.into(), number: number.into() })
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ParameterPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{} {}", self.kind.folder(), self.part, self.number)
     }

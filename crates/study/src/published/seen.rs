@@ -8,14 +8,14 @@
 
 use super::facts::Facts;
 use super::measurement::Measurement;
-use super::plan::{FreeNumber, Place, Plan};
-use crate::parts::{Carried, Catalogue, Kind};
+use super::plan::{FreeNumber, ParameterPath, Plan};
+use crate::parts::{Carried, Catalogue, PartKind};
 use crate::setups::{Assembly, DriveName};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts of a run, and what carries its commands.
 struct Seen<'a> {
-    parts: BTreeSet<(Kind, &'a str)>,
+    parts: BTreeSet<(PartKind, &'a str)>,
     carried: Option<Carried>,
 }
 
@@ -45,28 +45,29 @@ impl<'a> Seen<'a> {
         let activation = assembly.activation(catalogue).ok();
         // Where there is none, the chain is refused whatever the numbers are.
         let driver = activation.as_ref().map_or(driver, |activation| &activation.driver);
-        let known = catalogue.entries().find(|entry| entry.kind() == Kind::Driver && entry.name == *driver);
+        let known =
+            catalogue.entries().find(|entry| entry.kind() == PartKind::Driver && entry.name == *driver);
         let mut parts = BTreeSet::from([
-            (Kind::Host, host.as_str()),
-            (Kind::Controller, controller),
-            (Kind::Sata, controller),
+            (PartKind::Host, host.as_str()),
+            (PartKind::Controller, controller),
+            (PartKind::Sata, controller),
             match drive {
-                DriveName::Ssd(name) => (Kind::Ssd, name),
-                DriveName::Hdd(name) => (Kind::Hdd, name),
+                DriveName::Ssd(name) => (PartKind::Ssd, name),
+                DriveName::Hdd(name) => (PartKind::Hdd, name),
             },
         ]);
-        parts.extend(known.map(|entry| (Kind::Driver, entry.name.as_str())));
-        parts.extend(hubs.iter().map(|hub| (Kind::Hub, hub.as_str())));
-        parts.extend(bridge.iter().map(|bridge| (Kind::Bridge, bridge.as_str())));
-        parts.extend(link.iter().map(|link| (Kind::Link, link.as_str())));
-        parts.extend(catalogue.host(host).map(|host| (Kind::Power, host.power.as_str())));
+        parts.extend(known.map(|entry| (PartKind::Driver, entry.name.as_str())));
+        parts.extend(hubs.iter().map(|hub| (PartKind::Hub, hub.as_str())));
+        parts.extend(bridge.iter().map(|bridge| (PartKind::Bridge, bridge.as_str())));
+        parts.extend(link.iter().map(|link| (PartKind::Link, link.as_str())));
+        parts.extend(catalogue.host(host).map(|host| (PartKind::Power, host.power.as_str())));
         Self { parts, carried: activation.map(|activation| activation.transport) }
     }
 
-    fn has(&self, place: &Place) -> bool {
+    fn has(&self, place: &ParameterPath) -> bool {
         let speaks = match (place.kind, self.carried) {
-            (Kind::Bridge, Some(Carried::Uas(_))) => !place.number.starts_with("bot."),
-            (Kind::Bridge, Some(Carried::Bot | Carried::Turbo)) => !place.number.starts_with("uas."),
+            (PartKind::Bridge, Some(Carried::Uas(_))) => !place.number.starts_with("bot."),
+            (PartKind::Bridge, Some(Carried::Bot | Carried::Turbo)) => !place.number.starts_with("uas."),
             _ => true,
         };
         speaks && self.parts.contains(&(place.kind, place.part.as_str()))

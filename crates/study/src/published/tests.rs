@@ -2,12 +2,12 @@ use super::*;
 use crate::parts::Catalogue;
 use crate::setups::Setup;
 
-struct Place {
+struct ParameterPath {
     catalogue: Catalogue,
     setups: Vec<Setup>,
 }
 
-impl Place {
+impl ParameterPath {
     fn new() -> Self {
         let catalogue = Catalogue::built_in().expect("parts that come with the project");
         let setups = Setup::built_in(&catalogue).expect("setups that come with the project");
@@ -37,7 +37,7 @@ fn tens(measurement: &Measurement) -> Result<Outcome, String> {
 }
 
 fn verdicts(rows: &[(&str, &str)], text: &str) -> Vec<(Verdict, String)> {
-    let (place, decided) = (Place::new(), read(rows, text));
+    let (place, decided) = (ParameterPath::new(), read(rows, text));
     let rows = decided.evaluate(place.facts(), tens);
     rows.into_iter().map(|row| (row.verdict, row.reason)).collect()
 }
@@ -54,13 +54,15 @@ fn every_row_has_a_decision_and_there_are_seventeen_shapes() {
 
 #[test]
 fn what_decisions_name_is_there() {
-    let (place, decided) = (Place::new(), Decided::built_in().expect("decisions that come with the project"));
+    let (place, decided) =
+        (ParameterPath::new(), Decided::built_in().expect("decisions that come with the project"));
     assert_eq!(place.facts().unknown_in(&decided), Vec::<String>::new());
 }
 
 #[test]
 fn with_every_measurement_made_only_what_has_a_reason_is_undecided() {
-    let (place, decided) = (Place::new(), Decided::built_in().expect("decisions that come with the project"));
+    let (place, decided) =
+        (ParameterPath::new(), Decided::built_in().expect("decisions that come with the project"));
     let made = |_: &Measurement| {
         Ok::<_, String>(Outcome {
             bytes_per_second: 1e8,
@@ -81,7 +83,8 @@ fn with_every_measurement_made_only_what_has_a_reason_is_undecided() {
 
 #[test]
 fn facts_of_protocols_and_parts_are_decided_without_a_run() {
-    let (place, decided) = (Place::new(), Decided::built_in().expect("decisions that come with the project"));
+    let (place, decided) =
+        (ParameterPath::new(), Decided::built_in().expect("decisions that come with the project"));
     let rows = decided.evaluate(place.facts(), |_| Err("nothing runs"));
     for (id, value) in [
         ("P001", 500.0),
@@ -149,7 +152,7 @@ fn a_row_whose_run_cannot_be_made_is_undecided_with_the_reason() {
 fn each_measurement_is_made_once() {
     let text = "[P1]\nfigure = \"mbps(myce/bot 4K random read qd2) + mbps(myce/bot 4K random read qd2)\"\n\
                 [P2]\nclaims = [\"mbps(myce/bot 4K random read qd2) > 1\"]\n";
-    let (place, decided) = (Place::new(), read(&[("P1", "1"), ("P2", "x")], text));
+    let (place, decided) = (ParameterPath::new(), read(&[("P1", "1"), ("P2", "x")], text));
     let mut runs = Vec::new();
     let _ = decided.evaluate(place.facts(), |one| {
         runs.push(one.to_string());
@@ -172,7 +175,7 @@ fn errors_have_a_median_and_a_worst() {
     );
     let figures = rows.iter().map(|(id, value)| figure(id, value)).collect();
     let decided = Decided::read(figures, &text, plan.expect("a plan")).expect("decisions");
-    let place = Place::new();
+    let place = ParameterPath::new();
     let statistics = Statistics::of(&decided.evaluate(place.facts(), tens));
     assert_eq!(statistics.error_median, Some(0.375));
     assert_eq!(statistics.error_worst, Some((1.0, "P10".to_owned())));
@@ -202,14 +205,16 @@ fn a_decision_that_cannot_be_read_is_told_with_its_line() {
 
 #[test]
 fn what_files_of_parts_say_is_fitted_is_what_the_plan_fits_on_those_rows() {
-    let (place, decided) = (Place::new(), Decided::built_in().expect("decisions that come with the project"));
+    let (place, decided) =
+        (ParameterPath::new(), Decided::built_in().expect("decisions that come with the project"));
     assert_eq!(decided.plan.check(&place.catalogue, &decided.decisions), Ok(()));
     assert_eq!(decided.plan.at_odds_with(&place.catalogue), Vec::<String>::new());
 }
 
 #[test]
 fn a_plan_that_cannot_be_carried_out_is_told_with_its_line() {
-    let (place, decided) = (Place::new(), Decided::built_in().expect("decisions that come with the project"));
+    let (place, decided) =
+        (ParameterPath::new(), Decided::built_in().expect("decisions that come with the project"));
     let text = "[[stage]]\nname = \"a\"\nwhy = \"b\"\nrows = [\"P098\"]\n[[stage.number]]\n\
                 places = [\n    \"hdd/disk-7200 platters.outer_track\",\n]\nunit = \"sectors\"\n\
                 least = 1600\nmost = 3200\nstep = 8\nprior = 2000\nbecause = \"c\"\n";
@@ -243,7 +248,8 @@ fn how_little_a_claim_holds_by_is_told_of_what_was_measured() {
                 [P2]\nclaims = [\"mbps(myce/uasp 4K random read qd4) = mbps(myce/uasp 4K random read qd4)\"]\n\
                 [P3]\nclaims = [\"command_bytes(hardware-fr/intel-win7-turbo) >= 1\"]\n\
                 [P4]\nclaims = [\"mbps(myce/uasp 4K random read qd4) < mbps(myce/uasp 4K random read qd1)\"]\n";
-    let (place, decided) = (Place::new(), read(&[("P1", ""), ("P2", ""), ("P3", ""), ("P4", "")], text));
+    let (place, decided) =
+        (ParameterPath::new(), read(&[("P1", ""), ("P2", ""), ("P3", ""), ("P4", "")], text));
     let rows = decided.evaluate(place.facts(), tens);
     let little = |nth: usize| rows[nth].holds_by_little();
     assert!(little(0).is_some_and(|margin| (margin - 0.005).abs() < 1e-9), "{:?}", rows[0].margin);
@@ -259,7 +265,7 @@ fn a_gain_that_is_a_loss_is_turned_round() {
                 [P4]\nfigure = \"mean(mbps(myce/uasp 4K random read qd2) - mbps(myce/uasp 4K random read qd1))\"\n\
                 [P5]\nfigure = \"mbps(myce/uasp 4K random read qd1)\"\n";
     let values = [("P1", "20"), ("P2", "5..8"), ("P3", "-30"), ("P4", "8"), ("P5", "-3")];
-    let (place, decided) = (Place::new(), read(&values, text));
+    let (place, decided) = (ParameterPath::new(), read(&values, text));
     let turned: Vec<_> = decided.evaluate(place.facts(), tens).iter().map(Row::is_turned).collect();
     assert_eq!(turned, [true, true, false, false, false]);
 }

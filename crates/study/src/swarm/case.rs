@@ -28,19 +28,19 @@ pub struct Case {
     /// What all else that is random comes from.
     pub seed: u64,
     /// The transport.
-    pub wire: Wire,
+    pub wire: CaseTransport,
     /// The link. UAS is in turns where it is one of USB 2.0.
     pub rate: AnyRate,
     /// The host's controller.
-    pub controller: Desk,
+    pub controller: CaseController,
     /// Drives behind the last hub that are asked, 1 to 3; of two, one is there in any case.
     pub drives: u8,
     /// Hubs between that and the drive, 0 to 4; another drive is beside it then. Where there is no controller there are none.
     pub hubs: u8,
     /// Whether the first drive and the third are of full speed where hubs are of high speed, and how many translators these have.
-    pub translated: Translated,
+    pub translated: FullSpeedDrives,
     /// When the link at the root port sleeps; never on a bus of USB 2.0 or behind hubs.
-    pub nap: Nap,
+    pub nap: LinkSleep,
     /// Whether faults strike from the first packet on, while devices are brought up; where there is no controller that takes no packets.
     pub is_early: bool,
     /// What the drives are made of; where there is no controller they are plain.
@@ -74,14 +74,14 @@ pub struct Case {
     /// Of a hundred requests, how many are what.
     pub mix: Mix,
     /// What ends the life of the device when all requests have ended.
-    pub finale: Finale,
+    pub finale: SessionEnd,
     /// The faults; `None` throws dice, at rates that the seed gives.
     pub faults: Option<FaultScript>,
 }
 
 /// The transport of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wire {
+pub enum CaseTransport {
     /// UAS with streams.
     Uas,
     /// BOT.
@@ -92,7 +92,7 @@ pub enum Wire {
 
 /// What is between the transport and the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Desk {
+pub enum CaseController {
     /// Nothing.
     None,
     /// A driver and a controller in a chipset.
@@ -105,7 +105,7 @@ pub enum Desk {
 
 /// Which drives on a bus of high speed are of full speed, behind translators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Translated {
+pub enum FullSpeedDrives {
     /// None.
     None,
     /// Some; each hub has one translator.
@@ -116,7 +116,7 @@ pub enum Translated {
 
 /// When a link sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nap {
+pub enum LinkSleep {
     /// Never.
     Never,
     /// When nothing crosses and the drive has nothing to do.
@@ -127,7 +127,7 @@ pub enum Nap {
 
 /// What ends a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finale {
+pub enum SessionEnd {
     /// The device is pulled out.
     Unplug,
     /// The power fails.
@@ -188,9 +188,9 @@ impl Case {
             _ => None,
         };
         let wire = match pick(&[0, 0, 1]) {
-            0 => Wire::Uas,
-            _ if is_packed => Wire::Turbo,
-            _ => Wire::Bot,
+            0 => CaseTransport::Uas,
+            _ if is_packed => CaseTransport::Turbo,
+            _ => CaseTransport::Bot,
         };
         let rates = [superspeed::Rate::Gen1, superspeed::Rate::Gen2, superspeed::Rate::Gen2x2];
         let super_speed = AnyRate::SuperSpeed(rates[pick(&[0, 0, 1, 2]) as usize]);
@@ -199,17 +199,18 @@ impl Case {
             wire,
             rate: usb2.map_or(super_speed, AnyRate::Usb2),
             controller: match line.below(8) {
-                0..2 => Desk::Chipset,
-                2 => Desk::Card,
-                3 if wire == Wire::Uas && usb2.is_none() => Desk::Card,
-                3 => Desk::EarlyCard,
-                _ => Desk::None,
+                0..2 => CaseController::Chipset,
+                2 => CaseController::Card,
+                3 if wire == CaseTransport::Uas && usb2.is_none() => CaseController::Card,
+                3 => CaseController::EarlyCard,
+                _ => CaseController::None,
             },
             hubs: [0, 0, 1, 2][Random::new(seed, "hubs").below(4) as usize],
             drives: 1 + Random::new(seed, "drives").below(DRIVES_MAX.into()) as u8,
-            translated: [Translated::None, Translated::One, Translated::Each]
+            translated: [FullSpeedDrives::None, FullSpeedDrives::One, FullSpeedDrives::Each]
                 [Random::new(seed, "translated").below(3) as usize],
-            nap: [Nap::Never, Nap::Never, Nap::Idle, Nap::AtWork][Random::new(seed, "nap").below(4) as usize],
+            nap: [LinkSleep::Never, LinkSleep::Never, LinkSleep::Idle, LinkSleep::AtWork]
+                [Random::new(seed, "nap").below(4) as usize],
             is_early: Random::new(seed, "early").below(4) == 0,
             parts: Parts::of_seed(seed),
             is_costing: Random::new(seed, "costs").below(4) == 0,
@@ -233,7 +234,7 @@ impl Case {
                 aborts: pick(&[0, 0, 0, 5]) as u8,
                 again: [0, 40, 70][Random::new(seed, "again").below(3) as usize],
             },
-            finale: if pick(&[0, 1, 1]) == 0 { Finale::Unplug } else { Finale::PowerLoss },
+            finale: if pick(&[0, 1, 1]) == 0 { SessionEnd::Unplug } else { SessionEnd::PowerLoss },
             faults: None,
         }
         .bounded()
@@ -287,7 +288,7 @@ impl Case {
 
     /// The bridge that drives are behind, if they are made of parts.
     fn bridge(&self) -> Option<Chip> {
-        self.parts.chip().filter(|_| self.controller != Desk::None)
+        self.parts.chip().filter(|_| self.controller != CaseController::None)
     }
 
     /// What is behind the endpoints of a drive that is made of parts, as new.
@@ -301,8 +302,8 @@ impl Case {
 
     const fn protocol(&self) -> Protocol {
         match self.wire {
-            Wire::Uas => Protocol::Uas,
-            Wire::Bot | Wire::Turbo => Protocol::Bot,
+            CaseTransport::Uas => Protocol::Uas,
+            CaseTransport::Bot | CaseTransport::Turbo => Protocol::Bot,
         }
     }
 
@@ -314,7 +315,7 @@ impl Case {
 
     /// The rate of a drive if that is not the one of all links.
     fn own_rate(&self, drive: usize) -> Option<usb2::Rate> {
-        let has_translator = self.translators().is_some() && self.controller != Desk::None;
+        let has_translator = self.translators().is_some() && self.controller != CaseController::None;
         (has_translator && drive.is_multiple_of(2)).then_some(usb2::Rate::Full)
     }
 
@@ -327,8 +328,8 @@ impl Case {
     fn translators(&self) -> Option<Translators> {
         let has_some = self.hubs > 0 && self.rate == AnyRate::Usb2(usb2::Rate::High);
         match self.translated {
-            Translated::One if has_some => Some(Translators::One),
-            Translated::Each if has_some => Some(Translators::Each),
+            FullSpeedDrives::One if has_some => Some(Translators::One),
+            FullSpeedDrives::Each if has_some => Some(Translators::Each),
             _ => None,
         }
     }
@@ -344,9 +345,9 @@ impl Case {
     /// How the link sleeps, if it does.
     pub(super) fn sleep(&self) -> Option<Sleep> {
         let refuses = match self.nap {
-            Nap::Never => return None,
-            Nap::Idle => true,
-            Nap::AtWork => false,
+            LinkSleep::Never => return None,
+            LinkSleep::Idle => true,
+            LinkSleep::AtWork => false,
         };
         (!self.is_on_bus()).then_some(Sleep { device_refuses_at_work: refuses, ..Sleep::LINUX })
     }
@@ -359,7 +360,7 @@ impl Case {
     /// The setup of a world with a controller, if it is one.
     pub(super) fn setup(&self) -> Option<Setup> {
         let part = Part { pacing: PACING, ..self.controller.part()? };
-        let packing = (self.wire == Wire::Turbo).then_some(Packing::TURBO);
+        let packing = (self.wire == CaseTransport::Turbo).then_some(Packing::TURBO);
         let drive = Drive {
             protocol: self.protocol(),
             depth: Some(self.depth),
@@ -390,17 +391,20 @@ impl Case {
     /// Drives that are asked.
     pub(super) const fn asked(&self) -> u8 {
         match (self.controller, self.hubs) {
-            (Desk::None, _) | (_, 0) => 1,
+            (CaseController::None, _) | (_, 0) => 1,
             _ => self.drives,
         }
     }
 
     /// Within the limits.
     fn bounded(mut self) -> Self {
-        if self.wire == Wire::Uas && self.controller == Desk::EarlyCard && !self.is_on_bus() {
-            self.controller = Desk::Card;
+        if self.wire == CaseTransport::Uas
+            && self.controller == CaseController::EarlyCard
+            && !self.is_on_bus()
+        {
+            self.controller = CaseController::Card;
         }
-        if self.controller == Desk::None {
+        if self.controller == CaseController::None {
             (self.parts, self.is_costing, self.is_stacked) = (Parts::Plain, false, false);
         }
         self.hubs = self.hubs.min(HUBS_MAX);
@@ -458,7 +462,7 @@ impl Case {
     }
 }
 
-impl Desk {
+impl CaseController {
     const fn part(self) -> Option<Part> {
         match self {
             Self::None => None,
@@ -496,7 +500,8 @@ fn rates(seed: u64) -> FaultRates {
 }
 
 const YES_NO: [(&str, bool); 2] = [("yes", true), ("no", false)];
-const WIRES: [(&str, Wire); 3] = [("uas", Wire::Uas), ("bot", Wire::Bot), ("turbo", Wire::Turbo)];
+const WIRES: [(&str, CaseTransport); 3] =
+    [("uas", CaseTransport::Uas), ("bot", CaseTransport::Bot), ("turbo", CaseTransport::Turbo)];
 const RATES: [(&str, AnyRate); 5] = [
     ("gen1", AnyRate::SuperSpeed(superspeed::Rate::Gen1)),
     ("gen2", AnyRate::SuperSpeed(superspeed::Rate::Gen2)),
@@ -504,12 +509,18 @@ const RATES: [(&str, AnyRate); 5] = [
     ("high", AnyRate::Usb2(usb2::Rate::High)),
     ("full", AnyRate::Usb2(usb2::Rate::Full)),
 ];
-const CONTROLLERS: [(&str, Desk); 4] =
-    [("none", Desk::None), ("chipset", Desk::Chipset), ("card", Desk::Card), ("early-card", Desk::EarlyCard)];
-const TRANSLATED: [(&str, Translated); 3] =
-    [("none", Translated::None), ("one", Translated::One), ("each", Translated::Each)];
-const NAPS: [(&str, Nap); 3] = [("never", Nap::Never), ("idle", Nap::Idle), ("at-work", Nap::AtWork)];
-const FINALES: [(&str, Finale); 2] = [("unplug", Finale::Unplug), ("power-loss", Finale::PowerLoss)];
+const CONTROLLERS: [(&str, CaseController); 4] = [
+    ("none", CaseController::None),
+    ("chipset", CaseController::Chipset),
+    ("card", CaseController::Card),
+    ("early-card", CaseController::EarlyCard),
+];
+const TRANSLATED: [(&str, FullSpeedDrives); 3] =
+    [("none", FullSpeedDrives::None), ("one", FullSpeedDrives::One), ("each", FullSpeedDrives::Each)];
+const NAPS: [(&str, LinkSleep); 3] =
+    [("never", LinkSleep::Never), ("idle", LinkSleep::Idle), ("at-work", LinkSleep::AtWork)];
+const FINALES: [(&str, SessionEnd); 2] =
+    [("unplug", SessionEnd::Unplug), ("power-loss", SessionEnd::PowerLoss)];
 /// As many commands as the parts of a drive take.
 const USUAL: &str = "usual";
 /// Faults that dice bring about.
@@ -616,7 +627,7 @@ mod tests {
         let case: Case = "wire=bot depth=1000 blocks=3 longest=9 streams=3".parse().unwrap();
         assert_eq!(
             (case.wire, case.depth, case.blocks, case.longest, case.streams),
-            (Wire::Bot, 64, 3, 3, 4)
+            (CaseTransport::Bot, 64, 3, 3, 4)
         );
         for wrong in ["wire", "wire=usb", "speed=9", "depth=x", "faults=hot@1", "block=513"] {
             assert_eq!(wrong.parse::<Case>(), Err(CaseError { part: wrong.into() }));
@@ -629,8 +640,8 @@ mod tests {
         let calm = cases.iter().filter(|case| rates(case.seed) == FaultRates::NEVER).count();
         assert!((30..90).contains(&calm), "{calm}");
         let count = |is_so: &dyn Fn(&&Case) -> bool| cases.iter().filter(is_so).count();
-        assert!((25..80).contains(&count(&|case| case.wire == Wire::Bot)));
-        assert!((10..50).contains(&count(&|case| case.wire == Wire::Turbo)));
+        assert!((25..80).contains(&count(&|case| case.wire == CaseTransport::Bot)));
+        assert!((10..50).contains(&count(&|case| case.wire == CaseTransport::Turbo)));
         assert!((20..60).contains(&count(&|case| case.rate == AnyRate::Usb2(usb2::Rate::High))));
         assert!((5..30).contains(&count(&|case| case.rate == AnyRate::Usb2(usb2::Rate::Full))));
         assert!((10..40).contains(&count(&|case| case.depth > 32)));

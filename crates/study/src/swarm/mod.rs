@@ -12,29 +12,29 @@
 
 mod case;
 mod host;
-mod life;
-mod pace;
 mod parts;
+mod progress_bound;
+mod session;
 mod shrink;
 mod stacked;
-mod stage;
+mod target;
 
-pub use case::{Case, CaseError, Desk, Finale, Mix, Wire};
+pub use case::{Case, CaseController, CaseError, CaseTransport, Mix, SessionEnd};
 pub use parts::Parts;
 pub use shrink::{Shrunk, shrink, shrink_while};
 
 use host::Host;
 use initiator::Transport;
-use life::Life;
+use session::DeviceSession;
 use sim::check::{Invariant, Violation, ViolationSubject};
 use sim::engine::{Digest, Trace};
 use sim::fault::{FaultKind, FaultScript, Faults, SeededBug};
 use sim::machine::driven::{Drive, DriveParts, PowerOnFailure, Setup, XhciMachine};
 use sim::machine::{self, DetachedDrive, DirectMachine, FixedLatencyDrive, PlugError, Plugged};
-use stage::Stage;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use target::SwarmTarget;
 use units::Instant;
 
 /// Without faults a device comes up, and with some that nobody above the link notices.
@@ -44,7 +44,7 @@ const NOT_UP: Result<(), Violation> = Err(Violation {
     about: ViolationSubject::Machine("a device that is brought up once more"),
 });
 /// Lives of a device in one run at most, before the last one, in which nothing goes wrong.
-const LIVES_MAX: u32 = 6;
+const SESSIONS_MAX: u32 = 6;
 
 /// What came of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,14 +56,14 @@ pub struct Report {
     /// The digest over all lives.
     pub digest: u64,
     /// How much was done.
-    pub toll: Toll,
+    pub stats: FaultStats,
 }
 
 /// How much was done, and how much of it again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Toll {
+pub struct FaultStats {
     /// Lives of the device.
-    pub lives: u64,
+    pub sessions: u64,
     /// Requests that have ended.
     pub requests: u64,
     /// Requests that have ended with an error.
@@ -92,7 +92,7 @@ impl Report {
 }
 
 /// Makes what takes the notes of one life of a device.
-pub type MakeTrace<'a> = &'a dyn Fn() -> Box<dyn Trace>;
+pub type TraceFactory<'a> = &'a dyn Fn() -> Box<dyn Trace>;
 
 /// Runs a case, perhaps with a planted bug.
 pub fn run(case: &Case, bug: Option<SeededBug>) -> Report {
@@ -100,18 +100,18 @@ pub fn run(case: &Case, bug: Option<SeededBug>) -> Report {
 }
 
 /// Runs a case with notes of all that happens: of each life of the device by itself, since each begins at time zero.
-pub fn run_with(case: &Case, bug: Option<SeededBug>, trace: Option<MakeTrace<'_>>) -> Report {
+pub fn run_with(case: &Case, bug: Option<SeededBug>, trace: Option<TraceFactory<'_>>) -> Report {
     let mut run = Run {
         case,
         trace,
         hosts: (0..case.asked()).map(|drive| Host::new(case, drive.into())).collect(),
         digest: Digest::new(),
-        toll: Toll::default(),
+        stats: FaultStats::default(),
         remains: (0..case.asked()).map(|drive| remains_of(case, drive, bug)).collect(),
         struck: FaultScript::default(),
     };
     let verdict = unless_it_panics(|| run.finish()).unwrap_or_else(|| panicked(Instant::ZERO));
-    Report { verdict, struck: run.struck, digest: run.digest.value(), toll: run.toll }
+    Report { verdict, struck: run.struck, digest: run.digest.value(), stats: run.stats }
 }
 
 /// A panic is a bug of ours like others, and is told as one; who looks on has seen what it says.
@@ -126,11 +126,11 @@ fn panicked(at: Instant) -> Result<(), Violation> {
 /// A case under way, between two lives of its device.
 struct Run<'a> {
     case: &'a Case,
-    trace: Option<MakeTrace<'a>>,
+    trace: Option<TraceFactory<'a>>,
     /// By drive.
     hosts: Vec<Host>,
     digest: Digest,
-    toll: Toll,
+    stats: FaultStats,
     /// What the next life begins with, by drive.
     remains: Vec<DetachedDrive>,
     /// What has struck up to the end of the last life, however that came.
@@ -142,33 +142,35 @@ impl Run<'_> {
         if let Some(setup) = self.case.setup().filter(|_| self.case.is_stacked) {
             let trace = self.trace.map(|make| make());
             let asked = stacked::run(self.case, &setup, &mut self.digest, trace);
-            self.toll = self.toll.and(asked.toll);
+            self.stats = self.stats.and(asked.stats);
             asked.verdict?;
         }
-        while self.hosts.iter().any(Host::has_work) && self.toll.lives < u64::from(LIVES_MAX) {
-            self.live()?;
+        while self.hosts.iter().any(Host::has_work) && self.stats.sessions < u64::from(SESSIONS_MAX) {
+            self.run_sessions()?;
         }
         self.remains.iter_mut().for_each(|remains| remains.faults.end());
         self.hosts.iter_mut().for_each(Host::inspect);
-        self.live()
+        self.run_sessions()
     }
 
     /// One life of the device.
-    fn live(&mut self) -> Result<(), Violation> {
-        self.toll.lives += 1;
+    fn run_sessions(&mut self) -> Result<(), Violation> {
+        self.stats.sessions += 1;
         if let Some(setup) = self.case.setup() {
-            return self.live_driven(&setup);
+            return self.run_driven_session(&setup);
         }
         let Some(DetachedDrive { plain, device, faults }) = self.remains.pop() else { return Ok(()) };
         let device = device.unwrap_or_else(|| self.case.device(&plain, 0));
         match self.case.wire {
-            Wire::Uas => self.live_on(machine::uas(device, Some(self.case.depth)), plain, faults),
-            Wire::Bot => self.live_on(machine::bot(device), plain, faults),
-            Wire::Turbo => self.live_on(machine::turbo(device), plain, faults),
+            CaseTransport::Uas => {
+                self.run_device_session(machine::uas(device, Some(self.case.depth)), plain, faults)
+            }
+            CaseTransport::Bot => self.run_device_session(machine::bot(device), plain, faults),
+            CaseTransport::Turbo => self.run_device_session(machine::turbo(device), plain, faults),
         }
     }
 
-    fn live_on<T: Transport>(
+    fn run_device_session<T: Transport>(
         &mut self,
         plugged: Result<Plugged<T>, PlugError>,
         plain: FixedLatencyDrive,
@@ -181,11 +183,11 @@ impl Run<'_> {
         let mut world = DirectMachine::new(self.case.connection(), plugged, plain).with_faults(faults);
         self.case.sleep().into_iter().for_each(|sleep| world.let_sleep(sleep));
         let struck_before = vec![world.faults().injected().len()];
-        self.live_in(world, &struck_before)
+        self.run_session_in(world, &struck_before)
     }
 
     /// The same behind a controller.
-    fn live_driven(&mut self, setup: &Setup) -> Result<(), Violation> {
+    fn run_driven_session(&mut self, setup: &Setup) -> Result<(), Violation> {
         let (mut occupants, mut faults) = (VecDeque::new(), Vec::new());
         for (drive, DetachedDrive { plain, device, faults: its }) in self.remains.drain(..).enumerate() {
             let device = device.unwrap_or_else(|| self.case.device(&plain, drive));
@@ -205,7 +207,7 @@ impl Run<'_> {
                 .map_err(|why| PowerOnFailure { why, machine: None })
         };
         match powered {
-            Ok(world) => self.live_in(world, &struck_before),
+            Ok(world) => self.run_session_in(world, &struck_before),
             Err(PowerOnFailure { machine: Some(world), .. }) => self.give_up(*world, &struck_before),
             Err(PowerOnFailure { machine: None, .. }) => NOT_UP,
         }
@@ -213,41 +215,45 @@ impl Run<'_> {
 
     /// A device that was not brought up has not lived. There is a reason, and it is plugged in again.
     fn give_up(&mut self, mut world: XhciMachine, struck_before: &[usize]) -> Result<(), Violation> {
-        let audited = Stage::audit(&mut world);
+        let audited = SwarmTarget::audit(&mut world);
         let is_on_bus = self.case.is_on_bus();
         let mut drives = struck_before.iter().enumerate();
         let is_struck =
             drives.any(|(drive, before)| world.faults(drive).injected().is_felt(*before, is_on_bus));
-        self.toll.events += Stage::happened(&world);
-        self.toll.virtual_ms += (Stage::now(&world) - Instant::ZERO).as_ms();
-        self.digest.mix(Stage::digest(&world));
+        self.stats.events += SwarmTarget::happened(&world);
+        self.stats.virtual_ms += (SwarmTarget::now(&world) - Instant::ZERO).as_ms();
+        self.digest.mix(SwarmTarget::digest(&world));
         self.end(world);
         audited?;
         if is_struck { Ok(()) } else { NOT_UP }
     }
 
-    fn live_in<W: Stage>(&mut self, mut world: W, struck_before: &[usize]) -> Result<(), Violation> {
+    fn run_session_in<W: SwarmTarget>(
+        &mut self,
+        mut world: W,
+        struck_before: &[usize],
+    ) -> Result<(), Violation> {
         if let Some(make) = self.trace {
             world.trace_to(make());
         }
         let is_inspecting = self.hosts.iter().any(Host::is_inspecting);
         let world = RefCell::new(world);
-        let life = |(drive, host): (usize, _)| {
+        let session = |(drive, host): (usize, _)| {
             let before = struck_before.get(drive).copied().unwrap_or(0);
-            Life::new(&world, (drive, before), host, self.case)
+            DeviceSession::new(&world, (drive, before), host, self.case)
         };
-        let mut lives: Vec<_> = self.hosts.iter_mut().enumerate().map(life).collect();
-        let lived = unless_it_panics(|| life::live(&world, &mut lives));
-        lives.iter().for_each(|life| life.count(&mut self.toll));
-        drop(lives);
+        let mut sessions: Vec<_> = self.hosts.iter_mut().enumerate().map(session).collect();
+        let lived = unless_it_panics(|| session::run_sessions(&world, &mut sessions));
+        sessions.iter().for_each(|session| session.count(&mut self.stats));
+        drop(sessions);
         let mut world = world.into_inner();
         let struck = |drive| world.faults(drive).injected().faults().to_vec();
         self.struck = (0..self.hosts.len()).flat_map(struck).collect();
         self.digest.mix(world.digest());
         // Who pulls a drive out waits until it is at rest; the power fails when it will.
         let lived = match lived {
-            Some(Ok(())) if is_inspecting || self.case.finale == Finale::Unplug => {
-                unless_it_panics(|| life::leave_alone(&mut world, self.hosts.len()))
+            Some(Ok(())) if is_inspecting || self.case.finale == SessionEnd::Unplug => {
+                unless_it_panics(|| session::leave_alone(&mut world, self.hosts.len()))
             }
             _ => lived,
         };
@@ -258,11 +264,11 @@ impl Run<'_> {
     }
 
     /// The device is gone, or is pulled out, or loses its power; what is left begins the next life.
-    fn end<W: Stage>(&mut self, world: W) {
+    fn end<W: SwarmTarget>(&mut self, world: W) {
         let is_inspecting = self.hosts.iter().any(Host::is_inspecting);
         let kind = world.gone().unwrap_or(match self.case.finale {
-            Finale::PowerLoss if !is_inspecting => FaultKind::PowerLoss,
-            Finale::PowerLoss | Finale::Unplug => FaultKind::Unplug,
+            SessionEnd::PowerLoss if !is_inspecting => FaultKind::PowerLoss,
+            SessionEnd::PowerLoss | SessionEnd::Unplug => FaultKind::Unplug,
         });
         self.remains = world.end(kind);
         self.remains.truncate(self.hosts.len());
@@ -283,12 +289,12 @@ fn remains_of(case: &Case, drive: u8, bug: Option<SeededBug>) -> DetachedDrive {
     DetachedDrive { plain: case.plain(), device: None, faults }
 }
 
-impl Toll {
+impl FaultStats {
     /// Both together.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
-            lives: self.lives + other.lives,
+            sessions: self.sessions + other.sessions,
             requests: self.requests + other.requests,
             failed: self.failed + other.failed,
             commands: self.commands + other.commands,

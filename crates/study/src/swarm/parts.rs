@@ -6,7 +6,7 @@
 //!
 //! Always true: parts are new in each life; what outlives one is the medium's.
 
-use super::case::Wire;
+use super::case::CaseTransport;
 use crate::assembly;
 use crate::parts::Catalogue;
 use sim::bridge::Chip;
@@ -94,11 +94,11 @@ impl Parts {
 }
 
 /// What a driver of the catalogue takes on a host of the catalogue.
-pub(super) fn costs(wire: Wire) -> HostCosts {
+pub(super) fn costs(wire: CaseTransport) -> HostCosts {
     let name = match wire {
-        Wire::Uas => "linux-uas",
-        Wire::Bot => "linux-usb-storage",
-        Wire::Turbo => "turbo",
+        CaseTransport::Uas => "linux-uas",
+        CaseTransport::Bot => "linux-usb-storage",
+        CaseTransport::Turbo => "turbo",
     };
     let found = CATALOGUE.as_ref().and_then(|catalogue| {
         let driver = catalogue.driver(name)?;
@@ -117,7 +117,7 @@ mod tests {
             let is_plain = parts == Parts::Plain;
             assert_eq!((parts.chip().is_none(), parts.drive().is_none()), (is_plain, is_plain), "{name}");
         }
-        for wire in [Wire::Uas, Wire::Bot, Wire::Turbo] {
+        for wire in [CaseTransport::Uas, CaseTransport::Bot, CaseTransport::Turbo] {
             assert!(!costs(wire).is_free(), "{wire:?}");
         }
     }

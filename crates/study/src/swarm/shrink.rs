@@ -4,7 +4,7 @@
 //! Each try is a run of its own. What counts is that the same law is broken, by whatever. Always true: the result is red, and
 //! the number of runs is bounded.
 
-use super::case::Translated;
+use super::case::FullSpeedDrives;
 use super::{Case, Parts, Report, run};
 use sim::check::Invariant;
 use sim::fault::{FaultScript, SeededBug};
@@ -116,7 +116,7 @@ impl Search<'_> {
             Case { is_costing: false, ..case.clone() },
             Case { is_stacked: false, ..case.clone() },
             Case { commands: None, ..case.clone() },
-            Case { translated: Translated::None, ..case.clone() },
+            Case { translated: FullSpeedDrives::None, ..case.clone() },
             Case { at_once: 1, ..case.clone() },
             Case { blocks: case.longest.max(4), ..case.clone() },
             Case { mix: super::Mix { aborts: 0, ..mix }, ..case.clone() },

@@ -7,8 +7,8 @@
 //!
 //! Always true: as many requests end as were asked for, each well; no block is read or written in the wrong place.
 
-use super::Toll;
-use super::case::{Case, Wire};
+use super::FaultStats;
+use super::case::{Case, CaseTransport};
 use initiator::disk::RequestId;
 use sim::check::{Invariant, Violation, ViolationSubject};
 use sim::engine::{Digest, Random, Trace};
@@ -20,30 +20,35 @@ use units::Instant;
 use wire::usb::Direction;
 
 /// What came of the requests.
-pub(super) struct Asked {
+pub(super) struct StackRun {
     pub(super) verdict: Result<(), Violation>,
-    pub(super) toll: Toll,
+    pub(super) stats: FaultStats,
 }
 
 /// Runs the requests of a case through the stack of its host.
-pub(super) fn run(case: &Case, setup: &Setup, digest: &mut Digest, trace: Option<Box<dyn Trace>>) -> Asked {
+pub(super) fn run(
+    case: &Case,
+    setup: &Setup,
+    digest: &mut Digest,
+    trace: Option<Box<dyn Trace>>,
+) -> StackRun {
     let mut application = match Application::begin(case, setup, trace) {
         Ok(application) => application,
-        Err(verdict) => return Asked { verdict: Err(verdict), toll: Toll::default() },
+        Err(verdict) => return StackRun { verdict: Err(verdict), stats: FaultStats::default() },
     };
     let verdict = application.run(case).and_then(|()| application.stack.machine_mut().audit());
     let world = application.stack.machine();
     digest.mix(world.digest());
     let counts = (0..world.drives()).filter_map(|drive| application.stack.counts(drive));
-    let toll = Toll {
+    let stats = FaultStats {
         requests: application.ended,
         commands: counts.clone().map(|counts| counts.commands).sum(),
         sent_again: counts.map(|counts| counts.sent_again).sum(),
         events: world.happened(),
         virtual_ms: (world.now() - Instant::ZERO).as_ms(),
-        ..Toll::default()
+        ..FaultStats::default()
     };
-    Asked { verdict, toll }
+    StackRun { verdict, stats }
 }
 
 /// An application that has so many requests in flight with each drive.
@@ -134,9 +139,9 @@ impl Application {
 /// The class driver of a case.
 fn profile(case: &Case, random: &mut Random) -> DriverProfile {
     let of_wire = match case.wire {
-        Wire::Uas => DriverProfile::UAS,
-        Wire::Bot => DriverProfile::BOT,
-        Wire::Turbo => DriverProfile::TURBO,
+        CaseTransport::Uas => DriverProfile::UAS,
+        CaseTransport::Bot => DriverProfile::BOT,
+        CaseTransport::Turbo => DriverProfile::TURBO,
     };
     let merges = random.below(2) == 0;
     DriverProfile {

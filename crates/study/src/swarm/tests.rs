@@ -1,6 +1,6 @@
 //! Cases run: what dice make of seeds holds, faults are recovered from, bugs are found, a red case becomes smaller.
 
-mod once_red;
+mod regressions;
 
 use super::*;
 
@@ -32,9 +32,9 @@ fn what_is_thrown_at_a_disk_breaks_no_law() {
 fn without_faults_nothing_is_sent_again_but_for_the_attention() {
     for wire in ["uas", "bot"] {
         let report = holds(&format!("wire={wire} requests=40 aborts=0 faults=none"));
-        let Toll { lives, failed, sent_again, timeouts, resets, .. } = report.toll;
-        assert_eq!((lives, failed, timeouts, resets), (2, 0, 0, 0));
-        assert!(sent_again <= lives, "{sent_again}");
+        let FaultStats { sessions, failed, sent_again, timeouts, resets, .. } = report.stats;
+        assert_eq!((sessions, failed, timeouts, resets), (2, 0, 0, 0));
+        assert!(sent_again <= sessions, "{sent_again}");
     }
 }
 
@@ -42,7 +42,7 @@ fn without_faults_nothing_is_sent_again_but_for_the_attention() {
 fn a_status_that_never_comes_is_timed_out_and_recovered_from() {
     for wire in ["uas", "bot"] {
         let report = holds(&format!("wire={wire} requests=20 aborts=0 faults=status-lost@12"));
-        assert_eq!((report.toll.failed, report.toll.timeouts), (0, 1));
+        assert_eq!((report.stats.failed, report.stats.timeouts), (0, 1));
         assert_eq!(report.struck.to_string(), "status-lost@12");
     }
 }
@@ -51,8 +51,8 @@ fn a_status_that_never_comes_is_timed_out_and_recovered_from() {
 fn a_status_with_another_tag_is_not_taken() {
     for wire in ["uas", "bot"] {
         let report = holds(&format!("wire={wire} requests=20 aborts=0 faults=status-tag@12"));
-        assert_eq!(report.toll.failed, 0);
-        assert!(report.toll.sent_again + report.toll.resets > 0);
+        assert_eq!(report.stats.failed, 0);
+        assert!(report.stats.sent_again + report.stats.resets > 0);
     }
 }
 
@@ -67,13 +67,14 @@ fn a_status_in_the_place_of_a_few_bytes_is_too_long_for_them() {
 #[test]
 fn headers_that_are_damaged_among_hubs_are_sent_again_there() {
     for wire in ["uas", "bot"] {
-        let toll = |faults: &str| {
+        let stats = |faults: &str| {
             let line = format!("wire={wire} controller=chipset hubs=2 requests=30 aborts=0 faults={faults}");
             let report = holds(&line);
             assert_eq!(report.struck.to_string(), faults);
-            report.toll
+            report.stats
         };
-        let (calm, struck) = (toll("none"), toll("header-damaged@100,header-damaged@101,header-damaged@640"));
+        let (calm, struck) =
+            (stats("none"), stats("header-damaged@100,header-damaged@101,header-damaged@640"));
         assert_eq!((struck.commands, struck.timeouts, struck.resets), (calm.commands, 0, 0));
         assert_ne!(struck.events, calm.events, "it happens");
     }
@@ -85,8 +86,8 @@ fn what_the_link_puts_right_nobody_above_it_notices() {
         for fault in
             ["header-damaged@100,header-damaged@101", "payload-damaged@80", "not-ready@3,not-ready-storm@40"]
         {
-            let toll = |faults| holds(&format!("wire={wire} requests=30 aborts=0 faults={faults}")).toll;
-            let (calm, struck) = (toll("none"), toll(fault));
+            let stats = |faults| holds(&format!("wire={wire} requests=30 aborts=0 faults={faults}")).stats;
+            let (calm, struck) = (stats("none"), stats(fault));
             assert_eq!((struck.commands, struck.timeouts, struck.resets), (calm.commands, 0, 0), "{fault}");
             assert_ne!(struck.events, calm.events, "{fault} happens");
         }
@@ -98,7 +99,7 @@ fn a_lost_packet_is_missed_and_made_good() {
     for wire in ["uas", "bot"] {
         for nth in [70, 71, 72, 73, 74, 75, 160] {
             let report = holds(&format!("wire={wire} requests=30 aborts=0 faults=packet-lost@{nth}"));
-            assert_eq!((report.toll.failed, report.struck.len()), (0, 1), "{wire} {nth}");
+            assert_eq!((report.stats.failed, report.struck.len()), (0, 1), "{wire} {nth}");
         }
     }
 }
@@ -107,12 +108,13 @@ fn a_lost_packet_is_missed_and_made_good() {
 fn on_a_bus_of_usb_2_what_is_damaged_or_lost_is_said_again() {
     for rate in ["high", "full"] {
         for wire in ["uas", "bot", "turbo"] {
-            let toll =
-                |faults| holds(&format!("wire={wire} rate={rate} requests=30 aborts=0 faults={faults}")).toll;
-            let calm = toll("none");
+            let stats = |faults| {
+                holds(&format!("wire={wire} rate={rate} requests=30 aborts=0 faults={faults}")).stats
+            };
+            let calm = stats("none");
             let lost = "packet-lost@120,packet-lost@121";
             for fault in ["header-damaged@100", "payload-damaged@40", lost, "not-ready-storm@40"] {
-                let struck = toll(fault);
+                let struck = stats(fault);
                 let same = (struck.commands, struck.timeouts, struck.resets);
                 assert_eq!(same, (calm.commands, 0, 0), "{wire} {rate} {fault}");
                 assert_ne!(struck.events, calm.events, "{fault} happens");
@@ -127,8 +129,8 @@ fn three_damaged_packets_in_a_row_are_one_too_many_and_recovered_from() {
     for nth in (90..110).step_by(3) {
         let faults: Vec<_> = (nth..nth + 6).map(|nth| format!("packet-lost@{nth}")).collect();
         let report = holds(&format!("wire=bot rate=high requests=30 aborts=0 faults={}", faults.join(",")));
-        assert_eq!(report.toll.failed, 0);
-        resets += report.toll.resets;
+        assert_eq!(report.stats.failed, 0);
+        resets += report.stats.resets;
     }
     assert!(resets > 0);
 }
@@ -137,14 +139,14 @@ fn three_damaged_packets_in_a_row_are_one_too_many_and_recovered_from() {
 fn neighbours_that_were_packed_are_dealt_back_when_their_status_is_lost() {
     let line = "wire=turbo depth=8 requests=60 longest=1 reads=90 flushes=0 through=0 zeroes=0 aborts=0";
     let report = holds(&format!("{line} faults=status-lost@12,stall@31"));
-    assert_eq!((report.toll.failed, report.struck.len()), (0, 2));
+    assert_eq!((report.stats.failed, report.struck.len()), (0, 2));
 }
 
 #[test]
 fn an_endpoint_that_halts_by_itself_goes_on() {
     for wire in ["uas", "bot"] {
         let report = holds(&format!("wire={wire} requests=30 aborts=0 faults=stall@40"));
-        assert_eq!((report.toll.failed, report.struck.len()), (0, 1));
+        assert_eq!((report.stats.failed, report.struck.len()), (0, 1));
     }
 }
 
@@ -152,7 +154,7 @@ fn an_endpoint_that_halts_by_itself_goes_on() {
 fn a_device_that_was_pulled_out_or_lost_its_power_lives_again() {
     for fault in ["unplug@400", "power-loss@400", "unplug@400,power-loss@700"] {
         let report = holds(&format!("wire=uas requests=60 aborts=0 cache=yes faults={fault}"));
-        assert_eq!(report.toll.lives as usize, 2 + report.struck.len(), "{fault}");
+        assert_eq!(report.stats.sessions as usize, 2 + report.struck.len(), "{fault}");
     }
 }
 
@@ -160,19 +162,19 @@ fn a_device_that_was_pulled_out_or_lost_its_power_lives_again() {
 fn a_device_that_is_struck_while_it_is_brought_up_comes_up_or_is_plugged_in_again() {
     for rate in ["gen1", "high"] {
         let line = format!("wire=uas rate={rate} controller=chipset early=yes requests=5 aborts=0");
-        let lives = |faults: &str| holds(&format!("{line} faults={faults}")).toll.lives;
+        let sessions = |faults: &str| holds(&format!("{line} faults={faults}")).stats.sessions;
         // What the link or the controller puts right is not noticed.
         for fault in ["header-damaged@30", "payload-damaged@5", "packet-lost@20"] {
-            assert_eq!(lives(fault), 2, "{rate} {fault}");
+            assert_eq!(sessions(fault), 2, "{rate} {fault}");
         }
         for fault in ["unplug@20", "power-loss@60", "controller-halt@40"] {
-            assert_eq!(lives(fault), 3, "{rate} {fault}");
+            assert_eq!(sessions(fault), 3, "{rate} {fault}");
         }
         // A packet is sent three times by the controller, and then the port is reset, up to three times.
         let often =
             |lost| (20..20 + lost).map(|nth| format!("packet-lost@{nth}")).collect::<Vec<_>>().join(",");
-        assert_eq!(lives(&often(6)), 2, "{rate}");
-        assert!(lives(&often(60)) > 2, "{rate}");
+        assert_eq!(sessions(&often(6)), 2, "{rate}");
+        assert!(sessions(&often(60)) > 2, "{rate}");
     }
 }
 
@@ -184,7 +186,7 @@ fn a_drive_behind_a_hub_that_does_not_answer_while_it_is_brought_up_has_its_port
         for nth in [0, 2, 7, 14, 21, 40] {
             let lost: Vec<_> = (nth..nth + 6).map(|nth| format!("packet-lost@{nth}")).collect();
             let report = holds(&format!("{line} faults={}", lost.join(",")));
-            assert_eq!((report.toll.lives, report.struck.len()), (2, 6), "{rate} {nth}");
+            assert_eq!((report.stats.sessions, report.struck.len()), (2, 6), "{rate} {nth}");
         }
     }
 }
@@ -196,7 +198,7 @@ fn data_that_was_lost_before_a_soft_retry_comes_again() {
     for nth in [46, 50, 57] {
         let lost: Vec<_> = (nth..nth + 6).map(|nth| format!("packet-lost@{nth}")).collect();
         let report = holds(&format!("{line} faults={}", lost.join(",")));
-        assert_eq!((report.toll.timeouts, report.toll.lives), (0, 2), "{nth}");
+        assert_eq!((report.stats.timeouts, report.stats.sessions), (0, 2), "{nth}");
     }
 }
 
@@ -207,8 +209,8 @@ fn behind_hubs_every_law_holds_and_nobody_recovers_from_nothing() {
             let line = format!(
                 "wire={wire} rate=gen1 controller=chipset hubs={hubs} requests=40 aborts=0 faults=none"
             );
-            let Toll { lives, failed, timeouts, resets, .. } = holds(&line).toll;
-            assert_eq!((lives, failed, timeouts, resets), (2, 0, 0, 0), "{line}");
+            let FaultStats { sessions, failed, timeouts, resets, .. } = holds(&line).stats;
+            assert_eq!((sessions, failed, timeouts, resets), (2, 0, 0, 0), "{line}");
         }
     }
 }
@@ -226,8 +228,8 @@ fn what_is_lost_or_damaged_behind_hubs_is_made_good() {
                 "wire={wire} rate=gen1 controller=chipset hubs={hubs} drives=2 requests=40 blocks=64 longest=8 aborts=0 faults={faults}"
             ));
             assert_eq!(report.struck.to_string(), faults);
-            assert_eq!((report.toll.failed, report.toll.lives), (0, 2), "{wire} {faults}");
-            assert!(report.toll.wasted_bytes > 0 || faults.starts_with("packet"), "{wire} {faults}");
+            assert_eq!((report.stats.failed, report.stats.sessions), (0, 2), "{wire} {faults}");
+            assert!(report.stats.wasted_bytes > 0 || faults.starts_with("packet"), "{wire} {faults}");
         }
     }
 }
@@ -246,7 +248,11 @@ fn what_is_lost_or_damaged_on_a_bus_with_hubs_and_translators_is_made_good() {
                      aborts=0 faults={faults}"
                 ));
                 assert_eq!(report.struck.to_string(), faults);
-                assert_eq!((report.toll.failed, report.toll.lives), (0, 2), "{wire} {translated} {faults}");
+                assert_eq!(
+                    (report.stats.failed, report.stats.sessions),
+                    (0, 2),
+                    "{wire} {translated} {faults}"
+                );
             }
         }
     }
@@ -256,17 +262,17 @@ fn what_is_lost_or_damaged_on_a_bus_with_hubs_and_translators_is_made_good() {
 fn drives_under_one_hub_have_books_of_their_own() {
     for wire in ["uas", "bot"] {
         for faults in ["none", "status-lost@20,stall@9", "unplug@300", "hub-reset@300", "power-loss@300"] {
-            let toll = |drives| {
+            let stats = |drives| {
                 holds(&format!(
                     "wire={wire} rate=gen1 controller=chipset hubs=1 drives={drives} requests=40 blocks=64 longest=8 aborts=0 \
                      cache=yes faults={faults}"
                 ))
-                .toll
+                .stats
             };
-            let (one, three) = (toll(1), toll(3));
+            let (one, three) = (stats(1), stats(3));
             // 40 requests each, and eight to read all blocks back at the end.
             assert!(one.requests >= 48 && three.requests >= 3 * 48, "{wire} {faults}: {one:?} {three:?}");
-            assert_eq!(one.lives, three.lives, "{wire} {faults}");
+            assert_eq!(one.sessions, three.sessions, "{wire} {faults}");
         }
     }
 }
@@ -274,23 +280,23 @@ fn drives_under_one_hub_have_books_of_their_own() {
 #[test]
 fn what_goes_wrong_with_one_drive_under_a_hub_is_its_own() {
     for wire in ["uas", "bot"] {
-        let toll = |faults: &str| {
+        let stats = |faults: &str| {
             let report = holds(&format!(
                 "wire={wire} rate=gen1 controller=chipset hubs=1 drives=3 requests=40 blocks=64 longest=8 reads=100 flushes=0 \
                  aborts=0 faults={faults}"
             ));
             assert_eq!(report.struck.to_string(), faults);
-            report.toll
+            report.stats
         };
-        assert_eq!(toll("none").failed, 0);
+        assert_eq!(stats("none").failed, 0);
         // The same fault, of each of them.
         for of in ["", "/2", "/3"] {
-            let Toll { failed, timeouts, lives, .. } = toll(&format!("medium-error@9{of}"));
-            assert_eq!((failed, timeouts, lives), (1, 0, 2), "{wire} {of}");
-            assert_eq!(toll(&format!("status-lost@12{of}")).timeouts, 1, "{wire} {of}");
+            let FaultStats { failed, timeouts, sessions, .. } = stats(&format!("medium-error@9{of}"));
+            assert_eq!((failed, timeouts, sessions), (1, 0, 2), "{wire} {of}");
+            assert_eq!(stats(&format!("status-lost@12{of}")).timeouts, 1, "{wire} {of}");
         }
-        let Toll { failed, timeouts, .. } =
-            toll("status-lost@5,medium-error@9,status-lost@12/2,medium-error@7/3");
+        let FaultStats { failed, timeouts, .. } =
+            stats("status-lost@5,medium-error@9,status-lost@12/2,medium-error@7/3");
         assert_eq!((failed, timeouts), (2, 2), "{wire}: at the same time");
     }
 }
@@ -316,8 +322,8 @@ fn the_port_of_a_hub_is_reset_where_nothing_less_helps() {
         let faults = "status-lost@12,status-lost@13,status-lost@14,status-lost@15";
         let report = holds(&format!("{line} hubs={hubs} faults={faults}"));
         // Two reset recoveries, and then the port.
-        assert_eq!((report.toll.lives, report.toll.failed, report.toll.timeouts), (2, 0, 4), "{hubs}");
-        assert!(report.toll.resets >= 4, "{hubs}: {}", report.toll.resets);
+        assert_eq!((report.stats.sessions, report.stats.failed, report.stats.timeouts), (2, 0, 4), "{hubs}");
+        assert!(report.stats.resets >= 4, "{hubs}: {}", report.stats.resets);
     }
 }
 
@@ -330,7 +336,7 @@ fn a_drive_whose_hub_was_reset_or_pulled_out_lives_again() {
                     "wire={wire} rate=gen1 controller=card hubs={hubs} requests=60 aborts=0 cache=yes faults={fault}"
                 );
                 let report = holds(&line);
-                assert_eq!(report.toll.lives as usize, 2 + report.struck.len(), "{line}");
+                assert_eq!(report.stats.sessions as usize, 2 + report.struck.len(), "{line}");
                 assert_eq!(report.struck.to_string(), fault);
             }
         }
@@ -339,13 +345,13 @@ fn a_drive_whose_hub_was_reset_or_pulled_out_lives_again() {
 
 #[test]
 fn a_block_that_cannot_be_read_fails_one_request_and_one_that_cannot_be_written_is_tried_again() {
-    let toll = |reads| {
+    let stats = |reads| {
         let line = format!("wire=uas requests=40 reads={reads} flushes=0 aborts=0 faults=medium-error@9");
-        let Toll { failed, sent_again, resets, .. } = holds(&line).toll;
+        let FaultStats { failed, sent_again, resets, .. } = holds(&line).stats;
         // Each life has begun with a unit attention that the survey has heard.
         (failed, sent_again, resets)
     };
-    assert_eq!([toll(100), toll(0)], [(1, 0, 0), (0, 1, 0)]);
+    assert_eq!([stats(100), stats(0)], [(1, 0, 0), (0, 1, 0)]);
 }
 
 #[test]
@@ -420,7 +426,7 @@ fn drives_made_of_parts_keep_every_law_and_a_driver_that_takes_its_time_does() {
             let line = format!(
                 "wire={wire} controller=chipset parts={name} costs=yes requests=20 blocks=256 faults=none"
             );
-            let Toll { failed, timeouts, resets, .. } = holds(&line).toll;
+            let FaultStats { failed, timeouts, resets, .. } = holds(&line).stats;
             assert_eq!((failed, timeouts, resets), (0, 0, 0), "{line}");
         }
     }
@@ -430,14 +436,14 @@ fn drives_made_of_parts_keep_every_law_and_a_driver_that_takes_its_time_does() {
 fn a_request_of_a_drive_made_of_parts_that_takes_too_long_or_fails_is_recovered_from() {
     for wire in ["uas", "bot", "turbo"] {
         for (name, _) in super::parts::NAMES {
-            let toll = |faults| {
+            let stats = |faults| {
                 holds(&format!(
                     "wire={wire} controller=chipset parts={name} depth=4 requests=20 blocks=256 reads=100 flushes=0 aborts=0 \
                      faults={faults}"
                 ))
-                .toll
+                .stats
             };
-            let (slow, failed) = (toll("slow@5"), toll("medium-error@5"));
+            let (slow, failed) = (stats("slow@5"), stats("medium-error@5"));
             assert!(slow.timeouts > 0 && slow.failed == 0, "{wire} {name}: {slow:?}");
             // A pack that has failed is asked for once more in pieces, and the block can be read by then.
             let fails = if wire == "turbo" { 0..=1 } else { 1..=1 };
@@ -454,7 +460,7 @@ fn a_drive_that_takes_fewer_commands_than_it_is_sent_keeps_every_law() {
                 "wire=uas controller=chipset parts={name} commands={commands} stack=yes streams=64 depth=48 requests=60 blocks=64 \
                  longest=8 reads=50 zeroes=0 aborts=0 faults=none"
             );
-            let Toll { failed, timeouts, resets, .. } = holds(&line).toll;
+            let FaultStats { failed, timeouts, resets, .. } = holds(&line).stats;
             assert_eq!((failed, timeouts, resets), (0, 0, 0), "{line}");
         }
     }
@@ -464,7 +470,7 @@ fn a_drive_that_takes_fewer_commands_than_it_is_sent_keeps_every_law() {
 fn the_storage_stack_is_run_where_there_is_a_controller() {
     let requests = |stack, controller| {
         let line = format!("controller={controller} stack={stack} requests=40 drives=1 hubs=0 faults=none");
-        holds(&line).toll.requests
+        holds(&line).stats.requests
     };
     assert_eq!(requests("yes", "chipset"), 40 + requests("no", "chipset"));
     assert_eq!(requests("yes", "none"), requests("no", "none"));
@@ -495,7 +501,7 @@ fn what_had_struck_before_a_panic_is_told() {
         let line = format!(
             "wire=uas controller={controller} requests=40 aborts=0 faults=header-damaged@10,medium-error@3,not-ready@4000"
         );
-        let touchy: MakeTrace<'_> = &|| Box::new(Touchy(2_000));
+        let touchy: TraceFactory<'_> = &|| Box::new(Touchy(2_000));
         let Report { verdict, struck, .. } = run_with(&case(&line), None, Some(touchy));
         let violation = verdict.unwrap_err();
         assert_eq!(violation.law, Invariant::Panic, "{controller}");

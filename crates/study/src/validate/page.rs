@@ -7,7 +7,7 @@ use super::{BARS, doubts, fails, places, role, runs};
 use crate::page;
 use crate::published::{Change, Count, Decided, Made, Role, Row, Sensitivity, Statistics, Verdict};
 use report::{
-    Axis, Bars, Cell, Dot, Fact, Figure, Group, Page, Picture, Scatter, Section, Swarm, Table, number,
+    Axis, Bars, Cell, Dot, DotSeries, Fact, Figure, Group, Page, Picture, Scatter, Section, Table, number,
 };
 
 /// Builds the page; `again` repeats the command.
@@ -90,7 +90,7 @@ fn scatter(rows: &[Row<'_>], kind: Unit) -> Option<Figure> {
                 Some(Dot { name, source: source(row), x: middle, y: simulated })
             },
         );
-        Swarm { name: name.into(), look: hue.into(), dots: dots.collect() }
+        DotSeries { name: name.into(), look: hue.into(), dots: dots.collect() }
     };
     let swarms = vec![swarm("checks", 0, false), swarm("numbers were fitted on it", 1, true)];
     let (title, unit, what) = kind.words();

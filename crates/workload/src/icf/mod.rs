@@ -14,7 +14,8 @@ mod heading;
 
 use super::job_file::{JobFileError, tame};
 use super::{
-    Align, DEPTH_MAX, Fill, JOBS_MAX, Job, REQUEST_BYTES_MAX, SHARES_MAX, Sequence, Share, Workload,
+    ACCESS_SPECS_MAX, AccessSpec, Align, DEPTH_MAX, Fill, JOBS_MAX, Job, REQUEST_BYTES_MAX, Sequence,
+    Workload,
 };
 use heading::{Heading, Meaning, Section, Values};
 use std::time::Duration;
@@ -36,7 +37,7 @@ struct Line<'a> {
 #[derive(Debug)]
 struct Specification {
     name: String,
-    shares: Vec<Share>,
+    specs: Vec<AccessSpec>,
     /// Where it begins.
     line: usize,
 }
@@ -231,7 +232,7 @@ impl<'a> Setup<'a> {
             return Err(line.error(format!("{JOBS_MAX} access specifications are the most"), "remove some"));
         }
         let name = name.trim().to_owned();
-        self.specifications.push(Specification { name, shares: Vec::new(), line: line.number });
+        self.specifications.push(Specification { name, specs: Vec::new(), line: line.number });
         Ok(())
     }
 
@@ -239,10 +240,10 @@ impl<'a> Setup<'a> {
         let last = self.specifications.last_mut();
         let last = last
             .ok_or_else(|| line.error("accesses before the name of their specification", "give it a name"))?;
-        if last.shares.len() >= SHARES_MAX {
-            return Err(line.error(format!("{SHARES_MAX} lines are the most"), "remove some"));
+        if last.specs.len() >= ACCESS_SPECS_MAX {
+            return Err(line.error(format!("{ACCESS_SPECS_MAX} lines are the most"), "remove some"));
         }
-        last.shares.push(line.share()?);
+        last.specs.push(line.spec()?);
         Ok(())
     }
 
@@ -273,7 +274,7 @@ impl<'a> Setup<'a> {
         };
         let mut jobs = Vec::new();
         for specification in chosen {
-            let whole: u32 = specification.shares.iter().map(|share| u32::from(share.percent)).sum();
+            let whole: u32 = specification.specs.iter().map(|spec| u32::from(spec.percent)).sum();
             if whole != 100 {
                 let reason = format!("its accesses are {whole} % together");
                 return Err(JobFileError::new(
@@ -286,7 +287,7 @@ impl<'a> Setup<'a> {
             for &depth in &depths {
                 jobs.push(Job {
                     label: tame(&specification.name),
-                    shares: specification.shares.clone(),
+                    specs: specification.specs.clone(),
                     sequence: Sequence::Shared,
                     depth,
                     run: self.run,
@@ -436,7 +437,7 @@ impl<'a> Line<'a> {
     }
 
     /// `size,% of size,% reads,% random,delay,burst,align,reply`.
-    fn share(self) -> Result<Share, JobFileError> {
+    fn spec(self) -> Result<AccessSpec, JobFileError> {
         let [bytes, percent, reads, random, delay, burst, align, reply] = self.columns()?;
         let bytes = self.number(bytes, 1, REQUEST_BYTES_MAX.into())? as u32;
         let [percent, read_percent, random_percent] = [
@@ -452,7 +453,7 @@ impl<'a> Line<'a> {
             same if same == bytes => Align::Length,
             other => Align::Bytes(other),
         };
-        Ok(Share { percent, bytes, read_percent, random_percent, align })
+        Ok(AccessSpec { percent, bytes, read_percent, random_percent, align })
     }
 }
 

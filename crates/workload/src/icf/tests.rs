@@ -76,8 +76,8 @@ fn a_saved_file_becomes_the_assigned_job() {
     let workload = parse("a.icf", FILE).expect("it is understood");
     let [job] = &workload.jobs[..] else { panic!("{workload:?}") };
     assert_eq!((job.label.as_str(), job.depth), ("Mixed", 16));
-    let small = Share { percent: 60, align: Align::Block, ..Share::all(8192, 80, 100) };
-    assert_eq!(job.shares, [small, Share { percent: 40, ..Share::all(65_536, 80, 0) }]);
+    let small = AccessSpec { percent: 60, align: Align::Block, ..AccessSpec::all(8192, 80, 100) };
+    assert_eq!(job.specs, [small, AccessSpec { percent: 40, ..AccessSpec::all(65_536, 80, 0) }]);
     assert_eq!((job.run, job.warm_up), (Some(Duration::from_secs(90)), Some(Duration::from_secs(5))));
     assert_eq!((job.span_bytes, job.offset_bytes), (Some(1 << 20), 4096));
     assert_eq!(job.fill, Some(Fill::Repeated));
@@ -273,7 +273,7 @@ Version 2006.07.27
 #[test]
 fn a_file_of_2006_07_27_is_understood() {
     let jobs = parse("", &FILE_2006_07_27.replace('\n', "\r\n")).expect("it is understood").jobs;
-    let told: Vec<_> = jobs.iter().map(|job| (job.label.as_str(), job.shares.len(), job.depth)).collect();
+    let told: Vec<_> = jobs.iter().map(|job| (job.label.as_str(), job.specs.len(), job.depth)).collect();
     assert_eq!(told, [("File server", 3, 12), ("Default", 1, 12)]);
     assert_eq!((jobs[0].run, jobs[0].span_bytes, jobs[0].fill), (Some(Duration::from_secs(45)), None, None));
 }
@@ -358,7 +358,7 @@ Version 1.1.0
 fn a_file_of_1_1_0_is_understood() {
     let jobs = parse("", FILE_1_1_0).expect("it is understood").jobs;
     assert_eq!(jobs.iter().map(|job| job.depth).collect::<Vec<_>>(), [1, 4, 16]);
-    assert_eq!(jobs[2].shares, [Share::all(4096, 50, 100)]);
+    assert_eq!(jobs[2].specs, [AccessSpec::all(4096, 50, 100)]);
     assert_eq!((jobs[2].span_bytes, jobs[2].fill), (Some(2 << 30), Some(Fill::Random)));
     assert_eq!(jobs[2].warm_up, Some(Duration::from_secs(10)));
 }

@@ -7,14 +7,14 @@
 use super::super::figure::Figure;
 use super::HostArguments;
 use anyhow::{Context, Result, ensure};
-use bench::rig::{MemoryRig, Rig, Room, Route, Runner};
+use bench::backend::{BenchDevice, BufferLayout, MemoryDevice, Route, Runner};
 use bus::Speed;
 use device::command::{CommandId, Place};
 use device::medium::{MediumOp, MediumRequest, MediumRequestId};
 use drive::medium::{Job, Medium, RamMedium};
 use std::time::{Duration, Instant};
 use units::{BlockSize, ByteCount, ByteRange, Extent};
-use workload::{Access, Kind};
+use workload::{Access, AccessKind};
 
 const MEDIUM: ByteCount = ByteCount(256 << 20);
 const BLOCK_BYTES: u32 = 4096;
@@ -48,12 +48,12 @@ impl MemoryFigures {
 }
 
 pub(super) fn measure(arguments: &HostArguments) -> Result<MemoryFigures> {
-    let mut rig = MemoryRig::new(MEDIUM, BlockSize::B512, Speed::Super)?;
+    let mut rig = MemoryDevice::new(MEDIUM, BlockSize::B512, Speed::Super)?;
     let mut copies = Copies::new()?;
     let mut measured = MemoryFigures { figures: Vec::new(), allocations: 0, commands: 0 };
-    for (kind, what) in [(Kind::Read, "4K random read"), (Kind::Write, "4K random write")] {
+    for (kind, what) in [(AccessKind::Read, "4K random read"), (AccessKind::Write, "4K random write")] {
         let mut figure = Figure::new(format!("{what}, depth {DEPTH}"), BAR);
-        let runner = rig.put_up(Route::Uas, Room { slots: DEPTH, bytes: BLOCK_BYTES })?;
+        let runner = rig.open_route(Route::Uas, BufferLayout { slots: DEPTH, bytes: BLOCK_BYTES })?;
         runner.prepare(DEPTH, BLOCK_BYTES)?;
         let mut load = Load { runner, kind, random: fastrand::Rng::with_seed(1) };
         load.run(arguments.seconds)?;
@@ -74,7 +74,7 @@ pub(super) fn measure(arguments: &HostArguments) -> Result<MemoryFigures> {
 /// Commands at full depth.
 struct Load<'a> {
     runner: &'a mut dyn Runner,
-    kind: Kind,
+    kind: AccessKind,
     random: fastrand::Rng,
 }
 
@@ -86,7 +86,7 @@ impl Load<'_> {
         while begun.elapsed() < length {
             let batch_end = commands + BATCH;
             while commands < batch_end {
-                self.runner.turn(Duration::ZERO)?;
+                self.runner.run_once(Duration::ZERO)?;
                 while let Some(ended) = self.runner.poll() {
                     ensure!(ended.result.is_ok(), "a command fails: {:?}", ended.result);
                     commands += 1;
@@ -97,7 +97,7 @@ impl Load<'_> {
         let rate = commands as f64 / begun.elapsed().as_secs_f64();
         let mut left = DEPTH;
         while left > 0 {
-            self.runner.turn(Duration::ZERO)?;
+            self.runner.run_once(Duration::ZERO)?;
             left -= std::iter::from_fn(|| self.runner.poll()).count() as u16;
         }
         Ok((commands, rate))
@@ -122,13 +122,13 @@ impl Copies {
         let buffers = vec![vec![1; BLOCK_BYTES as usize]; DEPTH.into()];
         let mut copies = Self { medium, buffers, random: fastrand::Rng::with_seed(1) };
         for block in 0..BLOCKS {
-            copies.copy(Kind::Write, block)?;
+            copies.copy(AccessKind::Write, block)?;
         }
         Ok(copies)
     }
 
     /// Copies in a second.
-    fn run(&mut self, kind: Kind, length: Duration) -> Result<f64> {
+    fn run(&mut self, kind: AccessKind, length: Duration) -> Result<f64> {
         let (mut count, begun) = (0_u64, Instant::now());
         while begun.elapsed() < length {
             for _ in 0..BATCH {
@@ -140,12 +140,12 @@ impl Copies {
         Ok(count as f64 / begun.elapsed().as_secs_f64())
     }
 
-    fn copy(&mut self, kind: Kind, block: u64) -> Result<()> {
+    fn copy(&mut self, kind: AccessKind, block: u64) -> Result<()> {
         let place = (block % u64::from(DEPTH)) as usize;
         let request = MediumRequest {
             id: MediumRequestId { command: CommandId { slot: 0, generation: 0 }, part: 0 },
             unit: 0,
-            op: if kind == Kind::Read { MediumOp::Read } else { MediumOp::Write { fua: false } },
+            op: if kind == AccessKind::Read { MediumOp::Read } else { MediumOp::Write { fua: false } },
             extent: Extent::new(block * UNIT_BLOCKS, UNIT_BLOCKS),
             place: Place::Buffer,
             range: ByteRange::new(0, BLOCK_BYTES),

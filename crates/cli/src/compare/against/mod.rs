@@ -8,7 +8,7 @@
 
 mod page;
 
-use super::choice::Column;
+use super::choice::Configuration;
 use super::request::gather;
 use super::table::fitted;
 use super::{CompareArguments, parts};
@@ -19,10 +19,10 @@ use report::TextTable;
 use serde_json::{Value, json};
 use std::path::Path;
 use study::compare::Row;
-use study::compare::runs::Wanted;
+use study::compare::runs::RunRequest;
 use study::parts::{Carried, Catalogue};
 use study::trial::Terms;
-use workload::{Job, Share};
+use workload::{AccessSpec, Job};
 
 /// Rows of a record at most.
 const ROWS_MAX: usize = 10_000;
@@ -49,7 +49,7 @@ struct Record {
 pub(super) fn show(
     arguments: &CompareArguments,
     file: &Path,
-    (columns, catalogue, terms): (&[Column], &Catalogue, &Terms),
+    (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
 ) -> Result<(), Failure> {
     let record = Record::read(&parts::text(file, "record")?).map_err(|why| no_record(file).because(why))?;
     if record.rows.is_empty() {
@@ -62,7 +62,7 @@ pub(super) fn show(
             jobs.push(row.job.clone());
         }
     }
-    let gathered = gather(arguments, (columns, catalogue, terms), &jobs, Wanted::ONCE)?;
+    let gathered = gather(arguments, (columns, catalogue, terms), &jobs, RunRequest::ONCE)?;
     let rows: Vec<Row> = gathered.iter().map(|row| row.row(false)).collect();
     if let Some(file) = &arguments.report {
         page::write(&record, (columns, &rows), terms, file)?;
@@ -111,7 +111,7 @@ impl Record {
             .into_iter()
             .flatten()
             .filter_map(|name| workload::named(name.as_str()?))
-            .flat_map(|workload| workload.everywhere().jobs)
+            .flat_map(|workload| workload.on_whole_drive().jobs)
             .collect();
         let target = of(&record["target"], "name");
         let mut read =
@@ -147,7 +147,7 @@ impl Record {
     }
 
     /// The places of the columns that a row stands beside.
-    fn beside(&self, row: &Measured, columns: &[Column]) -> Vec<usize> {
+    fn beside(&self, row: &Measured, columns: &[Configuration]) -> Vec<usize> {
         let word = match (row.transport.as_str(), self.driver.as_str()) {
             ("kernel", "uas") => "uas",
             ("kernel", "usb-storage") => "bot",
@@ -155,7 +155,7 @@ impl Record {
         };
         // One that is not known, of a driver or a file, stands beside all.
         let is_known = ["bot", "turbo", "uas"].contains(&word);
-        let is_alike = |column: &Column| match column.activation.transport {
+        let is_alike = |column: &Configuration| match column.activation.transport {
             _ if !is_known => true,
             Carried::Bot => word == "bot",
             Carried::Turbo => word == "turbo",
@@ -166,7 +166,7 @@ impl Record {
     }
 
     /// The transports of rows beside which nothing stands.
-    fn alone(&self, columns: &[Column]) -> Vec<String> {
+    fn alone(&self, columns: &[Configuration]) -> Vec<String> {
         let mut alone = Vec::new();
         for row in self.rows.iter().filter(|row| self.beside(row, columns).is_empty()) {
             if !alone.contains(&row.transport) {
@@ -177,13 +177,13 @@ impl Record {
     }
 
     /// The simulated figures that stand beside a row, by column.
-    fn simulated(&self, row: &Measured, columns: &[Column], rows: &[Row]) -> Vec<(usize, f64)> {
+    fn simulated(&self, row: &Measured, columns: &[Configuration], rows: &[Row]) -> Vec<(usize, f64)> {
         let Some(of_job) = rows.iter().find(|simulated| simulated.job == row.job) else { return Vec::new() };
         let beside = self.beside(row, columns).into_iter();
         beside.map(|place| (place, of_job.trials[place].measured.megabytes_per_second())).collect()
     }
 
-    fn table(&self, columns: &[Column], rows: &[Row]) -> TextTable {
+    fn table(&self, columns: &[Configuration], rows: &[Row]) -> TextTable {
         let heads = ["job", "depth", "transport", "measured", "setup", "simulated", "error"];
         let mut table = TextTable::new(heads).words([0, 2, 4]).keys(3);
         for row in &self.rows {
@@ -202,7 +202,7 @@ impl Record {
         table
     }
 
-    fn json(&self, columns: &[Column], rows: &[Row]) -> Value {
+    fn json(&self, columns: &[Configuration], rows: &[Row]) -> Value {
         let of_row = |row: &Measured| {
             let simulated = self.simulated(row, columns, rows).into_iter().map(|(place, figure)| {
                 json!({
@@ -229,15 +229,15 @@ impl Record {
 }
 
 /// The accesses that a name says: `4K random read`, `8K 80 % random, 80 % read`.
-fn share(label: &str) -> Option<Share> {
+fn share(label: &str) -> Option<AccessSpec> {
     let (size, rest) = label.split_once(' ')?;
     let bytes = u32::try_from(quantity::size(size).ok()?.0).ok()?;
     let percents = || (0..=100).flat_map(|random| (0..=100).map(move |reads| (reads, random)));
-    let all = || percents().map(|(reads, random)| Share::all(bytes, reads, random));
-    let is_it = |share: &Share| share.to_string() == label;
+    let all = || percents().map(|(reads, random)| AccessSpec::all(bytes, reads, random));
+    let is_it = |share: &AccessSpec| share.to_string() == label;
     // Most are of one way and one kind of place.
     let usual =
-        [(100, 0), (0, 0), (100, 100), (0, 100)].map(|(reads, random)| Share::all(bytes, reads, random));
+        [(100, 0), (0, 0), (100, 100), (0, 100)].map(|(reads, random)| AccessSpec::all(bytes, reads, random));
     usual.into_iter().find(is_it).or_else(|| rest.contains('%').then(|| all().find(is_it)).flatten())
 }
 
@@ -255,8 +255,8 @@ mod tests {
     fn jobs_are_known_by_their_names() {
         let record = Record::read(RECORD).unwrap();
         assert_eq!(record.rows.len(), 2);
-        assert_eq!(record.rows[0].job, Job::of(Share::all(4096, 100, 100), 8));
-        assert_eq!(record.rows[1].job.shares, [Share::all(8192, 80, 80)]);
+        assert_eq!(record.rows[0].job, Job::of(AccessSpec::all(4096, 100, 100), 8));
+        assert_eq!(record.rows[1].job.specs, [AccessSpec::all(8192, 80, 80)]);
         assert_eq!(record.unknown, ["mix of mine"]);
     }
 

@@ -1,11 +1,11 @@
 //! `--against --report`: a measurement and what a simulated world makes of it, as a page.
 
 use super::{Record, list};
-use crate::compare::choice::Column;
+use crate::compare::choice::Configuration;
 use crate::failure::Failure;
 use crate::harmless::tame;
 use crate::page;
-use report::{Axis, Bars, Cell, Dot, Fact, Figure, Group, Page, Picture, Scatter, Section, Swarm, Table};
+use report::{Axis, Bars, Cell, Dot, DotSeries, Fact, Figure, Group, Page, Picture, Scatter, Section, Table};
 use std::path::Path;
 use study::compare::Row;
 use study::trial::Terms;
@@ -16,7 +16,7 @@ const ZONES: [f64; 2] = [0.2, 0.08];
 /// One measured row, and what stands beside it.
 struct Pair<'a> {
     name: String,
-    column: &'a Column,
+    column: &'a Configuration,
     measured: f64,
     simulated: f64,
 }
@@ -29,7 +29,7 @@ impl Pair<'_> {
 
 pub(super) fn write(
     record: &Record,
-    (columns, rows): (&[Column], &[Row]),
+    (columns, rows): (&[Configuration], &[Row]),
     terms: &Terms,
     file: &Path,
 ) -> Result<(), Failure> {
@@ -126,7 +126,7 @@ fn beside(pairs: &[Pair<'_>]) -> Figure {
 /// Groups that a picture has room for.
 const GROUPS_MAX: usize = 60;
 
-fn scatter(columns: &[Column], pairs: &[Pair<'_>]) -> Figure {
+fn scatter(columns: &[Configuration], pairs: &[Pair<'_>]) -> Figure {
     let ways = page::ways(columns.iter().map(|column| (column.name.as_str(), column.transport())));
     let swarms = ways.into_iter().map(|way| {
         let of_way = pairs.iter().filter(|pair| pair.column.name == way.name);
@@ -136,7 +136,7 @@ fn scatter(columns: &[Column], pairs: &[Pair<'_>]) -> Figure {
             x: pair.measured,
             y: pair.simulated,
         };
-        Swarm { name: way.name.clone(), look: way.look, dots: of_way.map(dot).collect() }
+        DotSeries { name: way.name.clone(), look: way.look, dots: of_way.map(dot).collect() }
     });
     let swarms = swarms.filter(|swarm| !swarm.dots.is_empty()).collect();
     let scatter = Scatter {

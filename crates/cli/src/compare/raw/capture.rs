@@ -12,14 +12,14 @@ use device::Verdict;
 use sim::link::bulk::Message;
 use sim::link::streams::StreamField;
 use sim::link::superspeed::Side;
-use sim::link::usb2::{Ask, Handshake, Packet, Sent, Toggle};
+use sim::link::usb2::{Handshake, HostRequest, Packet, Sent, Toggle};
 use sim::machine::{ControlExchange, HostTransfer, Observer};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::rc::Rc;
-use study::raw::Protocol;
+use study::ceiling::Protocol;
 use units::{Duration, Instant};
 use wire::usb::{PacketId, StandardRequest};
 
@@ -239,10 +239,10 @@ const fn crossed<'a>(packet: &Packet, payload: &'a [u8]) -> Option<Crossed<'a>> 
         Packet::Split(_) => return None,
         Packet::Token(ask) => {
             let id = match ask {
-                Ask::In(_) => PacketId::In,
-                Ask::Out(..) => PacketId::Out,
-                Ask::Ping(_) => PacketId::Ping,
-                Ask::Setup(_) => PacketId::Setup,
+                HostRequest::In(_) => PacketId::In,
+                HostRequest::Out(..) => PacketId::Out,
+                HostRequest::Ping(_) => PacketId::Ping,
+                HostRequest::Setup(_) => PacketId::Setup,
             };
             Crossed::Token(id, ask.endpoint())
         }

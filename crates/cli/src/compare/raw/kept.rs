@@ -7,8 +7,8 @@ use crate::compare::kept::{simulated, us};
 use records::{ResultRow, Setup};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use study::raw::{Figures, Run};
-use workload::Share;
+use study::ceiling::{Figures, Run};
+use workload::AccessSpec;
 
 pub(super) fn run(arguments: &CompareArguments, rows: &[Row], record: &Value) -> records::Run {
     let job = job(arguments);
@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &CompareArguments, rows: &[Row], record: &Value) ->
 fn job(arguments: &CompareArguments) -> String {
     // What is longer than this was refused before anything was measured.
     let bytes = u32::try_from(arguments.block().0).unwrap_or(u32::MAX);
-    Share::all(bytes, if arguments.write { 0 } else { 100 }, 100).to_string()
+    AccessSpec::all(bytes, if arguments.write { 0 } else { 100 }, 100).to_string()
 }
 
 fn setup(arguments: &CompareArguments) -> Setup {

@@ -24,7 +24,7 @@ use sim::link::{Connection, usb2};
 use sim::machine::driven::{Host, PowerOnError};
 use sim::xhc::Part;
 use std::io::Write;
-use study::raw::{self, Drives, Load, Protocol, RawError, Run, Watch};
+use study::ceiling::{self, CeilingError, Drives, Load, LoadObservers, Protocol, Run};
 use units::{ByteCount, Duration};
 
 /// Both transports at one depth.
@@ -41,10 +41,10 @@ const COMMANDS: u32 = 2000;
 pub(super) struct Printed;
 
 pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
-    if let Some(depth) = arguments.raw_depths().into_iter().find(|depth| *depth > raw::DEPTH_MAX) {
+    if let Some(depth) = arguments.raw_depths().into_iter().find(|depth| *depth > ceiling::DEPTH_MAX) {
         return Err(Failure::usage(format!(
             "--raw goes to a depth of {} and not to {depth}",
-            raw::DEPTH_MAX
+            ceiling::DEPTH_MAX
         ))
         .because("all that is under way is sent at once, and its drives have 64 streams at most")
         .try_this("parts, without --raw, queue what their driver does not send"));
@@ -226,26 +226,26 @@ impl CompareArguments {
         if trace.is_some() {
             println!("{what}");
         }
-        let watch = Watch { observers, trace, explain: self.explain || self.report.is_some() };
-        raw::measure(&self.load(depth)?, protocol, watch).map_err(|error| match error {
-            RawError::Load => {
+        let watch = LoadObservers { observers, trace, explain: self.explain || self.report.is_some() };
+        ceiling::measure(&self.load(depth)?, protocol, watch).map_err(|error| match error {
+            CeilingError::Load => {
                 Failure::usage(format!("no drive takes a command of {}", self.block())).because(error)
             }
-            RawError::TooLong(_) => {
+            CeilingError::TooLong(_) => {
                 Failure::usage(format!("a command of {} is too large", self.block())).because(error)
             }
-            RawError::TooFew(_) => Failure::usage(format!("--commands {} is too few", self.commands()))
+            CeilingError::TooFew(_) => Failure::usage(format!("--commands {} is too few", self.commands()))
                 .because(error)
                 .try_this("say --commands with more, or leave it out"),
-            RawError::OneDrive => Failure::usage("these drives cannot be plugged in")
+            CeilingError::OneDrive => Failure::usage("these drives cannot be plugged in")
                 .because(error)
                 .try_this("add --controller chipset, or leave --drives and --hubs out"),
-            RawError::PowerOn(PowerOnError::Endpoints(_)) => {
+            CeilingError::PowerOn(PowerOnError::Endpoints(_)) => {
                 Failure::usage("these drives cannot be plugged in all at once")
                     .because(error)
                     .try_this("take fewer --drives, or fewer --hubs, each of which needs one")
             }
-            RawError::PowerOn(PowerOnError::Setup(_)) => {
+            CeilingError::PowerOn(PowerOnError::Setup(_)) => {
                 Failure::usage("these drives cannot be plugged in; --hubs puts them behind one port")
                     .because(error)
             }

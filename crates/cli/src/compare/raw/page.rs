@@ -9,14 +9,14 @@ use crate::page::{self, course, hue, reach};
 use report::{Axis, Bars, Cell, Fact, Figure, Group, Lines, Page, Picture, Point, Section, Series, Table};
 use sim::engine::LatencyStage;
 use std::path::Path;
+use study::ceiling::{Explained, Figures, Run};
 use study::compare::findings::{short, than};
 use study::compare::stage_look;
-use study::raw::{Explained, Figures, Run};
 
 /// A way's name, and which run of a row is its.
-type Way = (&'static str, fn(&Row) -> &Run);
+type ReportRoute = (&'static str, fn(&Row) -> &Run);
 
-const WAYS: [Way; 2] = [("bot", |row| &row.bot), ("uas", |row| &row.uas)];
+const WAYS: [ReportRoute; 2] = [("bot", |row| &row.bot), ("uas", |row| &row.uas)];
 
 pub(super) fn write(arguments: &CompareArguments, rows: &[Row], file: &Path) -> Result<(), Failure> {
     let throughput = Section::new("Throughput by requests under way")

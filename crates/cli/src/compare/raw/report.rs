@@ -8,7 +8,7 @@ use crate::compare::components;
 use report::TextTable;
 use serde_json::{Map, Value, json};
 use sim::engine::{LatencyStage, StageTimes};
-use study::raw::{DriveFigures, Explained, Figures, Run};
+use study::ceiling::{DriveFigures, Explained, Figures, Run};
 
 /// Heads of the figures of both transports.
 const FIGURES: [&str; 6] = ["BOT IOPS", "BOT MB/s", "BOT mean us", "UAS IOPS", "UAS MB/s", "UAS mean us"];

@@ -12,15 +12,15 @@
 //! Always true: points come in one order, that of the setup's variants, and within each that of [`AXES`].
 
 use crate::compare::CompareArguments;
-use crate::compare::choice::{Column, replaced};
+use crate::compare::choice::{Configuration, replaced};
 use crate::failure::Failure;
 use crate::nearest;
 use crate::quantity;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use study::compare::Point;
-use study::parts::{Catalogue, Kind};
-use workload::{Job, REQUEST_BYTES_MAX, Share};
+use study::parts::{Catalogue, PartKind};
+use workload::{AccessSpec, Job, REQUEST_BYTES_MAX};
 
 /// Points of a grid at most.
 const POINTS_MAX: usize = 1_000_000;
@@ -35,7 +35,7 @@ const AXES: [Axis; 12] = [
     Axis::Speed,
     Axis::Drive,
     Axis::Access,
-    Axis::Way,
+    Axis::ReportRoute,
     Axis::Block,
     Axis::Depth,
     Axis::Seed,
@@ -51,7 +51,7 @@ enum Axis {
     Speed,
     Drive,
     Access,
-    Way,
+    ReportRoute,
     Block,
     Depth,
     Seed,
@@ -84,7 +84,7 @@ impl Axis {
             Self::Speed => "speed",
             Self::Drive => "drive",
             Self::Access => "access",
-            Self::Way => "way",
+            Self::ReportRoute => "way",
             Self::Block => "block",
             Self::Depth => "depth",
             Self::Seed => "seed",
@@ -92,15 +92,15 @@ impl Axis {
     }
 
     /// Kinds of parts that it is of.
-    const fn kinds(self) -> &'static [Kind] {
+    const fn kinds(self) -> &'static [PartKind] {
         match self {
-            Self::Host => &[Kind::Host],
-            Self::Driver => &[Kind::Driver],
-            Self::Controller => &[Kind::Controller],
-            Self::Hub => &[Kind::Hub],
-            Self::Bridge => &[Kind::Bridge],
-            Self::Speed => &[Kind::Link],
-            Self::Drive => &[Kind::Ssd, Kind::Hdd],
+            Self::Host => &[PartKind::Host],
+            Self::Driver => &[PartKind::Driver],
+            Self::Controller => &[PartKind::Controller],
+            Self::Hub => &[PartKind::Hub],
+            Self::Bridge => &[PartKind::Bridge],
+            Self::Speed => &[PartKind::Link],
+            Self::Drive => &[PartKind::Ssd, PartKind::Hdd],
             _ => &[],
         }
     }
@@ -167,7 +167,7 @@ impl Axis {
         }
         let known: Vec<&str> = match self {
             Self::Access => vec!["random", "sequential"],
-            Self::Way => vec!["read", "write"],
+            Self::ReportRoute => vec!["read", "write"],
             _ => {
                 let of_kind = |kind| catalogue.entries().filter(move |entry| entry.kind() == kind);
                 self.kinds().iter().copied().flat_map(of_kind).map(|entry| entry.name.as_str()).collect()
@@ -238,7 +238,11 @@ impl Grid {
     }
 
     /// Its points, for variants of a setup.
-    pub(super) fn points(&self, columns: &[Column], catalogue: &Catalogue) -> Result<Vec<Point>, Failure> {
+    pub(super) fn points(
+        &self,
+        columns: &[Configuration],
+        catalogue: &Catalogue,
+    ) -> Result<Vec<Point>, Failure> {
         let jobs = self.jobs();
         let each = self.values[..7].iter().map(|values| values.len().max(1)).product::<usize>();
         let whole = each.checked_mul(jobs.len()).and_then(|each| each.checked_mul(columns.len()));
@@ -267,8 +271,8 @@ impl Grid {
     }
 
     /// One value of each kind of part that is varied.
-    fn choices(&self) -> Vec<Vec<(Kind, &str)>> {
-        let mut all: Vec<Vec<(Kind, &str)>> = vec![Vec::new()];
+    fn choices(&self) -> Vec<Vec<(PartKind, &str)>> {
+        let mut all: Vec<Vec<(PartKind, &str)>> = vec![Vec::new()];
         for axis in AXES.into_iter().filter(|axis| !self.of(*axis).is_empty()) {
             let Some(kind) = axis.kinds().first() else { continue };
             let mut longer = Vec::new();
@@ -291,7 +295,7 @@ impl Grid {
             [] => vec![usual.to_owned()],
             values => values.to_vec(),
         };
-        let ways = words(Axis::Way, if self.usual.writes { "write" } else { "read" });
+        let ways = words(Axis::ReportRoute, if self.usual.writes { "write" } else { "read" });
         let depths = numbers(Axis::Depth, self.usual.depths.iter().map(|depth| u64::from(*depth)).collect());
         let mut jobs = Vec::new();
         for access in words(Axis::Access, "random") {
@@ -303,7 +307,8 @@ impl Grid {
                                 if way == "read" { 100 } else { 0 },
                                 if access == "random" { 100 } else { 0 },
                             );
-                            let share = Share::all(u32::try_from(bytes).unwrap_or(u32::MAX), reads, random);
+                            let share =
+                                AccessSpec::all(u32::try_from(bytes).unwrap_or(u32::MAX), reads, random);
                             jobs.push((Job::of(share, u16::try_from(*depth).unwrap_or(1)), seed));
                         }
                     }

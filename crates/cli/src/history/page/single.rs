@@ -2,7 +2,9 @@
 
 use super::{JOBS_MAX, rate};
 use crate::harmless::tame;
-use crate::page::{Way, by_share, course, depth_axis, depth_told, each_once, in_unit, kept_ways, reach};
+use crate::page::{
+    ReportRoute, by_share, course, depth_axis, each_once, featured_depth, in_unit, kept_ways, reach,
+};
 use records::{Figures, ResultRow, Run};
 use report::{Axis, Bars, Cell, Figure, Group, Lines, Picture, Point, Section, Series, Table};
 use workload::Estimate;
@@ -54,7 +56,7 @@ fn rows<'a>(run: &'a Run, job: &str) -> Vec<&'a ResultRow> {
 
 fn over_depth(
     of_job: &[&ResultRow],
-    ways: &[Way],
+    ways: &[ReportRoute],
     y: Axis,
     value: &dyn Fn(&Figures) -> Option<Estimate>,
 ) -> Lines {
@@ -73,8 +75,8 @@ fn over_depth(
 }
 
 /// Latencies by share at the depth about which more is told; none where nobody knows them.
-fn by_share_of(of_job: &[&ResultRow], ways: &[Way]) -> Option<Figure> {
-    let depth = depth_told(of_job.iter().map(|row| row.depth))?;
+fn by_share_of(of_job: &[&ResultRow], ways: &[ReportRoute]) -> Option<Figure> {
+    let depth = featured_depth(of_job.iter().map(|row| row.depth))?;
     let at_depth = ways.iter().filter_map(|way| {
         let row = of_job.iter().find(|row| row.transport == way.name && row.depth == depth)?;
         Some((way.name.clone(), way.look, false, row.figures.as_ref().ok()?))
@@ -86,10 +88,10 @@ fn by_share_of(of_job: &[&ResultRow], ways: &[Way]) -> Option<Figure> {
 }
 
 /// Jobs of one depth each.
-fn bars(jobs: &[Vec<&ResultRow>], ways: &[Way]) -> Figure {
+fn bars(jobs: &[Vec<&ResultRow>], ways: &[ReportRoute]) -> Figure {
     let group = |of_job: &&Vec<&ResultRow>| {
         let first = of_job.first()?;
-        let of = |way: &Way| {
+        let of = |way: &ReportRoute| {
             let row = of_job.iter().find(|row| row.transport == way.name)?;
             Some(row.figures.as_ref().ok()?.mb_per_s)
         };

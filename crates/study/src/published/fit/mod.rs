@@ -20,10 +20,10 @@ pub use leave_out::{LeftOut, LeftOutRow};
 use super::decision::{Decided, Decision};
 use super::facts::Facts;
 use super::measurement::{Measurement, Outcome};
-use super::plan::{FreeNumber, Place, Plan, Stage};
+use super::plan::{FitStage, FreeNumber, ParameterPath, Plan};
 use super::seen;
 use super::verdict::{Known, Row};
-use crate::parts::{Catalogue, Kind, PartError};
+use crate::parts::{Catalogue, PartError, PartKind};
 use search::{Point, Search};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -298,9 +298,9 @@ impl Plan {
     /// # Errors
     /// If a number cannot be so.
     pub fn catalogue_with(&self, catalogue: &Catalogue, values: &[f64]) -> Result<Catalogue, PartError> {
-        let mut changes: BTreeMap<(Kind, &str), Vec<(&str, f64)>> = BTreeMap::new();
+        let mut changes: BTreeMap<(PartKind, &str), Vec<(&str, f64)>> = BTreeMap::new();
         for (number, value) in self.numbers().zip(values) {
-            for Place { kind, part, number } in &number.places {
+            for ParameterPath { kind, part, number } in &number.places {
                 changes.entry((*kind, part)).or_default().push((number, *value));
             }
         }
@@ -315,14 +315,14 @@ impl Plan {
 /// Stages with those of their rows that may be seen.
 fn tasks(decided: &Decided, may: impl Fn(&Decision) -> bool) -> Vec<Task<'_>> {
     let mut first = 0;
-    let task = |stage: &'_ Stage| {
+    let task = |stage: &'_ FitStage| {
         let numbers = first..first + stage.numbers.len();
         first = numbers.end;
         numbers
     };
     let ranges: Vec<_> = decided.plan.stages.iter().map(task).collect();
     let stages = decided.plan.stages.iter().zip(ranges);
-    let of = |stage: &Stage| {
+    let of = |stage: &FitStage| {
         let rows = decided.decisions.iter();
         rows.filter(|row| stage.has(&row.id) && may(row)).collect()
     };

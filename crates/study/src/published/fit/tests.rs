@@ -44,7 +44,7 @@ impl Runner for Made {
 }
 
 fn number(run: &Run, name: &str) -> f64 {
-    name.parse::<Place>().unwrap().find(&run.catalogue).unwrap().value
+    name.parse::<ParameterPath>().unwrap().find(&run.catalogue).unwrap().value
 }
 
 /// Makes the runs, with few requests.
@@ -151,7 +151,7 @@ fn what_a_file_holds_has_no_say() {
     let decided = decided(ROWS, &format!("{INWARD}{COMMAND}"));
     let setups = Setup::built_in(&catalogue()).unwrap();
     let found = [12.0, 39.0].map(|held| {
-        let catalogue = catalogue().with(Kind::Bridge, "asm1051e", "bot.command", held).unwrap();
+        let catalogue = catalogue().with(PartKind::Bridge, "asm1051e", "bot.command", held).unwrap();
         let facts = Facts { catalogue: &catalogue, setups: &setups };
         let mut made = Made::new();
         let found = Fitting::new(facts, &decided, &mut made).unwrap().fit();
@@ -195,8 +195,8 @@ fn an_article_that_is_left_out_is_not_seen() {
 fn a_number_of_a_bridge_is_found_again_by_real_runs() {
     let catalogue = catalogue();
     let setups = Setup::built_in(&catalogue).unwrap();
-    let held = catalogue.with(Kind::Bridge, "asm1051e", "bot.command", 30.0).unwrap();
-    let held = held.with(Kind::Bridge, "asm1051e", "bot.status", 30.0).unwrap();
+    let held = catalogue.with(PartKind::Bridge, "asm1051e", "bot.command", 30.0).unwrap();
+    let held = held.with(PartKind::Bridge, "asm1051e", "bot.status", 30.0).unwrap();
     let mut decided = decided(ROWS, COMMAND);
     let rows = {
         let facts = Facts { catalogue: &held, setups: &setups };

@@ -15,12 +15,12 @@ const EVENTS: u64 = 1_000_000;
 
 /// When something ended last in a life, and how many events had happened in the world.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(super) struct ProgressBound {
     at: Instant,
     events: u64,
 }
 
-impl Pace {
+impl ProgressBound {
     /// A life begins.
     pub(super) const START: Self = Self { at: Instant::ZERO, events: 0 };
     /// Within this much virtual time some request ends.
@@ -37,8 +37,8 @@ impl Pace {
     }
 
     /// How many events had happened when something ended last in any of these lives.
-    pub(super) fn last_of(lives: impl Iterator<Item = Self>) -> u64 {
-        lives.map(|pace| pace.events).max().unwrap_or(0)
+    pub(super) fn last_of(sessions: impl Iterator<Item = Self>) -> u64 {
+        sessions.map(|bound| bound.events).max().unwrap_or(0)
     }
 
     /// Whether nothing has ended for too long: nothing of this life by time, or nothing of any by events.
@@ -51,17 +51,17 @@ impl Pace {
 mod tests {
     use super::*;
 
-    const WORKS: Pace = Pace::ended(Instant::from_ps(9_000_000_000_000), 7_900_000);
-    const WAITS: Pace = Pace::ended(Instant::from_ps(1_000_000_000_000), 400_000);
+    const WORKS: ProgressBound = ProgressBound::ended(Instant::from_ps(9_000_000_000_000), 7_900_000);
+    const WAITS: ProgressBound = ProgressBound::ended(Instant::from_ps(1_000_000_000_000), 400_000);
 
     #[test]
     fn who_waits_for_a_slow_drive_is_not_stuck_while_others_work() {
-        let last = Pace::last_of([WORKS, WAITS].into_iter());
+        let last = ProgressBound::last_of([WORKS, WAITS].into_iter());
         assert_eq!(last, 7_900_000);
         let now = Instant::from_ps(10_000_000_000_000);
         assert!(!WAITS.is_stuck(now, 8_600_000 - last, 1_000_000));
         assert!(
-            WAITS.is_stuck(now, 8_600_000 - Pace::last_of([WAITS].into_iter()), 1_000_000),
+            WAITS.is_stuck(now, 8_600_000 - ProgressBound::last_of([WAITS].into_iter()), 1_000_000),
             "alone it is"
         );
     }
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn events_without_an_end_are_too_many_some_time() {
         let now = WORKS.at;
-        let since = |events: u64| events - Pace::last_of([WORKS, WAITS].into_iter());
+        let since = |events: u64| events - ProgressBound::last_of([WORKS, WAITS].into_iter());
         assert!(!WAITS.is_stuck(now, since(8_900_000), 1_000_000));
         assert!(WAITS.is_stuck(now, since(8_900_001), 1_000_000));
         assert!(WORKS.is_stuck(now, since(8_900_001), 1_000_000));

@@ -1,12 +1,15 @@
 //! Initiator and virtual drive in one process, and a medium in memory: what the protocol machines cost, and nothing else.
 //!
 //! The drive is the same one on every route; its medium is written once before anything is measured, so that reads move
-//! bytes that are there. Commands that the host has sent wait for the drive's next turn together ([`Queued`]), so that a depth
+//! bytes that are there. Commands that the host has sent wait for the drive's next turn together ([`QueuedMedium`]), so that a depth
 //! is one. Left out: waiting. Whatever can happen happens in [`Runner::turn`], which never sleeps, since the
 //! only deadlines here are Turbo's of some microseconds.
 
-use super::queued::Queued;
-use super::{Ended, Fault, Identity, Lookout, Rig, RigError, Room, Route, Runner, Troubles};
+use super::queued::QueuedMedium;
+use super::{
+    AccessError, BenchDevice, BufferLayout, CompletedAccess, DeviceError, DriveInfo, ErrorCounters,
+    ObserverFactory, Route, Runner,
+};
 use bus::{Direction, Fifo, Speed};
 use device::command::{self, Limits, Place};
 use device::lun::{Unit, UnitConfig, limits};
@@ -24,7 +27,7 @@ use std::hint::cold_path;
 use std::time::Duration;
 use units::{BlockCount, BlockSize, ByteCount, ByteRange, Extent, Instant};
 use usb::attachment::LOST_KEPT_MAX;
-use workload::{Access, Kind};
+use workload::{Access, AccessKind};
 
 /// Streams of the drive: more than any depth that is asked for, less the two that hosts keep back.
 const STREAMS: u16 = 256;
@@ -38,28 +41,28 @@ const BATCHES: &str = "commands under way wait together for the drive's next tur
 
 /// A virtual drive in memory, and our own initiators.
 #[derive(Debug)]
-pub struct MemoryRig {
+pub struct MemoryDevice {
     up: Option<Box<dyn End>>,
-    drive: Option<Drive<Queued>>,
-    identity: Identity,
-    lookout: Option<Box<dyn Lookout>>,
+    drive: Option<Drive<QueuedMedium>>,
+    identity: DriveInfo,
+    factory: Option<Box<dyn ObserverFactory>>,
 }
 
 /// A route that can be taken down again.
 trait End: Runner + std::fmt::Debug {
-    fn into_drive(self: Box<Self>) -> Drive<Queued>;
+    fn into_drive(self: Box<Self>) -> Drive<QueuedMedium>;
 }
 
-impl MemoryRig {
+impl MemoryDevice {
     /// A drive of so many bytes.
     ///
     /// # Errors
     /// If there is no memory for it.
-    pub fn new(size: ByteCount, block_size: BlockSize, speed: Speed) -> Result<Self, RigError> {
-        let no_memory = |error| RigError::new(format!("cannot keep {size} in memory: {error}"));
+    pub fn new(size: ByteCount, block_size: BlockSize, speed: Speed) -> Result<Self, DeviceError> {
+        let no_memory = |error| DeviceError::new(format!("cannot keep {size} in memory: {error}"));
         let mut medium = RamMedium::new(size, block_size).map_err(no_memory)?;
         fill(&mut medium)?;
-        let identity = Identity {
+        let identity = DriveInfo {
             model: Some("uaskit Virtual Drive".into()),
             serial: None,
             firmware: Some(env!("CARGO_PKG_VERSION").into()),
@@ -68,58 +71,62 @@ impl MemoryRig {
             engine: "initiator and drive in memory".into(),
             notes: vec![BATCHES.to_owned()],
         };
-        Ok(Self { up: None, drive: Some(drive(medium, speed)), identity, lookout: None })
+        Ok(Self { up: None, drive: Some(drive(medium, speed)), identity, factory: None })
     }
 }
 
-impl Rig for MemoryRig {
-    fn watch(&mut self, lookout: Box<dyn Lookout>) -> Result<(), RigError> {
-        self.lookout = Some(lookout);
+impl BenchDevice for MemoryDevice {
+    fn watch(&mut self, factory: Box<dyn ObserverFactory>) -> Result<(), DeviceError> {
+        self.factory = Some(factory);
         Ok(())
     }
 
-    fn put_up(&mut self, route: Route, _room: Room) -> Result<&mut dyn Runner, RigError> {
+    fn open_route(&mut self, route: Route, _layout: BufferLayout) -> Result<&mut dyn Runner, DeviceError> {
         let mut drive = match self.up.take() {
             Some(end) => end.into_drive(),
-            None => self.drive.take().ok_or_else(|| RigError::new("the drive is lost"))?,
+            None => self.drive.take().ok_or_else(|| DeviceError::new("the drive is lost"))?,
         };
         drive.bus_reset();
         drive.turn();
         while drive.poll().is_some() {}
         let refused = |error| {
             let what = format!("the drive cannot be set up: {error}");
-            if error == PlugError::NotOffered { RigError::not_offered(what) } else { RigError::new(what) }
+            if error == PlugError::NotOffered {
+                DeviceError::not_offered(what)
+            } else {
+                DeviceError::new(what)
+            }
         };
-        if let Some(lookout) = &self.lookout {
-            drive.observe(lookout.observer());
+        if let Some(factory) = &self.factory {
+            drive.observe(factory.observer());
             plug::read_descriptors(&mut drive).map_err(refused)?;
         }
-        let patience = Patience::default();
+        let timeout = Patience::default();
         let up: Box<dyn End> = match route {
-            Route::Kernel => return Err(RigError::not_offered("no driver of the kernel is involved")),
+            Route::Kernel => return Err(DeviceError::not_offered("no driver of the kernel is involved")),
             Route::Bot => {
-                let bot = plug::bot(&mut drive, patience).map_err(refused)?;
+                let bot = plug::bot(&mut drive, timeout).map_err(refused)?;
                 Box::new(MemoryRunner::new(bot, drive)?)
             }
             Route::Turbo => {
-                let bot = plug::bot_config(&mut drive, patience).map_err(refused)?;
+                let bot = plug::bot_config(&mut drive, timeout).map_err(refused)?;
                 Box::new(MemoryRunner::new(Turbo::new(TurboConfig::new(bot)), drive)?)
             }
             Route::Uas => {
-                let uas = plug::uas(&mut drive, None, patience).map_err(refused)?;
+                let uas = plug::uas(&mut drive, None, timeout).map_err(refused)?;
                 Box::new(MemoryRunner::new(uas, drive)?)
             }
         };
         Ok(self.up.insert(up).as_mut())
     }
 
-    fn identity(&self) -> Identity {
+    fn identity(&self) -> DriveInfo {
         self.identity.clone()
     }
 }
 
 /// Bytes in every block, so that a read reads.
-fn fill(medium: &mut RamMedium) -> Result<(), RigError> {
+fn fill(medium: &mut RamMedium) -> Result<(), DeviceError> {
     const PIECE_BYTES: u64 = 1 << 20;
     let block_bytes = u64::from(medium.block_size().bytes());
     let mut buffer = vec![0; PIECE_BYTES as usize];
@@ -139,15 +146,15 @@ fn fill(medium: &mut RamMedium) -> Result<(), RigError> {
         };
         let finished = medium
             .submit(Job { request, buffer })
-            .ok_or_else(|| RigError::new("memory waits for nothing"))?;
-        finished.completion.result.map_err(|error| RigError::new(format!("memory fails: {error:?}")))?;
+            .ok_or_else(|| DeviceError::new("memory waits for nothing"))?;
+        finished.completion.result.map_err(|error| DeviceError::new(format!("memory fails: {error:?}")))?;
         buffer = finished.buffer;
         next += blocks;
     }
     Ok(())
 }
 
-fn drive(medium: RamMedium, speed: Speed) -> Drive<Queued> {
+fn drive(medium: RamMedium, speed: Speed) -> Drive<QueuedMedium> {
     let name = || "uaskit".to_owned();
     let serial = || "BENCH0000001".to_owned();
     let unit = Unit::new(UnitConfig {
@@ -185,21 +192,21 @@ fn drive(medium: RamMedium, speed: Speed) -> Drive<Queued> {
             segment_bytes: limits::TRANSFER_BYTES_MAX,
         },
     };
-    Drive::new(Device::new(config, vec![unit]), vec![Box::new(Queued::new(medium))])
+    Drive::new(Device::new(config, vec![unit]), vec![Box::new(QueuedMedium::new(medium))])
 }
 
 /// A disk on a transport, joined with the drive.
 #[derive(Debug)]
 struct MemoryRunner<T> {
     disk: Disk,
-    ends: Loopback<T, Queued>,
+    ends: Loopback<T, QueuedMedium>,
     began: std::time::Instant,
     /// The time of the last turn: exact enough for what is started before the next.
     at: Instant,
     slots: Vec<Slot>,
     /// Of each command under way, by its slot: which part of a request it is.
     parts: Vec<Option<Part>>,
-    ended: Fifo<Ended>,
+    ended: Fifo<CompletedAccess>,
     /// Writes that were lost and were not polled yet.
     lost: VecDeque<LostWrite>,
 }
@@ -243,7 +250,7 @@ impl Part {
 
 impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
     /// Surveys the disk.
-    fn new(transport: T, drive: Drive<Queued>) -> Result<Self, RigError> {
+    fn new(transport: T, drive: Drive<QueuedMedium>) -> Result<Self, DeviceError> {
         let depth = transport.depth() as u16;
         let config =
             DiskConfig { requests_max: workload::DEPTH_MAX, ..DiskConfig::new(depth, COMMAND_BYTES_MAX) };
@@ -266,7 +273,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
                 return Ok(runner);
             }
         }
-        Err(RigError::new("the drive cannot be surveyed"))
+        Err(DeviceError::new("the drive cannot be surveyed"))
     }
 
     fn now(&self) -> Instant {
@@ -361,7 +368,10 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
                 }
                 Output::Finished(id, result) => {
                     let slot = id.0 as u16;
-                    self.ended.push_with(|| Ended { slot, result: result.map(|_| ()).map_err(Fault::Disk) });
+                    self.ended.push_with(|| CompletedAccess {
+                        slot,
+                        result: result.map(|_| ()).map_err(AccessError::Disk),
+                    });
                 }
                 Output::Lost(lost) => {
                     cold_path();
@@ -381,7 +391,10 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
         let slot = request.id.0 as u16;
         if self.disk.submit(self.at, request).is_err() {
             // Only a unit that is gone takes no request that fits.
-            self.ended.push_back(Ended { slot, result: Err(Fault::Disk(initiator::disk::Error::Gone)) });
+            self.ended.push_back(CompletedAccess {
+                slot,
+                result: Err(AccessError::Disk(initiator::disk::Error::Gone)),
+            });
         }
     }
 
@@ -428,7 +441,7 @@ impl<T: Transport + std::fmt::Debug> Runner for MemoryRunner<T> {
         self.disk.geometry().map_or(BlockCount(0), |geometry| geometry.capacity)
     }
 
-    fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), RigError> {
+    fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), DeviceError> {
         self.slots.clear();
         // A command's bytes lie with the host and with the drive: what is under way comes back, and is not asked of the system again.
         self.ends.pool().keep_also(2 * usize::from(depth) * bytes as usize);
@@ -447,8 +460,8 @@ impl<T: Transport + std::fmt::Debug> Runner for MemoryRunner<T> {
 
     fn start(&mut self, slot: u16, access: Access) {
         let operation = match access.kind {
-            Kind::Read => Operation::Read { fua: false, dpo: false, may_be_short: false },
-            Kind::Write => Operation::Write { fua: false, dpo: false },
+            AccessKind::Read => Operation::Read { fua: false, dpo: false, may_be_short: false },
+            AccessKind::Write => Operation::Write { fua: false, dpo: false },
         };
         let id = RequestId(slot.into());
         let bytes = access.extent.blocks.0 * u64::from(self.block_size().bytes());
@@ -468,22 +481,22 @@ impl<T: Transport + std::fmt::Debug> Runner for MemoryRunner<T> {
         self.lost.pop_front()
     }
 
-    fn turn(&mut self, _patience: Duration) -> Result<(), RigError> {
+    fn run_once(&mut self, _timeout: Duration) -> Result<(), DeviceError> {
         self.advance();
         Ok(())
     }
 
-    fn poll(&mut self) -> Option<Ended> {
+    fn poll(&mut self) -> Option<CompletedAccess> {
         self.ended.pop_front()
     }
 
-    fn troubles(&self) -> Troubles {
-        Troubles::of(self.disk.counts(), self.ends.transport().counters())
+    fn error_counters(&self) -> ErrorCounters {
+        ErrorCounters::of(self.disk.counts(), self.ends.transport().counters())
     }
 }
 
 impl<T: Transport + std::fmt::Debug> End for MemoryRunner<T> {
-    fn into_drive(self: Box<Self>) -> Drive<Queued> {
+    fn into_drive(self: Box<Self>) -> Drive<QueuedMedium> {
         self.ends.into_drive()
     }
 }
@@ -497,11 +510,11 @@ mod tests {
     use initiator::{Answer, BusAnswer, Deadline, Outcome, Output as TransportOutput, PackId, Piece};
     use wire::scsi::Status;
 
-    const ROOM: Room = Room { slots: 2, bytes: 3 << 20 };
+    const LAYOUT: BufferLayout = BufferLayout { slots: 2, bytes: 3 << 20 };
 
-    fn wait(runner: &mut dyn Runner) -> Ended {
+    fn wait(runner: &mut dyn Runner) -> CompletedAccess {
         for _ in 0..1_000_000 {
-            runner.turn(Duration::ZERO).expect("it goes on");
+            runner.run_once(Duration::ZERO).expect("it goes on");
             if let Some(ended) = runner.poll() {
                 return ended;
             }
@@ -518,7 +531,7 @@ mod tests {
         runner.prepare(8, 4096).expect("memory");
         for slot in 0..8 {
             let extent = Extent::new(u64::from(slot) * 8, 8);
-            runner.start(slot, Access { kind: Kind::Read, extent });
+            runner.start(slot, Access { kind: AccessKind::Read, extent });
         }
         runner.carry(runner.now());
         assert_eq!(runner.ends.drive().at_media(), 8);
@@ -536,8 +549,8 @@ mod tests {
         let mut runner = MemoryRunner::new(turbo, drive).expect("a disk");
         runner.prepare(1, 4096).expect("memory");
         for lba in [0, 8, 16] {
-            runner.start(0, Access { kind: Kind::Read, extent: Extent::new(lba, 8) });
-            assert_eq!(wait(&mut runner), Ended { slot: 0, result: Ok(()) });
+            runner.start(0, Access { kind: AccessKind::Read, extent: Extent::new(lba, 8) });
+            assert_eq!(wait(&mut runner), CompletedAccess { slot: 0, result: Ok(()) });
         }
     }
 
@@ -626,43 +639,44 @@ mod tests {
         let forgetful = Forgetful { transport, due: vec![0x2a, 0x35], marked: Vec::new() };
         let mut runner = MemoryRunner::new(forgetful, drive).expect("a disk");
         runner.prepare(1, 4096).expect("memory");
-        runner.start(0, Access { kind: Kind::Write, extent: Extent::new(8, 8) });
-        assert_eq!(wait(&mut runner), Ended { slot: 0, result: Ok(()) });
+        runner.start(0, Access { kind: AccessKind::Write, extent: Extent::new(8, 8) });
+        assert_eq!(wait(&mut runner), CompletedAccess { slot: 0, result: Ok(()) });
         let lost = runner.poll_lost().expect("an earlier write");
         assert_eq!(lost.lba, Some(units::Lba(77)));
         runner.start_flush(0);
-        let told = Err(Fault::Disk(initiator::disk::Error::LostWrite(lost)));
-        assert_eq!(wait(&mut runner), Ended { slot: 0, result: told });
+        let told = Err(AccessError::Disk(initiator::disk::Error::LostWrite(lost)));
+        assert_eq!(wait(&mut runner), CompletedAccess { slot: 0, result: told });
         assert_eq!((runner.poll_lost(), runner.poll_lost()), (Some(lost), None));
-        assert_eq!((runner.troubles().lost_writes, runner.troubles().retries), (2, 2));
+        assert_eq!((runner.error_counters().lost_writes, runner.error_counters().retries), (2, 2));
         runner.start_flush(0);
-        assert_eq!(wait(&mut runner), Ended { slot: 0, result: Ok(()) });
+        assert_eq!(wait(&mut runner), CompletedAccess { slot: 0, result: Ok(()) });
     }
 
     #[test]
     fn what_one_route_has_written_another_reads() {
-        let mut rig = MemoryRig::new(ByteCount(16 << 20), BlockSize::B512, Speed::Super).expect("16 MiB");
+        let mut bench_device =
+            MemoryDevice::new(ByteCount(16 << 20), BlockSize::B512, Speed::Super).expect("16 MiB");
         // Longer than one command, so that it is cut.
         let extent = Extent::new(3, (3 << 20) / 512);
-        let runner = rig.put_up(Route::Uas, ROOM).expect("UAS");
+        let runner = bench_device.open_route(Route::Uas, LAYOUT).expect("UAS");
         runner.prepare(1, 3 << 20).expect("memory");
         runner.memory(0).iter_mut().enumerate().for_each(|(at, byte)| *byte = (at / 13) as u8);
-        runner.start(0, Access { kind: Kind::Write, extent });
-        assert_eq!(wait(runner), Ended { slot: 0, result: Ok(()) });
+        runner.start(0, Access { kind: AccessKind::Write, extent });
+        assert_eq!(wait(runner), CompletedAccess { slot: 0, result: Ok(()) });
         for route in [Route::Bot, Route::Turbo, Route::Uas] {
-            let runner = rig.put_up(route, ROOM).expect("it is offered");
+            let runner = bench_device.open_route(route, LAYOUT).expect("it is offered");
             assert_eq!((runner.block_size(), runner.capacity()), (BlockSize::B512, BlockCount(32_768)));
             // Over BOT each answer that is shorter than what was asked for ends with a STALL.
-            let stalls = runner.troubles().stalls;
+            let stalls = runner.error_counters().stalls;
             runner.prepare(2, 3 << 20).expect("memory");
-            runner.start(1, Access { kind: Kind::Read, extent });
-            assert_eq!(wait(runner), Ended { slot: 1, result: Ok(()) });
+            runner.start(1, Access { kind: AccessKind::Read, extent });
+            assert_eq!(wait(runner), CompletedAccess { slot: 1, result: Ok(()) });
             assert!(
                 runner.memory(1).iter().enumerate().all(|(at, byte)| *byte == (at / 13) as u8),
                 "{route}"
             );
-            assert_eq!(runner.troubles().stalls, stalls);
+            assert_eq!(runner.error_counters().stalls, stalls);
         }
-        assert!(rig.put_up(Route::Kernel, ROOM).is_err());
+        assert!(bench_device.open_route(Route::Kernel, LAYOUT).is_err());
     }
 }

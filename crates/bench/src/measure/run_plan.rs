@@ -4,13 +4,13 @@
 //! has and all of them have ended, those of a warm-up among them, as fio counts them. Always true: no access is begun that would
 //! bring more bytes than that.
 
-use super::run::Conditions;
+use super::run::RunConditions;
 use crate::payload::Payload;
 use std::time::Duration;
 use workload::{Accesses, Job};
 
 /// What is to be run.
-pub(super) struct Course {
+pub(super) struct RunPlan {
     pub(super) accesses: Accesses,
     pub(super) payload: Payload,
     pub(super) warm_up: Duration,
@@ -27,10 +27,10 @@ struct Once {
     left: u64,
 }
 
-impl Course {
+impl RunPlan {
     pub(super) fn new(
         job: &Job,
-        conditions: &Conditions,
+        conditions: &RunConditions,
         (accesses, block_bytes): (Accesses, u32),
         payload: Payload,
     ) -> Self {
@@ -56,7 +56,7 @@ impl Course {
     }
 
     /// Whether all that is to be moved was begun.
-    pub(super) fn is_through(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.once.is_some_and(|once| once.left == 0)
     }
 

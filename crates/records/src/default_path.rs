@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// `$XDG_DATA_HOME/uaskit/runs.sqlite`, with `$HOME/.local/share` where that is not set; none without a home. A relative path in the
 /// variable does not count, as the specification says. `of` gives the environment's variables.
-pub fn usual_place(of: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+pub fn default_path(of: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let folder = |name: &str| of(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
     let share = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local/share")))?;
     Some(share.join("uaskit").join("runs.sqlite"))
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     fn place(data_home: Option<&str>, home: Option<&str>) -> Option<PathBuf> {
-        usual_place(|name| match name {
+        default_path(|name| match name {
             "XDG_DATA_HOME" => data_home.map(OsString::from),
             "HOME" => home.map(OsString::from),
             _ => None,

@@ -4,7 +4,10 @@
 //! makes figures those of the drive. Where the file system has no way past it, or the caller wants the cache, the
 //! identity says so. Left out: flushes of single writes; a write has ended when the kernel says so.
 
-use super::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
+use super::{
+    AccessError, BenchDevice, BufferLayout, CompletedAccess, DeviceError, DriveInfo, ErrorCounters, Route,
+    Runner,
+};
 use device::command::{CommandId, Place};
 use device::medium::{MediumOp, MediumRequest, MediumRequestId};
 use drive::medium::{FileMedium, FileOptions, Finished, Job, Medium, OpenReason};
@@ -18,7 +21,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use units::{BlockCount, BlockSize, ByteRange, Extent};
 use wire::Legible;
-use workload::{Access, Kind};
+use workload::{Access, AccessKind};
 
 /// Where no alignment in memory is told, a page is always enough.
 const MEMORY_ALIGN_BYTES: usize = 4096;
@@ -31,7 +34,7 @@ const SETTLE_TURN: Duration = Duration::from_millis(100);
 
 /// How a file is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FileRigOptions {
+pub struct FileDeviceOptions {
     /// It is written; else it is opened for reading only.
     pub writes: bool,
     /// Nothing of it is read.
@@ -42,21 +45,21 @@ pub struct FileRigOptions {
 
 /// A block device or a file.
 #[derive(Debug)]
-pub struct FileRig {
+pub struct FileDevice {
     path: PathBuf,
     options: FileOptions,
     tree: Rc<Tree>,
     device: Option<BlockDevice>,
-    identity: Identity,
+    identity: DriveInfo,
     up: Option<FileRunner>,
 }
 
-impl FileRig {
+impl FileDevice {
     /// Looks at the file; `tree` is where block devices are described.
     ///
     /// # Errors
     /// If it cannot be opened as it has to be.
-    pub fn open(path: &Path, options: FileRigOptions, tree: Tree) -> Result<Self, RigError> {
+    pub fn open(path: &Path, options: FileDeviceOptions, tree: Tree) -> Result<Self, DeviceError> {
         let direct = !options.cached;
         let block_size = block_size(path, direct);
         let mut file =
@@ -72,14 +75,14 @@ impl FileRig {
             }
             medium => medium,
         };
-        let medium = medium.map_err(|error| RigError::new(error.to_string()))?;
+        let medium = medium.map_err(|error| DeviceError::new(error.to_string()))?;
         if options.cached {
             notes.push("requests go through the page cache: reads may come from memory".to_owned());
         }
         let device = std::fs::metadata(path).ok().filter(|metadata| metadata.file_type().is_block_device());
         let device = device.and_then(|metadata| BlockDevice::of_number(&tree, metadata.rdev()));
         notes.extend(holes(path).filter(|_| !options.reads_nothing));
-        let identity = Identity {
+        let identity = DriveInfo {
             model: device.as_ref().map_or_else(|| Some("a file".into()), |device| device.model.clone()),
             serial: device.as_ref().and_then(|device| device.serial.clone()),
             firmware: device.as_ref().and_then(|device| device.firmware.clone()),
@@ -99,23 +102,23 @@ impl FileRig {
     }
 }
 
-impl Rig for FileRig {
-    fn put_up(&mut self, route: Route, _room: Room) -> Result<&mut dyn Runner, RigError> {
+impl BenchDevice for FileDevice {
+    fn open_route(&mut self, route: Route, _layout: BufferLayout) -> Result<&mut dyn Runner, DeviceError> {
         if route != Route::Kernel {
-            return Err(RigError::not_offered(format!(
+            return Err(DeviceError::not_offered(format!(
                 "{}: the kernel drives it, not our own initiator; name its USB port for {route}",
                 Legible(self.path.as_os_str().as_encoded_bytes())
             )));
         }
         if self.up.is_none() {
             let medium = FileMedium::open(&self.path, &self.options)
-                .map_err(|error| RigError::new(error.to_string()))?;
+                .map_err(|error| DeviceError::new(error.to_string()))?;
             self.up = Some(FileRunner::new(medium, Rc::clone(&self.tree), self.device.as_ref()));
         }
-        self.up.as_mut().map(|up| up as &mut dyn Runner).ok_or_else(|| RigError::new("it is not open"))
+        self.up.as_mut().map(|up| up as &mut dyn Runner).ok_or_else(|| DeviceError::new("it is not open"))
     }
 
-    fn identity(&self) -> Identity {
+    fn identity(&self) -> DriveInfo {
         self.identity.clone()
     }
 }
@@ -145,7 +148,7 @@ fn holes(path: &Path) -> Option<String> {
 struct FileRunner {
     medium: FileMedium,
     slots: Vec<Slot>,
-    under_way: u16,
+    in_flight: u16,
     /// Jobs that are over and were not polled yet.
     over: Vec<Finished>,
     /// Where the kernel counts the errors of the disk.
@@ -167,7 +170,7 @@ impl FileRunner {
         let mut runner = Self {
             medium,
             slots: Vec::new(),
-            under_way: 0,
+            in_flight: 0,
             over: Vec::with_capacity(workload::DEPTH_MAX.into()),
             counters,
             errors_before: 0,
@@ -198,7 +201,7 @@ impl FileRunner {
             place: Place::Buffer,
             range: ByteRange::new(*start, bytes as u32),
         };
-        self.under_way += 1;
+        self.in_flight += 1;
         let job = Job { request, buffer: std::mem::take(buffer) };
         if let Some(finished) = self.medium.submit(job) {
             // Refused on the spot: it ends like any other.
@@ -207,17 +210,17 @@ impl FileRunner {
     }
 
     /// Waits for so long until nothing is under way. Nobody asks any more how it has ended.
-    fn settle(&mut self, at_most: Duration) -> Result<(), RigError> {
+    fn settle(&mut self, at_most: Duration) -> Result<(), DeviceError> {
         let until = Instant::now() + at_most;
-        while self.under_way > 0 {
+        while self.in_flight > 0 {
             if self.poll().is_some() {
                 continue;
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(RigError::new(format!("{} requests do not end", self.under_way)));
+                return Err(DeviceError::new(format!("{} requests do not end", self.in_flight)));
             }
-            self.turn(left.min(SETTLE_TURN))?;
+            self.run_once(left.min(SETTLE_TURN))?;
         }
         Ok(())
     }
@@ -232,7 +235,7 @@ impl Runner for FileRunner {
         self.medium.capacity()
     }
 
-    fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), RigError> {
+    fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), DeviceError> {
         // What has a slot of an earlier run must not end one of this.
         self.settle(SETTLE_MAX)?;
         self.slots.clear();
@@ -241,7 +244,7 @@ impl Runner for FileRunner {
             let mut buffer = Vec::new();
             let reserved = buffer.try_reserve_exact(len);
             reserved.map_err(|error| {
-                RigError::new(format!("no memory for {depth} requests of {bytes} bytes: {error}"))
+                DeviceError::new(format!("no memory for {depth} requests of {bytes} bytes: {error}"))
             })?;
             buffer.resize(len, 0_u8);
             let start = buffer.as_ptr().align_offset(MEMORY_ALIGN_BYTES).min(MEMORY_ALIGN_BYTES) as u32;
@@ -258,8 +261,8 @@ impl Runner for FileRunner {
 
     fn start(&mut self, slot: u16, access: Access) {
         let op = match access.kind {
-            Kind::Read => MediumOp::Read,
-            Kind::Write => MediumOp::Write { fua: false },
+            AccessKind::Read => MediumOp::Read,
+            AccessKind::Write => MediumOp::Write { fua: false },
         };
         self.submit(slot, op, access.extent);
     }
@@ -268,9 +271,9 @@ impl Runner for FileRunner {
         self.submit(slot, MediumOp::Flush, Extent::default());
     }
 
-    fn turn(&mut self, patience: Duration) -> Result<(), RigError> {
+    fn run_once(&mut self, timeout: Duration) -> Result<(), DeviceError> {
         self.medium.flush_submissions();
-        if self.under_way == 0 || !self.over.is_empty() {
+        if self.in_flight == 0 || !self.over.is_empty() {
             return Ok(());
         }
         if let Some(finished) = self.medium.poll() {
@@ -278,26 +281,29 @@ impl Runner for FileRunner {
             return Ok(());
         }
         let Some(event) = self.medium.event_fd() else { return Ok(()) };
-        let timeout = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
+        let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
         match rustix::event::poll(&mut [PollFd::new(&event, PollFlags::IN)], Some(&timeout)) {
             // A signal ends the wait early, and the caller looks why.
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(RigError::new(format!("cannot wait for the file: {error}"))),
+            Err(error) => Err(DeviceError::new(format!("cannot wait for the file: {error}"))),
         }
     }
 
-    fn poll(&mut self) -> Option<Ended> {
+    fn poll(&mut self) -> Option<CompletedAccess> {
         let finished = self.over.pop().or_else(|| self.medium.poll())?;
         let slot = finished.completion.id.command.slot;
         self.slots[usize::from(slot)].buffer = finished.buffer;
-        self.under_way -= 1;
-        Some(Ended { slot, result: finished.completion.result.map(|_| ()).map_err(Fault::Medium) })
+        self.in_flight -= 1;
+        Some(CompletedAccess {
+            slot,
+            result: finished.completion.result.map(|_| ()).map_err(AccessError::Medium),
+        })
     }
 
-    fn troubles(&self) -> Troubles {
-        Troubles {
+    fn error_counters(&self) -> ErrorCounters {
+        ErrorCounters {
             kernel_errors: self.kernel_errors().saturating_sub(self.errors_before),
-            ..Troubles::default()
+            ..ErrorCounters::default()
         }
     }
 }
@@ -306,11 +312,11 @@ impl Runner for FileRunner {
 mod tests {
     use super::*;
 
-    const ROOM: Room = Room { slots: 2, bytes: 3 << 20 };
+    const LAYOUT: BufferLayout = BufferLayout { slots: 2, bytes: 3 << 20 };
 
-    fn wait(runner: &mut dyn Runner) -> Ended {
+    fn wait(runner: &mut dyn Runner) -> CompletedAccess {
         for _ in 0..1000 {
-            runner.turn(Duration::from_millis(100)).expect("it goes on");
+            runner.run_once(Duration::from_millis(100)).expect("it goes on");
             if let Some(ended) = runner.poll() {
                 return ended;
             }
@@ -323,19 +329,19 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("file");
         std::fs::write(&path, vec![1; 1 << 20]).expect("written");
-        let options = FileRigOptions { writes: true, ..FileRigOptions::default() };
-        let mut rig = FileRig::open(&path, options, Tree::at(place.path())).expect("it opens");
-        let runner = rig.put_up(Route::Kernel, ROOM).expect("it is up");
+        let options = FileDeviceOptions { writes: true, ..FileDeviceOptions::default() };
+        let mut bench_device = FileDevice::open(&path, options, Tree::at(place.path())).expect("it opens");
+        let runner = bench_device.open_route(Route::Kernel, LAYOUT).expect("it is up");
         runner.prepare(2, 8192).expect("memory");
         assert_eq!(runner.memory(0).as_ptr().align_offset(4096), 0);
         runner.memory(0).fill(7);
-        runner.start(0, Access { kind: Kind::Write, extent: Extent::new(8, 16) });
-        assert_eq!(wait(runner), Ended { slot: 0, result: Ok(()) });
-        runner.start(1, Access { kind: Kind::Read, extent: Extent::new(16, 16) });
-        assert_eq!(wait(runner), Ended { slot: 1, result: Ok(()) });
+        runner.start(0, Access { kind: AccessKind::Write, extent: Extent::new(8, 16) });
+        assert_eq!(wait(runner), CompletedAccess { slot: 0, result: Ok(()) });
+        runner.start(1, Access { kind: AccessKind::Read, extent: Extent::new(16, 16) });
+        assert_eq!(wait(runner), CompletedAccess { slot: 1, result: Ok(()) });
         assert!(runner.memory(1)[..4096].iter().all(|byte| *byte == 7));
         assert!(runner.memory(1)[4096..].iter().all(|byte| *byte == 1));
-        assert!(rig.put_up(Route::Uas, ROOM).is_err());
+        assert!(bench_device.open_route(Route::Uas, LAYOUT).is_err());
     }
 
     #[test]
@@ -345,19 +351,20 @@ mod tests {
         std::fs::write(&path, vec![1; 1 << 20]).expect("written");
         // Some end when they are started where the file lies in memory, the others in the ring.
         for cached in [false, true] {
-            let options = FileRigOptions { cached, ..FileRigOptions::default() };
-            let mut rig = FileRig::open(&path, options, Tree::at(place.path())).expect("it opens");
-            let runner = rig.put_up(Route::Kernel, ROOM).expect("it is up");
+            let options = FileDeviceOptions { cached, ..FileDeviceOptions::default() };
+            let mut bench_device =
+                FileDevice::open(&path, options, Tree::at(place.path())).expect("it opens");
+            let runner = bench_device.open_route(Route::Kernel, LAYOUT).expect("it is up");
             runner.prepare(8, 64 << 10).expect("memory");
             (0..8).for_each(|slot| {
-                runner.start(slot, Access { kind: Kind::Read, extent: Extent::new(0, 128) });
+                runner.start(slot, Access { kind: AccessKind::Read, extent: Extent::new(0, 128) });
             });
-            let runner = rig.put_up(Route::Kernel, ROOM).expect("it is up");
+            let runner = bench_device.open_route(Route::Kernel, LAYOUT).expect("it is up");
             runner.prepare(1, 4096).expect("nothing is under way any more");
             assert_eq!(runner.poll(), None);
             assert_eq!(runner.memory(0).len(), 4096);
-            runner.start(0, Access { kind: Kind::Read, extent: Extent::new(8, 8) });
-            assert_eq!(wait(runner), Ended { slot: 0, result: Ok(()) });
+            runner.start(0, Access { kind: AccessKind::Read, extent: Extent::new(8, 8) });
+            assert_eq!(wait(runner), CompletedAccess { slot: 0, result: Ok(()) });
             assert!(runner.memory(0).iter().all(|byte| *byte == 1));
         }
     }
@@ -367,12 +374,12 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("file");
         std::fs::write(&path, vec![1; 1 << 20]).expect("written");
-        let mut rig =
-            FileRig::open(&path, FileRigOptions::default(), Tree::at(place.path())).expect("it opens");
-        let runner = rig.up.as_mut().expect("it is open");
+        let mut bench_device =
+            FileDevice::open(&path, FileDeviceOptions::default(), Tree::at(place.path())).expect("it opens");
+        let runner = bench_device.up.as_mut().expect("it is open");
         runner.prepare(2, 4096).expect("memory");
         // The drive never answers this one.
-        runner.under_way = 1;
+        runner.in_flight = 1;
         let error = runner.settle(Duration::from_millis(150)).expect_err("it does not end");
         assert_eq!(error.what, "1 requests do not end");
         assert_eq!(runner.slots.len(), 2, "its memory stays");
@@ -383,22 +390,23 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("file");
         std::fs::write(&path, vec![1; 1 << 20]).expect("written");
-        let mut rig =
-            FileRig::open(&path, FileRigOptions::default(), Tree::at(place.path())).expect("it opens");
-        let runner = rig.put_up(Route::Kernel, ROOM).expect("it is up");
+        let mut bench_device =
+            FileDevice::open(&path, FileDeviceOptions::default(), Tree::at(place.path())).expect("it opens");
+        let runner = bench_device.open_route(Route::Kernel, LAYOUT).expect("it is up");
         runner.prepare(1, 4096).expect("memory");
-        runner.start(0, Access { kind: Kind::Write, extent: Extent::new(0, 8) });
-        let fault = Fault::Medium(device::medium::MediumError::WriteProtected);
-        assert_eq!(wait(runner), Ended { slot: 0, result: Err(fault) });
+        runner.start(0, Access { kind: AccessKind::Write, extent: Extent::new(0, 8) });
+        let fault = AccessError::Medium(device::medium::MediumError::WriteProtected);
+        assert_eq!(wait(runner), CompletedAccess { slot: 0, result: Err(fault) });
     }
 
     #[test]
     fn a_file_system_without_a_way_past_the_page_cache_is_told() {
         // Files of sysfs are of a page, and no file system with less to do with drives is on every Linux.
         let path = Path::new("/sys/kernel/uevent_seqnum");
-        let rig = FileRig::open(path, FileRigOptions::default(), Tree::at(path)).expect("it opens");
-        assert!(!rig.is_direct());
-        let notes = rig.identity().notes;
+        let bench_device =
+            FileDevice::open(path, FileDeviceOptions::default(), Tree::at(path)).expect("it opens");
+        assert!(!bench_device.is_direct());
+        let notes = bench_device.identity().notes;
         assert!(notes[0].starts_with("the file system has no way past the page cache"), "{notes:?}");
     }
 
@@ -407,12 +415,12 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("file");
         std::fs::File::create(&path).and_then(|file| file.set_len(1 << 20)).expect("made");
-        let is_told = |reads_nothing| {
-            let options = FileRigOptions { writes: true, reads_nothing, cached: true };
-            let rig = FileRig::open(&path, options, Tree::at(place.path())).expect("it opens");
-            rig.identity().notes.iter().any(|note| note.starts_with("100 % of the file are holes"))
+        let is_reported = |reads_nothing| {
+            let options = FileDeviceOptions { writes: true, reads_nothing, cached: true };
+            let bench_device = FileDevice::open(&path, options, Tree::at(place.path())).expect("it opens");
+            bench_device.identity().notes.iter().any(|note| note.starts_with("100 % of the file are holes"))
         };
-        assert!(is_told(false));
-        assert!(!is_told(true), "writes do not care");
+        assert!(is_reported(false));
+        assert!(!is_reported(true), "writes do not care");
     }
 }

@@ -5,13 +5,16 @@
 //! its room stay the same it stays up. When it is put up first, and before it is closed, the drive is asked how warm it is.
 //! The interface is taken with all of its units, of which one is driven.
 //!
-//! Always true: whatever ends the rig, the kernel's driver has the interface again; a drive that took the place of the one that was
+//! Always true: whatever ends the bench_device, the kernel's driver has the interface again; a drive that took the place of the one that was
 //! looked at first is left alone.
 
-use super::agreed::Agreed;
-use super::quirks::Known;
+use super::device_identity::DeviceIdentity;
+use super::quirks::KnownQuirks;
 use super::thermometer::Thermometer;
-use super::{Ended, Fault, Identity, Lookout, Rig, RigError, Room, Route, Runner, Troubles};
+use super::{
+    AccessError, BenchDevice, BufferLayout, CompletedAccess, DeviceError, DriveInfo, ErrorCounters,
+    ObserverFactory, Route, Runner,
+};
 use initiator::Patience;
 use initiator::disk::{AskTemperature, DiskPatience, Error, Geometry, LostWrite, Operation, Temperature};
 use inspect::inventory::{Inventory, Scope, UsbDevice};
@@ -25,25 +28,25 @@ use usb::attachment::{
 };
 use usb::door::{BusDoor, Watched};
 use usb::usbfs::{Door, UsbfsError};
-use workload::{Access, Kind};
+use workload::{Access, AccessKind};
 
 /// A USB port with a drive.
 #[derive(Debug)]
-pub struct PortRig {
+pub struct UsbPortDevice {
     tree: Tree,
     port: String,
     lun: u8,
-    identity: Identity,
+    identity: DriveInfo,
     /// What tells the drive from others, since it was looked at first.
-    agreed: Agreed,
+    agreed: DeviceIdentity,
     /// Why another one was left alone.
-    stranger: Option<RigError>,
+    changed_device: Option<DeviceError>,
     /// How each route was carried so far.
     routes: Vec<String>,
     up: Option<Up>,
     /// What is ours of the drive while no route is up.
     hold: Hold,
-    lookout: Option<Box<dyn Lookout>>,
+    factory: Option<Box<dyn ObserverFactory>>,
     thermometer: Thermometer,
     /// Whoever measures wants to come to an end.
     stop: Stop,
@@ -52,7 +55,7 @@ pub struct PortRig {
 #[derive(Debug)]
 struct Up {
     route: Route,
-    room: Room,
+    room: BufferLayout,
     runner: Box<dyn Attached>,
 }
 
@@ -70,34 +73,34 @@ trait Attached: Runner + std::fmt::Debug {
     fn temperature(&mut self, ask: AskTemperature) -> Option<Temperature>;
 
     /// Ends, and leaves the interface in the hold if it can be kept.
-    fn leave(self: Box<Self>, hold: &mut Hold) -> Result<(), RigError>;
+    fn leave(self: Box<Self>, hold: &mut Hold) -> Result<(), DeviceError>;
 }
 
-impl PortRig {
+impl UsbPortDevice {
     /// A logical unit of the drive at a port of this machine, whose inventory has just been read. Nothing is taken yet.
     ///
     /// # Errors
     /// If there is no drive, or it is known to have one unit alone and another is asked for: what answers there may be the same disk.
-    pub fn new(port: &str, lun: u8, inventory: &Inventory) -> Result<Self, RigError> {
+    pub fn new(port: &str, lun: u8, inventory: &Inventory) -> Result<Self, DeviceError> {
         let tree = usb::running_tree();
         let device = find(inventory, port)?;
-        if lun > 0 && Known::of(inventory, device).has_one_unit() {
+        if lun > 0 && KnownQuirks::of(inventory, device).has_one_unit() {
             let what = "Linux knows that the drive has one logical unit alone, whatever it says (SINGLE_LUN)";
-            return Err(RigError::new(what));
+            return Err(DeviceError::new(what));
         }
         let driven = driven_disks(&tree, device, lun).into_iter().next();
         let disk = driven.or_else(|| device.disks().find(|disk| disk.lun == u64::from(lun)));
         let words = disk.map(|disk| [disk.vendor.as_deref(), disk.model.as_deref()]);
         let model = words.map(|words| words.into_iter().flatten().collect::<Vec<_>>().join(" "));
-        let identity = Identity {
+        let identity = DriveInfo {
             model: model.filter(|model| !model.is_empty()).or_else(|| device.product.clone()),
             serial: disk.and_then(|disk| disk.serial.clone()).or_else(|| device.serial.clone()),
             firmware: disk.and_then(|disk| disk.revision.clone()),
             bytes: disk.and_then(|disk| disk.bytes).unwrap_or_default(),
             block_bytes: disk.and_then(|disk| disk.block_bytes).unwrap_or_default(),
-            ..Identity::default()
+            ..DriveInfo::default()
         };
-        Ok(Self { identity, agreed: Agreed::of(device, disk), ..Self::at(tree, port, lun) })
+        Ok(Self { identity, agreed: DeviceIdentity::of(device, disk), ..Self::at(tree, port, lun) })
     }
 
     /// A port of which nothing is known yet, and where nothing was taken.
@@ -106,26 +109,26 @@ impl PortRig {
             tree,
             port: port.to_owned(),
             lun,
-            identity: Identity::default(),
-            agreed: Agreed::default(),
-            stranger: None,
+            identity: DriveInfo::default(),
+            agreed: DeviceIdentity::default(),
+            changed_device: None,
             routes: Vec::new(),
             up: None,
             hold: Hold::default(),
-            lookout: None,
+            factory: None,
             thermometer: Thermometer::default(),
             stop: Stop::default(),
         }
     }
 
-    fn attach(&mut self, route: Route, room: Room) -> Result<Box<dyn Attached>, RigError> {
+    fn attach(&mut self, route: Route, room: BufferLayout) -> Result<Box<dyn Attached>, DeviceError> {
         let transport = match route {
             Route::Bot => TransportChoice::Bot,
             Route::Turbo => TransportChoice::Turbo,
             Route::Uas => TransportChoice::Uas,
             Route::Kernel => {
                 let what = "the kernel's driver was taken off; name the block device";
-                return Err(RigError::not_offered(what));
+                return Err(DeviceError::not_offered(what));
             }
         };
         let (lun, slots, slot_bytes) = (self.lun, room.slots, room.bytes);
@@ -134,7 +137,7 @@ impl PortRig {
         let inventory = Inventory::read(&self.tree, Scope::Brief);
         let device = find(&inventory, &self.port)?;
         self.recognise(|agreed| agreed.recognise(device))?;
-        let known = Known::of(&inventory, device);
+        let known = KnownQuirks::of(&inventory, device);
         let ask_temperature = self.thermometer.asks(known);
         let most = known.transfer_bytes_max(route).unwrap_or(u32::MAX);
         let config = AttachConfig {
@@ -162,28 +165,31 @@ impl PortRig {
     }
 
     /// Takes another drive than the one that was looked at first for an error, and says so.
-    fn recognise(&mut self, compare: impl FnOnce(&mut Agreed) -> Result<(), String>) -> Result<(), RigError> {
+    fn recognise(
+        &mut self,
+        compare: impl FnOnce(&mut DeviceIdentity) -> Result<(), String>,
+    ) -> Result<(), DeviceError> {
         compare(&mut self.agreed).map_err(|differences| {
-            let stranger =
-                RigError::new(format!("another drive is at port {} now: {differences}", self.port));
-            self.stranger.insert(stranger).clone()
+            let changed_device =
+                DeviceError::new(format!("another drive is at port {} now: {differences}", self.port));
+            self.changed_device.insert(changed_device).clone()
         })
     }
 
     /// Lets a disk be driven if it is that of the drive that was looked at first. Another one is given back at once, untouched.
-    fn admit(&mut self, route: Route, attached: Box<dyn Attached>) -> Result<Box<dyn Attached>, RigError> {
+    fn admit(&mut self, route: Route, attached: Box<dyn Attached>) -> Result<Box<dyn Attached>, DeviceError> {
         self.recognise(|agreed| agreed.recognise_unit(attached.geometry()))?;
         self.learn(route, &*attached);
         Ok(attached)
     }
 
     fn open(&mut self, device: &UsbDevice, config: &AttachConfig) -> Result<Box<dyn Attached>, AttachError> {
-        let Some(lookout) = &self.lookout else {
+        let Some(factory) = &self.factory else {
             let attachment = self.hold.attach(&self.tree, device, config)?;
-            return Ok(Box::new(PortRunner { attachment, is_told: false, over: Vec::new() }));
+            return Ok(Box::new(PortRunner { attachment, is_reported: false, over: Vec::new() }));
         };
-        let attachment = self.hold.attach_watched(&self.tree, device, config, lookout.observer())?;
-        Ok(Box::new(PortRunner::<Watched<Door>> { attachment, is_told: false, over: Vec::new() }))
+        let attachment = self.hold.attach_watched(&self.tree, device, config, factory.observer())?;
+        Ok(Box::new(PortRunner::<Watched<Door>> { attachment, is_reported: false, over: Vec::new() }))
     }
 
     /// Whether a drive that was ours a moment ago may be again in a moment: it has failed and was given back, and the kernel reads its
@@ -194,7 +200,7 @@ impl PortRig {
 
     /// Opens a drive that has failed since it was ours or when it was asked for what it does not know, and may come back, or that
     /// somebody else has for a moment.
-    fn open_anew(&mut self, route: Route, config: &AttachConfig) -> Result<Box<dyn Attached>, RigError> {
+    fn open_anew(&mut self, route: Route, config: &AttachConfig) -> Result<Box<dyn Attached>, DeviceError> {
         let until = Instant::now() + COME_BACK_MAX;
         loop {
             let inventory = Inventory::read(&self.tree, Scope::Brief);
@@ -221,7 +227,7 @@ impl PortRig {
         *error == AttachError::SurveyInterrupted || self.stop.is_wanted()
     }
 
-    fn take_down(&mut self) -> Result<(), RigError> {
+    fn take_down(&mut self) -> Result<(), DeviceError> {
         let Some(up) = self.up.take() else { return Ok(()) };
         up.runner.leave(&mut self.hold)
     }
@@ -249,54 +255,54 @@ const fn is_of_a_moment(error: &AttachError) -> bool {
     matches!(error, AttachError::InUse { .. } | AttachError::Door(UsbfsError::Busy { .. }))
 }
 
-fn not_given_back(error: UsbfsError) -> RigError {
-    RigError::new(error.to_string())
+fn not_given_back(error: UsbfsError) -> DeviceError {
+    DeviceError::new(error.to_string())
 }
 
-fn unopened(error: AttachError) -> RigError {
+fn unopened(error: AttachError) -> DeviceError {
     let what = error.to_string();
-    if error.is_not_offered() { RigError::not_offered(what) } else { RigError::new(what) }
+    if error.is_not_offered() { DeviceError::not_offered(what) } else { DeviceError::new(what) }
 }
 
-fn find<'a>(inventory: &'a Inventory, port: &str) -> Result<&'a UsbDevice, RigError> {
+fn find<'a>(inventory: &'a Inventory, port: &str) -> Result<&'a UsbDevice, DeviceError> {
     let found = inventory.devices.iter().find(|device| device.port == port);
     let device = found.ok_or_else(|| {
-        RigError::new(format!("nothing is plugged into port {port}; see uaskit list --all"))
+        DeviceError::new(format!("nothing is plugged into port {port}; see uaskit list --all"))
     })?;
     let title = device.title();
     if !device.is_storage() {
-        return Err(RigError::new(format!("{title} at port {port} is no drive; see uaskit list")));
+        return Err(DeviceError::new(format!("{title} at port {port} is no drive; see uaskit list")));
     }
     if !device.is_configured() {
         let what = format!("the kernel has set no configuration of {title}; see uaskit why {port}");
-        return Err(RigError::new(what));
+        return Err(DeviceError::new(what));
     }
     Ok(device)
 }
 
-impl Rig for PortRig {
-    fn watch(&mut self, lookout: Box<dyn Lookout>) -> Result<(), RigError> {
-        self.lookout = Some(lookout);
+impl BenchDevice for UsbPortDevice {
+    fn watch(&mut self, factory: Box<dyn ObserverFactory>) -> Result<(), DeviceError> {
+        self.factory = Some(factory);
         Ok(())
     }
 
-    fn stop_by(&mut self, word: Arc<AtomicBool>) {
-        self.stop = Stop::when(word);
+    fn set_stop_flag(&mut self, flag: Arc<AtomicBool>) {
+        self.stop = Stop::when(flag);
         self.hold.stop_by(self.stop.clone());
     }
 
-    fn put_up(&mut self, route: Route, room: Room) -> Result<&mut dyn Runner, RigError> {
+    fn open_route(&mut self, route: Route, room: BufferLayout) -> Result<&mut dyn Runner, DeviceError> {
         let fits = |up: &Up| up.route == route && up.room == room && up.runner.is_usable();
         if !self.up.as_ref().is_some_and(fits) {
             self.take_down()?;
             let runner = self.attach(route, room)?;
             self.up = Some(Up { route, room, runner });
         }
-        let up = self.up.as_mut().ok_or_else(|| RigError::new("nothing is attached"))?;
+        let up = self.up.as_mut().ok_or_else(|| DeviceError::new("nothing is attached"))?;
         Ok(&mut *up.runner)
     }
 
-    fn close(&mut self) -> Result<(), RigError> {
+    fn close(&mut self) -> Result<(), DeviceError> {
         if let (Some(up), Some(ask)) = (&mut self.up, self.thermometer.asks_again())
             && up.runner.is_usable()
         {
@@ -310,12 +316,12 @@ impl Rig for PortRig {
         self.thermometer.told()
     }
 
-    fn identity(&self) -> Identity {
+    fn identity(&self) -> DriveInfo {
         self.identity.clone()
     }
 
-    fn stranger(&self) -> Option<&RigError> {
-        self.stranger.as_ref()
+    fn changed_device(&self) -> Option<&DeviceError> {
+        self.changed_device.as_ref()
     }
 }
 
@@ -324,9 +330,9 @@ impl Rig for PortRig {
 struct PortRunner<D: BusDoor> {
     attachment: Attachment<D>,
     /// Its troubles were asked for: those of putting it up are told.
-    is_told: bool,
+    is_reported: bool,
     /// Accesses that have ended and were not polled yet.
-    over: Vec<Ended>,
+    over: Vec<CompletedAccess>,
 }
 
 impl<D> Attached for PortRunner<D>
@@ -351,7 +357,7 @@ where
         self.attachment.temperature(ask).ok().flatten()
     }
 
-    fn leave(self: Box<Self>, hold: &mut Hold) -> Result<(), RigError> {
+    fn leave(self: Box<Self>, hold: &mut Hold) -> Result<(), DeviceError> {
         hold.keep(self.attachment).map_err(not_given_back)
     }
 }
@@ -360,7 +366,7 @@ impl<D: BusDoor> PortRunner<D> {
     fn submit(&mut self, slot: u16, operation: Operation, extent: Extent) {
         if self.attachment.submit(slot, operation, extent).is_err() {
             // Only a unit that is gone, or that has changed, takes no request that fits.
-            self.over.push(Ended { slot, result: Err(Fault::Disk(Error::Gone)) });
+            self.over.push(CompletedAccess { slot, result: Err(AccessError::Disk(Error::Gone)) });
         }
     }
 }
@@ -374,17 +380,17 @@ impl<D: BusDoor> Runner for PortRunner<D> {
         self.attachment.geometry().capacity
     }
 
-    fn prepare(&mut self, depth: u16, _bytes: u32) -> Result<(), RigError> {
+    fn prepare(&mut self, depth: u16, _bytes: u32) -> Result<(), DeviceError> {
         // The room was made when it was attached; what an earlier run left under way comes to its end first.
         let until = Instant::now() + SETTLE_MAX;
         while self.attachment.in_flight() > 0 && Instant::now() < until {
-            self.attachment.wait(until).map_err(|error| RigError::new(error.to_string()))?;
+            self.attachment.wait(until).map_err(|error| DeviceError::new(error.to_string()))?;
         }
         if self.attachment.in_flight() == 0 && depth <= self.attachment.slots() {
             self.attachment.expect(depth);
             Ok(())
         } else {
-            Err(RigError::new(format!("{} requests do not end", self.attachment.in_flight())))
+            Err(DeviceError::new(format!("{} requests do not end", self.attachment.in_flight())))
         }
     }
 
@@ -394,8 +400,8 @@ impl<D: BusDoor> Runner for PortRunner<D> {
 
     fn start(&mut self, slot: u16, access: Access) {
         let operation = match access.kind {
-            Kind::Read => Operation::Read { fua: false, dpo: false, may_be_short: false },
-            Kind::Write => Operation::Write { fua: false, dpo: false },
+            AccessKind::Read => Operation::Read { fua: false, dpo: false, may_be_short: false },
+            AccessKind::Write => Operation::Write { fua: false, dpo: false },
         };
         self.submit(slot, operation, access.extent);
     }
@@ -408,23 +414,23 @@ impl<D: BusDoor> Runner for PortRunner<D> {
         self.attachment.poll_lost()
     }
 
-    fn turn(&mut self, patience: Duration) -> Result<(), RigError> {
+    fn run_once(&mut self, timeout: Duration) -> Result<(), DeviceError> {
         if !self.over.is_empty() {
             return Ok(());
         }
-        let waited = self.attachment.wait(Instant::now() + patience);
-        let finished = waited.map_err(|error| RigError::new(error.to_string()))?;
+        let waited = self.attachment.wait(Instant::now() + timeout);
+        let finished = waited.map_err(|error| DeviceError::new(error.to_string()))?;
         self.over.extend(finished.map(ended));
         Ok(())
     }
 
-    fn poll(&mut self) -> Option<Ended> {
+    fn poll(&mut self) -> Option<CompletedAccess> {
         self.over.pop().or_else(|| self.attachment.poll().map(ended))
     }
 
-    fn troubles_before(&mut self) -> Troubles {
-        let troubles = self.troubles();
-        if std::mem::replace(&mut self.is_told, true) { troubles } else { refused(troubles) }
+    fn initial_error_counters(&mut self) -> ErrorCounters {
+        let troubles = self.error_counters();
+        if std::mem::replace(&mut self.is_reported, true) { troubles } else { refused(troubles) }
     }
 
     fn access_max(&self) -> Duration {
@@ -435,16 +441,16 @@ impl<D: BusDoor> Runner for PortRunner<D> {
         longest(|disk| disk.long_timeout)
     }
 
-    fn troubles(&self) -> Troubles {
+    fn error_counters(&self) -> ErrorCounters {
         let AttachmentCounters { transport, disk } = self.attachment.counters();
-        Troubles::of(disk, transport)
+        ErrorCounters::of(disk, transport)
     }
 }
 
 /// What a drive has refused when it was put up, which is no trouble of the first run. That it has run into time-outs then, and was reset,
 /// is: nothing else would tell.
-const fn refused(troubles: Troubles) -> Troubles {
-    Troubles { timeouts: 0, resets: 0, transport_failures: 0, task_aborts: 0, ..troubles }
+const fn refused(troubles: ErrorCounters) -> ErrorCounters {
+    ErrorCounters { timeouts: 0, resets: 0, transport_failures: 0, task_aborts: 0, ..troubles }
 }
 
 /// How long a command may take with this deadline: each try to its end, every rung that there is of a recovery after it, and all that the
@@ -465,8 +471,8 @@ const fn std_of(span: units::Duration) -> Duration {
     Duration::from_nanos(span.as_ns())
 }
 
-fn ended(finished: usb::attachment::Finished) -> Ended {
-    Ended { slot: finished.slot, result: finished.result.map(|_| ()).map_err(Fault::Disk) }
+fn ended(finished: usb::attachment::Finished) -> CompletedAccess {
+    CompletedAccess { slot: finished.slot, result: finished.result.map(|_| ()).map_err(AccessError::Disk) }
 }
 
 /// How long requests of an earlier run are waited for.
@@ -500,17 +506,18 @@ mod tests {
 
     #[test]
     fn what_went_wrong_when_a_drive_was_put_up_is_told_of_the_first_run() {
-        let put_up = Troubles {
+        let open_route = ErrorCounters {
             timeouts: 2,
             resets: 3,
             transport_failures: 4,
             task_aborts: 5,
             stalls: 6,
             not_ready: 7,
-            ..Troubles::NONE
+            ..ErrorCounters::NONE
         };
-        let first = put_up.and(Troubles { stalls: 1, ..Troubles::NONE }).since(refused(put_up));
-        let told = Troubles { stalls: 1, not_ready: 0, ..put_up };
+        let first =
+            open_route.and(ErrorCounters { stalls: 1, ..ErrorCounters::NONE }).since(refused(open_route));
+        let told = ErrorCounters { stalls: 1, not_ready: 0, ..open_route };
         assert_eq!(first, told);
     }
 
@@ -524,14 +531,15 @@ mod tests {
     #[test]
     fn nobody_who_wants_to_come_to_an_end_waits_for_a_drive() {
         // A port of a machine without USB.
-        let mut rig = PortRig::at(Tree::of("".parse().expect("a record of nothing")), "99-9", 0);
-        assert!(rig.is_to_end(&AttachError::SurveyInterrupted));
-        assert!(!rig.is_to_end(&AttachError::SurveyTimedOut));
+        let mut bench_device =
+            UsbPortDevice::at(Tree::of("".parse().expect("a record of nothing")), "99-9", 0);
+        assert!(bench_device.is_to_end(&AttachError::SurveyInterrupted));
+        assert!(!bench_device.is_to_end(&AttachError::SurveyTimedOut));
         let word = Arc::new(AtomicBool::new(true));
-        rig.stop_by(word);
-        assert!(rig.is_to_end(&AttachError::SurveyTimedOut));
+        bench_device.set_stop_flag(word);
+        assert!(bench_device.is_to_end(&AttachError::SurveyTimedOut));
         let began = Instant::now();
-        rig.open_anew(Route::Uas, &AttachConfig::default()).expect_err("there is no drive at all");
+        bench_device.open_anew(Route::Uas, &AttachConfig::default()).expect_err("there is no drive at all");
         assert!(began.elapsed() < COME_BACK_MAX / 2, "{:?}", began.elapsed());
     }
 
@@ -548,25 +556,27 @@ mod tests {
     #[test]
     fn a_drive_in_the_place_of_the_one_that_was_agreed_to_is_left_alone() {
         let (guest, other) = replaced();
-        let mut rig = PortRig::new("3-3", 0, &Inventory::read(&guest, Scope::Brief)).expect("it is recorded");
-        let before = rig.identity();
-        rig.tree = other;
+        let mut bench_device =
+            UsbPortDevice::new("3-3", 0, &Inventory::read(&guest, Scope::Brief)).expect("it is recorded");
+        let before = bench_device.identity();
+        bench_device.tree = other;
         let differs = "another drive is at port 3-3 now: USB serial number SERIAL-6 then, SERIAL-9 now";
-        let room = Room { slots: 1, bytes: 4096 };
-        let told = rig.put_up(Route::Bot, room).err().map(|error| error.to_string());
+        let room = BufferLayout { slots: 1, bytes: 4096 };
+        let told = bench_device.open_route(Route::Bot, room).err().map(|error| error.to_string());
         assert_eq!(told.as_deref(), Some(differs));
-        assert_eq!(rig.stranger().map(RigError::to_string).as_deref(), Some(differs));
-        assert_eq!(rig.identity(), before, "nothing is learnt of it");
+        assert_eq!(bench_device.changed_device().map(DeviceError::to_string).as_deref(), Some(differs));
+        assert_eq!(bench_device.identity(), before, "nothing is learnt of it");
         // Nor while one is waited for that has gone.
         let began = Instant::now();
-        let told = rig.open_anew(Route::Bot, &AttachConfig::default()).expect_err("it is another");
+        let told = bench_device.open_anew(Route::Bot, &AttachConfig::default()).expect_err("it is another");
         assert_eq!(told.to_string(), differs);
         assert!(began.elapsed() < COME_BACK_MAX / 2, "{:?}", began.elapsed());
     }
 
     #[test]
     fn a_port_without_a_drive_is_told() {
-        let error = PortRig::new("99-9", 0, &Inventory::default()).expect_err("there is no drive at all");
+        let error =
+            UsbPortDevice::new("99-9", 0, &Inventory::default()).expect_err("there is no drive at all");
         assert_eq!(error.to_string(), "nothing is plugged into port 99-9; see uaskit list --all");
     }
 }

@@ -16,7 +16,7 @@ const MAX_BYTES: [(Flag, u32); 2] = [(Flag::MaxSectors64, 64 * 512), (Flag::MaxS
 
 /// The quirks of a drive, as the driver of each route goes by them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct KnownQuirks {
     uas: Flags,
     storage: Flags,
     /// Who says to ignore UAS.
@@ -34,7 +34,7 @@ enum Source {
     Code(&'static str),
 }
 
-impl Known {
+impl KnownQuirks {
     /// What is in force for a drive.
     pub(super) fn of(inventory: &Inventory, device: &UsbDevice) -> Self {
         let none = Self { uas: Flags::NONE, storage: Flags::NONE, ignored_by: None };
@@ -127,13 +127,13 @@ mod tests {
     use quirks::{DeviceId, Identity, Names};
 
     /// A recorded machine whose drive at port 3-3 the user says this of.
-    fn known(quirks: &str) -> Known {
+    fn known(quirks: &str) -> KnownQuirks {
         const GUEST: &str = include_str!("../../../inspect/tests/trees/guest.tree");
         let text = format!("{GUEST}\n/sys/module/usb_storage/parameters/quirks = {quirks}\n");
         let tree = Tree::of(text.parse().expect("a record"));
         let inventory = Inventory::read(&tree, Scope::Brief);
         let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
-        Known::of(&inventory, device)
+        KnownQuirks::of(&inventory, device)
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::fmt;
 
 /// Why there are no figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RawError {
+pub enum CeilingError {
     /// No whole blocks, too many of them, or no commands.
     Load,
     /// More bytes in a command than these, which are the most.
@@ -31,7 +31,7 @@ pub enum RawError {
     Stuck,
 }
 
-impl fmt::Display for RawError {
+impl fmt::Display for CeilingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Load => write!(
@@ -58,4 +58,4 @@ impl fmt::Display for RawError {
     }
 }
 
-impl std::error::Error for RawError {}
+impl std::error::Error for CeilingError {}

@@ -6,13 +6,14 @@
 //! time counts from when they were wanted, as whoever wants them sees it. Behind a controller there may be several drives, each
 //! with a loop of its own.
 
+mod command_time;
 mod error;
-mod stay;
 
-pub use error::RawError;
-pub use stay::Explained;
+pub use command_time::Explained;
+pub use error::CeilingError;
 
 use crate::explain::Explain;
+use command_time::{CommandTime, CommandTimes, StartedCommand};
 use device::Transports;
 use initiator::{Bot, Command, CommandBlock, CommandId, DataPhase, Outcome, Transport, Uas};
 use sim::check::AUDIT_INTERVAL_COMMANDS;
@@ -26,7 +27,6 @@ use sim::machine::{
     self, DirectMachine, FinishedCommand, FixedLatencyDrive, Observer, Plugged, Simulation, StopReason,
     numbers,
 };
-use stay::{Begun, Stay, Tally};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -122,7 +122,7 @@ pub struct DriveFigures {
 
 /// Who looks on while a load runs. Nobody by default, which costs nothing.
 #[derive(Default)]
-pub struct Watch {
+pub struct LoadObservers {
     /// Is told everything of a drive from the enumeration on: the first of the first drive, and so on.
     pub observers: Vec<Box<dyn Observer>>,
     /// Gets the notes of so many commands.
@@ -152,24 +152,24 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// Measures a transport.
 ///
 /// # Errors
-/// See [`RawError`].
-pub fn measure(load: &Load, protocol: Protocol, watch: Watch) -> Result<Run, RawError> {
+/// See [`CeilingError`].
+pub fn measure(load: &Load, protocol: Protocol, observers: LoadObservers) -> Result<Run, CeilingError> {
     load.check()?;
     if let Some(host) = load.host {
-        let (world, watch) = load.power_on(host, protocol, watch)?;
-        return Measurement::begin(load, world, watch)?.whole();
+        let (world, observers) = load.power_on(host, protocol, observers)?;
+        return Measurement::begin(load, world, observers)?.whole();
     }
     if load.drives != Drives::ONE {
-        return Err(RawError::OneDrive);
+        return Err(CeilingError::OneDrive);
     }
     match protocol {
         Protocol::Bot => {
             let (plugged, plain) = load.bot()?;
-            Measurement::bare(load, plugged, plain, watch)?.whole()
+            Measurement::bare(load, plugged, plain, observers)?.whole()
         }
         Protocol::Uas => {
             let (plugged, plain) = load.uas()?;
-            Measurement::bare(load, plugged, plain, watch)?.whole()
+            Measurement::bare(load, plugged, plain, observers)?.whole()
         }
     }
 }
@@ -177,17 +177,17 @@ pub fn measure(load: &Load, protocol: Protocol, watch: Watch) -> Result<Run, Raw
 /// Measures UAS, with nobody looking on.
 ///
 /// # Errors
-/// See [`RawError`].
-pub fn uas(load: &Load) -> Result<Figures, RawError> {
-    measure(load, Protocol::Uas, Watch::default()).map(|run| run.total)
+/// See [`CeilingError`].
+pub fn uas(load: &Load) -> Result<Figures, CeilingError> {
+    measure(load, Protocol::Uas, LoadObservers::default()).map(|run| run.total)
 }
 
 /// Measures BOT, with nobody looking on.
 ///
 /// # Errors
-/// See [`RawError`].
-pub fn bot(load: &Load) -> Result<Figures, RawError> {
-    measure(load, Protocol::Bot, Watch::default()).map(|run| run.total)
+/// See [`CeilingError`].
+pub fn bot(load: &Load) -> Result<Figures, CeilingError> {
+    measure(load, Protocol::Bot, LoadObservers::default()).map(|run| run.total)
 }
 
 impl Figures {
@@ -225,12 +225,12 @@ impl Load {
         AUDIT_INTERVAL_COMMANDS * u32::from(self.drives.count).max(1)
     }
 
-    fn check(&self) -> Result<(), RawError> {
+    fn check(&self) -> Result<(), CeilingError> {
         let (most, under_way) = (self.bytes_max(), self.under_way());
         match () {
-            () if self.bytes > most => Err(RawError::TooLong(most)),
-            () if self.blocks().is_none() => Err(RawError::Load),
-            () if self.commands <= under_way => Err(RawError::TooFew(under_way)),
+            () if self.bytes > most => Err(CeilingError::TooLong(most)),
+            () if self.blocks().is_none() => Err(CeilingError::Load),
+            () if self.commands <= under_way => Err(CeilingError::TooFew(under_way)),
             () => Ok(()),
         }
     }
@@ -245,18 +245,18 @@ impl Load {
     }
 
     /// A drive that offers BOT alone.
-    fn bot(&self) -> Result<(Plugged<Bot>, FixedLatencyDrive), RawError> {
+    fn bot(&self) -> Result<(Plugged<Bot>, FixedLatencyDrive), CeilingError> {
         let plain = self.plain();
         let plugged = machine::bot(plain.device_with(Transports::BotOnly, self.connection.speed()))
-            .map_err(RawError::Plug)?;
+            .map_err(CeilingError::Plug)?;
         Ok((plugged, plain))
     }
 
     /// A drive that offers both.
-    fn uas(&self) -> Result<(Plugged<Uas>, FixedLatencyDrive), RawError> {
+    fn uas(&self) -> Result<(Plugged<Uas>, FixedLatencyDrive), CeilingError> {
         let plain = self.plain();
         let plugged = machine::uas(plain.device_with(Transports::Dual, self.connection.speed()), None)
-            .map_err(RawError::Plug)?;
+            .map_err(CeilingError::Plug)?;
         Ok((plugged, plain))
     }
 
@@ -292,14 +292,14 @@ impl Load {
         &self,
         host: Host,
         protocol: Protocol,
-        watch: Watch,
-    ) -> Result<(XhciMachine, Watch), RawError> {
-        let Watch { observers, trace, explain } = watch;
+        observers: LoadObservers,
+    ) -> Result<(XhciMachine, LoadObservers), CeilingError> {
+        let LoadObservers { observers, trace, explain } = observers;
         let observers = observers.into_iter().enumerate().collect();
         let setup = self.setup(host, protocol);
         let occupy = |_: usize, drive: &Drive| DriveParts::of(drive, setup.rate_of(drive).speed());
-        let world = setup.power_on_with(occupy, observers).map_err(RawError::PowerOn)?;
-        Ok((world, Watch { observers: Vec::new(), trace, explain }))
+        let world = setup.power_on_with(occupy, observers).map_err(CeilingError::PowerOn)?;
+        Ok((world, LoadObservers { observers: Vec::new(), trace, explain }))
     }
 
     fn medium_blocks(&self) -> u32 {
@@ -347,7 +347,7 @@ pub struct Measurement<W> {
     events: u64,
     components: Components,
     /// By drive.
-    tallies: Vec<Tally>,
+    tallies: Vec<CommandTimes>,
     /// Commands until the books are compared again.
     until_audit: u32,
     explained: Option<Explained>,
@@ -358,7 +358,7 @@ struct Loop<W> {
     world: W,
     random: Random,
     /// The command of each slot, by drive.
-    begun: Vec<Vec<Begun>>,
+    begun: Vec<Vec<StartedCommand>>,
     /// Since when the commands are wanted that the transport does not take yet, by drive.
     waiting: Vec<VecDeque<Instant>>,
     /// Memory of commands that have ended.
@@ -372,10 +372,10 @@ impl Measurement<XhciMachine> {
     /// Begins to measure UAS with streams over a driver and a controller, with nobody looking on.
     ///
     /// # Errors
-    /// See [`RawError`].
-    pub fn uas(load: &Load, host: Host) -> Result<Self, RawError> {
-        let (world, watch) = load.power_on(host, Protocol::Uas, Watch::default())?;
-        Self::begin(load, world, watch)
+    /// See [`CeilingError`].
+    pub fn uas(load: &Load, host: Host) -> Result<Self, CeilingError> {
+        let (world, observers) = load.power_on(host, Protocol::Uas, LoadObservers::default())?;
+        Self::begin(load, world, observers)
     }
 }
 
@@ -385,21 +385,21 @@ impl<T: Transport> Measurement<DirectMachine<T>> {
         load: &Load,
         plugged: Plugged<T>,
         plain: FixedLatencyDrive,
-        mut watch: Watch,
-    ) -> Result<Self, RawError> {
-        if let Some(observer) = watch.observers.first_mut() {
+        mut observers: LoadObservers,
+    ) -> Result<Self, CeilingError> {
+        if let Some(observer) = observers.observers.first_mut() {
             plugged.enumeration.iter().for_each(|exchange| observer.control(Instant::ZERO, exchange));
         }
-        Self::begin(load, DirectMachine::new(load.connection, plugged, plain), watch)
+        Self::begin(load, DirectMachine::new(load.connection, plugged, plain), observers)
     }
 }
 
 impl<W: Simulation> Measurement<W> {
-    fn begin(load: &Load, world: W, watch: Watch) -> Result<Self, RawError> {
+    fn begin(load: &Load, world: W, observers: LoadObservers) -> Result<Self, CeilingError> {
         let drives = world.drives();
         let depth_of = |drive| u16::try_from(world.depth(drive)).unwrap_or(u16::MAX);
         let depths: Vec<_> = (0..drives).map(|drive| load.depth.min(depth_of(drive)).max(1)).collect();
-        let mut turns = Loop::new(world, load.seed, watch, &depths);
+        let mut turns = Loop::new(world, load.seed, observers, &depths);
         (0..drives).try_for_each(|drive| turns.greet(drive))?;
         for (drive, &depth) in depths.iter().enumerate() {
             let now = turns.world.now();
@@ -418,7 +418,7 @@ impl<W: Simulation> Measurement<W> {
             began: turns.world.now(),
             events: turns.world.happened(),
             components: turns.world.components(),
-            tallies: vec![Tally::default(); drives],
+            tallies: vec![CommandTimes::default(); drives],
             until_audit: load.audited_every(),
             explained: turns.explain.as_ref().map(|_| Explained::default()),
             turns,
@@ -428,21 +428,21 @@ impl<W: Simulation> Measurement<W> {
     /// Goes on until so many more commands have ended.
     ///
     /// # Errors
-    /// See [`RawError`].
-    pub fn go_on(&mut self, commands: u32) -> Result<(), RawError> {
+    /// See [`CeilingError`].
+    pub fn go_on(&mut self, commands: u32) -> Result<(), CeilingError> {
         for _ in 0..commands {
-            let (drive, stay) = self.turns.next(&self.load)?;
+            let (drive, time) = self.turns.next(&self.load)?;
             self.until_audit = self.until_audit.saturating_sub(1);
             if self.until_audit == 0 {
                 self.until_audit = self.load.audited_every();
                 self.turns.audit()?;
             }
             let tally = &mut self.tallies[drive];
-            tally.stays += stay.waited + stay.held;
-            tally.held += stay.held;
+            tally.stays += time.waited + time.held;
+            tally.held += time.held;
             tally.commands += 1;
             if let (Some(all), Some(mut one)) = (&mut self.explained, self.turns.take_shares(drive)) {
-                one.add(&stay.queued());
+                one.add(&time.queued());
                 all.add(one);
             }
         }
@@ -453,7 +453,7 @@ impl<W: Simulation> Measurement<W> {
     pub fn figures(&self) -> Figures {
         let elapsed = self.turns.world.now() - self.began;
         let traffic = self.components().links.first().map(|lanes| lanes.map(|lane| lane.traffic));
-        let mut all = Tally::default();
+        let mut all = CommandTimes::default();
         for tally in &self.tallies {
             all.commands += tally.commands;
             all.stays += tally.stays;
@@ -480,7 +480,7 @@ impl<W: Simulation> Measurement<W> {
     /// The same by drive.
     pub fn drives(&self) -> Vec<DriveFigures> {
         let seconds = (self.turns.world.now() - self.began).as_ps() as f64 / 1e12;
-        let of = |tally: &Tally| DriveFigures {
+        let of = |tally: &CommandTimes| DriveFigures {
             commands: tally.commands,
             mean: tally.mean(),
             iops: tally.commands as f64 / seconds,
@@ -489,7 +489,7 @@ impl<W: Simulation> Measurement<W> {
         self.tallies.iter().map(of).collect()
     }
 
-    fn whole(mut self) -> Result<Run, RawError> {
+    fn whole(mut self) -> Result<Run, CeilingError> {
         self.go_on(self.load.commands)?;
         self.turns.audit()?;
         Ok(Run { total: self.figures(), drives: self.drives(), components: self.components() })
@@ -497,8 +497,8 @@ impl<W: Simulation> Measurement<W> {
 }
 
 impl<W: Simulation> Loop<W> {
-    fn new(mut world: W, seed: u64, watch: Watch, depths: &[u16]) -> Self {
-        let Watch { observers, trace, explain } = watch;
+    fn new(mut world: W, seed: u64, observers: LoadObservers, depths: &[u16]) -> Self {
+        let LoadObservers { observers, trace, explain } = observers;
         observers.into_iter().enumerate().for_each(|(drive, observer)| world.observe(drive, observer));
         let explain = explain.then(|| Rc::new(RefCell::new(Explain::default())));
         explain.iter().for_each(|explain| world.observe(0, Box::new(Rc::clone(explain))));
@@ -507,7 +507,7 @@ impl<W: Simulation> Loop<W> {
         Self {
             world,
             random: Random::new(seed, "places"),
-            begun: depths.iter().map(|depth| vec![Begun::default(); usize::from(*depth)]).collect(),
+            begun: depths.iter().map(|depth| vec![StartedCommand::default(); usize::from(*depth)]).collect(),
             waiting: vec![VecDeque::new(); depths.len()],
             spare: Vec::new(),
             explain,
@@ -516,8 +516,8 @@ impl<W: Simulation> Loop<W> {
     }
 
     /// A world whose books are broken has no figures.
-    fn audit(&mut self) -> Result<(), RawError> {
-        self.world.audit().map_err(|violation| RawError::Stopped(StopReason::Broken(violation)))
+    fn audit(&mut self) -> Result<(), CeilingError> {
+        self.world.audit().map_err(|violation| CeilingError::Stopped(StopReason::Broken(violation)))
     }
 
     /// Where the time of the command went that has just ended, if it is to be explained. Of several that end at one time each is asked
@@ -528,51 +528,51 @@ impl<W: Simulation> Loop<W> {
     }
 
     /// A drive that was just plugged in says so to the first command.
-    fn greet(&mut self, drive: usize) -> Result<(), RawError> {
+    fn greet(&mut self, drive: usize) -> Result<(), CeilingError> {
         let command = Command {
             id: CommandId { slot: 0, generation: 0 },
             lun: LunField([0; 8]),
             attribute: wire::uas::TaskAttribute::Simple,
             // TEST UNIT READY (SPC-4 clause 6.47).
-            cdb: CommandBlock::new(&[0; 6]).ok_or(RawError::Load)?,
+            cdb: CommandBlock::new(&[0; 6]).ok_or(CeilingError::Load)?,
             data_phase: None,
             deadline: self.world.now() + PATIENCE,
         };
         let _ = self.world.submit(drive, &command, Vec::new());
-        self.world.run().map_err(RawError::Stopped)?.ok_or(RawError::Stuck)?;
+        self.world.run().map_err(CeilingError::Stopped)?.ok_or(CeilingError::Stuck)?;
         self.take_shares(drive);
         Ok(())
     }
 
     /// Gives the transport a command that is wanted since then.
-    fn submit(&mut self, load: &Load, drive: usize, slot: u16, wanted: Instant) -> Result<(), RawError> {
+    fn submit(&mut self, load: &Load, drive: usize, slot: u16, wanted: Instant) -> Result<(), CeilingError> {
         let now = self.world.now();
-        let lba = load.place(&mut self.random).ok_or(RawError::Load)?;
-        let command = load.command(slot, now, lba).ok_or(RawError::Load)?;
+        let lba = load.place(&mut self.random).ok_or(CeilingError::Load)?;
+        let command = load.command(slot, now, lba).ok_or(CeilingError::Load)?;
         let mut buffer = self.spare.pop().unwrap_or_else(|| vec![0; load.bytes as usize]);
         if load.writes {
             numbers::put(lba, &mut buffer, BLOCK_SIZE);
         }
-        self.begun[drive][usize::from(slot)] = Begun { lba, wanted, at: now };
+        self.begun[drive][usize::from(slot)] = StartedCommand { lba, wanted, at: now };
         // The transport refuses nothing within its depth.
-        self.world.submit(drive, &command, buffer).map_err(|_| RawError::Stuck)
+        self.world.submit(drive, &command, buffer).map_err(|_| CeilingError::Stuck)
     }
 
     /// A command ends, and another is wanted; the one that waits longest takes its place. Of which drive, and how long it took.
-    fn next(&mut self, load: &Load) -> Result<(usize, Stay), RawError> {
-        let finished = self.world.run().map_err(RawError::Stopped)?.ok_or(RawError::Stuck)?;
+    fn next(&mut self, load: &Load) -> Result<(usize, CommandTime), CeilingError> {
+        let finished = self.world.run().map_err(CeilingError::Stopped)?.ok_or(CeilingError::Stuck)?;
         let FinishedCommand { drive, id, outcome, buffer } = finished;
         match &outcome {
             Outcome::Answered(answer) if answer.status == Status::Good && answer.moved == load.bytes => {}
-            _ => return Err(RawError::Failed(outcome)),
+            _ => return Err(CeilingError::Failed(outcome)),
         }
-        let Begun { lba, wanted, at } = self.begun[drive][usize::from(id.slot)];
+        let StartedCommand { lba, wanted, at } = self.begun[drive][usize::from(id.slot)];
         let is_right = match load.writes {
             false => numbers::are_right(lba, &buffer, BLOCK_SIZE),
             true => self.world.misplaced_blocks(drive) == 0,
         };
         if !is_right {
-            return Err(RawError::Contents);
+            return Err(CeilingError::Contents);
         }
         self.spare.push(buffer);
         self.noted = self.noted.saturating_sub(1);
@@ -583,7 +583,7 @@ impl<W: Simulation> Loop<W> {
         self.waiting[drive].push_back(now);
         let next = self.waiting[drive].pop_front().unwrap_or(now);
         self.submit(load, drive, id.slot, next)?;
-        Ok((drive, Stay { waited: at - wanted, held: now - at }))
+        Ok((drive, CommandTime { waited: at - wanted, held: now - at }))
     }
 }
 
@@ -742,7 +742,9 @@ mod tests {
             (Protocol::Uas, 30, true),
         ] {
             let load = Load { writes, commands: 500, ..load(depth, 4096) };
-            let watched = measure(&load, protocol, Watch { explain: true, ..Watch::default() }).unwrap();
+            let watched =
+                measure(&load, protocol, LoadObservers { explain: true, ..LoadObservers::default() })
+                    .unwrap();
             let watched = watched.total;
             let Explained { shares, commands, slowest } = watched.explained.unwrap();
             assert_eq!(commands, 500);
@@ -777,7 +779,7 @@ mod tests {
     }
 
     /// Goes on for so many commands, and holds the shares of each against a clock.
-    fn go_on_by_the_clock<W: Simulation>(measurement: Result<Measurement<W>, RawError>, commands: u32) {
+    fn go_on_by_the_clock<W: Simulation>(measurement: Result<Measurement<W>, CeilingError>, commands: u32) {
         let (mut measurement, explain, clock) = (measurement.unwrap(), Rc::default(), Rc::default());
         measurement.turns.world.observe(0, Box::new(Rc::clone(&explain)));
         measurement.turns.world.observe(0, Box::new(Rc::clone(&clock)));
@@ -794,11 +796,12 @@ mod tests {
             for (depth, bytes, writes) in [(1, 4096, false), (8, 512, true), (8, 64 << 10, false)] {
                 let load = Load { connection, writes, ..load(depth, bytes) };
                 let bot = load.bot().unwrap();
-                go_on_by_the_clock(Measurement::bare(&load, bot.0, bot.1, Watch::default()), 100);
+                go_on_by_the_clock(Measurement::bare(&load, bot.0, bot.1, LoadObservers::default()), 100);
                 let uas = load.uas().unwrap();
-                go_on_by_the_clock(Measurement::bare(&load, uas.0, uas.1, Watch::default()), 100);
+                go_on_by_the_clock(Measurement::bare(&load, uas.0, uas.1, LoadObservers::default()), 100);
                 for protocol in [Protocol::Bot, Protocol::Uas] {
-                    let world = load.power_on(Host::with(Part::CARD), protocol, Watch::default()).unwrap();
+                    let world =
+                        load.power_on(Host::with(Part::CARD), protocol, LoadObservers::default()).unwrap();
                     go_on_by_the_clock(Measurement::begin(&load, world.0, world.1), 100);
                 }
             }
@@ -816,8 +819,8 @@ mod tests {
                     commands: 301,
                     ..load(4, 64 << 10)
                 };
-                let watch = Watch { explain: true, ..Watch::default() };
-                let Run { total, drives, .. } = measure(&load, protocol, watch).unwrap();
+                let observers = LoadObservers { explain: true, ..LoadObservers::default() };
+                let Run { total, drives, .. } = measure(&load, protocol, observers).unwrap();
                 let Explained { shares, commands, .. } = total.explained.unwrap();
                 assert_eq!(commands, drives[0].commands, "{protocol:?} {hubs}");
                 assert!((100..=200).contains(&commands), "{commands}");
@@ -830,13 +833,13 @@ mod tests {
     fn a_command_is_as_long_as_the_driver_or_the_drive_takes_and_no_longer() {
         let of = |host, bytes| {
             let load = Load { host, commands: 2, ..load(1, bytes) };
-            measure(&load, Protocol::Uas, Watch::default()).map(|run| run.total.bytes)
+            measure(&load, Protocol::Uas, LoadObservers::default()).map(|run| run.total.bytes)
         };
         let chipset = Some(Host::with(Part::CHIPSET));
         assert_eq!(of(chipset, 4 << 20), Ok(8 << 20));
-        assert_eq!(of(chipset, (4 << 20) + 512), Err(RawError::TooLong(4_194_304)));
+        assert_eq!(of(chipset, (4 << 20) + 512), Err(CeilingError::TooLong(4_194_304)));
         assert_eq!(of(None, 8 << 20), Ok(16 << 20));
-        assert_eq!(of(None, (8 << 20) + 512), Err(RawError::TooLong(8_388_608)));
+        assert_eq!(of(None, (8 << 20) + 512), Err(CeilingError::TooLong(8_388_608)));
     }
 
     #[test]
@@ -844,11 +847,12 @@ mod tests {
         for depth in [1, 8, 30] {
             let of = |commands| {
                 let load = Load { commands, latency: Duration::ZERO, ..load(depth, 512) };
-                [Protocol::Bot, Protocol::Uas].map(|protocol| measure(&load, protocol, Watch::default()))
+                [Protocol::Bot, Protocol::Uas]
+                    .map(|protocol| measure(&load, protocol, LoadObservers::default()))
             };
             for few in [1, u32::from(depth)] {
                 assert!(
-                    of(few).iter().all(|run| run.as_ref().err() == Some(&RawError::TooFew(depth.into())))
+                    of(few).iter().all(|run| run.as_ref().err() == Some(&CeilingError::TooFew(depth.into())))
                 );
             }
             for run in of(u32::from(depth) + 1) {
@@ -865,9 +869,10 @@ mod tests {
         let load = Load { commands: 300, ..load(30, 4096) };
         for protocol in [Protocol::Bot, Protocol::Uas] {
             let trace: Box<dyn Trace> = Box::new(Vec::new());
-            let watch = Watch { observers: vec![Box::new(Nobody)], trace: Some((trace, 5)), explain: true };
-            let watched = measure(&load, protocol, watch).unwrap().total;
-            let alone = measure(&load, protocol, Watch::default()).unwrap().total;
+            let observers =
+                LoadObservers { observers: vec![Box::new(Nobody)], trace: Some((trace, 5)), explain: true };
+            let watched = measure(&load, protocol, observers).unwrap().total;
+            let alone = measure(&load, protocol, LoadObservers::default()).unwrap().total;
             assert_eq!((watched.digest, watched.events), (alone.digest, alone.events));
         }
     }
@@ -890,13 +895,14 @@ mod tests {
         };
         let counts: [Rc<RefCell<Counts>>; 2] = Default::default();
         let observers = counts.iter().map(|one| Box::new(Rc::clone(one)) as Box<dyn Observer>).collect();
-        let run = measure(&load, Protocol::Uas, Watch { observers, ..Watch::default() }).unwrap();
+        let run =
+            measure(&load, Protocol::Uas, LoadObservers { observers, ..LoadObservers::default() }).unwrap();
         for (figures, seen) in run.drives.iter().zip(&counts) {
             // As many as are wanted at once are not measured.
             let seen = seen.borrow().0;
             assert!((figures.commands..=figures.commands + 8).contains(&seen), "{seen} {}", figures.commands);
         }
-        let alone = measure(&load, Protocol::Uas, Watch::default()).unwrap();
+        let alone = measure(&load, Protocol::Uas, LoadObservers::default()).unwrap();
         assert_eq!((run.total.digest, run.total.events), (alone.total.digest, alone.total.events));
     }
 
@@ -914,8 +920,8 @@ mod tests {
         let load = load(2, 4096);
         let plain = FixedLatencyDrive::new(load.medium_blocks(), BLOCK_SIZE, Duration::from_us(1), 1);
         let plugged = machine::uas(plain.device(), None).unwrap();
-        let ended = Measurement::bare(&load, plugged, plain, Watch::default()).map(|_| ());
-        assert_eq!(ended, Err(RawError::Contents));
+        let ended = Measurement::bare(&load, plugged, plain, LoadObservers::default()).map(|_| ());
+        assert_eq!(ended, Err(CeilingError::Contents));
     }
 
     #[test]
@@ -927,10 +933,10 @@ mod tests {
             let (plugged, plain) = load.uas().unwrap();
             let world = DirectMachine::new(load.connection, plugged, plain);
             let world = world.with_faults(Faults::never().with_bug(bug));
-            Measurement::begin(&load, world, Watch::default()).and_then(Measurement::whole)
+            Measurement::begin(&load, world, LoadObservers::default()).and_then(Measurement::whole)
         };
         assert!(ended(None).is_ok());
-        let Err(RawError::Stopped(StopReason::Broken(violation))) = ended(Some(SeededBug::Haste)) else {
+        let Err(CeilingError::Stopped(StopReason::Broken(violation))) = ended(Some(SeededBug::Haste)) else {
             panic!("a lane that took no time was not noticed");
         };
         assert_eq!(violation.law, Invariant::Capacity);
@@ -940,7 +946,7 @@ mod tests {
     #[test]
     fn components_say_what_they_have_done() {
         let load = Load { host: Some(Host::with(Part::CHIPSET)), commands: 400, ..load(8, 4096) };
-        let run = measure(&load, Protocol::Uas, Watch::default()).unwrap();
+        let run = measure(&load, Protocol::Uas, LoadObservers::default()).unwrap();
         let (all, components) = (run.total, &run.components);
         assert_eq!(components.span, all.elapsed);
         let [[host, device]] = components.links[..] else { panic!("one link") };
@@ -965,16 +971,16 @@ mod tests {
         use sim::fault::{Faults, SeededBug};
         let load = load(8, 64 << 10);
         let (plugged, plain) = load.uas().unwrap();
-        let mut measurement = Measurement::bare(&load, plugged, plain, Watch::default()).unwrap();
+        let mut measurement = Measurement::bare(&load, plugged, plain, LoadObservers::default()).unwrap();
         *measurement.turns.world.faults() = Faults::never().with_bug(Some(SeededBug::Haste));
         assert_eq!(measurement.go_on(AUDIT_INTERVAL_COMMANDS - 1), Ok(()));
-        assert!(matches!(measurement.go_on(1), Err(RawError::Stopped(StopReason::Broken(_)))));
+        assert!(matches!(measurement.go_on(1), Err(CeilingError::Stopped(StopReason::Broken(_)))));
     }
 
     #[test]
     fn a_load_that_makes_no_sense_is_refused() {
         for wrong in [Load { bytes: 0, ..load(1, 512) }, load(1, 513), Load { commands: 0, ..load(1, 512) }] {
-            assert_eq!(uas(&wrong).err(), Some(RawError::Load), "{wrong:?}");
+            assert_eq!(uas(&wrong).err(), Some(CeilingError::Load), "{wrong:?}");
         }
     }
 

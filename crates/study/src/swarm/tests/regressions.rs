@@ -6,7 +6,7 @@
 use super::*;
 
 /// Cases, whole, and what was wrong.
-const ONCE_RED: [(&str, &str); 33] = [
+const REGRESSIONS: [(&str, &str); 33] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 controller=none hubs=0 drives=1 translated=none nap=never early=no parts=plain costs=no \
@@ -258,7 +258,7 @@ const ONCE_RED: [(&str, &str); 33] = [
 /// the day does not say what it tests.
 #[test]
 fn cases_that_were_red_are_green() {
-    for (what, line) in ONCE_RED {
+    for (what, line) in REGRESSIONS {
         let case = case(line);
         assert_eq!(case.to_string(), line, "{what}");
         let report = run(&case, None);
@@ -271,7 +271,7 @@ fn cases_that_were_red_are_green() {
 /// The acknowledgement of a COMMAND IU is lost, and the command ends before the controller asks again.
 #[test]
 fn a_status_before_the_end_of_its_iu_costs_no_time_out() {
-    let (_, line) = ONCE_RED.iter().find(|(_, line)| line.starts_with("seed=3967 ")).expect("it was red");
-    let Toll { failed, timeouts, resets, .. } = run(&case(line), None).toll;
+    let (_, line) = REGRESSIONS.iter().find(|(_, line)| line.starts_with("seed=3967 ")).expect("it was red");
+    let FaultStats { failed, timeouts, resets, .. } = run(&case(line), None).stats;
     assert_eq!((failed, timeouts, resets), (0, 0, 0));
 }

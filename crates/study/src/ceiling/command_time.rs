@@ -5,7 +5,7 @@ use units::{Duration, Instant, Lba};
 
 /// Commands of a drive that have ended, and their times together.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct CommandTimes {
     /// How many.
     pub(super) commands: u64,
     /// From when they were wanted.
@@ -16,7 +16,7 @@ pub(super) struct Tally {
 
 /// A command that the transport has.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Begun {
+pub(super) struct StartedCommand {
     /// Where.
     pub(super) lba: Lba,
     /// Since when it is wanted.
@@ -27,7 +27,7 @@ pub(super) struct Begun {
 
 /// How long a command took.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stay {
+pub(super) struct CommandTime {
     /// Before the transport had it.
     pub(super) waited: Duration,
     /// From then on.
@@ -45,14 +45,14 @@ pub struct Explained {
     pub slowest: StageTimes,
 }
 
-impl Tally {
+impl CommandTimes {
     /// The mean of their times.
     pub(super) fn mean(&self) -> Duration {
         Duration::from_ps(self.stays.as_ps().checked_div(self.commands).unwrap_or(0))
     }
 }
 
-impl Stay {
+impl CommandTime {
     /// The time in which it waited, as that in the queue and nowhere else.
     pub(super) fn queued(self) -> StageTimes {
         LatencyTracker::start(Instant::ZERO, LatencyStage::Queue).end(Instant::ZERO + self.waited).1

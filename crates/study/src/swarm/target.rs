@@ -11,7 +11,7 @@ use sim::machine::{DetachedDrive, DirectMachine, FinishedCommand, Simulation, St
 use units::Instant;
 
 /// A world in which things go wrong. Drives are named by number; without a controller there is one.
-pub(super) trait Stage {
+pub(super) trait SwarmTarget {
     fn now(&self) -> Instant;
     fn happened(&self) -> u64;
     fn digest(&self) -> u64;
@@ -43,7 +43,7 @@ pub(super) trait Stage {
     fn end(self, kind: FaultKind) -> Vec<DetachedDrive>;
 }
 
-impl<T: Transport> Stage for DirectMachine<T> {
+impl<T: Transport> SwarmTarget for DirectMachine<T> {
     fn now(&self) -> Instant {
         self.now()
     }
@@ -117,7 +117,7 @@ impl<T: Transport> Stage for DirectMachine<T> {
     }
 }
 
-impl Stage for XhciMachine {
+impl SwarmTarget for XhciMachine {
     fn now(&self) -> Instant {
         Simulation::now(self)
     }

@@ -1,23 +1,26 @@
 //! A drive that does as it is told, for tests of what measures it.
 
-use super::{Job, Onlooker, Progress, Row, Watch};
-use crate::rig::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
+use super::{CampaignObserver, Job, Progress, ProgressSink, Row};
+use crate::backend::{
+    AccessError, BenchDevice, BufferLayout, CompletedAccess, DeviceError, DriveInfo, ErrorCounters, Route,
+    Runner,
+};
 use device::medium::MediumError;
 use initiator::disk::LostWrite;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use units::{BlockCount, BlockSize, Lba};
-use workload::{Access, Kind};
+use workload::{Access, AccessKind};
 
 /// Blocks of the drive.
 pub(super) const BLOCKS: u64 = 1024;
 
 /// A drive in memory, with faults on order.
 #[derive(Debug)]
-pub(super) struct Stand {
+pub(super) struct Fixture {
     pub(super) memory: Vec<u8>,
     slots: Vec<Vec<u8>>,
-    ended: VecDeque<Ended>,
+    ended: VecDeque<CompletedAccess>,
     /// How long a turn takes.
     pub(super) service: Duration,
     /// How much longer it takes after each time that the drive is put up.
@@ -33,7 +36,7 @@ pub(super) struct Stand {
     /// Reads end well and bring nothing.
     pub(super) brings_nothing: bool,
     /// What becomes of each flush, and how long it takes.
-    pub(super) flush: (Result<(), Fault>, Duration),
+    pub(super) flush: (Result<(), AccessError>, Duration),
     /// Writes that are told to be lost at the next flush.
     pub(super) loses: Vec<LostWrite>,
     /// Of those that were told, so many are not kept.
@@ -66,16 +69,16 @@ pub(super) struct Stand {
     /// Routes that there are not.
     pub(super) missing: Vec<Route>,
     /// Routes in the order in which they were put up.
-    pub(super) put_up: Vec<Route>,
+    pub(super) open_route: Vec<Route>,
     started: u64,
     /// The first blocks that were accessed each time that it was put up.
     pub(super) first_places: Vec<Vec<u64>>,
-    under_way: Vec<Access>,
+    in_flight: Vec<Access>,
     /// Two accesses under way had a block in common.
     pub(super) overlapped: bool,
 }
 
-impl Stand {
+impl Fixture {
     pub(super) fn new() -> Self {
         Self {
             memory: vec![0; BLOCKS as usize * 512],
@@ -106,33 +109,33 @@ impl Stand {
             gone_after: None,
             fails_from: None,
             missing: Vec::new(),
-            put_up: Vec::new(),
+            open_route: Vec::new(),
             started: 0,
             first_places: Vec::new(),
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             overlapped: false,
         }
     }
 }
 
-impl Rig for Stand {
-    fn put_up(&mut self, route: Route, _room: Room) -> Result<&mut dyn Runner, RigError> {
-        self.put_up.push(route);
+impl BenchDevice for Fixture {
+    fn open_route(&mut self, route: Route, _layout: BufferLayout) -> Result<&mut dyn Runner, DeviceError> {
+        self.open_route.push(route);
         self.first_places.push(Vec::new());
         self.service += self.drift;
         if self.missing.contains(&route) {
-            return Err(RigError::not_offered("there is no such way"));
+            return Err(DeviceError::not_offered("there is no such way"));
         }
-        let is_time = self.fails_from.is_some_and(|round| self.put_up.len() >= round);
-        if is_time { Err(RigError::new("there is no memory")) } else { Ok(self) }
+        let is_time = self.fails_from.is_some_and(|round| self.open_route.len() >= round);
+        if is_time { Err(DeviceError::new("there is no memory")) } else { Ok(self) }
     }
 
-    fn identity(&self) -> Identity {
-        Identity::default()
+    fn identity(&self) -> DriveInfo {
+        DriveInfo::default()
     }
 }
 
-impl Runner for Stand {
+impl Runner for Fixture {
     fn block_size(&self) -> BlockSize {
         BlockSize::B512
     }
@@ -141,7 +144,7 @@ impl Runner for Stand {
         BlockCount(BLOCKS)
     }
 
-    fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), RigError> {
+    fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), DeviceError> {
         // As at a port, memory has what was in it.
         self.slots.resize_with(depth.into(), Vec::new);
         self.slots.iter_mut().for_each(|slot| slot.resize(bytes as usize, 0));
@@ -154,8 +157,8 @@ impl Runner for Stand {
 
     fn start(&mut self, slot: u16, access: Access) {
         self.started += 1;
-        self.overlapped |= self.under_way.iter().any(|other| other.extent.overlaps(access.extent));
-        self.under_way.push(access);
+        self.overlapped |= self.in_flight.iter().any(|other| other.extent.overlaps(access.extent));
+        self.in_flight.push(access);
         if let Some(places) = self.first_places.last_mut().filter(|places| places.len() < 4) {
             places.push(access.extent.lba.0);
         }
@@ -166,35 +169,36 @@ impl Runner for Stand {
         };
         let mut result = Ok(());
         match access.kind {
-            Kind::Read if touches(self.unreadable) => {
+            AccessKind::Read if touches(self.unreadable) => {
                 let lba = Lba(self.unreadable.unwrap_or_default());
-                result = Err(Fault::Medium(MediumError::Unreadable { lba }));
+                result = Err(AccessError::Medium(MediumError::Unreadable { lba }));
             }
-            Kind::Read if self.brings_nothing => {}
-            Kind::Read => self.slots[usize::from(slot)][..len].copy_from_slice(place),
-            Kind::Write if touches(self.bad) => {
-                result =
-                    Err(Fault::Medium(MediumError::Unwritable { lba: Lba(self.bad.unwrap_or_default()) }));
+            AccessKind::Read if self.brings_nothing => {}
+            AccessKind::Read => self.slots[usize::from(slot)][..len].copy_from_slice(place),
+            AccessKind::Write if touches(self.bad) => {
+                result = Err(AccessError::Medium(MediumError::Unwritable {
+                    lba: Lba(self.bad.unwrap_or_default()),
+                }));
             }
-            Kind::Write if touches(self.forgets) => {}
-            Kind::Write => place.copy_from_slice(&self.slots[usize::from(slot)][..len]),
+            AccessKind::Write if touches(self.forgets) => {}
+            AccessKind::Write => place.copy_from_slice(&self.slots[usize::from(slot)][..len]),
         }
         if self.gone_after.is_some_and(|most| self.started > most) {
-            result = Err(Fault::Disk(initiator::disk::Error::Gone));
+            result = Err(AccessError::Disk(initiator::disk::Error::Gone));
         }
         if self.stuck != Some(self.started) {
-            self.ended.push_back(Ended { slot, result });
+            self.ended.push_back(CompletedAccess { slot, result });
         }
     }
 
     fn start_flush(&mut self, slot: u16) {
-        assert!(self.under_way.is_empty(), "it is of writes that have ended");
+        assert!(self.in_flight.is_empty(), "it is of writes that have ended");
         self.flushes += 1;
         self.lost_writes += self.loses.len() as u64 + self.unkept;
         self.lost.extend(self.loses.drain(..));
         self.now += self.flush.1;
         if !self.stuck_flush {
-            self.ended.push_back(Ended { slot, result: self.flush.0 });
+            self.ended.push_back(CompletedAccess { slot, result: self.flush.0 });
         }
     }
 
@@ -202,12 +206,12 @@ impl Runner for Stand {
         self.lost.pop_front()
     }
 
-    fn turn(&mut self, patience: Duration) -> Result<(), RigError> {
+    fn run_once(&mut self, timeout: Duration) -> Result<(), DeviceError> {
         if let Some(batch) = self.batch {
             let stall = self.stall.take_if(|(number, _)| self.started >= *number);
             let (now, more) = (self.now, stall.map_or(Duration::ZERO, |(_, more)| more));
             let due = *self.due.get_or_insert(now + self.service) + more;
-            self.now = due.min(now + patience);
+            self.now = due.min(now + timeout);
             self.due = Some(due).filter(|due| self.now < *due);
             self.ready = if self.due.is_none() { batch } else { 0 };
             return Ok(());
@@ -217,8 +221,8 @@ impl Runner for Stand {
         Ok(())
     }
 
-    fn poll(&mut self) -> Option<Ended> {
-        self.under_way.clear();
+    fn poll(&mut self) -> Option<CompletedAccess> {
+        self.in_flight.clear();
         if self.is_serial && !std::mem::take(&mut self.may_end) {
             return None;
         }
@@ -236,20 +240,24 @@ impl Runner for Stand {
         self.access_max
     }
 
-    fn troubles(&self) -> Troubles {
-        Troubles { retries: self.started / 10, lost_writes: self.lost_writes, ..Troubles::default() }
+    fn error_counters(&self) -> ErrorCounters {
+        ErrorCounters {
+            retries: self.started / 10,
+            lost_writes: self.lost_writes,
+            ..ErrorCounters::default()
+        }
     }
 }
 
 /// An onlooker that ends everything after so many ticks.
 #[derive(Debug, Default)]
-pub(super) struct Crowd {
+pub(super) struct FakeObserver {
     pub(super) begun: Vec<(Route, u32)>,
     pub(super) ticks_left: Option<u32>,
     pub(super) seen: usize,
 }
 
-impl Watch for Crowd {
+impl ProgressSink for FakeObserver {
     fn tick(&mut self, _progress: Progress) -> bool {
         if let Some(left) = &mut self.ticks_left {
             *left = left.saturating_sub(1);
@@ -258,7 +266,7 @@ impl Watch for Crowd {
     }
 }
 
-impl Onlooker for Crowd {
+impl CampaignObserver for FakeObserver {
     fn begin(&mut self, _job: &Job, route: Route, round: u32) {
         self.begun.push((route, round));
     }

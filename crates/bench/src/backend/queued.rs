@@ -20,7 +20,7 @@ use units::{BlockCount, BlockSize};
 
 /// Memory behind a queue.
 #[derive(Debug)]
-pub(super) struct Queued {
+pub(super) struct QueuedMedium {
     medium: StreamedRam,
     waiting: Fifo<Job>,
     /// What came of the first of those, so many as it has done.
@@ -32,7 +32,7 @@ const LINES_AT_FIRST: Range<usize> = 0..24;
 /// Those that are fetched when it is next. The rest of a block of 4 KiB comes by itself while these are copied.
 const LINES_BEFORE: Range<usize> = 24..48;
 
-impl Queued {
+impl QueuedMedium {
     /// With nothing in the queue.
     pub(super) fn new(medium: RamMedium) -> Self {
         Self { medium: StreamedRam::new(medium), waiting: Fifo::new(), done: Fifo::new() }
@@ -63,7 +63,7 @@ fn note(done: &mut Fifo<Result<MediumDone, MediumError>>, result: Result<MediumD
     }
 }
 
-impl Medium for Queued {
+impl Medium for QueuedMedium {
     fn submit(&mut self, mut job: Job) -> Option<Finished> {
         let is_next = self.done.len() == self.waiting.len();
         if is_next && self.medium.streams() && matches!(job.request.op, MediumOp::Write { .. }) {
@@ -135,7 +135,7 @@ mod tests {
         // Of a small one all are done when they are asked for.
         for mib in [1, 64] {
             let medium = RamMedium::new(ByteCount(mib << 20), BlockSize::B512).expect("there is memory");
-            let mut queued = Queued::new(medium);
+            let mut queued = QueuedMedium::new(medium);
             let (read, write) = (MediumOp::Read, MediumOp::Write { fua: false });
             let jobs = [
                 (write, 1),

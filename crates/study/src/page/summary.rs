@@ -19,7 +19,7 @@ pub fn course(lines: &Lines, unit: &str) -> String {
 }
 
 /// Where steps are highest, in words.
-pub fn crests(lines: &Lines, unit: &str) -> String {
+pub fn describe_peaks(lines: &Lines, unit: &str) -> String {
     let of = |series: &Series| {
         let most = series.points.iter().max_by(|one, other| one.y.total_cmp(&other.y))?;
         Some(format!("{} at {} {unit}, {} %", series.name, mean(most.x), mean(most.y)))
@@ -113,6 +113,6 @@ mod tests {
     fn steps_are_told_by_where_most_are() {
         let points = vec![Point::new(100.0, 8.0), Point::new(120.0, 31.0), Point::new(150.0, 2.0)];
         let lines = Lines::new(Axis::log("us"), Axis::linear("%"), vec![Series::new("uas", 0, points)]);
-        assert_eq!(crests(&lines, "µs"), "Most are uas at 120 µs, 31 %.");
+        assert_eq!(describe_peaks(&lines, "µs"), "Most are uas at 120 µs, 31 %.");
     }
 }

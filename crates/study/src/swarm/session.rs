@@ -4,11 +4,11 @@
 //! Always true: what the disk wants is carried out in order; each end is told to whoever is concerned and to the books; a
 //! life ends, whatever goes wrong in it, or says that it does not.
 
-use super::Toll;
-use super::case::{Case, Wire};
+use super::FaultStats;
+use super::case::{Case, CaseTransport};
 use super::host::Host;
-use super::pace::Pace;
-use super::stage::Stage;
+use super::progress_bound::ProgressBound;
+use super::target::SwarmTarget;
 use initiator::disk::{Disk, DiskConfig, Done, Error, Memory, Operation, Output, RequestId};
 use initiator::{Command, CommandId, Counters};
 use sim::check::{Invariant, Violation, ViolationSubject};
@@ -27,7 +27,7 @@ const ATTEMPTS: usize = initiator::disk::DiskPatience::DEFAULT.attempts_max as u
 
 /// A life.
 #[derive(Debug)]
-pub(super) struct Life<'a, W> {
+pub(super) struct DeviceSession<'a, W> {
     world: &'a RefCell<W>,
     /// The drive, by number.
     drive: usize,
@@ -40,12 +40,12 @@ pub(super) struct Life<'a, W> {
     requests: OccupancyStats,
     commands: OccupancyStats,
     /// When something ended last.
-    pace: Pace,
+    bound: ProgressBound,
     surveys: u32,
     is_surveyed: bool,
     is_disturbed: bool,
     misattributed: u64,
-    toll: Toll,
+    stats: FaultStats,
     /// Faults of earlier lives.
     struck_before: usize,
     /// Whether it is on a bus of USB 2.0.
@@ -77,7 +77,7 @@ struct Sent {
     since: Instant,
 }
 
-impl<'a, W: Stage> Life<'a, W> {
+impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
     /// A life of a drive, before which so many faults had struck it.
     pub(super) fn new(
         world: &'a RefCell<W>,
@@ -99,17 +99,17 @@ impl<'a, W: Stage> Life<'a, W> {
             sent: BTreeMap::new(),
             requests: OccupancyStats::default(),
             commands: OccupancyStats::default(),
-            pace: Pace::START,
+            bound: ProgressBound::START,
             surveys: 0,
             is_surveyed: false,
             is_disturbed: false,
             misattributed: 0,
-            toll: Toll::default(),
+            stats: FaultStats::default(),
             struck_before,
             is_on_bus: case.is_on_bus(),
-            events_max: Pace::events_max(case),
+            events_max: ProgressBound::events_max(case),
             is_crowded: case.is_crowded(),
-            may_stall: case.wire != Wire::Uas,
+            may_stall: case.wire != CaseTransport::Uas,
         }
     }
 
@@ -143,7 +143,7 @@ impl<'a, W: Stage> Life<'a, W> {
     }
 
     /// Adds what was done.
-    pub(super) fn count(&self, toll: &mut Toll) {
+    pub(super) fn count(&self, stats: &mut FaultStats) {
         let world = self.world.borrow();
         let (counts, counters) = (self.disk.counts(), world.counters(self.drive));
         // What the world has as a whole is counted once.
@@ -151,7 +151,7 @@ impl<'a, W: Stage> Life<'a, W> {
             0 => (world.happened(), world.wasted_bytes(), world.now() - Instant::ZERO),
             _ => (0, 0, Duration::ZERO),
         };
-        *toll = toll.and(self.toll).and(Toll {
+        *stats = stats.and(self.stats).and(FaultStats {
             commands: counts.commands,
             sent_again: counts.sent_again,
             timeouts: counters.timeouts.into(),
@@ -159,7 +159,7 @@ impl<'a, W: Stage> Life<'a, W> {
             events,
             wasted_bytes,
             virtual_ms: passed.as_ms(),
-            ..Toll::default()
+            ..FaultStats::default()
         });
     }
 
@@ -263,11 +263,11 @@ impl<'a, W: Stage> Life<'a, W> {
             return self.broken(Invariant::RequestOnce, ViolationSubject::Request(id));
         };
         self.requests.leave(now, open.since);
-        self.pace = Pace::ended(now, self.world.borrow().happened());
-        self.toll.requests += 1;
+        self.bound = ProgressBound::ended(now, self.world.borrow().happened());
+        self.stats.requests += 1;
         self.world.borrow_mut().mix(id.0 << u32::BITS | u64::from(result.is_ok()));
         if let Err(error) = result {
-            self.toll.failed += 1;
+            self.stats.failed += 1;
             self.judge(id, error, &open)?;
         }
         if open.is_vague {
@@ -312,7 +312,7 @@ impl<'a, W: Stage> Life<'a, W> {
 
     fn survey(&mut self, result: Result<(), Error>) -> Result<(), Violation> {
         let now = self.now();
-        self.pace = Pace::ended(now, self.world.borrow().happened());
+        self.bound = ProgressBound::ended(now, self.world.borrow().happened());
         match result {
             Ok(()) if !self.is_surveyed => {
                 self.is_surveyed = true;
@@ -353,7 +353,7 @@ impl<'a, W: Stage> Life<'a, W> {
     /// `last` are the events that had happened when something ended last in any life.
     fn has_progress(&self, last: u64) -> Result<(), Violation> {
         let since_any = self.world.borrow().happened() - last;
-        if self.pace.is_stuck(self.now(), since_any, self.events_max) && !self.is_over() {
+        if self.bound.is_stuck(self.now(), since_any, self.events_max) && !self.is_over() {
             let first = self
                 .open
                 .keys()
@@ -420,18 +420,21 @@ impl<'a, W: Stage> Life<'a, W> {
 }
 
 /// Lives on until there is nothing left to ask for, or the devices are gone: each life in its turn, on one world.
-pub(super) fn live<W: Stage>(world: &RefCell<W>, lives: &mut [Life<'_, W>]) -> Result<(), Violation> {
-    lives.iter_mut().for_each(Life::begin);
+pub(super) fn run_sessions<W: SwarmTarget>(
+    world: &RefCell<W>,
+    sessions: &mut [DeviceSession<'_, W>],
+) -> Result<(), Violation> {
+    sessions.iter_mut().for_each(DeviceSession::begin);
     loop {
-        for life in lives.iter_mut() {
-            life.go_on()?;
+        for session in sessions.iter_mut() {
+            session.go_on()?;
         }
-        if lives.iter().all(Life::is_over) {
+        if sessions.iter().all(DeviceSession::is_over) {
             break;
         }
-        let deadline = lives.iter().filter_map(Life::deadline).min();
+        let deadline = sessions.iter().filter_map(DeviceSession::deadline).min();
         // A hub of USB 2.0 is asked for its report for ever, so that time goes on where nothing else does.
-        let until = deadline.unwrap_or(world.borrow().now() + Pace::SPAN);
+        let until = deadline.unwrap_or(world.borrow().now() + ProgressBound::SPAN);
         let finished = world.borrow_mut().run_until(Some(until));
         world.borrow_mut().audit()?;
         let now = world.borrow().now();
@@ -442,24 +445,26 @@ pub(super) fn live<W: Stage>(world: &RefCell<W>, lives: &mut [Life<'_, W>]) -> R
                     at: now,
                     about: ViolationSubject::Command(finished.id),
                 };
-                lives.get_mut(finished.drive).ok_or(nobody)?.end_command(finished)?;
+                sessions.get_mut(finished.drive).ok_or(nobody)?.end_command(finished)?;
             }
-            Ok(None) if deadline.is_some_and(|at| at <= now) => lives.iter_mut().for_each(Life::pass),
+            Ok(None) if deadline.is_some_and(|at| at <= now) => {
+                sessions.iter_mut().for_each(DeviceSession::pass)
+            }
             Ok(None) | Err(_) => {
                 let about = ViolationSubject::Machine("nothing happens any more");
                 return Err(Violation { law: Invariant::Progress, at: now, about });
             }
         }
-        lives.iter_mut().for_each(Life::look_for_strays);
-        let last = Pace::last_of(lives.iter().map(|life| life.pace));
-        lives.iter().try_for_each(|life| life.has_progress(last))?;
+        sessions.iter_mut().for_each(DeviceSession::look_for_strays);
+        let last = ProgressBound::last_of(sessions.iter().map(|session| session.bound));
+        sessions.iter().try_for_each(|session| session.has_progress(last))?;
     }
-    let is_anyone_struck = lives.iter_mut().any(Life::was_struck);
-    lives.iter_mut().try_for_each(|life| life.close(is_anyone_struck))
+    let is_anyone_struck = sessions.iter_mut().any(DeviceSession::was_struck);
+    sessions.iter_mut().try_for_each(|session| session.close(is_anyone_struck))
 }
 
 /// Leaves a world alone in which nobody wants anything any more, and looks at what is left then of so many drives.
-pub(super) fn leave_alone(world: &mut impl Stage, drives: usize) -> Result<(), Violation> {
+pub(super) fn leave_alone(world: &mut impl SwarmTarget, drives: usize) -> Result<(), Violation> {
     if world.gone().is_some() {
         return Ok(());
     }

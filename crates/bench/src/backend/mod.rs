@@ -1,6 +1,6 @@
 //! What jobs run on: a drive, and the ways in which requests get to it.
 //!
-//! A [`Rig`] is one drive with its [`Route`]s; it puts up one at a time, so that transports are compared on the same
+//! A [`BenchDevice`] is one drive with its [`Route`]s; it puts up one at a time, so that transports are compared on the same
 //! hardware in turns. A [`Runner`] is a route that is up: it has slots with memory, starts an access in a slot, and tells
 //! when that has ended. Left out: what is asked, how fast it was, whether the data are right; that is for the modules
 //! above.
@@ -8,7 +8,7 @@
 //! Always true: every access that was started ends exactly once, unless the runner fails as a whole; the memory of a slot
 //! is the caller's while nothing is under way in it.
 
-mod agreed;
+mod device_identity;
 mod file;
 mod memory;
 mod port;
@@ -16,9 +16,9 @@ mod queued;
 mod quirks;
 mod thermometer;
 
-pub use file::{FileRig, FileRigOptions};
-pub use memory::MemoryRig;
-pub use port::PortRig;
+pub use file::{FileDevice, FileDeviceOptions};
+pub use memory::MemoryDevice;
+pub use port::UsbPortDevice;
 
 use bus::Observer;
 use device::medium::MediumError;
@@ -45,46 +45,46 @@ pub enum Route {
 }
 
 /// Makes whoever looks on at the transfers of a drive, for each time that it is put up anew.
-pub trait Lookout: fmt::Debug {
+pub trait ObserverFactory: fmt::Debug {
     /// Who looks on from now on, at a drive whose descriptors are read again.
     fn observer(&self) -> Box<dyn Observer>;
 }
 
 /// A drive and the ways to it.
-pub trait Rig {
+pub trait BenchDevice {
     /// Has somebody look on at the transfers of routes that are put up from now on.
     ///
     /// # Errors
     /// If its transfers are not ours.
-    fn watch(&mut self, lookout: Box<dyn Lookout>) -> Result<(), RigError> {
-        let _ = lookout;
-        Err(RigError::new("the kernel's driver makes the transfers"))
+    fn watch(&mut self, factory: Box<dyn ObserverFactory>) -> Result<(), DeviceError> {
+        let _ = factory;
+        Err(DeviceError::new("the kernel's driver makes the transfers"))
     }
 
     /// Has a drive that is being put up given up when this is set, so that nobody waits for one that says nothing.
-    fn stop_by(&mut self, word: Arc<AtomicBool>) {
-        let _ = word;
+    fn set_stop_flag(&mut self, flag: Arc<AtomicBool>) {
+        let _ = flag;
     }
 
     /// Puts a route up for accesses within `room`, and takes down the one that was up.
     ///
     /// # Errors
     /// Why there is no such way to this drive.
-    fn put_up(&mut self, route: Route, room: Room) -> Result<&mut dyn Runner, RigError>;
+    fn open_route(&mut self, route: Route, room: BufferLayout) -> Result<&mut dyn Runner, DeviceError>;
 
-    /// Takes down what is up, and gives back what was taken. Dropping a rig does the same, and cannot say what went wrong.
+    /// Takes down what is up, and gives back what was taken. Dropping a bench_device does the same, and cannot say what went wrong.
     ///
     /// # Errors
     /// What was not given back, and what to do.
-    fn close(&mut self) -> Result<(), RigError> {
+    fn close(&mut self) -> Result<(), DeviceError> {
         Ok(())
     }
 
     /// What is known of the drive by now.
-    fn identity(&self) -> Identity;
+    fn identity(&self) -> DriveInfo;
 
     /// Why a drive that was found in the place of the one that was agreed to was left alone, if one was.
-    fn stranger(&self) -> Option<&RigError> {
+    fn changed_device(&self) -> Option<&DeviceError> {
         None
     }
 
@@ -96,7 +96,7 @@ pub trait Rig {
 
 /// How much is under way at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct BufferLayout {
     /// Accesses.
     pub slots: u16,
     /// Bytes of each.
@@ -105,7 +105,7 @@ pub struct Room {
 
 /// Who a drive is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Identity {
+pub struct DriveInfo {
     /// Vendor and product, or what it is.
     pub model: Option<String>,
     /// Its serial number.
@@ -134,7 +134,7 @@ pub trait Runner {
     ///
     /// # Errors
     /// If there is no memory for them.
-    fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), RigError>;
+    fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), DeviceError>;
 
     /// The memory of a slot: what an access there has read, or will write. What it holds after a write is left over.
     fn memory(&mut self, slot: u16) -> &mut [u8];
@@ -149,12 +149,12 @@ pub trait Runner {
     ///
     /// # Errors
     /// If nothing more can come of this runner.
-    fn turn(&mut self, patience: Duration) -> Result<(), RigError>;
+    fn run_once(&mut self, timeout: Duration) -> Result<(), DeviceError>;
 
     /// The next access that has ended.
-    fn poll(&mut self) -> Option<Ended>;
+    fn poll(&mut self) -> Option<CompletedAccess>;
 
-    /// The next write that had ended well and was lost later, where our own initiator hears of it. [`Troubles::lost_writes`] counts
+    /// The next write that had ended well and was lost later, where our own initiator hears of it. [`ErrorCounters::lost_writes`] counts
     /// those as well that there was no room to keep.
     fn poll_lost(&mut self) -> Option<LostWrite> {
         None
@@ -176,11 +176,11 @@ pub trait Runner {
     }
 
     /// What went wrong below so far, whether it was mended or not.
-    fn troubles(&self) -> Troubles;
+    fn error_counters(&self) -> ErrorCounters;
 
     /// What is not to be counted for a run that begins now.
-    fn troubles_before(&mut self) -> Troubles {
-        self.troubles()
+    fn initial_error_counters(&mut self) -> ErrorCounters {
+        self.error_counters()
     }
 }
 
@@ -192,16 +192,16 @@ const KERNEL_FLUSH_MAX: Duration = Duration::from_secs(600);
 
 /// The end of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct CompletedAccess {
     /// Its slot.
     pub slot: u16,
     /// How it ended.
-    pub result: Result<(), Fault>,
+    pub result: Result<(), AccessError>,
 }
 
 /// Why an access failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum AccessError {
     /// Our own initiator says so.
     Disk(disk::Error),
     /// The kernel says so.
@@ -214,7 +214,7 @@ pub enum Fault {
 
 /// Why a runner cannot be put up, or cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RigError {
+pub struct DeviceError {
     /// What happened, and why.
     pub what: String,
     /// Nothing has failed: this drive, where it is, does not have the route that was asked for.
@@ -223,7 +223,7 @@ pub struct RigError {
 
 /// What went wrong below, counted since a runner was put up. Most of it is mended by trying again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Troubles {
+pub struct ErrorCounters {
     /// Commands sent again.
     pub retries: u64,
     /// Commands whose deadline passed.
@@ -252,7 +252,7 @@ pub struct Troubles {
     pub unpacked: u64,
 }
 
-impl Troubles {
+impl ErrorCounters {
     /// None at all.
     pub const NONE: Self = Self {
         retries: 0,
@@ -349,7 +349,7 @@ impl Troubles {
     }
 }
 
-impl RigError {
+impl DeviceError {
     /// Something cannot be done.
     pub fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), is_not_offered: false }
@@ -379,7 +379,7 @@ impl fmt::Display for Route {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for AccessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Disk(error) => error.fmt(f),
@@ -399,7 +399,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl Fault {
+impl AccessError {
     /// Nothing more can come of the drive.
     pub const fn is_final(&self) -> bool {
         matches!(
@@ -422,10 +422,10 @@ impl Fault {
     }
 }
 
-impl fmt::Display for RigError {
+impl fmt::Display for DeviceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)
     }
 }
 
-impl std::error::Error for RigError {}
+impl std::error::Error for DeviceError {}

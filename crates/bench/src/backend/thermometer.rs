@@ -5,7 +5,7 @@
 //!
 //! Always true: a drive that has told nothing is not asked again, and one that did not survive the question is put up without.
 
-use super::quirks::Known;
+use super::quirks::KnownQuirks;
 use initiator::disk::{AskTemperature, Temperature, TemperatureSource};
 use quirks::quirk::{Flag, Flags};
 
@@ -18,7 +18,7 @@ pub(super) struct Thermometer {
 
 impl Thermometer {
     /// How to ask a drive that is put up: once.
-    pub(super) fn asks(&self, known: Known) -> AskTemperature {
+    pub(super) fn asks(&self, known: KnownQuirks) -> AskTemperature {
         if self.is_asked { AskTemperature::Not } else { allowed(known.flags()) }
     }
 
@@ -83,7 +83,7 @@ mod tests {
         let inventory = Inventory::read(&tree, Scope::Brief);
         let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
         assert_eq!(device.id.to_string(), format!("{vendor}:{product}"));
-        Thermometer::default().asks(Known::of(&inventory, device))
+        Thermometer::default().asks(KnownQuirks::of(&inventory, device))
     }
 
     #[test]

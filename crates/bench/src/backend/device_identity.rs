@@ -13,7 +13,7 @@ use units::Capacity;
 
 /// What is known of the drive that was agreed to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Agreed {
+pub(super) struct DeviceIdentity {
     id: Option<DeviceId>,
     usb_serial: Option<String>,
     /// Of the logical unit.
@@ -21,7 +21,7 @@ pub(super) struct Agreed {
     bytes: Option<u64>,
 }
 
-impl Agreed {
+impl DeviceIdentity {
     /// What an inventory knows of a drive and of the unit that is driven.
     pub(super) fn of(device: &UsbDevice, disk: Option<&Disk>) -> Self {
         Self {
@@ -102,8 +102,8 @@ fn is_plain(serial: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn agreed() -> Agreed {
-        Agreed {
+    fn agreed() -> DeviceIdentity {
+        DeviceIdentity {
             id: Some(DeviceId::new(0x174c, 0x55aa)),
             usb_serial: Some("0123".into()),
             serial: Some("UNIT1".into()),
@@ -113,9 +113,9 @@ mod tests {
 
     #[test]
     fn another_drive_is_told_from_the_one_that_was_agreed_to() {
-        let told = agreed().compare(&Agreed { id: Some(DeviceId::new(0x174c, 0x1153)), ..agreed() });
+        let told = agreed().compare(&DeviceIdentity { id: Some(DeviceId::new(0x174c, 0x1153)), ..agreed() });
         assert_eq!(told, Err("USB id 174c:55aa then, 174c:1153 now".into()));
-        let told = agreed().compare(&Agreed { usb_serial: Some("0124".into()), ..agreed() });
+        let told = agreed().compare(&DeviceIdentity { usb_serial: Some("0124".into()), ..agreed() });
         assert_eq!(told, Err("USB serial number 0123 then, 0124 now".into()));
         let told = agreed().compare_unit(Some("UNIT2"), 32 << 20, 512);
         assert_eq!(told, Err("serial number UNIT1 then, UNIT2 now; capacity 16 MiB then, 32 MiB now".into()));
@@ -125,8 +125,8 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_no_difference_and_learnt() {
-        let mut agreed = Agreed { serial: None, bytes: None, ..agreed() };
-        agreed.compare(&Agreed::default()).expect("nothing is known");
+        let mut agreed = DeviceIdentity { serial: None, bytes: None, ..agreed() };
+        agreed.compare(&DeviceIdentity::default()).expect("nothing is known");
         agreed.compare_unit(None, 16 << 20, 4096).expect("it was not known");
         // The kernel had taken off a block.
         agreed.compare_unit(Some("UNIT1"), (16 << 20) + 4096, 4096).expect("it was not known");
