@@ -167,7 +167,7 @@ mod tests {
             let row = |label: &str, depth, shares: &[u32]| Measured {
                 job: Job {
                     label: label.into(),
-                    shares: shares.iter().map(|bytes| AccessSpec::all(*bytes, 100, 100)).collect(),
+                    specs: shares.iter().map(|bytes| AccessSpec::all(*bytes, 100, 100)).collect(),
                     ..Job::of(AccessSpec::all(4096, 100, 100), depth)
                 },
                 of: (1..=count).map(|nth| Some(values(nth))).collect(),
