@@ -2,7 +2,7 @@
 #![no_main]
 
 use fuzz::wild::{Action, play, uas_endpoints};
-use initiator::{Patience, Uas, UasConfig};
+use initiator::{Timeouts, Uas, UasConfig};
 
 libfuzzer_sys::fuzz_target!(|script: (u8, Vec<Action>)| {
     let (kind, actions) = script;
@@ -12,7 +12,7 @@ libfuzzer_sys::fuzz_target!(|script: (u8, Vec<Action>)| {
         endpoints: uas_endpoints(),
         streams: (kind & 0x80 == 0).then_some(2 + 2 * u16::from(kind >> 4 & 3)),
         depth: Some(6),
-        patience: Patience::default(),
+        timeouts: Timeouts::default(),
     };
     play(Uas::new(config).expect("two streams are enough"), kind, actions);
 });

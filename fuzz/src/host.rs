@@ -5,13 +5,13 @@
 //! for; when the host is gone, every transfer has completed and no command is left.
 
 use bus::{Pipe, Speed, TransferStatus};
-use drive::{Body, Drive, HostCompletion, HostTransfer, medium::RamMedium};
-use std::collections::BTreeMap;
 use device::{
     Device, DeviceConfig, Transports, Verdict,
     command::Limits,
     unit::{Unit, UnitConfig},
 };
+use drive::{Body, Drive, HostCompletion, HostTransfer, medium::RamMedium};
+use std::collections::BTreeMap;
 use units::{BlockCount, BlockSize, ByteCount};
 use wire::usb::SetupPacket;
 

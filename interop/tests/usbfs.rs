@@ -230,7 +230,11 @@ fn after_a_kill_list_says_how_the_kernel_takes_the_interface_back() -> Result<()
     guest.stdout_of(&wait)?;
     // A second program is told so, and harms nothing.
     let second = guest.run(&format!("exercise {} uas verify 2048 1 4096 1", before.port))?;
-    assert!(second.stderr.contains(&format!("another program has {interface}")), "{}", second.stderr);
+    assert!(
+        second.stderr.contains(&format!("{interface} is in use by another program")),
+        "{}",
+        second.stderr
+    );
     guest.stdout_of("killall -KILL exercise")?;
     assert_eq!(guest.finish(job, PLUG_LIMIT)?.status, 128 + 9);
     let listed = guest.stdout_of("uaskit list")?;
@@ -281,7 +285,7 @@ fn what_is_missing_is_told_with_the_remedy() -> Result<()> {
     small?.has("verified=16 errors=0");
     // A transport.
     let output = guest.run(&format!("exercise {port} bot verify 2048 1 4096 1"))?;
-    assert!(output.stderr.contains("the device has no BOT that works here"), "{}", output.stderr);
+    assert!(output.stderr.contains("the device does not support BOT here"), "{}", output.stderr);
     Ok(())
 }
 

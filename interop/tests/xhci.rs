@@ -329,7 +329,7 @@ fn the_kernel_has_the_controller_before_and_after() -> Result<()> {
     // The first piece: its number, 0, and what follows from it.
     has(&written, "0000000000000000 14057b7ef767814f");
     let refused = guest.run(&format!("controller {pci} list"))?;
-    has(&refused.stderr, &format!("{pci} belongs to the driver `xhci_hcd`"));
+    has(&refused.stderr, &format!("{pci} is bound to driver `xhci_hcd`"));
     guest.stdout_of(&bind("vfio-pci"))?;
     has(&bench.trial("verify uas uas 2048 20 4096 8")?, "verified=20 errors=0");
     Ok(())

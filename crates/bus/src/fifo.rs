@@ -1,16 +1,16 @@
-//! A queue whose items are put together where they are to lie.
+//! A FIFO whose items are constructed in place.
 //!
-//! An item that is made first and moved then is written in its fields and read in wide words at once, for which a processor has to
-//! wait until what was written has reached the cache: a dozen cycles, and hundreds behind a block of data that is on its way to
-//! memory. Here room is made before the item, so that there is nothing left to move. Always true: items lie side by side, in
-//! order, in a ring of places whose number is a power of two.
+//! An item that is built on the stack and then moved is written field by field and read back in wide
+//! words, which defeats store forwarding: a dozen cycles, and hundreds behind a block of data on its
+//! way to memory. Here the slot is reserved first, so that nothing is moved. Always true: items lie
+//! in order in a ring whose number of slots is a power of two.
 
 use alloc::vec::Vec;
 use core::hint::cold_path;
 use core::mem;
 use core::ops::{Deref, DerefMut};
 
-/// First in, first out.
+/// A FIFO in a ring buffer.
 #[derive(Clone, Debug)]
 pub struct Fifo<T> {
     places: Vec<Option<T>>,
@@ -18,7 +18,7 @@ pub struct Fifo<T> {
     len: usize,
 }
 
-/// The first of a queue, where it lies: for whoever takes what it needs of it out, and then lets it go. If not, it stays.
+/// The first item, borrowed in place. It stays in the queue unless [`take`](Self::take)n or [`discard`](Self::discard)ed.
 #[derive(Debug)]
 pub struct Front<'a, T> {
     place: &'a mut Option<T>,
@@ -27,23 +27,23 @@ pub struct Front<'a, T> {
     next: usize,
 }
 
-/// Places at first.
+/// Slots of the first allocation.
 const PLACES_MIN: usize = 8;
 
 impl<T> Fifo<T> {
-    /// An empty one, without memory.
+    /// Creates an empty FIFO without allocating.
     pub const fn new() -> Self {
         Self { places: Vec::new(), first: 0, len: 0 }
     }
 
-    /// An empty one that has places for so many.
+    /// Creates an empty FIFO with room for `count` items.
     pub fn with_capacity(count: usize) -> Self {
         let mut places = Vec::new();
         places.resize_with(count.next_power_of_two(), || None);
         Self { places, first: 0, len: 0 }
     }
 
-    /// Makes an item at the end.
+    /// Constructs an item in place at the end.
     #[inline(always)]
     pub fn push_with(&mut self, make: impl FnOnce() -> T) {
         if self.len == self.places.len() {
@@ -51,20 +51,20 @@ impl<T> Fifo<T> {
             self.grow();
         }
         let at = self.place(self.len);
-        // It is free, and said to be so that nothing has to be dropped.
+        // Known to be empty, so that the compiler emits no drop.
         if let Some(place @ None) = self.places.get_mut(at) {
             mem::forget(place.replace(make()));
             self.len += 1;
         }
     }
 
-    /// Puts one at the end. What is made for it is better made by [`Self::push_with`].
+    /// Appends an item. [`Self::push_with`] is faster for an item that is constructed for it.
     #[inline]
     pub fn push_back(&mut self, item: T) {
         self.push_with(|| item);
     }
 
-    /// Takes the first.
+    /// Removes and returns the first item.
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T> {
         let place = self.places.get_mut(self.first)?;
@@ -77,7 +77,7 @@ impl<T> Fifo<T> {
         item
     }
 
-    /// The first, to be taken out of its place piece by piece.
+    /// Borrows the first item in place.
     #[inline(always)]
     pub fn front(&mut self) -> Option<Front<'_, T>> {
         let next = self.place(1);
@@ -88,13 +88,13 @@ impl<T> Fifo<T> {
         Some(Front { place, first: &mut self.first, len: &mut self.len, next })
     }
 
-    /// The first, to be changed.
+    /// Returns the first item mutably.
     #[inline]
     pub fn front_mut(&mut self) -> Option<&mut T> {
         self.places.get_mut(self.first)?.as_mut()
     }
 
-    /// The one that is so many behind the first.
+    /// Returns the item at `index`, counted from the first.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
         if index >= self.len {
@@ -103,7 +103,7 @@ impl<T> Fifo<T> {
         self.places.get(self.place(index))?.as_ref()
     }
 
-    /// The same, to be changed.
+    /// Returns the item at `index` mutably.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         if index >= self.len {
@@ -113,24 +113,24 @@ impl<T> Fifo<T> {
         self.places.get_mut(at)?.as_mut()
     }
 
-    /// How many there are.
+    /// Returns the number of items.
     #[inline]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no items.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// All, the first first.
+    /// Iterates from the first item.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         (0..self.len).filter_map(|index| self.places[self.place(index)].as_ref())
     }
 
-    /// Takes one from between the others.
+    /// Removes and returns the item at `index`.
     #[cold]
     pub fn remove(&mut self, index: usize) -> Option<T> {
         if index >= self.len {
@@ -145,7 +145,7 @@ impl<T> Fifo<T> {
         self.places[last].take()
     }
 
-    /// Twice the places, the first item in the first.
+    /// Doubles the slots and moves the first item to slot 0.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
@@ -154,7 +154,7 @@ impl<T> Fifo<T> {
         self.places.resize_with((self.places.len() * 2).max(PLACES_MIN), || None);
     }
 
-    /// Where the item lies that is so many behind the first.
+    /// Returns the slot of the item at `index`.
     #[inline(always)]
     fn place(&self, index: usize) -> usize {
         (self.first + index) & self.places.len().wrapping_sub(1)
@@ -162,19 +162,19 @@ impl<T> Fifo<T> {
 }
 
 impl<T> Front<'_, T> {
-    /// Lets it go: what comes behind it is the first.
+    /// Drops the item; the next one becomes the first.
     #[inline(always)]
-    pub fn let_go(self) {
+    pub fn discard(self) {
         *self.place = None;
         *self.first = self.next;
         *self.len -= 1;
     }
 
-    /// Takes it whole.
+    /// Removes and returns the item.
     #[inline(always)]
     pub fn take(self) -> T {
         let item = self.place.take().expect(IS_THERE);
-        self.let_go();
+        self.discard();
         item
     }
 }
@@ -218,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_queue(calls in prop::collection::vec(0u8..11, 0..200)) {
+        fn fifo_behaves_like_a_vec_deque(calls in prop::collection::vec(0u8..11, 0..200)) {
             let (mut fifo, mut queue) = (Fifo::new(), VecDeque::new());
             for (number, call) in calls.into_iter().enumerate() {
                 match call {
@@ -233,7 +233,7 @@ mod tests {
                         let front = fifo.front();
                         prop_assert_eq!(front.as_deref(), queue.front());
                         if let Some(front) = front {
-                            front.let_go();
+                            front.discard();
                         }
                         queue.pop_front();
                     }

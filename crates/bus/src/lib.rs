@@ -1,14 +1,14 @@
-//! The words both sides of a USB share, and the place where their transfers meet.
+//! USB transfer types shared by host and device, and the matching of their transfers.
 //!
-//! A host offers transfers, a device offers transfers; a bus is where one meets the other. The words here are
-//! the only ones that cross: [`Pipe`], [`TransferId`], [`Completion`], [`TransferStatus`], [`Speed`].
-//! Direction is always the host's: *In* moves bytes to the host.
+//! Host and device each submit transfers; [`Rendezvous`] matches them. Only [`Pipe`], [`TransferId`],
+//! [`Completion`], [`TransferStatus`] and [`Speed`] cross between the two. Direction is always the
+//! host's: *In* moves bytes to the host.
 //!
-//! Always true: a submitted transfer completes exactly once, a cancel is answered by a completion, and a pipe
-//! completes in the order of submission. No payload is held here, only ranges of buffers that others own. An [`Observer`] looks
-//! on at a host's transfers, whatever carries them.
+//! Always true: a submitted transfer completes exactly once, a cancelled one included, and transfers
+//! of a pipe complete in the order of submission. This crate holds no payload, only ranges of buffers
+//! that others own. An [`Observer`] records a host's transfers on any bus.
 //!
-//! Left out: isochronous and interrupt transfers, and time. Timed buses bring their own machines.
+//! Left out: isochronous and interrupt transfers, and time. Timed buses have their own machines.
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![no_std]
 

@@ -1,13 +1,13 @@
-//! A line in which mostly one waits, or nobody.
+//! A FIFO optimised for zero or one element.
 //!
-//! The first has its place in the line itself, so that coming and going is a move and no walk through a ring. Always true:
-//! if nobody is first, nobody waits.
+//! The first element lies in the struct itself, so that a push and a pop without others are one move.
+//! Always true: without a first element the FIFO is empty.
 
 use alloc::collections::VecDeque;
 use core::hint::cold_path;
 use core::mem;
 
-/// First in, first out.
+/// A FIFO whose first element is stored inline.
 #[derive(Clone, Debug)]
 pub struct Line<T> {
     first: Option<T>,
@@ -15,22 +15,22 @@ pub struct Line<T> {
 }
 
 impl<T> Line<T> {
-    /// An empty one.
+    /// Creates an empty FIFO.
     pub const fn new() -> Self {
         Self { first: None, others: VecDeque::new() }
     }
 
-    /// Puts one at the end.
+    /// Appends an element.
     #[inline]
     pub fn push_back(&mut self, item: T) {
         self.push_with(|| item);
     }
 
-    /// Makes one at the end, where it is to lie: see [`Fifo`](crate::Fifo).
+    /// Constructs an element in place at the end: see [`Fifo`](crate::Fifo).
     #[inline(always)]
     pub fn push_with(&mut self, make: impl FnOnce() -> T) {
         match &mut self.first {
-            // It is free, and said to be so that nothing has to be dropped.
+            // Known to be empty, so that the compiler emits no drop.
             first @ None => mem::forget(first.replace(make())),
             Some(_) => {
                 cold_path();
@@ -39,7 +39,7 @@ impl<T> Line<T> {
         }
     }
 
-    /// Takes the first.
+    /// Removes and returns the first element.
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
         let first = self.first.take();
@@ -50,7 +50,7 @@ impl<T> Line<T> {
         first
     }
 
-    /// Lets the first go.
+    /// Drops the first element.
     #[inline(always)]
     pub fn drop_front(&mut self) {
         self.first = None;
@@ -60,24 +60,24 @@ impl<T> Line<T> {
         }
     }
 
-    /// The first.
+    /// Returns the first element.
     #[inline]
     pub const fn front(&self) -> Option<&T> {
         self.first.as_ref()
     }
 
-    /// The last.
+    /// Returns the last element.
     #[inline]
     pub fn back(&self) -> Option<&T> {
         if self.others.is_empty() { self.first.as_ref() } else { self.others.back() }
     }
 
-    /// Takes the last.
+    /// Removes and returns the last element.
     pub fn pop_back(&mut self) -> Option<T> {
         self.others.pop_back().or_else(|| self.first.take())
     }
 
-    /// The one that many behind the first.
+    /// Returns the element at `place`, counted from the first.
     #[inline]
     pub fn get(&self, place: usize) -> Option<&T> {
         match place.checked_sub(1) {
@@ -86,7 +86,7 @@ impl<T> Line<T> {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the element at `place` mutably.
     #[inline]
     pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
         match place.checked_sub(1) {
@@ -95,40 +95,40 @@ impl<T> Line<T> {
         }
     }
 
-    /// All, the first first.
+    /// Iterates from the first element.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.first.iter().chain(&self.others)
     }
 
-    /// The same, to be changed.
+    /// Iterates mutably from the first element.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.first.iter_mut().chain(&mut self.others)
     }
 
-    /// How many wait.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.others.len()
     }
 
-    /// The first.
+    /// Returns the first element mutably.
     #[inline]
     pub const fn front_mut(&mut self) -> Option<&mut T> {
         self.first.as_mut()
     }
 
-    /// Whether nobody waits.
+    /// Returns whether there are no elements.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
-    /// Lets all go.
+    /// Drops all elements.
     pub fn clear(&mut self) {
         (self.first, self.others) = (None, VecDeque::new());
     }
 
-    /// Takes the first that `is_it`.
+    /// Removes and returns the first element for which `is_it` holds.
     pub fn take(&mut self, is_it: impl Fn(&T) -> bool) -> Option<T> {
         if is_it(self.first.as_ref()?) {
             return self.pop_front();
@@ -152,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_queue(calls in prop::collection::vec(0u8..7, 0..60)) {
+        fn line_behaves_like_a_vec_deque(calls in prop::collection::vec(0u8..7, 0..60)) {
             let (mut line, mut queue) = (Line::new(), VecDeque::new());
             for (number, call) in calls.into_iter().enumerate() {
                 match call {

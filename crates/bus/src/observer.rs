@@ -1,25 +1,26 @@
-//! Somebody who looks on at the transfers of a host, to write them down.
+//! Observation of a host's transfers, for capture.
 //!
-//! What is told is what the host sees: a transfer when it is taken on, and when its end is fetched; control transfers whole. Whoever lets
-//! somebody look on calls in that order, and each transfer that began is told to end once, unless the device is let go of before.
+//! An observer gets what the host sees: a bulk transfer when it is submitted and when its completion
+//! is fetched, a control transfer as a whole. Each submitted transfer is reported completed once,
+//! unless the device is released before.
 
 use crate::{Pipe, TransferStatus};
 use core::fmt;
 use wire::usb::SetupPacket;
 
-/// Looks on. It is called where transfers are carried, and should not keep them.
+/// Receives the transfers of a host. Called on the data path, so it should return quickly.
 pub trait Observer: Send + fmt::Debug {
-    /// How many bytes of a transfer are wanted at most: what is past them need not be brought.
+    /// Returns the snapshot length: the most payload bytes of a transfer that the observer wants.
     fn snap(&self) -> usize {
         usize::MAX
     }
 
-    /// A transfer begins; `bytes` go to the device.
+    /// Reports a submitted transfer; `bytes` is the payload of an Out transfer.
     fn submitted(&mut self, id: u64, pipe: Pipe, length: u32, bytes: &[u8]);
 
-    /// A transfer has ended, with so many bytes moved; `bytes` came from the device.
+    /// Reports a completed transfer with its status and byte count; `bytes` is the payload of an In transfer.
     fn completed(&mut self, id: u64, pipe: Pipe, end: (TransferStatus, u32), bytes: &[u8]);
 
-    /// A control transfer, whole: the bytes of its data stage in either direction, and how it ended.
+    /// Reports a control transfer with the bytes of its data stage and its status.
     fn control(&mut self, setup: SetupPacket, bytes: &[u8], status: TransferStatus);
 }

@@ -1,7 +1,7 @@
-//! Transfers, where they go, and how they end (USB 3.2 clauses 8.12 and 4.4.6.4).
+//! Transfers, their pipes and their completions (USB 3.2 clauses 8.12 and 4.4.6.4).
 //!
-//! A pipe is an endpoint and, where it has them, a stream; a transfer is a pipe and a range of somebody's memory; a
-//! completion ends it. Ids that are not allowed on the wire cannot be made. Left out: what a transfer carries.
+//! A pipe is an endpoint plus, on a bulk streaming endpoint, a stream. Reserved stream ids cannot be
+//! constructed. Left out: the payload of a transfer.
 
 use core::fmt;
 use core::num::NonZeroU16;
@@ -15,7 +15,7 @@ impl StreamId {
     /// The highest id that names a stream; FFFEh is Prime, FFFFh NoStream.
     pub const MAX: u16 = 65_533;
 
-    /// The stream with this id, if it names one.
+    /// Creates a stream id; `None` for a reserved id.
     pub const fn new(id: u16) -> Option<Self> {
         match NonZeroU16::new(id) {
             Some(id) if id.get() <= Self::MAX => Some(Self(id)),
@@ -23,13 +23,13 @@ impl StreamId {
         }
     }
 
-    /// The id as it is on the wire.
+    /// Returns the id as sent on the wire.
     pub const fn get(self) -> u16 {
         self.0.get()
     }
 }
 
-/// Where a transfer goes: an endpoint, and a stream of it where it has streams.
+/// The destination of a transfer: an endpoint and, if the endpoint has streams, one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pipe {
     /// The endpoint, direction included.
@@ -50,41 +50,41 @@ impl Pipe {
     }
 }
 
-/// Names a transfer to the side that submitted it. Host and device count for themselves.
+/// Identifies a transfer to the side that submitted it. Host and device number independently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransferId(pub u64);
 
-/// How a transfer ended.
+/// The completion status of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferStatus {
-    /// Every byte asked for was moved.
+    /// All requested bytes were transferred.
     Done,
-    /// The other side ended it early, which is no error.
+    /// A short packet ended the transfer early; not an error.
     Short,
     /// The endpoint is halted.
     Stall,
-    /// The side that submitted it took it back.
+    /// The submitter cancelled it.
     Cancelled,
-    /// The device sent a packet larger than the room that was left.
+    /// The device sent a packet larger than the remaining buffer.
     Babble,
-    /// The device is gone.
+    /// The device is disconnected.
     Disconnected,
-    /// The bus failed in another way.
+    /// Another bus error.
     Error,
 }
 
-/// The end of a transfer.
+/// The completion of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Which one.
+    /// The transfer.
     pub id: TransferId,
-    /// How it ended.
+    /// Its status.
     pub status: TransferStatus,
-    /// Bytes moved.
+    /// Bytes transferred.
     pub actual: u32,
 }
 
-/// The speed of a device's link. Ordered: a later one is faster.
+/// The speed of a device's link, ordered from slow to fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Speed {
     /// 12 Mb/s.
@@ -96,7 +96,7 @@ pub enum Speed {
 }
 
 impl Speed {
-    /// The largest packet of a bulk endpoint, in bytes (USB 2.0 clause 5.8.3, USB 3.2 table 9-26).
+    /// Returns the maximum packet size of a bulk endpoint, in bytes (USB 2.0 clause 5.8.3, USB 3.2 table 9-26).
     pub const fn bulk_packet_bytes(self) -> u32 {
         match self {
             Self::Full => 64,
@@ -105,7 +105,7 @@ impl Speed {
         }
     }
 
-    /// Whether bulk endpoints can have streams.
+    /// Returns whether bulk endpoints can have streams.
     pub const fn has_streams(self) -> bool {
         matches!(self, Self::Super)
     }

@@ -18,10 +18,10 @@ mod desk;
 pub mod device;
 pub mod lun;
 pub mod medium;
-mod name;
 mod output;
 #[cfg(test)]
 mod storms;
+mod transfer_id;
 pub mod uas;
 
 pub use device::{ActiveTransport, Device, DeviceConfig, Transports, Verdict};

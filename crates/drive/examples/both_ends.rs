@@ -8,7 +8,7 @@ use bus::{Direction, Speed};
 use device::command::Limits;
 use device::lun::{Unit, UnitConfig, limits};
 use device::{Device, DeviceConfig, Transports};
-use initiator::{Command, CommandBlock, CommandId, DataPhase, Outcome, Patience, Transport};
+use initiator::{Command, CommandBlock, CommandId, DataPhase, Outcome, Timeouts, Transport};
 use std::io;
 use std::os::fd::BorrowedFd;
 use uaskit_drive::Drive;
@@ -24,7 +24,7 @@ const BLOCKS: u16 = 8;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // ANCHOR: initiator
     let mut drive = drive(Box::new(Told(RamMedium::new(ByteCount(1 << 20), BlockSize::B512)?)));
-    let uas = plug::uas(&mut drive, None, Patience::default())?;
+    let uas = plug::uas(&mut drive, None, Timeouts::default())?;
     println!(
         "UAS, {}, {} commands at once",
         if uas.has_streams() { "streams" } else { "in turns" },

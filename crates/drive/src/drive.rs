@@ -20,7 +20,7 @@ pub use fault::{Fault, FaultKind, NotAFault};
 pub use presence::SlotError;
 
 use crate::medium::{Finished, Job, Medium};
-use bus::rendezvous::{Carrier, Ended, Full, Passage, Stays};
+use bus::rendezvous::{Completed, CopyRange, Full, Rearm, TransferSink};
 use bus::{Completion, Direction, EndpointAddress, Fifo, Observer, Pipe, Rendezvous, TransferStatus};
 use device::command::{CommandId, Place};
 use device::medium::{MediumOp, MediumRequest};
@@ -110,16 +110,16 @@ struct Ends<'a> {
     completions: &'a mut Fifo<HostCompletion>,
 }
 
-impl Carrier<HostEntry, DeviceEntry> for Ends<'_> {
+impl TransferSink<HostEntry, DeviceEntry> for Ends<'_> {
     #[inline(always)]
-    fn carry(&mut self, passage: Passage, host: &mut HostEntry, offered: &mut DeviceEntry) {
-        self.memory.carry(passage, host, offered, self.device);
+    fn copy(&mut self, range: CopyRange, host: &mut HostEntry, offered: &mut DeviceEntry) {
+        self.memory.carry(range, host, offered, self.device);
     }
 
     /// A message that came in one piece still lies with the host's transfer.
     #[inline(always)]
-    fn device_ended(&mut self, ended: Ended<&mut DeviceEntry>, host: Option<&HostEntry>) {
-        let Ended { kept: &mut DeviceEntry { id, ref payload }, status, actual, .. } = ended;
+    fn device_completed(&mut self, completed: Completed<&mut DeviceEntry>, host: Option<&HostEntry>) {
+        let Completed { context: &mut DeviceEntry { id, ref payload }, status, actual, .. } = completed;
         let parts = self.memory.take_parts(id);
         let bytes = match (payload, host, &parts) {
             (Payload::Message, Some(host), None) => host.body.as_bytes(),
@@ -134,8 +134,9 @@ impl Carrier<HostEntry, DeviceEntry> for Ends<'_> {
     }
 
     #[inline(always)]
-    fn host_ended(&mut self, ended: Ended<&mut HostEntry>) {
-        let Ended { kept: &mut HostEntry { id, ref mut body }, pipe, length, status, actual } = ended;
+    fn host_completed(&mut self, completed: Completed<&mut HostEntry>) {
+        let Completed { context: &mut HostEntry { id, ref mut body }, pipe, length, status, actual } =
+            completed;
         let mut body = || std::mem::replace(body, Body::Empty);
         if pipe.endpoint.direction() == Direction::Out {
             self.memory.discard(body());
@@ -267,13 +268,14 @@ impl<M: Medium + ?Sized> Drive<M> {
     #[inline(always)]
     fn hand_over(&mut self, pipe: Pipe, bytes: &[u8]) -> bool {
         let Self { bus, device, .. } = self;
-        bus.pass(pipe, bytes.len() as u32, |ended| {
-            let Ended { kept: DeviceEntry { id, payload: Payload::Message }, status, actual, .. } = ended
+        bus.pass(pipe, bytes.len() as u32, |completed| {
+            let Completed { context: DeviceEntry { id, payload: Payload::Message }, status, actual, .. } =
+                completed
             else {
                 return None;
             };
             let waits = device.handle_message(Completion { id: *id, status, actual }, bytes);
-            Some(if waits { Stays::Waiting } else { Stays::Ended })
+            Some(if waits { Rearm::Yes } else { Rearm::No })
         })
     }
 
@@ -355,7 +357,7 @@ impl<M: Medium + ?Sized> Drive<M> {
         if let Body::Buffer(memory) = &mut completion.body {
             self.memory.pool.put(std::mem::take(memory));
         }
-        completion.let_go();
+        completion.discard();
         true
     }
 
@@ -435,25 +437,25 @@ impl<M: Medium + ?Sized> Drive<M> {
         match *output {
             Output::Transfer(DeviceTransfer { id, pipe, length, ends, ref mut payload }) => {
                 let payload = std::mem::replace(payload, Payload::Nowhere);
-                output.let_go();
+                output.discard();
                 self.offer(DeviceTransfer { id, pipe, length, ends, payload });
             }
             Output::Medium(request) => {
-                output.let_go();
+                output.discard();
                 self.ask_medium(request);
             }
             Output::Acquire(id, bytes) => {
-                output.let_go();
+                output.discard();
                 self.memory.buffers.reserve(id, bytes);
             }
             Output::Release(id) => {
-                output.let_go();
+                output.discard();
                 if let Some(Buffer::Present(buffer)) = self.memory.buffers.release(id) {
                     self.memory.pool.put(buffer);
                 }
             }
             Output::FinishBoth(data_in, data_out) => {
-                output.let_go();
+                output.discard();
                 let (bus, mut ends) = self.ends();
                 bus.finish(data_in, &mut ends);
                 bus.finish(data_out, &mut ends);

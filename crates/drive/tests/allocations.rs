@@ -5,7 +5,7 @@ mod drive;
 use bus::Speed;
 use drive::{BLOCK, command};
 use initiator::turbo::{LookAhead, Turbo, TurboConfig};
-use initiator::{CommandId, Patience, Transport};
+use initiator::{CommandId, Timeouts, Transport};
 use uaskit_drive::loopback::{Loopback, plug};
 use uaskit_drive::medium::RamMedium;
 use units::{BlockSize, ByteCount, Duration, Instant};
@@ -60,7 +60,7 @@ fn ram_drive(speed: Speed) -> uaskit_drive::Drive {
 fn uas_allocates_nothing_per_command() {
     for speed in [Speed::Super, Speed::High] {
         let mut drive = ram_drive(speed);
-        let uas = plug::uas(&mut drive, None, Patience::default()).expect("the drive has UAS");
+        let uas = plug::uas(&mut drive, None, Timeouts::default()).expect("the drive has UAS");
         assert_eq!(allocations_in_steady_state(Loopback::new(uas, drive), 30), 0);
     }
 }
@@ -68,10 +68,10 @@ fn uas_allocates_nothing_per_command() {
 #[test]
 fn bot_and_turbo_allocate_nothing_per_command() {
     let mut drive = ram_drive(Speed::Super);
-    let bot = plug::bot(&mut drive, Patience::default()).expect("the drive has BOT");
+    let bot = plug::bot(&mut drive, Timeouts::default()).expect("the drive has BOT");
     assert_eq!(allocations_in_steady_state(Loopback::new(bot, drive), 1), 0);
     let mut drive = ram_drive(Speed::Super);
-    let bot = plug::bot_config(&mut drive, Patience::default()).expect("the drive has BOT");
+    let bot = plug::bot_config(&mut drive, Timeouts::default()).expect("the drive has BOT");
     let turbo = Turbo::new(TurboConfig { look_ahead: LookAhead::Never, ..TurboConfig::new(bot) });
     assert_eq!(allocations_in_steady_state(Loopback::new(turbo, drive), 16), 0);
 }

@@ -9,7 +9,7 @@ use initiator::disk::{
     Disk, DiskConfig, Done, Error, Memory, Operation, Output, Request, RequestId, UnmapMethod,
 };
 use initiator::turbo::{LookAhead, Turbo, TurboConfig};
-use initiator::{Patience, Transport};
+use initiator::{Timeouts, Transport};
 use quirks::{Answers, Link, Matching, Names, Plan, probe};
 use std::collections::HashMap;
 use uaskit_drive::Drive;
@@ -36,7 +36,7 @@ struct Host<T> {
 }
 
 impl<T: Transport> Host<T> {
-    /// Joins the three and surveys the disk.
+    /// Joins the three and identifies the disk.
     fn new(transport: T, drive: Drive) -> Self {
         let depth = transport.depth() as u16;
         let config = DiskConfig { requests_max: 16, report_luns: true, ..DiskConfig::new(depth, 32 << 10) };
@@ -61,7 +61,7 @@ impl<T: Transport> Host<T> {
             }
             self.ends.turn(now);
             let Some(finished) = self.ends.poll() else {
-                assert_eq!(self.disk.commands_under_way(), 0, "the drive answers what it was asked");
+                assert_eq!(self.disk.commands_in_flight(), 0, "the drive answers what it was asked");
                 return;
             };
             let (memory, phase) = self.memory.remove(&finished.id).expect("it was submitted");
@@ -91,7 +91,7 @@ impl<T: Transport> Host<T> {
                 self.ends.submit(Instant::ZERO, &command, &mut bytes).expect("the depth was kept");
             }
             Output::Finished(id, result) => self.finished.push((id, result)),
-            Output::Surveyed(result) => assert_eq!(result, Ok(())),
+            Output::Identified(result) => assert_eq!(result, Ok(())),
             Output::Abort(_) | Output::Lost(_) => panic!("nothing is aborted or lost here: {output:?}"),
         }
     }
@@ -139,11 +139,11 @@ impl<T: Transport> Host<T> {
 }
 
 #[test]
-fn a_survey_finds_what_the_drive_was_made_as() {
+fn identify_reports_the_configured_drive() {
     let mut drive = ram_drive(Speed::Super);
-    let uas = plug::uas(&mut drive, None, Patience::default()).expect("the drive has UAS");
+    let uas = plug::uas(&mut drive, None, Timeouts::default()).expect("the drive has UAS");
     let host = Host::new(uas, drive);
-    let found = host.disk.geometry().expect("the survey went well");
+    let found = host.disk.geometry().expect("identification succeeds");
     assert_eq!((found.capacity, found.block_size), (BlockCount(2048), BlockSize::B512));
     assert_eq!(found.identity.to_string(), "uaskit Virtual Drive 1");
     assert_eq!(found.identity.serial.as_deref(), Some("0123456789AB"));
@@ -158,7 +158,7 @@ fn a_survey_finds_what_the_drive_was_made_as() {
 fn a_disk_over_uas_finds_what_it_wrote() {
     for speed in [Speed::Super, Speed::High, Speed::Full] {
         let mut drive = ram_drive(speed);
-        let uas = plug::uas(&mut drive, None, Patience::default()).expect("the drive has UAS");
+        let uas = plug::uas(&mut drive, None, Timeouts::default()).expect("the drive has UAS");
         Host::new(uas, drive).use_all();
     }
 }
@@ -167,7 +167,7 @@ fn a_disk_over_uas_finds_what_it_wrote() {
 fn a_disk_over_bot_finds_what_it_wrote() {
     for speed in [Speed::Super, Speed::High] {
         let mut drive = ram_drive(speed);
-        let bot = plug::bot(&mut drive, Patience::default()).expect("the drive has BOT");
+        let bot = plug::bot(&mut drive, Timeouts::default()).expect("the drive has BOT");
         Host::new(bot, drive).use_all();
     }
 }
@@ -175,7 +175,7 @@ fn a_disk_over_bot_finds_what_it_wrote() {
 #[test]
 fn a_disk_over_turbo_finds_what_it_wrote() {
     let mut drive = ram_drive(Speed::Super);
-    let bot = plug::bot_config(&mut drive, Patience::default()).expect("the drive has BOT");
+    let bot = plug::bot_config(&mut drive, Timeouts::default()).expect("the drive has BOT");
     let turbo = Turbo::new(TurboConfig { look_ahead: LookAhead::Never, ..TurboConfig::new(bot) });
     Host::new(turbo, drive).use_all();
 }
@@ -212,7 +212,7 @@ fn a_probe_finds_the_transport_that_the_drive_was_made_with() {
         let found = probe(&answers, Link { speed, streams_max: 256 }).expect("descriptors");
         assert!(found.configuration.faults.is_empty() && found.link.met);
         assert_eq!(found.interfaces[0].linux.decisive(), None);
-        let uas = plug::uas(&mut drive, None, Patience::default()).expect("the drive has UAS");
+        let uas = plug::uas(&mut drive, None, Timeouts::default()).expect("the drive has UAS");
         let Some(Plan::Uas(plan)) = found.best() else { panic!("{:?}", found.best()) };
         let expected = if speed == Speed::Super { "16 streams" } else { "READY IUs" };
         assert_eq!((plan.place.alternate, plan.matching.to_string().as_str()), (1, expected));

@@ -13,10 +13,10 @@ const NOW: Instant = Instant::ZERO;
 const DEPTH: u64 = 14;
 
 /// A disk that was surveyed by way of UAS.
-fn surveyed() -> Disk {
+fn identified() -> Disk {
     let medium = RamMedium::new(ByteCount(1 << 20), BlockSize::B512).expect("1 MiB");
     let mut drive = drive::drive(bus::Speed::Super, 16, Box::new(medium));
-    let uas = plug::uas(&mut drive, None, initiator::Patience::default()).expect("the drive has UAS");
+    let uas = plug::uas(&mut drive, None, initiator::Timeouts::default()).expect("the drive has UAS");
     let depth = uas.depth() as u16;
     let mut ends = Loopback::new(uas, drive);
     let mut disk = Disk::new(DiskConfig { requests_max: DEPTH as u16, ..DiskConfig::new(depth, 1 << 20) });
@@ -30,7 +30,7 @@ fn surveyed() -> Disk {
             disk.handle_outcome(NOW, finished.id, &finished.outcome, &finished.buffer);
         }
     }
-    assert!(matches!(disk.poll_output(), Some(Output::Surveyed(Ok(())))));
+    assert!(matches!(disk.poll_output(), Some(Output::Identified(Ok(())))));
     disk
 }
 
@@ -64,7 +64,7 @@ fn go_round(disk: &mut Disk, rounds: u64, commands: &mut Vec<Command>) {
 
 #[test]
 fn nothing_is_allocated_for_a_request() {
-    let mut disk = surveyed();
+    let mut disk = identified();
     let mut commands = Vec::with_capacity(32);
     go_round(&mut disk, 10, &mut commands);
     let counted = allocation_counter::measure(|| go_round(&mut disk, 1000, &mut commands));

@@ -5,7 +5,7 @@ mod drive;
 use bus::Speed;
 use drive::{BLOCK, command};
 use initiator::turbo::{LookAhead, Turbo, TurboConfig};
-use initiator::{CommandId, Outcome, Patience, Transport};
+use initiator::{CommandId, Outcome, Timeouts, Transport};
 use uaskit_drive::Drive;
 use uaskit_drive::loopback::{Finished, Loopback, plug};
 use uaskit_drive::medium::RamMedium;
@@ -77,7 +77,7 @@ impl<T: Transport> Host<T> {
 fn uas_finds_what_it_wrote_with_streams_and_in_turns() {
     for speed in [Speed::Super, Speed::High, Speed::Full] {
         let mut drive = ram_drive(speed);
-        let uas = plug::uas(&mut drive, None, Patience::default()).expect("the drive has UAS");
+        let uas = plug::uas(&mut drive, None, Timeouts::default()).expect("the drive has UAS");
         assert_eq!(uas.has_streams(), speed == Speed::Super);
         Host::new(uas, drive).write_and_read();
     }
@@ -88,7 +88,7 @@ fn uas_finds_what_it_wrote_with_streams_and_in_turns() {
 fn bot_finds_what_it_wrote() {
     for speed in [Speed::Super, Speed::High, Speed::Full] {
         let mut drive = ram_drive(speed);
-        let bot = plug::bot(&mut drive, Patience::default()).expect("the drive has BOT");
+        let bot = plug::bot(&mut drive, Timeouts::default()).expect("the drive has BOT");
         let mut host = Host::new(bot, drive);
         let bytes: Vec<u8> = (0..8 * BLOCK).map(|at| (at / 5) as u8).collect();
         host.submit(0, true, (8, 8), bytes.clone());
@@ -103,7 +103,7 @@ fn bot_finds_what_it_wrote() {
 #[test]
 fn turbo_finds_what_it_wrote() {
     let mut drive = ram_drive(Speed::Super);
-    let bot = plug::bot_config(&mut drive, Patience::default()).expect("the drive has BOT");
+    let bot = plug::bot_config(&mut drive, Timeouts::default()).expect("the drive has BOT");
     let turbo = Turbo::new(TurboConfig { look_ahead: LookAhead::Never, ..TurboConfig::new(bot) });
     Host::new(turbo, drive).write_and_read();
 }
@@ -112,6 +112,6 @@ fn turbo_finds_what_it_wrote() {
 fn a_drive_without_a_transport_says_so() {
     let medium = RamMedium::new(ByteCount(1 << 20), BlockSize::B512).expect("1 MiB");
     let mut bare = drive::drive(Speed::Super, 1, Box::new(medium));
-    let refused = plug::uas(&mut bare, None, Patience::default());
+    let refused = plug::uas(&mut bare, None, Timeouts::default());
     assert!(matches!(refused, Err(plug::PlugError::Streams(_))), "{refused:?}");
 }

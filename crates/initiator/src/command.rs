@@ -1,7 +1,7 @@
-//! A SCSI command on its way to a unit, as the one who submits it describes it (SAM-5 clause 5.1).
+//! A SCSI command as its submitter describes it (SAM-5 clause 5.1).
 //!
-//! Tags are the transport's affair and do not show here. Payload lies with the caller: a command names a range of its
-//! own buffer. Left out: bidirectional commands, which no USB transport carries in use.
+//! Tags are internal to the transport. Payload stays with the caller: a command names a range of
+//! the caller's buffer. Left out: bidirectional commands, which no USB transport in use carries.
 
 use bus::Direction;
 use core::fmt;
@@ -10,22 +10,23 @@ use wire::scsi::cdb::Cdb;
 use wire::scsi::lun::LunField;
 use wire::uas::TaskAttribute;
 
-/// Bytes of the longest command descriptor block that is carried: the variable-length ones in use have 32.
+/// Length of the longest command descriptor block carried; the variable-length ones in use have 32
+/// bytes.
 pub const CDB_BYTES_MAX: usize = 32;
 
-/// Names a command from its submission to its end.
+/// Identifies a command from its submission to its end.
 ///
-/// The caller gives the names; the transport only returns them. Two commands under way must not have the same. The
-/// generation counts the fillings of a slot, so that an answer to an earlier one finds nothing.
+/// The caller chooses the ids; two commands in flight must not share one. The generation counts the
+/// uses of a slot, so that a late answer to an earlier use matches nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId {
-    /// Which of the caller's slots.
+    /// The index of the slot, chosen by the caller.
     pub slot: u16,
-    /// Which filling of it.
+    /// The number of uses of the slot.
     pub generation: u32,
 }
 
-/// The bytes of a command descriptor block, 1 to [`CDB_BYTES_MAX`] of them.
+/// A command descriptor block of 1 to [`CDB_BYTES_MAX`] bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 // Moved in whole words, as it is made.
 #[repr(align(8))]
@@ -34,34 +35,34 @@ pub struct CommandBlock {
     len: u8,
 }
 
-/// The data of a command.
+/// The data phase of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataPhase {
-    /// The host's direction.
+    /// The direction, seen from the host.
     pub direction: Direction,
-    /// Which bytes of the command's buffer. An empty range is no data phase.
+    /// The bytes of the command's buffer. An empty range means no data phase.
     pub range: ByteRange,
 }
 
 /// One SCSI command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Comes back with the outcome, and names the buffer in transfers.
+    /// Returned with the outcome; identifies the buffer in transfers.
     pub id: CommandId,
     /// The logical unit.
     pub lun: LunField,
-    /// How the command orders itself among the others; a transport without queueing ignores it.
+    /// The task attribute; ignored by a transport without queueing.
     pub attribute: TaskAttribute,
-    /// What to do.
+    /// The command descriptor block.
     pub cdb: CommandBlock,
-    /// What it moves, if anything.
+    /// The data phase, if any.
     pub data_phase: Option<DataPhase>,
-    /// When the transport loses its patience and begins to recover.
+    /// When the command times out and error recovery starts.
     pub deadline: Instant,
 }
 
 impl CommandBlock {
-    /// These bytes; `None` if there are none, or more than [`CDB_BYTES_MAX`].
+    /// Copies the bytes; `None` if there are none or more than [`CDB_BYTES_MAX`].
     pub fn new(bytes: &[u8]) -> Option<Self> {
         if bytes.is_empty() || bytes.len() > CDB_BYTES_MAX {
             return None;
@@ -71,12 +72,12 @@ impl CommandBlock {
         Some(block)
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// All [`CDB_BYTES_MAX`] bytes, zero past the length.
+    /// Returns all [`CDB_BYTES_MAX`] bytes, zero past the length.
     pub const fn padded(&self) -> &[u8; CDB_BYTES_MAX] {
         &self.bytes
     }

@@ -1,12 +1,13 @@
-//! The host side of USB mass storage as machines without I/O.
+//! The host side of USB mass storage as state machines without I/O.
 //!
-//! A [`Transport`] takes SCSI [`Command`]s and says what to do on the bus: transfers to submit, transfers to take
-//! back, requests to the device, and how each command ended. Whatever has a real bus, a simulated one or the device
-//! itself in the same memory carries that out and tells what came of it.
+//! A [`Transport`] accepts SCSI [`Command`]s and outputs what to do on the bus: transfers to submit
+//! or cancel, requests to the device, and the outcome of each command. The driver of the machine,
+//! over a real, simulated or in-memory bus, carries the outputs out and feeds back the results.
 //!
-//! Always true: inputs are methods with the time, outputs are polled until there are none; nothing here blocks, knows
-//! a clock, or holds payload; every command that was taken ends exactly once, and only when none of its transfers is
-//! under way, so that its buffer is the caller's again; everything has a limit with a name.
+//! Always true: inputs are methods that take the time, outputs are polled until there are none;
+//! nothing blocks, reads a clock, or holds payload; every accepted command ends exactly once, and
+//! only when none of its transfers is in flight, so that its buffer is the caller's again; every
+//! limit has a name.
 #![no_std]
 
 extern crate alloc;
@@ -14,28 +15,28 @@ extern crate alloc;
 pub mod bot;
 mod command;
 pub mod disk;
-mod flights;
+mod in_flight;
 mod outcome;
 mod output;
-mod patience;
+#[cfg(test)]
+mod random_device;
 mod request;
 #[cfg(test)]
 mod script;
+mod timeouts;
 mod transport;
 pub mod turbo;
 pub mod uas;
-#[cfg(test)]
-mod wild;
 
 pub use bot::{Bot, BotConfig};
 pub use command::{CDB_BYTES_MAX, Command, CommandBlock, CommandId, DataPhase};
-pub use flights::Flights;
+pub use in_flight::InFlight;
 pub use outcome::{Answer, Failure, Outcome, SENSE_BYTES_MAX, SenseBytes};
 pub use output::{
-    BusAnswer, BusRequest, Deadline, DeadlineReason, INLINE_BYTES_MAX, Inline, Output, PEEK_BYTES_MAX,
-    PackId, Payload, Piece, RequestId, StreamEndpoints, Transfer,
+    BufferRange, BusAnswer, BusRequest, Deadline, DeadlineReason, INLINE_BYTES_MAX, Inline, Output,
+    PEEK_BYTES_MAX, PackId, Payload, RequestId, StreamEndpoints, Transfer,
 };
-pub use patience::Patience;
+pub use timeouts::Timeouts;
 pub use transport::{Counters, Refusal, Transport};
 pub use turbo::{Turbo, TurboConfig};
 pub use uas::{Uas, UasConfig, UasEndpoints};

@@ -1,7 +1,7 @@
-//! How a command ended: the unit's answer, or why there is none.
+//! How a command ended: the logical unit's answer, or why there is none.
 //!
-//! A SCSI error is an answer. A [`Failure`] means that the transport did not bring one: the command may or may not
-//! have been carried out, in part or whole, unless the failure says otherwise.
+//! A SCSI error is an answer. A [`Failure`] means that the transport has no answer: the command may
+//! have been executed in part, in whole or not at all, unless the failure says otherwise.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -9,15 +9,15 @@ use wire::scsi::Status;
 use wire::scsi::sense::Sense;
 use wire::uas::ResponseCode;
 
-/// Bytes of sense data that are kept: as many as Linux has room for behind the header of a SENSE IU.
+/// Bytes of sense data kept: as many as Linux reserves behind the header of a SENSE IU.
 pub const SENSE_BYTES_MAX: usize = 96;
 
-/// Sense data as it came, cut at [`SENSE_BYTES_MAX`]. It lies apart, since few commands bring any and every outcome is
-/// handed on several times.
+/// Raw sense data, truncated to [`SENSE_BYTES_MAX`]. Boxed, since few commands bring any and
+/// outcomes are moved often.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SenseBytes(Option<Box<Kept>>);
 
-/// Sense data that there are.
+/// Sense data that are present.
 #[derive(Clone, PartialEq, Eq)]
 struct Kept {
     /// Zero past the length.
@@ -25,52 +25,53 @@ struct Kept {
     len: u8,
 }
 
-/// The unit's own word about a command.
+/// The logical unit's answer to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// How it ended. BOT can only say GOOD and CHECK CONDITION.
+    /// The SCSI status. BOT distinguishes GOOD and CHECK CONDITION only.
     pub status: Status,
-    /// When to try again after BUSY and the like (SAM-5 clause 5.3.2); 0 says nothing, and BOT cannot say it.
+    /// When to retry after BUSY and the like (SAM-5 clause 5.3.2); 0 if not specified, always 0
+    /// over BOT.
     pub status_qualifier: u16,
-    /// Bytes of the data phase that were moved and that the device has looked at or meant: transfer length less
-    /// residue.
+    /// Bytes of the data phase that the device processed: transfer length less residue.
     pub moved: u32,
-    /// Sense data; empty where there is none.
+    /// Sense data, or empty.
     pub sense: SenseBytes,
 }
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The deadline passed, and the device was brought to let go of the command.
+    /// The deadline passed, and error recovery made the device drop the command.
     TimedOut,
-    /// The caller took it back.
+    /// Aborted by the caller.
     Aborted,
-    /// It was lost when the device was reset on another command's account.
+    /// Lost when the device was reset because of another command.
     Reset,
-    /// The device is gone.
+    /// The device is disconnected.
     Disconnected,
-    /// The ladder of recovery has no rung left; the transport takes no more commands.
+    /// All recovery steps failed; the transport accepts no more commands.
     Unrecoverable,
-    /// An endpoint was halted more often than is put up with, or in the place of data that the status claims.
+    /// An endpoint halted more often than tolerated, or instead of sending data that the status
+    /// claims.
     Stalled,
-    /// The device sent more than it was asked for.
+    /// The device sent more than requested.
     Babble,
-    /// The bus failed in another way, in any phase.
+    /// Another bus error, in any phase.
     Bus,
-    /// BOT: device and host do not agree about the data phase (CSW status 2).
+    /// BOT: device and host disagree about the data phase (CSW status 2).
     PhaseError,
-    /// The status was not one: a CSW that is not valid or not meaningful, an IU that does not decode or is about
-    /// another command.
+    /// Malformed status: an invalid or not meaningful CSW, or an IU that does not decode or carries
+    /// another tag.
     BadStatus,
-    /// UAS: a RESPONSE IU in the place of a status; the command was not carried out.
+    /// UAS: a RESPONSE IU instead of a status; the command was not executed.
     Refused(ResponseCode),
 }
 
 /// The end of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The unit answered.
+    /// The logical unit answered.
     Answered(Answer),
     /// It did not.
     Failed(Failure),
@@ -80,7 +81,7 @@ impl SenseBytes {
     /// No sense data.
     pub const NONE: Self = Self(None);
 
-    /// Keeps `bytes`; what is past [`SENSE_BYTES_MAX`] is cut.
+    /// Copies `bytes`, truncated to [`SENSE_BYTES_MAX`].
     #[inline(always)]
     pub fn new(bytes: &[u8]) -> Self {
         if bytes.is_empty() { Self::NONE } else { Self::keep(bytes) }
@@ -94,31 +95,31 @@ impl SenseBytes {
         Self(Some(Box::new(kept)))
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_ref().map_or(&[], |kept| &kept.bytes[..kept.len.into()])
     }
 
-    /// What they say, if they say anything.
+    /// Decodes the sense data; `None` if they are absent or malformed.
     pub fn decode(&self) -> Option<Sense> {
         Sense::decode(self.as_bytes()).ok()
     }
 }
 
 impl Answer {
-    /// Whether the unit says that the command went well.
+    /// Returns whether the command succeeded.
     pub(crate) const fn is_good(&self) -> bool {
         matches!(self.status, Status::Good | Status::ConditionMet)
     }
 }
 
 impl Outcome {
-    /// A status without sense data.
+    /// Creates an answer without sense data.
     pub const fn answered(status: Status, moved: u32) -> Self {
         Self::Answered(Answer { status, status_qualifier: 0, moved, sense: SenseBytes::NONE })
     }
 
-    /// Whether the unit said GOOD.
+    /// Returns whether the status is GOOD.
     pub fn is_good(&self) -> bool {
         matches!(self, Self::Answered(answer) if answer.status == Status::Good)
     }
@@ -131,15 +132,15 @@ impl fmt::Display for Failure {
         f.write_str(match self {
             Self::TimedOut => "timed out",
             Self::Aborted => "aborted by the caller",
-            Self::Reset => "lost in a reset for another command",
-            Self::Disconnected => "the device is gone",
-            Self::Unrecoverable => "no way of recovery is left",
-            Self::Stalled => "an endpoint stalled",
-            Self::Babble => "the device sent more than was asked for",
-            Self::Bus => "the bus failed",
+            Self::Reset => "lost in a reset caused by another command",
+            Self::Disconnected => "device disconnected",
+            Self::Unrecoverable => "all recovery steps failed",
+            Self::Stalled => "endpoint stalled",
+            Self::Babble => "babble: the device sent more than requested",
+            Self::Bus => "bus error",
             Self::PhaseError => "phase error",
-            Self::BadStatus => "the status is not valid",
-            Self::Refused(code) => return write!(f, "refused: {code}"),
+            Self::BadStatus => "malformed status",
+            Self::Refused(code) => return write!(f, "rejected by the device: {code}"),
         })
     }
 }
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn sense_past_the_room_is_cut() {
+    fn sense_data_are_truncated() {
         assert_eq!(SenseBytes::new(&[0x70; 97]).as_bytes(), [0x70; 96]);
         assert_eq!(SenseBytes::NONE.decode(), None);
     }

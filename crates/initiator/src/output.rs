@@ -1,8 +1,9 @@
-//! What a transport wants of the bus and of the memory around it.
+//! The outputs of a transport: what it asks of the bus and of the caller's buffers.
 //!
-//! Small messages (CBW, IUs) travel inside an output; payload is named as a range of a command's buffer. Outputs are to
-//! be carried out in order. Each [`Output::Submit`] brings one completion, also when it is cancelled or the device
-//! goes; each [`Output::Request`] brings one answer. There is at most one request under way at a time.
+//! Small messages (CBW, IUs) are inline in an output; payload is a range of a command's buffer.
+//! Outputs must be carried out in order. Each [`Output::Submit`] is answered by one completion,
+//! also after a cancel or a disconnect; each [`Output::Request`] by one answer. At most one request
+//! is outstanding.
 
 use crate::{CommandId, Outcome};
 use bus::{Direction, EndpointAddress, Fifo, Pipe, TransferId};
@@ -12,14 +13,14 @@ use wire::bot::{ClassRequest, Csw};
 use wire::uas::CommandIu;
 use wire::usb::{EndpointFeature, Recipient, RequestKind, SetupPacket, StandardRequest};
 
-/// Bytes of the longest message that travels in an output: a COMMAND IU with the longest command block.
+/// Length of the longest inline message: a COMMAND IU with the longest command block.
 pub const INLINE_BYTES_MAX: usize = CommandIu::LEN + crate::CDB_BYTES_MAX - 16;
 
-/// An In transfer into a buffer that brought this many bytes or fewer is shown to the transport along with its
-/// completion: a device that skips the data phase sends its 13-byte CSW there.
+/// An In transfer into a buffer that received at most this many bytes is passed to the transport
+/// with its completion: a device that skips the data phase sends its 13-byte CSW there.
 pub const PEEK_BYTES_MAX: usize = Csw::LEN;
 
-/// Bytes that are small enough to be carried in an output.
+/// A message small enough to be inline in an output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 // Moved in whole words, as it is made.
 #[repr(align(8))]
@@ -30,44 +31,46 @@ pub struct Inline {
 
 /// A range of one command's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// Whose buffer.
+pub struct BufferRange {
+    /// The command that owns the buffer.
     pub command: CommandId,
-    /// Which bytes of it.
+    /// The bytes of it.
     pub range: ByteRange,
 }
 
-/// Names a list of pieces, [`crate::Transport::pieces`], while a transfer that says so is under way.
+/// Identifies a list of buffer ranges, [`crate::Transport::pieces`], while a transfer that uses it
+/// is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PackId(pub u32);
 
-/// Where the bytes of a transfer come from or go to.
+/// The memory of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// Out: these bytes.
     Inline(Inline),
-    /// In: whatever comes is handed in with the completion.
+    /// In: the received bytes are passed in with the completion.
     Message,
-    /// In or Out: bytes of a command's buffer. Said once per command at most: memory may change hands.
-    Buffer(Piece),
-    /// In or Out: bytes of several commands' buffers, one after another. Only Turbo says this.
+    /// In or Out: bytes of a command's buffer. At most once per command: the memory may change
+    /// owner.
+    Buffer(BufferRange),
+    /// In or Out: the concatenation of several commands' buffers. Turbo only.
     Pieces(PackId),
 }
 
-/// A transfer that the host wants done.
+/// A transfer that the host submits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Comes back in its completion.
+    /// Returned in its completion.
     pub id: TransferId,
-    /// Where it goes.
+    /// Its pipe.
     pub pipe: Pipe,
-    /// Bytes to send, or room.
+    /// Bytes to send, or the size of the receive buffer.
     pub length: u32,
-    /// The bytes.
+    /// Its memory.
     pub payload: Payload,
 }
 
-/// Names a request to the bus.
+/// Identifies a request to the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
 
@@ -82,7 +85,7 @@ pub struct StreamEndpoints {
     pub data_out: EndpointAddress,
 }
 
-/// Something to be done on the bus that is not a bulk transfer.
+/// A bus operation other than a bulk transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BusRequest {
     /// CLEAR FEATURE (ENDPOINT_HALT), and whatever the host side of the endpoint needs with it.
@@ -99,64 +102,65 @@ pub enum BusRequest {
         /// The alternate setting.
         alternate: u8,
     },
-    /// Streams on three endpoints. Answered with how many there are.
+    /// Allocate streams on three endpoints. Answered with the number granted.
     AllocateStreams {
-        /// Which endpoints.
+        /// The endpoints.
         endpoints: StreamEndpoints,
-        /// How many are wanted.
+        /// Number of streams wanted.
         wanted: u16,
     },
-    /// A reset of the port. When it is done the device is configured as before, the interface is at alternate setting
-    /// 0, has no streams, and every transfer has completed.
+    /// Reset the port. Afterwards the device is configured as before, the interface is at alternate
+    /// setting 0 without streams, and every transfer has completed.
     ResetPort,
 }
 
-/// What came of a [`BusRequest`].
+/// The result of a [`BusRequest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BusAnswer {
-    /// It was done.
+    /// Success.
     Done,
-    /// [`BusRequest::AllocateStreams`] was done: streams 1 to this many are there.
+    /// [`BusRequest::AllocateStreams`] succeeded: streams 1 to this number exist.
     Streams(u16),
-    /// The device answered with a stall.
+    /// The device stalled the request.
     Stalled,
-    /// It could not be done, or the device did not answer in time.
+    /// It failed, or the device did not answer in time.
     Failed,
 }
 
-/// Something that a transport asks its driver to do. To be carried out in order.
+/// An action for the driver of a transport, to be carried out in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Offer a transfer to the bus. Answered by [`crate::Transport::handle_completion`].
+    /// Submit a transfer. Answered by [`crate::Transport::handle_completion`].
     Submit(Transfer),
-    /// Take a transfer back. Answered by its completion; if that is on its way already, nothing more comes of it.
+    /// Cancel a transfer. Answered by its completion, whose status may be another if it completed
+    /// first.
     Cancel(TransferId),
-    /// Something else to do on the bus. Answered by [`crate::Transport::handle_answer`].
+    /// Carry out a bus operation. Answered by [`crate::Transport::handle_answer`].
     Request(RequestId, BusRequest),
-    /// A command has ended. Its buffer is the caller's again.
+    /// A command ended. Its buffer is the caller's again.
     Finished(CommandId, Outcome),
 }
 
-/// Outputs that wait to be polled.
+/// Outputs not polled yet.
 pub(crate) type Outputs = Fifo<Output>;
 
-/// When [`crate::Transport::handle_timeout`] has something to do.
+/// When [`crate::Transport::handle_timeout`] must be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
     /// The time.
     pub at: Instant,
-    /// What is waited for.
+    /// What times out.
     pub reason: DeadlineReason,
 }
 
-/// What a transport waits for with a limit.
+/// What a transport waits for with a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadlineReason {
-    /// A command to end.
+    /// The end of a command.
     Command(CommandId),
     /// BOT: the answer to REQUEST SENSE.
     Sense,
-    /// UAS: data that a GOOD status says has been sent, or that the COMMAND IU is through which it answers.
+    /// UAS: data outstanding after a GOOD status, or the completion of the COMMAND IU.
     DataAfterStatus(CommandId),
     /// UAS: the answer to ABORT TASK.
     AbortTask,
@@ -164,18 +168,18 @@ pub enum DeadlineReason {
     LogicalUnitReset,
     /// UAS: the answer to I_T NEXUS RESET.
     NexusReset,
-    /// A halt to be cleared.
+    /// The clearing of a halt.
     ClearHalt,
     /// BOT: the answer to Mass Storage Reset.
     MassStorageReset,
-    /// The port reset, and the device to be set up again.
+    /// The port reset and the set-up of the device after it.
     PortReset,
-    /// Turbo: a neighbour of the requests at hand.
+    /// Turbo: a neighbouring request to merge with.
     LookAhead,
 }
 
 impl Inline {
-    /// Carries `bytes`; what is past [`INLINE_BYTES_MAX`] is cut.
+    /// Copies `bytes`, truncated to [`INLINE_BYTES_MAX`].
     pub fn new(bytes: &[u8]) -> Self {
         let len = bytes.len().min(INLINE_BYTES_MAX);
         let mut inline = Self { bytes: [0; INLINE_BYTES_MAX], len: len as u8 };
@@ -183,7 +187,7 @@ impl Inline {
         inline
     }
 
-    /// Carries `head` and then the first `tail_len` bytes of `tail`, which is zero past them.
+    /// Copies `head` and then the first `tail_len` bytes of `tail`, which is zero past them.
     #[inline]
     pub(crate) fn of_parts(head: &[u8; CommandIu::LEN], tail: &[u8; 16], tail_len: usize) -> Self {
         let mut bytes = [0; INLINE_BYTES_MAX];
@@ -192,14 +196,14 @@ impl Inline {
         Self { bytes, len: (CommandIu::LEN + tail_len) as u8 }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
 }
 
 impl BusRequest {
-    /// The setup packet, for the requests that are one control transfer without a data stage.
+    /// Returns the setup packet of a request that is one control transfer without data stage.
     pub fn setup(&self) -> Option<SetupPacket> {
         let standard = |recipient, request: StandardRequest, value, index: u8| SetupPacket {
             direction: Direction::Out,
@@ -242,7 +246,7 @@ impl fmt::Display for DeadlineReason {
             Self::AbortTask => "the answer to ABORT TASK",
             Self::LogicalUnitReset => "the answer to LOGICAL UNIT RESET",
             Self::NexusReset => "the answer to I_T NEXUS RESET",
-            Self::ClearHalt => "a halt to be cleared",
+            Self::ClearHalt => "a halt to clear",
             Self::MassStorageReset => "the answer to Mass Storage Reset",
             Self::PortReset => "the port reset",
             Self::LookAhead => "a neighbouring request",

@@ -1,7 +1,7 @@
-//! The one request to the bus that a transport waits for.
+//! The one outstanding bus request of a transport.
 //!
-//! Always true: at most one is waited for; an answer that comes after its deadline, or for an earlier one, is not
-//! taken for anything.
+//! Always true: at most one request is outstanding; an answer after its timeout, or to an earlier
+//! request, is ignored.
 
 use crate::output::Outputs;
 use crate::{BusRequest, Deadline, DeadlineReason, Output, RequestId};
@@ -14,14 +14,14 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// Asks, and waits for so long.
+    /// Sends a request with a timeout.
     pub(crate) fn ask(&mut self, outputs: &mut Outputs, now: Instant, request: BusRequest, span: Duration) {
         self.last = self.last.wrapping_add(1);
         self.waiting = Some((request, Deadline { at: now + span, reason: reason(request) }));
         outputs.push_back(Output::Request(RequestId(self.last), request));
     }
 
-    /// The request that this is the answer to, if it is waited for.
+    /// Returns the request that an answer belongs to, if it is outstanding.
     pub(crate) fn take(&mut self, id: RequestId) -> Option<BusRequest> {
         if id != RequestId(self.last) {
             return None;
@@ -29,17 +29,17 @@ impl Requests {
         self.waiting.take().map(|(request, _)| request)
     }
 
-    /// The request whose time is over.
+    /// Returns the request whose timeout has passed.
     pub(crate) fn take_expired(&mut self, now: Instant) -> Option<BusRequest> {
         self.waiting.take_if(|(_, deadline)| deadline.at <= now).map(|(request, _)| request)
     }
 
-    /// Waits no longer.
+    /// Forgets the outstanding request.
     pub(crate) const fn forget(&mut self) {
         self.waiting = None;
     }
 
-    /// Until when it waits.
+    /// Returns the deadline of the outstanding request.
     pub(crate) fn deadline(&self) -> Option<Deadline> {
         self.waiting.map(|(_, deadline)| deadline)
     }

@@ -1,7 +1,7 @@
 //! A transport in a script: a test plays the bus, the device and the clock.
 //!
 //! Outputs are taken one by one and in order; what the test does not expect fails it. Always true, or the test fails:
-//! each transfer completes once, each command ends once and with none of its transfers under way.
+//! each transfer completes once, each command ends once and with none of its transfers in flight.
 
 use crate::{
     BusAnswer, BusRequest, Command, CommandBlock, CommandId, DataPhase, Outcome, Output, Payload, Refusal,
@@ -23,7 +23,7 @@ pub(crate) struct Script<T> {
     /// The tag of the status wrapper that was sent last, where a test counts them.
     pub(crate) tag: u32,
     submitted: BTreeSet<CommandId>,
-    under_way: BTreeMap<TransferId, Transfer>,
+    in_flight: BTreeMap<TransferId, Transfer>,
     seen: BTreeSet<TransferId>,
     /// The next message that is sent is said to have been sent on the spot.
     on_the_spot: bool,
@@ -66,7 +66,7 @@ impl<T: Transport> Script<T> {
             now: Instant::ZERO,
             tag: 0,
             submitted: BTreeSet::new(),
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             seen: BTreeSet::new(),
             on_the_spot: false,
         }
@@ -91,7 +91,7 @@ impl<T: Transport> Script<T> {
         self.transport.handle_disconnect(self.now);
     }
 
-    /// Time passes up to the next deadline, which is told.
+    /// Time passes up to the next deadline, which is reported.
     #[track_caller]
     pub(crate) fn expect_timeout(&mut self, reason: crate::DeadlineReason) {
         let deadline = self.transport.poll_timeout().expect("something is waited for");
@@ -107,11 +107,11 @@ impl<T: Transport> Script<T> {
         match output {
             Output::Submit(transfer) => {
                 assert!(self.seen.insert(transfer.id), "{:?} was used before", transfer.id);
-                self.under_way.insert(transfer.id, transfer);
+                self.in_flight.insert(transfer.id, transfer);
             }
             Output::Finished(id, _) => {
                 assert!(self.submitted.remove(&id), "{id} has ended already");
-                let mut payloads = self.under_way.values().map(|transfer| transfer.payload);
+                let mut payloads = self.in_flight.values().map(|transfer| transfer.payload);
                 assert!(
                     !payloads.any(|payload| matches!(payload, Payload::Buffer(piece) if piece.command == id)),
                     "the buffer of {id} is still in use"
@@ -127,7 +127,7 @@ impl<T: Transport> Script<T> {
     pub(crate) fn expect_transfer(&mut self, endpoint: EndpointAddress) -> Transfer {
         match self.next() {
             Output::Submit(transfer) if transfer.pipe.endpoint == endpoint => transfer,
-            other => panic!("{other:?} in the place of a transfer at {endpoint:?}"),
+            other => panic!("expected a transfer at {endpoint:?}, got {other:?}"),
         }
     }
 
@@ -150,7 +150,7 @@ impl<T: Transport> Script<T> {
     pub(crate) fn expect_request(&mut self, expected: BusRequest) -> RequestId {
         match self.next() {
             Output::Request(id, request) if request == expected => id,
-            other => panic!("{other:?} in the place of {expected:?}"),
+            other => panic!("expected {expected:?}, got {other:?}"),
         }
     }
 
@@ -166,7 +166,7 @@ impl<T: Transport> Script<T> {
     pub(crate) fn expect_finished(&mut self, slot: u16) -> Outcome {
         match self.next() {
             Output::Finished(id, outcome) if id.slot == slot => outcome,
-            other => panic!("{other:?} in the place of the end of {slot}"),
+            other => panic!("expected the end of {slot}, got {other:?}"),
         }
     }
 
@@ -178,7 +178,7 @@ impl<T: Transport> Script<T> {
 
     #[track_caller]
     pub(crate) fn complete(&mut self, id: TransferId, status: TransferStatus, actual: u32, bytes: &[u8]) {
-        self.under_way.remove(&id).expect("a transfer completes once");
+        self.in_flight.remove(&id).expect("a transfer completes once");
         self.transport.handle_completion(self.now, Completion { id, status, actual }, bytes);
     }
 
@@ -187,7 +187,7 @@ impl<T: Transport> Script<T> {
     pub(crate) fn done(&mut self, transfer: Transfer) {
         self.on_the_spot ^= matches!(transfer.payload, Payload::Inline(_));
         if self.on_the_spot && matches!(transfer.payload, Payload::Inline(_)) {
-            self.under_way.remove(&transfer.id).expect("a transfer completes once");
+            self.in_flight.remove(&transfer.id).expect("a transfer completes once");
             return self.transport.handle_sent(self.now, transfer.id, transfer.length);
         }
         self.complete(transfer.id, TransferStatus::Done, transfer.length, &[]);
@@ -207,18 +207,18 @@ impl<T: Transport> Script<T> {
         self.complete(transfer.id, status, 0, &[]);
     }
 
-    /// The next output takes this transfer back, and so it is.
+    /// The next output cancels this transfer, which then completes as cancelled.
     #[track_caller]
     pub(crate) fn cancelled(&mut self, transfer: Transfer) {
         self.expect_cancel(transfer.id);
         self.fail(transfer, TransferStatus::Cancelled);
     }
 
-    /// Nothing is under way, to be done or waited for.
+    /// Nothing is in flight, to be done or waited for.
     #[track_caller]
     pub(crate) fn expect_rest(&mut self) {
         self.expect_nothing();
-        let left: Vec<_> = self.under_way.values().collect();
+        let left: Vec<_> = self.in_flight.values().collect();
         assert!(left.is_empty() && self.submitted.is_empty(), "{left:?}, {:?}", self.submitted);
         assert_eq!(self.transport.poll_timeout(), None);
         assert_eq!(self.transport.in_flight(), 0);

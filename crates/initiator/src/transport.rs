@@ -1,36 +1,36 @@
-//! What every transport is to the one who drives it, so that BOT, Turbo and UAS are driven by the same code.
+//! The interface of all transports, so that the same code drives BOT, Turbo and UAS.
 
-use crate::{BusAnswer, Command, CommandId, Deadline, Output, PackId, Piece, RequestId};
+use crate::{BufferRange, BusAnswer, Command, CommandId, Deadline, Output, PackId, RequestId};
 use bus::{Completion, Front, TransferId, TransferStatus};
 use core::fmt;
 use units::Instant;
 
-/// Why a command is not taken. The command is not under way, and nothing will come of it.
+/// Why a command is rejected. It is not in flight then and produces no output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// As many as there is room for are under way, or a recovery is. An [`Output::Finished`] will come and make room.
+    /// The queue is full, or error recovery holds all slots. An [`Output::Finished`] will free one.
     Full,
-    /// The transport cannot carry so long a command block.
+    /// The command block is too long for the transport.
     CommandBlock {
-        /// The longest it can carry, in bytes.
+        /// The longest command block it carries, in bytes.
         bytes_max: u8,
     },
-    /// The transport cannot name the logical unit.
+    /// The transport cannot address the logical unit.
     Lun,
-    /// The device is gone, or cannot be brought to work again.
+    /// The device is disconnected or unrecoverable.
     Gone,
 }
 
-/// What went wrong so far, and what was done about it. A transport without trouble counts nothing.
+/// Counts of errors and of recovery steps; all zero without errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Transfers that ended with a stall.
     pub stalls: u32,
-    /// Statuses that were not what they should be, and READY IUs for nobody.
+    /// Malformed or unexpected statuses, and READY IUs with an unknown tag.
     pub odd_statuses: u32,
-    /// Commands whose deadline passed.
+    /// Commands that timed out.
     pub timeouts: u32,
-    /// Wrappers and COMMAND IUs that were sent again.
+    /// CBWs and COMMAND IUs sent again.
     pub resends: u32,
     /// UAS: ABORT TASK.
     pub task_aborts: u32,
@@ -42,12 +42,13 @@ pub struct Counters {
     pub reset_recoveries: u32,
     /// Port resets.
     pub port_resets: u32,
-    /// Turbo: packs that failed and were sent again in their parts.
+    /// Turbo: merged commands that failed and were sent again one by one.
     pub unpacked: u32,
 }
 
 impl Counters {
-    /// All that ends commands which others have under way: resets of units, of the nexus, of the interface and of the port.
+    /// Returns the number of resets that affect other commands: of logical units, the nexus, the
+    /// interface and the port.
     pub const fn resets(&self) -> u32 {
         self.unit_resets + self.nexus_resets + self.reset_recoveries + self.port_resets
     }
@@ -59,67 +60,72 @@ impl Counters {
 /// [`poll_output`](Self::poll_output) after each, carries it out in order, and calls
 /// [`handle_timeout`](Self::handle_timeout) when [`poll_timeout`](Self::poll_timeout) says so.
 pub trait Transport {
-    /// Takes a command on. It ends with one [`Output::Finished`].
+    /// Accepts a command. It ends with one [`Output::Finished`].
     ///
     /// # Errors
-    /// A [`Refusal`]; the command is not under way then.
+    ///
+    /// A [`Refusal`]; the command is not in flight then.
     fn submit(&mut self, now: Instant, command: &Command) -> Result<(), Refusal>;
 
-    /// From now on so many requests are under way at once at most, each of one command or of several that come together: where those
-    /// are there, nobody else is worth a wait. Unless told, nobody knows.
+    /// Limits the number of requests in flight from now on, each of one command or several
+    /// submitted together; with that many queued, Turbo waits for no neighbour. Unlimited by
+    /// default.
     fn expect(&mut self, requests: usize) {
         let _ = requests;
     }
 
-    /// The caller wants a command to end now. It still ends with one [`Output::Finished`], as aborted or as what it
-    /// has become in the meantime. Nothing happens if it has ended.
+    /// Aborts a command. It still ends with one [`Output::Finished`], as aborted or with its actual
+    /// outcome. No effect if it has ended.
     fn abort(&mut self, now: Instant, id: CommandId);
 
-    /// A transfer has ended. `bytes` is what an In transfer with [`crate::Payload::Message`] has brought, or one into a
-    /// buffer that brought [`crate::PEEK_BYTES_MAX`] bytes or fewer; else empty.
+    /// Handles the completion of a transfer. `bytes` is the data of an In transfer with
+    /// [`crate::Payload::Message`], or of one into a buffer that received at most
+    /// [`crate::PEEK_BYTES_MAX`] bytes; else empty.
     fn handle_completion(&mut self, now: Instant, completion: Completion, bytes: &[u8]);
 
-    /// A transfer out has ended, with all of its bytes sent: quicker to say than by
-    /// [`handle_completion`](Self::handle_completion), for whoever carries transfers out on the spot.
+    /// Handles an Out transfer that completed with all bytes sent: a fast path of
+    /// [`handle_completion`](Self::handle_completion) for buses that complete synchronously.
     fn handle_sent(&mut self, now: Instant, id: TransferId, bytes: u32) {
         self.handle_completion(now, Completion { id, status: TransferStatus::Done, actual: bytes }, &[]);
     }
 
-    /// A request to the bus was answered.
+    /// Handles the answer to a bus request.
     fn handle_answer(&mut self, now: Instant, id: RequestId, answer: BusAnswer);
 
-    /// The device is gone. Its transfers still complete each, before or after this; an unanswered request needs no
-    /// answer any more.
+    /// Handles a disconnect. Transfers still complete each, before or after this; an outstanding
+    /// request needs no answer.
     fn handle_disconnect(&mut self, now: Instant);
 
-    /// A time has come that [`poll_timeout`](Self::poll_timeout) told. Called early or late, it does no harm.
+    /// Handles a deadline of [`poll_timeout`](Self::poll_timeout). Calling it early or late is
+    /// harmless.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// The next thing to do.
+    /// Returns the next output.
     fn poll_output(&mut self) -> Option<Output>;
 
-    /// The same where it lies.
+    /// Like [`poll_output`](Self::poll_output), without moving the output out of the queue.
     fn next_output(&mut self) -> Option<Front<'_, Output>>;
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) at the latest, and what is waited for.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout) at the latest, and why.
     fn poll_timeout(&self) -> Option<Deadline>;
 
-    /// Whether that is before a time: quicker to say than which it is, for who has an alarm set already.
+    /// Returns whether the deadline is before `at`: faster than computing it, for a caller with a
+    /// timer set.
     fn wants_time_before(&self, at: Instant) -> bool {
         self.poll_timeout().is_some_and(|deadline| deadline.at < at)
     }
 
-    /// Commands that can be under way at once.
+    /// Returns the queue depth.
     fn depth(&self) -> usize;
 
-    /// Commands under way.
+    /// Returns the number of commands in flight.
     fn in_flight(&self) -> usize;
 
-    /// What went wrong so far.
+    /// Returns the error counters.
     fn counters(&self) -> Counters;
 
-    /// The pieces that a transfer with [`crate::Payload::Pieces`] covers, in order.
-    fn pieces(&self, pack: PackId) -> &[Piece] {
+    /// Returns the buffer ranges of a transfer with [`crate::Payload::Pieces`], in order.
+    fn pieces(&self, pack: PackId) -> &[BufferRange] {
         let _ = pack;
         &[]
     }
@@ -128,12 +134,12 @@ pub trait Transport {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Full => f.write_str("no room for another command"),
+            Self::Full => f.write_str("queue full"),
             Self::CommandBlock { bytes_max } => {
-                write!(f, "command blocks have at most {bytes_max} bytes here")
+                write!(f, "command block too long: at most {bytes_max} bytes")
             }
-            Self::Lun => f.write_str("the transport cannot name this logical unit"),
-            Self::Gone => f.write_str("the device is gone"),
+            Self::Lun => f.write_str("the transport cannot address this logical unit"),
+            Self::Gone => f.write_str("device disconnected"),
         }
     }
 }

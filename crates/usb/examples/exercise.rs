@@ -3,15 +3,15 @@
 //! `exercise PORT bot|turbo|uas VERB …`, where VERB is
 //! - `verify FIRST COUNT BYTES DEPTH`: COUNT stamped pieces of BYTES from block FIRST on, written, flushed, read back;
 //! - `read random|sequential BYTES DEPTH SECONDS`: reads, and prints how many in a second;
-//! - `panic`: panics while reads are under way;
+//! - `panic`: panics while reads are in flight;
 //! - `panic-between`: panics while the interface is held from one attachment to the next;
-//! - `hold`: reads until a signal comes in.
+//! - `claimed`: reads until a signal comes in.
 //!
 //! `--timeout-ms N` behind it all ends a command's patience sooner. The last line is `key=value` pairs. Exit status 1: something was not right. Ctrl-C ends it in good order.
 
 mod trial;
 
-use initiator::disk::DiskPatience;
+use initiator::disk::RetryLimits;
 use inspect::inventory::{Inventory, Scope};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use trial::{Failure, Trial};
-use uaskit_usb::attachment::{AttachConfig, Attachment, Hold, TransportChoice};
+use uaskit_usb::attachment::{AttachConfig, Attachment, ClaimedInterface, TransportChoice};
 
 fn main() -> ExitCode {
     match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
@@ -34,9 +34,9 @@ fn main() -> ExitCode {
 
 fn run(words: &[String]) -> Result<bool, Failure> {
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let mut disk_patience = DiskPatience::DEFAULT;
+    let mut retry_limits = RetryLimits::DEFAULT;
     if let [.., "--timeout-ms", milliseconds] = words[..] {
-        disk_patience.command_timeout = units::Duration::from_ms(milliseconds.parse()?);
+        retry_limits.command_timeout = units::Duration::from_ms(milliseconds.parse()?);
         words.truncate(words.len() - 2);
     }
     let [port, transport, verb, rest @ ..] = &words[..] else { return Err("PORT TRANSPORT VERB …".into()) };
@@ -56,7 +56,7 @@ fn run(words: &[String]) -> Result<bool, Failure> {
         },
         slots: depth.try_into()?,
         slot_bytes: bytes,
-        disk_patience,
+        retry_limits,
         ..AttachConfig::default()
     };
     let stop = Arc::new(AtomicBool::new(false));
@@ -67,10 +67,10 @@ fn run(words: &[String]) -> Result<bool, Failure> {
     let inventory = Inventory::read(&tree, Scope::Brief);
     let drive = *inventory.find(port).first().ok_or("there is no such port")?;
     if *verb == "panic-between" {
-        let mut hold = Hold::default();
-        let disk = hold.attach(&tree, drive, &config)?;
-        hold.keep(disk)?;
-        panic!("as was asked for, with the interface held: {}", hold.is_held());
+        let mut claimed = ClaimedInterface::default();
+        let disk = claimed.attach(&tree, drive, &config)?;
+        claimed.retain(disk)?;
+        panic!("as was asked for, with the interface held: {}", claimed.is_claimed());
     }
     let disk = Attachment::open(&tree, drive, &config)?;
     println!(
@@ -84,7 +84,7 @@ fn run(words: &[String]) -> Result<bool, Failure> {
         "verify" => trial.verify(number(0)?.into(), number(1)?.into(), bytes)?,
         "read" => trial.read(rest[0] == "random", bytes, Duration::from_secs(number(3)?.into()))?,
         "panic" => trial.panic()?,
-        "hold" => trial.read(true, bytes, Duration::from_secs(600))?,
+        "claimed" => trial.read(true, bytes, Duration::from_secs(600))?,
         _ => return Err("no such verb".into()),
     };
     let counters = trial.disk.counters();

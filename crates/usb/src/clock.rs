@@ -1,9 +1,9 @@
-//! The machines' time out of the system's clock.
+//! Conversion from the system clock to the time of the state machines.
 
 use std::time;
 use units::{Duration, Instant};
 
-/// Time since an attachment was made.
+/// Time since an attachment was created.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     zero: time::Instant,
@@ -20,7 +20,7 @@ impl Clock {
     }
 }
 
-/// A span as the system has it, rounded up, so that waiting so long is enough.
+/// Converts a duration, rounded up so that waiting for it is enough.
 pub(crate) const fn span(span: Duration) -> time::Duration {
     time::Duration::from_nanos(span.as_ns().saturating_add(1))
 }

@@ -1,19 +1,20 @@
-//! Real buses of this machine, and disks that our own drivers run over them.
+//! Real host buses of this machine, and disks driven over them in user space.
 //!
-//! [`usbfs`] claims an interface from the kernel's driver and is the bus to it; [`controller`] drives a whole host
-//! controller that [`vfio`] gives us. [`attachment`] drives a disk over either, by what [`door`] asks of a bus, and
-//! gives it back. Which devices there are and whether one is in use comes from `uaskit-inspect`.
+//! [`usbfs`] claims an interface from the kernel driver and is the host bus to it; [`controller`]
+//! drives a whole host controller passed through by [`vfio`]. [`attachment`] drives a disk over
+//! either, through the trait in [`host_bus`], and reattaches the kernel driver afterwards.
+//! `uaskit-inspect` lists devices and detects whether they are in use.
 
 pub mod attachment;
 mod clock;
 pub mod controller;
-pub mod door;
+pub mod host_bus;
 pub mod usbfs;
 pub mod vfio;
 
 use inspect::tree::Tree;
 
-/// The running machine, whose devices can be asked for what its sysfs lacks.
+/// Returns the sysfs tree of this machine, with descriptors that sysfs lacks read from the devices.
 pub fn running_tree() -> Tree {
     Tree::running().with_object_stores(usbfs::read_object_store)
 }

@@ -1,7 +1,7 @@
 //! A device that does what a script says to our host: a disk on a transport, where the script has the other end of each
 //! transfer, of each request to the bus, and of time.
 //!
-//! What must hold whatever the device does: nothing panics; each request of the disk, each survey and each command ends
+//! What must hold whatever the device does: nothing panics; each request of the disk, each identify sequence and each command ends
 //! once, with its buffer at rest; a buffer is touched where its command said and nowhere else; what is under way has a
 //! limit; who waits has a deadline; and when the device says nothing any more, time brings everything to an end.
 
@@ -13,13 +13,13 @@ pub use script::{Action, play};
 pub use stack::Stack;
 
 use bus::{Direction, EndpointAddress};
-use initiator::{BotConfig, Patience, UasEndpoints};
+use initiator::{BotConfig, Timeouts, UasEndpoints};
 
 /// Bulk-Only endpoints.
 pub fn bot_config() -> BotConfig {
     let (bulk_in, bulk_out) =
         (EndpointAddress::at::<1>(Direction::In), EndpointAddress::at::<2>(Direction::Out));
-    BotConfig { interface: 0, alternate: 0, bulk_in, bulk_out, patience: Patience::default() }
+    BotConfig { interface: 0, alternate: 0, bulk_in, bulk_out, timeouts: Timeouts::default() }
 }
 
 /// The pipes of USB Attached SCSI.

@@ -24,7 +24,7 @@ pub enum Action<'a> {
         blocks: u8,
     },
     AbortRequest(u8),
-    Survey(bool),
+    Identify(bool),
     /// The device does what a good one would, data before statuses, so often.
     Flow(u8),
     /// It does so with this transfer.
@@ -72,7 +72,7 @@ pub fn play<T: Transport>(transport: T, kind: u8, actions: Vec<Action<'_>>) {
                 stack.request(operation_of(operation), Extent::new(lba.into(), blocks.into()));
             }
             Action::AbortRequest(nth) => stack.abort_request(nth),
-            Action::Survey(wants) => stack.survey(ask(wants)),
+            Action::Identify(wants) => stack.identify(ask(wants)),
             Action::Flow(count) => flow(&mut stack, &mut unit, count.into()),
             Action::Serve(nth) => serve(&mut stack, &mut unit, nth),
             Action::End { nth, status, share, bytes } => {

@@ -3,8 +3,8 @@
 use bus::{Completion, Direction, TransferId, TransferStatus};
 use initiator::disk::{self, AskTemperature, Disk, DiskConfig, Memory, Operation, RequestRefusal};
 use initiator::{
-    BusAnswer, BusRequest, Command, CommandId, Output, PEEK_BYTES_MAX, Payload, Piece, RequestId, Transfer,
-    Transport,
+    BufferRange, BusAnswer, BusRequest, Command, CommandId, Output, PEEK_BYTES_MAX, Payload, RequestId,
+    Transfer, Transport,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use units::{ByteRange, Extent, Instant};
@@ -38,8 +38,8 @@ pub struct Stack<T> {
     /// By request, bytes of its buffer.
     requests: BTreeMap<disk::RequestId, u32>,
     next_request: u64,
-    /// Surveys that the script began and that have not ended.
-    surveys: usize,
+    /// Identify sequences that the script began and that have not ended.
+    identify_runs: usize,
     gone: bool,
 }
 
@@ -73,18 +73,18 @@ impl<T: Transport> Stack<T> {
             commands: BTreeMap::new(),
             requests: BTreeMap::new(),
             next_request: 0,
-            surveys: 0,
+            identify_runs: 0,
             gone: false,
         };
-        stack.survey(ask);
+        stack.identify(ask);
         stack
     }
 
     /// Looks at the unit, or looks again.
-    pub fn survey(&mut self, ask: AskTemperature) {
-        let before = self.disk.counts().surveys;
+    pub fn identify(&mut self, ask: AskTemperature) {
+        let before = self.disk.counts().identify_runs;
         self.disk.start_asking(self.now, ask);
-        self.surveys += usize::from(self.disk.counts().surveys > before);
+        self.identify_runs += usize::from(self.disk.counts().identify_runs > before);
         self.listen();
     }
 
@@ -151,7 +151,7 @@ impl<T: Transport> Stack<T> {
     }
 
     fn keep_answer(&mut self, payload: &Payload, brought: &[u8]) {
-        if let Payload::Buffer(Piece { command, range }) = payload
+        if let Payload::Buffer(BufferRange { command, range }) = payload
             && let Some(running) = self.commands.get_mut(command)
             && running.memory == Memory::Answer
         {
@@ -247,10 +247,10 @@ impl<T: Transport> Stack<T> {
 
     /// Whether everything that was asked has ended.
     pub fn is_at_rest(&self) -> bool {
-        let is_at_rest = self.requests.is_empty() && self.surveys == 0 && self.commands.is_empty();
+        let is_at_rest = self.requests.is_empty() && self.identify_runs == 0 && self.commands.is_empty();
         if is_at_rest {
             assert_eq!((self.transport.in_flight(), self.disk.in_flight()), (0, 0));
-            assert_eq!(self.disk.commands_under_way(), 0);
+            assert_eq!(self.disk.commands_in_flight(), 0);
         }
         is_at_rest
     }
@@ -302,7 +302,7 @@ impl<T: Transport> Stack<T> {
                 }
             }
             disk::Output::Abort(id) => self.transport.abort(self.now, id),
-            disk::Output::Surveyed(_) => self.surveys = self.surveys.saturating_sub(1),
+            disk::Output::Identified(_) => self.identify_runs = self.identify_runs.saturating_sub(1),
             disk::Output::Finished(id, result) => {
                 let bytes = self.requests.remove(&id).expect("a request ends once");
                 let mut memories = self.commands.values().map(|running| running.memory);
@@ -356,7 +356,7 @@ impl<T: Transport> Stack<T> {
         self.under_way.insert(transfer.id, transfer);
     }
 
-    fn pieces(&self, transfer: &Transfer) -> Vec<Piece> {
+    fn pieces(&self, transfer: &Transfer) -> Vec<BufferRange> {
         match transfer.payload {
             Payload::Buffer(piece) => vec![piece],
             Payload::Pieces(pack) => {

@@ -363,7 +363,7 @@ fn a_row_that_lacks_memory_ends_the_program_with_1() -> Result<()> {
     let remedied = guest.run(&format!("{} && uaskit bench {port} {words}", remedy.replace("sudo ", "")));
     guest.stdout_of(&format!("echo 16 > {parameter}"))?;
     assert_eq!(tight.status, 1, "{tight:?}");
-    assert!(tight.stderr.contains("usbfs may not have so much memory"), "{tight:?}");
+    assert!(tight.stderr.contains("usbfs memory limit exceeded"), "{tight:?}");
     let record: Value = serde_json::from_str(&tight.stdout).expect("it prints JSON");
     let (lacking, other) = (&record["rows"][0], &record["rows"][1]);
     assert!(lacking["failed"] == true && other["iops"].as_f64() > Some(0.0), "{record}");

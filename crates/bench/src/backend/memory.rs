@@ -21,7 +21,7 @@ use drive::loopback::plug::{self, PlugError};
 use drive::medium::{Job, Medium, RamMedium};
 use initiator::disk::{Disk, DiskConfig, LostWrite, Memory, Operation, Output, Request, RequestId};
 use initiator::turbo::{Turbo, TurboConfig};
-use initiator::{Command, CommandId, Patience, Refusal, Transport};
+use initiator::{Command, CommandId, Refusal, Timeouts, Transport};
 use std::collections::VecDeque;
 use std::hint::cold_path;
 use std::time::Duration;
@@ -101,19 +101,19 @@ impl BenchDevice for MemoryDevice {
             drive.observe(factory.observer());
             plug::read_descriptors(&mut drive).map_err(refused)?;
         }
-        let timeout = Patience::default();
+        let timeouts = Timeouts::default();
         let up: Box<dyn End> = match route {
             Route::Kernel => return Err(DeviceError::not_offered("no driver of the kernel is involved")),
             Route::Bot => {
-                let bot = plug::bot(&mut drive, timeout).map_err(refused)?;
+                let bot = plug::bot(&mut drive, timeouts).map_err(refused)?;
                 Box::new(MemoryRunner::new(bot, drive)?)
             }
             Route::Turbo => {
-                let bot = plug::bot_config(&mut drive, timeout).map_err(refused)?;
+                let bot = plug::bot_config(&mut drive, timeouts).map_err(refused)?;
                 Box::new(MemoryRunner::new(Turbo::new(TurboConfig::new(bot)), drive)?)
             }
             Route::Uas => {
-                let uas = plug::uas(&mut drive, None, timeout).map_err(refused)?;
+                let uas = plug::uas(&mut drive, None, timeouts).map_err(refused)?;
                 Box::new(MemoryRunner::new(uas, drive)?)
             }
         };
@@ -249,7 +249,7 @@ impl Part {
 }
 
 impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
-    /// Surveys the disk.
+    /// Identifies the disk.
     fn new(transport: T, drive: Drive<QueuedMedium>) -> Result<Self, DeviceError> {
         let depth = transport.depth() as u16;
         let config =
@@ -260,20 +260,20 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
             began: std::time::Instant::now(),
             at: Instant::ZERO,
             slots: Vec::new(),
-            // The survey has a slot of its own.
+            // The identify sequence has a slot of its own.
             parts: vec![None; usize::from(depth) + 1],
             ended: Fifo::with_capacity(workload::DEPTH_MAX.into()),
             lost: VecDeque::new(),
         };
         runner.disk.start(runner.now());
         // Some dozens of commands; each turn ends at least one.
-        for _ in 0..SURVEY_TURNS_MAX {
+        for _ in 0..IDENTIFY_TURNS_MAX {
             runner.advance();
             if runner.disk.geometry().is_some() {
                 return Ok(runner);
             }
         }
-        Err(DeviceError::new("the drive cannot be surveyed"))
+        Err(DeviceError::new("the drive cannot be identified"))
     }
 
     fn now(&self) -> Instant {
@@ -345,13 +345,13 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
                             let slot = &mut self.slots[request.0 as usize];
                             self.parts[usize::from(id.slot)] = Some(Part::of(command, *memory, true));
                             let taken = self.ends.submit(now, command, &mut slot.buffer);
-                            output.let_go();
+                            output.discard();
                             taken
                         }
                         memory => {
                             cold_path();
                             let command = *command;
-                            output.let_go();
+                            output.discard();
                             self.submit_part(now, command, memory)
                         }
                     };
@@ -379,9 +379,9 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
                         self.lost.push_back(*lost);
                     }
                 }
-                Output::Surveyed(_) => {}
+                Output::Identified(_) => {}
             }
-            output.let_go();
+            output.discard();
         }
         self.ends.settle(now);
     }
@@ -429,8 +429,8 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
     }
 }
 
-/// Turns that a survey may take.
-const SURVEY_TURNS_MAX: u32 = 10_000;
+/// Turns that an identify sequence may take.
+const IDENTIFY_TURNS_MAX: u32 = 10_000;
 
 impl<T: Transport + std::fmt::Debug> Runner for MemoryRunner<T> {
     fn block_size(&self) -> BlockSize {
@@ -507,7 +507,7 @@ mod tests {
     use bus::{Completion, Front};
     use initiator::SenseBytes;
     use initiator::turbo::LookAhead;
-    use initiator::{Answer, BusAnswer, Deadline, Outcome, Output as TransportOutput, PackId, Piece};
+    use initiator::{Answer, BufferRange, BusAnswer, Deadline, Outcome, Output as TransportOutput, PackId};
     use wire::scsi::Status;
 
     const LAYOUT: BufferLayout = BufferLayout { slots: 2, bytes: 3 << 20 };
@@ -526,7 +526,7 @@ mod tests {
     fn commands_are_with_the_drive_together() {
         let medium = RamMedium::new(ByteCount(16 << 20), BlockSize::B512).expect("16 MiB");
         let mut drive = drive(medium, Speed::Super);
-        let uas = plug::uas(&mut drive, None, Patience::default()).expect("UAS");
+        let uas = plug::uas(&mut drive, None, Timeouts::default()).expect("UAS");
         let mut runner = MemoryRunner::new(uas, drive).expect("a disk");
         runner.prepare(8, 4096).expect("memory");
         for slot in 0..8 {
@@ -543,7 +543,7 @@ mod tests {
     fn one_request_at_a_time_does_not_wait_for_another_over_turbo() {
         let medium = RamMedium::new(ByteCount(16 << 20), BlockSize::B512).expect("16 MiB");
         let mut drive = drive(medium, Speed::Super);
-        let bot = plug::bot_config(&mut drive, Patience::default()).expect("BOT");
+        let bot = plug::bot_config(&mut drive, Timeouts::default()).expect("BOT");
         let look_ahead = LookAhead::AfterNeighbour(units::Duration::from_secs(3600));
         let turbo = Turbo::new(TurboConfig { look_ahead, ..TurboConfig::new(bot) });
         let mut runner = MemoryRunner::new(turbo, drive).expect("a disk");
@@ -626,7 +626,7 @@ mod tests {
             self.transport.counters()
         }
 
-        fn pieces(&self, pack: PackId) -> &[Piece] {
+        fn pieces(&self, pack: PackId) -> &[BufferRange] {
             self.transport.pieces(pack)
         }
     }
@@ -635,7 +635,7 @@ mod tests {
     fn deferred_errors_are_heard_of_with_the_next_command_and_at_the_flush() {
         let medium = RamMedium::new(ByteCount(16 << 20), BlockSize::B512).expect("16 MiB");
         let mut drive = drive(medium, Speed::Super);
-        let transport = plug::uas(&mut drive, None, Patience::default()).expect("UAS");
+        let transport = plug::uas(&mut drive, None, Timeouts::default()).expect("UAS");
         let forgetful = Forgetful { transport, due: vec![0x2a, 0x35], marked: Vec::new() };
         let mut runner = MemoryRunner::new(forgetful, drive).expect("a disk");
         runner.prepare(1, 4096).expect("memory");

@@ -1,6 +1,6 @@
 //! A drive at a USB port, taken from the kernel's driver: our own BOT, Turbo and UAS over usbfs.
 //!
-//! A route is an [`Attachment`], since streams, settings and memory belong to one; between two the interface is in a [`Hold`], so that the
+//! A route is an [`Attachment`], since streams, settings and memory belong to one; between two the interface is in a [`ClaimedInterface`], so that the
 //! kernel does not make a disk of it each time. A drive that has failed meanwhile is given back and taken anew. As long as the route and
 //! its room stay the same it stays up. When it is put up first, and before it is closed, the drive is asked how warm it is.
 //! The interface is taken with all of its units, of which one is driven.
@@ -15,8 +15,8 @@ use super::{
     AccessError, BenchDevice, BufferLayout, CompletedAccess, DeviceError, DriveInfo, ErrorCounters,
     ObserverFactory, Route, Runner,
 };
-use initiator::Patience;
-use initiator::disk::{AskTemperature, DiskPatience, Error, Geometry, LostWrite, Operation, Temperature};
+use initiator::Timeouts;
+use initiator::disk::{AskTemperature, Error, Geometry, LostWrite, Operation, RetryLimits, Temperature};
 use inspect::inventory::{Inventory, Scope, UsbDevice};
 use inspect::tree::Tree;
 use std::sync::Arc;
@@ -24,10 +24,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use units::{BlockCount, BlockSize, Extent};
 use usb::attachment::{
-    AttachConfig, AttachError, Attachment, AttachmentCounters, Hold, Stop, TransportChoice, driven_disks,
+    AttachConfig, AttachError, Attachment, AttachmentCounters, ClaimedInterface, Stop, TransportChoice,
+    driven_disks,
 };
-use usb::door::{BusDoor, Watched};
-use usb::usbfs::{Door, UsbfsError};
+use usb::host_bus::{HostBus, ObservedBus};
+use usb::usbfs::{UsbInterface, UsbfsError};
 use workload::{Access, AccessKind};
 
 /// A USB port with a drive.
@@ -45,7 +46,7 @@ pub struct UsbPortDevice {
     routes: Vec<String>,
     up: Option<Up>,
     /// What is ours of the drive while no route is up.
-    hold: Hold,
+    claimed: ClaimedInterface,
     factory: Option<Box<dyn ObserverFactory>>,
     thermometer: Thermometer,
     /// Whoever measures wants to come to an end.
@@ -73,7 +74,7 @@ trait Attached: Runner + std::fmt::Debug {
     fn temperature(&mut self, ask: AskTemperature) -> Option<Temperature>;
 
     /// Ends, and leaves the interface in the hold if it can be kept.
-    fn leave(self: Box<Self>, hold: &mut Hold) -> Result<(), DeviceError>;
+    fn leave(self: Box<Self>, claimed: &mut ClaimedInterface) -> Result<(), DeviceError>;
 }
 
 impl UsbPortDevice {
@@ -114,7 +115,7 @@ impl UsbPortDevice {
             changed_device: None,
             routes: Vec::new(),
             up: None,
-            hold: Hold::default(),
+            claimed: ClaimedInterface::default(),
             factory: None,
             thermometer: Thermometer::default(),
             stop: Stop::default(),
@@ -148,12 +149,12 @@ impl UsbPortDevice {
         let notes = known.notes(route).into_iter().filter(|note| !self.identity.notes.contains(note));
         let notes: Vec<String> = notes.collect();
         self.identity.notes.extend(notes);
-        let was_held = self.hold.is_held();
+        let was_held = self.claimed.is_claimed();
         match self.open(device, &AttachConfig { ask_temperature, ..config }) {
             Err(error) if self.is_to_end(&error) => Err(unopened(error)),
-            Err(_) if was_held && !self.hold.is_held() => self.open_anew(route, &config),
+            Err(_) if was_held && !self.claimed.is_claimed() => self.open_anew(route, &config),
             Err(error) if self.may_let_go(&error) => self.open_anew(route, &config),
-            Err(AttachError::Survey(_) | AttachError::SurveyTimedOut)
+            Err(AttachError::Identify(_) | AttachError::IdentifyTimedOut)
                 if ask_temperature != AskTemperature::Not =>
             {
                 self.thermometer.note_before(None);
@@ -185,11 +186,15 @@ impl UsbPortDevice {
 
     fn open(&mut self, device: &UsbDevice, config: &AttachConfig) -> Result<Box<dyn Attached>, AttachError> {
         let Some(factory) = &self.factory else {
-            let attachment = self.hold.attach(&self.tree, device, config)?;
+            let attachment = self.claimed.attach(&self.tree, device, config)?;
             return Ok(Box::new(PortRunner { attachment, is_reported: false, over: Vec::new() }));
         };
-        let attachment = self.hold.attach_watched(&self.tree, device, config, factory.observer())?;
-        Ok(Box::new(PortRunner::<Watched<Door>> { attachment, is_reported: false, over: Vec::new() }))
+        let attachment = self.claimed.attach_observed(&self.tree, device, config, factory.observer())?;
+        Ok(Box::new(PortRunner::<ObservedBus<UsbInterface>> {
+            attachment,
+            is_reported: false,
+            over: Vec::new(),
+        }))
     }
 
     /// Whether a drive that was ours a moment ago may be again in a moment: it has failed and was given back, and the kernel reads its
@@ -224,12 +229,12 @@ impl UsbPortDevice {
 
     /// Whether a drive that did not open is not to be tried again, since somebody wants to come to an end.
     fn is_to_end(&self, error: &AttachError) -> bool {
-        *error == AttachError::SurveyInterrupted || self.stop.is_wanted()
+        *error == AttachError::IdentifyInterrupted || self.stop.is_wanted()
     }
 
     fn take_down(&mut self) -> Result<(), DeviceError> {
         let Some(up) = self.up.take() else { return Ok(()) };
-        up.runner.leave(&mut self.hold)
+        up.runner.leave(&mut self.claimed)
     }
 
     /// Notes what the disk says of itself, and how it is carried.
@@ -252,7 +257,7 @@ impl UsbPortDevice {
 
 /// Whether somebody else has the drive, who may let it go.
 const fn is_of_a_moment(error: &AttachError) -> bool {
-    matches!(error, AttachError::InUse { .. } | AttachError::Door(UsbfsError::Busy { .. }))
+    matches!(error, AttachError::InUse { .. } | AttachError::Bus(UsbfsError::Busy { .. }))
 }
 
 fn not_given_back(error: UsbfsError) -> DeviceError {
@@ -288,7 +293,7 @@ impl BenchDevice for UsbPortDevice {
 
     fn set_stop_flag(&mut self, flag: Arc<AtomicBool>) {
         self.stop = Stop::when(flag);
-        self.hold.stop_by(self.stop.clone());
+        self.claimed.stop_by(self.stop.clone());
     }
 
     fn open_route(&mut self, route: Route, room: BufferLayout) -> Result<&mut dyn Runner, DeviceError> {
@@ -309,7 +314,7 @@ impl BenchDevice for UsbPortDevice {
             self.thermometer.note_after(up.runner.temperature(ask));
         }
         let left = self.take_down();
-        left.and(self.hold.give_back().map_err(not_given_back))
+        left.and(self.claimed.reattach().map_err(not_given_back))
     }
 
     fn temperatures(&self) -> [Option<Temperature>; 2] {
@@ -327,7 +332,7 @@ impl BenchDevice for UsbPortDevice {
 
 /// A disk that is driven by us.
 #[derive(Debug)]
-struct PortRunner<D: BusDoor> {
+struct PortRunner<D: HostBus> {
     attachment: Attachment<D>,
     /// Its troubles were asked for: those of putting it up are told.
     is_reported: bool,
@@ -337,7 +342,7 @@ struct PortRunner<D: BusDoor> {
 
 impl<D> Attached for PortRunner<D>
 where
-    D: BusDoor<Error = UsbfsError> + Into<Door> + std::fmt::Debug,
+    D: HostBus<Error = UsbfsError> + Into<UsbInterface> + std::fmt::Debug,
 {
     fn is_usable(&self) -> bool {
         self.attachment.depth() > 0
@@ -357,12 +362,12 @@ where
         self.attachment.temperature(ask).ok().flatten()
     }
 
-    fn leave(self: Box<Self>, hold: &mut Hold) -> Result<(), DeviceError> {
-        hold.keep(self.attachment).map_err(not_given_back)
+    fn leave(self: Box<Self>, claimed: &mut ClaimedInterface) -> Result<(), DeviceError> {
+        claimed.retain(self.attachment).map_err(not_given_back)
     }
 }
 
-impl<D: BusDoor> PortRunner<D> {
+impl<D: HostBus> PortRunner<D> {
     fn submit(&mut self, slot: u16, operation: Operation, extent: Extent) {
         if self.attachment.submit(slot, operation, extent).is_err() {
             // Only a unit that is gone, or that has changed, takes no request that fits.
@@ -371,7 +376,7 @@ impl<D: BusDoor> PortRunner<D> {
     }
 }
 
-impl<D: BusDoor> Runner for PortRunner<D> {
+impl<D: HostBus> Runner for PortRunner<D> {
     fn block_size(&self) -> BlockSize {
         self.attachment.geometry().block_size
     }
@@ -455,23 +460,23 @@ const fn refused(troubles: ErrorCounters) -> ErrorCounters {
 
 /// How long a command may take with this deadline: each try to its end, every rung that there is of a recovery after it, and all that the
 /// disk puts up with.
-fn longest(deadline: fn(&DiskPatience) -> units::Duration) -> Duration {
-    let AttachConfig { patience, disk_patience, .. } = AttachConfig::default();
-    let Patience { sense, data_after_status, abort_task, logical_unit_reset, .. } = patience;
-    let Patience { nexus_reset, clear_halt, mass_storage_reset, port_reset, .. } = patience;
+fn longest(deadline: fn(&RetryLimits) -> units::Duration) -> Duration {
+    let AttachConfig { timeouts, retry_limits, .. } = AttachConfig::default();
+    let Timeouts { sense, data_after_status, abort_task, logical_unit_reset, .. } = timeouts;
+    let Timeouts { nexus_reset, clear_halt, mass_storage_reset, port_reset, .. } = timeouts;
     let managed = sense + data_after_status + abort_task + logical_unit_reset + nexus_reset;
     // Both halts are cleared; after the port the alternate setting and the streams are set up again.
     let reset = mass_storage_reset + clear_halt + clear_halt + port_reset + port_reset + port_reset;
-    let each = std_of(deadline(&disk_patience) + managed + reset);
-    let busy = std_of(disk_patience.busy_wait_max) * disk_patience.busy_max.into();
-    each * disk_patience.attempts_max.into() + busy + std_of(disk_patience.ready_wait)
+    let each = std_of(deadline(&retry_limits) + managed + reset);
+    let busy = std_of(retry_limits.busy_wait_max) * retry_limits.busy_max.into();
+    each * retry_limits.attempts_max.into() + busy + std_of(retry_limits.ready_wait)
 }
 
 const fn std_of(span: units::Duration) -> Duration {
     Duration::from_nanos(span.as_ns())
 }
 
-fn ended(finished: usb::attachment::Finished) -> CompletedAccess {
+fn ended(finished: usb::attachment::FinishedRequest) -> CompletedAccess {
     CompletedAccess { slot: finished.slot, result: finished.result.map(|_| ()).map_err(AccessError::Disk) }
 }
 
@@ -533,11 +538,11 @@ mod tests {
         // A port of a machine without USB.
         let mut bench_device =
             UsbPortDevice::at(Tree::of("".parse().expect("a record of nothing")), "99-9", 0);
-        assert!(bench_device.is_to_end(&AttachError::SurveyInterrupted));
-        assert!(!bench_device.is_to_end(&AttachError::SurveyTimedOut));
+        assert!(bench_device.is_to_end(&AttachError::IdentifyInterrupted));
+        assert!(!bench_device.is_to_end(&AttachError::IdentifyTimedOut));
         let word = Arc::new(AtomicBool::new(true));
         bench_device.set_stop_flag(word);
-        assert!(bench_device.is_to_end(&AttachError::SurveyTimedOut));
+        assert!(bench_device.is_to_end(&AttachError::IdentifyTimedOut));
         let began = Instant::now();
         bench_device.open_anew(Route::Uas, &AttachConfig::default()).expect_err("there is no drive at all");
         assert!(began.elapsed() < COME_BACK_MAX / 2, "{:?}", began.elapsed());

@@ -14,8 +14,8 @@ pub mod cases;
 mod tests;
 
 use crate::command::{CommandId, CommandOutput, Executor, Intent, Outcome, Place, Request};
-use crate::name::Names;
 use crate::output::{DeviceTransfer, Inline, Output, Outputs, Payload};
+use crate::transfer_id::TransferIdAllocator;
 use alloc::collections::VecDeque;
 use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, TransferId, TransferStatus};
 pub use cases::ShortData;
@@ -45,7 +45,7 @@ pub(crate) struct Bot {
     endpoints: BotEndpoints,
     packet_bytes: u32,
     short_data: ShortData,
-    names: Names,
+    transfer_ids: TransferIdAllocator,
     state: State,
     /// The data phase on the wire, in order.
     pieces: VecDeque<Piece>,
@@ -105,19 +105,24 @@ struct DataPiece {
 }
 
 impl Bot {
-    pub(crate) fn new(endpoints: BotEndpoints, speed: Speed, short_data: ShortData, earlier: &Names) -> Self {
+    pub(crate) fn new(
+        endpoints: BotEndpoints,
+        speed: Speed,
+        short_data: ShortData,
+        earlier: &TransferIdAllocator,
+    ) -> Self {
         Self {
             endpoints,
             packet_bytes: speed.bulk_packet_bytes(),
             short_data,
-            names: Names::after(earlier, 1),
+            transfer_ids: TransferIdAllocator::after(earlier, 1),
             state: State::Resting,
             pieces: VecDeque::new(),
         }
     }
 
-    pub(crate) const fn names(&self) -> &Names {
-        &self.names
+    pub(crate) const fn transfer_ids(&self) -> &TransferIdAllocator {
+        &self.transfer_ids
     }
 
     /// Whether a halt outlives CLEAR FEATURE.
@@ -127,7 +132,7 @@ impl Bot {
 
     /// Waits for the next CBW.
     pub(crate) fn receive(&mut self, outputs: &mut Outputs) {
-        let id = self.names.name(0);
+        let id = self.transfer_ids.allocate(0);
         self.state = State::Ready { receive: id };
         outputs.push_with(|| {
             Output::Transfer(DeviceTransfer {
@@ -300,7 +305,7 @@ impl Bot {
         payload: Payload,
         outputs: &mut Outputs,
     ) {
-        let transfer = self.names.name(0);
+        let transfer = self.transfer_ids.allocate(0);
         self.pieces.push_back(Piece { transfer, direction, range, place });
         let endpoint = match direction {
             Direction::In => self.endpoints.bulk_in,
@@ -364,7 +369,7 @@ impl Bot {
                 return None;
             }
         };
-        let id = self.names.name(0);
+        let id = self.transfer_ids.allocate(0);
         let (pipe, payload) = (Pipe::plain(self.endpoints.bulk_in), Payload::Inline(Inline::new(&[])));
         outputs.push_back(Output::Transfer(DeviceTransfer { id, pipe, length, ends: true, payload }));
         Some(id)
@@ -382,7 +387,7 @@ impl Bot {
 
     /// Sends the CSW, behind the transfer `fill` if there is one. It waits where the endpoint is halted.
     fn report(&mut self, csw: Csw, fill: Option<TransferId>, outputs: &mut Outputs) {
-        let transfer = self.names.name(0);
+        let transfer = self.transfer_ids.allocate(0);
         self.state = State::Reporting { transfer, fill };
         let csw = Inline::new(&csw.encode());
         outputs.push_with(|| {

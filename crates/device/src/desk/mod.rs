@@ -17,7 +17,7 @@ use crate::output::{DeviceTransfer, Output, Payload};
 use crate::{Device, DeviceConfig, Transports, Verdict};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use bus::rendezvous::{Carrier, Ended as Over, Passage, Rendezvous};
+use bus::rendezvous::{Completed, CopyRange, Rendezvous, TransferSink};
 use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, TransferId, TransferStatus};
 use medium::Medium;
 use wire::usb::SetupPacket;
@@ -61,7 +61,7 @@ struct Offered {
 /// What the bus says.
 #[derive(Debug)]
 enum Word {
-    Carry(Passage, TransferId, TransferId),
+    Copy(CopyRange, TransferId, TransferId),
     Device(Completion),
     Host(Completion),
 }
@@ -70,17 +70,25 @@ enum Word {
 #[derive(Debug, Default)]
 struct Heard(Vec<Word>);
 
-impl Carrier<TransferId, TransferId> for Heard {
-    fn carry(&mut self, passage: Passage, host: &mut TransferId, device: &mut TransferId) {
-        self.0.push(Word::Carry(passage, *host, *device));
+impl TransferSink<TransferId, TransferId> for Heard {
+    fn copy(&mut self, range: CopyRange, host: &mut TransferId, device: &mut TransferId) {
+        self.0.push(Word::Copy(range, *host, *device));
     }
 
-    fn device_ended(&mut self, ended: Over<&mut TransferId>, _host: Option<&TransferId>) {
-        self.0.push(Word::Device(Completion { id: *ended.kept, status: ended.status, actual: ended.actual }));
+    fn device_completed(&mut self, ended: Completed<&mut TransferId>, _host: Option<&TransferId>) {
+        self.0.push(Word::Device(Completion {
+            id: *ended.context,
+            status: ended.status,
+            actual: ended.actual,
+        }));
     }
 
-    fn host_ended(&mut self, ended: Over<&mut TransferId>) {
-        self.0.push(Word::Host(Completion { id: *ended.kept, status: ended.status, actual: ended.actual }));
+    fn host_completed(&mut self, ended: Completed<&mut TransferId>) {
+        self.0.push(Word::Host(Completion {
+            id: *ended.context,
+            status: ended.status,
+            actual: ended.actual,
+        }));
     }
 }
 
@@ -286,7 +294,7 @@ impl Desk {
 
     fn handle_word(&mut self, word: Word) {
         match word {
-            Word::Carry(passage, host, device) => self.carry(passage, host, device),
+            Word::Copy(copied, host, device) => self.carry(copied, host, device),
             Word::Device(completion) => self.complete_device(completion),
             Word::Host(completion) => self.complete_host(completion),
         }
@@ -344,8 +352,8 @@ impl Desk {
         self.on_bus(|bus, heard| bus.submit_device(pipe, (length, ends), || id, heard));
     }
 
-    fn carry(&mut self, passage: Passage, host: TransferId, device: TransferId) {
-        let Passage { direction, host_offset, device_offset, bytes, .. } = passage;
+    fn carry(&mut self, copied: CopyRange, host: TransferId, device: TransferId) {
+        let CopyRange { direction, host_offset, device_offset, bytes, .. } = copied;
         let range = |offset: u32| offset as usize..(offset + bytes) as usize;
         let host =
             &mut self.host.get_mut(&host).expect("bytes move in a transfer under way")[range(host_offset)];

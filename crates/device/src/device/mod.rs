@@ -16,8 +16,8 @@ use crate::bot::{Bot, BotEndpoints};
 use crate::command::{CommandId, Executor};
 use crate::lun::{InsertedMedium, Unit, UnitEvent};
 use crate::medium::MediumCompletion;
-use crate::name::Names;
 use crate::output::{Output, Outputs};
+use crate::transfer_id::TransferIdAllocator;
 use crate::uas::{Uas, UasEndpoints};
 use alloc::vec::Vec;
 use bus::{Completion, EndpointAddress, Front};
@@ -54,8 +54,8 @@ pub struct Device {
     config: DeviceConfig,
     endpoint0: Endpoint0,
     transport: Transport,
-    /// The last names given by a transport that is gone.
-    names: Names,
+    /// The ids that the previous transport allocated.
+    transfer_ids: TransferIdAllocator,
     executor: Executor,
     outputs: Outputs,
 }
@@ -68,7 +68,7 @@ impl Device {
             executor: Executor::new(units, config.limits),
             config,
             transport: Transport::None,
-            names: Names::new(1),
+            transfer_ids: TransferIdAllocator::new(1),
             outputs: Outputs::default(),
         };
         // A unit may have work to go on with, host or not.
@@ -252,11 +252,11 @@ impl Device {
             Transport::None => {}
             Transport::Bot(bot) => {
                 bot.stop(executor, outputs);
-                self.names = Names::after(bot.names(), 1);
+                self.transfer_ids = TransferIdAllocator::after(bot.transfer_ids(), 1);
             }
             Transport::Uas(uas) => {
                 uas.stop(executor, outputs);
-                self.names = Names::after(uas.names(), 1);
+                self.transfer_ids = TransferIdAllocator::after(uas.transfer_ids(), 1);
             }
         }
         outputs.clear_halts();
@@ -269,7 +269,7 @@ impl Device {
             None => Transport::None,
             Some(false) => {
                 let endpoints = BotEndpoints { bulk_in: DATA_IN, bulk_out: DATA_OUT };
-                let mut bot = Bot::new(endpoints, speed, self.config.bot_short_data, &self.names);
+                let mut bot = Bot::new(endpoints, speed, self.config.bot_short_data, &self.transfer_ids);
                 bot.receive(outputs);
                 Transport::Bot(bot)
             }
@@ -277,7 +277,7 @@ impl Device {
                 let endpoints =
                     UasEndpoints { command: COMMAND, status: STATUS, data_in: DATA_IN, data_out: DATA_OUT };
                 let streams = speed.has_streams().then_some(self.config.streams);
-                let limits = (self.config.limits.commands, &self.names);
+                let limits = (self.config.limits.commands, &self.transfer_ids);
                 let mut uas = Uas::new(endpoints, speed, streams, limits);
                 uas.receive(outputs);
                 Transport::Uas(uas)

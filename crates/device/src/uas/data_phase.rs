@@ -46,7 +46,7 @@ impl Uas {
     /// READ READY or WRITE READY. That the host has taken it tells nothing.
     fn send_ready(&mut self, index: usize, direction: Direction, outputs: &mut Outputs) {
         let tag = self.slots[index].tag;
-        let id = self.names.name(index);
+        let id = self.transfer_ids.allocate(index);
         self.slots[index].ready = Some(id);
         let iu = Inline::new(&ReadyIu { direction, tag }.encode());
         outputs.push_with(|| self.status_transfer(id, tag, iu));
@@ -59,7 +59,7 @@ impl Uas {
         let tag = self.slots[index].tag;
         for position in 0..self.slots[index].pieces.len() {
             let Some((piece, transfer @ None)) = self.slots[index].pieces.get_mut(position) else { continue };
-            let (piece, id) = (*piece, self.names.name(index));
+            let (piece, id) = (*piece, self.transfer_ids.allocate(index));
             *transfer = Some(id);
             let (endpoint, payload) = match (piece.direction, piece.place) {
                 (Direction::In, Place::Parameters) => (self.endpoints.data_in, Payload::Reply(command)),
@@ -162,7 +162,7 @@ impl Uas {
 
     /// Without streams: ends that transfer with an empty packet. The status comes after it.
     pub(super) fn close_turn(&mut self, index: usize, outcome: Outcome, outputs: &mut Outputs) {
-        let transfer = self.names.name(index);
+        let transfer = self.transfer_ids.allocate(index);
         self.slots[index].state = State::Closing { transfer, outcome };
         outputs.push_with(|| self.closing_transfer(transfer, index));
     }

@@ -19,8 +19,8 @@ mod tests;
 mod turns;
 
 use crate::command::{CommandId, CommandOutput, Executor, Outcome, Request};
-use crate::name::Names;
 use crate::output::{DeviceTransfer, INLINE_BYTES_MAX, Inline, Output, Outputs, Payload};
+use crate::transfer_id::TransferIdAllocator;
 use alloc::vec::Vec;
 use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, StreamId, TransferId, TransferStatus};
 use core::hint::cold_path;
@@ -57,7 +57,7 @@ pub(crate) struct Uas {
     slots: Vec<Slot>,
     /// For each command slot of the executor, the slot here.
     owners: Vec<Option<(CommandId, u16)>>,
-    names: Names,
+    transfer_ids: TransferIdAllocator,
     receiving: Option<TransferId>,
     /// The first packets of an IU that is longer than one.
     begun: Vec<u8>,
@@ -72,7 +72,7 @@ impl Uas {
         endpoints: UasEndpoints,
         speed: Speed,
         streams: Option<u16>,
-        limits: (u16, &Names),
+        limits: (u16, &TransferIdAllocator),
     ) -> Self {
         let (commands, earlier) = limits;
         let count = streams.unwrap_or(commands.saturating_add(SPARE_SLOTS));
@@ -85,7 +85,7 @@ impl Uas {
             slots,
             owners: alloc::vec![None; usize::from(commands)],
             // One owner a slot, one for the command pipe, one for answers without a slot.
-            names: Names::after(earlier, u64::from(count) + 2),
+            transfer_ids: TransferIdAllocator::after(earlier, u64::from(count) + 2),
             receiving: None,
             begun: Vec::with_capacity(CommandIu::LEN_MAX),
             loose: Vec::with_capacity(LOOSE_ANSWERS_MAX),
@@ -93,8 +93,8 @@ impl Uas {
         }
     }
 
-    pub(crate) const fn names(&self) -> &Names {
-        &self.names
+    pub(crate) const fn transfer_ids(&self) -> &TransferIdAllocator {
+        &self.transfer_ids
     }
 
     /// Waits for the next IU on the command pipe, unless it waits already or too much is unanswered.
@@ -102,7 +102,7 @@ impl Uas {
         if self.receiving.is_some() || self.loose.len() >= LOOSE_ANSWERS_MAX {
             return;
         }
-        let id = self.names.name(self.slots.len());
+        let id = self.transfer_ids.allocate(self.slots.len());
         self.receiving = Some(id);
         outputs.push_with(|| {
             Output::Transfer(DeviceTransfer {
@@ -143,7 +143,7 @@ impl Uas {
         executor: &mut Executor,
         outputs: &mut Outputs,
     ) {
-        let owner = self.names.owner(completion.id);
+        let owner = self.transfer_ids.owner(completion.id);
         if Some(completion.id) == self.receiving {
             self.receiving = None;
             if matches!(completion.status, TransferStatus::Done | TransferStatus::Short) {
@@ -300,14 +300,14 @@ impl Uas {
     #[inline(always)]
     fn report(&mut self, index: usize, outcome: &Outcome, outputs: &mut Outputs) {
         let tag = self.slots[index].tag;
-        let transfer = self.names.name(index);
+        let transfer = self.transfer_ids.allocate(index);
         self.slots[index].state = State::Reporting { transfer };
         outputs.push_with(|| self.status_transfer(transfer, tag, sense_iu(tag, outcome)));
     }
 
     /// Queues the RESPONSE IU of a slot, its last IU.
     fn respond(&mut self, index: usize, response: ResponseIu, outputs: &mut Outputs) {
-        let transfer = self.names.name(index);
+        let transfer = self.transfer_ids.allocate(index);
         self.slots[index].state = State::Responding { transfer };
         let iu = Inline::new(&response.encode());
         outputs.push_with(|| self.status_transfer(transfer, response.tag, iu));
@@ -335,7 +335,7 @@ impl Uas {
         if self.streams && (tag == 0 || usize::from(tag) > self.slots.len()) {
             return;
         }
-        let transfer = self.names.name(self.slots.len() + 1);
+        let transfer = self.transfer_ids.allocate(self.slots.len() + 1);
         self.loose.push(transfer);
         outputs.push_with(|| self.status_transfer(transfer, tag, iu));
     }

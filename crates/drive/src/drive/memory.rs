@@ -6,7 +6,7 @@
 //! has it.
 
 use super::{Body, Pool};
-use bus::rendezvous::Passage;
+use bus::rendezvous::CopyRange;
 use bus::{Direction, TransferId};
 use device::command::CommandId;
 use device::{Device, Payload};
@@ -63,41 +63,41 @@ impl Memory {
     #[inline(always)]
     pub(super) fn carry(
         &mut self,
-        passage: Passage,
+        copy: CopyRange,
         host: &mut HostEntry,
         offered: &DeviceEntry,
         device: &Device,
     ) {
-        match passage.direction {
-            Direction::In => self.carry_in(&passage, host, offered, device),
-            Direction::Out => self.carry_out(&passage, host, offered),
+        match copy.direction {
+            Direction::In => self.carry_in(&copy, host, offered, device),
+            Direction::Out => self.carry_out(&copy, host, offered),
         }
     }
 
     #[inline(always)]
-    fn carry_in(&mut self, passage: &Passage, host: &mut HostEntry, offered: &DeviceEntry, device: &Device) {
-        let whole = passage.host_offset == 0 && passage.device_offset == 0;
+    fn carry_in(&mut self, copy: &CopyRange, host: &mut HostEntry, offered: &DeviceEntry, device: &Device) {
+        let whole = copy.host_offset == 0 && copy.device_offset == 0;
         match &offered.payload {
-            Payload::Inline(inline) if whole && passage.bytes as usize == inline.as_bytes().len() => {
+            Payload::Inline(inline) if whole && copy.bytes as usize == inline.as_bytes().len() => {
                 host.body = Body::Inline(inline.clone());
             }
-            Payload::Inline(inline) => gather(&mut host.body, &mut self.pool, passage, inline.as_bytes()),
-            &Payload::Reply(id) => gather(&mut host.body, &mut self.pool, passage, device.reply(id)),
+            Payload::Inline(inline) => gather(&mut host.body, &mut self.pool, copy, inline.as_bytes()),
+            &Payload::Reply(id) => gather(&mut host.body, &mut self.pool, copy, device.reply(id)),
             &Payload::Buffer(id, range) => {
                 let Some((buffer_bytes, buffer)) = self.buffers.get_mut(id) else { return };
                 match buffer {
                     // All of the command's data in one transfer: the memory itself goes to the host, since a command
                     // that sends data has no use for it afterwards.
-                    Buffer::Present(memory) if whole && range.start == 0 && passage.bytes == buffer_bytes => {
+                    Buffer::Present(memory) if whole && range.start == 0 && copy.bytes == buffer_bytes => {
                         host.body = Body::Buffer(std::mem::take(memory));
                         *buffer = Buffer::Away;
                     }
                     Buffer::Present(memory) => {
-                        gather(&mut host.body, &mut self.pool, passage, &memory[range.as_usize()]);
+                        gather(&mut host.body, &mut self.pool, copy, &memory[range.as_usize()]);
                     }
                     // Zeros behind data that have gone already.
-                    _ if passage.device_offset >= range.len => {
-                        gather(&mut host.body, &mut self.pool, passage, &[]);
+                    _ if copy.device_offset >= range.len => {
+                        gather(&mut host.body, &mut self.pool, copy, &[]);
                     }
                     _ => {}
                 }
@@ -107,23 +107,23 @@ impl Memory {
     }
 
     #[inline(always)]
-    fn carry_out(&mut self, passage: &Passage, host: &mut HostEntry, offered: &DeviceEntry) {
+    fn carry_out(&mut self, copy: &CopyRange, host: &mut HostEntry, offered: &DeviceEntry) {
         let Body::Buffer(payload) = &mut host.body else { return };
-        let (from, bytes) = (passage.host_offset as usize, passage.bytes as usize);
+        let (from, bytes) = (copy.host_offset as usize, copy.bytes as usize);
         let part = &payload[from..from + bytes];
         match &offered.payload {
             // It is handed over from where it lies.
-            Payload::Message if passage.is_all() => {}
+            Payload::Message if copy.is_all() => {}
             Payload::Message => match self.parts.iter_mut().find(|(id, _)| *id == offered.id) {
                 Some((_, message)) => message.extend_from_slice(part),
                 None => self.parts.push((offered.id, part.to_vec())),
             },
             &Payload::Buffer(id, range) => {
                 let Some((all, buffer)) = self.buffers.get_mut(id) else { return };
-                let at = (range.start + passage.device_offset) as usize;
+                let at = (range.start + copy.device_offset) as usize;
                 match buffer {
                     // The payload is the whole of the command's data: its memory becomes the command's buffer.
-                    Buffer::Reserved if passage.is_all() && passage.bytes == all => {
+                    Buffer::Reserved if copy.is_all() && copy.bytes == all => {
                         self.payload_bytes -= payload.len();
                         *buffer = Buffer::Present(std::mem::take(payload));
                         host.body = Body::Empty;
@@ -156,11 +156,11 @@ impl Body {
 /// Copies the bytes of a passage into what a host's transfer gathers: those of `payload`, and zeros behind its end. Memory grows with
 /// what comes, not with what the host asks for.
 #[cold]
-fn gather(body: &mut Body, pool: &mut Pool, passage: &Passage, payload: &[u8]) {
-    let rest = payload.get(passage.device_offset as usize..).unwrap_or_default();
-    let bytes = &rest[..rest.len().min(passage.bytes as usize)];
-    let at = passage.host_offset as usize;
-    let end = at + passage.bytes as usize;
+fn gather(body: &mut Body, pool: &mut Pool, copy: &CopyRange, payload: &[u8]) {
+    let rest = payload.get(copy.device_offset as usize..).unwrap_or_default();
+    let bytes = &rest[..rest.len().min(copy.bytes as usize)];
+    let at = copy.host_offset as usize;
+    let end = at + copy.bytes as usize;
     let mut memory = match std::mem::replace(body, Body::Empty) {
         Body::Buffer(memory) if memory.len() >= end => memory,
         earlier => {

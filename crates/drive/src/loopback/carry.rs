@@ -10,8 +10,8 @@ use bus::rendezvous::Full;
 use bus::{Completion, Direction, Fifo, Pipe, TransferId, TransferStatus};
 use device::{ActiveTransport, Verdict};
 use initiator::{
-    BusAnswer, BusRequest, Command, CommandId, Deadline, Failure, Flights, Outcome, Output, PEEK_BYTES_MAX,
-    PackId, Payload, Piece, Refusal, Transfer, Transport,
+    BufferRange, BusAnswer, BusRequest, Command, CommandId, Deadline, Failure, InFlight, Outcome, Output,
+    PEEK_BYTES_MAX, PackId, Payload, Refusal, Transfer, Transport,
 };
 use std::hint::cold_path;
 use units::Instant;
@@ -39,11 +39,11 @@ pub struct Loopback<T, M: ?Sized = dyn Medium + Send> {
 #[derive(Debug)]
 struct Host<T> {
     transport: T,
-    flights: Flights<Place>,
+    flights: InFlight<Place>,
     /// Buffers of commands under way, by slot.
     buffers: Vec<Option<Buffer>>,
     /// The pieces of the transfer at hand.
-    pieces: Vec<Piece>,
+    pieces: Vec<BufferRange>,
 }
 
 /// Where the bytes of a transfer belong.
@@ -54,7 +54,7 @@ enum Place {
     /// Nowhere: they went out.
     Sent,
     /// In a command's buffer.
-    Buffer(Piece),
+    Buffer(BufferRange),
     /// In several.
     Pieces(PackId),
 }
@@ -79,7 +79,7 @@ struct Buffer {
 impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
     /// Joins a drive that was made ready (see [`crate::plug`](mod@crate::plug)) with the transport made for it.
     pub fn new(transport: T, drive: Drive<M>) -> Self {
-        let host = Host { transport, flights: Flights::new(), buffers: Vec::new(), pieces: Vec::new() };
+        let host = Host { transport, flights: InFlight::new(), buffers: Vec::new(), pieces: Vec::new() };
         Self { host, drive, finished: Fifo::new() }
     }
 
@@ -190,36 +190,36 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
             Output::Submit(Transfer { id, pipe, length, payload: Payload::Inline(inline) }) => {
                 let (id, pipe, length) = (*id, *pipe, *length);
                 if self.drive.pass_message(pipe, inline.as_bytes()) {
-                    output.let_go();
+                    output.discard();
                     self.host.transport.handle_sent(now, id, length);
                     return true;
                 }
                 cold_path();
                 let number = self.host.flights.insert(id, Place::Sent);
                 let taken = self.drive.submit_message(number.0, pipe, inline.as_bytes());
-                output.let_go();
+                output.discard();
                 self.note_offer(now, number, taken);
             }
             &mut Output::Submit(Transfer { id, pipe, length, ref payload }) => {
                 let place = Place::of(payload);
-                output.let_go();
+                output.discard();
                 self.offer(now, (id, pipe, length), place);
             }
             &mut Output::Finished(id, ref mut outcome) => {
                 let outcome = std::mem::replace(outcome, Outcome::Failed(Failure::Aborted));
-                output.let_go();
+                output.discard();
                 self.finished.push_with(|| Finished { id, outcome, buffer: self.host.take_buffer(id) });
             }
             &mut Output::Cancel(id) => {
                 cold_path();
-                output.let_go();
+                output.discard();
                 if let Some(number) = self.host.flights.find(id) {
                     self.drive.cancel(number.0);
                 }
             }
             &mut Output::Request(id, request) => {
                 cold_path();
-                output.let_go();
+                output.discard();
                 let answer = self.ask(request);
                 self.host.transport.handle_answer(now, id, answer);
             }
@@ -285,7 +285,7 @@ impl<T: Transport> Host<T> {
     /// The bytes that a transfer sends.
     fn gather(&mut self, place: Place, length: u32, pool: &mut Pool) -> Vec<u8> {
         match place {
-            Place::Buffer(Piece { command, range }) if range.start == 0 => {
+            Place::Buffer(BufferRange { command, range }) if range.start == 0 => {
                 std::mem::take(memory_of(&mut self.buffers, command).unwrap_or(&mut Vec::new()))
             }
             Place::Buffer(_) | Place::Pieces(_) => {

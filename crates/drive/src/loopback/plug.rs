@@ -6,7 +6,7 @@ use device::Verdict;
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use initiator::bot::BotConfig;
 use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
-use initiator::{Bot, Patience, Uas};
+use initiator::{Bot, Timeouts, Uas};
 use wire::usb::{DescriptorKind, Recipient, SetupPacket, StandardRequest};
 
 /// The one configuration of our devices.
@@ -45,7 +45,7 @@ impl std::error::Error for PlugError {}
 pub fn uas<M: Medium + ?Sized>(
     drive: &mut Drive<M>,
     depth: Option<u16>,
-    patience: Patience,
+    timeouts: Timeouts,
 ) -> Result<Uas, PlugError> {
     let config = drive.device().config();
     let alternate = config.transports.uas_alternate().ok_or(PlugError::NotOffered)?;
@@ -53,7 +53,7 @@ pub fn uas<M: Medium + ?Sized>(
     configure(drive)?;
     select(drive, alternate)?;
     let endpoints = UasEndpoints { command: COMMAND, status: STATUS, data_in: DATA_IN, data_out: DATA_OUT };
-    let config = UasConfig { interface: INTERFACE, alternate, endpoints, streams, depth, patience };
+    let config = UasConfig { interface: INTERFACE, alternate, endpoints, streams, depth, timeouts };
     Uas::new(config).map_err(PlugError::Streams)
 }
 
@@ -61,8 +61,8 @@ pub fn uas<M: Medium + ?Sized>(
 ///
 /// # Errors
 /// If the drive has no BOT.
-pub fn bot<M: Medium + ?Sized>(drive: &mut Drive<M>, patience: Patience) -> Result<Bot, PlugError> {
-    Ok(Bot::new(bot_config(drive, patience)?))
+pub fn bot<M: Medium + ?Sized>(drive: &mut Drive<M>, timeouts: Timeouts) -> Result<Bot, PlugError> {
+    Ok(Bot::new(bot_config(drive, timeouts)?))
 }
 
 /// Configures a drive for BOT, for a transport that is made on top of it.
@@ -71,12 +71,12 @@ pub fn bot<M: Medium + ?Sized>(drive: &mut Drive<M>, patience: Patience) -> Resu
 /// If the drive has no BOT.
 pub fn bot_config<M: Medium + ?Sized>(
     drive: &mut Drive<M>,
-    patience: Patience,
+    timeouts: Timeouts,
 ) -> Result<BotConfig, PlugError> {
     let alternate = drive.device().config().transports.bot_alternate().ok_or(PlugError::NotOffered)?;
     configure(drive)?;
     select(drive, alternate)?;
-    Ok(BotConfig { interface: INTERFACE, alternate, bulk_in: DATA_IN, bulk_out: DATA_OUT, patience })
+    Ok(BotConfig { interface: INTERFACE, alternate, bulk_in: DATA_IN, bulk_out: DATA_OUT, timeouts })
 }
 
 /// Reads the descriptors of device and configuration, as every host does: for whoever looks on and has to know which endpoint is which.

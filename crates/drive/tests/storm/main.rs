@@ -18,7 +18,7 @@ mod weather;
 use bus::{EndpointAddress, Speed};
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use initiator::turbo::{LookAhead, Turbo, TurboConfig};
-use initiator::{Patience, Transport};
+use initiator::{Timeouts, Transport};
 use medium::{Hand, held_medium};
 use model::Blocks;
 use proptest::prelude::*;
@@ -164,7 +164,7 @@ fn run<T: Transport>(port: &Port<impl Fn(&mut Drive) -> T>, script: Vec<Step>) {
 }
 
 fn uas_storm(speed: Speed, script: Vec<Step>) {
-    let attach = |drive: &mut Drive| plug::uas(drive, None, Patience::default()).expect("the drive has UAS");
+    let attach = |drive: &mut Drive| plug::uas(drive, None, Timeouts::default()).expect("the drive has UAS");
     run(&Port { speed, attach }, script);
 }
 
@@ -195,14 +195,14 @@ proptest! {
 
     #[test]
     fn bot_weathers_every_storm(script in any_script()) {
-        let attach = |drive: &mut Drive| plug::bot(drive, Patience::default()).expect("the drive has BOT");
+        let attach = |drive: &mut Drive| plug::bot(drive, Timeouts::default()).expect("the drive has BOT");
         run(&Port { speed: Speed::Super, attach }, script);
     }
 
     #[test]
     fn turbo_weathers_every_storm(script in any_script(), wait_us in 0u64..2) {
         let attach = |drive: &mut Drive| {
-            let bot = plug::bot_config(drive, Patience::default()).expect("the drive has BOT");
+            let bot = plug::bot_config(drive, Timeouts::default()).expect("the drive has BOT");
             let look_ahead = LookAhead::Always(Duration::from_us(wait_us));
             Turbo::new(TurboConfig { look_ahead, transfer_bytes_max: 4096, requests_max: 8, bot })
         };

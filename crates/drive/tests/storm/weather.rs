@@ -9,8 +9,8 @@ use crate::model::{Blocks, Model, Read, Stamp};
 use bus::{Completion, Direction, EndpointAddress, TransferId, TransferStatus};
 use device::Verdict;
 use initiator::{
-    BusAnswer, BusRequest, CommandId, Failure, Outcome, Output, PEEK_BYTES_MAX, Payload, Piece, Refusal,
-    RequestId, Transfer, Transport,
+    BufferRange, BusAnswer, BusRequest, CommandId, Failure, Outcome, Output, PEEK_BYTES_MAX, Payload,
+    Refusal, RequestId, Transfer, Transport,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use uaskit_drive::{Body, Drive, HostTransfer};
@@ -373,7 +373,7 @@ impl<T: Transport> Weather<T> {
         }
     }
 
-    fn pieces(&self, transfer: &Transfer) -> Vec<Piece> {
+    fn pieces(&self, transfer: &Transfer) -> Vec<BufferRange> {
         match transfer.payload {
             Payload::Buffer(piece) => vec![piece],
             Payload::Pieces(pack) => self.transport.pieces(pack).to_vec(),
@@ -405,8 +405,9 @@ impl<T: Transport> Weather<T> {
             Payload::Inline(inline) => inline.as_bytes().to_vec(),
             _ => {
                 let pieces = self.pieces(transfer);
-                let of =
-                    |piece: &Piece| self.commands[&piece.command].memory[piece.range.as_usize()].to_vec();
+                let of = |piece: &BufferRange| {
+                    self.commands[&piece.command].memory[piece.range.as_usize()].to_vec()
+                };
                 pieces.iter().flat_map(of).collect()
             }
         };

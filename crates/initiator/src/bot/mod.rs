@@ -1,13 +1,14 @@
-//! Bulk-Only Transport from the host's side (USB Mass Storage Class, Bulk-Only Transport 1.0, clauses 5 and 6).
+//! Bulk-Only Transport, host side (USB Mass Storage Class, Bulk-Only Transport 1.0, clauses 5 and
+//! 6).
 //!
-//! One command at a time: a command wrapper, perhaps data, a status wrapper, each transfer waited for before the next
-//! is submitted. Of the thirteen cases (clause 6.7) the host sees how the data phase ended and what the status wrapper
-//! says; `status` judges the two together. A failed command is followed by REQUEST SENSE. Whatever cannot be
-//! judged is followed by `recovery`, and the command ends when that is over.
+//! One command at a time: CBW, optional data, CSW, each transfer awaited before the next is
+//! submitted. Which of the thirteen cases (clause 6.7) applies follows from the end of the data
+//! phase and the CSW; `status` judges the two together. A failed command is followed by REQUEST
+//! SENSE, an undecidable result by `recovery`, and the command ends when that is over.
 //!
-//! Beyond the standard: devices that are known to be out there are borne with, see [`Quirks`].
+//! Known deviations of real devices are tolerated, see [`Quirks`].
 //!
-//! Always true: at most one transfer is under way; a command ends only when there is none.
+//! Always true: at most one transfer is in flight; a command ends only when there is none.
 
 mod quirks;
 mod recovery;
@@ -19,11 +20,11 @@ pub use quirks::Quirks;
 pub use recovery::{PORT_RESETS_MAX, RESET_RECOVERIES_MAX};
 
 use crate::output::Outputs;
-use crate::patience::Patience;
 use crate::request::Requests;
+use crate::timeouts::Timeouts;
 use crate::{
-    Answer, BusAnswer, BusRequest, Command, CommandId, Counters, Deadline, DeadlineReason, Failure, Inline,
-    Outcome, Output, Payload, Piece, Refusal, RequestId, SenseBytes, Transfer, Transport,
+    Answer, BufferRange, BusAnswer, BusRequest, Command, CommandId, Counters, Deadline, DeadlineReason,
+    Failure, Inline, Outcome, Output, Payload, Refusal, RequestId, SenseBytes, Transfer, Transport,
 };
 use bus::{Completion, Direction, EndpointAddress, Front, Pipe, TransferId, TransferStatus};
 use recovery::{Lost, Recovery};
@@ -34,22 +35,22 @@ use wire::scsi::Status;
 use wire::scsi::cdb::RequestSense;
 use wire::scsi::lun::Lun;
 
-/// The longest command block that a wrapper carries, in bytes.
+/// The longest command block that a CBW carries, in bytes.
 pub const COMMAND_BYTES_MAX: u8 = 16;
 
-/// Where a Bulk-Only interface is, and how long its steps may take.
+/// The location of a Bulk-Only interface and its timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BotConfig {
     /// bInterfaceNumber.
     pub interface: u8,
-    /// bAlternateSetting, chosen again after a port reset.
+    /// bAlternateSetting, selected again after a port reset.
     pub alternate: u8,
     /// Bulk-In.
     pub bulk_in: EndpointAddress,
     /// Bulk-Out.
     pub bulk_out: EndpointAddress,
-    /// Limits of the recovery's steps.
-    pub patience: Patience,
+    /// Timeouts of the recovery steps.
+    pub timeouts: Timeouts,
 }
 
 /// A Bulk-Only interface.
@@ -62,9 +63,9 @@ pub struct Bot {
     last_transfer: u64,
     last_tag: u32,
     counters: Counters,
-    /// Recoveries since a status wrapper was last in order.
+    /// Recoveries since the last valid CSW.
     recoveries: u8,
-    /// What REQUEST SENSE has brought, until its status is there.
+    /// Data of REQUEST SENSE, until its CSW arrives.
     sense: SenseBytes,
     state: State,
 }
@@ -74,12 +75,12 @@ enum State {
     Idle,
     Busy(Exchange),
     Recovering(Recovery),
-    /// The device is gone, and a transfer has yet to say so.
+    /// The device is gone; a transfer has not completed yet.
     Leaving(CommandId, TransferId),
     Gone,
 }
 
-/// A command wrapper and what follows it.
+/// A CBW and what follows it.
 #[derive(Clone, Copy, Debug)]
 struct Exchange {
     command: Command,
@@ -88,16 +89,16 @@ struct Exchange {
     phase: Phase,
     data: DataEnd,
     deadline: Deadline,
-    /// The wrapper was sent once before, and not taken.
+    /// Whether the CBW was rejected and sent again.
     resent: bool,
 }
 
-/// What an exchange is for.
+/// The purpose of an exchange.
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
     /// The command itself.
     Command,
-    /// REQUEST SENSE after it failed, having moved so many bytes.
+    /// REQUEST SENSE after the command failed with so many bytes moved.
     Sense { moved: u32 },
 }
 
@@ -108,27 +109,27 @@ enum Phase {
     /// The halt that ended the data phase is being cleared.
     DataHalted,
     Status(TransferId, Retries),
-    /// The halt in the place of a status is being cleared.
+    /// The halt of the status phase is being cleared.
     StatusHalted(Retries),
-    /// Nothing is under way: what was has just completed, and what is next is being decided.
+    /// No transfer: one has just completed and the next is being chosen.
     Between,
 }
 
-/// Which second chances the reading of a status has had.
+/// Retries of the status phase so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Retries {
     after_stall: bool,
     after_zero_length: bool,
 }
 
-/// What came in the place of a status.
+/// The data of a status transfer.
 struct Read<'a> {
     bytes: &'a [u8],
     retries: Retries,
 }
 
 impl Bot {
-    /// An interface that is configured and at rest.
+    /// Creates the machine for a configured, idle interface.
     pub fn new(config: BotConfig) -> Self {
         Self {
             config,
@@ -144,17 +145,17 @@ impl Bot {
         }
     }
 
-    /// What was learnt of the device.
+    /// Returns the deviations that the device has shown.
     pub const fn quirks(&self) -> Quirks {
         self.quirks
     }
 
-    /// Begins with what is known of the device already.
+    /// Sets deviations known in advance.
     pub const fn set_quirks(&mut self, quirks: Quirks) {
         self.quirks = quirks;
     }
 
-    /// Whether a wrapper can say the command, and the device is there.
+    /// Checks that the device is there and a CBW can express the command.
     pub(crate) fn can_carry(&self, command: &Command) -> Result<(), Refusal> {
         if self.depth() == 0 {
             return Err(Refusal::Gone);
@@ -165,7 +166,7 @@ impl Bot {
         unit(command).map(|_| ()).ok_or(Refusal::Lun)
     }
 
-    /// Sends the wrapper of a command.
+    /// Sends the CBW of a command.
     fn begin(&mut self, command: Command, resent: bool) {
         let deadline = Deadline { at: command.deadline, reason: DeadlineReason::Command(command.id) };
         let (direction, length) =
@@ -174,9 +175,9 @@ impl Bot {
         self.send_wrapper(exchange, length, direction, command.cdb.as_bytes());
     }
 
-    /// Asks why the command failed.
+    /// Sends REQUEST SENSE after a failed command.
     fn begin_sense(&mut self, now: Instant, command: Command, moved: u32) {
-        let deadline = Deadline { at: now + self.config.patience.sense, reason: DeadlineReason::Sense };
+        let deadline = Deadline { at: now + self.config.timeouts.sense, reason: DeadlineReason::Sense };
         let sense_len = self.quirks.sense_len();
         let cdb = RequestSense { allocation_len: sense_len, ..RequestSense::default() }.encode();
         self.sense = SenseBytes::NONE;
@@ -204,14 +205,14 @@ impl Bot {
         self.state = State::Busy(Exchange { phase: Phase::Command(id), ..exchange });
     }
 
-    /// The wrapper has gone: data are next, or the status.
+    /// Starts the data phase, or the status phase if there is none.
     fn move_data(&mut self, exchange: Exchange) {
         let length = self.expected(&exchange);
         let payload = match (exchange.purpose, exchange.command.transfer()) {
             (Purpose::Sense { .. }, _) => Payload::Message,
             (Purpose::Command, None) => return self.read_status(exchange, Retries::default()),
             (Purpose::Command, Some(phase)) => {
-                Payload::Buffer(Piece { command: exchange.command.id, range: phase.range })
+                Payload::Buffer(BufferRange { command: exchange.command.id, range: phase.range })
             }
         };
         let id = self.offer(self.data_endpoint(&exchange), length, payload);
@@ -225,7 +226,7 @@ impl Bot {
 
     fn clear_halt(&mut self, now: Instant, exchange: Exchange, endpoint: EndpointAddress) {
         let request = BusRequest::ClearHalt(endpoint);
-        self.requests.ask(&mut self.outputs, now, request, self.config.patience.clear_halt);
+        self.requests.ask(&mut self.outputs, now, request, self.config.timeouts.clear_halt);
         self.state = State::Busy(exchange);
     }
 
@@ -257,7 +258,7 @@ impl Bot {
                     self.sense = SenseBytes::new(bytes);
                     self.quirks.see_sense(bytes);
                 }
-                // A host controller halts its end of a pipe that has babbled, and begins to count packets anew: only with
+                // A host controller halts its end of a pipe that has babbled, and begins to count packets again: only with
                 // the device's end cleared do both agree again (xHCI 1.2 clause 4.6.8).
                 if matches!(completion.status, TransferStatus::Stall | TransferStatus::Babble) {
                     exchange.phase = Phase::DataHalted;
@@ -290,7 +291,7 @@ impl Bot {
         }
     }
 
-    /// A request of an exchange or of a recovery was answered, or its time is over.
+    /// Handles the answer to a request of an exchange or of recovery, or its timeout.
     fn after_request(&mut self, now: Instant, request: BusRequest, answer: BusAnswer) {
         match self.state {
             State::Busy(exchange) => match (exchange.phase, answer) {
@@ -303,7 +304,7 @@ impl Bot {
         }
     }
 
-    /// A status wrapper, or what came in its place.
+    /// Handles a CSW, or the bytes received in its place.
     fn judge(&mut self, now: Instant, exchange: Exchange, bytes: &[u8]) {
         let due = Due {
             tag: exchange.tag,
@@ -342,7 +343,7 @@ impl Bot {
         }
     }
 
-    /// What the wrapper says about the length of the data phase.
+    /// Returns the data transfer length of the CBW.
     fn expected(&self, exchange: &Exchange) -> u32 {
         match exchange.purpose {
             Purpose::Sense { .. } => self.quirks.sense_len().into(),
@@ -369,8 +370,8 @@ impl Bot {
         self.outputs.push_back(Output::Finished(id, outcome));
     }
 
-    /// The device is gone; if a transfer is under way, the command ends with it.
-    fn leave(&mut self, id: CommandId, awaited: Option<TransferId>) {
+    /// The device is gone; if a transfer is in flight, the command ends with it.
+    fn shut_down(&mut self, id: CommandId, awaited: Option<TransferId>) {
         self.requests.forget();
         match awaited {
             Some(transfer) => self.state = State::Leaving(id, transfer),
@@ -405,7 +406,7 @@ impl Transport for Bot {
         match self.state {
             State::Busy(exchange) if exchange.transfer() == Some(completion.id) => {
                 if completion.status == TransferStatus::Disconnected {
-                    return self.leave(exchange.command.id, None);
+                    return self.shut_down(exchange.command.id, None);
                 }
                 let settled = Exchange { phase: Phase::Between, ..exchange };
                 match exchange.phase {
@@ -420,7 +421,7 @@ impl Transport for Bot {
             State::Recovering(recovery) if recovery.awaited == Some(completion.id) => {
                 self.after_cancel(now, recovery, completion);
             }
-            State::Leaving(id, transfer) if transfer == completion.id => self.leave(id, None),
+            State::Leaving(id, transfer) if transfer == completion.id => self.shut_down(id, None),
             _ => {}
         }
     }
@@ -433,8 +434,8 @@ impl Transport for Bot {
     fn handle_disconnect(&mut self, _now: Instant) {
         match &self.state {
             State::Idle => self.state = State::Gone,
-            State::Busy(exchange) => self.leave(exchange.command.id, exchange.transfer()),
-            State::Recovering(recovery) => self.leave(recovery.command.id, recovery.awaited),
+            State::Busy(exchange) => self.shut_down(exchange.command.id, exchange.transfer()),
+            State::Recovering(recovery) => self.shut_down(recovery.command.id, recovery.awaited),
             State::Leaving(..) | State::Gone => {}
         }
     }
@@ -487,7 +488,7 @@ impl Transport for Bot {
 }
 
 impl Exchange {
-    /// The transfer under way.
+    /// Returns the transfer in flight.
     const fn transfer(&self) -> Option<TransferId> {
         match self.phase {
             Phase::Command(id) | Phase::Data(id) | Phase::Status(id, _) => Some(id),
@@ -495,7 +496,7 @@ impl Exchange {
         }
     }
 
-    /// The direction of the data phase.
+    /// Returns the direction of the data phase.
     fn direction(&self) -> Direction {
         match self.purpose {
             Purpose::Sense { .. } => Direction::In,
@@ -503,7 +504,8 @@ impl Exchange {
         }
     }
 
-    /// What the command ends with if the exchange fails. A command that has failed already stays a failed command.
+    /// Returns what the command ends with if the exchange fails. A command that failed already
+    /// stays failed.
     const fn lost(&self, failure: Failure) -> Lost {
         match self.purpose {
             Purpose::Command => Lost::Failed(failure),
@@ -512,12 +514,12 @@ impl Exchange {
     }
 }
 
-/// CHECK CONDITION with whatever sense data there is.
+/// Creates a CHECK CONDITION with the sense data available.
 const fn unexplained(moved: u32, sense: SenseBytes) -> Outcome {
     Outcome::Answered(Answer { status: Status::CheckCondition, status_qualifier: 0, moved, sense })
 }
 
-/// The logical unit in a wrapper's terms.
+/// Returns the LUN as a CBW carries it.
 fn unit(command: &Command) -> Option<u8> {
     match command.lun.lun() {
         Some(Lun::Unit(number)) => u8::try_from(number).ok().filter(|number| *number <= LUN_MAX),
@@ -528,6 +530,6 @@ fn unit(command: &Command) -> Option<u8> {
 /// REQUEST SENSE is not followed by another one.
 const REQUEST_SENSE: u8 = 0x03;
 
-/// ILLEGAL REQUEST, INVALID FIELD IN CDB: what a device means that sends more than the wrapper allows and says that all
-/// is well.
+/// ILLEGAL REQUEST, INVALID FIELD IN CDB: for a device that sends more than the CBW allows and
+/// reports success.
 const INVALID_FIELD_IN_CDB: [u8; 18] = [0x70, 0, 0x05, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x24, 0x00, 0, 0, 0, 0];

@@ -1,10 +1,11 @@
-//! The ladder: reset recovery (Bulk-Only Transport 1.0 clause 5.3.4), then a port reset, then nothing.
+//! Error recovery: reset recovery (Bulk-Only Transport 1.0 clause 5.3.4), then a port reset.
 //!
-//! A transfer that is under way is taken back and waited for first. Reset recovery is Mass Storage Reset, then the
-//! halts of both endpoints cleared. Where a step fails or takes too long, or where recoveries follow one another
-//! without a command in order between them, the port is reset. The command ends when the device can take the next one.
+//! A transfer in flight is cancelled and awaited first. Reset recovery is Mass Storage Reset, then
+//! the clearing of both halts. If a step fails or times out, or recoveries follow one another
+//! without a valid CSW between them, the port is reset. The command ends when the device can accept
+//! the next one.
 //!
-//! Resending happens only where the device cannot have begun: its wrapper was not taken at all.
+//! A command is resent only where the device cannot have started it: its CBW was rejected.
 
 use super::{Bot, BotConfig, Exchange, State, unexplained};
 use crate::{BusAnswer, BusRequest, Command, Failure, Outcome, Output, SenseBytes};
@@ -17,14 +18,14 @@ pub const RESET_RECOVERIES_MAX: u8 = 2;
 /// Port resets in a row before the device is given up.
 pub const PORT_RESETS_MAX: u8 = 3;
 
-/// A recovery under way.
+/// A recovery in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recovery {
-    /// Whose failure brought it about.
+    /// The command that failed.
     pub(super) command: Command,
-    /// What comes after it.
+    /// What follows.
     then: Then,
-    /// The transfer that was taken back and has not completed.
+    /// The cancelled transfer that has not completed.
     pub(super) awaited: Option<TransferId>,
 }
 
@@ -38,19 +39,19 @@ enum Then {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lost {
     Failed(Failure),
-    /// CHECK CONDITION; why is not known any more.
+    /// CHECK CONDITION with unknown sense data.
     Unexplained {
         moved: u32,
     },
 }
 
 impl Bot {
-    /// Ends an exchange that cannot go on.
+    /// Ends an exchange that cannot continue.
     pub(super) fn recover(&mut self, now: Instant, exchange: Exchange, failure: Failure) {
         self.start_recovery(now, exchange, Then::Finish(exchange.lost(failure)));
     }
 
-    /// Ends an exchange whose wrapper the device has not taken, and begins it again.
+    /// Ends an exchange whose CBW was rejected, and repeats it.
     pub(super) fn recover_and_resend(&mut self, now: Instant, exchange: Exchange) {
         let then = match exchange.lost(Failure::Stalled) {
             Lost::Failed(_) => Then::Resend,
@@ -65,31 +66,31 @@ impl Bot {
         self.state = State::Recovering(recovery);
         match recovery.awaited {
             Some(transfer) => self.outputs.push_back(Output::Cancel(transfer)),
-            None => self.climb(now, recovery),
+            None => self.next_step(now, recovery),
         }
     }
 
-    /// The transfer that was taken back has completed, in whatever way.
+    /// Handles the completion of the cancelled transfer.
     pub(super) fn after_cancel(&mut self, now: Instant, recovery: Recovery, completion: Completion) {
         if completion.status == TransferStatus::Disconnected {
-            return self.leave(recovery.command.id, None);
+            return self.shut_down(recovery.command.id, None);
         }
         let recovery = Recovery { awaited: None, ..recovery };
         self.state = State::Recovering(recovery);
-        self.climb(now, recovery);
+        self.next_step(now, recovery);
     }
 
-    /// Takes the next rung.
-    fn climb(&mut self, now: Instant, recovery: Recovery) {
+    /// Starts the next step.
+    fn next_step(&mut self, now: Instant, recovery: Recovery) {
         self.recoveries = self.recoveries.saturating_add(1);
-        let patience = self.config.patience;
+        let timeouts = self.config.timeouts;
         let (request, span) = if self.recoveries <= RESET_RECOVERIES_MAX {
             self.counters.reset_recoveries += 1;
             let interface = self.config.interface;
-            (BusRequest::MassStorageReset { interface }, patience.mass_storage_reset)
+            (BusRequest::MassStorageReset { interface }, timeouts.mass_storage_reset)
         } else if self.recoveries <= RESET_RECOVERIES_MAX + PORT_RESETS_MAX {
             self.counters.port_resets += 1;
-            (BusRequest::ResetPort, patience.port_reset)
+            (BusRequest::ResetPort, timeouts.port_reset)
         } else {
             self.finish(recovery.command.id, Outcome::Failed(Failure::Unrecoverable));
             self.state = State::Gone;
@@ -98,7 +99,7 @@ impl Bot {
         self.requests.ask(&mut self.outputs, now, request, span);
     }
 
-    /// A step was answered, or its time is over.
+    /// Handles the answer to a step, or its timeout.
     pub(super) fn after_step(
         &mut self,
         now: Instant,
@@ -120,15 +121,15 @@ impl Bot {
             // Reset recovery that does not work is not tried again.
             _ => {
                 self.recoveries = self.recoveries.max(RESET_RECOVERIES_MAX);
-                return self.climb(now, recovery);
+                return self.next_step(now, recovery);
             }
         };
         match (next, recovery.then) {
             (Some(request), _) => {
-                let patience = self.config.patience;
+                let timeouts = self.config.timeouts;
                 let span = match request {
-                    BusRequest::ClearHalt(_) => patience.clear_halt,
-                    _ => patience.port_reset,
+                    BusRequest::ClearHalt(_) => timeouts.clear_halt,
+                    _ => timeouts.port_reset,
                 };
                 self.requests.ask(&mut self.outputs, now, request, span);
             }

@@ -13,12 +13,12 @@
 //!
 //! Which case it is, the host learns from the wrapper alone; a phase error is followed by a reset recovery.
 
-/// What the status is due for.
+/// What a status belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Due {
-    /// The tag of the command wrapper.
+    /// The tag of the CBW.
     pub(super) tag: u32,
-    /// Bytes that the host expects to move.
+    /// The data transfer length of the CBW.
     pub(super) bytes: u32,
     /// The command.
     pub(super) operation_code: u8,
@@ -27,21 +27,21 @@ pub(super) struct Due {
 /// How the data phase ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct DataEnd {
-    /// Bytes that were on the bus.
+    /// Bytes transferred.
     pub(super) moved: u32,
-    /// There were more than were asked for.
+    /// Whether the device sent more than requested.
     pub(super) babble: bool,
 }
 
-/// What the status wrapper says.
+/// The meaning of a CSW.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
-    /// The command did what it was asked to, with so many bytes.
+    /// Success, with so many bytes.
     Passed { moved: u32 },
-    /// It did not; sense data say why.
+    /// Failure; sense data give the reason.
     Failed { moved: u32 },
-    /// The two sides do not agree about the data phase.
+    /// Host and device disagree about the data phase.
     PhaseError,
-    /// It is not valid, not meaningful, or not of this command.
+    /// Not valid, not meaningful, or with another tag.
     Invalid,
 }

@@ -15,8 +15,8 @@ const FAILED: u8 = 1;
 const PHASE_ERROR: u8 = 2;
 
 fn script() -> Script<Bot> {
-    let patience = Patience::default();
-    let config = BotConfig { interface: 0, alternate: 0, bulk_in: IN, bulk_out: OUT, patience };
+    let timeouts = Timeouts::default();
+    let config = BotConfig { interface: 0, alternate: 0, bulk_in: IN, bulk_out: OUT, timeouts };
     Script::new(Bot::new(config))
 }
 
@@ -84,7 +84,7 @@ fn a_read_is_a_wrapper_then_data_then_a_status() {
     script.done(wrapper);
     let blocks = script.expect_transfer(IN);
     assert_eq!(blocks.length, 1024);
-    let piece = Piece { command: read_10(7, 0, 0).id, range: units::ByteRange::new(0, 1024) };
+    let piece = BufferRange { command: read_10(7, 0, 0).id, range: units::ByteRange::new(0, 1024) };
     assert_eq!(blocks.payload, Payload::Buffer(piece));
     script.expect_nothing();
     script.done(blocks);
@@ -348,7 +348,7 @@ fn a_device_that_sends_too_much_and_says_that_all_is_well_is_not_believed() {
     script.take_wrapper();
     let blocks = script.expect_transfer(IN);
     script.complete(blocks.id, TransferStatus::Babble, 512, &[]);
-    // The controller counts packets of the pipe anew, and so must the device.
+    // The controller counts packets of the pipe again, and so must the device.
     script.grant(CLEAR_IN, BusAnswer::Done);
     script.send_status(&csw(1, 0, PASSED));
     let sense = [0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x24, 0, 0, 0, 0, 0];
@@ -388,7 +388,7 @@ fn a_residue_of_other_commands_is_believed() {
 }
 
 #[test]
-fn a_command_that_takes_too_long_is_taken_back_before_the_device_is_reset() {
+fn a_command_that_takes_too_long_is_cancelled_before_the_device_is_reset() {
     let mut script = script();
     script.submit(read_10(0, 0, 1));
     script.take_wrapper();
@@ -448,8 +448,8 @@ fn a_step_without_an_answer_is_given_up_and_its_late_answer_ignored() {
 
 #[test]
 fn after_a_port_reset_the_alternate_setting_is_chosen_again() {
-    let patience = Patience::default();
-    let config = BotConfig { interface: 2, alternate: 1, bulk_in: IN, bulk_out: OUT, patience };
+    let timeouts = Timeouts::default();
+    let config = BotConfig { interface: 2, alternate: 1, bulk_in: IN, bulk_out: OUT, timeouts };
     let mut script = Script::new(Bot::new(config));
     script.read_block(0);
     script.send_status(&csw(1, 0, PHASE_ERROR));

@@ -1,53 +1,53 @@
-//! How much a disk takes on, and how long it keeps trying.
+//! Limits of a disk and of its retries.
 //!
-//! Each limit of [`DiskPatience`] bounds one way in which a unit can put a host off, so that a request ends whatever the
-//! unit answers. Left out: the transport's own recovery, which goes on below.
+//! Each limit of [`RetryLimits`] bounds one way in which a unit can delay a request, so that it
+//! ends whatever the unit answers. Left out: the transport's own error recovery.
 
 use units::Duration;
 use wire::scsi::lun::LunField;
 
-/// What a disk is made with.
+/// Parameters of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskConfig {
-    /// The unit.
+    /// The logical unit.
     pub lun: LunField,
-    /// Commands under way at once: no more than the transport's depth. 0 counts as 1.
+    /// Commands in flight: at most the transport's depth. 0 counts as 1.
     pub depth: u16,
-    /// Requests taken on at once. 0 counts as 1.
+    /// Requests accepted at once. 0 counts as 1.
     pub requests_max: u16,
-    /// Bytes of data in one command at most: the transport's maximum, or what is good for it.
+    /// Maximum length of one command's data: the transport's maximum, or what suits it.
     pub transfer_bytes_max: u32,
-    /// Whether the survey begins with the question which units there are: [`Disk::luns`](super::Disk::luns).
+    /// Whether identification starts with REPORT LUNS: [`Disk::luns`](super::Disk::luns).
     pub report_luns: bool,
-    /// How long it keeps trying.
-    pub patience: DiskPatience,
+    /// Limits of retries.
+    pub retry_limits: RetryLimits,
 }
 
-/// How often and how long something is tried again before it counts as an error.
+/// How often and how long a command is retried before it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DiskPatience {
-    /// Times that a command is sent in all, where what went wrong may pass.
+pub struct RetryLimits {
+    /// Attempts per command for transient errors.
     pub attempts_max: u8,
-    /// Unit attentions that one command puts up with: a unit may have several to report.
+    /// Unit attentions tolerated per command; a unit may queue several.
     pub attentions_max: u8,
-    /// BUSY and TASK SET FULL answers that one command puts up with.
+    /// BUSY and TASK SET FULL tolerated per command.
     pub busy_max: u8,
-    /// How long to wait after the first of them; doubles with each.
+    /// Wait after the first of them; doubles with each.
     pub busy_wait: Duration,
-    /// The longest such wait, also where the unit asks for a longer one.
+    /// The longest such wait, also if the unit asks for longer.
     pub busy_wait_max: Duration,
-    /// How often to ask a unit that is becoming ready.
+    /// Interval of polling a unit that is becoming ready.
     pub ready_poll: Duration,
     /// How long a unit may be becoming ready.
     pub ready_wait: Duration,
-    /// The deadline of a command, handed to the transport.
+    /// The timeout of a command.
     pub command_timeout: Duration,
-    /// The deadline of SYNCHRONIZE CACHE and of commands that change many blocks.
+    /// The timeout of SYNCHRONIZE CACHE and of commands that change many blocks.
     pub long_timeout: Duration,
 }
 
-impl DiskPatience {
-    /// For real drives: a disk that spins up, a bridge that chokes now and then.
+impl RetryLimits {
+    /// For real drives: spin-up and occasional bridge errors.
     pub const DEFAULT: Self = Self {
         attempts_max: 5,
         attentions_max: 8,
@@ -61,14 +61,14 @@ impl DiskPatience {
     };
 }
 
-impl Default for DiskPatience {
+impl Default for RetryLimits {
     fn default() -> Self {
         Self::DEFAULT
     }
 }
 
 impl DiskConfig {
-    /// Unit 0 with the default patience, as many requests as commands.
+    /// LUN 0, default retry limits, as many requests as commands.
     pub fn new(depth: u16, transfer_bytes_max: u32) -> Self {
         Self {
             lun: LunField::default(),
@@ -76,7 +76,7 @@ impl DiskConfig {
             requests_max: depth,
             transfer_bytes_max,
             report_luns: false,
-            patience: DiskPatience::DEFAULT,
+            retry_limits: RetryLimits::DEFAULT,
         }
     }
 }

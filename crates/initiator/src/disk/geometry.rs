@@ -1,8 +1,9 @@
-//! What a survey found: how large the unit is, what it can, and which sizes it likes (SBC-4, SPC-5).
+//! The result of identification: capacity, capabilities and preferred sizes (SBC-4, SPC-5).
 //!
-//! Facts are collected answer by answer; [`Geometry`] is made of them at the end. Zero in [`Geometry::limits`] means
-//! that the unit does not say. Answers that contradict each other, and pages that a unit lists but cannot give, are told
-//! as [`Doubt`]s. Always true: there is a capacity, and the block size is one that is served.
+//! Facts are collected answer by answer; [`Geometry`] is built from them at the end. Zero in
+//! [`Geometry::limits`] means not reported. Contradictory answers, and listed pages that cannot be
+//! read, are reported as [`Doubt`]s. Always true: there is a capacity, and the block size is
+//! supported.
 
 use super::request::Error;
 use super::temperature::Temperature;
@@ -19,21 +20,21 @@ use wire::scsi::vpd::{
     RotationRate, UnmappedReads, VpdPageCode,
 };
 
-/// Doubts that are kept; further ones are not told.
+/// Doubts kept; further ones are dropped.
 pub const DOUBTS_MAX: usize = 16;
 
 /// A disk as its unit describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Who it is.
+    /// Identification strings.
     pub identity: Identity,
     /// Logical blocks.
     pub capacity: BlockCount,
-    /// The length of one.
+    /// Logical block length.
     pub block_size: BlockSize,
-    /// Logical blocks per physical block, as a power of two; 0 is one, or not told.
+    /// Logical blocks per physical block, as a power of two; 0 if one or not reported.
     pub physical_block_exponent: u8,
-    /// The first logical block that begins a physical one.
+    /// The first logical block aligned to a physical one.
     pub lowest_aligned_lba: u16,
     /// VPD page B0h; all zero where there is none.
     pub limits: BlockLimits,
@@ -41,25 +42,25 @@ pub struct Geometry {
     pub unmap: Option<UnmapMethod>,
     /// Unmapped blocks read as zeroes.
     pub unmapped_reads_zeroes: bool,
-    /// Whether there is a place for each block; `None` without VPD page B2h.
+    /// The provisioning type; `None` without VPD page B2h.
     pub provisioning: Option<ProvisioningType>,
-    /// Whether the medium turns; not reported without VPD page B1h.
+    /// Rotation rate; not reported without VPD page B1h.
     pub rotation: RotationRate,
-    /// The size of the box.
+    /// Form factor.
     pub form_factor: FormFactor,
-    /// The medium cannot be written.
+    /// The medium is write protected.
     pub write_protected: bool,
     /// The DPO and FUA bits may be set.
     pub fua: bool,
-    /// A write may end before it is on the medium; `None` where the unit does not say.
+    /// Write cache enabled; `None` if not reported.
     pub write_cache: Option<bool>,
-    /// How warm it was, where the survey asked and the unit told.
+    /// The temperature, if requested and reported.
     pub temperature: Option<Temperature>,
-    /// What does not fit together.
+    /// Contradictions found.
     pub doubts: Vec<Doubt>,
 }
 
-/// Who a unit says to be.
+/// Identification strings of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// T10 VENDOR IDENTIFICATION.
@@ -68,19 +69,19 @@ pub struct Identity {
     pub product: Ascii<16>,
     /// PRODUCT REVISION LEVEL.
     pub revision: Ascii<4>,
-    /// The SPC it claims.
+    /// The SPC version it claims.
     pub version: SpcVersion,
-    /// The medium can be removed.
+    /// The medium is removable.
     pub removable: bool,
-    /// It says to take more than one command at a time (CMDQUE).
+    /// It reports command queuing (CMDQUE).
     pub command_queuing: bool,
-    /// VPD page 80h without the spaces around; bytes that are not printable are escaped.
+    /// VPD page 80h without surrounding spaces; non-printable bytes are escaped.
     pub serial: Option<String>,
-    /// The best name of VPD page 83h, as text with its kind.
+    /// The best name of VPD page 83h, as text with its type.
     pub name: Option<String>,
 }
 
-/// How blocks are unmapped.
+/// The command that unmaps blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnmapMethod {
     /// UNMAP.
@@ -91,27 +92,27 @@ pub enum UnmapMethod {
     WriteSame10,
 }
 
-/// Something that a unit says and that cannot be right.
+/// A contradiction in what a unit reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// READ CAPACITY(10) and (16) tell different sizes; (10) counts, and the rest of (16) does not.
+    /// READ CAPACITY(10) and (16) disagree; (10) is used, and the rest of (16) ignored.
     Capacities {
-        /// The last block and the block length by (10).
+        /// Last LBA and block length of (10).
         ten: Capacity10,
-        /// The last block by (16).
+        /// Last LBA of (16).
         last_lba: u64,
     },
     /// A page that the unit lists cannot be read.
     Page(VpdPageCode),
-    /// No mode page can be read: write protection and caches are not known.
+    /// No mode page can be read: write protection and caches are unknown.
     NoModePages,
-    /// VPD page B2h offers a way to unmap, READ CAPACITY(16) says that unmapping is off; it is.
+    /// VPD page B2h offers unmapping, READ CAPACITY(16) reports it as disabled; it is not used.
     UnmapNotEnabled,
-    /// READ CAPACITY(16) says that unmapping is on, and there is no usable way.
+    /// READ CAPACITY(16) reports unmapping, but there is no usable command.
     NoWayToUnmap,
 }
 
-/// What of VPD page B2h counts.
+/// The relevant part of VPD page B2h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Provisioning {
     unmap: bool,
@@ -121,7 +122,7 @@ pub(super) struct Provisioning {
     kind: ProvisioningType,
 }
 
-/// The answers of a survey so far.
+/// The answers so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub(super) inquiry: Option<StandardInquiry>,
@@ -139,12 +140,12 @@ pub(super) struct Facts {
 }
 
 impl Geometry {
-    /// The length of a physical block, in logical ones.
+    /// Returns the physical block length, in logical blocks.
     pub const fn physical_blocks(&self) -> u64 {
         1 << self.physical_block_exponent
     }
 
-    /// Bytes of the whole disk; saturates.
+    /// Returns the capacity in bytes; saturates.
     pub fn bytes(&self) -> u64 {
         self.block_size.bytes_in(self.capacity).map_or(u64::MAX, |bytes| bytes.0)
     }
@@ -173,10 +174,10 @@ impl Facts {
         }
     }
 
-    /// Puts the answers together. An error is a unit that is not served.
+    /// Combines the answers. An error is an unsupported unit.
     pub(super) fn into_geometry(mut self) -> Result<Geometry, Error> {
-        let inquiry = self.inquiry.expect("a survey ends only after INQUIRY was answered");
-        let ten = self.ten.expect("a survey ends only after READ CAPACITY(10) was answered");
+        let inquiry = self.inquiry.expect("identification ends only after INQUIRY was answered");
+        let ten = self.ten.expect("identification ends only after READ CAPACITY(10) was answered");
         let sixteen = self.agreeing_sixteen(ten);
         let last_lba = sixteen.map_or(ten.last_lba.into(), |sixteen| sixteen.last_lba);
         let block_length = sixteen.map_or(ten.block_length, |sixteen| sixteen.block_length);
@@ -214,7 +215,7 @@ impl Facts {
         })
     }
 
-    /// READ CAPACITY(16), unless (10) knows better: it is the command that every bridge was tested with.
+    /// Returns READ CAPACITY(16), unless (10) contradicts it: every bridge is tested with (10).
     fn agreeing_sixteen(&mut self, ten: Capacity10) -> Option<Capacity16> {
         let sixteen = self.sixteen?;
         let said = u64::from(ten.last_lba);
@@ -226,7 +227,7 @@ impl Facts {
         None
     }
 
-    /// The way to unmap that Linux would choose.
+    /// Returns the unmap command that Linux would choose.
     fn unmap_method(&mut self, sixteen: Option<Capacity16>, limits: &BlockLimits) -> Option<UnmapMethod> {
         let enabled = sixteen.is_some_and(|sixteen| sixteen.provisioning_management);
         let can_unmap = limits.maximum_unmap_lba_count > 0;

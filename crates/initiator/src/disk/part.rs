@@ -37,9 +37,9 @@ pub(super) const RUNS_MAX: usize = 16;
 /// Bytes of the longest UNMAP parameter list.
 pub const LIST_BYTES_MAX: usize = list_bytes(RUNS_MAX);
 
-/// What was learnt about a unit by being refused, or by silence.
+/// Limitations learnt from rejected commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Habits {
+pub(super) struct LearnedQuirks {
     /// READ(10) and WRITE(10) are not there.
     pub(super) six_bytes: bool,
     /// The FUA bit is refused, whatever the mode header says.
@@ -67,7 +67,7 @@ pub(super) struct Part {
     pub(super) unmaps: bool,
 }
 
-/// What is kept of a part while its command is under way.
+/// What is kept of a part while its command is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) blocks: BlockCount,
@@ -127,25 +127,25 @@ pub(super) fn first_part(
     geometry: &Geometry,
     rules: Rules,
 ) -> Part {
-    let Rules { transfer_bytes_max, habits } = rules;
+    let Rules { transfer_bytes_max, learned } = rules;
     let (fua, dpo, bytes_max) = match operation {
         Operation::Read { fua, dpo, .. } | Operation::Write { fua, dpo } => (fua, dpo, transfer_bytes_max),
         // Zeroes are written, from the first on.
-        Operation::Zero { .. } if habits.no_same => {
+        Operation::Zero { .. } if learned.no_same => {
             cold_path();
             (false, false, transfer_bytes_max.min(PARAMETER_BYTES_MAX))
         }
-        _ => return first_unmoved(operation, rest, geometry, habits),
+        _ => return first_unmoved(operation, rest, geometry, learned),
     };
-    let blocks = moved_blocks(rest, bytes_max, geometry, habits);
+    let blocks = moved_blocks(rest, bytes_max, geometry, learned);
     let extent = Extent { lba: rest.lba, blocks: BlockCount(blocks) };
-    let has_bits = geometry.fua && !habits.six_bytes;
-    let (fua, dpo) = (fua && has_bits && !habits.no_fua, dpo && has_bits);
+    let has_bits = geometry.fua && !learned.six_bytes;
+    let (fua, dpo) = (fua && has_bits && !learned.no_fua, dpo && has_bits);
     let (lba, blocks) = (rest.lba.0, blocks as u32);
     // No part is longer than the request, whose bytes were counted in 32 bits.
     let data = ByteRange::new(offset, blocks * geometry.block_size.bytes());
     // An encoding widens by itself where a field would not fit.
-    let width = if habits.six_bytes { CdbWidth::Six } else { CdbWidth::Ten };
+    let width = if learned.six_bytes { CdbWidth::Six } else { CdbWidth::Ten };
     let cdb = if operation.changes_blocks() {
         Write { width, lba, blocks, fua, dpo, ..Write::default() }.encode()
     } else {
@@ -156,11 +156,11 @@ pub(super) fn first_part(
 
 /// The first part of what does not move its blocks.
 #[cold]
-fn first_unmoved(operation: Operation, rest: Extent, geometry: &Geometry, habits: Habits) -> Part {
+fn first_unmoved(operation: Operation, rest: Extent, geometry: &Geometry, learned: LearnedQuirks) -> Part {
     let blocks = unmoved_blocks(operation, rest, geometry);
     let extent = Extent { lba: rest.lba, blocks: BlockCount(blocks) };
     let block_bytes = geometry.block_size.bytes();
-    let unmaps = operation == Operation::Zero { may_unmap: true } && zeroes_by_unmapping(geometry, habits);
+    let unmaps = operation == Operation::Zero { may_unmap: true } && zeroes_by_unmapping(geometry, learned);
     let data = match operation {
         Operation::Unmap if geometry.unmap == Some(UnmapMethod::Unmap) => {
             ByteRange::new(0, list_bytes(1) as u32)
@@ -168,7 +168,7 @@ fn first_unmoved(operation: Operation, rest: Extent, geometry: &Geometry, habits
         Operation::Flush => ByteRange::default(),
         _ => ByteRange::new(0, block_bytes),
     };
-    let cdb = unmoved_block(operation, extent, geometry, habits);
+    let cdb = unmoved_block(operation, extent, geometry, learned);
     Part { extent, data, cdb, fua: false, unmaps }
 }
 
@@ -177,7 +177,7 @@ fn first_unmoved(operation: Operation, rest: Extent, geometry: &Geometry, habits
 pub(super) struct Rules {
     /// Bytes of data in one command at most.
     pub(super) transfer_bytes_max: u32,
-    pub(super) habits: Habits,
+    pub(super) learned: LearnedQuirks,
 }
 
 /// Writes the parameter list of an UNMAP of these runs, [`RUNS_MAX`] at most; how long it is.
@@ -231,10 +231,10 @@ fn unmoved_blocks(operation: Operation, rest: Extent, geometry: &Geometry) -> u6
 
 /// Blocks of a READ or a WRITE, as the unit's limits, its boundaries and the field in the CDB allow.
 #[inline]
-fn moved_blocks(rest: Extent, bytes_max: u32, geometry: &Geometry, habits: Habits) -> u64 {
+fn moved_blocks(rest: Extent, bytes_max: u32, geometry: &Geometry, learned: LearnedQuirks) -> u64 {
     let limits = &geometry.limits;
     let transport = geometry.block_size.blocks_in(ByteCount(bytes_max.into())).0.max(1);
-    let six = habits.six_bytes && rest.lba.0 <= LBA_MAX_SIX;
+    let six = learned.six_bytes && rest.lba.0 <= LBA_MAX_SIX;
     let field = if six { BLOCKS_MAX_SIX } else { BLOCKS_MAX_TEN };
     let max = or_no_limit(limits.maximum_transfer_length.into()).min(transport).min(field);
     cut(rest, max, || {
@@ -276,7 +276,12 @@ fn cut_at_boundary(start: u64, max: u64, granule: u64, aligned: u64) -> u64 {
     }
 }
 
-fn unmoved_block(operation: Operation, extent: Extent, geometry: &Geometry, habits: Habits) -> CommandBlock {
+fn unmoved_block(
+    operation: Operation,
+    extent: Extent,
+    geometry: &Geometry,
+    learned: LearnedQuirks,
+) -> CommandBlock {
     let (lba, blocks) = (extent.lba.0, extent.blocks.0 as u32);
     let same = WriteSame { lba, blocks, ..WriteSame::default() };
     let wide = geometry.unmap == Some(UnmapMethod::WriteSame16);
@@ -286,7 +291,7 @@ fn unmoved_block(operation: Operation, extent: Extent, geometry: &Geometry, habi
         Operation::Flush => flush_block(),
         Operation::Unmap if geometry.unmap == Some(UnmapMethod::Unmap) => unmap_block(1),
         Operation::Unmap => unmapping.encode().into(),
-        Operation::Zero { may_unmap: true } if zeroes_by_unmapping(geometry, habits) => {
+        Operation::Zero { may_unmap: true } if zeroes_by_unmapping(geometry, learned) => {
             unmapping.encode().into()
         }
         _ => same.encode().into(),
@@ -294,10 +299,10 @@ fn unmoved_block(operation: Operation, extent: Extent, geometry: &Geometry, habi
 }
 
 /// Whether WRITE SAME may unmap and leave zeroes behind.
-const fn zeroes_by_unmapping(geometry: &Geometry, habits: Habits) -> bool {
+const fn zeroes_by_unmapping(geometry: &Geometry, learned: LearnedQuirks) -> bool {
     geometry.unmapped_reads_zeroes
-        && !habits.no_unmapping_same
-        && !habits.no_same
+        && !learned.no_unmapping_same
+        && !learned.no_same
         && matches!(geometry.unmap, Some(UnmapMethod::WriteSame16 | UnmapMethod::WriteSame10))
 }
 
@@ -311,7 +316,7 @@ mod tests {
 
     const RULES: Rules = Rules {
         transfer_bytes_max: 1 << 20,
-        habits: Habits {
+        learned: LearnedQuirks {
             six_bytes: false,
             no_fua: false,
             no_flush: false,
@@ -347,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_unit_of_old_gets_six_bytes_while_they_say_it() {
-        let rules = Rules { habits: Habits { six_bytes: true, ..Habits::default() }, ..RULES };
+        let rules = Rules { learned: LearnedQuirks { six_bytes: true, ..LearnedQuirks::default() }, ..RULES };
         let part = first_part(READ, Extent::new(0x10, 300), 0, &geometry(), rules);
         assert_eq!(part.cdb.as_bytes(), [0x08, 0, 0, 0x10, 0, 0]);
         assert_eq!((part.extent, part.data), (Extent::new(0x10, 256), ByteRange::new(0, 256 * 512)));
@@ -361,7 +366,7 @@ mod tests {
         assert_eq!(bytes(write, Extent::new(1, 1), &geometry())[..2], [0x2a, 0x00]);
         let with_fua = Geometry { fua: true, ..geometry() };
         assert_eq!(bytes(write, Extent::new(1, 1), &with_fua)[..2], [0x2a, 0x18]);
-        let rules = Rules { habits: Habits { no_fua: true, ..Habits::default() }, ..RULES };
+        let rules = Rules { learned: LearnedQuirks { no_fua: true, ..LearnedQuirks::default() }, ..RULES };
         let refused = first_part(write, Extent::new(1, 1), 0, &with_fua, rules);
         assert_eq!((refused.cdb.as_bytes()[1], refused.fua), (0x10, false));
     }
@@ -432,7 +437,7 @@ mod tests {
     #[test]
     fn zeroes_are_written_where_nothing_repeats_them() {
         let zero = Operation::Zero { may_unmap: true };
-        let rules = Rules { habits: Habits { no_same: true, ..Habits::default() }, ..RULES };
+        let rules = Rules { learned: LearnedQuirks { no_same: true, ..LearnedQuirks::default() }, ..RULES };
         let part = first_part(zero, Extent::new(3, 1000), 0, &geometry(), rules);
         assert_eq!(part.cdb.as_bytes(), [0x2a, 0, 0, 0, 0, 3, 0, 0, 128, 0]);
         assert_eq!((part.extent, part.data), (Extent::new(3, 128), ByteRange::new(0, 65_536)));
@@ -458,7 +463,7 @@ mod tests {
             geometry.limits.maximum_transfer_length = limit;
             geometry.limits.optimal_transfer_length_granularity = granularity;
             let rules = Rules {
-                transfer_bytes_max: transfer, habits: Habits { six_bytes: six, ..Habits::default() },
+                transfer_bytes_max: transfer, learned: LearnedQuirks { six_bytes: six, ..LearnedQuirks::default() },
             };
             let (mut rest, mut offset, mut parts) = (Extent::new(start, blocks), 0, 0);
             while !rest.is_empty() {

@@ -1,7 +1,8 @@
-//! What is asked of a disk, and how it ends.
+//! Block requests and their results.
 //!
-//! Blocks in, results out: no CDB and no sense data shows here, but what they say does. Every [`Error`] names what is
-//! guilty as far as the unit tells. Left out: what was tried before an error, which [`Counts`](super::Counts) tells.
+//! Blocks in, results out: without CDBs and sense data, but with their meaning. Every [`Error`]
+//! names the cause as far as the unit reports it. Left out: retries before an error, which
+//! [`Counts`](super::Counts) counts.
 
 use crate::Failure;
 use core::fmt;
@@ -10,190 +11,191 @@ use wire::DecodeError;
 use wire::scsi::Status;
 use wire::scsi::sense::{AdditionalSense, SenseKey};
 
-/// Names a request. The caller gives the names; two requests under way must not have the same.
+/// Identifies a request. The caller chooses the ids; two requests in flight must not share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
-/// Something to be done with blocks.
+/// A block request.
 ///
-/// The buffer of a read or a write is as long as its blocks; that of [`Operation::WriteSame`] is one block; others have
-/// none.
+/// The buffer of a read or write is as long as its blocks; that of [`Operation::WriteSame`] is one
+/// block; others have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Comes back at the end.
+    /// Returned with the result.
     pub id: RequestId,
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
-    /// With which blocks. A flush is of all blocks and looks at none.
+    /// The blocks. A flush covers all blocks and ignores it.
     pub extent: Extent,
 }
 
-/// What to do.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 // A tag of its own is read quicker than one in a flag.
 #[repr(u8)]
 pub enum Operation {
-    /// Blocks to the buffer.
+    /// Reads blocks into the buffer.
     Read {
-        /// From the medium, where the unit has such a read.
+        /// From the medium, if the unit supports FUA.
         fua: bool,
-        /// The blocks are not worth keeping in the unit's cache.
+        /// Disable page out: the blocks need not stay in the cache.
         dpo: bool,
-        /// Fewer bytes than asked for are no error.
+        /// Fewer bytes than requested are no error.
         may_be_short: bool,
     },
-    /// The buffer to blocks.
+    /// Writes the buffer to blocks.
     Write {
-        /// Ends when the blocks are on the medium; where the unit has no such write, a flush follows.
+        /// Completes when the blocks are on the medium; without FUA support a flush follows.
         fua: bool,
-        /// The blocks are not worth keeping in the unit's cache.
+        /// Disable page out: the blocks need not stay in the cache.
         dpo: bool,
     },
-    /// What was written and has ended goes to the medium.
+    /// Flushes completed writes to the medium.
     Flush,
-    /// The blocks hold nothing that is needed.
+    /// Unmaps blocks.
     Unmap,
-    /// Zeroes to the blocks.
+    /// Zeroes blocks.
     Zero {
-        /// The blocks may be unmapped, if they read as zeroes then.
+        /// The blocks may be unmapped if they then read as zeroes.
         may_unmap: bool,
     },
-    /// The one block in the buffer to each of the blocks.
+    /// Writes the one block in the buffer to each of the blocks.
     WriteSame,
 }
 
-/// A request that went well.
+/// A successful request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Bytes of the buffer, from its start, that hold what was read, or were written. Less than all only where a read
+    /// Bytes of the buffer, from its start, that were read or written. Less than all only if a read
     /// may be short.
     pub moved: u32,
 }
 
-/// A field that a unit does not like.
+/// A field that the unit rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// In the CDB, else in the parameter list.
     pub in_cdb: bool,
     /// Its first byte, from 0.
     pub byte: u16,
-    /// Its leftmost bit, where that is known.
+    /// Its leftmost bit, if known.
     pub bit: Option<u8>,
 }
 
-/// Why a request, or a step of the survey, did not go well. DiskPatience was had where patience can help.
+/// Why a request, or an identify step, failed, after retries where they can help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// A block cannot be read or written.
     Medium {
-        /// Which one, if the unit tells.
+        /// The block, if reported.
         lba: Option<Lba>,
-        /// What is the matter with it.
+        /// The additional sense code.
         additional: AdditionalSense,
     },
-    /// The unit is broken.
+    /// The unit is defective.
     Hardware(AdditionalSense),
-    /// The unit does not take the command as it is.
+    /// The unit rejected the command.
     IllegalRequest {
-        /// What is the matter with it.
+        /// The additional sense code.
         additional: AdditionalSense,
-        /// Where, if the unit tells.
+        /// The rejected field, if reported.
         field: Option<Field>,
     },
-    /// The unit does not have the command.
+    /// The unit does not support the command.
     Unsupported,
-    /// Blocks past the last one, or the unit has changed since the request was taken on.
+    /// Beyond the capacity, or the unit has changed since the request was accepted.
     OutOfRange,
     /// The medium is write protected.
     WriteProtected,
-    /// The blocks may not be accessed: locked, or the like.
+    /// The blocks are not accessible, e.g. locked.
     Protected(AdditionalSense),
-    /// A thinly provisioned unit has no more room.
+    /// A thinly provisioned unit is out of space.
     NoSpace,
-    /// The unit is not ready, and does not become so in time or by itself.
+    /// The unit is not ready, and did not become ready in time or by itself.
     NotReady(AdditionalSense),
     /// There is no medium.
     NoMedium,
     /// Another host has reserved the unit.
     ReservationConflict,
-    /// BUSY or TASK SET FULL, again and again.
+    /// BUSY or TASK SET FULL, too often.
     Busy(Status),
-    /// One unit attention after the other.
+    /// Unit attentions, too often.
     Attention(AdditionalSense),
-    /// The unit aborted the command, again and again.
+    /// The unit aborted the command, too often.
     AbortedCommand(AdditionalSense),
-    /// GOOD status, but not as many bytes as there are to move, again and again if they are fewer.
+    /// GOOD with a wrong byte count, too often if it was too small.
     Residue {
-        /// Bytes moved.
+        /// Bytes transferred.
         moved: u32,
-        /// Bytes to move.
+        /// Bytes expected.
         expected: u32,
     },
-    /// Sense data of another kind.
+    /// Other sense data.
     Sense {
-        /// Its class.
+        /// The sense key.
         key: SenseKey,
-        /// What it says.
+        /// The additional sense code.
         additional: AdditionalSense,
     },
-    /// A status that means nothing here, or CHECK CONDITION without sense data.
+    /// An unexpected status, or CHECK CONDITION without sense data.
     Status(Status),
-    /// Of a flush: a write that had ended well was lost since the flush before (a deferred error).
+    /// For a flush: an acknowledged write was lost since the flush before (deferred error).
     LostWrite(LostWrite),
-    /// The transport brought no answer, again and again.
+    /// The transport failed, too often.
     Transport(Failure),
-    /// The caller took it back.
+    /// Aborted by the caller.
     Aborted,
     /// The unit is gone.
     Gone,
-    /// The survey: the unit is not a disk, by its peripheral device type and qualifier in one byte.
+    /// Identification: the unit is not a disk, by its peripheral device type and qualifier in one
+    /// byte.
     NotADisk(u8),
-    /// The survey: blocks of a length that is not served, in bytes.
+    /// Identification: unsupported block length, in bytes.
     BlockLength(u32),
-    /// The survey: the answer is none.
+    /// Identification: malformed answer.
     Answer(DecodeError),
 }
 
-/// A deferred error: it befell a command that had ended well (SPC-5, deferred errors).
+/// A deferred error: an acknowledged write was lost (SPC-5, deferred errors).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostWrite {
-    /// Its class.
+    /// The sense key.
     pub key: SenseKey,
-    /// What it says.
+    /// The additional sense code.
     pub additional: AdditionalSense,
-    /// The block, if the unit tells.
+    /// The block, if reported.
     pub lba: Option<Lba>,
 }
 
-/// Why a request is not taken on. Nothing will come of it.
+/// Why a request is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestRefusal {
-    /// As many as there is room for are under way.
+    /// The maximum of requests is in flight.
     Full,
-    /// There was no survey yet, or it failed.
-    NotSurveyed,
-    /// Blocks past the last one.
+    /// The unit is not identified, or identification failed.
+    NotIdentified,
+    /// Beyond the capacity.
     OutOfRange,
-    /// More bytes than a buffer can have (2^32 - 1).
+    /// Longer than a buffer can be (2^32 - 1 bytes).
     TooLong,
     /// The unit is gone.
     Gone,
 }
 
 impl Operation {
-    /// Whether the unit's blocks change.
+    /// Returns whether blocks are modified.
     pub const fn changes_blocks(self) -> bool {
         matches!(self, Self::Write { .. } | Self::Unmap | Self::Zero { .. } | Self::WriteSame)
     }
 
-    /// Whether the buffer is as long as the blocks.
+    /// Returns whether the buffer is as long as the blocks.
     pub const fn moves_blocks(self) -> bool {
         matches!(self, Self::Read { .. } | Self::Write { .. })
     }
 }
 
 impl Request {
-    /// Bytes of the buffer; `None` past 32 bits.
+    /// Returns the length of the buffer; `None` past 32 bits.
     pub fn buffer_bytes(&self, block_size: BlockSize) -> Option<u32> {
         match self.operation {
             Operation::Read { .. } | Operation::Write { .. } => {
@@ -211,31 +213,33 @@ impl fmt::Display for Error {
             Self::Medium { lba: Some(lba), additional } => write!(f, "medium error at {lba}: {additional}"),
             Self::Medium { lba: None, additional } => write!(f, "medium error: {additional}"),
             Self::Hardware(additional) => write!(f, "hardware error: {additional}"),
-            Self::IllegalRequest { additional, field: None } => write!(f, "refused: {additional}"),
+            Self::IllegalRequest { additional, field: None } => write!(f, "illegal request: {additional}"),
             Self::IllegalRequest { additional, field: Some(field) } => {
-                write!(f, "refused: {additional}, {field}")
+                write!(f, "illegal request: {additional}, {field}")
             }
-            Self::Unsupported => f.write_str("the unit does not have the command"),
-            Self::OutOfRange => f.write_str("past the last block"),
+            Self::Unsupported => f.write_str("command not supported by the unit"),
+            Self::OutOfRange => f.write_str("beyond the capacity"),
             Self::WriteProtected => f.write_str("write protected"),
             Self::Protected(additional) => write!(f, "protected: {additional}"),
-            Self::NoSpace => f.write_str("no room left on the unit"),
+            Self::NoSpace => f.write_str("no space left on the unit"),
             Self::NotReady(additional) => write!(f, "not ready: {additional}"),
             Self::NoMedium => f.write_str("no medium"),
             Self::ReservationConflict => f.write_str("reserved by another host"),
             Self::Busy(status) => write!(f, "{status} too often"),
             Self::Attention(additional) => write!(f, "too many unit attentions, the last: {additional}"),
             Self::AbortedCommand(additional) => write!(f, "aborted by the unit: {additional}"),
-            Self::Residue { moved, expected } => write!(f, "GOOD, but {moved} of {expected} bytes moved"),
+            Self::Residue { moved, expected } => {
+                write!(f, "status GOOD, but {moved} of {expected} bytes transferred")
+            }
             Self::Sense { key, additional } => write!(f, "{key}: {additional}"),
-            Self::Status(status) => write!(f, "status {status} without a reason"),
+            Self::Status(status) => write!(f, "status {status} without sense data"),
             Self::LostWrite(lost) => lost.fmt(f),
             Self::Transport(failure) => failure.fmt(f),
-            Self::Aborted => f.write_str("taken back"),
+            Self::Aborted => f.write_str("aborted by the caller"),
             Self::Gone => f.write_str("the unit is gone"),
             Self::NotADisk(peripheral) => write!(f, "not a disk: peripheral {peripheral:#04x}"),
-            Self::BlockLength(bytes) => write!(f, "blocks of {bytes} bytes are not served"),
-            Self::Answer(error) => write!(f, "the answer is none: {error}"),
+            Self::BlockLength(bytes) => write!(f, "unsupported block length of {bytes} bytes"),
+            Self::Answer(error) => write!(f, "malformed answer: {error}"),
         }
     }
 }
@@ -258,10 +262,10 @@ impl fmt::Display for Field {
 impl fmt::Display for RequestRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Full => "no room for another request",
-            Self::NotSurveyed => "the disk is not surveyed",
-            Self::OutOfRange => "past the last block",
-            Self::TooLong => "more bytes than a buffer can have",
+            Self::Full => "queue full",
+            Self::NotIdentified => "the disk is not identified",
+            Self::OutOfRange => "beyond the capacity",
+            Self::TooLong => "request too long for a buffer",
             Self::Gone => "the unit is gone",
         })
     }

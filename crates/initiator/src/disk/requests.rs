@@ -1,6 +1,7 @@
-//! The requests that were taken on, and the line of those with commands still to send.
+//! The accepted requests, and the queue of those with commands still to send.
 //!
-//! Always true: no more than the limit; a request in the line has something to send; one that has ended is not here.
+//! Always true: no more than the limit; a queued request has something to send; a request that
+//! ended is removed.
 
 use super::request::{Done, Error, Operation, Request, RequestId};
 use alloc::collections::VecDeque;
@@ -8,11 +9,11 @@ use alloc::vec::Vec;
 use core::hint::cold_path;
 use units::{BlockCount, BlockSize, Extent, Lba};
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Active {
     pub(super) request: Request,
-    /// The block size when it was taken on.
+    /// The block size when it was accepted.
     pub(super) block_size: BlockSize,
     /// Bytes of its buffer that are to move.
     total: u32,
@@ -26,7 +27,7 @@ pub(super) struct Active {
     pub(super) flush_due: bool,
     /// A write without FUA went out that should have had it.
     pub(super) unforced: bool,
-    /// Nothing of it is to be sent any more, or again: it was taken back, or something of it failed.
+    /// Nothing of it is to be sent any more, or again: it was cancelled, or something of it failed.
     over: bool,
     /// Something was not done, for that or for an error.
     hole: bool,
@@ -147,7 +148,7 @@ impl Requests {
         }
     }
 
-    /// Takes a request on, at the end of the line; `false` if there is no room.
+    /// Accepts a request, at the end of the line; `false` if there is no room.
     #[inline(always)]
     pub(super) fn add(&mut self, request: Request, block_size: BlockSize, total: u32) -> bool {
         let Some(at) = self.free.pop() else { return false };

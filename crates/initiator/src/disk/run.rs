@@ -3,15 +3,15 @@
 //! A command that came back is done, is kept to be sent again, or ends its request; a request that is over waits for its
 //! commands and ends then.
 //!
-//! Always true: a place is released exactly once, and the request is told; a request without commands that has nothing
+//! Always true: a place is released exactly once, and the request is reported; a request without commands that has nothing
 //! to send is ended at once.
 
+use super::identify::{Identify, IdentifyError, IdentifyStep};
 use super::request::{Error, Operation};
 use super::slots::{Stage, Task, WaitReason, Work};
-use super::survey::{Step, Survey, SurveyError};
 use super::temperature::AskTemperature;
-use super::verdict::{Cause, Judged, Next, Trouble, Verdict, judge};
-use super::{Disk, Output, State, UnderSurvey};
+use super::verdict::{Cause, Judged, Next, TransientError, Verdict, judge};
+use super::{Disk, IdentifyRun, Output, State};
 use crate::{Outcome, Refusal};
 use core::hint::cold_path;
 use units::{BlockCount, Duration, Extent, Instant, Lba};
@@ -20,18 +20,18 @@ use wire::scsi::sense::{AdditionalSense, SenseKey};
 
 /// How long to leave a transport alone that had no room.
 const REFUSED_WAIT: Duration = Duration::from_ms(10);
-/// Times that a survey begins anew because the unit changed meanwhile.
+/// Times that an identify sequence begins again because the unit changed in the meantime.
 const RESTARTS_MAX: u8 = 3;
 
 /// What became of a command that was put off.
-enum PutOff {
+enum Postponed {
     Kept,
     GivenUp(Error),
 }
 
 /// Ends of commands.
 impl Disk {
-    /// A command of a request has ended and was taken back.
+    /// A command of a request has ended and was cancelled.
     pub(super) fn end_command(&mut self, now: Instant, at: u16, outcome: &Outcome) {
         match outcome {
             Outcome::Answered(answer) if answer.is_good() => self.end_done(now, at, answer.moved),
@@ -51,12 +51,12 @@ impl Disk {
                 self.end_done(now, at, moved);
             }
             // Of a request that has failed nothing is tried again.
-            Verdict::Trouble(_) if over => self.end_given_up(at, request),
-            Verdict::Trouble(trouble) => {
-                if matches!(trouble.cause, Cause::Attention { changed: true } | Cause::Stopped) {
+            Verdict::Transient(_) if over => self.end_given_up(at, request),
+            Verdict::Transient(transient) => {
+                if matches!(transient.cause, Cause::Attention { changed: true } | Cause::Stopped) {
                     self.look_again();
                 }
-                if let PutOff::GivenUp(error) = self.put_off(now, at, task, trouble) {
+                if let Postponed::GivenUp(error) = self.postpone(now, at, task, transient) {
                     self.end_failed(at, task, error);
                 }
             }
@@ -77,9 +77,11 @@ impl Disk {
         let counts = &mut self.counts;
         let counter = match judged.verdict {
             _ if matches!(outcome, Outcome::Failed(_)) => Some(&mut counts.transport_failures),
-            Verdict::Trouble(Trouble { cause: Cause::Attention { .. }, .. }) => Some(&mut counts.attentions),
-            Verdict::Trouble(Trouble { cause: Cause::Busy { .. }, .. }) => Some(&mut counts.busy),
-            Verdict::Trouble(Trouble { cause: Cause::NotReady | Cause::Stopped, .. }) => {
+            Verdict::Transient(TransientError { cause: Cause::Attention { .. }, .. }) => {
+                Some(&mut counts.attentions)
+            }
+            Verdict::Transient(TransientError { cause: Cause::Busy { .. }, .. }) => Some(&mut counts.busy),
+            Verdict::Transient(TransientError { cause: Cause::NotReady | Cause::Stopped, .. }) => {
                 Some(&mut counts.not_ready)
             }
             _ if judged.recovered => Some(&mut counts.recovered),
@@ -96,24 +98,24 @@ impl Disk {
     }
 
     /// Keeps a command for later, if patience allows.
-    fn put_off(&mut self, now: Instant, at: u16, mut task: Task, trouble: Trouble) -> PutOff {
-        let stage = match task.tries.count(trouble.cause, &self.config.patience, now) {
+    fn postpone(&mut self, now: Instant, at: u16, mut task: Task, transient: TransientError) -> Postponed {
+        let stage = match task.retries.count(transient.cause, &self.config.retry_limits, now) {
             Next::AtOnce => Stage::Ready,
             Next::At(until) => {
-                let busy = matches!(trouble.cause, Cause::Busy { .. });
+                let busy = matches!(transient.cause, Cause::Busy { .. });
                 let reason = if busy { WaitReason::Busy } else { WaitReason::NotReady };
-                match trouble.error {
+                match transient.error {
                     Error::Busy(Status::TaskSetFull) => self.slots.narrow(),
                     Error::Busy(_) => self.slots.hold(until),
                     _ => {}
                 }
                 Stage::Waiting { until, reason }
             }
-            Next::Never => return PutOff::GivenUp(trouble.error),
+            Next::Never => return Postponed::GivenUp(transient.error),
         };
         task.stage = stage;
         self.slots.keep(at, task);
-        PutOff::Kept
+        Postponed::Kept
     }
 
     /// GOOD, or as good. Whether all bytes were moved is looked at here: if not, the command is sent again, since what is missing may have
@@ -122,7 +124,7 @@ impl Disk {
     fn end_done(&mut self, now: Instant, at: u16, moved: u32) {
         self.slots.widen();
         let (request, rest, offset, share) = match self.slots.task(at).map(|task| &task.work) {
-            None | Some(Work::Survey) => return,
+            None | Some(Work::Identify) => return,
             Some(&Work::Flush { request }) => return self.end_flush(at, request, Ok(())),
             Some(Work::Blocks { request, rest, offset, share }) => (*request, rest, *offset, share),
         };
@@ -167,20 +169,20 @@ impl Disk {
         if active.is_over() {
             return self.end_given_up(at, request);
         }
-        let trouble = Trouble { cause: Cause::Passing, error };
-        if let PutOff::GivenUp(error) = self.put_off(now, at, task, trouble) {
+        let transient = TransientError { cause: Cause::Passing, error };
+        if let Postponed::GivenUp(error) = self.postpone(now, at, task, transient) {
             self.end_with(at, request, rest.lba, error);
         }
     }
 
-    /// A refusal that teaches something. `true`: the command is to be sent again, otherwise.
+    /// Learns from a rejected command. `true`: it is sent again in another form.
     fn learn(&mut self, task: Task, error: Error) -> bool {
         let Work::Blocks { request, rest, share, .. } = task.work else { return false };
         let operation = self.requests.get(request).map(|active| active.request.operation);
         let zeroes = matches!(operation, Some(Operation::Zero { .. }));
         match error {
             Error::Unsupported if share.could_be_six(rest.lba) => {
-                self.habits.six_bytes = true;
+                self.learned.six_bytes = true;
                 true
             }
             // First another WRITE SAME, then none: each way is tried once.
@@ -188,14 +190,14 @@ impl Disk {
             | Error::IllegalRequest { additional: AdditionalSense::INVALID_FIELD_IN_CDB, .. }
                 if zeroes && share.is_same() =>
             {
-                self.habits.no_unmapping_same |= share.unmaps;
-                self.habits.no_same |= !share.unmaps;
+                self.learned.no_unmapping_same |= share.unmaps;
+                self.learned.no_same |= !share.unmaps;
                 true
             }
             Error::IllegalRequest { additional: AdditionalSense::INVALID_FIELD_IN_CDB, field }
                 if share.fua && field.is_none_or(|field| field.in_cdb && field.byte == 1) =>
             {
-                self.habits.no_fua = true;
+                self.learned.no_fua = true;
                 true
             }
             _ => false,
@@ -204,7 +206,7 @@ impl Disk {
 
     fn end_failed(&mut self, at: u16, task: Task, error: Error) {
         match task.work {
-            Work::Survey => {}
+            Work::Identify => {}
             Work::Blocks { request, rest, .. } => self.end_with(at, request, rest.lba, error),
             Work::Flush { request } => {
                 let refused = matches!(
@@ -212,7 +214,7 @@ impl Disk {
                     Error::Unsupported
                         | Error::IllegalRequest { additional: AdditionalSense::INVALID_FIELD_IN_CDB, .. }
                 );
-                self.habits.no_flush |= refused;
+                self.learned.no_flush |= refused;
                 let cached = self.geometry.as_ref().and_then(|geometry| geometry.write_cache);
                 let harmless = refused && cached != Some(true);
                 self.end_flush(at, request, if harmless { Ok(()) } else { Err(error) });
@@ -238,13 +240,13 @@ impl Disk {
 
     #[inline(always)]
     fn end_well(&mut self, at: u16, request: u16) {
-        self.end_riders(at);
+        self.complete_merged(at);
         self.slots.release(at);
         self.settle_after(request, 1);
     }
 
     pub(super) fn end_with(&mut self, at: u16, request: u16, lba: Lba, error: Error) {
-        self.set_down_riders(at);
+        self.split_merged(at);
         self.slots.release(at);
         if let Some(active) = self.requests.get_mut(request) {
             active.commands -= 1;
@@ -253,7 +255,7 @@ impl Disk {
     }
 
     fn end_given_up(&mut self, at: u16, request: u16) {
-        self.set_down_riders(at);
+        self.split_merged(at);
         self.slots.release(at);
         if let Some(active) = self.requests.get_mut(request) {
             active.commands -= 1;
@@ -268,8 +270,8 @@ impl Disk {
                 let stage = Stage::Waiting { until: now + REFUSED_WAIT, reason: WaitReason::Transport };
                 self.slots.keep(at, Task { stage, ..task });
             }
-            Refusal::CommandBlock { .. } | Refusal::Lun if task.work == Work::Survey => {
-                self.go_on_surveying(|survey| survey.fail(Error::Unsupported));
+            Refusal::CommandBlock { .. } | Refusal::Lun if task.work == Work::Identify => {
+                self.advance_identify(|identify| identify.fail(Error::Unsupported));
             }
             Refusal::CommandBlock { .. } | Refusal::Lun => self.end_failed(at, task, Error::Unsupported),
             Refusal::Gone => {
@@ -301,14 +303,14 @@ impl Disk {
         self.requests.leave_line(request);
     }
 
-    /// Gives up the commands of a request that are not under way.
+    /// Gives up the commands of a request that are not in flight.
     pub(super) fn drop_unsent(&mut self, request: u16) {
         if self.requests.get(request).is_none_or(|active| active.commands == 0) {
             return;
         }
         for (at, _, stage) in self.slots.of_request(Some(request)) {
-            if stage != Stage::UnderWay {
-                self.set_down_riders(at);
+            if stage != Stage::InFlight {
+                self.split_merged(at);
                 self.slots.release(at);
                 if let Some(active) = self.requests.get_mut(request) {
                     active.commands -= 1;
@@ -350,10 +352,10 @@ impl Disk {
     /// The unit is gone.
     fn go(&mut self) {
         self.state = State::Gone;
-        if let Some(under) = self.survey.take() {
-            self.slots.release(self.slots.survey());
-            let error = SurveyError { step: under.survey.step(), error: Error::Gone };
-            self.outputs.push_with(|| Output::Surveyed(Err(error)));
+        if let Some(run) = self.identify.take() {
+            self.slots.release(self.slots.identify_slot());
+            let error = IdentifyError { step: run.identify.step(), error: Error::Gone };
+            self.outputs.push_with(|| Output::Identified(Err(error)));
         }
         self.fail_all(Error::Gone);
     }
@@ -366,103 +368,109 @@ impl Disk {
 }
 
 /// Whether all that is wrong is a check condition with nothing to say.
-const fn is_about_nothing(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Trouble(Trouble { error: Error::Sense { key: SenseKey::NoSense, .. }, .. }))
+const fn has_empty_sense(verdict: &Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::Transient(TransientError { error: Error::Sense { key: SenseKey::NoSense, .. }, .. })
+    )
 }
 
-/// The survey.
+/// The identify sequence.
 impl Disk {
-    pub(super) fn begin_survey(&mut self, restarts: u8, ask: AskTemperature) {
-        self.counts.surveys = self.counts.surveys.saturating_add(1);
-        let survey = Survey::new(self.config.report_luns, ask, self.habits.is_silent);
-        self.survey = Some(UnderSurvey { survey, stale: false, restarts });
-        self.slots.fill(self.slots.survey(), Task::new(Work::Survey));
+    pub(super) fn begin_identify(&mut self, restarts: u8, ask: AskTemperature) {
+        self.counts.identify_runs = self.counts.identify_runs.saturating_add(1);
+        let identify = Identify::new(self.config.report_luns, ask, self.learned.is_silent);
+        self.identify = Some(IdentifyRun { identify, stale: false, restarts });
+        self.slots.fill(self.slots.identify_slot(), Task::new(Work::Identify));
     }
 
-    /// What the survey found may not hold any more.
+    /// What the identify sequence found may not hold any more.
     fn look_again(&mut self) {
-        match &mut self.survey {
-            Some(under) => under.stale = true,
-            None if self.state == State::Surveyed => self.begin_survey(0, AskTemperature::Not),
+        match &mut self.identify {
+            Some(run) => run.stale = true,
+            None if self.state == State::Identified => self.begin_identify(0, AskTemperature::Not),
             None => {}
         }
     }
 
-    /// A step of the survey has ended and was taken back.
+    /// A step of the identify sequence has ended and was cancelled.
     pub(super) fn end_step(&mut self, now: Instant, outcome: &Outcome, answer: &[u8]) {
         let mut judged = judge(outcome);
         self.note(&judged, outcome);
-        let at = self.slots.survey();
+        let at = self.slots.identify_slot();
         let Some(&task) = self.slots.task(at) else { return };
         let moved = if let Outcome::Answered(answer) = outcome { answer.moved } else { 0 };
-        if moved > 0 && is_about_nothing(&judged.verdict) {
+        if moved > 0 && has_empty_sense(&judged.verdict) {
             // What came with it is judged by itself.
             judged.verdict = Verdict::Done;
         }
         match judged.verdict {
             Verdict::Done => {
                 let answer = answer.get(..moved as usize).unwrap_or(answer);
-                self.go_on_surveying(|survey| survey.take(answer));
+                self.advance_identify(|identify| identify.take(answer));
             }
-            Verdict::Trouble(trouble) => {
-                if let (Cause::Attention { changed: true }, Some(under)) = (trouble.cause, &mut self.survey) {
-                    under.stale = true;
+            Verdict::Transient(transient) => {
+                if let (Cause::Attention { changed: true }, Some(run)) = (transient.cause, &mut self.identify)
+                {
+                    run.stale = true;
                 }
-                let is_put_off = !matches!(trouble.cause, Cause::Attention { .. });
-                let mut survey = self.survey.as_mut().map(|under| &mut under.survey);
-                if is_put_off && survey.as_mut().is_some_and(|survey| survey.gives_up_after(trouble.error)) {
-                    self.habits.is_silent |= survey.is_some_and(|survey| survey.is_silent());
-                    self.go_on_surveying(|survey| survey.fail(trouble.error));
-                } else if trouble.cause == Cause::Stopped && survey.is_some_and(Survey::start_unit) {
-                    self.slots.fill(at, Task::new(Work::Survey));
-                } else if let PutOff::GivenUp(error) = self.put_off(now, at, task, trouble) {
-                    self.go_on_surveying(|survey| survey.fail(error));
+                let is_put_off = !matches!(transient.cause, Cause::Attention { .. });
+                let mut identify = self.identify.as_mut().map(|run| &mut run.identify);
+                if is_put_off
+                    && identify.as_mut().is_some_and(|identify| identify.gives_up_after(transient.error))
+                {
+                    self.learned.is_silent |= identify.is_some_and(|identify| identify.is_silent());
+                    self.advance_identify(|identify| identify.fail(transient.error));
+                } else if transient.cause == Cause::Stopped && identify.is_some_and(Identify::start_unit) {
+                    self.slots.fill(at, Task::new(Work::Identify));
+                } else if let Postponed::GivenUp(error) = self.postpone(now, at, task, transient) {
+                    self.advance_identify(|identify| identify.fail(error));
                 }
             }
-            Verdict::End(error) => self.go_on_surveying(|survey| survey.fail(error)),
+            Verdict::End(error) => self.advance_identify(|identify| identify.fail(error)),
         }
     }
 
-    /// Takes the survey one step on, or to its end.
-    fn go_on_surveying(&mut self, step: impl FnOnce(&mut Survey) -> Result<bool, Error>) {
-        let Some(mut under) = self.survey.take() else { return };
-        let at = self.slots.survey();
-        let asked = under.survey.step();
-        let gone_on = step(&mut under.survey);
-        if asked == Step::ReportLuns {
-            self.luns = under.survey.take_luns();
+    /// Takes the identify sequence one step on, or to its end.
+    fn advance_identify(&mut self, step: impl FnOnce(&mut Identify) -> Result<bool, Error>) {
+        let Some(mut run) = self.identify.take() else { return };
+        let at = self.slots.identify_slot();
+        let asked = run.identify.step();
+        let gone_on = step(&mut run.identify);
+        if asked == IdentifyStep::ReportLuns {
+            self.luns = run.identify.take_luns();
         }
         match gone_on {
             Ok(true) => {
-                self.slots.fill(at, Task::new(Work::Survey));
-                self.survey = Some(under);
+                self.slots.fill(at, Task::new(Work::Identify));
+                self.identify = Some(run);
             }
-            Ok(false) if under.stale && under.restarts < RESTARTS_MAX => {
-                self.begin_survey(under.restarts + 1, under.survey.asks())
+            Ok(false) if run.stale && run.restarts < RESTARTS_MAX => {
+                self.begin_identify(run.restarts + 1, run.identify.asks())
             }
             Ok(false) => {
                 self.slots.release(at);
-                match under.survey.into_geometry() {
+                match run.identify.into_geometry() {
                     Ok(found) => {
                         self.geometry = Some(found);
-                        self.end_survey(Ok(()));
+                        self.end_identify(Ok(()));
                     }
-                    Err(error) => self.end_survey(Err(SurveyError { step: asked, error })),
+                    Err(error) => self.end_identify(Err(IdentifyError { step: asked, error })),
                 }
             }
             Err(error) => {
                 self.slots.release(at);
-                self.end_survey(Err(SurveyError { step: asked, error }));
+                self.end_identify(Err(IdentifyError { step: asked, error }));
             }
         }
     }
 
-    fn end_survey(&mut self, result: Result<(), SurveyError>) {
-        self.outputs.push_with(|| Output::Surveyed(result));
+    fn end_identify(&mut self, result: Result<(), IdentifyError>) {
+        self.outputs.push_with(|| Output::Identified(result));
         match result {
-            Ok(()) => self.state = State::Surveyed,
-            Err(SurveyError { error: Error::Gone, .. }) => self.go(),
-            Err(SurveyError { error, .. }) => {
+            Ok(()) => self.state = State::Identified,
+            Err(IdentifyError { error: Error::Gone, .. }) => self.go(),
+            Err(IdentifyError { error, .. }) => {
                 self.state = State::Unknown;
                 self.fail_all(error);
             }

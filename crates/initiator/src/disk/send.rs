@@ -1,8 +1,7 @@
-//! What a disk sends next (SAM-5 clause 5).
+//! Selection of the next command (SAM-5 clause 5).
 //!
-//! First commands that are to be sent again, then the request at the head of the line. While a survey is under way
-//! nothing else is begun, since it is not known what the unit is. Always true: no more is sent than there is room for.
-//! Left out: priorities among requests.
+//! Retries first, then the request at the head of the queue. During identification nothing else is
+//! started. Always true: no more is sent than the queue depth. Left out: priorities among requests.
 
 use super::part::{self, Rules};
 use super::request::{Error, Operation, Request};
@@ -19,14 +18,14 @@ impl Disk {
     /// Sends what there is to send and room for.
     #[inline]
     pub(super) fn advance(&mut self, now: Instant) {
-        if self.survey.is_some() || self.slots.has_ready() || self.requests.first().is_some() {
+        if self.identify.is_some() || self.slots.has_ready() || self.requests.first().is_some() {
             self.send_all(now);
         }
     }
 
     fn send_all(&mut self, now: Instant) {
         while self.slots.has_room(now) {
-            if self.survey.is_some() {
+            if self.identify.is_some() {
                 cold_path();
                 // Nothing else is begun until it is known what the unit is.
                 self.send_step(now);
@@ -41,18 +40,18 @@ impl Disk {
     }
 
     fn send_step(&mut self, now: Instant) {
-        let at = self.slots.survey();
-        let Some(under) = &self.survey else { return };
+        let at = self.slots.identify_slot();
+        let Some(run) = &self.identify else { return };
         if self.slots.task(at).is_none_or(|task| task.stage != Stage::Ready) {
             return;
         }
-        let (cdb, bytes) = under.survey.command();
-        let lun = under.survey.unit(self.config.lun);
-        let timeout = under.survey.timeout(self.config.patience.command_timeout);
+        let (cdb, bytes) = run.identify.command();
+        let lun = run.identify.unit(self.config.lun);
+        let timeout = run.identify.timeout(self.config.retry_limits.command_timeout);
         let data_phase =
             (bytes > 0).then(|| DataPhase { direction: Direction::In, range: ByteRange::new(0, bytes) });
         let memory = if bytes > 0 { Memory::Answer } else { Memory::None };
-        let id = self.slots.send(at, Work::Survey);
+        let id = self.slots.send(at, Work::Identify);
         let (attribute, deadline) = (TaskAttribute::Simple, now + timeout);
         self.push_command(Command { id, lun, attribute, cdb, data_phase, deadline }, memory);
     }
@@ -87,13 +86,13 @@ impl Disk {
         true
     }
 
-    /// Sends a command once more, or the rest of what it was to do; the unit may have changed meanwhile.
+    /// Sends a command once more, or the rest of what it was to do; the unit may have changed in the meantime.
     #[cold]
     fn send_again(&mut self, now: Instant, at: u16) {
         let Some(&task) = self.slots.task(at) else { return };
         self.counts.sent_again = self.counts.sent_again.saturating_add(1);
         match task.work {
-            Work::Survey => {}
+            Work::Identify => {}
             Work::Flush { request } => self.send_flush(now, at, request),
             Work::Blocks { request, rest, offset, .. } => {
                 let beyond = self.geometry.as_ref().is_some_and(|geometry| !rest.fits(geometry.capacity));
@@ -116,27 +115,27 @@ impl Disk {
         let (Some(active), Some(geometry)) = (self.requests.get_mut(request), &self.geometry) else { return };
         let Request { id, operation, .. } = active.request;
         let (mut rest, offset) = again.unwrap_or((active.rest, active.offset));
-        let rules = Rules { transfer_bytes_max: self.config.transfer_bytes_max, habits: self.habits };
+        let rules = Rules { transfer_bytes_max: self.config.transfer_bytes_max, learned: self.learned };
         let mut part = part::first_part(operation, rest, offset, geometry, rules);
         if again.is_some() {
-            part = self.keep_riders(at, rest, part);
+            part = self.keep_merged(at, rest, part);
         } else {
             active.advance(part.extent.blocks.0, part.data.len);
             if active.rest.is_empty() {
                 self.requests.drop_first();
             }
             if part.sends_list() {
-                part = self.take_riders(at, request, part);
+                part = self.merge_unmaps(at, request, part);
             }
             rest = part.extent;
         }
-        let patience = &self.config.patience;
+        let retry_limits = &self.config.retry_limits;
         let (direction, memory, timeout) = match operation {
-            Operation::Read { .. } => (Direction::In, Memory::Request(id), patience.command_timeout),
-            Operation::Write { .. } => (Direction::Out, Memory::Request(id), patience.command_timeout),
-            Operation::WriteSame => (Direction::Out, Memory::Request(id), patience.long_timeout),
+            Operation::Read { .. } => (Direction::In, Memory::Request(id), retry_limits.command_timeout),
+            Operation::Write { .. } => (Direction::Out, Memory::Request(id), retry_limits.command_timeout),
+            Operation::WriteSame => (Direction::Out, Memory::Request(id), retry_limits.long_timeout),
             Operation::Unmap | Operation::Zero { .. } | Operation::Flush => {
-                (Direction::Out, Memory::Parameters, patience.long_timeout)
+                (Direction::Out, Memory::Parameters, retry_limits.long_timeout)
             }
         };
         if part.sends_list() {
@@ -148,13 +147,13 @@ impl Disk {
 
     fn send_flush(&mut self, now: Instant, at: u16, request: u16) {
         let cached = self.geometry.as_ref().and_then(|geometry| geometry.write_cache);
-        if cached == Some(false) || self.habits.no_flush {
+        if cached == Some(false) || self.learned.no_flush {
             // There is nothing to flush, or nothing to do it with.
             let result = if cached == Some(true) { Err(Error::Unsupported) } else { Ok(()) };
             return self.end_flush(at, request, result);
         }
         let id = self.slots.send(at, Work::Flush { request });
-        let timeout = self.config.patience.long_timeout;
+        let timeout = self.config.retry_limits.long_timeout;
         self.push(id, part::flush_block(), None, Memory::None, now + timeout);
     }
 

@@ -1,12 +1,12 @@
-//! The places for commands: what each is about, and whether it is under way, waits, or is to be sent.
+//! The places for commands: what each is about, and whether it is in flight, waits, or is to be sent.
 //!
-//! One place more than commands can be under way: the last is the survey's. A unit that says BUSY is left alone for a
+//! One place more than commands can be in flight: the last is the identify sequence's. A unit that says BUSY is left alone for a
 //! time; one whose task set is full gets no more commands than it had, and then one more for each [`WIDEN_AFTER`] that
-//! go well. Always true: as many commands under way as the depth allows; an outcome finds its command only while that is under way, since each sending has a generation of
+//! go well. Always true: as many commands in flight as the depth allows; an outcome finds its command only while that is in flight, since each sending has a generation of
 //! its own.
 
 use super::part::{self, LIST_BYTES_MAX, RUNS_MAX, Share};
-use super::verdict::Tries;
+use super::verdict::RetryCounts;
 use crate::CommandId;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -16,12 +16,12 @@ use units::{Extent, Instant};
 /// What a command is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
-    /// A step of the survey.
-    Survey,
+    /// A step of the identify sequence.
+    Identify,
     /// Blocks of a request.
     Blocks {
         request: u16,
-        /// What is not yet done, the part under way included.
+        /// What is not yet done, the part in flight included.
         rest: Extent,
         /// Where its data begin in the request's buffer.
         offset: u32,
@@ -38,9 +38,9 @@ pub(super) enum Stage {
     /// To be sent.
     Ready,
     /// The transport has it.
-    UnderWay,
+    InFlight,
     /// The transport has given it back: it is about to be kept or released.
-    Back,
+    Completed,
     /// To be sent at a time.
     Waiting { until: Instant, reason: WaitReason },
 }
@@ -60,7 +60,7 @@ pub enum WaitReason {
 pub(super) struct Task {
     pub(super) work: Work,
     pub(super) stage: Stage,
-    pub(super) tries: Tries,
+    pub(super) retries: RetryCounts,
 }
 
 #[derive(Debug)]
@@ -71,7 +71,7 @@ struct Slot {
     list: [u8; LIST_BYTES_MAX],
     list_bytes: usize,
     /// Requests that come along.
-    riders: Vec<u16>,
+    merged: Vec<u16>,
 }
 
 /// Commands that go well before a unit whose task set was full gets one more at a time.
@@ -82,9 +82,9 @@ pub(super) struct Slots {
     slots: Vec<Slot>,
     free: Vec<u16>,
     ready: VecDeque<u16>,
-    under_way: u16,
+    in_flight: u16,
     waiting: u16,
-    /// Commands that the unit takes at once, as far as it has told.
+    /// Commands that the unit takes at once, as far as it has reported.
     width: u16,
     /// Commands that went well since that changed.
     well: u16,
@@ -95,7 +95,7 @@ pub(super) struct Slots {
 impl Work {
     pub(super) const fn request(&self) -> Option<u16> {
         match self {
-            Self::Survey => None,
+            Self::Identify => None,
             Self::Blocks { request, .. } | Self::Flush { request } => Some(*request),
         }
     }
@@ -103,7 +103,7 @@ impl Work {
 
 impl Task {
     pub(super) fn new(work: Work) -> Self {
-        Self { work, stage: Stage::Ready, tries: Tries::default() }
+        Self { work, stage: Stage::Ready, retries: RetryCounts::default() }
     }
 }
 
@@ -114,13 +114,13 @@ impl Slots {
             task: None,
             list: [0; LIST_BYTES_MAX],
             list_bytes: 0,
-            riders: Vec::with_capacity(RUNS_MAX - 1),
+            merged: Vec::with_capacity(RUNS_MAX - 1),
         };
         Self {
             slots: (0..=depth).map(slot).collect(),
             free: (0..depth).rev().collect(),
             ready: VecDeque::with_capacity(depth.into()),
-            under_way: 0,
+            in_flight: 0,
             waiting: 0,
             width: depth,
             well: 0,
@@ -128,14 +128,14 @@ impl Slots {
         }
     }
 
-    /// The survey's place.
-    pub(super) const fn survey(&self) -> u16 {
+    /// The identify sequence's place.
+    pub(super) const fn identify_slot(&self) -> u16 {
         (self.slots.len() - 1) as u16
     }
 
-    /// Whether another command may go under way.
+    /// Whether another command may go in flight.
     pub(super) fn has_room(&self, now: Instant) -> bool {
-        self.under_way < self.width && self.held_until.is_none_or(|until| until <= now)
+        self.in_flight < self.width && self.held_until.is_none_or(|until| until <= now)
     }
 
     /// The unit has no time: nothing is sent until then.
@@ -143,15 +143,15 @@ impl Slots {
         self.held_until = Some(self.held_until.map_or(until, |held| held.max(until)));
     }
 
-    /// The unit has no room for more than is under way.
+    /// The unit has no room for more than is in flight.
     pub(super) fn narrow(&mut self) {
-        self.width = self.under_way.clamp(1, self.width);
+        self.width = self.in_flight.clamp(1, self.width);
         self.well = 0;
     }
 
     /// A command went well.
     pub(super) fn widen(&mut self) {
-        // The survey's place is none of the depth.
+        // The identify sequence's place is none of the depth.
         if usize::from(self.width) == self.slots.len() - 1 {
             return;
         }
@@ -163,8 +163,8 @@ impl Slots {
         }
     }
 
-    fn survey_is_ready(&self) -> bool {
-        self.task(self.survey()).is_some_and(|task| task.stage == Stage::Ready)
+    fn identify_is_ready(&self) -> bool {
+        self.task(self.identify_slot()).is_some_and(|task| task.stage == Stage::Ready)
     }
 
     pub(super) fn take_free(&mut self) -> Option<u16> {
@@ -189,58 +189,58 @@ impl Slots {
         self.slots.get(usize::from(at))?.task.as_ref()
     }
 
-    /// Puts a command under way, as `work`, and names it. It counts on where it was sent before.
+    /// Puts a command in flight, as `work`, and names it. It counts on where it was sent before.
     pub(super) fn send(&mut self, at: u16, work: Work) -> CommandId {
         let slot = &mut self.slots[usize::from(at)];
         slot.generation = slot.generation.wrapping_add(1);
         match &mut slot.task {
-            Some(task) => (task.work, task.stage) = (work, Stage::UnderWay),
-            none => *none = Some(Task { stage: Stage::UnderWay, ..Task::new(work) }),
+            Some(task) => (task.work, task.stage) = (work, Stage::InFlight),
+            none => *none = Some(Task { stage: Stage::InFlight, ..Task::new(work) }),
         }
-        self.under_way += 1;
+        self.in_flight += 1;
         CommandId { slot: at, generation: slot.generation }
     }
 
-    /// The command that `id` names is not under way any more, if it was.
-    pub(super) fn take_back(&mut self, id: CommandId) -> Option<&Task> {
+    /// The command that `id` names is not in flight any more, if it was.
+    pub(super) fn complete(&mut self, id: CommandId) -> Option<&Task> {
         let slot = self.slots.get_mut(usize::from(id.slot))?;
         let task = slot.task.as_mut()?;
-        if slot.generation != id.generation || task.stage != Stage::UnderWay {
+        if slot.generation != id.generation || task.stage != Stage::InFlight {
             cold_path();
             return None;
         }
-        task.stage = Stage::Back;
-        self.under_way -= 1;
+        task.stage = Stage::Completed;
+        self.in_flight -= 1;
         Some(task)
     }
 
-    /// Keeps a task that was taken back, to be sent as soon as there is room or at a time.
+    /// Keeps a task that was cancelled, to be sent as soon as there is room or at a time.
     pub(super) fn keep(&mut self, at: u16, task: Task) {
         match task.stage {
-            Stage::Ready if at != self.survey() => self.ready.push_back(at),
+            Stage::Ready if at != self.identify_slot() => self.ready.push_back(at),
             Stage::Waiting { .. } => self.waiting += 1,
-            Stage::Ready | Stage::UnderWay | Stage::Back => {}
+            Stage::Ready | Stage::InFlight | Stage::Completed => {}
         }
         self.fill(at, task);
     }
 
-    /// Forgets a command that is not under way.
+    /// Forgets a command that is not in flight.
     #[inline(always)]
     pub(super) fn release(&mut self, at: u16) {
-        let survey = self.survey();
+        let identify_slot = self.identify_slot();
         let place = &mut self.slots[usize::from(at)].task;
         let Some(task) = place else { return };
         match task.stage {
-            Stage::Back => {}
+            Stage::Completed => {}
             Stage::Waiting { .. } => self.waiting -= 1,
             Stage::Ready => {
                 cold_path();
                 self.ready.retain(|&ready| ready != at);
             }
-            Stage::UnderWay => self.under_way -= 1,
+            Stage::InFlight => self.in_flight -= 1,
         }
         *place = None;
-        if at != survey {
+        if at != identify_slot {
             self.free.push(at);
         }
     }
@@ -251,13 +251,13 @@ impl Slots {
         if self.waiting == 0 {
             return;
         }
-        let survey = self.survey();
+        let identify_slot = self.identify_slot();
         for (at, slot) in (0u16..).zip(&mut self.slots) {
             let Some(task) = &mut slot.task else { continue };
             if matches!(task.stage, Stage::Waiting { until, .. } if until <= now) {
                 task.stage = Stage::Ready;
                 self.waiting -= 1;
-                if at != survey {
+                if at != identify_slot {
                     self.ready.push_back(at);
                 }
             }
@@ -266,14 +266,14 @@ impl Slots {
 
     /// The earliest time at which [`Self::wake`] has something to do; `sends` says that there is something to begin.
     pub(super) fn next_wake(&self, sends: bool) -> Option<(Instant, WaitReason)> {
-        let sends = sends || !self.ready.is_empty() || self.survey_is_ready();
+        let sends = sends || !self.ready.is_empty() || self.identify_is_ready();
         let held = self.held_until.filter(|_| sends).map(|until| (until, WaitReason::Busy));
         if self.waiting == 0 {
             return held;
         }
         let waits = self.slots.iter().filter_map(|slot| match slot.task.as_ref()?.stage {
             Stage::Waiting { until, reason } => Some((until, reason)),
-            Stage::Ready | Stage::UnderWay | Stage::Back => None,
+            Stage::Ready | Stage::InFlight | Stage::Completed => None,
         });
         waits.chain(held).min_by_key(|&(until, _)| until)
     }
@@ -297,16 +297,16 @@ impl Slots {
     }
 
     /// Requests that come along with a command.
-    pub(super) fn riders(&self, at: u16) -> &[u16] {
-        &self.slots[usize::from(at)].riders
+    pub(super) fn merged(&self, at: u16) -> &[u16] {
+        &self.slots[usize::from(at)].merged
     }
 
-    pub(super) fn add_rider(&mut self, at: u16, request: u16) {
-        self.slots[usize::from(at)].riders.push(request);
+    pub(super) fn add_merged(&mut self, at: u16, request: u16) {
+        self.slots[usize::from(at)].merged.push(request);
     }
 
-    pub(super) fn take_rider(&mut self, at: u16) -> Option<u16> {
-        self.slots[usize::from(at)].riders.pop()
+    pub(super) fn pop_merged(&mut self, at: u16) -> Option<u16> {
+        self.slots[usize::from(at)].merged.pop()
     }
 
     /// The parameter list of a command.
@@ -315,7 +315,7 @@ impl Slots {
         slot.list.get(..slot.list_bytes)
     }
 
-    pub(super) const fn under_way(&self) -> u16 {
-        self.under_way
+    pub(super) const fn in_flight(&self) -> u16 {
+        self.in_flight
     }
 }

@@ -1,11 +1,11 @@
 //! How warm a unit says to be: LOG SENSE of the Temperature page 0Dh (SPC-5, log parameters), else attribute 194 or 190 of SMART
 //! READ DATA by ATA PASS-THROUGH(16) (SAT-4; ACS-3 clause 7.48.6).
 //!
-//! A survey asks if it is told to, once, on its way to the mode pages: what a unit makes of a command that it does not know
+//! An identify sequence asks if it is reported to, once, on its way to the mode pages: what a unit makes of a command that it does not know
 //! shows in the steps after it, and not in a request. The numbers of attributes are no standard but a custom that all keep
 //! (Linux, drivers/hwmon/drivetemp.c goes by them as well); so is the raw value, whose lowest byte is in degrees.
 //!
-//! Always true: what nobody could have measured counts for nothing told.
+//! Always true: an implausible value counts as not reported.
 
 use crate::CommandBlock;
 use core::fmt;
@@ -16,7 +16,7 @@ use wire::ata::{AtaCommand, CommandRegisters, SmartReadings, SmartSubcommand};
 use wire::scsi::cdb::{AtaPassThrough, AtaProtocol, AtaTransferLength, CdbWidth, LogPageControl, LogSense};
 use wire::scsi::log::{LogPageCode, TemperatureLog};
 
-/// How long a unit may take for an answer that nobody needs.
+/// How long a unit may take for an answer that no one needs.
 pub(super) const TEMPERATURE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Bytes that are asked for of the page: its header and two parameters have 16; one byte can say it.
@@ -28,8 +28,8 @@ const ATTRIBUTES: [u8; 2] = [194, 190];
 /// Degrees that a drive at work can have. 0 is what bridges say that have no sensor.
 const PLAUSIBLE_C: RangeInclusive<u8> = 1..=125;
 
-/// Whether a survey asks for the temperature, and how. A command that a unit does not know has made some bridges drop the
-/// link: whoever knows the device has to say how far to go.
+/// Whether an identify sequence asks for the temperature, and how. A command that a unit does not know has made some bridges drop the
+/// link: the caller that knows the device has to say how far to go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AskTemperature {
     /// Not at all.

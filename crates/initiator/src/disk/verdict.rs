@@ -1,11 +1,11 @@
 //! From the end of a command to what to do next (SAM-5 clause 5.3, SPC-5 sense keys and additional sense codes).
 //!
-//! Pure: an outcome goes in, a verdict comes out. How often something is done again is for [`Tries`] to count. Where
+//! Pure: an outcome goes in, a verdict comes out. How often something is done again is for [`RetryCounts`] to count. Where
 //! standards leave a choice, this chooses as Linux's `scsi_check_sense` does.
 //!
 //! Left out: how many bytes were moved, which the asker has to look at after [`Verdict::Done`].
 
-use super::config::DiskPatience;
+use super::config::RetryLimits;
 use super::request::{Error, Field, LostWrite};
 use crate::{Answer, Failure, Outcome};
 use units::{Duration, Instant, Lba};
@@ -19,14 +19,14 @@ pub(super) enum Verdict {
     /// It was carried out.
     Done,
     /// It was not, and may be if it is sent again.
-    Trouble(Trouble),
+    Transient(TransientError),
     /// It was not, and will not be.
     End(Error),
 }
 
 /// What kept a command from being carried out, this time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Trouble {
+pub(super) struct TransientError {
     pub(super) cause: Cause,
     /// What it is if there is no end of it.
     pub(super) error: Error,
@@ -39,7 +39,7 @@ pub(super) enum Cause {
     Passing,
     /// The unit had something to report first: at once.
     Attention {
-        /// What it reports may have changed what the survey found.
+        /// What it reports may have changed what the identify sequence found.
         changed: bool,
     },
     /// The unit has no room or no time: later.
@@ -65,7 +65,7 @@ pub(super) struct Judged {
 
 /// How often one command was put off, by what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tries {
+pub(super) struct RetryCounts {
     attempts: u8,
     attentions: u8,
     busy: u8,
@@ -80,33 +80,33 @@ pub(super) enum Next {
     Never,
 }
 
-impl Tries {
+impl RetryCounts {
     /// Counts a trouble and says when to try again.
-    pub(super) fn count(&mut self, cause: Cause, patience: &DiskPatience, now: Instant) -> Next {
+    pub(super) fn count(&mut self, cause: Cause, retry_limits: &RetryLimits, now: Instant) -> Next {
         match cause {
             Cause::Passing => {
                 self.attempts = self.attempts.saturating_add(1);
-                if self.attempts < patience.attempts_max { Next::AtOnce } else { Next::Never }
+                if self.attempts < retry_limits.attempts_max { Next::AtOnce } else { Next::Never }
             }
             Cause::Attention { .. } => {
                 self.attentions = self.attentions.saturating_add(1);
-                if self.attentions <= patience.attentions_max { Next::AtOnce } else { Next::Never }
+                if self.attentions <= retry_limits.attentions_max { Next::AtOnce } else { Next::Never }
             }
             Cause::Busy { wait } => {
-                if self.busy >= patience.busy_max {
+                if self.busy >= retry_limits.busy_max {
                     return Next::Never;
                 }
-                let doubled = patience.busy_wait.as_ps().saturating_mul(1 << self.busy.min(40));
+                let doubled = retry_limits.busy_wait.as_ps().saturating_mul(1 << self.busy.min(40));
                 self.busy += 1;
-                let wait = wait.unwrap_or(Duration::from_ps(doubled)).min(patience.busy_wait_max);
-                Next::At(now + wait.max(patience.busy_wait))
+                let wait = wait.unwrap_or(Duration::from_ps(doubled)).min(retry_limits.busy_wait_max);
+                Next::At(now + wait.max(retry_limits.busy_wait))
             }
             Cause::NotReady | Cause::Stopped => {
                 let since = *self.unready_since.get_or_insert(now);
-                if now.since(since) >= patience.ready_wait {
+                if now.since(since) >= retry_limits.ready_wait {
                     return Next::Never;
                 }
-                Next::At(now + patience.ready_poll)
+                Next::At(now + retry_limits.ready_poll)
             }
         }
     }
@@ -125,7 +125,7 @@ const fn plain(verdict: Verdict) -> Judged {
 }
 
 const fn passing(error: Error) -> Verdict {
-    Verdict::Trouble(Trouble { cause: Cause::Passing, error })
+    Verdict::Transient(TransientError { cause: Cause::Passing, error })
 }
 
 fn judge_failure(failure: Failure) -> Verdict {
@@ -149,7 +149,7 @@ fn judge_answer(answer: &Answer) -> Judged {
             let asked = StatusQualifier(answer.status_qualifier).retry_after_100_ms();
             let wait = asked.map(|hundreds| Duration::from_ms(u64::from(hundreds) * 100));
             let (cause, error) = (Cause::Busy { wait }, Error::Busy(status));
-            plain(Verdict::Trouble(Trouble { cause, error }))
+            plain(Verdict::Transient(TransientError { cause, error }))
         }
         Status::ReservationConflict => plain(Verdict::End(Error::ReservationConflict)),
         Status::TaskAborted => plain(passing(Error::Status(status))),
@@ -187,7 +187,7 @@ fn verdict_of(sense: &Sense) -> Verdict {
         SenseKey::UnitAttention => {
             let (cause, error) =
                 (Cause::Attention { changed: changes(additional) }, Error::Attention(additional));
-            Verdict::Trouble(Trouble { cause, error })
+            Verdict::Transient(TransientError { cause, error })
         }
         SenseKey::DataProtect => Verdict::End(data_protect(additional)),
         // A protection information check fails again.
@@ -201,13 +201,13 @@ fn verdict_of(sense: &Sense) -> Verdict {
 
 fn not_ready(additional: AdditionalSense) -> Verdict {
     let error = Error::NotReady(additional);
-    let later = |cause| Verdict::Trouble(Trouble { cause, error });
+    let later = |cause| Verdict::Transient(TransientError { cause, error });
     match additional {
         AdditionalSense { asc: ASC_NO_MEDIUM, .. } => Verdict::End(Error::NoMedium),
         AdditionalSense::NOT_READY_INITIALIZING_COMMAND_REQUIRED
         | AdditionalSense::NOT_READY_NOTIFY_REQUIRED => later(Cause::Stopped),
         AdditionalSense::NOT_READY_MANUAL_INTERVENTION_REQUIRED => Verdict::End(error),
-        // These take hours; nobody waits for them here.
+        // These take hours; no one waits for them here.
         AdditionalSense::NOT_READY_FORMAT_IN_PROGRESS | AdditionalSense::NOT_READY_SANITIZE_IN_PROGRESS => {
             Verdict::End(error)
         }
@@ -249,7 +249,7 @@ const fn data_protect(additional: AdditionalSense) -> Error {
     }
 }
 
-/// Whether a unit attention says that what the survey found may not hold any more.
+/// Whether a unit attention says that what the identify sequence found may not hold any more.
 const fn changes(additional: AdditionalSense) -> bool {
     matches!(
         additional,
@@ -276,7 +276,7 @@ mod tests {
     use super::*;
     use crate::script::{Script, write_10};
     use crate::uas::{UasConfig, UasEndpoints};
-    use crate::{Patience, SenseBytes, Uas};
+    use crate::{SenseBytes, Timeouts, Uas};
     use bus::{Direction, EndpointAddress};
 
     fn with_sense(bytes: &[u8]) -> Judged {
@@ -296,7 +296,7 @@ mod tests {
 
     fn cause(verdict: Verdict) -> Option<Cause> {
         match verdict {
-            Verdict::Trouble(trouble) => Some(trouble.cause),
+            Verdict::Transient(transient) => Some(transient.cause),
             Verdict::Done | Verdict::End(_) => None,
         }
     }
@@ -329,9 +329,9 @@ mod tests {
             data_in: at(1, Direction::In),
             data_out: at(2, Direction::Out),
         };
-        let patience = Patience::default();
+        let timeouts = Timeouts::default();
         let config =
-            UasConfig { interface: 0, alternate: 1, endpoints, streams: Some(16), depth: None, patience };
+            UasConfig { interface: 0, alternate: 1, endpoints, streams: Some(16), depth: None, timeouts };
         let mut script = Script::new(Uas::new(config).expect("streams enough"));
         script.submit(write_10(0, 9, 1));
         let status = script.expect_transfer(endpoints.status);
@@ -402,7 +402,7 @@ mod tests {
     #[test]
     fn check_condition_without_sense_is_tried_again() {
         let error = Error::Status(Status::CheckCondition);
-        let again = Verdict::Trouble(Trouble { cause: Cause::Passing, error });
+        let again = Verdict::Transient(TransientError { cause: Cause::Passing, error });
         assert_eq!(with_sense(&[]).verdict, again);
         assert_eq!(with_sense(&[0x00; 18]).verdict, again);
     }
@@ -429,8 +429,8 @@ mod tests {
     }
 
     #[test]
-    fn every_patience_ends() {
-        let patience = DiskPatience::DEFAULT;
+    fn every_retry_limit_ends_a_command() {
+        let retry_limits = RetryLimits::DEFAULT;
         let causes = [
             Cause::Passing,
             Cause::Attention { changed: false },
@@ -438,9 +438,9 @@ mod tests {
             Cause::NotReady,
         ];
         for (cause, limit) in causes.into_iter().zip([4, 8, 20, 120]) {
-            let (mut tries, mut now, mut again) = (Tries::default(), Instant::ZERO, 0);
+            let (mut retries, mut now, mut again) = (RetryCounts::default(), Instant::ZERO, 0);
             loop {
-                match tries.count(cause, &patience, now) {
+                match retries.count(cause, &retry_limits, now) {
                     Next::AtOnce => {}
                     Next::At(later) => now = later,
                     Next::Never => break,
@@ -453,11 +453,11 @@ mod tests {
 
     #[test]
     fn a_wait_doubles_up_to_its_limit() {
-        let mut tries = Tries::default();
+        let mut retries = RetryCounts::default();
         let mut waits = [0; 12];
         for wait in &mut waits {
             if let Next::At(later) =
-                tries.count(Cause::Busy { wait: None }, &DiskPatience::DEFAULT, Instant::ZERO)
+                retries.count(Cause::Busy { wait: None }, &RetryLimits::DEFAULT, Instant::ZERO)
             {
                 *wait = later.since(Instant::ZERO).as_ms();
             }

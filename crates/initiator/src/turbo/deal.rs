@@ -1,9 +1,9 @@
 //! How the outcome of a pack is dealt back to its requests.
 //!
 //! GOOD: each request gets the part of the bytes that is its own. CHECK CONDITION: a medium error that names its block
-//! splits a read there; a unit attention (or a deferred error) is told once, to the first; everything else says
+//! splits a read there; a unit attention (or a deferred error) is reported once, to the first; everything else says
 //! nothing about single requests, so each is sent again by itself. Reads and writes can be repeated. A failure of the
-//! transport befell them all.
+//! transport affected all of them.
 
 use super::access::Access;
 use super::{Member, Turbo, Waiting};
@@ -12,7 +12,7 @@ use wire::scsi::Status;
 use wire::scsi::sense::{Sense, SenseKey};
 
 impl Turbo {
-    /// The command under way has ended.
+    /// The command in flight has ended.
     pub(super) fn deal(&mut self, outcome: Outcome) {
         let whole = self.packed.take();
         match (outcome, whole) {
@@ -64,9 +64,9 @@ impl Turbo {
         if let Some(sense) = sense
             && (sense.key == SenseKey::UnitAttention || sense.deferred)
         {
-            let told = Outcome::Answered(Answer { moved: 0, ..answer.clone() });
+            let reported = Outcome::Answered(Answer { moved: 0, ..answer.clone() });
             return self.send_again(|member| match member.offset {
-                0 => Verdict::End(told.clone()),
+                0 => Verdict::End(reported.clone()),
                 _ => Verdict::Again { alone: false },
             });
         }

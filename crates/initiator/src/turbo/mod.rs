@@ -1,19 +1,19 @@
-//! BOT with large transfers: reads and writes of neighbouring blocks travel in one command.
+//! BOT with large transfers: neighbouring reads and writes are merged into one command.
 //!
-//! BOT pays for three transfers and their turn-rounds with every command, whatever its length. So requests that follow
-//! one another in the queue and on the medium, and are alike in everything else, are packed into one, up to a maximum;
-//! each still ends by itself. A request that may have a neighbour soon is held back for a while, [`LookAhead`]. The
-//! order of requests is never changed.
+//! BOT pays for three transfers and their turnaround with every command, whatever its length.
+//! Consecutive requests in the queue that are adjacent on the medium and otherwise alike are merged
+//! up to a maximum; each still ends separately. A request that may soon have a neighbour is
+//! delayed, see [`LookAhead`]. Requests are never reordered.
 //!
-//! Where a pack fails, its parts are sent again one by one, so that each gets its own answer; what a read has brought
-//! before the block at fault is kept. A unit attention goes to the first.
+//! If a merged command fails, its requests are sent again one by one, so that each gets its own
+//! answer; the data that a read brought before the failed block are kept. A unit attention is
+//! reported to the first.
 //!
-//! What a request has of time is for the device: it begins when the request does. While it waits, another one is under way
-//! and has a deadline, so the queue moves on whatever the device does; and a device that was slow once is not taken for
-//! dead because those who waited behind it have little time left.
+//! The timeout of a request counts from its start at the device, not from submission: a slow device
+//! is not taken for dead because of requests that waited behind another.
 //!
-//! Always true: requests start in the order of submission; the bytes of a pack are those of its requests, one after
-//! another.
+//! Always true: requests start in the order of submission; the bytes of a merged command are those
+//! of its requests, concatenated.
 
 mod access;
 mod deal;
@@ -23,8 +23,8 @@ mod tests;
 use crate::bot::Quirks;
 use crate::output::Outputs;
 use crate::{
-    Bot, BotConfig, BusAnswer, Command, CommandId, Counters, DataPhase, Deadline, DeadlineReason, Failure,
-    Outcome, Output, PackId, Payload, Piece, Refusal, RequestId, Transport,
+    Bot, BotConfig, BufferRange, BusAnswer, Command, CommandId, Counters, DataPhase, Deadline,
+    DeadlineReason, Failure, Outcome, Output, PackId, Payload, Refusal, RequestId, Transport,
 };
 use access::Access;
 use alloc::collections::VecDeque;
@@ -32,95 +32,96 @@ use alloc::vec::Vec;
 use bus::{Completion, Front};
 use units::{ByteRange, Duration, Instant};
 
-/// Bytes of one transfer, unless told: what drivers of this kind and Linux at super speed use.
+/// Default maximum of one transfer, as used by similar drivers and by Linux at SuperSpeed.
 pub const TRANSFER_BYTES: u32 = 1 << 20;
 
-/// Requests that wait or are under way, unless told.
+/// Default maximum of queued requests.
 pub const REQUESTS_MAX: usize = 64;
 
-/// How long a request waits for a neighbour while nothing is under way, if one can still come: see [`Transport::expect`].
+/// How long a request waits for a neighbour while nothing is in flight and one can still arrive:
+/// see [`Transport::expect`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookAhead {
-    /// Not at all: what is in the queue is packed.
+    /// No wait: only queued requests are merged.
     Never,
-    /// So long, if it goes on where the requests before it ended.
+    /// This long, if it continues where the previous requests ended.
     AfterNeighbour(Duration),
-    /// So long, whatever was before it. This is what costs small random requests dear.
+    /// This long. Costly for small random requests.
     Always(Duration),
 }
 
-/// How a Bulk-Only interface is used.
+/// Parameters of a Bulk-Only interface with merging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurboConfig {
     /// The interface.
     pub bot: BotConfig,
-    /// Bytes that a pack may have. A request that is longer by itself travels as it is.
+    /// Maximum length of a merged command. A longer request is sent alone.
     pub transfer_bytes_max: u32,
-    /// Requests that wait or are under way.
+    /// Requests queued or in flight.
     pub requests_max: usize,
     /// How long requests wait for neighbours.
     pub look_ahead: LookAhead,
 }
 
 impl TurboConfig {
-    /// 1 MiB, 64 requests, and 100 us for those that go on where others ended.
+    /// 1 MiB, 64 requests, and 100 us after a neighbour.
     pub const fn new(bot: BotConfig) -> Self {
         let look_ahead = LookAhead::AfterNeighbour(Duration::from_us(100));
         Self { bot, transfer_bytes_max: TRANSFER_BYTES, requests_max: REQUESTS_MAX, look_ahead }
     }
 }
 
-/// A Bulk-Only interface that packs requests.
+/// A Bulk-Only interface that merges requests.
 #[derive(Debug)]
 pub struct Turbo {
     config: TurboConfig,
     bot: Bot,
-    /// Requests that wait, oldest first.
+    /// Queued requests, oldest first.
     queue: VecDeque<Waiting>,
-    /// What is under way. Empty where nothing is.
+    /// The requests in flight.
     members: Vec<Member>,
-    /// What `members` are together, if they are more than one.
+    /// The merged access, if `members` are more than one.
     packed: Option<Access>,
     pack: PackId,
-    pieces: Vec<Piece>,
-    /// The accesses that went before, for [`LookAhead::AfterNeighbour`].
+    pieces: Vec<BufferRange>,
+    /// The previous access, for [`LookAhead::AfterNeighbour`].
     last: Option<Access>,
-    /// Until when the front of the queue waits for a neighbour.
+    /// Until when the first request waits for a neighbour.
     look_until: Option<Instant>,
-    /// Requests that the caller has under way at most.
+    /// Maximum of requests in flight that the caller announced.
     expected: usize,
     unpacked: u32,
     outputs: Outputs,
 }
 
-/// A request in the queue.
+/// A queued request.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     command: Command,
     since: Instant,
-    /// It was in a pack that failed.
+    /// It was part of a merged command that failed.
     alone: bool,
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     waiting: Waiting,
-    /// Where its bytes begin among those of the pack.
+    /// Where its bytes start in the merged command.
     offset: u32,
-    /// The caller wants it to end.
+    /// The caller aborted it.
     aborted: bool,
 }
 
 impl Waiting {
-    /// How long the device may take.
-    const fn patience(&self) -> Duration {
+    /// Returns how long the device may take.
+    const fn time_allowed(&self) -> Duration {
         self.command.deadline.since(self.since)
     }
 }
 
 impl Turbo {
-    /// An interface that is configured and at rest.
+    /// Creates the machine for a configured, idle interface.
     pub fn new(config: TurboConfig) -> Self {
         Self {
             bot: Bot::new(config.bot),
@@ -138,17 +139,17 @@ impl Turbo {
         }
     }
 
-    /// The transport below.
+    /// Returns the transport below.
     pub const fn bot(&self) -> &Bot {
         &self.bot
     }
 
-    /// Begins with what is known of the device already.
+    /// Sets deviations known in advance.
     pub const fn set_quirks(&mut self, quirks: Quirks) {
         self.bot.set_quirks(quirks);
     }
 
-    /// Carries on: what the transport below says upwards, and the next pack down.
+    /// Forwards outputs of the transport below and starts the next command.
     fn settle(&mut self, now: Instant) {
         loop {
             while let Some(output) = self.bot.poll_output() {
@@ -172,7 +173,7 @@ impl Turbo {
         }
     }
 
-    /// Starts what is next. Whether there was anything to start.
+    /// Starts the next command. Returns whether there was one.
     fn start(&mut self, now: Instant) -> bool {
         self.look_until = None;
         let Some(front) = self.queue.front().copied() else { return false };
@@ -182,7 +183,7 @@ impl Turbo {
             None => (1, None),
         };
         if let Some(whole) = whole
-            && let Some(until) = self.patience(front.since, count, &whole)
+            && let Some(until) = self.look_until(front.since, count, &whole)
             && now < until
         {
             self.look_until = Some(until);
@@ -192,7 +193,7 @@ impl Turbo {
         true
     }
 
-    /// How many requests from the front on make one access, and which.
+    /// Returns how many requests from the front merge, and the merged access.
     fn run(&self, first: Access) -> (usize, Option<Access>) {
         let attribute_and_lun = |waiting: &Waiting| (waiting.command.attribute, waiting.command.lun);
         let (mut whole, mut count) = (first, 1);
@@ -208,8 +209,8 @@ impl Turbo {
         (count, Some(whole))
     }
 
-    /// Until when to wait for more, if a neighbour could still come and be taken.
-    fn patience(&self, since: Instant, count: usize, whole: &Access) -> Option<Instant> {
+    /// Returns until when to wait for a neighbour, if one could still arrive and fit.
+    fn look_until(&self, since: Instant, count: usize, whole: &Access) -> Option<Instant> {
         let is_full = count >= self.config.requests_max.min(self.expected)
             || whole.blocks.saturating_mul(whole.block_bytes) >= self.config.transfer_bytes_max;
         if count < self.queue.len() || is_full {
@@ -223,7 +224,7 @@ impl Turbo {
         }
     }
 
-    /// Sends the first `count` requests as one.
+    /// Sends the first `count` requests as one command.
     fn begin(&mut self, now: Instant, count: usize, whole: Option<Access>) {
         let mut offset = 0;
         for waiting in self.queue.drain(..count) {
@@ -233,8 +234,8 @@ impl Turbo {
         self.last = whole;
         let Some(first) = self.members.first() else { return };
         let mut command = first.waiting.command;
-        let patience = self.members.iter().map(|member| member.waiting.patience()).min();
-        command.deadline = now + patience.unwrap_or_default();
+        let time_allowed = self.members.iter().map(|member| member.waiting.time_allowed()).min();
+        command.deadline = now + time_allowed.unwrap_or_default();
         self.packed = whole.filter(|_| count > 1);
         if let (Some(whole), Some(phase)) = (self.packed, command.data_phase) {
             command.cdb = whole.encode();
@@ -243,7 +244,7 @@ impl Turbo {
             self.pieces.clear();
             let pieces = self.members.iter().filter_map(|member| {
                 let Command { id, data_phase, .. } = member.waiting.command;
-                Some(Piece { command: id, range: data_phase?.range })
+                Some(BufferRange { command: id, range: data_phase?.range })
             });
             self.pieces.extend(pieces);
         }
@@ -340,7 +341,7 @@ impl Transport for Turbo {
         Counters { unpacked: self.unpacked, ..self.bot.counters() }
     }
 
-    fn pieces(&self, pack: PackId) -> &[Piece] {
+    fn pieces(&self, pack: PackId) -> &[BufferRange] {
         if pack == self.pack { &self.pieces } else { &[] }
     }
 }

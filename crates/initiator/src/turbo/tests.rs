@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::script::{Script, command, read_10, test_unit_ready, write_10};
-use crate::{Answer, BusRequest, Patience, SenseBytes, Transfer};
+use crate::{Answer, BusRequest, SenseBytes, Timeouts, Transfer};
 use bus::{Direction, EndpointAddress, TransferStatus};
 use wire::scsi::Status;
 
@@ -11,7 +11,7 @@ const OUT: EndpointAddress = EndpointAddress::at::<2>(Direction::Out);
 
 fn config() -> TurboConfig {
     let bot =
-        BotConfig { interface: 0, alternate: 0, bulk_in: IN, bulk_out: OUT, patience: Patience::default() };
+        BotConfig { interface: 0, alternate: 0, bulk_in: IN, bulk_out: OUT, timeouts: Timeouts::default() };
     TurboConfig { look_ahead: LookAhead::Never, ..TurboConfig::new(bot) }
 }
 
@@ -251,7 +251,7 @@ fn a_write_is_not_split_but_sent_again() {
 }
 
 #[test]
-fn a_unit_attention_is_told_once() {
+fn a_unit_attention_is_reported_once() {
     let mut script = busy(config());
     for slot in 0..3u8 {
         script.submit(read_10(slot.into(), slot.into(), 1));
@@ -342,7 +342,7 @@ fn a_lone_request_that_goes_on_where_others_ended_waits_a_while() {
 }
 
 #[test]
-fn nobody_waits_for_a_neighbour_that_cannot_come() {
+fn no_request_waits_for_a_neighbour_that_cannot_come() {
     let look_aheads = [LookAhead::AfterNeighbour, LookAhead::Always].map(|of| of(Duration::from_us(100)));
     for look_ahead in look_aheads {
         let mut script = Script::new(Turbo::new(TurboConfig { look_ahead, ..config() }));

@@ -1,22 +1,23 @@
-//! Where a UAS interface is, and how many commands it takes at once.
+//! The location of a UAS interface and its queue depth.
 
-use crate::{Patience, StreamEndpoints};
+use crate::{StreamEndpoints, Timeouts};
 use bus::EndpointAddress;
 use core::fmt;
 
-/// Commands under way at once, whatever was granted: 256 streams less two, as Linux has it.
+/// Maximum queue depth: 256 streams less two, as in Linux.
 pub const TASKS_MAX: u16 = 254;
 
-/// Commands under way without streams, unless told: as Linux has it.
+/// Default queue depth without streams, as in Linux.
 pub const READY_DEPTH: u16 = 30;
 
-/// Transfers on the status pipe at once without streams. More would wait in the host controller: QEMU fetches 16.
+/// Transfers on the status pipe at once without streams. More would wait in the host controller:
+/// QEMU fetches 16.
 pub const READY_STATUSES_MAX: usize = 16;
 
-/// Tags that task management functions have in turn, without streams.
+/// Tags reserved for task management functions, without streams.
 pub(super) const READY_FUNCTION_TAGS: u16 = 8;
 
-/// Streams below which there is no room for a command and a task management function beside it.
+/// Minimum number of streams: one for a command and one for task management.
 const STREAMS_MIN: u16 = 2;
 
 /// The four pipes.
@@ -32,33 +33,33 @@ pub struct UasEndpoints {
     pub data_out: EndpointAddress,
 }
 
-/// Where a UAS interface is, and how it is used.
+/// The location of a UAS interface and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UasConfig {
     /// bInterfaceNumber.
     pub interface: u8,
-    /// bAlternateSetting, chosen again after a port reset.
+    /// bAlternateSetting, selected again after a port reset.
     pub alternate: u8,
-    /// The pipes.
+    /// The four pipes.
     pub endpoints: UasEndpoints,
-    /// How many streams were granted; `None` where pipes have none, and READY IUs take their place.
+    /// Number of streams granted; `None` without streams, where READY IUs are used.
     pub streams: Option<u16>,
-    /// Commands under way at once; unless told, two fewer than streams, or [`READY_DEPTH`].
+    /// Queue depth; by default two fewer than streams, or [`READY_DEPTH`].
     pub depth: Option<u16>,
-    /// Limits of the recovery's steps.
-    pub patience: Patience,
+    /// Timeouts of the recovery steps.
+    pub timeouts: Timeouts,
 }
 
-/// Fewer than two streams were granted: no room for a command and a task management function beside it.
+/// The device granted fewer than two streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFewStreams {
-    /// How many were granted.
+    /// The number granted.
     pub granted: u16,
 }
 
 impl UasConfig {
-    /// Commands that can be under way with so many streams. The other tags are for task management; with two of
-    /// them, one is to spare, against bridges that count one fewer than they say.
+    /// Returns the queue depth for this number of streams. The other tags are for task management;
+    /// two are reserved, since some bridges support one stream fewer than they report.
     pub(super) fn depth_for(&self, streams: Option<u16>) -> Result<u16, TooFewStreams> {
         let (usual, most) = match streams {
             None => (READY_DEPTH, TASKS_MAX),
@@ -76,7 +77,7 @@ impl UasConfig {
 
 impl fmt::Display for TooFewStreams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} streams were granted where {STREAMS_MIN} are needed", self.granted)
+        write!(f, "device granted {} streams; UAS needs at least {STREAMS_MIN}", self.granted)
     }
 }
 

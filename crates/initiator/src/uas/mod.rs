@@ -1,27 +1,28 @@
-//! USB Attached SCSI from the host's side (UAS-2; task management: SAM-5 clause 7).
+//! USB Attached SCSI, host side (UAS-2; task management: SAM-5 clause 7).
 //!
-//! With streams, a command's status and data transfers are queued on the stream that is its tag before the COMMAND IU
-//! goes out, so that the device finds everything it may want. Without, status transfers belong to nobody, and a READY
-//! IU says whose data are next: a new status transfer takes the place of the one it used up, then the data are
-//! queued. Commands end in any order.
+//! With streams, a command's status and data transfers are queued on the stream of its tag before
+//! the COMMAND IU is sent, so that the device finds all it may need. Without streams, status
+//! transfers belong to no particular task, and a READY IU names the task whose data come next: a
+//! new status transfer replaces the used one, then the data transfer is queued. Commands complete
+//! in any order.
 //!
-//! What a device must not do (statuses of nobody, twice, too long, never; stalls anywhere) ends in the `ladder`:
-//! abort task, logical unit reset, I_T nexus reset, port reset, each with a deadline. Meanwhile commands that the device
-//! does not have wait; they are sent when it is fit again.
+//! Protocol violations (statuses with unknown tags, duplicates, overlong or missing statuses,
+//! stalls) start error recovery (`recovery`): ABORT TASK, LOGICAL UNIT RESET, I_T NEXUS RESET, port
+//! reset, each with a timeout. Commands that the device does not have wait until recovery is over.
 //!
-//! Always true: a command ends only when the device has answered or let go and none of its transfers is under way; its
-//! tag is not used before.
+//! Always true: a command ends only when the device has answered or released it and none of its
+//! transfers is in flight; its tag is not reused before.
 
 mod config;
-mod ladder;
 mod pipes;
+mod recovery;
 mod status;
 mod task;
 #[cfg(test)]
 mod tests;
 
 pub use config::{READY_DEPTH, READY_STATUSES_MAX, TASKS_MAX, TooFewStreams, UasConfig, UasEndpoints};
-pub use ladder::PORT_RESETS_MAX;
+pub use recovery::PORT_RESETS_MAX;
 pub use status::{LOST_STATUSES_MAX, ODD_STATUSES_MAX};
 
 use crate::output::Outputs;
@@ -35,59 +36,60 @@ use alloc::vec::Vec;
 use bus::{Completion, Front, TransferId, TransferStatus};
 use core::cell::Cell;
 use core::hint::cold_path;
-use ladder::{Ladder, OWED_MAX};
-use pipes::{Pipes, Place, Role};
-use task::{Flight, Stage, Task};
+use pipes::{Pipes, Role, TransferOwner};
+use recovery::{ErrorRecovery, UNANSWERED_MAX};
+use task::{Stage, Task, TransferState};
 use units::Instant;
 
 /// A UAS interface.
 #[derive(Debug)]
 pub struct Uas {
     config: UasConfig,
-    /// Commands that can be under way; tags 1 to this.
+    /// Queue depth; tags 1 to this.
     depth: u16,
-    /// Streams that there are.
+    /// Streams granted.
     granted: Option<u16>,
-    /// Counts task management functions.
+    /// Task management functions sent so far.
     functions: u16,
-    /// Tags of functions that were given up, whose responses may still come.
-    owed: Vec<u16>,
-    /// Task of tag n at n - 1, as far as tags were used.
+    /// Tags of abandoned functions whose responses may still arrive.
+    unanswered: Vec<u16>,
+    /// The task of tag n is at n - 1, up to the highest tag used.
     tasks: Vec<Option<Task>>,
-    /// Places in `tasks` to be used next, the last first.
+    /// Free indices of `tasks`, used last first.
     free: Vec<u16>,
-    /// Tasks that wait for a recovery to be over, oldest first.
+    /// Tasks held until recovery is over, oldest first.
     held: VecDeque<u16>,
     pipes: Pipes,
-    ladder: Ladder,
+    recovery: ErrorRecovery,
     requests: Requests,
     outputs: Outputs,
     counters: Counters,
-    /// Port resets since a command was last answered.
+    /// Port resets since the last answered command.
     port_resets: u8,
-    /// Of each tag: how often the device let go of a command whose time was over, since one was answered under it.
-    let_go: Vec<u8>,
-    /// Without streams: status transfers that brought nothing of use, in a row.
+    /// By tag: timed-out commands that the device released since one was answered.
+    timeouts_in_a_row: Vec<u8>,
+    /// Without streams: useless status transfers in a row.
     lost_statuses: u8,
-    /// Something may have to be started, cleared or brought to an end: [`Self::settle`] looks.
+    /// Whether [`Self::settle`] has work.
     unsettled: bool,
-    /// The first deadline of a task, while it is known: drivers ask after each transfer.
+    /// Cached first deadline of all tasks: drivers ask after each transfer.
     earliest: Cell<Earliest>,
     gone: bool,
 }
 
-/// The first deadline of all tasks.
+/// The first deadline of all tasks, cached.
 #[derive(Clone, Copy, Debug)]
 enum Earliest {
-    /// To be looked for.
+    /// Must be computed.
     Unknown,
-    /// The same, but there is none before this.
+    /// Must be computed; not before this.
     NotBefore(Instant),
     Known(Option<Deadline>),
 }
 
 impl Uas {
-    /// An interface at its alternate setting, with its streams allocated, and at rest.
+    /// Creates the machine for an idle interface at its alternate setting, with its streams
+    /// allocated.
     ///
     /// # Errors
     /// [`TooFewStreams`], with one stream or none of a pipe that has streams.
@@ -97,18 +99,18 @@ impl Uas {
             depth,
             granted: config.streams,
             functions: u16::MAX,
-            owed: Vec::with_capacity(OWED_MAX),
+            unanswered: Vec::with_capacity(UNANSWERED_MAX),
             tasks: Vec::with_capacity(depth.into()),
             free: (0..depth).rev().collect(),
             held: VecDeque::with_capacity(depth.into()),
             pipes: Pipes::new(config.endpoints, config.streams.is_some()),
             config,
-            ladder: Ladder::Rest,
+            recovery: ErrorRecovery::Idle,
             requests: Requests::default(),
             outputs: Outputs::new(),
             counters: Counters::default(),
             port_resets: 0,
-            let_go: alloc::vec![0; depth.into()],
+            timeouts_in_a_row: alloc::vec![0; depth.into()],
             lost_statuses: 0,
             unsettled: false,
             earliest: Cell::new(Earliest::Unknown),
@@ -116,30 +118,30 @@ impl Uas {
         })
     }
 
-    /// Whether streams match transfers with commands, else READY IUs do.
+    /// Returns whether streams match transfers with commands; else READY IUs do.
     pub const fn has_streams(&self) -> bool {
         self.config.streams.is_some()
     }
 
-    /// Queues what a command needs that is running from here on, in the order that works: status, data, COMMAND IU.
+    /// Queues the transfers of a running task in the required order: status, data, COMMAND IU.
     #[inline(always)]
     fn start(&mut self, index: u16) {
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };
         self.pipes.expect_status(&mut self.outputs);
         let has_streams = self.config.streams.is_some();
         task.status = match has_streams {
-            true => self.pipes.submit_status(&mut self.outputs, Place::task(index, Role::Status)),
-            false => Flight::Back,
+            true => self.pipes.submit_status(&mut self.outputs, TransferOwner::task(index, Role::Status)),
+            false => TransferState::Completed,
         };
         task.data = match task.command.transfer() {
-            None => Flight::Back,
-            Some(_) if !has_streams => Flight::Idle,
+            None => TransferState::Completed,
+            Some(_) if !has_streams => TransferState::Idle,
             Some(phase) => self.pipes.submit_data(&mut self.outputs, index, task.command.id, phase),
         };
         task.iu = self.pipes.submit_command(&mut self.outputs, index, &task.command);
     }
 
-    /// The device is to be brought to let go of a task.
+    /// Starts error recovery for a task.
     fn fault(&mut self, index: u16, failure: Failure) {
         self.earliest.set(Earliest::Unknown);
         if let Some(task) = &mut self.tasks[usize::from(index)]
@@ -150,7 +152,7 @@ impl Uas {
         }
     }
 
-    /// The device has let go of a task, or never answers again.
+    /// Ends a task that the device has released or will never answer.
     fn release(&mut self, index: u16, failure: Failure) {
         self.earliest.set(Earliest::Unknown);
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };
@@ -166,13 +168,13 @@ impl Uas {
             self.held.retain(|&held| held != index);
         }
         task.stage = Stage::Released(failure);
-        for flight in [&mut task.status, &mut task.data, &mut task.iu] {
-            self.outputs.extend(flight.cancel().map(Output::Cancel));
+        for transfer in [&mut task.status, &mut task.data, &mut task.iu] {
+            self.outputs.extend(transfer.cancel().map(Output::Cancel));
         }
         self.finish(index);
     }
 
-    /// Ends a task, if it can.
+    /// Ends a task if it is complete.
     #[inline]
     fn finish(&mut self, index: u16) {
         if self.tasks[usize::from(index)].as_ref().is_some_and(Task::has_ended) {
@@ -193,63 +195,70 @@ impl Uas {
         self.outputs.push_with(|| Output::Finished(id, outcome));
     }
 
-    /// Whether more is to be done after an input than what the input is about.
+    /// Returns whether an input needs more work than its direct effect.
     const fn needs_settling(&self) -> bool {
-        self.unsettled || matches!(self.ladder, Ladder::Draining)
+        self.unsettled || matches!(self.recovery, ErrorRecovery::Draining)
     }
 
-    /// Notes that a COMMAND IU was sent, if it is that of a task which goes on.
+    /// Records a sent COMMAND IU, if its task goes on.
     #[inline(always)]
-    fn note_sent(&mut self, id: TransferId) -> bool {
-        let place = Place::of(id);
-        let task = self.tasks.get_mut(usize::from(place.index)).and_then(Option::as_mut);
-        let Some(task) = task.filter(|task| task.iu == Flight::UnderWay(id) && !task.has_ended()) else {
+    fn record_sent(&mut self, id: TransferId) -> bool {
+        let owner = TransferOwner::of(id);
+        let task = self.tasks.get_mut(usize::from(owner.index)).and_then(Option::as_mut);
+        let Some(task) = task.filter(|task| task.iu == TransferState::InFlight(id) && !task.has_ended())
+        else {
             return false;
         };
-        task.iu = Flight::Back;
-        self.pipes.note_end();
+        task.iu = TransferState::Completed;
+        self.pipes.record_completion();
         true
     }
 
-    fn handle_task_completion(&mut self, now: Instant, place: Place, completion: Completion, bytes: &[u8]) {
-        let Some(task) = self.tasks.get_mut(usize::from(place.index)).and_then(Option::as_mut) else {
+    fn handle_task_completion(
+        &mut self,
+        now: Instant,
+        owner: TransferOwner,
+        completion: Completion,
+        bytes: &[u8],
+    ) {
+        let Some(task) = self.tasks.get_mut(usize::from(owner.index)).and_then(Option::as_mut) else {
             return;
         };
-        let flight = match place.role {
+        let transfer = match owner.role {
             Role::Command => &mut task.iu,
             Role::Status => &mut task.status,
             Role::DataIn | Role::DataOut => &mut task.data,
-            Role::Anyone => return,
+            Role::SharedStatus => return,
         };
-        if flight.id() != Some(completion.id) {
+        if transfer.id() != Some(completion.id) {
             cold_path();
             return;
         }
-        let was_cancelled = matches!(flight, Flight::Cancelling(_));
-        *flight = Flight::Back;
+        let was_cancelled = matches!(transfer, TransferState::Cancelling(_));
+        *transfer = TransferState::Completed;
         // Nothing but a status ends a task that has not ended yet.
         let (id, has_ended) = (task.command.id, task.has_ended());
         let came = matches!(completion.status, TransferStatus::Done | TransferStatus::Short);
-        match place.role {
+        match owner.role {
             Role::Status => {
-                self.after_status(now, place.index, (completion, was_cancelled), bytes);
-                return self.finish(place.index);
+                self.after_status(now, owner.index, (completion, was_cancelled), bytes);
+                return self.finish(owner.index);
             }
             Role::DataIn | Role::DataOut => {
                 task.moved = completion.actual;
-                // A rung may have waited for it.
-                self.unsettled |= matches!(self.ladder, Ladder::Next(..));
+                // A recovery step may have waited for it.
+                self.unsettled |= matches!(self.recovery, ErrorRecovery::Next(..));
                 if !came {
-                    self.after_lost_data(place.index, completion, was_cancelled);
+                    self.after_lost_data(owner.index, completion, was_cancelled);
                 }
             }
-            Role::Command if !came => self.after_lost_command(place.index, completion, was_cancelled),
-            Role::Command | Role::Anyone => {}
+            Role::Command if !came => self.after_lost_command(owner.index, completion, was_cancelled),
+            Role::Command | Role::SharedStatus => {}
         }
         if has_ended {
             cold_path();
             self.forget_deadline(id);
-            self.end(place.index);
+            self.end(owner.index);
         }
     }
 
@@ -261,7 +270,7 @@ impl Uas {
             // The device has not taken it, so that the command cannot have begun.
             TransferStatus::Stall if !task.resent && task.stage == Stage::Running => {
                 task.resent = true;
-                task.iu = Flight::Idle;
+                task.iu = TransferState::Idle;
                 self.counters.resends += 1;
             }
             TransferStatus::Stall => self.fault(index, Failure::Stalled),
@@ -284,25 +293,25 @@ impl Uas {
         }
     }
 
-    /// The device is gone: nothing is asked of it any more, and what is under way completes by itself.
-    fn leave(&mut self, failure: Failure) {
+    /// Handles a device that is gone: outstanding transfers complete without further requests.
+    fn shut_down(&mut self, failure: Failure) {
         self.gone = true;
         self.requests.forget();
         self.abandon_function();
-        self.ladder = Ladder::Rest;
+        self.recovery = ErrorRecovery::Idle;
         for index in 0..self.tasks.len() as u16 {
             self.release(index, failure);
         }
-        self.pipes.cancel_anyones(&mut self.outputs);
+        self.pipes.cancel_shared_statuses(&mut self.outputs);
     }
 
-    /// Starts, clears and brings to an end whatever is due. To be called after every input.
+    /// Starts, clears and ends all that is due. Called after every input.
     fn settle(&mut self, now: Instant) {
         if !self.unsettled || self.gone {
             return;
         }
         self.unsettled = false;
-        if self.clear_halts(now) || !self.climb(now) {
+        if self.clear_halts(now) || !self.advance_recovery(now) {
             return;
         }
         for index in 0..self.tasks.len() as u16 {
@@ -317,16 +326,17 @@ impl Uas {
         self.pipes.top_up(&mut self.outputs);
     }
 
-    /// Submits again what a halt has thrown back.
+    /// Submits again the transfers that a halt ended.
     fn restart(&mut self, index: u16) {
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };
         if task.stage != Stage::Running {
             return;
         }
-        if task.status == Flight::Idle {
-            task.status = self.pipes.submit_status(&mut self.outputs, Place::task(index, Role::Status));
+        if task.status == TransferState::Idle {
+            task.status =
+                self.pipes.submit_status(&mut self.outputs, TransferOwner::task(index, Role::Status));
         }
-        if task.iu == Flight::Idle {
+        if task.iu == TransferState::Idle {
             task.iu = self.pipes.submit_command(&mut self.outputs, index, &task.command);
         }
     }
@@ -339,7 +349,9 @@ impl Uas {
                 Some(Deadline { at: task.command.deadline, reason: DeadlineReason::Command(id) })
             }
             Stage::Answered { data_by, .. }
-                if [task.data, task.iu].iter().any(|flight| matches!(flight, Flight::UnderWay(_))) =>
+                if [task.data, task.iu]
+                    .iter()
+                    .any(|transfer| matches!(transfer, TransferState::InFlight(_))) =>
             {
                 Some(Deadline { at: data_by, reason: DeadlineReason::DataAfterStatus(id) })
             }
@@ -347,7 +359,7 @@ impl Uas {
         }
     }
 
-    /// The deadline of a task may not be what it was.
+    /// Invalidates the cached deadline if it is that of this command.
     #[inline(always)]
     fn forget_deadline(&self, id: CommandId) {
         if let Earliest::Known(Some(Deadline { at, reason })) = self.earliest.get()
@@ -357,7 +369,7 @@ impl Uas {
         }
     }
 
-    /// A task has a deadline that it did not have.
+    /// Updates the cached deadline for a new deadline.
     #[inline]
     fn note_deadline(&self, deadline: Deadline) {
         match self.earliest.get() {
@@ -368,7 +380,7 @@ impl Uas {
         }
     }
 
-    /// The first deadline of all tasks.
+    /// Returns the first deadline of all tasks.
     fn earliest_of_tasks(&self) -> Option<Deadline> {
         let look =
             || self.tasks.iter().flatten().filter_map(Self::task_deadline).min_by_key(|deadline| deadline.at);
@@ -398,8 +410,8 @@ impl Uas {
             }
             // The device has said GOOD and will not send the rest, nor take what it has taken.
             Stage::Answered { .. } => {
-                for flight in [&mut task.data, &mut task.iu] {
-                    self.outputs.extend(flight.cancel().map(Output::Cancel));
+                for transfer in [&mut task.data, &mut task.iu] {
+                    self.outputs.extend(transfer.cancel().map(Output::Cancel));
                 }
             }
             Stage::Faulty(_) | Stage::Released(_) => {}
@@ -424,7 +436,7 @@ impl Transport for Uas {
             // Tags that were never used come in their order.
             self.tasks.push(None);
         }
-        let passes = self.held.is_empty() && self.pipes.are_clear() && self.ladder.lets_commands_pass();
+        let passes = self.held.is_empty() && self.pipes.are_clear() && self.recovery.allows_commands();
         let stage = if passes { Stage::Running } else { Stage::Held };
         self.tasks[usize::from(index)] = Some(Task::new(*command, stage));
         let reason = DeadlineReason::Command(command.id);
@@ -448,17 +460,21 @@ impl Transport for Uas {
     }
 
     fn handle_completion(&mut self, now: Instant, completion: Completion, bytes: &[u8]) {
-        let place = self.pipes.handle_completion(&completion);
+        let owner = self.pipes.handle_completion(&completion);
         self.counters.stalls += u32::from(completion.status == TransferStatus::Stall);
         self.unsettled |= pipes::has_halted(completion.status);
-        match place {
-            Place { role: Role::Anyone, .. } => self.after_anyones_status(now, completion, bytes),
-            Place { index: Place::LADDER, .. } => self.handle_ladder_completion(place, completion, bytes),
-            _ => self.handle_task_completion(now, place, completion, bytes),
+        match owner {
+            TransferOwner { role: Role::SharedStatus, .. } => {
+                self.after_shared_status(now, completion, bytes)
+            }
+            TransferOwner { index: TransferOwner::TASK_MANAGEMENT, .. } => {
+                self.handle_function_completion(owner, completion, bytes)
+            }
+            _ => self.handle_task_completion(now, owner, completion, bytes),
         }
         if completion.status == TransferStatus::Disconnected && !self.gone {
             cold_path();
-            self.leave(Failure::Disconnected);
+            self.shut_down(Failure::Disconnected);
         }
         if self.needs_settling() {
             cold_path();
@@ -469,7 +485,7 @@ impl Transport for Uas {
 
     #[inline(always)]
     fn handle_sent(&mut self, now: Instant, id: TransferId, bytes: u32) {
-        if !self.needs_settling() && self.note_sent(id) {
+        if !self.needs_settling() && self.record_sent(id) {
             return;
         }
         cold_path();
@@ -484,7 +500,7 @@ impl Transport for Uas {
     }
 
     fn handle_disconnect(&mut self, _now: Instant) {
-        self.leave(Failure::Disconnected);
+        self.shut_down(Failure::Disconnected);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -492,7 +508,7 @@ impl Transport for Uas {
         if let Some(request) = self.requests.take_expired(now) {
             self.after_request(now, request, BusAnswer::Failed);
         }
-        self.handle_ladder_timeout(now);
+        self.handle_function_timeout(now);
         self.reset_when_drained(now);
         for index in 0..self.tasks.len() as u16 {
             self.handle_task_timeout(now, index);
@@ -509,7 +525,7 @@ impl Transport for Uas {
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        let deadlines = self.earliest_of_tasks().into_iter().chain(self.ladder.deadline());
+        let deadlines = self.earliest_of_tasks().into_iter().chain(self.recovery.deadline());
         deadlines.chain(self.requests.deadline()).min_by_key(|deadline| deadline.at)
     }
 
@@ -520,7 +536,7 @@ impl Transport for Uas {
             _ => self.earliest_of_tasks().is_some_and(is_before),
         };
         of_tasks
-            || self.ladder.deadline().is_some_and(is_before)
+            || self.recovery.deadline().is_some_and(is_before)
             || self.requests.deadline().is_some_and(is_before)
     }
 

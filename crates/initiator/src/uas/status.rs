@@ -1,15 +1,16 @@
-//! What comes on the status pipe, and what a task makes of it (UAS-2 clauses 6.2.3 to 6.2.6).
+//! IUs of the status pipe and their effect on tasks (UAS-2 clauses 6.2.3 to 6.2.6).
 //!
-//! With streams the stream says whose IU is due there; an IU with another tag is a fault of that stream's task. Without
-//! streams the tag in the IU is all there is; an IU for nobody is counted and dropped, as another transfer takes the
-//! place of the one it used up.
+//! With streams the stream identifies the task; an IU with another tag is a fault of that stream's
+//! task. Without streams only the tag in the IU does; an IU with an unknown tag is counted and
+//! dropped, and its status transfer replaced.
 //!
-//! With streams a status that comes before its COMMAND IU was acknowledged is a late one of an earlier command; it is dropped
-//! and the transfer submitted again. Unless the data of the command have moved: then the device has the IU, whose
-//! acknowledgement was lost or is told later, since nothing orders the ends of transfers on two pipes.
+//! With streams a status that arrives before its COMMAND IU was acknowledged belongs to an earlier
+//! command; it is dropped and the transfer submitted again. If data of the command have moved, the
+//! device has the IU, whose acknowledgement is lost or late: completions on two pipes are not
+//! ordered.
 
 use super::Uas;
-use super::task::{Flight, Stage};
+use super::task::{Stage, TransferState};
 use crate::{Answer, Failure, Output, SenseBytes};
 use bus::{Completion, Direction, TransferStatus};
 use core::hint::cold_path;
@@ -17,15 +18,16 @@ use units::Instant;
 use wire::scsi::Status;
 use wire::uas::{ReadyIu, ResponseIu, SenseIu, StatusIu};
 
-/// Statuses of one task that may be none (READY IUs with streams, late or empty ones, stalls) before it is a fault.
+/// Unexpected statuses of one task (READY IUs with streams, late or empty ones, stalls) tolerated
+/// before it is a fault.
 pub const ODD_STATUSES_MAX: u8 = 4;
 
-/// Without streams: status transfers in a row that bring nothing of use (IUs for nobody, stalls, babble, errors) before
-/// the port is reset.
+/// Without streams: useless status transfers in a row (IUs with unknown tags, stalls, babble,
+/// errors) tolerated before a port reset.
 pub const LOST_STATUSES_MAX: u8 = 16;
 
 impl Uas {
-    /// With streams: the status transfer of a task has completed.
+    /// With streams: handles the completion of a status transfer of a task.
     #[inline(always)]
     pub(super) fn after_status(
         &mut self,
@@ -61,17 +63,18 @@ impl Uas {
         }
     }
 
-    /// Without streams: a status transfer has completed.
+    /// Without streams: handles the completion of a status transfer.
     #[inline(never)]
-    pub(super) fn after_anyones_status(&mut self, now: Instant, completion: Completion, bytes: &[u8]) {
-        self.pipes.forget_anyone(completion.id);
+    pub(super) fn after_shared_status(&mut self, now: Instant, completion: Completion, bytes: &[u8]) {
+        self.pipes.forget_shared_status(completion.id);
         // What comes back from a device that is gone, or was given up, says nothing about it.
-        if self.gone || !self.ladder.wants_statuses() || completion.status == TransferStatus::Disconnected {
+        if self.gone || !self.recovery.accepts_statuses() || completion.status == TransferStatus::Disconnected
+        {
             return;
         }
         let came = matches!(completion.status, TransferStatus::Done | TransferStatus::Short);
         match decode(bytes).filter(|_| came) {
-            Some(iu) if self.function_tag() == Some(iu.tag()) && !self.was_owed(&iu) => {
+            Some(iu) if self.function_tag() == Some(iu.tag()) && !self.is_late_response(&iu) => {
                 self.take_function_iu(&iu);
             }
             Some(iu) if self.is_with_device(iu.tag()) => {
@@ -99,7 +102,7 @@ impl Uas {
         index.and_then(|index| self.tasks.get(index)?.as_ref()).is_some_and(|task| task.is_with_device())
     }
 
-    /// An IU for a task that the device may have.
+    /// Handles an IU for a task that the device may have.
     #[inline(always)]
     fn take_iu(&mut self, now: Instant, index: u16, iu: &StatusIu<'_>) {
         let Some(task) = &self.tasks[usize::from(index)] else { return };
@@ -108,7 +111,8 @@ impl Uas {
             self.counters.odd_statuses += 1;
             return;
         }
-        let is_late = self.config.streams.is_some() && task.iu != Flight::Back && !task.proves_its_iu();
+        let is_late =
+            self.config.streams.is_some() && task.iu != TransferState::Completed && !task.proves_its_iu();
         match *iu {
             _ if is_late => self.wait_again(index),
             StatusIu::Sense(ref iu) => self.answer(now, index, iu),
@@ -124,16 +128,16 @@ impl Uas {
         }
     }
 
-    /// The end of a command. Data that an unsuccessful one has not moved will not come.
+    /// Handles a SENSE IU. Data that an unsuccessful command has not moved will not arrive.
     #[inline(always)]
     fn answer(&mut self, now: Instant, index: u16, iu: &SenseIu<'_>) {
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };
         let SenseIu { status, status_qualifier, sense, .. } = *iu;
         let answer = Answer { status, status_qualifier, moved: 0, sense: SenseBytes::new(sense) };
-        task.stage = Stage::Answered { answer, data_by: now + self.config.patience.data_after_status };
+        task.stage = Stage::Answered { answer, data_by: now + self.config.timeouts.data_after_status };
         self.pipes.expect_no_status();
         self.port_resets = 0;
-        if let Some(times @ 1..) = self.let_go.get_mut(usize::from(index)) {
+        if let Some(times @ 1..) = self.timeouts_in_a_row.get_mut(usize::from(index)) {
             cold_path();
             *times = 0;
         }
@@ -159,18 +163,18 @@ impl Uas {
         }
     }
 
-    /// READ READY or WRITE READY: data of this task are next.
+    /// Handles READ READY or WRITE READY: data of this task are next.
     fn be_ready(&mut self, index: u16, direction: Direction) {
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };
         if self.config.streams.is_some() {
             return self.wait_again(index);
         }
         if task.stage != Stage::Running {
-            // It is to be brought to an end; its data would be taken for another's once the device has let go.
+            // It is to be brought to an end; its data would be taken for another's once the device has released it.
             return;
         }
         match task.command.transfer() {
-            Some(phase) if phase.direction == direction && task.data == Flight::Idle => {
+            Some(phase) if phase.direction == direction && task.data == TransferState::Idle => {
                 task.data = self.pipes.submit_data(&mut self.outputs, index, task.command.id, phase);
             }
             // The device is about to move data that this command does not have.
@@ -181,7 +185,8 @@ impl Uas {
         }
     }
 
-    /// With streams: the status transfer of a task has brought none, and is submitted again, up to a limit.
+    /// With streams: submits the status transfer of a task again after an unexpected status, up to
+    /// a limit.
     #[cold]
     fn wait_again(&mut self, index: u16) {
         self.counters.odd_statuses += 1;
@@ -192,14 +197,15 @@ impl Uas {
         task.odd_statuses += 1;
         if task.odd_statuses > ODD_STATUSES_MAX {
             self.fault(index, Failure::BadStatus);
-        } else if self.ladder.wants_statuses() {
-            task.status = Flight::Idle;
+        } else if self.recovery.accepts_statuses() {
+            task.status = TransferState::Idle;
             self.unsettled = true;
         }
     }
 }
 
-/// An IU of the status pipe. Sense data that are shorter than their length says are taken as they are.
+/// Decodes an IU of the status pipe. Sense data shorter than their length field are accepted as
+/// they are.
 #[inline(always)]
 pub(super) fn decode(bytes: &[u8]) -> Option<StatusIu<'_>> {
     StatusIu::decode(bytes).ok().or_else(|| decode_cut(bytes))

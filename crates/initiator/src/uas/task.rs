@@ -1,6 +1,6 @@
-//! One command under way: its transfers, and how far it is.
+//! A command in flight: its transfers and its progress.
 //!
-//! Always true: a task ends when it is answered or released and none of its transfers is under way.
+//! Always true: a task ends when it is answered or released and none of its transfers is in flight.
 
 use crate::{Answer, Command, Failure, Outcome, SenseBytes};
 use bus::TransferId;
@@ -8,54 +8,55 @@ use core::hint::cold_path;
 use units::Instant;
 use wire::scsi::Status;
 
-/// A command and what is under way for it.
+/// A command and its transfers.
 #[derive(Debug)]
 pub(super) struct Task {
     pub(super) command: Command,
     pub(super) stage: Stage,
     /// The COMMAND IU.
-    pub(super) iu: Flight,
-    /// With streams: the IU of the task on the status pipe.
-    pub(super) status: Flight,
-    /// The data phase; without streams not before the device is ready.
-    pub(super) data: Flight,
-    /// Bytes of the data phase that were moved.
+    pub(super) iu: TransferState,
+    /// With streams: the transfer on the status pipe.
+    pub(super) status: TransferState,
+    /// The data phase; without streams not before READY.
+    pub(super) data: TransferState,
+    /// Bytes of the data phase transferred.
     pub(super) moved: u32,
-    /// What went wrong in the data phase, if the device goes on to say that all is well.
+    /// A fault of the data phase, which overrides a GOOD status.
     pub(super) data_fault: Option<Failure>,
-    /// The COMMAND IU was sent once before, and not taken.
+    /// Whether the COMMAND IU was rejected and sent again.
     pub(super) resent: bool,
-    /// Statuses that were none, so far.
+    /// Unexpected statuses so far.
     pub(super) odd_statuses: u8,
 }
 
-/// How far a task is.
+/// The progress of a task.
 #[derive(Debug, PartialEq, Eq)]
 // A tag of its own is read quicker than one in the status of an answer.
 #[repr(u8)]
 pub(super) enum Stage {
-    /// It waits for a recovery to be over; the device knows nothing of it.
+    /// Waits for recovery; the device does not have it.
     Held,
     /// The device has it.
     Running,
-    /// The device has ended it. Data may come in late, and the end of the COMMAND IU may, until `data_by`.
+    /// The device has ended it. Data and the completion of the COMMAND IU may arrive until
+    /// `data_by`.
     Answered { answer: Answer, data_by: Instant },
-    /// The device has it, and is to be brought to let go.
+    /// The device has it, and recovery must make it release it.
     Faulty(Failure),
-    /// The device has let go.
+    /// The device has released it.
     Released(Failure),
 }
 
-/// A transfer of a task.
+/// The state of a transfer of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flight {
-    /// To be submitted, when its time comes.
+pub(super) enum TransferState {
+    /// Not submitted yet.
     Idle,
-    UnderWay(TransferId),
-    /// Taken back, and not completed yet.
+    InFlight(TransferId),
+    /// Cancelled, not completed yet.
     Cancelling(TransferId),
     /// Completed, or not needed.
-    Back,
+    Completed,
 }
 
 impl Task {
@@ -63,9 +64,9 @@ impl Task {
         Self {
             command,
             stage,
-            iu: Flight::Idle,
-            status: Flight::Idle,
-            data: Flight::Idle,
+            iu: TransferState::Idle,
+            status: TransferState::Idle,
+            data: TransferState::Idle,
             moved: 0,
             data_fault: None,
             resent: false,
@@ -73,28 +74,28 @@ impl Task {
         }
     }
 
-    /// Whether the device may have it.
+    /// Returns whether the device may have it.
     pub(super) const fn is_with_device(&self) -> bool {
         matches!(self.stage, Stage::Running | Stage::Faulty(_))
     }
 
-    /// Whether nothing but its transfers is waited for.
+    /// Returns whether only its transfers are outstanding.
     pub(super) const fn has_ended(&self) -> bool {
         matches!(self.stage, Stage::Answered { .. } | Stage::Released(_))
     }
 
-    /// Whether data of it have moved to their end, which they do only when the device has its COMMAND IU, whatever the host
-    /// has heard of that.
+    /// Returns whether its data phase completed, which proves that the device has the COMMAND IU
+    /// although its completion is outstanding.
     pub(super) const fn proves_its_iu(&self) -> bool {
-        matches!((self.iu, self.data), (Flight::UnderWay(_), Flight::Back))
+        matches!((self.iu, self.data), (TransferState::InFlight(_), TransferState::Completed))
             && self.moved > 0
             && self.data_fault.is_none()
     }
 
-    /// How it ended, if it has and none of its transfers is under way. Says so once.
+    /// Returns the outcome once, when the task has ended and no transfer is in flight.
     #[inline]
     pub(super) fn take_outcome(&mut self) -> Option<Outcome> {
-        if [self.status, self.data, self.iu].iter().any(|flight| flight.id().is_some()) {
+        if [self.status, self.data, self.iu].iter().any(|transfer| transfer.id().is_some()) {
             cold_path();
             return None;
         }
@@ -113,19 +114,19 @@ impl Task {
     }
 }
 
-impl Flight {
-    /// The transfer under way.
+impl TransferState {
+    /// Returns the transfer in flight.
     pub(super) const fn id(self) -> Option<TransferId> {
         match self {
-            Self::UnderWay(id) | Self::Cancelling(id) => Some(id),
-            Self::Idle | Self::Back => None,
+            Self::InFlight(id) | Self::Cancelling(id) => Some(id),
+            Self::Idle | Self::Completed => None,
         }
     }
 
-    /// Takes the transfer back, if there is one and that was not done before.
+    /// Marks a transfer in flight as cancelled and returns it.
     pub(super) const fn cancel(&mut self) -> Option<TransferId> {
         match *self {
-            Self::UnderWay(id) => {
+            Self::InFlight(id) => {
                 *self = Self::Cancelling(id);
                 Some(id)
             }

@@ -7,7 +7,7 @@ use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use device::{ActiveTransport, Device};
 use initiator::bot::BotConfig;
 use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
-use initiator::{Bot, Patience, Turbo, TurboConfig, Uas};
+use initiator::{Bot, Timeouts, Turbo, TurboConfig, Uas};
 use std::fmt;
 
 /// A drive that is configured for a transport.
@@ -46,8 +46,8 @@ pub fn uas(mut device: Device, depth: Option<u16>) -> Result<Plugged<Uas>, PlugE
     let streams = device.config().speed.has_streams().then_some(device.config().streams);
     let enumeration = enumerate(&mut device, alternate)?;
     let endpoints = UasEndpoints { command: COMMAND, status: STATUS, data_in: DATA_IN, data_out: DATA_OUT };
-    let patience = Patience::default();
-    let config = UasConfig { interface: 0, alternate, endpoints, streams, depth, patience };
+    let timeouts = Timeouts::default();
+    let config = UasConfig { interface: 0, alternate, endpoints, streams, depth, timeouts };
     let transport = Uas::new(config).map_err(PlugError::Streams)?;
     let endpoints = endpoints_of(&device);
     Ok(Plugged { transport, device, endpoints, enumeration })
@@ -72,8 +72,8 @@ pub fn turbo(device: Device) -> Result<Plugged<Turbo>, PlugError> {
 fn bulk_only<T>(mut device: Device, make: impl FnOnce(BotConfig) -> T) -> Result<Plugged<T>, PlugError> {
     let alternate = device.config().transports.bot_alternate().ok_or(PlugError::NotOffered)?;
     let enumeration = enumerate(&mut device, alternate)?;
-    let patience = Patience::default();
-    let config = BotConfig { interface: 0, alternate, bulk_in: DATA_IN, bulk_out: DATA_OUT, patience };
+    let timeouts = Timeouts::default();
+    let config = BotConfig { interface: 0, alternate, bulk_in: DATA_IN, bulk_out: DATA_OUT, timeouts };
     let endpoints = endpoints_of(&device);
     Ok(Plugged { transport: make(config), device, endpoints, enumeration })
 }

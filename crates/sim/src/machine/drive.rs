@@ -17,7 +17,7 @@ use bus::{Completion, Pipe, StreamId, TransferId, TransferStatus};
 use device::command::CommandId;
 use device::medium::{MediumCompletion, MediumDone, MediumOp, MediumRequest};
 use device::{Device, DeviceTransfer, Payload};
-use initiator::Flights;
+use initiator::InFlight;
 use std::ops::Range;
 use units::{ByteRange, Extent, Instant};
 use wire::scsi::cdb;
@@ -31,7 +31,7 @@ pub(super) struct DriveSide {
     pub(super) plain: FixedLatencyDrive,
     /// How long everything takes in a device that is made of parts.
     pub(super) enclosure: Option<Box<Enclosure>>,
-    offers: Flights<Offer>,
+    offers: InFlight<Offer>,
     buffers: Buffers,
     /// Bytes of data phases so far that go to the host, by pipe.
     phases: Vec<(Pipe, u32)>,
@@ -103,7 +103,7 @@ impl DriveSide {
             device,
             plain,
             enclosure: None,
-            offers: Flights::new(),
+            offers: InFlight::new(),
             buffers: Buffers::default(),
             phases: Vec::new(),
             next_discarded_id: DISCARDED_IDS.start,
@@ -183,7 +183,7 @@ impl DriveSide {
 
     /// Forgets what is on offer: the device has been told of each, or never wanted to be.
     pub(super) fn forget_offers(&mut self, now: Instant) {
-        self.offers = Flights::new();
+        self.offers = InFlight::new();
         self.phases.clear();
         if let Some(enclosure) = &mut self.enclosure {
             enclosure.forget(now);

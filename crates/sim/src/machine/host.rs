@@ -9,7 +9,7 @@ use crate::link::HostPort;
 use crate::link::bulk::{End, PacketPayload as Packet, Progress, Transfer as Bulk};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
 use initiator::{
-    Command, CommandId, Flights, Outcome, PEEK_BYTES_MAX, Payload, Piece, Refusal, Transfer, Transport,
+    BufferRange, Command, CommandId, InFlight, Outcome, PEEK_BYTES_MAX, Payload, Refusal, Transfer, Transport,
 };
 use std::collections::VecDeque;
 use units::Instant;
@@ -31,7 +31,7 @@ pub struct FinishedCommand {
 #[derive(Debug)]
 pub(super) struct HostSide<T> {
     pub(super) transport: T,
-    in_flight: Flights<TransferState>,
+    in_flight: InFlight<TransferState>,
     /// Memory of commands, by slot.
     buffers: Vec<Option<(CommandId, Vec<u8>)>>,
     pub(super) finished: VecDeque<FinishedCommand>,
@@ -56,12 +56,12 @@ struct TransferState {
     /// What a transfer without memory of its own has brought; of a pack, all its bytes, one piece after another.
     message: Vec<u8>,
     /// The pieces of a pack.
-    pieces: Vec<Piece>,
+    pieces: Vec<BufferRange>,
 }
 
 impl<T: Transport> HostSide<T> {
     pub(super) fn new(transport: T) -> Self {
-        let (in_flight, finished, observers) = (Flights::new(), VecDeque::new(), Observers::default());
+        let (in_flight, finished, observers) = (InFlight::new(), VecDeque::new(), Observers::default());
         Self { transport, in_flight, buffers: Vec::new(), finished, deadline_dirty: true, observers }
     }
 
@@ -180,7 +180,7 @@ impl<T: Transport> HostSide<T> {
             let bytes = drive.bytes(piece);
             let start = moved as usize - bytes.len().min(moved as usize);
             match state.payload {
-                Payload::Buffer(Piece { command, range }) => {
+                Payload::Buffer(BufferRange { command, range }) => {
                     let at = range.start as usize + start;
                     // A packet that is larger than what is left is cut, and told as babble.
                     let bytes = &bytes[..bytes.len().min(range.as_usize().end - at)];
@@ -219,7 +219,7 @@ impl<T: Transport> HostSide<T> {
         }
         let mut peek = [0; PEEK_BYTES_MAX];
         let bytes = match state.payload {
-            Payload::Buffer(Piece { command, range }) if moved as usize <= PEEK_BYTES_MAX => {
+            Payload::Buffer(BufferRange { command, range }) if moved as usize <= PEEK_BYTES_MAX => {
                 let (at, len) = (range.start as usize, moved as usize);
                 if let Some(place) = memory_of(&mut self.buffers, command) {
                     peek[..len].copy_from_slice(&place[at..at + len]);
@@ -245,7 +245,7 @@ impl<T: Transport> HostSide<T> {
         let (at, len) = (piece.offset as usize, usize::from(piece.bytes));
         match &state.payload {
             Payload::Inline(inline) => &inline.as_bytes()[at..at + len],
-            Payload::Buffer(Piece { command, range }) => {
+            Payload::Buffer(BufferRange { command, range }) => {
                 let memory = self.buffers.get(usize::from(command.slot)).and_then(Option::as_ref);
                 let start = range.start as usize + at;
                 memory
@@ -290,12 +290,12 @@ impl TransferState {
 }
 
 /// The bytes of pieces, one after another.
-fn gather(buffers: &[Option<(CommandId, Vec<u8>)>], pieces: &[Piece]) -> Vec<u8> {
+fn gather(buffers: &[Option<(CommandId, Vec<u8>)>], pieces: &[BufferRange]) -> Vec<u8> {
     pieces.iter().flat_map(|piece| buffer_of(buffers, piece, piece.range.len)).copied().collect()
 }
 
 /// Puts what has come into the places of pieces, as far as it goes.
-fn scatter(buffers: &mut [Option<(CommandId, Vec<u8>)>], pieces: &[Piece], mut bytes: &[u8]) {
+fn scatter(buffers: &mut [Option<(CommandId, Vec<u8>)>], pieces: &[BufferRange], mut bytes: &[u8]) {
     for piece in pieces {
         let (now, rest) = bytes.split_at(bytes.len().min(piece.range.len as usize));
         bytes = rest;
@@ -307,7 +307,7 @@ fn scatter(buffers: &mut [Option<(CommandId, Vec<u8>)>], pieces: &[Piece], mut b
 }
 
 /// The first bytes of a piece of a command's memory.
-fn buffer_of<'a>(buffers: &'a [Option<(CommandId, Vec<u8>)>], piece: &Piece, len: u32) -> &'a [u8] {
+fn buffer_of<'a>(buffers: &'a [Option<(CommandId, Vec<u8>)>], piece: &BufferRange, len: u32) -> &'a [u8] {
     let owned = buffers.get(usize::from(piece.command.slot)).and_then(Option::as_ref);
     let start = piece.range.start as usize;
     owned

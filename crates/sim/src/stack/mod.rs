@@ -1,6 +1,6 @@
 //! The storage stack of a host, from an application's requests to commands: what the class driver makes of them.
 //!
-//! A [`Stack`] stands on a world and has a disk of the initiator for each drive, which surveys it, cuts requests at
+//! A [`Stack`] stands on a world and has a disk of the initiator for each drive, which identifies it, cuts requests at
 //! what the driver moves with one command, and has as many commands under way as the driver gives to its transport. Requests
 //! that wait for that are in one line; a driver that merges ([`Packing::merges`](crate::machine::driven::Packing)) makes one of
 //! neighbours there. What Turbo packs is packed below, by the initiator's own transport.
@@ -23,8 +23,8 @@ pub use profile::{DriverProfile, SOFTWARE_STREAMS_DEPTH, Streams};
 
 use crate::machine::{FinishedCommand, Simulation, StopReason, numbers};
 use initiator::disk::{
-    Counts, Disk, DiskConfig, DiskPatience, Error, Memory, Operation, Output, RequestId, RequestRefusal,
-    SurveyError,
+    Counts, Disk, DiskConfig, Error, IdentifyError, Memory, Operation, Output, RequestId, RequestRefusal,
+    RetryLimits,
 };
 use initiator::{Command, CommandId, DataPhase, Outcome};
 use std::collections::{BTreeMap, VecDeque};
@@ -70,7 +70,7 @@ pub enum StackError {
     /// The world does not go on.
     Stopped(StopReason),
     /// A drive is no disk, or does not say what it is.
-    Survey(SurveyError),
+    Identify(IdentifyError),
     /// A drive does not answer, and nothing is going to happen any more.
     Stuck,
 }
@@ -89,8 +89,8 @@ pub struct Stack<W> {
 #[derive(Debug)]
 struct Unit {
     disk: Disk,
-    /// What the survey found, when it is over.
-    identified: Option<Result<(), SurveyError>>,
+    /// What the identify sequence found, when it is over.
+    identified: Option<Result<(), IdentifyError>>,
     block_size: BlockSize,
     /// Bytes of a piece, where a request has one under way at a time.
     serial_piece_bytes: Option<u32>,
@@ -153,7 +153,7 @@ impl<W: Simulation> Stack<W> {
     fn identify(&mut self, drive: usize) -> Result<(), StackError> {
         loop {
             if let Some(identified) = self.units[drive].identified {
-                identified.map_err(StackError::Survey)?;
+                identified.map_err(StackError::Identify)?;
                 let geometry = self.units[drive].disk.geometry().ok_or(StackError::Stuck)?;
                 self.units[drive].block_size = geometry.block_size;
                 return Ok(());
@@ -305,7 +305,7 @@ impl<W: Simulation> Stack<W> {
                         result,
                     }));
                 }
-                Some(Output::Surveyed(result)) => unit.identified = Some(result),
+                Some(Output::Identified(result)) => unit.identified = Some(result),
                 // Nothing is aborted, and caches are not flushed.
                 Some(Output::Abort(_) | Output::Lost(_)) => {}
                 None => {
@@ -374,7 +374,7 @@ impl Unit {
             requests_max: depth,
             transfer_bytes_max: profile.transfer_bytes_max,
             report_luns: false,
-            patience: DiskPatience::DEFAULT,
+            retry_limits: RetryLimits::DEFAULT,
         };
         Self {
             disk: Disk::new(config),
@@ -395,7 +395,7 @@ impl Unit {
     /// Takes a request into the line, or into one that is there.
     fn take(&mut self, now: Instant, request: &Request) -> Result<(), RequestRefusal> {
         let extent = Extent { lba: Lba(request.lba), blocks: BlockCount(request.blocks.into()) };
-        let geometry = self.disk.geometry().ok_or(RequestRefusal::NotSurveyed)?;
+        let geometry = self.disk.geometry().ok_or(RequestRefusal::NotIdentified)?;
         if request.blocks == 0 || !extent.fits(geometry.capacity) {
             return Err(RequestRefusal::OutOfRange);
         }
@@ -472,7 +472,7 @@ impl fmt::Display for StackError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stopped(stopped) => write!(f, "the world does not go on: {stopped:?}"),
-            Self::Survey(error) => write!(f, "a drive is no disk: {error}"),
+            Self::Identify(error) => write!(f, "a drive is no disk: {error}"),
             Self::Stuck => f.write_str("a drive does not answer"),
         }
     }

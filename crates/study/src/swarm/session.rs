@@ -20,10 +20,10 @@ use std::collections::BTreeMap;
 use units::{ByteRange, Duration, Instant};
 use wire::usb::Direction;
 
-/// Surveys that may fail in one life because of faults.
-const SURVEYS_MAX: u32 = 8;
+/// Identify sequences that may fail in one life because of faults.
+const IDENTIFY_FAILURES_MAX: u32 = 8;
 /// How often a disk sends a command before it gives up, which takes as many faults.
-const ATTEMPTS: usize = initiator::disk::DiskPatience::DEFAULT.attempts_max as usize;
+const ATTEMPTS: usize = initiator::disk::RetryLimits::DEFAULT.attempts_max as usize;
 
 /// A life.
 #[derive(Debug)]
@@ -41,8 +41,8 @@ pub(super) struct DeviceSession<'a, W> {
     commands: OccupancyStats,
     /// When something ended last.
     bound: ProgressBound,
-    surveys: u32,
-    is_surveyed: bool,
+    identify_runs: u32,
+    is_identified: bool,
     is_disturbed: bool,
     misattributed: u64,
     stats: FaultStats,
@@ -100,8 +100,8 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
             requests: OccupancyStats::default(),
             commands: OccupancyStats::default(),
             bound: ProgressBound::START,
-            surveys: 0,
-            is_surveyed: false,
+            identify_runs: 0,
+            is_identified: false,
             is_disturbed: false,
             misattributed: 0,
             stats: FaultStats::default(),
@@ -165,7 +165,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
 
     /// Asks for something, if there is room. Whether it did.
     fn ask(&mut self) -> bool {
-        if !self.is_surveyed || self.open.len() >= self.depth || self.is_gone() {
+        if !self.is_identified || self.open.len() >= self.depth || self.is_gone() {
             return false;
         }
         let Some((request, access)) = self.host.next() else { return false };
@@ -198,7 +198,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
                     self.is_disturbed = true;
                     self.world.borrow_mut().abort(self.drive, id);
                 }
-                Output::Surveyed(result) => self.survey(result.map_err(|failed| failed.error))?,
+                Output::Identified(result) => self.identify(result.map_err(|failed| failed.error))?,
                 Output::Finished(id, result) => {
                     self.end_request(id, result)?;
                     if self.world.borrow_mut().faults(self.drive).triggers(SeededBug::RequestTwice) {
@@ -310,12 +310,12 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         self.broken(law, ViolationSubject::Failure(id, error))
     }
 
-    fn survey(&mut self, result: Result<(), Error>) -> Result<(), Violation> {
+    fn identify(&mut self, result: Result<(), Error>) -> Result<(), Violation> {
         let now = self.now();
         self.bound = ProgressBound::ended(now, self.world.borrow().happened());
         match result {
-            Ok(()) if !self.is_surveyed => {
-                self.is_surveyed = true;
+            Ok(()) if !self.is_identified => {
+                self.is_identified = true;
                 // A fault may have taken the attention with it.
                 if self.disk.counts().attentions == 0 && !self.was_struck() {
                     return self.broken(Invariant::Announced, ViolationSubject::Machine("no unit attention"));
@@ -326,12 +326,12 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
             Err(_) if self.is_gone() => Ok(()),
             Err(error) if !self.was_struck() => self
                 .broken(Invariant::NoSpuriousErrors, ViolationSubject::Failure(RequestId(u64::MAX), error)),
-            Err(error) if error == Error::Gone || self.surveys == SURVEYS_MAX => {
+            Err(error) if error == Error::Gone || self.identify_runs == IDENTIFY_FAILURES_MAX => {
                 self.broken(Invariant::Recovery, ViolationSubject::Failure(RequestId(u64::MAX), error))
             }
             Err(_) => {
-                self.surveys += 1;
-                self.is_surveyed = false;
+                self.identify_runs += 1;
+                self.is_identified = false;
                 self.disk.start(now);
                 self.carry_out()
             }
@@ -359,7 +359,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
                 .keys()
                 .next()
                 .copied()
-                .map_or(ViolationSubject::Machine("a survey"), ViolationSubject::Request);
+                .map_or(ViolationSubject::Machine("identification"), ViolationSubject::Request);
             return self.broken(Invariant::Progress, first);
         }
         Ok(())
@@ -367,7 +367,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
 
     fn is_over(&self) -> bool {
         let is_gone = self.is_gone();
-        let has_asked = !self.host.has_work() && self.is_surveyed;
+        let has_asked = !self.host.has_work() && self.is_identified;
         (is_gone || has_asked) && self.open.is_empty() && self.sent.is_empty()
     }
 

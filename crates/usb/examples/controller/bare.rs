@@ -7,8 +7,8 @@ use crate::trial::Failure;
 use bus::{Completion, Direction, Pipe, StreamId, TransferId, TransferStatus};
 use quirks::{BotPlan, Link, Matching, UasPlan, probe};
 use std::time::{Duration, Instant};
-use uaskit_usb::controller::{HostedDevice, HostedDoor, UsbHost};
-use uaskit_usb::door::{BusDoor, CellBlock, CellId, Order};
+use uaskit_usb::controller::{HostedDevice, HostedInterface, UsbHost};
+use uaskit_usb::host_bus::{BufferBlock, BufferId, HostBus, TransferRequest};
 use units::ByteRange;
 use wire::bot::Cbw;
 use wire::uas::{CommandIu, TaskAttribute};
@@ -19,23 +19,23 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// INQUIRY, 36 bytes.
 const INQUIRY: [u8; 6] = [0x12, 0, 0, 0, 36, 0];
 
-/// Cells of [`CELL_BYTES`].
-const CELLS: u16 = 64;
-const CELL_BYTES: u32 = 4096;
+/// Buffers of [`BUFFER_BYTES`].
+const BUFFERS: u16 = 64;
+const BUFFER_BYTES: u32 = 4096;
 
-/// A device without a transport above its door.
+/// A device without a transport above its bus.
 pub(crate) struct Bare<P> {
-    door: HostedDoor,
+    bus: HostedInterface,
     plan: P,
-    cells: CellId,
+    buffers: BufferId,
     last: u64,
 }
 
 impl<P> Bare<P> {
-    fn submit(&mut self, pipe: Pipe, cell: CellId, length: u32) -> TransferId {
+    fn submit(&mut self, pipe: Pipe, buffer: BufferId, length: u32) -> TransferId {
         self.last += 1;
         let id = TransferId(self.last);
-        self.door.submit(Order { id, pipe, cell, range: ByteRange::new(0, length) });
+        self.bus.submit(TransferRequest { id, pipe, buffer, range: ByteRange::new(0, length) });
         id
     }
 
@@ -43,35 +43,35 @@ impl<P> Bare<P> {
     fn next(&mut self) -> Result<Completion, Failure> {
         let until = Instant::now() + LIMIT;
         loop {
-            if let Some(completion) = self.door.poll() {
+            if let Some(completion) = self.bus.poll() {
                 return Ok(completion);
             }
             if Instant::now() > until {
                 return Err("a transfer does not end".into());
             }
-            self.door.wait(Some(LIMIT))?;
-            self.door.reap()?;
+            self.bus.wait(Some(LIMIT))?;
+            self.bus.reap()?;
         }
     }
 
     /// A transfer alone, to its end.
     fn transfer(&mut self, pipe: Pipe, length: u32) -> Result<Completion, Failure> {
-        let id = self.submit(pipe, self.cells, length);
+        let id = self.submit(pipe, self.buffers, length);
         let completion = self.next()?;
         if completion.id == id { Ok(completion) } else { Err("another transfer has ended".into()) }
     }
 
     fn send(&mut self, pipe: Pipe, bytes: &[u8]) -> Result<Completion, Failure> {
         let range = ByteRange::new(0, bytes.len() as u32);
-        self.door.copy_in(self.cells, range, bytes);
+        self.bus.copy_in(self.buffers, range, bytes);
         self.transfer(pipe, range.len)
     }
 }
 
-fn opened(device: HostedDevice, interface: u8) -> Result<(HostedDoor, CellId), Failure> {
-    let (door, [cells]) =
-        HostedDoor::open(device, interface, [CellBlock { count: CELLS, bytes: CELL_BYTES }])?;
-    Ok((door, cells))
+fn opened(device: HostedDevice, interface: u8) -> Result<(HostedInterface, BufferId), Failure> {
+    let (bus, [buffers]) =
+        HostedInterface::open(device, interface, [BufferBlock { count: BUFFERS, bytes: BUFFER_BYTES }])?;
+    Ok((bus, buffers))
 }
 
 fn is(completion: Completion, status: TransferStatus, actual: u32) -> Result<(), Failure> {
@@ -87,11 +87,11 @@ impl Bare<BotPlan> {
     pub(crate) fn bot(device: HostedDevice) -> Result<Self, Failure> {
         let link = Link { speed: device.speed(), streams_max: 0 };
         let plan = probe(&device.answers(), link)?.bot().ok_or("it has no BOT")?;
-        let (mut door, cells) = opened(device, plan.place.interface)?;
+        let (mut bus, buffers) = opened(device, plan.place.interface)?;
         if plan.place.alternate != 0 {
-            door.select_alternate(plan.place.alternate)?;
+            bus.select_alternate(plan.place.alternate)?;
         }
-        Ok(Self { door, plan, cells, last: 0 })
+        Ok(Self { bus, plan, buffers, last: 0 })
     }
 
     fn inquiry(&mut self) -> Result<(), Failure> {
@@ -103,10 +103,10 @@ impl Bare<BotPlan> {
         )?;
         is(self.transfer(bulk_in, 36)?, TransferStatus::Done, 36)?;
         let mut answer = [0; 36];
-        self.door.copy_out(self.cells, ByteRange::new(0, 36), &mut answer);
+        self.bus.copy_out(self.buffers, ByteRange::new(0, 36), &mut answer);
         println!("{}", String::from_utf8_lossy(&answer[8..36]));
         is(self.transfer(bulk_in, 13)?, TransferStatus::Done, 13)?;
-        self.door.copy_out(self.cells, ByteRange::new(0, 13), &mut answer);
+        self.bus.copy_out(self.buffers, ByteRange::new(0, 13), &mut answer);
         if answer[..4] != *b"USBS" || answer[12] != 0 {
             return Err(format!("no CSW with GOOD: {:02x?}", &answer[..13]).into());
         }
@@ -121,22 +121,22 @@ impl Bare<BotPlan> {
             let refused = self.send(bulk_out.plain(), &[0xa5; 31][..length])?;
             // Bytes that were taken before the stall count as moved.
             is(refused, TransferStatus::Stall, refused.actual)?;
-            self.door.clear_halt(bulk_out.address)?;
+            self.bus.clear_halt(bulk_out.address)?;
         }
-        // A CSW that nobody has asked for, while others wait behind it.
+        // A CSW that no one has asked for, while others wait behind it.
         let bulk_in = self.plan.bulk_in;
-        let ids: Vec<_> = (0..3).map(|at| self.submit(bulk_in.plain(), self.cells.after(at), 13)).collect();
+        let ids: Vec<_> = (0..3).map(|at| self.submit(bulk_in.plain(), self.buffers.after(at), 13)).collect();
         let first = self.next()?;
         println!("{first:?}");
         for id in &ids {
-            self.door.cancel(*id);
+            self.bus.cancel(*id);
         }
         let rest = [self.next()?, self.next()?];
         println!("{rest:?}");
         if first.status != TransferStatus::Stall {
             return Err("a stall was expected".into());
         }
-        self.door.clear_halt(bulk_in.address)?;
+        self.bus.clear_halt(bulk_in.address)?;
         self.inquiry()?;
         println!("stalls=4");
         Ok(true)
@@ -145,9 +145,9 @@ impl Bare<BotPlan> {
     pub(crate) fn is_reset(&mut self) -> Result<bool, Failure> {
         self.inquiry()?;
         for _ in 0..3 {
-            self.door.reset()?;
+            self.bus.reset()?;
             if self.plan.place.alternate != 0 {
-                self.door.select_alternate(self.plan.place.alternate)?;
+                self.bus.select_alternate(self.plan.place.alternate)?;
             }
             self.inquiry()?;
         }
@@ -160,18 +160,18 @@ impl Bare<UasPlan> {
     pub(crate) fn uas(device: HostedDevice) -> Result<Self, Failure> {
         let link = Link { speed: device.speed(), streams_max: 256 };
         let plan = probe(&device.answers(), link)?.uas().ok_or("it has no UAS")?;
-        let (door, cells) = opened(device, plan.place.interface)?;
-        let mut bare = Self { door, plan, cells, last: 0 };
+        let (bus, buffers) = opened(device, plan.place.interface)?;
+        let mut bare = Self { bus, plan, buffers, last: 0 };
         bare.select()?;
         Ok(bare)
     }
 
     fn select(&mut self) -> Result<(), Failure> {
         if self.plan.place.alternate != 0 {
-            self.door.select_alternate(self.plan.place.alternate)?;
+            self.bus.select_alternate(self.plan.place.alternate)?;
         }
         if let Matching::Streams { request } = self.plan.matching {
-            let granted = self.door.allocate_streams(self.plan.stream_endpoints(), request.get())?;
+            let granted = self.bus.allocate_streams(self.plan.stream_endpoints(), request.get())?;
             println!("streams={granted}");
         }
         Ok(())
@@ -189,10 +189,10 @@ impl Bare<UasPlan> {
             cdb: &cdb,
             additional_cdb: &[],
         };
-        let status = self.submit(self.plan.status.stream(stream), self.cells.after(1), 112);
-        let data_in = self.submit(self.plan.data_in.stream(stream), self.cells.after(2), 36);
-        self.door.copy_in(self.cells, ByteRange::new(0, 32), &command.encode());
-        let sent = self.submit(self.plan.command.plain(), self.cells, 32);
+        let status = self.submit(self.plan.status.stream(stream), self.buffers.after(1), 112);
+        let data_in = self.submit(self.plan.data_in.stream(stream), self.buffers.after(2), 36);
+        self.bus.copy_in(self.buffers, ByteRange::new(0, 32), &command.encode());
+        let sent = self.submit(self.plan.command.plain(), self.buffers, 32);
         for _ in 0..3 {
             let completion = self.next()?;
             let expected = match completion.id {
@@ -204,12 +204,12 @@ impl Bare<UasPlan> {
             is(completion, expected.0, expected.1)?;
         }
         let mut answer = [0; 36];
-        self.door.copy_out(self.cells.after(2), ByteRange::new(0, 36), &mut answer);
+        self.bus.copy_out(self.buffers.after(2), ByteRange::new(0, 36), &mut answer);
         println!("{}", String::from_utf8_lossy(&answer[8..36]));
         Ok(())
     }
 
-    /// Statuses that are waited for on many streams and taken back, first one by one, then all at once; one more stream is left alone.
+    /// Statuses that are waited for on many streams and cancelled, first one by one, then all at once; one more stream is left alone.
     /// Each stream has had `earlier` commands before, so that its rings are on whatever lap.
     pub(crate) fn cancels(&mut self, host: &UsbHost, earlier: u32) -> Result<bool, Failure> {
         let streams = 14;
@@ -221,9 +221,9 @@ impl Bare<UasPlan> {
             let mut ids = Vec::new();
             for stream in 1..=streams {
                 let pipe = self.plan.status.stream(StreamId::new(stream).ok_or("a stream")?);
-                ids.push(self.submit(pipe, self.cells.after(stream), 112));
+                ids.push(self.submit(pipe, self.buffers.after(stream), 112));
             }
-            let is_quiet = self.door.poll().is_none() && self.door.in_flight() == ids.len();
+            let is_quiet = self.bus.poll().is_none() && self.bus.in_flight() == ids.len();
             if !is_quiet {
                 return Err("a status has come that nobody sent".into());
             }
@@ -231,10 +231,10 @@ impl Bare<UasPlan> {
                 // From the middle, so that streams on both sides wait.
                 let at = ids.len() / 2;
                 let id = ids.remove(at);
-                self.door.cancel(id);
+                self.bus.cancel(id);
                 is(self.next()?, TransferStatus::Cancelled, 0)?;
             }
-            ids.iter().for_each(|id| self.door.cancel(*id));
+            ids.iter().for_each(|id| self.bus.cancel(*id));
             for _ in &ids {
                 is(self.next()?, TransferStatus::Cancelled, 0)?;
             }
@@ -242,14 +242,14 @@ impl Bare<UasPlan> {
             self.inquiry(streams + 1)?;
         }
         println!("cancels=56 {:?}", host.counters());
-        Ok(self.door.in_flight() == 0)
+        Ok(self.bus.in_flight() == 0)
     }
 
-    /// Reads of whose data some are taken back under way, and asked for again while the command goes on. The disk is
+    /// Reads of whose data some are cancelled in flight, and asked for again while the command goes on. The disk is
     /// full of [`pattern`].
     pub(crate) fn takes_data_back(&mut self) -> Result<bool, Failure> {
         let (tags, mut taken_back) = (14, 0);
-        // The first command after power on is told of it instead.
+        // The first command after power on is reported of it instead.
         self.read(1, 0)?;
         for _ in 0..3 {
             self.next()?;
@@ -259,47 +259,47 @@ impl Bare<UasPlan> {
             for tag in 1..=tags {
                 data.push(self.read(tag, u32::from(round * tags + tag))?);
             }
-            data.iter().step_by(2).for_each(|(id, ..)| self.door.cancel(*id));
+            data.iter().step_by(2).for_each(|(id, ..)| self.bus.cancel(*id));
             let mut left = 3 * usize::from(tags);
             while left > 0 {
                 let completion = self.next()?;
                 let again = data.iter_mut().find(|(id, ..)| *id == completion.id);
                 match (completion.status, again) {
-                    (TransferStatus::Cancelled, Some((id, pipe, cell))) => {
-                        let (pipe, cell) = (*pipe, *cell);
-                        *id = self.submit(pipe, cell, CELL_BYTES);
+                    (TransferStatus::Cancelled, Some((id, pipe, buffer))) => {
+                        let (pipe, buffer) = (*pipe, *buffer);
+                        *id = self.submit(pipe, buffer, BUFFER_BYTES);
                         taken_back += 1;
                     }
                     (TransferStatus::Done | TransferStatus::Short, _) => left -= 1,
                     (status, _) => return Err(format!("a transfer has ended as {status:?}").into()),
                 }
             }
-            for (tag, (.., cell)) in (1..).zip(&data) {
+            for (tag, (.., buffer)) in (1..).zip(&data) {
                 let piece = u64::from(round * tags + tag);
-                if self.door.bytes(*cell).as_deref() != Some(&pattern(piece)[..]) {
-                    let found = self.door.bytes(*cell).map(|bytes| bytes[..16].to_vec());
+                if self.bus.bytes(*buffer).as_deref() != Some(&pattern(piece)[..]) {
+                    let found = self.bus.bytes(*buffer).map(|bytes| bytes[..16].to_vec());
                     return Err(format!("piece {piece} is not what the disk has: {found:02x?}").into());
                 }
             }
         }
         println!("reads=56 taken_back={taken_back}");
         self.inquiry(1)?;
-        Ok(taken_back > 0 && self.door.in_flight() == 0)
+        Ok(taken_back > 0 && self.bus.in_flight() == 0)
     }
 
     /// A READ (10) of the piece with that number: its data transfer, and where that is.
-    fn read(&mut self, tag: u16, piece: u32) -> Result<(TransferId, Pipe, CellId), Failure> {
+    fn read(&mut self, tag: u16, piece: u32) -> Result<(TransferId, Pipe, BufferId), Failure> {
         let stream = StreamId::new(tag).ok_or("a stream")?;
-        let blocks = CELL_BYTES / 512;
+        let blocks = BUFFER_BYTES / 512;
         let [a, b, c, d] = (piece * blocks).to_be_bytes();
         let cdb = [0x28, 0, a, b, c, d, 0, 0, blocks as u8, 0, 0, 0, 0, 0, 0, 0];
         let attribute = TaskAttribute::Simple;
         let command = CommandIu { tag, attribute, priority: 0, lun: [0; 8], cdb: &cdb, additional_cdb: &[] };
-        let (data, pipe) = (self.cells.after(tag), self.plan.data_in.stream(stream));
-        let (status, sent) = (self.cells.after(20 + tag), self.cells.after(40 + tag));
+        let (data, pipe) = (self.buffers.after(tag), self.plan.data_in.stream(stream));
+        let (status, sent) = (self.buffers.after(20 + tag), self.buffers.after(40 + tag));
         self.submit(self.plan.status.stream(stream), status, 112);
-        let id = self.submit(pipe, data, CELL_BYTES);
-        self.door.copy_in(sent, ByteRange::new(0, 32), &command.encode());
+        let id = self.submit(pipe, data, BUFFER_BYTES);
+        self.bus.copy_in(sent, ByteRange::new(0, 32), &command.encode());
         self.submit(self.plan.command.plain(), sent, 32);
         Ok((id, pipe, data))
     }
@@ -309,8 +309,8 @@ impl Bare<UasPlan> {
         for tag in 1..=3 {
             // One that a reset has to end.
             let pipe = self.plan.status.stream(StreamId::new(9).ok_or("a stream")?);
-            self.submit(pipe, self.cells.after(9), 112);
-            self.door.reset()?;
+            self.submit(pipe, self.buffers.after(9), 112);
+            self.bus.reset()?;
             // The device may have ended it first.
             let ended = self.next()?;
             println!("{ended:?}");
@@ -327,7 +327,7 @@ impl Bare<UasPlan> {
 
 /// What a piece of the disk has: each eight bytes follow from where they are.
 fn pattern(piece: u64) -> Vec<u8> {
-    let words = u64::from(CELL_BYTES) / 8;
+    let words = u64::from(BUFFER_BYTES) / 8;
     (piece * words..(piece + 1) * words)
         .flat_map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes())
         .collect()

@@ -6,7 +6,7 @@
 //!   flushed, read back;
 //! - `dump SERIAL TRANSPORT BYTES DEPTH FILE`: the whole disk into a file, in pieces of BYTES;
 //! - `together FIRST COUNT BYTES DEPTH SERIAL:TRANSPORT …`: as `verify`, on all of them at once;
-//! - `abort SERIAL TRANSPORT BYTES DEPTH ROUNDS`: reads that are taken back under way, and then a `verify`;
+//! - `abort SERIAL TRANSPORT BYTES DEPTH ROUNDS`: reads that are cancelled in flight, and then a `verify`;
 //! - `stall SERIAL`, `cancel SERIAL [COMMANDS]`, `take-back SERIAL`, `reset SERIAL TRANSPORT`: transfers without a disk above them;
 //! - `replug SERIAL TRANSPORT`: writes until the disk is pulled out, waits until it is back, and then a `verify`;
 //! - `restart SERIAL TRANSPORT`: a `verify`, the controller given up and taken again, and another.
@@ -29,14 +29,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use trial::{Failure, READ, Trial, WRITE, stamp};
 use uaskit_usb::attachment::{AttachConfig, Attachment, TransportChoice};
-use uaskit_usb::controller::{HostConfig, HostedDevice, HostedDoor, UsbHost};
-use uaskit_usb::door::DoorError;
+use uaskit_usb::controller::{HostConfig, HostedDevice, HostedInterface, UsbHost};
+use uaskit_usb::host_bus::HostBusError;
 use units::Extent;
 
 /// How long a disk may take to appear.
 const PLUG_LIMIT: Duration = Duration::from_secs(20);
 
-/// How long nothing may happen at the ports until all have been told.
+/// How long nothing may happen at the ports until all have been reported.
 const QUIET: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
@@ -100,7 +100,7 @@ fn numbers_of<const N: usize>(words: &[&str]) -> Result<[u32; N], Failure> {
     numbers?.try_into().map_err(|_| format!("{N} numbers are wanted").into())
 }
 
-/// A controller, and devices that nobody has asked for yet.
+/// A controller, and devices that no one has asked for yet.
 struct Bus {
     host: UsbHost,
     idle: BTreeMap<String, HostedDevice>,
@@ -152,7 +152,7 @@ impl Bus {
         &mut self,
         (serial, transport): (&str, &str),
         (bytes, depth): (u32, u32),
-    ) -> Result<Trial<HostedDoor>, Failure> {
+    ) -> Result<Trial<HostedInterface>, Failure> {
         let config = AttachConfig {
             transport: match transport {
                 "bot" => TransportChoice::Bot,
@@ -206,7 +206,7 @@ impl Bus {
         Ok(trial.errors == 0)
     }
 
-    /// All at once, on one thread: whoever has room is given work, then one waits for whatever comes.
+    /// All at once, on one thread: the caller that has room is given work, then one waits for whatever comes.
     fn together(
         &mut self,
         disks: &[&str],
@@ -233,7 +233,7 @@ impl Bus {
     /// One operation on each piece of each disk. What is written and read tells the disk and the piece.
     fn round(
         &self,
-        disks: &mut [Attachment<HostedDoor>],
+        disks: &mut [Attachment<HostedInterface>],
         operation: Operation,
         (first, count): (u32, u32),
         bytes: u32,
@@ -284,7 +284,7 @@ impl Bus {
         }
     }
 
-    /// Every second read is taken back as soon as all are under way.
+    /// Every second read is cancelled as soon as all are in flight.
     fn abort(
         &mut self,
         disk: (&str, &str),
@@ -322,7 +322,7 @@ impl Bus {
             Ok(()) => {}
             Err(failure) => {
                 let error = failure.downcast_ref::<uaskit_usb::controller::ControllerError>();
-                if !error.is_some_and(DoorError::is_disconnect) {
+                if !error.is_some_and(HostBusError::is_disconnect) {
                     return Err(failure);
                 }
                 trial.gone = true;
@@ -336,7 +336,7 @@ impl Bus {
 }
 
 /// Writes the same 16 MiB again and again: how long it takes until somebody pulls the disk out is nothing that it knows.
-fn write_on(trial: &mut Trial<HostedDoor>) -> Result<(), Failure> {
+fn write_on(trial: &mut Trial<HostedInterface>) -> Result<(), Failure> {
     const PIECES: u64 = 4096;
     let per_piece = trial.blocks(4096);
     let mut pieces = (0..PIECES).cycle();
@@ -350,7 +350,7 @@ fn write_on(trial: &mut Trial<HostedDoor>) -> Result<(), Failure> {
     )
 }
 
-fn tell(trial: &Trial<HostedDoor>) {
+fn tell(trial: &Trial<HostedInterface>) {
     let counters = trial.disk.counters();
     println!("{:?} {:?}", counters.transport, counters.disk);
 }

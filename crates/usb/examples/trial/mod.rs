@@ -1,4 +1,4 @@
-//! A disk under trial, over whatever door: writes, reads back, compares, measures.
+//! A disk under trial, over whatever bus: writes, reads back, compares, measures.
 //!
 //! What is written is a stamp: the number of its piece and what follows from it, so that a piece in the wrong place is
 //! seen. All slots are kept busy until there is nothing more to do, the disk is gone, or somebody stops it.
@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use uaskit_usb::attachment::{Attachment, Finished};
-use uaskit_usb::door::BusDoor;
+use uaskit_usb::attachment::{Attachment, FinishedRequest};
+use uaskit_usb::host_bus::HostBus;
 use units::Extent;
 
 pub(crate) type Failure = Box<dyn std::error::Error>;
@@ -18,17 +18,17 @@ pub(crate) const READ: Operation = Operation::Read { fua: false, dpo: false, may
 pub(crate) const WRITE: Operation = Operation::Write { fua: false, dpo: false };
 
 /// How long a wait may keep a signal waiting.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(200);
+pub(crate) const WAIT_LIMIT: Duration = Duration::from_millis(200);
 
 /// A disk, and whether it is time to stop.
-pub(crate) struct Trial<D: BusDoor> {
+pub(crate) struct Trial<D: HostBus> {
     pub(crate) disk: Attachment<D>,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) errors: u64,
     pub(crate) gone: bool,
 }
 
-impl<D: BusDoor> Trial<D>
+impl<D: HostBus> Trial<D>
 where
     D::Error: 'static,
 {
@@ -44,7 +44,7 @@ where
     pub(crate) fn keep_busy(
         &mut self,
         mut next: impl FnMut(&mut Attachment<D>, u16) -> Option<(Operation, Extent)>,
-        mut each: impl FnMut(&mut Attachment<D>, Finished) -> bool,
+        mut each: impl FnMut(&mut Attachment<D>, FinishedRequest) -> bool,
     ) -> Result<(), Failure> {
         let mut more = true;
         let mut free: Vec<u16> = (0..self.disk.slots()).rev().collect();
@@ -61,7 +61,7 @@ where
             if self.disk.in_flight() == 0 {
                 return Ok(());
             }
-            if let Some(finished) = self.disk.wait(Instant::now() + PATIENCE)? {
+            if let Some(finished) = self.disk.wait(Instant::now() + WAIT_LIMIT)? {
                 free.push(finished.slot);
                 self.gone |= finished.result == Err(Error::Gone);
                 if let Err(error) = finished.result {

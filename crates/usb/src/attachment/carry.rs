@@ -1,37 +1,39 @@
-//! Outputs of disk and transport carried out, and what comes of them carried back.
+//! Carries out the outputs of disk and transport, and feeds back the results.
 //!
-//! Always true: after each call nothing is left to be carried; what waits, waits for the bus or for a deadline.
+//! Always true: after each call all outputs are carried out; what remains waits for the bus or a
+//! deadline.
 
-use super::{Attachment, Finished, LOST_KEPT_MAX};
-use crate::door::{BusDoor, CellId, DoorError, Order};
+use super::{Attachment, FinishedRequest, LOST_KEPT_MAX};
+use crate::host_bus::{BufferId, HostBus, HostBusError, TransferRequest};
 use bus::{Completion, Direction, TransferStatus};
 use initiator::disk::{self, Memory};
 use initiator::{
-    BusAnswer, BusRequest, Command, CommandId, Outcome, Output, PEEK_BYTES_MAX, Payload, Piece,
+    BufferRange, BusAnswer, BusRequest, Command, CommandId, Outcome, Output, PEEK_BYTES_MAX, Payload,
     StreamEndpoints, Transfer,
 };
 use units::{ByteRange, Instant};
 
-/// Bytes of a message: an IU with sense data, a wrapper, a COMMAND IU.
+/// Length of a message buffer: an IU with sense data, a CBW or CSW, a COMMAND IU.
 pub(super) const MESSAGE_BYTES: u32 = 128;
 
-/// Bytes of a parameter list that is a command's own. What is longer is zeroes, which all share.
+/// Length of a parameter list buffer of a command. Longer parameters are zeroes, in a shared
+/// buffer.
 pub(super) const LIST_BYTES: u32 = disk::LIST_BYTES_MAX as u32;
 
-/// Whose memory each command of the disk moves, by its slot.
+/// The memory of each command of the disk, by slot.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
     memory: Vec<Option<(CommandId, Memory)>>,
 }
 
-/// What is to be known of a transfer under way.
+/// A transfer in flight.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Flight {
+pub(super) struct PendingTransfer {
     payload: Payload,
     direction: Direction,
-    /// Where its bytes are.
-    cell: CellId,
-    /// The cell was taken for it alone.
+    /// Its buffer.
+    buffer: BufferId,
+    /// The buffer was taken for it alone.
     is_message: bool,
 }
 
@@ -58,17 +60,17 @@ impl Commands {
     }
 }
 
-impl<D: BusDoor> Attachment<D> {
-    /// Carries outputs and completions until there are none.
+impl<D: HostBus> Attachment<D> {
+    /// Carries out outputs and completions until there are none.
     pub(super) fn settle(&mut self, now: Instant) {
         loop {
             if let Some(output) = self.disk.poll_output() {
                 self.carry_disk(now, output);
             } else if let Some(output) = self.transport.poll_output() {
                 self.carry_transport(now, output);
-            } else if let Some(completion) = self.door.poll() {
+            } else if let Some(completion) = self.bus.poll() {
                 self.complete(now, completion);
-            } else if self.door.is_gone() && !self.is_gone {
+            } else if self.bus.is_gone() && !self.is_gone {
                 self.is_gone = true;
                 self.transport.handle_disconnect(now);
             } else {
@@ -81,11 +83,11 @@ impl<D: BusDoor> Attachment<D> {
         match output {
             disk::Output::Submit(command, memory) => self.begin(now, &command, memory),
             disk::Output::Abort(id) => self.transport.abort(now, id),
-            disk::Output::Surveyed(result) => self.surveyed = Some(result),
+            disk::Output::Identified(result) => self.identified = Some(result),
             disk::Output::Finished(id, result) => {
                 let slot = id.0 as u16;
                 self.slots[usize::from(slot)] = false;
-                self.finished.push_back(Finished { slot, result });
+                self.finished.push_back(FinishedRequest { slot, result });
             }
             disk::Output::Lost(lost) => {
                 if self.lost.len() < LOST_KEPT_MAX {
@@ -100,8 +102,8 @@ impl<D: BusDoor> Attachment<D> {
         if memory == Memory::Parameters {
             let list = self.disk.parameters(command.id);
             if list.len() <= LIST_BYTES as usize {
-                let cell = self.cells.lists.after(command.id.slot);
-                self.door.copy_in(cell, ByteRange::new(0, list.len() as u32), list);
+                let buffer = self.buffers.lists.after(command.id.slot);
+                self.bus.copy_in(buffer, ByteRange::new(0, list.len() as u32), list);
             }
         }
         if let Err(refusal) = self.transport.submit(now, command) {
@@ -114,14 +116,14 @@ impl<D: BusDoor> Attachment<D> {
         match output {
             Output::Submit(transfer) => self.offer(now, transfer),
             Output::Cancel(id) => {
-                if let Some(number) = self.flights.find(id) {
-                    self.door.cancel(number);
+                if let Some(number) = self.in_flight_table.find(id) {
+                    self.bus.cancel(number);
                 }
             }
             Output::Request(id, request) => {
                 let answer = self.ask(request);
                 // A reset ends all transfers, and the transport is to know that first.
-                while let Some(completion) = self.door.poll() {
+                while let Some(completion) = self.bus.poll() {
                     self.complete(now, completion);
                 }
                 self.transport.handle_answer(now, id, answer);
@@ -130,49 +132,50 @@ impl<D: BusDoor> Attachment<D> {
         }
     }
 
-    /// A command has ended.
+    /// Handles the end of a command.
     fn end(&mut self, now: Instant, id: CommandId, outcome: &Outcome) {
         self.answer.clear();
         if self.commands.remove(id) == Some(Memory::Answer) {
             self.answer.resize(disk::ANSWER_BYTES_MAX as usize, 0);
             let all = ByteRange::new(0, disk::ANSWER_BYTES_MAX);
-            self.door.copy_out(self.cells.answer, all, &mut self.answer);
+            self.bus.copy_out(self.buffers.answer, all, &mut self.answer);
         }
         self.disk.handle_outcome(now, id, outcome, &self.answer);
     }
 
     fn offer(&mut self, now: Instant, transfer: Transfer) {
         let Transfer { id, pipe, length, payload } = transfer;
-        let Some((cell, range, is_message)) = self.place(&payload, length, pipe.endpoint.direction()) else {
+        let Some((buffer, range, is_message)) = self.place(&payload, length, pipe.endpoint.direction())
+        else {
             let completion = Completion { id, status: TransferStatus::Error, actual: 0 };
             return self.transport.handle_completion(now, completion, &[]);
         };
-        let flight = Flight { payload, direction: pipe.endpoint.direction(), cell, is_message };
-        let number = self.flights.insert(id, flight);
-        self.door.submit(Order { id: number, pipe, cell, range });
+        let pending = PendingTransfer { payload, direction: pipe.endpoint.direction(), buffer, is_message };
+        let number = self.in_flight_table.insert(id, pending);
+        self.bus.submit(TransferRequest { id: number, pipe, buffer, range });
     }
 
-    /// Where the bytes of a transfer are, or are to be. `None`: there is no room.
+    /// Returns the memory of a transfer; `None` if there is none left.
     fn place(
         &mut self,
         payload: &Payload,
         length: u32,
         direction: Direction,
-    ) -> Option<(CellId, ByteRange, bool)> {
+    ) -> Option<(BufferId, ByteRange, bool)> {
         let range = ByteRange::new(0, length);
         match payload {
             Payload::Inline(inline) => {
-                let cell = self.cells.take_message()?;
-                self.door.copy_in(cell, range, inline.as_bytes());
-                Some((cell, range, true))
+                let buffer = self.buffers.take_message()?;
+                self.bus.copy_in(buffer, range, inline.as_bytes());
+                Some((buffer, range, true))
             }
-            Payload::Message => Some((self.cells.take_message()?, range, true)),
+            Payload::Message => Some((self.buffers.take_message()?, range, true)),
             Payload::Buffer(piece) => {
-                let (cell, range) = self.place_of(piece)?;
-                Some((cell, range, false))
+                let (buffer, range) = self.place_of(piece)?;
+                Some((buffer, range, false))
             }
             Payload::Pieces(pack) => {
-                let bounce = self.cells.bounce?;
+                let bounce = self.buffers.bounce?;
                 if direction == Direction::Out {
                     self.take_pieces(*pack);
                     self.copy_pack(bounce, length, Direction::Out);
@@ -182,16 +185,16 @@ impl<D: BusDoor> Attachment<D> {
         }
     }
 
-    /// Where a piece of a command's memory is.
-    fn place_of(&self, piece: &Piece) -> Option<(CellId, ByteRange)> {
-        let cell = match self.commands.of(piece.command)? {
-            Memory::Request(id) => self.cells.slots.after(id.0 as u16),
-            Memory::Answer => self.cells.answer,
-            Memory::Parameters if piece.range.end() > LIST_BYTES => self.cells.zeroes,
-            Memory::Parameters => self.cells.lists.after(piece.command.slot),
+    /// Returns the memory of a buffer range of a command.
+    fn place_of(&self, piece: &BufferRange) -> Option<(BufferId, ByteRange)> {
+        let buffer = match self.commands.of(piece.command)? {
+            Memory::Request(id) => self.buffers.slots.after(id.0 as u16),
+            Memory::Answer => self.buffers.answer,
+            Memory::Parameters if piece.range.end() > LIST_BYTES => self.buffers.zeroes,
+            Memory::Parameters => self.buffers.lists.after(piece.command.slot),
             Memory::None => return None,
         };
-        Some((cell, piece.range))
+        Some((buffer, piece.range))
     }
 
     fn take_pieces(&mut self, pack: initiator::PackId) {
@@ -199,18 +202,18 @@ impl<D: BusDoor> Attachment<D> {
         self.pieces.extend_from_slice(self.transport.pieces(pack));
     }
 
-    /// Copies a pack together, or apart; as many bytes of it.
-    fn copy_pack(&mut self, bounce: CellId, bytes: u32, direction: Direction) {
+    /// Gathers or scatters this many bytes of a merged transfer.
+    fn copy_pack(&mut self, bounce: BufferId, bytes: u32, direction: Direction) {
         let mut start = 0;
         for index in 0..self.pieces.len() {
             let piece = self.pieces[index];
             let len = piece.range.len.min(bytes - start);
-            if let Some((cell, range)) = self.place_of(&piece) {
+            if let Some((buffer, range)) = self.place_of(&piece) {
                 let packed = (bounce, ByteRange::new(start, len));
-                let own = (cell, ByteRange::new(range.start, len));
+                let own = (buffer, ByteRange::new(range.start, len));
                 match direction {
-                    Direction::Out => self.door.copy_across(own, packed),
-                    Direction::In => self.door.copy_across(packed, own),
+                    Direction::Out => self.bus.copy_across(own, packed),
+                    Direction::In => self.bus.copy_across(packed, own),
                 };
             }
             start += len;
@@ -218,50 +221,50 @@ impl<D: BusDoor> Attachment<D> {
     }
 
     fn complete(&mut self, now: Instant, completion: Completion) {
-        let Some((id, flight)) = self.flights.remove(completion.id) else { return };
-        let Flight { payload, direction, cell, is_message } = flight;
+        let Some((id, pending)) = self.in_flight_table.remove(completion.id) else { return };
+        let PendingTransfer { payload, direction, buffer, is_message } = pending;
         let Completion { status, actual, .. } = completion;
         let mut bytes = [0; MESSAGE_BYTES as usize];
         let shown = match payload {
             Payload::Inline(_) => 0,
             Payload::Message => {
-                self.door.copy_out(cell, ByteRange::new(0, actual.min(MESSAGE_BYTES)), &mut bytes)
+                self.bus.copy_out(buffer, ByteRange::new(0, actual.min(MESSAGE_BYTES)), &mut bytes)
             }
             Payload::Buffer(piece) if actual as usize <= PEEK_BYTES_MAX => {
-                self.door.copy_out(cell, ByteRange::new(piece.range.start, actual), &mut bytes)
+                self.bus.copy_out(buffer, ByteRange::new(piece.range.start, actual), &mut bytes)
             }
             Payload::Buffer(_) => 0,
             Payload::Pieces(pack) => {
                 if direction == Direction::In {
                     self.take_pieces(pack);
-                    self.copy_pack(cell, actual, Direction::In);
+                    self.copy_pack(buffer, actual, Direction::In);
                 }
                 let is_short = actual as usize <= PEEK_BYTES_MAX;
-                if is_short { self.door.copy_out(cell, ByteRange::new(0, actual), &mut bytes) } else { 0 }
+                if is_short { self.bus.copy_out(buffer, ByteRange::new(0, actual), &mut bytes) } else { 0 }
             }
         };
         if is_message {
-            self.cells.put_message(cell);
+            self.buffers.put_message(buffer);
         }
         self.transport.handle_completion(now, Completion { id, status, actual }, &bytes[..shown]);
     }
 
     fn ask(&mut self, request: BusRequest) -> BusAnswer {
         let done = match request {
-            BusRequest::ClearHalt(endpoint) => self.door.clear_halt(endpoint),
-            BusRequest::SelectAlternate { alternate, .. } => self.door.select_alternate(alternate),
+            BusRequest::ClearHalt(endpoint) => self.bus.clear_halt(endpoint),
+            BusRequest::SelectAlternate { alternate, .. } => self.bus.select_alternate(alternate),
             BusRequest::MassStorageReset { .. } => match request.setup() {
-                Some(setup) => self.door.control(setup, &mut []).map(drop),
+                Some(setup) => self.bus.control(setup, &mut []).map(drop),
                 None => return BusAnswer::Failed,
             },
             BusRequest::AllocateStreams { endpoints, wanted } => {
                 let StreamEndpoints { status, data_in, data_out } = endpoints;
-                return match self.door.allocate_streams([status, data_in, data_out], wanted) {
+                return match self.bus.allocate_streams([status, data_in, data_out], wanted) {
                     Ok(granted) => BusAnswer::Streams(granted),
                     Err(_) => BusAnswer::Failed,
                 };
             }
-            BusRequest::ResetPort => self.door.reset(),
+            BusRequest::ResetPort => self.bus.reset(),
         };
         match done {
             Ok(()) => BusAnswer::Done,

@@ -1,74 +1,74 @@
-//! Why a disk is not driven by us.
+//! Why a disk cannot be attached.
 
 use super::TransportChoice;
 use crate::usbfs::UsbfsError;
-use initiator::disk::SurveyError;
+use initiator::disk::IdentifyError;
 use quirks::{Finding, Rule};
 use std::fmt;
 use wire::bot::LUN_MAX;
 
-/// Why there is no attachment. What was changed on the way is set back.
+/// Why there is no attachment. All changes made on the way are undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttachError<E = UsbfsError> {
     /// The system uses the disk.
     InUse {
-        /// Its node.
+        /// Its block device.
         disk: String,
-        /// By what.
+        /// The user.
         by: String,
     },
-    /// The kernel does not tell the device's descriptors, or they are none.
+    /// The descriptors cannot be read or are malformed.
     Descriptors,
-    /// The transport that was asked for does not work on this device and link.
+    /// The requested transport does not work on this device and link.
     NotOffered {
-        /// Which.
+        /// The transport.
         transport: TransportChoice,
-        /// The first of our needs that is not met.
+        /// The first unmet requirement.
         because: Option<Finding>,
     },
-    /// The door does not do what it must.
-    Door(E),
+    /// The host bus failed.
+    Bus(E),
     /// The device has too few streams for a command and its recovery.
     Streams {
-        /// How many it gave.
+        /// Streams granted.
         granted: u16,
     },
     /// The drive has no such logical unit.
     NoUnit {
         /// Its number.
         lun: u8,
-        /// Those that there are, as far as the drive tells.
+        /// The existing ones, as far as reported.
         units: Vec<u16>,
     },
-    /// Bulk-Only Transport has no word for a unit with this number: it has four bits.
+    /// Bulk-Only Transport cannot address this LUN: it has four bits.
     UnitOutOfReach {
-        /// The number.
+        /// The LUN.
         lun: u8,
     },
-    /// The disk does not tell what it is.
-    Survey(SurveyError),
-    /// The survey was not over in time.
-    SurveyTimedOut,
-    /// A signal came in before the survey was over.
-    SurveyInterrupted,
+    /// The identify sequence failed.
+    Identify(IdentifyError),
+    /// The identify sequence timed out.
+    IdentifyTimedOut,
+    /// A signal interrupted the identify sequence.
+    IdentifyInterrupted,
 }
 
 impl<E> From<E> for AttachError<E> {
     fn from(error: E) -> Self {
-        Self::Door(error)
+        Self::Bus(error)
     }
 }
 
 impl AttachError {
-    /// Whether nothing has failed, but device, link or controller do not have the transport that was asked for.
+    /// Returns whether device, link or controller lack the requested transport, without a failure.
     pub const fn is_not_offered(&self) -> bool {
         let is_of_device = matches!(self, Self::NotOffered { .. } | Self::UnitOutOfReach { .. });
-        is_of_device || matches!(self, Self::Streams { .. } | Self::Door(UsbfsError::NoStreams))
+        is_of_device || matches!(self, Self::Streams { .. } | Self::Bus(UsbfsError::NoStreams))
     }
 
-    /// Whether the drive is as well as before, and may be asked for something else.
+    /// Returns whether the drive is unaffected and may be used otherwise.
     pub(super) const fn spares_the_drive(&self) -> bool {
-        let is_of_ours = matches!(self, Self::NoUnit { .. } | Self::Door(UsbfsError::Memory { .. }));
+        let is_of_ours = matches!(self, Self::NoUnit { .. } | Self::Bus(UsbfsError::Memory { .. }));
         is_of_ours || self.is_not_offered()
     }
 }
@@ -77,38 +77,42 @@ impl<E: fmt::Display> fmt::Display for AttachError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InUse { disk, by } => write!(f, "/dev/{disk} is in use: {by}"),
-            Self::Descriptors => f.write_str("the kernel does not show the device's descriptors"),
+            Self::Descriptors => f.write_str("cannot read the device's descriptors from sysfs"),
             Self::NotOffered { transport, because } => {
-                write!(f, "the device has no {transport} that works here")?;
+                write!(f, "the device does not support {transport} here")?;
                 match because {
                     Some(Finding { rule: Rule::HostStreams, .. }) => {
-                        f.write_str(": its controller has no streams")
+                        f.write_str(": its host controller does not support streams")
                     }
                     Some(finding) => write!(f, ": {finding}"),
                     None => Ok(()),
                 }
             }
-            Self::Door(error) => error.fmt(f),
+            Self::Bus(error) => error.fmt(f),
             Self::Streams { granted } => {
-                write!(f, "the device gave {granted} streams, where 2 are the least")
+                write!(
+                    f,
+                    "device granted {granted} stream{}; UAS needs at least 2",
+                    if *granted == 1 { "" } else { "s" }
+                )
             }
             Self::NoUnit { lun, units } => {
                 write!(f, "the drive has no logical unit {lun}")?;
                 match &units[..] {
                     [] => Ok(()),
-                    [only] => write!(f, ": there is {only} alone"),
+                    [only] => write!(f, "; the only one is {only}"),
                     [all @ .., last] => {
                         let all = all.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
-                        write!(f, ": there are {all} and {last}")
+                        write!(f, "; it has {all} and {last}")
                     }
                 }
             }
             Self::UnitOutOfReach { lun } => {
-                write!(f, "BOT has no word for logical unit {lun}: {LUN_MAX} is the highest")
+                write!(f, "BOT cannot address LUN {lun} (maximum {LUN_MAX})")
             }
-            Self::Survey(error) => error.fmt(f),
-            Self::SurveyInterrupted => f.write_str("a signal came in before the disk had told what it is"),
-            Self::SurveyTimedOut => f.write_str("the disk has not told what it is in time"),
+            Self::Identify(error) => error.fmt(f),
+            Self::IdentifyInterrupted => f.write_str("interrupted while identifying the disk"),
+            Self::IdentifyTimedOut => f.write_str("timed out identifying the disk"),
         }
     }
 }
@@ -130,10 +134,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_offered_is_told_from_what_has_failed() {
+    fn unsupported_transports_are_distinguished_from_failures() {
         let not_offered = AttachError::NotOffered { transport: TransportChoice::Uas, because: None };
         for error in
-            [not_offered, AttachError::Streams { granted: 1 }, AttachError::Door(UsbfsError::NoStreams)]
+            [not_offered, AttachError::Streams { granted: 1 }, AttachError::Bus(UsbfsError::NoStreams)]
         {
             assert!(error.is_not_offered() && error.spares_the_drive(), "{error}");
         }
@@ -146,17 +150,17 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_is_not_there_is_told_with_those_that_are() {
-        let told = |units: &[u16]| {
+    fn a_missing_logical_unit_is_reported_with_those_present() {
+        let text = |units: &[u16]| {
             let error = AttachError::<UsbfsError>::NoUnit { lun: 7, units: units.into() };
             assert!(!error.is_not_offered() && error.spares_the_drive());
             error.to_string()
         };
-        assert_eq!(told(&[]), "the drive has no logical unit 7");
-        assert_eq!(told(&[0]), "the drive has no logical unit 7: there is 0 alone");
-        assert_eq!(told(&[0, 1, 300]), "the drive has no logical unit 7: there are 0, 1 and 300");
+        assert_eq!(text(&[]), "the drive has no logical unit 7");
+        assert_eq!(text(&[0]), "the drive has no logical unit 7; the only one is 0");
+        assert_eq!(text(&[0, 1, 300]), "the drive has no logical unit 7; it has 0, 1 and 300");
         let far = AttachError::<UsbfsError>::UnitOutOfReach { lun: 16 };
         assert!(far.is_not_offered());
-        assert_eq!(far.to_string(), "BOT has no word for logical unit 16: 15 is the highest");
+        assert_eq!(far.to_string(), "BOT cannot address LUN 16 (maximum 15)");
     }
 }

@@ -1,25 +1,26 @@
-//! From a device of a controller that is ours to a disk that is driven by us.
+//! Attachment of a device behind a controller driven by this crate.
 
 use super::setup::{Found, Memory, choose};
 use super::{AttachConfig, AttachError, Attachment, Stop};
-use crate::controller::{ControllerError, HostedDevice, HostedDoor};
+use crate::controller::{ControllerError, HostedDevice, HostedInterface};
 
-impl Attachment<HostedDoor> {
-    /// Configures a device, and surveys the disk.
+impl Attachment<HostedInterface> {
+    /// Configures a device and identifies the disk.
     ///
     /// # Errors
-    /// See [`AttachError`]. The device is given up then.
+    ///
+    /// See [`AttachError`]. The device is released then.
     pub fn hosted(device: HostedDevice, config: &AttachConfig) -> Result<Self, AttachError<ControllerError>> {
         let plan = choose(&device.answers(), device.speed(), config.transport)?;
         let memory = Memory::of(plan, config);
-        let (door, firsts) = HostedDoor::open(device, plan.place().interface, memory.blocks)?;
+        let (bus, firsts) = HostedInterface::open(device, plan.place().interface, memory.blocks)?;
         let found = Found::Unbound { alternate: 0 };
-        let cells = memory.cells(firsts);
-        Self::set_up(door, cells, (plan, found), config, &Stop::default()).map_err(|(_, error)| error)
+        let buffers = memory.buffers(firsts);
+        Self::set_up(bus, buffers, (plan, found), config, &Stop::default()).map_err(|(_, error)| error)
     }
 
-    /// What carries it.
-    pub const fn door(&self) -> &HostedDoor {
-        &self.door
+    /// Returns the host bus.
+    pub const fn bus(&self) -> &HostedInterface {
+        &self.bus
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The kernel itself is asked: a block device that is mounted, swapped to, part of a volume or opened by one who wants
 //! it alone cannot be opened for exclusive use. Of a loop device on top of it only files tell. Without the right to open it, files
-//! tell of the others as well ([`block`]), which do not know all: whoever is going to write asks [`block::claim`] before, which says
+//! tell of the others as well ([`block`]), which do not know all: the caller that is going to write asks [`block::claim`] before, which says
 //! so. On the way what was written to the device is sent to it.
 
 use inspect::block::{self, BlockDevice, Objection};
@@ -41,7 +41,7 @@ fn word_of(objection: Objection) -> Option<String> {
     match objection {
         Objection::Mounted { at, .. } => Some(format!("it is mounted at {at}")),
         Objection::Held { by, .. } => Some(format!("it is part of {by}")),
-        // Nobody loses anything by that.
+        // No one loses anything by that.
         Objection::ReadOnly { .. } => None,
         other => Some(other.to_string()),
     }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_disk_that_can_be_opened_is_in_use_where_a_loop_is_made_of_it() {
-        // A node that can be opened for nobody else anywhere stands for the disk's.
+        // A node that can be opened for no one else anywhere stands for the disk's.
         let disk = Disk { node: Some("null".into()), ..Disk::default() };
         let place = machine(&["sys/class/block/null", "sys/block/loop2/loop"], "");
         let tree = Tree::at(place.path());

@@ -1,8 +1,10 @@
-//! A disk of this machine, driven by ourselves: probe, transport, disk, joined over a [door](crate::door).
+//! A disk driven in user space: probe, transport and disk, joined over a [host bus](crate::host_bus).
 //!
-//! [`Attachment::open`] takes an interface from the kernel's driver, [`Attachment::hosted`] a device of a controller that
-//! is ours. Both survey the disk. Requests are [submitted](Attachment::submit), each with a slot that has its buffer, and
-//! [waited](Attachment::wait) for. [`Attachment::close`] gives back what was taken, and so does dropping; a [`Hold`] keeps it.
+//! [`Attachment::open`] claims an interface from the kernel driver, [`Attachment::hosted`] uses a device
+//! of a controller driven by this crate. Both identify the disk. Requests are
+//! [submitted](Attachment::submit), each with a slot that has its buffer, and [waited](Attachment::wait)
+//! for. [`Attachment::close`] and dropping reattach the kernel driver; a [`ClaimedInterface`] keeps the
+//! interface for the next attachment.
 //!
 //! ```no_run
 //! use uaskit_usb::attachment::{AttachConfig, Attachment};
@@ -26,12 +28,12 @@
 //! # }
 //! ```
 //!
-//! Always true: a request that was taken on ends once; a buffer is not given out while its request is under way; a disk
-//! that the system uses is not taken; in steady state nothing is allocated per request.
+//! Always true: an accepted request ends once; a buffer is not accessible while its request is in
+//! flight; a disk that the system uses is not claimed; requests allocate nothing in steady state.
 
 mod carry;
+mod claimed;
 mod error;
-mod hold;
 mod hosted;
 mod in_use;
 mod logical_unit;
@@ -41,31 +43,31 @@ mod stop;
 #[cfg(test)]
 mod tests;
 
+pub use claimed::ClaimedInterface;
 pub use error::AttachError;
-pub use hold::Hold;
 pub use open::driven_disks;
 pub use stop::Stop;
 
 use crate::clock::{self, Clock};
-use crate::door::{BusDoor, DoorError, Readiness};
+use crate::host_bus::{HostBus, HostBusError, Readiness};
 use crate::usbfs;
-use carry::{Commands, Flight};
+use carry::{Commands, PendingTransfer};
 use initiator::disk::{
-    AskTemperature, Counts, Disk, DiskPatience, Done, Error, Geometry, LostWrite, Operation, Request,
-    RequestId, RequestRefusal, SurveyError, Temperature,
+    AskTemperature, Counts, Disk, Done, Error, Geometry, IdentifyError, LostWrite, Operation, Request,
+    RequestId, RequestRefusal, RetryLimits, Temperature,
 };
 use initiator::turbo::{LookAhead, TRANSFER_BYTES};
-use initiator::{Counters, Flights, Patience, Piece, Transport};
-use setup::Cells;
+use initiator::{BufferRange, Counters, InFlight, Timeouts, Transport};
+use setup::Buffers;
 use std::collections::VecDeque;
 use std::fmt;
 use std::time::Instant;
 use units::{Duration, Extent};
 
-/// Lost writes that are kept until somebody asks; all are counted.
+/// Lost writes kept until polled; all are counted.
 pub const LOST_KEPT_MAX: usize = 64;
 
-/// Which transport to drive a disk with.
+/// The transport to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TransportChoice {
     /// UAS where it works, else BOT.
@@ -73,92 +75,92 @@ pub enum TransportChoice {
     Best,
     /// Bulk-Only Transport.
     Bot,
-    /// Bulk-Only Transport with neighbouring requests packed.
+    /// Bulk-Only Transport with merged neighbouring requests.
     Turbo,
     /// USB Attached SCSI.
     Uas,
 }
 
-/// How a disk is driven.
+/// Parameters of an attachment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttachConfig {
-    /// With which transport.
+    /// The transport.
     pub transport: TransportChoice,
-    /// Which logical unit: 0 to 15 over Bulk-Only Transport.
+    /// The logical unit: 0 to 15 over Bulk-Only Transport.
     pub lun: u8,
-    /// Commands under way at once, at most; unless told, as many as the transport takes.
+    /// Maximum queue depth; the transport's by default.
     pub depth: Option<u16>,
-    /// Requests under way at once, each with a buffer.
+    /// Requests in flight at once, each with a buffer.
     pub slots: u16,
     /// Bytes of each buffer.
     pub slot_bytes: u32,
-    /// Bytes of data in one command, at most; with Turbo, in one pack.
+    /// Maximum data of one command; with Turbo, of one merged command.
     pub transfer_bytes_max: u32,
     /// Turbo: how long requests wait for neighbours.
     pub look_ahead: LookAhead,
-    /// How long the steps of a transport's recovery may take.
-    pub patience: Patience,
-    /// How often and how long the disk tries.
-    pub disk_patience: DiskPatience,
-    /// Whether the survey asks how warm the disk is; what it told is in [`Geometry::temperature`].
+    /// Timeouts of the recovery steps of the transport.
+    pub timeouts: Timeouts,
+    /// Limits of retries of the disk.
+    pub retry_limits: RetryLimits,
+    /// Whether identification reads the temperature; the result is in [`Geometry::temperature`].
     pub ask_temperature: AskTemperature,
-    /// Bulk-Only Transport: the residues of the device are known to mean nothing.
+    /// Bulk-Only Transport: the residues of the device are known to be meaningless.
     pub ignore_residue: bool,
 }
 
-/// A request that has ended.
+/// A request that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Finished {
-    /// Its slot, which is free again.
+pub struct FinishedRequest {
+    /// Its slot, free again.
     pub slot: u16,
-    /// How it ended.
+    /// Its result.
     pub result: Result<Done, Error>,
 }
 
-/// What happened so far.
+/// Counts since the attachment was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AttachmentCounters {
-    /// Stalls, time-outs, resets: what the transport had to bear.
+    /// Stalls, timeouts, resets.
     pub transport: Counters,
-    /// Commands, and how often they were sent again: what the disk had to bear.
+    /// Commands and retries.
     pub disk: Counts,
 }
 
-/// A disk that is driven by us, over whatever door.
-pub struct Attachment<D: BusDoor = usbfs::Door> {
+/// A disk driven in user space over a host bus.
+pub struct Attachment<D: HostBus = usbfs::UsbInterface> {
     disk: Disk,
     transport: Box<dyn Transport + Send>,
-    door: D,
+    bus: D,
     chosen: Chosen,
-    cells: Cells,
+    buffers: Buffers,
     commands: Commands,
-    flights: Flights<Flight>,
+    in_flight_table: InFlight<PendingTransfer>,
     clock: Clock,
     slots: Vec<bool>,
     slot_bytes: u32,
-    finished: VecDeque<Finished>,
-    /// Writes that were lost, until somebody asks.
+    finished: VecDeque<FinishedRequest>,
+    /// Lost writes not polled yet.
     lost: VecDeque<LostWrite>,
-    /// How the last survey ended, until somebody asks.
-    surveyed: Option<Result<(), SurveyError>>,
-    /// The pieces of the transfer at hand.
-    pieces: Vec<Piece>,
-    /// What the command at hand has brought.
+    /// The result of the last identify sequence, until taken.
+    identified: Option<Result<(), IdentifyError>>,
+    /// The buffer ranges of the current transfer.
+    pieces: Vec<BufferRange>,
+    /// The data of the current command.
     answer: Vec<u8>,
-    /// The transport knows that the device is gone.
+    /// The transport was notified of the disconnect.
     is_gone: bool,
 }
 
-/// The transport that a disk is driven with.
+/// The transport in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chosen {
     /// Bulk-Only Transport.
     Bot,
-    /// Bulk-Only Transport with neighbouring requests packed.
+    /// Bulk-Only Transport with merged neighbouring requests.
     Turbo,
     /// USB Attached SCSI.
     Uas {
-        /// How many streams there are; `None` where READY IUs take their place.
+        /// Number of streams; `None` where READY IUs are used.
         streams: Option<u16>,
     },
 }
@@ -173,63 +175,65 @@ impl Default for AttachConfig {
             slot_bytes: 64 << 10,
             transfer_bytes_max: TRANSFER_BYTES,
             look_ahead: LookAhead::AfterNeighbour(Duration::from_us(100)),
-            patience: Patience::default(),
-            disk_patience: DiskPatience::DEFAULT,
+            timeouts: Timeouts::default(),
+            retry_limits: RetryLimits::DEFAULT,
             ask_temperature: AskTemperature::Not,
             ignore_residue: false,
         }
     }
 }
 
-impl<D: BusDoor> Attachment<D> {
-    /// What the disk says of itself: size, block length, model, serial number, limits.
+impl<D: HostBus> Attachment<D> {
+    /// Returns what the disk reports: size, block length, model, serial number, limits.
     pub const fn geometry(&self) -> &Geometry {
-        self.disk.geometry().expect("an attachment is made only of a disk whose survey went well")
+        self.disk.geometry().expect("an attachment is made only of a disk that was identified")
     }
 
-    /// The transport in use.
+    /// Returns the transport in use.
     pub const fn transport(&self) -> Chosen {
         self.chosen
     }
 
-    /// Commands that can be under way at once.
+    /// Returns the queue depth.
     pub fn depth(&self) -> usize {
         self.transport.depth()
     }
 
-    /// Whether data go without a copy between the controller and us.
+    /// Returns whether the controller accesses the buffers directly.
     pub fn is_zero_copy(&self) -> bool {
-        self.door.is_zero_copy()
+        self.bus.is_zero_copy()
     }
 
-    /// How many slots there are.
+    /// Returns the number of slots.
     pub const fn slots(&self) -> u16 {
         self.slots.len() as u16
     }
 
-    /// The buffer of a slot; `None` while its request is under way, or if there is no such slot.
+    /// Returns the buffer of a slot; `None` while its request is in flight, or if there is no such
+    /// slot.
     pub fn buffer(&mut self, slot: u16) -> Option<&mut [u8]> {
         match self.slots.get(usize::from(slot)) {
-            Some(false) => self.door.bytes(self.cells.slots.after(slot)),
+            Some(false) => self.bus.bytes(self.buffers.slots.after(slot)),
             _ => None,
         }
     }
 
-    /// Says how many requests will be under way at once at most from now on, of all those that there are slots for: Turbo does not
-    /// wait for a neighbour that cannot come ([`Transport::expect`]).
+    /// Announces the maximum of requests in flight from now on, so that Turbo does not wait for a
+    /// neighbour that cannot arrive ([`Transport::expect`]).
     pub fn expect(&mut self, requests: u16) {
         self.transport.expect(requests.into());
     }
 
-    /// Takes a request on, with the buffer of a slot. It ends with one [`Finished`].
+    /// Accepts a request that uses the buffer of a slot. It ends with one [`FinishedRequest`].
     ///
     /// # Errors
-    /// Why it is not taken: [`RequestRefusal::Full`] also if the slot is in use, [`RequestRefusal::TooLong`] also if it
-    /// is too small.
+    ///
+    /// Why it is rejected: [`RequestRefusal::Full`] also if the slot is in use,
+    /// [`RequestRefusal::TooLong`] also if it is too small.
     pub fn submit(&mut self, slot: u16, operation: Operation, extent: Extent) -> Result<(), RequestRefusal> {
         let Some(false) = self.slots.get(usize::from(slot)) else { return Err(RequestRefusal::Full) };
         let request = Request { id: RequestId(slot.into()), operation, extent };
-        let block_size = self.disk.geometry().ok_or(RequestRefusal::NotSurveyed)?.block_size;
+        let block_size = self.disk.geometry().ok_or(RequestRefusal::NotIdentified)?.block_size;
         let bytes = request.buffer_bytes(block_size).ok_or(RequestRefusal::TooLong)?;
         if bytes > self.slot_bytes {
             return Err(RequestRefusal::TooLong);
@@ -241,80 +245,87 @@ impl<D: BusDoor> Attachment<D> {
         Ok(())
     }
 
-    /// Takes a request back. It still ends once.
+    /// Aborts a request. It still ends once.
     pub fn abort(&mut self, slot: u16) {
         let now = self.clock.now();
         self.disk.abort(now, RequestId(slot.into()));
         self.settle(now);
     }
 
-    /// Waits for the next request to end. `None`: the time is over, nothing is under way, or a signal came in.
+    /// Waits for the next request to end. `None`: the time limit passed, nothing is in flight, or a
+    /// signal arrived.
     ///
     /// # Errors
-    /// If the door does not do what it must. A device that fails, or is gone, is told in the result of each request.
-    pub fn wait(&mut self, until: Instant) -> Result<Option<Finished>, D::Error> {
+    ///
+    /// If the host bus fails. Failures and disconnects of the device are in the result of each
+    /// request.
+    pub fn wait(&mut self, until: Instant) -> Result<Option<FinishedRequest>, D::Error> {
         loop {
             if let Some(finished) = self.finished.pop_front() {
                 return Ok(Some(finished));
             }
-            if self.disk.in_flight() == 0 || self.turn(until)? == Turn::Rested {
+            if self.disk.in_flight() == 0 || self.run_once(until)? == Poll::Idle {
                 return Ok(self.finished.pop_front());
             }
         }
     }
 
-    /// The next request that is known to have ended; nothing is asked of the kernel.
-    pub fn poll(&mut self) -> Option<Finished> {
+    /// Returns the next request known to have ended, without a system call.
+    pub fn poll(&mut self) -> Option<FinishedRequest> {
         self.finished.pop_front()
     }
 
-    /// The next write that had ended well and was lost later (a deferred error). The next flush ends with the first of them as well.
+    /// Returns the next acknowledged write that was lost later (deferred error). The next flush
+    /// fails with the first of them as well.
     pub fn poll_lost(&mut self) -> Option<LostWrite> {
         self.lost.pop_front()
     }
 
-    /// Requests that were taken on and whose end [`Self::wait`] has not told yet.
+    /// Returns the number of requests not returned by [`Self::wait`] yet.
     pub fn in_flight(&self) -> usize {
         self.disk.in_flight() + self.finished.len()
     }
 
-    /// Surveys the disk again, and asks how warm it is. `None`: it does not tell, or requests are under way.
+    /// Identifies the disk again and reads its temperature. `None`: not reported, or requests are
+    /// in flight.
     ///
     /// # Errors
-    /// If the survey fails, or is not over in a few seconds.
+    ///
+    /// If identification fails or takes longer than a few seconds.
     pub fn temperature(&mut self, ask: AskTemperature) -> Result<Option<Temperature>, AttachError<D::Error>> {
         if self.in_flight() > 0 {
             return Ok(None);
         }
-        self.survey(ask, Instant::now() + setup::SURVEY_AGAIN_TIMEOUT, &Stop::default())?;
+        self.identify(ask, Instant::now() + setup::IDENTIFY_AGAIN_TIMEOUT, &Stop::default())?;
         Ok(self.geometry().temperature)
     }
 
-    /// What happened so far.
+    /// Returns the counts since opening.
     pub fn counters(&self) -> AttachmentCounters {
         AttachmentCounters { transport: self.transport.counters(), disk: self.disk.counts() }
     }
 
-    /// Gives the interface back to where it was taken from. Requests under way are dropped.
+    /// Reattaches the kernel driver. Requests in flight are dropped.
     ///
     /// # Errors
-    /// If it is not as it was before, with what to do.
+    ///
+    /// If the interface is not in its previous state, with what to do.
     pub fn close(self) -> Result<(), D::Error> {
-        self.door.close()
+        self.bus.close()
     }
 
-    /// Whether nothing is under way or to be mended, so that another attachment may follow.
+    /// Returns whether nothing is in flight or recovering, so that another attachment may follow.
     fn is_at_rest(&self) -> bool {
-        let is_working = self.disk.in_flight() > 0 || self.disk.commands_under_way() > 0;
+        let is_working = self.disk.in_flight() > 0 || self.disk.commands_in_flight() > 0;
         let is_waiting = self.transport.in_flight() > 0 || self.transport.poll_timeout().is_some();
         // Without depth the transport has given up.
         self.depth() > 0 && !self.is_gone && !is_working && !is_waiting
     }
 
-    /// One look at the bus, after a wait if there is nothing to see.
-    fn turn(&mut self, until: Instant) -> Result<Turn, D::Error> {
+    /// Polls the bus once, after a wait if there is nothing to do.
+    fn run_once(&mut self, until: Instant) -> Result<Poll, D::Error> {
         if self.look()? {
-            return Ok(Turn::Moved);
+            return Ok(Poll::Progress);
         }
         let now = self.clock.now();
         let deadlines =
@@ -324,22 +335,22 @@ impl<D: BusDoor> Attachment<D> {
             self.transport.handle_timeout(now);
             self.disk.handle_timeout(now);
             self.settle(now);
-            return Ok(Turn::Moved);
+            return Ok(Poll::Progress);
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Ok(Turn::Rested);
+            return Ok(Poll::Idle);
         }
         let limit = due.map_or(left, |due| left.min(clock::span(due - now)));
-        match self.door.wait(Some(limit))? {
-            Readiness::Ready | Readiness::TimeOver => Ok(Turn::Moved),
-            Readiness::Interrupted => Ok(Turn::Rested),
+        match self.bus.wait(Some(limit))? {
+            Readiness::Ready | Readiness::TimeOver => Ok(Poll::Progress),
+            Readiness::Interrupted => Ok(Poll::Idle),
         }
     }
 
-    /// Takes what the bus has brought; whether it has brought anything.
+    /// Handles completions; returns whether there were any.
     fn look(&mut self) -> Result<bool, D::Error> {
-        let seen = match self.door.reap() {
+        let seen = match self.bus.reap() {
             Ok(any) => any,
             Err(error) if error.is_disconnect() => !self.is_gone,
             Err(error) => return Err(error),
@@ -348,19 +359,19 @@ impl<D: BusDoor> Attachment<D> {
             let now = self.clock.now();
             self.settle(now);
         }
-        self.door.take_fault().map_or(Ok(seen), Err)
+        self.bus.take_fault().map_or(Ok(seen), Err)
     }
 }
 
-/// Whether there may be more to see at once.
+/// Whether polling again may find more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Turn {
-    Moved,
-    Rested,
+enum Poll {
+    Progress,
+    Idle,
 }
 
 impl AttachmentCounters {
-    /// Whether nothing had to be borne: no error, no retry, no reset.
+    /// Returns whether there was no error, no retry and no reset.
     pub fn is_clean(&self) -> bool {
         let Counts { sent_again, transport_failures, lost_writes, .. } = self.disk;
         self.transport == Counters::default()
@@ -370,11 +381,11 @@ impl AttachmentCounters {
     }
 }
 
-impl<D: BusDoor + fmt::Debug> fmt::Debug for Attachment<D> {
+impl<D: HostBus + fmt::Debug> fmt::Debug for Attachment<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Attachment")
             .field("chosen", &self.chosen)
-            .field("door", &self.door)
+            .field("bus", &self.bus)
             .field("in_flight", &self.disk.in_flight())
             .finish_non_exhaustive()
     }
@@ -384,9 +395,9 @@ impl fmt::Display for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bot => f.write_str("BOT"),
-            Self::Turbo => f.write_str("BOT with packed requests"),
+            Self::Turbo => f.write_str("BOT with merged requests"),
             Self::Uas { streams: Some(streams) } => write!(f, "UAS with {streams} streams"),
-            Self::Uas { streams: None } => f.write_str("UAS with READY IUs"),
+            Self::Uas { streams: None } => f.write_str("UAS, no streams"),
         }
     }
 }

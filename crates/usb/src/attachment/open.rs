@@ -1,30 +1,32 @@
-//! From a device of the system to what an attachment of it needs: the plan, the interface, the memory.
+//! The plan, the interface and the buffers for the attachment of a device.
 //!
-//! Nothing is changed here; the interface is taken, and kept, by a [`Hold`](super::Hold).
+//! Nothing is changed here; a [`ClaimedInterface`](super::ClaimedInterface) claims the interface.
 
 use super::setup::{Memory, choose};
-use super::{AttachConfig, AttachError, Attachment, Hold, TransportChoice};
-use crate::door::Enumerated;
-use crate::usbfs::{Door, InterfaceName, UsbfsError};
+use super::{AttachConfig, AttachError, Attachment, ClaimedInterface, TransportChoice};
+use crate::host_bus::Enumerated;
+use crate::usbfs::{InterfaceName, UsbInterface, UsbfsError};
 use inspect::inventory::{Disk, Interface, UsbDevice, active_configuration};
 use inspect::tree::Tree;
 use quirks::{Answers, Names, Plan};
 use wire::usb::DeviceDescriptor;
 
 impl Attachment {
-    /// Takes a disk from the kernel's driver and surveys it.
+    /// Claims a disk from the kernel driver and identifies it.
     ///
-    /// `device` is what an inventory of `tree`, which must be the running machine, has just found.
+    /// `device` must be from a current inventory of `tree`, which must be the running machine.
     ///
     /// # Errors
-    /// See [`AttachError`]. Then everything is as it was.
+    ///
+    /// See [`AttachError`]. Everything is unchanged then.
     pub fn open(tree: &Tree, device: &UsbDevice, config: &AttachConfig) -> Result<Self, AttachError> {
-        Hold::default().attach(tree, device, config)
+        ClaimedInterface::default().attach(tree, device, config)
     }
 }
 
-/// The disks of a device that an [`Attachment`] drives: this unit of the interface that each transport would use, mostly the same.
-/// Its other disks lose the kernel's driver meanwhile, and nothing else. None where the device's descriptors cannot be read.
+/// Returns the disks of a device that an [`Attachment`] drives: this LUN of the interface that each
+/// transport would use, mostly the same. Its other disks only lose the kernel driver for that time.
+/// Empty if the device's descriptors cannot be read.
 pub fn driven_disks<'a>(tree: &Tree, device: &'a UsbDevice, lun: u8) -> Vec<&'a Disk> {
     let Ok(descriptors) = Prospect::descriptors(tree, device) else { return Vec::new() };
     let Ok(read) = enumerated(&descriptors, device) else { return Vec::new() };
@@ -42,10 +44,10 @@ pub fn driven_disks<'a>(tree: &Tree, device: &'a UsbDevice, lun: u8) -> Vec<&'a 
     disks
 }
 
-/// An attachment that there may be.
+/// What an attachment needs.
 pub(super) struct Prospect<'a> {
     device: &'a UsbDevice,
-    /// What the kernel has read of the device.
+    /// The descriptors, as the kernel read them.
     pub(super) read: Enumerated<'a>,
     pub(super) plan: Plan,
     pub(super) interface: &'a Interface,
@@ -53,7 +55,7 @@ pub(super) struct Prospect<'a> {
 }
 
 impl<'a> Prospect<'a> {
-    /// The device's descriptors, as the kernel has them.
+    /// Reads the device's descriptors from sysfs.
     pub(super) fn descriptors(tree: &Tree, device: &UsbDevice) -> Result<Vec<u8>, AttachError> {
         tree.bytes(&format!("{}/descriptors", device.path)).map_err(|_| AttachError::Descriptors)
     }
@@ -87,7 +89,7 @@ fn enumerated<'a>(descriptors: &'a [u8], device: &UsbDevice) -> Result<Enumerate
     Ok(Enumerated { device, configuration, value })
 }
 
-/// What to drive the device with.
+/// Chooses the transport.
 fn plan(read: &Enumerated<'_>, device: &UsbDevice, choice: TransportChoice) -> Result<Plan, AttachError> {
     let Enumerated { device: of_device, configuration, .. } = *read;
     let answers = Answers { device: of_device, configuration, bos: None, names: Names::default() };
@@ -99,10 +101,10 @@ fn interface_of(device: &UsbDevice, plan: Plan) -> Result<&Interface, AttachErro
     device.interfaces.iter().find(|interface| interface.number == number).ok_or(AttachError::Descriptors)
 }
 
-/// Memory that cannot be mapped for want of room is copied by the kernel, within the same limit: too much of it is
-/// told now and not in the middle of a run.
-pub(super) fn refuse_too_much(door: &Door, config: &AttachConfig) -> Result<(), AttachError> {
-    match door.lacks_memory() {
+/// Rejects more copied memory than the kernel will have: buffers that could not be mapped are
+/// copied by the kernel within the same limit, and running out later would interrupt the run.
+pub(super) fn refuse_too_much(bus: &UsbInterface, config: &AttachConfig) -> Result<(), AttachError> {
+    match bus.lacks_memory() {
         Some(UsbfsError::Memory { limit_mb: Some(limit), wanted_bytes }) if limit > 0 => {
             let copied = u64::from(config.slots) * u64::from(config.slot_bytes);
             let room = limit.saturating_mul(1 << 20) / 2;

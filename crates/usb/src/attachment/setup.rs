@@ -1,65 +1,65 @@
-//! From a door and a plan to a disk that is driven by us: memory, setting, streams, transport, survey.
-//!
-//! The same for every door. How one comes by a door is for `open` and for [`crate::controller`] to say.
+//! Setup of an attachment, given a host bus and a plan: buffers, alternate setting, streams,
+//! transport, identification.
 
 use super::carry::{Commands, LIST_BYTES, MESSAGE_BYTES};
-use super::{AttachConfig, AttachError, Attachment, Chosen, Stop, TransportChoice, Turn, logical_unit};
+use super::{AttachConfig, AttachError, Attachment, Chosen, Poll, Stop, TransportChoice, logical_unit};
 use crate::clock::Clock;
-use crate::door::{BusDoor, CellBlock, CellId};
+use crate::host_bus::{BufferBlock, BufferId, HostBus};
 use bus::EndpointAddress;
 use initiator::bot::Quirks;
 use initiator::disk::{ANSWER_BYTES_MAX, AskTemperature, Disk, DiskConfig, PARAMETER_BYTES_MAX};
 use initiator::uas::TASKS_MAX;
-use initiator::{Bot, BotConfig, Flights, Transport, Turbo, TurboConfig, Uas, UasConfig, UasEndpoints};
+use initiator::{Bot, BotConfig, InFlight, Transport, Turbo, TurboConfig, Uas, UasConfig, UasEndpoints};
 use quirks::{Answers, BotPlan, Link, Matching, Plan, Probe, UasPlan, probe};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Streams that are wanted: a tag for each command that there can be, and two for task management, as Linux has it.
+/// Streams requested: a tag for each command, and two for task management, as in Linux.
 pub(super) const STREAMS_WANTED: u16 = TASKS_MAX + 2;
 
-/// How long a survey may take: a disk that spins up or is silent to what it need not answer, each for 30 s at most, and recoveries on the way.
-const SURVEY_TIMEOUT: Duration = Duration::from_secs(90);
+/// Timeout of identification: spin-up and unanswered optional commands, each at most 30 s, and
+/// recovery.
+const IDENTIFY_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// How long one may take of a disk that was surveyed and has worked since.
-pub(super) const SURVEY_AGAIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout of identification of a disk that was identified before and has worked since.
+pub(super) const IDENTIFY_AGAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long one waits until it looks whether it is to stop.
+/// Interval of checking the stop flag.
 const LOOK_MAX: Duration = Duration::from_millis(250);
 
-/// Kinds of memory that an attachment has.
+/// Number of buffer blocks of an attachment.
 pub(super) const BLOCKS: usize = 6;
 
-/// Names of the memory of an attachment.
+/// The buffers of an attachment.
 #[derive(Debug)]
-pub(super) struct Cells {
+pub(super) struct Buffers {
     /// The buffers of requests.
-    pub(super) slots: CellId,
-    /// What a command of the survey brings.
-    pub(super) answer: CellId,
+    pub(super) slots: BufferId,
+    /// Data of an identify command.
+    pub(super) answer: BufferId,
     /// Zeroes to write.
-    pub(super) zeroes: CellId,
+    pub(super) zeroes: BufferId,
     /// Parameter lists, one for each command.
-    pub(super) lists: CellId,
-    /// Packs, where the transport makes them.
-    pub(super) bounce: Option<CellId>,
-    /// Those that are free.
-    messages: Vec<CellId>,
+    pub(super) lists: BufferId,
+    /// Merged transfers, if the transport makes them.
+    pub(super) bounce: Option<BufferId>,
+    /// Free message buffers.
+    messages: Vec<BufferId>,
 }
 
-impl Cells {
-    pub(super) fn take_message(&mut self) -> Option<CellId> {
+impl Buffers {
+    pub(super) fn take_message(&mut self) -> Option<BufferId> {
         self.messages.pop()
     }
 
-    pub(super) fn put_message(&mut self, cell: CellId) {
-        self.messages.push(cell);
+    pub(super) fn put_message(&mut self, buffer: BufferId) {
+        self.messages.push(buffer);
     }
 }
 
-/// The memory that an attachment wants of its door.
+/// The buffers that an attachment needs.
 pub(super) struct Memory {
-    pub(super) blocks: [CellBlock; BLOCKS],
+    pub(super) blocks: [BufferBlock; BLOCKS],
     messages: u16,
     is_packing: bool,
 }
@@ -73,7 +73,7 @@ impl Memory {
         // A status and a COMMAND IU each; task management, and what is submitted before the last one has ended.
         let messages = commands.saturating_mul(2).saturating_add(32);
         let is_packing = config.transport == TransportChoice::Turbo;
-        let block = |count, bytes| CellBlock { count, bytes };
+        let block = |count, bytes| BufferBlock { count, bytes };
         let blocks = [
             block(messages, MESSAGE_BYTES),
             block(1, ANSWER_BYTES_MAX),
@@ -85,114 +85,117 @@ impl Memory {
         Self { blocks, messages, is_packing }
     }
 
-    /// The names of the cells, by the first of each block.
-    pub(super) fn cells(&self, [first, answer, zeroes, lists, bounce, slots]: [CellId; BLOCKS]) -> Cells {
+    /// Returns the buffers, given the first of each block.
+    pub(super) fn buffers(
+        &self,
+        [first, answer, zeroes, lists, bounce, slots]: [BufferId; BLOCKS],
+    ) -> Buffers {
         let messages = (0..self.messages).rev().map(|at| first.after(at)).collect();
-        Cells { slots, answer, zeroes, lists, bounce: self.is_packing.then_some(bounce), messages }
+        Buffers { slots, answer, zeroes, lists, bounce: self.is_packing.then_some(bounce), messages }
     }
 }
 
-/// How an interface is found.
+/// The state of an interface before setup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// At this setting, and otherwise as the kernel's driver, or nobody, has left it.
+    /// At this setting, otherwise as the kernel driver left it.
     Unbound { alternate: u8 },
-    /// As another attachment has left it; the interface has so many settings.
+    /// As another attachment left it; the interface has this many settings.
     Used { settings: usize },
 }
 
-impl<D: BusDoor> Attachment<D> {
-    /// Sets the device up and surveys the disk, unless it is stopped. The door comes back with an error.
+impl<D: HostBus> Attachment<D> {
+    /// Sets the device up and identifies the disk, unless stopped. Returns the bus with an error.
     pub(super) fn set_up(
-        mut door: D,
-        cells: Cells,
+        mut bus: D,
+        buffers: Buffers,
         (plan, found): (Plan, Found),
         config: &AttachConfig,
         stop: &Stop,
     ) -> Result<Self, (D, AttachError<D::Error>)> {
-        let begun = begin(&mut door, plan, found).map_err(AttachError::Door);
-        let reached = begun.and_then(|()| logical_unit::check(&mut door, plan, config.lun));
-        let (transport, chosen) = match reached.and_then(|()| transport(&mut door, plan, config)) {
+        let begun = begin(&mut bus, plan, found).map_err(AttachError::Bus);
+        let reached = begun.and_then(|()| logical_unit::check(&mut bus, plan, config.lun));
+        let (transport, chosen) = match reached.and_then(|()| transport(&mut bus, plan, config)) {
             Ok(made) => made,
-            Err(error) => return Err((door, error)),
+            Err(error) => return Err((bus, error)),
         };
         let depth = u16::try_from(transport.depth()).unwrap_or(u16::MAX);
         let disk = DiskConfig {
             lun: logical_unit::field(config.lun),
             requests_max: config.slots,
-            patience: config.disk_patience,
+            retry_limits: config.retry_limits,
             ..DiskConfig::new(depth, config.transfer_bytes_max)
         };
         let mut attachment = Self {
             disk: Disk::new(disk),
             transport,
-            door,
+            bus,
             chosen,
-            cells,
+            buffers,
             commands: Commands::default(),
-            flights: Flights::new(),
+            in_flight_table: InFlight::new(),
             clock: Clock::start(),
             slots: vec![false; config.slots.into()],
             slot_bytes: config.slot_bytes,
             finished: VecDeque::with_capacity(config.slots.into()),
             lost: VecDeque::new(),
-            surveyed: None,
+            identified: None,
             pieces: Vec::new(),
             answer: Vec::with_capacity(ANSWER_BYTES_MAX as usize),
             is_gone: false,
         };
-        match attachment.survey(config.ask_temperature, Instant::now() + SURVEY_TIMEOUT, stop) {
+        match attachment.identify(config.ask_temperature, Instant::now() + IDENTIFY_TIMEOUT, stop) {
             Ok(()) => Ok(attachment),
             Err(error) => {
                 let error = attachment.explain(error, plan, (disk, config.lun), stop);
-                Err((attachment.door, error))
+                Err((attachment.bus, error))
             }
         }
     }
 
-    pub(super) fn survey(
+    pub(super) fn identify(
         &mut self,
         ask: AskTemperature,
         until: Instant,
         stop: &Stop,
     ) -> Result<(), AttachError<D::Error>> {
-        self.surveyed = None;
+        self.identified = None;
         let now = self.clock.now();
         self.disk.start_asking(now, ask);
         self.settle(now);
         loop {
-            match self.surveyed.take() {
+            match self.identified.take() {
                 Some(Ok(())) => return Ok(()),
-                Some(Err(error)) => return Err(AttachError::Survey(error)),
-                None if stop.is_wanted() => return Err(AttachError::SurveyInterrupted),
+                Some(Err(error)) => return Err(AttachError::Identify(error)),
+                None if stop.is_wanted() => return Err(AttachError::IdentifyInterrupted),
                 None => {}
             }
             let look = until.min(Instant::now() + LOOK_MAX);
-            if self.turn(look)? == Turn::Moved {
+            if self.run_once(look)? == Poll::Progress {
                 continue;
             }
             let now = Instant::now();
             if now >= until {
-                return Err(AttachError::SurveyTimedOut);
+                return Err(AttachError::IdentifyTimedOut);
             }
             if now < look {
-                return Err(AttachError::SurveyInterrupted);
+                return Err(AttachError::IdentifyInterrupted);
             }
         }
     }
 }
 
-/// Brings an interface to the setting of a transport, with no endpoint halted and all toggles at their beginning.
-fn begin<D: BusDoor>(door: &mut D, plan: Plan, found: Found) -> Result<(), D::Error> {
+/// Selects the alternate setting of a transport, with all halts cleared and all toggles reset.
+fn begin<D: HostBus>(bus: &mut D, plan: Plan, found: Found) -> Result<(), D::Error> {
     let alternate = plan.place().alternate;
     match found {
         // A driver that has just been unbound has left the first setting.
         Found::Unbound { alternate: 0 } if alternate == 0 => Ok(()),
         // A device with one setting need not know a request for it.
         Found::Used { settings: 0 | 1 } => {
-            endpoints(plan).into_iter().try_for_each(|endpoint| door.clear_halt(endpoint))
+            endpoints(plan).into_iter().try_for_each(|endpoint| bus.clear_halt(endpoint))
         }
-        Found::Unbound { .. } | Found::Used { .. } => door.select_alternate(alternate),
+        Found::Unbound { .. } | Found::Used { .. } => bus.select_alternate(alternate),
     }
 }
 
@@ -206,7 +209,7 @@ fn endpoints(plan: Plan) -> Vec<EndpointAddress> {
     }
 }
 
-/// What to drive a device with, by what it answered.
+/// Chooses a transport by the answers of the device.
 pub(super) fn choose<E>(
     answers: &Answers<'_>,
     speed: bus::Speed,
@@ -223,7 +226,7 @@ pub(super) fn choose<E>(
     plan.ok_or_else(|| AttachError::NotOffered { transport: choice, because: unmet(&probe, choice) })
 }
 
-/// The first need that is not met.
+/// Returns the first unmet requirement.
 fn unmet(probe: &Probe, choice: TransportChoice) -> Option<quirks::Finding> {
     let interface = probe.interfaces.first()?;
     let findings = match choice {
@@ -233,12 +236,12 @@ fn unmet(probe: &Probe, choice: TransportChoice) -> Option<quirks::Finding> {
     findings.iter().find(|finding| !finding.met && !finding.rule.is_advice()).cloned()
 }
 
-/// A transport, and what it is called.
+/// A transport and its name.
 type Made = (Box<dyn Transport + Send>, Chosen);
 
-/// Allocates streams, and makes the transport.
-fn transport<D: BusDoor>(
-    door: &mut D,
+/// Allocates streams and creates the transport.
+fn transport<D: HostBus>(
+    bus: &mut D,
     plan: Plan,
     config: &AttachConfig,
 ) -> Result<Made, AttachError<D::Error>> {
@@ -264,7 +267,7 @@ fn transport<D: BusDoor>(
             let streams = match plan.matching {
                 Matching::Ready => None,
                 Matching::Streams { request } => {
-                    Some(door.allocate_streams(plan.stream_endpoints(), request.get())?)
+                    Some(bus.allocate_streams(plan.stream_endpoints(), request.get())?)
                 }
             };
             let uas = Uas::new(uas_config(&plan, streams, config));
@@ -280,7 +283,7 @@ fn bot_config(plan: &BotPlan, config: &AttachConfig) -> BotConfig {
         alternate: plan.place.alternate,
         bulk_in: plan.bulk_in.address,
         bulk_out: plan.bulk_out.address,
-        patience: config.patience,
+        timeouts: config.timeouts,
     }
 }
 
@@ -297,6 +300,6 @@ fn uas_config(plan: &UasPlan, streams: Option<u16>, config: &AttachConfig) -> Ua
         endpoints,
         streams,
         depth: config.depth,
-        patience: config.patience,
+        timeouts: config.timeouts,
     }
 }

@@ -1,10 +1,10 @@
-//! A whole attachment on a bridge in memory, over Bulk-Only Transport; and one attachment after another on the same door.
+//! A whole attachment on a bridge in memory, over Bulk-Only Transport; and one attachment after another on the same bus.
 
 mod temperature;
 
 use super::setup::{Found, Memory};
 use super::*;
-use crate::door::{CellId, Order};
+use crate::host_bus::{BufferId, TransferRequest};
 use bus::Direction::{self, In, Out};
 use bus::{Completion, EndpointAddress, TransferId, TransferStatus};
 use initiator::disk::Doubt;
@@ -20,14 +20,14 @@ use wire::usb::SetupPacket;
 /// A bridge with a disk of 32768 blocks that reads as zeroes.
 #[derive(Debug, Default)]
 struct Bridge {
-    cells: Vec<Vec<u8>>,
+    buffers: Vec<Vec<u8>>,
     log_page: Answer,
     smart: Answer,
     /// What becomes of a VPD page, if it is not brought.
     page: Option<Answer>,
     /// So many VPD pages are lost before that.
     loses_pages: u32,
-    /// The tag of the command under way, how many bytes it wants, and what it brings.
+    /// The tag of the command in flight, how many bytes it wants, and what it brings.
     command: Option<(u32, u32, Answer)>,
     /// The response code, sense key and code of the last command that was refused.
     sense: [u8; 3],
@@ -39,9 +39,9 @@ struct Bridge {
     residue: u32,
     /// The data of a write come next.
     takes_data: bool,
-    /// The command under way reads blocks.
+    /// The command in flight reads blocks.
     is_read: bool,
-    waiting: Vec<Order>,
+    waiting: Vec<TransferRequest>,
     ended: VecDeque<Completion>,
     resets: u32,
     /// The highest unit, if it tells, and one up to there that is not connected.
@@ -82,9 +82,11 @@ struct Failed {
 }
 
 impl Bridge {
-    fn index(&self, cell: CellId) -> usize {
-        let all = 0..self.cells.len();
-        all.into_iter().find(|at| CellId::default().after(*at as u16) == cell).expect("a cell of this door")
+    fn index(&self, buffer: BufferId) -> usize {
+        let all = 0..self.buffers.len();
+        all.into_iter()
+            .find(|at| BufferId::default().after(*at as u16) == buffer)
+            .expect("a buffer of this bus")
     }
 
     fn answer(&self, cdb: &[u8]) -> Answer {
@@ -113,13 +115,13 @@ impl Bridge {
         Answer::Bytes(bytes.to_vec())
     }
 
-    fn end(&mut self, order: &Order, status: TransferStatus, actual: usize) {
-        self.ended.push_back(Completion { id: order.id, status, actual: actual as u32 });
+    fn end(&mut self, request: &TransferRequest, status: TransferStatus, actual: usize) {
+        self.ended.push_back(Completion { id: request.id, status, actual: actual as u32 });
     }
 
-    fn take_wrapper(&mut self, order: &Order) {
-        let at = self.index(order.cell);
-        let wrapper = self.cells[at][order.range.as_usize()].to_vec();
+    fn take_wrapper(&mut self, request: &TransferRequest) {
+        let at = self.index(request.buffer);
+        let wrapper = self.buffers[at][request.range.as_usize()].to_vec();
         assert_eq!((&wrapper[..4], wrapper.len()), (&b"USBC"[..], 31));
         let word = |at: usize| u32::from_le_bytes(wrapper[at..at + 4].try_into().expect("four bytes"));
         self.asked.push(Asked::Command(wrapper[13]));
@@ -149,22 +151,22 @@ impl Bridge {
         self.takes_data = word(8) > 0 && wrapper[12] & 0x80 == 0;
         let wanted = if self.takes_data { 0 } else { word(8) };
         self.command = Some((word(4), wanted, answer));
-        self.end(order, TransferStatus::Done, 31);
+        self.end(request, TransferStatus::Done, 31);
     }
 
     /// The data of a command, then its status.
-    fn bring(&mut self, order: Order) {
-        let Some((tag, wanted, answer)) = self.command.take() else { return self.waiting.push(order) };
+    fn bring(&mut self, request: TransferRequest) {
+        let Some((tag, wanted, answer)) = self.command.take() else { return self.waiting.push(request) };
         let is_status = wanted == 0;
         let bytes = match answer {
             Answer::Silence => {
                 self.command = Some((tag, wanted, answer));
-                return self.waiting.push(order);
+                return self.waiting.push(request);
             }
             Answer::Refused if is_status => status(tag, 0, 1),
             Answer::Refused => {
                 self.command = Some((tag, 0, answer));
-                return self.end(&order, TransferStatus::Stall, 0);
+                return self.end(&request, TransferStatus::Stall, 0);
             }
             Answer::Bytes(_) if is_status => status(tag, if self.is_read { self.residue } else { 0 }, 0),
             Answer::Bytes(bytes) => {
@@ -172,10 +174,10 @@ impl Bridge {
                 bytes
             }
         };
-        let len = bytes.len().min(order.range.len as usize);
-        self.copy_in(order.cell, order.range, &bytes[..len]);
-        let whole = len == order.range.len as usize;
-        self.end(&order, if whole { TransferStatus::Done } else { TransferStatus::Short }, len);
+        let len = bytes.len().min(request.range.len as usize);
+        self.copy_in(request.buffer, request.range, &bytes[..len]);
+        let whole = len == request.range.len as usize;
+        self.end(&request, if whole { TransferStatus::Done } else { TransferStatus::Short }, len);
     }
 }
 
@@ -192,7 +194,7 @@ impl fmt::Display for Failed {
 
 impl std::error::Error for Failed {}
 
-impl DoorError for Failed {
+impl HostBusError for Failed {
     fn is_stall(&self) -> bool {
         self.is_stall
     }
@@ -202,30 +204,30 @@ impl DoorError for Failed {
     }
 }
 
-impl BusDoor for Bridge {
+impl HostBus for Bridge {
     type Error = Failed;
 
-    fn bytes(&mut self, cell: CellId) -> Option<&mut [u8]> {
-        let at = self.index(cell);
-        Some(&mut self.cells[at])
+    fn bytes(&mut self, buffer: BufferId) -> Option<&mut [u8]> {
+        let at = self.index(buffer);
+        Some(&mut self.buffers[at])
     }
 
-    fn copy_out(&self, cell: CellId, range: ByteRange, into: &mut [u8]) -> usize {
-        let from = &self.cells[self.index(cell)][range.as_usize()];
+    fn copy_out(&self, buffer: BufferId, range: ByteRange, into: &mut [u8]) -> usize {
+        let from = &self.buffers[self.index(buffer)][range.as_usize()];
         let len = from.len().min(into.len());
         into[..len].copy_from_slice(&from[..len]);
         len
     }
 
-    fn copy_in(&mut self, cell: CellId, range: ByteRange, from: &[u8]) -> usize {
-        let at = self.index(cell);
-        let into = &mut self.cells[at][range.as_usize()];
+    fn copy_in(&mut self, buffer: BufferId, range: ByteRange, from: &[u8]) -> usize {
+        let at = self.index(buffer);
+        let into = &mut self.buffers[at][range.as_usize()];
         let len = from.len().min(into.len());
         into[..len].copy_from_slice(&from[..len]);
         len
     }
 
-    fn copy_across(&mut self, from: (CellId, ByteRange), to: (CellId, ByteRange)) -> usize {
+    fn copy_across(&mut self, from: (BufferId, ByteRange), to: (BufferId, ByteRange)) -> usize {
         let mut bytes = vec![0; from.1.len as usize];
         self.copy_out(from.0, from.1, &mut bytes);
         self.copy_in(to.0, to.1, &bytes)
@@ -235,21 +237,21 @@ impl BusDoor for Bridge {
         true
     }
 
-    fn submit(&mut self, order: Order) {
-        match order.pipe.endpoint.direction() {
+    fn submit(&mut self, request: TransferRequest) {
+        match request.pipe.endpoint.direction() {
             Direction::Out if self.takes_data => {
                 self.takes_data = false;
-                self.end(&order, TransferStatus::Done, order.range.len as usize);
+                self.end(&request, TransferStatus::Done, request.range.len as usize);
             }
-            Direction::Out => self.take_wrapper(&order),
-            Direction::In => self.bring(order),
+            Direction::Out => self.take_wrapper(&request),
+            Direction::In => self.bring(request),
         }
     }
 
     fn cancel(&mut self, id: TransferId) {
-        if let Some(at) = self.waiting.iter().position(|order| order.id == id) {
-            let order = self.waiting.remove(at);
-            self.end(&order, TransferStatus::Cancelled, 0);
+        if let Some(at) = self.waiting.iter().position(|request| request.id == id) {
+            let request = self.waiting.remove(at);
+            self.end(&request, TransferStatus::Cancelled, 0);
         }
     }
 
@@ -331,7 +333,7 @@ fn attached_as(bridge: Bridge, config: &AttachConfig) -> Attachment<Bridge> {
 
 fn found_as(bridge: Bridge, found: Found, config: &AttachConfig) -> Attachment<Bridge> {
     let attached = set_up(bridge, (bot(), found), config);
-    attached.unwrap_or_else(|failed| panic!("the disk is surveyed whatever it tells: {}", failed.1))
+    attached.unwrap_or_else(|failed| panic!("the disk is identified whatever it reports: {}", failed.1))
 }
 
 fn bot() -> Plan {
@@ -351,13 +353,13 @@ fn set_up(
 ) -> Result<Attachment<Bridge>, Box<(Bridge, AttachError<Failed>)>> {
     let memory = Memory::of(plan, config);
     let firsts = memory.blocks.map(|block| {
-        let first = CellId::default().after(bridge.cells.len() as u16);
-        bridge.cells.extend((0..block.count).map(|_| vec![0; block.bytes as usize]));
+        let first = BufferId::default().after(bridge.buffers.len() as u16);
+        bridge.buffers.extend((0..block.count).map(|_| vec![0; block.bytes as usize]));
         first
     });
-    let cells = memory.cells(firsts);
+    let buffers = memory.buffers(firsts);
     let stop = bridge.signal.clone().map_or_else(Stop::default, Stop::when);
-    Attachment::set_up(bridge, cells, (plan, found), config, &stop).map_err(Box::new)
+    Attachment::set_up(bridge, buffers, (plan, found), config, &stop).map_err(Box::new)
 }
 
 /// Reads a block; what that had to bear.
@@ -365,7 +367,7 @@ fn read(disk: &mut Attachment<Bridge>) -> AttachmentCounters {
     let before = disk.counters();
     let operation = Operation::Read { fua: false, dpo: false, may_be_short: false };
     disk.submit(0, operation, Extent::new(9, 1)).expect("it is taken");
-    let finished = disk.wait(Instant::now() + std::time::Duration::from_secs(5)).expect("the door works");
+    let finished = disk.wait(Instant::now() + std::time::Duration::from_secs(5)).expect("the bus works");
     assert_eq!(finished.map(|finished| finished.result), Some(Ok(Done { moved: 512 })));
     let after = disk.counters();
     assert_eq!(after.transport, before.transport, "a read bears nothing of what was asked before it");
@@ -374,11 +376,11 @@ fn read(disk: &mut Attachment<Bridge>) -> AttachmentCounters {
 }
 
 #[test]
-fn a_write_that_was_lost_is_told_at_once_and_by_the_flush() {
+fn a_write_that_was_lost_is_reported_at_once_and_by_the_flush() {
     let mut disk = attached(Bridge { loses: 2, ..Bridge::default() });
     let mut ask = |operation, extent| {
         disk.submit(0, operation, extent).expect("it is taken");
-        let finished = disk.wait(Instant::now() + std::time::Duration::from_secs(5)).expect("the door works");
+        let finished = disk.wait(Instant::now() + std::time::Duration::from_secs(5)).expect("the bus works");
         (finished.map(|finished| finished.result), disk.poll_lost())
     };
     let write = Operation::Write { fua: false, dpo: false };
@@ -397,9 +399,9 @@ fn a_write_that_fails_about_nothing_is_written_again_and_never_a_success() {
     let mut write = || {
         let before = disk.counters().disk.sent_again;
         disk.submit(0, Operation::Write { fua: false, dpo: false }, Extent::new(9, 1)).expect("it is taken");
-        let finished = disk.wait(Instant::now() + std::time::Duration::from_secs(5)).expect("the door works");
+        let finished = disk.wait(Instant::now() + std::time::Duration::from_secs(5)).expect("the bus works");
         let again = disk.counters().disk.sent_again - before;
-        disk.door.forgets = 5;
+        disk.bus.forgets = 5;
         (finished.map(|finished| finished.result), again)
     };
     assert_eq!(write(), (Some(Ok(Done { moved: 512 })), 1));
@@ -408,7 +410,7 @@ fn a_write_that_fails_about_nothing_is_written_again_and_never_a_success() {
 }
 
 #[test]
-fn a_disk_that_says_nothing_to_a_page_is_surveyed_long_before_the_limit_and_again_as_well() {
+fn a_disk_that_says_nothing_to_a_page_is_identified_long_before_the_limit_and_again_as_well() {
     let began = Instant::now();
     let mut disk = attached(Bridge { page: Some(Answer::Silence), ..Bridge::default() });
     // It is asked twice.
@@ -417,10 +419,10 @@ fn a_disk_that_says_nothing_to_a_page_is_surveyed_long_before_the_limit_and_agai
     let doubts = &disk.geometry().doubts;
     assert!(doubts.contains(&Doubt::Page(VpdPageCode::SupportedPages)), "{doubts:?}");
     let counters = read(&mut disk);
-    assert_eq!((counters.transport.timeouts, disk.door.resets), (2, 2));
-    // From then on once, within what a later survey may take.
-    let again = disk.temperature(AskTemperature::ByLog).expect("it is surveyed again");
-    assert_eq!((again, disk.counters().transport.timeouts, disk.door.resets), (None, 3, 3));
+    assert_eq!((counters.transport.timeouts, disk.bus.resets), (2, 2));
+    // From then on once, within what a later identify sequence may take.
+    let again = disk.temperature(AskTemperature::ByLog).expect("it is identified again");
+    assert_eq!((again, disk.counters().transport.timeouts, disk.bus.resets), (None, 3, 3));
 }
 
 #[test]
@@ -428,7 +430,7 @@ fn a_disk_whose_answer_to_a_page_is_lost_once_is_known_as_any_other() {
     let mut disk = attached(Bridge { loses_pages: 1, ..Bridge::default() });
     assert_eq!(disk.geometry(), attached(Bridge::default()).geometry());
     let counters = read(&mut disk);
-    assert_eq!((counters.transport.timeouts, disk.door.resets), (1, 1));
+    assert_eq!((counters.transport.timeouts, disk.bus.resets), (1, 1));
 }
 
 #[test]
@@ -441,7 +443,7 @@ fn residues_that_are_known_to_mean_nothing_are_not_believed() {
 }
 
 #[test]
-fn a_signal_ends_a_survey_whenever_it_comes() {
+fn a_signal_ends_an_identification_whenever_it_comes() {
     for signal_comes_with_setting in [true, false] {
         let signal = Some(Arc::new(AtomicBool::new(false)));
         let bridge = Bridge { is_deaf: true, signal, signal_comes_with_setting, ..Bridge::default() };
@@ -449,7 +451,7 @@ fn a_signal_ends_a_survey_whenever_it_comes() {
         let found = Found::Used { settings: 2 };
         let failed = set_up(bridge, (bot(), found), &small(TransportChoice::Bot));
         let (bridge, error) = *failed.expect_err("it is stopped");
-        assert!(matches!(error, AttachError::SurveyInterrupted), "{error}");
+        assert!(matches!(error, AttachError::IdentifyInterrupted), "{error}");
         assert!(began.elapsed().as_secs_f64() < 2.0, "{:?}", began.elapsed());
         assert_eq!(bridge.resets, 0);
     }
@@ -462,29 +464,29 @@ fn begun_by(bridge: &mut Bridge) -> Vec<Asked> {
 }
 
 #[test]
-fn an_attachment_follows_another_on_the_same_door() {
+fn an_attachment_follows_another_on_the_same_interface() {
     let mut disk = attached_as(Bridge::default(), &small(TransportChoice::Bot));
-    assert_eq!(begun_by(&mut disk.door), []);
+    assert_eq!(begun_by(&mut disk.bus), []);
     read(&mut disk);
     let cleared = [Asked::Cleared(0x81), Asked::Cleared(0x02)];
     for (transport, found, begun) in [
-        // Whoever has one setting may not know SET_INTERFACE.
+        // The caller that has one setting may not know SET_INTERFACE.
         (TransportChoice::Turbo, Found::Used { settings: 1 }, &cleared[..]),
         (TransportChoice::Bot, Found::Used { settings: 2 }, &[Asked::Setting(0)]),
         (TransportChoice::Bot, Found::Unbound { alternate: 1 }, &[Asked::Setting(0)]),
     ] {
         assert!(disk.is_at_rest());
-        disk.door.asked.clear();
-        disk = found_as(disk.door, found, &small(transport));
-        assert_eq!(begun_by(&mut disk.door), begun);
+        disk.bus.asked.clear();
+        disk = found_as(disk.bus, found, &small(transport));
+        assert_eq!(begun_by(&mut disk.bus), begun);
         read(&mut disk);
     }
 }
 
 #[test]
-fn what_is_under_way_is_not_at_rest() {
+fn what_is_in_flight_is_not_at_rest() {
     let mut disk = attached_as(Bridge::default(), &small(TransportChoice::Bot));
-    disk.door.is_deaf = true;
+    disk.bus.is_deaf = true;
     disk.submit(0, Operation::Flush, Extent::default()).expect("it is taken");
     assert!(!disk.is_at_rest());
 }
@@ -498,13 +500,13 @@ fn over_turbo_one_request_at_a_time_does_not_wait_for_another() {
     for lba in 0..3 {
         let operation = Operation::Read { fua: false, dpo: false, may_be_short: false };
         disk.submit(0, operation, Extent::new(lba, 1)).expect("it is taken");
-        let finished = disk.wait(Instant::now() + std::time::Duration::from_secs(5)).expect("the door works");
+        let finished = disk.wait(Instant::now() + std::time::Duration::from_secs(5)).expect("the bus works");
         assert_eq!(finished.map(|finished| finished.result), Some(Ok(Done { moved: 512 })), "block {lba}");
     }
 }
 
 #[test]
-fn a_door_comes_back_from_what_has_come_to_nothing() {
+fn the_bus_is_returned_after_a_failed_setup() {
     let plan = Plan::Uas(UasPlan {
         place: Place { alternate: 1, ..PLACE },
         command: end::<1>(Out),
@@ -526,9 +528,9 @@ fn all_commands_are_of_the_unit_that_is_driven() {
         let bridge = Bridge { highest: Some(3), ..Bridge::default() };
         let mut disk = attached_as(bridge, &AttachConfig { lun, ..small(TransportChoice::Turbo) });
         read(&mut disk);
-        let commands = disk.door.asked.iter().filter(|asked| matches!(asked, Asked::Command(_)));
+        let commands = disk.bus.asked.iter().filter(|asked| matches!(asked, Asked::Command(_)));
         assert!(commands.clone().count() > 4 && commands.clone().all(|asked| *asked == Asked::Command(lun)));
-        assert_eq!(begun_by(&mut disk.door), before);
+        assert_eq!(begun_by(&mut disk.bus), before);
     }
 }
 

@@ -1,6 +1,7 @@
-//! A device behind a root port of a controller of ours: addressed, with the descriptors that it answered.
+//! A device behind a root port of a controller driven by this crate: addressed, with its
+//! descriptors.
 //!
-//! Always true: it has a slot of the controller until it is dropped or gone.
+//! Always true: it has a slot of the controller until it is dropped or disconnected.
 
 use super::error::ControllerError;
 use super::inner::{CONTROL_BYTES_MAX, Inner};
@@ -69,7 +70,7 @@ impl HostedDevice {
                 Speed::Super => 512,
             },
         };
-        let action = "give the device an address";
+        let action = "address the device";
         let answer = inner.borrow_mut().ask(action, Request::Attach(location))?;
         let Answer::Attached(id) = answer else {
             return Err(ControllerError::Unanswered { action, answer });
@@ -123,7 +124,7 @@ impl HostedDevice {
     /// # Errors
     /// If the device refuses or does not answer.
     pub fn control(&self, setup: SetupPacket, bytes: &mut [u8]) -> Result<usize, ControllerError> {
-        self.inner.borrow_mut().control(self.id, "ask the device", setup, bytes)
+        self.inner.borrow_mut().control(self.id, "perform a control transfer", setup, bytes)
     }
 
     /// One of its texts, in the first of its languages that is asked for: US English. `None` if it has none.
@@ -158,10 +159,10 @@ impl HostedDevice {
     pub(super) fn configure(&self, interface: u8) -> Result<(), ControllerError> {
         let add = plans(self.setting(interface, 0)?);
         let change = Request::Configure { device: self.id, add, drop: Vec::new() };
-        self.ask("make endpoints", change)?;
+        self.ask("configure endpoints", change)?;
         let value = self.configuration.head.value.into();
         let setup = SetupPacket::of_standard(Recipient::Device, StandardRequest::SetConfiguration, value);
-        self.inner.borrow_mut().control(self.id, "choose the configuration", setup, &mut []).map(drop)
+        self.inner.borrow_mut().control(self.id, "set the configuration", setup, &mut []).map(drop)
     }
 
     /// Resets the port. The device has its address again afterwards, endpoint 0, and nothing else.
@@ -170,7 +171,7 @@ impl HostedDevice {
         if !status.is_connected() {
             return Err(ControllerError::Disconnected);
         }
-        self.ask("give the device its address again", Request::Readdress(self.id))?;
+        self.ask("readdress the device", Request::Readdress(self.id))?;
         let mut again = [0; DeviceDescriptor::LEN];
         let setup = SetupPacket::get_descriptor(DescriptorKind::Device, 0, DeviceDescriptor::LEN as u16);
         self.control(setup, &mut again)?;
@@ -201,7 +202,7 @@ impl Asker<'_> {
             && u16::from(bytes) != packet
         {
             let request = Request::SetControlPacket(self.id, bytes.into());
-            self.inner.borrow_mut().ask("set the packet length of endpoint 0", request)?;
+            self.inner.borrow_mut().ask("set the packet size of endpoint 0", request)?;
         }
         let device = self.descriptor(DescriptorKind::Device, DeviceDescriptor::LEN as u16)?;
         let descriptor = DeviceDescriptor::decode(&device).map_err(ControllerError::Descriptors)?;

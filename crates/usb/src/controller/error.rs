@@ -1,77 +1,77 @@
-//! What can go wrong between a controller of ours and a device.
+//! Errors of a host controller driven by this crate, and of its devices.
 
-use crate::door::DoorError;
+use crate::host_bus::HostBusError;
 use crate::vfio::VfioError;
 use bus::TransferStatus;
 use std::fmt;
 use wire::DecodeError;
 use xhci_driver::{Answer, Death, Refusal};
 
-/// Why a controller or a device does not do what was asked.
+/// Why an operation of a controller or a device failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControllerError {
-    /// The controller cannot be had.
+    /// VFIO failed.
     Vfio(VfioError),
-    /// It is of no use any more.
+    /// The controller failed for good.
     Died(Death),
-    /// It does not run in time.
+    /// The controller did not start in time.
     NotRunning,
-    /// The driver does not take that on.
+    /// The driver rejected the request.
     Refused {
-        /// What was asked for.
+        /// The operation.
         action: &'static str,
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
-    /// The controller did not do it.
+    /// The controller did not carry it out.
     Unanswered {
-        /// What was asked for.
+        /// The operation.
         action: &'static str,
-        /// What came of it.
+        /// Its answer.
         answer: Answer,
     },
-    /// The device refused a request with a stall.
+    /// The device stalled the request.
     Stalled {
-        /// What was asked for.
+        /// The operation.
         action: &'static str,
     },
-    /// A transfer ended otherwise than it should.
+    /// A transfer failed.
     Transfer {
-        /// What was asked for.
+        /// The operation.
         action: &'static str,
-        /// How it ended.
+        /// Its status.
         status: TransferStatus,
     },
-    /// It was not over in time.
+    /// It timed out.
     TimedOut {
-        /// What was asked for.
+        /// The operation.
         action: &'static str,
     },
-    /// There is nothing behind that port.
+    /// There is no device on that port.
     EmptyPort(u8),
-    /// The device behind that port is in use already.
+    /// The device on that port is already in use.
     Taken(u8),
-    /// The device has a speed for which there are no disks.
+    /// The device has an unsupported speed.
     Speed {
-        /// Where it is.
+        /// Its port.
         port: u8,
-        /// The controller's name for the speed.
+        /// The speed id of the controller.
         speed_id: u8,
     },
-    /// The device's descriptors are none.
+    /// Malformed descriptors.
     Descriptors(DecodeError),
-    /// Another device answers behind the port since it was reset.
+    /// Another device is on the port since its reset.
     Changed,
-    /// The device has no such interface or setting.
+    /// The device has no such interface or alternate setting.
     NoSetting {
         /// bInterfaceNumber.
         interface: u8,
         /// bAlternateSetting.
         alternate: u8,
     },
-    /// Transfers of the endpoint are under way.
+    /// The endpoint has transfers in flight.
     Busy,
-    /// The device is gone.
+    /// The device is disconnected.
     Disconnected,
 }
 
@@ -81,7 +81,7 @@ impl From<VfioError> for ControllerError {
     }
 }
 
-impl DoorError for ControllerError {
+impl HostBusError for ControllerError {
     fn is_stall(&self) -> bool {
         matches!(self, Self::Stalled { .. })
     }
@@ -95,27 +95,27 @@ impl fmt::Display for ControllerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Vfio(error) => error.fmt(f),
-            Self::Died(death) => write!(f, "the controller is of no use any more: {death}"),
-            Self::NotRunning => f.write_str("the controller does not run in time"),
+            Self::Died(death) => write!(f, "host controller failed: {death}"),
+            Self::NotRunning => f.write_str("host controller did not start in time"),
             Self::Refused { action, refusal } => write!(f, "cannot {action}: {refusal}"),
-            Self::Unanswered { action, answer } => write!(f, "the controller did not {action}: {answer}"),
-            Self::Stalled { action } => write!(f, "the device refused to {action}"),
+            Self::Unanswered { action, answer } => write!(f, "cannot {action}: {answer}"),
+            Self::Stalled { action } => write!(f, "cannot {action}: stalled by the device"),
             Self::Transfer { action, status } => {
-                write!(f, "cannot {action}: the transfer ended as {status:?}")
+                write!(f, "cannot {action}: transfer failed with {status:?}")
             }
-            Self::TimedOut { action } => write!(f, "there was no time left to {action}"),
-            Self::EmptyPort(port) => write!(f, "there is no device behind port {port}"),
-            Self::Taken(port) => write!(f, "the device behind port {port} is in use already"),
+            Self::TimedOut { action } => write!(f, "timed out: {action}"),
+            Self::EmptyPort(port) => write!(f, "no device on port {port}"),
+            Self::Taken(port) => write!(f, "the device on port {port} is already in use"),
             Self::Speed { port, speed_id } => {
-                write!(f, "the device behind port {port} has the speed {speed_id}, which no disk has")
+                write!(f, "unsupported speed id {speed_id} of the device on port {port}")
             }
-            Self::Descriptors(error) => write!(f, "the device's descriptors are none: {error}"),
-            Self::Changed => f.write_str("another device answers since the port was reset"),
+            Self::Descriptors(error) => write!(f, "malformed descriptors: {error}"),
+            Self::Changed => f.write_str("the device changed during the port reset"),
             Self::NoSetting { interface, alternate } => {
-                write!(f, "the device has no setting {alternate} of interface {interface}")
+                write!(f, "interface {interface} has no alternate setting {alternate}")
             }
-            Self::Busy => f.write_str("transfers of the endpoint are under way"),
-            Self::Disconnected => f.write_str("the device is gone"),
+            Self::Busy => f.write_str("the endpoint has transfers in flight"),
+            Self::Disconnected => f.write_str("device disconnected"),
         }
     }
 }

@@ -1,7 +1,8 @@
-//! The two doors of the driver, on a real controller: registers, and memory for its structures.
+//! Registers and DMA memory of a real controller, for the driver.
 //!
-//! Memory is shared with the controller in chunks, as it is needed, and kept until the controller is given up; pieces of
-//! it come and go. Always true: no more than [`STRUCTURE_BYTES_MAX`] is ever shared for structures.
+//! Memory is shared with the controller in chunks on demand and kept until the controller is
+//! released; allocations come from the chunks. Always true: at most [`STRUCTURE_BYTES_MAX`] bytes
+//! are shared for structures.
 
 use crate::vfio::{Addresses, Function, SharedMemory};
 use xhci_driver::{DmaLayout, DmaMemory, Registers};

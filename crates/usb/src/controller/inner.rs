@@ -1,13 +1,13 @@
-//! The controller, its driver, and what has come for whom.
+//! The controller, its driver, and a mailbox for each owner.
 //!
-//! Always true: what the driver tells is taken after every call and laid where its owner looks: a mailbox for each
-//! device, the answer that is waited for, the ports.
+//! Always true: driver events are taken after every call and queued for their owner: a mailbox for
+//! each device, the outstanding answer, the ports.
 
 use super::error::ControllerError;
 use super::hardware::Hardware;
 use super::{HostCounters, PortChange};
 use crate::clock::{Clock, span};
-use crate::door::Readiness;
+use crate::host_bus::Readiness;
 use crate::vfio::Function;
 use bus::{Completion, TransferId, TransferStatus};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -28,7 +28,7 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(15);
 /// How long a control transfer may take.
 pub(super) const CONTROL_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long a transfer that is taken back may take to end.
+/// How long a transfer that is cancelled may take to end.
 pub(super) const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 
 /// How often one looks although no interrupt has come: a controller that forgets one must not hang us.
@@ -37,7 +37,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// Bytes of a control transfer's data stage: descriptors of disks are far shorter.
 pub(super) const CONTROL_BYTES_MAX: u16 = 4096;
 
-/// Ids of control transfers begin here; those of doors are small.
+/// Ids of control transfers begin here; those of buses are small.
 const CONTROL_IDS: u64 = 1 << 48;
 
 /// A controller in our hands.
@@ -51,9 +51,9 @@ pub(super) struct Inner {
     waiting: Option<(RequestId, Option<Answer>)>,
     last_request: u32,
     last_control: u64,
-    /// By port, what has not been told yet.
+    /// By port, what has not been reported yet.
     changes: BTreeMap<u8, PortStatus>,
-    /// Ports of which it was told that somebody is there.
+    /// Ports reported as connected.
     peopled: BTreeSet<u8>,
     /// For control transfers, by slot: they are kept, since a slot is used again only when its device has ended.
     buffers: BTreeMap<u8, u64>,
@@ -180,7 +180,7 @@ impl Inner {
         Ok(readiness)
     }
 
-    /// Lays what the driver has told where it belongs; whether there was anything.
+    /// Lays what the driver has reported where it belongs; whether there was anything.
     fn sort(&mut self) -> bool {
         let mut any = false;
         while let Some(output) = self.driver.poll_output() {
@@ -262,7 +262,7 @@ impl Inner {
         self.sort();
     }
 
-    /// Nobody looks for a device any more.
+    /// No one looks for a device any more.
     pub(super) fn forget(&mut self, device: DeviceId) {
         self.mailboxes.remove(&device);
     }
@@ -277,7 +277,7 @@ impl Inner {
         self.mailboxes.get_mut(&device)?.completions.pop_front()
     }
 
-    /// Whether a transfer of a device has ended, and nobody has taken that yet.
+    /// Whether a transfer of a device has ended, and no one has taken that yet.
     pub(super) fn has_completions(&self, device: DeviceId) -> bool {
         self.mailboxes.get(&device).is_some_and(|mailbox| !mailbox.completions.is_empty())
     }
@@ -349,7 +349,7 @@ impl Inner {
         let bytes = u32::from(CONTROL_BYTES_MAX);
         let layout = DmaLayout { bytes, align: bytes, boundary: bytes };
         let refusal = xhci_driver::Refusal::Full;
-        let none = ControllerError::Refused { action: "find memory for a control transfer", refusal };
+        let none = ControllerError::Refused { action: "allocate a control transfer buffer", refusal };
         let buffer = self.hardware.allocate(layout).ok_or(none)?;
         self.buffers.insert(device.slot(), buffer);
         Ok(buffer)

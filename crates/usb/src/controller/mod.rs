@@ -1,8 +1,8 @@
-//! A USB host controller driven by ourselves: no kernel driver between a program and the bus.
+//! A USB host controller driven in user space, without a kernel driver.
 //!
-//! [`UsbHost`] takes an xHCI controller that VFIO gives us ([`crate::vfio`]), runs the driver of the crate `xhci` on it,
-//! and tells which ports have a device. [`UsbHost::attach`] makes a [`HostedDevice`] of one, with its descriptors; a
-//! disk among them is driven by [`Attachment::hosted`](crate::attachment::Attachment::hosted), as one over usbfs is.
+//! [`UsbHost`] takes an xHCI controller passed through by VFIO ([`crate::vfio`]), runs the driver of the
+//! crate `xhci_driver` on it, and reports port changes. [`UsbHost::attach`] creates a [`HostedDevice`],
+//! with its descriptors; [`Attachment::hosted`](crate::attachment::Attachment::hosted) drives a disk.
 //!
 //! ```no_run
 //! use uaskit_usb::attachment::{AttachConfig, Attachment};
@@ -23,21 +23,21 @@
 //! # }
 //! ```
 //!
-//! A controller and all that is behind it belong to one thread; whoever waits for one device hears of all of them.
-//! Always true: a wait has a limit; a device that is dropped gives its slot back; memory that transfers are in is not
-//! given back before they have ended. Left out: devices behind hubs, which the driver could name and nobody here finds;
-//! suspend; configurations other than the first.
+//! A controller and all its devices belong to one thread; waiting for one device handles events of all.
+//! Always true: every wait has a limit; a dropped device frees its slot; memory is not freed before the
+//! transfers that use it have completed. Left out: devices behind hubs, suspend, configurations other
+//! than the first.
 
 mod device;
-mod door;
 mod error;
 mod hardware;
 mod inner;
+mod interface;
 mod quirks;
 
 pub use device::HostedDevice;
-pub use door::HostedDoor;
 pub use error::ControllerError;
+pub use interface::HostedInterface;
 
 use crate::vfio::{Function, PciAddress};
 use inner::Inner;
@@ -47,20 +47,20 @@ use std::time::Duration;
 use wire::xhci::PortStatus;
 use xhci_driver::{Capabilities, Config, Counters};
 
-/// How a controller is driven.
+/// Parameters of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostConfig {
-    /// What the driver is to do. Quirks that are known of the controller come on top.
+    /// Parameters of the driver. Known quirks of the controller are added.
     pub driver: Config,
 }
 
-/// An xHCI controller that is ours until this, and all devices, are dropped.
+/// An xHCI controller, owned until this and all its devices are dropped.
 #[derive(Clone, Debug)]
 pub struct UsbHost {
     inner: Rc<RefCell<Inner>>,
 }
 
-/// A root port, and what it has become.
+/// A change of a root port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortChange {
     /// From 1.
@@ -69,37 +69,38 @@ pub struct PortChange {
     pub status: PortStatus,
 }
 
-/// What happened so far.
+/// Counts since the controller was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCounters {
-    /// What the driver had to bear.
+    /// Counts of the driver.
     pub driver: Counters,
     /// Interrupts.
     pub interrupts: u64,
-    /// Times that something had happened and no interrupt told of it.
+    /// Events found without an interrupt.
     pub unsignalled: u64,
 }
 
 impl Default for HostConfig {
     /// Rings of two segments: the command pipe of UAS has to hold an IU for each of 254 tags, and one that crosses a
-    /// boundary of 64 KiB takes two places. As many events as may be: whoever uses a disk is not always there to take them.
+    /// boundary of 64 KiB takes two places. As many events as may be: the caller that uses a disk is not always there to take them.
     fn default() -> Self {
         Self { driver: Config { ring_segments: 2, event_ring_trbs: 4096, ..Config::default() } }
     }
 }
 
 impl PortChange {
-    /// Whether a device is there.
+    /// Returns whether a device is connected.
     pub const fn is_connected(self) -> bool {
         self.status.is_connected()
     }
 }
 
 impl UsbHost {
-    /// Takes a controller that `vfio-pci` has, and waits until it runs.
+    /// Takes a controller bound to `vfio-pci` and waits until it runs.
     ///
     /// # Errors
-    /// Why it cannot be had, or does not run.
+    ///
+    /// Why it cannot be opened or does not run.
     pub fn open(address: &PciAddress, config: &HostConfig) -> Result<Self, ControllerError> {
         let function = Function::open(address)?;
         let driver = Config { quirks: quirks::of(function.id(), config.driver.quirks), ..config.driver };
@@ -108,37 +109,40 @@ impl UsbHost {
         Ok(Self { inner: Rc::new(RefCell::new(inner)) })
     }
 
-    /// What the controller says of itself.
+    /// Returns the capabilities of the controller.
     pub fn capabilities(&self) -> Option<Capabilities> {
         self.inner.borrow().capabilities().cloned()
     }
 
-    /// What happened so far.
+    /// Returns the counts since opening.
     pub fn counters(&self) -> HostCounters {
         self.inner.borrow().counters()
     }
 
-    /// The next root port to which a device came, or from which one went; at first, each that has one. `None`: the time
-    /// is over.
+    /// Waits for the next connect or disconnect on a root port; at first returns each connected
+    /// port. `None`: the limit passed.
     ///
     /// # Errors
-    /// If the controller is of no use any more.
+    ///
+    /// If the controller failed for good.
     pub fn next_change(&self, limit: Duration) -> Result<Option<PortChange>, ControllerError> {
         self.inner.borrow_mut().next_change(limit)
     }
 
-    /// Takes what has happened, and waits until something does: an interrupt, a signal, the end of the time.
+    /// Handles pending events, then waits for an interrupt, a signal, or the limit.
     ///
     /// # Errors
-    /// If the controller is of no use any more.
-    pub fn wait(&self, limit: Duration) -> Result<crate::door::Readiness, ControllerError> {
+    ///
+    /// If the controller failed for good.
+    pub fn wait(&self, limit: Duration) -> Result<crate::host_bus::Readiness, ControllerError> {
         self.inner.borrow_mut().turn(limit)
     }
 
-    /// Resets a port with a device, gives the device an address, and reads its descriptors.
+    /// Resets a port, addresses its device and reads its descriptors.
     ///
     /// # Errors
-    /// If there is none, or it does not answer.
+    ///
+    /// If there is no device, or it does not answer.
     pub fn attach(&self, port: u8) -> Result<HostedDevice, ControllerError> {
         HostedDevice::attach(&self.inner, port)
     }

@@ -1,11 +1,11 @@
-//! What can go wrong between usbfs and us, with what to do about it.
+//! Errors of usbfs, with what to do about them.
 
-use crate::door::DoorError;
+use crate::host_bus::HostBusError;
 use inspect::diagnose::give_back_command;
 use rustix::io::Errno;
 use std::fmt;
 
-/// Why usbfs does not do what was asked. Its text says what to do.
+/// Why a usbfs operation failed. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UsbfsError {
     /// This user may not write to the device's node.
@@ -13,47 +13,47 @@ pub enum UsbfsError {
         /// The node.
         node: String,
     },
-    /// There is no node: usbfs is not mounted here, or the device has gone.
+    /// There is no such node: usbfs is not mounted, or the device is disconnected.
     NoNode {
         /// The node.
         node: String,
     },
-    /// Somebody else has the interface.
+    /// The interface is in use.
     Busy {
-        /// The interface, as sysfs names it.
+        /// The interface, as named in sysfs.
         interface: String,
-        /// The driver that has it: `usbfs` is another program.
+        /// The driver bound to it; `usbfs` stands for another program.
         holder: Option<String>,
     },
-    /// Transfers need more memory than usbfs may have.
+    /// The usbfs memory limit is exceeded.
     Memory {
-        /// MiB that all programs may have together, if the kernel tells; 0 is no limit.
+        /// The limit for all programs in MiB, if known; 0 is unlimited.
         limit_mb: Option<u64>,
-        /// Bytes that are wanted here in all, if they are known.
+        /// Bytes needed here in all, if known.
         wanted_bytes: Option<u64>,
     },
-    /// The host controller, or its driver, has no streams.
+    /// The host controller, or its driver, does not support streams.
     NoStreams,
-    /// The device is gone.
+    /// The device is disconnected.
     Disconnected,
-    /// The kernel's driver is not bound again.
-    NotGivenBack {
-        /// The interface, as sysfs names it.
+    /// The kernel driver could not be bound again.
+    NotReattached {
+        /// The interface, as named in sysfs.
         interface: String,
-        /// Why, if the kernel says.
+        /// The error number, if any.
         errno: Option<Errno>,
     },
-    /// Something else.
+    /// Another error.
     Failed {
-        /// What was asked for.
+        /// The operation.
         action: &'static str,
-        /// The kernel's word for it.
+        /// The error number.
         errno: Errno,
     },
 }
 
 impl UsbfsError {
-    /// What an error number means for an action on a device that is open.
+    /// Maps the error number of an operation on an open device.
     pub(super) fn of(action: &'static str, errno: Errno) -> Self {
         match errno {
             Errno::NODEV | Errno::SHUTDOWN => Self::Disconnected,
@@ -62,7 +62,7 @@ impl UsbfsError {
         }
     }
 
-    /// The same, where so much memory is wanted in all.
+    /// Adds the memory needed in all.
     #[must_use]
     pub(crate) fn wanting(self, bytes: u64) -> Self {
         match self {
@@ -72,13 +72,13 @@ impl UsbfsError {
     }
 }
 
-/// What the module `usbcore` was told; 0 is no limit.
+/// Reads the parameter of the module `usbcore`; 0 is unlimited.
 fn memory_limit_mb() -> Option<u64> {
     std::fs::read_to_string(MEMORY_PARAMETER).ok()?.trim().parse().ok()
 }
 
-/// A limit, in MiB, under which so many of them can be had. The kernel does not tell what others have: it is no more than the limit that
-/// is. Transfers that are copied, since there is no room in one piece, are carried if all of them take half of the limit.
+/// Returns a limit in MiB that suffices. The memory of other programs is unknown, but no more than
+/// the present limit. Copied transfers are accepted if they take at most half of the limit.
 const fn sufficient_mb(limit_mb: u64, wanted_mb: u64) -> u64 {
     wanted_mb.saturating_add(if limit_mb > wanted_mb { limit_mb } else { wanted_mb })
 }
@@ -90,39 +90,38 @@ impl fmt::Display for UsbfsError {
         match self {
             Self::Permission { node } => write!(
                 f,
-                "{node} may not be written by this user: be root, or install the rule that `uaskit list --udev` prints"
+                "cannot open {node}: permission denied; run as root or install the udev rule that `uaskit list --udev` prints"
             ),
             Self::NoNode { node } => {
-                write!(f, "there is no {node}: the device is gone, or usbfs is not there")
+                write!(f, "cannot open {node}: not found; the device is disconnected or usbfs is not mounted")
             }
             Self::Busy { interface, holder: Some(holder) } if holder == super::kernel::USBFS => {
-                write!(f, "another program has {interface}: end it first")
+                write!(f, "{interface} is in use by another program; close it first")
             }
             Self::Busy { interface, holder: Some(holder) } => {
-                write!(f, "the driver `{holder}` has taken {interface} meanwhile: try again")
+                write!(f, "{interface} was bound to driver `{holder}` in the meantime; try again")
             }
-            Self::Busy { interface, holder: None } => write!(f, "{interface} is taken: try again"),
+            Self::Busy { interface, holder: None } => write!(f, "{interface} is busy; try again"),
             Self::Memory { limit_mb: Some(limit), wanted_bytes } if *limit > 0 => {
-                // One transfer of a kind whose bytes nobody counted has less than one.
+                // A single transfer of unknown length needs less than 1 MiB.
                 let wanted_mb = wanted_bytes.map_or(1, |bytes| bytes.div_ceil(1 << 20));
-                let wanted =
-                    wanted_bytes.map_or_else(String::new, |_| format!(", and {wanted_mb} are wanted here"));
+                let wanted = wanted_bytes.map_or_else(String::new, |_| format!(", {wanted_mb} MiB needed"));
                 write!(
                     f,
-                    "usbfs may not have so much memory: all programs together have {limit} MiB{wanted}; `echo {} | sudo \
-                     tee {MEMORY_PARAMETER}` allows it, or take a smaller depth or smaller transfers",
+                    "usbfs memory limit exceeded: {limit} MiB allowed{wanted}; raise it with `echo {} | sudo \
+                     tee {MEMORY_PARAMETER}`, or use a smaller depth or smaller transfers",
                     sufficient_mb(*limit, wanted_mb)
                 )
             }
-            Self::Memory { .. } => f.write_str("the kernel has no memory for so much: take a smaller depth"),
-            Self::NoStreams => f.write_str("the host controller has no streams"),
-            Self::Disconnected => f.write_str("the device is gone"),
-            Self::NotGivenBack { interface, errno } => {
-                write!(f, "the kernel has not taken {interface} back")?;
+            Self::Memory { .. } => f.write_str("out of kernel memory; use a smaller depth"),
+            Self::NoStreams => f.write_str("the host controller does not support streams"),
+            Self::Disconnected => f.write_str("device disconnected"),
+            Self::NotReattached { interface, errno } => {
+                write!(f, "cannot reattach the kernel driver to {interface}")?;
                 if let Some(errno) = errno {
                     write!(f, " ({errno})")?;
                 }
-                write!(f, ": `{}`", give_back_command(interface))
+                write!(f, "; run `{}`", give_back_command(interface))
             }
             Self::Failed { action, errno } => write!(f, "cannot {action}: {errno}"),
         }
@@ -131,7 +130,7 @@ impl fmt::Display for UsbfsError {
 
 impl std::error::Error for UsbfsError {}
 
-impl DoorError for UsbfsError {
+impl HostBusError for UsbfsError {
     fn is_stall(&self) -> bool {
         matches!(self, Self::Failed { errno: Errno::PIPE, .. })
     }
@@ -151,10 +150,10 @@ mod tests {
         let node = "/dev/bus/usb/002/003".to_owned();
         assert!(text(UsbfsError::Permission { node }).contains("uaskit list --udev"));
         let interface = "2-1:1.0".to_owned();
-        let lost = text(UsbfsError::NotGivenBack { interface: interface.clone(), errno: None });
+        let lost = text(UsbfsError::NotReattached { interface: interface.clone(), errno: None });
         assert!(lost.contains("echo 2-1:1.0 | sudo tee /sys/bus/usb/drivers_probe"), "{lost}");
         let busy = text(UsbfsError::Busy { interface, holder: Some("usbfs".into()) });
-        assert_eq!(busy, "another program has 2-1:1.0: end it first");
+        assert_eq!(busy, "2-1:1.0 is in use by another program; close it first");
     }
 
     #[test]
@@ -164,16 +163,16 @@ mod tests {
             let command = text.split_once("`echo ").expect("a command").1;
             let (number, rest) = command.split_once(' ').expect("a number");
             assert!(rest.starts_with("| sudo tee /sys/module/usbcore/parameters/usbfs_memory_mb`"), "{text}");
-            (number.parse::<u64>().expect("a number"), text.contains("are wanted here"))
+            (number.parse::<u64>().expect("a number"), text.contains(" needed"))
         };
         for (limit, wanted_mb) in [(1, 1), (1, 9), (16, 3), (16, 100), (16, 2048), (100, 100)] {
-            let (advised_mb, is_told) = advised(limit, Some((wanted_mb << 20) - 1));
+            let (advised_mb, names_need) = advised(limit, Some((wanted_mb << 20) - 1));
             // Others may have all that may be had so far; what is copied must be half of it at most.
-            assert!(is_told && advised_mb >= limit + wanted_mb && advised_mb >= 2 * wanted_mb);
+            assert!(names_need && advised_mb >= limit + wanted_mb && advised_mb >= 2 * wanted_mb);
         }
         assert_eq!((advised(16, Some(9 << 20)), advised(16, None)), ((25, true), (17, false)));
         let unlimited = UsbfsError::Memory { limit_mb: Some(0), wanted_bytes: Some(1) }.to_string();
-        assert_eq!(unlimited, "the kernel has no memory for so much: take a smaller depth");
+        assert_eq!(unlimited, "out of kernel memory; use a smaller depth");
     }
 
     #[test]

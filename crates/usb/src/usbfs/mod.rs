@@ -1,23 +1,23 @@
-//! Devices driven by ourselves, through Linux's usbfs: the bus door of real hardware.
+//! Devices driven in user space through Linux usbfs: the host bus of real hardware.
 //!
-//! A [`Door`] is one interface, taken from the kernel's driver for as long as it lives and given back whatever happens.
-//! It takes transfers, with streams where there are some, and tells how each ended; it is waited at by readiness. Memory
-//! lies in cells, which the controller itself reads and writes where the kernel lets us map them.
-//! [`Order`](crate::door::Order)s longer
-//! than the kernel takes at once are cut up below.
+//! A [`UsbInterface`] is one interface, claimed from the kernel driver for as long as it lives; the
+//! kernel driver is reattached however it ends. It accepts transfers, with streams where supported,
+//! and is waited for by readiness. Buffers are accessed by the controller directly where the kernel
+//! allows to map them. [`TransferRequest`](crate::host_bus::TransferRequest)s longer than one URB
+//! are split.
 //!
-//! [`object_store`] asks a device one thing and takes nothing from anybody.
+//! [`object_store()`] reads one descriptor and claims nothing.
 //!
-//! The kernel's documentation of usbfs: `Documentation/driver-api/usb/usb.rst`, `include/uapi/linux/usbdevice_fs.h`.
-//! Why not a library: `docs/decisions`. Left out: isochronous and interrupt transfers, other configurations than the
-//! one in use, other systems than Linux.
+//! The kernel's documentation of usbfs: `Documentation/driver-api/usb/usb.rst`,
+//! `include/uapi/linux/usbdevice_fs.h`. Why not a library: `docs/decisions`. Left out: isochronous
+//! and interrupt transfers, configurations other than the active one, systems other than Linux.
 
-mod ask;
-mod door;
 mod error;
+mod interface;
 mod kernel;
+mod object_store;
 mod pieces;
 
-pub use ask::{OBJECT_STORE_BYTES_MAX, object_store, read_object_store};
-pub use door::{Door, InterfaceName};
 pub use error::UsbfsError;
+pub use interface::{InterfaceName, UsbInterface};
+pub use object_store::{OBJECT_STORE_BYTES_MAX, object_store, read_object_store};

@@ -5,10 +5,10 @@
 //! one; or *in turn*, the next when the one before has ended. What is in turn keeps its pipe for itself.
 //!
 //! Always true: pieces of a pipe are in the order of the transfers; the first piece that was not filled ends its
-//! transfer; a transfer ends exactly once, when none of its pieces is under way. Left out: where bytes are.
+//! transfer; a transfer ends exactly once, when none of its pieces is in flight. Left out: where bytes are.
 
 use super::kernel::Capabilities;
-use crate::door::{CellId, Order};
+use crate::host_bus::{BufferId, TransferRequest};
 use bus::{Completion, Direction, EndpointAddress, Pipe, TransferId, TransferStatus};
 use std::collections::VecDeque;
 use units::ByteRange;
@@ -42,7 +42,7 @@ pub(super) struct Ticket {
 pub(super) struct Piece {
     pub(super) ticket: Ticket,
     pub(super) pipe: Pipe,
-    pub(super) cell: CellId,
+    pub(super) buffer: BufferId,
     pub(super) range: ByteRange,
     /// It goes on from the piece before it.
     pub(super) continues: bool,
@@ -55,13 +55,13 @@ pub(super) struct Piece {
 pub(super) enum Action {
     /// Answered by [`Pieces::handle`], at once if the kernel does not take it.
     Submit(Piece),
-    /// The URBs of a transfer are to be taken back. Each is still answered.
+    /// The URBs of a transfer are to be cancelled. Each is still answered.
     Discard { transfer: u32 },
     /// A transfer has ended.
     Complete(Completion),
 }
 
-/// Transfers under way.
+/// Transfers in flight.
 #[derive(Debug)]
 pub(super) struct Pieces {
     rules: Rules,
@@ -85,7 +85,7 @@ struct Line {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    order: Order,
+    request: TransferRequest,
     /// Bytes of the pieces that were submitted.
     submitted: u32,
     begun: bool,
@@ -118,7 +118,7 @@ impl Rules {
 
 impl Entry {
     const fn is_submitted(&self) -> bool {
-        self.begun && self.submitted == self.order.range.len
+        self.begun && self.submitted == self.request.range.len
     }
 
     const fn is_over(&self) -> bool {
@@ -138,21 +138,21 @@ impl Pieces {
         }
     }
 
-    /// Takes a transfer on.
-    pub(super) fn submit(&mut self, order: Order) {
+    /// Accepts a transfer.
+    pub(super) fn submit(&mut self, request: TransferRequest) {
         let entry =
-            Entry { order, submitted: 0, begun: false, pieces: 0, moved: 0, end: None, cancelled: false };
+            Entry { request, submitted: 0, begun: false, pieces: 0, moved: 0, end: None, cancelled: false };
         let index = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
             self.entries.len() as u32 - 1
         });
         self.entries[index as usize] = Some(entry);
-        self.start(index, order);
+        self.start(index, request);
     }
 
-    /// Takes a transfer back. It still completes, as cancelled or as what it has become. `false`: there is none.
+    /// Cancels a transfer. It still completes, as cancelled or as what it has become. `false`: there is none.
     pub(super) fn cancel(&mut self, id: TransferId) -> bool {
-        let found = self.entries.iter().position(|entry| entry.is_some_and(|entry| entry.order.id == id));
+        let found = self.entries.iter().position(|entry| entry.is_some_and(|entry| entry.request.id == id));
         let Some((at, entry)) = found.and_then(|at| Some((at, self.entries[at].as_mut()?))) else {
             return false;
         };
@@ -168,9 +168,9 @@ impl Pieces {
         true
     }
 
-    /// Takes all transfers back. Each still completes.
+    /// Cancels all transfers. Each still completes.
     pub(super) fn cancel_all(&mut self) {
-        let ids: Vec<TransferId> = self.entries.iter().flatten().map(|entry| entry.order.id).collect();
+        let ids: Vec<TransferId> = self.entries.iter().flatten().map(|entry| entry.request.id).collect();
         for id in ids {
             self.cancel(id);
         }
@@ -214,10 +214,10 @@ impl Pieces {
 
     /// Whether an endpoint has transfers.
     pub(super) fn is_busy(&self, endpoint: EndpointAddress) -> bool {
-        self.entries.iter().flatten().any(|entry| entry.order.pipe.endpoint == endpoint)
+        self.entries.iter().flatten().any(|entry| entry.request.pipe.endpoint == endpoint)
     }
 
-    /// Transfers under way.
+    /// Transfers in flight.
     pub(super) fn len(&self) -> usize {
         self.entries.len() - self.free.len()
     }
@@ -226,11 +226,11 @@ impl Pieces {
     fn next_piece(&mut self, index: u32) -> Option<Piece> {
         let rules = self.rules;
         let entry = self.entries.get_mut(index as usize)?.as_mut()?;
-        let chained = rules.chains(entry.order.pipe);
+        let chained = rules.chains(entry.request.pipe);
         if entry.end.is_some() || entry.cancelled || entry.is_submitted() || (entry.pieces > 0 && !chained) {
             return None;
         }
-        let Order { pipe, cell, range, .. } = entry.order;
+        let TransferRequest { pipe, buffer, range, .. } = entry.request;
         let offset = entry.submitted;
         let len = (range.len - offset).min(rules.piece_bytes_max);
         entry.submitted += len;
@@ -240,7 +240,7 @@ impl Pieces {
         Some(Piece {
             ticket: Ticket { transfer: index, offset },
             pipe,
-            cell,
+            buffer,
             range: ByteRange::new(range.start + offset, len),
             continues: chained && offset > 0,
             short_stops: chained && !is_last && pipe.endpoint.direction() == Direction::In,
@@ -248,12 +248,12 @@ impl Pieces {
     }
 
     /// Begins a transfer, or puts it in the line for its pipe.
-    fn start(&mut self, index: u32, order: Order) {
-        let pipe = order.pipe;
+    fn start(&mut self, index: u32, request: TransferRequest) {
+        let pipe = request.pipe;
         if let Some(line) = self.lines.iter_mut().find(|line| line.pipe == pipe) {
             return line.waiting.push_back(index);
         }
-        if order.range.len > self.rules.piece_bytes_max && !self.rules.chains(pipe) {
+        if request.range.len > self.rules.piece_bytes_max && !self.rules.chains(pipe) {
             self.lines.push(Line { pipe, keeper: index, waiting: VecDeque::new() });
         }
         self.starting.push_back(index);
@@ -263,14 +263,14 @@ impl Pieces {
     fn settle(&mut self, index: u32) {
         let Some(entry) = self.entries[index as usize].take_if(|entry| entry.is_over()) else { return };
         let status = entry.end.map_or(TransferStatus::Done, |(_, status)| status);
-        let completion = Completion { id: entry.order.id, status, actual: entry.moved };
+        let completion = Completion { id: entry.request.id, status, actual: entry.moved };
         self.actions.push_back(Action::Complete(completion));
         self.starting.retain(|&starting| starting != index);
         self.free.push(index);
         if let Some(at) = self.lines.iter().position(|line| line.keeper == index) {
             for waiting in self.lines.swap_remove(at).waiting {
                 if let Some(entry) = self.entries[waiting as usize] {
-                    self.start(waiting, entry.order);
+                    self.start(waiting, entry.request);
                 }
             }
         }
@@ -292,8 +292,13 @@ mod tests {
         Pipe::plain(EndpointAddress::at::<1>(direction))
     }
 
-    fn order(id: u64, pipe: Pipe, len: u32) -> Order {
-        Order { id: TransferId(id), pipe, cell: CellId::default(), range: ByteRange::new(1000, len) }
+    fn request(id: u64, pipe: Pipe, len: u32) -> TransferRequest {
+        TransferRequest {
+            id: TransferId(id),
+            pipe,
+            buffer: BufferId::default(),
+            range: ByteRange::new(1000, len),
+        }
     }
 
     fn taken(pieces: &mut Pieces) -> Vec<Action> {
@@ -322,7 +327,7 @@ mod tests {
     #[test]
     fn a_transfer_is_mostly_one_piece() {
         let mut pieces = Pieces::new(WHOLE);
-        pieces.submit(order(7, pipe(Direction::In), 1 << 20));
+        pieces.submit(request(7, pipe(Direction::In), 1 << 20));
         assert_eq!(submitted(&taken(&mut pieces)), [(1000, 1 << 20, false, false)]);
         pieces.handle(ticket(0, 0), Short, 512);
         assert_eq!(taken(&mut pieces), [ended(7, Short, 512)]);
@@ -330,11 +335,11 @@ mod tests {
     }
 
     #[test]
-    fn all_are_taken_back_and_none_begins_meanwhile() {
+    fn all_are_cancelled_and_none_begins_meanwhile() {
         let mut pieces = Pieces::new(IN_TURN);
-        pieces.submit(order(1, pipe(Direction::In), 250));
-        pieces.submit(order(2, pipe(Direction::In), 250));
-        pieces.submit(order(3, pipe(Direction::Out), 50));
+        pieces.submit(request(1, pipe(Direction::In), 250));
+        pieces.submit(request(2, pipe(Direction::In), 250));
+        pieces.submit(request(3, pipe(Direction::Out), 50));
         assert_eq!(submitted(&taken(&mut pieces)).len(), 2);
         pieces.cancel_all();
         let discard = |transfer| Action::Discard { transfer };
@@ -348,7 +353,7 @@ mod tests {
     #[test]
     fn a_transfer_of_no_bytes_is_one_piece_too() {
         let mut pieces = Pieces::new(IN_TURN);
-        pieces.submit(order(7, pipe(Direction::Out), 0));
+        pieces.submit(request(7, pipe(Direction::Out), 0));
         assert_eq!(submitted(&taken(&mut pieces)), [(1000, 0, false, false)]);
         pieces.handle(ticket(0, 0), Done, 0);
         assert_eq!(taken(&mut pieces), [ended(7, Done, 0)]);
@@ -357,7 +362,7 @@ mod tests {
     #[test]
     fn chained_pieces_are_handed_over_at_once() {
         let mut pieces = Pieces::new(CHAINED);
-        pieces.submit(order(1, pipe(Direction::In), 250));
+        pieces.submit(request(1, pipe(Direction::In), 250));
         let expected = [(1000, 100, false, true), (1100, 100, true, true), (1200, 50, true, false)];
         assert_eq!(submitted(&taken(&mut pieces)), expected);
         for (offset, actual) in [(0, 100), (100, 100)] {
@@ -371,7 +376,7 @@ mod tests {
     #[test]
     fn a_short_piece_ends_its_chain() {
         let mut pieces = Pieces::new(CHAINED);
-        pieces.submit(order(1, pipe(Direction::In), 250));
+        pieces.submit(request(1, pipe(Direction::In), 250));
         taken(&mut pieces);
         pieces.handle(ticket(0, 0), Done, 100);
         pieces.handle(ticket(0, 100), Short, 13);
@@ -383,7 +388,7 @@ mod tests {
     #[test]
     fn a_chain_that_the_kernel_has_stopped_ends_as_its_earliest_piece() {
         let mut pieces = Pieces::new(CHAINED);
-        pieces.submit(order(1, pipe(Direction::Out), 250));
+        pieces.submit(request(1, pipe(Direction::Out), 250));
         for _ in 0..2 {
             assert!(matches!(pieces.poll(), Some(Action::Submit(_))));
         }
@@ -399,7 +404,7 @@ mod tests {
     #[test]
     fn pieces_in_turn_wait_for_one_another() {
         let mut pieces = Pieces::new(IN_TURN);
-        pieces.submit(order(1, pipe(Direction::In), 250));
+        pieces.submit(request(1, pipe(Direction::In), 250));
         assert_eq!(submitted(&taken(&mut pieces)), [(1000, 100, false, false)]);
         pieces.handle(ticket(0, 0), Done, 100);
         assert_eq!(submitted(&taken(&mut pieces)), [(1100, 100, false, false)]);
@@ -410,10 +415,10 @@ mod tests {
     #[test]
     fn a_transfer_in_turn_keeps_its_pipe() {
         let mut pieces = Pieces::new(IN_TURN);
-        pieces.submit(order(1, pipe(Direction::In), 150));
-        pieces.submit(order(2, pipe(Direction::In), 150));
-        pieces.submit(order(3, pipe(Direction::In), 13));
-        pieces.submit(order(4, pipe(Direction::Out), 13));
+        pieces.submit(request(1, pipe(Direction::In), 150));
+        pieces.submit(request(2, pipe(Direction::In), 150));
+        pieces.submit(request(3, pipe(Direction::In), 13));
+        pieces.submit(request(4, pipe(Direction::Out), 13));
         assert_eq!(submitted(&taken(&mut pieces)), [(1000, 100, false, false), (1000, 13, false, false)]);
         pieces.handle(ticket(0, 0), Done, 100);
         assert_eq!(submitted(&taken(&mut pieces)), [(1100, 50, false, false)]);
@@ -431,7 +436,7 @@ mod tests {
         let stream = |id| StreamId::new(id).expect("a stream");
         let endpoint = EndpointAddress::at::<3>(Direction::In);
         for id in [1, 2] {
-            pieces.submit(order(id.into(), Pipe::stream(endpoint, stream(id)), 150));
+            pieces.submit(request(id.into(), Pipe::stream(endpoint, stream(id)), 150));
         }
         let expected = [(1000, 100, false, false), (1000, 100, false, false)];
         assert_eq!(submitted(&taken(&mut pieces)), expected);
@@ -440,13 +445,13 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_taken_back_completes_as_what_it_has_become() {
+    fn a_transfer_cancelled_completes_as_what_it_has_become() {
         let mut pieces = Pieces::new(IN_TURN);
         for id in [1, 2, 3] {
-            pieces.submit(order(id, pipe(Direction::In), 150));
+            pieces.submit(request(id, pipe(Direction::In), 150));
         }
         taken(&mut pieces);
-        // One that waits, one of which a piece is under way, one that has ended meanwhile.
+        // One that waits, one of which a piece is in flight, one that has ended in the meantime.
         assert!(pieces.cancel(TransferId(2)));
         assert_eq!(taken(&mut pieces), [ended(2, Cancelled, 0)]);
         assert!(pieces.cancel(TransferId(1)));
@@ -486,7 +491,7 @@ mod tests {
             for (what, index) in script.into_iter().chain((0..2000).map(|_| (7, any_index()))) {
                 if let Some((id, &(len, is_in))) = rest.next() {
                     let direction = if is_in { Direction::In } else { Direction::Out };
-                    pieces.submit(order(id as u64, pipe(direction), len));
+                    pieces.submit(request(id as u64, pipe(direction), len));
                 }
                 if what == 0 {
                     let id = index.index(lengths.len()) as u64;

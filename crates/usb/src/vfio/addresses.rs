@@ -1,25 +1,25 @@
-//! A span of addresses, of which pieces are given out and taken back.
+//! An allocator of address ranges.
 //!
-//! Always true: pieces that are out do not overlap; free pieces that touch are one.
+//! Always true: allocated ranges do not overlap; adjacent free ranges are merged.
 
 use std::collections::BTreeMap;
 
-/// What of a span is free.
+/// The free ranges of an address space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addresses {
-    /// Where free pieces begin, and how long they are.
+    /// Free ranges: start and length.
     free: BTreeMap<u64, u64>,
 }
 
 impl Addresses {
-    /// A span that is free; `end` is not in it.
+    /// Creates a free space from `start` up to, excluding, `end`.
     pub fn new(start: u64, end: u64) -> Self {
         let free = end.checked_sub(start).filter(|bytes| *bytes > 0).map(|bytes| (start, bytes));
         Self { free: free.into_iter().collect() }
     }
 
-    /// Takes so many bytes at a multiple of `align`, within a block of `boundary` bytes that begins at a multiple of it;
-    /// both are powers of two. `None` if there is no such place.
+    /// Allocates `bytes` bytes at a multiple of `align`, within an aligned block of `boundary`
+    /// bytes; both are powers of two. `None` if there is no such range.
     pub fn allocate(&mut self, bytes: u64, align: u64, boundary: u64) -> Option<u64> {
         if bytes == 0 || bytes > boundary {
             return None;
@@ -41,7 +41,7 @@ impl Addresses {
         Some(at)
     }
 
-    /// Gives back what was taken.
+    /// Frees an allocated range.
     pub fn release(&mut self, mut at: u64, mut bytes: u64) {
         if let Some((&before, &len)) = self.free.range(..at).next_back()
             && before + len == at

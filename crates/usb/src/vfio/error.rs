@@ -1,65 +1,65 @@
-//! What can go wrong between VFIO and us, with what to do about it.
+//! Errors of VFIO, with what to do about them.
 
 use super::PciAddress;
 use rustix::io::Errno;
 use std::fmt;
 
-/// Why VFIO does not do what was asked. Its text says what to do.
+/// Why a VFIO operation failed. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VfioError {
-    /// That is no address of a PCI function.
+    /// Not the address of a PCI function.
     Address(String),
     /// There is no such function.
     NotThere(PciAddress),
-    /// Another driver has it.
+    /// Another driver is bound to it.
     Bound {
-        /// Which function.
+        /// The function.
         address: PciAddress,
         /// The driver, if there is one.
         driver: Option<String>,
     },
-    /// There is no IOMMU, or it is off.
+    /// There is no IOMMU, or it is disabled.
     NoIommu(PciAddress),
-    /// The kernel would give it away only without an IOMMU, which we do not take.
+    /// Only VFIO no-IOMMU mode is available, which is not supported.
     Unguarded(PciAddress),
-    /// Other functions that the IOMMU cannot tell from it are in the kernel's hands.
+    /// Its IOMMU group has functions that the kernel uses.
     Shared {
-        /// Which function.
+        /// The function.
         address: PciAddress,
-        /// Its group.
+        /// The IOMMU group.
         group: u32,
     },
-    /// This user may not open a node of VFIO's.
+    /// Permission denied on a VFIO node.
     Permission {
         /// The node.
         node: String,
     },
-    /// There is no such node: a module is missing.
+    /// A VFIO node is missing: a module is not loaded.
     NoNode {
         /// The node.
         node: String,
     },
-    /// Another process has it.
+    /// Another process uses it.
     Busy(PciAddress),
-    /// It is no USB host controller of the xHCI kind.
+    /// It is not an xHCI host controller.
     OtherClass {
-        /// Which function.
+        /// The function.
         address: PciAddress,
-        /// What it says it is: base class, subclass, programming interface.
+        /// Its class code: base class, subclass, programming interface.
         class: u32,
     },
-    /// It can signal by a pin alone.
+    /// It has pin interrupts only.
     NoInterrupts(PciAddress),
-    /// Memory cannot be pinned: the limit of this process, or the machine's memory.
+    /// Memory cannot be pinned: limit of the process or of the machine.
     Memory {
-        /// Bytes that were asked for.
+        /// Bytes requested.
         bytes: usize,
     },
-    /// Something else.
+    /// Another error.
     Failed {
-        /// What was asked for.
+        /// The operation.
         action: &'static str,
-        /// The kernel's word for it.
+        /// The error number.
         errno: Errno,
     },
 }
@@ -69,7 +69,7 @@ impl VfioError {
         move |errno| Self::Failed { action, errno }
     }
 
-    /// What an error of opening a node means.
+    /// Maps the error number of opening a node.
     pub(super) fn of_node(node: String, address: &PciAddress) -> impl FnOnce(Errno) -> Self {
         let address = address.clone();
         move |errno| match errno {
@@ -84,15 +84,15 @@ impl VfioError {
 impl fmt::Display for VfioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Address(text) => write!(f, "{text:?} is no PCI address, which looks like 0000:00:14.0"),
-            Self::NotThere(address) => write!(f, "there is no PCI function {address}"),
+            Self::Address(text) => write!(f, "invalid PCI address {text:?}; the form is 0000:00:14.0"),
+            Self::NotThere(address) => write!(f, "PCI function {address} not found"),
             Self::Bound { address, driver } => {
                 let device = format!("/sys/bus/pci/devices/{address}");
                 match driver {
-                    Some(driver) => write!(f, "{address} belongs to the driver `{driver}`")?,
+                    Some(driver) => write!(f, "{address} is bound to driver `{driver}`")?,
                     None => write!(f, "{address} has no driver")?,
                 }
-                write!(f, "; this gives it to us, and takes every device behind it from the kernel:")?;
+                write!(f, "; to bind vfio-pci (the kernel loses every device behind it), run")?;
                 write!(f, " `sudo modprobe vfio-pci; echo vfio-pci | sudo tee {device}/driver_override;")?;
                 if driver.is_some() {
                     write!(f, " echo {address} | sudo tee {device}/driver/unbind;")?;
@@ -101,30 +101,33 @@ impl fmt::Display for VfioError {
             }
             Self::NoIommu(address) => write!(
                 f,
-                "{address} is behind no IOMMU, so it could write to any memory: turn it on in the firmware (VT-d, \
+                "{address} is not behind an IOMMU, so it could write to any memory; enable it in the firmware (VT-d, \
                  AMD-Vi) and boot with `intel_iommu=on` or `amd_iommu=on`"
             ),
             Self::Unguarded(address) => {
-                write!(f, "{address} could write to any memory: VFIO's mode without an IOMMU is not used")
+                write!(f, "{address} could write to any memory: VFIO no-IOMMU mode is not supported")
             }
             Self::Shared { address, group } => write!(
                 f,
-                "{address} cannot be kept apart from other functions that the kernel uses: bind vfio-pci to all of \
+                "{address} shares IOMMU group {group} with functions of the kernel; bind vfio-pci to all of \
                  /sys/kernel/iommu_groups/{group}/devices"
             ),
             Self::Permission { node } => {
-                write!(f, "{node} may not be opened by this user: be root, or give the node to the user")
+                write!(
+                    f,
+                    "cannot open {node}: permission denied; run as root or change the owner of the node"
+                )
             }
             Self::NoNode { node } => {
-                write!(f, "there is no {node}: `sudo modprobe -a vfio_iommu_type1 vfio-pci`")
+                write!(f, "cannot open {node}: not found; run `sudo modprobe -a vfio_iommu_type1 vfio-pci`")
             }
-            Self::Busy(address) => write!(f, "another program has {address}: end it first"),
+            Self::Busy(address) => write!(f, "{address} is in use by another program; close it first"),
             Self::OtherClass { address, class } => {
-                write!(f, "{address} is no xHCI controller: its class is {class:06x} and not 0c0330")
+                write!(f, "{address} is not an xHCI controller: class is {class:06x}, not 0c0330")
             }
             Self::NoInterrupts(address) => write!(f, "{address} has neither MSI-X nor MSI"),
             Self::Memory { bytes } => {
-                write!(f, "{bytes} bytes cannot be pinned: be root, or allow more by `ulimit -l`")
+                write!(f, "cannot pin {bytes} bytes; run as root or raise `ulimit -l`")
             }
             Self::Failed { action, errno } => write!(f, "cannot {action}: {errno}"),
         }
@@ -138,11 +141,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_of_the_kernels_is_told_how_to_be_had() {
+    fn the_error_for_a_bound_function_says_how_to_bind_vfio() {
         let address: PciAddress = "0000:00:14.0".parse().unwrap();
         let bound = VfioError::Bound { address, driver: Some("xhci_hcd".into()) }.to_string();
         for words in [
-            "belongs to the driver `xhci_hcd`",
+            "bound to driver `xhci_hcd`",
             "echo vfio-pci | sudo tee /sys/bus/pci/devices/0000:00:14.0/driver_override",
             "echo 0000:00:14.0 | sudo tee /sys/bus/pci/devices/0000:00:14.0/driver/unbind",
             "echo 0000:00:14.0 | sudo tee /sys/bus/pci/drivers_probe",

@@ -6,7 +6,7 @@
 use super::addresses::Addresses;
 use super::error::VfioError;
 use super::kernel::{Container, Device, Group, Region, Registers, SharedMemory};
-use crate::door::Readiness;
+use crate::host_bus::Readiness;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use std::ffi::CString;
@@ -142,7 +142,7 @@ impl Function {
         self.addresses.release(at, bytes);
     }
 
-    /// Waits for an interrupt, a signal, or the end of the time. An interrupt is told once.
+    /// Waits for an interrupt, a signal, or the end of the time. An interrupt is reported once.
     ///
     /// # Errors
     /// If the system cannot wait.
@@ -162,7 +162,7 @@ impl Function {
 
 impl Drop for Function {
     fn drop(&mut self) {
-        // It must not go on writing when whoever used it is gone; the IOMMU would only complain.
+        // It must not go on writing when the caller that used it is gone; the IOMMU would only complain.
         if let Ok(space) = self.device.region(CONFIGURATION) {
             let _ = set_command(&self.device, space, 0);
         }
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told() {
+    fn what_is_not_there_is_reported() {
         let address: PciAddress = "ffff:ff:1f.7".parse().unwrap();
         assert_eq!(Function::open(&address).err(), Some(VfioError::NotThere(address)));
     }

@@ -1,12 +1,14 @@
-//! A PCI function in the hands of this process, through Linux's VFIO: its registers, memory that it sees, its interrupt.
+//! A PCI function accessed by this process through Linux VFIO: registers, shared memory,
+//! interrupts.
 //!
-//! A [`Function`] is had when the driver `vfio-pci` is bound to it, which only the owner of the machine does: whatever
-//! is behind the function is lost to the kernel meanwhile. The error says how. An IOMMU is needed: it keeps the device
-//! to the memory that it was given. VFIO's mode without one is not offered, since a device, or a mistake of ours, could
-//! then write to any memory of the machine.
+//! A [`Function`] requires that the driver `vfio-pci` is bound to it, which takes all devices
+//! behind it from the kernel; the error text says how. An IOMMU is required: it confines the device
+//! to shared memory. VFIO no-IOMMU mode is not supported, since a device or a bug could then write
+//! to any memory.
 //!
-//! The kernel's documentation: `Documentation/driver-api/vfio.rst`, `include/uapi/linux/vfio.h`. Left out: functions
-//! that interrupt by a pin alone, hot resets of several functions, other systems than Linux.
+//! The kernel's documentation: `Documentation/driver-api/vfio.rst`, `include/uapi/linux/vfio.h`.
+//! Left out: functions with pin interrupts only, hot resets of several functions, systems other
+//! than Linux.
 
 mod addresses;
 mod error;
@@ -16,5 +18,5 @@ mod kernel;
 pub use addresses::Addresses;
 pub use error::VfioError;
 pub use function::{Function, PciAddress, PciId};
-pub(crate) use kernel::SharedCells;
+pub(crate) use kernel::SharedBuffers;
 pub use kernel::{Registers, SharedMemory};

@@ -1,7 +1,7 @@
 //! A unit and a transport that answer as they like, by dice; a disk on which every request ends once and rightly.
 
 use super::super::*;
-use super::stand::Stand;
+use super::fixture::Fixture;
 use super::unit::Unit;
 use crate::{Answer, Failure, SenseBytes};
 use alloc::vec;
@@ -76,23 +76,28 @@ fn operation(choice: u8) -> Operation {
 }
 
 /// Carries one command out, wholly or not: what is not claimed to have been moved may not have been.
-fn carry_out(stand: &mut Stand, command: &Command, memory: Memory, dice: &mut Dice) -> (Outcome, Vec<u8>) {
+fn carry_out(
+    fixture: &mut Fixture,
+    command: &Command,
+    memory: Memory,
+    dice: &mut Dice,
+) -> (Outcome, Vec<u8>) {
     let expected = command.transfer_len();
     let Some(outcome) = dice.outcome(expected) else {
-        return stand.execute(command, memory);
+        return fixture.execute(command, memory);
     };
     let moved = if let Outcome::Answered(answer) = &outcome { answer.moved } else { 0 };
     let reads = command.data_phase.is_some_and(|phase| phase.direction == Direction::In);
     if (moved == 0 || !reads) && moved < expected && dice.one_in(2) {
         return (outcome, Vec::new());
     }
-    let (honest, answer) = stand.execute(command, memory);
+    let (honest, answer) = fixture.execute(command, memory);
     if !honest.is_good() {
         return (honest, answer);
     }
     if let (Memory::Request(id), Some(phase)) = (memory, command.data_phase)
         && phase.direction == Direction::In
-        && let Some(buffer) = stand.buffers.get_mut(&id)
+        && let Some(buffer) = fixture.buffers.get_mut(&id)
     {
         buffer[phase.range.as_usize()][moved as usize..].fill(0xaa);
     }
@@ -100,30 +105,30 @@ fn carry_out(stand: &mut Stand, command: &Command, memory: Memory, dice: &mut Di
 }
 
 /// Carries everything out by dice until nothing is left to happen.
-fn run(stand: &mut Stand, dice: &mut Dice) -> Result<(), TestCaseError> {
+fn run(fixture: &mut Fixture, dice: &mut Dice) -> Result<(), TestCaseError> {
     for _ in 0..100_000 {
-        stand.drain();
-        prop_assert!(stand.under_way.len() <= 4, "more commands than the depth");
-        if stand.under_way.is_empty() {
-            if !stand.pass_time() {
+        fixture.drain();
+        prop_assert!(fixture.in_flight.len() <= 4, "more commands than the depth");
+        if fixture.in_flight.is_empty() {
+            if !fixture.pass_time() {
                 return Ok(());
             }
             continue;
         }
-        let at = dice.roll() as usize % stand.under_way.len();
-        let (command, memory) = stand.under_way.remove(at);
+        let at = dice.roll() as usize % fixture.in_flight.len();
+        let (command, memory) = fixture.in_flight.remove(at);
         if dice.one_in(61) {
-            stand.disk.handle_refusal(stand.now, command.id, Refusal::Full);
+            fixture.disk.handle_refusal(fixture.now, command.id, Refusal::Full);
             continue;
         }
-        let (outcome, mut answer) = carry_out(stand, &command, memory, dice);
+        let (outcome, mut answer) = carry_out(fixture, &command, memory, dice);
         if memory == Memory::Answer && dice.one_in(37) {
             answer.iter_mut().for_each(|byte| *byte ^= dice.roll() as u8);
         }
-        stand.now = stand.now + Duration::from_us(u64::from(dice.roll() % 1000));
-        stand.disk.handle_outcome(stand.now, command.id, &outcome, &answer);
+        fixture.now = fixture.now + Duration::from_us(u64::from(dice.roll() % 1000));
+        fixture.disk.handle_outcome(fixture.now, command.id, &outcome, &answer);
         if dice.one_in(41) {
-            stand.disk.abort(stand.now, RequestId(u64::from(dice.roll() % 8)));
+            fixture.disk.abort(fixture.now, RequestId(u64::from(dice.roll() % 8)));
         }
     }
     Err(TestCaseError::fail("the disk does not come to an end"))
@@ -134,7 +139,7 @@ proptest! {
 
     #[test]
     fn every_request_ends_once_and_rightly_whatever_the_unit_says(
-        survey_dice in prop_oneof![Just(Vec::new()), prop::collection::vec(any::<u32>(), 0..40)],
+        identify_dice in prop_oneof![Just(Vec::new()), prop::collection::vec(any::<u32>(), 0..40)],
         dice in prop::collection::vec(any::<u32>(), 0..600),
         requests in prop::collection::vec((any::<u8>(), 0u64..100, 0u64..100), 1..8),
         unit_choice: [bool; 6], exponent in 0u8..5, runs in 0u32..6, depth in 1u16..5, unmaps: bool,
@@ -147,11 +152,11 @@ proptest! {
         unit.limits.maximum_unmap_block_descriptor_count = runs;
         unit.missing.extend([0x41, 0x93].into_iter().filter(|_| no_same));
         let config = DiskConfig { requests_max: 8, ..DiskConfig::new(depth, transfer) };
-        let mut stand = Stand::new(unit, config);
-        stand.disk.start(stand.now);
-        run(&mut stand, &mut Dice(survey_dice))?;
-        prop_assert!(!stand.surveyed.is_empty());
-        if stand.disk.geometry().is_none_or(|geometry| geometry.capacity.0 < 1024) {
+        let mut fixture = Fixture::new(unit, config);
+        fixture.disk.start(fixture.now);
+        run(&mut fixture, &mut Dice(identify_dice))?;
+        prop_assert!(!fixture.identified.is_empty());
+        if fixture.disk.geometry().is_none_or(|geometry| geometry.capacity.0 < 1024) {
             return Ok(());
         }
 
@@ -161,22 +166,22 @@ proptest! {
             let extent = Extent::new(id * 100 + from, blocks.min(100 - from));
             let operation = if unmaps && choice < 200 { Operation::Unmap } else { operation(choice) };
             let request = Request { id: RequestId(id), operation, extent };
-            if stand.disk.submit(stand.now, request).is_ok() {
-                let bytes = request.buffer_bytes(stand.disk.geometry().unwrap().block_size).unwrap();
-                stand.buffers.insert(request.id, vec![id as u8; bytes as usize]);
+            if fixture.disk.submit(fixture.now, request).is_ok() {
+                let bytes = request.buffer_bytes(fixture.disk.geometry().unwrap().block_size).unwrap();
+                fixture.buffers.insert(request.id, vec![id as u8; bytes as usize]);
                 taken.push(request);
             }
         }
-        run(&mut stand, &mut Dice(dice))?;
-        prop_assert_eq!((stand.disk.in_flight(), stand.disk.commands_under_way()), (0, 0));
-        prop_assert_eq!(stand.finished.len(), taken.len());
+        run(&mut fixture, &mut Dice(dice))?;
+        prop_assert_eq!((fixture.disk.in_flight(), fixture.disk.commands_in_flight()), (0, 0));
+        prop_assert_eq!(fixture.finished.len(), taken.len());
 
         for request in taken {
-            let (_, result) = stand.finished.iter().find(|(id, _)| *id == request.id).unwrap();
+            let (_, result) = fixture.finished.iter().find(|(id, _)| *id == request.id).unwrap();
             let Ok(Done { moved }) = *result else { continue };
             let start = request.extent.lba.0 as usize * 512;
-            let blocks = &stand.unit.blocks[start..start + request.extent.blocks.0 as usize * 512];
-            let buffer = &stand.buffers[&request.id];
+            let blocks = &fixture.unit.blocks[start..start + request.extent.blocks.0 as usize * 512];
+            let buffer = &fixture.buffers[&request.id];
             match request.operation {
                 Operation::Read { may_be_short, .. } => {
                     prop_assert!(may_be_short || moved as usize == buffer.len());

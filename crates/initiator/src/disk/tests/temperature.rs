@@ -1,7 +1,7 @@
 //! Scripts: units that are asked how warm they are, and what that must not do to them.
 
 use super::super::*;
-use super::stand::Stand;
+use super::fixture::Fixture;
 use super::unit::{Unit, check};
 use crate::{Failure, Outcome};
 use alloc::vec;
@@ -16,18 +16,18 @@ const PASS_THROUGH: u8 = 0x85;
 /// The temperature page: 35 degrees, 70 at most.
 const PAGE: [u8; 16] = [0x8d, 0, 0, 12, 0, 0, 0x03, 2, 0, 35, 0, 1, 0x03, 2, 0, 70];
 
-/// A disk that is surveyed and asked so.
-fn asked(unit: Unit, ask: AskTemperature) -> Stand {
-    let mut stand = Stand::new(unit, DiskConfig::new(4, 64 << 10));
-    stand.disk.start_asking(stand.now, ask);
-    stand.run();
-    assert_eq!(stand.surveyed.pop(), Some(Ok(())));
-    stand
+/// A disk that is identified and asked so.
+fn asked(unit: Unit, ask: AskTemperature) -> Fixture {
+    let mut fixture = Fixture::new(unit, DiskConfig::new(4, 64 << 10));
+    fixture.disk.start_asking(fixture.now, ask);
+    fixture.run();
+    assert_eq!(fixture.identified.pop(), Some(Ok(())));
+    fixture
 }
 
-/// What such a disk has told, as degrees and source.
-fn told(stand: &Stand) -> Option<(u8, TemperatureSource)> {
-    let temperature = stand.disk.geometry().expect("it is surveyed").temperature?;
+/// What such a disk has reported, as degrees and source.
+fn told(fixture: &Fixture) -> Option<(u8, TemperatureSource)> {
+    let temperature = fixture.disk.geometry().expect("it is identified").temperature?;
     Some((temperature.celsius, temperature.source))
 }
 
@@ -53,22 +53,22 @@ fn ata(smart: Vec<u8>) -> Unit {
 #[test]
 fn the_log_page_tells_and_nothing_else_is_asked() {
     let unit = Unit { log_page: Some(PAGE.to_vec()), ..ata(smart(&[(194, [50, 0, 0])])) };
-    let stand = asked(unit, AskTemperature::ByLogOrSmart);
-    assert_eq!(told(&stand), Some((35, TemperatureSource::LogPage)));
-    assert_eq!(stand.unit.count(PASS_THROUGH), 0);
-    let cdb = stand.unit.log.iter().find(|cdb| cdb[0] == LOG_SENSE).expect("it was asked");
+    let fixture = asked(unit, AskTemperature::ByLogOrSmart);
+    assert_eq!(told(&fixture), Some((35, TemperatureSource::LogPage)));
+    assert_eq!(fixture.unit.count(PASS_THROUGH), 0);
+    let cdb = fixture.unit.log.iter().find(|cdb| cdb[0] == LOG_SENSE).expect("it was asked");
     assert_eq!(cdb[..], [0x4d, 0, 0x4d, 0, 0, 0, 0, 0, 252, 0]);
 }
 
 #[test]
 fn without_the_page_smart_tells_where_a_translation_is_listed() {
-    let stand = asked(ata(smart(&[(9, [1, 2, 3]), (194, [41, 0, 20])])), AskTemperature::ByLogOrSmart);
-    assert_eq!(told(&stand), Some((41, TemperatureSource::Smart)));
-    let cdb = stand.unit.log.iter().find(|cdb| cdb[0] == PASS_THROUGH).expect("it was asked");
+    let fixture = asked(ata(smart(&[(9, [1, 2, 3]), (194, [41, 0, 20])])), AskTemperature::ByLogOrSmart);
+    assert_eq!(told(&fixture), Some((41, TemperatureSource::Smart)));
+    let cdb = fixture.unit.log.iter().find(|cdb| cdb[0] == PASS_THROUGH).expect("it was asked");
     assert_eq!(cdb[..], [0x85, 0x08, 0x0e, 0, 0xd0, 0, 1, 0, 0, 0, 0x4f, 0, 0xc2, 0, 0xb0, 0]);
     let unlisted = Unit { is_ata: false, ..ata(smart(&[(194, [41, 0, 0])])) };
-    let stand = asked(unlisted, AskTemperature::ByLogOrSmart);
-    assert_eq!((told(&stand), stand.unit.count(PASS_THROUGH)), (None, 0));
+    let fixture = asked(unlisted, AskTemperature::ByLogOrSmart);
+    assert_eq!((told(&fixture), fixture.unit.count(PASS_THROUGH)), (None, 0));
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn a_page_that_says_unknown_or_nonsense_leads_on_to_smart() {
     frozen[9] = 0;
     for page in [&unknown[..], &frozen, &PAGE[..9], &[0; 16], &[0xff; 252], &[]] {
         let unit = Unit { log_page: Some(page.to_vec()), ..ata(smart(&[(194, [41, 0, 0])])) };
-        let stand = asked(unit, AskTemperature::ByLogOrSmart);
-        assert_eq!(told(&stand), Some((41, TemperatureSource::Smart)), "{page:02x?}");
+        let fixture = asked(unit, AskTemperature::ByLogOrSmart);
+        assert_eq!(told(&fixture), Some((41, TemperatureSource::Smart)), "{page:02x?}");
     }
 }
 
@@ -99,34 +99,34 @@ fn smart_readings_that_cannot_be_are_none() {
     let impossible = smart(&[(194, [200, 0, 0])]);
     let without = smart(&[(9, [41, 0, 0])]);
     for readings in [broken, impossible, without, vec![0xff; 512], vec![0; 40], Vec::new()] {
-        let stand = asked(ata(readings.clone()), AskTemperature::ByLogOrSmart);
-        assert_eq!(told(&stand), None, "{readings:02x?}");
+        let fixture = asked(ata(readings.clone()), AskTemperature::ByLogOrSmart);
+        assert_eq!(told(&fixture), None, "{readings:02x?}");
     }
 }
 
 #[test]
-fn nobody_is_asked_for_more_than_was_allowed() {
+fn no_unit_is_asked_for_more_than_was_allowed() {
     let unit = || Unit { log_page: Some(PAGE.to_vec()), ..ata(smart(&[(194, [41, 0, 0])])) };
-    let stand = asked(unit(), AskTemperature::Not);
-    assert_eq!((stand.unit.count(LOG_SENSE), stand.unit.count(PASS_THROUGH)), (0, 0));
+    let fixture = asked(unit(), AskTemperature::Not);
+    assert_eq!((fixture.unit.count(LOG_SENSE), fixture.unit.count(PASS_THROUGH)), (0, 0));
     let by_log = Unit { log_page: None, ..unit() };
-    let stand = asked(by_log, AskTemperature::ByLog);
-    assert_eq!((stand.unit.count(LOG_SENSE), stand.unit.count(PASS_THROUGH)), (1, 0));
+    let fixture = asked(by_log, AskTemperature::ByLog);
+    assert_eq!((fixture.unit.count(LOG_SENSE), fixture.unit.count(PASS_THROUGH)), (1, 0));
     for little in [Unit { version: 0, ..unit() }, Unit { missing: vec![0x12], ..unit() }] {
-        let mut stand = Stand::new(little, DiskConfig::new(4, 64 << 10));
-        stand.disk.start_asking(stand.now, AskTemperature::ByLogOrSmart);
-        stand.run();
-        assert_eq!((stand.unit.count(LOG_SENSE), stand.unit.count(PASS_THROUGH)), (0, 0));
+        let mut fixture = Fixture::new(little, DiskConfig::new(4, 64 << 10));
+        fixture.disk.start_asking(fixture.now, AskTemperature::ByLogOrSmart);
+        fixture.run();
+        assert_eq!((fixture.unit.count(LOG_SENSE), fixture.unit.count(PASS_THROUGH)), (0, 0));
     }
 }
 
 #[test]
-fn a_unit_without_the_commands_is_surveyed_as_if_it_was_not_asked() {
+fn a_unit_without_the_commands_is_identified_as_if_it_was_not_asked() {
     let lacking = || Unit { missing: vec![LOG_SENSE, PASS_THROUGH], is_ata: true, ..Unit::new() };
-    let stand = asked(lacking(), AskTemperature::ByLogOrSmart);
+    let fixture = asked(lacking(), AskTemperature::ByLogOrSmart);
     let expected = asked(lacking(), AskTemperature::Not);
-    assert_eq!(stand.disk.geometry(), expected.disk.geometry());
-    assert_eq!((stand.unit.count(LOG_SENSE), stand.unit.count(PASS_THROUGH)), (1, 1));
+    assert_eq!(fixture.disk.geometry(), expected.disk.geometry());
+    assert_eq!((fixture.unit.count(LOG_SENSE), fixture.unit.count(PASS_THROUGH)), (1, 1));
 }
 
 #[test]
@@ -143,65 +143,65 @@ fn a_unit_that_is_silent_busy_or_fails_is_asked_once_and_not_otherwise() {
     for ending in endings {
         let mut unit = ata(smart(&[(194, [41, 0, 0])]));
         unit.then(LOG_SENSE, ending.clone());
-        let mut stand = asked(unit, AskTemperature::ByLogOrSmart);
-        assert_eq!((told(&stand), stand.unit.count(LOG_SENSE)), (None, 1), "{ending:?}");
-        assert_eq!((stand.unit.count(PASS_THROUGH), stand.unit.count(0x1b)), (0, 0), "{ending:?}");
+        let mut fixture = asked(unit, AskTemperature::ByLogOrSmart);
+        assert_eq!((told(&fixture), fixture.unit.count(LOG_SENSE)), (None, 1), "{ending:?}");
+        assert_eq!((fixture.unit.count(PASS_THROUGH), fixture.unit.count(0x1b)), (0, 0), "{ending:?}");
         let read = Operation::Read { fua: false, dpo: false, may_be_short: false };
-        assert_eq!(stand.ask(read, Extent::new(0, 8)), Ok(Done { moved: 4096 }), "{ending:?}");
+        assert_eq!(fixture.ask(read, Extent::new(0, 8)), Ok(Done { moved: 4096 }), "{ending:?}");
     }
 }
 
 #[test]
 fn the_answer_is_awaited_for_three_seconds_only() {
-    let mut stand = Stand::new(Unit::new(), DiskConfig::new(4, 64 << 10));
-    stand.disk.start_asking(stand.now, AskTemperature::ByLog);
+    let mut fixture = Fixture::new(Unit::new(), DiskConfig::new(4, 64 << 10));
+    fixture.disk.start_asking(fixture.now, AskTemperature::ByLog);
     let mut waits = Vec::new();
-    while stand.disk.geometry().is_none() {
-        stand.drain();
-        let (command, memory) = stand.under_way.remove(0);
-        waits.push((command.cdb.operation_code(), command.deadline.since(stand.now)));
-        stand.complete(command, memory);
+    while fixture.disk.geometry().is_none() {
+        fixture.drain();
+        let (command, memory) = fixture.in_flight.remove(0);
+        waits.push((command.cdb.operation_code(), command.deadline.since(fixture.now)));
+        fixture.complete(command, memory);
     }
     assert!(waits.contains(&(LOG_SENSE, Duration::from_secs(3))), "{waits:?}");
     assert!(waits.contains(&(0x00, Duration::from_secs(30))), "{waits:?}");
 }
 
 #[test]
-fn what_a_reset_leaves_behind_is_heard_before_the_survey_ends() {
+fn what_a_reset_leaves_behind_is_heard_before_the_identification_ends() {
     let mut unit = Unit::new();
     unit.then(LOG_SENSE, Outcome::Failed(Failure::TimedOut));
     let reset = AdditionalSense::POWER_ON_RESET_OR_BUS_DEVICE_RESET_OCCURRED;
     unit.then(0x5a, check(Sense::unit_attention(reset)));
-    let mut stand = asked(unit, AskTemperature::ByLog);
-    let before = stand.disk.counts();
+    let mut fixture = asked(unit, AskTemperature::ByLog);
+    let before = fixture.disk.counts();
     let read = Operation::Read { fua: false, dpo: false, may_be_short: false };
-    assert_eq!(stand.ask(read, Extent::new(0, 8)), Ok(Done { moved: 4096 }));
-    let after = stand.disk.counts();
+    assert_eq!(fixture.ask(read, Extent::new(0, 8)), Ok(Done { moved: 4096 }));
+    let after = fixture.disk.counts();
     assert_eq!((after.sent_again, after.attentions), (before.sent_again, before.attentions));
     assert_eq!(before.attentions, 1);
 }
 
 #[test]
-fn a_unit_attention_puts_the_question_off_and_a_survey_that_it_asks_for_does_not_ask() {
+fn a_unit_attention_puts_the_question_off_and_an_identification_that_it_asks_for_does_not_ask() {
     let mut unit = Unit { log_page: Some(PAGE.to_vec()), ..Unit::new() };
     let reset = AdditionalSense::POWER_ON_RESET_OR_BUS_DEVICE_RESET_OCCURRED;
     unit.then(LOG_SENSE, check(Sense::unit_attention(reset)));
-    let mut stand = asked(unit, AskTemperature::ByLog);
-    assert_eq!(told(&stand), Some((35, TemperatureSource::LogPage)));
-    assert_eq!(stand.unit.count(LOG_SENSE), 2);
-    stand.unit.then(0x28, check(Sense::unit_attention(AdditionalSense::MODE_PARAMETERS_CHANGED)));
+    let mut fixture = asked(unit, AskTemperature::ByLog);
+    assert_eq!(told(&fixture), Some((35, TemperatureSource::LogPage)));
+    assert_eq!(fixture.unit.count(LOG_SENSE), 2);
+    fixture.unit.then(0x28, check(Sense::unit_attention(AdditionalSense::MODE_PARAMETERS_CHANGED)));
     let read = Operation::Read { fua: false, dpo: false, may_be_short: false };
-    assert_eq!(stand.ask(read, Extent::new(0, 8)), Ok(Done { moved: 4096 }));
-    assert_eq!((stand.disk.counts().surveys, stand.unit.count(LOG_SENSE)), (2, 2));
+    assert_eq!(fixture.ask(read, Extent::new(0, 8)), Ok(Done { moved: 4096 }));
+    assert_eq!((fixture.disk.counts().identify_runs, fixture.unit.count(LOG_SENSE)), (2, 2));
 }
 
 #[test]
 fn a_device_that_goes_when_it_is_asked_is_gone() {
     let mut unit = Unit::new();
     unit.then(LOG_SENSE, Outcome::Failed(Failure::Disconnected));
-    let mut stand = Stand::new(unit, DiskConfig::new(4, 64 << 10));
-    stand.disk.start_asking(stand.now, AskTemperature::ByLog);
-    stand.run();
-    let step = Step::Temperature(TemperatureSource::LogPage);
-    assert_eq!(stand.surveyed, [Err(SurveyError { step, error: Error::Gone })]);
+    let mut fixture = Fixture::new(unit, DiskConfig::new(4, 64 << 10));
+    fixture.disk.start_asking(fixture.now, AskTemperature::ByLog);
+    fixture.run();
+    let step = IdentifyStep::Temperature(TemperatureSource::LogPage);
+    assert_eq!(fixture.identified, [Err(IdentifyError { step, error: Error::Gone })]);
 }

@@ -1,12 +1,12 @@
-//! The device is played by the test, byte for byte: with streams, in turns, and up the ladder.
+//! The device is played by the test, byte for byte: with streams, in turns, and up error recovery.
 
-mod ladder;
+mod recovery;
 mod streams;
 mod turns;
 
 use super::*;
 use crate::script::{Script, command, read_10, test_unit_ready, write_10};
-use crate::{Answer, BusRequest, Outcome, Patience, Payload, SenseBytes, Transfer};
+use crate::{Answer, BusRequest, Outcome, Payload, SenseBytes, Timeouts, Transfer};
 use alloc::vec::Vec;
 use bus::{Direction, EndpointAddress, TransferStatus};
 use units::Duration;
@@ -19,7 +19,7 @@ const DATA_OUT: EndpointAddress = EndpointAddress::at::<2>(Direction::Out);
 
 fn config(streams: Option<u16>) -> UasConfig {
     let endpoints = UasEndpoints { command: COMMAND, status: STATUS, data_in: DATA_IN, data_out: DATA_OUT };
-    UasConfig { interface: 0, alternate: 1, endpoints, streams, depth: None, patience: Patience::default() }
+    UasConfig { interface: 0, alternate: 1, endpoints, streams, depth: None, timeouts: Timeouts::default() }
 }
 
 /// 16 streams, as QEMU's device has them: tags 1 to 14, task management under 15.

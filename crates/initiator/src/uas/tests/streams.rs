@@ -12,7 +12,7 @@ fn a_read_queues_status_then_data_then_the_command() {
     assert_eq!((status.length, status.payload), (112, Payload::Message));
     let payload = script.expect_transfer(DATA_IN);
     assert_eq!(payload.pipe.stream.map(|stream| stream.get()), Some(1));
-    let piece = crate::Piece { command: read_10(5, 0, 0).id, range: units::ByteRange::new(0, 4096) };
+    let piece = crate::BufferRange { command: read_10(5, 0, 0).id, range: units::ByteRange::new(0, 4096) };
     assert_eq!((payload.length, payload.payload), (4096, Payload::Buffer(piece)));
     let mut iu = [0; 32];
     iu[..4].copy_from_slice(&[1, 0, 0, 1]);
@@ -41,7 +41,7 @@ fn a_long_command_block_follows_the_iu_in_whole_dwords() {
 }
 
 #[test]
-fn the_depth_is_two_below_the_streams_unless_told() {
+fn the_depth_is_two_below_the_streams_by_default() {
     let depth = |streams, told| Uas::new(UasConfig { depth: told, ..config(streams) }).map(|uas| uas.depth());
     assert_eq!(depth(Some(16), None), Ok(14));
     assert_eq!(depth(Some(255), None), Ok(253));
@@ -94,7 +94,7 @@ fn a_good_status_before_its_data_waits_for_them() {
 }
 
 #[test]
-fn data_that_do_not_come_after_a_good_status_are_taken_back_in_the_end() {
+fn data_that_do_not_come_after_a_good_status_are_cancelled_in_the_end() {
     let mut script = with_streams();
     let read = script.run(read_10(0, 0, 8));
     script.reply(read.status, &sense_iu(1, 0));
@@ -221,7 +221,7 @@ fn a_status_before_its_command_of_which_no_data_have_moved_is_a_late_one_as_well
 
 /// The device has acknowledged the IU, and that was lost: the host asks once more when the command has ended.
 #[test]
-fn a_status_after_the_data_is_that_of_the_command_whose_iu_is_still_under_way() {
+fn a_status_after_the_data_is_that_of_the_command_whose_iu_is_in_flight() {
     for command in [read_10(0, 0, 8), write_10(0, 0, 8)] {
         let mut script = with_streams();
         let started = script.start(command);
@@ -236,7 +236,7 @@ fn a_status_after_the_data_is_that_of_the_command_whose_iu_is_still_under_way() 
 }
 
 #[test]
-fn an_iu_that_was_answered_and_does_not_end_is_taken_back() {
+fn an_iu_that_was_answered_and_does_not_end_is_cancelled() {
     let mut script = with_streams();
     let read = script.start(read_10(0, 0, 8));
     script.done(read.payload);
@@ -258,7 +258,7 @@ fn statuses_that_are_none_have_an_end() {
     }
     script.reply(status, &[]);
     script.refuse_to_abort(1);
-    script.let_go_at_unit_reset();
+    script.release_at_unit_reset();
     assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::BadStatus));
 }
 
@@ -314,7 +314,7 @@ fn a_good_status_after_data_that_stalled_or_babbled_is_not_believed() {
     }
 }
 
-/// The host's end counts packets anew, and the device's would take the next for one that comes again.
+/// The host's end counts packets again, and the device's would take the next for one that comes again.
 #[test]
 fn a_pipe_that_has_failed_is_cleared_before_the_command_is_aborted() {
     for (pipe, which) in [(STATUS, 0), (DATA_IN, 1), (COMMAND, 2)] {

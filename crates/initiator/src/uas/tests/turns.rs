@@ -1,4 +1,4 @@
-//! Without streams: READY IUs, statuses of nobody.
+//! Without streams: READY IUs, statuses of no one.
 
 use super::*;
 
@@ -88,7 +88,7 @@ fn no_more_than_sixteen_status_transfers_are_queued() {
 }
 
 #[test]
-fn ius_for_nobody_are_dropped() {
+fn ius_with_unknown_tags_are_dropped() {
     let mut script = without_streams();
     let mut status = script.run_in_turn(test_unit_ready(0));
     for iu in [&sense_iu(2, 0)[..], &[6, 0, 0, 9], &response_iu(31, 0), &sense_iu(0, 0), &[0xff], &[]] {
@@ -203,7 +203,7 @@ fn a_halted_status_pipe_is_cleared_before_a_new_transfer_is_queued() {
     script.expect_rest();
 }
 
-/// A device that has let go of a write would take its data for those of the next.
+/// A device that has released a write would take its data for those of the next.
 #[test]
 fn a_task_to_be_aborted_is_given_no_data_any_more() {
     let mut script = without_streams();
@@ -220,7 +220,7 @@ fn a_task_to_be_aborted_is_given_no_data_any_more() {
 }
 
 #[test]
-fn a_command_that_was_answered_and_never_taken_is_taken_back() {
+fn a_command_that_was_answered_and_never_taken_is_cancelled() {
     let mut script = without_streams();
     script.submit(test_unit_ready(0));
     let status = script.expect_transfer(STATUS);

@@ -15,7 +15,7 @@ use crate::machine::host::FinishedCommand;
 use crate::machine::observer::{CoreClient, CoreSlice, HostTransfer, Observers};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
 use initiator::{
-    Command, CommandId, Flights, Outcome, PEEK_BYTES_MAX, PackId, Payload, Piece, Refusal, Transfer,
+    BufferRange, Command, CommandId, InFlight, Outcome, PEEK_BYTES_MAX, PackId, Payload, Refusal, Transfer,
     Transport,
 };
 use units::Instant;
@@ -27,12 +27,12 @@ pub(super) struct HostEndpoint {
     /// Its number.
     drive: usize,
     pub(super) transport: AnyTransport,
-    in_flight: Flights<TransferState>,
+    in_flight: InFlight<TransferState>,
     /// Where commands have their memory, by slot.
     windows: Vec<Window>,
     /// Where a pack lies while it is under way, whose memory it is of, and its own memory while it is not.
     pack: Window,
-    pack_pieces: Vec<Piece>,
+    pack_pieces: Vec<BufferRange>,
     pack_memory: Vec<u8>,
     pub(super) observers: Observers,
     pub(super) write_gate: WriteGate,
@@ -77,7 +77,7 @@ impl HostEndpoint {
         Self {
             drive,
             transport: AnyTransport::None,
-            in_flight: Flights::new(),
+            in_flight: InFlight::new(),
             windows: Vec::new(),
             pack: Window::default(),
             pack_pieces: Vec::new(),
@@ -122,7 +122,7 @@ impl HostEndpoint {
     }
 
     /// Where bytes of a command's memory are.
-    fn address_of(&self, Piece { command, range }: &Piece) -> Option<u64> {
+    fn address_of(&self, BufferRange { command, range }: &BufferRange) -> Option<u64> {
         let window = self.windows.get(usize::from(command.slot))?;
         (window.owner == Some(*command)).then(|| window.address + u64::from(range.start))
     }

@@ -26,7 +26,7 @@ use bus::{EndpointAddress, Speed, TransferStatus};
 use device::Device;
 use initiator::bot::BotConfig;
 use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
-use initiator::{Bot, BusRequest, Patience, Turbo, TurboConfig, Uas};
+use initiator::{Bot, BusRequest, Timeouts, Turbo, TurboConfig, Uas};
 use quirks::{Answers, Link as ProbeLink, Matching, Names, Probe, probe};
 use std::collections::VecDeque;
 use std::fmt;
@@ -311,7 +311,7 @@ impl XhciMachine {
         let (interface, alternate) = (plan.place.interface, plan.place.alternate);
         self.select(number, interface, alternate)?;
         let (bulk_in, bulk_out) = (plan.bulk_in.address, plan.bulk_out.address);
-        let config = BotConfig { interface, alternate, bulk_in, bulk_out, patience: Patience::default() };
+        let config = BotConfig { interface, alternate, bulk_in, bulk_out, timeouts: Timeouts::default() };
         let Some(Packing { bytes_max, look_ahead, .. }) = self.packing else {
             return Ok(AnyTransport::Bot(Bot::new(config)));
         };
@@ -336,8 +336,8 @@ impl XhciMachine {
             data_in: plan.data_in.address,
             data_out: plan.data_out.address,
         };
-        let patience = Patience::default();
-        let config = UasConfig { interface, alternate, endpoints, streams, depth, patience };
+        let timeouts = Timeouts::default();
+        let config = UasConfig { interface, alternate, endpoints, streams, depth, timeouts };
         Uas::new(config).map_err(PowerOnError::Streams)
     }
 

@@ -2,7 +2,7 @@
 
 use bus::{Completion, Front};
 use initiator::{
-    Bot, BusAnswer, Command, CommandId, Counters, Deadline, Output, PackId, Piece, Refusal, RequestId,
+    Bot, BufferRange, BusAnswer, Command, CommandId, Counters, Deadline, Output, PackId, Refusal, RequestId,
     Transport, Turbo, Uas,
 };
 use units::Instant;
@@ -85,7 +85,7 @@ impl Transport for AnyTransport {
         either!(self, transport => transport.counters(), Counters::default())
     }
 
-    fn pieces(&self, pack: PackId) -> &[Piece] {
+    fn pieces(&self, pack: PackId) -> &[BufferRange] {
         either!(self, transport => transport.pieces(pack), &[])
     }
 }

@@ -63,7 +63,7 @@ impl WriteGate {
 mod tests {
     use super::*;
     use bus::{Pipe, TransferId};
-    use initiator::Piece;
+    use initiator::BufferRange;
     use units::ByteRange;
     use wire::usb::EndpointAddress;
 
@@ -77,7 +77,7 @@ mod tests {
 
     fn to(endpoint: u8, id: u64, slot: u16) -> Transfer {
         let pipe = Pipe { endpoint: EndpointAddress::try_from(endpoint).unwrap(), stream: None };
-        let payload = Payload::Buffer(Piece { command: command(slot), range: ByteRange::new(0, 512) });
+        let payload = Payload::Buffer(BufferRange { command: command(slot), range: ByteRange::new(0, 512) });
         Transfer { id: TransferId(id), pipe, length: 512, payload }
     }
 

@@ -50,7 +50,7 @@ pub(super) struct Urb {
 }
 
 impl Urb {
-    /// An URB that nobody has.
+    /// An URB that no one has.
     pub(super) const EMPTY: Self = Self {
         kind: KIND_BULK,
         endpoint: 0,

@@ -1,16 +1,16 @@
-//! Memory for transfers, in cells: usbfs's own where it can be mapped, so that nothing is copied, else the process's.
+//! Memory for transfers, in buffers: usbfs's own where it can be mapped, so that nothing is copied, else the process's.
 //!
-//! A cell is the buffer of one thing, contiguous for the controller as well, and counts the URBs that are in it. Always
-//! true: a cell stays where it is until the end; no reference to it is given out while an URB is in it.
+//! A buffer is the buffer of one thing, contiguous for the controller as well, and counts the URBs that are in it. Always
+//! true: a buffer stays where it is until the end; no reference to it is given out while an URB is in it.
 
 use super::node::{Capabilities, Node};
-use crate::door::{CellId, CellMemory};
+use crate::host_bus::{BufferId, BufferMemory};
 use rustix::io::{Errno, Result};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use std::fmt;
 use std::ptr;
 
-/// Bytes of an area that holds several cells. The controller wants each area in one piece, which the kernel finds more
+/// Bytes of an area that holds several buffers. The controller wants each area in one piece, which the kernel finds more
 /// easily if it is small, and it looks at all areas for each URB, so they should be few.
 const AREA_BYTES: usize = 256 << 10;
 
@@ -20,7 +20,7 @@ const PAGE_BYTES_MAX: usize = 64 << 10;
 /// All memory of a device.
 pub(in crate::usbfs) struct Memory {
     areas: Vec<Area>,
-    cells: CellMemory,
+    buffers: BufferMemory,
     /// Why usbfs's memory is not used.
     refusal: Option<Errno>,
 }
@@ -34,23 +34,23 @@ struct Area {
 impl Memory {
     pub(super) fn new(capabilities: Capabilities) -> Self {
         let refusal = (!capabilities.mapping).then_some(Errno::NOSYS);
-        Self { areas: Vec::new(), cells: CellMemory::default(), refusal }
+        Self { areas: Vec::new(), buffers: BufferMemory::default(), refusal }
     }
 
-    /// What usbfs counts for so many cells of so many bytes, at most: each area is whole pages.
+    /// What usbfs counts for so many buffers of so many bytes, at most: each area is whole pages.
     pub(in crate::usbfs) fn footprint_bytes(count: u16, bytes: u32) -> u64 {
-        let stride = CellMemory::stride(bytes);
-        areas(count, stride).map(|cells| (cells * stride).next_multiple_of(PAGE_BYTES_MAX) as u64).sum()
+        let stride = BufferMemory::stride(bytes);
+        areas(count, stride).map(|buffers| (buffers * stride).next_multiple_of(PAGE_BYTES_MAX) as u64).sum()
     }
 
-    /// Makes so many cells of so many bytes, all zero. They have successive names, of which this is the first.
-    pub(super) fn add(&mut self, node: &Node, count: u16, bytes: u32) -> Result<CellId> {
-        let first = self.cells.next();
-        let stride = CellMemory::stride(bytes);
+    /// Makes so many buffers of so many bytes, all zero. They have successive names, of which this is the first.
+    pub(super) fn add(&mut self, node: &Node, count: u16, bytes: u32) -> Result<BufferId> {
+        let first = self.buffers.next();
+        let stride = BufferMemory::stride(bytes);
         for here in areas(count, stride) {
             let area = self.map(node, here * stride)?;
-            // SAFETY: the area has `here * stride` bytes, is kept for as long as the cells are, and is theirs alone.
-            unsafe { self.cells.add(area.start, here, bytes) };
+            // SAFETY: the area has `here * stride` bytes, is kept for as long as the buffers are, and is theirs alone.
+            unsafe { self.buffers.add(area.start, here, bytes) };
             self.areas.push(area);
         }
         Ok(first)
@@ -76,18 +76,18 @@ impl Memory {
         self.refusal
     }
 
-    /// The cells.
-    pub(in crate::usbfs) const fn cells(&mut self) -> &mut CellMemory {
-        &mut self.cells
+    /// The buffers.
+    pub(in crate::usbfs) const fn buffers(&mut self) -> &mut BufferMemory {
+        &mut self.buffers
     }
 
-    /// The cells, to look at.
-    pub(in crate::usbfs) const fn cells_ref(&self) -> &CellMemory {
-        &self.cells
+    /// The buffers, to look at.
+    pub(in crate::usbfs) const fn buffers_ref(&self) -> &BufferMemory {
+        &self.buffers
     }
 }
 
-/// How many of so many cells, a stride apart, each area has.
+/// How many of so many buffers, a stride apart, each area has.
 fn areas(count: u16, stride: usize) -> impl Iterator<Item = usize> {
     let (count, per_area) = (usize::from(count), (AREA_BYTES / stride).max(1));
     (0..count).step_by(per_area).map(move |at| per_area.min(count - at))
@@ -96,7 +96,7 @@ fn areas(count: u16, stride: usize) -> impl Iterator<Item = usize> {
 impl Drop for Area {
     fn drop(&mut self) {
         // SAFETY: the mapping was made with these bounds and is this value's alone; `Memory` goes as a whole, so no
-        // cell is left. An URB that is still under way does no harm: the kernel keeps its own hold of usbfs's memory,
+        // buffer is left. An URB that is still in flight does no harm: the kernel keeps its own hold of usbfs's memory,
         // and writes to a process's memory only inside of a call that reaps.
         let ended = unsafe { munmap(self.start.cast(), self.bytes) };
         debug_assert_eq!(ended, Ok(()), "a mapping of our own can be ended");
@@ -107,7 +107,7 @@ impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Memory")
             .field("areas", &self.areas.len())
-            .field("cells", &self.cells.next())
+            .field("buffers", &self.buffers.next())
             .field("refusal", &self.refusal)
             .finish()
     }

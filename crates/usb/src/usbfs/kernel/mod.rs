@@ -1,9 +1,9 @@
 //! The kernel's side of usbfs: ioctls and memory (Linux, `include/uapi/linux/usbdevice_fs.h`, `drivers/usb/core/devio.c`).
 //!
-//! What makes its `unsafe` sound: URBs and their buffers lie in a table and in cells
-//! that stay where they are for as long as the kernel has any of them, and what it has is neither referred to nor changed.
+//! Why its `unsafe` is sound: URBs lie in a table and their payload in buffers, neither of which moves
+//! while the kernel uses any of them, and what the kernel uses is neither referenced nor changed.
 //! The kernel writes to a process's memory only inside of the call that reaps; to usbfs's memory, which is mapped, the
-//! controller writes at any time, so a cell with an URB in it is never borrowed. Ioctls carry the type of their argument,
+//! controller writes at any time, so a buffer with an URB in it is never borrowed. Ioctls carry the type of their argument,
 //! whose length is compared with the kernel's number when this is compiled.
 #![allow(unsafe_code)]
 
@@ -17,7 +17,7 @@ pub(super) use node::{Capabilities, Node, USBFS};
 pub(super) use urbs::{Reaped, status_of_errno};
 
 use super::pieces::Piece;
-use crate::door::CellId;
+use crate::host_bus::BufferId;
 use rustix::io::{Errno, Result};
 use urbs::Urbs;
 
@@ -68,7 +68,7 @@ impl Device {
     }
 
     /// See [`Memory::add`].
-    pub(super) fn add_cells(&mut self, count: u16, bytes: u32) -> Result<CellId> {
+    pub(super) fn add_buffers(&mut self, count: u16, bytes: u32) -> Result<BufferId> {
         self.memory.add(&self.node, count, bytes)
     }
 

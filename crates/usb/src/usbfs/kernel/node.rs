@@ -6,7 +6,7 @@ use super::layout::{
     self, CLAIM_EXCEPT_DRIVER, CLAIM_IF_DRIVER, Control, DRIVER_NAME_BYTES, DisconnectClaim, Forwarded,
     GetDriver, Number, Plain, SetInterface, Streams, StreamsHead,
 };
-use crate::door::Readiness;
+use crate::host_bus::Readiness;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::ffi::c_void;
 use rustix::fs::{Mode, OFlags};
@@ -29,7 +29,7 @@ pub(in crate::usbfs) struct Node {
 /// What the kernel can (USBDEVFS_GET_CAPABILITIES).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::usbfs) struct Capabilities {
-    /// URBs can be told to go on from the one before (USBDEVFS_CAP_BULK_CONTINUATION).
+    /// URBs can be reported to go on from the one before (USBDEVFS_CAP_BULK_CONTINUATION).
     pub(in crate::usbfs) continuation: bool,
     /// An URB may be longer than 16 KiB (USBDEVFS_CAP_NO_PACKET_SIZE_LIM).
     pub(in crate::usbfs) any_length: bool,

@@ -6,7 +6,7 @@
 use super::layout::{self, FLAG_CONTINUATION, FLAG_SHORT_NOT_OK, KIND_BULK, Urb};
 use super::memory::Memory;
 use super::node::Node;
-use crate::door::CellId;
+use crate::host_bus::BufferId;
 use crate::usbfs::pieces::{Piece, Ticket};
 use bus::TransferStatus;
 use rustix::ffi::c_void;
@@ -28,7 +28,7 @@ pub(super) struct Urbs {
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
     ticket: Ticket,
-    cell: CellId,
+    buffer: BufferId,
 }
 
 /// An URB that has ended.
@@ -54,7 +54,7 @@ impl Urbs {
     pub(super) fn submit(&mut self, node: &Node, memory: &mut Memory, piece: &Piece) -> Result<()> {
         let length = i32::try_from(piece.range.len).map_err(|_| Errno::INVAL)?;
         let place = self.free.pop().ok_or(Errno::BUSY)?;
-        let Some(buffer) = memory.cells().lend(piece.cell, piece.range) else {
+        let Some(buffer) = memory.buffers().start_transfer(piece.buffer, piece.range) else {
             self.free.push(place);
             return Err(Errno::FAULT);
         };
@@ -67,7 +67,7 @@ impl Urbs {
         }
         let urb = self.table[usize::from(place)].get();
         // SAFETY: the place is free, so the kernel does not have this URB and there is no reference to it. The buffer
-        // is in a cell that is lent until the URB is reaped, with `length` bytes behind it.
+        // is in a buffer that is lent until the URB is reaped, with `length` bytes behind it.
         let submitted = unsafe {
             urb.write(Urb {
                 kind: KIND_BULK,
@@ -83,11 +83,11 @@ impl Urbs {
         match submitted {
             Ok(_) => {
                 self.under_way[usize::from(place)] =
-                    Some(UnderWay { ticket: piece.ticket, cell: piece.cell });
+                    Some(UnderWay { ticket: piece.ticket, buffer: piece.buffer });
                 Ok(())
             }
             Err(errno) => {
-                memory.cells().take_back(piece.cell);
+                memory.buffers().end_transfer(piece.buffer);
                 self.free.push(place);
                 Err(errno)
             }
@@ -119,10 +119,10 @@ impl Urbs {
         let offset = (ended as usize).wrapping_sub(self.table.as_ptr() as usize);
         let place = offset / size_of::<UnsafeCell<Urb>>();
         let under_way = self.under_way.get_mut(place).and_then(Option::take).ok_or(Errno::FAULT)?;
-        // SAFETY: the kernel has let go of this URB, and there is no reference to it; all its fields are numbers and
+        // SAFETY: the kernel has released this URB, and there is no reference to it; all its fields are numbers and
         // pointers, of which any value is one.
         let urb = unsafe { self.table[place].get().read() };
-        memory.cells().take_back(under_way.cell);
+        memory.buffers().end_transfer(under_way.buffer);
         self.free.push(place as u16);
         let actual = u32::try_from(urb.actual_length).unwrap_or(0);
         let asked = u32::try_from(urb.buffer_length).unwrap_or(0);

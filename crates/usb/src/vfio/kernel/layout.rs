@@ -12,7 +12,7 @@ const GROUP: u8 = b';';
 /// VFIO_API_VERSION.
 pub(super) const API_VERSION: u32 = 0;
 
-/// VFIO_TYPE1v2_IOMMU: mappings are taken back as they were made.
+/// VFIO_TYPE1v2_IOMMU: mappings are cancelled as they were made.
 pub(super) const TYPE1_V2: u32 = 3;
 
 /// VFIO_GROUP_FLAGS_VIABLE: every device of the group is free for a process.

@@ -73,7 +73,7 @@ impl SharedMemory {
     /// Reads from a bus address on; whether all of that is here.
     pub fn read(&self, bus_address: u64, into: &mut [u8]) -> bool {
         let Some(from) = self.place(bus_address, into.len()) else { return false };
-        // SAFETY: `place` has shown that the bytes are here; `into` is not, since nobody is given a reference to it.
+        // SAFETY: `place` has shown that the bytes are here; `into` is not, since no one is given a reference to it.
         unsafe { ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
         fence(Ordering::Acquire);
         true

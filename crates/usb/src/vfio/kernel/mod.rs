@@ -5,13 +5,13 @@
 //! never referred to while a transfer is in it.
 #![allow(unsafe_code)]
 
-mod cells;
+mod buffers;
 mod layout;
 mod memory;
 mod node;
 mod registers;
 
-pub(crate) use cells::SharedCells;
+pub(crate) use buffers::SharedBuffers;
 pub use memory::SharedMemory;
 pub(super) use node::{Container, Device, Group, Region};
 pub use registers::Registers;

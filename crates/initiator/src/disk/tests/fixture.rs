@@ -13,46 +13,46 @@ use units::Extent;
 const STEPS_MAX: usize = 200_000;
 
 /// A disk, a unit, and what became of the requests.
-pub(super) struct Stand {
+pub(super) struct Fixture {
     pub(super) disk: Disk,
     pub(super) unit: Unit,
     pub(super) now: Instant,
     pub(super) buffers: BTreeMap<RequestId, Vec<u8>>,
-    pub(super) under_way: Vec<(Command, Memory)>,
+    pub(super) in_flight: Vec<(Command, Memory)>,
     pub(super) finished: Vec<(RequestId, Result<Done, Error>)>,
-    pub(super) surveyed: Vec<Result<(), SurveyError>>,
+    pub(super) identified: Vec<Result<(), IdentifyError>>,
     pub(super) lost: Vec<LostWrite>,
     pub(super) aborted: Vec<CommandId>,
 }
 
-impl Stand {
+impl Fixture {
     pub(super) fn new(unit: Unit, config: DiskConfig) -> Self {
         Self {
             disk: Disk::new(config),
             unit,
             now: Instant::ZERO,
             buffers: BTreeMap::new(),
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             finished: Vec::new(),
-            surveyed: Vec::new(),
+            identified: Vec::new(),
             lost: Vec::new(),
             aborted: Vec::new(),
         }
     }
 
-    /// A stand whose disk is surveyed; the unit's log is empty again.
-    pub(super) fn surveyed(unit: Unit) -> Self {
+    /// A stand whose disk is identified; the unit's log is empty again.
+    pub(super) fn identified(unit: Unit) -> Self {
         let config = DiskConfig { requests_max: 8, ..DiskConfig::new(4, 64 << 10) };
-        let mut stand = Self::new(unit, config);
-        stand.survey().unwrap();
-        stand.unit.log.clear();
-        stand
+        let mut fixture = Self::new(unit, config);
+        fixture.identify().unwrap();
+        fixture.unit.log.clear();
+        fixture
     }
 
-    pub(super) fn survey(&mut self) -> Result<(), SurveyError> {
+    pub(super) fn identify(&mut self) -> Result<(), IdentifyError> {
         self.disk.start(self.now);
         self.run();
-        self.surveyed.pop().expect("a survey that was begun ends")
+        self.identified.pop().expect("identification ends")
     }
 
     /// Submits a request; the buffer of a write is filled with its id.
@@ -77,8 +77,8 @@ impl Stand {
     pub(super) fn run(&mut self) {
         for _ in 0..STEPS_MAX {
             self.drain();
-            if !self.under_way.is_empty() {
-                let (command, memory) = self.under_way.remove(0);
+            if !self.in_flight.is_empty() {
+                let (command, memory) = self.in_flight.remove(0);
                 self.complete(command, memory);
             } else if !self.pass_time() {
                 return;
@@ -99,9 +99,9 @@ impl Stand {
     pub(super) fn drain(&mut self) {
         while let Some(output) = self.disk.poll_output() {
             match output {
-                Output::Submit(command, memory) => self.under_way.push((command, memory)),
+                Output::Submit(command, memory) => self.in_flight.push((command, memory)),
                 Output::Abort(id) => self.aborted.push(id),
-                Output::Surveyed(result) => self.surveyed.push(result),
+                Output::Identified(result) => self.identified.push(result),
                 Output::Finished(id, result) => {
                     assert!(self.finished.iter().all(|(finished, _)| *finished != id), "{id:?} ends twice");
                     self.finished.push((id, result));
@@ -117,14 +117,14 @@ impl Stand {
         self.disk.handle_outcome(self.now, command.id, &outcome, &answer);
     }
 
-    /// What the unit makes of a command, and the bytes that a survey gets.
+    /// What the unit makes of a command, and the bytes that an identify sequence gets.
     pub(super) fn execute(&mut self, command: &Command, memory: Memory) -> (Outcome, Vec<u8>) {
         let range = command.data_phase.map_or(0..0, |phase| phase.range.as_usize());
         let mut answer = Vec::new();
         let outcome = match memory {
             Memory::None => self.unit.execute(&command.cdb, &mut []),
             Memory::Request(id) => {
-                let buffer = self.buffers.get_mut(&id).expect("the request is under way");
+                let buffer = self.buffers.get_mut(&id).expect("the request is in flight");
                 self.unit.execute(&command.cdb, &mut buffer[range])
             }
             Memory::Answer => {
@@ -140,10 +140,10 @@ impl Stand {
         (outcome, answer)
     }
 
-    /// Everything under way ends so.
+    /// Everything in flight ends so.
     pub(super) fn fail_all(&mut self, failure: Failure) {
         self.drain();
-        for (command, _) in core::mem::take(&mut self.under_way) {
+        for (command, _) in core::mem::take(&mut self.in_flight) {
             self.disk.handle_outcome(self.now, command.id, &Outcome::Failed(failure), &[]);
         }
         self.drain();

@@ -1,4 +1,4 @@
-//! Up the ladder, rung by rung.
+//! Up error recovery, recovery step by recovery step.
 
 use super::*;
 use crate::StreamEndpoints;
@@ -43,7 +43,7 @@ impl Script<Uas> {
     }
 
     #[track_caller]
-    pub(super) fn let_go_at_unit_reset(&mut self) {
+    pub(super) fn release_at_unit_reset(&mut self) {
         let status = self.expect_function(0x08, 0);
         self.respond(status, 0);
     }
@@ -131,7 +131,7 @@ fn the_response_to_an_abort_that_was_given_up_is_not_that_to_the_reset_that_has_
 }
 
 #[test]
-fn a_status_that_comes_while_the_abort_is_under_way_counts() {
+fn a_status_that_comes_while_the_abort_is_in_flight_counts() {
     let (mut script, read) = late();
     let abort = script.expect_function(0x01, 1);
     script.done(read.payload);
@@ -178,7 +178,7 @@ fn each_late_command_is_aborted_by_itself() {
     script.expect_rest();
 }
 
-/// A late command under tag 1, whose transfers come back when the device has let go of it.
+/// A late command under tag 1, whose transfers come back when the device has released it.
 #[track_caller]
 fn late_again(script: &mut Script<Uas>, let_go: impl FnOnce(&mut Script<Uas>)) {
     let read = script.run(read_10(0, 0, 1));
@@ -193,19 +193,19 @@ fn late_again(script: &mut Script<Uas>, let_go: impl FnOnce(&mut Script<Uas>)) {
 }
 
 #[test]
-fn a_tag_under_which_nothing_is_answered_has_a_higher_rung_each_time() {
+fn a_tag_under_which_nothing_is_answered_has_a_later_step_each_time() {
     let mut script = with_streams();
-    let rungs: [fn(&mut Script<Uas>); 3] = [
+    let steps: [fn(&mut Script<Uas>); 3] = [
         |script| script.abort_succeeds(1),
-        |script| script.let_go_at_unit_reset(),
+        |script| script.release_at_unit_reset(),
         |script| {
             let reset = script.expect_function(0x10, 0);
             script.respond(reset, 0);
         },
     ];
     for round in 0..2 {
-        for rung in rungs {
-            late_again(&mut script, rung);
+        for step in steps {
+            late_again(&mut script, step);
             assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::TimedOut));
         }
         late_again(&mut script, |_| ());
@@ -213,7 +213,7 @@ fn a_tag_under_which_nothing_is_answered_has_a_higher_rung_each_time() {
         assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::TimedOut));
         assert_eq!(script.transport.counters().port_resets, round + 1);
     }
-    // An answer between, and all begins anew.
+    // An answer between, and all begins again.
     late_again(&mut script, |script| script.abort_succeeds(1));
     assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::TimedOut));
     let ready = script.run(test_unit_ready(0));
@@ -242,7 +242,7 @@ fn late_among_others() -> (Script<Uas>, Started, [Started; 2]) {
 fn a_unit_reset_ends_the_unit_s_commands_and_no_others() {
     let (mut script, read, [neighbour, stranger]) = late_among_others();
     script.refuse_to_abort(1);
-    script.let_go_at_unit_reset();
+    script.release_at_unit_reset();
     for transfer in [read.status, read.payload, neighbour.status] {
         script.expect_cancel(transfer.id);
     }
@@ -299,7 +299,7 @@ fn a_port_reset_takes_everything_back_first_and_sets_the_device_up_again() {
 }
 
 #[test]
-fn the_rungs_have_two_then_five_then_five_then_ten_seconds() {
+fn the_recovery_steps_have_two_then_five_then_five_then_ten_seconds() {
     let mut script = with_streams();
     let command = script.run(test_unit_ready(0));
     script.expect_timeout(DeadlineReason::Command(test_unit_ready(0).id));
@@ -478,7 +478,7 @@ fn a_port_that_cannot_be_reset_is_tried_three_times() {
 }
 
 #[test]
-fn a_device_that_goes_on_the_ladder_ends_it() {
+fn a_device_that_disconnects_during_recovery_ends_it() {
     let (mut script, read) = late();
     let abort = script.expect_function(0x01, 1);
     script.disconnect();

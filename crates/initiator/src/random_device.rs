@@ -8,7 +8,7 @@ use crate::script::{read_10, test_unit_ready, write_10};
 use crate::turbo::{LookAhead, Turbo, TurboConfig};
 use crate::uas::{Uas, UasConfig, UasEndpoints};
 use crate::{
-    Bot, BotConfig, BusAnswer, BusRequest, CommandId, Output, Patience, Payload, RequestId, Transfer,
+    Bot, BotConfig, BusAnswer, BusRequest, CommandId, Output, Payload, RequestId, Timeouts, Transfer,
     Transport,
 };
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use units::{Duration, Instant};
 
 #[derive(Clone, Debug)]
-enum Step {
+enum Action {
     Submit {
         writes: bool,
         lba: u32,
@@ -43,7 +43,7 @@ enum Step {
     PassTime,
 }
 
-fn any_step() -> impl Strategy<Value = Step> {
+fn any_action() -> impl Strategy<Value = Action> {
     use TransferStatus::{Babble, Cancelled, Disconnected, Done, Error, Short, Stall};
     let status = prop_oneof![
         8 => Just(Done), 4 => Just(Short), 2 => Just(Stall), 1 => Just(Cancelled), 1 => Just(Babble), 1 => Just(Error),
@@ -55,46 +55,46 @@ fn any_step() -> impl Strategy<Value = Step> {
     ];
     let bytes = prop::collection::vec(any::<u8>(), 0..40);
     prop_oneof![
-        6 => (any::<bool>(), 0u32..64, 0u8..9).prop_map(|(writes, lba, blocks)| Step::Submit { writes, lba, blocks }),
-        1 => (0u16..16).prop_map(Step::Abort),
+        6 => (any::<bool>(), 0u32..64, 0u8..9).prop_map(|(writes, lba, blocks)| Action::Submit { writes, lba, blocks }),
+        1 => (0u16..16).prop_map(Action::Abort),
         8 => (any::<usize>(), status, bytes, any::<u8>())
-            .prop_map(|(position, status, bytes, share)| Step::Complete { position, status, bytes, share }),
+            .prop_map(|(position, status, bytes, share)| Action::Complete { position, status, bytes, share }),
         12 => (any::<usize>(), 0u8..6, 0u8..10, any::<u8>())
-            .prop_map(|(position, kind, tag, code)| Step::Message { position, kind, tag, code }),
-        4 => answer.prop_map(Step::Answer),
-        1 => Just(Step::PassTime),
+            .prop_map(|(position, kind, tag, code)| Action::Message { position, kind, tag, code }),
+        4 => answer.prop_map(Action::Answer),
+        1 => Just(Action::PassTime),
     ]
 }
 
-struct Wild<T> {
+struct RandomDevice<T> {
     transport: T,
     now: Instant,
     generation: u32,
     commands: BTreeSet<CommandId>,
-    under_way: BTreeMap<TransferId, Transfer>,
+    in_flight: BTreeMap<TransferId, Transfer>,
     request: Option<(RequestId, BusRequest)>,
 }
 
-impl<T: Transport> Wild<T> {
+impl<T: Transport> RandomDevice<T> {
     fn new(transport: T) -> Self {
-        let (commands, under_way) = (BTreeSet::new(), BTreeMap::new());
-        Self { transport, now: Instant::ZERO, generation: 0, commands, under_way, request: None }
+        let (commands, in_flight) = (BTreeSet::new(), BTreeMap::new());
+        Self { transport, now: Instant::ZERO, generation: 0, commands, in_flight, request: None }
     }
 
-    fn take(&mut self, step: Step) {
-        match step {
-            Step::Submit { writes, lba, blocks } => self.submit(writes, lba, blocks),
-            Step::Abort(slot) => {
+    fn take(&mut self, action: Action) {
+        match action {
+            Action::Submit { writes, lba, blocks } => self.submit(writes, lba, blocks),
+            Action::Abort(slot) => {
                 let id = self.commands.iter().find(|id| id.slot == slot).copied();
                 self.transport.abort(self.now, id.unwrap_or(CommandId { slot, generation: 0 }));
             }
-            Step::Complete { position, status, bytes, share } => {
+            Action::Complete { position, status, bytes, share } => {
                 if let Some(transfer) = self.nth(position) {
                     let actual = (u64::from(transfer.length) * u64::from(share) / 255) as u32;
                     self.complete(transfer, status, actual, &bytes);
                 }
             }
-            Step::Message { position, kind, tag, code } => {
+            Action::Message { position, kind, tag, code } => {
                 if let Some(transfer) = self.nth(position) {
                     self.complete(
                         transfer,
@@ -104,12 +104,12 @@ impl<T: Transport> Wild<T> {
                     );
                 }
             }
-            Step::Answer(answer) => {
+            Action::Answer(answer) => {
                 if let Some((id, _)) = self.request.take() {
                     self.transport.handle_answer(self.now, id, answer);
                 }
             }
-            Step::PassTime => drop(self.pass_time()),
+            Action::PassTime => drop(self.pass_time()),
         }
         self.listen();
     }
@@ -131,12 +131,12 @@ impl<T: Transport> Wild<T> {
     }
 
     fn nth(&self, position: usize) -> Option<Transfer> {
-        let nth = position.checked_rem(self.under_way.len())?;
-        self.under_way.values().nth(nth).copied()
+        let nth = position.checked_rem(self.in_flight.len())?;
+        self.in_flight.values().nth(nth).copied()
     }
 
     fn complete(&mut self, transfer: Transfer, status: TransferStatus, actual: u32, bytes: &[u8]) {
-        self.under_way.remove(&transfer.id);
+        self.in_flight.remove(&transfer.id);
         let inward = transfer.pipe.endpoint.direction() == Direction::In;
         let (actual, bytes) = match (transfer.payload, inward) {
             (Payload::Message, _) => {
@@ -154,15 +154,15 @@ impl<T: Transport> Wild<T> {
         while let Some(output) = self.transport.poll_output() {
             match output {
                 Output::Submit(transfer) => {
-                    assert_eq!(self.under_way.insert(transfer.id, transfer), None, "{transfer:?} is not new");
+                    assert_eq!(self.in_flight.insert(transfer.id, transfer), None, "{transfer:?} is not new");
                 }
                 Output::Cancel(id) => {
-                    if let Some(transfer) = self.under_way.get(&id).copied() {
+                    if let Some(transfer) = self.in_flight.get(&id).copied() {
                         self.complete(transfer, TransferStatus::Cancelled, 0, &[]);
                     }
                 }
                 Output::Request(id, BusRequest::ResetPort) => {
-                    assert!(self.under_way.is_empty(), "{:?} are under way", self.under_way);
+                    assert!(self.in_flight.is_empty(), "{:?} are under way", self.in_flight);
                     self.request = Some((id, BusRequest::ResetPort));
                 }
                 Output::Request(id, request) => self.request = Some((id, request)),
@@ -175,7 +175,7 @@ impl<T: Transport> Wild<T> {
                         }
                         Payload::Inline(_) | Payload::Message => false,
                     };
-                    assert!(!self.under_way.values().any(uses), "the buffer of {id} is in use");
+                    assert!(!self.in_flight.values().any(uses), "the buffer of {id} is in use");
                 }
             }
         }
@@ -191,9 +191,9 @@ impl<T: Transport> Wild<T> {
     }
 
     /// Nothing comes from the device any more.
-    fn run(mut self, script: Vec<Step>) {
-        for step in script {
-            self.take(step);
+    fn run(mut self, script: Vec<Action>) {
+        for action in script {
+            self.take(action);
         }
         for _ in 0..1000 {
             if self.commands.is_empty() {
@@ -221,7 +221,7 @@ fn message(kind: u8, tag: u8, code: u8) -> Vec<u8> {
 fn bot() -> BotConfig {
     let (bulk_in, bulk_out) =
         (EndpointAddress::at::<1>(Direction::In), EndpointAddress::at::<2>(Direction::Out));
-    BotConfig { interface: 0, alternate: 0, bulk_in, bulk_out, patience: Patience::default() }
+    BotConfig { interface: 0, alternate: 0, bulk_in, bulk_out, timeouts: Timeouts::default() }
 }
 
 fn uas(streams: Option<u16>) -> Uas {
@@ -231,30 +231,30 @@ fn uas(streams: Option<u16>) -> Uas {
         data_in: EndpointAddress::at::<1>(Direction::In),
         data_out: EndpointAddress::at::<2>(Direction::Out),
     };
-    let (depth, patience) = (Some(6), Patience::default());
-    Uas::new(UasConfig { interface: 0, alternate: 1, endpoints, streams, depth, patience }).unwrap()
+    let (depth, timeouts) = (Some(6), Timeouts::default());
+    Uas::new(UasConfig { interface: 0, alternate: 1, endpoints, streams, depth, timeouts }).unwrap()
 }
 
-fn any_script() -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec(any_step(), 0..120)
+fn any_script() -> impl Strategy<Value = Vec<Action>> {
+    prop::collection::vec(any_action(), 0..120)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn wild_devices_end_no_uas_command_twice_and_let_none_wait(script in any_script(), streams in any::<bool>()) {
-        Wild::new(uas(streams.then_some(8))).run(script);
+    fn random_devices_end_no_uas_command_twice_and_let_none_wait(script in any_script(), streams in any::<bool>()) {
+        RandomDevice::new(uas(streams.then_some(8))).run(script);
     }
 
     #[test]
-    fn wild_devices_end_no_bot_command_twice_and_let_none_wait(script in any_script()) {
-        Wild::new(Bot::new(bot())).run(script);
+    fn random_devices_end_no_bot_command_twice_and_let_none_wait(script in any_script()) {
+        RandomDevice::new(Bot::new(bot())).run(script);
     }
 
     #[test]
-    fn wild_devices_end_no_turbo_command_twice_and_let_none_wait(script in any_script()) {
+    fn random_devices_end_no_turbo_command_twice_and_let_none_wait(script in any_script()) {
         let look_ahead = LookAhead::AfterNeighbour(Duration::from_us(100));
-        Wild::new(Turbo::new(TurboConfig { look_ahead, ..TurboConfig::new(bot()) })).run(script);
+        RandomDevice::new(Turbo::new(TurboConfig { look_ahead, ..TurboConfig::new(bot()) })).run(script);
     }
 }

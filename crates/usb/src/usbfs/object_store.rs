@@ -1,23 +1,23 @@
-//! One question to a device that nobody has to be parted from: its binary device object store (USB 3.2 clause 9.6.2).
+//! Reads the binary device object store without claiming anything (USB 3.2 clause 9.6.2).
 //!
-//! GET_DESCRIPTOR goes to endpoint 0, which no driver owns: nothing is claimed, and the kernel has asked the same when
-//! the device was plugged in. Newer kernels show the answer in sysfs.
+//! GET_DESCRIPTOR goes to endpoint 0, which no driver owns; the kernel made the same request at
+//! enumeration. Newer kernels show the answer in sysfs.
 
-use super::door::unopened;
 use super::error::UsbfsError;
+use super::interface::unopened;
 use super::kernel::Node;
 use inspect::tree::Unread;
 use rustix::io::Errno;
 use std::time::Duration;
 use wire::usb::{DescriptorKind, SetupPacket};
 
-/// Bytes of the answer that are looked at; devices have some dozens.
+/// Maximum length read; devices have some dozens of bytes.
 pub const OBJECT_STORE_BYTES_MAX: u16 = 1024;
 
-/// How long a device may take to answer.
+/// Timeout of the request.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The binary device object store of a device.
+/// Reads the binary device object store of a device.
 ///
 /// # Errors
 /// Why it cannot be asked, or what it answered with.
@@ -27,11 +27,11 @@ pub fn object_store(bus: u16, device: u16) -> Result<Vec<u8>, UsbfsError> {
     let mut bytes = vec![0; OBJECT_STORE_BYTES_MAX.into()];
     let setup = SetupPacket::get_descriptor(DescriptorKind::Bos, 0, OBJECT_STORE_BYTES_MAX);
     let moved = node.control(setup, &mut bytes, TIMEOUT);
-    bytes.truncate(moved.map_err(|errno| UsbfsError::of("ask for the object store", errno))?);
+    bytes.truncate(moved.map_err(|errno| UsbfsError::of("read the binary device object store", errno))?);
     Ok(bytes)
 }
 
-/// The same for a [`Tree`](inspect::tree::Tree): a stall is the answer of a device that has none.
+/// Reads it for a [`Tree`](inspect::tree::Tree): a stall means that the device has none.
 ///
 /// # Errors
 /// Why it cannot be read, as of a file.

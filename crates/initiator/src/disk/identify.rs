@@ -1,21 +1,23 @@
-//! Getting to know a unit: which commands, in which order, and what is taken from their answers (SPC-5, SBC-4).
+//! Identification of a logical unit: the commands, their order, and the data used (SPC-5, SBC-4).
 //!
-//! REPORT LUNS if wanted, which is for unit 0 to answer; INQUIRY (36 bytes, which no device chokes on), TEST UNIT READY until it is,
-//! READ CAPACITY(10) and, where it can matter, (16), the VPD pages that the unit lists, and the mode pages. A unit that does not claim an
-//! SPC is not asked for more than such a unit can stand. If it is wanted, a unit that lists its pages is asked how warm it is
-//! ([`temperature`](super::temperature)). Only INQUIRY, readiness and READ CAPACITY(10) are needed; a
-//! step that fails otherwise leaves its facts unknown.
+//! REPORT LUNS to LUN 0 if requested; INQUIRY (36 bytes, supported by every device), TEST UNIT
+//! READY until ready, READ CAPACITY(10) and, where useful, (16), the VPD pages that the unit lists,
+//! and mode pages. A unit that claims no SPC version gets only what such units tolerate. If
+//! requested, a unit that lists its VPD pages is asked for its temperature
+//! ([`temperature`](super::temperature)). Only INQUIRY, readiness and READ CAPACITY(10) are
+//! required; if another step fails, its data stay unknown.
 //!
-//! Silence to what is not needed has two causes. A status may be lost once, and limits would be unknown for that: it is asked
-//! again. Or a device does not know what it is asked and never answers, and some have to be reset then: so each time has
-//! [`OPTIONAL_TIMEOUT`], what is silent twice is not asked a third time, and after a page that is no other page is asked for. Neither
-//! may take long: [`AGAIN_MAX`] commands of a survey are asked again, and none once one was silent twice, in this survey or in one
-//! before it, since that device is of the second kind. What can be given up is REPORT LUNS, READ CAPACITY(16), one page and both MODE SENSEs, so that
-//! silence costs a survey six such times at most, 30 s, and the transport's recovery after each; 25 s more if the unit stops
-//! on the way and is asked from readiness on. The temperature is asked for once, and so is a start, which readiness tells of.
+//! A timeout of an optional step has two causes. A status may be lost once: the step is repeated.
+//! Or the device never answers commands it does not know, and some must be reset then: each step
+//! has [`OPTIONAL_TIMEOUT`], a step that times out twice is not repeated again, and after a VPD
+//! page that times out no other is read. At most [`AGAIN_MAX`] steps are repeated, and none once
+//! one timed out twice, in this sequence or an earlier one. REPORT LUNS, READ CAPACITY(16), one
+//! page and both MODE SENSEs can be given up, so that timeouts cost at most six times the limit, 30
+//! s, plus the transport's recovery after each; 25 s more if the unit stops and is identified again
+//! from readiness on. The temperature is read once, and the unit is started once.
 //!
-//! Always true: every step goes forward, except that a stopped unit is started once, a page longer than was asked
-//! for is asked for again once, and silence is borne with as above; so a survey ends.
+//! Always true: every step goes forward, except that a stopped unit is started once, a page longer
+//! than the buffer is read again once, and timeouts are repeated as above; so the sequence ends.
 
 use super::geometry::{Doubt, Facts, Geometry, Provisioning};
 use super::request::Error;
@@ -41,10 +43,10 @@ use wire::scsi::vpd::{
     VpdPageCode,
 };
 
-/// The longest answer that a survey asks for, in bytes: room for 511 logical unit numbers.
+/// The longest answer requested, in bytes: room for 511 LUNs.
 pub const ANSWER_BYTES_MAX: u32 = 4096;
 
-/// The pages that are asked for if they are listed, in this order.
+/// The VPD pages read if listed, in this order.
 const PAGES: [VpdPageCode; 5] = [
     VpdPageCode::UnitSerialNumber,
     VpdPageCode::DeviceIdentification,
@@ -53,78 +55,78 @@ const PAGES: [VpdPageCode; 5] = [
     VpdPageCode::LogicalBlockProvisioning,
 ];
 
-/// How long a unit may take for an answer that it need not give.
+/// Timeout of an optional step.
 const OPTIONAL_TIMEOUT: Duration = Duration::from_secs(5);
-/// Commands of a survey that are sent again after silence, where nothing depends on their answers.
+/// Optional steps repeated after a timeout.
 const AGAIN_MAX: u8 = 2;
 
-/// What is asked for first of a VPD page: one byte can say it, for devices that look at one byte only.
+/// First allocation length of a VPD page: fits one byte, for devices that look at one byte only.
 const PAGE_BYTES: u16 = 252;
-/// What Windows asks for of MODE SENSE(6), and so what every device can answer.
+/// Allocation length of MODE SENSE(6) in Windows, so that every device supports it.
 const MODE_BYTES: u16 = 192;
 
-/// Where a survey is.
+/// A step of the identify sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Who are you?
+pub enum IdentifyStep {
+    /// INQUIRY.
     Inquiry,
-    /// Are you ready?
+    /// TEST UNIT READY.
     TestUnitReady,
-    /// Start, then.
+    /// START STOP UNIT.
     StartUnit,
-    /// Which units are there?
+    /// REPORT LUNS.
     ReportLuns,
-    /// How large are you, in 32 bits?
+    /// READ CAPACITY(10).
     ReadCapacity10,
-    /// And in 64 bits, with more to say?
+    /// READ CAPACITY(16).
     ReadCapacity16,
-    /// Which pages do you have?
+    /// INQUIRY of the list of VPD pages.
     SupportedPages,
-    /// One of them.
+    /// INQUIRY of one VPD page.
     Page(VpdPageCode),
-    /// How warm are you? Asked once, in a short time.
+    /// The temperature. Sent once, with a short timeout.
     Temperature(TemperatureSource),
-    /// The cache, by MODE SENSE(10).
+    /// The caching page, by MODE SENSE(10).
     CachingPage,
-    /// All mode pages, by MODE SENSE(6): for units that know no other.
+    /// All mode pages, by MODE SENSE(6), for units without MODE SENSE(10).
     AllModePages,
 }
 
-/// A survey that failed.
+/// Identification failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SurveyError {
-    /// At which step.
-    pub step: Step,
-    /// Why.
+pub struct IdentifyError {
+    /// The step that failed.
+    pub step: IdentifyStep,
+    /// The reason.
     pub error: Error,
 }
 
-/// A survey under way.
+/// An identify sequence in progress.
 #[derive(Clone, Debug)]
-pub(super) struct Survey {
-    step: Step,
+pub(super) struct Identify {
+    step: IdentifyStep,
     facts: Facts,
-    /// Units behind the device: as many as one answer holds at most.
+    /// Logical units of the device: at most as many as one answer holds.
     luns: Vec<LunField>,
     ask: AskTemperature,
-    /// Whether VPD page 89h is listed; `None` where the pages are not.
+    /// Whether VPD page 89h is listed; `None` if the list is unknown.
     lists_ata: Option<bool>,
     started: bool,
     listed: [bool; PAGES.len()],
     page_bytes: u16,
-    /// Commands that may still be sent again after silence.
+    /// Steps that may still be repeated after a timeout.
     again_left: u8,
-    /// The unit says nothing to what it does not know.
+    /// The unit does not answer commands it does not know.
     is_silent: bool,
-    /// This command was.
+    /// The current step is a repetition.
     is_again: bool,
 }
 
-impl Survey {
-    /// Of a unit that is known to be silent to what it does not know, or is not.
+impl Identify {
+    /// Starts a sequence; `is_silent` is what an earlier one learnt of the unit.
     pub(super) fn new(wants_luns: bool, ask: AskTemperature, is_silent: bool) -> Self {
         Self {
-            step: if wants_luns { Step::ReportLuns } else { Step::Inquiry },
+            step: if wants_luns { IdentifyStep::ReportLuns } else { IdentifyStep::Inquiry },
             facts: Facts::default(),
             luns: Vec::new(),
             ask,
@@ -138,50 +140,54 @@ impl Survey {
         }
     }
 
-    pub(super) const fn step(&self) -> Step {
+    pub(super) const fn step(&self) -> IdentifyStep {
         self.step
     }
 
-    /// The unit that this step is a question to.
-    pub(super) fn unit(&self, surveyed: LunField) -> LunField {
-        if self.step == Step::ReportLuns { LunField::default() } else { surveyed }
+    /// Returns the LUN that this step is addressed to.
+    pub(super) fn unit(&self, identified: LunField) -> LunField {
+        if self.step == IdentifyStep::ReportLuns { LunField::default() } else { identified }
     }
 
-    /// The units that were told of.
+    /// Returns the reported logical units.
     pub(super) fn take_luns(&mut self) -> Vec<LunField> {
         core::mem::take(&mut self.luns)
     }
 
-    /// What it was told to ask.
+    /// Returns how the temperature is to be read.
     pub(super) const fn asks(&self) -> AskTemperature {
         self.ask
     }
 
-    /// The command of this step, and how many bytes it asks for.
+    /// Returns the command of this step and its allocation length.
     pub(super) fn command(&self) -> (CommandBlock, u32) {
         match self.step {
-            Step::Inquiry => {
+            IdentifyStep::Inquiry => {
                 let allocation_len = StandardInquiry::LEN_MIN as u16;
                 let cdb = Inquiry { allocation_len, ..Inquiry::default() }.encode();
                 (cdb.into(), allocation_len.into())
             }
-            Step::TestUnitReady => (TestUnitReady::default().encode().into(), 0),
-            Step::StartUnit => (StartStopUnit { start: true, ..StartStopUnit::default() }.encode().into(), 0),
-            Step::ReportLuns => {
+            IdentifyStep::TestUnitReady => (TestUnitReady::default().encode().into(), 0),
+            IdentifyStep::StartUnit => {
+                (StartStopUnit { start: true, ..StartStopUnit::default() }.encode().into(), 0)
+            }
+            IdentifyStep::ReportLuns => {
                 let allocation_len = ANSWER_BYTES_MAX;
                 (ReportLuns { allocation_len, ..ReportLuns::default() }.encode().into(), allocation_len)
             }
-            Step::ReadCapacity10 => (ReadCapacity10::default().encode().into(), Capacity10::LEN as u32),
-            Step::ReadCapacity16 => {
+            IdentifyStep::ReadCapacity10 => {
+                (ReadCapacity10::default().encode().into(), Capacity10::LEN as u32)
+            }
+            IdentifyStep::ReadCapacity16 => {
                 let allocation_len = Capacity16::LEN as u32;
                 let cdb = ReadCapacity16 { allocation_len, ..ReadCapacity16::default() }.encode();
                 (cdb.into(), allocation_len)
             }
-            Step::SupportedPages => self.page_command(VpdPageCode::SupportedPages),
-            Step::Page(page) => self.page_command(page),
-            Step::Temperature(source) => temperature::command(source),
-            Step::CachingPage => mode_command(CdbWidth::Ten, ModePageCode::Caching),
-            Step::AllModePages => mode_command(CdbWidth::Six, ModePageCode::All),
+            IdentifyStep::SupportedPages => self.page_command(VpdPageCode::SupportedPages),
+            IdentifyStep::Page(page) => self.page_command(page),
+            IdentifyStep::Temperature(source) => temperature::command(source),
+            IdentifyStep::CachingPage => mode_command(CdbWidth::Ten, ModePageCode::Caching),
+            IdentifyStep::AllModePages => mode_command(CdbWidth::Six, ModePageCode::All),
         }
     }
 
@@ -191,7 +197,8 @@ impl Survey {
         (inquiry.encode().into(), allocation_len.into())
     }
 
-    /// The answer of this step, GOOD. `true`: there is another step; an error means that the step failed.
+    /// Handles the answer of a successful step. `true`: there is another step; an error ends the
+    /// sequence.
     pub(super) fn take(&mut self, answer: &[u8]) -> Result<bool, Error> {
         match self.read(answer) {
             Ok(Read::Whole) => Ok(self.go_on()),
@@ -201,45 +208,47 @@ impl Survey {
         }
     }
 
-    /// This step failed for good. `true`: there is another step; an error means that there can be none.
+    /// Handles a step that failed for good. `true`: there is another step; an error ends the
+    /// sequence.
     pub(super) fn fail(&mut self, error: Error) -> Result<bool, Error> {
         if matches!(error, Error::Gone | Error::Aborted) || self.is_needed() {
             return Err(error);
         }
         match self.step {
-            Step::SupportedPages | Step::Page(_) if is_silence(error) => {
-                let page = if let Step::Page(page) = self.step { page } else { VpdPageCode::SupportedPages };
+            IdentifyStep::SupportedPages | IdentifyStep::Page(_) if is_silence(error) => {
+                let page =
+                    if let IdentifyStep::Page(page) = self.step { page } else { VpdPageCode::SupportedPages };
                 self.facts.doubt(Doubt::Page(page));
                 (self.listed, self.lists_ata) = ([false; PAGES.len()], None);
             }
-            Step::Page(page) => self.facts.doubt(Doubt::Page(page)),
-            Step::AllModePages => self.facts.doubt(Doubt::NoModePages),
+            IdentifyStep::Page(page) => self.facts.doubt(Doubt::Page(page)),
+            IdentifyStep::AllModePages => self.facts.doubt(Doubt::NoModePages),
             // One that has not even refused is not asked otherwise.
-            Step::Temperature(_) if !is_refusal(error) => self.lists_ata = None,
+            IdentifyStep::Temperature(_) if !is_refusal(error) => self.lists_ata = None,
             _ => {}
         }
         Ok(self.go_on())
     }
 
-    /// Whether there is no geometry without this step.
+    /// Returns whether the sequence fails without this step.
     fn is_needed(&self) -> bool {
         match self.step {
-            Step::Inquiry | Step::TestUnitReady | Step::ReadCapacity10 => true,
+            IdentifyStep::Inquiry | IdentifyStep::TestUnitReady | IdentifyStep::ReadCapacity10 => true,
             // Nothing above 2^32 blocks is known without it.
-            Step::ReadCapacity16 => self.is_large(),
+            IdentifyStep::ReadCapacity16 => self.is_large(),
             _ => false,
         }
     }
 
-    /// Whether this step is not sent again after such an error: nothing depends on its answer, and it was sent again already, or
-    /// enough others were. If it is, that counts.
+    /// Returns whether this step is not repeated after such an error: it is optional and was
+    /// repeated already, or enough others were. Counts the repetition otherwise.
     pub(super) fn gives_up_after(&mut self, error: Error) -> bool {
         match self.step {
-            Step::Temperature(_) => return true,
+            IdentifyStep::Temperature(_) => return true,
             // The units that there are may be unknown.
-            Step::ReportLuns if !is_silence(error) => return true,
+            IdentifyStep::ReportLuns if !is_silence(error) => return true,
             _ if !is_silence(error) || self.is_needed() => return false,
-            Step::StartUnit => return true,
+            IdentifyStep::StartUnit => return true,
             _ => {}
         }
         self.is_silent |= self.is_again;
@@ -249,29 +258,33 @@ impl Survey {
         gives_up
     }
 
-    /// Whether the unit was found to say nothing to what it does not know.
+    /// Returns whether the unit was found not to answer commands it does not know.
     pub(super) const fn is_silent(&self) -> bool {
         self.is_silent
     }
 
-    /// How long this step may take of what a command usually may.
+    /// Returns the timeout of this step.
     pub(super) fn timeout(&self, usual: Duration) -> Duration {
         match self.step {
-            Step::Temperature(_) => usual.min(TEMPERATURE_TIMEOUT),
+            IdentifyStep::Temperature(_) => usual.min(TEMPERATURE_TIMEOUT),
             // A unit that spins up takes its time.
-            Step::StartUnit => usual,
+            IdentifyStep::StartUnit => usual,
             _ if self.is_needed() => usual,
             _ => usual.min(OPTIONAL_TIMEOUT),
         }
     }
 
-    /// The unit is stopped. `true`: it is told to start, once.
+    /// Handles a stopped unit. `true`: it is started, once.
     pub(super) const fn start_unit(&mut self) -> bool {
         // A unit answers INQUIRY stopped or not, and nothing goes on without it.
-        let first = !self.started && !matches!(self.step, Step::ReportLuns | Step::Inquiry | Step::StartUnit);
+        let first = !self.started
+            && !matches!(
+                self.step,
+                IdentifyStep::ReportLuns | IdentifyStep::Inquiry | IdentifyStep::StartUnit
+            );
         if first {
             self.started = true;
-            self.step = Step::StartUnit;
+            self.step = IdentifyStep::StartUnit;
         }
         first
     }
@@ -285,47 +298,49 @@ impl Survey {
         self.page_bytes = PAGE_BYTES;
         self.is_again = false;
         let next = match self.step {
-            Step::ReportLuns => Some(Step::Inquiry),
-            Step::Inquiry | Step::StartUnit => Some(Step::TestUnitReady),
-            Step::TestUnitReady => Some(Step::ReadCapacity10),
-            Step::ReadCapacity10 if self.claims(SpcVersion::Spc3) || self.is_large() => {
-                Some(Step::ReadCapacity16)
+            IdentifyStep::ReportLuns => Some(IdentifyStep::Inquiry),
+            IdentifyStep::Inquiry | IdentifyStep::StartUnit => Some(IdentifyStep::TestUnitReady),
+            IdentifyStep::TestUnitReady => Some(IdentifyStep::ReadCapacity10),
+            IdentifyStep::ReadCapacity10 if self.claims(SpcVersion::Spc3) || self.is_large() => {
+                Some(IdentifyStep::ReadCapacity16)
             }
-            Step::ReadCapacity10 | Step::ReadCapacity16 if self.claims(SpcVersion::Spc) => {
-                Some(Step::SupportedPages)
+            IdentifyStep::ReadCapacity10 | IdentifyStep::ReadCapacity16 if self.claims(SpcVersion::Spc) => {
+                Some(IdentifyStep::SupportedPages)
             }
-            Step::ReadCapacity10 | Step::ReadCapacity16 => Some(Step::AllModePages),
-            Step::SupportedPages => Some(self.page_from(0)),
-            Step::Page(page) => {
+            IdentifyStep::ReadCapacity10 | IdentifyStep::ReadCapacity16 => Some(IdentifyStep::AllModePages),
+            IdentifyStep::SupportedPages => Some(self.page_from(0)),
+            IdentifyStep::Page(page) => {
                 let at = PAGES.iter().position(|&known| known == page).unwrap_or(PAGES.len());
                 Some(self.page_from(at + 1))
             }
-            Step::Temperature(source) => Some(self.temperature_after(Some(source))),
-            Step::CachingPage if self.facts.device_specific.is_none() => Some(Step::AllModePages),
-            Step::CachingPage | Step::AllModePages => None,
+            IdentifyStep::Temperature(source) => Some(self.temperature_after(Some(source))),
+            IdentifyStep::CachingPage if self.facts.device_specific.is_none() => {
+                Some(IdentifyStep::AllModePages)
+            }
+            IdentifyStep::CachingPage | IdentifyStep::AllModePages => None,
         };
         self.step = next.unwrap_or(self.step);
         next.is_some()
     }
 
-    /// The first page at or after this place that is listed, else what comes after the pages.
-    fn page_from(&self, at: usize) -> Step {
+    /// Returns the first listed page from this index on, else the step after the pages.
+    fn page_from(&self, at: usize) -> IdentifyStep {
         let mut rest = PAGES.into_iter().zip(self.listed).skip(at);
-        let page = rest.find_map(|(page, listed)| listed.then_some(Step::Page(page)));
+        let page = rest.find_map(|(page, listed)| listed.then_some(IdentifyStep::Page(page)));
         page.unwrap_or_else(|| self.temperature_after(None))
     }
 
-    /// The next way to ask for the temperature after this one, else what comes after it.
-    fn temperature_after(&self, asked: Option<TemperatureSource>) -> Step {
+    /// Returns the next way to read the temperature, else the step after it.
+    fn temperature_after(&self, asked: Option<TemperatureSource>) -> IdentifyStep {
         let ask = if self.facts.temperature.is_some() { AskTemperature::Not } else { self.ask };
         match (asked, ask, self.lists_ata) {
             (None, AskTemperature::ByLog | AskTemperature::ByLogOrSmart, Some(_)) => {
-                Step::Temperature(TemperatureSource::LogPage)
+                IdentifyStep::Temperature(TemperatureSource::LogPage)
             }
             (Some(TemperatureSource::LogPage), AskTemperature::ByLogOrSmart, Some(true)) => {
-                Step::Temperature(TemperatureSource::Smart)
+                IdentifyStep::Temperature(TemperatureSource::Smart)
             }
-            _ => Step::CachingPage,
+            _ => IdentifyStep::CachingPage,
         }
     }
 
@@ -339,23 +354,23 @@ impl Survey {
 
     fn read(&mut self, answer: &[u8]) -> Result<Read, DecodeError> {
         match self.step {
-            Step::Inquiry => {
+            IdentifyStep::Inquiry => {
                 let inquiry = StandardInquiry::decode(answer)?;
                 self.facts.inquiry = Some(inquiry);
                 if !is_disk(inquiry.peripheral) {
                     return Ok(Read::Refused(Error::NotADisk(inquiry.peripheral.byte())));
                 }
             }
-            Step::TestUnitReady | Step::StartUnit => {}
-            Step::ReportLuns => {
+            IdentifyStep::TestUnitReady | IdentifyStep::StartUnit => {}
+            IdentifyStep::ReportLuns => {
                 self.luns = LunList::decode(answer)?.luns.iter().map(|&lun| LunField(lun)).collect();
             }
-            Step::ReadCapacity10 => self.facts.ten = Some(Capacity10::decode(answer)?),
-            Step::ReadCapacity16 => self.facts.sixteen = Some(Capacity16::decode(answer)?),
-            Step::SupportedPages | Step::Page(_) => return self.read_page(answer),
-            Step::Temperature(source) => self.facts.temperature = temperature::read(source, answer)?,
-            Step::CachingPage => self.read_mode(ModeForm::Ten, answer)?,
-            Step::AllModePages => self.read_mode(ModeForm::Six, answer)?,
+            IdentifyStep::ReadCapacity10 => self.facts.ten = Some(Capacity10::decode(answer)?),
+            IdentifyStep::ReadCapacity16 => self.facts.sixteen = Some(Capacity16::decode(answer)?),
+            IdentifyStep::SupportedPages | IdentifyStep::Page(_) => return self.read_page(answer),
+            IdentifyStep::Temperature(source) => self.facts.temperature = temperature::read(source, answer)?,
+            IdentifyStep::CachingPage => self.read_mode(ModeForm::Ten, answer)?,
+            IdentifyStep::AllModePages => self.read_mode(ModeForm::Six, answer)?,
         }
         Ok(Read::Whole)
     }
@@ -370,13 +385,13 @@ impl Survey {
             return Ok(Read::Again);
         }
         match self.step {
-            Step::SupportedPages => {
+            IdentifyStep::SupportedPages => {
                 let pages = SupportedVpdPages::decode(answer)?;
                 let is_listed = |page| pages.pages().any(|listed| listed == page);
                 self.listed = PAGES.map(is_listed);
                 self.lists_ata = Some(is_listed(VpdPageCode::AtaInformation));
             }
-            Step::Page(page) if header.page != page => {
+            IdentifyStep::Page(page) if header.page != page => {
                 let (expected, found) = (u8::from(page).into(), u8::from(header.page).into());
                 return Err(DecodeError::WrongKind { expected, found });
             }
@@ -407,22 +422,22 @@ impl Survey {
     }
 }
 
-/// Whether the unit has not answered at all.
+/// Returns whether the command timed out.
 const fn is_silence(error: Error) -> bool {
     matches!(error, Error::Transport(Failure::TimedOut))
 }
 
-/// Whether the unit has answered, if with nothing: it may be asked otherwise.
+/// Returns whether the unit answered, if with an error: another command may work.
 const fn is_refusal(error: Error) -> bool {
     matches!(error, Error::Unsupported | Error::IllegalRequest { .. } | Error::Answer(_))
 }
 
-/// What a step made of its answer.
+/// The result of decoding an answer.
 enum Read {
     Whole,
-    /// There is more than was asked for: ask again.
+    /// The page is longer than the buffer: read it again.
     Again,
-    /// It is clear, and not good.
+    /// Decoded, but not acceptable.
     Refused(Error),
 }
 
@@ -447,7 +462,7 @@ fn serial(page: &UnitSerialNumber<'_>) -> Option<String> {
     (!trimmed.is_empty()).then(|| trimmed.escape_ascii().to_string())
 }
 
-/// The name of the unit that says most: NAA, then EUI-64, then a SCSI name, then T10.
+/// Returns the most specific name of the unit: NAA, then EUI-64, then SCSI name, then T10.
 fn best_name(page: &DeviceIdentification<'_>) -> Option<String> {
     let rank = |designator: &Designator<'_>| match designator {
         Designator::Naa(_) => 4,
@@ -465,7 +480,7 @@ fn best_name(page: &DeviceIdentification<'_>) -> Option<String> {
         .map(|designator| designator.to_string())
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for IdentifyStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Inquiry => f.write_str("INQUIRY"),
@@ -483,16 +498,17 @@ impl fmt::Display for Step {
     }
 }
 
-impl fmt::Display for SurveyError {
+impl fmt::Display for IdentifyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.step, self.error)
     }
 }
 
-impl SurveyError {
-    /// Whether there is no such unit: the device says so, or it has nothing connected there (peripheral qualifiers 3 and 1).
+impl IdentifyError {
+    /// Returns whether the logical unit does not exist: the device reports so, or nothing is
+    /// connected there (peripheral qualifiers 3 and 1).
     ///
-    /// A device that is gone says the same as one that refuses the unit; who asks knows whether it is.
+    /// A disconnected device reports the same; the caller knows whether it is.
     pub fn is_no_unit(&self) -> bool {
         let is_absent = match self.error {
             Error::Gone => true,
@@ -501,8 +517,8 @@ impl SurveyError {
             }
             _ => false,
         };
-        self.step == Step::Inquiry && is_absent
+        self.step == IdentifyStep::Inquiry && is_absent
     }
 }
 
-impl core::error::Error for SurveyError {}
+impl core::error::Error for IdentifyError {}

@@ -1,65 +1,67 @@
-//! A door whose transfers somebody looks on at: what `uaskit bench --capture` writes down.
+//! A host bus whose transfers are observed: for `uaskit bench --capture`.
 //!
-//! Everything goes to the door behind it; what was taken on and how it ended is told, with as many bytes as are wanted. What the host
-//! asked of the device before the door was opened is told as it would have been asked: descriptors and the configuration, so that whoever
-//! reads knows which endpoint is which. Settings and cleared halts, which the kernel asks for us, are told as the requests that they
-//! are. Left out: what a reset of the port does on the wire.
+//! All calls are forwarded; submissions and completions are reported with as many bytes as the
+//! observer wants. Requests made before the bus was opened (descriptors, the configuration) are
+//! reported first, so that a reader knows the endpoints. Settings and cleared halts, which the
+//! kernel requests, are reported as the control requests they are. Left out: what a port reset does
+//! on the wire.
 //!
-//! Always true: nothing is held back or changed; a transfer that was told to begin is told to end.
+//! Always true: nothing is delayed or changed; a transfer reported as submitted is reported as
+//! completed.
 
-use super::{BusDoor, CellId, DoorError, Order, Readiness};
+use super::{BufferId, HostBus, HostBusError, Readiness, TransferRequest};
 use bus::{Completion, Direction, EndpointAddress, Observer, Pipe, TransferId, TransferStatus};
 use std::time::Duration;
 use units::ByteRange;
 use wire::usb::{DescriptorKind, Recipient, SetupPacket, StandardRequest};
 
-/// A door, and who looks on.
+/// A host bus and its observer.
 #[derive(Debug)]
-pub struct Watched<D> {
-    door: D,
+pub struct ObservedBus<D> {
+    bus: D,
     observer: Box<dyn Observer>,
-    /// Of the interface behind the door.
+    /// The number of its interface.
     interface: u8,
-    flights: Vec<Order>,
-    /// The bytes that are shown.
+    in_flight_table: Vec<TransferRequest>,
+    /// The bytes shown to the observer.
     shown: Vec<u8>,
 }
 
-/// What a host has read of a device before.
+/// What the kernel has read of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Enumerated<'a> {
     /// The device descriptor.
     pub device: &'a [u8],
-    /// The configuration in use, whole.
+    /// The active configuration, whole.
     pub configuration: &'a [u8],
     /// Its value.
     pub value: u8,
 }
 
-impl<D: BusDoor> Watched<D> {
-    /// Has somebody look on at what goes through a door from now on.
-    pub fn new(door: D, interface: u8, observer: Box<dyn Observer>, read: &Enumerated<'_>) -> Self {
-        let mut watched = Self { door, observer, interface, flights: Vec::new(), shown: Vec::new() };
-        watched.tell_descriptor(DescriptorKind::Device, read.device);
-        watched.tell_descriptor(DescriptorKind::Configuration, read.configuration);
+impl<D: HostBus> ObservedBus<D> {
+    /// Starts to observe a bus.
+    pub fn new(bus: D, interface: u8, observer: Box<dyn Observer>, read: &Enumerated<'_>) -> Self {
+        let mut observed = Self { bus, observer, interface, in_flight_table: Vec::new(), shown: Vec::new() };
+        observed.report_descriptor(DescriptorKind::Device, read.device);
+        observed.report_descriptor(DescriptorKind::Configuration, read.configuration);
         let done: Result<(), D::Error> = Ok(());
         let set = StandardRequest::SetConfiguration;
-        watched.tell_request(Recipient::Device, set, (read.value.into(), 0), &done);
-        watched
+        observed.report_request(Recipient::Device, set, (read.value.into(), 0), &done);
+        observed
     }
 
-    /// The door behind it, at which nobody looks on any more.
-    pub fn into_door(self) -> D {
-        self.door
+    /// Stops to observe, and returns the bus.
+    pub fn into_inner(self) -> D {
+        self.bus
     }
 
-    fn tell_descriptor(&mut self, kind: DescriptorKind, bytes: &[u8]) {
+    fn report_descriptor(&mut self, kind: DescriptorKind, bytes: &[u8]) {
         let setup = SetupPacket::get_descriptor(kind, 0, bytes.len() as u16);
         self.observer.control(setup, bytes, TransferStatus::Done);
     }
 
-    /// A request without data that the kernel has made for us.
-    fn tell_request(
+    /// Reports a request without data that the kernel made.
+    fn report_request(
         &mut self,
         recipient: Recipient,
         request: StandardRequest,
@@ -70,18 +72,19 @@ impl<D: BusDoor> Watched<D> {
         self.observer.control(setup, &[], ended(made));
     }
 
-    /// Bytes of a transfer, as many as are wanted.
-    fn show(&mut self, order: &Order, len: u32) {
-        let len = len.min(order.range.len);
+    /// Copies the bytes of a transfer that the observer wants.
+    fn show(&mut self, request: &TransferRequest, len: u32) {
+        let len = len.min(request.range.len);
         let wanted = (len as usize).min(self.observer.snap());
         self.shown.resize(wanted, 0);
-        let copied = self.door.copy_out(order.cell, ByteRange::new(order.range.start, len), &mut self.shown);
+        let copied =
+            self.bus.copy_out(request.buffer, ByteRange::new(request.range.start, len), &mut self.shown);
         self.shown.truncate(copied);
     }
 }
 
 /// How a request ended.
-fn ended<T, E: DoorError>(made: &Result<T, E>) -> TransferStatus {
+fn ended<T, E: HostBusError>(made: &Result<T, E>) -> TransferStatus {
     match made {
         Ok(_) => TransferStatus::Done,
         Err(error) if error.is_stall() => TransferStatus::Stall,
@@ -90,52 +93,52 @@ fn ended<T, E: DoorError>(made: &Result<T, E>) -> TransferStatus {
     }
 }
 
-impl<D: BusDoor> BusDoor for Watched<D> {
+impl<D: HostBus> HostBus for ObservedBus<D> {
     type Error = D::Error;
 
-    fn bytes(&mut self, cell: CellId) -> Option<&mut [u8]> {
-        self.door.bytes(cell)
+    fn bytes(&mut self, buffer: BufferId) -> Option<&mut [u8]> {
+        self.bus.bytes(buffer)
     }
 
-    fn copy_out(&self, cell: CellId, range: ByteRange, into: &mut [u8]) -> usize {
-        self.door.copy_out(cell, range, into)
+    fn copy_out(&self, buffer: BufferId, range: ByteRange, into: &mut [u8]) -> usize {
+        self.bus.copy_out(buffer, range, into)
     }
 
-    fn copy_in(&mut self, cell: CellId, range: ByteRange, from: &[u8]) -> usize {
-        self.door.copy_in(cell, range, from)
+    fn copy_in(&mut self, buffer: BufferId, range: ByteRange, from: &[u8]) -> usize {
+        self.bus.copy_in(buffer, range, from)
     }
 
-    fn copy_across(&mut self, from: (CellId, ByteRange), to: (CellId, ByteRange)) -> usize {
-        self.door.copy_across(from, to)
+    fn copy_across(&mut self, from: (BufferId, ByteRange), to: (BufferId, ByteRange)) -> usize {
+        self.bus.copy_across(from, to)
     }
 
     fn is_zero_copy(&self) -> bool {
-        self.door.is_zero_copy()
+        self.bus.is_zero_copy()
     }
 
-    fn submit(&mut self, order: Order) {
-        let Order { id, pipe, range, .. } = order;
+    fn submit(&mut self, request: TransferRequest) {
+        let TransferRequest { id, pipe, range, .. } = request;
         match pipe.endpoint.direction() {
-            Direction::Out => self.show(&order, range.len),
+            Direction::Out => self.show(&request, range.len),
             Direction::In => self.shown.clear(),
         }
         self.observer.submitted(id.0, pipe, range.len, &self.shown);
-        self.flights.push(order);
-        self.door.submit(order);
+        self.in_flight_table.push(request);
+        self.bus.submit(request);
     }
 
     fn cancel(&mut self, id: TransferId) {
-        self.door.cancel(id);
+        self.bus.cancel(id);
     }
 
     fn poll(&mut self) -> Option<Completion> {
-        let completion = self.door.poll()?;
+        let completion = self.bus.poll()?;
         let Completion { id, status, actual } = completion;
-        if let Some(at) = self.flights.iter().position(|order| order.id == id) {
-            let order = self.flights.swap_remove(at);
-            let pipe: Pipe = order.pipe;
+        if let Some(at) = self.in_flight_table.iter().position(|request| request.id == id) {
+            let request = self.in_flight_table.swap_remove(at);
+            let pipe: Pipe = request.pipe;
             match pipe.endpoint.direction() {
-                Direction::In => self.show(&order, actual),
+                Direction::In => self.show(&request, actual),
                 Direction::Out => self.shown.clear(),
             }
             self.observer.completed(id.0, pipe, (status, actual), &self.shown);
@@ -144,53 +147,53 @@ impl<D: BusDoor> BusDoor for Watched<D> {
     }
 
     fn reap(&mut self) -> Result<bool, D::Error> {
-        self.door.reap()
+        self.bus.reap()
     }
 
     fn wait(&mut self, limit: Option<Duration>) -> Result<Readiness, D::Error> {
-        self.door.wait(limit)
+        self.bus.wait(limit)
     }
 
     fn is_gone(&self) -> bool {
-        self.door.is_gone()
+        self.bus.is_gone()
     }
 
     fn take_fault(&mut self) -> Option<D::Error> {
-        self.door.take_fault()
+        self.bus.take_fault()
     }
 
     fn select_alternate(&mut self, alternate: u8) -> Result<(), D::Error> {
-        let made = self.door.select_alternate(alternate);
+        let made = self.bus.select_alternate(alternate);
         let words = (alternate.into(), self.interface.into());
-        self.tell_request(Recipient::Interface, StandardRequest::SetInterface, words, &made);
+        self.report_request(Recipient::Interface, StandardRequest::SetInterface, words, &made);
         made
     }
 
     fn allocate_streams(&mut self, endpoints: [EndpointAddress; 3], wanted: u16) -> Result<u16, D::Error> {
-        self.door.allocate_streams(endpoints, wanted)
+        self.bus.allocate_streams(endpoints, wanted)
     }
 
     fn control(&mut self, setup: SetupPacket, bytes: &mut [u8]) -> Result<usize, D::Error> {
-        let made = self.door.control(setup, bytes);
+        let made = self.bus.control(setup, bytes);
         let moved = made.as_ref().map_or(0, |moved| (*moved).min(bytes.len()));
         self.observer.control(setup, &bytes[..moved], ended(&made));
         made
     }
 
     fn clear_halt(&mut self, endpoint: EndpointAddress) -> Result<(), D::Error> {
-        let made = self.door.clear_halt(endpoint);
+        let made = self.bus.clear_halt(endpoint);
         // ENDPOINT_HALT is feature 0 (USB 3.2 table 9-7).
         let words = (0, u8::from(endpoint).into());
-        self.tell_request(Recipient::Endpoint, StandardRequest::ClearFeature, words, &made);
+        self.report_request(Recipient::Endpoint, StandardRequest::ClearFeature, words, &made);
         made
     }
 
     fn reset(&mut self) -> Result<(), D::Error> {
-        self.door.reset()
+        self.bus.reset()
     }
 
     fn close(self) -> Result<(), D::Error> {
-        self.door.close()
+        self.bus.close()
     }
 }
 
@@ -200,7 +203,7 @@ mod tests {
     use std::collections::VecDeque;
     use std::sync::{Arc, Mutex};
 
-    /// A door onto nothing: what is submitted ends when it is asked for, with the bytes of the cell.
+    /// A bus onto nothing: what is submitted ends when it is asked for, with the bytes of the buffer.
     #[derive(Debug, Default)]
     struct Nothing {
         memory: [u8; 16],
@@ -218,7 +221,7 @@ mod tests {
 
     impl std::error::Error for Stalled {}
 
-    impl DoorError for Stalled {
+    impl HostBusError for Stalled {
         fn is_stall(&self) -> bool {
             true
         }
@@ -228,25 +231,25 @@ mod tests {
         }
     }
 
-    impl BusDoor for Nothing {
+    impl HostBus for Nothing {
         type Error = Stalled;
 
-        fn bytes(&mut self, _cell: CellId) -> Option<&mut [u8]> {
+        fn bytes(&mut self, _cell: BufferId) -> Option<&mut [u8]> {
             Some(&mut self.memory)
         }
 
-        fn copy_out(&self, _cell: CellId, range: ByteRange, into: &mut [u8]) -> usize {
+        fn copy_out(&self, _cell: BufferId, range: ByteRange, into: &mut [u8]) -> usize {
             let from = &self.memory[range.as_usize()];
             let len = from.len().min(into.len());
             into[..len].copy_from_slice(&from[..len]);
             len
         }
 
-        fn copy_in(&mut self, _cell: CellId, _range: ByteRange, _from: &[u8]) -> usize {
+        fn copy_in(&mut self, _cell: BufferId, _range: ByteRange, _from: &[u8]) -> usize {
             0
         }
 
-        fn copy_across(&mut self, _from: (CellId, ByteRange), _to: (CellId, ByteRange)) -> usize {
+        fn copy_across(&mut self, _from: (BufferId, ByteRange), _to: (BufferId, ByteRange)) -> usize {
             0
         }
 
@@ -254,9 +257,9 @@ mod tests {
             true
         }
 
-        fn submit(&mut self, order: Order) {
-            let actual = order.range.len - 1;
-            self.ended.push_back(Completion { id: order.id, status: TransferStatus::Short, actual });
+        fn submit(&mut self, request: TransferRequest) {
+            let actual = request.range.len - 1;
+            self.ended.push_back(Completion { id: request.id, status: TransferStatus::Short, actual });
         }
 
         fn cancel(&mut self, _id: TransferId) {}
@@ -310,13 +313,13 @@ mod tests {
         }
     }
 
-    /// Notes what it is told, a line each.
+    /// Notes what it is reported, a line each.
     #[derive(Clone, Debug, Default)]
     struct Notes(Arc<Mutex<Vec<String>>>);
 
     impl Notes {
         fn add(&self, line: String) {
-            self.0.lock().expect("nobody has failed with it").push(line);
+            self.0.lock().expect("no test thread panics with the lock").push(line);
         }
     }
 
@@ -338,26 +341,26 @@ mod tests {
         }
     }
 
-    fn watched() -> (Watched<Nothing>, Notes) {
+    fn observed() -> (ObservedBus<Nothing>, Notes) {
         let notes = Notes::default();
-        let door = Nothing { memory: std::array::from_fn(|at| at as u8), ..Nothing::default() };
+        let bus = Nothing { memory: std::array::from_fn(|at| at as u8), ..Nothing::default() };
         let read = Enumerated { device: &[18, 1], configuration: &[9, 2, 3], value: 1 };
-        (Watched::new(door, 4, Box::new(notes.clone()), &read), notes)
+        (ObservedBus::new(bus, 4, Box::new(notes.clone()), &read), notes)
     }
 
-    fn told(notes: &Notes) -> Vec<String> {
-        std::mem::take(&mut notes.0.lock().expect("nobody has failed with it"))
+    fn recorded(notes: &Notes) -> Vec<String> {
+        std::mem::take(&mut notes.0.lock().expect("no test thread panics with the lock"))
     }
 
-    fn order(id: u64, endpoint: EndpointAddress) -> Order {
+    fn request(id: u64, endpoint: EndpointAddress) -> TransferRequest {
         let (pipe, range) = (Pipe::plain(endpoint), ByteRange::new(4, 8));
-        Order { id: TransferId(id), pipe, cell: CellId::default(), range }
+        TransferRequest { id: TransferId(id), pipe, buffer: BufferId::default(), range }
     }
 
     #[test]
-    fn what_was_read_before_is_told_first() {
+    fn earlier_requests_are_reported_first() {
         assert_eq!(
-            told(&watched().1),
+            recorded(&observed().1),
             [
                 "[80, 06, 00, 01, 00, 00, 02, 00] [18, 1] Done",
                 "[80, 06, 00, 02, 00, 00, 03, 00] [9, 2, 3] Done",
@@ -367,14 +370,14 @@ mod tests {
     }
 
     #[test]
-    fn bytes_go_with_the_beginning_or_come_with_the_end_and_no_more_than_wanted() {
-        let (mut door, notes) = watched();
-        told(&notes);
-        door.submit(order(1, EndpointAddress::at::<2>(Direction::Out)));
-        door.submit(order(2, EndpointAddress::at::<1>(Direction::In)));
-        assert!(door.poll().is_some() && door.poll().is_some() && door.poll().is_none());
+    fn out_bytes_are_reported_at_submission_and_in_bytes_at_completion_up_to_the_limit() {
+        let (mut bus, notes) = observed();
+        recorded(&notes);
+        bus.submit(request(1, EndpointAddress::at::<2>(Direction::Out)));
+        bus.submit(request(2, EndpointAddress::at::<1>(Direction::In)));
+        assert!(bus.poll().is_some() && bus.poll().is_some() && bus.poll().is_none());
         assert_eq!(
-            told(&notes),
+            recorded(&notes),
             [
                 "1 begins at 2: 8, [4, 5]",
                 "2 begins at 129: 8, []",
@@ -385,15 +388,15 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_asks_for_us_is_told_as_a_request() {
-        let (mut door, notes) = watched();
-        told(&notes);
-        door.select_alternate(1).expect("it is taken");
-        door.clear_halt(EndpointAddress::at::<1>(Direction::In)).expect("it is taken");
+    fn requests_made_by_the_kernel_are_reported() {
+        let (mut bus, notes) = observed();
+        recorded(&notes);
+        bus.select_alternate(1).expect("it is taken");
+        bus.clear_halt(EndpointAddress::at::<1>(Direction::In)).expect("it is taken");
         let setup = SetupPacket::decode(&[0xa1, 0xfe, 0, 0, 4, 0, 1, 0]).expect("it is one");
-        door.control(setup, &mut [0]).expect_err("it stalls");
+        bus.control(setup, &mut [0]).expect_err("it stalls");
         assert_eq!(
-            told(&notes),
+            recorded(&notes),
             [
                 "[01, 0b, 01, 00, 04, 00, 00, 00] [] Done",
                 "[02, 01, 00, 00, 81, 00, 00, 00] [] Done",

@@ -1,74 +1,76 @@
-//! The bus door to one interface of a device behind a controller of ours.
+//! The host bus to one interface of a device behind a controller driven by this crate.
 //!
-//! Always true: cells go back to the kernel only when no transfer is in them, or when the device has lost its slot.
+//! Always true: buffers are unmapped only when no transfer uses them, or when the device has lost
+//! its slot.
 
 use super::device::{HostedDevice, plans};
 use super::error::ControllerError;
 use super::inner::CANCEL_LIMIT;
-use crate::door::{BusDoor, CellBlock, CellId, Order, Readiness};
-use crate::vfio::SharedCells;
+use crate::host_bus::{BufferBlock, BufferId, HostBus, Readiness, TransferRequest};
+use crate::vfio::SharedBuffers;
 use bus::{Completion, EndpointAddress, Pipe, TransferId, TransferStatus};
-use initiator::{BusRequest, Flights};
+use initiator::{BusRequest, InFlight};
 use std::collections::VecDeque;
 use std::time::Duration;
 use units::ByteRange;
 use wire::usb::SetupPacket;
 use xhci_driver::{Answer, Refusal, Request, Transfer};
 
-/// One interface of a device, configured.
+/// One interface of a configured device.
 #[derive(Debug)]
-pub struct HostedDoor {
+pub struct HostedInterface {
     device: HostedDevice,
     interface: u8,
-    /// Endpoints of the setting in use, and those of them with streams.
+    /// Endpoints of the current setting.
     endpoints: Vec<EndpointAddress>,
     streams: Vec<EndpointAddress>,
-    memory: SharedCells,
-    flights: Flights<(Pipe, CellId)>,
+    memory: SharedBuffers,
+    in_flight_table: InFlight<(Pipe, BufferId)>,
     in_flight: usize,
     completions: VecDeque<Completion>,
     fault: Option<ControllerError>,
 }
 
-impl HostedDoor {
-    /// Configures a device, with the first setting of an interface, and makes room for memory; the first cell of each
-    /// block comes back. Cells have successive names.
+impl HostedInterface {
+    /// Configures a device with alternate setting 0 of an interface, and allocates buffers; returns
+    /// the first buffer of each block. Buffers have successive ids.
     ///
     /// # Errors
-    /// Why it cannot be had.
+    ///
+    /// Why it failed.
     pub fn open<const BLOCKS: usize>(
         device: HostedDevice,
         interface: u8,
-        blocks: [CellBlock; BLOCKS],
-    ) -> Result<(Self, [CellId; BLOCKS]), ControllerError> {
+        blocks: [BufferBlock; BLOCKS],
+    ) -> Result<(Self, [BufferId; BLOCKS]), ControllerError> {
         device.configure(interface)?;
-        let mut door = Self {
+        let mut bus = Self {
             device,
             interface,
             endpoints: Vec::new(),
             streams: Vec::new(),
-            memory: SharedCells::default(),
-            flights: Flights::new(),
+            memory: SharedBuffers::default(),
+            in_flight_table: InFlight::new(),
             in_flight: 0,
             completions: VecDeque::new(),
             fault: None,
         };
-        door.endpoints = door.endpoints_of(0)?;
-        let mut firsts = [CellId::default(); BLOCKS];
-        for (first, CellBlock { count, bytes }) in firsts.iter_mut().zip(blocks) {
-            let length = SharedCells::bytes_for(count, bytes);
-            let memory = door.device.inner.borrow_mut().hardware.function.share(length)?;
-            *first = door.memory.add(memory, count, bytes);
+        bus.endpoints = bus.endpoints_of(0)?;
+        let mut firsts = [BufferId::default(); BLOCKS];
+        for (first, BufferBlock { count, bytes }) in firsts.iter_mut().zip(blocks) {
+            let length = SharedBuffers::bytes_for(count, bytes);
+            let memory = bus.device.inner.borrow_mut().hardware.function.share(length)?;
+            *first = bus.memory.add(memory, count, bytes);
         }
-        Ok((door, firsts))
+        Ok((bus, firsts))
     }
 
-    /// The device.
+    /// Returns the device.
     pub const fn device(&self) -> &HostedDevice {
         &self.device
     }
 
-    /// Transfers under way.
+    /// Returns the number of transfers in flight.
     pub const fn in_flight(&self) -> usize {
         self.in_flight
     }
@@ -78,16 +80,16 @@ impl HostedDoor {
         Ok(plans(setting).iter().map(|plan| plan.descriptor.address).collect())
     }
 
-    /// Takes what has come for the device; whether anything has.
+    /// Collects completions of the device; returns whether there were any.
     fn collect(&mut self) -> bool {
         let mut any = false;
         loop {
             let completion = self.device.inner.borrow_mut().take(self.device.id);
             let Some(completion) = completion else { return any };
-            let Some((id, (_, cell))) = self.flights.remove(completion.id) else { continue };
+            let Some((id, (_, buffer))) = self.in_flight_table.remove(completion.id) else { continue };
             any = true;
             self.in_flight -= 1;
-            self.memory.cells().take_back(cell);
+            self.memory.buffers().end_transfer(buffer);
             self.completions.push_back(Completion { id, ..completion });
         }
     }
@@ -101,19 +103,19 @@ impl HostedDoor {
         self.device.inner.borrow_mut().control(self.device.id, action, setup, bytes)
     }
 
-    /// A request of a transport that is one control transfer without data.
+    /// Sends a transport request that is one control transfer without data.
     fn request(&mut self, action: &'static str, request: BusRequest) -> Result<(), ControllerError> {
         let setup = request.setup().ok_or(ControllerError::Stalled { action })?;
         self.control(action, setup, &mut []).map(drop)
     }
 
     fn is_busy(&self, endpoint: EndpointAddress) -> bool {
-        self.flights.iter().any(|(_, (_, (pipe, _)))| pipe.endpoint == endpoint)
+        self.in_flight_table.iter().any(|(_, (_, (pipe, _)))| pipe.endpoint == endpoint)
     }
 
-    /// Ends what is under way, so that memory can go.
-    fn quieten(&mut self) {
-        for (number, (_, (pipe, _))) in self.flights.iter() {
+    /// Ends all transfers, so that buffers can be freed.
+    fn end_all(&mut self) {
+        for (number, (_, (pipe, _))) in self.in_flight_table.iter() {
             self.device.inner.borrow_mut().cancel(self.device.id, *pipe, number);
         }
         for dismiss in [false, true] {
@@ -133,41 +135,42 @@ impl HostedDoor {
     }
 }
 
-impl BusDoor for HostedDoor {
+impl HostBus for HostedInterface {
     type Error = ControllerError;
 
-    fn bytes(&mut self, cell: CellId) -> Option<&mut [u8]> {
-        self.memory.cells().bytes(cell)
+    fn bytes(&mut self, buffer: BufferId) -> Option<&mut [u8]> {
+        self.memory.buffers().bytes(buffer)
     }
 
-    fn copy_out(&self, cell: CellId, range: ByteRange, into: &mut [u8]) -> usize {
-        self.memory.cells_ref().copy_out(cell, range, into)
+    fn copy_out(&self, buffer: BufferId, range: ByteRange, into: &mut [u8]) -> usize {
+        self.memory.buffers_ref().copy_out(buffer, range, into)
     }
 
-    fn copy_in(&mut self, cell: CellId, range: ByteRange, from: &[u8]) -> usize {
-        self.memory.cells().copy_in(cell, range, from)
+    fn copy_in(&mut self, buffer: BufferId, range: ByteRange, from: &[u8]) -> usize {
+        self.memory.buffers().copy_in(buffer, range, from)
     }
 
-    fn copy_across(&mut self, from: (CellId, ByteRange), to: (CellId, ByteRange)) -> usize {
-        self.memory.cells().copy_across(from, to)
+    fn copy_across(&mut self, from: (BufferId, ByteRange), to: (BufferId, ByteRange)) -> usize {
+        self.memory.buffers().copy_across(from, to)
     }
 
     fn is_zero_copy(&self) -> bool {
         true
     }
 
-    fn submit(&mut self, order: Order) {
-        let Order { id, pipe, cell, range } = order;
-        let Some(buffer) = self.memory.lend(cell, range) else {
+    fn submit(&mut self, request: TransferRequest) {
+        let TransferRequest { id, pipe, buffer, range } = request;
+        let Some(address) = self.memory.start_transfer(buffer, range) else {
             self.completions.push_back(Completion { id, status: TransferStatus::Error, actual: 0 });
             return;
         };
-        let number = self.flights.insert(id, (pipe, cell));
-        let transfer = Transfer { id: number, device: self.device.id, pipe, buffer, length: range.len };
+        let number = self.in_flight_table.insert(id, (pipe, buffer));
+        let transfer =
+            Transfer { id: number, device: self.device.id, pipe, buffer: address, length: range.len };
         let taken = self.device.inner.borrow_mut().submit(&transfer);
         if let Err(refusal) = taken {
-            self.flights.remove(number);
-            self.memory.cells().take_back(cell);
+            self.in_flight_table.remove(number);
+            self.memory.buffers().end_transfer(buffer);
             let status = match refusal {
                 Refusal::Gone => TransferStatus::Disconnected,
                 _ => TransferStatus::Error,
@@ -182,8 +185,8 @@ impl BusDoor for HostedDoor {
     }
 
     fn cancel(&mut self, id: TransferId) {
-        let Some(number) = self.flights.find(id) else { return };
-        if let Some((_, (pipe, _))) = self.flights.get(number) {
+        let Some(number) = self.in_flight_table.find(id) else { return };
+        if let Some((_, (pipe, _))) = self.in_flight_table.get(number) {
             self.device.inner.borrow_mut().cancel(self.device.id, *pipe, number);
         }
         self.collect();
@@ -254,16 +257,16 @@ impl BusDoor for HostedDoor {
     }
 
     fn control(&mut self, setup: SetupPacket, bytes: &mut [u8]) -> Result<usize, ControllerError> {
-        Self::control(self, "ask the device", setup, bytes)
+        Self::control(self, "perform a control transfer", setup, bytes)
     }
 
-    /// The driver holds what other streams want to move back until the device's end is cleared.
+    /// The driver holds transfers of other streams until the device's end is cleared.
     fn clear_halt(&mut self, endpoint: EndpointAddress) -> Result<(), ControllerError> {
         if self.is_busy(endpoint) && !self.streams.contains(&endpoint) {
             return Err(ControllerError::Busy);
         }
         self.request("clear a halt", BusRequest::ClearHalt(endpoint))?;
-        self.device.ask("begin a data toggle anew", Request::ResetToggle(self.device.id, endpoint)).map(drop)
+        self.device.ask("reset a data toggle", Request::ResetToggle(self.device.id, endpoint)).map(drop)
     }
 
     fn reset(&mut self) -> Result<(), ControllerError> {
@@ -276,15 +279,15 @@ impl BusDoor for HostedDoor {
         Ok(())
     }
 
-    /// The device gives its slot back; there is nobody who had it before.
+    /// Frees the slot of the device; it had no previous owner.
     fn close(self) -> Result<(), ControllerError> {
         Ok(())
     }
 }
 
-impl Drop for HostedDoor {
+impl Drop for HostedInterface {
     fn drop(&mut self) {
-        self.quieten();
+        self.end_all();
         let memory = std::mem::take(&mut self.memory).into_areas();
         let mut inner = self.device.inner.borrow_mut();
         memory.into_iter().for_each(|area| inner.hardware.function.unshare(area));

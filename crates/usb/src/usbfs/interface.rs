@@ -1,16 +1,17 @@
-//! One interface of a device, taken from the kernel's driver, and the bus to it.
+//! One interface of a device, claimed from the kernel driver, and the bus to it.
 //!
-//! A door is furnished with memory, used, and laid to [rest](Door::rest); then it may be furnished anew, and the kernel's driver sees
-//! nothing of that.
+//! Allocate buffers, submit transfers, then [`quiesce`](UsbInterface::quiesce); buffers can be
+//! reallocated afterwards without the kernel driver being involved.
 //!
-//! Always true: whatever ends a [`Door`] (a normal end, an error, a panic), the interface is released at its first
-//! setting, its streams are freed, and the driver that it was taken from is bound again. A process that is killed with
-//! no chance to do so leaves the interface without a driver; [`give_back_command`](inspect::diagnose::give_back_command) mends that.
+//! Always true: however a [`UsbInterface`] ends (normally, by an error, a panic), the interface is
+//! released at alternate setting 0, its streams are freed, and its driver is bound again. A killed
+//! process leaves the interface without a driver;
+//! [`give_back_command`](inspect::diagnose::give_back_command) repairs that.
 
 use super::error::UsbfsError;
 use super::kernel::{Device, Memory, Node, USBFS, status_of_errno};
 use super::pieces::{Action, Pieces, Rules};
-use crate::door::{BusDoor, CellBlock, CellId, Order, Readiness, Watched};
+use crate::host_bus::{BufferBlock, BufferId, HostBus, ObservedBus, Readiness, TransferRequest};
 use bus::{Completion, EndpointAddress, TransferId};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -18,67 +19,68 @@ use std::time::{Duration, Instant};
 use units::ByteRange;
 use wire::usb::SetupPacket;
 
-/// What usbfs counts for an URB besides its data, at most.
+/// Maximum that usbfs accounts for an URB besides its data.
 const URB_BYTES_MAX: u64 = 1024;
 
-/// How long a control transfer may take.
+/// Timeout of a control transfer.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long the kernel may take to tell that a drive is gone of which it has found no driver to get along with.
+/// How long the kernel may take to report a disconnect after no driver could be bound.
 const GONE_WITHIN: Duration = Duration::from_secs(1);
 
-/// An interface to be taken.
+/// An interface to claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceName {
-    /// The number of the device's bus.
+    /// The device's bus number.
     pub bus: u16,
-    /// The device's number on it.
+    /// The device's number on the bus.
     pub device: u16,
     /// bInterfaceNumber.
     pub number: u8,
-    /// As sysfs names it: `2-1:1.0`.
+    /// The name in sysfs: `2-1:1.0`.
     pub name: String,
-    /// The driver that was seen to have it. It is taken from this one and from no other.
+    /// The driver found bound. The interface is claimed from this one only.
     pub driver: Option<String>,
 }
 
 /// A claimed interface.
 #[derive(Debug)]
-pub struct Door {
+pub struct UsbInterface {
     device: Device,
     interface: InterfaceName,
-    /// The interface is ours, as far as is known.
+    /// The interface is claimed, as far as known.
     is_claimed: bool,
-    /// The interface is not given back yet.
+    /// The driver is not reattached yet.
     is_owed: bool,
     /// Endpoints with streams.
     streams: Option<[EndpointAddress; 3]>,
-    /// What usbfs counts for memory and URBs, at most.
+    /// Maximum that usbfs accounts for buffers and URBs.
     memory_bytes: u64,
     pieces: Pieces,
     completions: VecDeque<Completion>,
     is_gone: bool,
-    /// Why transfers were not taken, if it is not the device's fault.
+    /// Why transfers were rejected, if the device is not the cause.
     fault: Option<UsbfsError>,
 }
 
 impl InterfaceName {
-    /// The device's node.
+    /// Returns the path of the device's node.
     pub fn node(&self) -> String {
         format!("/dev/bus/usb/{:03}/{:03}", self.bus, self.device)
     }
 }
 
-impl Door {
-    /// Takes an interface. There is no memory yet.
+impl UsbInterface {
+    /// Claims an interface, without buffers.
     ///
     /// # Errors
-    /// Why it cannot be had. Then it is as it was.
+    ///
+    /// Why it cannot be claimed. It is unchanged then.
     pub fn open(interface: InterfaceName) -> Result<Self, UsbfsError> {
         let path = interface.node();
         let node = Node::open(&path).map_err(|errno| unopened(path, errno))?;
-        let device = Device::new(node).map_err(|errno| UsbfsError::of("ask what usbfs can", errno))?;
-        let mut door = Self {
+        let device = Device::new(node).map_err(|errno| UsbfsError::of("query usbfs capabilities", errno))?;
+        let mut bus = Self {
             pieces: Pieces::new(Rules::of(device.capabilities(), true)),
             device,
             interface,
@@ -90,26 +92,27 @@ impl Door {
             is_gone: false,
             fault: None,
         };
-        door.claim()?;
-        Ok(door)
+        bus.claim()?;
+        Ok(bus)
     }
 
-    /// Makes room for so many URBs and for memory, in place of what there was; the first cell of each block comes back.
-    /// Cells have successive names. Nothing may be under way.
+    /// Allocates `urbs_max` URBs and buffers in place of the earlier ones; returns the first buffer
+    /// of each block. Buffers have successive ids. No transfer may be in flight.
     ///
     /// # Errors
-    /// If there is no room for so much.
-    pub fn furnish<const BLOCKS: usize>(
+    ///
+    /// If there is not enough memory.
+    pub fn allocate<const BLOCKS: usize>(
         &mut self,
         urbs_max: u16,
-        blocks: [CellBlock; BLOCKS],
-    ) -> Result<[CellId; BLOCKS], UsbfsError> {
+        blocks: [BufferBlock; BLOCKS],
+    ) -> Result<[BufferId; BLOCKS], UsbfsError> {
         let memory_bytes = footprint_bytes(urbs_max, &blocks);
         let failed = |errno| UsbfsError::of("map memory", errno).wanting(memory_bytes);
         self.device.renew(urbs_max).map_err(failed)?;
-        let mut firsts = [CellId::default(); BLOCKS];
-        for (first, CellBlock { count, bytes }) in firsts.iter_mut().zip(blocks) {
-            *first = self.device.add_cells(count, bytes).map_err(failed)?;
+        let mut firsts = [BufferId::default(); BLOCKS];
+        for (first, BufferBlock { count, bytes }) in firsts.iter_mut().zip(blocks) {
+            *first = self.device.add_buffers(count, bytes).map_err(failed)?;
         }
         let is_mapped = self.device.memory_ref().refusal().is_none();
         self.pieces = Pieces::new(Rules::of(self.device.capabilities(), is_mapped));
@@ -117,11 +120,13 @@ impl Door {
         Ok(firsts)
     }
 
-    /// Ends everything that is under way, frees streams, and lets memory go; the interface stays ours, for another transport.
+    /// Ends all transfers, frees streams and buffers; the interface stays claimed for another
+    /// transport.
     ///
     /// # Errors
-    /// If it is not ours any more, or something of before is left. It is to be given back then.
-    pub fn rest(&mut self) -> Result<(), UsbfsError> {
+    ///
+    /// If it is no longer claimed, or something could not be freed. It must be closed then.
+    pub fn quiesce(&mut self) -> Result<(), UsbfsError> {
         self.end_all();
         if self.is_gone || !self.is_claimed {
             return Err(UsbfsError::Disconnected);
@@ -135,50 +140,50 @@ impl Door {
         self.fault.take().map_or(Ok(()), Err)
     }
 
-    /// Which interface it is.
+    /// Returns the name of the interface.
     pub const fn interface(&self) -> &InterfaceName {
         &self.interface
     }
 
-    /// Why transfers are copied between the kernel and us, if they are: an error number of mapping usbfs's memory.
+    /// Returns the error number of mapping usbfs memory, if transfers are copied because of it.
     pub const fn copies_because(&self) -> Option<Errno> {
         self.device.memory_ref().refusal()
     }
 
-    /// Why less memory could be mapped than is wanted, if so.
+    /// Returns the error if less memory could be mapped than needed.
     pub(crate) fn lacks_memory(&self) -> Option<UsbfsError> {
         let error = UsbfsError::of("map memory", self.copies_because()?).wanting(self.memory_bytes);
         matches!(error, UsbfsError::Memory { .. }).then_some(error)
     }
 
-    /// Transfers under way.
+    /// Returns the number of transfers in flight.
     pub fn in_flight(&self) -> usize {
         self.pieces.len()
     }
 
-    fn give_back(&mut self) -> Result<(), UsbfsError> {
+    fn reattach(&mut self) -> Result<(), UsbfsError> {
         self.release();
         if !std::mem::take(&mut self.is_owed) {
             return Ok(());
         }
         let node = self.device.node();
-        // It is busy if somebody was quicker: a driver that came late, or the user.
+        // Busy if a late driver or the user claimed it first.
         let refusal = match node.connect(self.interface.number) {
             Ok(true) | Err(Errno::BUSY | Errno::NODEV) => return Ok(()),
-            // No driver gets along with a drive that is being pulled out, which the kernel tells a moment later.
+            // No driver binds to a drive that is being unplugged, which the kernel reports a moment later.
             Ok(false) if goes_away(node, self.interface.number) => return Ok(()),
             Ok(false) => None,
             Err(errno) => Some(errno),
         };
-        Err(UsbfsError::NotGivenBack { interface: self.interface.name.clone(), errno: refusal })
+        Err(UsbfsError::NotReattached { interface: self.interface.name.clone(), errno: refusal })
     }
 
-    /// Claims the interface from the driver that was seen, or from none, as after a reset.
+    /// Claims the interface from the driver found earlier, or from none, as after a reset.
     fn claim(&mut self) -> Result<(), UsbfsError> {
         let node = self.device.node();
         let number = self.interface.number;
         let seen = self.interface.driver.as_deref().filter(|driver| *driver != USBFS);
-        let holder = node.driver(number).map_err(|errno| UsbfsError::of("ask for the driver", errno))?;
+        let holder = node.driver(number).map_err(|errno| UsbfsError::of("query the bound driver", errno))?;
         let claimed = match holder.as_deref() {
             None => node.claim(number, None),
             Some(holder) if Some(holder) == seen => {
@@ -201,7 +206,7 @@ impl Door {
         }
     }
 
-    /// Ends everything that is under way.
+    /// Ends all transfers.
     fn end_all(&mut self) {
         self.pieces.cancel_all();
         self.settle();
@@ -209,7 +214,7 @@ impl Door {
         let _ = self.reap();
     }
 
-    /// Ends everything that is under way, and gives the interface up. The kernel chooses its first setting again.
+    /// Ends all transfers and releases the interface. The kernel selects alternate setting 0 again.
     fn release(&mut self) {
         self.end_all();
         if !std::mem::take(&mut self.is_claimed) {
@@ -225,7 +230,7 @@ impl Door {
         let _ = self.reap();
     }
 
-    /// Carries out what the pieces want, until they want nothing.
+    /// Carries out the actions of the URB queue until there are none.
     fn settle(&mut self) {
         while let Some(action) = self.pieces.poll() {
             match action {
@@ -246,7 +251,7 @@ impl Door {
         UsbfsError::of(action, errno).wanting(self.memory_bytes)
     }
 
-    /// Why an URB was not taken.
+    /// Records why an URB was rejected.
     fn note(&mut self, errno: Errno) {
         match errno {
             Errno::NODEV | Errno::SHUTDOWN => self.is_gone = true,
@@ -257,7 +262,7 @@ impl Door {
     }
 }
 
-/// Whether the device of a node is gone, or goes within [`GONE_WITHIN`].
+/// Returns whether the device of a node is gone, or goes within [`GONE_WITHIN`].
 fn goes_away(node: &Node, interface: u8) -> bool {
     let begun = Instant::now();
     loop {
@@ -271,31 +276,31 @@ fn goes_away(node: &Node, interface: u8) -> bool {
     }
 }
 
-impl BusDoor for Door {
+impl HostBus for UsbInterface {
     type Error = UsbfsError;
 
-    fn bytes(&mut self, cell: CellId) -> Option<&mut [u8]> {
-        self.device.memory().cells().bytes(cell)
+    fn bytes(&mut self, buffer: BufferId) -> Option<&mut [u8]> {
+        self.device.memory().buffers().bytes(buffer)
     }
 
-    fn copy_out(&self, cell: CellId, range: ByteRange, into: &mut [u8]) -> usize {
-        self.device.memory_ref().cells_ref().copy_out(cell, range, into)
+    fn copy_out(&self, buffer: BufferId, range: ByteRange, into: &mut [u8]) -> usize {
+        self.device.memory_ref().buffers_ref().copy_out(buffer, range, into)
     }
 
-    fn copy_in(&mut self, cell: CellId, range: ByteRange, from: &[u8]) -> usize {
-        self.device.memory().cells().copy_in(cell, range, from)
+    fn copy_in(&mut self, buffer: BufferId, range: ByteRange, from: &[u8]) -> usize {
+        self.device.memory().buffers().copy_in(buffer, range, from)
     }
 
-    fn copy_across(&mut self, from: (CellId, ByteRange), to: (CellId, ByteRange)) -> usize {
-        self.device.memory().cells().copy_across(from, to)
+    fn copy_across(&mut self, from: (BufferId, ByteRange), to: (BufferId, ByteRange)) -> usize {
+        self.device.memory().buffers().copy_across(from, to)
     }
 
     fn is_zero_copy(&self) -> bool {
         self.copies_because().is_none()
     }
 
-    fn submit(&mut self, order: Order) {
-        self.pieces.submit(order);
+    fn submit(&mut self, request: TransferRequest) {
+        self.pieces.submit(request);
         self.settle();
     }
 
@@ -349,9 +354,8 @@ impl BusDoor for Door {
     fn allocate_streams(&mut self, endpoints: [EndpointAddress; 3], wanted: u16) -> Result<u16, UsbfsError> {
         let granted = self.device.node().allocate_streams(endpoints.map(u8::from), wanted);
         let granted = granted.map_err(|errno| match errno {
-            // xHCI's driver says the first of a controller without, the core the other of a bus whose controller or driver is
-            // without. It says the same of endpoints that have streams already or are not bulk at SuperSpeed: ours are neither, since
-            // the rules asked and the alternate setting was selected just now.
+            // ENOSYS: the xHCI controller has no streams. EINVAL: another controller or driver without streams. EINVAL is also
+            // returned for endpoints that have streams already or are not bulk at SuperSpeed, which is excluded here.
             Errno::NOSYS | Errno::INVAL => UsbfsError::NoStreams,
             errno => self.failed("allocate streams", errno),
         })?;
@@ -361,10 +365,10 @@ impl BusDoor for Door {
 
     fn control(&mut self, setup: SetupPacket, bytes: &mut [u8]) -> Result<usize, UsbfsError> {
         let moved = self.device.node().control(setup, bytes, CONTROL_TIMEOUT);
-        moved.map_err(|errno| self.failed("ask the device", errno))
+        moved.map_err(|errno| self.failed("perform a control transfer", errno))
     }
 
-    /// The kernel wants no transfer of the endpoint under way, since the controller loses its place in them. A port
+    /// The kernel wants no transfer of the endpoint in flight, since the controller loses its place in them. A port
     /// reset is left then, which is what Linux's own driver does.
     fn clear_halt(&mut self, endpoint: EndpointAddress) -> Result<(), UsbfsError> {
         let has_streams = self.streams.is_some_and(|endpoints| endpoints.contains(&endpoint));
@@ -384,26 +388,26 @@ impl BusDoor for Door {
     }
 
     fn close(mut self) -> Result<(), UsbfsError> {
-        self.give_back()
+        self.reattach()
     }
 }
 
-impl From<Watched<Self>> for Door {
-    fn from(watched: Watched<Self>) -> Self {
-        watched.into_door()
+impl From<ObservedBus<Self>> for UsbInterface {
+    fn from(observed: ObservedBus<Self>) -> Self {
+        observed.into_inner()
     }
 }
 
-impl Drop for Door {
+impl Drop for UsbInterface {
     fn drop(&mut self) {
-        // Nobody is left to be told; `close` tells.
-        let _ = self.give_back();
+        // `close` reports the error; here there is no one to report it to.
+        let _ = self.reattach();
     }
 }
 
-/// What usbfs counts for so many URBs and these blocks, at most.
-fn footprint_bytes(urbs_max: u16, blocks: &[CellBlock]) -> u64 {
-    let of_block = |block: &CellBlock| Memory::footprint_bytes(block.count, block.bytes);
+/// Returns the maximum that usbfs accounts for these URBs and blocks.
+fn footprint_bytes(urbs_max: u16, blocks: &[BufferBlock]) -> u64 {
+    let of_block = |block: &BufferBlock| Memory::footprint_bytes(block.count, block.bytes);
     u64::from(urbs_max) * URB_BYTES_MAX + blocks.iter().map(of_block).sum::<u64>()
 }
 

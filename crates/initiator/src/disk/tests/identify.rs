@@ -1,7 +1,7 @@
-//! Scripts: surveys of units of many kinds.
+//! Scripts: identify sequences of units of many kinds.
 
 use super::super::*;
-use super::stand::Stand;
+use super::fixture::Fixture;
 use super::unit::{Unit, check, refused};
 use crate::Failure;
 use alloc::string::ToString;
@@ -13,15 +13,15 @@ use wire::scsi::lun::{Lun, LunField};
 use wire::scsi::sense::{AdditionalSense, Sense};
 use wire::scsi::vpd::{ProvisioningType, VpdPageCode};
 
-fn stand(unit: Unit) -> Stand {
-    Stand::new(unit, DiskConfig::new(4, 1 << 20))
+fn fixture(unit: Unit) -> Fixture {
+    Fixture::new(unit, DiskConfig::new(4, 1 << 20))
 }
 
-/// Surveys a unit and tells the geometry.
+/// Identifies a unit and tells the geometry.
 fn geometry(unit: Unit) -> Geometry {
-    let mut stand = stand(unit);
-    stand.survey().unwrap();
-    stand.disk.geometry().unwrap().clone()
+    let mut fixture = fixture(unit);
+    fixture.identify().unwrap();
+    fixture.disk.geometry().unwrap().clone()
 }
 
 fn not_ready(ascq: u8) -> crate::Outcome {
@@ -30,13 +30,13 @@ fn not_ready(ascq: u8) -> crate::Outcome {
 
 #[test]
 fn a_modern_unit_is_asked_in_this_order() {
-    let mut stand = stand(Unit::new());
-    stand.survey().unwrap();
-    let asked: Vec<_> = stand.unit.log.iter().map(|cdb| (cdb[0], cdb[2])).collect();
+    let mut fixture = fixture(Unit::new());
+    fixture.identify().unwrap();
+    let asked: Vec<_> = fixture.unit.log.iter().map(|cdb| (cdb[0], cdb[2])).collect();
     let pages = [(0x12, 0x00), (0x12, 0x80), (0x12, 0x83), (0x12, 0xb0), (0x12, 0xb2)];
     let order = [&[(0x12, 0), (0x00, 0), (0x25, 0), (0x9e, 0)][..], &pages, &[(0x5a, 0x08)]].concat();
     assert_eq!(asked, order);
-    assert_eq!(stand.unit.log[0], [0x12, 0, 0, 0, 36, 0]);
+    assert_eq!(fixture.unit.log[0], [0x12, 0, 0, 0, 36, 0]);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn what_a_modern_unit_tells_is_known() {
 }
 
 #[test]
-fn a_unit_that_says_nothing_to_what_it_does_not_know_is_surveyed_all_the_same() {
+fn a_unit_that_says_nothing_to_what_it_does_not_know_is_identified_all_the_same() {
     let page = |code| Doubt::Page(code);
     let cases = [
         // VPD page 00h: asked twice, and no other is asked for.
@@ -68,17 +68,17 @@ fn a_unit_that_says_nothing_to_what_it_does_not_know_is_surveyed_all_the_same() 
         ),
     ];
     for (opcode, code, doubts, asked) in cases {
-        let mut stand = stand(Unit::new());
+        let mut fixture = fixture(Unit::new());
         // The first INQUIRY has no page.
-        stand.disk.start(stand.now);
-        stand.drain();
-        let (inquiry, memory) = stand.under_way.remove(0);
-        stand.complete(inquiry, memory);
-        stand.unit.silent_to = vec![(opcode, code)];
-        stand.run();
-        let geometry = stand.disk.geometry().expect("it is surveyed");
+        fixture.disk.start(fixture.now);
+        fixture.drain();
+        let (inquiry, memory) = fixture.in_flight.remove(0);
+        fixture.complete(inquiry, memory);
+        fixture.unit.silent_to = vec![(opcode, code)];
+        fixture.run();
+        let geometry = fixture.disk.geometry().expect("it is identified");
         assert_eq!((geometry.capacity, &geometry.doubts), (BlockCount(1024), &doubts));
-        let pages: Vec<_> = stand.unit.log[1..].iter().map(|cdb| (cdb[0], cdb[2])).collect();
+        let pages: Vec<_> = fixture.unit.log[1..].iter().map(|cdb| (cdb[0], cdb[2])).collect();
         assert_eq!(pages[3..], asked);
     }
 }
@@ -86,16 +86,16 @@ fn a_unit_that_says_nothing_to_what_it_does_not_know_is_surveyed_all_the_same() 
 #[test]
 fn what_is_not_needed_has_little_time_and_the_first_that_is_silent_is_asked_for_twice() {
     let silent_to = vec![(0x9e, 0x00), (0x5a, 0x08), (0x1a, 0x3f)];
-    let mut stand = stand(Unit { silent_to, ..Unit::new() });
-    stand.disk.start(stand.now);
+    let mut fixture = fixture(Unit { silent_to, ..Unit::new() });
+    fixture.disk.start(fixture.now);
     let mut deadlines = Vec::new();
     loop {
-        stand.drain();
-        let Some((command, memory)) = stand.under_way.pop() else { break };
-        deadlines.push((command.cdb.operation_code(), command.deadline.since(stand.now)));
-        stand.complete(command, memory);
+        fixture.drain();
+        let Some((command, memory)) = fixture.in_flight.pop() else { break };
+        deadlines.push((command.cdb.operation_code(), command.deadline.since(fixture.now)));
+        fixture.complete(command, memory);
     }
-    let geometry = stand.disk.geometry().expect("it is surveyed");
+    let geometry = fixture.disk.geometry().expect("it is identified");
     assert!(geometry.doubts.contains(&Doubt::NoModePages), "{:?}", geometry.doubts);
     let of = |code: u8| deadlines.iter().filter(|one| one.0 == code).map(|one| one.1).collect::<Vec<_>>();
     let (short, usual) = (Duration::from_secs(5), Duration::from_secs(30));
@@ -104,43 +104,43 @@ fn what_is_not_needed_has_little_time_and_the_first_that_is_silent_is_asked_for_
     assert_eq!((of(0x00), of(0x25)), (vec![usual], vec![usual]));
 }
 
-/// Surveys a unit that loses the statuses of some of the commands that need not be answered, counted from 0; what it was
+/// Identifies a unit that loses the statuses of some of the commands that need not be answered, counted from 0; what it was
 /// asked then, how many were lost, and the geometry.
-fn surveyed_with_lost(is_lost: impl Fn(usize) -> bool) -> (Vec<Vec<u8>>, usize, Geometry) {
+fn identified_with_lost(is_lost: impl Fn(usize) -> bool) -> (Vec<Vec<u8>>, usize, Geometry) {
     let config = DiskConfig { report_luns: true, ..DiskConfig::new(4, 1 << 20) };
-    let mut stand = Stand::new(Unit::new(), config);
-    stand.disk.start(stand.now);
+    let mut fixture = Fixture::new(Unit::new(), config);
+    fixture.disk.start(fixture.now);
     let (mut asked, mut lost) = (Vec::new(), 0);
     loop {
-        stand.drain();
-        let Some((command, memory)) = stand.under_way.pop() else { break };
+        fixture.drain();
+        let Some((command, memory)) = fixture.in_flight.pop() else { break };
         let cdb = command.cdb.as_bytes().to_vec();
         let is_optional = matches!(cdb[..2], [0xa0 | 0x9e | 0x5a | 0x1a, _] | [0x12, 0x01]);
         if is_optional && is_lost(asked.len()) {
             lost += 1;
             let outcome = crate::Outcome::Failed(Failure::TimedOut);
-            stand.disk.handle_outcome(stand.now, command.id, &outcome, &[]);
+            fixture.disk.handle_outcome(fixture.now, command.id, &outcome, &[]);
         } else {
-            stand.complete(command, memory);
+            fixture.complete(command, memory);
         }
         asked.extend(is_optional.then_some(cdb));
     }
-    assert_eq!(stand.surveyed, [Ok(())]);
-    let geometry = stand.disk.geometry().expect("it is surveyed").clone();
+    assert_eq!(fixture.identified, [Ok(())]);
+    let geometry = fixture.disk.geometry().expect("it is identified").clone();
     (asked, lost, geometry)
 }
 
 #[test]
 fn one_status_that_is_lost_or_two_leave_nothing_unknown() {
-    let (all, _, whole) = surveyed_with_lost(|_| false);
+    let (all, _, whole) = identified_with_lost(|_| false);
     assert_eq!(all.len(), 8, "{all:x?}");
     assert!(whole.doubts.is_empty() && whole.write_cache.is_some() && whole.unmap.is_some());
     for first in 0..all.len() {
-        let (asked, lost, found) = surveyed_with_lost(|at| at == first);
+        let (asked, lost, found) = identified_with_lost(|at| at == first);
         assert_eq!((asked.len(), lost, &found), (all.len() + 1, 1, &whole), "{first}");
         assert_eq!(asked[first], asked[first + 1]);
         for second in first + 2..=all.len() {
-            let (asked, lost, found) = surveyed_with_lost(|at| at == first || at == second);
+            let (asked, lost, found) = identified_with_lost(|at| at == first || at == second);
             assert_eq!((asked.len(), lost, &found), (all.len() + 2, 2, &whole), "{first}, {second}");
         }
     }
@@ -149,18 +149,18 @@ fn one_status_that_is_lost_or_two_leave_nothing_unknown() {
 #[test]
 fn a_third_status_that_is_lost_is_not_asked_for_again() {
     // REPORT LUNS, READ CAPACITY(16), and page 00h, after which no page is asked for.
-    let (asked, lost, found) = surveyed_with_lost(|at| [0, 2, 4].contains(&at));
+    let (asked, lost, found) = identified_with_lost(|at| [0, 2, 4].contains(&at));
     let opcodes: Vec<u8> = asked.iter().map(|cdb| cdb[0]).collect();
     assert_eq!((opcodes.as_slice(), lost), (&[0xa0, 0xa0, 0x9e, 0x9e, 0x12, 0x5a][..], 3));
     assert!(found.doubts.contains(&Doubt::Page(VpdPageCode::SupportedPages)), "{:?}", found.doubts);
 }
 
 #[test]
-fn whatever_is_lost_a_survey_waits_six_times_at_most() {
+fn whatever_is_lost_identification_waits_six_times_at_most() {
     // Every choice of lost statuses among the first commands that need not be answered; there are 11 at most.
     let mut longest = 0;
     for lost in 0..1_u32 << 11 {
-        let (asked, waits, found) = surveyed_with_lost(|at| lost & 1 << at != 0);
+        let (asked, waits, found) = identified_with_lost(|at| lost & 1 << at != 0);
         assert!(asked.len() <= 11 && waits <= 6, "{lost:b}: {asked:x?}");
         for cdb in &asked {
             let times = asked.iter().filter(|other| *other == cdb).count();
@@ -173,17 +173,17 @@ fn whatever_is_lost_a_survey_waits_six_times_at_most() {
 }
 
 #[test]
-fn a_unit_that_was_silent_twice_is_asked_once_in_later_surveys() {
-    let mut stand = stand(Unit { silent_to: vec![(0x9e, 0x00)], ..Unit::new() });
+fn a_unit_that_was_silent_twice_is_asked_once_in_later_identifications() {
+    let mut fixture = fixture(Unit { silent_to: vec![(0x9e, 0x00)], ..Unit::new() });
     let times = [(); 3].map(|()| {
-        stand.survey().unwrap();
-        core::mem::take(&mut stand.unit.log).iter().filter(|cdb| cdb[0] == 0x9e).count()
+        fixture.identify().unwrap();
+        core::mem::take(&mut fixture.unit.log).iter().filter(|cdb| cdb[0] == 0x9e).count()
     });
     assert_eq!(times, [2, 1, 1]);
     // One that lost two by chance has all asked, if once each.
-    stand.unit.silent_to.clear();
-    stand.survey().unwrap();
-    assert_eq!((stand.unit.log.len(), stand.disk.geometry().unwrap().doubts.len()), (10, 0));
+    fixture.unit.silent_to.clear();
+    fixture.identify().unwrap();
+    assert_eq!((fixture.unit.log.len(), fixture.disk.geometry().unwrap().doubts.len()), (10, 0));
 }
 
 #[test]
@@ -191,18 +191,18 @@ fn a_start_that_is_silent_is_not_sent_again() {
     let mut unit = Unit::new();
     unit.then(0x00, not_ready(0x02));
     unit.then(0x1b, crate::Outcome::Failed(Failure::TimedOut));
-    let mut stand = stand(unit);
-    stand.survey().unwrap();
-    assert_eq!((stand.unit.count(0x1b), stand.unit.count(0x00)), (1, 2));
+    let mut fixture = fixture(unit);
+    fixture.identify().unwrap();
+    assert_eq!((fixture.unit.count(0x1b), fixture.unit.count(0x00)), (1, 2));
 }
 
 #[test]
 fn a_unit_that_claims_no_standard_is_asked_for_little() {
-    let mut stand = stand(Unit { version: 0, ..Unit::new() });
-    stand.survey().unwrap();
-    let asked: Vec<_> = stand.unit.log.iter().map(|cdb| cdb[0]).collect();
+    let mut fixture = fixture(Unit { version: 0, ..Unit::new() });
+    fixture.identify().unwrap();
+    let asked: Vec<_> = fixture.unit.log.iter().map(|cdb| cdb[0]).collect();
     assert_eq!(asked, [0x12, 0x00, 0x25, 0x1a]);
-    let found = stand.disk.geometry().unwrap();
+    let found = fixture.disk.geometry().unwrap();
     assert_eq!((found.unmap, found.write_cache, found.fua), (None, Some(true), true));
 }
 
@@ -217,50 +217,50 @@ fn a_unit_without_mode_pages_leaves_them_unknown() {
 fn more_than_32_bits_of_blocks_need_the_longer_command() {
     let large = || Unit { last_lba: 0x1_2345_6789, version: 0, ..Unit::new() };
     assert_eq!(geometry(large()).capacity, BlockCount(0x1_2345_678a));
-    let result = stand(Unit { missing: vec![0x9e], ..large() }).survey();
-    assert_eq!(result, Err(SurveyError { step: Step::ReadCapacity16, error: Error::Unsupported }));
+    let result = fixture(Unit { missing: vec![0x9e], ..large() }).identify();
+    assert_eq!(result, Err(IdentifyError { step: IdentifyStep::ReadCapacity16, error: Error::Unsupported }));
 }
 
 #[test]
-fn capacities_that_disagree_are_told_and_the_short_one_counts() {
+fn capacities_that_disagree_are_reported_and_the_short_one_counts() {
     let mut unit = Unit::new();
     unit.last_lba = 2047;
-    let mut stand = stand(unit);
-    stand.disk.start(stand.now);
+    let mut fixture = fixture(unit);
+    fixture.disk.start(fixture.now);
     // The unit grows between the two commands, and says nothing.
     for _ in 0..3 {
-        stand.drain();
-        let (command, memory) = stand.under_way.remove(0);
-        stand.complete(command, memory);
+        fixture.drain();
+        let (command, memory) = fixture.in_flight.remove(0);
+        fixture.complete(command, memory);
     }
-    stand.unit.last_lba = 4095;
-    stand.run();
-    let found = stand.disk.geometry().unwrap();
+    fixture.unit.last_lba = 4095;
+    fixture.run();
+    let found = fixture.disk.geometry().unwrap();
     let ten = Capacity10 { last_lba: 2047, block_length: 512 };
     assert_eq!(found.capacity, BlockCount(2048));
     assert!(found.doubts.contains(&Doubt::Capacities { ten, last_lba: 4095 }));
 }
 
 #[test]
-fn unmapping_that_is_offered_but_not_enabled_is_told() {
+fn unmapping_that_is_offered_but_not_enabled_is_reported() {
     let found = geometry(Unit { provisioned: false, ..Unit::new() });
     assert_eq!((found.unmap, found.doubts), (None, vec![Doubt::UnmapNotEnabled]));
 }
 
 #[test]
 fn a_page_that_cannot_be_read_is_a_doubt() {
-    let mut stand = stand(Unit::new());
-    stand.disk.start(stand.now);
-    while stand.disk.geometry().is_none() {
-        stand.drain();
-        let (command, memory) = stand.under_way.remove(0);
+    let mut fixture = fixture(Unit::new());
+    fixture.disk.start(fixture.now);
+    while fixture.disk.geometry().is_none() {
+        fixture.drain();
+        let (command, memory) = fixture.in_flight.remove(0);
         if command.cdb.as_bytes()[..3] == [0x12, 0x01, 0xb0] {
-            stand.unit.then(0x12, refused(AdditionalSense::INVALID_FIELD_IN_CDB));
+            fixture.unit.then(0x12, refused(AdditionalSense::INVALID_FIELD_IN_CDB));
         }
-        stand.complete(command, memory);
+        fixture.complete(command, memory);
     }
     assert_eq!(
-        stand.disk.geometry().unwrap().doubts,
+        fixture.disk.geometry().unwrap().doubts,
         [Doubt::Page(VpdPageCode::BlockLimits), Doubt::NoWayToUnmap]
     );
 }
@@ -269,21 +269,21 @@ fn a_page_that_cannot_be_read_is_a_doubt() {
 fn unit_0_is_asked_first_which_units_there_are_if_that_is_wanted() {
     let lun = LunField::from(Lun::Unit(5));
     let config = DiskConfig { lun, report_luns: true, ..DiskConfig::new(1, 4096) };
-    let mut stand = Stand::new(Unit::new(), config);
-    stand.disk.start(stand.now);
-    stand.drain();
-    let asked = stand.under_way[0].0;
+    let mut fixture = Fixture::new(Unit::new(), config);
+    fixture.disk.start(fixture.now);
+    fixture.drain();
+    let asked = fixture.in_flight[0].0;
     assert_eq!((asked.lun, asked.cdb.operation_code()), (LunField([0; 8]), 0xa0));
-    stand.survey().unwrap();
-    assert_eq!(stand.disk.luns(), [LunField([0; 8])]);
+    fixture.identify().unwrap();
+    assert_eq!(fixture.disk.luns(), [LunField([0; 8])]);
     // Everything else is for the unit itself.
-    stand.submit(1, Operation::Flush, Extent::default());
-    stand.drain();
-    assert_eq!(stand.under_way[0].0.lun, LunField([0, 5, 0, 0, 0, 0, 0, 0]));
+    fixture.submit(1, Operation::Flush, Extent::default());
+    fixture.drain();
+    assert_eq!(fixture.in_flight[0].0.lun, LunField([0, 5, 0, 0, 0, 0, 0, 0]));
 }
 
 #[test]
-fn a_unit_that_is_not_there_is_told_with_those_that_are() {
+fn a_unit_that_is_not_there_is_reported_with_those_that_are() {
     let config = DiskConfig { report_luns: true, ..DiskConfig::new(1, 4096) };
     let mut units: Vec<Unit> =
         [0x7f, 0x20].map(|peripheral| Unit { peripheral, ..Unit::new() }).into_iter().collect();
@@ -291,23 +291,23 @@ fn a_unit_that_is_not_there_is_told_with_those_that_are() {
     refusing.then(0x12, refused(AdditionalSense::LOGICAL_UNIT_NOT_SUPPORTED));
     units.push(refusing);
     for unit in units {
-        let mut stand = Stand::new(unit, config);
-        let error = stand.survey().unwrap_err();
+        let mut fixture = Fixture::new(unit, config);
+        let error = fixture.identify().unwrap_err();
         assert!(error.is_no_unit(), "{error}");
-        assert_eq!(stand.disk.luns(), [LunField([0; 8])]);
+        assert_eq!(fixture.disk.luns(), [LunField([0; 8])]);
     }
-    let no_disk = SurveyError { step: Step::Inquiry, error: Error::NotADisk(0x05) };
+    let no_disk = IdentifyError { step: IdentifyStep::Inquiry, error: Error::NotADisk(0x05) };
     assert!(!no_disk.is_no_unit());
 }
 
 #[test]
-fn a_device_that_does_not_tell_its_units_is_surveyed_all_the_same() {
+fn a_device_that_does_not_tell_its_units_is_identified_all_the_same() {
     for outcome in [refused(AdditionalSense::INVALID_COMMAND_OPERATION_CODE), not_ready(0x01)] {
         let mut unit = Unit::new();
         unit.then(0xa0, outcome);
-        let mut stand = Stand::new(unit, DiskConfig { report_luns: true, ..DiskConfig::new(1, 4096) });
-        stand.survey().unwrap();
-        assert_eq!((stand.unit.count(0xa0), stand.disk.luns()), (1, &[][..]));
+        let mut fixture = Fixture::new(unit, DiskConfig { report_luns: true, ..DiskConfig::new(1, 4096) });
+        fixture.identify().unwrap();
+        assert_eq!((fixture.unit.count(0xa0), fixture.disk.luns()), (1, &[][..]));
     }
 }
 
@@ -316,9 +316,9 @@ fn the_attention_after_power_on_is_heard_and_passed_over() {
     let mut unit = Unit::new();
     let power_on = AdditionalSense::POWER_ON_RESET_OR_BUS_DEVICE_RESET_OCCURRED;
     unit.then(0x00, check(Sense::unit_attention(power_on)));
-    let mut stand = stand(unit);
-    stand.survey().unwrap();
-    assert_eq!((stand.unit.count(0x00), stand.disk.counts().attentions), (2, 1));
+    let mut fixture = fixture(unit);
+    fixture.identify().unwrap();
+    assert_eq!((fixture.unit.count(0x00), fixture.disk.counts().attentions), (2, 1));
 }
 
 #[test]
@@ -327,9 +327,9 @@ fn a_disk_that_spins_up_is_waited_for() {
     for _ in 0..8 {
         unit.then(0x00, not_ready(0x01));
     }
-    let mut stand = stand(unit);
-    stand.survey().unwrap();
-    assert_eq!(stand.now.since(Instant::ZERO), Duration::from_secs(2));
+    let mut fixture = fixture(unit);
+    fixture.identify().unwrap();
+    assert_eq!(fixture.now.since(Instant::ZERO), Duration::from_secs(2));
 }
 
 #[test]
@@ -338,73 +338,76 @@ fn a_disk_that_never_gets_ready_is_given_up_in_time() {
     for _ in 0..1000 {
         unit.then(0x00, not_ready(0x01));
     }
-    let mut stand = stand(unit);
+    let mut fixture = fixture(unit);
     let error = Error::NotReady(AdditionalSense::NOT_READY_BECOMING_READY);
-    assert_eq!(stand.survey(), Err(SurveyError { step: Step::TestUnitReady, error }));
-    assert_eq!(stand.now.since(Instant::ZERO), Duration::from_secs(30));
+    assert_eq!(fixture.identify(), Err(IdentifyError { step: IdentifyStep::TestUnitReady, error }));
+    assert_eq!(fixture.now.since(Instant::ZERO), Duration::from_secs(30));
 }
 
 #[test]
 fn a_stopped_disk_is_started_once() {
     let mut unit = Unit::new();
     unit.then(0x00, not_ready(0x02));
-    let mut stand = stand(unit);
-    stand.survey().unwrap();
-    assert_eq!(stand.unit.log[2], [0x1b, 0, 0, 0, 0x01, 0]);
-    assert_eq!(stand.unit.count(0x1b), 1);
+    let mut fixture = fixture(unit);
+    fixture.identify().unwrap();
+    assert_eq!(fixture.unit.log[2], [0x1b, 0, 0, 0, 0x01, 0]);
+    assert_eq!(fixture.unit.count(0x1b), 1);
 }
 
 #[test]
-fn a_drive_without_a_medium_is_told_and_can_be_surveyed_again() {
+fn a_drive_without_a_medium_is_reported_and_can_be_identified_again() {
     let mut unit = Unit::new();
     unit.then(0x00, check(Sense::not_ready(AdditionalSense::MEDIUM_NOT_PRESENT)));
-    let mut stand = stand(unit);
-    assert_eq!(stand.survey(), Err(SurveyError { step: Step::TestUnitReady, error: Error::NoMedium }));
+    let mut fixture = fixture(unit);
+    assert_eq!(
+        fixture.identify(),
+        Err(IdentifyError { step: IdentifyStep::TestUnitReady, error: Error::NoMedium })
+    );
     let request = Request { id: RequestId(1), operation: Operation::Flush, extent: Extent::default() };
-    assert_eq!(stand.disk.submit(stand.now, request), Err(RequestRefusal::NotSurveyed));
-    assert_eq!(stand.survey(), Ok(()));
+    assert_eq!(fixture.disk.submit(fixture.now, request), Err(RequestRefusal::NotIdentified));
+    assert_eq!(fixture.identify(), Ok(()));
 }
 
 #[test]
-fn what_is_not_a_disk_is_told() {
-    let result = stand(Unit { peripheral: 0x05, ..Unit::new() }).survey();
-    assert_eq!(result, Err(SurveyError { step: Step::Inquiry, error: Error::NotADisk(0x05) }));
-    let absent = stand(Unit { peripheral: 0x7f, ..Unit::new() }).survey();
-    assert_eq!(absent, Err(SurveyError { step: Step::Inquiry, error: Error::NotADisk(0x7f) }));
+fn what_is_not_a_disk_is_reported() {
+    let result = fixture(Unit { peripheral: 0x05, ..Unit::new() }).identify();
+    assert_eq!(result, Err(IdentifyError { step: IdentifyStep::Inquiry, error: Error::NotADisk(0x05) }));
+    let absent = fixture(Unit { peripheral: 0x7f, ..Unit::new() }).identify();
+    assert_eq!(absent, Err(IdentifyError { step: IdentifyStep::Inquiry, error: Error::NotADisk(0x7f) }));
 }
 
 #[test]
-fn blocks_of_an_odd_length_are_told() {
-    let result = stand(Unit { block_length: 520, ..Unit::new() }).survey();
+fn blocks_of_an_odd_length_are_reported() {
+    let result = fixture(Unit { block_length: 520, ..Unit::new() }).identify();
     assert_eq!(result.map_err(|error| error.error), Err(Error::BlockLength(520)));
 }
 
 #[test]
-fn a_device_that_goes_ends_the_survey_for_good() {
-    let mut stand = stand(Unit::new());
-    stand.disk.start(stand.now);
-    stand.fail_all(Failure::Disconnected);
-    assert_eq!(stand.surveyed, [Err(SurveyError { step: Step::Inquiry, error: Error::Gone })]);
-    stand.disk.start(stand.now);
-    stand.drain();
-    assert!(stand.under_way.is_empty());
+fn a_device_that_goes_ends_the_identification_for_good() {
+    let mut fixture = fixture(Unit::new());
+    fixture.disk.start(fixture.now);
+    fixture.fail_all(Failure::Disconnected);
+    assert_eq!(fixture.identified, [Err(IdentifyError { step: IdentifyStep::Inquiry, error: Error::Gone })]);
+    fixture.disk.start(fixture.now);
+    fixture.drain();
+    assert!(fixture.in_flight.is_empty());
 }
 
 #[test]
-fn a_unit_that_changes_during_the_survey_is_surveyed_again() {
+fn a_unit_that_changes_during_the_identification_is_identified_again() {
     let mut unit = Unit::new();
     unit.then(0x5a, check(Sense::unit_attention(AdditionalSense::CAPACITY_DATA_HAS_CHANGED)));
-    let mut stand = stand(unit);
-    stand.survey().unwrap();
-    assert_eq!((stand.unit.count(0x25), stand.disk.counts().surveys), (2, 2));
+    let mut fixture = fixture(unit);
+    fixture.identify().unwrap();
+    assert_eq!((fixture.unit.count(0x25), fixture.disk.counts().identify_runs), (2, 2));
 }
 
 #[test]
-fn a_transport_that_fails_again_and_again_ends_the_survey() {
+fn a_transport_that_fails_again_and_again_ends_the_identification() {
     let mut unit = Unit::new();
     for _ in 0..5 {
         unit.then(0x12, crate::Outcome::Failed(Failure::TimedOut));
     }
     let error = Error::Transport(Failure::TimedOut);
-    assert_eq!(stand(unit).survey(), Err(SurveyError { step: Step::Inquiry, error }));
+    assert_eq!(fixture(unit).identify(), Err(IdentifyError { step: IdentifyStep::Inquiry, error }));
 }

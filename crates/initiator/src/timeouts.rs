@@ -1,13 +1,14 @@
-//! How long each step of a recovery may take before the next rung of the ladder.
+//! The timeout of each recovery step, after which the next step follows.
 
 use units::Duration;
 
-/// Spans from the moment that something was asked for. The defaults are about what Linux allows.
+/// Timeouts of recovery steps, counted from the start of each. The defaults are close to those of
+/// Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// BOT: REQUEST SENSE after a command that failed.
     pub sense: Duration,
-    /// UAS: data that have not come when a GOOD status has.
+    /// UAS: data that are outstanding when a GOOD status arrives.
     pub data_after_status: Duration,
     /// UAS: ABORT TASK.
     pub abort_task: Duration,
@@ -15,7 +16,7 @@ pub struct Patience {
     pub logical_unit_reset: Duration,
     /// UAS: I_T NEXUS RESET.
     pub nexus_reset: Duration,
-    /// A halt to be cleared.
+    /// Clearing a halt.
     pub clear_halt: Duration,
     /// BOT: Mass Storage Reset.
     pub mass_storage_reset: Duration,
@@ -23,7 +24,7 @@ pub struct Patience {
     pub port_reset: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         Self {
             sense: Duration::from_secs(10),
