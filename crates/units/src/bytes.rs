@@ -26,7 +26,7 @@ pub struct Capacity(pub u64);
 impl fmt::Display for Capacity {
     /// In binary units if these are exact and short, as of images; else decimal, as sizes are printed on drives.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// Of a drive that is a whole number of MiB by chance nobody wants to read that number.
+        /// Limit for exact binary units; larger numbers are rounded to decimal units.
         const EXACT_MAX: u64 = 10_000;
         const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
         let shift = self.0.trailing_zeros().min(40) / 10 * 10;

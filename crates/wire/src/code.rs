@@ -16,7 +16,7 @@ macro_rules! code {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name {
             $( $(#[$vmeta])* $variant, )+
-            /// A value without a meaning known here, kept as it came.
+            /// An unknown value, preserved as received.
             Unknown($int),
         }
 

@@ -1,8 +1,8 @@
 //! Bytes of others as text: names of files, serial numbers, anything that should be UTF-8 and need not be.
 //!
 //! What is UTF-8 is its own text. In anything else each byte that belongs to no character is `\x` and two hexadecimal digits, and a backslash
-//! is two, so that different bytes are told apart, as U+FFFD in their place would not. Left out: control characters, which are
-//! characters like others here and the business of whoever prints them.
+//! is two, so that different bytes stay different; U+FFFD would merge them. Left out: control characters, which are
+//! characters like others here and the concern of the caller.
 
 use core::fmt::{self, Write};
 
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_no_character_are_hexadecimal_and_backslashes_are_told_from_theirs() {
+    fn bytes_of_no_character_are_hexadecimal_and_backslashes_are_reported_from_theirs() {
         assert_eq!(Legible(b"/tmp/a\xffb\x80").to_string(), "/tmp/a\\xffb\\x80");
         assert_eq!(Legible(b"\\xff\xff").to_string(), "\\\\xff\\xff");
         // A character that is cut short, a surrogate, and one that is written longer than it has to be.

@@ -2,7 +2,7 @@
 //!
 //! One type, one file, one shape: the clause and a byte map, a struct with typed fields, `LEN`, `decode`,
 //! `encode`, a one-line `Display`, tests with literal bytes. Decoding is whole: a value that exists is a
-//! value that was valid, so nobody further up checks again. Bit arithmetic lives here and nowhere else.
+//! value that was valid, so no caller checks again. Bit arithmetic lives here and nowhere else.
 //!
 //! Always true: no allocation, no `unsafe`, no panic on any bytes. Codes are open (an unknown code survives
 //! decode and encode); choices are closed (a field with a finite meaning is an enum).

@@ -4,7 +4,7 @@
 //! A transfer is two events: it is submitted, and it is completed or could not be submitted. A capture is in the byte
 //! order of the machine that took it: [`UsbmonHeader::decode`] takes the little-endian one, [`UsbmonHeader::decode_big_endian`] the
 //! other. Captures of link type 189 have its first 48 bytes only: [`UsbmonHeader::widened`]. Left out: isochronous
-//! transfers, whose descriptors follow the header; their place in it is read as nothing. usbmon does not tell streams.
+//! transfers, whose descriptors follow the header; their place in it is read as nothing. usbmon does not record streams.
 
 use crate::DecodeError;
 use crate::usb::EndpointAddress;
@@ -41,7 +41,7 @@ pub struct UsbmonHeader {
     pub setup: Option<[u8; 8]>,
     /// Whether bytes follow, and if not, why.
     pub payload: UsbmonPayload,
-    /// When: seconds since the epoch of whoever counts.
+    /// Time stamp: seconds since the epoch of the capturing system.
     pub seconds: i64,
     /// And microseconds.
     pub microseconds: i32,
@@ -222,7 +222,7 @@ mod tests {
     use crate::usb::Direction;
     use std::string::ToString;
 
-    /// GET_DESCRIPTOR of a device, 18 bytes, as a kernel of 2017 told it.
+    /// GET_DESCRIPTOR of a device, 18 bytes, as recorded by a kernel of 2017.
     const SUBMIT: [u8; 64] = [
         0xc0, 0x19, 0xd7, 0x51, 0x01, 0x88, 0xff, 0xff, 0x53, 0x02, 0x80, 0x28, 0x02, 0x00, 0x00,
         0x3c, //
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_of_the_other_byte_order_tells_the_same() {
+    fn a_machine_of_the_other_byte_order_reports_the_same() {
         let mut bytes = SUBMIT;
         let fields = [0..8, 12..14, 16..24, 24..28, 28..32, 32..36, 36..40, 48..52, 52..56, 56..60, 60..64];
         for field in fields {

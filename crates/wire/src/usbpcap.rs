@@ -3,7 +3,7 @@
 //!
 //! A transfer goes down to the device's driver and comes back up; [`UsbpcapHeader::is_up`] says which. What comes back has its
 //! bytes if it brings any; a transfer to the host does not say how much it asked for. The events of a control transfer are
-//! its stages. Left out: isochronous packets, which follow the header. USBPcap does not tell streams.
+//! its stages. Left out: isochronous packets, which follow the header. USBPcap does not record streams.
 
 use crate::DecodeError;
 use crate::usb::EndpointAddress;
@@ -23,9 +23,9 @@ use core::fmt;
 pub struct UsbpcapHeader {
     /// Bytes before those of the transfer.
     pub header_len: u16,
-    /// The same on the way down and up; may come again afterwards.
+    /// The same at submission and completion; may come again afterwards.
     pub id: u64,
-    /// How it ended; 0 on the way down.
+    /// Completion status; 0 at submission.
     pub status: UsbdStatus,
     /// What the driver asked for, Windows's number.
     pub function: u16,
@@ -56,13 +56,13 @@ code! {
         Control = 0x02 => "control",
         /// Bulk.
         Bulk = 0x03 => "bulk",
-        /// Something that Windows tells and no transfer.
+        /// A Windows notification rather than a transfer.
         Request = 0xfe => "request",
     }
 }
 
 code! {
-    /// Which part of a control transfer is told.
+    /// Which stage of a control transfer is recorded.
     pub enum ControlStage: u8 {
         /// The setup packet, and the bytes to the device if there are any.
         Setup = 0x00 => "setup",
@@ -96,7 +96,7 @@ code! {
         Timeout = 0xc000_6000 => "time-out",
         /// The device is not there any more.
         DeviceGone = 0xc000_7000 => "device gone",
-        /// The driver took it back.
+        /// The driver cancelled it.
         Canceled = 0xc001_0000 => "cancelled",
     }
 }
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_shorter_than_the_header_is_told() {
+    fn a_length_shorter_than_the_header_is_an_error() {
         let mut bytes = STALLED;
         bytes[0] = 26;
         let error = DecodeError::Invalid { field: "headerLen", value: 26 };

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_sum_is_told() {
+    fn a_wrong_sum_is_an_error() {
         let mut bytes = [0; 512];
         bytes[511] = 7;
         let error = Block::decode_summed(&bytes).err();

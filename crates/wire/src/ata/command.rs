@@ -201,7 +201,7 @@ code! {
         IdleB = 0x82 => "idle B",
         /// Idle C.
         IdleC = 0x83 => "idle C",
-        /// Active, or idle where the device does not tell them apart.
+        /// Active, or idle where the device does not distinguish them.
         Active = 0xff => "active or idle",
     }
 }

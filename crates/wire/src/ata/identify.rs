@@ -123,7 +123,7 @@ pub struct Trim {
 /// What trimmed sectors read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterTrim {
-    /// Anything, each time anew.
+    /// Anything; may differ at each read.
     Indeterminate,
     /// Anything, always the same (DRAT).
     Deterministic,
@@ -611,7 +611,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_checksum_is_told_and_a_missing_one_is_not() {
+    fn a_wrong_checksum_is_reported_and_a_missing_one_is_not() {
         let mut bytes = drive().encode();
         bytes[100] ^= 1;
         let error = DecodeError::Invalid { field: "checksum", value: word(&bytes, 255).into() };
@@ -657,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         let bytes = drive().encode();
         for got in 0..512 {
             let error = IdentifyDevice::decode(&bytes[..got]).unwrap_err();

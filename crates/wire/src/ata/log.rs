@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for got in 0..512 {
             let error = LogDirectory::decode(&[0; 512][..got]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 512, got });

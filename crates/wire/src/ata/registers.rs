@@ -13,7 +13,7 @@ register_bits! {
         BUSY = 0x80 => "BSY",
         /// The device takes commands.
         READY = 0x40 => "DRDY",
-        /// The device failed and cannot go on.
+        /// The device failed and cannot continue.
         DEVICE_FAULT = 0x20 => "DF",
         /// Deferred write error; earlier, seek complete.
         DEFERRED_WRITE_ERROR = 0x10 => "DWE",
@@ -130,7 +130,7 @@ pub struct ResultRegisters {
 }
 
 impl ResultRegisters {
-    /// A command ended well.
+    /// A command completed without error.
     pub const GOOD: Self =
         Self { status: AtaStatus::READY, error: AtaError::EMPTY, count: 0, lba: 0, device: 0x40 };
 

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for got in 0..512 {
             let error = GeneralStatistics::decode(&bytes()[..got]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 512, got });

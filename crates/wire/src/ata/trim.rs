@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for got in 0..8 {
             let error = TrimRange::decode(&ENTRY[..got]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 8, got });

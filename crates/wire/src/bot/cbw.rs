@@ -1,6 +1,6 @@
 //! Command Block Wrapper (Bulk-Only Transport 1.0 clause 5.1).
 //!
-//! The standard tells *valid* from *meaningful* (clause 6.2), because a device answers them differently.
+//! The standard distinguishes *valid* from *meaningful* (clause 6.2), because a device answers them differently.
 //! A wrapper that is not valid does not decode; one that decodes is asked for its meaning separately.
 
 use crate::DecodeError;
@@ -16,7 +16,7 @@ use core::fmt;
 /// 12      bmCBWFlags: direction (7)
 /// ```
 ///
-/// The bytes 12 to 14 are kept as they came, with their reserved bits: [`Self::meaningful`] judges them.
+/// The bytes 12 to 14 are preserved as received, with their reserved bits: [`Self::meaningful`] judges them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cbw {
     /// The status wrapper of this command carries it back.
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..31 {
             let error = Cbw::decode(&READ_10[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 31, got: len });

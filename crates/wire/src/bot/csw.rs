@@ -27,7 +27,7 @@ code! {
     pub enum CswStatus: u8 {
         /// The command did what it was asked to.
         Passed = 0x00 => "passed",
-        /// It did not; REQUEST SENSE tells why.
+        /// It did not; REQUEST SENSE reports why.
         Failed = 0x01 => "failed",
         /// The two sides do not agree about the data phase; the host resets the device.
         PhaseError = 0x02 => "phase error",
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_csw_is_told() {
+    fn a_short_csw_is_an_error() {
         for len in 0..13 {
             let error = Csw::decode(&FAILED[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 13, got: len });

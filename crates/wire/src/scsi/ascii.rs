@@ -1,6 +1,6 @@
 //! Space-padded ASCII fields of a fixed length (SPC-5, ASCII data field requirements).
 //!
-//! Decoding keeps the bytes as they came, printable or not: a device that breaks the rule is still told
+//! Decoding preserves the bytes as received, printable or not: a device that breaks the rule is still identified
 //! apart from another. Only [`Ascii::new`] and [`Display`](core::fmt::Display) insist on printable text.
 
 use core::fmt;

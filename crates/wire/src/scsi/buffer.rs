@@ -44,7 +44,7 @@ impl BufferDescriptor {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EchoBufferDescriptor {
-    /// Another nexus that overwrites the buffer is told of.
+    /// Overwriting by another nexus is reported.
     #[doc(alias = "EBOS")]
     pub overwritten_supported: bool,
     /// BUFFER CAPACITY in bytes (13 bits), 4096 at most; 0: there is no echo buffer.

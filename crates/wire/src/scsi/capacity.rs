@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..32 {
             let error = Capacity16::decode(&THIN[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 32, got: len });
@@ -206,7 +206,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_decodes_is_kept(bytes: [u8; 32]) {
+        fn what_decodes_round_trips(bytes: [u8; 32]) {
             let capacity = Capacity16::decode(&bytes).unwrap();
             prop_assert_eq!(Capacity16::decode(&capacity.encode()), Ok(capacity));
             let capacity = Capacity10::decode(&bytes).unwrap();

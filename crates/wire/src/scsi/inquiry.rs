@@ -387,7 +387,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_decodes_is_kept(bytes in prop::collection::vec(any::<u8>(), 36..120)) {
+        fn what_decodes_round_trips(bytes in prop::collection::vec(any::<u8>(), 36..120)) {
             let inquiry = StandardInquiry::decode(&bytes).unwrap();
             prop_assert_eq!(StandardInquiry::decode(&inquiry.encode()), Ok(inquiry));
         }

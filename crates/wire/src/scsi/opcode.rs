@@ -1,17 +1,17 @@
 //! Operation codes and service actions: which command a CDB is (SPC-4 clause 4.2.5).
 //!
 //! The operation code is byte 0. Its upper three bits, the group code, say how long the CDB is. Some codes
-//! carry several commands; bits 4:0 of byte 1, the service action, tell them apart. Left out: codes that
-//! only tapes, printers, changers and enclosures know. They survive as `Unknown`.
+//! carry several commands; bits 4:0 of byte 1, the service action, select one. Left out: codes of tapes,
+//! printers, changers and enclosures. They survive as `Unknown`.
 
 code! {
     /// Byte 0 of a CDB: the commands a block device may be sent (SPC-5, SBC-4, SAT-4).
     pub enum OperationCode: u8 {
-        /// Is the unit ready for medium access? (SPC-5)
+        /// Reports whether the unit is ready for medium access (SPC-5).
         TestUnitReady = 0x00 => "TEST UNIT READY",
-        /// Sense data asked for instead of delivered with a status (SPC-5).
+        /// Reads sense data that no status has delivered (SPC-5).
         RequestSense = 0x03 => "REQUEST SENSE",
-        /// Writes the medium's layout anew (SBC-4).
+        /// Formats the medium (SBC-4).
         FormatUnit = 0x04 => "FORMAT UNIT",
         /// Moves defective blocks elsewhere (SBC-4).
         ReassignBlocks = 0x07 => "REASSIGN BLOCKS",
@@ -19,13 +19,13 @@ code! {
         Read6 = 0x08 => "READ(6)",
         /// 21-bit LBA, 256 blocks at most (SBC-4, obsolete since).
         Write6 = 0x0a => "WRITE(6)",
-        /// Who are you? (SPC-5)
+        /// Reads the identity of the unit (SPC-5).
         Inquiry = 0x12 => "INQUIRY",
         /// Sets mode pages, short lengths (SPC-5).
         ModeSelect6 = 0x15 => "MODE SELECT(6)",
         /// SPC-2 reservation.
         Reserve6 = 0x16 => "RESERVE(6)",
-        /// SPC-2 reservation given back.
+        /// Releases an SPC-2 reservation.
         Release6 = 0x17 => "RELEASE(6)",
         /// Reads mode pages, short lengths (SPC-5).
         ModeSense6 = 0x1a => "MODE SENSE(6)",
@@ -59,7 +59,7 @@ code! {
         ReadBuffer10 = 0x3c => "READ BUFFER(10)",
         /// One block, many times (SBC-4).
         WriteSame10 = 0x41 => "WRITE SAME(10)",
-        /// Gives blocks back (SBC-4).
+        /// Deallocates blocks (SBC-4).
         Unmap = 0x42 => "UNMAP",
         /// Makes everything unreadable for good (SBC-4).
         Sanitize = 0x48 => "SANITIZE",
@@ -71,7 +71,7 @@ code! {
         ModeSelect10 = 0x55 => "MODE SELECT(10)",
         /// SPC-2 reservation.
         Reserve10 = 0x56 => "RESERVE(10)",
-        /// SPC-2 reservation given back.
+        /// Releases an SPC-2 reservation.
         Release10 = 0x57 => "RELEASE(10)",
         /// Reads mode pages (SPC-5).
         ModeSense10 = 0x5a => "MODE SENSE(10)",
@@ -111,7 +111,7 @@ code! {
         ServiceActionIn16 = 0x9e => "SERVICE ACTION IN(16)",
         /// Service actions that write (SPC-5).
         ServiceActionOut16 = 0x9f => "SERVICE ACTION OUT(16)",
-        /// Which logical units are there? (SPC-5)
+        /// Lists the logical units (SPC-5).
         ReportLuns = 0xa0 => "REPORT LUNS",
         /// An ATA command with 28-bit registers (SAT-4).
         AtaPassThrough12 = 0xa1 => "ATA PASS-THROUGH(12)",
@@ -177,7 +177,7 @@ impl OperationCode {
 
 /// Bytes of the CDB that `cdb` begins with, by its group code or, for 7Fh, by ADDITIONAL CDB LENGTH (byte 7).
 ///
-/// `None` if the bytes do not say: none there, byte 7 missing, or a group without a length of its own.
+/// `None` if the bytes do not say: none there, byte 7 missing, or a group without a fixed length.
 /// The answer may exceed `cdb.len()`.
 pub fn cdb_len(cdb: &[u8]) -> Option<usize> {
     let opcode = OperationCode::from(*cdb.first()?);
@@ -205,9 +205,9 @@ code! {
     pub enum ServiceActionIn16: u8 {
         /// 64-bit last LBA, block lengths, provisioning.
         ReadCapacity16 = 0x10 => "READ CAPACITY(16)",
-        /// Which blocks are mapped?
+        /// Reports which blocks are mapped.
         GetLbaStatus = 0x12 => "GET LBA STATUS",
-        /// Which streams are open?
+        /// Reports open streams.
         GetStreamStatus = 0x16 => "GET STREAM STATUS",
     }
 }
@@ -219,9 +219,9 @@ code! {
         ReportIdentifyingInformation = 0x05 => "REPORT IDENTIFYING INFORMATION",
         /// Asymmetric access states.
         ReportTargetPortGroups = 0x0a => "REPORT TARGET PORT GROUPS",
-        /// Which commands does the unit know, and which of their bits?
+        /// Reports supported commands and their CDB usage maps.
         ReportSupportedOperationCodes = 0x0c => "REPORT SUPPORTED OPERATION CODES",
-        /// Which task management functions does the unit know?
+        /// Reports supported task management functions.
         ReportSupportedTaskManagementFunctions = 0x0d => "REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS",
         /// The unit's clock.
         ReportTimestamp = 0x0f => "REPORT TIMESTAMP",
@@ -259,9 +259,9 @@ code! {
         PreemptAndAbort = 0x05 => "PREEMPT AND ABORT",
         /// Registers whatever key the sender had before.
         RegisterAndIgnoreExistingKey = 0x06 => "REGISTER AND IGNORE EXISTING KEY",
-        /// Registers another port and hands it the reservation.
+        /// Registers another port and moves the reservation to it.
         RegisterAndMove = 0x07 => "REGISTER AND MOVE",
-        /// Begins anew after the device lost its reservations.
+        /// Replaces reservations that the device has lost.
         ReplaceLostReservation = 0x08 => "REPLACE LOST RESERVATION",
     }
 }
@@ -287,7 +287,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn the_group_code_tells_the_length() {
+    fn cdb_length_follows_from_the_group_code() {
         for (opcode, len) in [
             (0x00, Some(6)),
             (0x1f, Some(6)),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_length_cdb_tells_its_own() {
+    fn cdb_length_of_a_variable_length_cdb_is_in_byte_7() {
         let read_32 = [0x7f, 0, 0, 0, 0, 0, 0, 0x18, 0x00, 0x09];
         assert_eq!(cdb_len(&read_32), Some(32));
         assert_eq!(cdb_len(&read_32[..7]), None);

@@ -1,7 +1,7 @@
 //! PERSISTENT RESERVE IN parameter data and PERSISTENT RESERVE OUT parameter lists (SPC-5).
 //!
-//! Transport identifiers stay bytes: a key's holder is told by them, but what they say is the transport's.
-//! UAS has none of its own; a target makes them up as it likes (PROTOCOL IDENTIFIER 9h).
+//! Transport identifiers stay bytes: they identify a key's holder, but what they say is the transport's.
+//! UAS defines none; a target chooses them (PROTOCOL IDENTIFIER 9h).
 
 use super::cdb::ReservationType;
 use super::layout::{be16, be32, be64, bit, bits, set_bit, set_bits};
@@ -337,7 +337,7 @@ impl<'a> FullStatusDescriptor<'a> {
 pub struct PersistentReserveOutList<'a> {
     /// RESERVATION KEY: the sender's.
     pub key: u64,
-    /// SERVICE ACTION RESERVATION KEY: the new one, or the victim's.
+    /// SERVICE ACTION RESERVATION KEY: the new key, or the key to preempt.
     pub service_action_key: u64,
     /// The registration is for all target ports.
     #[doc(alias = "ALL_TG_PT")]
@@ -664,7 +664,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_decodes_is_kept(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+        fn what_decodes_round_trips(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
             let mut out = [0; 120];
             if let Ok(list) = PersistentReserveOutList::decode(&bytes) {
                 let len = list.encode(&mut out).unwrap();

@@ -5,7 +5,7 @@
 //!  4..8   reserved
 //!  8..    eight bytes per logical unit number
 //! ```
-//! What the eight bytes of a number mean is told elsewhere; here they are bytes.
+//! What the eight bytes of a number mean is defined in [`super::lun`]; here they are bytes.
 
 use crate::{DecodeError, NoRoom, Reader, Writer};
 use core::fmt;
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_list_still_tells_its_whole_length() {
+    fn a_cut_list_still_reports_its_whole_length() {
         for len in 0..8 {
             assert!(matches!(LunList::decode(&TWO[..len]), Err(DecodeError::Truncated { .. })));
         }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn no_room_is_told() {
+    fn a_full_buffer_is_an_error() {
         let list = LunList::decode(&TWO).unwrap();
         assert_eq!(list.encode(&mut [0; 23]), Err(NoRoom { needed: 24, got: 23 }));
     }

@@ -33,9 +33,9 @@ pub struct CommandDescriptor {
 pub struct CommandTimeouts {
     /// COMMAND SPECIFIC: what it means is the command's.
     pub command_specific: u8,
-    /// NOMINAL COMMAND PROCESSING TIMEOUT in seconds; 0: not told.
+    /// NOMINAL COMMAND PROCESSING TIMEOUT in seconds; 0: not reported.
     pub nominal_s: u32,
-    /// RECOMMENDED COMMAND TIMEOUT in seconds; 0: not told.
+    /// RECOMMENDED COMMAND TIMEOUT in seconds; 0: not reported.
     pub recommended_s: u32,
 }
 
@@ -136,7 +136,7 @@ impl<'a> AllCommands<'a> {
 code! {
     /// SUPPORT, three bits: whether and how one command is supported.
     pub enum CommandSupport: u8 {
-        /// It cannot be told now.
+        /// Not available now.
         NotAvailable = 0x00 => "not available",
         /// Not supported.
         No = 0x01 => "not supported",
@@ -283,7 +283,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_decodes_is_kept(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn what_decodes_round_trips(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             if let Ok(one) = OneCommand::decode(&bytes) {
                 let mut out = [0; 80];
                 let len = one.encode(&mut out).unwrap();

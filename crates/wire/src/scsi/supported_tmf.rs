@@ -53,7 +53,7 @@ pub struct SupportedTaskManagement {
 ///  6      ATTS (7), ATSTS (6), CACATS (5), CTSTS (4), LURTS (3), QTTS (2)
 ///  7      QAETS (2), QTSTS (1), ITNRTS (0)
 /// ```
-/// The bits of bytes 6 and 7, which function takes the short one, are kept as one number.
+/// The bits of bytes 6 and 7, which function takes the short one, are stored as one number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskManagementTimeouts {
     /// TMFTMOV: the timeouts count.
@@ -191,7 +191,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_decodes_is_kept(bytes: [u8; 16]) {
+        fn what_decodes_round_trips(bytes: [u8; 16]) {
             let supported = SupportedTaskManagement::decode(&bytes).unwrap();
             prop_assert_eq!(SupportedTaskManagement::decode(&supported.encode()), Ok(supported));
         }

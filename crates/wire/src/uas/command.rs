@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..READ_10.len() {
             let error = CommandIu::decode(&READ_10[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 32, got: len });

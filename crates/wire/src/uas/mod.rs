@@ -1,7 +1,7 @@
 //! USB Attached SCSI: the six information units (UAS-2 clause 6, T10/2229-D).
 //!
 //! Every unit begins with a four-byte header: id, reserved, tag. Multi-byte fields are big-endian. The tag
-//! is the stream id on SuperSpeed. Each unit is a type of its own; [`StatusIu`] is what a host may find on
+//! is the stream id on SuperSpeed. Each IU has its own type; [`StatusIu`] is what a host may find on
 //! the status pipe, [`CommandPipeIu`] what a device may find on the command pipe.
 //! Left out: nothing that UAS-2 defines on these pipes.
 
@@ -43,7 +43,7 @@ code! {
 }
 
 code! {
-    /// What an endpoint is for, as its pipe usage descriptor tells (UAS-2 clause 5.2.3).
+    /// What an endpoint is for, as in its pipe usage descriptor (UAS-2 clause 5.2.3).
     #[doc(alias = "bPipeID")]
     pub enum PipeUsage: u8 {
         /// COMMAND and TASK MANAGEMENT IUs.
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_command_still_tells_its_tag() {
+    fn a_short_command_still_reports_its_tag() {
         for len in 4..32 {
             let mut bytes = [0; 32];
             bytes[..4].copy_from_slice(&[0x01, 0, 0x12, 0x34]);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_iu_still_tells_its_tag() {
+    fn an_unknown_iu_still_reports_its_tag() {
         let error = DecodeError::Invalid { field: "IU ID on the command pipe", value: 0x7f };
         let expected = CommandPipeError { tag: Some(2), error };
         assert_eq!(CommandPipeIu::decode(&[0x7f, 0, 0, 2]), Err(expected));

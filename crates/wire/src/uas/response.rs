@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..INCORRECT_LUN.len() {
             let error = ResponseIu::decode(&INCORRECT_LUN[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 8, got: len });

@@ -21,7 +21,7 @@ pub struct SenseIu<'a> {
     pub status_qualifier: u16,
     /// How the command ended.
     pub status: Status,
-    /// Sense data in fixed or descriptor format; empty unless there is something to tell.
+    /// Sense data in fixed or descriptor format; may be empty.
     pub sense: &'a [u8],
 }
 
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..CHECK_CONDITION.len() {
             let needed = if len < 16 { 16 } else { 34 };
             let error = SenseIu::decode(&CHECK_CONDITION[..len]).unwrap_err();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn every_room_too_small_is_told() {
+    fn every_buffer_too_small_is_an_error() {
         let iu = SenseIu::decode(&CHECK_CONDITION).unwrap();
         for len in 0..34 {
             assert_eq!(iu.encode(&mut vec![0; len]), Err(NoRoom { needed: 34, got: len }));

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..ABORT_TASK.len() {
             let error = TaskManagementIu::decode(&ABORT_TASK[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 16, got: len });

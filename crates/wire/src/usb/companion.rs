@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..6 {
             let error = SuperSpeedCompanion::decode(&STREAMS_32[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 6, got: len });

@@ -26,7 +26,7 @@ pub struct ConfigurationDescriptor {
     /// Index of the string with its name; 0 is none.
     #[doc(alias = "iConfiguration")]
     pub string: u8,
-    /// Bit 6 of `bmAttributes`: has a power source of its own.
+    /// Bit 6 of `bmAttributes`: self-powered.
     pub self_powered: bool,
     /// Bit 5 of `bmAttributes`: can wake up the host.
     pub remote_wakeup: bool,
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..9 {
             let error = ConfigurationDescriptor::decode(&SELF_POWERED[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 9, got: len });

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told_at_the_end() {
+    fn every_truncated_length_is_an_error_at_the_end() {
         let starts: Vec<usize> = walk(&DUAL)
             .iter()
             .scan(0, |at, descriptor| {

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..18 {
             let error = DeviceDescriptor::decode(&SUPER[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 18, got: len });
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_byte_too_small_is_told() {
+    fn a_length_byte_too_small_is_an_error() {
         let mut bytes = SUPER;
         bytes[0] = 17;
         let error = DecodeError::Invalid { field: "bLength", value: 17 };

@@ -92,7 +92,7 @@ pub enum TransferType {
     Interrupt,
 }
 
-/// Transfer type in bits 1:0; what the other bits say depends on it, and they are kept as they came.
+/// Transfer type in bits 1:0; what the other bits say depends on it, and they are preserved as received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "bmAttributes")]
 pub struct EndpointAttributes(pub u8);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..7 {
             let error = EndpointDescriptor::decode(&BULK_IN[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 7, got: len });
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_byte_too_small_is_told() {
+    fn a_length_byte_too_small_is_an_error() {
         let error = DecodeError::Invalid { field: "bLength", value: 6 };
         assert_eq!(EndpointDescriptor::decode(&[0x06, 0x05, 0x83, 2, 0, 4, 0]), Err(error));
     }

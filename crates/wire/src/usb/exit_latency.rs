@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..6 {
             let error = ExitLatencies::decode(&LATENCIES[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 6, got: len });

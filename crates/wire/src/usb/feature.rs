@@ -2,7 +2,7 @@
 //! and clause 9.4.5).
 //!
 //! The same number means different things to a device, an interface and an endpoint, so each recipient has
-//! a type of its own. Left out: the selectors of On-The-Go, PTM and of batteries.
+//! its own type. Left out: the selectors of On-The-Go, PTM and of batteries.
 
 use crate::DecodeError;
 use core::fmt;
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..2 {
             let error = DecodeError::Truncated { needed: 2, got: len };
             assert_eq!(DeviceStatus::decode(&[0; 2][..len]), Err(error));

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..9 {
             let error = InterfaceDescriptor::decode(&UAS[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 9, got: len });

@@ -108,7 +108,7 @@ code! {
         Bos = 0x0f => "BOS",
         /// One capability in the BOS.
         DeviceCapability = 0x10 => "device capability",
-        /// Class-specific descriptor; below a UAS interface it tells the pipe usage of the endpoint before it.
+        /// Class-specific descriptor; below a UAS interface it contains the pipe usage of the endpoint before it.
         PipeUsage = 0x24 => "pipe usage",
         /// A hub of USB 2.0.
         Hub = 0x29 => "hub",

@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..9 {
             let error = OtherSpeedConfigurationDescriptor::decode(&FULL_SPEED[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 9, got: len });

@@ -1,7 +1,7 @@
 //! Packets of USB 1.1 and 2.0 as they are on the wire, from packet identifier to check (USB 2.0 clause 8.3).
 //!
 //! A token is three bytes; a data packet is an identifier, the payload and [`check_of_payload`]; a handshake is an
-//! identifier alone. SuperSpeed has packets of its own and none of these. Left out: SYNC and end of packet, which no
+//! identifier alone. SuperSpeed has other packets. Left out: SYNC and end of packet, which no
 //! capture keeps; start of frame, split transactions and extension tokens.
 
 use crate::DecodeError;

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..4 {
             let error = PipeUsageDescriptor::decode(&DATA_IN[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 4, got: len });

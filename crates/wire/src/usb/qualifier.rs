@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..10 {
             let error = QualifierDescriptor::decode(&QUALIFIER[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 10, got: len });

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reserved_bit_in_the_endpoint_is_told() {
+    fn a_reserved_bit_in_the_endpoint_is_reported() {
         for (low, high) in [(0x91, 0), (0x01, 1)] {
             let setup = SetupPacket::from([0x02, 0x01, 0, 0, low, high, 0, 0]);
             let value = u64::from(setup.index);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..8 {
             let error = SetupPacket::decode(&GET_STRING[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 8, got: len });

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..10 {
             let needed = if len < 2 { 2 } else { 10 };
             let error = DecodeError::Truncated { needed, got: len };
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn every_room_too_small_is_told() {
+    fn every_buffer_too_small_is_an_error() {
         for len in 0..10 {
             let error = Err(NoRoom { needed: 10, got: len });
             assert_eq!(StringDescriptor::encode_text("Añ😀", &mut vec![0; len]), error);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_byte_too_small_is_told() {
+    fn a_length_byte_too_small_is_an_error() {
         for len in [0, 1] {
             let error = DecodeError::Invalid { field: "bLength", value: len.into() };
             assert_eq!(StringDescriptor::decode(&[len, 3, 0x41, 0]), Err(error));

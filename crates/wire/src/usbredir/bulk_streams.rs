@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         let short = |needed, got| Some(DecodeError::Truncated { needed, got });
         for got in 0..9 {
             let bytes = &[0; 9][..got];

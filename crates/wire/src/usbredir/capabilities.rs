@@ -27,7 +27,7 @@ pub enum Capability {
     BulkReceiving = 7,
 }
 
-/// A set of capabilities; unknown ones are kept.
+/// A set of capabilities; unknown ones are preserved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities(u32);
 

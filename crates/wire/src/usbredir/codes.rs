@@ -40,13 +40,13 @@ code! {
         StartIsoStream = 12 => "start_iso_stream",
         /// Stop an isochronous stream.
         StopIsoStream = 13 => "stop_iso_stream",
-        /// Answers both of them, and tells of a stream that stopped by itself.
+        /// Answers both of them, and reports a stream that stopped by itself.
         IsoStreamStatus = 14 => "iso_stream_status",
         /// Start to poll an interrupt IN endpoint.
         StartInterruptReceiving = 15 => "start_interrupt_receiving",
         /// Stop to poll it.
         StopInterruptReceiving = 16 => "stop_interrupt_receiving",
-        /// Answers both of them, and tells of a poll that stopped by itself.
+        /// Answers both of them, and reports a poll that stopped by itself.
         InterruptReceivingStatus = 17 => "interrupt_receiving_status",
         /// Allocate streams on bulk endpoints.
         AllocBulkStreams = 18 => "alloc_bulk_streams",
@@ -66,7 +66,7 @@ code! {
         StartBulkReceiving = 25 => "start_bulk_receiving",
         /// Stop to read ahead.
         StopBulkReceiving = 26 => "stop_bulk_receiving",
-        /// Answers both of them, and tells of a read-ahead that stopped by itself.
+        /// Answers both of them, and reports a read-ahead that stopped by itself.
         BulkReceivingStatus = 27 => "bulk_receiving_status",
         /// A control transfer, or its completion.
         ControlPacket = 100 => "control_packet",
@@ -112,7 +112,7 @@ code! {
         High = 2 => "high speed",
         /// 5 Gbit/s and more.
         Super = 3 => "SuperSpeed",
-        /// The host side cannot tell.
+        /// Unknown to the host side.
         Untold = 255 => "untold speed",
     }
 }
@@ -197,7 +197,7 @@ impl PacketType {
         )
     }
 
-    /// Whether `side` may send this type; nobody may send an unknown one.
+    /// Whether `side` may send this type; an unknown one may not be sent.
     pub const fn may_come_from(self, side: Side) -> bool {
         match self {
             Self::Hello
@@ -267,18 +267,18 @@ mod tests {
     #[test]
     fn there_are_33_packet_types() {
         assert_eq!(known().filter(|kind| !matches!(kind, PacketType::Unknown(_))).count(), 33);
-        for stranger in [28, 99, 105, u32::MAX] {
-            assert_eq!(PacketType::from(stranger), PacketType::Unknown(stranger));
-            assert_eq!(u32::from(PacketType::from(stranger)), stranger);
+        for unknown in [28, 99, 105, u32::MAX] {
+            assert_eq!(PacketType::from(unknown), PacketType::Unknown(unknown));
+            assert_eq!(u32::from(PacketType::from(unknown)), unknown);
         }
     }
 
     #[test]
     fn an_unknown_type_has_no_layout_and_no_sender() {
-        let stranger = PacketType::from(28);
-        assert_eq!(stranger.header_len(Capabilities::NONE), None);
-        assert!(!stranger.may_come_from(Side::UsbHost) && !stranger.may_come_from(Side::UsbGuest));
-        assert_eq!(stranger.to_string(), "unknown (0x1c)");
+        let unknown = PacketType::from(28);
+        assert_eq!(unknown.header_len(Capabilities::NONE), None);
+        assert!(!unknown.may_come_from(Side::UsbHost) && !unknown.may_come_from(Side::UsbGuest));
+        assert_eq!(unknown.to_string(), "unknown (0x1c)");
     }
 
     #[test]

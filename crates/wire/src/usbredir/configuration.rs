@@ -1,6 +1,6 @@
 //! Configurations and alternate settings: requests of the guest, answers of the host (usbredir 0.7).
 //!
-//! `get_configuration` has no header of its own. Before either status the host sends `interface_info` and
+//! `get_configuration` has no type-specific header. Before either status the host sends `interface_info` and
 //! `ep_info` if they changed.
 
 use super::{PacketType, Status};
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         let short = |needed, got| Some(DecodeError::Truncated { needed, got });
         assert_eq!(SetConfiguration::decode(&[]).err(), short(1, 0));
         assert_eq!(GetAltSetting::decode(&[]).err(), short(1, 0));

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for (capabilities, needed) in [(VERSION, 10), (Capabilities::NONE, 8)] {
             for got in 0..needed {
                 let error = DeviceConnect::decode(&DRIVE[..got], capabilities).unwrap_err();

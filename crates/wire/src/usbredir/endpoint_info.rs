@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for (capabilities, needed) in [(Capabilities::NONE, 96), (SIZES, 160), (STREAMS, 288)] {
             for got in 0..needed {
                 let error = EndpointInfo::decode(&table()[..got], capabilities).unwrap_err();

@@ -1,6 +1,6 @@
 //! `filter_filter`: rules about which devices may be redirected (usbredir 0.7, capability `filter`).
 //!
-//! The packet has no header of its own; its payload is a text of rules, ended by a zero byte:
+//! The packet has no type-specific header; its payload is a text of rules, ended by a zero byte:
 //! `class,vendor,product,version,allow|…`, numbers in decimal or `0x` hexadecimal, `-1` for any.
 //! The first rule that matches decides. Left out: what to do when none matches, which is the session's, and
 //! octal numbers, which the reference parser reads but never writes.

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for (capabilities, needed) in [(LONG, 16), (Capabilities::NONE, 12)] {
             for got in 0..needed {
                 let error = Header::decode(&CANCEL[..got], capabilities).unwrap_err();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_destination_is_told() {
+    fn a_full_destination_is_an_error() {
         let header = Header { kind: PacketType::Reset, length: 0, id: 0 };
         let mut bytes = [0; 15];
         let error = header.encode(LONG, &mut Writer::new(&mut bytes)).unwrap_err();

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for got in 0..64 {
             let error = Hello::decode(&[0; 64][..got]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 64, got });

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for got in 0..132 {
             let error = InterfaceInfo::decode(&two()[..got]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 132, got });

@@ -13,7 +13,7 @@ use super::{
 use crate::{DecodeError, NoRoom, Writer};
 use core::fmt;
 
-/// Declares [`Packet`] from three lists: types without a header of their own, types whose header always has
+/// Declares [`Packet`] from three lists: types without a type-specific header, types whose header always has
 /// the same layout, types whose layout the capabilities decide.
 macro_rules! packets {
     (bare: $($bare:ident)+; fixed: $($fixed:ident)+; negotiated: $($negotiated:ident)+;) => {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_without_a_header_of_its_own_is_a_header_alone() {
+    fn a_packet_without_a_type_specific_header_is_a_header_alone() {
         let bytes = encoded(&Packet::Reset, 7, 0, Capabilities::NONE);
         assert_eq!(bytes, [3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0]);
         assert_eq!(Packet::decode(PacketType::Reset, &[], Capabilities::NONE), Ok(Packet::Reset));
@@ -242,7 +242,7 @@ mod tests {
         }
 
         #[test]
-        fn one_byte_too_few_is_told(kind in kinds(), capabilities: u8) {
+        fn one_byte_too_few_is_an_error(kind in kinds(), capabilities: u8) {
             let capabilities = Capabilities::from(u32::from(capabilities));
             let needed = kind.header_len(capabilities).unwrap();
             if let Some(got) = needed.checked_sub(1) {

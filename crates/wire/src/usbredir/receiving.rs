@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         let short = |needed, got| Some(DecodeError::Truncated { needed, got }).filter(|_| got < needed);
         for got in 0..10 {
             let bytes = &[0; 10][..got];

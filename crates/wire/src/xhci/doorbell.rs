@@ -21,7 +21,7 @@ impl Doorbell {
     /// The command ring has work.
     pub const COMMAND: Self = Self { target: None, stream: 0 };
 
-    /// What was written; a target that is neither 0 nor an endpoint is kept out.
+    /// What was written; a target that is neither 0 nor an endpoint is rejected.
     pub const fn decode(word: u32) -> Option<Self> {
         let stream = field(word, 16, 16) as u16;
         match field(word, 0, 8) {

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn another_capability_and_another_name_are_told() {
+    fn another_capability_and_another_name_are_reported() {
         let mut bytes = USB_3;
         bytes[0] = 1;
         let error = DecodeError::WrongKind { expected: 2, found: 1 };

@@ -1,4 +1,4 @@
-//! usbredir: every packet under every combination of capabilities, and the payloads with a form of their own.
+//! usbredir: every packet under every combination of capabilities, and the structured payloads.
 //!
 //! The first byte is the capabilities that both sides have.
 

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for got in 0..4 {
             let error = DecodeError::Truncated { needed: 4, got };
             assert_eq!(DataFis::decode(&[0x46; 4][..got]), Err(error));

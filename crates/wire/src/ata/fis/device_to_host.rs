@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for got in 0..20 {
             let error = DeviceToHostFis::decode(&FAILED[..got]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 20, got });

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for got in 0..28 {
             let error = DmaSetupFis::decode(&SETUP[..got]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 28, got });

@@ -1,7 +1,7 @@
 //! Frame information structures of Serial ATA (Serial ATA 3.x clause 10.5), one per file.
 //!
 //! Byte 0 is the type, byte 1 has flags and the port of a port multiplier (bits 3:0). Left out: BIST
-//! Activate and the vendor's own, whose types have names only. Reserved bytes are zero and not kept.
+//! Activate and the vendor's own, whose types have names only. Reserved bytes are zero and not preserved.
 
 mod data;
 mod device_to_host;

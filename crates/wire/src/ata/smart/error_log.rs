@@ -164,8 +164,8 @@ impl SummaryErrorLog {
 
     /// The errors that are still there, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = &ErrorEntry> {
-        let kept = if self.ring.newest() == 0 { 0 } else { usize::from(self.error_count.min(5)) };
-        self.ring.newest_first().take(kept)
+        let count = if self.ring.newest() == 0 { 0 } else { usize::from(self.error_count.min(5)) };
+        self.ring.newest_first().take(count)
     }
 
     /// Adds an error, over the oldest.
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for got in 0..512 {
             let error = SummaryErrorLog::decode(&block()[..got]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 512, got });

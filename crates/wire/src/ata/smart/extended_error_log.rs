@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_checksum_and_every_truncated_length_are_told() {
+    fn a_wrong_checksum_and_every_truncated_length_are_reported() {
         let mut bytes = page();
         bytes[511] = 0;
         assert_eq!(

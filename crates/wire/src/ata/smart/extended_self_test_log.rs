@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for got in 0..512 {
             let error = DecodeError::Truncated { needed: 512, got };
             assert_eq!(ExtendedSelfTestLog::decode(&page()[..got]), Err(error));

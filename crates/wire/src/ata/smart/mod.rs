@@ -3,7 +3,7 @@
 //!
 //! Each is a block of 512 bytes whose byte 511 makes the sum of all bytes zero. The attribute table was never
 //! standardised; its layout is SFF-8035i's, which all drives and tools use. Left out: vendor specific bytes, which
-//! are zero when written and not kept when read.
+//! are zero when written and ignored when read.
 
 mod error_log;
 mod extended_error_log;

@@ -77,7 +77,7 @@ register_bits! {
         ERROR_RATE = 0x0008 => "error rate",
         /// Counts events.
         EVENT_COUNT = 0x0010 => "event count",
-        /// Kept across power cycles by itself.
+        /// Preserved across power cycles.
         SELF_PRESERVING = 0x0020 => "self-preserving",
     }
 }
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_checksum_is_told() {
+    fn a_wrong_checksum_is_an_error() {
         let mut bytes = block();
         bytes[5] ^= 1;
         let error = DecodeError::Invalid { field: "checksum", value: bytes[511].into() };
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for got in 0..512 {
             let error = DecodeError::Truncated { needed: 512, got };
             assert_eq!(SmartReadings::decode(&block()[..got]), Err(error));

@@ -16,7 +16,7 @@ code! {
         AbortedByHost = 0x1 => "aborted by the host",
         /// A reset stopped it.
         InterruptedByReset = 0x2 => "interrupted by a reset",
-        /// It could not go on.
+        /// It could not continue.
         FatalError = 0x3 => "stopped by a fatal error",
         /// An unknown part failed.
         FailedUnknown = 0x4 => "failed",
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for got in 0..512 {
             let error = DecodeError::Truncated { needed: 512, got };
             assert_eq!(SelfTestLog::decode(&block()[..got]), Err(error));

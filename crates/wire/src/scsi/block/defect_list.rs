@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..4 {
             let error = DecodeError::Truncated { needed: 4, got: len };
             assert_eq!(DefectListHeader10::decode(&[0; 4][..len]), Err(error));

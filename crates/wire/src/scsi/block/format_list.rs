@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for (long, whole) in [(false, 4), (true, 8)] {
             for len in 0..whole {
                 let error = FormatList::decode(long, &[0; 8][..len]).unwrap_err();

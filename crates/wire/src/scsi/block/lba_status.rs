@@ -11,7 +11,7 @@ code! {
         Mapped = 0x0 => "mapped",
         /// It takes no space.
         Deallocated = 0x1 => "deallocated",
-        /// It takes no space, but space is kept for it.
+        /// It uses no space, but space is reserved for it.
         Anchored = 0x2 => "anchored",
         /// It takes space, as the unit does know.
         MappedForSure = 0x3 => "mapped for sure",
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..16 {
             let error = LbaStatusDescriptor::decode(&HOLE[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 16, got: len });

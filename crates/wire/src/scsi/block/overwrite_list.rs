@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..6 {
             let error = OverwriteList::decode(&[0xa3, 0, 0, 2, 0xa5, 0x5a][..len]).unwrap_err();
             assert!(matches!(error, DecodeError::Truncated { got, .. } if got == len));

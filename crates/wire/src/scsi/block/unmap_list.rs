@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..TWO.len() {
             assert!(
                 matches!(UnmapList::decode(&TWO[..len]), Err(DecodeError::Truncated { got, .. }) if got == len),

@@ -1,7 +1,7 @@
 //! ATA PASS-THROUGH(12) and (16): an ATA command inside a SCSI command (SAT-4).
 //!
 //! The (12) carries the lower half of each register, the (16) both. Without EXTEND a translator ignores
-//! the upper halves; here they are kept as they came. Left out: ATA PASS-THROUGH(32).
+//! the upper halves; here they are preserved as received. Left out: ATA PASS-THROUGH(32).
 
 use super::field::Place::{Absent, Scattered};
 use super::field::{bit, bits, bytes};

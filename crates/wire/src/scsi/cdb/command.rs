@@ -1,7 +1,7 @@
-//! Any command: a CDB taken for what its first bytes say it is.
+//! Any command, decoded by the first bytes of its CDB.
 //!
-//! For a unit's dispatch, and for whoever shows traffic. An operation code or a service action that is not
-//! here is told apart, because a unit answers them differently: INVALID COMMAND OPERATION CODE for the
+//! For dispatch in a device and for display of traffic. An unknown operation code and an unknown service action
+//! are distinguished, because a unit answers them differently: INVALID COMMAND OPERATION CODE for the
 //! first, INVALID FIELD IN CDB for the second.
 
 use super::*;
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_codes_and_unknown_service_actions_are_told_apart() {
+    fn unknown_codes_and_unknown_service_actions_are_distinguished() {
         let opcode = DecodeError::Invalid { field: "OPERATION CODE", value: 0xc1 };
         assert_eq!(Command::decode(&[0xc1; 16]), Err(opcode));
         let mut cdb = [0; 16];

@@ -197,7 +197,7 @@ pub(super) struct Table<const W: usize, const K: usize> {
     pub(super) places: [[Place; W]; K],
 }
 
-/// One column of a table. Made when compiling, so that each field is a shift and a mask of its own.
+/// One column of a table. Made when compiling, so that each field is a separate shift and mask.
 pub(super) struct Layout<const K: usize> {
     pub(super) form: Form,
     pub(super) places: [Place; K],
@@ -447,7 +447,7 @@ macro_rules! cdb {
     (@width $self:ident ($width:expr)) => { $width };
     (@width $self:ident ()) => { $self.width };
     (
-        @codec $name:ident $narrowest:tt [$($kept:ident)?]
+        @codec $name:ident $narrowest:tt [$($width_field:ident)?]
         [$( { $text:literal, $width:ident, $opcode:literal, $action:expr } ),+]
         [$( $field:ident = $places:expr ),*]
     ) => {
@@ -498,7 +498,7 @@ macro_rules! cdb {
                 let [$( $field ),*] = places;
                 let whole = form.whole(cdb)?;
                 Ok(Self {
-                    $( $kept: form.width, )?
+                    $( $width_field: form.width, )?
                     $( $field: super::field::Value::from_bits($field.get(whole)), )*
                     control: form.control(whole),
                 })
@@ -536,7 +536,7 @@ macro_rules! cdb {
             #[inline]
             fn default() -> Self {
                 Self {
-                    $( $kept: super::CdbWidth::default(), )?
+                    $( $width_field: super::CdbWidth::default(), )?
                     $( $field: super::field::Value::from_bits(0), )*
                     control: super::Control(0),
                 }
@@ -554,7 +554,7 @@ macro_rules! cdb {
 }
 
 /// Asserts that a literal CDB and a value are each other's encoding and decoding, what the value's text is,
-/// that every truncated length is told, and that another operation code is another kind.
+/// that every truncated length is an error, and that another operation code is another kind.
 #[cfg(test)]
 macro_rules! assert_both_ways {
     ($name:ident { $($field:ident: $value:expr),* $(,)? }, $cdb:expr, $text:expr $(,)?) => {{

@@ -81,7 +81,7 @@ code! {
         WriteExclusive = 0x1 => "write exclusive",
         /// Only the holder reads and writes.
         ExclusiveAccess = 0x3 => "exclusive access",
-        /// Others may read; whoever is registered writes.
+        /// Others may read; registrants may write.
         WriteExclusiveRegistrantsOnly = 0x5 => "write exclusive - registrants only",
         /// Whoever is registered reads and writes.
         ExclusiveAccessRegistrantsOnly = 0x6 => "exclusive access - registrants only",

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_cut_short_is_told() {
+    fn a_finding_cut_short_is_an_error() {
         let mut page = PAGE.to_vec();
         page[3] = 0x27;
         let found: Vec<_> =

@@ -1,6 +1,6 @@
 //! Log pages: what LOG SENSE returns (SPC-5, log parameters; SBC-4, log parameters).
 //!
-//! A page is a header and a row of parameters, each with a code of its own. [`LogPage`] and [`LogParameters`]
+//! A page is a header and a row of parameters, each with its own code. [`LogPage`] and [`LogParameters`]
 //! read any page, [`LogWriter`] builds one, and it alone knows the PARAMETER POINTER: a parameter below it is
 //! skipped. On top of that, a type for each page whose parameters have a meaning here; its `decode` skips
 //! parameters that it does not know, which stay visible to the generic walk.

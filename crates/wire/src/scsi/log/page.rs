@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         let bytes = [0x3f, 0, 0, 3, 1, 2, 3];
         for got in 0..7 {
             let needed = if got < 4 { 4 } else { 7 };
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn no_room_is_told() {
+    fn a_full_buffer_is_an_error() {
         let mut out = [0; 8];
         let mut writer = LogWriter::new(LogPageCode::ReadErrors, 0, 0, &mut out).unwrap();
         assert_eq!(writer.counter(0, Some(1)), Err(NoRoom { needed: 16, got: 8 }));

@@ -92,7 +92,7 @@ impl ParameterControl {
 pub struct LogParameter<'a> {
     /// PARAMETER CODE.
     pub code: u16,
-    /// How it is kept.
+    /// How it is saved and updated.
     pub control: ParameterControl,
     /// The value.
     pub value: &'a [u8],

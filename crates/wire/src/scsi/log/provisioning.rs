@@ -20,7 +20,7 @@ pub struct ProvisioningLog {
 pub struct ResourceCount {
     /// RESOURCE COUNT in threshold sets: 2 to THRESHOLD EXPONENT (VPD page B2h) blocks each.
     pub threshold_sets: u32,
-    /// SCOPE, two bits: 0 not told, 1 this logical unit's alone, 2 shared.
+    /// SCOPE, two bits: 0 not reported, 1 this logical unit's alone, 2 shared.
     pub scope: u8,
 }
 

@@ -28,7 +28,7 @@ pub struct SelfTestResult {
     pub code: SelfTestCode,
     /// SELF-TEST RESULTS: how it ended.
     pub outcome: SelfTestOutcome,
-    /// SELF-TEST NUMBER: the segment that failed; 0: not told.
+    /// SELF-TEST NUMBER: the segment that failed; 0: not reported.
     pub segment: u8,
     /// ACCUMULATED POWER ON HOURS when it ended; FFFFh: that many or more.
     pub power_on_hours: u16,
@@ -222,7 +222,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_decodes_is_kept(bytes: [u8; 16]) {
+        fn what_decodes_round_trips(bytes: [u8; 16]) {
             let result = SelfTestResult::decode(&bytes).unwrap();
             prop_assert_eq!(SelfTestResult::decode(&result.encode()), Ok(result));
         }

@@ -34,7 +34,7 @@ impl NonMediumErrorLog {
 /// Page 0Dh: how warm the drive is, in degrees Celsius.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TemperatureLog {
-    /// 0000h: TEMPERATURE; `None` (FFh on the wire) if it cannot be told.
+    /// 0000h: TEMPERATURE; `None` (FFh on the wire) if it is not available.
     pub celsius: Option<u8>,
     /// 0001h: REFERENCE TEMPERATURE: the warmest at which the drive works; the parameter may be missing.
     pub reference_celsius: Option<u8>,
@@ -127,7 +127,7 @@ impl StartStopCycleLog {
 /// Page 11h: wear of a solid state medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SolidStateMediaLog {
-    /// 0001h: PERCENTAGE USED ENDURANCE INDICATOR; 100 is the endurance promised, 255 the most told.
+    /// 0001h: PERCENTAGE USED ENDURANCE INDICATOR; 100 is the endurance promised, 255 the maximum reported.
     pub percentage_used: u8,
 }
 
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_cut_short_is_told() {
+    fn a_parameter_cut_short_is_an_error() {
         let bytes = [0x91, 0, 0, 7, 0, 1, 0x03, 4, 0, 0, 0];
         let error = DecodeError::Truncated { needed: 8, got: 7 };
         assert_eq!(SolidStateMediaLog::decode(&bytes), Err(error));

@@ -25,7 +25,7 @@ pub struct GeneralStatisticsLog {
     pub weighted_commands: u64,
     /// WEIGHTED READ COMMAND PROCESSING PLUS WRITE COMMAND PROCESSING.
     pub weighted_intervals: u64,
-    /// 0002h: IDLE TIME INTERVALS, if kept.
+    /// 0002h: IDLE TIME INTERVALS, if counted.
     pub idle_intervals: Option<u64>,
     /// 0003h: TIME INTERVAL, exponent and integer: one interval lasts integer × 10^-exponent seconds.
     pub interval: Option<(u32, u32)>,
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_parameter_is_told() {
+    fn a_short_parameter_is_an_error() {
         let error = DecodeError::Truncated { needed: 64, got: 1 };
         assert_eq!(GeneralStatisticsLog::decode(&[0x19, 0, 0, 5, 0, 1, 3, 1, 0]), Err(error));
     }

@@ -62,7 +62,7 @@ pub struct CachingPage {
     /// No read-ahead.
     #[doc(alias = "DRA")]
     pub disable_read_ahead: bool,
-    /// SYNC_PROG, two bits: how SYNCHRONIZE CACHE tells its progress.
+    /// SYNC_PROG, two bits: how SYNCHRONIZE CACHE reports its progress.
     pub synchronize_progress: u8,
     /// The non-volatile cache is off.
     #[doc(alias = "NV_DIS")]

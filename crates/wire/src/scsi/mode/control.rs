@@ -32,7 +32,7 @@ pub struct ControlPage {
     /// Target save of log parameters is off.
     #[doc(alias = "GLTSD")]
     pub log_target_save_disable: bool,
-    /// A log parameter at its limit is told.
+    /// A log parameter that reaches its limit is reported.
     #[doc(alias = "RLEC")]
     pub report_log_exception: bool,
     /// QUEUE ALGORITHM MODIFIER.

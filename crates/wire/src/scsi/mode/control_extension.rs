@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for got in 0..32 {
             let needed = if got < 2 {
                 2

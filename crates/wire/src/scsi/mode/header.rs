@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for (form, needed) in [(ModeForm::Six, 4), (ModeForm::Ten, 8)] {
             for got in 0..needed {
                 let error = DecodeError::Truncated { needed, got };

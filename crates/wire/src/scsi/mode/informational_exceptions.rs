@@ -30,7 +30,7 @@ pub struct InformationalExceptionsPage {
     /// A failure prediction is made up as a test.
     #[doc(alias = "TEST")]
     pub test: bool,
-    /// Errors of background functions are told.
+    /// Errors of background functions are reported.
     #[doc(alias = "EBACKERR")]
     pub background_errors: bool,
     /// Exceptions are logged.
@@ -52,7 +52,7 @@ code! {
         None = 0x00 => "none",
         /// As a unit attention.
         UnitAttention = 0x02 => "unit attention",
-        /// As a recovered error, if the error recovery page lets those be told.
+        /// As a recovered error, if the error recovery page enables those.
         ConditionalRecoveredError = 0x03 => "recovered error, conditionally",
         /// As a recovered error in any case.
         RecoveredError = 0x04 => "recovered error",

@@ -220,7 +220,7 @@ mod tests {
         }
 
         #[test]
-        fn what_decodes_is_kept(
+        fn what_decodes_round_trips(
             (code, length) in prop::sample::select(&LENGTHS[..]),
             body in prop::collection::vec(any::<u8>(), 0x26),
         ) {

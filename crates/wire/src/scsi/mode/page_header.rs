@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for (bytes, needed) in [(&[][..], 2), (&[0x08], 2), (&[0x4a, 1], 4), (&[0x4a, 1, 0], 4)] {
             let error = DecodeError::Truncated { needed, got: bytes.len() };
             assert_eq!(ModePageHeader::decode(bytes), Err(error));

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn block_descriptors_past_the_end_are_told() {
+    fn block_descriptors_past_the_end_are_reported() {
         let list = ModeParameters::decode(ModeForm::Six, &[0, 0, 0, 8, 1, 2, 3]);
         assert_eq!(list.unwrap_err(), DecodeError::Truncated { needed: 12, got: 7 });
     }

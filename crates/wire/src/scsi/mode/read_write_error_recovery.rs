@@ -5,7 +5,7 @@ use crate::DecodeError;
 use crate::scsi::layout::{be16, bit, bits, set_bit, set_bits};
 use core::fmt;
 
-/// How hard the drive tries, and what it tells.
+/// How hard the drive retries, and what it reports.
 ///
 /// ```text
 ///  2      AWRE (7), ARRE (6), TB (5), RC (4), EER (3), PER (2), DTE (1)
@@ -31,7 +31,7 @@ pub struct ReadWriteErrorRecoveryPage {
     /// The quickest recovery first.
     #[doc(alias = "EER")]
     pub early_recovery: bool,
-    /// Recovered errors are told.
+    /// Recovered errors are reported.
     #[doc(alias = "PER")]
     pub post_error: bool,
     /// A recovered error ends the command.
@@ -39,7 +39,7 @@ pub struct ReadWriteErrorRecoveryPage {
     pub terminate_on_error: bool,
     /// READ RETRY COUNT.
     pub read_retry_count: u8,
-    /// Provisioning thresholds are told.
+    /// Provisioning thresholds are reported.
     #[doc(alias = "LBPERE")]
     pub provisioning_error_reporting: bool,
     /// MISALIGNED WRITE REPORTING, two bits.
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         let bytes = [0x01, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         for got in 0..12 {
             let needed = if got < 2 { 2 } else { 12 };

@@ -5,7 +5,7 @@
 //! decoded as far as they go: a host may have room for fewer bytes than there are, and devices count badly.
 //!
 //! Left out: the field replaceable unit code, forwarded sense, the overflow bit, vendor descriptors and the
-//! fixed-format packing of ATA registers when decoding (it cannot be told from an information field).
+//! fixed-format packing of ATA registers when decoding (it is indistinguishable from an information field).
 
 mod additional;
 
@@ -22,7 +22,7 @@ pub struct Sense {
     pub key: SenseKey,
     /// The condition.
     pub additional: AdditionalSense,
-    /// It befell an earlier command that has already ended (response code 71h or 73h).
+    /// Deferred error of an earlier command that has already ended (response code 71h or 73h).
     pub deferred: bool,
     /// The INFORMATION field, if valid: for a medium error or a miscompare, the LBA or the offset.
     pub information: Option<u64>,

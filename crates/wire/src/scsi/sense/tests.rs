@@ -106,7 +106,7 @@ fn ata_registers_fill_both_fields_of_fixed_format() {
 }
 
 #[test]
-fn a_wrong_length_block_is_told_without_a_tape() {
+fn a_wrong_length_block_is_reported_without_a_tape() {
     let sense = Sense { ili: true, ..Sense::illegal_request(AdditionalSense::INVALID_FIELD_IN_CDB) };
     let descriptor = [0x72, 0x05, 0x24, 0, 0, 0, 0, 0x04, 0x05, 0x02, 0, 0x20];
     assert_eq!(encoded(&sense, SenseFormat::Descriptor), descriptor);
@@ -182,7 +182,7 @@ fn the_key_chooses_the_meaning_of_the_specific_bytes() {
 }
 
 #[test]
-fn too_little_room_is_told() {
+fn too_little_room_is_an_error() {
     let sense = Sense::invalid_field_in_cdb(1, Some(3));
     assert_eq!(sense.encode(SenseFormat::Fixed, &mut [0; 17]), Err(NoRoom { needed: 18, got: 17 }));
     assert_eq!(sense.encode(SenseFormat::Descriptor, &mut [0; 15]), Err(NoRoom { needed: 16, got: 15 }));

@@ -54,7 +54,7 @@ pub enum RotationRate {
     NotReported,
     /// 0001h: does not rotate, such as a solid state drive.
     NonRotating,
-    /// Revolutions per minute, 0401h to FFFEh; other values are reserved and kept.
+    /// Revolutions per minute, 0401h to FFFEh; other values are reserved and preserved.
     Rpm(u16),
 }
 
@@ -81,7 +81,7 @@ impl From<RotationRate> for u16 {
 code! {
     /// PRODUCT TYPE.
     pub enum ProductType: u8 {
-        /// Not told.
+        /// Not reported.
         NotIndicated = 0x00 => "not indicated",
         /// A CFast card.
         Cfast = 0x01 => "CFast",
@@ -103,7 +103,7 @@ code! {
 code! {
     /// NOMINAL FORM FACTOR, four bits.
     pub enum FormFactor: u8 {
-        /// Not told.
+        /// Not reported.
         NotReported = 0x00 => "not reported",
         /// 5.25 inch.
         Inch5p25 = 0x01 => "5.25 inch",
@@ -121,7 +121,7 @@ code! {
 code! {
     /// WABEREQ and WACEREQ, two bits: what a read of an erased block finds.
     pub enum AfterErase: u8 {
-        /// Not told.
+        /// Not reported.
         NotSpecified = 0x00 => "not specified",
         /// GOOD status and any bytes.
         Good = 0x01 => "good, any bytes",
@@ -135,7 +135,7 @@ code! {
 code! {
     /// ZONED, two bits.
     pub enum Zoned: u8 {
-        /// Not told: not zoned, or host managed (its device type tells).
+        /// Not reported: not zoned, or host managed (see the device type).
         NotReported = 0x00 => "not reported",
         /// Host aware.
         HostAware = 0x01 => "host aware",

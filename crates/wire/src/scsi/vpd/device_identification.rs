@@ -325,7 +325,7 @@ impl fmt::Display for Designator<'_> {
     }
 }
 
-/// An NAA name of type 3h, locally assigned: 60 bits that whoever runs the system chose.
+/// An NAA name of type 3h, locally assigned: 60 bits chosen by the administrator.
 pub const fn locally_assigned_naa(value: u64) -> [u8; 8] {
     (3 << 60 | value & (u64::MAX >> 4)).to_be_bytes()
 }
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn every_known_type_is_told_apart() {
+    fn every_known_type_is_distinguished() {
         for (designator_type, bytes, expected) in [
             (0, &[1, 2][..], Designator::VendorSpecific(&[1, 2])),
             (2, &[7; 12], Designator::Eui64(&[7; 12])),

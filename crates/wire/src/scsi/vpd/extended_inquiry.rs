@@ -76,7 +76,7 @@ pub struct ExtendedInquiry {
     /// More than one protection interval per block is supported.
     #[doc(alias = "P_I_I_SUP")]
     pub protection_interval: bool,
-    /// REPORTED LUNS DATA HAS CHANGED is cleared for all units of an I_T nexus once one has told it.
+    /// REPORTED LUNS DATA HAS CHANGED is cleared for all units of an I_T nexus once one has reported it.
     #[doc(alias = "LUICLR")]
     pub luns_changed_cleared_per_nexus: bool,
     /// LU COLLECTION TYPE, three bits.

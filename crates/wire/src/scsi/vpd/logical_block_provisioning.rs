@@ -49,7 +49,7 @@ pub struct LogicalBlockProvisioning<'a> {
 code! {
     /// PROVISIONING TYPE, three bits.
     pub enum ProvisioningType: u8 {
-        /// Not told, or fully provisioned.
+        /// Not reported, or fully provisioned.
         NotReported = 0x00 => "not reported or full",
         /// Resource provisioned: every block has its place.
         Resource = 0x01 => "resource",
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_body_is_told() {
+    fn every_truncated_body_is_an_error() {
         for len in 0..4u8 {
             let bytes = [0x00, 0xb2, 0x00, len, 0, 0, 0, 0];
             let error = DecodeError::Truncated { needed: 8, got: 4 + usize::from(len) };

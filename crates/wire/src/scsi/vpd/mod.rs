@@ -42,7 +42,7 @@ code! {
         UnitSerialNumber = 0x80 => "unit serial number",
         /// Names of the unit, its port and its target.
         DeviceIdentification = 0x83 => "device identification",
-        /// More of what standard INQUIRY data tells.
+        /// Extension of standard INQUIRY data.
         ExtendedInquiry = 0x86 => "extended INQUIRY data",
         /// The ATA device behind a translation layer.
         AtaInformation = 0x89 => "ATA information",
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         let bytes = [0x00, 0xc5, 0x00, 0x03, 0xaa, 0xbb, 0xcc];
         for len in 0..7 {
             let needed = if len < 4 { 4 } else { 7 };
@@ -290,7 +290,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_decodes_is_kept(
+        fn what_decodes_round_trips(
             code in prop::sample::select(&KNOWN[..]), body in prop::collection::vec(any::<u8>(), 0..600),
         ) {
             let mut bytes = std::vec![0, code, (body.len() >> 8) as u8, body.len() as u8];

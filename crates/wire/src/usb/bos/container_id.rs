@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..20 {
             let error = DecodeError::Truncated { needed: 20, got: len };
             assert_eq!(ContainerIdCapability::decode(&CONTAINER[..len]), Err(error));

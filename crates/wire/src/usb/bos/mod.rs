@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_header_is_told() {
+    fn every_truncated_header_is_an_error() {
         for len in 0..5 {
             let error = DecodeError::Truncated { needed: 5, got: len };
             assert_eq!(BosDescriptor::decode(&HEADER[..len]), Err(error));
@@ -201,13 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn a_known_capability_too_short_is_told() {
+    fn a_known_capability_too_short_is_an_error() {
         let error = DecodeError::Truncated { needed: 10, got: 7 };
         assert_eq!(DeviceCapability::decode(&[7, 0x10, 3, 0, 0, 0, 0]), Err(error));
     }
 
     #[test]
-    fn every_truncated_capability_is_told() {
+    fn every_truncated_capability_is_an_error() {
         for len in 0..5 {
             let needed = if len < 3 { 3 } else { 5 };
             let error = DecodeError::Truncated { needed, got: len };

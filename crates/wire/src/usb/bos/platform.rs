@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..22 {
             let needed = if len < 20 { 20 } else { 22 };
             let error = DecodeError::Truncated { needed, got: len };
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_room_too_small_is_told() {
+    fn every_buffer_too_small_is_an_error() {
         let capability = PlatformCapability::decode(&PLATFORM).unwrap();
         for len in 0..22 {
             assert_eq!(capability.encode(&mut vec![0; len]), Err(NoRoom { needed: 22, got: len }));

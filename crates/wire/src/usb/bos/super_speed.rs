@@ -31,7 +31,7 @@ pub struct SuperSpeedCapability {
     pub u2_exit_latency_us: u16,
 }
 
-/// A set of speeds, one bit each; reserved bits are kept.
+/// A set of speeds, one bit each; reserved bits are preserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpeedSet(pub u16);
 
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..10 {
             let error = DecodeError::Truncated { needed: 10, got: len };
             assert_eq!(SuperSpeedCapability::decode(&SUPER[..len]), Err(error));

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..20 {
             let needed = if len < 12 { 12 } else { 20 };
             let error = DecodeError::Truncated { needed, got: len };
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_past_the_descriptor_is_told() {
+    fn a_count_past_the_descriptor_is_an_error() {
         let mut bytes = GEN_2;
         bytes[4] = 0x02;
         let error = DecodeError::Truncated { needed: 24, got: 20 };
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn every_room_too_small_is_told() {
+    fn every_buffer_too_small_is_an_error() {
         let capability = SuperSpeedPlusCapability::decode(&GEN_2).unwrap();
         for len in 0..20 {
             assert_eq!(capability.encode(&mut vec![0; len]), Err(NoRoom { needed: 20, got: len }));

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..7 {
             let error = DecodeError::Truncated { needed: 7, got: len };
             assert_eq!(Usb2ExtensionCapability::decode(&LPM[..len]), Err(error));

@@ -4,7 +4,7 @@ use crate::DecodeError;
 use crate::usb::{DescriptorKind, whole_descriptor};
 use core::fmt;
 
-/// What a hub of USB 2.0 is. Of devices that cannot be removed those at the first 15 ports are told: routes reach no others.
+/// What a hub of USB 2.0 is. Non-removable devices are reported for the first 15 ports only: route strings reach no others.
 ///
 /// ```text
 ///  0      bDescLength (7, and two bits a port)    6      bHubContrCurrent (mA)
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..9 {
             let error = HubDescriptor::decode(&FOUR[..len]).unwrap_err();
             assert!(matches!(error, DecodeError::Truncated { got, .. } if got == len), "{error:?}");

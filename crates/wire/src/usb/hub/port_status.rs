@@ -164,7 +164,7 @@ mod tests {
         assert_eq!((status.link_state, status.speed), (LinkState::U0, HubPortSpeed::Super));
         assert_eq!(status.changes, HubPortChanges::CONNECTION);
         assert_eq!(status.encode(HubKind::SuperSpeed), bytes);
-        // Powered, nobody there: Rx.Detect.
+        // Powered, nothing attached: Rx.Detect.
         let empty = HubPortStatus::decode(&[0xa0, 0x02, 0, 0], HubKind::SuperSpeed).unwrap();
         assert_eq!((empty.connected, empty.link_state), (false, LinkState::RxDetect));
         assert_eq!(empty.encode(HubKind::SuperSpeed), [0xa0, 0x02, 0, 0]);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..4 {
             let error = HubPortStatus::decode(&[0; 4][..len], HubKind::Usb2).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 4, got: len });

@@ -16,9 +16,9 @@ code! {
         GetDescriptor = 0x06 => "GET_DESCRIPTOR",
         /// A transaction translator forgets what it has of an endpoint (USB 2.0).
         ClearTtBuffer = 0x08 => "CLEAR_TT_BUFFER",
-        /// A transaction translator begins anew (USB 2.0).
+        /// Resets a transaction translator (USB 2.0).
         ResetTt = 0x09 => "RESET_TT",
-        /// The state of a translator, as its maker tells it (USB 2.0).
+        /// The vendor-specific state of a translator (USB 2.0).
         GetTtState = 0x0a => "GET_TT_STATE",
         /// A translator stops, so that its state can be read (USB 2.0).
         StopTt = 0x0b => "STOP_TT",

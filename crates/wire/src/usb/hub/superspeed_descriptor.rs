@@ -73,7 +73,7 @@ mod tests {
     use proptest::prelude::*;
     use std::string::ToString;
 
-    /// Four ports with power switches of their own, 100 ms, 0 mA, 400 ns to decode, 320 ns of delay, port 3 fixed.
+    /// Four ports with individual power switching, 100 ms, 0 mA, 400 ns to decode, 320 ns of delay, port 3 fixed.
     const FOUR: [u8; 12] = [0x0c, 0x2a, 0x04, 0x09, 0x00, 0x32, 0x00, 0x04, 0x40, 0x01, 0x08, 0x00];
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..12 {
             let error = SuperSpeedHubDescriptor::decode(&FOUR[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 12, got: len });

@@ -51,7 +51,7 @@ pub enum EndpointState {
     /// It does not exist.
     #[default]
     Disabled,
-    /// Doorbells are heeded.
+    /// Doorbells are processed.
     Running,
     /// After a stall or a failure; wants a Reset Endpoint.
     Halted,
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..32 {
             let error = DecodeError::Truncated { needed: 32, got: len };
             assert_eq!(EndpointContext::decode(&[0; 32][..len]), Err(error));

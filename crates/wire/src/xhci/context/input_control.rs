@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..32 {
             let error = DecodeError::Truncated { needed: 32, got: len };
             assert_eq!(InputControlContext::decode(&[0; 32][..len]), Err(error));

@@ -1,9 +1,9 @@
-//! Contexts (xHCI 1.2 clause 6.2): what controller and driver tell each other of slots, endpoints and streams.
+//! Contexts (xHCI 1.2 clause 6.2): state of slots, endpoints and streams, exchanged by controller and driver.
 //!
 //! A device context is a slot context and 31 endpoint contexts; an input context has an input control context before
 //! them. Each takes 32 or 64 bytes, as the controller says; what is past the first 32 is the controller's.
 //!
-//! Always true: a context is encoded to its 32 bytes (a stream's to 16); where it lies says [`ContextSize`].
+//! Always true: a context is encoded to its 32 bytes (a stream's to 16); [`ContextSize`] is their spacing in memory.
 
 mod endpoint;
 mod input_control;
@@ -28,7 +28,7 @@ pub enum ContextSize {
 }
 
 impl ContextSize {
-    /// Room of one context, in bytes.
+    /// Spacing of contexts, in bytes.
     pub const fn bytes(self) -> u64 {
         match self {
             Self::Bytes32 => 32,

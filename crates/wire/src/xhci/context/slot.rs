@@ -14,7 +14,7 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotContext {
-    /// The ports of the hubs on the way from the root port.
+    /// The ports of the hubs between root port and device.
     pub route: RouteString,
     /// The port's speed id ([`super::super::LinkSpeed`] says what it means).
     pub speed_id: u8,
@@ -24,7 +24,7 @@ pub struct SlotContext {
     pub is_hub: bool,
     /// The highest endpoint context in use, 1 to 31.
     pub context_entries: u8,
-    /// What U1 and U2 on the way cost to leave, in microseconds.
+    /// Maximum exit latency of the links to the device, in microseconds.
     pub exit_latency_us: u16,
     /// The root port, from 1.
     pub root_port: u8,
@@ -60,7 +60,7 @@ pub enum SlotState {
     Reserved(u8),
 }
 
-/// The ports of up to five hubs on the way, four bits each; the hub next to the root has the lowest. 0 is none.
+/// The ports of up to five hubs in the path, four bits each; the hub next to the root has the lowest. 0 is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RouteString(u32);
 
@@ -80,7 +80,7 @@ impl RouteString {
         self.0
     }
 
-    /// How many hubs are on the way.
+    /// The number of hubs in the path.
     pub const fn tiers(self) -> u32 {
         (u32::BITS - self.0.leading_zeros()).div_ceil(4)
     }
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..32 {
             let error = DecodeError::Truncated { needed: 32, got: len };
             assert_eq!(SlotContext::decode(&[0; 32][..len]), Err(error));

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..16 {
             let error = DecodeError::Truncated { needed: 16, got: len };
             assert_eq!(StreamContext::decode(&[0; 16][..len]), Err(error));

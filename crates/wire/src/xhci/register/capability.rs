@@ -25,7 +25,7 @@ register_bits! {
         NO_SECONDARY_STREAMS = 0x0080 => "no secondary streams",
         /// Every event data TRB is parsed (PAE).
         PARSE_ALL_EVENT_DATA = 0x0100 => "parse all event data",
-        /// Stop Endpoint tells short packets (SPC).
+        /// Stop Endpoint reports short packets (SPC).
         STOPPED_SHORT_PACKET = 0x0200 => "stopped short packet",
         /// Stopped EDTLA is kept in stream contexts (SEC).
         STOPPED_LENGTH = 0x0400 => "stopped EDTLA",
@@ -37,7 +37,7 @@ register_bits! {
 register_bits! {
     /// Features in HCCPARAMS2.
     pub struct MoreFeatures: u16 {
-        /// U3 entry is told (U3C).
+        /// U3 entry is reported (U3C).
         U3_ENTRY = 0x0001 => "U3 entry",
         /// Configure Endpoint may fail for exit latency (CMC).
         MAX_EXIT_LATENCY_TOO_LARGE = 0x0002 => "max exit latency check",
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..32 {
             let error = DecodeError::Truncated { needed: 32, got: len };
             assert_eq!(CapabilityRegisters::decode(&QEMU[..len]), Err(error));

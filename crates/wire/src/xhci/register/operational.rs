@@ -12,9 +12,9 @@ register_bits! {
         RESET = 0x0000_0002 => "reset",
         /// Interrupts (INTE).
         INTERRUPTER_ENABLE = 0x0000_0004 => "interrupts",
-        /// Host system errors are told (HSEE).
+        /// Host system errors are reported (HSEE).
         HOST_SYSTEM_ERROR_ENABLE = 0x0000_0008 => "system errors",
-        /// Microframe index wraps are told (EWE).
+        /// Microframe index wraps are reported (EWE).
         WRAP_EVENT = 0x0000_0400 => "wrap events",
     }
 }
@@ -69,9 +69,9 @@ pub struct CommandRingControl {
     pub ring: u64,
     /// The cycle bit of the TRBs there.
     pub cycle: bool,
-    /// Stop after the command under way.
+    /// Stop after the current command.
     pub stop: bool,
-    /// Stop, and give up the command under way.
+    /// Stop, and abort the current command.
     pub abort: bool,
     /// The ring runs.
     pub running: bool,
@@ -99,7 +99,7 @@ impl CommandRingControl {
 pub struct Configure {
     /// Slots that may be used.
     pub slots: u8,
-    /// Port link state changes to U3 are told (U3E).
+    /// Port link state changes to U3 are reported (U3E).
     pub u3_entry: bool,
     /// Input contexts carry configuration values (CIE).
     pub configuration_information: bool,

@@ -84,7 +84,7 @@ impl PortStatus {
         flag(self.0, 3)
     }
 
-    /// A reset is under way (PR).
+    /// A reset is in progress (PR).
     pub const fn is_resetting(self) -> bool {
         flag(self.0, 4)
     }
@@ -140,7 +140,7 @@ impl PortStatus {
     }
 }
 
-/// What a port is, as a controller tells it by its status.
+/// The state of a port, as its status register reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortParts {
     /// Somebody is there (CCS).
@@ -153,7 +153,7 @@ pub struct PortParts {
     pub powered: bool,
     /// State of the link (PLS).
     pub link_state: LinkState,
-    /// Speed id of who is there; 0 of nobody.
+    /// Speed id of the attached device; 0 if none.
     pub speed_id: u8,
     /// What changed.
     pub changes: PortChanges,
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_tells_what_a_driver_reads() {
+    fn a_controller_reports_what_a_driver_reads() {
         let parts = PortParts {
             connected: true,
             enabled: true,

@@ -14,7 +14,7 @@ pub struct PortPower {
     pub u1_timeout: u8,
     /// PORT_U2_TIMEOUT (table 10-15): 0 and FFh alike, the others in units of 256 us.
     pub u2_timeout: u8,
-    /// Force Link PM Accept: the device is told to accept whatever is asked for. For tests of hardware.
+    /// Force Link PM Accept: the device is made to accept every link state request. For tests of hardware.
     pub forces_accept: bool,
 }
 

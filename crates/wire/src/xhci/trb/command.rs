@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_that_is_none_and_other_families_are_told() {
+    fn an_endpoint_that_is_none_and_other_families_are_errors() {
         let error = DecodeError::Invalid { field: "Endpoint ID", value: 0 };
         assert_eq!(CommandTrb::decode(&plain([0x01, 0x3c, 0, 7])), Err(error));
         let error = DecodeError::Invalid { field: "TRB Type", value: 1 };

@@ -56,7 +56,7 @@ pub enum EventTrb {
         /// Always success.
         code: CompletionCode,
     },
-    /// The controller tells of itself (6.4.2.6).
+    /// A host controller event (6.4.2.6).
     HostController {
         /// What.
         code: CompletionCode,
@@ -244,14 +244,14 @@ mod tests {
         both_ways(request, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x01, 0x8c, 0, 9]);
         let full = EventTrb::HostController { code: CompletionCode::EventRingFull };
         both_ways(full, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 21, 0x01, 0x94, 0, 0]);
-        let told = EventTrb::DeviceNotification { slot: 9, kind: 1, content: 0x0002, code };
-        both_ways(told, [0x10, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x01, 0x98, 0, 9]);
+        let reported = EventTrb::DeviceNotification { slot: 9, kind: 1, content: 0x0002, code };
+        both_ways(reported, [0x10, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x01, 0x98, 0, 9]);
         let wrap = EventTrb::MicroframeIndexWrap { code };
         both_ways(wrap, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x01, 0x9c, 0, 0]);
     }
 
     #[test]
-    fn an_endpoint_that_cannot_be_is_none_and_other_families_are_told() {
+    fn an_endpoint_that_cannot_be_is_none_and_other_families_are_errors() {
         let bytes = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x01, 0x80, 0, 1];
         let Ok((EventTrb::Transfer { endpoint: None, .. }, true)) = EventTrb::decode(&bytes) else {
             panic!("endpoint 0 does not exist");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..16 {
             let error = DecodeError::Truncated { needed: 16, got: len };
             assert_eq!(EventTrb::decode(&[0x80; 16][..len]), Err(error));

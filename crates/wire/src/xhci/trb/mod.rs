@@ -71,7 +71,7 @@ code! {
         BandwidthRequest = 0x23 => "bandwidth request",
         /// A guest rang a doorbell.
         DoorbellEvent = 0x24 => "doorbell",
-        /// The controller tells of itself.
+        /// A host controller event.
         HostController = 0x25 => "host controller",
         /// A device sent a notification.
         DeviceNotification = 0x26 => "device notification",

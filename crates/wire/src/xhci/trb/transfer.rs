@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reserved_transfer_type_and_other_families_are_told() {
+    fn the_reserved_transfer_type_and_other_families_are_errors() {
         let mut bytes = [0; 16];
         [bytes[13], bytes[14]] = [0x08, 0x01];
         let error = DecodeError::Invalid { field: "Transfer Type", value: 1 };
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_length_is_told() {
+    fn every_truncated_length_is_an_error() {
         for len in 0..16 {
             let error = DecodeError::Truncated { needed: 16, got: len };
             assert_eq!(TransferTrb::decode(&[0x04; 16][..len]), Err(error));
