@@ -2,7 +2,7 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use fuzz::{Host, Kind};
+use fuzz::{Host, DriveKind};
 use device::Verdict;
 use wire::usb::Descriptors;
 
@@ -31,7 +31,7 @@ enum Action<'a> {
 
 libfuzzer_sys::fuzz_target!(|script: (u8, Vec<Action>)| {
     let (kind, actions) = script;
-    let mut host = Host::plug(Kind::from_byte(kind));
+    let mut host = Host::plug(DriveKind::from_byte(kind));
     for action in actions.into_iter().take(64) {
         match action {
             Action::Control { setup, data_out } => {

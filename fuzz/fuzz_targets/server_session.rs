@@ -5,7 +5,7 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use fuzz::Kind;
+use fuzz::DriveKind;
 use drive::Drive;
 use server::usbredir::{Limits, SLICES_MAX, Session};
 use std::{collections::BTreeSet, io::IoSlice};
@@ -53,7 +53,7 @@ enum Action<'a> {
 libfuzzer_sys::fuzz_target!(|script: (u8, u8, Vec<Action>)| {
     let (kind, capabilities, actions) = script;
     let mut client =
-        Client::connect(Kind::from_byte(kind), Capabilities::from(u32::from(capabilities)).sound());
+        Client::connect(DriveKind::from_byte(kind), Capabilities::from(u32::from(capabilities)).sound());
     for action in actions.into_iter().take(96) {
         client.act(action);
         if client.is_over {
@@ -79,7 +79,7 @@ struct Client {
 }
 
 impl Client {
-    fn connect(kind: Kind, offered: Capabilities) -> Self {
+    fn connect(kind: DriveKind, offered: Capabilities) -> Self {
         let drive = kind.drive();
         let limits =
             Limits { outgoing_bytes: 64 << 10, payload_bytes_soft: 128 << 10, payload_bytes_hard: 512 << 10 };
@@ -133,7 +133,7 @@ impl Client {
             }
             Action::Reset => self.say(Packet::Reset),
             Action::GetConfiguration => self.say(Packet::GetConfiguration),
-            Action::Turn => self.turn(),
+            Action::Turn => self.run_once(),
             Action::Send { piece } => self.send(1 + usize::from(piece)),
             Action::Read { bytes } => self.read(bytes.into()),
         }
@@ -197,8 +197,8 @@ impl Client {
         self.session.collect(&mut self.drive);
     }
 
-    fn turn(&mut self) {
-        self.drive.turn();
+    fn run_once(&mut self) {
+        self.drive.run_once();
         self.session.collect(&mut self.drive);
     }
 
@@ -246,7 +246,7 @@ impl Client {
     fn leave(mut self) {
         for _ in 0..64 {
             self.send(usize::MAX);
-            self.turn();
+            self.run_once();
             self.read(usize::MAX);
             if self.unsent.is_empty() {
                 break;
@@ -258,7 +258,7 @@ impl Client {
         }
         for _ in 0..64 {
             self.send(usize::MAX);
-            self.turn();
+            self.run_once();
             self.read(usize::MAX);
         }
         if self.keeps_to_protocol && !self.is_over {
@@ -267,7 +267,7 @@ impl Client {
         }
         drop(self.session);
         self.drive.nexus_loss();
-        self.drive.turn();
+        self.drive.run_once();
         assert!(self.drive.device().is_idle(), "commands are left");
         assert_eq!(self.drive.outstanding(), 0, "transfers are left");
     }

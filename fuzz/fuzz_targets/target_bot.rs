@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use bus::Pipe;
-use fuzz::{Host, Kind};
+use fuzz::{Host, DriveKind};
 use device::device::{DATA_IN, DATA_OUT};
 
 #[derive(Arbitrary, Debug)]
@@ -30,7 +30,7 @@ enum Action<'a> {
 
 libfuzzer_sys::fuzz_target!(|script: (u8, Vec<Action>)| {
     let (byte, actions) = script;
-    let mut host = Host::plug(Kind::from_byte(byte));
+    let mut host = Host::plug(DriveKind::from_byte(byte));
     host.configure(0);
     for action in actions.into_iter().take(96) {
         match action {
@@ -56,7 +56,7 @@ libfuzzer_sys::fuzz_target!(|script: (u8, Vec<Action>)| {
                 host.read(Pipe::plain(DATA_IN), 13);
             }
             Action::Cancel(nth) => host.cancel(nth),
-            Action::Turn => host.turn(),
+            Action::Turn => host.run_once(),
             Action::ClearHalts => {
                 host.clear_halt(DATA_IN.into());
                 host.clear_halt(DATA_OUT.into());

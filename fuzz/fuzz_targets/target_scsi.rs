@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use bus::{Pipe, TransferStatus};
-use fuzz::{Host, Kind};
+use fuzz::{Host, DriveKind};
 use device::device::{DATA_IN, DATA_OUT};
 use wire::bot::Csw;
 
@@ -19,7 +19,7 @@ struct Command<'a> {
 
 libfuzzer_sys::fuzz_target!(|script: (u8, Vec<Command>)| {
     let (byte, commands) = script;
-    let mut host = Host::plug(Kind::from_byte(byte));
+    let mut host = Host::plug(DriveKind::from_byte(byte));
     host.configure(0);
     for (command, tag) in commands.iter().take(32).zip(1..) {
         run(&mut host, command, tag);
@@ -36,7 +36,7 @@ fn run(host: &mut Host, command: &Command, tag: u32) {
     wrapper[12..15].copy_from_slice(&[if command.reads { 0x80 } else { 0 }, command.lun % 3, 16]);
     wrapper[15..].copy_from_slice(&command.cdb);
     let sent = host.write(Pipe::plain(DATA_OUT), &wrapper).expect("there is room on the bus");
-    host.turn();
+    host.run_once();
     assert!(matches!(host.take(sent), Some((TransferStatus::Done, _))), "a valid wrapper is taken");
     if command.length > 0 {
         data_phase(host, command);
@@ -59,7 +59,7 @@ fn data_phase(host: &mut Host, command: &Command) {
         let bytes: Vec<u8> = payload.iter().copied().cycle().take(command.length.into()).collect();
         host.write(pipe, &bytes)
     };
-    host.turn();
+    host.run_once();
     let (status, _) = host.take(id.expect("there is room on the bus")).expect("the data phase ends");
     if status == TransferStatus::Stall {
         host.clear_halt(pipe.endpoint.into());
@@ -69,7 +69,7 @@ fn data_phase(host: &mut Host, command: &Command) {
 /// The thirteen bytes, or nothing after a stall.
 fn status(host: &mut Host) -> Option<Vec<u8>> {
     let id = host.read(Pipe::plain(DATA_IN), 13).expect("there is room on the bus");
-    host.turn();
+    host.run_once();
     let (status, bytes) = host.take(id).expect("a status comes");
     if status == TransferStatus::Stall {
         host.clear_halt(DATA_IN.into());

@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use bus::{EndpointAddress, Pipe, StreamId};
-use fuzz::{Host, Kind};
+use fuzz::{Host, DriveKind};
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use wire::uas::{CommandIu, TaskAttribute, TaskManagementFunction, TaskManagementIu};
 
@@ -46,7 +46,7 @@ enum Action<'a> {
 
 libfuzzer_sys::fuzz_target!(|script: (u8, Vec<Action>)| {
     let (byte, actions) = script;
-    let kind = Kind::from_byte(byte);
+    let kind = DriveKind::from_byte(byte);
     let mut host = Host::plug(kind);
     host.configure(1);
     let pipe = |endpoint: EndpointAddress, stream: u8| {
@@ -91,7 +91,7 @@ libfuzzer_sys::fuzz_target!(|script: (u8, Vec<Action>)| {
                 host.write(pipe(DATA_OUT, stream), bytes);
             }
             Action::Cancel(nth) => host.cancel(nth),
-            Action::Turn => host.turn(),
+            Action::Turn => host.run_once(),
             Action::ClearHalt(endpoint) => host.clear_halt(endpoint),
             Action::Interface(uas) => host.configure(uas.into()),
             Action::BusReset => {

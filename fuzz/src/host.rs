@@ -8,7 +8,7 @@ use bus::{Pipe, Speed, TransferStatus};
 use device::{
     Device, DeviceConfig, Transports, Verdict,
     command::Limits,
-    unit::{Unit, UnitConfig},
+    lun::{LogicalUnit, LogicalUnitConfig},
 };
 use drive::{Body, Drive, HostCompletion, HostTransfer, medium::RamMedium};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use wire::usb::SetupPacket;
 
 /// What drive the host is given.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub struct DriveKind {
     pub speed: Speed,
     pub streams: u16,
     pub units: u8,
@@ -37,7 +37,7 @@ pub struct Host {
     completed: Vec<HostCompletion>,
 }
 
-impl Kind {
+impl DriveKind {
     /// A drive of one unit at super speed.
     pub fn plain() -> Self {
         let block_size = BlockSize::B512;
@@ -78,8 +78,8 @@ impl Kind {
         Drive::new(Device::new(config, units), media)
     }
 
-    fn unit(&self) -> Unit {
-        Unit::new(UnitConfig {
+    fn unit(&self) -> LogicalUnit {
+        LogicalUnit::new(LogicalUnitConfig {
             vendor: "uaskit".into(),
             product: "drive".into(),
             revision: "1".into(),
@@ -101,7 +101,7 @@ impl Kind {
 
 impl Host {
     /// Plugs the drive in; nothing is configured yet.
-    pub fn plug(kind: Kind) -> Self {
+    pub fn plug(kind: DriveKind) -> Self {
         Self { drive: kind.drive(), next_id: 0, outstanding: BTreeMap::new(), completed: Vec::new() }
     }
 
@@ -171,8 +171,8 @@ impl Host {
     }
 
     /// Lets the media work until they are done.
-    pub fn turn(&mut self) {
-        self.drive.turn();
+    pub fn run_once(&mut self) {
+        self.drive.run_once();
         self.drain();
     }
 
@@ -191,9 +191,9 @@ impl Host {
 
     /// The host goes away; nothing may be left.
     pub fn unplug(mut self) {
-        self.turn();
+        self.run_once();
         self.drive.nexus_loss();
-        self.turn();
+        self.run_once();
         assert!(self.outstanding.is_empty(), "transfers that never completed: {:?}", self.outstanding);
         assert!(self.drive.device().is_idle(), "{} commands never ended", self.drive.device().depth());
         assert_eq!(self.drive.at_media(), 0, "requests that no medium answered");

@@ -7,7 +7,7 @@
 
 use bus::{EndpointAddress, Speed};
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
-use device::lun::{Unit, UnitConfig, limits};
+use device::lun::{LogicalUnit, LogicalUnitConfig, limits};
 use device::{Device, DeviceConfig, Transports, command};
 use drive::Drive;
 use drive::medium::RamMedium;
@@ -96,7 +96,7 @@ fn counted(mut what: impl FnMut()) {
 
 fn drive() -> Drive {
     let medium = RamMedium::new(MEDIUM, BlockSize::B512).expect("memory");
-    let unit = Unit::new(UnitConfig {
+    let unit = LogicalUnit::new(LogicalUnitConfig {
         vendor: "uaskit".into(),
         product: "Virtual Drive".into(),
         revision: "1".into(),
@@ -184,7 +184,7 @@ fn exchange(session: &mut Session, drive: &mut Drive, bytes: &[u8]) {
     let mut taken = 0;
     while taken < bytes.len() || drive.at_media() > 0 || session.outgoing_bytes() > 0 {
         taken += session.receive(&bytes[taken..], drive).expect("the client keeps to the protocol");
-        drive.turn();
+        drive.run_once();
         session.collect(drive);
         while session.outgoing_bytes() > 0 {
             let mut slices = [IoSlice::new(&[]); SLICES_MAX];

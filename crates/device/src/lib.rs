@@ -1,9 +1,9 @@
-//! A USB mass-storage device as machines without I/O.
+//! A USB mass-storage device as state machines without I/O.
 //!
-//! From the wire inwards: [`device`] answers endpoint 0 and holds the transport that the host has chosen; [`uas`]
+//! From the bus inwards: [`device`] answers endpoint 0 and holds the transport that the host has chosen; [`uas`]
 //! and [`bot`] turn transfers into commands; [`command`] holds the commands and runs them in the order that SAM
-//! allows; [`lun`] is what a command means; [`medium`] is the door through which blocks go. Requests flow down,
-//! outcomes flow up, and no layer looks past its neighbour.
+//! allows; [`lun`] is what a command means; [`medium`] is the interface to block storage. Requests flow down,
+//! outcomes flow up, and no layer uses any but its neighbour.
 //!
 //! Always true: inputs are methods, outputs are polled until there are none; nothing here blocks, knows the time, or
 //! holds block data; every command ends once; everything has a limit with a name.
@@ -13,14 +13,14 @@ extern crate alloc;
 
 pub mod bot;
 pub mod command;
-#[cfg(test)]
-mod desk;
 pub mod device;
+#[cfg(test)]
+mod host_fixture;
 pub mod lun;
 pub mod medium;
 mod output;
 #[cfg(test)]
-mod storms;
+mod stress;
 mod transfer_id;
 pub mod uas;
 

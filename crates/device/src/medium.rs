@@ -1,13 +1,13 @@
-//! The medium door: where blocks are stored, as requests and completions.
+//! The medium interface: block storage as requests and completions.
 //!
-//! A unit answers SCSI, a medium stores. The unit asks with a [`MediumRequest`]; whoever owns the storage
+//! A unit answers SCSI, a medium stores. The unit asks with a [`MediumRequest`]; the owner of the storage
 //! answers each with one [`MediumCompletion`], in any order, any time later. No call here blocks. Payload lies in
 //! the command's buffer, which the owner of the storage also owns (see [`crate::Output::Acquire`]), or, seldom, in
 //! the command's parameter data: a request names a range of it.
 //!
 //! Left out: caching. A medium that caches says so by what its flush does.
 
-use crate::command::{CommandId, Place};
+use crate::command::{CommandId, DataLocation};
 use units::{BlockCount, ByteRange, Extent, Lba};
 
 /// Names a request to the machine that asked.
@@ -32,7 +32,7 @@ pub struct MediumRequest {
     pub extent: Extent,
     /// What `range` is a range of: the buffer of `id.command`, or its parameter data
     /// ([`crate::command::Executor::reply`]), which stays as it is until the completion.
-    pub place: Place,
+    pub location: DataLocation,
     /// Where the payload lies; empty where the operation has none.
     pub range: ByteRange,
 }
@@ -83,7 +83,7 @@ pub enum MediumOp {
     Status,
     /// Tells the medium that the blocks will be read soon.
     Prefetch,
-    /// Keeps the unit's state (see [`crate::lun::Unit::durable_state`]) beside the medium.
+    /// Keeps the unit's state (see [`crate::lun::LogicalUnit::durable_state`]) beside the medium.
     SaveState,
 }
 
@@ -141,7 +141,7 @@ pub enum MediumError {
 }
 
 impl MediumError {
-    /// The same, told of a request that begins `bytes` bytes into its command's data.
+    /// The same error for a request that begins `bytes` bytes into its command's data.
     pub(crate) const fn after(self, bytes: u32) -> Self {
         match self {
             Self::Miscompare { offset } => Self::Miscompare { offset: offset.saturating_add(bytes) },

@@ -1,7 +1,7 @@
 //! What a device wants of the bus it is on and of the memory around it.
 //!
 //! Small messages (IUs, CSW) travel inside an output; parameter data and block data are named by the command that
-//! owns them. Always true: outputs are carried out in order; a transfer that is taken back before it was polled is
+//! owns them. Always true: outputs are carried out in order; a transfer that is cancelled before it was polled is
 //! never shown; all others end with a completion.
 
 use crate::command::CommandId;
@@ -17,7 +17,7 @@ use wire::uas::SenseIu;
 /// here. It fits the 112 bytes that Linux has room for.
 pub const INLINE_BYTES_MAX: usize = SenseIu::LEN + Sense::DESCRIPTOR_LEN_MAX;
 
-/// Bytes that need no memory of their own: a SENSE IU without sense data, and whatever is shorter.
+/// Bytes that are stored inline: a SENSE IU without sense data, and anything shorter.
 const SHORT_BYTES_MAX: usize = SenseIu::LEN;
 
 /// A message of the device: small enough to be carried in an output, or, with sense data, behind it.
@@ -42,7 +42,7 @@ struct Words([u8; SHORT_BYTES_MAX]);
 pub enum Payload {
     /// In: these bytes. Where the transfer is longer than the bytes of its payload, zeros follow them; so for all three.
     Inline(Inline),
-    /// In: parameter data of a command, as [`crate::Device::reply`] tells it.
+    /// In: parameter data of a command, as [`crate::Device::reply`] returns it.
     Reply(CommandId),
     /// In or Out: bytes of a command's buffer.
     Buffer(CommandId, ByteRange),
@@ -119,14 +119,14 @@ impl Outputs {
         self.queue.extend(self.halted.drain(..).map(Output::ClearHalt));
     }
 
-    /// Endpoints that are halted: GET STATUS tells them.
+    /// Halted endpoints, as GET_STATUS reports them.
     pub(crate) fn halted(&self) -> &[EndpointAddress] {
         &self.halted
     }
 
     /// Takes a transfer back. One that the driver has not polled yet is never shown to it, since what it would send may
     /// be gone by then.
-    pub(crate) fn take_back(&mut self, id: TransferId) {
+    pub(crate) fn cancel(&mut self, id: TransferId) {
         let is_it = |output: &Output| matches!(output, Output::Transfer(it) if it.id == id);
         let position = self.queue.iter().position(is_it);
         match position {

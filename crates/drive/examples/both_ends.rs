@@ -1,19 +1,19 @@
 //! Initiator and target as libraries: commands queued over UAS to a drive whose medium is ours.
 //!
-//! Both are machines without I/O. The transport takes commands, says which transfers it wants and is told how they
-//! ended; the device takes transfers, says what its medium is to do and is told how that ended. Here a [`Loopback`]
+//! Both are machines without I/O. The transport takes commands, requests transfers and is notified how they
+//! ended; the device takes transfers, requests medium operations and is notified how they ended. Here a [`Loopback`]
 //! carries transfers from one to the other; `uaskit serve` carries them over usbredir, `uaskit bench` over usbfs.
 
 use bus::{Direction, Speed};
 use device::command::Limits;
-use device::lun::{Unit, UnitConfig, limits};
+use device::lun::{LogicalUnit, LogicalUnitConfig, limits};
 use device::{Device, DeviceConfig, Transports};
 use initiator::{Command, CommandBlock, CommandId, DataPhase, Outcome, Timeouts, Transport};
 use std::io;
 use std::os::fd::BorrowedFd;
 use uaskit_drive::Drive;
 use uaskit_drive::loopback::{Loopback, plug};
-use uaskit_drive::medium::{Finished, Job, Medium, RamMedium};
+use uaskit_drive::medium::{CompletedJob, Job, Medium, RamMedium};
 use units::{BlockCount, BlockSize, ByteCount, ByteRange, Duration, Instant};
 use wire::scsi::lun::LunField;
 use wire::uas::TaskAttribute;
@@ -27,17 +27,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let uas = plug::uas(&mut drive, None, Timeouts::default())?;
     println!(
         "UAS, {}, {} commands at once",
-        if uas.has_streams() { "streams" } else { "in turns" },
+        if uas.has_streams() { "streams" } else { "no streams" },
         uas.depth()
     );
     let mut ends = Loopback::new(uas, drive);
 
-    // A drive that was just plugged in fails the first command, to tell that it was (SAM-5, clause 5.14).
+    // A drive that was just plugged in fails the first command, to report the power-on (SAM-5, clause 5.14).
     submit(&mut ends, 0, &[0; 6], None, Vec::new());
     let first = next(&mut ends);
     println!("TEST UNIT READY: {:?}", sense_of(&first.outcome));
 
-    // Four writes are under way together; each has a tag and a stream of its own.
+    // Four writes are in flight together; each has its own tag and stream.
     for slot in 0..4 {
         let pattern = vec![slot as u8 + 1; usize::from(BLOCKS) * BLOCK as usize];
         submit(&mut ends, slot, &ten(0x2a, slot * BLOCKS), Some(Direction::Out), pattern);
@@ -57,13 +57,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 // ANCHOR: medium
-/// Memory that tells what is done with it. A medium of your own has the same methods: whatever can read and write
+/// Memory that logs its operations. Your own medium has the same methods: anything that can read and write
 /// blocks becomes a drive.
 #[derive(Debug)]
 struct Told(RamMedium);
 
 impl Medium for Told {
-    fn submit(&mut self, job: Job) -> Option<Finished> {
+    fn submit(&mut self, job: Job) -> Option<CompletedJob> {
         let request = job.request;
         println!(
             "    medium: {:?}, {} blocks at {}",
@@ -76,7 +76,7 @@ impl Medium for Told {
         self.0.flush_submissions();
     }
 
-    fn poll(&mut self) -> Option<Finished> {
+    fn poll(&mut self) -> Option<CompletedJob> {
         self.0.poll()
     }
 
@@ -113,7 +113,7 @@ impl Medium for Told {
     }
 
     fn describe(&self) -> String {
-        format!("{}, told", self.0.describe())
+        format!("{}, logged", self.0.describe())
     }
 }
 // ANCHOR_END: medium
@@ -144,8 +144,8 @@ fn submit<T: Transport>(
     ends.submit(Instant::ZERO, &command, &mut buffer).expect("the transport has room");
 }
 
-fn next<T: Transport>(ends: &mut Loopback<T>) -> uaskit_drive::loopback::Finished {
-    ends.turn(Instant::ZERO);
+fn next<T: Transport>(ends: &mut Loopback<T>) -> uaskit_drive::loopback::LoopbackCompletion {
+    ends.run_once(Instant::ZERO);
     ends.poll().expect("memory answers at once")
 }
 
@@ -160,7 +160,7 @@ fn sense_of(outcome: &Outcome) -> String {
 // ANCHOR: drive
 /// A drive with one logical unit on that medium.
 fn drive(medium: Box<dyn Medium + Send>) -> Drive {
-    let unit = Unit::new(UnitConfig {
+    let unit = LogicalUnit::new(LogicalUnitConfig {
         vendor: "example".into(),
         product: "Virtual Drive".into(),
         revision: "1".into(),

@@ -19,13 +19,13 @@ pub use closing::FlushError;
 pub use fault::{Fault, FaultKind, NotAFault};
 pub use presence::SlotError;
 
-use crate::medium::{Finished, Job, Medium};
+use crate::medium::{CompletedJob, Job, Medium};
 use bus::rendezvous::{Completed, CopyRange, Full, Rearm, TransferSink};
 use bus::{Completion, Direction, EndpointAddress, Fifo, Observer, Pipe, Rendezvous, TransferStatus};
-use device::command::{CommandId, Place};
+use device::command::{CommandId, DataLocation};
 use device::medium::{MediumOp, MediumRequest};
 use device::{Device, DeviceTransfer, Inline, Output, Payload, Verdict};
-use fault::{Faults, Way};
+use fault::{FaultEffect, Faults};
 use memory::{Buffer, DeviceEntry, HostEntry, Memory};
 use std::hint::cold_path;
 use std::os::fd::BorrowedFd;
@@ -147,7 +147,7 @@ impl TransferSink<HostEntry, DeviceEntry> for Ends<'_> {
     }
 }
 
-/// A device with its media, for one host at a time. Media are of any kind that may go to another thread, unless it is said of which
+/// A device with its media, for one host at a time. Media are of any kind that may go to another thread, unless the type says which
 /// kind `M` all are.
 #[derive(Debug)]
 pub struct Drive<M: ?Sized = dyn Medium + Send> {
@@ -180,7 +180,7 @@ impl<M: Medium + ?Sized> Drive<M> {
         drive
     }
 
-    /// Has something go wrong, once, on the way to the host.
+    /// Has something go wrong, once, on the effect to the host.
     pub fn plan_fault(&mut self, fault: Fault) {
         self.faults.plan(fault);
     }
@@ -232,7 +232,7 @@ impl<M: Medium + ?Sized> Drive<M> {
         Ok(())
     }
 
-    /// The same for a few bytes that the host sends. They are not kept where the device waits for them already.
+    /// The same for a few bytes that the host sends. They are not buffered if the device already waits for them.
     ///
     /// # Errors
     /// [`Full`] when the host has too many outstanding; the transfer is dropped.
@@ -254,7 +254,7 @@ impl<M: Medium + ?Sized> Drive<M> {
         Ok(())
     }
 
-    /// Sends a few bytes, if the device waits for just such a message and nobody looks on. `true`: all of them are sent, and
+    /// Sends a few bytes, if the device waits for such a message and there is no observer. `true`: all of them are sent, and
     /// no completion comes. `false`: nothing has happened.
     pub fn pass_message(&mut self, pipe: Pipe, bytes: &[u8]) -> bool {
         let is_sent = self.observer.is_none() && self.hand_over(pipe, bytes);
@@ -264,7 +264,7 @@ impl<M: Medium + ?Sized> Drive<M> {
         is_sent
     }
 
-    /// Hands the device a message that it waits for. Whether it did.
+    /// Delivers a message that the device waits for. Returns whether it did.
     #[inline(always)]
     fn hand_over(&mut self, pipe: Pipe, bytes: &[u8]) -> bool {
         let Self { bus, device, .. } = self;
@@ -305,7 +305,7 @@ impl<M: Medium + ?Sized> Drive<M> {
             bus.cancel_all_host(&mut ends);
         }
         if let Some(observer) = &mut self.observer {
-            observer::tell_control(&mut **observer, setup, data_out, &verdict);
+            observer::report_control(&mut **observer, setup, data_out, &verdict);
         }
         self.settle();
         verdict
@@ -320,7 +320,7 @@ impl<M: Medium + ?Sized> Drive<M> {
         self.settle();
     }
 
-    /// The host is gone. Its transfers end; completions are of no use to anybody.
+    /// The host is gone. Its transfers end without completions.
     pub fn nexus_loss(&mut self) {
         self.device.handle_nexus_loss();
         self.settle();
@@ -329,8 +329,8 @@ impl<M: Medium + ?Sized> Drive<M> {
         self.settle();
     }
 
-    /// Starts what was submitted to the media, takes what they have done, and goes on with it until all is quiet.
-    pub fn turn(&mut self) {
+    /// Starts submitted jobs, handles completed ones, and repeats until no more complete.
+    pub fn run_once(&mut self) {
         for medium in &mut self.media {
             medium.flush_submissions();
         }
@@ -348,7 +348,8 @@ impl<M: Medium + ?Sized> Drive<M> {
         self.completions.pop_front()
     }
 
-    /// The same where it lies: hands it to `take`. What that leaves of its memory goes back to the pool. `false`: there is none.
+    /// Like [`Self::poll`], without moving the completion: passes it to `take`. Memory that remains returns to the pool.
+    /// `false`: there is none.
     #[inline]
     pub fn poll_with(&mut self, take: impl FnOnce(&mut HostCompletion)) -> bool {
         self.show_next_end();
@@ -361,12 +362,12 @@ impl<M: Medium + ?Sized> Drive<M> {
         true
     }
 
-    /// Whoever looks on is told of the transfer of the host that is polled next.
+    /// Reports the host transfer that is polled next to the observer.
     #[inline(always)]
     fn show_next_end(&mut self) {
         if let (Some(observer), Some(completion)) = (&mut self.observer, self.completions.front_mut()) {
             cold_path();
-            observer::tell_end(&mut **observer, completion);
+            observer::report_completion(&mut **observer, completion);
         }
     }
 
@@ -410,7 +411,7 @@ impl<M: Medium + ?Sized> Drive<M> {
         self.at_media
     }
 
-    /// The bus, and who is told what comes of a word to it.
+    /// The bus, and the receiver of its events.
     #[inline]
     fn ends(&mut self) -> (&mut Rendezvous<HostEntry, DeviceEntry>, Ends<'_>) {
         let Self { bus, device, memory, completions, .. } = self;
@@ -430,7 +431,7 @@ impl<M: Medium + ?Sized> Drive<M> {
         while self.carry_out_next() {}
     }
 
-    /// Carries the next output out. Whether there was one. What it has is taken from where it lies: to move it is half of the work.
+    /// Executes the next output. Returns whether there was one. Its contents are used in place: moving them would be half the work.
     #[inline(always)]
     fn carry_out_next(&mut self) -> bool {
         let Some(mut output) = self.device.next_output() else { return false };
@@ -485,30 +486,30 @@ impl<M: Medium + ?Sized> Drive<M> {
     /// The device offers a transfer.
     #[inline(always)]
     fn offer(&mut self, transfer: DeviceTransfer) {
-        let way = self.faults.way(&transfer);
+        let effect = self.faults.effect(&transfer);
         let DeviceTransfer { id, pipe, length, ends, payload } = transfer;
-        if matches!(way, Way::HaltedOn | Way::HaltedLost) {
+        if matches!(effect, FaultEffect::HaltThenSend | FaultEffect::HaltAndDrop) {
             let (bus, mut ends) = self.ends();
             bus.halt(pipe.endpoint, &mut ends);
         }
-        if matches!(way, Way::Lost | Way::HaltedLost) {
+        if matches!(effect, FaultEffect::Drop | FaultEffect::HaltAndDrop) {
             cold_path();
             let sent = Completion { id, status: TransferStatus::Done, actual: length };
             return self.device.handle_completion(sent, &[]);
         }
-        let (bus, mut told) = self.ends();
-        bus.submit_device(pipe, (length, ends), || DeviceEntry { id, payload }, &mut told);
+        let (bus, mut events) = self.ends();
+        bus.submit_device(pipe, (length, ends), || DeviceEntry { id, payload }, &mut events);
     }
 
     fn ask_medium(&mut self, request: MediumRequest) {
         let unit = usize::from(request.unit);
-        let buffer = match (request.op, request.place) {
+        let buffer = match (request.op, request.location) {
             (MediumOp::SaveState, _) => {
                 cold_path();
                 self.device.units()[unit].durable_state()
             }
-            (_, Place::Parameters) => self.copy_of_parameters(request.id.command),
-            (_, Place::Buffer) => match self.memory.buffers.get_mut(request.id.command) {
+            (_, DataLocation::Parameters) => self.copy_of_parameters(request.id.command),
+            (_, DataLocation::Buffer) => match self.memory.buffers.get_mut(request.id.command) {
                 Some((bytes, buffer)) => match std::mem::replace(buffer, Buffer::Away) {
                     Buffer::Present(memory) => memory,
                     Buffer::Reserved => self.memory.pool.take(bytes as usize),
@@ -553,8 +554,8 @@ impl<M: Medium + ?Sized> Drive<M> {
     }
 
     #[inline(always)]
-    fn handle_finished(&mut self, finished: Finished) {
-        let Finished { completion, buffer } = finished;
+    fn handle_finished(&mut self, finished: CompletedJob) {
+        let CompletedJob { completion, buffer } = finished;
         self.at_media -= 1;
         self.counters.failures += u64::from(completion.result.is_err());
         match self.memory.buffers.get_mut(completion.id.command) {

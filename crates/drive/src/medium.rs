@@ -1,18 +1,18 @@
-//! The storage behind the medium door: where the blocks of a drive lie.
+//! Block storage of a drive.
 //!
 //! A drive is one thread with a readiness loop, so nothing here blocks. The loop moves a [`Job`] in with
-//! [`Medium::submit`], and gets a [`Finished`] back: at once from memory, later from a file, by [`Medium::poll`].
-//! The command's buffer travels inside the job. While the kernel or another thread works on that memory nobody
+//! [`Medium::submit`], and gets a [`CompletedJob`] back: at once from memory, later from a file, by [`Medium::poll`].
+//! The command's buffer travels inside the job. While the kernel or another thread works on that memory no one
 //! else can reach it, no byte is copied, and nothing is allocated for a read or a write.
 //!
 //! In a turn of the loop: submit what there is, [`Medium::flush_submissions`] once, [`Medium::poll`] until `None`.
 //! Do so again whenever [`Medium::event_fd`] is readable.
 //!
-//! Left out: caching of our own (a file has the page cache of the system), and order. Jobs finish in any order, and
-//! overlapping jobs are not kept apart: COMPARE AND WRITE and ORWRITE are uninterrupted (SBC-4 clauses 5.3 and 5.10)
+//! Left out: a cache (a file has the page cache of the system), and order. Jobs finish in any order, and
+//! overlapping jobs are not serialized: COMPARE AND WRITE and ORWRITE are uninterrupted (SBC-4 clauses 5.3 and 5.10)
 //! because the unit runs them alone in its task set.
 //!
-//! Always true: each job brings exactly one `Finished` with the same buffer. How many there are at once is bounded by
+//! Always true: each job brings exactly one `CompletedJob` with the same buffer. How many there are at once is bounded by
 //! the buffers that the caller owns.
 
 mod ahead;
@@ -39,37 +39,36 @@ use units::{BlockCount, BlockSize, ByteCount};
 /// Bytes of unit state that a medium keeps at most ([`Medium::load_state`]).
 pub const STATE_BYTES_MAX: usize = 1 << 20;
 
-/// Something for a medium to do, with the memory to do it in.
+/// A request to a medium, with its buffer.
 #[derive(Debug)]
 pub struct Job {
-    /// What to do. Its range names bytes of `buffer`.
+    /// The request. Its range is within `buffer`.
     pub request: MediumRequest,
     /// What the range of the request is a range of: the buffer of the command, or a copy of its parameter data. For
     /// [`MediumOp::SaveState`] all of it is the state to keep.
     pub buffer: Vec<u8>,
 }
 
-/// A job that is over.
+/// A completed job.
 #[derive(Debug)]
-pub struct Finished {
-    /// The answer for the target.
+pub struct CompletedJob {
+    /// The completion for the device.
     pub completion: MediumCompletion,
     /// The buffer of the job.
     pub buffer: Vec<u8>,
 }
 
-/// Where the blocks of one unit are stored. One that does everything on the spot, and wraps no other, has nothing to say of what was
-/// submitted, is over, or wakes.
+/// Block storage of one unit. A synchronous medium that wraps no other needs only the required methods.
 pub trait Medium: Debug {
-    /// Takes a job. `Some` if it was done on the spot. Otherwise it starts with the next
+    /// Accepts a job. `Some` if it completed at once. Otherwise it starts with the next
     /// [`flush_submissions`](Self::flush_submissions).
-    fn submit(&mut self, job: Job) -> Option<Finished>;
+    fn submit(&mut self, job: Job) -> Option<CompletedJob>;
 
     /// Starts everything that was submitted, in one system call.
     fn flush_submissions(&mut self) {}
 
-    /// The next job that is over. After `None` the event descriptor tells when to ask again.
-    fn poll(&mut self) -> Option<Finished> {
+    /// The next completed job. After `None` the event descriptor signals when to poll again.
+    fn poll(&mut self) -> Option<CompletedJob> {
         None
     }
 
@@ -105,10 +104,10 @@ pub trait Medium: Debug {
     /// and shutdown. In between there is [`MediumOp::SaveState`].
     ///
     /// # Errors
-    /// What the system said. The state that was kept before then still stands.
+    /// The system error. The previously saved state is then unchanged.
     fn save_state(&mut self, state: &[u8]) -> io::Result<()>;
 
-    /// The unit's state as it was last kept, if it ever was.
+    /// The unit's last saved state, if there is one.
     ///
     /// # Errors
     /// What the system said, or that there are more than [`STATE_BYTES_MAX`] bytes.
@@ -138,7 +137,7 @@ struct Span {
 }
 
 impl Geometry {
-    /// The whole blocks in `size`. What is left over is no part of the drive.
+    /// The whole blocks in `size`. The remainder is not part of the drive.
     const fn of(size: ByteCount, block_size: BlockSize) -> Self {
         Self { capacity: block_size.blocks_in(size), block_size }
     }
@@ -183,8 +182,8 @@ impl Geometry {
 
 impl Job {
     /// The job is over, with this result.
-    pub fn finish(self, result: Result<MediumDone, MediumError>) -> Finished {
-        Finished { completion: MediumCompletion { id: self.request.id, result }, buffer: self.buffer }
+    pub fn finish(self, result: Result<MediumDone, MediumError>) -> CompletedJob {
+        CompletedJob { completion: MediumCompletion { id: self.request.id, result }, buffer: self.buffer }
     }
 }
 

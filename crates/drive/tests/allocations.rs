@@ -15,7 +15,7 @@ const PLACES: u32 = 1024;
 const WARM_UP: u32 = 2_000;
 const COMMANDS: u32 = 10_000;
 
-/// Keeps so many commands under way until `count` have ended.
+/// Keeps so many commands in flight until `count` have ended.
 fn run<T: Transport>(ends: &mut Loopback<T>, depth: u16, count: u32) {
     let mut place = 1u32;
     let mut start = |ends: &mut Loopback<T>, slot: u16, generation: u32| {
@@ -31,7 +31,7 @@ fn run<T: Transport>(ends: &mut Loopback<T>, depth: u16, count: u32) {
         start(ends, slot, 0);
     }
     for ended in 1..=count + u32::from(depth) {
-        ends.turn(Instant::ZERO);
+        ends.run_once(Instant::ZERO);
         let over = ends.poll().expect("a command has ended");
         assert!(over.outcome.is_good());
         ends.pool().put(over.buffer);
@@ -45,7 +45,7 @@ fn allocations_in_steady_state<T: Transport>(mut ends: Loopback<T>, depth: u16) 
     let id = CommandId { slot: 0, generation: 0 };
     let first = command(id, false, (0, 0), Instant::ZERO + Duration::from_secs(1));
     ends.submit(Instant::ZERO, &first, &mut Vec::new()).expect("there is room");
-    ends.turn(Instant::ZERO);
+    ends.run_once(Instant::ZERO);
     assert!(ends.poll().is_some_and(|over| !over.outcome.is_good()), "power on");
     run(&mut ends, depth, WARM_UP);
     allocation_counter::measure(|| run(&mut ends, depth, COMMANDS)).count_total

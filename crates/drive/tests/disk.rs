@@ -59,7 +59,7 @@ impl<T: Transport> Host<T> {
             while let Some(output) = self.disk.poll_output() {
                 self.carry_out(output);
             }
-            self.ends.turn(now);
+            self.ends.run_once(now);
             let Some(finished) = self.ends.poll() else {
                 assert_eq!(self.disk.commands_in_flight(), 0, "the drive answers what it was asked");
                 return;
@@ -69,7 +69,7 @@ impl<T: Transport> Host<T> {
             let range = phase.map_or(0..0, |phase| phase.range.as_usize());
             match memory {
                 Memory::Request(id) if phase.is_some_and(|phase| phase.direction == Direction::In) => {
-                    let buffer = self.buffers.get_mut(&id).expect("the request is under way");
+                    let buffer = self.buffers.get_mut(&id).expect("the request is in flight");
                     buffer[range.clone()].copy_from_slice(&finished.buffer[range]);
                 }
                 Memory::Answer => answer = &finished.buffer,

@@ -25,7 +25,7 @@ fn identified() -> Disk {
         if let Some(Output::Submit(command, memory)) = disk.poll_output() {
             assert!(matches!(memory, Memory::None | Memory::Answer));
             ends.submit(NOW, &command, &mut Vec::new()).expect("there is room");
-            ends.turn(NOW);
+            ends.run_once(NOW);
             let finished = ends.poll().expect("the drive answers");
             disk.handle_outcome(NOW, finished.id, &finished.outcome, &finished.buffer);
         }

@@ -7,7 +7,7 @@ use drive::{BLOCK, command};
 use initiator::turbo::{LookAhead, Turbo, TurboConfig};
 use initiator::{CommandId, Outcome, Timeouts, Transport};
 use uaskit_drive::Drive;
-use uaskit_drive::loopback::{Finished, Loopback, plug};
+use uaskit_drive::loopback::{Loopback, LoopbackCompletion, plug};
 use uaskit_drive::medium::RamMedium;
 use units::{BlockSize, ByteCount, Duration, Instant};
 
@@ -40,8 +40,8 @@ impl<T: Transport> Host<T> {
     }
 
     #[track_caller]
-    fn next(&mut self) -> Finished {
-        self.ends.turn(Instant::ZERO);
+    fn next(&mut self) -> LoopbackCompletion {
+        self.ends.run_once(Instant::ZERO);
         self.ends.poll().expect("a command has ended")
     }
 
@@ -74,7 +74,7 @@ impl<T: Transport> Host<T> {
 }
 
 #[test]
-fn uas_finds_what_it_wrote_with_streams_and_in_turns() {
+fn uas_finds_what_it_wrote_with_streams_and_without_streams() {
     for speed in [Speed::Super, Speed::High, Speed::Full] {
         let mut drive = ram_drive(speed);
         let uas = plug::uas(&mut drive, None, Timeouts::default()).expect("the drive has UAS");

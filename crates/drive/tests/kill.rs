@@ -65,7 +65,7 @@ impl Place {
     }
 }
 
-/// Fills a sector so that it tells where it belongs and when it was written.
+/// Fills a sector with its address and the number of its write.
 fn stamp(sector: &mut [u8], lba: u64, generation: u64) {
     sector[..8].copy_from_slice(&lba.to_be_bytes());
     sector[8..16].copy_from_slice(&generation.to_be_bytes());
@@ -83,7 +83,7 @@ fn generation_of(sector: &[u8], lba: u64) -> u64 {
     let generation = u64::from_be_bytes(sector[8..16].try_into().expect("eight bytes"));
     let mut expected = [0; SECTOR_BYTES];
     stamp(&mut expected, lba, generation);
-    assert!(sector == expected, "sector {lba} holds what nobody wrote");
+    assert!(sector == expected, "sector {lba} holds data that was never written");
     generation
 }
 
@@ -319,16 +319,16 @@ fn kill_fifty_times() {
     let mut durable = vec![0; (PIECES + STRIPES) as usize];
     let (mut latest, mut reports, mut fruitful) = (0, 0, 0);
     for life in 0..KILLS {
-        let mut victim =
+        let mut child =
             Victim::start(&format!("{} {} {latest} {}", life % 2, random.next(), image.display()));
         // Some are killed as they start, when the last one's atomic write is being undone; most at work.
         match random.below(8) {
             0 => {}
-            1 | 2 => victim.await_line(|line| line == "ready\n"),
-            _ => victim.await_line(|line| reported(line).is_some()),
+            1 | 2 => child.await_line(|line| line == "ready\n"),
+            _ => child.await_line(|line| reported(line).is_some()),
         }
         thread::sleep(Duration::from_micros(random.below(LIFE_MS_MAX * 1000)));
-        let reported = victim.kill();
+        let reported = child.kill();
         reports += reported.len();
         fruitful += u64::from(!reported.is_empty());
         for (place, generation) in reported {

@@ -127,13 +127,13 @@ fn burst() -> Vec<u8> {
     bytes
 }
 
-/// Gives bytes to the session and sends what comes of them, until nothing is under way; bytes that were sent.
+/// Gives bytes to the session and sends what comes of them, until nothing is in flight; bytes that were sent.
 fn exchange(session: &mut Session, drive: &mut Drive, bytes: &[u8]) -> usize {
     let mut taken = 0;
     let mut sent = 0;
     while taken < bytes.len() || drive.at_media() > 0 || session.outgoing_bytes() > 0 {
         taken += session.receive(&bytes[taken..], drive).expect("the client keeps to the protocol");
-        drive.turn();
+        drive.run_once();
         session.collect(drive);
         while session.outgoing_bytes() > 0 {
             let mut slices = [IoSlice::new(&[]); SLICES_MAX];

@@ -20,7 +20,7 @@ use crate::machine::{
     CommandStart, CoreClient, CoreSlice, FinishedCommand, FixedLatencyDrive, Observer, Observers, Simulation,
     StopReason,
 };
-use device::command::Place;
+use device::command::DataLocation;
 use device::medium::{MediumOp, MediumRequest, MediumRequestId};
 use initiator::{Answer, Command, CommandId, Outcome, Refusal, SenseBytes};
 use std::collections::{BTreeMap, VecDeque};
@@ -376,7 +376,7 @@ fn request(command: &Command) -> Option<MediumRequest> {
         unit: 0,
         op,
         extent,
-        place: Place::Buffer,
+        location: DataLocation::Buffer,
         range: ByteRange::new(0, command.transfer_len()),
     })
 }

@@ -2,7 +2,7 @@
 
 use sim::link::{superspeed, usb2};
 use sim::machine::driven::Host;
-use uaskit_study::ceiling::{Drives, Load, Protocol, Run, Watch, measure};
+use uaskit_study::ceiling::{Drives, Load, LoadObservers, Protocol, Run, measure};
 use units::Duration;
 
 /// 64 KiB reads over UAS, so many drives behind so many hubs.
@@ -19,7 +19,7 @@ fn uas_reads(count: u8, hubs: u8) -> Run {
         at_once: 32,
         seed: 1,
     };
-    measure(&load, Protocol::Uas, Watch::default()).unwrap()
+    measure(&load, Protocol::Uas, LoadObservers::default()).unwrap()
 }
 
 fn rates(run: &Run) -> Vec<f64> {
@@ -57,7 +57,7 @@ fn bot_reads(count: u8, hubs: u8) -> Run {
         at_once: 32,
         seed: 1,
     };
-    measure(&load, Protocol::Bot, Watch::default()).unwrap()
+    measure(&load, Protocol::Bot, LoadObservers::default()).unwrap()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use ::drive::Drive;
 use ::drive::medium::Medium;
 use bus::Speed;
 use device::command::Limits;
-use device::lun::{Unit, UnitConfig};
+use device::lun::{LogicalUnit, LogicalUnitConfig};
 use device::{Device, DeviceConfig, Transports};
 
 /// A drive that finds the state of its unit at its medium.
@@ -13,17 +13,17 @@ pub fn drive_on(medium: Box<dyn Medium + Send>) -> Drive {
 }
 
 /// The same with another configuration of the unit.
-pub fn drive_with(medium: Box<dyn Medium + Send>, change: impl FnOnce(&mut UnitConfig)) -> Drive {
+pub fn drive_with(medium: Box<dyn Medium + Send>, change: impl FnOnce(&mut LogicalUnitConfig)) -> Drive {
     drive_of(medium, change, |_| {})
 }
 
 /// The same with another configuration of the device, too.
 pub fn drive_of(
     medium: Box<dyn Medium + Send>,
-    change: impl FnOnce(&mut UnitConfig),
+    change: impl FnOnce(&mut LogicalUnitConfig),
     change_device: impl FnOnce(&mut DeviceConfig),
 ) -> Drive {
-    let mut config = UnitConfig {
+    let mut config = LogicalUnitConfig {
         vendor: "uaskit".into(),
         product: "Virtual Drive".into(),
         revision: "1".into(),
@@ -56,5 +56,5 @@ pub fn drive_of(
         limits: Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 8 << 20 },
     };
     change_device(&mut device);
-    Drive::new(Device::new(device, vec![Unit::new(config)]), vec![medium])
+    Drive::new(Device::new(device, vec![LogicalUnit::new(config)]), vec![medium])
 }

@@ -1,12 +1,12 @@
 //! A host for the tests of a whole drive: it plugs the drive in at super speed, chooses UAS, and gives commands on
 //! streams as Linux does, any number at once.
 //!
-//! It allocates nothing per command, so that a test can tell what the drive allocates.
+//! It allocates nothing per command, so that a test can count what the drive allocates.
 
 use bus::{EndpointAddress, Pipe, Speed, StreamId};
 use device::command::Limits;
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
-use device::lun::{Unit, UnitConfig};
+use device::lun::{LogicalUnit, LogicalUnitConfig};
 use device::{Device, DeviceConfig, Transports, Verdict};
 use drive::medium::{Medium, create_image};
 use drive::{Body, Drive, HostTransfer};
@@ -42,7 +42,7 @@ pub enum Data {
 }
 
 /// A command that is over.
-pub struct Ended {
+pub struct CompletedCommand {
     /// The tag of the command.
     pub tag: u16,
     /// Its SCSI status.
@@ -95,9 +95,9 @@ impl Host {
     }
 
     /// The next command that is over. Waits for it.
-    pub fn wait(&mut self) -> Ended {
+    pub fn wait(&mut self) -> CompletedCommand {
         for _ in 0..1000 {
-            self.drive.turn();
+            self.drive.run_once();
             if let Some(ended) = self.poll() {
                 return ended;
             }
@@ -107,14 +107,14 @@ impl Host {
     }
 
     /// The next command that is over already.
-    fn poll(&mut self) -> Option<Ended> {
+    fn poll(&mut self) -> Option<CompletedCommand> {
         while let Some(completion) = self.drive.poll() {
             let tag = (completion.id / KINDS) as u16;
             let read = &mut self.read[usize::from(tag)];
             match (completion.id % KINDS, completion.body) {
                 (KIND_STATUS, Body::Inline(iu)) => {
                     let status = SenseIu::decode(iu.as_bytes()).expect("a SENSE IU").status;
-                    return Some(Ended { tag, status, data: std::mem::take(read) });
+                    return Some(CompletedCommand { tag, status, data: std::mem::take(read) });
                 }
                 (KIND_DATA, Body::Buffer(memory)) => *read = memory,
                 (KIND_STATUS, body) => panic!("the status of tag {tag} is {body:?}"),
@@ -146,7 +146,7 @@ impl Host {
 
 /// A drive with one unit.
 pub fn drive(medium: Box<dyn Medium + Send>) -> Drive {
-    let unit = Unit::new(UnitConfig {
+    let unit = LogicalUnit::new(LogicalUnitConfig {
         vendor: "uaskit".into(),
         product: "Virtual Drive".into(),
         revision: "1".into(),

@@ -8,9 +8,9 @@ use super::{
     AccessError, BenchDevice, BufferLayout, CompletedAccess, DeviceError, DriveInfo, ErrorCounters, Route,
     Runner,
 };
-use device::command::{CommandId, Place};
+use device::command::{CommandId, DataLocation};
 use device::medium::{MediumOp, MediumRequest, MediumRequestId};
-use drive::medium::{FileMedium, FileOptions, Finished, Job, Medium, OpenReason};
+use drive::medium::{CompletedJob, FileMedium, FileOptions, Job, Medium, OpenReason};
 use inspect::block::BlockDevice;
 use inspect::tree::Tree;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -150,7 +150,7 @@ struct FileRunner {
     slots: Vec<Slot>,
     in_flight: u16,
     /// Jobs that are over and were not polled yet.
-    over: Vec<Finished>,
+    over: Vec<CompletedJob>,
     /// Where the kernel counts the errors of the disk.
     counters: Option<String>,
     errors_before: u64,
@@ -198,7 +198,7 @@ impl FileRunner {
             unit: 0,
             op,
             extent,
-            place: Place::Buffer,
+            location: DataLocation::Buffer,
             range: ByteRange::new(*start, bytes as u32),
         };
         self.in_flight += 1;

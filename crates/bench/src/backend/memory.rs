@@ -11,8 +11,8 @@ use super::{
     ObserverFactory, Route, Runner,
 };
 use bus::{Direction, Fifo, Speed};
-use device::command::{self, Limits, Place};
-use device::lun::{Unit, UnitConfig, limits};
+use device::command::{self, DataLocation, Limits};
+use device::lun::{LogicalUnit, LogicalUnitConfig, limits};
 use device::medium::{MediumOp, MediumRequest, MediumRequestId};
 use device::{Device, DeviceConfig, Transports};
 use drive::Drive;
@@ -87,7 +87,7 @@ impl BenchDevice for MemoryDevice {
             None => self.drive.take().ok_or_else(|| DeviceError::new("the drive is lost"))?,
         };
         drive.bus_reset();
-        drive.turn();
+        drive.run_once();
         while drive.poll().is_some() {}
         let refused = |error| {
             let what = format!("the drive cannot be set up: {error}");
@@ -141,7 +141,7 @@ fn fill(medium: &mut RamMedium) -> Result<(), DeviceError> {
             unit: 0,
             op: MediumOp::Write { fua: false },
             extent: Extent::new(next, blocks),
-            place: Place::Buffer,
+            location: DataLocation::Buffer,
             range: ByteRange::new(0, (blocks * block_bytes) as u32),
         };
         let finished = medium
@@ -157,7 +157,7 @@ fn fill(medium: &mut RamMedium) -> Result<(), DeviceError> {
 fn drive(medium: RamMedium, speed: Speed) -> Drive<QueuedMedium> {
     let name = || "uaskit".to_owned();
     let serial = || "BENCH0000001".to_owned();
-    let unit = Unit::new(UnitConfig {
+    let unit = LogicalUnit::new(LogicalUnitConfig {
         vendor: name(),
         product: "Virtual Drive".into(),
         revision: "1".into(),
@@ -291,7 +291,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
         if self.ends.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
             self.ends.handle_timeout(now);
         }
-        self.ends.turn(now);
+        self.ends.run_once(now);
         while let Some(finished) = self.ends.poll() {
             let Some(part) = self.parts.get_mut(usize::from(finished.id.slot)).and_then(Option::take) else {
                 continue;

@@ -12,7 +12,7 @@
 
 use bus::Fifo;
 use device::medium::{MediumDone, MediumError, MediumOp};
-use drive::medium::{Finished, Job, Medium, RamMedium, StreamedRam};
+use drive::medium::{CompletedJob, Job, Medium, RamMedium, StreamedRam};
 use std::hint::cold_path;
 use std::io;
 use std::ops::Range;
@@ -64,7 +64,7 @@ fn note(done: &mut Fifo<Result<MediumDone, MediumError>>, result: Result<MediumD
 }
 
 impl Medium for QueuedMedium {
-    fn submit(&mut self, mut job: Job) -> Option<Finished> {
+    fn submit(&mut self, mut job: Job) -> Option<CompletedJob> {
         let is_next = self.done.len() == self.waiting.len();
         if is_next && self.medium.streams() && matches!(job.request.op, MediumOp::Write { .. }) {
             note(&mut self.done, self.medium.perform(&job.request, &mut job.buffer));
@@ -75,7 +75,7 @@ impl Medium for QueuedMedium {
         None
     }
 
-    fn poll(&mut self) -> Option<Finished> {
+    fn poll(&mut self) -> Option<CompletedJob> {
         if self.done.is_empty() {
             self.carry_out_all();
         }
@@ -119,14 +119,14 @@ impl Medium for QueuedMedium {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use device::command::{CommandId, Place};
+    use device::command::{CommandId, DataLocation};
     use device::medium::{MediumRequest, MediumRequestId};
     use units::{ByteCount, ByteRange, Extent};
 
     fn job(part: u16, op: MediumOp, lba: u64, byte: u8) -> Job {
         let id = MediumRequestId { command: CommandId { slot: 0, generation: 0 }, part };
         let (extent, range) = (Extent::new(lba, 1), ByteRange::new(0, 512));
-        let request = MediumRequest { id, unit: 0, op, extent, place: Place::Buffer, range };
+        let request = MediumRequest { id, unit: 0, op, extent, location: DataLocation::Buffer, range };
         Job { request, buffer: vec![byte; 512] }
     }
 
@@ -149,7 +149,7 @@ mod tests {
             for (part, (op, byte)) in jobs.into_iter().enumerate() {
                 assert!(queued.submit(job(part as u16, op, 9, byte)).is_none());
             }
-            let ended: Vec<Finished> = std::iter::from_fn(|| queued.poll()).collect();
+            let ended: Vec<CompletedJob> = std::iter::from_fn(|| queued.poll()).collect();
             let parts: Vec<u16> = ended.iter().map(|finished| finished.completion.id.part).collect();
             assert_eq!(parts, [0, 1, 2, 3, 4, 5, 6]);
             let bytes: Vec<u8> = [2, 4, 6].into_iter().map(|part: usize| ended[part].buffer[511]).collect();

@@ -11,7 +11,7 @@ use crate::in_use;
 use bus::Speed;
 use device::bot::ShortData;
 use device::command::Limits;
-use device::lun::{Unit, UnitConfig, limits};
+use device::lun::{LogicalUnit, LogicalUnitConfig, limits};
 use device::{Device, DeviceConfig, Transports};
 use drive::Drive;
 use drive::medium::{FileMedium, FileOptions, Medium, OpenReason, RamMedium, create_image};
@@ -158,13 +158,13 @@ fn unit(
     identity: &Identity,
     number: usize,
     medium: &dyn Medium,
-) -> Result<Unit, Failure> {
+) -> Result<LogicalUnit, Failure> {
     let durable_state = medium.load_state().map_err(|error| {
         Failure::new(format!("cannot read the saved state of LUN {number}")).because(error).try_this(
             "It is in the .state file beside the image: repair that file, or remove it to reset the state.",
         )
     })?;
-    Ok(Unit::new(UnitConfig {
+    Ok(LogicalUnit::new(LogicalUnitConfig {
         vendor: arguments.vendor.clone(),
         product: arguments.product.clone(),
         // Four characters are all it has.
@@ -261,7 +261,7 @@ fn fnv_1a(bytes: &[u8]) -> u64 {
 }
 
 /// The size of a unit, for people.
-pub(super) fn capacity(unit: &Unit) -> ByteCount {
+pub(super) fn capacity(unit: &LogicalUnit) -> ByteCount {
     unit.config.block_size.bytes_in(unit.config.capacity).unwrap_or_default()
 }
 

@@ -20,7 +20,7 @@ use drive::Drive;
 use report::Report;
 pub(crate) use report::describe as transport_name;
 use serde_json::json;
-use server::net::{Address, BindError, Config, Ended, Event, PrivateSocket, Server};
+use server::net::{Address, BindError, Config, Event, PrivateSocket, Server, ServerExit};
 use server::usbredir::Limits;
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
@@ -270,7 +270,7 @@ fn print_event(report: &Report, event: &Event) {
     report.emit(&format!("{sentence}."), name, fields);
 }
 
-fn print_end(report: &Report, ended: Ended) -> Result<(), Failure> {
+fn print_end(report: &Report, ended: ServerExit) -> Result<(), Failure> {
     let counters = ended.drive.counters();
     ended.outcome.map_err(|error| Failure::new("server stopped unexpectedly").because(error))?;
     ended.flushed.map_err(|error| {

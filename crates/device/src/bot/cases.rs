@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thirteen_cases_are_told_apart() {
+    fn the_thirteen_cases_are_distinguished() {
         assert_eq!(case((Out, 0), None), (1, Action::Nothing));
         assert_eq!(case((Out, 0), Some((In, 8))), (2, Action::PhaseError));
         assert_eq!(case((In, 0), Some((Out, 8))), (3, Action::PhaseError));

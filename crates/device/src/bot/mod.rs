@@ -13,7 +13,7 @@ pub mod cases;
 #[cfg(test)]
 mod tests;
 
-use crate::command::{CommandId, CommandOutput, Executor, Intent, Outcome, Place, Request};
+use crate::command::{CommandId, CommandOutput, DataLocation, Executor, Intent, Outcome, Request};
 use crate::output::{DeviceTransfer, Inline, Output, Outputs, Payload};
 use crate::transfer_id::TransferIdAllocator;
 use alloc::collections::VecDeque;
@@ -54,7 +54,7 @@ pub(crate) struct Bot {
 #[derive(Debug)]
 enum State {
     /// Nothing is asked of the wire.
-    Resting,
+    Idle,
     /// A CBW is waited for.
     Ready { receive: TransferId },
     /// Every command slot is taken by commands of an earlier life; the CBW waits for one.
@@ -90,14 +90,14 @@ struct Piece {
     transfer: TransferId,
     direction: Direction,
     range: ByteRange,
-    place: Place,
+    location: DataLocation,
 }
 
 /// What a transfer of the data phase moves.
 #[derive(Clone, Copy, Debug)]
 struct DataPiece {
     range: ByteRange,
-    place: Place,
+    location: DataLocation,
     /// Zeros behind the bytes.
     padding: u32,
     /// Whether the host's transfer ends with it.
@@ -116,7 +116,7 @@ impl Bot {
             packet_bytes: speed.bulk_packet_bytes(),
             short_data,
             transfer_ids: TransferIdAllocator::after(earlier, 1),
-            state: State::Resting,
+            state: State::Idle,
             pieces: VecDeque::new(),
         }
     }
@@ -145,18 +145,18 @@ impl Bot {
         });
     }
 
-    /// Takes everything back, without a word to the host.
+    /// Cancels all transfers without reporting to the host.
     pub(crate) fn stop(&mut self, executor: &mut Executor, outputs: &mut Outputs) {
         for piece in self.pieces.drain(..) {
-            outputs.take_back(piece.transfer);
+            outputs.cancel(piece.transfer);
         }
-        match core::mem::replace(&mut self.state, State::Resting) {
-            State::Ready { receive: id } => outputs.take_back(id),
+        match core::mem::replace(&mut self.state, State::Idle) {
+            State::Ready { receive: id } => outputs.cancel(id),
             State::Reporting { transfer, fill } => {
-                fill.into_iter().chain([transfer]).for_each(|id| outputs.take_back(id));
+                fill.into_iter().chain([transfer]).for_each(|id| outputs.cancel(id));
             }
             State::Running(running) => executor.abort(running.command),
-            State::Resting | State::Holding { .. } | State::Wedged => {}
+            State::Idle | State::Holding { .. } | State::Wedged => {}
         }
         executor.fence();
     }
@@ -193,16 +193,18 @@ impl Bot {
                 running.moved += relevant;
                 running.padded += completion.actual - relevant;
                 let command = running.command;
-                match (piece.direction, piece.place) {
+                match (piece.direction, piece.location) {
                     (Direction::In, _) => executor.handle_data_in(command),
-                    (Direction::Out, Place::Parameters) => executor.handle_parameter_list(command, bytes),
-                    (Direction::Out, Place::Buffer) => {
+                    (Direction::Out, DataLocation::Parameters) => {
+                        executor.handle_parameter_list(command, bytes)
+                    }
+                    (Direction::Out, DataLocation::Buffer) => {
                         executor.handle_data_out(command, piece.range, completion.actual);
                     }
                 }
                 if piece.direction == Direction::Out && completion.actual < piece.range.len {
                     for rest in self.pieces.drain(..) {
-                        outputs.take_back(rest.transfer);
+                        outputs.cancel(rest.transfer);
                     }
                 }
             }
@@ -256,29 +258,31 @@ impl Bot {
             CommandOutput::Begin { id, intent } if id == running.command => {
                 self.begin(running, intent, executor, outputs);
             }
-            CommandOutput::DataIn { id, range, place, last } if id == running.command => {
-                let payload = match place {
-                    Place::Parameters => Payload::Reply(id),
-                    Place::Buffer => Payload::Buffer(id, range),
+            CommandOutput::DataIn { id, range, location, last } if id == running.command => {
+                let payload = match location {
+                    DataLocation::Parameters => Payload::Reply(id),
+                    DataLocation::Buffer => Payload::Buffer(id, range),
                 };
                 let padding = if last { self.padding(running.expected, range.end()) } else { 0 };
                 // Whole packets that end early need more than this transfer to end the host's: see `end_data_in`.
                 let ends = last && !(range.end() + padding).is_multiple_of(self.packet_bytes);
-                let piece = DataPiece { range, place, padding, ends };
+                let piece = DataPiece { range, location, padding, ends };
                 self.transfer(Direction::In, piece, payload, outputs);
             }
-            CommandOutput::DataOut { id, range, place: Place::Parameters, .. } if id == running.command => {
+            CommandOutput::DataOut { id, range, location: DataLocation::Parameters, .. }
+                if id == running.command =>
+            {
                 // More than the host has announced will not come.
                 let left = running.expected.bytes.saturating_sub(running.moved);
                 if left == 0 {
                     return executor.handle_parameter_list(id, &[]);
                 }
                 let range = ByteRange::new(range.start, range.len.min(left));
-                let piece = DataPiece { range, place: Place::Parameters, padding: 0, ends: false };
+                let piece = DataPiece { range, location: DataLocation::Parameters, padding: 0, ends: false };
                 self.transfer(Direction::Out, piece, Payload::Message, outputs);
             }
-            CommandOutput::DataOut { id, range, place, .. } if id == running.command => {
-                let piece = DataPiece { range, place, padding: 0, ends: false };
+            CommandOutput::DataOut { id, range, location, .. } if id == running.command => {
+                let piece = DataPiece { range, location, padding: 0, ends: false };
                 self.transfer(Direction::Out, piece, Payload::Buffer(id, range), outputs);
             }
             CommandOutput::Ended { id, outcome } if id == running.command => {
@@ -301,12 +305,12 @@ impl Bot {
     fn transfer(
         &mut self,
         direction: Direction,
-        DataPiece { range, place, padding, ends }: DataPiece,
+        DataPiece { range, location, padding, ends }: DataPiece,
         payload: Payload,
         outputs: &mut Outputs,
     ) {
         let transfer = self.transfer_ids.allocate(0);
-        self.pieces.push_back(Piece { transfer, direction, range, place });
+        self.pieces.push_back(Piece { transfer, direction, range, location });
         let endpoint = match direction {
             Direction::In => self.endpoints.bulk_in,
             Direction::Out => self.endpoints.bulk_out,
@@ -402,8 +406,8 @@ impl Bot {
     }
 }
 
-/// What REQUEST SENSE tells of a status that has no sense data and that a CSW cannot carry: the codes that SPC-5 has for a
-/// status which was told before. What may pass by itself is ABORTED COMMAND, which hosts try again.
+/// The sense data for REQUEST SENSE after a status without sense data, which a CSW cannot carry: SPC-5 has codes for such a
+/// previous status. Transient conditions are ABORTED COMMAND, which hosts retry.
 const fn sense_of(status: Status) -> Option<Sense> {
     use AdditionalSense as Code;
     Some(match status {

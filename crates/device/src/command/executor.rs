@@ -1,4 +1,4 @@
-//! Carries plans out: starts commands, joins data phase and medium, ends each command once.
+//! Executes plans: starts commands, connects data phase and medium, completes each command once.
 //!
 //! A plan goes through phases: offered to the transport, waiting for memory, moving, ended. Each call here takes one
 //! command one phase further; what others may do because of it happens in [`Executor::poll_output`], so that a long
@@ -12,12 +12,12 @@ mod transfer;
 use super::memory::Memory;
 use super::order::TaskSet;
 use super::task::{Cdb, Phase, Task};
-use super::{CommandId, CommandOutput, Intent, Limits, Outcome, Place, Request, TaskSetFull};
+use super::{CommandId, CommandOutput, DataLocation, Intent, Limits, Outcome, Request, TaskSetFull};
 use crate::lun::registry::Index;
 use crate::lun::row::Row;
 use crate::lun::{
-    Context, DataPhase, LIST_HEAD_BYTES, MediumPlan, Plan, Unit, UnitEvent, absent_unit, medium_failure,
-    precheck,
+    Context, DataPhase, LIST_HEAD_BYTES, LogicalUnit, MediumPlan, Plan, UnitEvent, absent_unit,
+    medium_failure, precheck,
 };
 use crate::medium::MediumCompletion;
 use crate::output::Output;
@@ -34,15 +34,15 @@ use wire::uas::TaskAttribute;
 /// The commands of one device, and its units.
 #[derive(Debug)]
 pub struct Executor {
-    units: Vec<Unit>,
+    units: Vec<LogicalUnit>,
     sets: Vec<TaskSet>,
     index: Index,
     tasks: Vec<Task>,
     free: Vec<u16>,
     limits: Limits,
     memory: Memory,
-    /// A command came or went since task sets were last looked at.
-    stirred: bool,
+    /// A command was added or removed since the task sets were last evaluated.
+    dirty: bool,
     /// Commands that were aborted so far.
     aborted: u64,
     outputs: Fifo<CommandOutput>,
@@ -51,8 +51,8 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// An executor for `units`, numbered in their order. What a power loss has cut off goes on.
-    pub fn new(units: Vec<Unit>, limits: Limits) -> Self {
+    /// Creates an executor for `units`, numbered in their order. Operations that a power loss interrupted resume.
+    pub fn new(units: Vec<LogicalUnit>, limits: Limits) -> Self {
         let mut tasks = Vec::new();
         tasks.resize_with(usize::from(limits.commands), Task::default);
         let mut executor = Self {
@@ -63,7 +63,7 @@ impl Executor {
             free: (0..limits.commands).rev().collect(),
             limits,
             memory: Memory::new(limits.buffer_bytes),
-            stirred: false,
+            dirty: false,
             aborted: 0,
             outputs: Fifo::new(),
             wants: Fifo::new(),
@@ -75,12 +75,12 @@ impl Executor {
     }
 
     /// The units.
-    pub fn units(&self) -> &[Unit] {
+    pub fn units(&self) -> &[LogicalUnit] {
         &self.units
     }
 
     /// The units, for what their owner changes (medium inserted, capacity).
-    pub fn units_mut(&mut self) -> &mut [Unit] {
+    pub fn units_mut(&mut self) -> &mut [LogicalUnit] {
         &mut self.units
     }
 
@@ -91,7 +91,7 @@ impl Executor {
         (usize::from(unit) < self.units.len()).then_some(unit)
     }
 
-    /// Takes a command on. It starts at once if the task set allows.
+    /// Accepts a command. It starts at once if the task set allows.
     pub fn submit(&mut self, request: Request<'_>) -> Result<CommandId, TaskSetFull> {
         let slot = self.free.pop().ok_or(TaskSetFull)?;
         let unit = self.unit_at(request.lun);
@@ -122,7 +122,7 @@ impl Executor {
         Ok(id)
     }
 
-    /// What the task set says to a new command before it is even queued: auto contingent allegiance.
+    /// Checks a new command against an auto contingent allegiance before it is queued.
     fn admit(&mut self, id: CommandId, unit: u8, request: Request<'_>) {
         let set = &self.sets[usize::from(unit)];
         let is_aca = |slot: &u16| self.tasks[usize::from(*slot)].attribute == Some(TaskAttribute::Aca);
@@ -135,11 +135,11 @@ impl Executor {
                 let code = AdditionalSense::INVALID_MESSAGE_ERROR;
                 self.end(id, Status::CheckCondition, Some(Sense::illegal_request(code)));
             }
-            _ => self.stirred = true,
+            _ => self.dirty = true,
         }
     }
 
-    /// The transport is fine with the intent it was told.
+    /// The transport accepts the reported intent.
     pub fn proceed(&mut self, id: CommandId) {
         let Some(task) = self.task(id) else { return };
         if let &Phase::Offered(plan) = &task.phase {
@@ -147,7 +147,7 @@ impl Executor {
         }
     }
 
-    /// The data phase of a plan that has one.
+    /// Begins the data phase of a plan that has one.
     #[inline(always)]
     fn begin_data_phase(&mut self, id: CommandId, plan: Plan) {
         let Some(task) = self.task(id) else { return };
@@ -155,8 +155,8 @@ impl Executor {
             Plan::Reply | Plan::ReplyThen(_) => {
                 task.phase = Phase::Replying { then: plan.after_reply() };
                 let range = ByteRange::new(0, task.reply.as_bytes().len() as u32);
-                let place = Place::Parameters;
-                self.outputs.push_with(|| CommandOutput::DataIn { id, range, place, last: true });
+                let location = DataLocation::Parameters;
+                self.outputs.push_with(|| CommandOutput::DataIn { id, range, location, last: true });
             }
             Plan::List { bytes } => {
                 task.phase = Phase::List;
@@ -172,12 +172,12 @@ impl Executor {
             | Plan::Check(_)
             | Plan::Status(_)
             | Plan::ListRest { .. }
-            | Plan::Lasting(_)
+            | Plan::LongRunning(_)
             | Plan::Background(_) => {}
         }
     }
 
-    /// The transport cannot carry the intent: the command ends without a trace and without an outcome.
+    /// The transport cannot carry the intent: the command is dropped without an outcome.
     pub fn refuse(&mut self, id: CommandId) {
         if matches!(self.task(id), Some(Task { phase: Phase::Offered(_), .. })) {
             self.free_slot(id);
@@ -281,12 +281,12 @@ impl Executor {
         }
     }
 
-    /// Aborts one command. Answered by [`CommandOutput::Aborted`], at once or when the medium lets go of it.
-    /// The transport has taken its transfers back before.
+    /// Aborts one command. Answered by [`CommandOutput::Aborted`], at once or when the medium has released it.
+    /// The transport has cancelled its transfers before.
     pub fn abort(&mut self, id: CommandId) {
         let Some(task) = self.task(id) else { return };
-        if task.lasting {
-            if !core::mem::replace(&mut task.detached, true) {
+        if task.long_running {
+            if !core::mem::replace(&mut task.in_background, true) {
                 self.outputs.push_with(|| CommandOutput::Aborted { id });
                 self.leave_set(id);
             }
@@ -308,10 +308,10 @@ impl Executor {
         }
     }
 
-    /// Holds up commands for the medium until it has let go of all that was aborted so far.
+    /// Holds commands for the medium until it has released all that were aborted so far.
     ///
-    /// For a transport that stops: nobody waits for its commands to drain, and a write of theirs must not land after
-    /// one of the host's next life.
+    /// For a transport that stops: no host waits for its commands to drain, and their writes must not reach the medium after
+    /// writes that the host sends later.
     pub fn fence(&mut self) {
         for task in &mut self.tasks {
             task.fences = matches!(task.phase, Phase::Draining { .. });
@@ -322,13 +322,13 @@ impl Executor {
         }
     }
 
-    /// Tells a unit, or all, of an event; an auto contingent allegiance ends with it. Commands are not touched.
+    /// Reports an event to a unit, or to all; an auto contingent allegiance ends with it. Commands are not affected.
     pub fn handle_event(&mut self, unit: Option<u8>, event: UnitEvent) {
         for (number, (state, set)) in self.units.iter_mut().zip(&mut self.sets).enumerate() {
             if unit.is_none_or(|unit| usize::from(unit) == number) {
                 state.handle_event(event);
                 set.aca = false;
-                self.stirred = true;
+                self.dirty = true;
             }
         }
     }
@@ -336,38 +336,38 @@ impl Executor {
     /// Ends the auto contingent allegiance of a unit (CLEAR ACA). Whether there was one.
     pub fn clear_aca(&mut self, unit: u8) -> bool {
         let Some(set) = self.sets.get_mut(usize::from(unit)) else { return false };
-        self.stirred = true;
+        self.dirty = true;
         core::mem::take(&mut set.aca)
     }
 
-    /// The next thing that the driver of the device is to do. The transport need not know of it.
+    /// The next output for the driver of the device; the transport does not see it.
     #[inline]
     pub fn poll_want(&mut self) -> Option<Output> {
         self.wants.pop_front()
     }
 
-    /// The same where it lies.
+    /// Like [`Self::poll_want`], without moving the output out of the queue.
     #[inline(always)]
     pub(crate) fn next_want(&mut self) -> Option<Front<'_, Output>> {
         self.wants.front()
     }
 
-    /// Whether there is such a thing.
+    /// Whether there is an output for the driver.
     #[inline]
     pub fn wants(&self) -> bool {
         !self.wants.is_empty()
     }
 
-    /// Whether [`Self::poll_output`] may have anything to tell.
+    /// Whether [`Self::poll_output`] may return anything.
     #[inline]
     pub(crate) fn may_have_outputs(&self) -> bool {
-        self.stirred || !self.outputs.is_empty()
+        self.dirty || !self.outputs.is_empty()
     }
 
-    /// The next thing wanted of the transport.
+    /// The next output for the transport.
     pub fn poll_output(&mut self) -> Option<CommandOutput> {
         // Commands start here and not where others end, so that a long queue is no deep recursion.
-        if self.outputs.is_empty() && core::mem::take(&mut self.stirred) {
+        if self.outputs.is_empty() && core::mem::take(&mut self.dirty) {
             for unit in 0..self.units.len() as u8 {
                 if self.sets[usize::from(unit)].has_waiting() {
                     self.start_ready(unit);
@@ -425,7 +425,7 @@ impl Executor {
             Plan::Medium(MediumPlan { data: DataPhase::In, bytes, .. }) => (Direction::In, bytes),
             Plan::Medium(MediumPlan { data: DataPhase::Out, bytes, .. }) => (Direction::Out, bytes),
             Plan::Medium(plan) => return self.start_movement(id, plan),
-            Plan::Lasting(_) | Plan::Background(_) | Plan::ListRest { .. } => {
+            Plan::LongRunning(_) | Plan::Background(_) | Plan::ListRest { .. } => {
                 return self.carry_out_later(id, plan);
             }
         };
@@ -442,7 +442,7 @@ impl Executor {
         let barrier = self.task(id).is_some_and(|task| task.is_barrier());
         if let Some(unit) = self.unit_of(id) {
             self.sets[usize::from(unit)].remove(id.slot, barrier);
-            self.stirred = true;
+            self.dirty = true;
         }
     }
 
@@ -478,7 +478,7 @@ impl Executor {
                 self.end(id, Status::CheckCondition, Some(Sense::new(SenseKey::HardwareError, fault)));
             }
             Plan::Medium(plan) => self.start_movement(id, plan),
-            Plan::Lasting(plan) => {
+            Plan::LongRunning(plan) => {
                 cold_path();
                 self.make_lasting(id);
                 self.start_movement(id, plan);
@@ -521,15 +521,16 @@ impl Executor {
     fn end(&mut self, id: CommandId, status: Status, sense: Option<Sense>) {
         let outcome = self.outcome(id, status, sense);
         let Some(task) = self.task(id) else { return };
-        let (detached, naca) = (task.detached, task.row.is_some_and(|row| row.has_naca(task.cdb.as_bytes())));
+        let (in_background, naca) =
+            (task.in_background, task.row.is_some_and(|row| row.has_naca(task.cdb.as_bytes())));
         if status == Status::CheckCondition
             && naca
-            && !detached
+            && !in_background
             && let Some(set) = outcome.unit.and_then(|unit| self.sets.get_mut(usize::from(unit)))
         {
             set.aca = true;
         }
-        if detached {
+        if in_background {
             cold_path();
             self.defer(id, sense);
         } else {
@@ -540,7 +541,7 @@ impl Executor {
 
     fn free_aborted(&mut self, id: CommandId) {
         if let Some(task) = self.task(id)
-            && !task.detached
+            && !task.in_background
         {
             self.outputs.push_with(|| CommandOutput::Aborted { id });
         }
@@ -575,7 +576,7 @@ impl Executor {
                 let is_fenced = set.slots().any(|slot| self.tasks[usize::from(slot)].fences);
                 set.fenced = is_fenced;
             }
-            self.stirred = true;
+            self.dirty = true;
         }
     }
 }

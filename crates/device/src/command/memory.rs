@@ -1,7 +1,7 @@
-//! Bytes of command buffers: a limit, and who waits for room below it.
+//! Bytes of command buffers: a limit, and the commands that wait for memory.
 //!
-//! Granted in the order of asking, so that a large command is not starved by small ones. Always true: if nobody
-//! holds anything, the first who waits is granted, however large.
+//! Granted in the order of asking, so that a large command is not starved by small ones. Always true: if no
+//! memory is held, the first that waits is granted, however large.
 
 use super::CommandId;
 use alloc::collections::VecDeque;
@@ -18,7 +18,7 @@ impl Memory {
         Self { limit_bytes, held_bytes: 0, waiting: VecDeque::new() }
     }
 
-    /// A command wants so many bytes, and gets them if nobody waits and there is room. Whether it does.
+    /// Reserves bytes for a command if none waits and they fit below the limit. Returns whether it did.
     pub(super) fn take(&mut self, bytes: u32) -> bool {
         let is_free = self.waiting.is_empty() && self.has_room(bytes);
         if is_free {
@@ -27,12 +27,12 @@ impl Memory {
         is_free
     }
 
-    /// A command wants so many bytes, and waits for them.
+    /// Queues a command that needs memory.
     pub(super) fn ask(&mut self, id: CommandId, bytes: u32) {
         self.waiting.push_back((id, bytes));
     }
 
-    /// A command wants none any more.
+    /// Removes a command from the queue.
     pub(super) fn forget(&mut self, id: CommandId) {
         self.waiting.retain(|&(waiting, _)| waiting != id);
     }
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_gave_up_is_in_nobodys_way() {
+    fn a_command_that_no_longer_waits_does_not_block_the_others() {
         let mut memory = Memory::new(100);
         memory.ask(id(1), 60);
         memory.ask(id(2), 60);

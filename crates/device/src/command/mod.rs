@@ -1,4 +1,4 @@
-//! Commands: who asks what, in which order they run, and how each ends (SAM-6 clauses 5, 7 and 8).
+//! Commands: their order, execution and outcome (SAM-6 clauses 5, 7 and 8).
 //!
 //! The transport submits a [`Request`]; the [`Executor`] holds it in one slot, starts it when the task set allows,
 //! asks the unit for a plan and carries the plan out: data phase with the transport, blocks with the medium. It
@@ -24,10 +24,10 @@ use wire::scsi::Status;
 use wire::scsi::sense::{Sense, SenseFormat};
 use wire::uas::TaskAttribute;
 
-/// How much a device takes on at once.
+/// How much a device accepts at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Commands in all task sets together; more are told TASK SET FULL.
+    /// Commands in all task sets together; more end with TASK SET FULL.
     pub commands: u16,
     /// Bytes of command buffers held at once; commands wait for room. One command may exceed it alone.
     pub buffer_bytes: u32,
@@ -35,7 +35,7 @@ pub struct Limits {
     pub segment_bytes: u32,
 }
 
-/// Names a command from its submission to its end. Never reused while anyone may still hold it: the generation
+/// Identifies a command from submission to completion. Never reused while it may still be held: the generation
 /// counts how often the slot was filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId {
@@ -54,11 +54,11 @@ pub struct Request<'a> {
     pub attribute: TaskAttribute,
     /// The command descriptor block.
     pub cdb: &'a [u8],
-    /// Whether the transport wants to hear of the data phase before it begins ([`CommandOutput::Begin`]).
+    /// Whether the transport wants to be notified of the data phase before it begins ([`CommandOutput::Begin`]).
     pub asks: bool,
 }
 
-/// What a command is going to move, told before it moves anything.
+/// What a command is going to move, reported before it moves anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Intent {
     /// The host's direction.
@@ -69,7 +69,7 @@ pub struct Intent {
 
 /// Where a command's data lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DataLocation {
     /// Block data, in the command's buffer, which the driver owns.
     Buffer,
     /// Parameter data, inside the target: [`Executor::reply`], or the bytes given to
@@ -95,7 +95,7 @@ pub enum CommandOutput {
         /// Which bytes of its data.
         range: ByteRange,
         /// Where they lie.
-        place: Place,
+        location: DataLocation,
         /// Whether no more will come.
         last: bool,
     },
@@ -107,7 +107,7 @@ pub enum CommandOutput {
         /// Which bytes of its data.
         range: ByteRange,
         /// Where they go.
-        place: Place,
+        location: DataLocation,
         /// Whether no more will be wanted after them.
         last: bool,
     },
@@ -118,7 +118,7 @@ pub enum CommandOutput {
         /// How.
         outcome: Outcome,
     },
-    /// The command was aborted, and the medium has let go of it.
+    /// The command was aborted, and the medium has released it.
     Aborted {
         /// Which one.
         id: CommandId,

@@ -1,6 +1,6 @@
 //! The task set of one unit: which command may run when (SAM-6 clause 8).
 //!
-//! Commands stand in the order of their arrival. Simple ones run beside each other; an ordered one waits for all
+//! Commands are queued in order of arrival. Simple ones run beside each other; an ordered one waits for all
 //! older ones and holds up all younger ones; head of queue runs at once. A command that must be alone (see
 //! [`crate::lun::row::Needs`]) orders itself like an ordered one, and also keeps head of queue waiting while it
 //! runs. While an auto contingent allegiance stands, only commands with the ACA attribute start.
@@ -47,7 +47,7 @@ impl TaskSet {
         self.barriers -= u16::from(barrier);
     }
 
-    /// It orders nobody any more.
+    /// It orders no other command any more.
     pub(super) fn relax(&mut self, slot: u16) {
         self.barriers -= u16::from(self.slots.contains(&slot));
     }

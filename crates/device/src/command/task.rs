@@ -1,4 +1,4 @@
-//! One command's slot: everything that is known about it, in one place.
+//! The state of one command.
 //!
 //! A slot is filled, goes through its phases, and is emptied; its memory for parameters stays for the next command.
 //! Always true: the generation changes when a slot is emptied, so no name leads to the next command.
@@ -28,17 +28,17 @@ pub(super) struct Task {
     pub(super) reply: Reply,
     pub(super) list: Vec<u8>,
     pub(super) step: u32,
-    /// Counts medium requests, so that a late completion of an earlier step is told from a present one.
+    /// Counts medium requests, so that a late completion of an earlier step is distinguished from a current one.
     pub(super) parts: u16,
     /// Bytes of the buffer held, zero for none.
     pub(super) buffer_bytes: u32,
-    /// Its work goes on whatever becomes of the command (see [`Plan::Lasting`]).
-    pub(super) lasting: bool,
-    /// The transport hears of the data phase before it begins.
+    /// Its work continues even if the command is aborted (see [`Plan::LongRunning`]).
+    pub(super) long_running: bool,
+    /// The transport is notified of the data phase before it begins.
     pub(super) asks: bool,
-    /// The transport was told the end already (IMMED), or that the command was aborted.
-    pub(super) detached: bool,
-    /// The host was told GOOD before the work was done (IMMED).
+    /// The outcome was sent to the transport already (IMMED), or the command was aborted.
+    pub(super) in_background: bool,
+    /// GOOD was sent before the work was done (IMMED).
     pub(super) answered: bool,
     /// It drains, and others wait for that before they touch the medium (see [`super::Executor::fence`]).
     pub(super) fences: bool,
@@ -54,7 +54,7 @@ pub(super) enum Phase {
     Waiting,
     /// It may run; the unit is asked for a plan.
     Starting,
-    /// The transport was told the intent.
+    /// The intent was reported to the transport.
     Offered(Plan),
     /// The parameter list is on its way.
     List,
@@ -108,12 +108,12 @@ impl Task {
 
     /// Whether it orders others: ordered, or alone in the enabled state.
     pub(super) fn is_barrier(&self) -> bool {
-        self.is_exclusive() || self.attribute == Some(TaskAttribute::Ordered) && !self.lasting
+        self.is_exclusive() || self.attribute == Some(TaskAttribute::Ordered) && !self.long_running
     }
 
     /// Whether nothing else may be enabled beside it.
     pub(super) fn is_exclusive(&self) -> bool {
-        self.row.is_some_and(|row| row.needs.exclusive) && !self.lasting
+        self.row.is_some_and(|row| row.needs.exclusive) && !self.long_running
     }
 
     /// Whether it is for the medium.
@@ -142,8 +142,8 @@ impl Task {
         self.step = 0;
         self.parts = 0;
         self.buffer_bytes = 0;
-        self.lasting = false;
-        self.detached = false;
+        self.long_running = false;
+        self.in_background = false;
         self.answered = false;
         self.fences = false;
         self.generation = self.generation.wrapping_add(1);

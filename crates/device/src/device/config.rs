@@ -67,7 +67,7 @@ pub struct DeviceConfig {
     pub transports: Transports,
     /// Streams of its bulk pipes at super speed: a power of two, 2..=256 (USB 3.2 table 9-29).
     pub streams: u16,
-    /// Current that it may draw from the bus, in mA; zero has a power supply of its own.
+    /// Current that it may draw from the bus, in mA; zero for a self-powered device.
     pub bus_power_ma: u16,
     /// idVendor.
     pub vendor_id: u16,
@@ -83,6 +83,6 @@ pub struct DeviceConfig {
     pub serial: String,
     /// How BOT ends data that are shorter than what the host asked for.
     pub bot_short_data: ShortData,
-    /// How much it takes on at once.
+    /// How much it accepts at once.
     pub limits: Limits,
 }

@@ -1,4 +1,4 @@
-//! The descriptors that a device tells (USB 3.2 clause 9.6, USB 2.0 clause 9.6, Bulk-Only Transport 1.0 clause 4,
+//! The descriptors of the device (USB 3.2 clause 9.6, USB 2.0 clause 9.6, Bulk-Only Transport 1.0 clause 4,
 //! UAS-2 clause 5.2).
 //!
 //! One configuration, one interface in it, and an alternate setting for each transport. BOT comes first where both
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_speed_is_told_at_high_and_full_speed() {
+    fn the_other_speed_is_reported_at_high_and_full_speed() {
         let head = [9, 0x07, 85, 0, 1, 1, 0, 0xc0, 0];
         let kind = DescriptorKind::OtherSpeedConfiguration;
         let at_full = [&head[..], &BOT_FULL, &UAS_AS_1, &UAS_FULL].concat();
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn the_qualifier_is_told_at_high_and_full_speed() {
+    fn the_qualifier_is_reported_at_high_and_full_speed() {
         for speed in [Speed::High, Speed::Full] {
             let bytes = found(speed, Transports::Dual, DescriptorKind::DeviceQualifier);
             assert_eq!(bytes, [10, 0x06, 0x10, 0x02, 0, 0, 0, 64, 1, 0]);
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn the_device_descriptor_tells_the_speed() {
+    fn the_device_descriptor_reports_the_speed() {
         let expected = |u0, u1, packet| {
             [18, 0x01, u0, u1, 0, 0, 0, packet, 0x09, 0x12, 0x01, 0x00, 0x00, 0x01, 1, 2, 3, 1]
         };
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn the_object_store_below_super_speed_tells_lpm_alone() {
+    fn the_object_store_below_super_speed_reports_lpm_alone() {
         for speed in [Speed::High, Speed::Full] {
             let bytes = found(speed, Transports::Dual, DescriptorKind::Bos);
             assert_eq!(bytes, [5, 0x0f, 12, 0, 1, 7, 0x10, 0x02, 0x02, 0, 0, 0]);
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn power_from_the_bus_is_told_in_units_of_the_speed() {
+    fn power_from_the_bus_is_reported_in_units_of_the_speed() {
         for (speed, unit) in [(Speed::Super, 0x12), (Speed::High, 0x48)] {
             let config = DeviceConfig { bus_power_ma: 144, ..config(speed, Transports::Dual) };
             let descriptors = Descriptors::new(&config);

@@ -2,7 +2,7 @@
 //! clause 3).
 //!
 //! A table in three states: default, addressed, configured. What a request changes outside of this machine (the
-//! transport, halts) is told as an [`Effect`], so that this file has no transfer in it. What is unknown, or asked
+//! transport, halts) is returned as an [`Effect`], so that this file has no transfer in it. What is unknown, or asked
 //! in a state that does not allow it, stalls.
 //!
 //! Left out: SET_DESCRIPTOR and SYNCH_FRAME, which a mass-storage device stalls.

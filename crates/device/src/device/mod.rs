@@ -14,7 +14,7 @@ mod tests;
 
 use crate::bot::{Bot, BotEndpoints};
 use crate::command::{CommandId, Executor};
-use crate::lun::{InsertedMedium, Unit, UnitEvent};
+use crate::lun::{InsertedMedium, LogicalUnit, UnitEvent};
 use crate::medium::MediumCompletion;
 use crate::output::{Output, Outputs};
 use crate::transfer_id::TransferIdAllocator;
@@ -62,7 +62,7 @@ pub struct Device {
 
 impl Device {
     /// A device that has just been powered on, with `units` as its logical units 0, 1, ….
-    pub fn new(config: DeviceConfig, units: Vec<Unit>) -> Self {
+    pub fn new(config: DeviceConfig, units: Vec<LogicalUnit>) -> Self {
         let mut device = Self {
             endpoint0: Endpoint0::new(&config, units.len() as u8),
             executor: Executor::new(units, config.limits),
@@ -154,7 +154,7 @@ impl Device {
         self.outputs.pop_front()
     }
 
-    /// The same where it lies.
+    /// Like [`Self::poll_output`], without moving the output out of the queue.
     #[inline(always)]
     pub fn next_output(&mut self) -> Option<Front<'_, Output>> {
         if self.executor.wants() {
@@ -163,7 +163,7 @@ impl Device {
         self.outputs.front()
     }
 
-    /// Whether [`Self::poll_output`] has anything to tell.
+    /// Whether [`Self::poll_output`] has anything to return.
     #[inline]
     pub fn has_outputs(&self) -> bool {
         self.executor.wants() || !self.outputs.is_empty()
@@ -185,12 +185,12 @@ impl Device {
     }
 
     /// The logical units.
-    pub fn units(&self) -> &[Unit] {
+    pub fn units(&self) -> &[LogicalUnit] {
         self.executor.units()
     }
 
     /// The logical units, for what their owner does with them: insert, eject, resize.
-    pub fn units_mut(&mut self) -> &mut [Unit] {
+    pub fn units_mut(&mut self) -> &mut [LogicalUnit] {
         self.executor.units_mut()
     }
 
@@ -200,7 +200,7 @@ impl Device {
         self.settle();
     }
 
-    /// Whether a command of a unit is under way that has to do with its medium.
+    /// Whether a command of a unit is in flight that uses its medium.
     pub fn uses_medium(&self, unit: u8) -> bool {
         self.executor.uses_medium(unit)
     }
@@ -224,12 +224,12 @@ impl Device {
         }
     }
 
-    /// Whether no command is under way.
+    /// Whether no command is in flight.
     pub fn is_idle(&self) -> bool {
         self.executor.is_idle()
     }
 
-    /// Commands that were aborted so far: of those that the medium works for it waits until it lets go, and takes no more
+    /// Commands that were aborted so far: of those that the medium works for it waits until they are released, and takes no more
     /// notice of what they bring. Whoever moves blocks piece by piece need not wait for a bus to take them.
     pub const fn aborted(&self) -> u64 {
         self.executor.aborted()
@@ -240,7 +240,7 @@ impl Device {
         self.executor.is_live(command)
     }
 
-    /// Commands under way.
+    /// Commands in flight.
     pub fn depth(&self) -> usize {
         self.executor.depth()
     }
@@ -294,8 +294,8 @@ impl Device {
         }
     }
 
-    /// Carries what the executor tells the transport, until it tells nothing. At once, and not when it is polled: a host
-    /// that ends a phase early takes back what the transport knows of, and must find all of it.
+    /// Forwards the outputs of the executor to the transport until there are none. At once, and not when it is polled: a host
+    /// that ends a phase early cancels what the transport knows of, and must find all of it.
     #[inline(always)]
     fn settle(&mut self) {
         if self.executor.may_have_outputs() || matches!(self.transport, Transport::Bot(_)) {

@@ -1,6 +1,6 @@
 //! Scripts on endpoint 0: each request in each state of the device, in literal setup packets.
 
-use crate::desk::Desk;
+use crate::host_fixture::HostFixture;
 use crate::{ActiveTransport, Transports, Verdict};
 use alloc::vec::Vec;
 use bus::Speed;
@@ -51,14 +51,14 @@ const U1_ENABLE: u8 = 48;
 const U2_ENABLE: u8 = 49;
 const REMOTE_WAKEUP: u8 = 1;
 
-fn in_default(speed: Speed) -> Desk {
-    Desk::new(crate::desk::config(speed, Transports::Dual))
+fn in_default(speed: Speed) -> HostFixture {
+    HostFixture::new(crate::host_fixture::config(speed, Transports::Dual))
 }
 
-fn in_addressed(speed: Speed) -> Desk {
-    let mut desk = in_default(speed);
-    assert_eq!(desk.control(set_address(7), &[]), Verdict::Done);
-    desk
+fn in_addressed(speed: Speed) -> HostFixture {
+    let mut host = in_default(speed);
+    assert_eq!(host.control(set_address(7), &[]), Verdict::Done);
+    host
 }
 
 fn data(bytes: &[u8]) -> Verdict {
@@ -66,9 +66,9 @@ fn data(bytes: &[u8]) -> Verdict {
 }
 
 #[test]
-fn a_new_device_tells_its_descriptors_and_nothing_else() {
-    let mut desk = in_default(Speed::Super);
-    assert!(matches!(desk.control(GET_DEVICE, &[]), Verdict::Data(bytes) if bytes.len() == 18));
+fn a_new_device_reports_its_descriptors_and_nothing_else() {
+    let mut host = in_default(Speed::Super);
+    assert!(matches!(host.control(GET_DEVICE, &[]), Verdict::Data(bytes) if bytes.len() == 18));
     let requests = [
         GET_CONFIGURATION,
         GET_INTERFACE,
@@ -83,16 +83,16 @@ fn a_new_device_tells_its_descriptors_and_nothing_else() {
         MASS_STORAGE_RESET,
     ];
     for request in requests {
-        assert_eq!(desk.control(request, &[]), Verdict::Stall, "{request:02x?}");
+        assert_eq!(host.control(request, &[]), Verdict::Stall, "{request:02x?}");
     }
 }
 
 #[test]
 fn an_addressed_device_has_no_configuration_yet() {
-    let mut desk = in_addressed(Speed::Super);
-    assert_eq!(desk.control(GET_CONFIGURATION, &[]), data(&[0]));
-    assert_eq!(desk.control(GET_DEVICE_STATUS, &[]), data(&[1, 0]));
-    assert_eq!(desk.control(get_endpoint_status(0), &[]), data(&[0, 0]));
+    let mut host = in_addressed(Speed::Super);
+    assert_eq!(host.control(GET_CONFIGURATION, &[]), data(&[0]));
+    assert_eq!(host.control(GET_DEVICE_STATUS, &[]), data(&[1, 0]));
+    assert_eq!(host.control(get_endpoint_status(0), &[]), data(&[0, 0]));
     let requests = [
         GET_INTERFACE,
         GET_INTERFACE_STATUS,
@@ -105,70 +105,70 @@ fn an_addressed_device_has_no_configuration_yet() {
         set_device_feature(U1_ENABLE),
     ];
     for request in requests {
-        assert_eq!(desk.control(request, &[]), Verdict::Stall, "{request:02x?}");
+        assert_eq!(host.control(request, &[]), Verdict::Stall, "{request:02x?}");
     }
 }
 
 #[test]
 fn address_0_is_the_default_state_again() {
-    let mut desk = in_addressed(Speed::High);
-    assert_eq!(desk.control(set_address(0), &[]), Verdict::Done);
-    assert_eq!(desk.control(GET_CONFIGURATION, &[]), Verdict::Stall);
+    let mut host = in_addressed(Speed::High);
+    assert_eq!(host.control(set_address(0), &[]), Verdict::Done);
+    assert_eq!(host.control(GET_CONFIGURATION, &[]), Verdict::Stall);
 }
 
 #[test]
 fn an_address_above_127_is_refused() {
-    let mut desk = in_default(Speed::High);
-    assert_eq!(desk.control(set_address(128), &[]), Verdict::Stall);
-    assert_eq!(desk.control(set_address(127), &[]), Verdict::Done);
+    let mut host = in_default(Speed::High);
+    assert_eq!(host.control(set_address(128), &[]), Verdict::Stall);
+    assert_eq!(host.control(set_address(127), &[]), Verdict::Done);
 }
 
 #[test]
 fn a_configured_device_has_its_first_setting() {
-    let mut desk = in_addressed(Speed::High);
-    assert_eq!(desk.control(set_configuration(1), &[]), Verdict::Done);
-    assert_eq!(desk.control(GET_CONFIGURATION, &[]), data(&[1]));
-    assert_eq!(desk.control(GET_INTERFACE, &[]), data(&[0]));
-    assert_eq!(desk.control(GET_INTERFACE_STATUS, &[]), data(&[0, 0]));
-    assert_eq!(desk.device.transport(), ActiveTransport::Bot);
-    assert_eq!(desk.control(set_address(9), &[]), Verdict::Stall);
+    let mut host = in_addressed(Speed::High);
+    assert_eq!(host.control(set_configuration(1), &[]), Verdict::Done);
+    assert_eq!(host.control(GET_CONFIGURATION, &[]), data(&[1]));
+    assert_eq!(host.control(GET_INTERFACE, &[]), data(&[0]));
+    assert_eq!(host.control(GET_INTERFACE_STATUS, &[]), data(&[0, 0]));
+    assert_eq!(host.device.transport(), ActiveTransport::Bot);
+    assert_eq!(host.control(set_address(9), &[]), Verdict::Stall);
 }
 
 #[test]
 fn only_configuration_1_exists() {
-    let mut desk = in_addressed(Speed::High);
-    assert_eq!(desk.control(set_configuration(2), &[]), Verdict::Stall);
-    assert_eq!(desk.control(GET_CONFIGURATION, &[]), data(&[0]));
+    let mut host = in_addressed(Speed::High);
+    assert_eq!(host.control(set_configuration(2), &[]), Verdict::Stall);
+    assert_eq!(host.control(GET_CONFIGURATION, &[]), data(&[0]));
 }
 
 #[test]
 fn configuration_0_turns_the_transport_off() {
-    let mut desk = Desk::bot(Speed::High);
-    assert_eq!(desk.control(set_configuration(0), &[]), Verdict::Done);
-    assert_eq!(desk.control(GET_CONFIGURATION, &[]), data(&[0]));
-    assert_eq!(desk.control(GET_INTERFACE, &[]), Verdict::Stall);
-    assert_eq!(desk.device.transport(), ActiveTransport::None);
+    let mut host = HostFixture::bot(Speed::High);
+    assert_eq!(host.control(set_configuration(0), &[]), Verdict::Done);
+    assert_eq!(host.control(GET_CONFIGURATION, &[]), data(&[0]));
+    assert_eq!(host.control(GET_INTERFACE, &[]), Verdict::Stall);
+    assert_eq!(host.device.transport(), ActiveTransport::None);
 }
 
 #[test]
 fn the_setting_chooses_the_transport() {
     for (speed, streams) in [(Speed::Super, true), (Speed::High, false), (Speed::Full, false)] {
-        let mut desk = Desk::bot(speed);
-        assert_eq!(desk.control(set_interface(0, 1), &[]), Verdict::Done);
-        assert_eq!(desk.control(GET_INTERFACE, &[]), data(&[1]));
-        assert_eq!(desk.device.transport(), ActiveTransport::Uas { streams });
-        assert_eq!(desk.control(set_configuration(1), &[]), Verdict::Done);
-        assert_eq!(desk.device.transport(), ActiveTransport::Bot);
+        let mut host = HostFixture::bot(speed);
+        assert_eq!(host.control(set_interface(0, 1), &[]), Verdict::Done);
+        assert_eq!(host.control(GET_INTERFACE, &[]), data(&[1]));
+        assert_eq!(host.device.transport(), ActiveTransport::Uas { streams });
+        assert_eq!(host.control(set_configuration(1), &[]), Verdict::Done);
+        assert_eq!(host.device.transport(), ActiveTransport::Bot);
     }
 }
 
 #[test]
 fn other_settings_and_interfaces_do_not_exist() {
-    let mut desk = Desk::bot(Speed::High);
+    let mut host = HostFixture::bot(Speed::High);
     for request in [set_interface(0, 2), set_interface(1, 0), [0x81, 0x0a, 0, 0, 1, 0, 1, 0]] {
-        assert_eq!(desk.control(request, &[]), Verdict::Stall, "{request:02x?}");
+        assert_eq!(host.control(request, &[]), Verdict::Stall, "{request:02x?}");
     }
-    assert_eq!(desk.device.transport(), ActiveTransport::Bot);
+    assert_eq!(host.device.transport(), ActiveTransport::Bot);
 }
 
 #[test]
@@ -177,63 +177,63 @@ fn a_device_with_one_transport_has_one_setting() {
         (Transports::UasOnly, ActiveTransport::Uas { streams: true }),
         (Transports::BotOnly, ActiveTransport::Bot),
     ] {
-        let mut desk = Desk::configured(crate::desk::config(Speed::Super, transports), 0);
-        assert_eq!(desk.device.transport(), active);
-        assert_eq!(desk.control(set_interface(0, 1), &[]), Verdict::Stall);
+        let mut host = HostFixture::configured(crate::host_fixture::config(Speed::Super, transports), 0);
+        assert_eq!(host.device.transport(), active);
+        assert_eq!(host.control(set_interface(0, 1), &[]), Verdict::Stall);
     }
 }
 
 #[test]
-fn the_highest_unit_is_told_where_bot_is_on() {
-    let mut desk = Desk::bot(Speed::High);
-    assert_eq!(desk.control(GET_MAX_LUN, &[]), data(&[1]));
-    assert_eq!(desk.control([0xa1, 0xfe, 0, 0, 1, 0, 1, 0], &[]), Verdict::Stall, "of interface 1");
-    assert_eq!(desk.control([0x21, 0xff, 0, 0, 1, 0, 0, 0], &[]), Verdict::Stall, "of interface 1");
-    let mut desk = Desk::uas(Speed::High);
-    assert_eq!(desk.control(GET_MAX_LUN, &[]), Verdict::Stall);
-    assert_eq!(desk.control(MASS_STORAGE_RESET, &[]), Verdict::Stall);
+fn the_highest_unit_is_reported_where_bot_is_on() {
+    let mut host = HostFixture::bot(Speed::High);
+    assert_eq!(host.control(GET_MAX_LUN, &[]), data(&[1]));
+    assert_eq!(host.control([0xa1, 0xfe, 0, 0, 1, 0, 1, 0], &[]), Verdict::Stall, "of interface 1");
+    assert_eq!(host.control([0x21, 0xff, 0, 0, 1, 0, 0, 0], &[]), Verdict::Stall, "of interface 1");
+    let mut host = HostFixture::uas(Speed::High);
+    assert_eq!(host.control(GET_MAX_LUN, &[]), Verdict::Stall);
+    assert_eq!(host.control(MASS_STORAGE_RESET, &[]), Verdict::Stall);
 }
 
 #[test]
 fn an_answer_is_cut_at_the_length_asked_for() {
-    let mut desk = in_default(Speed::Super);
-    assert_eq!(desk.control([0x80, 0x06, 0, 1, 0, 0, 8, 0], &[]), data(&[18, 1, 0, 3, 0, 0, 0, 9]));
-    assert_eq!(desk.control([0x80, 0x06, 0, 2, 0, 0, 9, 0], &[]), data(&[9, 2, 121, 0, 1, 1, 0, 0xc0, 0]));
-    assert_eq!(desk.control([0x80, 0x06, 0, 2, 0, 0, 0, 0], &[]), data(&[]));
+    let mut host = in_default(Speed::Super);
+    assert_eq!(host.control([0x80, 0x06, 0, 1, 0, 0, 8, 0], &[]), data(&[18, 1, 0, 3, 0, 0, 0, 9]));
+    assert_eq!(host.control([0x80, 0x06, 0, 2, 0, 0, 9, 0], &[]), data(&[9, 2, 121, 0, 1, 1, 0, 0xc0, 0]));
+    assert_eq!(host.control([0x80, 0x06, 0, 2, 0, 0, 0, 0], &[]), data(&[]));
     assert!(
-        matches!(desk.control([0x80, 0x06, 0, 2, 0, 0, 0xff, 0xff], &[]), Verdict::Data(all) if all.len() == 121)
+        matches!(host.control([0x80, 0x06, 0, 2, 0, 0, 0xff, 0xff], &[]), Verdict::Data(all) if all.len() == 121)
     );
 }
 
 #[test]
 fn strings_come_in_whatever_language_is_asked_for() {
-    let mut desk = in_default(Speed::High);
+    let mut host = in_default(Speed::High);
     let text = data(&[10, 3, b'A', 0, b'C', 0, b'M', 0, b'E', 0]);
     for language in [[0x09, 0x04], [0x07, 0x04], [0, 0]] {
-        assert_eq!(desk.control([0x80, 0x06, 1, 3, language[0], language[1], 255, 0], &[]), text);
+        assert_eq!(host.control([0x80, 0x06, 1, 3, language[0], language[1], 255, 0], &[]), text);
     }
 }
 
 #[test]
 fn descriptors_that_do_not_exist_stall() {
-    let mut desk = in_default(Speed::Super);
+    let mut host = in_default(Speed::Super);
     for (kind, index) in [(1, 1), (2, 1), (3, 6), (6, 0), (7, 0), (0x22, 0)] {
         assert_eq!(
-            desk.control([0x80, 0x06, index, kind, 0, 0, 255, 0], &[]),
+            host.control([0x80, 0x06, index, kind, 0, 0, 255, 0], &[]),
             Verdict::Stall,
             "{kind} {index}"
         );
     }
     let of_interface = [0x81, 0x06, 0, 1, 0, 0, 18, 0];
-    assert_eq!(desk.control(of_interface, &[]), Verdict::Stall);
+    assert_eq!(host.control(of_interface, &[]), Verdict::Stall);
 }
 
 #[test]
-fn the_qualifier_is_told_below_super_speed() {
+fn the_qualifier_is_reported_below_super_speed() {
     for speed in [Speed::High, Speed::Full] {
-        let mut desk = in_default(speed);
+        let mut host = in_default(speed);
         assert_eq!(
-            desk.control([0x80, 0x06, 0, 6, 0, 0, 10, 0], &[]),
+            host.control([0x80, 0x06, 0, 6, 0, 0, 10, 0], &[]),
             data(&[10, 6, 0x10, 0x02, 0, 0, 0, 64, 1, 0])
         );
     }
@@ -241,103 +241,103 @@ fn the_qualifier_is_told_below_super_speed() {
 
 #[test]
 fn u1_and_u2_are_switched_one_by_one() {
-    let mut desk = Desk::bot(Speed::Super);
-    assert_eq!(desk.control(GET_DEVICE_STATUS, &[]), data(&[0x01, 0]));
-    assert_eq!(desk.control(set_device_feature(U1_ENABLE), &[]), Verdict::Done);
-    assert_eq!(desk.control(GET_DEVICE_STATUS, &[]), data(&[0x05, 0]));
-    assert_eq!(desk.control(set_device_feature(U2_ENABLE), &[]), Verdict::Done);
-    assert_eq!(desk.control(GET_DEVICE_STATUS, &[]), data(&[0x0d, 0]));
-    assert_eq!(desk.control(clear_device_feature(U1_ENABLE), &[]), Verdict::Done);
-    assert_eq!(desk.control(GET_DEVICE_STATUS, &[]), data(&[0x09, 0]));
-    desk.reset_port();
-    desk.configure(0);
-    assert_eq!(desk.control(GET_DEVICE_STATUS, &[]), data(&[0x01, 0]));
+    let mut host = HostFixture::bot(Speed::Super);
+    assert_eq!(host.control(GET_DEVICE_STATUS, &[]), data(&[0x01, 0]));
+    assert_eq!(host.control(set_device_feature(U1_ENABLE), &[]), Verdict::Done);
+    assert_eq!(host.control(GET_DEVICE_STATUS, &[]), data(&[0x05, 0]));
+    assert_eq!(host.control(set_device_feature(U2_ENABLE), &[]), Verdict::Done);
+    assert_eq!(host.control(GET_DEVICE_STATUS, &[]), data(&[0x0d, 0]));
+    assert_eq!(host.control(clear_device_feature(U1_ENABLE), &[]), Verdict::Done);
+    assert_eq!(host.control(GET_DEVICE_STATUS, &[]), data(&[0x09, 0]));
+    host.reset_port();
+    host.configure(0);
+    assert_eq!(host.control(GET_DEVICE_STATUS, &[]), data(&[0x01, 0]));
 }
 
 #[test]
 fn requests_of_super_speed_stall_below_it() {
-    let mut desk = Desk::bot(Speed::High);
+    let mut host = HostFixture::bot(Speed::High);
     let requests =
         [set_device_feature(U1_ENABLE), set_device_feature(U2_ENABLE), [0, 0x31, 40, 0, 0, 0, 0, 0]];
     for request in requests {
-        assert_eq!(desk.control(request, &[]), Verdict::Stall, "{request:02x?}");
+        assert_eq!(host.control(request, &[]), Verdict::Stall, "{request:02x?}");
     }
-    assert_eq!(desk.control(SET_SEL, &[0; 6]), Verdict::Stall);
-    assert_eq!(desk.control([0x01, 0x03, 0, 0, 0, 1, 0, 0], &[]), Verdict::Stall);
+    assert_eq!(host.control(SET_SEL, &[0; 6]), Verdict::Stall);
+    assert_eq!(host.control([0x01, 0x03, 0, 0, 0, 1, 0, 0], &[]), Verdict::Stall);
 }
 
 #[test]
 fn exit_latencies_are_six_bytes() {
-    let mut desk = in_addressed(Speed::Super);
-    assert_eq!(desk.control(SET_SEL, &[10, 20, 0, 1, 0, 2]), Verdict::Done);
+    let mut host = in_addressed(Speed::Super);
+    assert_eq!(host.control(SET_SEL, &[10, 20, 0, 1, 0, 2]), Verdict::Done);
     for length in [0, 5, 7] {
-        assert_eq!(desk.control(SET_SEL, &[0; 7][..length]), Verdict::Stall);
+        assert_eq!(host.control(SET_SEL, &[0; 7][..length]), Verdict::Stall);
     }
-    assert_eq!(desk.control([0, 0x31, 40, 0, 0, 0, 0, 0], &[]), Verdict::Done, "SET ISOCH DELAY");
+    assert_eq!(host.control([0, 0x31, 40, 0, 0, 0, 0, 0], &[]), Verdict::Done, "SET ISOCH DELAY");
 }
 
 #[test]
 fn a_function_is_suspended_without_remote_wake_up() {
-    let mut desk = Desk::bot(Speed::Super);
-    assert_eq!(desk.control([0x01, 0x03, 0, 0, 0, 1, 0, 0], &[]), Verdict::Done);
-    assert_eq!(desk.control([0x01, 0x03, 0, 0, 0, 3, 0, 0], &[]), Verdict::Stall);
-    assert_eq!(desk.control([0x01, 0x03, 0, 0, 1, 1, 0, 0], &[]), Verdict::Stall, "of interface 1");
-    assert_eq!(desk.control(GET_INTERFACE_STATUS, &[]), data(&[0, 0]));
+    let mut host = HostFixture::bot(Speed::Super);
+    assert_eq!(host.control([0x01, 0x03, 0, 0, 0, 1, 0, 0], &[]), Verdict::Done);
+    assert_eq!(host.control([0x01, 0x03, 0, 0, 0, 3, 0, 0], &[]), Verdict::Stall);
+    assert_eq!(host.control([0x01, 0x03, 0, 0, 1, 1, 0, 0], &[]), Verdict::Stall, "of interface 1");
+    assert_eq!(host.control(GET_INTERFACE_STATUS, &[]), data(&[0, 0]));
 }
 
 #[test]
 fn remote_wake_up_is_refused() {
     for speed in [Speed::Full, Speed::High, Speed::Super] {
-        let mut desk = Desk::bot(speed);
-        assert_eq!(desk.control(set_device_feature(REMOTE_WAKEUP), &[]), Verdict::Stall);
+        let mut host = HostFixture::bot(speed);
+        assert_eq!(host.control(set_device_feature(REMOTE_WAKEUP), &[]), Verdict::Stall);
     }
 }
 
 #[test]
-fn a_halt_is_told_until_it_is_cleared() {
-    let mut desk = Desk::uas(Speed::Super);
+fn a_halt_is_reported_until_it_is_cleared() {
+    let mut host = HostFixture::uas(Speed::Super);
     for endpoint in [0x81, 0x02, 0x83, 0x04] {
-        assert_eq!(desk.control(get_endpoint_status(endpoint), &[]), data(&[0, 0]));
-        assert_eq!(desk.control(set_halt(endpoint), &[]), Verdict::Done);
-        assert_eq!(desk.control(get_endpoint_status(endpoint), &[]), data(&[1, 0]));
-        assert_eq!(desk.control(clear_halt(endpoint), &[]), Verdict::Done);
-        assert_eq!(desk.control(get_endpoint_status(endpoint), &[]), data(&[0, 0]));
+        assert_eq!(host.control(get_endpoint_status(endpoint), &[]), data(&[0, 0]));
+        assert_eq!(host.control(set_halt(endpoint), &[]), Verdict::Done);
+        assert_eq!(host.control(get_endpoint_status(endpoint), &[]), data(&[1, 0]));
+        assert_eq!(host.control(clear_halt(endpoint), &[]), Verdict::Done);
+        assert_eq!(host.control(get_endpoint_status(endpoint), &[]), data(&[0, 0]));
     }
 }
 
 #[test]
 fn halts_go_with_the_setting() {
     for request in [set_interface(0, 1), set_interface(0, 0), set_configuration(1)] {
-        let mut desk = Desk::uas(Speed::Super);
-        desk.control(set_halt(0x81), &[]);
-        assert_eq!(desk.control(request, &[]), Verdict::Done);
-        assert_eq!(desk.control(get_endpoint_status(0x81), &[]), data(&[0, 0]), "{request:02x?}");
+        let mut host = HostFixture::uas(Speed::Super);
+        host.control(set_halt(0x81), &[]);
+        assert_eq!(host.control(request, &[]), Verdict::Done);
+        assert_eq!(host.control(get_endpoint_status(0x81), &[]), data(&[0, 0]), "{request:02x?}");
     }
 }
 
 #[test]
 fn endpoints_of_the_other_setting_do_not_exist() {
-    let mut desk = Desk::bot(Speed::High);
+    let mut host = HostFixture::bot(Speed::High);
     for endpoint in [0x01, 0x82, 0x83, 0x03, 0x04, 0x84, 0x8f, 0x71] {
         for request in [get_endpoint_status(endpoint), set_halt(endpoint), clear_halt(endpoint)] {
-            assert_eq!(desk.control(request, &[]), Verdict::Stall, "{request:02x?}");
+            assert_eq!(host.control(request, &[]), Verdict::Stall, "{request:02x?}");
         }
     }
 }
 
 #[test]
 fn endpoint_0_is_never_halted() {
-    let mut desk = Desk::bot(Speed::High);
+    let mut host = HostFixture::bot(Speed::High);
     for endpoint in [0x00, 0x80] {
-        assert_eq!(desk.control(set_halt(endpoint), &[]), Verdict::Done);
-        assert_eq!(desk.control(get_endpoint_status(endpoint), &[]), data(&[0, 0]));
-        assert_eq!(desk.control(clear_halt(endpoint), &[]), Verdict::Done);
+        assert_eq!(host.control(set_halt(endpoint), &[]), Verdict::Done);
+        assert_eq!(host.control(get_endpoint_status(endpoint), &[]), data(&[0, 0]));
+        assert_eq!(host.control(clear_halt(endpoint), &[]), Verdict::Done);
     }
 }
 
 #[test]
 fn unknown_requests_stall() {
-    let mut desk = Desk::bot(Speed::Super);
+    let mut host = HostFixture::bot(Speed::Super);
     let requests = [
         [0x80, 0x0d, 0, 0, 0, 0, 2, 0],
         [0x00, 0x07, 0, 1, 0, 0, 18, 0],
@@ -349,19 +349,19 @@ fn unknown_requests_stall() {
         [0x02, 0x03, 1, 0, 0x81, 0, 0, 0],
     ];
     for request in requests {
-        assert_eq!(desk.control(request, &[0; 18]), Verdict::Stall, "{request:02x?}");
+        assert_eq!(host.control(request, &[0; 18]), Verdict::Stall, "{request:02x?}");
     }
 }
 
 #[test]
 fn a_port_reset_is_the_default_state() {
-    let mut desk = Desk::uas(Speed::Super);
-    desk.reset_port();
-    assert_eq!(desk.device.transport(), ActiveTransport::None);
-    assert_eq!(desk.control(GET_CONFIGURATION, &[]), Verdict::Stall);
-    desk.configure(0);
-    assert_eq!(desk.run(&[0; 6]), crate::desk::bot::csw(0, 1));
-    assert_eq!(desk.request_sense(), (0x06, 0x29, 0x02));
+    let mut host = HostFixture::uas(Speed::Super);
+    host.reset_port();
+    assert_eq!(host.device.transport(), ActiveTransport::None);
+    assert_eq!(host.control(GET_CONFIGURATION, &[]), Verdict::Stall);
+    host.configure(0);
+    assert_eq!(host.run(&[0; 6]), crate::host_fixture::bot::csw(0, 1));
+    assert_eq!(host.request_sense(), (0x06, 0x29, 0x02));
 }
 
 fn any_setup() -> impl Strategy<Value = [u8; 8]> {
@@ -378,11 +378,11 @@ proptest! {
         speed in prop::sample::select(&[Speed::Full, Speed::High, Speed::Super][..]),
         requests in prop::collection::vec(any_setup(), 1..40),
     ) {
-        let mut desk = Desk::bot(speed);
+        let mut host = HostFixture::bot(speed);
         for setup in requests {
             let length = usize::from(u16::from_le_bytes([setup[6], setup[7]]));
             let sent: Vec<u8> = if setup[0] & 0x80 == 0 { alloc::vec![0; length] } else { Vec::new() };
-            match desk.control(setup, &sent) {
+            match host.control(setup, &sent) {
                 Verdict::Data(bytes) => prop_assert!(setup[0] & 0x80 != 0 && bytes.len() <= length),
                 Verdict::Done => prop_assert!(setup[0] & 0x80 == 0),
                 Verdict::Stall => {}

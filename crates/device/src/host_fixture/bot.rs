@@ -1,6 +1,6 @@
 //! A host that speaks Bulk-Only Transport, in literal bytes.
 
-use super::{Desk, Ended};
+use super::{Ended, HostFixture};
 use crate::Transports;
 use crate::device::{DATA_IN, DATA_OUT};
 use alloc::vec::Vec;
@@ -32,7 +32,7 @@ pub(crate) fn csw(residue: u32, status: u8) -> Vec<u8> {
     csw
 }
 
-impl Desk {
+impl HostFixture {
     /// A device whose BOT is selected.
     pub(crate) fn bot(speed: Speed) -> Self {
         Self::configured(super::config(speed, Transports::Dual), 0)
@@ -91,7 +91,7 @@ impl Desk {
         self.clear_halt(DATA_OUT);
     }
 
-    /// Whether GET STATUS tells that an endpoint is halted.
+    /// Whether GET_STATUS reports that an endpoint is halted.
     pub(crate) fn is_halted(&mut self, pipe: Pipe) -> bool {
         let status = self.control([0x82, 0x00, 0, 0, pipe.endpoint.into(), 0, 2, 0], &[]);
         status == crate::Verdict::Data(alloc::vec![1, 0])

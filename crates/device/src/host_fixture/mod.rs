@@ -1,17 +1,17 @@
-//! A device on a desk: beside a bus without time, a memory as its medium, and a host that a test plays.
+//! A device with a bus without time, a memory medium, and a host that a test plays.
 //!
-//! The host wants and sends transfers; after each word of it everything that can happen happens, except at a medium
+//! The host submits transfers; after each one everything that can happen happens, except at a medium
 //! that is held. What the device asks of its driver is carried out here and checked on the way.
 //!
-//! Always true, or the test fails: no transfer has a name that was given before or completes twice; a buffer is
+//! Always true, or the test fails: no transfer id is reused or completes twice; a buffer is
 //! acquired before it is named, no range leaves it, and it is released once.
 
 pub(crate) mod bot;
 pub(crate) mod medium;
 pub(crate) mod uas;
 
-use crate::command::{CommandId, Limits, Place};
-use crate::lun::Unit;
+use crate::command::{CommandId, DataLocation, Limits};
+use crate::lun::LogicalUnit;
 use crate::lun::fixture::Fixture;
 use crate::output::{DeviceTransfer, Output, Payload};
 use crate::{Device, DeviceConfig, Transports, Verdict};
@@ -29,12 +29,12 @@ type Bus = Rendezvous<TransferId, TransferId>;
 
 /// The device, and everything around it.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct HostFixture {
     pub(crate) device: Device,
     pub(crate) medium: Medium,
     bus: Bus,
-    /// The host's transfers under way, and their bytes.
-    host: BTreeMap<TransferId, Vec<u8>>,
+    /// The host's transfers in flight, and their bytes.
+    host_transfers: BTreeMap<TransferId, Vec<u8>>,
     /// The host's transfers that have ended.
     ended: BTreeMap<TransferId, Ended>,
     offers: BTreeMap<TransferId, Offered>,
@@ -60,7 +60,7 @@ struct Offered {
 
 /// What the bus says.
 #[derive(Debug)]
-enum Word {
+enum BusEvent {
     Copy(CopyRange, TransferId, TransferId),
     Device(Completion),
     Host(Completion),
@@ -68,15 +68,15 @@ enum Word {
 
 /// All that it says of one step.
 #[derive(Debug, Default)]
-struct Heard(Vec<Word>);
+struct BusEvents(Vec<BusEvent>);
 
-impl TransferSink<TransferId, TransferId> for Heard {
+impl TransferSink<TransferId, TransferId> for BusEvents {
     fn copy(&mut self, range: CopyRange, host: &mut TransferId, device: &mut TransferId) {
-        self.0.push(Word::Copy(range, *host, *device));
+        self.0.push(BusEvent::Copy(range, *host, *device));
     }
 
     fn device_completed(&mut self, ended: Completed<&mut TransferId>, _host: Option<&TransferId>) {
-        self.0.push(Word::Device(Completion {
+        self.0.push(BusEvent::Device(Completion {
             id: *ended.context,
             status: ended.status,
             actual: ended.actual,
@@ -84,7 +84,7 @@ impl TransferSink<TransferId, TransferId> for Heard {
     }
 
     fn host_completed(&mut self, ended: Completed<&mut TransferId>) {
-        self.0.push(Word::Host(Completion {
+        self.0.push(BusEvent::Host(Completion {
             id: *ended.context,
             status: ended.status,
             actual: ended.actual,
@@ -110,16 +110,16 @@ pub(crate) fn config(speed: Speed, transports: Transports) -> DeviceConfig {
     }
 }
 
-impl Desk {
+impl HostFixture {
     /// A device that was just plugged in.
     pub(crate) fn new(config: DeviceConfig) -> Self {
-        let units: Vec<Unit> = (0..2).map(|_| Unit::new(Fixture::new().unit.config)).collect();
+        let units: Vec<LogicalUnit> = (0..2).map(|_| LogicalUnit::new(Fixture::new().unit.config)).collect();
         let capacity = units[0].config.capacity.0 as usize;
         Self {
             medium: Medium::new(units.len(), capacity),
             bus: Rendezvous::new(config.speed),
             device: Device::new(config, units),
-            host: BTreeMap::new(),
+            host_transfers: BTreeMap::new(),
             ended: BTreeMap::new(),
             offers: BTreeMap::new(),
             buffers: BTreeMap::new(),
@@ -131,10 +131,10 @@ impl Desk {
 
     /// A device that the host has configured, and whose unit attention conditions it has seen.
     pub(crate) fn configured(config: DeviceConfig, alternate: u8) -> Self {
-        let mut desk = Self::new(config);
-        desk.configure(alternate);
-        desk.calm();
-        desk
+        let mut host = Self::new(config);
+        host.configure(alternate);
+        host.calm();
+        host
     }
 
     /// SET ADDRESS, SET CONFIGURATION and SET INTERFACE.
@@ -193,12 +193,12 @@ impl Desk {
 
     /// Whether a host transfer has not ended.
     pub(crate) fn is_pending(&self, id: TransferId) -> bool {
-        self.host.contains_key(&id)
+        self.host_transfers.contains_key(&id)
     }
 
-    /// The host's transfers under way, oldest first.
+    /// The host's transfers in flight, oldest first.
     pub(crate) fn pending(&self) -> Vec<TransferId> {
-        self.host.keys().copied().collect()
+        self.host_transfers.keys().copied().collect()
     }
 
     /// Names of the host's transfers in the order of their ends.
@@ -234,7 +234,7 @@ impl Desk {
         assert_eq!(order, expected);
     }
 
-    /// The medium answers nothing until it is let go.
+    /// Holds the medium: it answers nothing until it is released.
     pub(crate) fn hold_medium(&mut self) {
         self.medium.is_held = true;
     }
@@ -255,8 +255,8 @@ impl Desk {
     /// Fails unless the host has no transfer left, and the device no command and no buffer.
     #[track_caller]
     pub(crate) fn assert_at_rest(&self) {
-        assert!(self.host.is_empty(), "the host waits for {:?}", self.host.keys());
-        assert!(self.device.is_idle(), "{} commands are under way", self.device.depth());
+        assert!(self.host_transfers.is_empty(), "the host waits for {:?}", self.host_transfers.keys());
+        assert!(self.device.is_idle(), "{} commands are in flight", self.device.depth());
         assert!(self.buffers.is_empty(), "buffers of {:?} are held", self.buffers.keys());
     }
 
@@ -264,7 +264,7 @@ impl Desk {
         self.host_names += 1;
         let id = TransferId(self.host_names);
         let length = bytes.len() as u32;
-        self.host.insert(id, bytes);
+        self.host_transfers.insert(id, bytes);
         let taken = self.on_bus(|bus, heard| bus.submit_host(pipe, length, || id, heard));
         taken.expect("a test has few transfers");
         self.settle();
@@ -285,24 +285,24 @@ impl Desk {
     }
 
     /// Says something to the bus, and handles what it answers before anything else.
-    fn on_bus<T>(&mut self, say: impl FnOnce(&mut Bus, &mut Heard) -> T) -> T {
-        let mut heard = Heard::default();
+    fn on_bus<T>(&mut self, say: impl FnOnce(&mut Bus, &mut BusEvents) -> T) -> T {
+        let mut heard = BusEvents::default();
         let answer = say(&mut self.bus, &mut heard);
         heard.0.into_iter().for_each(|word| self.handle_word(word));
         answer
     }
 
-    fn handle_word(&mut self, word: Word) {
+    fn handle_word(&mut self, word: BusEvent) {
         match word {
-            Word::Copy(copied, host, device) => self.carry(copied, host, device),
-            Word::Device(completion) => self.complete_device(completion),
-            Word::Host(completion) => self.complete_host(completion),
+            BusEvent::Copy(copied, host, device) => self.carry(copied, host, device),
+            BusEvent::Device(completion) => self.complete_device(completion),
+            BusEvent::Host(completion) => self.complete_host(completion),
         }
     }
 
     fn complete_host(&mut self, completion: Completion) {
         let Completion { id, status, actual } = completion;
-        let mut bytes = self.host.remove(&id).expect("a host transfer completes once");
+        let mut bytes = self.host_transfers.remove(&id).expect("a host transfer completes once");
         bytes.truncate(actual as usize);
         self.order.push(id);
         self.ended.insert(id, Ended { status, bytes });
@@ -355,9 +355,9 @@ impl Desk {
     fn carry(&mut self, copied: CopyRange, host: TransferId, device: TransferId) {
         let CopyRange { direction, host_offset, device_offset, bytes, .. } = copied;
         let range = |offset: u32| offset as usize..(offset + bytes) as usize;
-        let host =
-            &mut self.host.get_mut(&host).expect("bytes move in a transfer under way")[range(host_offset)];
-        let offered = self.offers.get_mut(&device).expect("bytes move in a transfer under way");
+        let host = &mut self.host_transfers.get_mut(&host).expect("bytes move in a transfer in flight")
+            [range(host_offset)];
+        let offered = self.offers.get_mut(&device).expect("bytes move in a transfer in flight");
         match (direction, &offered.transfer.payload) {
             (Direction::In, Payload::Inline(inline)) => {
                 copy_padded(host, inline.as_bytes(), device_offset);
@@ -380,9 +380,9 @@ impl Desk {
 
     fn perform(&mut self, request: crate::medium::MediumRequest) {
         let mut parameters = self.device.reply(request.id.command).to_vec();
-        let buffer = match request.place {
-            Place::Parameters => Some(&mut parameters),
-            Place::Buffer => self.buffers.get_mut(&request.id.command),
+        let buffer = match request.location {
+            DataLocation::Parameters => Some(&mut parameters),
+            DataLocation::Buffer => self.buffers.get_mut(&request.id.command),
         };
         let buffer = buffer.map_or(&mut [][..], |buffer| &mut buffer[request.range.as_usize()]);
         let completion = self.medium.perform(request, buffer);

@@ -1,6 +1,6 @@
 //! A host that speaks USB Attached SCSI, in literal bytes.
 
-use super::{Desk, STATUS_ROOM};
+use super::{HostFixture, STATUS_ROOM};
 use crate::Transports;
 use crate::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use alloc::vec::Vec;
@@ -88,7 +88,7 @@ pub(crate) struct Flight {
     pub(crate) data: TransferId,
 }
 
-impl Desk {
+impl HostFixture {
     /// A device whose UAS is selected: with eight streams at super speed, else without.
     pub(crate) fn uas(speed: Speed) -> Self {
         Self::configured(super::config(speed, Transports::Dual), 1)

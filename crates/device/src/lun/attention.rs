@@ -35,7 +35,7 @@ pub enum Attention {
     CommandsCleared,
 }
 
-/// The conditions that stand.
+/// The pending conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attentions(u16);
 

@@ -4,18 +4,18 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use units::{BlockCount, BlockSize};
 
-/// What a unit is, as its owner decides before it is plugged in.
+/// Configuration of a logical unit.
 #[derive(Clone, Debug)]
-pub struct UnitConfig {
-    /// T10 vendor identification, ASCII, 8 bytes at most are told.
+pub struct LogicalUnitConfig {
+    /// T10 vendor identification, ASCII, at most 8 bytes are reported.
     pub vendor: String,
-    /// Product identification, ASCII, 16 bytes at most are told.
+    /// Product identification, ASCII, at most 16 bytes are reported.
     pub product: String,
-    /// Product revision level, ASCII, 4 bytes at most are told.
+    /// Product revision level, ASCII, at most 4 bytes are reported.
     pub revision: String,
     /// Unit serial number, ASCII.
     pub serial: String,
-    /// World-wide name in NAA format (SPC-4 clause 7.8.6.6).
+    /// World Wide Name in NAA format (SPC-4 clause 7.8.6.6).
     pub naa: u64,
     /// Logical block length.
     pub block_size: BlockSize,
@@ -28,15 +28,15 @@ pub struct UnitConfig {
     pub read_only: bool,
     /// Whether the medium can be taken out (RMB, START STOP UNIT with LOEJ).
     pub removable: bool,
-    /// Whether it tells the rotation rate of a disk rather than "solid state".
+    /// Whether it reports the rotation rate of a disk rather than "solid state".
     pub rotational: bool,
-    /// What its thermometer tells in degrees Celsius, always the same; 254 at most, since 255 means "not known" on the
-    /// wire (SPC-5, Temperature log page). `None`: it has no thermometer.
+    /// Temperature to report in degrees Celsius, constant; at most 254, since 255 means "not known" on the
+    /// wire (SPC-5, Temperature log page). `None`: no temperature.
     pub temperature_c: Option<u8>,
-    /// Whether the medium keeps [`Unit::durable_state`] (APTPL, saved mode pages).
+    /// Whether the medium stores [`LogicalUnit::durable_state`] (APTPL, saved mode pages).
     pub durable: bool,
     /// Whether the medium can write all or nothing ([`MediumOp::WriteAtomic`](crate::medium::MediumOp::WriteAtomic)).
     pub atomic_writes: bool,
-    /// What [`Unit::durable_state`] gave when it was last kept, if it was.
+    /// The last saved [`LogicalUnit::durable_state`], if there is one.
     pub durable_state: Option<Vec<u8>>,
 }

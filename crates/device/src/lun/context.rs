@@ -1,13 +1,13 @@
 //! What a command's functions may read and change.
 
-use super::logical_unit::Unit;
+use super::logical_unit::LogicalUnit;
 use super::plan::Reply;
 
 /// What a command's functions may look at and change.
 #[derive(Debug)]
 pub struct Context<'a> {
     /// The unit addressed.
-    pub unit: &'a mut Unit,
+    pub unit: &'a mut LogicalUnit,
     /// Where parameter data for the host goes.
     pub reply: &'a mut Reply,
     /// Zero in `plan`; what a command of several steps remembers between them.

@@ -7,7 +7,7 @@
 //!  8..12  checksum of everything after it    3..    its bytes, whose layout is its owner's
 //! ```
 //! These bytes come from a file that anyone may have changed. What does not check is not there: the unit then
-//! has its defaults, and never half of what was kept. Who must know that something was there asks [`find`].
+//! has its defaults, and never half of what was saved. Who must know that something was there asks [`find`].
 
 use alloc::vec::Vec;
 use wire::{DecodeError, Reader};
@@ -44,7 +44,7 @@ pub fn encode(sections: &[(Section, &[u8])]) -> Vec<u8> {
     state
 }
 
-/// The bytes are not what [`encode`] writes: something was kept, and what it was nobody knows.
+/// The bytes are not what [`encode`] writes: something was saved that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged;
 
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn any_changed_or_missing_byte_means_nothing_was_kept() {
+    fn any_changed_or_missing_byte_means_nothing_was_saved() {
         let state = encode(&[(Section::ModePages, &[1, 2, 3]), (Section::Reservations, &[4])]);
         for at in (0..state.len()).filter(|at| !(5..8).contains(at)) {
             let mut changed = state.clone();

@@ -1,7 +1,7 @@
 //! A unit on a bench, for the tests of its commands: literal CDB in, plan and bytes out.
 
 use super::registry::Index;
-use super::{Context, Plan, Reply, Unit, UnitConfig, precheck};
+use super::{Context, LogicalUnit, LogicalUnitConfig, Plan, Reply, precheck};
 use crate::medium::MediumDone;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use wire::scsi::sense::Sense;
 #[derive(Debug)]
 pub(crate) struct Fixture {
     /// The unit under test.
-    pub(crate) unit: Unit,
+    pub(crate) unit: LogicalUnit,
     /// How many units the device says it has.
     pub(crate) units: u8,
     index: Index,
@@ -28,8 +28,8 @@ impl Fixture {
     }
 
     /// The same with another configuration.
-    pub(crate) fn with(change: impl FnOnce(&mut UnitConfig)) -> Self {
-        let mut config = UnitConfig {
+    pub(crate) fn with(change: impl FnOnce(&mut LogicalUnitConfig)) -> Self {
+        let mut config = LogicalUnitConfig {
             vendor: "uaskit".to_string(),
             product: "virtual drive".to_string(),
             revision: "0.1".to_string(),
@@ -47,7 +47,7 @@ impl Fixture {
             durable_state: None,
         };
         change(&mut config);
-        let mut unit = Unit::new(config);
+        let mut unit = LogicalUnit::new(config);
         unit.attentions = Default::default();
         Self { unit, units: 1, index: Index::default(), reply: Reply::default(), list: Vec::new(), step: 0 }
     }
@@ -121,7 +121,7 @@ impl Fixture {
         let state = self.unit.durable_state();
         let mut config = self.unit.config.clone();
         config.durable_state = config.durable.then_some(state);
-        self.unit = Unit::new(config);
+        self.unit = LogicalUnit::new(config);
     }
 
     fn context(&mut self) -> Context<'_> {

@@ -1,4 +1,4 @@
-//! How large one command may be: the numbers that the block limits page tells (SBC-4 clause 6.6.4) and that the
+//! How large one command may be: the values of the block limits page (SBC-4 clause 6.6.4) and that the
 //! block commands check.
 //!
 //! Left out: limits of the whole device (commands in flight, buffer memory), which are
@@ -13,7 +13,7 @@ pub const TRANSFER_BYTES_OPTIMAL_MAX: u32 = 1 << 20;
 /// Bytes that are best written or unmapped together: the page of the host's memory and of most file systems.
 pub const GRANULE_BYTES: u32 = 4096;
 /// LOGICAL BLOCKS PER PHYSICAL BLOCK EXPONENT (SBC-4 table 89): each block is written by itself, whatever lies
-/// beside it. That larger pieces are faster is told by the granularities of the block limits page.
+/// beside it. That larger pieces are faster is reported by the granularities of the block limits page.
 pub const PHYSICAL_BLOCK_EXPONENT: u8 = 0;
 /// Blocks that one COMPARE AND WRITE compares at most.
 pub const COMPARE_AND_WRITE_BLOCKS_MAX: u8 = 255;

@@ -5,7 +5,7 @@
 
 use super::attention::{Attention, Attentions};
 use super::buffers::Buffers;
-use super::config::UnitConfig;
+use super::config::LogicalUnitConfig;
 use super::durable::{self, Section};
 use super::event::UnitEvent;
 use super::logs::Logs;
@@ -20,27 +20,27 @@ use wire::scsi::sense::{AdditionalSense, KeySpecific, Sense, SenseFormat, SenseK
 
 /// One logical unit.
 #[derive(Debug)]
-pub struct Unit {
-    /// What it was made as.
-    pub config: UnitConfig,
+pub struct LogicalUnit {
+    /// Its configuration.
+    pub config: LogicalUnitConfig,
     /// Unit attention conditions that the host has not seen.
     pub attentions: Attentions,
     /// Sense data of the last command, where the transport cannot carry it (BOT): for REQUEST SENSE.
     pub held_sense: Option<Sense>,
-    /// Why work failed whose command was told GOOD before (IMMED): the next command is told (SPC-4 clause 4.5.5).
-    /// Of several the last is kept.
+    /// Why work failed whose command already ended with GOOD (IMMED): reported by the next command (SPC-4 clause 4.5.5).
+    /// Of several, the last one.
     pub deferred: Option<Sense>,
-    /// Whether it can get at its medium.
+    /// Whether it can access its medium.
     pub readiness: Readiness,
-    /// The sanitize operation that is not over.
+    /// The sanitize operation in progress or failed.
     pub sanitizing: Sanitizing,
     /// Whether the host prevents that the medium is taken out (PREVENT ALLOW MEDIUM REMOVAL).
     pub removal_prevented: bool,
     /// Values of its mode pages.
     pub modes: Modes,
-    /// Who may use it.
+    /// Reservations and registrations.
     pub reservations: Reservations,
-    /// What it counts.
+    /// Counters behind its log pages.
     pub logs: Logs,
     /// What the ATA device behind ATA PASS-THROUGH remembers.
     pub ata: AtaDevice,
@@ -48,9 +48,9 @@ pub struct Unit {
     pub buffers: Buffers,
 }
 
-impl Unit {
-    /// A unit that has just been powered on.
-    pub fn new(config: UnitConfig) -> Self {
+impl LogicalUnit {
+    /// Creates a unit that has just been powered on.
+    pub fn new(config: LogicalUnitConfig) -> Self {
         let modes = Modes::new(config.durable, config.durable_state.as_deref());
         let reservations = Reservations::new(config.durable_state.as_deref());
         let sanitizing = Sanitizing::new(config.durable_state.as_deref());
@@ -72,7 +72,7 @@ impl Unit {
         unit
     }
 
-    /// Brings the state to what SAM-6 says after `event`, unit attention included.
+    /// Updates the state for `event` as SAM-6 specifies, unit attention included.
     pub fn handle_event(&mut self, event: UnitEvent) {
         self.held_sense = None;
         self.reservations.handle_event(event);
@@ -94,7 +94,7 @@ impl Unit {
         });
     }
 
-    /// A stopped unit comes up.
+    /// Starts a stopped unit.
     pub(crate) const fn start(&mut self) {
         self.readiness = Readiness::Ready;
         self.logs.start_stop_cycles = self.logs.start_stop_cycles.saturating_add(1);
@@ -125,7 +125,7 @@ impl Unit {
             }
         };
         let sense = Sense::not_ready(cause);
-        // How far the medium is it does not say, but that is no reason to leave the field out (SBC-4 clause 4.11.3).
+        // The medium reports no progress, but the field is mandatory (SBC-4 clause 4.11.3).
         Err(Plan::Check(match self.readiness {
             Readiness::Formatting | Readiness::Sanitizing { .. } => {
                 sense.with_key_specific(KeySpecific::Progress(0))
@@ -153,12 +153,12 @@ impl Unit {
         }
     }
 
-    /// The command whose work a power loss has cut off, with its parameter list: it goes on when power comes.
+    /// The command whose work a power loss interrupted, with its parameter list: it resumes at power-on.
     pub fn unfinished(&self) -> Option<&Record> {
         self.sanitizing.record()
     }
 
-    /// What must outlive a power cycle, as bytes for [`UnitConfig::durable_state`]: see
+    /// Encodes what must survive a power cycle, as bytes for [`LogicalUnitConfig::durable_state`]: see
     /// [`crate::medium::MediumOp::SaveState`].
     pub fn durable_state(&self) -> Vec<u8> {
         durable::encode(&[

@@ -1,14 +1,14 @@
 //! How a command ends whose medium request failed: the sense data of each medium error.
 
-use super::{Plan, Readiness, Unit, row::Row};
+use super::{LogicalUnit, Plan, Readiness, row::Row};
 use crate::medium::MediumError;
 use units::Extent;
 use wire::scsi::opcode::OperationCode;
 use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
 
-/// The end of a command whose medium request failed. `extent` is what was asked for, `row` the command.
+/// Ends a command whose medium request failed. `extent` is the requested range, `row` the command.
 pub(crate) fn medium_failure(
-    unit: Option<&mut Unit>,
+    unit: Option<&mut LogicalUnit>,
     row: Option<&Row>,
     error: MediumError,
     extent: Extent,
@@ -32,14 +32,14 @@ pub(crate) fn medium_failure(
     let Some(unit) = unit else { return Plan::Check(sense) };
     unit.logs.record_failure(error);
     match (unit.readiness, row.map(|row| row.opcode())) {
-        // What is not written is as it was.
+        // Blocks that were not written are unchanged.
         (Readiness::Formatting, Some(OperationCode::FormatUnit)) => unit.readiness = Readiness::Ready,
         (Readiness::Sanitizing { unrestricted_exit }, Some(OperationCode::Sanitize)) => {
             if let Some(before) = unit.sanitizing.withdraw() {
                 unit.readiness = before;
                 return Plan::Check(sense);
             }
-            // Whatever the cause, that is what the host is told (SBC-4 clause 4.11.4).
+            // The host sees this sense data whatever the cause (SBC-4 clause 4.11.4).
             unit.readiness = Readiness::SanitizeFailed { unrestricted_exit };
             let failed = Sense::new(SenseKey::MediumError, Code::SANITIZE_COMMAND_FAILED);
             return Plan::Check(Sense { information: sense.information, ..failed });
@@ -56,7 +56,7 @@ mod tests {
     use wire::scsi::sense::SenseFormat;
 
     /// VALID and response code, sense key, INFORMATION, additional sense code and qualifier, in fixed format.
-    fn told(error: MediumError) -> (u8, u8, [u8; 4], [u8; 2]) {
+    fn sense_of(error: MediumError) -> (u8, u8, [u8; 4], [u8; 2]) {
         let extent = Extent { lba: Lba(0x100), blocks: BlockCount(8) };
         let Plan::Check(sense) = medium_failure(None, None, error, extent) else { panic!("no sense data") };
         let mut bytes = [0; 18];
@@ -77,7 +77,7 @@ mod tests {
             (MediumError::Absent, (0x70, 0x02, none, [0x3a, 0x00])),
             (MediumError::Unsupported, (0x70, 0x04, none, [0x44, 0x00])),
         ] {
-            assert_eq!(told(error), expected, "{error:?}");
+            assert_eq!(sense_of(error), expected, "{error:?}");
         }
     }
 }

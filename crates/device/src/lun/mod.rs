@@ -8,7 +8,7 @@
 //! To add a command: its CDB in `wire::scsi::cdb`, its file with its row here, the row's name in [`registry`], a test, and
 //! a line in docs/CONFORMANCE.md.
 //!
-//! Files depend one way: state ([`Unit`] and what it holds), then [`row`], then the families' commands, then
+//! Files depend one way: state ([`LogicalUnit`] and what it holds), then [`row`], then the families' commands, then
 //! [`registry`], which lists them. Always true: a unit's state changes only in these functions, one command at a time.
 
 pub(crate) mod absent_unit;
@@ -40,10 +40,10 @@ pub mod sat;
 pub mod sbc;
 pub mod spc;
 
-pub use config::UnitConfig;
+pub use config::LogicalUnitConfig;
 pub use context::Context;
 pub use event::UnitEvent;
-pub use logical_unit::Unit;
+pub use logical_unit::LogicalUnit;
 pub use plan::{DataPhase, LIST_HEAD_BYTES, MediumPlan, PARAMETER_BYTES_MAX, Plan, Reply};
 pub use readiness::Readiness;
 pub use sbc::InsertedMedium;

@@ -1,4 +1,4 @@
-//! What a command is going to do: the vocabulary between a command's file and the executor.
+//! Plans: what a command asks the executor to do next.
 //!
 //! A plan is data, not a callback: it says what is to happen and the executor makes it happen, so that a command's
 //! file can be read and tested without a transport or a medium. Left out: how any of it is done.
@@ -30,14 +30,14 @@ pub enum Plan {
     Status(Status),
     /// Parameter data for the host, as it stands in the [`Reply`]; then GOOD.
     Reply,
-    /// The same; then CHECK CONDITION with this sense data, which does not take the data back.
+    /// The same; then CHECK CONDITION with this sense data, which does not invalidate the data.
     ReplyThen(Sense),
     /// Fetch a parameter list of so many bytes, then call `on_list`. Zero is legal, and calls it at once.
     List {
         /// Bytes that the CDB announces.
         bytes: u32,
     },
-    /// Fetch a parameter list whose own head tells how long it is (FORMAT UNIT): at most [`LIST_HEAD_BYTES`] of it, then
+    /// Fetch a parameter list whose header states its length (FORMAT UNIT): at most [`LIST_HEAD_BYTES`] of it, then
     /// call `on_list`.
     ListHead {
         /// Bytes of the shortest list.
@@ -51,9 +51,9 @@ pub enum Plan {
     /// Have the medium do something, then call `on_medium` if the row has it, else GOOD.
     Medium(MediumPlan),
     /// Like [`Plan::Medium`] without a data phase to come, but nothing stops it: if the command is aborted the work
-    /// goes on. Other commands start beside it, and the unit's readiness keeps them from the medium.
-    Lasting(MediumPlan),
-    /// Like [`Plan::Lasting`], but the host is told GOOD first (IMMED = 1).
+    /// continues. Other commands start beside it, and the unit's readiness keeps them from the medium.
+    LongRunning(MediumPlan),
+    /// Like [`Plan::LongRunning`], but GOOD is sent first (IMMED = 1).
     Background(MediumPlan),
 }
 
@@ -75,7 +75,7 @@ pub(super) fn settle(decision: Decision) -> Plan {
     decision.unwrap_or_else(Plan::Check)
 }
 
-/// The fields of a CDB. The table has seen to operation code and length, so nothing is refused here in fact.
+/// The fields of a CDB. Operation code and length were checked against the row, so this does not fail.
 pub(super) fn fields<T>(decoded: Result<T, DecodeError>) -> Result<T, Sense> {
     decoded.map_err(|_| Sense::illegal_request(AdditionalSense::INVALID_FIELD_IN_CDB))
 }
@@ -131,7 +131,7 @@ impl Reply {
     /// Fills the reply by `write`, which is given [`PARAMETER_BYTES_MAX`] bytes and says how many it used, and cuts
     /// it at the allocation length (SPC-5 clause 4.2.5.6). An allocation length of zero is legal.
     ///
-    /// Data that does not fit is a fault of ours; the host is told INTERNAL TARGET FAILURE.
+    /// Data that does not fit is our bug; the command ends with INTERNAL TARGET FAILURE.
     pub fn fill(
         &mut self,
         allocation_length: u32,
@@ -150,7 +150,7 @@ impl Reply {
         }
     }
 
-    /// Begins anew, for [`Self::append`].
+    /// Clears the reply, for [`Self::append`].
     pub fn clear(&mut self) {
         self.bytes.clear();
     }

@@ -7,7 +7,7 @@
 use super::access::Access;
 use super::reservation::{Nexus, Obstacle};
 use super::row::{Row, Unsupported};
-use super::{Context, Plan, Unit};
+use super::{Context, LogicalUnit, Plan};
 use core::hint::cold_path;
 use wire::scsi::cdb::{PowerCondition, StartStopUnit};
 use wire::scsi::opcode::{OperationCode, PersistentReserveOutAction};
@@ -15,7 +15,7 @@ use wire::scsi::sense::{AdditionalSense, Sense};
 
 /// Checks whether a command may run: its row, or the plan that ends it instead.
 pub(crate) fn admit(
-    unit: &mut Unit,
+    unit: &mut LogicalUnit,
     row: Result<&'static Row, Unsupported>,
     cdb: &[u8],
 ) -> Result<&'static Row, Plan> {
@@ -55,7 +55,7 @@ pub(crate) fn begin(row: &Row, context: &mut Context<'_>, cdb: &[u8]) -> Plan {
 }
 
 /// A command that units of this kind do not have is like one that does not exist.
-const fn offered(unit: &Unit, row: &'static Row) -> Result<&'static Row, Unsupported> {
+const fn offered(unit: &LogicalUnit, row: &'static Row) -> Result<&'static Row, Unsupported> {
     if row.is_offered(&unit.config) { Ok(row) } else { Err(Unsupported::OperationCode) }
 }
 
@@ -69,7 +69,7 @@ fn unsupported(reason: Unsupported) -> Plan {
 }
 
 /// Whether reservations allow a command of the host.
-fn check_reservations(unit: &Unit, row: &Row, cdb: &[u8]) -> Result<(), Obstacle> {
+fn check_reservations(unit: &LogicalUnit, row: &Row, cdb: &[u8]) -> Result<(), Obstacle> {
     if unit.reservations.are_lost() && !is_allowed_after_loss(row, cdb) {
         cold_path();
         return Err(Obstacle::Lost);

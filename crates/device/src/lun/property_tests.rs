@@ -27,7 +27,7 @@ fn check(fixture: &Fixture, plan: &Plan) {
             assert!(*bytes as usize <= PARAMETER_BYTES_MAX)
         }
         Plan::Reply | Plan::ReplyThen(_) => assert!(fixture.reply().len() <= PARAMETER_BYTES_MAX),
-        Plan::Medium(step) | Plan::Lasting(step) | Plan::Background(step) => {
+        Plan::Medium(step) | Plan::LongRunning(step) | Plan::Background(step) => {
             assert!(step.extent.fits(fixture.unit.config.capacity), "{step:?}");
         }
         Plan::Good | Plan::Check(_) | Plan::Status(_) => {}
@@ -74,7 +74,7 @@ proptest! {
     }
 
     #[test]
-    fn any_kept_state_makes_a_unit(state in prop::collection::vec(any::<u8>(), 0..256)) {
+    fn any_saved_state_makes_a_unit(state in prop::collection::vec(any::<u8>(), 0..256)) {
         let fixture = Fixture::with(|config| config.durable_state = Some(state));
         prop_assert!(fixture.unit.write_cache_enabled());
     }

@@ -1,9 +1,9 @@
 //! Whether a logical unit can access its medium (SBC-4 clause 4.20).
 
-/// Whether a unit can get at its medium, and why not (SBC-4 clause 4.20).
+/// Whether a unit can access its medium, and why not (SBC-4 clause 4.20).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// It can.
+    /// It can be accessed.
     Ready,
     /// START STOP UNIT has stopped it.
     Stopped,
@@ -15,7 +15,7 @@ pub enum Readiness {
     Formatting,
     /// SANITIZE runs.
     Sanitizing {
-        /// What becomes of it if it fails: see [`Readiness::SanitizeFailed`].
+        /// State after a failure: see [`Readiness::SanitizeFailed`].
         unrestricted_exit: bool,
     },
     /// SANITIZE has failed; nothing may be read or written.

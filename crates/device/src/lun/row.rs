@@ -5,7 +5,7 @@
 //! The list of all rows is [`super::registry`].
 
 use super::access::Access;
-use super::{Context, Plan, UnitConfig};
+use super::{Context, LogicalUnitConfig, Plan};
 use crate::medium::MediumDone;
 use core::fmt;
 use wire::scsi::cdb::Control;
@@ -90,7 +90,7 @@ impl Row {
     }
 
     /// Whether a unit of this kind has the command.
-    pub const fn is_offered(&self, config: &UnitConfig) -> bool {
+    pub const fn is_offered(&self, config: &LogicalUnitConfig) -> bool {
         config.atomic_writes || !self.needs.atomic_writes
     }
 

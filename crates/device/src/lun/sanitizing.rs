@@ -1,13 +1,13 @@
 //! A sanitize operation that is not over, as it outlives a power loss (SBC-4 clause 4.11).
 //!
-//! Nothing but its end ends a sanitize operation. So its command is kept beside the medium before the first block
-//! changes, and forgotten when the last one is durable; a unit that finds it at power-on begins anew. A failure is kept in
+//! Nothing stops a sanitize operation. So its command is saved beside the medium before the first block
+//! changes, and removed when the last one is durable; a unit that finds it at power-on restarts it. A failure is saved in
 //! the same way: after a power cycle the unit tries once more.
 //!
 //! ```text
 //!  0..10  the CDB          10..  its parameter list
 //! ```
-//! Always true: while the record is not known to be kept, the medium is untouched and what stood before can come back.
+//! Always true: while the record is not known to be saved, the medium is unchanged and the previous state can be restored.
 
 use super::Readiness;
 use super::durable::{self, Section};
@@ -18,11 +18,11 @@ use wire::scsi::opcode::SanitizeAction;
 /// Bytes of the CDB.
 const CDB_BYTES: usize = 10;
 
-/// The operation under way, or the one that failed.
+/// The operation in progress, or the one that failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sanitizing {
     record: Option<Record>,
-    /// What stood before, until the record is kept.
+    /// The previous readiness, until the record is saved.
     before: Option<(Readiness, Option<Record>)>,
 }
 
@@ -36,13 +36,13 @@ pub struct Record {
 }
 
 impl Sanitizing {
-    /// What was under way when power went, if anything was.
+    /// Restores the operation in progress at power loss, if there was one.
     pub fn new(durable_state: Option<&[u8]>) -> Self {
-        let kept = durable_state.and_then(|state| durable::section(state, Section::Sanitize));
-        Self { record: kept.and_then(Record::decode), before: None }
+        let saved = durable_state.and_then(|state| durable::section(state, Section::Sanitize));
+        Self { record: saved.and_then(Record::decode), before: None }
     }
 
-    /// The bytes for [`Section::Sanitize`], none if nothing is under way.
+    /// The bytes for [`Section::Sanitize`], none if no operation is in progress.
     pub fn durable_bytes(&self) -> Vec<u8> {
         self.record.as_ref().map_or(Vec::new(), |record| [&record.cdb[..], &record.list].concat())
     }
@@ -65,12 +65,12 @@ impl Sanitizing {
         self.before = Some((readiness, self.record.replace(record)));
     }
 
-    /// The record is kept, or the medium keeps none: the work may begin. Whether that was still open.
+    /// The record is saved, or the medium saves none: the work may begin. Returns whether it was pending.
     pub fn confirm(&mut self) -> bool {
         self.before.take().is_some()
     }
 
-    /// The record could not be kept: everything is as it was. `None` if the work has begun already.
+    /// The record could not be saved: restores the previous readiness. `None` if the work has begun already.
     pub fn withdraw(&mut self) -> Option<Readiness> {
         let (readiness, record) = self.before.take()?;
         self.record = record;

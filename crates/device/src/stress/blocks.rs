@@ -4,7 +4,7 @@
 //! GOOD hides all that had ended before it began; one that failed, was aborted, or was lost in a reset may or may not
 //! be there, but changes nothing after its end.
 
-use crate::desk::medium::BLOCK;
+use crate::host_fixture::medium::BLOCK;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 

@@ -1,16 +1,16 @@
-//! An orderly host over BOT, which may be wrong about its data phase and may lose its patience.
+//! An orderly host over BOT, which may be wrong about its data phase and may reset early.
 
 use super::blocks::{Blocks, Model};
-use crate::desk::Desk;
-use crate::desk::bot::{BULK_IN, BULK_OUT};
-use crate::desk::uas::{read_10, write_10};
+use crate::host_fixture::HostFixture;
+use crate::host_fixture::bot::{BULK_IN, BULK_OUT};
+use crate::host_fixture::uas::{read_10, write_10};
 use alloc::vec::Vec;
 use bus::{Pipe, Speed, TransferId, TransferStatus};
 use proptest::prelude::*;
 use wire::bot::{Csw, CswStatus};
 
 #[derive(Clone, Debug)]
-struct Turn {
+struct HostCommand {
     blocks: Blocks,
     writes: bool,
     /// What the CBW says more, or less, than the CDB, in blocks.
@@ -18,26 +18,26 @@ struct Turn {
     wrong_direction: bool,
     fails: bool,
     /// The host resets after so many answers of the medium.
-    patience: Option<u8>,
+    reset_after: Option<u8>,
 }
 
 struct Host {
-    desk: Desk,
+    host: HostFixture,
     model: Model,
 }
 
 impl Host {
-    fn take(&mut self, turn: &Turn) {
-        let Turn { blocks, writes, .. } = *turn;
+    fn take(&mut self, command: &HostCommand) {
+        let HostCommand { blocks, writes, .. } = *command;
         let intent = u32::from(blocks.1) * 512;
-        let expected = intent.saturating_add_signed(i32::from(turn.misjudged_by) * 512);
-        let outward = writes != turn.wrong_direction;
+        let expected = intent.saturating_add_signed(i32::from(command.misjudged_by) * 512);
+        let outward = writes != command.wrong_direction;
         let written = writes.then(|| self.model.begin_write(blocks));
         let read = (!writes).then(|| self.model.begin_read(blocks));
         let cdb = if writes { write_10(blocks.0, blocks.1) } else { read_10(blocks.0, blocks.1) };
-        self.desk.send_cbw(expected, if outward { 0x00 } else { 0x80 }, &cdb);
+        self.host.send_cbw(expected, if outward { 0x00 } else { 0x80 }, &cdb);
         let data = (expected > 0).then(|| self.bring_data(outward, expected, written.as_ref()));
-        if !self.serve_medium(turn.patience, turn.fails) {
+        if !self.serve_medium(command.reset_after, command.fails) {
             self.reset(data);
             if let Some((stamp, _)) = written {
                 self.model.end_write(stamp, blocks, false);
@@ -45,9 +45,9 @@ impl Host {
             return;
         }
         let moved = data.map_or_else(Vec::new, |data| self.finish_data(data, outward));
-        let csw = Csw::decode(&self.desk.take_csw()).expect("the device sends what it should");
+        let csw = Csw::decode(&self.host.take_csw()).expect("the device sends what it should");
         assert_eq!(csw.residue, expected - moved.len() as u32);
-        let agreed = expected >= intent && !turn.wrong_direction;
+        let agreed = expected >= intent && !command.wrong_direction;
         assert_eq!(csw.status == CswStatus::PhaseError, !agreed, "{csw:?}");
         if let Some((stamp, _)) = written {
             self.model.end_write(stamp, blocks, csw.status == CswStatus::Passed);
@@ -60,47 +60,47 @@ impl Host {
 
     fn bring_data(&mut self, outward: bool, expected: u32, written: Option<&(u32, Vec<u8>)>) -> TransferId {
         if !outward {
-            return self.desk.want(BULK_IN, expected);
+            return self.host.want(BULK_IN, expected);
         }
         let mut bytes = written.map_or_else(Vec::new, |(_, bytes)| bytes.clone());
         bytes.resize(expected as usize, 0xdd);
-        self.desk.send(BULK_OUT, &bytes)
+        self.host.send(BULK_OUT, &bytes)
     }
 
-    /// Whether the command has ended before the host's patience has.
-    fn serve_medium(&mut self, patience: Option<u8>, fails: bool) -> bool {
+    /// Whether the command has ended before the host resets.
+    fn serve_medium(&mut self, reset_after: Option<u8>, fails: bool) -> bool {
         for answers in 0.. {
-            let Some(request) = self.desk.medium.requests.front() else { break };
-            if patience == Some(answers) {
+            let Some(request) = self.host.medium.requests.front() else { break };
+            if reset_after == Some(answers) {
                 return false;
             }
-            self.desk.medium.bad = fails.then_some(request.extent.lba.0);
-            self.desk.answer_medium(0);
+            self.host.medium.bad = fails.then_some(request.extent.lba.0);
+            self.host.answer_medium(0);
         }
-        self.desk.medium.bad = None;
+        self.host.medium.bad = None;
         true
     }
 
     fn finish_data(&mut self, data: TransferId, outward: bool) -> Vec<u8> {
-        let ended = self.desk.end_of(data).clone();
+        let ended = self.host.end_of(data).clone();
         let pipe: Pipe = if outward { BULK_OUT } else { BULK_IN };
-        assert_eq!(ended.status == TransferStatus::Stall, self.desk.is_halted(pipe));
+        assert_eq!(ended.status == TransferStatus::Stall, self.host.is_halted(pipe));
         if ended.status == TransferStatus::Stall {
-            self.desk.clear_halt(pipe.endpoint);
+            self.host.clear_halt(pipe.endpoint);
         }
         ended.bytes
     }
 
     fn reset(&mut self, data: Option<TransferId>) {
         if let Some(data) = data {
-            self.desk.cancel(data);
+            self.host.cancel(data);
         }
-        self.desk.recover();
-        self.desk.medium.bad = None;
+        self.host.recover();
+        self.host.medium.bad = None;
     }
 }
 
-fn any_turn() -> impl Strategy<Value = Turn> {
+fn any_turn() -> impl Strategy<Value = HostCommand> {
     (
         (0u8..24, prop_oneof![3 => 1u8..4, 1 => 8u8..40]),
         any::<bool>(),
@@ -109,13 +109,13 @@ fn any_turn() -> impl Strategy<Value = Turn> {
         prop::bool::weighted(0.1),
         prop_oneof![6 => Just(None), 1 => (0u8..3).prop_map(Some)],
     )
-        .prop_map(|(blocks, writes, misjudged_by, wrong_direction, fails, patience)| Turn {
+        .prop_map(|(blocks, writes, misjudged_by, wrong_direction, fails, reset_after)| HostCommand {
             blocks,
             writes,
             misjudged_by,
             wrong_direction,
             fails,
-            patience,
+            reset_after,
         })
 }
 
@@ -125,13 +125,13 @@ proptest! {
         speed in prop::sample::select(&[Speed::Full, Speed::High, Speed::Super][..]),
         turns in prop::collection::vec(any_turn(), 1..30),
     ) {
-        let mut desk = Desk::bot(speed);
-        desk.hold_medium();
-        let mut host = Host { desk, model: Model::default() };
-        for turn in &turns {
-            host.take(turn);
+        let mut host = HostFixture::bot(speed);
+        host.hold_medium();
+        let mut host = Host { host, model: Model::default() };
+        for command in &turns {
+            host.take(command);
         }
-        host.desk.release_medium();
-        host.desk.assert_at_rest();
+        host.host.release_medium();
+        host.host.assert_at_rest();
     }
 }

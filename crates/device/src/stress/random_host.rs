@@ -1,10 +1,10 @@
-//! A wild host: any transfers, anywhere, at any time.
+//! A host that breaks every rule: any transfers, anywhere, at any time.
 
 use crate::Transports;
-use crate::desk::Desk;
-use crate::desk::bot::cbw;
-use crate::desk::uas::{TEST_UNIT_READY, command_iu, good, management_iu};
 use crate::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
+use crate::host_fixture::HostFixture;
+use crate::host_fixture::bot::cbw;
+use crate::host_fixture::uas::{TEST_UNIT_READY, command_iu, good, management_iu};
 use alloc::vec::Vec;
 use bus::{EndpointAddress, Pipe, Speed, StreamId};
 use proptest::prelude::*;
@@ -19,43 +19,43 @@ enum Step {
     ResetPort { alternate: u8 },
 }
 
-fn take(desk: &mut Desk, step: Step) {
+fn take(host: &mut HostFixture, step: Step) {
     match step {
         Step::Send { endpoint, tag, bytes } => {
-            let pipe = pipe(desk, endpoint, tag);
-            desk.send(pipe, &bytes);
+            let pipe = pipe(host, endpoint, tag);
+            host.send(pipe, &bytes);
         }
         Step::Want { endpoint, tag, length } => {
-            let pipe = pipe(desk, endpoint, tag);
-            desk.want(pipe, length);
+            let pipe = pipe(host, endpoint, tag);
+            host.want(pipe, length);
         }
         Step::Cancel { position } => {
-            let pending = desk.pending();
+            let pending = host.pending();
             if !pending.is_empty() {
-                desk.cancel(pending[position % pending.len()]);
+                host.cancel(pending[position % pending.len()]);
             }
         }
         Step::AnswerMedium { position, fails } => {
-            let held = desk.medium.requests.len();
+            let held = host.medium.requests.len();
             if held > 0 {
-                desk.medium.bad = fails.then_some(desk.medium.requests[position % held].extent.lba.0);
-                desk.answer_medium(position % held);
-                desk.medium.bad = None;
+                host.medium.bad = fails.then_some(host.medium.requests[position % held].extent.lba.0);
+                host.answer_medium(position % held);
+                host.medium.bad = None;
             }
         }
         Step::Control(setup) => {
-            desk.control(setup, &[]);
+            host.control(setup, &[]);
         }
         Step::ResetPort { alternate } => {
-            desk.reset_port();
-            desk.configure(alternate);
+            host.reset_port();
+            host.configure(alternate);
         }
     }
 }
 
 /// The pipe that a host has there: with a stream where UAS runs on streams.
-fn pipe(desk: &Desk, endpoint: EndpointAddress, tag: u8) -> Pipe {
-    let streams = desk.device.transport() == crate::ActiveTransport::Uas { streams: true };
+fn pipe(host: &HostFixture, endpoint: EndpointAddress, tag: u8) -> Pipe {
+    let streams = host.device.transport() == crate::ActiveTransport::Uas { streams: true };
     match StreamId::new(tag.into()) {
         Some(stream) if streams && endpoint != COMMAND => Pipe::stream(endpoint, stream),
         _ => Pipe::plain(endpoint),
@@ -124,25 +124,25 @@ fn any_step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn a_device_outlives_a_wild_host(
+    fn a_device_survives_a_random_host(
         speed in prop::sample::select(&[Speed::Full, Speed::High, Speed::Super][..]),
         alternate in 0u8..2,
         steps in prop::collection::vec(any_step(), 1..120),
     ) {
-        let mut desk = Desk::configured(crate::desk::config(speed, Transports::Dual), alternate);
-        desk.hold_medium();
+        let mut host = HostFixture::configured(crate::host_fixture::config(speed, Transports::Dual), alternate);
+        host.hold_medium();
         for step in steps {
-            take(&mut desk, step);
+            take(&mut host, step);
         }
-        desk.release_medium();
-        desk.reset_port();
-        desk.assert_at_rest();
-        desk.configure(1);
-        desk.calm();
-        for unit in desk.device.units_mut() {
+        host.release_medium();
+        host.reset_port();
+        host.assert_at_rest();
+        host.configure(1);
+        host.calm();
+        for unit in host.device.units_mut() {
             unit.readiness = crate::lun::Readiness::Ready;
         }
-        let status = desk.command(1, &TEST_UNIT_READY);
-        prop_assert_eq!(desk.bytes_of(status), good(1));
+        let status = host.command(1, &TEST_UNIT_READY);
+        prop_assert_eq!(host.bytes_of(status), good(1));
     }
 }

@@ -1,8 +1,8 @@
 //! An orderly host over UAS, with and without streams.
 
 use super::blocks::{Blocks, Model, Read, Stamp};
-use crate::desk::Desk;
-use crate::desk::uas::{command_iu, management_iu, read_10, write_10};
+use crate::host_fixture::HostFixture;
+use crate::host_fixture::uas::{command_iu, management_iu, read_10, write_10};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bus::{Speed, TransferId, TransferStatus};
@@ -49,12 +49,12 @@ enum Role {
 
 #[derive(Debug)]
 struct Host {
-    desk: Desk,
+    host: HostFixture,
     streams: bool,
     model: Model,
     serial: u64,
     commands: BTreeMap<u8, Command>,
-    /// For each function under way, the commands that it ends.
+    /// For each function in flight, the commands that it ends.
     functions: BTreeMap<u8, Vec<(u8, u64)>>,
     roles: BTreeMap<TransferId, Role>,
     /// How many of the transfers that have ended the host has looked at.
@@ -63,10 +63,10 @@ struct Host {
 
 impl Host {
     fn new(speed: Speed) -> Self {
-        let mut desk = Desk::uas(speed);
-        desk.hold_medium();
+        let mut host = HostFixture::uas(speed);
+        host.hold_medium();
         Self {
-            desk,
+            host,
             streams: speed.has_streams(),
             model: Model::default(),
             serial: 0,
@@ -91,12 +91,12 @@ impl Host {
             Step::AbortTaskSet => self.manage(0x02, 0, |_| true),
             Step::ResetUnit => self.manage(0x08, 0, |_| true),
             Step::AnswerMedium { position, fails } => {
-                let held = self.desk.medium.requests.len();
+                let held = self.host.medium.requests.len();
                 if held > 0 {
-                    let request = &self.desk.medium.requests[position % held];
-                    self.desk.medium.bad = fails.then_some(request.extent.lba.0);
-                    self.desk.answer_medium(position % held);
-                    self.desk.medium.bad = None;
+                    let request = &self.host.medium.requests[position % held];
+                    self.host.medium.bad = fails.then_some(request.extent.lba.0);
+                    self.host.answer_medium(position % held);
+                    self.host.medium.bad = None;
                 }
             }
             Step::ResetPort => self.reset_port(),
@@ -118,11 +118,11 @@ impl Host {
         if self.streams {
             self.bring_data(tag);
         }
-        self.desk.send_iu(&command_iu(tag, attribute, 0, cdb));
+        self.host.send_iu(&command_iu(tag, attribute, 0, cdb));
     }
 
     fn want_status(&mut self, tag: u8) -> TransferId {
-        let id = self.desk.want_status(tag);
+        let id = self.host.want_status(tag);
         self.roles.insert(id, Role::Status);
         id
     }
@@ -132,11 +132,11 @@ impl Host {
         let command = &self.commands[&tag];
         let id = match command.kind {
             Kind::Plain => return,
-            Kind::Read(_) => self.desk.want_data(tag, command.payload.len() as u32),
-            Kind::Write(..) => self.desk.send_data(tag, &command.payload.clone()),
+            Kind::Read(_) => self.host.want_data(tag, command.payload.len() as u32),
+            Kind::Write(..) => self.host.send_data(tag, &command.payload.clone()),
         };
         self.roles.insert(id, Role::Data);
-        self.commands.get_mut(&tag).expect("it is under way").data = Some(id);
+        self.commands.get_mut(&tag).expect("it is in flight").data = Some(id);
     }
 
     fn manage(&mut self, function: u8, managed: u8, is_meant: impl Fn(u8) -> bool) {
@@ -145,29 +145,29 @@ impl Host {
         let meant = meant.map(|(tag, command)| (*tag, command.serial)).collect();
         self.functions.insert(tag, meant);
         self.want_status(tag);
-        self.desk.send_iu(&management_iu(tag, function, managed, 0));
+        self.host.send_iu(&management_iu(tag, function, managed, 0));
     }
 
     fn reset_port(&mut self) {
-        self.desk.reset_port();
+        self.host.reset_port();
         for (_, command) in core::mem::take(&mut self.commands) {
             if let Kind::Write(stamp, blocks) = command.kind {
                 self.model.end_write(stamp, blocks, false);
             }
         }
         self.functions.clear();
-        self.seen = self.desk.order().len();
-        self.desk.configure(1);
+        self.seen = self.host.order().len();
+        self.host.configure(1);
     }
 
     /// Looks at what has ended since the last look.
     fn look(&mut self) {
-        while let Some(&id) = self.desk.order().get(self.seen) {
+        while let Some(&id) = self.host.order().get(self.seen) {
             self.seen += 1;
             if self.roles.remove(&id) == Some(Role::Status)
-                && self.desk.end_of(id).status != TransferStatus::Cancelled
+                && self.host.end_of(id).status != TransferStatus::Cancelled
             {
-                let bytes = self.desk.bytes_of(id).to_vec();
+                let bytes = self.host.bytes_of(id).to_vec();
                 match StatusIu::decode(&bytes).expect("the device sends what it should") {
                     StatusIu::Ready(iu) => {
                         assert!(!self.streams, "no READY IU on streams");
@@ -188,7 +188,7 @@ impl Host {
 
     fn end(&mut self, tag: u8, status: u8) {
         let command = self.commands.remove(&tag).expect("a command ends once");
-        let data = command.data.map(|id| self.desk.end_of(id).clone());
+        let data = command.data.map(|id| self.host.end_of(id).clone());
         match command.kind {
             Kind::Plain => {}
             Kind::Write(stamp, blocks) => self.model.end_write(stamp, blocks, status == 0),
@@ -207,32 +207,32 @@ impl Host {
             }
             let command = self.commands.remove(&tag).expect("it is there");
             assert!(
-                command.data.is_none_or(|id| !self.desk.is_pending(id)),
+                command.data.is_none_or(|id| !self.host.is_pending(id)),
                 "an aborted command has no data"
             );
             if let Kind::Write(stamp, blocks) = command.kind {
                 self.model.end_write(stamp, blocks, false);
             }
             if self.streams {
-                self.desk.cancel(command.status.expect("every command has a status transfer"));
+                self.host.cancel(command.status.expect("every command has a status transfer"));
             }
         }
     }
 
     /// The medium answers everything, and everything ends.
     fn calm(mut self) {
-        self.desk.release_medium();
+        self.host.release_medium();
         self.look();
         assert!(self.commands.is_empty(), "{:?} have not ended", self.commands);
         assert!(self.functions.is_empty(), "{:?} have not ended", self.functions);
         if !self.streams {
-            // Without streams nobody knows which status transfer an aborted command has left.
-            for id in self.desk.pending() {
+            // Without streams it is unknown which status transfer an aborted command has left.
+            for id in self.host.pending() {
                 assert_eq!(self.roles.get(&id), Some(&Role::Status));
-                self.desk.cancel(id);
+                self.host.cancel(id);
             }
         }
-        self.desk.assert_at_rest();
+        self.host.assert_at_rest();
     }
 }
 

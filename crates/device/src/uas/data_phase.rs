@@ -1,21 +1,21 @@
-//! Data phases: on streams at once, without streams in turns.
+//! Data phases: concurrent on streams, one at a time per direction without streams.
 //!
 //! Without streams nothing on the data pipes says whose bytes they are, so a READY IU on the status pipe does, and
 //! one slot at a time has the turn in each direction (UAS-2 clause 7.3). With streams the stream says it.
 //! Always true: a turn is passed on exactly once, whether its phase ended or was given up.
 
 use super::Uas;
-use super::slot::{Piece, State};
-use crate::command::{Executor, Outcome, Place};
+use super::slot::{DataSegment, State};
+use crate::command::{DataLocation, Executor, Outcome};
 use crate::output::{DeviceTransfer, Inline, Output, Outputs, Payload};
 use bus::{Completion, Direction, TransferId, TransferStatus};
 use core::hint::cold_path;
 use wire::uas::ReadyIu;
 
 impl Uas {
-    /// Puts a piece on the wire, or in the queue for its turn.
+    /// Submits a segment, or queues it for its direction.
     #[inline]
-    pub(super) fn move_data(&mut self, index: usize, piece: Piece, outputs: &mut Outputs) {
+    pub(super) fn move_data(&mut self, index: usize, piece: DataSegment, outputs: &mut Outputs) {
         self.slots[index].pieces.push_with(|| (piece, None));
         if !self.streams && !self.has_turn(index, piece.direction, outputs) {
             return;
@@ -26,7 +26,7 @@ impl Uas {
     /// Whether the slot holds the turn, or takes it now; else it waits for it.
     fn has_turn(&mut self, index: usize, direction: Direction, outputs: &mut Outputs) -> bool {
         let slot = index as u16;
-        let turn = self.turns.of(direction);
+        let turn = self.queues.of(direction);
         match turn.holder {
             Some(holder) if holder == slot => true,
             Some(_) => {
@@ -43,7 +43,7 @@ impl Uas {
         }
     }
 
-    /// READ READY or WRITE READY. That the host has taken it tells nothing.
+    /// READ READY or WRITE READY. Its completion carries no information.
     fn send_ready(&mut self, index: usize, direction: Direction, outputs: &mut Outputs) {
         let tag = self.slots[index].tag;
         let id = self.transfer_ids.allocate(index);
@@ -61,13 +61,15 @@ impl Uas {
             let Some((piece, transfer @ None)) = self.slots[index].pieces.get_mut(position) else { continue };
             let (piece, id) = (*piece, self.transfer_ids.allocate(index));
             *transfer = Some(id);
-            let (endpoint, payload) = match (piece.direction, piece.place) {
-                (Direction::In, Place::Parameters) => (self.endpoints.data_in, Payload::Reply(command)),
-                (Direction::In, Place::Buffer) => {
+            let (endpoint, payload) = match (piece.direction, piece.location) {
+                (Direction::In, DataLocation::Parameters) => {
+                    (self.endpoints.data_in, Payload::Reply(command))
+                }
+                (Direction::In, DataLocation::Buffer) => {
                     (self.endpoints.data_in, Payload::Buffer(command, piece.range))
                 }
-                (Direction::Out, Place::Parameters) => (self.endpoints.data_out, Payload::Message),
-                (Direction::Out, Place::Buffer) => {
+                (Direction::Out, DataLocation::Parameters) => (self.endpoints.data_out, Payload::Message),
+                (Direction::Out, DataLocation::Buffer) => {
                     (self.endpoints.data_out, Payload::Buffer(command, piece.range))
                 }
             };
@@ -139,10 +141,12 @@ impl Uas {
         if slot.pieces.is_empty() && (piece.last || is_short) {
             self.release_turn(index, piece.direction, outputs);
         }
-        match (piece.direction, piece.place) {
+        match (piece.direction, piece.location) {
             (Direction::In, _) => executor.handle_data_in(id),
-            (Direction::Out, Place::Parameters) => executor.handle_parameter_list(id, bytes),
-            (Direction::Out, Place::Buffer) => executor.handle_data_out(id, piece.range, completion.actual),
+            (Direction::Out, DataLocation::Parameters) => executor.handle_parameter_list(id, bytes),
+            (Direction::Out, DataLocation::Buffer) => {
+                executor.handle_data_out(id, piece.range, completion.actual)
+            }
         }
     }
 
@@ -155,9 +159,9 @@ impl Uas {
     }
 
     /// Without streams: whether a READ READY whose data ended early has made the host queue a transfer, which must end
-    /// before the status is told.
+    /// before the status is sent.
     pub(super) fn owes_close(&self, index: usize) -> bool {
-        self.turns.inward.holder == Some(index as u16)
+        self.queues.inward.holder == Some(index as u16)
     }
 
     /// Without streams: ends that transfer with an empty packet. The status comes after it.
@@ -176,7 +180,7 @@ impl Uas {
     /// Without streams: a command waits no longer for its turn.
     pub(super) fn leave_turn_queues(&mut self, index: usize) {
         for direction in [Direction::In, Direction::Out] {
-            self.turns.of(direction).waiting.retain(|&slot| usize::from(slot) != index);
+            self.queues.of(direction).waiting.retain(|&slot| usize::from(slot) != index);
         }
     }
 
@@ -189,7 +193,7 @@ impl Uas {
 
     /// The same for one direction, if the slot has the turn.
     pub(super) fn abandon_turn(&mut self, index: usize, direction: Direction, outputs: &mut Outputs) {
-        if self.turns.of(direction).holder == Some(index as u16) {
+        if self.queues.of(direction).holder == Some(index as u16) {
             let endpoint = match direction {
                 Direction::In => self.endpoints.data_in,
                 Direction::Out => self.endpoints.data_out,
@@ -202,7 +206,7 @@ impl Uas {
     /// Passes the turn on, if the slot has it.
     #[inline(always)]
     fn release_turn(&mut self, index: usize, direction: Direction, outputs: &mut Outputs) {
-        let turn = self.turns.of(direction);
+        let turn = self.queues.of(direction);
         if turn.holder != Some(index as u16) {
             return;
         }

@@ -5,19 +5,19 @@ use bus::Direction;
 
 /// Who may move data, without streams: one slot in each direction, and those who wait.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
-    pub(super) inward: Turn,
-    pub(super) outward: Turn,
+pub(super) struct DirectionQueues {
+    pub(super) inward: DirectionQueue,
+    pub(super) outward: DirectionQueue,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct DirectionQueue {
     pub(super) holder: Option<u16>,
     pub(super) waiting: VecDeque<u16>,
 }
 
-impl Turns {
-    pub(super) fn of(&mut self, direction: Direction) -> &mut Turn {
+impl DirectionQueues {
+    pub(super) fn of(&mut self, direction: Direction) -> &mut DirectionQueue {
         match direction {
             Direction::In => &mut self.inward,
             Direction::Out => &mut self.outward,

@@ -1,8 +1,8 @@
 //! Task management functions, and what a tag that is used twice brings (UAS-2 clause 7.5, SAM-5 clauses 5.11 and 7).
 //!
-//! A function that ends commands answers when the medium has let go of the last of them, whichever function began
+//! A function that aborts commands completes when the medium has released the last of them, whichever function began
 //! to end it. Every function is known; what is not in the standard is answered NOT SUPPORTED. A status that the host
-//! has not taken is taken back with its command, since the tag may stand for another one next.
+//! has not taken is cancelled with its command, since the tag may stand for another one next.
 
 use super::Uas;
 use super::slot::{Ends, State, Then};
@@ -62,7 +62,7 @@ impl Uas {
 
     /// A command has come under a tag that is in use.
     ///
-    /// If a command has it, all commands of the nexus are aborted, and one status tells of both (SAM-5 clause 5.11).
+    /// If a command has it, all commands of the nexus are aborted, and one status reports both (SAM-5 clause 5.11).
     /// If a function has it, the new command is refused.
     #[cold]
     pub(super) fn handle_overlap(&mut self, index: usize, executor: &mut Executor, outputs: &mut Outputs) {
@@ -95,7 +95,7 @@ impl Uas {
     }
 
     fn abort_meant(&mut self, ends: Ends, executor: &mut Executor, outputs: &mut Outputs) {
-        // First nobody waits for a turn, so that none passes to a command that is aborted next.
+        // First empty the queues, so that no direction passes to a command that is aborted next.
         for index in 0..self.slots.len() {
             if self.is_meant(index, ends) && self.slots[index].is_command() {
                 self.leave_turn_queues(index);

@@ -2,21 +2,21 @@
 //!
 //! Four pipes. With streams (SuperSpeed) the tag of a command is the stream of its status and its data, so commands
 //! overlap freely. Without streams the device says READ READY or WRITE READY before a data phase, and there is one
-//! data phase at a time in each direction: its *turn*. One slot holds all that is known about a tag.
+//! data phase at a time in each direction: queued in order. One slot holds the state of a tag.
 //!
 //! Always true: each COMMAND IU brings one SENSE IU unless it is aborted, each TASK MANAGEMENT IU one RESPONSE IU;
 //! before a status every data transfer that the host has on the command's streams is ended; the host cannot queue
-//! answers without bound, since the command pipe rests while too many wait.
+//! answers without bound, since the command pipe pauses while too many wait.
 //!
 //! Left out: bidirectional commands, and the status qualifier. Without streams a READY IU and an abort may cross on
-//! the bus; the host then has to take the data transfer back itself, since the pipe does not say whose it is.
+//! the bus; the host then has to cancel the data transfer itself, since the pipe does not say whose it is.
 
 mod data_phase;
+mod direction_queue;
 mod management;
 mod slot;
 #[cfg(test)]
 mod tests;
-mod turns;
 
 use crate::command::{CommandId, CommandOutput, Executor, Outcome, Request};
 use crate::output::{DeviceTransfer, INLINE_BYTES_MAX, Inline, Output, Outputs, Payload};
@@ -24,8 +24,8 @@ use crate::transfer_id::TransferIdAllocator;
 use alloc::vec::Vec;
 use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, StreamId, TransferId, TransferStatus};
 use core::hint::cold_path;
+use direction_queue::DirectionQueues;
 use slot::{Slot, State};
-use turns::Turns;
 use wire::scsi::Status;
 use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
 use wire::uas::{CommandIu, CommandPipeIu, ResponseCode, ResponseIu, SenseIu};
@@ -44,7 +44,7 @@ pub struct UasEndpoints {
 }
 
 /// Answers without a slot (a full task set) that may wait on the status pipe before the command pipe rests.
-const LOOSE_ANSWERS_MAX: usize = 16;
+const UNTAGGED_RESPONSES_MAX: usize = 16;
 /// Without streams: slots beside those for commands, so that a full task set can still be managed.
 const SPARE_SLOTS: u16 = 8;
 
@@ -62,8 +62,8 @@ pub(crate) struct Uas {
     /// The first packets of an IU that is longer than one.
     begun: Vec<u8>,
     /// Answers without a slot, on the status pipe.
-    loose: Vec<TransferId>,
-    turns: Turns,
+    untagged: Vec<TransferId>,
+    queues: DirectionQueues,
 }
 
 impl Uas {
@@ -88,8 +88,8 @@ impl Uas {
             transfer_ids: TransferIdAllocator::after(earlier, u64::from(count) + 2),
             receiving: None,
             begun: Vec::with_capacity(CommandIu::LEN_MAX),
-            loose: Vec::with_capacity(LOOSE_ANSWERS_MAX),
-            turns: Turns::default(),
+            untagged: Vec::with_capacity(UNTAGGED_RESPONSES_MAX),
+            queues: DirectionQueues::default(),
         }
     }
 
@@ -99,7 +99,7 @@ impl Uas {
 
     /// Waits for the next IU on the command pipe, unless it waits already or too much is unanswered.
     pub(crate) fn receive(&mut self, outputs: &mut Outputs) {
-        if self.receiving.is_some() || self.loose.len() >= LOOSE_ANSWERS_MAX {
+        if self.receiving.is_some() || self.untagged.len() >= UNTAGGED_RESPONSES_MAX {
             return;
         }
         let id = self.transfer_ids.allocate(self.slots.len());
@@ -115,13 +115,13 @@ impl Uas {
         });
     }
 
-    /// Takes everything back. The executor's commands end as aborted; nothing more is told to the host.
+    /// Cancels all transfers. The executor's commands end as aborted; nothing more is sent to the host.
     pub(crate) fn stop(&mut self, executor: &mut Executor, outputs: &mut Outputs) {
         if let Some(id) = self.receiving.take() {
-            outputs.take_back(id);
+            outputs.cancel(id);
         }
-        for id in self.loose.drain(..) {
-            outputs.take_back(id);
+        for id in self.untagged.drain(..) {
+            outputs.cancel(id);
         }
         for slot in &mut self.slots {
             slot.cancel_transfers(outputs);
@@ -152,8 +152,8 @@ impl Uas {
             }
         } else if owner < self.slots.len() {
             self.handle_slot_completion(owner as u16, completion, bytes, executor, outputs);
-        } else if let Some(position) = self.loose.iter().position(|&id| id == completion.id) {
-            self.loose.swap_remove(position);
+        } else if let Some(position) = self.untagged.iter().position(|&id| id == completion.id) {
+            self.untagged.swap_remove(position);
             self.receive(outputs);
         }
     }
@@ -173,7 +173,7 @@ impl Uas {
             return false;
         }
         self.handle_packets(bytes, executor, outputs);
-        if self.loose.len() >= LOOSE_ANSWERS_MAX {
+        if self.untagged.len() >= UNTAGGED_RESPONSES_MAX {
             cold_path();
             self.receiving = None;
         }
@@ -213,7 +213,7 @@ impl Uas {
         match CommandPipeIu::decode(bytes) {
             Ok(CommandPipeIu::Command(iu)) => self.handle_command_iu(iu, executor, outputs),
             Ok(CommandPipeIu::TaskManagement(iu)) => self.handle_task_management(iu, executor, outputs),
-            // Without a tag there is no stream to answer on, and nobody to answer.
+            // Without a tag there is no stream to answer on, and no tag to answer.
             Err(error) => {
                 if let Some(tag) = error.tag {
                     self.refuse_iu(tag, outputs);
@@ -255,15 +255,15 @@ impl Uas {
     /// Carries out what the executor wants of a transport.
     pub(crate) fn handle_command(&mut self, output: CommandOutput, outputs: &mut Outputs) {
         match output {
-            CommandOutput::DataIn { id, range, place, last } => {
+            CommandOutput::DataIn { id, range, location, last } => {
                 if let Some(index) = self.running(id) {
-                    let piece = slot::Piece { direction: Direction::In, range, place, last };
+                    let piece = slot::DataSegment { direction: Direction::In, range, location, last };
                     self.move_data(index, piece, outputs);
                 }
             }
-            CommandOutput::DataOut { id, range, place, last } => {
+            CommandOutput::DataOut { id, range, location, last } => {
                 if let Some(index) = self.running(id) {
-                    let piece = slot::Piece { direction: Direction::Out, range, place, last };
+                    let piece = slot::DataSegment { direction: Direction::Out, range, location, last };
                     self.move_data(index, piece, outputs);
                 }
             }
@@ -282,7 +282,7 @@ impl Uas {
         }
     }
 
-    /// The last word on a command: ends its data phase on the wire, then tells the status.
+    /// Completes a command: ends its data phase on the bus, then sends the status.
     #[inline(always)]
     fn end(&mut self, index: usize, outcome: Outcome, outputs: &mut Outputs) {
         if self.streams {
@@ -336,7 +336,7 @@ impl Uas {
             return;
         }
         let transfer = self.transfer_ids.allocate(self.slots.len() + 1);
-        self.loose.push(transfer);
+        self.untagged.push(transfer);
         outputs.push_with(|| self.status_transfer(transfer, tag, iu));
     }
 

@@ -1,6 +1,6 @@
-//! Everything about one tag, in one place.
+//! The state of one tag.
 
-use crate::command::{CommandId, Outcome, Place};
+use crate::command::{CommandId, DataLocation, Outcome};
 use crate::output::Outputs;
 use bus::{Direction, Line, TransferId};
 use units::ByteRange;
@@ -16,24 +16,24 @@ pub(super) struct Slot {
     /// Whether the command has the ACA attribute.
     pub(super) is_aca: bool,
     /// The data phase: what is on the wire, and what waits for its turn, in order.
-    pub(super) pieces: Line<(Piece, Option<TransferId>)>,
+    pub(super) pieces: Line<(DataSegment, Option<TransferId>)>,
     /// The READY IU that the host has not taken yet.
     pub(super) ready: Option<TransferId>,
 }
 
-/// What a tag stands for at present.
+/// What a tag is used for.
 #[derive(Debug, Default)]
 pub(super) enum State {
     /// Nothing.
     #[default]
     Free,
-    /// A command under way.
+    /// A command in flight.
     Running { id: CommandId },
     /// Without streams: the host's data transfer is being ended early; the status comes after it.
     Closing { transfer: TransferId, outcome: Outcome },
     /// The SENSE IU of a command is on the status pipe.
     Reporting { transfer: TransferId },
-    /// The executor drains the command, of which nothing more is told.
+    /// The executor drains the command, which has no status.
     Aborting,
     /// Commands drain, and an answer comes after that. `own` is whether one of them had this tag.
     Draining { ends: Ends, then: Then, own: bool },
@@ -50,7 +50,7 @@ pub(super) enum Ends {
     Everything,
 }
 
-/// What is told when they have drained.
+/// What is reported when they have drained.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Then {
     /// TASK MANAGEMENT FUNCTION COMPLETE.
@@ -61,10 +61,10 @@ pub(super) enum Then {
 
 /// A part of a data phase.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
+pub(super) struct DataSegment {
     pub(super) direction: Direction,
     pub(super) range: ByteRange,
-    pub(super) place: Place,
+    pub(super) location: DataLocation,
     pub(super) last: bool,
 }
 
@@ -96,7 +96,7 @@ impl Slot {
     pub(super) fn cancel_pieces(&mut self, outputs: &mut Outputs) {
         while let Some((_, transfer)) = self.pieces.pop_front() {
             if let Some(transfer) = transfer {
-                outputs.take_back(transfer);
+                outputs.cancel(transfer);
             }
         }
     }
@@ -105,13 +105,13 @@ impl Slot {
     pub(super) fn cancel_transfers(&mut self, outputs: &mut Outputs) {
         self.cancel_pieces(outputs);
         if let Some(ready) = self.ready.take() {
-            outputs.take_back(ready);
+            outputs.cancel(ready);
         }
         if let State::Closing { transfer, .. }
         | State::Reporting { transfer }
         | State::Responding { transfer } = self.state
         {
-            outputs.take_back(transfer);
+            outputs.cancel(transfer);
         }
     }
 }

@@ -1,16 +1,16 @@
 //! Payload memory, recycled.
 //!
 //! A buffer's bytes are never cleared between uses, since clearing half a megabyte costs more than moving it; who
-//! fills a buffer says how far, and nobody looks past that. The pool keeps what it may keep and frees the rest. Whoever knows how much
-//! will be under way has it keep that too.
+//! fills a buffer says how far, and bytes past that are not read. The pool keeps buffers up to a limit and frees the rest. An owner that knows how much
+//! will be in flight raises the limit.
 
 use std::hint::cold_path;
 
-/// Bytes that the pool keeps for later use, unless told to keep more.
-const KEPT_BYTES_MAX: usize = 8 << 20;
+/// Bytes that the pool keeps for later use, unless the limit is raised.
+const POOLED_BYTES_MAX: usize = 8 << 20;
 
 /// Bytes that the pool keeps while nothing happens.
-const KEPT_IDLE_BYTES_MAX: usize = 1 << 20;
+const POOLED_IDLE_BYTES_MAX: usize = 1 << 20;
 
 /// Buffers are made in multiples of this, so that most fit most uses.
 const GRAIN_BYTES: usize = 4096;
@@ -22,13 +22,13 @@ pub struct Pool {
     small: Vec<Vec<u8>>,
     /// Longer ones.
     large: Vec<Vec<u8>>,
-    kept_bytes: usize,
-    kept_bytes_max: usize,
+    pooled_bytes: usize,
+    pooled_bytes_max: usize,
 }
 
 impl Default for Pool {
     fn default() -> Self {
-        Self { small: Vec::new(), large: Vec::new(), kept_bytes: 0, kept_bytes_max: KEPT_BYTES_MAX }
+        Self { small: Vec::new(), large: Vec::new(), pooled_bytes: 0, pooled_bytes_max: POOLED_BYTES_MAX }
     }
 }
 
@@ -36,7 +36,7 @@ impl Pool {
     /// Keeps so many bytes from now on, beside what it keeps anyway, once they were taken and put back. What it has is freed: nobody may
     /// ask for such lengths any more, and they would leave no room for others.
     pub fn keep_also(&mut self, bytes: usize) {
-        *self = Self { kept_bytes_max: KEPT_BYTES_MAX.saturating_add(bytes), ..Self::default() };
+        *self = Self { pooled_bytes_max: POOLED_BYTES_MAX.saturating_add(bytes), ..Self::default() };
     }
 
     /// Memory of at least `bytes` bytes. What it holds is left over from its last use.
@@ -45,29 +45,29 @@ impl Pool {
         // The last one put back is the likeliest to be in the cache.
         if let Some(position) = shelf.iter().rposition(|buffer| buffer.len() >= bytes) {
             let buffer = shelf.swap_remove(position);
-            self.kept_bytes -= buffer.len();
+            self.pooled_bytes -= buffer.len();
             return buffer;
         }
         cold_path();
         vec![0; bytes.next_multiple_of(GRAIN_BYTES).max(GRAIN_BYTES)]
     }
 
-    /// Frees what is not worth keeping while nothing happens: all but [`KEPT_IDLE_BYTES_MAX`], short buffers last.
+    /// Frees what is not worth keeping while nothing happens: all but [`POOLED_IDLE_BYTES_MAX`], short buffers last.
     pub fn trim(&mut self) {
-        while self.kept_bytes > KEPT_IDLE_BYTES_MAX
+        while self.pooled_bytes > POOLED_IDLE_BYTES_MAX
             && let Some(buffer) = self.large.pop().or_else(|| self.small.pop())
         {
-            self.kept_bytes -= buffer.len();
+            self.pooled_bytes -= buffer.len();
         }
     }
 
     /// Gives memory back.
     pub fn put(&mut self, buffer: Vec<u8>) {
-        if buffer.len() < GRAIN_BYTES || self.kept_bytes + buffer.len() > self.kept_bytes_max {
+        if buffer.len() < GRAIN_BYTES || self.pooled_bytes + buffer.len() > self.pooled_bytes_max {
             cold_path();
             return;
         }
-        self.kept_bytes += buffer.len();
+        self.pooled_bytes += buffer.len();
         let shelf = if buffer.len() <= GRAIN_BYTES { &mut self.small } else { &mut self.large };
         shelf.push(buffer);
     }
@@ -94,7 +94,7 @@ mod tests {
         for _ in 0..4 {
             pool.put(vec![0; 3 << 20]);
         }
-        assert_eq!(pool.kept_bytes, 6 << 20);
+        assert_eq!(pool.pooled_bytes, 6 << 20);
     }
 
     #[test]
@@ -103,19 +103,19 @@ mod tests {
         (0..6).for_each(|_| pool.put(vec![0; 1 << 20]));
         (0..300).for_each(|_| pool.put(vec![0; 4096]));
         pool.trim();
-        assert_eq!((pool.kept_bytes, pool.large.len(), pool.small.len()), (1 << 20, 0, 256));
+        assert_eq!((pool.pooled_bytes, pool.large.len(), pool.small.len()), (1 << 20, 0, 256));
     }
 
     #[test]
-    fn more_is_kept_where_more_will_be_under_way_and_what_lies_there_does_not_count() {
+    fn more_is_kept_where_more_will_be_in_flight_and_what_lies_there_does_not_count() {
         let mut pool = Pool::default();
         let fill = |pool: &mut Pool| {
             (0..8).for_each(|_| pool.put(vec![0; 3 << 20]));
-            pool.kept_bytes
+            pool.pooled_bytes
         };
         assert_eq!(fill(&mut pool), 6 << 20);
         pool.keep_also(8 << 20);
-        assert_eq!((pool.kept_bytes, fill(&mut pool)), (0, 15 << 20));
+        assert_eq!((pool.pooled_bytes, fill(&mut pool)), (0, 15 << 20));
         pool.keep_also(0);
         assert_eq!(fill(&mut pool), 6 << 20);
     }

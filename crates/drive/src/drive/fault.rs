@@ -1,4 +1,4 @@
-//! Faults on purpose: a drive that breaks off in a place that was named, for those who test a host.
+//! Fault injection: stalls or drops a chosen status or read-data transfer, to test a host.
 //!
 //! What the device sends is counted, by kind; at the number that a fault names, what was to be sent is lost, or the
 //! endpoint halts. The device itself believes that it has sent it, as one does whose link fails. So the same traffic
@@ -43,17 +43,17 @@ pub(super) struct Faults {
     reads: u64,
 }
 
-/// What becomes of a transfer that the device offers.
+/// What a fault does to a transfer of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// It goes to the bus.
-    On,
+pub(super) enum FaultEffect {
+    /// No fault: it goes to the bus.
+    None,
     /// Its endpoint halts, then it goes to the bus.
-    HaltedOn,
-    /// It goes nowhere.
-    Lost,
-    /// Its endpoint halts, and it goes nowhere.
-    HaltedLost,
+    HaltThenSend,
+    /// It is dropped.
+    Drop,
+    /// Its endpoint halts, and it is dropped.
+    HaltAndDrop,
 }
 
 impl Faults {
@@ -61,25 +61,25 @@ impl Faults {
         self.planned.push(fault);
     }
 
-    /// What becomes of `transfer`.
-    pub(super) fn way(&mut self, transfer: &DeviceTransfer) -> Way {
+    /// The effect of planned faults on `transfer`.
+    pub(super) fn effect(&mut self, transfer: &DeviceTransfer) -> FaultEffect {
         if self.planned.is_empty() || transfer.pipe.endpoint.direction() == Direction::Out {
-            return Way::On;
+            return FaultEffect::None;
         }
         cold_path();
         let (is_status, count) = match &transfer.payload {
             Payload::Inline(inline) if inline.as_bytes().len() > ReadyIu::LEN => (true, &mut self.statuses),
             Payload::Buffer(..) => (false, &mut self.reads),
-            _ => return Way::On,
+            _ => return FaultEffect::None,
         };
         *count += 1;
         let count = *count;
         let is_due = |fault: &Fault| fault.at == count && fault.kind.is_of_status() == is_status;
-        let Some(place) = self.planned.iter().position(is_due) else { return Way::On };
+        let Some(place) = self.planned.iter().position(is_due) else { return FaultEffect::None };
         match self.planned.swap_remove(place).kind {
-            FaultKind::StallStatus => Way::HaltedOn,
-            FaultKind::StallData => Way::HaltedLost,
-            FaultKind::LoseStatus | FaultKind::LoseData => Way::Lost,
+            FaultKind::StallStatus => FaultEffect::HaltThenSend,
+            FaultKind::StallData => FaultEffect::HaltAndDrop,
+            FaultKind::LoseStatus | FaultKind::LoseData => FaultEffect::Drop,
         }
     }
 }

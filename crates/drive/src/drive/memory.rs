@@ -1,7 +1,7 @@
 //! Where payload lies on its way: with a host's transfer, with a command, at the medium, in the pool.
 //!
 //! Bytes go from one owner to the other by moving the memory where one transfer covers one command, else by a copy.
-//! Buffers of commands are kept by the command's slot, with the owner's whole name, so that a late answer finds nothing.
+//! Buffers of commands are stored by the command's slot, with the full command id, so that a late answer finds nothing.
 //! Left out: which transfers meet. Always true: memory has one owner; what a host has sent is counted until a command
 //! has it.
 
@@ -112,7 +112,7 @@ impl Memory {
         let (from, bytes) = (copy.host_offset as usize, copy.bytes as usize);
         let part = &payload[from..from + bytes];
         match &offered.payload {
-            // It is handed over from where it lies.
+            // It is passed on in place.
             Payload::Message if copy.is_all() => {}
             Payload::Message => match self.parts.iter_mut().find(|(id, _)| *id == offered.id) {
                 Some((_, message)) => message.extend_from_slice(part),

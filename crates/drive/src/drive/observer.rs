@@ -1,4 +1,4 @@
-//! Whoever looks on at the transfers of a drive's host is told of them.
+//! Reports the transfers of a drive's host to an observer.
 //!
 //! A drive without an observer pays for a comparison. Left out: what happens at the media.
 
@@ -8,7 +8,7 @@ use device::Verdict;
 use wire::usb::SetupPacket;
 
 /// Tells of the end of a transfer.
-pub(super) fn tell_end(observer: &mut dyn Observer, completion: &HostCompletion) {
+pub(super) fn report_completion(observer: &mut dyn Observer, completion: &HostCompletion) {
     let HostCompletion { id, pipe, status, actual, body, .. } = completion;
     let bytes = match body {
         Body::Empty => &[],
@@ -19,7 +19,12 @@ pub(super) fn tell_end(observer: &mut dyn Observer, completion: &HostCompletion)
 }
 
 /// Tells of a control transfer, with the bytes that it moved.
-pub(super) fn tell_control(observer: &mut dyn Observer, setup: SetupPacket, sent: &[u8], verdict: &Verdict) {
+pub(super) fn report_control(
+    observer: &mut dyn Observer,
+    setup: SetupPacket,
+    sent: &[u8],
+    verdict: &Verdict,
+) {
     let (answer, status) = match verdict {
         Verdict::Data(answer) => (&answer[..], TransferStatus::Done),
         Verdict::Done => (&[][..], TransferStatus::Done),

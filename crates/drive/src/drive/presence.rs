@@ -7,7 +7,7 @@
 
 use super::Drive;
 use crate::medium::{EmptySlot, Medium};
-use device::lun::{InsertedMedium, Unit};
+use device::lun::{InsertedMedium, LogicalUnit};
 use std::fmt;
 use units::BlockCount;
 
@@ -125,11 +125,11 @@ impl Drive {
         Ok(capacity)
     }
 
-    fn unit(&self, unit: u8) -> Option<&Unit> {
+    fn unit(&self, unit: u8) -> Option<&LogicalUnit> {
         self.device.units().get(usize::from(unit))
     }
 
-    fn removable_unit(&self, unit: u8) -> Result<&Unit, SlotError> {
+    fn removable_unit(&self, unit: u8) -> Result<&LogicalUnit, SlotError> {
         let state = self.unit(unit).ok_or(SlotError::NoUnit)?;
         if state.config.removable { Ok(state) } else { Err(SlotError::Fixed) }
     }

@@ -1,6 +1,6 @@
 //! Outputs of a transport carried to a drive, and completions back.
 //!
-//! The buffers of commands lie here, by the caller's slot. Left out: time on the way; whoever calls has the clock.
+//! The buffers of commands lie here, by the caller's slot. Left out: latency; the caller has the clock.
 //! Always true: after each call nothing is left to be carried, and what waits, waits for a medium or for a deadline.
 
 use super::plug;
@@ -18,7 +18,7 @@ use units::Instant;
 
 /// A command that has ended.
 #[derive(Debug)]
-pub struct Finished {
+pub struct LoopbackCompletion {
     /// Which one.
     pub id: CommandId,
     /// How.
@@ -32,7 +32,7 @@ pub struct Finished {
 pub struct Loopback<T, M: ?Sized = dyn Medium + Send> {
     host: Host<T>,
     drive: Drive<M>,
-    finished: Fifo<Finished>,
+    finished: Fifo<LoopbackCompletion>,
 }
 
 /// The host's end.
@@ -40,7 +40,7 @@ pub struct Loopback<T, M: ?Sized = dyn Medium + Send> {
 struct Host<T> {
     transport: T,
     flights: InFlight<Place>,
-    /// Buffers of commands under way, by slot.
+    /// Buffers of commands in flight, by slot.
     buffers: Vec<Option<Buffer>>,
     /// The pieces of the transfer at hand.
     pieces: Vec<BufferRange>,
@@ -120,14 +120,14 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
         self.settle(now);
     }
 
-    /// Sends what was taken on, lets media go on, and everything that follows from it.
-    pub fn turn(&mut self, now: Instant) {
+    /// Sends accepted commands, runs the drive and handles the results.
+    pub fn run_once(&mut self, now: Instant) {
         self.settle(now);
-        self.drive.turn();
+        self.drive.run_once();
         self.settle(now);
     }
 
-    /// The time has come that [`Self::poll_timeout`] told.
+    /// The time that [`Self::poll_timeout`] returned is reached.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.host.transport.handle_timeout(now);
         self.settle(now);
@@ -138,13 +138,13 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
         self.host.transport.poll_timeout()
     }
 
-    /// Tells the transport how many requests will be under way: see [`Transport::expect`].
+    /// Announces to the transport how many requests will be in flight: see [`Transport::expect`].
     pub fn expect(&mut self, requests: usize) {
         self.host.transport.expect(requests);
     }
 
     /// The next command that has ended.
-    pub fn poll(&mut self) -> Option<Finished> {
+    pub fn poll(&mut self) -> Option<LoopbackCompletion> {
         self.finished.pop_front()
     }
 
@@ -158,7 +158,7 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
         &self.drive
     }
 
-    /// The drive alone. Transfers under way are its own affair: reset the bus before it is used again.
+    /// The drive alone. Its transfers in flight remain: reset the bus before it is used again.
     pub fn into_drive(self) -> Drive<M> {
         self.drive
     }
@@ -168,7 +168,7 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
         self.drive.pool()
     }
 
-    /// Sends what was taken on, and carries outputs and completions until there are none.
+    /// Sends accepted commands, and carries outputs and completions until there are none.
     pub fn settle(&mut self, now: Instant) {
         loop {
             while self.carry_out_next(now) {}
@@ -183,7 +183,7 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
         }
     }
 
-    /// Carries the transport's next output out. Whether there was one. What it has is taken from where it lies.
+    /// Executes the transport's next output. Returns whether there was one. Its contents are used in place.
     fn carry_out_next(&mut self, now: Instant) -> bool {
         let Some(mut output) = self.host.transport.next_output() else { return false };
         match &mut *output {
@@ -208,7 +208,11 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
             &mut Output::Finished(id, ref mut outcome) => {
                 let outcome = std::mem::replace(outcome, Outcome::Failed(Failure::Aborted));
                 output.discard();
-                self.finished.push_with(|| Finished { id, outcome, buffer: self.host.take_buffer(id) });
+                self.finished.push_with(|| LoopbackCompletion {
+                    id,
+                    outcome,
+                    buffer: self.host.take_buffer(id),
+                });
             }
             &mut Output::Cancel(id) => {
                 cold_path();

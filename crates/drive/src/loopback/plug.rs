@@ -79,10 +79,10 @@ pub fn bot_config<M: Medium + ?Sized>(
     Ok(BotConfig { interface: INTERFACE, alternate, bulk_in: DATA_IN, bulk_out: DATA_OUT, timeouts })
 }
 
-/// Reads the descriptors of device and configuration, as every host does: for whoever looks on and has to know which endpoint is which.
+/// Reads the descriptors of device and configuration, as every host does: for observers, which have to know the endpoints.
 ///
 /// # Errors
-/// If the drive does not tell them.
+/// If the drive does not return them.
 pub fn read_descriptors<M: Medium + ?Sized>(drive: &mut Drive<M>) -> Result<(), PlugError> {
     for kind in [DescriptorKind::Device, DescriptorKind::Configuration] {
         let setup = SetupPacket::get_descriptor(kind, 0, u16::MAX);

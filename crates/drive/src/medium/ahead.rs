@@ -1,6 +1,6 @@
 //! Lines of memory fetched before they are needed.
 //!
-//! A block that lies in no cache is bound by how many lines a processor has under way, and a processor that does something else
+//! A block that lies in no cache is bound by how many cache lines a processor has in flight, and a processor that does something else
 //! meanwhile has none. Whoever knows what comes next says so here, a few lines at a time: more than a dozen or two at once,
 //! and the processor waits for them after all. Left out: processors other than x86-64, on which nothing happens.
 

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_difference_is_told() {
+    fn the_first_difference_is_reported() {
         assert_eq!(first_difference(b"abcdef", b"abcdef"), None);
         assert_eq!(first_difference(b"abcdef", b"abXdeY"), Some(2));
         assert_eq!(first_difference(b"abc", b"abcdef"), None);

@@ -3,7 +3,7 @@
 //! The unit lets no command through then; what was let through before and comes late is refused here, so that nothing
 //! of an old command ever reaches another medium.
 
-use super::{Finished, Job, Medium};
+use super::{CompletedJob, Job, Medium};
 use device::medium::MediumError;
 use std::io;
 use units::{BlockCount, BlockSize};
@@ -16,7 +16,7 @@ pub struct EmptySlot {
 }
 
 impl Medium for EmptySlot {
-    fn submit(&mut self, job: Job) -> Option<Finished> {
+    fn submit(&mut self, job: Job) -> Option<CompletedJob> {
         Some(job.finish(Err(MediumError::Absent)))
     }
 

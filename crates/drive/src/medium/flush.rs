@@ -1,7 +1,7 @@
 //! A flush that is waited for: when a drive ends, and when a medium leaves it.
 
-use super::{Finished, Job, Medium};
-use device::command::{CommandId, Place};
+use super::{CompletedJob, Job, Medium};
+use device::command::{CommandId, DataLocation};
 use device::medium::{MediumError, MediumOp, MediumRequest, MediumRequestId};
 use rustix::event::{PollFd, PollFlags, poll};
 use units::{BlockCount, ByteRange, Extent, Lba};
@@ -14,7 +14,7 @@ const OURS: MediumRequestId =
 ///
 /// # Errors
 /// What the medium said.
-pub fn flush(medium: &mut dyn Medium, mut stray: impl FnMut(Finished)) -> Result<(), MediumError> {
+pub fn flush(medium: &mut dyn Medium, mut stray: impl FnMut(CompletedJob)) -> Result<(), MediumError> {
     if medium.is_read_only() {
         return Ok(());
     }
@@ -23,14 +23,14 @@ pub fn flush(medium: &mut dyn Medium, mut stray: impl FnMut(Finished)) -> Result
         unit: 0,
         op: MediumOp::Flush,
         extent: Extent { lba: Lba(0), blocks: BlockCount(0) },
-        place: Place::Buffer,
+        location: DataLocation::Buffer,
         range: ByteRange { start: 0, len: 0 },
     };
     let mut finished = medium.submit(Job { request, buffer: Vec::new() });
     medium.flush_submissions();
     loop {
         match finished.take().or_else(|| medium.poll()) {
-            Some(Finished { completion, .. }) if completion.id == OURS => {
+            Some(CompletedJob { completion, .. }) if completion.id == OURS => {
                 return completion.result.map(|_| ());
             }
             Some(finished) => stray(finished),

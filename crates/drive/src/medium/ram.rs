@@ -8,11 +8,11 @@
 //! each.
 //!
 //! What is unmapped goes back to the system: a chunk without a mapped granule is dropped, and one that is mostly unmapped
-//! is made anew with what is left of it.
+//! is reallocated with what is left of it.
 //!
 //! Always true: bytes of an unmapped granule are zero; what has no chunk is unmapped.
 
-use super::{Finished, Geometry, Job, Medium, STATE_BYTES_MAX, Span, ahead, compound};
+use super::{CompletedJob, Geometry, Job, Medium, STATE_BYTES_MAX, Span, ahead, compound};
 use device::medium::{MediumDone, MediumError, MediumOp, MediumRequest};
 use memmap2::{Advice, MmapMut};
 use std::fmt;
@@ -25,7 +25,7 @@ const CHUNK_BYTES: u64 = 64 << 20;
 /// The largest medium that asks for huge pages. Of a larger one little may ever be used, and a huge page makes each block
 /// that is take 2 MiB.
 const HUGE_PAGES_BYTES_MAX: usize = 1 << 30;
-/// Granules of a chunk that may lie idle, unmapped but with a page behind them, before it is made anew: 8 MiB.
+/// Granules of a chunk that may lie idle, unmapped but with a page behind them, before it is reallocated: 8 MiB.
 const IDLE_GRANULES_MAX: u32 = 2048;
 
 /// A medium in memory.
@@ -212,7 +212,7 @@ impl RamMedium {
         self.chunks[piece.chunk].as_ref().map(|chunk| &chunk.bytes[piece.inside.clone()])
     }
 
-    /// Zeroes a span, without touching what is unmapped and so zero; then gives back what nobody needs any more.
+    /// Zeroes a span, without touching what is unmapped and so zero; then releases memory that is no longer needed.
     fn unmap(&mut self, span: Span) {
         for piece in pieces(span) {
             self.zero(&piece);
@@ -235,7 +235,7 @@ impl RamMedium {
         }
     }
 
-    /// Drops a chunk that is unmapped, and makes one anew that is mostly so.
+    /// Drops an unmapped chunk, and reallocates one that is mostly unmapped.
     fn tidy(&mut self, index: usize) {
         let Some(chunk) = &mut self.chunks[index] else { return };
         let start = index as u64 * CHUNK_BYTES;
@@ -249,18 +249,18 @@ impl RamMedium {
             return;
         }
         // What is left is scattered, so pages are small. Without memory for both the old one has to do.
-        let Some(mut anew) = Chunk::new(false) else { return };
+        let Some(mut fresh) = Chunk::new(false) else { return };
         let mut at = start;
         let end = start + chunk.bytes.len() as u64;
         while at < end {
             let run = self.mapped.run(at, end);
             if self.mapped.is_mapped(at) {
                 let inside = (at - start) as usize..(run.end() - start) as usize;
-                anew.bytes[inside.clone()].copy_from_slice(&chunk.bytes[inside]);
+                fresh.bytes[inside.clone()].copy_from_slice(&chunk.bytes[inside]);
             }
             at = run.end();
         }
-        *chunk = Chunk { touched: mapped, ..anew };
+        *chunk = Chunk { touched: mapped, ..fresh };
     }
 
     /// Whether the first block is mapped, and how many like it follow. A block is mapped with its granule.
@@ -321,7 +321,7 @@ const fn expect_equal(offset: Option<usize>) -> Result<(), MediumError> {
 }
 
 impl Medium for RamMedium {
-    fn submit(&mut self, mut job: Job) -> Option<Finished> {
+    fn submit(&mut self, mut job: Job) -> Option<CompletedJob> {
         let result = self.perform(&job.request, &mut job.buffer);
         Some(job.finish(result))
     }
@@ -517,7 +517,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Bytes of memory of its own that this process has pages for.
+    /// Resident anonymous memory of this process, in bytes.
     fn resident() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn a_medium_far_larger_than_memory_is_told_not_tried() {
+    fn a_medium_far_larger_than_memory_is_reported_not_tried() {
         let size = ByteCount(1 << 60);
         assert_eq!(RamMedium::new(size, BlockSize::B512).err(), Some(RamTooLarge { size }));
     }

@@ -1,6 +1,6 @@
 //! Blocks written past the caches, in memory that no cache holds.
 //!
-//! A line that is written over in a cache is fetched before, though nobody wants what it held, and all later stores of the
+//! A line that is written over in a cache is fetched before, though its old contents are not needed, and all later stores of the
 //! processor wait behind it. A streaming store goes to memory by itself while the processor does something else. Its price: other
 //! processors may see it after later stores, until a fence (Intel SDM volume 1 clause 10.4.6.2, from memory). So memory that is
 //! written like this stays with one thread. Left out: processors other than x86-64, which copy as ever.
@@ -9,7 +9,7 @@
 
 #![allow(unsafe_code)]
 
-use super::{Finished, Job, Medium, RamMedium};
+use super::{CompletedJob, Job, Medium, RamMedium};
 use device::medium::{MediumDone, MediumError, MediumOp, MediumRequest};
 use std::hint::cold_path;
 use std::io;
@@ -83,7 +83,7 @@ impl Drop for StreamedRam {
 }
 
 impl Medium for StreamedRam {
-    fn submit(&mut self, mut job: Job) -> Option<Finished> {
+    fn submit(&mut self, mut job: Job) -> Option<CompletedJob> {
         let result = self.perform(&job.request, &mut job.buffer);
         Some(job.finish(result))
     }
@@ -124,7 +124,7 @@ impl Medium for StreamedRam {
 /// Copies `from` to `to`, which is as long: lines that are whole by streaming stores, the rest as ever.
 ///
 /// # Safety
-/// Until this thread has called [`fence`] nobody looks at `to`, nor changes it but by this function.
+/// Until this thread has called [`fence`] `to` must be neither read nor changed except by this function.
 #[inline]
 unsafe fn copy(to: &mut [u8], from: &[u8]) {
     assert_eq!(to.len(), from.len(), "it is as long");
@@ -259,7 +259,7 @@ mod tests {
         fn bytes_go_where_they_belong(at in 0usize..130, from in prop::collection::vec(any::<u8>(), 0..700)) {
             let len = from.len();
             let mut to = vec![0xa5; at + len + 70];
-            // SAFETY: nobody else has it, and what looks at it comes after the fence.
+            // SAFETY: no one else has it, and what looks at it comes after the fence.
             unsafe { copy(&mut to[at..at + len], &from) };
             fence();
             prop_assert!(to[..at].iter().chain(&to[at + len..]).all(|&byte| byte == 0xa5));

@@ -3,8 +3,8 @@
 //! The model of a medium is a vector of bytes. Jobs are drawn at random and given one at a time, so that the outcome
 //! is certain; several at once are drawn on separate blocks.
 
-use super::{Finished, Job, Medium};
-use device::command::{CommandId, Place};
+use super::{CompletedJob, Job, Medium};
+use device::command::{CommandId, DataLocation};
 use device::medium::{MediumDone, MediumError, MediumOp, MediumRequest, MediumRequestId};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -16,11 +16,11 @@ use units::{BlockSize, ByteCount, ByteRange, Extent};
 /// A request for `extent` with `len` bytes of payload at the start of the buffer.
 pub(super) fn request(op: MediumOp, extent: Extent, len: u32) -> MediumRequest {
     let id = MediumRequestId { command: CommandId { slot: 3, generation: 5 }, part: 7 };
-    MediumRequest { id, unit: 0, op, extent, place: Place::Buffer, range: ByteRange::new(0, len) }
+    MediumRequest { id, unit: 0, op, extent, location: DataLocation::Buffer, range: ByteRange::new(0, len) }
 }
 
 /// Submits one job and waits for it.
-pub(super) fn run(medium: &mut dyn Medium, job: Job) -> Finished {
+pub(super) fn run(medium: &mut dyn Medium, job: Job) -> CompletedJob {
     let id = job.request.id;
     if let Some(finished) = medium.submit(job) {
         return finished;
@@ -32,7 +32,7 @@ pub(super) fn run(medium: &mut dyn Medium, job: Job) -> Finished {
 }
 
 /// Waits for the next job, by the event descriptor as a loop would.
-pub(super) fn wait(medium: &mut dyn Medium) -> Finished {
+pub(super) fn wait(medium: &mut dyn Medium) -> CompletedJob {
     let deadline = Instant::now() + Duration::from_secs(20);
     while Instant::now() < deadline {
         if let Some(finished) = medium.poll() {

@@ -4,7 +4,7 @@
 use bus::Direction;
 use bus::Speed;
 use device::command::Limits;
-use device::lun::{Unit, UnitConfig};
+use device::lun::{LogicalUnit, LogicalUnitConfig};
 use device::{Device, DeviceConfig, Transports};
 use initiator::{Command, CommandBlock, CommandId, DataPhase};
 use uaskit_drive::Drive;
@@ -18,7 +18,7 @@ pub(crate) const BLOCK: u32 = 512;
 
 /// A drive that offers both transports, with so many streams at super speed.
 pub(crate) fn drive(speed: Speed, streams: u16, medium: Box<dyn Medium + Send>) -> Drive {
-    let unit = Unit::new(UnitConfig {
+    let unit = LogicalUnit::new(LogicalUnitConfig {
         vendor: "uaskit".into(),
         product: "Virtual Drive".into(),
         revision: "1".into(),

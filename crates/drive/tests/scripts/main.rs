@@ -5,7 +5,7 @@ mod short_data;
 
 use bus::{EndpointAddress, Pipe, StreamId, TransferStatus};
 use device::Verdict;
-use device::command::{CommandId, Place};
+use device::command::{CommandId, DataLocation};
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use device::medium::{MediumOp, MediumRequest};
 use testkit::drive::{drive_on, drive_with};
@@ -22,7 +22,7 @@ fn drive() -> Drive {
     configured(drive_on(Box::new(medium)))
 }
 
-/// The host has chosen UAS, and has been told of the power-on.
+/// The host has selected UAS and read the power-on unit attention.
 fn configured(mut drive: Drive) -> Drive {
     for (request, recipient, value) in
         [(5, Recipient::Device, 1), (9, Recipient::Device, 1), (11, Recipient::Interface, 1)]
@@ -65,7 +65,7 @@ fn queue(drive: &mut Drive, tag: u16, cdb: &[u8], data: Option<Data<'_>>) {
 /// Runs one command and gives its SENSE IU and its data.
 fn run(drive: &mut Drive, tag: u16, cdb: &[u8], data: Option<Data<'_>>) -> (Vec<u8>, Vec<u8>) {
     queue(drive, tag, cdb, data);
-    drive.turn();
+    drive.run_once();
     let (mut status, mut read) = (Vec::new(), Vec::new());
     while let Some(completion) = drive.poll() {
         let bytes = match completion.body {
@@ -115,7 +115,7 @@ fn a_sanitize_that_was_cut_off_goes_on_without_a_host() {
         unit: 0,
         op: MediumOp::Write { fua: false },
         extent: units::Extent::new(5, 1),
-        place: Place::Buffer,
+        location: DataLocation::Buffer,
         range: units::ByteRange::new(0, 512),
     };
     medium.submit(Job { request, buffer: bytes }).unwrap();
@@ -128,7 +128,7 @@ fn a_sanitize_that_was_cut_off_goes_on_without_a_host() {
     state.extend(body);
     medium.save_state(&state).unwrap();
     let mut drive = drive_on(Box::new(medium));
-    drive.turn();
+    drive.run_once();
     assert!(drive.device().is_idle());
     let kept = drive.media()[0].load_state().unwrap().unwrap();
     assert_ne!(kept, state);
@@ -232,15 +232,15 @@ fn a_write_that_waits_for_its_data_keeps_the_slot_from_the_next_medium() {
     let mut drive = slot();
     queue(&mut drive, 3, &write_10(0, 1), None);
     drive.eject_medium(0, false).unwrap();
-    assert!(drive.take_medium(0).is_none(), "the write is under way");
+    assert!(drive.take_medium(0).is_none(), "the write is in flight");
     let payload = vec![7; 512];
     drive.submit(HostTransfer { id: 13, pipe: on(DATA_OUT, 3), length: 512, payload }).unwrap();
-    drive.turn();
+    drive.run_once();
     assert!(drive.take_medium(0).is_some());
 }
 
 #[test]
-fn an_image_that_has_grown_is_told_when_its_owner_says_so() {
+fn an_image_that_has_grown_is_reported_when_its_owner_says_so() {
     let path = std::env::temp_dir().join(format!("uaskit-grown-{}", std::process::id()));
     create_image(&path, ByteCount(1 << 20)).unwrap();
     let medium = FileMedium::open(&path, &FileOptions::default()).unwrap();
@@ -259,7 +259,7 @@ fn a_status_that_is_to_be_lost_is_lost_once() {
     drive.plan_fault("lose-status@2".parse().unwrap());
     assert_eq!(readiness(&mut drive), (0, 0, 0));
     queue(&mut drive, 1, &[0; 6], None);
-    drive.turn();
+    drive.run_once();
     let ended: Vec<u64> = std::iter::from_fn(|| drive.poll()).map(|completion| completion.id).collect();
     assert_eq!(ended, [6], "the command was taken, its status does not come");
     assert!(drive.cancel(4));
@@ -272,7 +272,7 @@ fn a_status_waits_behind_the_halt_that_was_asked_for() {
     let mut drive = drive();
     drive.plan_fault("stall-status@1".parse().unwrap());
     queue(&mut drive, 1, &[0; 6], None);
-    drive.turn();
+    drive.run_once();
     let ended = |drive: &mut Drive| -> Vec<_> {
         std::iter::from_fn(|| drive.poll()).map(|completion| (completion.id, completion.status)).collect()
     };
@@ -302,12 +302,12 @@ fn data_that_are_to_be_lost_do_not_come() {
     };
     let read = [0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0];
     queue(&mut drive, 1, &read, Some(Data::In(512)));
-    drive.turn();
+    drive.run_once();
     // The device ends what is left of the data phase, which is all of it.
     let expected = [(6, TransferStatus::Done), (5, TransferStatus::Short), (4, TransferStatus::Short)];
     assert_eq!(ended(&mut drive), expected);
     queue(&mut drive, 2, &read, Some(Data::In(512)));
-    drive.turn();
+    drive.run_once();
     let expected = [(10, TransferStatus::Done), (9, TransferStatus::Stall), (8, TransferStatus::Short)];
     assert_eq!(ended(&mut drive), expected);
 }

@@ -43,7 +43,7 @@ fn receive(drive: &mut Drive, id: u64, pipe: Pipe, length: u32) {
 
 /// Ids and statuses of the transfers that have ended, in order.
 fn ended(drive: &mut Drive) -> Vec<(u64, TransferStatus)> {
-    drive.turn();
+    drive.run_once();
     std::iter::from_fn(|| drive.poll()).map(|completion| (completion.id, completion.status)).collect()
 }
 

@@ -37,14 +37,14 @@ fn cbw(bytes: u32, flags: u8, cdb: &[u8]) -> Vec<u8> {
 fn send(drive: &mut Drive, pipe: Pipe, bytes: &[u8]) {
     let length = bytes.len() as u32;
     drive.submit(HostTransfer { id: 1, pipe, length, payload: bytes.to_vec() }).unwrap();
-    drive.turn();
+    drive.run_once();
     assert_eq!(drive.poll().map(|completion| completion.status), Some(TransferStatus::Done));
 }
 
 #[track_caller]
 fn receive(drive: &mut Drive, pipe: Pipe, length: u32) -> (TransferStatus, Vec<u8>) {
     drive.submit(HostTransfer { id: 2, pipe, length, payload: Vec::new() }).unwrap();
-    drive.turn();
+    drive.run_once();
     let completion = drive.poll().expect("the transfer has ended");
     let bytes = match completion.body {
         Body::Empty => Vec::new(),

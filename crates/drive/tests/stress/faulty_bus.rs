@@ -1,7 +1,7 @@
-//! A transport and a drive with weather between them: what is said is carried when and as the test says.
+//! A transport and a drive on a faulty bus: the test decides when and how requests and completions are delivered.
 //!
 //! Always true, or the test fails: a transfer has a new name and completes once; a command ends once, with none of its
-//! transfers under way; a port is reset with no transfer under way; whoever waits, waits with a deadline.
+//! transfers in flight; a port is reset with no transfer in flight; every wait has a deadline.
 
 use crate::drive::{BLOCK, command};
 use crate::medium::Hand;
@@ -17,7 +17,7 @@ use uaskit_drive::{Body, Drive, HostTransfer};
 use units::{Duration, Instant};
 use wire::usb::SetupPacket;
 
-pub(crate) struct Weather<T> {
+pub(crate) struct FaultyBus<T> {
     pub(crate) transport: T,
     drive: Drive,
     hand: Hand,
@@ -25,14 +25,14 @@ pub(crate) struct Weather<T> {
     model: Model,
     commands: BTreeMap<CommandId, Command>,
     generation: u32,
-    /// What the transport has said and nobody has done yet.
+    /// Requests of the transport that are not yet executed.
     outputs: VecDeque<Output>,
     /// Transfers that the drive has.
     with_drive: BTreeMap<TransferId, Under>,
-    /// Completions that the transport has not been told.
+    /// Completions that are not yet delivered to the transport.
     completions: Vec<Told>,
     names: BTreeSet<TransferId>,
-    /// Endpoints that the weather has halted.
+    /// Endpoints that the bus has halted.
     halted: BTreeSet<EndpointAddress>,
     /// What becomes of the next status transfer that completes with something.
     pub(crate) lose_status: bool,
@@ -40,10 +40,10 @@ pub(crate) struct Weather<T> {
     pub(crate) request_fate: RequestFate,
     gone: bool,
     /// The transport knows that it is gone.
-    is_told: bool,
+    is_notified: bool,
 }
 
-/// What the weather makes of a request.
+/// What the bus does with a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum RequestFate {
     #[default]
@@ -70,11 +70,11 @@ enum Kind {
 #[derive(Clone, Copy, Debug)]
 struct Under {
     transfer: Transfer,
-    /// What it will be told as, if it was cancelled by the weather.
-    told_as: Option<TransferStatus>,
-    /// It was taken back by the transport.
+    /// The status that it is reported with, if the bus has cancelled it.
+    reported_as: Option<TransferStatus>,
+    /// The transport has cancelled it.
     cancelled: bool,
-    /// It has completed, but nobody is ever told, unless it is taken back.
+    /// It has completed, but the completion is lost unless it is cancelled.
     lost: bool,
 }
 
@@ -91,7 +91,7 @@ const COMMAND_TIME: Duration = Duration::from_secs(30);
 /// Steps of time until everything must have come to an end.
 const PATIENCE: usize = 2000;
 
-impl<T: Transport> Weather<T> {
+impl<T: Transport> FaultyBus<T> {
     pub(crate) fn new(transport: T, drive: Drive, hand: Hand, blocks: u8) -> Self {
         Self {
             transport,
@@ -109,7 +109,7 @@ impl<T: Transport> Weather<T> {
             lose_status: false,
             request_fate: RequestFate::Carried,
             gone: false,
-            is_told: false,
+            is_notified: false,
         }
     }
 
@@ -164,8 +164,8 @@ impl<T: Transport> Weather<T> {
         self.collect();
     }
 
-    /// Tells the transport of the first completion of some pipe.
-    pub(crate) fn tell(&mut self, position: usize) {
+    /// Delivers the first completion of some pipe to the transport.
+    pub(crate) fn deliver(&mut self, position: usize) {
         let Some(nth) = position.checked_rem(self.completions.len()) else { return };
         let pipe = self.completions[nth].transfer.pipe;
         let first = self.completions.iter().position(|told| told.transfer.pipe == pipe).unwrap_or(nth);
@@ -192,7 +192,7 @@ impl<T: Transport> Weather<T> {
         self.throw_back(|under| under.transfer.pipe.endpoint == endpoint, TransferStatus::Stall);
     }
 
-    /// Some transfer under way fails on the bus.
+    /// Some transfer in flight fails on the bus.
     pub(crate) fn fail(&mut self, position: usize) {
         let nth = position.checked_rem(self.with_drive.len());
         if let Some(id) = nth.and_then(|nth| self.with_drive.keys().nth(nth).copied()) {
@@ -208,13 +208,13 @@ impl<T: Transport> Weather<T> {
         let mut meant = Vec::new();
         for (id, under) in &mut self.with_drive {
             if is_meant(under) {
-                under.told_as = Some(status);
+                under.reported_as = Some(status);
                 meant.push(*id);
             }
         }
         for id in meant {
             if !self.drive.cancel(id.0) {
-                self.tell_lost(id, status);
+                self.report_lost(id, status);
             }
         }
         self.collect();
@@ -231,36 +231,36 @@ impl<T: Transport> Weather<T> {
         true
     }
 
-    /// Pulled out. The transport is told before its transfers end, or when they have.
-    pub(crate) fn unplug(&mut self, is_told_first: bool) {
+    /// Pulled out. The transport is notified before its transfers end, or when they have.
+    pub(crate) fn unplug(&mut self, is_notified_first: bool) {
         if std::mem::replace(&mut self.gone, true) {
             return;
         }
-        if is_told_first {
-            self.tell_gone();
+        if is_notified_first {
+            self.notify_gone();
         }
         for under in self.with_drive.values_mut() {
-            under.told_as = Some(TransferStatus::Disconnected);
+            under.reported_as = Some(TransferStatus::Disconnected);
         }
         self.drive.nexus_loss();
         self.collect();
         let lost: Vec<_> = self.with_drive.keys().copied().collect();
         for id in lost {
-            self.tell_lost(id, TransferStatus::Disconnected);
+            self.report_lost(id, TransferStatus::Disconnected);
         }
     }
 
-    fn tell_gone(&mut self) {
-        if !std::mem::replace(&mut self.is_told, true) {
+    fn notify_gone(&mut self) {
+        if !std::mem::replace(&mut self.is_notified, true) {
             self.transport.handle_disconnect(self.now);
             self.listen();
         }
     }
 
-    /// All that was under way with a device that is gone ends, without time.
+    /// All that was in flight with a device that is gone ends, without time.
     fn bury(&mut self) {
         self.flow();
-        self.tell_gone();
+        self.notify_gone();
         self.flow();
         assert!(self.commands.is_empty(), "{:?} outlive the device", self.commands.keys());
         assert!(self.with_drive.is_empty(), "{:?} outlive the device", self.with_drive);
@@ -287,10 +287,10 @@ impl<T: Transport> Weather<T> {
         self.names.clear();
         self.halted.clear();
         (self.lose_status, self.request_fate) = (false, RequestFate::Carried);
-        (self.gone, self.is_told) = (false, false);
+        (self.gone, self.is_notified) = (false, false);
     }
 
-    /// The weather clears up: everything is carried, and time passes where nothing else does. Every command ends.
+    /// Stops all faults: everything is delivered, and time passes where nothing else does. Every command ends.
     pub(crate) fn clear_up(&mut self) {
         self.lose_status = false;
         self.request_fate = RequestFate::Carried;
@@ -315,7 +315,7 @@ impl<T: Transport> Weather<T> {
             if !self.outputs.is_empty() {
                 self.carry();
             } else if !self.completions.is_empty() {
-                self.tell(0);
+                self.deliver(0);
             } else {
                 return;
             }
@@ -360,7 +360,7 @@ impl<T: Transport> Weather<T> {
             );
         }
         if outcome == Outcome::Failed(Failure::Disconnected) {
-            assert!(self.gone, "nobody has unplugged it");
+            assert!(self.gone, "it was not unplugged");
         }
         let moved = match outcome {
             Outcome::Answered(answer) if outcome.is_good() => answer.moved as usize,
@@ -396,7 +396,7 @@ impl<T: Transport> Weather<T> {
             Direction::In => Vec::new(),
             Direction::Out => self.gather(&transfer),
         };
-        self.with_drive.insert(id, Under { transfer, told_as: None, cancelled: false, lost: false });
+        self.with_drive.insert(id, Under { transfer, reported_as: None, cancelled: false, lost: false });
         self.drive.submit(HostTransfer { id: id.0, pipe, length, payload }).expect("there are few transfers");
     }
 
@@ -421,14 +421,14 @@ impl<T: Transport> Weather<T> {
         let Some(under) = self.with_drive.get_mut(&id) else { return };
         under.cancelled = true;
         if !self.drive.cancel(id.0) {
-            self.tell_lost(id, TransferStatus::Cancelled);
+            self.report_lost(id, TransferStatus::Cancelled);
         }
     }
 
-    /// A transfer whose completion got lost is told of after all.
-    fn tell_lost(&mut self, id: TransferId, status: TransferStatus) {
+    /// Reports a transfer whose completion was lost after all.
+    fn report_lost(&mut self, id: TransferId, status: TransferStatus) {
         if let Some(under) = self.with_drive.remove(&id) {
-            assert!(under.lost, "{under:?} has completed and was not told");
+            assert!(under.lost, "{under:?} has completed and was not reported");
             self.report(under.transfer, status, 0, Vec::new());
         }
     }
@@ -440,7 +440,7 @@ impl<T: Transport> Weather<T> {
 
     /// Takes what the drive has completed.
     fn collect(&mut self) {
-        self.drive.turn();
+        self.drive.run_once();
         while let Some(completion) = self.drive.poll() {
             let id = TransferId(completion.id);
             let under = self.with_drive.get_mut(&id).expect("a transfer completes once");
@@ -453,7 +453,7 @@ impl<T: Transport> Weather<T> {
             if self.lose_status
                 && is_message
                 && !bytes.is_empty()
-                && under.told_as.is_none()
+                && under.reported_as.is_none()
                 && !under.cancelled
             {
                 self.lose_status = false;
@@ -462,7 +462,7 @@ impl<T: Transport> Weather<T> {
             }
             let under = self.with_drive.remove(&id).expect("it was there just now");
             self.scatter(&under.transfer, &bytes);
-            let status = match (completion.status, under.told_as) {
+            let status = match (completion.status, under.reported_as) {
                 (TransferStatus::Cancelled | TransferStatus::Disconnected, Some(told)) => told,
                 (status, _) => status,
             };
@@ -475,7 +475,7 @@ impl<T: Transport> Weather<T> {
             return;
         }
         for piece in self.pieces(transfer) {
-            let memory = &mut self.commands.get_mut(&piece.command).expect("it is under way").memory;
+            let memory = &mut self.commands.get_mut(&piece.command).expect("it is in flight").memory;
             let (here, after) = bytes.split_at(bytes.len().min(piece.range.len as usize));
             memory[piece.range.start as usize..][..here.len()].copy_from_slice(here);
             bytes = after;
@@ -483,7 +483,7 @@ impl<T: Transport> Weather<T> {
     }
 
     fn ask(&mut self, id: RequestId, request: BusRequest) {
-        if self.is_told {
+        if self.is_notified {
             return;
         }
         match std::mem::take(&mut self.request_fate) {
@@ -504,7 +504,7 @@ impl<T: Transport> Weather<T> {
         match request {
             BusRequest::ResetPort => {
                 let under: Vec<_> = self.with_drive.values().collect();
-                assert!(under.is_empty() && self.completions.is_empty(), "{under:?} are under way");
+                assert!(under.is_empty() && self.completions.is_empty(), "{under:?} are in flight");
                 self.halted.clear();
                 self.drive.bus_reset();
                 for setup in [[0, 5, 1, 0, 0, 0, 0, 0], [0, 9, 1, 0, 0, 0, 0, 0]] {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
-use uaskit_drive::medium::{Finished, Job, Medium, RamMedium};
+use uaskit_drive::medium::{CompletedJob, Job, Medium, RamMedium};
 use units::{BlockCount, BlockSize, ByteCount};
 
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Hand(Arc<Mutex<State>>);
 struct State {
     ram: RamMedium,
     held: VecDeque<Job>,
-    done: VecDeque<Finished>,
+    done: VecDeque<CompletedJob>,
     /// Nothing is held any more.
     released: bool,
 }
@@ -44,7 +44,7 @@ impl State {
         let finished = match error {
             Some(error) => {
                 let completion = MediumCompletion { id: request.id, result: Err(error) };
-                Finished { completion, buffer: job.buffer }
+                CompletedJob { completion, buffer: job.buffer }
             }
             None => self.ram.submit(job).expect("memory answers at once"),
         };
@@ -66,7 +66,7 @@ impl Hand {
         }
     }
 
-    /// The same blocks for a drive that has lost its power: what was held is lost, and nobody hears of what was done.
+    /// The same blocks for a drive that has lost its power: what was held is lost, and completions are dropped.
     pub(crate) fn power_up(&self) -> HeldMedium {
         let mut state = self.state();
         state.held.clear();
@@ -91,7 +91,7 @@ impl HeldMedium {
 }
 
 impl Medium for HeldMedium {
-    fn submit(&mut self, job: Job) -> Option<Finished> {
+    fn submit(&mut self, job: Job) -> Option<CompletedJob> {
         let mut state = self.state();
         match state.released {
             true => state.perform(job, false),
@@ -102,7 +102,7 @@ impl Medium for HeldMedium {
 
     fn flush_submissions(&mut self) {}
 
-    fn poll(&mut self) -> Option<Finished> {
+    fn poll(&mut self) -> Option<CompletedJob> {
         self.state().done.pop_front()
     }
 

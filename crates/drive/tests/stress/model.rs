@@ -19,7 +19,7 @@ pub(crate) struct Model {
     writes: Vec<(u64, Option<u64>)>,
     /// By block: the stamps that it may hold.
     possible: Vec<BTreeSet<Stamp>>,
-    /// Reads under way: by number, the first block and what each block may turn out to hold.
+    /// Reads in flight: by number, the first block and what each block may turn out to hold.
     reads: Vec<Option<(u8, Vec<BTreeSet<Stamp>>)>>,
 }
 

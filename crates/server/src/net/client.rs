@@ -74,7 +74,7 @@ impl Client {
     }
 
     /// Reads once, takes every packet, runs the drive, sends all there is. Whether there is more to do at once.
-    pub(super) fn turn(&mut self, drive: &mut Drive, registry: &Registry) -> Result<bool, Reason> {
+    pub(super) fn run_once(&mut self, drive: &mut Drive, registry: &Registry) -> Result<bool, Reason> {
         self.take(drive)?;
         if self.readable && self.session.may_receive(drive) {
             self.read(drive)?;
@@ -86,7 +86,7 @@ impl Client {
         self.release_held();
         let was_congested = self.session.is_congested();
         if !was_congested && !self.session.is_held() {
-            drive.turn();
+            drive.run_once();
             self.session.collect(drive);
         }
         if self.session.is_held() {

@@ -43,7 +43,7 @@ pub enum ControlError {
     /// Too many requests are pending.
     Full,
     /// The server has ended.
-    Ended,
+    Stopped,
     /// It is still being carried out: commands of the host do not end.
     StillWaiting,
 }
@@ -143,11 +143,11 @@ impl Controller {
     fn ask<T>(&self, request: impl FnOnce(Answer<T>) -> ControlRequest) -> Result<T, ControlError> {
         let (answer, answered) = sync_channel(1);
         self.shared.give(request(answer))?;
-        self.waker.wake().map_err(|_| ControlError::Ended)?;
+        self.waker.wake().map_err(|_| ControlError::Stopped)?;
         match answered.recv_timeout(PATIENCE) {
             Ok(outcome) => outcome,
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Err(ControlError::StillWaiting),
-            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Err(ControlError::Ended),
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Err(ControlError::Stopped),
         }
     }
 }
@@ -233,7 +233,7 @@ impl fmt::Display for ControlError {
             Self::Full => {
                 write!(f, "{CONTROL_REQUESTS_MAX} commands are pending, the maximum; try again later")
             }
-            Self::Ended => f.write_str("the server has stopped"),
+            Self::Stopped => f.write_str("the server has stopped"),
             Self::StillWaiting => write!(
                 f,
                 "timed out after {} s, because commands of the host are still in flight; it completes when they do",

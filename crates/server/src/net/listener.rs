@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, net};
 
-/// Connections that wait to be accepted. All but one will be turned away.
+/// Length of the accept queue. All connections but one will be rejected.
 const BACKLOG: i32 = 16;
 /// Bytes of a socket's path, without the NUL at its end (unix(7), `sun_path`).
 const SOCKET_PATH_BYTES_MAX: usize = 107;
@@ -296,11 +296,11 @@ mod tests {
     #[test]
     fn a_link_is_not_followed_and_left_alone() {
         let place = Place::new();
-        let victim = place.socket().with_file_name("victim");
-        std::os::unix::fs::symlink(&victim, place.socket()).unwrap();
+        let protected = place.socket().with_file_name("protected");
+        std::os::unix::fs::symlink(&protected, place.socket()).unwrap();
         assert!(matches!(Listener::bind(&place.address(), false), Err(BindError::NotASocket(_))));
         assert!(matches!(PrivateSocket::bind(&place.socket()), Err(BindError::NotASocket(_))));
-        assert!(place.socket().is_symlink() && !victim.exists());
+        assert!(place.socket().is_symlink() && !protected.exists());
     }
 
     #[test]

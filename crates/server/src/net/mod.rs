@@ -16,7 +16,7 @@
 //! Left out: encryption and names for clients. A Unix socket has mode 0600 from its first moment; TCP is for loopback
 //! unless the caller says otherwise.
 //!
-//! Always true: the loop blocks nowhere but in its wait, and there for no longer than `moderation` lets it look away; what a client may make it hold is bounded by
+//! Always true: the loop blocks nowhere but in its wait, and in the pause that `moderation` sets; what a client may make it hold is bounded by
 //! [`crate::usbredir::Limits`]; a client that does not read is not read from.
 
 mod address;
@@ -37,4 +37,4 @@ pub use address::{Address, AddressError};
 pub use control::{CONTROL_REQUESTS_MAX, ControlError, Controller, State, UnitState};
 pub use event::{Event, Reason};
 pub use listener::{BindError, PrivateSocket};
-pub use server::{Config, Ended, Server, Snapshot, Stopper};
+pub use server::{Config, Server, ServerExit, Snapshot, Stopper};

@@ -1,13 +1,13 @@
-//! Whether the loop looks away for a moment before it reads, so that more has come and more is answered at once.
+//! Interrupt moderation: whether the loop pauses before it reads, so that more packets are answered at once.
 //!
 //! Each answer interrupts a guest, and each command that finds the server asleep has to wake it. A guest with a deep queue
 //! gains where several go together: its processor has time to ask for the next while the first wait. One that has a single
-//! command under way has nothing else to do and loses; so does one that asks for many at once. Nothing that crosses the socket
+//! command in flight has nothing else to do and loses; so does one that asks for many at once. Nothing that crosses the socket
 //! tells these apart before it was tried, so it is tried: short windows with and without a pause take turns, and what has let
-//! more commands through is kept for a while. See decisions/0011.
+//! more commands through is used for a while. See decisions/0011.
 //!
-//! A guest that sends payload gains by another way: what it sends while nobody reads fills the socket, which QEMU's emulated
-//! processor then leaves to another thread, and wakes nobody.
+//! A guest that sends payload gains by another way: what it sends while the server does not read fills the socket, which QEMU's emulated
+//! processor then leaves to another thread without a wake-up.
 //!
 //! Left out: the time, and the commands, which the caller counts.
 //!
@@ -16,10 +16,10 @@
 use drive::Counters;
 use std::time::{Duration, Instant};
 
-/// How long the loop looks away: what a guest in software emulation takes for one to three commands, and less than a disk takes
+/// Length of the pause: what a guest in software emulation takes for one to three commands, and less than a disk takes
 /// for any.
 const MOMENT: Duration = Duration::from_micros(250);
-/// The same for a client that sends payload, most of which it has to copy while we look away: longer, and the drive would be what
+/// The same for a client that sends payload, most of which it has to copy during the pause: longer, and the drive would be what
 /// others wait for.
 const MOMENT_OF_PAYLOAD: Duration = Duration::from_micros(100);
 /// How long a window is at least, and at most where so few commands end in it that one more or less would count.
@@ -30,15 +30,15 @@ const COMMANDS_OF_A_WINDOW: u64 = 32;
 const WINDOWS: u8 = 8;
 /// Pauses of a window after which it is over if nothing more has come in them.
 const PAUSES_ALONE: u64 = 8;
-/// For how long the outcome of the first trial is kept. One that comes out again is kept twice as long, and so on.
-const KEPT_FIRST: Duration = Duration::from_millis(125);
-const KEPT_MOST: Duration = Duration::from_secs(8);
-/// Who has asked for nothing for so long begins anew.
+/// How long the outcome of the first trial holds. If the next trial agrees, it holds twice as long, and so on.
+const HOLD_FIRST: Duration = Duration::from_millis(125);
+const HOLD_MAX: Duration = Duration::from_secs(8);
+/// A client that was idle for this long is tried again.
 const REST: Duration = Duration::from_millis(100);
-/// With fewer commands than these on either side nothing is told from chance; and where so few go, each is long, so that little
+/// With fewer commands than these on either side a difference is not significant; and where so few go, each is long, so that little
 /// is gained.
 const COMMANDS_LEAST: u64 = 24;
-/// With so many, a smaller gain is told from chance.
+/// With so many, a smaller gain is significant.
 const COMMANDS_MANY: u64 = 96;
 
 /// A client whose writes have as many bytes each sends payload most of the time.
@@ -49,9 +49,9 @@ const PAYLOAD_BYTES: u64 = 64 << 10;
 pub(super) struct Moderation {
     asked_at: Option<Instant>,
     phase: Phase,
-    /// What came out last, and for how long that is kept.
+    /// The last outcome, and how long it holds.
     pays: bool,
-    kept: Duration,
+    hold: Duration,
     /// What the drive has done, and whether the last writes among it were long.
     done: Counters,
     is_sent_payload: bool,
@@ -63,7 +63,7 @@ enum Phase {
     #[default]
     Rest,
     Trial(Trial),
-    KeptUntil(Instant),
+    HoldUntil(Instant),
 }
 
 /// Windows that take turns. The first is without a pause, so that a command now and then does not wait.
@@ -85,7 +85,7 @@ struct Seen {
 }
 
 impl Moderation {
-    /// The client has sent something, after the drive has `done` so much in all: how long to look away before that is read. One that
+    /// The client has sent something, after the drive has `done` so much in all: how long to pause before it is read. One that
     /// is behind with reading what it was sent loses nothing by that.
     pub(super) fn pause(&mut self, now: Instant, done: Counters, is_behind: bool) -> Option<Duration> {
         self.note(done);
@@ -100,12 +100,12 @@ impl Moderation {
                     self.keep(now, pays);
                 }
             }
-            Phase::KeptUntil(until) if now < *until => {}
-            Phase::Rest | Phase::KeptUntil(_) => self.phase = Phase::Trial(Trial::new(now, commands)),
+            Phase::HoldUntil(until) if now < *until => {}
+            Phase::Rest | Phase::HoldUntil(_) => self.phase = Phase::Trial(Trial::new(now, commands)),
         }
         let pauses = match &mut self.phase {
             Phase::Trial(trial) => trial.pauses(),
-            Phase::Rest | Phase::KeptUntil(_) => self.pays,
+            Phase::Rest | Phase::HoldUntil(_) => self.pays,
         };
         let moment = if self.is_sent_payload && !is_behind { MOMENT_OF_PAYLOAD } else { MOMENT };
         (pauses || is_behind).then_some(moment)
@@ -123,10 +123,10 @@ impl Moderation {
 
     /// Keeps what has come out of a trial.
     fn keep(&mut self, now: Instant, pays: bool) {
-        let is_the_same = self.pays == pays && !self.kept.is_zero();
-        self.kept = if is_the_same { KEPT_MOST.min(self.kept * 2) } else { KEPT_FIRST };
+        let is_the_same = self.pays == pays && !self.hold.is_zero();
+        self.hold = if is_the_same { HOLD_MAX.min(self.hold * 2) } else { HOLD_FIRST };
         self.pays = pays;
-        self.phase = Phase::KeptUntil(now + self.kept);
+        self.phase = Phase::HoldUntil(now + self.hold);
     }
 }
 
@@ -148,7 +148,7 @@ impl Trial {
     /// Ends a window whose time is over. Whether pauses pay, once that is plain.
     fn outcome(&mut self, now: Instant, commands: u64, is_sent_payload: bool) -> Option<bool> {
         let (span, done) = (now.duration_since(self.began_at), commands.saturating_sub(self.done_before));
-        // Who sends payload gains by sending it while nobody reads, be it that of one command.
+        // A client that sends payload gains by sending it during the pause, even that of one command.
         let is_alone = self.pauses >= PAUSES_ALONE && done <= self.pauses;
         if is_alone && !is_sent_payload {
             return Some(false);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     impl Guest {
-        /// Runs for so long, and tells commands per second of each tenth of that.
+        /// Runs for `length` and returns commands per second for each tenth of it.
         fn run(&self, moderation: &mut Moderation, begin: Instant, length: Duration) -> Vec<f64> {
             let (mut now, mut done, mut idle) = (begin, 0_u64, self.depth);
             let (mut asked, mut tenths, mut counted) = (0_u32, Vec::new(), 0);
@@ -221,7 +221,7 @@ mod tests {
                 let some = idle.min(self.at_once);
                 (now, idle, asked) = (now + self.ask * some, idle - some, asked + some);
                 let pause = moderation.pause(now, reads(done), false);
-                // While the loop looks away the guest asks for more.
+                // During the pause the guest requests more.
                 let read_at = now + pause.unwrap_or_default();
                 while idle > 0 && now + self.ask <= read_at {
                     (now, idle, asked) = (now + self.ask, idle - 1, asked + 1);
@@ -246,7 +246,7 @@ mod tests {
         fn rate_without(&self) -> f64 {
             let rest = Duration::from_secs(1000);
             let later = Instant::now() + rest;
-            let phase = Phase::KeptUntil(later);
+            let phase = Phase::HoldUntil(later);
             let mut never = Moderation { phase, asked_at: Some(later), ..Moderation::default() };
             self.rate(&mut never)
         }
@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    /// A guest that sends payload: what it takes for a command in all, how much less if nobody reads meanwhile, and whether it has
+    /// A guest that sends payload: what it takes for a command in all, how much less if the server does not read meanwhile, and whether it has
     /// others to send while one is answered.
     struct Sender {
         command: Duration,
@@ -283,7 +283,7 @@ mod tests {
     }
 
     impl Sender {
-        /// Runs for so many seconds, and tells commands per second.
+        /// Runs for so many seconds, and returns commands per second.
         fn rate(&self, moderation: &mut Moderation, seconds: u64) -> f64 {
             let (begin, mut done) = (Instant::now(), Counters::default());
             let (mut now, end) = (begin, begin + Duration::from_secs(seconds));
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_rest_another_load_is_tried_anew() {
+    fn after_a_rest_another_load_is_tried_again() {
         let mut moderation = Moderation::default();
         let begin = Instant::now();
         EMULATED.run(&mut moderation, begin, Duration::from_secs(5));

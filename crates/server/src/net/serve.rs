@@ -1,7 +1,7 @@
 //! The loop of the serving thread.
 //!
 //! It waits for the listener, the client, the media and its owner's word, and then lets each do what there is to do.
-//! Always true: the only place that blocks is the wait, in which the loop may also look away for a moment (`moderation`); a
+//! Always true: the only place that blocks is the wait, in which the loop may also pause (`moderation`); a
 //! failure of one client ends that client, not the loop.
 
 use super::allocator;
@@ -9,7 +9,7 @@ use super::client::{CLIENT, Client, INTERESTS, reject};
 use super::control::{Change, ControlRequest};
 use super::listener::Listener;
 use super::moderation::Moderation;
-use super::server::{Ended, Shared, Snapshot};
+use super::server::{ServerExit, Shared, Snapshot};
 use super::{Event, Reason};
 use crate::usbredir::{Limits, Session};
 use device::ActiveTransport;
@@ -109,7 +109,7 @@ impl Loop {
     }
 
     /// Serves until it is stopped.
-    pub(super) fn run(mut self) -> Ended {
+    pub(super) fn run(mut self) -> ServerExit {
         if let Ok(address) = self.listener.address() {
             (self.on_event)(Event::Listening(address));
         }
@@ -132,7 +132,7 @@ impl Loop {
             self.wait(&mut events, pause)?;
             self.trim_memory(events.is_empty() && pause == Some(QUIET));
             // The client first: if it has disconnected, the next one can be accepted.
-            busy = self.turn();
+            busy = self.run_once();
             if self.accept_pending {
                 busy |= self.accept();
             }
@@ -188,12 +188,12 @@ impl Loop {
     }
 
     /// Moves what there is to move. Whether there is more to do at once.
-    fn turn(&mut self) -> bool {
+    fn run_once(&mut self) -> bool {
         let Some(client) = &mut self.client else {
-            self.drive.turn();
+            self.drive.run_once();
             return false;
         };
-        match client.turn(&mut self.drive, self.poll.registry()) {
+        match client.run_once(&mut self.drive, self.poll.registry()) {
             Ok(busy) => {
                 self.report_progress();
                 busy
@@ -265,7 +265,7 @@ impl Loop {
             return;
         }
         for _ in 0..LAST_READS_MAX {
-            if !self.turn() {
+            if !self.run_once() {
                 break;
             }
         }
@@ -279,7 +279,7 @@ impl Loop {
         let _ = self.poll.registry().deregister(&mut client.socket);
         drop(client);
         self.drive.nexus_loss();
-        self.drive.turn();
+        self.drive.run_once();
         while let Some(completion) = self.drive.poll() {
             if let Body::Buffer(buffer) = completion.body {
                 self.drive.pool().put(buffer);
@@ -335,7 +335,7 @@ impl Loop {
 
     /// Ends cleanly: what is at the media finishes, the client gets its answers, everything is
     /// flushed.
-    fn end(mut self, outcome: io::Result<()>) -> Ended {
+    fn end(mut self, outcome: io::Result<()>) -> ServerExit {
         (self.on_event)(Event::Stopping);
         self.shared.close_requests();
         self.waiting.clear();
@@ -346,13 +346,13 @@ impl Loop {
         self.finish_media(&mut events);
         let flushed = self.drive.flush_media();
         self.publish();
-        Ended { drive: self.drive, flushed, outcome }
+        ServerExit { drive: self.drive, flushed, outcome }
     }
 
     /// Waits until nothing is at the media. A medium that never answers is for the user to give up.
     fn finish_media(&mut self, events: &mut Events) {
         loop {
-            self.drive.turn();
+            self.drive.run_once();
             if self.drive.at_media() == 0 || self.wait(events, None).is_err() {
                 return;
             }

@@ -35,7 +35,7 @@ pub struct Config {
 pub struct Server {
     address: Address,
     stopper: Stopper,
-    thread: JoinHandle<Ended>,
+    thread: JoinHandle<ServerExit>,
 }
 
 /// Stops a server, from wherever that is decided.
@@ -47,7 +47,7 @@ pub struct Stopper {
 
 /// A drive that is not served any more.
 #[derive(Debug)]
-pub struct Ended {
+pub struct ServerExit {
     /// The drive: idle, no client.
     pub drive: Drive,
     /// Whether everything written is durable.
@@ -131,7 +131,7 @@ impl Server {
     }
 
     /// Waits until it has ended, which [`Stopper::stop`] makes it do.
-    pub fn join(self) -> Ended {
+    pub fn join(self) -> ServerExit {
         match self.thread.join() {
             Ok(ended) => ended,
             Err(payload) => panic::resume_unwind(payload),
@@ -161,7 +161,7 @@ impl Shared {
     /// Queues a request for the loop.
     pub(super) fn give(&self, request: ControlRequest) -> Result<(), ControlError> {
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let requests = requests.as_mut().ok_or(ControlError::Ended)?;
+        let requests = requests.as_mut().ok_or(ControlError::Stopped)?;
         if requests.len() >= CONTROL_REQUESTS_MAX {
             return Err(ControlError::Full);
         }

@@ -1,6 +1,6 @@
 //! A drive on real sockets, with a small client that knows BOT.
 
-use super::{Address, Config, ControlError, Ended, Event, Reason, Server};
+use super::{Address, Config, ControlError, Event, Reason, Server, ServerExit};
 use crate::usbredir::Limits;
 use crate::usbredir::tests::fixture::{QEMU, bulk, hello, packet};
 use device::ActiveTransport;
@@ -119,7 +119,7 @@ impl Bench {
         })
     }
 
-    fn stop(self) -> Ended {
+    fn stop(self) -> ServerExit {
         self.server.stopper().stop();
         self.server.join()
     }
@@ -229,7 +229,7 @@ fn a_guest_that_asks_for_too_much_by_bot_clears_a_stall_and_gets_the_status() {
 }
 
 #[test]
-fn a_transport_is_told_once_the_guest_uses_it() {
+fn a_transport_is_reported_once_the_guest_uses_it() {
     let bench = Bench::start(Limits::default());
     let mut client = bench.connect().enumerate();
     let is_transport = |event: &Event| matches!(event, Event::Transport(_));
@@ -497,5 +497,5 @@ fn a_request_that_cannot_be_carried_out_is_answered() {
     assert_eq!(controller.eject(0, true), Err(ControlError::Slot(SlotError::Fixed)));
     assert_eq!(controller.measure(9), Err(ControlError::Slot(SlotError::NoUnit)));
     bench.stop();
-    assert_eq!(controller.describe().unwrap_err(), ControlError::Ended);
+    assert_eq!(controller.describe().unwrap_err(), ControlError::Stopped);
 }

@@ -36,7 +36,7 @@ pub enum Fault {
         /// Bytes that would wait.
         bytes: usize,
     },
-    /// More bulk packets outstanding than a device takes on ([`bus::rendezvous::HOST_TRANSFERS_MAX`]).
+    /// More bulk packets outstanding than a device accepts ([`bus::rendezvous::HOST_TRANSFERS_MAX`]).
     TooManyTransfers,
     /// The client's filter refuses the device.
     Refused,

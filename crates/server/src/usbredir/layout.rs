@@ -1,9 +1,9 @@
-//! The endpoints of the device as it is configured now, and how a client is told of them.
+//! The endpoints of the device as it is configured now, and how they are reported to a client.
 //!
-//! usbredir tells endpoints in tables by address; bulk packets are held against the same table, so that a client can
-//! name only what it was told. Left out: descriptors, which travel in control packets.
+//! usbredir reports endpoints in tables by address; bulk packets are held against the same table, so that a client can
+//! name only what was reported to it. Left out: descriptors, which travel in control packets.
 
-use super::pace::Pace;
+use super::pace::StatusPace;
 use bus::{EndpointAddress, Pipe, Speed, StreamId};
 use device::Device;
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
@@ -16,8 +16,8 @@ use wire::usbredir::{
 /// The bulk endpoints of the current alternate setting, and the streams that the client has allocated.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// How fast answers may go on these endpoints. It begins anew with each change of them.
-    pub(super) pace: Pace,
+    /// How fast answers may go on these endpoints. Restarts with each change of them.
+    pub(super) pace: StatusPace,
     /// Whether a bulk transfer has come since they are what they are.
     pub(super) used: bool,
     /// By [`EndpointAddress::index`].
@@ -51,7 +51,7 @@ impl Layout {
         }
         let class = if is_uas { ClassCode::UAS } else { ClassCode::BOT };
         Self {
-            pace: Pace::new(0),
+            pace: StatusPace::new(0),
             used: false,
             endpoints,
             packet_bytes: config.speed.bulk_packet_bytes() as u16,
@@ -97,7 +97,7 @@ impl Layout {
                 endpoint.streams = count;
             }
         }
-        self.pace = Pace::new(count);
+        self.pace = StatusPace::new(count);
     }
 
     /// What `interface_info` says. Before the device is configured: the interface that it will have, so that a

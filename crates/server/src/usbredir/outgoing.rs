@@ -1,7 +1,7 @@
 //! Bytes on their way to the client.
 //!
 //! Headers and short payloads are copied together; long payloads stay in the memory in which they came from the
-//! medium and are sent from there. Both lie in one queue, which is told as slices for `writev`.
+//! medium and are sent from there. Both lie in one queue, which is returned as slices for `writev`.
 //!
 //! Always true: bytes leave in the order in which they were pushed; in steady state nothing is allocated.
 
@@ -9,10 +9,10 @@ use drive::Pool;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-/// Slices told at once. More gain nothing: the system call is a small part of moving as many blocks.
+/// Slices per system call. More gain nothing: the system call is a small part of moving as many blocks.
 pub const SLICES_MAX: usize = 64;
 
-/// Payloads up to this many bytes are copied: a slice of their own costs more.
+/// Payloads up to this many bytes are copied: a separate slice costs more.
 const COPY_BYTES_MAX: usize = 512;
 
 /// Room for the headers of a bulk packet.

@@ -22,7 +22,7 @@ pub const PAUSE: Duration = Duration::from_millis(2);
 
 /// Counts answers against proof.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(super) struct StatusPace {
     /// Answers so far.
     sent: u64,
     /// How many of them are taken for sure, or long enough ago.
@@ -31,7 +31,7 @@ pub(super) struct Pace {
     last: Vec<u64>,
 }
 
-impl Pace {
+impl StatusPace {
     /// For a device with so many streams, none of which was used. 0: no streams, no limit.
     pub(super) fn new(streams: u16) -> Self {
         let length = if streams == 0 { 0 } else { usize::from(streams) + 1 };
@@ -80,7 +80,7 @@ mod tests {
     }
 
     /// Answers until they are held; how many went.
-    fn answer_all(pace: &mut Pace, pipe: impl Fn(u16) -> Pipe) -> u16 {
+    fn answer_all(pace: &mut StatusPace, pipe: impl Fn(u16) -> Pipe) -> u16 {
         let mut answers = 0;
         while answers < 256 && !pace.is_held() {
             answers += 1;
@@ -91,14 +91,14 @@ mod tests {
 
     #[test]
     fn answers_wait_once_too_many_are_unproven() {
-        let mut pace = Pace::new(256);
+        let mut pace = StatusPace::new(256);
         assert_eq!(answer_all(&mut pace, status), 96);
         assert_eq!(answer_all(&mut pace, status), 0);
     }
 
     #[test]
     fn a_stream_that_is_used_again_proves_all_answers_before_its_last() {
-        let mut pace = Pace::new(256);
+        let mut pace = StatusPace::new(256);
         answer_all(&mut pace, status);
         pace.submitted(status(200));
         assert!(pace.is_held(), "stream 200 has had no answer");
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn without_proof_some_go_after_a_pause() {
-        let mut pace = Pace::new(256);
+        let mut pace = StatusPace::new(256);
         answer_all(&mut pace, status);
         pace.release_held();
         assert_eq!(answer_all(&mut pace, |_| command()), 32);
@@ -118,13 +118,13 @@ mod tests {
 
     #[test]
     fn a_stream_that_was_never_answered_on_proves_nothing() {
-        let mut pace = Pace::new(256);
+        let mut pace = StatusPace::new(256);
         pace.submitted(status(1));
         assert_eq!(answer_all(&mut pace, status), 96);
     }
 
     #[test]
     fn without_streams_nothing_waits() {
-        assert_eq!(answer_all(&mut Pace::new(0), |_| command()), 256);
+        assert_eq!(answer_all(&mut StatusPace::new(0), |_| command()), 256);
     }
 }

@@ -1,10 +1,10 @@
 //! The packets that are not bulk: hello, configuration, streams, control transfers, cancels.
 //!
-//! Each is answered at once and in the order of arrival. A configuration that changes is told by both infos before
+//! Each is answered at once and in the order of arrival. A changed configuration is reported by both infos before
 //! its status. Left out: bulk packets, whose answers come when the device has them.
 
 use super::layout::{self, Layout};
-use super::pace::Pace;
+use super::pace::StatusPace;
 use super::{Exported, Fault, Peer, Session};
 use device::Verdict;
 use wire::usb::{Direction, Recipient, RequestKind, SetupPacket, StandardRequest};
@@ -132,7 +132,7 @@ impl Session {
             device.cancel_at(address);
         }
         // The streams that earlier answers belong to are gone, and so is the proof that the guest takes them.
-        self.layout.pace = Pace::new(0);
+        self.layout.pace = StatusPace::new(0);
         self.collect(device);
         self.layout.set_streams(endpoints, streams);
     }
@@ -159,7 +159,7 @@ impl Session {
             length[1],
         ]);
         let verdict = device.control(setup, data_out);
-        // QEMU has packets of their own for these two; other clients may not know that.
+        // QEMU has separate packets for these two; other clients may not know that.
         if setup.selects_setting() && verdict != Verdict::Stall {
             self.restart(device);
         }

@@ -25,7 +25,7 @@ const PIECE_BYTES_MAX: u32 = ControlPacket::LEN as u32 + 0xffff;
 /// Bulk payloads from this many bytes on may come in parts.
 const PARTIAL_BYTES_MIN: u32 = 4096;
 
-/// Payload up to this many bytes, such as an information unit, is handed on from where it lies.
+/// Payload up to this many bytes, such as an information unit, is passed on without a copy.
 const MESSAGE_BYTES_MAX: usize = 512;
 
 /// What we can do. Left out: filters and read-ahead.
@@ -60,7 +60,7 @@ pub struct Session {
 #[derive(Debug)]
 enum Phase {
     /// The client's hello has not come.
-    Greeting,
+    Handshake,
     Open(Peer),
 }
 
@@ -85,7 +85,7 @@ impl Session {
     pub fn new(limits: Limits, version: &str, device: &impl Exported) -> Self {
         let mut session = Self {
             limits,
-            phase: Phase::Greeting,
+            phase: Phase::Handshake,
             incoming: Incoming::Packet,
             layout: Layout::of(device.device()),
             outgoing: Outgoing::default(),
@@ -97,7 +97,7 @@ impl Session {
     /// The client, once its hello has come.
     pub const fn peer(&self) -> Option<&Peer> {
         match &self.phase {
-            Phase::Greeting => None,
+            Phase::Handshake => None,
             Phase::Open(peer) => Some(peer),
         }
     }
@@ -137,7 +137,7 @@ impl Session {
         }
     }
 
-    /// Memory for payload that is still to come, if that is what comes next: read into it, then tell
+    /// Memory for payload that is still to come, if that is what comes next: read into it, then call
     /// [`Session::payload_filled`].
     pub fn payload_room(&mut self) -> Option<&mut [u8]> {
         match &mut self.incoming {
@@ -356,7 +356,7 @@ impl Session {
         let packet = bulk_answer(pipe, status, actual);
         match body {
             Body::Empty if packet.payload_len(Side::UsbHost) > 0 => {
-                // Bytes that are said to have moved and are not there must not be made up.
+                // Never invent bytes that are reported as moved but missing.
                 self.send_bulk(id, BulkPacket { status: Status::IoError, length: 0, ..packet });
             }
             Body::Empty => self.send_bulk(id, packet),

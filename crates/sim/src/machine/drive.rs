@@ -512,7 +512,7 @@ mod tests {
     use super::super::numbers;
     use super::*;
     use crate::fault::Faults;
-    use device::command::Place;
+    use device::command::DataLocation;
     use device::medium::MediumRequestId;
     use units::{BlockCount, BlockSize, Duration, Lba};
 
@@ -522,7 +522,7 @@ mod tests {
         let id = MediumRequestId { command: CommandId { slot: 0, generation: 0 }, part: 0 };
         let (extent, range) = (Extent::new(2, 1), ByteRange::new(0, 512));
         let op = MediumOp::Write { fua: false };
-        let request = MediumRequest { id, unit: 0, op, extent, place: Place::Buffer, range };
+        let request = MediumRequest { id, unit: 0, op, extent, location: DataLocation::Buffer, range };
         assert_eq!(
             plain.perform(&request, &mut [byte; 512], &mut Faults::never()).result,
             Ok(MediumDone::Done)

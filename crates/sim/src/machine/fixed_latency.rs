@@ -15,7 +15,7 @@ use crate::power::{Meter, Microwatts};
 use bus::Speed;
 use device::bot::ShortData;
 use device::command::Limits;
-use device::lun::{Unit, UnitConfig};
+use device::lun::{LogicalUnit, LogicalUnitConfig};
 use device::medium::{MediumCompletion, MediumDone, MediumError, MediumOp, MediumRequest};
 use device::{Device, DeviceConfig, Transports};
 use std::collections::{BTreeSet, VecDeque};
@@ -158,7 +158,7 @@ impl FixedLatencyDrive {
 
     /// The same with these transports, at this speed.
     pub fn device_with(&self, transports: Transports, speed: Speed) -> Device {
-        let unit = Unit::new(UnitConfig {
+        let unit = LogicalUnit::new(LogicalUnitConfig {
             vendor: "uaskit".into(),
             product: "Plain Drive".into(),
             revision: "1".into(),
@@ -435,7 +435,7 @@ fn insert_sorted<T>(line: &mut VecDeque<T>, one: T, at: impl Fn(&T) -> Instant) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use device::command::{CommandId, Place};
+    use device::command::{CommandId, DataLocation};
     use device::medium::MediumRequestId;
     use units::ByteRange;
 
@@ -449,7 +449,7 @@ mod tests {
             unit: 0,
             op,
             extent: Extent::new(lba, blocks.into()),
-            place: Place::Buffer,
+            location: DataLocation::Buffer,
             range,
         }
     }

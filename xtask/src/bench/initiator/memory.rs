@@ -9,7 +9,7 @@ use super::HostArguments;
 use anyhow::{Context, Result, ensure};
 use bench::backend::{BenchDevice, BufferLayout, MemoryDevice, Route, Runner};
 use bus::Speed;
-use device::command::{CommandId, Place};
+use device::command::{CommandId, DataLocation};
 use device::medium::{MediumOp, MediumRequest, MediumRequestId};
 use drive::medium::{Job, Medium, RamMedium};
 use std::time::{Duration, Instant};
@@ -147,7 +147,7 @@ impl Copies {
             unit: 0,
             op: if kind == AccessKind::Read { MediumOp::Read } else { MediumOp::Write { fua: false } },
             extent: Extent::new(block * UNIT_BLOCKS, UNIT_BLOCKS),
-            place: Place::Buffer,
+            location: DataLocation::Buffer,
             range: ByteRange::new(0, BLOCK_BYTES),
         };
         let buffer = std::mem::take(&mut self.buffers[place]);

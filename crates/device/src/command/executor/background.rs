@@ -1,8 +1,8 @@
-//! Work that goes on although no host waits for it: after GOOD was told (IMMED), after an abort that cannot stop it,
+//! Work that continues although no host waits for it: after GOOD was sent (IMMED), after an abort that cannot stop it,
 //! after a power loss that cut it off.
 //!
-//! What fails here is told by a later command, as a deferred error (SPC-4 clause 4.5.5), if the host was told GOOD; who
-//! aborted a command, or lost power, asks for no end of it. Always true: a command is told to the transport once.
+//! A failure is reported by a later command, as a deferred error (SPC-4 clause 4.5.5), if GOOD was sent; a host that
+//! aborted a command, or lost power, expects no outcome. Always true: a command is reported to the transport once.
 
 use super::Executor;
 use crate::command::task::{Cdb, Phase, Task};
@@ -16,7 +16,7 @@ impl Executor {
     pub(super) fn detach(&mut self, id: CommandId) {
         let outcome = self.outcome(id, Status::Good, None);
         if let Some(task) = self.task(id)
-            && !core::mem::replace(&mut task.detached, true)
+            && !core::mem::replace(&mut task.in_background, true)
         {
             task.answered = true;
             self.outputs.push_back(CommandOutput::Ended { id, outcome });
@@ -28,14 +28,14 @@ impl Executor {
     pub(super) fn make_lasting(&mut self, id: CommandId) {
         let Some(task) = self.task(id) else { return };
         let (unit, ordered) = (task.unit, task.is_barrier());
-        task.lasting = true;
-        self.stirred = true;
+        task.long_running = true;
+        self.dirty = true;
         if let Some(unit) = unit.filter(|_| ordered) {
             self.sets[usize::from(unit)].relax(id.slot);
         }
     }
 
-    /// Keeps the sense data of a command that has failed after it was told GOOD.
+    /// Stores the sense data of a command that failed after GOOD was sent.
     pub(super) fn defer(&mut self, id: CommandId, sense: Option<Sense>) {
         let Some(task) = self.tasks.get(usize::from(id.slot)).filter(|task| task.answered) else { return };
         let unit = task.unit.and_then(|unit| self.units.get_mut(usize::from(unit)));
@@ -44,7 +44,7 @@ impl Executor {
         }
     }
 
-    /// Goes on with what a power loss has cut off at a unit's medium, on behalf of nobody.
+    /// Resumes what a power loss interrupted at a unit's medium; no command waits for it.
     pub(super) fn resume(&mut self, unit: u8) {
         let Some(record) = self.units.get(usize::from(unit)).and_then(|state| state.unfinished()) else {
             return;
@@ -55,13 +55,13 @@ impl Executor {
         task.cdb = Cdb::new(&record.cdb);
         task.row = self.index.find(&record.cdb).ok();
         task.list.extend_from_slice(&record.list);
-        task.detached = true;
+        task.in_background = true;
         let id = task.id(slot);
         let plan = self.consult(id, |_, context, _, list| lun::resume_sanitize(context, list));
         self.carry_out_later(id, plan);
     }
 
-    /// A medium was put into a unit; see [`crate::lun::Unit::insert_medium`].
+    /// A medium was put into a unit; see [`crate::lun::LogicalUnit::insert_medium`].
     pub fn insert_medium(&mut self, unit: u8, medium: InsertedMedium) {
         if let Some(state) = self.units.get_mut(usize::from(unit)) {
             state.insert_medium(medium);
@@ -69,7 +69,7 @@ impl Executor {
         }
     }
 
-    /// Whether a command of a unit is under way that has to do with its medium: one that was let through, or that
+    /// Whether a command of a unit is in flight that uses its medium: one that was let through, or that
     /// goes on unseen.
     pub fn uses_medium(&self, unit: u8) -> bool {
         let is_there = |task: &Task| matches!(task.phase, Phase::Moving(_) | Phase::Draining { .. });

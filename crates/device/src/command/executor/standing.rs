@@ -1,4 +1,4 @@
-//! How commands stand: what whoever asks may know of them. Nothing changes by it.
+//! Queries about commands. Nothing changes by them.
 
 use super::Executor;
 use crate::command::CommandId;
@@ -15,7 +15,7 @@ impl Executor {
     pub fn is_live(&self, id: CommandId) -> bool {
         let task = self.tasks.get(usize::from(id.slot));
         task.is_some_and(|task| {
-            let gone = task.detached || matches!(task.phase, Phase::Free | Phase::Draining { .. });
+            let gone = task.in_background || matches!(task.phase, Phase::Free | Phase::Draining { .. });
             task.generation == id.generation && !gone
         })
     }
@@ -31,12 +31,12 @@ impl Executor {
         task.is_some_and(|task| task.attribute == Some(TaskAttribute::Aca))
     }
 
-    /// Commands under way, those that drain included.
+    /// Commands in flight, those that drain included.
     pub fn depth(&self) -> usize {
         self.tasks.len() - self.free.len()
     }
 
-    /// Whether nothing is under way.
+    /// Whether nothing is in flight.
     pub fn is_idle(&self) -> bool {
         self.free.len() == self.tasks.len()
     }

@@ -6,7 +6,7 @@
 use super::Executor;
 use crate::command::movement::Movement;
 use crate::command::task::{Phase, Task};
-use crate::command::{CommandId, CommandOutput, Place};
+use crate::command::{CommandId, CommandOutput, DataLocation};
 use crate::lun::{DataPhase, MediumPlan, Plan};
 use crate::medium::{MediumRequest, MediumRequestId};
 use crate::output::Output;
@@ -65,11 +65,16 @@ impl Executor {
         let Some(Task { phase: Phase::Moving(movement), .. }) = self.task(id) else { return };
         movement.handed += 1;
         let (range, last) = (movement.range(segment), segment + 1 == movement.segments());
-        self.outputs.push_with(|| CommandOutput::DataOut { id, range, place: Place::Buffer, last });
+        self.outputs.push_with(|| CommandOutput::DataOut { id, range, location: DataLocation::Buffer, last });
     }
 
     pub(super) fn fetch_list(&mut self, id: CommandId, range: ByteRange, last: bool) {
-        self.outputs.push_with(|| CommandOutput::DataOut { id, range, place: Place::Parameters, last });
+        self.outputs.push_with(|| CommandOutput::DataOut {
+            id,
+            range,
+            location: DataLocation::Parameters,
+            last,
+        });
     }
 
     #[inline(always)]
@@ -82,13 +87,17 @@ impl Executor {
             unit: task.unit.unwrap_or_default(),
             op: movement.plan.op,
             extent: movement.extent(segment),
-            place: if movement.plan.data == DataPhase::Own { Place::Parameters } else { Place::Buffer },
+            location: if movement.plan.data == DataPhase::Own {
+                DataLocation::Parameters
+            } else {
+                DataLocation::Buffer
+            },
             range: movement.range(segment),
         };
         self.wants.push_with(|| Output::Medium(request));
     }
 
-    /// Hands the host what the medium has brought, in order.
+    /// Sends the host the data that the medium has read, in order.
     pub(super) fn hand_over(&mut self, id: CommandId) {
         while let Some(Task { phase: Phase::Moving(movement), .. }) = self.task(id) {
             if movement.plan.data != DataPhase::In {
@@ -96,7 +105,12 @@ impl Executor {
             }
             let Some(segment) = movement.next_in() else { return };
             let (range, last) = (movement.range(segment), segment + 1 == movement.segments());
-            self.outputs.push_with(|| CommandOutput::DataIn { id, range, place: Place::Buffer, last });
+            self.outputs.push_with(|| CommandOutput::DataIn {
+                id,
+                range,
+                location: DataLocation::Buffer,
+                last,
+            });
         }
     }
 

@@ -1,11 +1,11 @@
-//! What a unit counts: the values behind its log pages (SPC-5 clause 7.3, SBC-4 clause 6.4).
+//! The counters and results behind the log pages (SPC-5 clause 7.3, SBC-4 clause 6.4).
 //!
 //! Counters begin at zero with power and stop at their end. Commands and bytes are counted when a command is
-//! planned, errors when the medium tells them. Left out: what a virtual drive does not have (wear, power-on hours,
-//! processing times, a thermometer unless its owner says what it tells): their fields say "not known" or zero as the
+//! planned, errors when the medium reports them. Left out: what a virtual drive does not have (wear, power-on hours,
+//! processing times, a thermometer unless a temperature is configured): their fields say "not known" or zero as the
 //! standard provides. Two pages are not
-//! there at all: background scan (15h), since nothing scans and its page begins with the minutes of power, which nobody
-//! counts; and logical block provisioning (0Ch), since its counts are in units of a threshold and there are none.
+//! there at all: background scan (15h), since nothing scans and its page begins with the minutes of power, which are
+//! not counted; and logical block provisioning (0Ch), since its counts are in units of a threshold and there are none.
 
 mod page;
 

@@ -4,7 +4,7 @@
 //! that this drive does not have.
 
 use super::{Logs, Transfers};
-use crate::lun::UnitConfig;
+use crate::lun::LogicalUnitConfig;
 use wire::NoRoom;
 use wire::scsi::log::{
     ALL_SUBPAGES, ErrorCounters, GeneralStatisticsLog, InformationalExceptionsLog, LogPageCode, LogWriter,
@@ -27,7 +27,7 @@ pub const PAGES: [(LogPageCode, u16); 11] = [
     (LogPageCode::InformationalExceptions, 0),
 ];
 
-/// Which values of counters are told; lists are the same in both.
+/// Which values of counters are reported; lists are the same in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogValues {
     /// Counted so far.
@@ -38,7 +38,7 @@ pub enum LogValues {
 
 /// Writes one of [`PAGES`], from parameter `pointer` on, and says how many bytes it has.
 pub fn encode(
-    (logs, config): (&Logs, &UnitConfig),
+    (logs, config): (&Logs, &LogicalUnitConfig),
     (code, subpage): (LogPageCode, u8),
     (values, pointer): (LogValues, u16),
     out: &mut [u8],
@@ -101,7 +101,7 @@ fn counters(kind: Transfers) -> ErrorCounters {
     }
 }
 
-fn statistics(logs: &Logs, config: &UnitConfig) -> GeneralStatisticsLog {
+fn statistics(logs: &Logs, config: &LogicalUnitConfig) -> GeneralStatisticsLog {
     let blocks = |bytes: u64| bytes / u64::from(config.block_size.bytes());
     GeneralStatisticsLog {
         read_commands: logs.reads.commands,

@@ -2,10 +2,10 @@
 //!
 //! What a host can change is little, and each of it has an effect: WCE (writes are made durable one by one without
 //! it), D_SENSE (format of sense data), SWP (writes are refused), DEXCPT and EWASC (informational exceptions, which
-//! never occur here). Everything else is told as it is and cannot be changed.
+//! never occur here). Everything else is reported and cannot be changed.
 //!
 //! Left out: reverting to defaults on demand (RTD), which the unit says it does not do (VPD page 86h). Always true:
-//! saved values are values that MODE SELECT would accept; kept bytes that are not are as if nothing was kept.
+//! saved values are values that MODE SELECT would accept; saved bytes that are not valid are ignored.
 
 mod values;
 
@@ -25,9 +25,9 @@ pub struct Modes {
 impl Modes {
     /// The saved values found in `durable_state`, else the default ones. `saveable` is whether the medium keeps any.
     pub fn new(saveable: bool, durable_state: Option<&[u8]>) -> Self {
-        let kept = durable_state.and_then(|state| durable::section(state, Section::ModePages));
+        let stored = durable_state.and_then(|state| durable::section(state, Section::ModePages));
         let defaults = ModeValues::defaults();
-        let saved = kept.and_then(|list| defaults.with_list(list).ok()).unwrap_or(defaults);
+        let saved = stored.and_then(|list| defaults.with_list(list).ok()).unwrap_or(defaults);
         Self { current: saved, saved, saveable }
     }
 

@@ -13,7 +13,7 @@ use wire::scsi::mode::{
 /// Bytes of the longest page.
 pub const PAGE_BYTES_MAX: usize = PowerConditionPage::LEN;
 
-/// Page code and subpage code of each page there is, in the order in which they are told.
+/// Page code and subpage code of each page there is, in the order in which they are reported.
 pub const PAGES: [(ModePageCode, Option<u8>); 7] = [
     (ModePageCode::ReadWriteErrorRecovery, None),
     (ModePageCode::DisconnectReconnect, None),

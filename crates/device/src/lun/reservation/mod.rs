@@ -1,22 +1,21 @@
-//! Reservations: who may use the unit (SPC-5 clause 5.14; RESERVE and RELEASE: SPC-2 clause 5.5).
+//! Reservations: which I_T nexus may use the unit (SPC-5 clause 5.14; RESERVE and RELEASE: SPC-2 clause 5.5).
 //!
-//! Rules are kept for any number of I_T nexuses, the commands come from one: a USB device has one target port and
+//! The rules cover any number of I_T nexuses, the commands come from one: a USB device has one target port and
 //! sees one initiator port, that of the host it is plugged into, whatever machine that is. SCSI has no name for a
 //! USB host, so another machine on the same cable is the same initiator port: a persistent reservation meets it
-//! with its registration, and only a key that it does not know tells it that it is not the one that registered.
+//! with its registration, and only an unknown key shows that another machine registered.
 //! RESERVE holds for the nexus alone and ends with it.
 //!
-//! What ends what: RESERVE with RELEASE, every reset, nexus loss and power loss. Registrations and the persistent
+//! Ends: RESERVE with RELEASE, every reset, nexus loss and power loss. Registrations and the persistent
 //! reservation only by command, or by power loss unless the host asked that they outlive it (APTPL) and the medium
 //! keeps them. The two kinds exclude each other, but for the exception that SPC-3 made for registrants (CRH).
 //!
-//! What was kept over a power cycle and cannot be read any more is lost, and the unit says so (SPC-4 clause
+//! Saved reservations that cannot be read after a power cycle are lost, and the unit reports it (SPC-4 clause
 //! 5.13.5.3.2, RLR_C = 1): all but a few commands end with DATA PROTECT, PERSISTENT RESERVATION INFORMATION LOST, until a
 //! host gives a new reservation by REPLACE LOST RESERVATION.
 //!
 //! Left out: SPEC_I_PT; the abort part of PREEMPT AND ABORT, since the only commands here are the sender's own.
 
-mod kept;
 mod nexus;
 mod persistent;
 pub(super) mod persistent_reserve_in;
@@ -24,6 +23,7 @@ pub(super) mod persistent_reserve_out;
 pub(super) mod register_and_move;
 pub(super) mod replace_lost_reservation;
 pub(super) mod reserve_release;
+mod saved;
 
 use super::access::Access;
 use super::durable::Damaged;
@@ -45,12 +45,12 @@ const HOST_TRANSPORT_ID: [u8; 24] =
 /// The relative port identifier of the one target port, as in VPD page 83h.
 const TARGET_PORT: u16 = 1;
 
-/// What stands in the way of a command.
+/// Why a reservation refuses a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
     /// A reservation of the other kind, or of another nexus.
     Conflict,
-    /// There may be a reservation, and nobody knows which.
+    /// There may be a reservation, but it cannot be read.
     Lost,
 }
 
@@ -66,29 +66,29 @@ impl From<Obstacle> for Plan {
     }
 }
 
-/// Everything that is reserved on a unit.
+/// The reservations of a logical unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reservations {
-    /// Who has the whole unit by RESERVE.
+    /// The holder of the unit by RESERVE.
     whole: Option<Nexus>,
     persistent: Persistent,
-    /// What was kept over a power cycle cannot be read; `persistent` is empty.
+    /// Saved reservations cannot be read; `persistent` is empty.
     lost: bool,
 }
 
 impl Reservations {
-    /// What outlived the power cycle, if anything did.
+    /// Restores what survived the power cycle.
     pub fn new(durable_state: Option<&[u8]>) -> Self {
-        match durable_state.map_or(Ok(None), kept::decode) {
-            Ok(kept) => Self { persistent: kept.unwrap_or_default(), ..Self::default() },
+        match durable_state.map_or(Ok(None), saved::decode) {
+            Ok(saved) => Self { persistent: saved.unwrap_or_default(), ..Self::default() },
             Err(Damaged) => Self { lost: true, ..Self::default() },
         }
     }
 
     /// The bytes for [`super::durable::Section::Reservations`]: none unless a host asked for APTPL. What is lost
-    /// stays lost whatever else is kept meanwhile.
+    /// stays lost whatever else is saved meanwhile.
     pub fn durable_bytes(&self) -> Vec<u8> {
-        if self.lost { kept::LOST.into() } else { kept::encode(&self.persistent) }
+        if self.lost { saved::LOST.into() } else { saved::encode(&self.persistent) }
     }
 
     /// Whether what was reserved before the last power cycle is not known any more.
@@ -110,7 +110,7 @@ impl Reservations {
         if self.lost { Err(Obstacle::Lost) } else { Ok(()) }
     }
 
-    /// RESERVE: the unit is the sender's, unless it has it already in another way.
+    /// RESERVE: the sender becomes the holder, unless registrations exist.
     pub fn reserve(&mut self, from: Nexus) -> Result<(), Obstacle> {
         self.check_known()?;
         if self.persistent.has_registrations() {
@@ -123,7 +123,7 @@ impl Reservations {
         Ok(())
     }
 
-    /// RELEASE: the unit is everyone's, if it was the sender's; if not, nothing happens.
+    /// RELEASE: frees the unit if the sender holds it; otherwise nothing happens.
     pub fn release(&mut self, from: Nexus) -> Result<(), Obstacle> {
         self.check_known()?;
         if self.persistent.has_registrations() {
@@ -154,7 +154,7 @@ impl Reservations {
         if self.whole.is_some() { Err(Obstacle::Conflict) } else { Ok(&mut self.persistent) }
     }
 
-    /// REPLACE LOST RESERVATION: what is lost is given up for the registration and the reservation of `from`.
+    /// REPLACE LOST RESERVATION: replaces lost state by the registration and the reservation of `from`.
     pub fn replace_lost(
         &mut self,
         from: Nexus,
@@ -164,7 +164,7 @@ impl Reservations {
         if !self.lost {
             return Err(Refusal::NothingLost);
         }
-        (self.persistent, self.lost) = (Persistent::begun_anew(from, registering, coverage)?, false);
+        (self.persistent, self.lost) = (Persistent::replacing_lost(from, registering, coverage)?, false);
         Ok(())
     }
 
@@ -275,7 +275,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_lost_stays_lost_over_a_power_cycle() {
+    fn lost_reservations_stay_lost_over_a_power_cycle() {
         let lost = Reservations::new(Some(b"not what was kept")).durable_bytes();
         let state = crate::lun::durable::encode(&[(crate::lun::durable::Section::Reservations, &lost)]);
         assert!(Reservations::new(Some(&state)).are_lost());

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::hint::cold_path;
 use wire::scsi::cdb::ReservationType;
 
-/// Nexuses that can be registered at once; one more is told INSUFFICIENT REGISTRATION RESOURCES.
+/// Nexuses that can be registered at once; one more ends with INSUFFICIENT REGISTRATION RESOURCES.
 pub const REGISTRATIONS_MAX: usize = 16;
 
 /// Registrations, reservation, generation.
@@ -151,34 +151,34 @@ impl From<Coverage> for ReservationType {
 }
 
 impl Persistent {
-    /// What was kept over a power cycle, if it can be: see the head of this file. The generation begins anew.
+    /// Restores saved state if it is valid: see the module documentation. The generation restarts at zero.
     pub(super) fn restored(
         registrations: Vec<Registration>,
         reservation: Option<Reservation>,
     ) -> Option<Self> {
-        let kept = Self { registrations, reservation, generation: 0, outlives_power: true };
-        let keys = kept.registrations.iter().all(|one| one.key != 0);
-        let once = kept
+        let saved = Self { registrations, reservation, generation: 0, outlives_power: true };
+        let keys = saved.registrations.iter().all(|one| one.key != 0);
+        let once = saved
             .registrations
             .iter()
-            .all(|one| kept.registrations.iter().filter(|other| other.nexus == one.nexus).count() == 1);
+            .all(|one| saved.registrations.iter().filter(|other| other.nexus == one.nexus).count() == 1);
         let held = reservation.is_none_or(|held| match held.coverage.serves {
-            Serves::AllRegistrants => kept.has_registrations(),
-            Serves::Holder | Serves::Registrants => kept.key_of(held.holder).is_some(),
+            Serves::AllRegistrants => saved.has_registrations(),
+            Serves::Holder | Serves::Registrants => saved.key_of(held.holder).is_some(),
         });
-        (keys && once && held && kept.registrations.len() <= REGISTRATIONS_MAX).then_some(kept)
+        (keys && once && held && saved.registrations.len() <= REGISTRATIONS_MAX).then_some(saved)
     }
 
     /// One registration and its reservation, in place of what was lost (SPC-4 clause 5.13.11.3): PRGENERATION is zero.
-    pub(super) fn begun_anew(
+    pub(super) fn replacing_lost(
         from: Nexus,
         registering: Registering,
         coverage: Coverage,
     ) -> Result<Self, Refusal> {
-        let mut anew = Self::default();
-        anew.register(from, registering)?;
-        anew.reserve(from, registering.new_key, coverage)?;
-        Ok(Self { generation: 0, ..anew })
+        let mut state = Self::default();
+        state.register(from, registering)?;
+        state.reserve(from, registering.new_key, coverage)?;
+        Ok(Self { generation: 0, ..state })
     }
 
     /// PRGENERATION: counts what changed registrations, since power came.
@@ -321,30 +321,34 @@ impl Persistent {
         Ok(notices)
     }
 
-    /// PREEMPT: removes whoever is registered with the key `victim`, and takes the reservation over if it was
+    /// PREEMPT: removes all registrants with the key `preempted_key`, and takes the reservation over if it was
     /// theirs. `coverage` counts in that case only.
     pub fn preempt(
         &mut self,
         from: Nexus,
         key: u64,
-        victim: u64,
+        preempted_key: u64,
         coverage: Result<Coverage, Refusal>,
     ) -> Result<Notices, Refusal> {
         self.check_key(from, key)?;
         let takes_over = self.reservation.is_some_and(|held| match held.coverage.serves {
-            Serves::AllRegistrants => victim == 0,
-            Serves::Holder | Serves::Registrants => self.key_of(held.holder) == Some(victim),
+            Serves::AllRegistrants => preempted_key == 0,
+            Serves::Holder | Serves::Registrants => self.key_of(held.holder) == Some(preempted_key),
         });
-        let notices =
-            if takes_over { self.take_over(from, victim, coverage?) } else { self.remove_key(from, victim)? };
+        let notices = if takes_over {
+            self.take_over(from, preempted_key, coverage?)
+        } else {
+            self.remove_key(from, preempted_key)?
+        };
         self.count();
         Ok(notices)
     }
 
-    /// The reservation becomes `from`'s. A victim key of zero means everyone else.
-    fn take_over(&mut self, from: Nexus, victim: u64, coverage: Coverage) -> Notices {
-        let is_victim = |one: &Registration| one.nexus != from && (victim == 0 || one.key == victim);
-        let removed = self.registrations.extract_if(.., |one| is_victim(one));
+    /// The reservation becomes `from`'s. A preempted key of zero means everyone else.
+    fn take_over(&mut self, from: Nexus, preempted_key: u64, coverage: Coverage) -> Notices {
+        let is_preempted =
+            |one: &Registration| one.nexus != from && (preempted_key == 0 || one.key == preempted_key);
+        let removed = self.registrations.extract_if(.., |one| is_preempted(one));
         let mut notices: Notices =
             removed.map(|one| (one.nexus, Attention::RegistrationsPreempted)).collect();
         let old = self.reservation.replace(Reservation { coverage, holder: from });
@@ -355,11 +359,11 @@ impl Persistent {
     }
 
     /// Only registrations go, the sender's own too if it has that key.
-    fn remove_key(&mut self, from: Nexus, victim: u64) -> Result<Notices, Refusal> {
-        if victim == 0 {
+    fn remove_key(&mut self, from: Nexus, preempted_key: u64) -> Result<Notices, Refusal> {
+        if preempted_key == 0 {
             return Err(Refusal::ZeroKey);
         }
-        let removed: Vec<_> = self.registrations.extract_if(.., |one| one.key == victim).collect();
+        let removed: Vec<_> = self.registrations.extract_if(.., |one| one.key == preempted_key).collect();
         if removed.is_empty() {
             return Err(Refusal::Conflict);
         }
@@ -533,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn clear_leaves_nothing_and_tells_the_others() {
+    fn clear_leaves_nothing_and_reports_the_others() {
         let mut state = three(WRITE_EXCLUSIVE);
         assert_eq!(state.clear(B, 10), Err(Refusal::Conflict));
         let preempted = |nexus| (nexus, Attention::ReservationsPreempted);

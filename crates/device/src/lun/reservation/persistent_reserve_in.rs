@@ -1,7 +1,7 @@
 //! PERSISTENT RESERVE IN (SPC-4 clause 6.15): keys, reservation, capabilities, full status.
 //!
-//! It tells what the machine in [`super::persistent`] holds and changes nothing, the generation neither. Lists are
-//! told with their whole length, however much room the host has.
+//! It reports the state of [`super::persistent`] and changes nothing, not even the generation. Lists are
+//! reported with their full length, whatever the allocation length.
 
 use super::{HOST_TRANSPORT_ID, Persistent, TARGET_PORT};
 use crate::lun::row::{Needs, Row};
@@ -67,7 +67,7 @@ fn report(
     }
 }
 
-/// The reservation as it is told: that of all registrants is no one's, its key is zero.
+/// The reservation as reported: that of all registrants is no one's, its key is zero.
 fn held(state: &Persistent) -> Option<HeldReservation> {
     use super::Serves;
     state.reservation().map(|held| HeldReservation {
@@ -140,22 +140,22 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_their_number_are_told_also_where_there_is_no_room() {
+    fn keys_and_their_number_are_reported_also_where_there_is_no_room() {
         let mut fixture = reserved(Serves::Holder);
         assert_eq!(fixture.read(&cdb(0, 255)), [0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0x11, 0x22]);
         assert_eq!(fixture.read(&cdb(0, 8)), [0, 0, 0, 1, 0, 0, 0, 8]);
     }
 
     #[test]
-    fn the_reservation_is_told_with_its_key_and_type() {
-        let told = [0, 0, 0, 1, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0x11, 0x22, 0, 0, 0, 0, 0, 0x03, 0, 0];
-        assert_eq!(reserved(Serves::Holder).read(&cdb(1, 255)), told);
+    fn the_reservation_is_reported_with_its_key_and_type() {
+        let reported = [0, 0, 0, 1, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0x11, 0x22, 0, 0, 0, 0, 0, 0x03, 0, 0];
+        assert_eq!(reserved(Serves::Holder).read(&cdb(1, 255)), reported);
     }
 
     #[test]
     fn a_reservation_of_all_registrants_has_no_key() {
-        let told = [0, 0, 0, 1, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x08, 0, 0];
-        assert_eq!(reserved(Serves::AllRegistrants).read(&cdb(1, 255)), told);
+        let reported = [0, 0, 0, 1, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x08, 0, 0];
+        assert_eq!(reserved(Serves::AllRegistrants).read(&cdb(1, 255)), reported);
     }
 
     #[test]
@@ -169,13 +169,13 @@ mod tests {
     #[test]
     fn the_full_status_names_the_host_and_what_it_holds() {
         let mut fixture = reserved(Serves::Holder);
-        let told = fixture.read(&cdb(3, 255));
-        assert_eq!(told[..8], [0, 0, 0, 1, 0, 0, 0, 48]);
+        let reported = fixture.read(&cdb(3, 255));
+        assert_eq!(reported[..8], [0, 0, 0, 1, 0, 0, 0, 48]);
         assert_eq!(
-            told[8..32],
+            reported[8..32],
             [0, 0, 0, 0, 0, 0, 0x11, 0x22, 0, 0, 0, 0, 0x03, 0x03, 0, 0, 0, 0, 0, 1, 0, 0, 0, 24]
         );
-        assert_eq!((told.len(), told[32], &told[33..]), (56, 0x09, &[0; 23][..]));
+        assert_eq!((reported.len(), reported[32], &reported[33..]), (56, 0x09, &[0; 23][..]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! PERSISTENT RESERVE OUT (SPC-4 clause 6.16): registers, reserves, releases, clears, preempts.
 //!
-//! Every service action here has a list of 24 bytes; the two rare ones have files of their own. Where registrations outlive power loss, the change is kept before
-//! the host is told GOOD. SPEC_I_PT is refused (SIP_C = 0); ALL_TG_PT is noted and changes nothing, since all
+//! Every service action here has a list of 24 bytes; the two rare ones have separate files. Where registrations survive power loss, the change is saved before
+//! GOOD is sent. SPEC_I_PT is refused (SIP_C = 0); ALL_TG_PT is noted and changes nothing, since all
 //! target ports are one.
 
 use super::{Coverage, Nexus, Notices, Persistent, Refusal, Registering};
@@ -117,7 +117,7 @@ fn change(
     carry_out(context, |state| act(state, &order))
 }
 
-/// Changes registrations and reservation, tells whom it concerns, and has the change kept.
+/// Changes registrations and reservation, notifies the nexuses concerned, and saves the change.
 pub(super) fn carry_out(
     context: &mut Context<'_>,
     act: impl FnOnce(&mut Persistent) -> Result<Notices, Refusal>,
@@ -126,12 +126,12 @@ pub(super) fn carry_out(
         Ok(state) => state,
         Err(obstacle) => return obstacle.into(),
     };
-    let was_kept = state.outlives_power();
+    let was_saved = state.outlives_power();
     let notices = match act(state) {
         Ok(notices) => notices,
         Err(refusal) => return refused(refusal),
     };
-    let keep = was_kept || state.outlives_power();
+    let keep = was_saved || state.outlives_power();
     for (nexus, attention) in notices {
         if nexus == Nexus::HOST {
             context.unit.attentions.establish(attention);
@@ -140,7 +140,7 @@ pub(super) fn carry_out(
     if keep { Plan::Medium(SAVE) } else { Plan::Good }
 }
 
-/// Has the unit's state kept.
+/// Saves the unit's state.
 pub(super) const SAVE: MediumPlan = MediumPlan::bare(MediumOp::SaveState, Extent::new(0, 0));
 
 pub(super) fn order<'a>(durable: bool, cdb: &[u8], list: &'a [u8]) -> Result<Order<'a>, Sense> {

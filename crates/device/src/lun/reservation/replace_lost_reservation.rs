@@ -2,7 +2,7 @@
 //! was to outlive a power loss cannot be read any more.
 //!
 //! The sender has no key to show, since all keys are lost: RESERVATION KEY must be zero. While nothing is lost there
-//! is nothing to replace. Always true: the change is kept before the host is told GOOD, or the next power cycle would
+//! is nothing to replace. Always true: the change is saved before GOOD is sent, or the next power cycle would
 //! find the damage again.
 
 use super::Nexus;

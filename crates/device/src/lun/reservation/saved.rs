@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use wire::scsi::cdb::ReservationType;
 use wire::{DecodeError, Reader};
 
-/// The bytes that say that what was kept before was lost: a type that does not exist.
+/// The bytes that record a loss: a type that does not exist.
 pub(super) const LOST: [u8; 1] = [0xff];
 
 /// The bytes, none if nothing is to outlive a power cycle.
@@ -35,7 +35,7 @@ pub(super) fn encode(state: &Persistent) -> Vec<u8> {
     bytes
 }
 
-/// What was kept in `durable_state`, if anything was.
+/// Decodes saved reservations from `durable_state`, if there are any.
 ///
 /// # Errors
 /// [`Damaged`] if it is not what [`encode`] writes.

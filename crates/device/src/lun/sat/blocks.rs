@@ -5,7 +5,7 @@
 
 use super::Action;
 use super::identify::TRIM_BLOCKS_MAX;
-use crate::lun::{DataPhase, MediumPlan, Plan, Unit, limits};
+use crate::lun::{DataPhase, LogicalUnit, MediumPlan, Plan, limits};
 use crate::medium::MediumOp;
 use units::Extent;
 use wire::ata::{AtaCommand, AtaError, CommandRegisters, ResultRegisters, TrimRange};
@@ -35,7 +35,7 @@ pub(super) const fn counts_sectors(command: AtaCommand) -> bool {
 }
 
 /// Begins a command.
-pub(super) fn start(unit: &mut Unit, registers: &CommandRegisters) -> Action {
+pub(super) fn start(unit: &mut LogicalUnit, registers: &CommandRegisters) -> Action {
     use AtaCommand as Command;
     if let Err(plan) = unit.check_ready() {
         return Action::Refuse(plan);
@@ -63,7 +63,7 @@ pub(super) fn start(unit: &mut Unit, registers: &CommandRegisters) -> Action {
 
 const WRITE_PROTECTED: Sense = Sense::new(SenseKey::DataProtect, AdditionalSense::WRITE_PROTECTED);
 
-fn transfer(unit: &Unit, registers: &CommandRegisters, op: MediumOp, data: DataPhase) -> Action {
+fn transfer(unit: &LogicalUnit, registers: &CommandRegisters, op: MediumOp, data: DataPhase) -> Action {
     if registers.sectors() > limits::transfer_blocks_max(unit.config.block_size) {
         return Action::ABORT;
     }
@@ -75,11 +75,11 @@ fn transfer(unit: &Unit, registers: &CommandRegisters, op: MediumOp, data: DataP
 }
 
 /// The sectors that a command names, if there are such.
-fn extent(unit: &Unit, registers: &CommandRegisters) -> Result<Extent, Action> {
+fn extent(unit: &LogicalUnit, registers: &CommandRegisters) -> Result<Extent, Action> {
     existing(unit, registers.address(), registers.sectors())
 }
 
-fn existing(unit: &Unit, lba: u64, sectors: u32) -> Result<Extent, Action> {
+fn existing(unit: &LogicalUnit, lba: u64, sectors: u32) -> Result<Extent, Action> {
     let extent = Extent::new(lba, sectors.into());
     if extent.fits(unit.config.capacity) {
         return Ok(extent);
@@ -96,7 +96,7 @@ fn receive_ranges(registers: &CommandRegisters) -> Action {
 }
 
 /// The ranges of DATA SET MANAGEMENT are here: all of them must exist before the first is trimmed.
-pub(super) fn trim(unit: &Unit, ranges: &[u8]) -> Action {
+pub(super) fn trim(unit: &LogicalUnit, ranges: &[u8]) -> Action {
     match TrimRange::list(ranges)
         .try_for_each(|range| existing(unit, range.lba, range.sectors.into()).map(drop))
     {

@@ -1,10 +1,10 @@
 //! ATA commands about the device itself: power modes, settings, its size, its diagnosis (ACS-4 clause 7).
 //!
-//! The write cache is that of the caching mode page, switched from either side. Power modes are told as they were
+//! The write cache is that of the caching mode page, switched from either side. Power modes are reported as they were
 //! asked for, until a command needs the medium; in none of them does a command take longer.
 
 use super::Action;
-use crate::lun::{MediumPlan, Readiness, Unit};
+use crate::lun::{LogicalUnit, MediumPlan, Readiness};
 use crate::medium::MediumOp;
 use units::Extent;
 use wire::ata::{
@@ -12,7 +12,7 @@ use wire::ata::{
 };
 
 /// Begins a command, or aborts what the device does not know.
-pub(super) fn start(unit: &mut Unit, registers: &CommandRegisters) -> Action {
+pub(super) fn start(unit: &mut LogicalUnit, registers: &CommandRegisters) -> Action {
     use AtaCommand as Command;
     let last = unit.config.capacity.0.saturating_sub(1);
     match registers.command {
@@ -37,14 +37,14 @@ pub(super) fn start(unit: &mut Unit, registers: &CommandRegisters) -> Action {
 }
 
 /// A unit that is stopped stands still, whatever was asked of the ATA device.
-const fn power_mode(unit: &Unit) -> PowerMode {
+const fn power_mode(unit: &LogicalUnit) -> PowerMode {
     match unit.readiness {
         Readiness::Stopped => PowerMode::Standby,
         _ => unit.ata.power,
     }
 }
 
-fn set_features(unit: &mut Unit, registers: &CommandRegisters) -> Action {
+fn set_features(unit: &mut LogicalUnit, registers: &CommandRegisters) -> Action {
     use SetFeaturesSubcommand as Subcommand;
     match Subcommand::from(registers.features as u8) {
         Subcommand::EnableWriteCache => {
@@ -65,14 +65,14 @@ fn set_features(unit: &mut Unit, registers: &CommandRegisters) -> Action {
     }
 }
 
-fn switch_write_cache(unit: &mut Unit, on: bool) {
+fn switch_write_cache(unit: &mut LogicalUnit, on: bool) {
     let mut values = *unit.modes.current();
     values.caching.write_cache = on;
     unit.modes.set_current(values);
 }
 
 /// What is cached goes to the medium, if there is one to go to.
-fn flush(unit: &Unit) -> Action {
+fn flush(unit: &LogicalUnit) -> Action {
     match unit.readiness {
         Readiness::Ready => Action::Medium(MediumPlan::bare(MediumOp::Flush, Extent::default())),
         _ => Action::DONE,

@@ -1,6 +1,6 @@
 //! IDENTIFY DEVICE (ACS-4 clause 7.13), and the VPD page that repeats it (89h, SAT-4 clause 12.4.2).
 
-use crate::lun::{Unit, UnitConfig, limits};
+use crate::lun::{LogicalUnit, LogicalUnitConfig, limits};
 use alloc::format;
 use wire::ata::{
     AfterTrim, AtaCommand, AtaText, DeviceToHostFis, Feature, FormFactor, IdentifyDevice, ResultRegisters,
@@ -12,11 +12,11 @@ use wire::scsi::vpd::AtaInformation;
 /// Blocks of 512 bytes with LBA ranges that one DATA SET MANAGEMENT has at most.
 pub(super) const TRIM_BLOCKS_MAX: u16 = 8;
 
-/// The rotation rate of a disk that turns, as VPD page B1h tells it.
+/// The rotation rate of a rotational disk, as in VPD page B1h.
 const ROTATIONS_PER_MINUTE: u16 = 7200;
 
 /// The 512 bytes of IDENTIFY DEVICE.
-pub fn identify(unit: &Unit) -> [u8; 512] {
+pub fn identify(unit: &LogicalUnit) -> [u8; 512] {
     let config = &unit.config;
     IdentifyDevice {
         serial: AtaText::new(&config.serial),
@@ -50,7 +50,7 @@ pub fn identify(unit: &Unit) -> [u8; 512] {
 }
 
 /// The page with these 512 bytes, and who translates: the unit itself.
-pub fn ata_information<'a>(unit: &Unit, identify: &'a [u8; 512]) -> AtaInformation<'a> {
+pub fn ata_information<'a>(unit: &LogicalUnit, identify: &'a [u8; 512]) -> AtaInformation<'a> {
     let signature =
         DeviceToHostFis { port: 0, interrupt: false, registers: ResultRegisters::SIGNATURE }.encode();
     AtaInformation {
@@ -63,7 +63,7 @@ pub fn ata_information<'a>(unit: &Unit, identify: &'a [u8; 512]) -> AtaInformati
     }
 }
 
-const fn rotation(config: &UnitConfig) -> RotationRate {
+const fn rotation(config: &LogicalUnitConfig) -> RotationRate {
     if config.rotational { RotationRate::Rpm(ROTATIONS_PER_MINUTE) } else { RotationRate::NonRotating }
 }
 

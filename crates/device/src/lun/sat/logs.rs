@@ -5,7 +5,7 @@
 //! written.
 
 use super::Action;
-use crate::lun::Unit;
+use crate::lun::LogicalUnit;
 use alloc::vec::Vec;
 use wire::ata::{
     CommandRegisters, ExtendedErrorLog, ExtendedSelfTestEntry, ExtendedSelfTestLog, GeneralStatistics,
@@ -18,7 +18,7 @@ use wire::scsi::cdb::SelfTestCode;
 const STATISTICS_PAGES: u16 = 2;
 
 /// COUNT pages of a SMART log, from its first.
-pub(super) fn smart_read_log(unit: &Unit, registers: &CommandRegisters) -> Action {
+pub(super) fn smart_read_log(unit: &LogicalUnit, registers: &CommandRegisters) -> Action {
     let log: &[[u8; 512]] = &match registers.log_address() {
         LogAddress::Directory => return send(&[smart_directory().encode()], 0, registers.count),
         // Without an error the two are the same.
@@ -32,7 +32,7 @@ pub(super) fn smart_read_log(unit: &Unit, registers: &CommandRegisters) -> Actio
 }
 
 /// COUNT pages of a general purpose log.
-pub(super) fn read_log_ext(unit: &Unit, registers: &CommandRegisters) -> Action {
+pub(super) fn read_log_ext(unit: &LogicalUnit, registers: &CommandRegisters) -> Action {
     let page = registers.log_page();
     match registers.log_address() {
         LogAddress::Directory => send(&[general_directory().encode()], page, registers.count),
@@ -70,8 +70,8 @@ fn general_directory() -> LogDirectory {
         .with(LogAddress::ExtendedSelfTest, 1)
 }
 
-/// What SEND DIAGNOSTIC and SMART have tested, as ATA tells it.
-fn self_tests(unit: &Unit) -> SelfTestLog {
+/// The self-test results of SEND DIAGNOSTIC and SMART in ATA form.
+fn self_tests(unit: &LogicalUnit) -> SelfTestLog {
     let mut log = SelfTestLog::EMPTY;
     for test in oldest_first(unit) {
         log.record(SelfTestEntry {
@@ -86,7 +86,7 @@ fn self_tests(unit: &Unit) -> SelfTestLog {
 }
 
 /// The same with room for 48-bit LBAs.
-fn extended_self_tests(unit: &Unit) -> ExtendedSelfTestLog {
+fn extended_self_tests(unit: &LogicalUnit) -> ExtendedSelfTestLog {
     const NO_LBA: u64 = (1 << 48) - 1;
     let mut log = ExtendedSelfTestLog::EMPTY;
     for test in oldest_first(unit) {
@@ -101,7 +101,7 @@ fn extended_self_tests(unit: &Unit) -> ExtendedSelfTestLog {
     log
 }
 
-fn oldest_first(unit: &Unit) -> impl Iterator<Item = SelfTest> {
+fn oldest_first(unit: &LogicalUnit) -> impl Iterator<Item = SelfTest> {
     let results = unit.logs.self_tests().results.iter();
     let tests: Vec<SelfTest> = results.map_while(|result| ata_test(result.code)).collect();
     tests.into_iter().rev()
@@ -117,7 +117,7 @@ const fn ata_test(code: SelfTestCode) -> Option<SelfTest> {
     })
 }
 
-fn statistics(unit: &Unit) -> [[u8; 512]; STATISTICS_PAGES as usize] {
+fn statistics(unit: &LogicalUnit) -> [[u8; 512]; STATISTICS_PAGES as usize] {
     let (reads, writes) = (&unit.logs.reads, &unit.logs.writes);
     let block_bytes = u64::from(unit.config.block_size.bytes());
     let general = GeneralStatistics {

@@ -5,17 +5,17 @@
 //! transport knows the length, the unit does not: the command's own counts.
 //!
 //! Registers travel in the ATA Status Return descriptor, always in descriptor format. Since SAT-2 they have a place
-//! in fixed format, to be used while D_SENSE is zero; but bridges kept the format of the first SAT, and so udisks,
+//! in fixed format, to be used while D_SENSE is zero; but bridges use the format of the first SAT, and so udisks,
 //! libatasmart and hdparm look for the descriptor alone. Every host that knows the newer place knows both.
 //!
-//! Left out: MULTIPLE_COUNT and OFF_LINE change nothing here, and are not looked at. A medium error is told by its
+//! Left out: MULTIPLE_COUNT and OFF_LINE change nothing here, and are not looked at. A medium error has its
 //! own sense data, without registers.
 
 use super::{Action, AtaDevice, blocks, features, identify, logs, smart};
 use crate::lun::access::Access;
 use crate::lun::plan::{Decision, fields, settle};
 use crate::lun::row::{Needs, Row};
-use crate::lun::{Context, DataPhase, MediumPlan, Plan, Unit};
+use crate::lun::{Context, DataPhase, LogicalUnit, MediumPlan, Plan};
 use wire::ata::{AtaCommand, AtaError, AtaStatus, CommandRegisters, Protocol, ResultRegisters};
 use wire::scsi::cdb::{AtaPassThrough, AtaProtocol, AtaTransferLength, CdbWidth};
 use wire::scsi::sense::{AdditionalSense, AtaStatusReturn, Sense, SenseKey};
@@ -97,7 +97,7 @@ fn on_medium(context: &mut Context<'_>, cdb: &[u8], list: &[u8]) -> Decision {
 }
 
 /// Begins an ATA command.
-fn start(unit: &mut Unit, registers: &CommandRegisters) -> Action {
+fn start(unit: &mut LogicalUnit, registers: &CommandRegisters) -> Action {
     use AtaCommand as Command;
     match registers.command {
         Command::IdentifyDevice => Action::Send(identify(unit).to_vec()),

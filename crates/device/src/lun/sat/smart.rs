@@ -1,10 +1,10 @@
 //! SMART (ACS-4 clause 7.43): readings, thresholds, self-tests, overall health.
 //!
 //! A self-test has nothing to test but the program that answers; it passes at once, and stands in the same list as
-//! those of SEND DIAGNOSTIC. Attributes are not kept over power loss, and say so.
+//! those of SEND DIAGNOSTIC. Attributes are not saved over power loss, and are marked so.
 
 use super::{Action, logs};
-use crate::lun::Unit;
+use crate::lun::LogicalUnit;
 use alloc::vec::Vec;
 use wire::ata::{
     Attribute, AttributeFlags, AttributeThreshold, CommandRegisters, OfflineCapabilities, OfflineStatus,
@@ -14,7 +14,7 @@ use wire::ata::{
 use wire::scsi::cdb::SelfTestCode;
 
 /// Begins a SMART command.
-pub(super) fn start(unit: &mut Unit, registers: &CommandRegisters) -> Action {
+pub(super) fn start(unit: &mut LogicalUnit, registers: &CommandRegisters) -> Action {
     let subcommand = SmartSubcommand::from(registers.features as u8);
     let enabled = unit.ata.smart || subcommand == SmartSubcommand::Enable;
     if !registers.has_smart_signature() || !enabled {
@@ -42,7 +42,7 @@ pub(super) fn start(unit: &mut Unit, registers: &CommandRegisters) -> Action {
     }
 }
 
-fn test(unit: &mut Unit, test: SelfTest) -> Action {
+fn test(unit: &mut LogicalUnit, test: SelfTest) -> Action {
     let code = match test {
         SelfTest::OfflineRoutine => {
             unit.ata.offline = OfflineStatus::Completed;
@@ -58,7 +58,7 @@ fn test(unit: &mut Unit, test: SelfTest) -> Action {
     };
     unit.logs.record_self_test(code);
     match test {
-        // A captive test tells its result at once, in the registers of SMART RETURN STATUS.
+        // A captive test reports its result at once, in the registers of SMART RETURN STATUS.
         SelfTest::ShortCaptive | SelfTest::ExtendedCaptive => {
             Action::End(ResultRegisters::smart_status(false))
         }
@@ -80,7 +80,7 @@ const FINE: u8 = 100;
 const REALLOCATED_SECTORS_THRESHOLD: u8 = 10;
 const REVISION: u16 = 16;
 
-fn readings(unit: &Unit) -> SmartReadings {
+fn readings(unit: &LogicalUnit) -> SmartReadings {
     SmartReadings {
         revision: REVISION,
         attributes: Attribute::table(&attributes(unit).collect::<Vec<_>>()),
@@ -98,18 +98,18 @@ fn readings(unit: &Unit) -> SmartReadings {
 }
 
 /// In the order of their ids.
-fn attributes(unit: &Unit) -> impl Iterator<Item = Attribute> {
+fn attributes(unit: &LogicalUnit) -> impl Iterator<Item = Attribute> {
     let block_bytes = u64::from(unit.config.block_size.bytes());
     let errors = unit.logs.reads.uncorrected_errors.saturating_add(unit.logs.writes.uncorrected_errors);
     let left = FINE - errors.min(u64::from(FINE) - 1) as u8;
     let counted = AttributeFlags::ONLINE.with(AttributeFlags::EVENT_COUNT);
-    let spares = AttributeFlags::PRE_FAILURE.with(counted);
+    let reallocation = AttributeFlags::PRE_FAILURE.with(counted);
     let warm = |celsius: u8| {
         let left = FINE.saturating_sub(celsius).max(1);
         attribute(TEMPERATURE, AttributeFlags::ONLINE, left, celsius.into())
     };
     [
-        Some(attribute(REALLOCATED_SECTORS, spares, FINE, 0)),
+        Some(attribute(REALLOCATED_SECTORS, reallocation, FINE, 0)),
         Some(attribute(POWER_CYCLES, counted, FINE, unit.ata.power_cycles)),
         Some(attribute(REPORTED_UNCORRECTABLE, counted, left, errors)),
         unit.config.temperature_c.map(warm),
@@ -125,7 +125,7 @@ const fn attribute(id: u8, flags: AttributeFlags, value: u8, raw: u64) -> Attrib
     Attribute { id, flags, value, worst: value, raw }
 }
 
-fn thresholds(unit: &Unit) -> SmartThresholds {
+fn thresholds(unit: &LogicalUnit) -> SmartThresholds {
     let mut thresholds = [AttributeThreshold::default(); Attribute::COUNT];
     for (place, Attribute { id, .. }) in thresholds.iter_mut().zip(attributes(unit)) {
         let threshold = if id == REALLOCATED_SECTORS { REALLOCATED_SECTORS_THRESHOLD } else { 0 };

@@ -57,7 +57,7 @@ const fn flush() -> Plan {
 }
 
 #[test]
-fn identify_tells_the_names_and_the_size_of_the_unit() {
+fn identify_reports_the_names_and_the_size_of_the_unit() {
     let mut fixture = Fixture::with(|config| config.naa = 0x5123_4567_89ab_cdef);
     let words = fixture.read(&IDENTIFY);
     assert_eq!(words.len(), 512);
@@ -74,7 +74,7 @@ fn identify_tells_the_names_and_the_size_of_the_unit() {
 }
 
 #[test]
-fn a_name_that_is_not_naa_5_is_not_told_as_one() {
+fn a_name_that_is_not_naa_5_is_not_reported_as_one() {
     let mut fixture = Fixture::new();
     let words = fixture.read(&IDENTIFY);
     assert_eq!((words[175] & 0x01, &words[216..224]), (0, &[0; 8][..]));
@@ -94,8 +94,8 @@ fn registers_are_a_descriptor_whatever_d_sense_and_desc_say() {
     assert_eq!(fixture.unit.sense_format(None), SenseFormat::Fixed);
     let sense = fixture.check(&SMART_STATUS);
     fixture.unit.held_sense = Some(sense);
-    let told = fixture.read(&[0x03, 0, 0, 0, 96, 0]);
-    assert_eq!((told.len(), told[0], told[7], told[8]), (22, 0x72, 14, 0x09));
+    let reported = fixture.read(&[0x03, 0, 0, 0, 96, 0]);
+    assert_eq!((reported.len(), reported[0], reported[7], reported[8]), (22, 0x72, 14, 0x09));
 }
 
 #[test]
@@ -112,36 +112,40 @@ fn smart_readings_are_what_was_counted() {
     let mut fixture = Fixture::new();
     let read_8_blocks = [0x28, 0, 0, 0, 0, 0, 0, 0, 8, 0];
     assert!(matches!(fixture.run(&read_8_blocks), Plan::Medium(_)));
-    let told = fixture.read(&SMART_READ_DATA);
-    assert_eq!(told[..2], [16, 0]);
-    assert_eq!(told[2..14], [5, 0x13, 0, 100, 100, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(told[14..26], [12, 0x12, 0, 100, 100, 1, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(told[26..38], [187, 0x12, 0, 100, 100, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(told[38..50], [241, 0x12, 0, 100, 100, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(told[50..62], [242, 0x12, 0, 100, 100, 8, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(told[62..362], [0; 300]);
-    assert_eq!(told[362..375], [0, 0, 0, 0, 0, 0x11, 0, 0, 1, 0, 1, 1, 0]);
-    assert_eq!(told.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)), 0);
+    let reported = fixture.read(&SMART_READ_DATA);
+    assert_eq!(reported[..2], [16, 0]);
+    assert_eq!(reported[2..14], [5, 0x13, 0, 100, 100, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(reported[14..26], [12, 0x12, 0, 100, 100, 1, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(reported[26..38], [187, 0x12, 0, 100, 100, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(reported[38..50], [241, 0x12, 0, 100, 100, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(reported[50..62], [242, 0x12, 0, 100, 100, 8, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(reported[62..362], [0; 300]);
+    assert_eq!(reported[362..375], [0, 0, 0, 0, 0, 0x11, 0, 0, 1, 0, 1, 1, 0]);
+    assert_eq!(reported.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)), 0);
 }
 
 #[test]
-fn thresholds_stand_in_the_order_of_the_attributes() {
+fn thresholds_are_in_the_order_of_the_attributes() {
     let mut fixture = Fixture::new();
-    let told = fixture.read(&smart(0x08, 0x0e, 0xd1, 1, 0));
-    let ids: Vec<_> = (0..6).map(|place| (told[2 + 12 * place], told[3 + 12 * place])).collect();
+    let reported = fixture.read(&smart(0x08, 0x0e, 0xd1, 1, 0));
+    let ids: Vec<_> =
+        (0..6).map(|location| (reported[2 + 12 * location], reported[3 + 12 * location])).collect();
     assert_eq!(ids, [(5, 10), (12, 0), (187, 0), (241, 0), (242, 0), (0, 0)]);
 }
 
 #[test]
 fn a_temperature_is_attribute_194_between_its_neighbours() {
     let mut fixture = Fixture::with(|config| config.temperature_c = Some(38));
-    let told = fixture.read(&SMART_READ_DATA);
-    assert_eq!(told[26..28], [187, 0x12]);
-    assert_eq!(told[38..50], [194, 0x02, 0, 62, 62, 38, 0, 0, 0, 0, 0, 0]);
-    assert_eq!((told[50], told[62], &told[74..362]), (241, 242, &[0; 288][..]));
-    assert_eq!(told.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)), 0);
-    let told = fixture.read(&smart(0x08, 0x0e, 0xd1, 1, 0));
-    assert_eq!([26, 38, 50, 62].map(|at| (told[at], told[at + 1])), [(187, 0), (194, 0), (241, 0), (242, 0)]);
+    let reported = fixture.read(&SMART_READ_DATA);
+    assert_eq!(reported[26..28], [187, 0x12]);
+    assert_eq!(reported[38..50], [194, 0x02, 0, 62, 62, 38, 0, 0, 0, 0, 0, 0]);
+    assert_eq!((reported[50], reported[62], &reported[74..362]), (241, 242, &[0; 288][..]));
+    assert_eq!(reported.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)), 0);
+    let reported = fixture.read(&smart(0x08, 0x0e, 0xd1, 1, 0));
+    assert_eq!(
+        [26, 38, 50, 62].map(|at| (reported[at], reported[at + 1])),
+        [(187, 0), (194, 0), (241, 0), (242, 0)]
+    );
 }
 
 #[test]
@@ -193,7 +197,7 @@ fn smart_logs_are_found_by_their_directory() {
 }
 
 #[test]
-fn general_purpose_logs_tell_no_errors_and_the_same_self_tests() {
+fn general_purpose_logs_report_no_errors_and_the_same_self_tests() {
     let mut fixture = Fixture::new();
     assert_eq!(fixture.run(&smart(0x06, 0, 0xd4, 0, 0x01)), Plan::Good, "short");
     let read_log = |address| [0x85, 0x09, 0x0e, 0, 0, 0, 1, 0, address, 0, 0, 0, 0, 0xa0, 0x2f, 0];
@@ -222,7 +226,7 @@ fn device_statistics_are_read_page_by_page() {
 }
 
 #[test]
-fn power_modes_are_told_until_a_command_needs_the_medium() {
+fn power_modes_are_reported_until_a_command_needs_the_medium() {
     let mut fixture = Fixture::new();
     let mode = |fixture: &mut Fixture| registers_of(fixture, &CHECK_POWER_MODE).1[5];
     assert_eq!(mode(&mut fixture), 0xff);
@@ -253,7 +257,7 @@ fn the_write_cache_is_the_one_of_the_mode_page() {
 }
 
 #[test]
-fn the_last_address_is_told_in_28_and_48_bits() {
+fn the_last_address_is_reported_in_28_and_48_bits() {
     let mut fixture = Fixture::new();
     let (_, short) = registers_of(&mut fixture, &non_data(0xf8, 0, 0));
     assert_eq!(short[6..13], [0, 0xff, 0, 0x07, 0, 0, 0x40]);
@@ -392,7 +396,7 @@ fn power_cycles_are_counted_and_settings_return() {
     assert_eq!(fixture.read(&SMART_READ_DATA)[14..20], [12, 0x12, 0, 100, 100, 2]);
 }
 
-/// What the transport is told about one command that it lets through.
+/// The outputs to the transport for one command that it accepts.
 fn outputs_of(cdb: &[u8]) -> Vec<CommandOutput> {
     let limits = Limits { commands: 4, buffer_bytes: 1 << 20, segment_bytes: 65536 };
     let mut executor = Executor::new(vec![Fixture::new().unit], limits);
@@ -411,7 +415,7 @@ fn outputs_of(cdb: &[u8]) -> Vec<CommandOutput> {
 }
 
 #[test]
-fn data_comes_before_the_check_condition_that_tells_the_registers() {
+fn data_comes_before_the_check_condition_that_reports_the_registers() {
     let mut cdb = IDENTIFY;
     cdb[2] = 0x2e;
     match &outputs_of(&cdb)[..] {
@@ -429,7 +433,7 @@ fn data_comes_before_the_check_condition_that_tells_the_registers() {
 }
 
 #[test]
-fn all_that_smartctl_asks_of_a_drive_ends_well() {
+fn all_that_smartctl_asks_of_a_drive_succeeds() {
     let mut fixture = Fixture::new();
     let log_directory = [0x85, 0x09, 0x0e, 0, 0, 0, 1, 0, 0x00, 0, 0, 0, 0, 0xa0, 0x2f, 0];
     let replies: [&[u8]; 8] = [

@@ -2,13 +2,13 @@
 //!
 //! No other command may see them half done, so they run alone. What becomes of WRITE ATOMIC when power goes is the
 //! medium's concern, which is asked for all of its blocks at once. A medium that cannot promise that makes a unit without
-//! WRITE ATOMIC, and the block limits page tells zero.
+//! WRITE ATOMIC, and the block limits page reports zero.
 
 use super::{
     Decision, bytes_of, existing, fields, moving, must_be_durable, settle, transferable, without_protection,
 };
 use crate::lun::row::{Needs, PlanFn, Row};
-use crate::lun::{DataPhase, MediumPlan, Plan, Unit, limits};
+use crate::lun::{DataPhase, LogicalUnit, MediumPlan, Plan, limits};
 use crate::medium::MediumOp;
 use wire::scsi::cdb::{CdbWidth, CompareAndWrite, OrWrite, WriteAtomic};
 use wire::scsi::sense::Sense;
@@ -35,7 +35,7 @@ const fn row(usage: &'static [u8], plan: PlanFn) -> Row {
     Row::planned(usage, NEEDS, plan)
 }
 
-fn compare_and_write(unit: &Unit, cdb: &[u8]) -> Decision {
+fn compare_and_write(unit: &LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(CompareAndWrite::decode(cdb))?;
     without_protection(command.protect)?;
     let extent = existing(unit, command.lba, command.blocks.into())?;
@@ -51,7 +51,7 @@ fn compare_and_write(unit: &Unit, cdb: &[u8]) -> Decision {
     }))
 }
 
-fn orwrite(unit: &Unit, cdb: &[u8]) -> Decision {
+fn orwrite(unit: &LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(OrWrite::decode(cdb))?;
     without_protection(command.protect)?;
     let extent = transferable(unit, CdbWidth::Sixteen, command.lba, command.blocks)?;
@@ -59,10 +59,10 @@ fn orwrite(unit: &Unit, cdb: &[u8]) -> Decision {
     Ok(moving(unit, op, extent, DataPhase::Out))
 }
 
-fn write_atomic(unit: &Unit, cdb: &[u8]) -> Decision {
+fn write_atomic(unit: &LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(WriteAtomic::decode(cdb))?;
     without_protection(command.protect)?;
-    // The block limits page tells that no boundary is supported.
+    // The block limits page reports that no boundary is supported.
     if command.atomic_boundary != 0 {
         return Err(Sense::invalid_field_in_cdb(10, None));
     }
@@ -134,8 +134,8 @@ mod tests {
         let write = [0x9c, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 3, 0, 0];
         let absent = Sense::illegal_request(AdditionalSense { asc: 0x20, ascq: 0x00 });
         assert_eq!(fixture.check(&write), absent);
-        let told = fixture.read(&[0xa3, 0x0c, 0x01, 0x9c, 0, 0, 0, 0, 0x20, 0, 0, 0]);
-        assert_eq!(told, [0, 0x01, 0, 0]);
+        let reported = fixture.read(&[0xa3, 0x0c, 0x01, 0x9c, 0, 0, 0, 0, 0x20, 0, 0, 0]);
+        assert_eq!(reported, [0, 0x01, 0, 0]);
         let all = fixture.read(&[0xa3, 0x0c, 0, 0, 0, 0, 0, 0, 0x20, 0, 0, 0]);
         assert!(all[4..].chunks(8).all(|command| command[0] != 0x9c));
         let limits = fixture.read(&[0x12, 0x01, 0xb0, 0x04, 0x00, 0]);

@@ -6,7 +6,7 @@
 use super::{Decision, existing_to_end, fields, settle};
 use crate::lun::access::Access;
 use crate::lun::row::{Needs, PlanFn, Row};
-use crate::lun::{MediumPlan, Plan, Unit};
+use crate::lun::{LogicalUnit, MediumPlan, Plan};
 use crate::medium::MediumOp;
 use units::Extent;
 use wire::scsi::cdb::{PreFetch, SynchronizeCache};
@@ -46,13 +46,13 @@ const PLAN_SYNCHRONIZE: PlanFn = |context, cdb| match context.unit.check_ready()
 };
 const PLAN_PRE_FETCH: PlanFn = |context, cdb| settle(pre_fetch(context.unit, cdb));
 
-fn synchronize(unit: &Unit, cdb: &[u8]) -> Decision {
+fn synchronize(unit: &LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(SynchronizeCache::decode(cdb))?;
     let extent = existing_to_end(unit, command.lba, command.blocks.into())?;
     Ok(bare(MediumOp::Flush, extent, command.immediate))
 }
 
-fn pre_fetch(unit: &Unit, cdb: &[u8]) -> Decision {
+fn pre_fetch(unit: &LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(PreFetch::decode(cdb))?;
     let extent = existing_to_end(unit, command.lba, command.blocks.into())?;
     if extent.is_empty() {
@@ -75,7 +75,7 @@ mod tests {
     use wire::scsi::sense::{AdditionalSense, Sense};
 
     #[test]
-    fn no_blocks_stand_for_all_of_the_rest() {
+    fn no_blocks_mean_all_of_the_rest() {
         let mut fixture = Fixture::new();
         let rest = Plan::Medium(MediumPlan::bare(MediumOp::Flush, Extent::new(2000, 48)));
         assert_eq!(fixture.run(&[0x35, 0, 0, 0, 0x07, 0xd0, 0, 0, 0, 0]), rest);

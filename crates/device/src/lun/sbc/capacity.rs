@@ -79,7 +79,7 @@ mod tests {
     const TEN: [u8; 10] = [0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
     #[test]
-    fn ten_bytes_tell_the_last_block_and_the_block_length() {
+    fn ten_bytes_report_the_last_block_and_the_block_length() {
         assert_eq!(Fixture::new().read(&TEN), [0, 0, 0x07, 0xff, 0, 0, 0x02, 0]);
     }
 
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_bytes_tell_provisioning_as_well() {
+    fn sixteen_bytes_report_provisioning_as_well() {
         let mut fixture = Fixture::with(|config| {
             config.capacity = BlockCount(0x1_0000_0001);
             config.block_size = BlockSize::B4096;

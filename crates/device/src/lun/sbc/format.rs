@@ -1,6 +1,6 @@
 //! FORMAT UNIT (SBC-4 clause 5.4): every block reads as zero afterwards, or as the host's pattern.
 //!
-//! Blocks are made anew however fast the format is asked to be. An empty defect list is fine, since there are no
+//! Blocks are rewritten even if a fast format is requested. An empty defect list is fine, since there are no
 //! defects; one that names any is refused, and so are protection information and security initialization, which would
 //! promise that the storage below is overwritten.
 //!
@@ -8,7 +8,7 @@
 
 use super::{Decision, everything, fields, settle};
 use crate::lun::row::{Needs, Row};
-use crate::lun::{Context, DataPhase, LIST_HEAD_BYTES, MediumPlan, Plan, Readiness, Unit};
+use crate::lun::{Context, DataPhase, LIST_HEAD_BYTES, LogicalUnit, MediumPlan, Plan, Readiness};
 use crate::medium::MediumOp;
 use wire::scsi::block::{FormatList, InitializationPattern, PatternType};
 use wire::scsi::cdb;
@@ -25,7 +25,7 @@ pub(in crate::lun) const FORMAT_UNIT: Row = Row {
 
 const LENGTH_ERROR: Sense = Sense::illegal_request(AdditionalSense::PARAMETER_LIST_LENGTH_ERROR);
 
-fn format(unit: &mut Unit, cdb: &[u8]) -> Decision {
+fn format(unit: &mut LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(cdb::FormatUnit::decode(cdb))?;
     if command.protection_information != 0 {
         return Err(Sense::invalid_field_in_cdb(1, Some(7)));
@@ -39,7 +39,7 @@ fn format(unit: &mut Unit, cdb: &[u8]) -> Decision {
     if command.long_list || command.complete_list {
         return Err(Sense::invalid_field_in_cdb(1, Some(if command.long_list { 5 } else { 3 })));
     }
-    Ok(Plan::Lasting(begin(unit, zeroes(unit))))
+    Ok(Plan::LongRunning(begin(unit, zeroes(unit))))
 }
 
 fn format_by_list(context: &mut Context<'_>, cdb: &[u8], bytes: &[u8]) -> Decision {
@@ -58,7 +58,7 @@ fn format_by_list(context: &mut Context<'_>, cdb: &[u8], bytes: &[u8]) -> Decisi
     };
     *context.step = 0;
     let plan = begin(context.unit, fill);
-    Ok(if list.immediate { Plan::Background(plan) } else { Plan::Lasting(plan) })
+    Ok(if list.immediate { Plan::Background(plan) } else { Plan::LongRunning(plan) })
 }
 
 /// What the blocks are to hold.
@@ -138,12 +138,12 @@ fn check(list: &FormatList, long: bool) -> Result<(), Sense> {
     Ok(())
 }
 
-const fn zeroes(unit: &Unit) -> MediumPlan {
+const fn zeroes(unit: &LogicalUnit) -> MediumPlan {
     MediumPlan::bare(MediumOp::Unmap, everything(unit))
 }
 
 /// Keeps others out from now on.
-const fn begin(unit: &mut Unit, fill: MediumPlan) -> MediumPlan {
+const fn begin(unit: &mut LogicalUnit, fill: MediumPlan) -> MediumPlan {
     unit.readiness = Readiness::Formatting;
     fill
 }
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn a_format_zeroes_everything_and_keeps_others_out_meanwhile() {
         let mut fixture = Fixture::new();
-        assert_eq!(fixture.run(&FORMAT), Plan::Lasting(UNMAP));
+        assert_eq!(fixture.run(&FORMAT), Plan::LongRunning(UNMAP));
         let formatting = Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x04 })
             .with_key_specific(KeySpecific::Progress(0));
         assert_eq!(fixture.check(&[0; 6]), formatting);
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_list_says_whether_it_is_immediate() {
-        assert_eq!(Fixture::new().run_list(&WITH_LIST, &[0, 0, 0, 0]), Plan::Lasting(UNMAP));
+        assert_eq!(Fixture::new().run_list(&WITH_LIST, &[0, 0, 0, 0]), Plan::LongRunning(UNMAP));
         assert_eq!(Fixture::new().run_list(&WITH_LIST, &[0, 0x82, 0, 0]), Plan::Background(UNMAP));
         let long = [0, 0xa2, 0, 0, 0, 0, 0, 0];
         assert_eq!(Fixture::new().run_list(&WITH_LONG_LIST, &long), Plan::Background(UNMAP));
@@ -209,7 +209,7 @@ mod tests {
     fn options_count_only_with_their_valid_bit() {
         let plan = Fixture::new().run_list(&WITH_LIST, &[0, 0x20, 0, 0]);
         assert_eq!(plan, Plan::Check(Sense::invalid_field_in_parameter_list(1, Some(6))));
-        assert_eq!(Fixture::new().run_list(&WITH_LIST, &[0, 0xf0, 0, 0]), Plan::Lasting(UNMAP));
+        assert_eq!(Fixture::new().run_list(&WITH_LIST, &[0, 0xf0, 0, 0]), Plan::LongRunning(UNMAP));
     }
 
     const PATTERN: MediumPlan = MediumPlan {
@@ -223,7 +223,7 @@ mod tests {
     fn a_pattern_is_repeated_in_every_block() {
         let mut fixture = Fixture::new();
         let plan = fixture.run_list(&WITH_LIST, &[0, 0x88, 0, 0, 0, 0x01, 0, 3, 0xa1, 0xb2, 0xc3]);
-        assert_eq!(plan, Plan::Lasting(PATTERN));
+        assert_eq!(plan, Plan::LongRunning(PATTERN));
         assert_eq!(fixture.reply().len(), 512);
         assert_eq!(fixture.reply()[..4], [0xa1, 0xb2, 0xc3, 0xa1]);
         assert_eq!(fixture.reply()[510..], [0xa1, 0xb2]);
@@ -238,7 +238,7 @@ mod tests {
         list.extend([0x77; 512]);
         assert_eq!(fixture.run(&WITH_LONG_LIST), Plan::ListHead { least: 8 });
         assert_eq!(fixture.interpret(&WITH_LONG_LIST, &list[..64]), Plan::ListRest { bytes: 460 });
-        assert_eq!(fixture.interpret(&WITH_LONG_LIST, &list), Plan::Lasting(PATTERN));
+        assert_eq!(fixture.interpret(&WITH_LONG_LIST, &list), Plan::LongRunning(PATTERN));
         assert_eq!(fixture.reply(), [0x77; 512]);
     }
 
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn the_default_pattern_is_zeroes() {
         let plan = Fixture::new().run_list(&WITH_LIST, &[0, 0x08, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(plan, Plan::Lasting(UNMAP));
+        assert_eq!(plan, Plan::LongRunning(UNMAP));
     }
 
     #[test]
@@ -285,7 +285,10 @@ mod tests {
 
     #[test]
     fn defects_are_refused_and_a_list_of_none_is_not() {
-        assert_eq!(Fixture::new().run_list(&[0x04, 0x18, 0, 0, 0, 0], &[0, 0, 0, 0]), Plan::Lasting(UNMAP));
+        assert_eq!(
+            Fixture::new().run_list(&[0x04, 0x18, 0, 0, 0, 0], &[0, 0, 0, 0]),
+            Plan::LongRunning(UNMAP)
+        );
         let plan = Fixture::new().run_list(&WITH_LIST, &[0, 0, 0, 4]);
         assert_eq!(plan, Plan::Check(Sense::invalid_field_in_parameter_list(2, None)));
     }

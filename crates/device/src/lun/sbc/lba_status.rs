@@ -1,11 +1,11 @@
 //! GET LBA STATUS (SBC-4 clause 5.6).
 //!
 //! The medium is asked run by run, until the allocation length, the medium or [`DESCRIPTORS_MAX`] ends it. Runs of
-//! the same kind that follow each other are told as one. Descriptors gather in the reply; its header comes last.
+//! the same kind that follow each other are reported as one. Descriptors gather in the reply; its header comes last.
 
 use super::{Decision, existing, fields, settle};
 use crate::lun::row::{Needs, Row};
-use crate::lun::{Context, MediumPlan, Plan, Unit};
+use crate::lun::{Context, LogicalUnit, MediumPlan, Plan};
 use crate::medium::{MediumDone, MediumOp};
 use units::{BlockCount, Extent};
 use wire::scsi::block::{LbaStatusDescriptor, LbaStatusHeader, ProvisioningStatus};
@@ -34,7 +34,7 @@ fn start(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
     Ok(ask(context.unit, command.lba))
 }
 
-fn ask(unit: &Unit, lba: u64) -> Plan {
+fn ask(unit: &LogicalUnit, lba: u64) -> Plan {
     Plan::Medium(MediumPlan::bare(MediumOp::Status, Extent::new(lba, unit.config.capacity.0 - lba)))
 }
 
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_told_up_to_the_end_and_like_ones_joined() {
+    fn runs_are_reported_up_to_the_end_and_like_ones_joined() {
         let mut fixture = Fixture::new();
         let cdb = cdb(0, 255);
         assert_eq!(fixture.run(&cdb), asks(0));

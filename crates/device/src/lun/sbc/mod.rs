@@ -26,7 +26,7 @@ pub use presence::InsertedMedium;
 pub(crate) use sanitize::resume as resume_sanitize;
 
 use super::plan::{Decision, fetch_list, fields, settle};
-use super::{DataPhase, MediumPlan, Plan, Unit, limits};
+use super::{DataPhase, LogicalUnit, MediumPlan, Plan, limits};
 use crate::medium::MediumOp;
 use core::hint::cold_path;
 use units::Extent;
@@ -38,8 +38,8 @@ fn without_protection(protect: u8) -> Result<(), Sense> {
     if protect == 0 { Ok(()) } else { Err(Sense::invalid_field_in_cdb(1, Some(7))) }
 }
 
-/// `blocks` blocks from `lba` on, if the unit has them all. INFORMATION tells the first that it has not.
-fn existing(unit: &Unit, lba: u64, blocks: u64) -> Result<Extent, Sense> {
+/// `blocks` blocks from `lba` on, if they all exist. INFORMATION is the first block that does not exist.
+fn existing(unit: &LogicalUnit, lba: u64, blocks: u64) -> Result<Extent, Sense> {
     let extent = Extent::new(lba, blocks);
     if extent.fits(unit.config.capacity) {
         return Ok(extent);
@@ -49,14 +49,14 @@ fn existing(unit: &Unit, lba: u64, blocks: u64) -> Result<Extent, Sense> {
     Err(out_of_range.with_information(lba.max(unit.config.capacity.0)))
 }
 
-/// The same, where no blocks stand for all from `lba` on.
-fn existing_to_end(unit: &Unit, lba: u64, blocks: u64) -> Result<Extent, Sense> {
+/// Like [`existing`], with zero blocks meaning all from `lba` on.
+fn existing_to_end(unit: &LogicalUnit, lba: u64, blocks: u64) -> Result<Extent, Sense> {
     let extent = existing(unit, lba, blocks)?;
     if extent.is_empty() { existing(unit, lba, unit.config.capacity.0 - lba) } else { Ok(extent) }
 }
 
 /// The blocks of a transfer, if the unit has them and one command may move so many.
-fn transferable(unit: &Unit, width: CdbWidth, lba: u64, blocks: u32) -> Result<Extent, Sense> {
+fn transferable(unit: &LogicalUnit, width: CdbWidth, lba: u64, blocks: u32) -> Result<Extent, Sense> {
     let extent = existing(unit, lba, blocks.into())?;
     if blocks > limits::transfer_blocks_max(unit.config.block_size) {
         cold_path();
@@ -76,12 +76,12 @@ const fn length_field(width: CdbWidth) -> u16 {
 }
 
 /// Bytes of as many blocks; `extent` has passed a limit that keeps them below 4 GiB.
-const fn bytes_of(unit: &Unit, extent: Extent) -> u32 {
+const fn bytes_of(unit: &LogicalUnit, extent: Extent) -> u32 {
     extent.blocks.0 as u32 * unit.config.block_size.bytes()
 }
 
 /// A medium operation with the data of its blocks; nothing to do without blocks.
-const fn moving(unit: &Unit, op: MediumOp, extent: Extent, data: DataPhase) -> Plan {
+const fn moving(unit: &LogicalUnit, op: MediumOp, extent: Extent, data: DataPhase) -> Plan {
     if extent.is_empty() {
         return Plan::Good;
     }
@@ -89,11 +89,11 @@ const fn moving(unit: &Unit, op: MediumOp, extent: Extent, data: DataPhase) -> P
 }
 
 /// The whole medium.
-const fn everything(unit: &Unit) -> Extent {
+const fn everything(unit: &LogicalUnit) -> Extent {
     Extent::new(0, unit.config.capacity.0)
 }
 
 /// Whether a write must be durable before it ends: FUA, or the write cache is off.
-const fn must_be_durable(unit: &Unit, fua: bool) -> bool {
+const fn must_be_durable(unit: &LogicalUnit, fua: bool) -> bool {
     fua || !unit.write_cache_enabled()
 }

@@ -1,7 +1,7 @@
 //! START STOP UNIT and PREVENT ALLOW MEDIUM REMOVAL (SBC-4 clauses 5.15 and 5.31).
 //!
 //! What is cached goes to the medium before the unit stops, unless NO_FLUSH is one. Of the power conditions only
-//! "stopped" is kept: in the others a command works as ever, and which of them it woke the drive from nothing tells.
+//! "stopped" is kept: in the others a command works as ever, and nothing reports which of them it left.
 //!
 //! A unit with a removable medium has no motor to stop, as a memory stick has none: only an eject ends its readiness,
 //! and every power condition is taken for reached, reserved ones included. Prevention locks the mechanism in both
@@ -12,7 +12,7 @@
 use super::{Decision, everything, fields, settle};
 use crate::lun::access::Access;
 use crate::lun::row::{Needs, Row};
-use crate::lun::{MediumPlan, Plan, Readiness, Unit};
+use crate::lun::{LogicalUnit, MediumPlan, Plan, Readiness};
 use crate::medium::MediumOp;
 use wire::scsi::cdb::{PowerCondition, Prevent, PreventAllowMediumRemoval, StartStopUnit};
 use wire::scsi::sense::{AdditionalSense, Sense};
@@ -51,7 +51,7 @@ enum Transition {
     Sleep,
 }
 
-fn start_stop(unit: &mut Unit, cdb: &[u8]) -> Decision {
+fn start_stop(unit: &mut LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(StartStopUnit::decode(cdb))?;
     let transition = requested(&command, unit.config.removable)?;
     if matches!(transition, Transition::Load | Transition::Eject) && !unit.config.removable {
@@ -78,7 +78,7 @@ fn start_stop(unit: &mut Unit, cdb: &[u8]) -> Decision {
 }
 
 /// The flush before a stop is done.
-fn flushed(unit: &mut Unit, cdb: &[u8]) -> Decision {
+fn flushed(unit: &mut LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(StartStopUnit::decode(cdb))?;
     Ok(if command.immediate { Plan::Good } else { enter(unit, requested(&command, unit.config.removable)?) })
 }
@@ -109,7 +109,7 @@ fn requested(command: &StartStopUnit, removable: bool) -> Result<Transition, Sen
     })
 }
 
-fn enter(unit: &mut Unit, transition: Transition) -> Plan {
+fn enter(unit: &mut LogicalUnit, transition: Transition) -> Plan {
     match (transition, unit.readiness) {
         // Nothing could change the medium meanwhile, and the host that ejected it knows that it is back.
         (Transition::Load, Readiness::Ejected) => unit.readiness = Readiness::Ready,
@@ -124,7 +124,7 @@ fn enter(unit: &mut Unit, transition: Transition) -> Plan {
     Plan::Good
 }
 
-fn prevent_allow(unit: &mut Unit, cdb: &[u8]) -> Decision {
+fn prevent_allow(unit: &mut LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(PreventAllowMediumRemoval::decode(cdb))?;
     unit.removal_prevented = match command.prevent {
         Prevent::Allow => false,

@@ -1,11 +1,11 @@
 //! The medium's coming and going (SBC-4 clause 4.4), as commands and the drive's owner see it.
 //!
 //! An owner may put a medium in, take it out or change its size at any time, whether the host prevents removal or
-//! not: it is the hand at the drive. The host learns of it by a unit attention.
+//! not: like a person at the drive. The host learns of it by a unit attention.
 
 use crate::lun::attention::Attention;
 use crate::lun::sanitizing::Sanitizing;
-use crate::lun::{Readiness, Unit};
+use crate::lun::{LogicalUnit, Readiness};
 use alloc::vec::Vec;
 use units::BlockCount;
 
@@ -20,11 +20,11 @@ pub struct InsertedMedium {
     pub durable: bool,
     /// Whether it can write all or nothing.
     pub atomic_writes: bool,
-    /// What it kept of the state of the unit that it was last in.
+    /// The unit state that was saved with it.
     pub durable_state: Option<Vec<u8>>,
 }
 
-impl Unit {
+impl LogicalUnit {
     /// Whether there is a medium, be it at rest or busy.
     pub const fn has_medium(&self) -> bool {
         !matches!(self.readiness, Readiness::Ejected | Readiness::Absent)
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_medium_that_comes_is_told_once() {
+    fn a_medium_that_comes_is_reported_once() {
         let mut fixture = Fixture::new();
         fixture.unit.remove_medium();
         let no_medium = Sense::not_ready(AdditionalSense { asc: 0x3a, ascq: 0x00 });
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_size_is_told_once() {
+    fn a_new_size_is_reported_once() {
         let mut fixture = Fixture::new();
         fixture.unit.resize_medium(BlockCount(2048));
         assert_eq!(fixture.run(&TEST_UNIT_READY), Plan::Good);

@@ -1,10 +1,10 @@
 //! READ and WRITE, (6), (10), (12) and (16), by one path (SBC-4 clauses 5.16 to 5.18 and 5.40 to 5.42).
 //!
-//! FUA of a READ asks for data that the medium would give after a power loss; the medium door has no other.
+//! FUA of a READ needs no special handling: the medium interface returns only data that it would return after a power loss.
 
 use super::{Decision, fields, moving, must_be_durable, settle, transferable, without_protection};
 use crate::lun::row::{Needs, PlanFn, Row};
-use crate::lun::{DataPhase, Unit};
+use crate::lun::{DataPhase, LogicalUnit};
 use crate::medium::MediumOp;
 use wire::scsi::cdb::{Read, Write};
 
@@ -40,14 +40,14 @@ pub(in crate::lun) const WRITE_16: Row = Row::planned(
 const PLAN_READ: PlanFn = |context, cdb| settle(read(context.unit, cdb));
 const PLAN_WRITE: PlanFn = |context, cdb| settle(write(context.unit, cdb));
 
-fn read(unit: &Unit, cdb: &[u8]) -> Decision {
+fn read(unit: &LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(Read::decode(cdb))?;
     without_protection(command.protect)?;
     let extent = transferable(unit, command.width, command.lba, command.blocks)?;
     Ok(moving(unit, MediumOp::Read, extent, DataPhase::In))
 }
 
-fn write(unit: &Unit, cdb: &[u8]) -> Decision {
+fn write(unit: &LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(Write::decode(cdb))?;
     without_protection(command.protect)?;
     let extent = transferable(unit, command.width, command.lba, command.blocks)?;
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_block_past_the_end_is_told() {
+    fn the_first_block_past_the_end_is_reported() {
         let mut fixture = Fixture::new();
         let sense = fixture.check(&[0x28, 0, 0, 0, 0x07, 0xff, 0, 0, 2, 0]);
         assert_eq!(sense.key, SenseKey::IllegalRequest);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_transfer_than_the_block_limits_tell_is_refused() {
+    fn a_longer_transfer_than_the_block_limits_report_is_refused() {
         let mut fixture = Fixture::with(|config| config.capacity = BlockCount(1 << 20));
         let most = plan(MediumOp::Read, Extent::new(0, 16384), DataPhase::In, 8 << 20);
         assert_eq!(fixture.run(&[0x28, 0, 0, 0, 0, 0, 0, 0x40, 0x00, 0]), most);

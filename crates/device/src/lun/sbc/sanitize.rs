@@ -2,16 +2,16 @@
 //!
 //! A block or cryptographic erase unmaps everything, which reads as zero; an overwrite writes its pattern, pass by
 //! pass. Nothing stops it but its end: neither an abort nor a reset, nor a power loss where the medium keeps the unit's
-//! state ([`crate::lun::sanitizing`]); after that it begins anew. If it fails, every access to the medium fails until
+//! state ([`crate::lun::sanitizing`]); after that it restarts. If it fails, every access to the medium fails until
 //! another sanitize succeeds or, where AUSE allowed it, EXIT FAILURE MODE.
 //!
-//! Left out: telling how far it is. ZNR has no zones to spare.
+//! Left out: progress. ZNR has no zones to spare.
 
 use super::{Decision, everything, fetch_list, fields, settle};
 use crate::lun::access::Access;
 use crate::lun::row::{ListFn, MediumFn, Needs, Row};
 use crate::lun::sanitizing::Record;
-use crate::lun::{Context, DataPhase, MediumPlan, Plan, Readiness, Unit};
+use crate::lun::{Context, DataPhase, LogicalUnit, MediumPlan, Plan, Readiness};
 use crate::medium::MediumOp;
 use units::Extent;
 use wire::scsi::block::OverwriteList;
@@ -75,7 +75,7 @@ fn sanitize(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
 }
 
 /// Whether the unit can be sanitized: there is a medium that moves and may be written.
-fn check_access(unit: &Unit) -> Result<(), Plan> {
+fn check_access(unit: &LogicalUnit) -> Result<(), Plan> {
     if !matches!(unit.readiness, Readiness::SanitizeFailed { .. }) {
         unit.check_ready()?;
     }
@@ -83,7 +83,7 @@ fn check_access(unit: &Unit) -> Result<(), Plan> {
 }
 
 /// A failure that has no exit cannot be given one by trying again.
-fn check_exit(unit: &Unit, command: &Sanitize) -> Result<(), Sense> {
+fn check_exit(unit: &LogicalUnit, command: &Sanitize) -> Result<(), Sense> {
     let restricted = unit.readiness == Readiness::SanitizeFailed { unrestricted_exit: false };
     if restricted && command.allow_unrestricted_exit {
         return Err(Sense::invalid_field_in_cdb(1, Some(5)));
@@ -91,7 +91,7 @@ fn check_exit(unit: &Unit, command: &Sanitize) -> Result<(), Sense> {
     Ok(())
 }
 
-fn exit_failure_mode(unit: &mut Unit) -> Decision {
+fn exit_failure_mode(unit: &mut LogicalUnit) -> Decision {
     match unit.readiness {
         Readiness::SanitizeFailed { unrestricted_exit: true } => unit.sanitizing.forget(),
         Readiness::SanitizeFailed { unrestricted_exit: false } => {
@@ -99,16 +99,16 @@ fn exit_failure_mode(unit: &mut Unit) -> Decision {
         }
         _ => return Ok(Plan::Good),
     }
-    // Until that is kept, a power loss would have the unit sanitized again.
+    // Until that is saved, a power loss would repeat the sanitize operation.
     Ok(if unit.config.durable { Plan::Medium(SAVE) } else { leave_failure_mode(unit) })
 }
 
-fn leave_failure_mode(unit: &mut Unit) -> Plan {
+fn leave_failure_mode(unit: &mut LogicalUnit) -> Plan {
     unit.readiness = Readiness::Ready;
     Plan::Good
 }
 
-/// Has the unit's state kept.
+/// Saves the unit's state.
 const SAVE: MediumPlan = MediumPlan::bare(MediumOp::SaveState, Extent::new(0, 0));
 
 /// Keeps others out from now on, and has the operation recorded before it begins.
@@ -118,7 +118,7 @@ fn begin(context: &mut Context<'_>, cdb: &[u8], list: &[u8]) -> Decision {
     let unit = &mut *context.unit;
     unit.sanitizing.begin(unit.readiness, Record { cdb, list: list.into() });
     unit.readiness = Readiness::Sanitizing { unrestricted_exit: command.allow_unrestricted_exit };
-    if unit.config.durable { Ok(Plan::Lasting(SAVE)) } else { go_on(context, &cdb, list) }
+    if unit.config.durable { Ok(Plan::LongRunning(SAVE)) } else { go_on(context, &cdb, list) }
 }
 
 fn overwrite_by_list(context: &mut Context<'_>, cdb: &[u8], bytes: &[u8]) -> Decision {
@@ -140,13 +140,13 @@ fn overwrite_by_list(context: &mut Context<'_>, cdb: &[u8], bytes: &[u8]) -> Dec
     begin(context, cdb, bytes)
 }
 
-/// What comes next: the first pass when the record is kept, another pass, the flush after the last, the end.
+/// What comes next: the first pass when the record is saved, another pass, the flush after the last, the end.
 fn go_on(context: &mut Context<'_>, cdb: &[u8], list: &[u8]) -> Decision {
     let list = if list.is_empty() { None } else { Some(decode(list)?) };
     if context.unit.sanitizing.confirm() {
         let pass = pass(context, list.as_ref());
         let immediate = fields(Sanitize::decode(cdb))?.immediate;
-        return Ok(if immediate { Plan::Background(pass) } else { Plan::Lasting(pass) });
+        return Ok(if immediate { Plan::Background(pass) } else { Plan::LongRunning(pass) });
     }
     *context.step += 1;
     let beyond = context.step.checked_sub(list.as_ref().map_or(1, |list| list.count.into()));
@@ -161,7 +161,7 @@ fn go_on(context: &mut Context<'_>, cdb: &[u8], list: &[u8]) -> Decision {
     })
 }
 
-fn finish(unit: &mut Unit) -> Plan {
+fn finish(unit: &mut LogicalUnit) -> Plan {
     unit.sanitizing.forget();
     if matches!(unit.readiness, Readiness::Sanitizing { .. }) {
         unit.readiness = Readiness::Ready;
@@ -172,8 +172,8 @@ fn finish(unit: &mut Unit) -> Plan {
 /// The first pass of the operation that a power loss has cut off; `list` is its parameter list.
 pub(crate) fn resume(context: &mut Context<'_>, list: &[u8]) -> Plan {
     match (list.is_empty(), decode(list)) {
-        (true, _) => Plan::Lasting(pass(context, None)),
-        (false, Ok(list)) => Plan::Lasting(pass(context, Some(&list))),
+        (true, _) => Plan::LongRunning(pass(context, None)),
+        (false, Ok(list)) => Plan::LongRunning(pass(context, Some(&list))),
         (false, Err(sense)) => Plan::Check(sense),
     }
 }
@@ -235,8 +235,8 @@ mod tests {
         for action in [0x02, 0x03] {
             let mut fixture = Fixture::new();
             let cdb = cdb(action, 0);
-            assert_eq!(fixture.run(&cdb), Plan::Lasting(SAVE));
-            assert_eq!(fixture.run_medium(&cdb, MediumDone::Done), Plan::Lasting(UNMAP));
+            assert_eq!(fixture.run(&cdb), Plan::LongRunning(SAVE));
+            assert_eq!(fixture.run_medium(&cdb, MediumDone::Done), Plan::LongRunning(UNMAP));
             assert_eq!(fixture.run_medium(&cdb, MediumDone::Done), Plan::Medium(FLUSH));
             assert_eq!(fixture.run_medium(&cdb, MediumDone::Done), Plan::Medium(SAVE));
             let sanitizing = Readiness::Sanitizing { unrestricted_exit: false };
@@ -250,7 +250,7 @@ mod tests {
     fn while_it_runs_another_is_refused() {
         let mut fixture = Fixture::new();
         let immediate = cdb(0x82, 0);
-        assert_eq!(fixture.run(&immediate), Plan::Lasting(SAVE));
+        assert_eq!(fixture.run(&immediate), Plan::LongRunning(SAVE));
         assert_eq!(fixture.run_medium(&immediate, MediumDone::Done), Plan::Background(UNMAP));
         let running = Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x1b })
             .with_key_specific(KeySpecific::Progress(0));
@@ -262,7 +262,7 @@ mod tests {
     fn an_overwrite_writes_its_pattern_pass_by_pass() {
         let mut fixture = Fixture::with(|config| config.durable = false);
         let cdb = cdb(0x01, 6);
-        assert_eq!(fixture.run_list(&cdb, &[0x83, 0, 0, 2, 0x5a, 0x00]), Plan::Lasting(PASS));
+        assert_eq!(fixture.run_list(&cdb, &[0x83, 0, 0, 2, 0x5a, 0x00]), Plan::LongRunning(PASS));
         assert_eq!(fixture.reply().len(), 512);
         assert_eq!(fixture.reply()[..4], [0x5a, 0x00, 0x5a, 0x00]);
         assert_eq!(fixture.run_medium(&cdb, MediumDone::Done), Plan::Medium(PASS));
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(fixture.run_medium(&cdb(0x1f, 0), MediumDone::Done), Plan::Good);
         assert_eq!(fixture.unit.readiness, Readiness::Ready);
         fixture.unit.readiness = Readiness::SanitizeFailed { unrestricted_exit: true };
-        assert_eq!(fixture.run(&cdb(0x22, 0)), Plan::Lasting(SAVE));
+        assert_eq!(fixture.run(&cdb(0x22, 0)), Plan::LongRunning(SAVE));
     }
 
     #[test]
@@ -336,18 +336,18 @@ mod tests {
         assert_eq!(fixture.check(&cdb(0x1f, 0)), Sense::invalid_field_in_cdb(1, Some(4)));
         assert_eq!(fixture.check(&[0; 6]), FAILED);
         assert_eq!(fixture.check(&cdb(0x22, 0)), Sense::invalid_field_in_cdb(1, Some(5)));
-        assert_eq!(fixture.run(&cdb(0x02, 0)), Plan::Lasting(SAVE));
+        assert_eq!(fixture.run(&cdb(0x02, 0)), Plan::LongRunning(SAVE));
     }
 
     #[test]
     fn a_power_loss_does_not_end_it() {
         let mut fixture = Fixture::new();
-        assert_eq!(fixture.run(&cdb(0x22, 0)), Plan::Lasting(SAVE));
+        assert_eq!(fixture.run(&cdb(0x22, 0)), Plan::LongRunning(SAVE));
         fixture.power_cycle();
         assert_eq!(fixture.unit.readiness, Readiness::Sanitizing { unrestricted_exit: true });
         let mut fixture = Fixture::new();
-        assert_eq!(fixture.run(&cdb(0x22, 0)), Plan::Lasting(SAVE));
-        for step in [Plan::Lasting(UNMAP), Plan::Medium(FLUSH), Plan::Medium(SAVE)] {
+        assert_eq!(fixture.run(&cdb(0x22, 0)), Plan::LongRunning(SAVE));
+        for step in [Plan::LongRunning(UNMAP), Plan::Medium(FLUSH), Plan::Medium(SAVE)] {
             assert_eq!(fixture.run_medium(&cdb(0x22, 0), MediumDone::Done), step);
         }
         fixture.power_cycle();

@@ -1,6 +1,6 @@
 //! Commands of several steps, through the executor: script and expected outputs.
 
-use crate::command::{CommandId, CommandOutput, Executor, Intent, Limits, Outcome, Place, Request};
+use crate::command::{CommandId, CommandOutput, DataLocation, Executor, Intent, Limits, Outcome, Request};
 use crate::lun::fixture::Fixture;
 use crate::lun::registry;
 use crate::medium::{MediumCompletion, MediumDone, MediumError, MediumOp, MediumRequest};
@@ -81,7 +81,7 @@ impl Bench {
         requests[0]
     }
 
-    /// The unit's state is to be kept, and is.
+    /// Saves the unit's state as requested.
     #[track_caller]
     fn keep_state(&mut self) {
         let save = self.request();
@@ -127,7 +127,7 @@ fn a_write_and_verify_compares_what_lies_in_its_buffer() {
     bench.complete(write, DONE);
     let compare = bench.request();
     assert_eq!((compare.op, compare.extent), (MediumOp::Compare, Extent::new(4, 3)));
-    assert_eq!((compare.place, compare.range), (Place::Buffer, ByteRange::new(0, 1536)));
+    assert_eq!((compare.location, compare.range), (DataLocation::Buffer, ByteRange::new(0, 1536)));
     bench.complete(compare, DONE);
     assert!(bench.wants.contains(&Output::Release(id)));
     assert_eq!(bench.ends(), [(id, Status::Good, None)]);
@@ -135,7 +135,7 @@ fn a_write_and_verify_compares_what_lies_in_its_buffer() {
 }
 
 #[test]
-fn a_miscompare_is_told_from_the_start_of_the_data() {
+fn a_miscompare_is_reported_from_the_start_of_the_data() {
     let mut bench = Bench::new();
     let id = bench.submit_data(&[0x2f, 0x02, 0, 0, 0, 0, 0, 0, 16, 0]);
     let compares = bench.requests();
@@ -155,12 +155,17 @@ fn a_compare_and_write_is_one_request_and_waits_for_older_commands() {
     let read_request = bench.request();
     let id = bench.submit_data(&[0x89, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0]);
     let later = bench.submit(&[0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
-    assert_eq!(bench.outputs, [], "the read is under way");
+    assert_eq!(bench.outputs, [], "the read is in flight");
     bench.complete(read_request, DONE);
     bench.executor.handle_data_in(read);
     bench.drain();
     let range = ByteRange::new(0, 16384);
-    assert!(bench.outputs.contains(&CommandOutput::DataOut { id, range, place: Place::Buffer, last: true }));
+    assert!(bench.outputs.contains(&CommandOutput::DataOut {
+        id,
+        range,
+        location: DataLocation::Buffer,
+        last: true
+    }));
     bench.executor.handle_data_out(id, range, 16384);
     bench.drain();
     let request = bench.request();
@@ -229,14 +234,14 @@ fn a_sanitize_goes_on_although_it_is_aborted() {
     assert_eq!(bench.ends(), [(test, Status::CheckCondition, Some(SANITIZING))]);
     bench.complete(flush, DONE);
     bench.keep_state();
-    assert_eq!(bench.outputs, [], "its end is told once");
+    assert_eq!(bench.outputs, [], "its end is reported once");
     let test = bench.submit(&TEST_UNIT_READY);
     assert_eq!(bench.ends(), [(test, Status::Good, None)]);
     assert!(bench.executor.is_idle());
 }
 
 #[test]
-fn an_overwrite_gives_the_medium_a_block_of_its_own() {
+fn an_overwrite_gives_the_medium_a_separate_block() {
     let mut bench = Bench::new();
     let id = bench.submit_list(&[0x48, 0x81, 0, 0, 0, 0, 0, 0, 5, 0], &[2, 0, 0, 1, 0xaa]);
     assert!(!bench.outputs.iter().any(|output| matches!(output, CommandOutput::Ended { .. })));
@@ -245,7 +250,7 @@ fn an_overwrite_gives_the_medium_a_block_of_its_own() {
     for _ in 0..2 {
         let pass = bench.request();
         assert_eq!((pass.op, pass.extent), (MediumOp::WriteSame { unmap: false }, Extent::new(0, 2048)));
-        assert_eq!((pass.place, pass.range), (Place::Parameters, ByteRange::new(0, 512)));
+        assert_eq!((pass.location, pass.range), (DataLocation::Parameters, ByteRange::new(0, 512)));
         assert_eq!(bench.executor.reply(id), [0xaa; 512]);
         bench.complete(pass, DONE);
     }
@@ -304,7 +309,7 @@ fn a_flush_that_fails_late_is_none_of_the_sanitize() {
 }
 
 #[test]
-fn an_immediate_format_that_fails_is_told_by_the_next_command_and_once() {
+fn an_immediate_format_that_fails_is_reported_by_the_next_command_and_once() {
     let mut bench = Bench::new();
     bench.submit_list(&[0x04, 0x10, 0, 0, 0, 0], &[0, 0x02, 0, 0]);
     let unmap = bench.request();
@@ -317,7 +322,7 @@ fn an_immediate_format_that_fails_is_told_by_the_next_command_and_once() {
 }
 
 #[test]
-fn who_waits_for_the_end_of_a_format_is_told_of_its_failure_once() {
+fn who_waits_for_the_end_of_a_format_is_reported_of_its_failure_once() {
     let mut bench = Bench::new();
     let id = bench.submit(&[0x04, 0, 0, 0, 0, 0]);
     let unmap = bench.request();
@@ -356,13 +361,13 @@ fn a_sanitize_that_a_power_loss_has_cut_off_goes_on_by_itself() {
         |output| matches!(output, CommandOutput::Ended { id, outcome } if *id == test && outcome.sense.as_deref() == Some(&SANITIZING))
     ));
     let pass = bench.request();
-    assert_eq!((pass.op, pass.place), (MediumOp::WriteSame { unmap: false }, Place::Parameters));
+    assert_eq!((pass.op, pass.location), (MediumOp::WriteSame { unmap: false }, DataLocation::Parameters));
     assert_eq!(bench.executor.reply(pass.id.command), [0xaa; 512]);
     bench.complete(pass, DONE);
     let flush = bench.request();
     bench.complete(flush, DONE);
     bench.keep_state();
-    assert_eq!(bench.ends(), [], "nobody waits for its end");
+    assert_eq!(bench.ends(), [], "no command waits for its end");
     let test = bench.submit(&TEST_UNIT_READY);
     assert_eq!(bench.ends(), [(test, Status::Good, None)]);
     assert!(bench.executor.is_idle());

@@ -5,7 +5,7 @@
 
 use super::{Decision, existing, fetch_list, fields, settle};
 use crate::lun::row::{Needs, Row};
-use crate::lun::{Context, MediumPlan, Plan, Unit, limits};
+use crate::lun::{Context, LogicalUnit, MediumPlan, Plan, limits};
 use crate::medium::MediumOp;
 use units::Extent;
 use wire::scsi::block::UnmapList;
@@ -46,7 +46,7 @@ fn start(context: &mut Context<'_>, list: &[u8]) -> Decision {
     next(context, list)
 }
 
-fn check(unit: &Unit, list: UnmapList<'_>) -> Result<(), Sense> {
+fn check(unit: &LogicalUnit, list: UnmapList<'_>) -> Result<(), Sense> {
     let too_much = Sense::invalid_field_in_parameter_list(DESCRIPTORS_LENGTH_FIELD, None);
     let mut blocks = 0u64;
     for descriptor in list.descriptors() {

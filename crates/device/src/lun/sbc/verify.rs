@@ -5,7 +5,7 @@
 
 use super::{Decision, bytes_of, fields, moving, settle, transferable, without_protection};
 use crate::lun::row::{MediumFn, Needs, PlanFn, Row};
-use crate::lun::{Context, DataPhase, MediumPlan, Plan, Unit};
+use crate::lun::{Context, DataPhase, LogicalUnit, MediumPlan, Plan};
 use crate::medium::MediumOp;
 use units::Extent;
 use wire::scsi::cdb::{ByteCheck, Verify, WriteAndVerify};
@@ -44,7 +44,7 @@ const PLAN_VERIFY: PlanFn = |context, cdb| settle(verify(context.unit, cdb));
 const PLAN_WRITE: PlanFn = |context, cdb| settle(write(context.unit, cdb));
 const PLAN_SECOND: MediumFn = |context, cdb, _, _| settle(verify_written(context, cdb));
 
-fn verify(unit: &Unit, cdb: &[u8]) -> Decision {
+fn verify(unit: &LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(Verify::decode(cdb))?;
     without_protection(command.protect)?;
     if command.byte_check == ByteCheck::Reserved {
@@ -68,7 +68,7 @@ fn verify(unit: &Unit, cdb: &[u8]) -> Decision {
     })
 }
 
-fn write(unit: &Unit, cdb: &[u8]) -> Decision {
+fn write(unit: &LogicalUnit, cdb: &[u8]) -> Decision {
     let (_, extent) = to_write_and_verify(unit, cdb)?;
     // What is verified is the medium, so that is where the blocks must be.
     Ok(moving(unit, MediumOp::Write { fua: true }, extent, DataPhase::Out))
@@ -91,7 +91,7 @@ fn verify_written(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
     })
 }
 
-fn to_write_and_verify(unit: &Unit, cdb: &[u8]) -> Result<(ByteCheck, Extent), Sense> {
+fn to_write_and_verify(unit: &LogicalUnit, cdb: &[u8]) -> Result<(ByteCheck, Extent), Sense> {
     let command = fields(WriteAndVerify::decode(cdb))?;
     without_protection(command.protect)?;
     if matches!(command.byte_check, ByteCheck::Reserved | ByteCheck::OneBlock) {

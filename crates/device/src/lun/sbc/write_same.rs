@@ -5,7 +5,7 @@
 
 use super::{Decision, existing, fields, length_field, settle, without_protection};
 use crate::lun::row::{Needs, PlanFn, Row};
-use crate::lun::{DataPhase, MediumPlan, Plan, Unit, limits};
+use crate::lun::{DataPhase, LogicalUnit, MediumPlan, Plan, limits};
 use crate::medium::MediumOp;
 use units::Extent;
 use wire::scsi::cdb::WriteSame;
@@ -21,7 +21,7 @@ const fn row(usage: &'static [u8]) -> Row {
 
 const PLAN: PlanFn = |context, cdb| settle(write_same(context.unit, cdb));
 
-fn write_same(unit: &Unit, cdb: &[u8]) -> Decision {
+fn write_same(unit: &LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(WriteSame::decode(cdb))?;
     without_protection(command.protect)?;
     if command.anchor {
@@ -41,7 +41,7 @@ fn write_same(unit: &Unit, cdb: &[u8]) -> Decision {
     Ok(Plan::Medium(plan))
 }
 
-fn blocks_to_write(unit: &Unit, command: &WriteSame) -> Result<Extent, Sense> {
+fn blocks_to_write(unit: &LogicalUnit, command: &WriteSame) -> Result<Extent, Sense> {
     let wrong_length = Sense::invalid_field_in_cdb(length_field(command.width), None);
     let extent = existing(unit, command.lba, command.blocks.into())?;
     if extent.is_empty() && limits::WRITE_SAME_NON_ZERO {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn no_blocks_are_refused_as_the_block_limits_tell() {
+    fn no_blocks_are_refused_as_the_block_limits_report() {
         let mut fixture = Fixture::new();
         let sense = fixture.check(&[0x41, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
         assert_eq!(sense, Sense::invalid_field_in_cdb(7, None));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn more_blocks_than_the_block_limits_tell_are_refused() {
+    fn more_blocks_than_the_block_limits_report_are_refused() {
         let mut fixture = Fixture::with(|config| config.capacity = BlockCount(1 << 30));
         let cdb = [0x93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x00, 0x40, 0, 0, 0];
         assert_eq!(fixture.run(&cdb), of_one_block(false, Extent::new(0, 0x4000)));

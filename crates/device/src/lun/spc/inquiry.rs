@@ -5,7 +5,7 @@
 
 use super::{Decision, fields, settle, vital_product_data};
 use crate::lun::row::{Needs, Row};
-use crate::lun::{Reply, Unit};
+use crate::lun::{LogicalUnit, Reply};
 use wire::Writer;
 use wire::scsi::ascii::Ascii;
 use wire::scsi::cdb::{Inquiry, stray_bit};
@@ -28,7 +28,7 @@ pub(in crate::lun) const ROW: Row = Row {
 
 const USAGE: &[u8] = &[0x12, 0x01, 0xff, 0xff, 0xff, 0x04];
 
-fn inquire(unit: &Unit, reply: &mut Reply, cdb: &[u8]) -> Decision {
+fn inquire(unit: &LogicalUnit, reply: &mut Reply, cdb: &[u8]) -> Decision {
     let config = &unit.config;
     let command = command(cdb)?;
     let room = command.allocation_len.into();
@@ -45,9 +45,9 @@ fn inquire(unit: &Unit, reply: &mut Reply, cdb: &[u8]) -> Decision {
     Ok(reply.fill(room, |out| Writer::new(out).put(&standard.encode()).map(|()| StandardInquiry::LEN)))
 }
 
-/// The answer of a logical unit number behind which no unit of ours stands.
+/// The answer of a logical unit number without a logical unit.
 ///
-/// The REPORT LUNS well-known unit says what it is; of any other number it is said that nothing can be there.
+/// The REPORT LUNS well-known unit is reported as such; any other number as not capable of a unit.
 pub(in crate::lun) fn inquire_without_unit(lun: Option<Lun>, reply: &mut Reply, cdb: &[u8]) -> Decision {
     let peripheral = match lun {
         Some(Lun::WellKnown(WellKnownLun::ReportLuns)) => WELL_KNOWN,
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removable_medium_is_told() {
+    fn a_removable_medium_is_reported() {
         let mut fixture = Fixture::with(|config| config.removable = true);
         assert_eq!(fixture.read(&STANDARD)[1], 0x80);
     }

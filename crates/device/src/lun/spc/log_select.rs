@@ -7,7 +7,7 @@ use super::log_sense::last_parameter;
 use super::{Decision, fetch_list, fields, settle};
 use crate::lun::access::Access;
 use crate::lun::row::{Needs, Row};
-use crate::lun::{Plan, Unit};
+use crate::lun::{LogicalUnit, Plan};
 use wire::scsi::cdb::{LogPageControl, LogSelect};
 use wire::scsi::log::{LogPage, LogPageCode};
 use wire::scsi::sense::{AdditionalSense, Sense};
@@ -21,7 +21,7 @@ pub(in crate::lun) const ROW: Row = Row {
     on_medium: None,
 };
 
-fn plan(unit: &mut Unit, cdb: &[u8]) -> Decision {
+fn plan(unit: &mut LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(LogSelect::decode(cdb))?;
     if command.save {
         return Err(Sense::invalid_field_in_cdb(1, Some(0)));

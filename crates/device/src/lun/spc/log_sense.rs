@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_temperature_is_told_if_the_owner_has_said_one() {
+    fn a_temperature_is_reported_if_the_owner_has_said_one() {
         let page = |fixture: &mut Fixture, code| fixture.read(&cdb(code, 0)).to_vec();
         let mut cold = Fixture::new();
         assert_eq!(page(&mut cold, 0x0d), [0x8d, 0, 0, 6, 0, 0, 0x03, 2, 0, 0xff], "not known");

@@ -20,7 +20,7 @@ mod vital_product_data;
 pub(super) mod write_buffer;
 
 use super::plan::{Decision, fetch_list, fields, settle};
-use super::{Plan, Readiness, Unit};
+use super::{LogicalUnit, Plan, Readiness};
 pub(super) use inquiry::inquire_without_unit;
 pub(super) use report_luns::report_luns;
 pub(super) use request_sense::report_sense;
@@ -28,7 +28,7 @@ use wire::scsi::sense::Sense;
 
 /// NOT READY while FORMAT UNIT or SANITIZE runs (SBC-4 clauses 5.4 and 4.11): the unit is not to be changed then,
 /// though it may be stopped or empty.
-fn check_undisturbed(unit: &Unit) -> Result<(), Sense> {
+fn check_undisturbed(unit: &LogicalUnit) -> Result<(), Sense> {
     match (unit.readiness, unit.check_ready()) {
         (Readiness::Formatting | Readiness::Sanitizing { .. }, Err(Plan::Check(sense))) => Err(sense),
         _ => Ok(()),

@@ -8,7 +8,7 @@ use super::{Decision, check_undisturbed, fetch_list, fields, settle};
 use crate::lun::access::Access;
 use crate::lun::mode::ListFault;
 use crate::lun::row::{Needs, Row};
-use crate::lun::{Context, MediumPlan, Plan, Unit};
+use crate::lun::{Context, LogicalUnit, MediumPlan, Plan};
 use crate::medium::MediumOp;
 use units::Extent;
 use wire::scsi::cdb::ModeSelect;
@@ -33,7 +33,7 @@ pub(in crate::lun) const ROW_10: Row = Row { usage: &[0x55, 0x11, 0, 0, 0, 0, 0,
 const NOTHING_NEXT: u32 = 0;
 const SAVE_NEXT: u32 = 1;
 
-fn plan(unit: &Unit, cdb: &[u8]) -> Decision {
+fn plan(unit: &LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(ModeSelect::decode(cdb))?;
     check_undisturbed(unit)?;
     if command.revert_to_defaults {
@@ -80,8 +80,8 @@ fn save(context: &mut Context<'_>) -> Plan {
 }
 
 /// Header and block descriptor cannot change anything: a medium type of zero, no block descriptor or the one that
-/// MODE SENSE told, whose number of blocks may also be zero or all ones (no change, all of them).
-fn check_head(unit: &Unit, form: ModeForm, parameters: &ModeParameters<'_>) -> Result<(), Sense> {
+/// MODE SENSE reported, whose number of blocks may also be zero or all ones (no change, all of them).
+fn check_head(unit: &LogicalUnit, form: ModeForm, parameters: &ModeParameters<'_>) -> Result<(), Sense> {
     let (medium_type_at, length_at) = match form {
         ModeForm::Six => (1, 3),
         ModeForm::Ten => (2, 6),
@@ -94,14 +94,14 @@ fn check_head(unit: &Unit, form: ModeForm, parameters: &ModeParameters<'_>) -> R
     let (same_count, same_length, length_field_at) = match (bytes.len(), parameters.header.long_lba) {
         (0, _) => return Ok(()),
         (ShortBlockDescriptor::LEN, false) => {
-            let (told, ours) = (fields(ShortBlockDescriptor::decode(bytes))?, short_descriptor(unit));
-            let same_count = [0, u32::MAX, ours.block_count].contains(&told.block_count);
-            (same_count, told.block_length == ours.block_length, at + 5)
+            let (sent, ours) = (fields(ShortBlockDescriptor::decode(bytes))?, short_descriptor(unit));
+            let same_count = [0, u32::MAX, ours.block_count].contains(&sent.block_count);
+            (same_count, sent.block_length == ours.block_length, at + 5)
         }
         (LongBlockDescriptor::LEN, true) => {
-            let (told, ours) = (fields(LongBlockDescriptor::decode(bytes))?, long_descriptor(unit));
-            let same_count = [0, u64::MAX, ours.block_count].contains(&told.block_count);
-            (same_count, told.block_length == ours.block_length, at + 12)
+            let (sent, ours) = (fields(LongBlockDescriptor::decode(bytes))?, long_descriptor(unit));
+            let same_count = [0, u64::MAX, ours.block_count].contains(&sent.block_count);
+            (same_count, sent.block_length == ours.block_length, at + 12)
         }
         _ => return Err(wrong_in_list(length_at, None)),
     };
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn without_sp_nothing_is_kept() {
+    fn without_sp_nothing_is_saved() {
         let mut fixture = Fixture::new();
         let cdb = [0x15, 0x10, 0, 0, 24, 0];
         assert_eq!(fixture.run_list(&cdb, &caching(0)), bare(MediumOp::Flush));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn sp_is_refused_where_nothing_is_kept() {
+    fn sp_is_refused_where_nothing_is_saved() {
         let mut fixture = Fixture::with(|config| config.durable = false);
         assert_eq!(fixture.check(&[0x15, 0x11, 0, 0, 24, 0]), Sense::invalid_field_in_cdb(1, Some(0)));
     }
@@ -197,13 +197,13 @@ mod tests {
     }
 
     #[test]
-    fn what_mode_sense_told_can_be_sent_back() {
+    fn what_mode_sense_reported_can_be_sent_back() {
         let mut fixture = Fixture::new();
-        let told = fixture.read(&[0x1a, 0, 0x3f, 0xff, 255, 0]).to_vec();
-        assert_eq!(fixture.run_list(&[0x15, 0x10, 0, 0, told.len() as u8, 0], &told), Plan::Good);
-        let told = fixture.read(&[0x5a, 0x10, 0x3f, 0xff, 0, 0, 0, 0, 255, 0]).to_vec();
-        let cdb = [0x55, 0x10, 0, 0, 0, 0, 0, 0, told.len() as u8, 0];
-        assert_eq!(fixture.run_list(&cdb, &told), Plan::Good);
+        let reported = fixture.read(&[0x1a, 0, 0x3f, 0xff, 255, 0]).to_vec();
+        assert_eq!(fixture.run_list(&[0x15, 0x10, 0, 0, reported.len() as u8, 0], &reported), Plan::Good);
+        let reported = fixture.read(&[0x5a, 0x10, 0x3f, 0xff, 0, 0, 0, 0, 255, 0]).to_vec();
+        let cdb = [0x55, 0x10, 0, 0, 0, 0, 0, 0, reported.len() as u8, 0];
+        assert_eq!(fixture.run_list(&cdb, &reported), Plan::Good);
     }
 
     #[test]

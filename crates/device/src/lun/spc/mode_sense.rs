@@ -7,7 +7,7 @@ use super::{Decision, fields, settle};
 use crate::lun::access::Access;
 use crate::lun::mode::PAGES;
 use crate::lun::row::{Needs, Row};
-use crate::lun::{Context, Unit};
+use crate::lun::{Context, LogicalUnit};
 use units::BlockCount;
 use wire::scsi::cdb::{CdbWidth, ModeSense};
 use wire::scsi::mode::{
@@ -71,14 +71,14 @@ pub(super) const fn form(width: CdbWidth) -> ModeForm {
 }
 
 /// The block descriptor with 64-bit count. There are no blocks without a medium.
-pub(super) fn long_descriptor(unit: &Unit) -> LongBlockDescriptor {
+pub(super) fn long_descriptor(unit: &LogicalUnit) -> LongBlockDescriptor {
     let BlockCount(capacity) = unit.config.capacity;
     let block_count = if unit.has_medium() { capacity } else { 0 };
     LongBlockDescriptor { block_count, block_length: unit.config.block_size.bytes() }
 }
 
 /// The block descriptor with 32-bit count, which is all ones where it cannot hold it.
-pub(super) fn short_descriptor(unit: &Unit) -> ShortBlockDescriptor {
+pub(super) fn short_descriptor(unit: &LogicalUnit) -> ShortBlockDescriptor {
     let LongBlockDescriptor { block_count, block_length } = long_descriptor(unit);
     ShortBlockDescriptor { block_count: u32::try_from(block_count).unwrap_or(u32::MAX), block_length }
 }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn saved_values_are_refused_where_nothing_is_kept() {
+    fn saved_values_are_refused_where_nothing_is_saved() {
         let mut fixture = Fixture::with(|config| config.durable = false);
         let refusal = Sense::illegal_request(AdditionalSense { asc: 0x39, ascq: 0x00 });
         assert_eq!(fixture.check(&[0x1a, 0, 0xc8, 0, 255, 0]), refusal);

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_descriptors_tell_the_sizes() {
+    fn the_descriptors_report_the_sizes() {
         let mut fixture = Fixture::new();
         assert_eq!(fixture.read(&cdb(0x03, 0, 0, 4)), [0, 0, 0x10, 0]);
         assert_eq!(fixture.read(&cdb(0x03, 1, 0, 4)), [0, 0, 0, 0]);

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn all_units_are_told() {
+    fn all_units_are_reported() {
         let mut fixture = Fixture::new();
         fixture.units = 2;
         let two = [0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_well_known_unit_is_told_where_asked_for() {
+    fn the_well_known_unit_is_reported_where_asked_for() {
         let w_lun = [0xc1, 0x01, 0, 0, 0, 0, 0, 0];
         let mut fixture = Fixture::new();
         assert_eq!(fixture.read(&cdb(1, 255)), [&[0, 0, 0, 8, 0, 0, 0, 0], &w_lun[..]].concat());

@@ -1,7 +1,7 @@
-//! REPORT SUPPORTED OPERATION CODES (SPC-4 clause 6.35): the table of commands, told to the host.
+//! REPORT SUPPORTED OPERATION CODES (SPC-4 clause 6.35): the list of commands.
 //!
-//! Nothing is written here by hand: a row in [`crate::lun::row`] is a descriptor in the list, and its usage mask
-//! is the answer to the question for one command.
+//! Built from the rows in [`crate::lun::registry`]: each is a descriptor in the list, and its usage map answers a query
+//! for one command.
 
 use super::{Decision, fields, settle};
 use crate::lun::registry;
@@ -27,7 +27,7 @@ fn plan(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
     let command = fields(ReportSupportedOperationCodes::decode(cdb))?;
     let opcode = OperationCode::from(command.requested_operation_code);
     let action = command.requested_service_action;
-    // One row says for all rows of an operation code whether they have service actions.
+    // All rows of an operation code agree on whether it has service actions.
     let has_actions =
         registry::rows().find(|row| row.opcode() == opcode).map(|row| row.service_action().is_some());
     let wanted = match (command.reporting_options, has_actions) {
@@ -86,14 +86,14 @@ mod tests {
     }
 
     #[test]
-    fn all_commands_are_told_with_their_lengths() {
+    fn all_commands_are_reported_with_their_lengths() {
         let mut fixture = Fixture::new();
         let bytes = fixture.read(&cdb(0, 0, 0)).to_vec();
         let rows = registry::rows().count();
         assert_eq!(bytes.len(), 4 + 8 * rows);
         assert_eq!(bytes[..4], (8 * rows as u32).to_be_bytes());
         assert_eq!(bytes[4..12], [0x00, 0, 0, 0, 0, 0, 0, 6], "TEST UNIT READY");
-        assert!(bytes[4..].chunks(8).any(|told| *told == [0xa3, 0, 0, 0x0c, 0, 0x01, 0, 12]));
+        assert!(bytes[4..].chunks(8).any(|reported| *reported == [0xa3, 0, 0, 0x0c, 0, 0x01, 0, 12]));
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn one_command_is_told_with_its_usage() {
+    fn one_command_is_reported_with_its_usage() {
         let mut fixture = Fixture::new();
         let inquiry = [0, 3, 0, 6, 0x12, 0x01, 0xff, 0xff, 0xff, 0x04];
         assert_eq!(fixture.read(&cdb(1, 0x12, 0)), inquiry);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_supported_is_told_with_good_status() {
+    fn what_is_not_supported_is_reported_with_good_status() {
         let mut fixture = Fixture::new();
         let no = [0, 1, 0, 0];
         for (options, opcode, action) in [

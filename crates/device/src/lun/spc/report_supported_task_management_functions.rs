@@ -47,7 +47,7 @@ fn plan(reply: &mut Reply, cdb: &[u8]) -> Decision {
 /// Less cannot hold the basic form.
 const ALLOCATION_LENGTH_MIN: u32 = 4;
 
-/// A function ends when the medium has let go of what it aborts.
+/// A function completes when the medium has released the commands that it aborts.
 const TIMEOUT_100_MS: u32 = 50;
 
 #[cfg(test)]
@@ -56,7 +56,7 @@ mod tests {
     use wire::scsi::sense::Sense;
 
     #[test]
-    fn all_nine_functions_are_told() {
+    fn all_nine_functions_are_reported() {
         let mut fixture = Fixture::new();
         assert_eq!(fixture.read(&[0xa3, 0x0d, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0]), [0xfc, 0x07, 0, 0]);
         assert_eq!(

@@ -6,7 +6,7 @@
 
 use super::{Decision, fields, settle};
 use crate::lun::row::{Needs, Row};
-use crate::lun::{Plan, Reply, Unit};
+use crate::lun::{LogicalUnit, Plan, Reply};
 use wire::scsi::cdb::RequestSense;
 use wire::scsi::sense::{Sense, SenseFormat};
 
@@ -31,8 +31,8 @@ pub(in crate::lun) fn report_sense(reply: &mut Reply, cdb: &[u8], sense: &Sense)
     Ok(reply.fill(command.allocation_len.into(), |out| sense.encode(format, out)))
 }
 
-/// What there is to say; what is said once is taken away.
-fn pending(unit: &mut Unit) -> Sense {
+/// The pending sense data, which is thereby cleared.
+fn pending(unit: &mut LogicalUnit) -> Sense {
     if let Some(sense) = unit.held_sense.take() {
         return sense;
     }
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_failed_unseen_is_told_as_a_deferred_error() {
+    fn work_that_failed_unseen_is_reported_as_a_deferred_error() {
         let mut fixture = Fixture::new();
         fixture.unit.deferred = Some(Sense { deferred: true, ..Sense::invalid_field_in_cdb(2, None) });
         assert_eq!(fixture.read(&CDB)[..3], [0x71, 0, 5]);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_formats_tells_its_progress() {
+    fn a_unit_that_formats_reports_its_progress() {
         let mut fixture = Fixture::new();
         fixture.unit.readiness = Readiness::Formatting;
         assert_eq!(fixture.read(&CDB)[2..], [2, 0, 0, 0, 0, 10, 0, 0, 0, 0, 4, 4, 0, 0x80, 0, 0]);

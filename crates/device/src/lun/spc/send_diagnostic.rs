@@ -6,7 +6,7 @@
 use super::{Decision, check_undisturbed, fetch_list, fields, settle};
 use crate::lun::access::Access;
 use crate::lun::row::{Needs, Row};
-use crate::lun::{Plan, Unit};
+use crate::lun::{LogicalUnit, Plan};
 use wire::scsi::cdb::{SelfTestCode, SendDiagnostic};
 use wire::scsi::diagnostic::{DiagnosticHeader, SupportedDiagnosticPages};
 use wire::scsi::sense::{AdditionalSense, Sense};
@@ -20,7 +20,7 @@ pub(in crate::lun) const ROW: Row = Row {
     on_medium: None,
 };
 
-fn plan(unit: &mut Unit, cdb: &[u8]) -> Decision {
+fn plan(unit: &mut LogicalUnit, cdb: &[u8]) -> Decision {
     let command = fields(SendDiagnostic::decode(cdb))?;
     check_undisturbed(unit)?;
     let code = command.self_test_code;

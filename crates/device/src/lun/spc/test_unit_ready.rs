@@ -21,7 +21,7 @@ mod tests {
     const CDB: [u8; 6] = [0x00, 0, 0, 0, 0, 0];
 
     #[test]
-    fn a_unit_is_ready_after_its_unit_attention_was_told() {
+    fn a_unit_is_ready_after_its_unit_attention_was_reported() {
         let mut fixture = Fixture::new();
         fixture.unit.handle_event(UnitEvent::BusReset);
         let reset = Sense::unit_attention(AdditionalSense { asc: 0x29, ascq: 0x02 });

@@ -4,7 +4,7 @@
 //! characteristics extension), zoned block devices, third-party copy.
 
 use super::Decision;
-use crate::lun::{Reply, Unit, UnitConfig, limits, sat};
+use crate::lun::{LogicalUnit, LogicalUnitConfig, Reply, limits, sat};
 use alloc::vec::Vec;
 use wire::NoRoom;
 use wire::scsi::ascii::Ascii;
@@ -30,14 +30,14 @@ const PAGES: [VpdPageCode; 8] = [
 ];
 
 /// One page as parameter data, if there is such a page.
-pub(super) fn report(unit: &Unit, reply: &mut Reply, page: VpdPageCode, room: u32) -> Decision {
+pub(super) fn report(unit: &LogicalUnit, reply: &mut Reply, page: VpdPageCode, room: u32) -> Decision {
     if !PAGES.contains(&page) {
         return Err(Sense::invalid_field_in_cdb(2, None));
     }
     Ok(reply.fill(room, |out| encode(unit, page, out)))
 }
 
-fn encode(unit: &Unit, page: VpdPageCode, out: &mut [u8]) -> Result<usize, NoRoom> {
+fn encode(unit: &LogicalUnit, page: VpdPageCode, out: &mut [u8]) -> Result<usize, NoRoom> {
     let config = &unit.config;
     let identify;
     let page = match page {
@@ -61,7 +61,7 @@ fn encode(unit: &Unit, page: VpdPageCode, out: &mut [u8]) -> Result<usize, NoRoo
 }
 
 /// The unit's names, the world-wide one first, and the number of its one target port.
-fn encode_names(config: &UnitConfig, out: &mut [u8]) -> Result<usize, NoRoom> {
+fn encode_names(config: &LogicalUnitConfig, out: &mut [u8]) -> Result<usize, NoRoom> {
     let naa = config.naa.to_be_bytes();
     let mut specific = Vec::from(Ascii::<16>::new(&config.product).0);
     specific.extend(config.serial.bytes().take(SERIAL_BYTES_MAX));
@@ -102,7 +102,7 @@ fn extended_inquiry() -> ExtendedInquiry {
     }
 }
 
-const fn block_limits(config: &UnitConfig) -> BlockLimits {
+const fn block_limits(config: &LogicalUnitConfig) -> BlockLimits {
     let size = config.block_size;
     let granule = limits::blocks_per_granule(size);
     BlockLimits {
@@ -129,7 +129,7 @@ const fn block_limits(config: &UnitConfig) -> BlockLimits {
     }
 }
 
-const fn characteristics(config: &UnitConfig) -> BlockDeviceCharacteristics {
+const fn characteristics(config: &LogicalUnitConfig) -> BlockDeviceCharacteristics {
     let rotation_rate = if config.rotational { RotationRate::Rpm(7200) } else { RotationRate::NonRotating };
     BlockDeviceCharacteristics {
         rotation_rate,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn page_86_tells_the_task_attributes_and_the_cache() {
+    fn page_86_reports_the_task_attributes_and_the_cache() {
         let bytes = page(&mut Fixture::new(), 0x86);
         assert_eq!((bytes.len(), bytes[5], bytes[6], bytes[13]), (64, 0x07, 0x01, 58));
     }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn page_b0_tells_the_limits_in_blocks() {
+    fn page_b0_reports_the_limits_in_blocks() {
         let bytes = page(&mut Fixture::new(), 0xb0);
         assert_eq!(bytes[..16], [0, 0xb0, 0, 0x3c, 1, 255, 0, 8, 0, 0, 0x40, 0, 0, 0, 0x08, 0]);
         assert_eq!(
@@ -236,20 +236,20 @@ mod tests {
     }
 
     #[test]
-    fn page_b0_tells_the_optimal_transfer_that_the_unit_was_made_with() {
+    fn page_b0_reports_the_optimal_transfer_that_the_unit_was_made_with() {
         let bytes = page(&mut Fixture::with(|config| config.transfer_bytes_optimal = 64 << 10), 0xb0);
         assert_eq!(bytes[12..16], [0, 0, 0, 128]);
     }
 
     #[test]
-    fn page_b1_tells_whether_it_rotates() {
+    fn page_b1_reports_whether_it_rotates() {
         assert_eq!(page(&mut Fixture::new(), 0xb1)[4..9], [0, 1, 0, 0x40, 0x02]);
         let mut disk = Fixture::with(|config| config.rotational = true);
         assert_eq!(page(&mut disk, 0xb1)[4..6], [0x1c, 0x20]);
     }
 
     #[test]
-    fn page_b2_tells_thin_provisioning() {
+    fn page_b2_reports_thin_provisioning() {
         assert_eq!(page(&mut Fixture::new(), 0xb2), [0, 0xb2, 0, 4, 0, 0xe4, 0x02, 0]);
     }
 }

@@ -6,7 +6,7 @@ use super::{Decision, fetch_list, fields, settle};
 use crate::lun::access::Access;
 use crate::lun::buffers::{DATA_BUFFER_BYTES, ECHO_BUFFER_BYTES};
 use crate::lun::row::{Needs, Row};
-use crate::lun::{Plan, Unit};
+use crate::lun::{LogicalUnit, Plan};
 use wire::scsi::cdb::{WriteBuffer, WriteBufferMode};
 use wire::scsi::sense::Sense;
 
@@ -36,7 +36,7 @@ fn plan(cdb: &[u8]) -> Decision {
     fetch_list(command.parameter_list_len, 6)
 }
 
-fn store(unit: &mut Unit, cdb: &[u8], list: &[u8]) -> Decision {
+fn store(unit: &mut LogicalUnit, cdb: &[u8], list: &[u8]) -> Decision {
     let command = fields(WriteBuffer::decode(cdb))?;
     let stored = match command.mode {
         WriteBufferMode::EchoBuffer => unit.buffers.set_echo(list),

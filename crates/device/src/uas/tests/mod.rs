@@ -2,18 +2,18 @@
 
 mod management;
 mod streams;
-mod turns;
 mod units;
+mod without_streams;
 
-use crate::desk::Desk;
-use crate::desk::uas::{TEST_UNIT_READY, good};
+use crate::host_fixture::HostFixture;
+use crate::host_fixture::uas::{TEST_UNIT_READY, good};
 
 /// The device takes a command under every tag from 1 to 6 as if nothing had been.
 #[track_caller]
-fn assert_goes_on(desk: &mut Desk) {
+fn assert_goes_on(host: &mut HostFixture) {
     for tag in 1..=6 {
-        let status = desk.command(tag, &TEST_UNIT_READY);
-        assert_eq!(desk.bytes_of(status), good(tag));
+        let status = host.command(tag, &TEST_UNIT_READY);
+        assert_eq!(host.bytes_of(status), good(tag));
     }
-    desk.assert_at_rest();
+    host.assert_at_rest();
 }

@@ -12,11 +12,11 @@ use wire::Legible;
 pub struct OpenError {
     /// Which image.
     pub path: PathBuf,
-    /// What stands in the way.
+    /// What stands in the purpose.
     pub reason: OpenReason,
 }
 
-/// What stands in the way of using an image.
+/// Why an image cannot be used.
 #[derive(Debug)]
 pub enum OpenReason {
     /// There is no such file.
@@ -48,9 +48,9 @@ pub enum OpenReason {
     Unfinished,
     /// A WRITE ATOMIC was cut off when it was last open, and cannot be undone.
     NotUndone {
-        /// The file that tells what the blocks were.
+        /// The file that holds the old blocks.
         journal: PathBuf,
-        /// What stands in the way.
+        /// What stands in the purpose.
         why: String,
     },
     /// Its file system cannot go past the page cache.

@@ -5,7 +5,7 @@
 //! replacing it follows a symbolic link.
 
 use super::journal::Journal;
-use super::task::{Allocation, Memory, Step, Task};
+use super::task::{Allocation, FileOperation, Memory, Task};
 use crate::medium::{Geometry, STATE_BYTES_MAX};
 use atomic_file::AtomicFile;
 use rustix::fs::{Advice, FallocateFlags, SeekFrom};
@@ -50,41 +50,45 @@ impl Image {
     }
 
     /// Makes the system call, and waits for it.
-    pub(super) fn perform(&self, step: &Step, task: &mut Task) -> Result<u64, Errno> {
+    pub(super) fn perform(&self, step: &FileOperation, task: &mut Task) -> Result<u64, Errno> {
         if let Some(errno) = self.fault(step) {
             return Err(errno);
         }
         match step {
-            Step::Read { at, memory, range } => {
+            FileOperation::Read { at, memory, range } => {
                 let bytes = &mut task.memory(*memory)[range.clone()];
                 count(self.file.read_at(bytes, *at))
             }
-            Step::Write { at, memory, range, durable: false } => {
+            FileOperation::Write { at, memory, range, durable: false } => {
                 count(self.file.write_at(&task.memory(*memory)[range.clone()], *at))
             }
-            Step::Write { at, memory, range, durable: true } => {
+            FileOperation::Write { at, memory, range, durable: true } => {
                 let bytes = IoSlice::new(&task.memory(*memory)[range.clone()]);
                 let written = rustix::io::pwritev2(&self.file, &[bytes], *at, ReadWriteFlags::DSYNC)?;
                 Ok(written as u64)
             }
-            Step::Sync => rustix::fs::fdatasync(&self.file).map(|()| 0),
-            Step::Allocate { how, at, len } => {
+            FileOperation::Sync => rustix::fs::fdatasync(&self.file).map(|()| 0),
+            FileOperation::Allocate { how, at, len } => {
                 rustix::fs::fallocate(&self.file, how.flags(), *at, *len).map(|()| 0)
             }
-            Step::Advise { at, len } => {
+            FileOperation::Advise { at, len } => {
                 rustix::fs::fadvise(&self.file, *at, NonZeroU64::new(*len), Advice::WillNeed).map(|()| 0)
             }
-            Step::SeekMapped { at } => rustix::fs::seek(&self.file, SeekFrom::Data(*at)),
-            Step::SeekHole { at } => rustix::fs::seek(&self.file, SeekFrom::Hole(*at)),
-            Step::KeepState => count(self.keep_state(task.memory(Memory::Buffer)).map(|()| 0)),
-            Step::KeepRecord => count(self.journal()?.keep(task.memory(Memory::Scratch)).map(|()| 0)),
-            Step::ClearRecord => count(self.journal()?.clear().map(|()| 0)),
+            FileOperation::SeekMapped { at } => rustix::fs::seek(&self.file, SeekFrom::Data(*at)),
+            FileOperation::SeekHole { at } => rustix::fs::seek(&self.file, SeekFrom::Hole(*at)),
+            FileOperation::KeepState => count(self.keep_state(task.memory(Memory::Buffer)).map(|()| 0)),
+            FileOperation::KeepRecord => {
+                count(self.journal()?.keep(task.memory(Memory::Scratch)).map(|()| 0))
+            }
+            FileOperation::ClearRecord => count(self.journal()?.clear().map(|()| 0)),
         }
     }
 
     /// Makes the call of a write, unless it would have to wait. `EOPNOTSUPP`: the file system always may have to.
-    pub(super) fn write_at_once(&self, step: &Step, task: &mut Task) -> Result<u64, Errno> {
-        let Step::Write { at, memory, range, durable: false } = step else { return Err(Errno::AGAIN) };
+    pub(super) fn write_at_once(&self, step: &FileOperation, task: &mut Task) -> Result<u64, Errno> {
+        let FileOperation::Write { at, memory, range, durable: false } = step else {
+            return Err(Errno::AGAIN);
+        };
         let bytes = IoSlice::new(&task.memory(*memory)[range.clone()]);
         let written = rustix::io::pwritev2(&self.file, &[bytes], *at, ReadWriteFlags::NOWAIT);
         let outcome = written.map(|count| count as u64);
@@ -120,7 +124,7 @@ impl Image {
         file.commit_durably()
     }
 
-    /// The unit's state as it was last kept.
+    /// The unit's last saved state.
     pub(super) fn load_state(&self) -> io::Result<Option<Vec<u8>>> {
         if !self.has_companions {
             return Ok(None);
@@ -139,14 +143,14 @@ impl Image {
 
     /// What a test wants to come of the step.
     #[cfg(test)]
-    pub(super) fn fault(&self, step: &Step) -> Option<Errno> {
+    pub(super) fn fault(&self, step: &FileOperation) -> Option<Errno> {
         self.faults.meet(step)
     }
 
     /// Nothing fails on purpose.
     #[cfg(not(test))]
     #[expect(clippy::unused_self, reason = "it looks at the image in tests")]
-    pub(super) const fn fault(&self, _step: &Step) -> Option<Errno> {
+    pub(super) const fn fault(&self, _step: &FileOperation) -> Option<Errno> {
         None
     }
 }
@@ -191,7 +195,7 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
 pub(super) mod faults {
     //! Errors that no healthy file system shows.
 
-    use super::super::task::{Allocation, Step};
+    use super::super::task::{Allocation, FileOperation};
     use rustix::io::Errno;
     use std::ops::Range;
     use std::sync::Mutex;
@@ -213,7 +217,7 @@ pub(super) mod faults {
     #[derive(Debug, Default)]
     pub(in super::super) struct Faults {
         set: Mutex<Vec<Fault>>,
-        steps: Mutex<Vec<Step>>,
+        steps: Mutex<Vec<FileOperation>>,
     }
 
     impl Faults {
@@ -222,30 +226,31 @@ pub(super) mod faults {
         }
 
         /// The steps that were begun since this was last asked.
-        pub(in super::super) fn take_steps(&self) -> Vec<Step> {
+        pub(in super::super) fn take_steps(&self) -> Vec<FileOperation> {
             std::mem::take(&mut *self.steps.lock().unwrap())
         }
 
-        pub(super) fn meet(&self, step: &Step) -> Option<Errno> {
+        pub(super) fn meet(&self, step: &FileOperation) -> Option<Errno> {
             self.steps.lock().unwrap().push(step.clone());
             self.set.lock().unwrap().iter().find_map(|fault| fault.meet(step))
         }
     }
 
     impl Fault {
-        fn meet(&self, step: &Step) -> Option<Errno> {
+        fn meet(&self, step: &FileOperation) -> Option<Errno> {
             match (self, step) {
-                (Self::BadBytes(bad), Step::Read { at, range, .. } | Step::Write { at, range, .. }) => {
+                (
+                    Self::BadBytes(bad),
+                    FileOperation::Read { at, range, .. } | FileOperation::Write { at, range, .. },
+                ) => (*at < bad.end && bad.start < at + range.len() as u64).then_some(Errno::IO),
+                (Self::BadWrites(bad), FileOperation::Write { at, range, .. }) => {
                     (*at < bad.end && bad.start < at + range.len() as u64).then_some(Errno::IO)
                 }
-                (Self::BadWrites(bad), Step::Write { at, range, .. }) => {
-                    (*at < bad.end && bad.start < at + range.len() as u64).then_some(Errno::IO)
-                }
-                (Self::NoAllocation(unknown), Step::Allocate { how, .. }) => {
+                (Self::NoAllocation(unknown), FileOperation::Allocate { how, .. }) => {
                     (unknown == how).then_some(Errno::OPNOTSUPP)
                 }
-                (Self::NoDurableWrites, Step::Write { durable: true, .. }) => Some(Errno::OPNOTSUPP),
-                (Self::NoSpace, Step::Write { .. }) => Some(Errno::NOSPC),
+                (Self::NoDurableWrites, FileOperation::Write { durable: true, .. }) => Some(Errno::OPNOTSUPP),
+                (Self::NoSpace, FileOperation::Write { .. }) => Some(Errno::NOSPC),
                 _ => None,
             }
         }

@@ -155,7 +155,7 @@ pub(super) struct Journal {
 
 #[derive(Debug, Default)]
 enum State {
-    /// There is no file: no atomic write has come yet.
+    /// There is no file: no atomic write has occurred yet.
     #[default]
     Absent,
     /// There is no record in the file.
@@ -181,11 +181,11 @@ impl Journal {
                 return Err(io::ErrorKind::ResourceBusy.into());
             }
         };
-        let kept = file.write_all_at(record, 0).and_then(|()| file.sync_data());
+        let written = file.write_all_at(record, 0).and_then(|()| file.sync_data());
         // A record whose fate is not known must not undo anything.
-        let recorded = kept.is_ok() || clear(&file).is_err();
+        let recorded = written.is_ok() || clear(&file).is_err();
         *state = if recorded { State::Recorded(file) } else { State::Clear(file) };
-        kept
+        written
     }
 
     /// Clears the record, durably.
@@ -211,7 +211,7 @@ impl Journal {
         }
     }
 
-    /// The file holds what the image holds, so nobody else may read it.
+    /// The file holds what the image holds, so no other user may read it.
     fn create(&self) -> io::Result<File> {
         let file = atomic_file::create_new(&self.path, 0o600)?;
         sync_directory_of(&self.path)?;

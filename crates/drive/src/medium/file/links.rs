@@ -1,4 +1,4 @@
-//! Files beside an image in a directory that others can write to: what they have planted at the
+//! Files beside an image in a directory that others can write to: what they have placed at the
 //! paths that we use.
 
 use super::tests::{Scratch, open, with_each_engine};
@@ -10,21 +10,21 @@ use std::path::PathBuf;
 use units::Extent;
 
 /// A file that is not ours to write, and what leads to it.
-fn victim(place: &Scratch, link: &str) -> PathBuf {
-    let victim = place.0.join("victim");
-    fs::write(&victim, "precious").unwrap();
-    symlink(&victim, place.0.join(link)).unwrap();
-    victim
+fn protected(place: &Scratch, link: &str) -> PathBuf {
+    let protected = place.0.join("protected");
+    fs::write(&protected, "precious").unwrap();
+    symlink(&protected, place.0.join(link)).unwrap();
+    protected
 }
 
 #[test]
 fn state_is_not_written_through_a_link_at_a_temporary_name() {
     let place = Scratch::new();
     let image = place.image(64 << 10);
-    let victim = victim(&place, "image.state.new");
+    let protected = protected(&place, "image.state.new");
     let mut medium = open(&image, Engine::Threads);
     medium.save_state(b"state").unwrap();
-    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    assert_eq!(fs::read(&protected).unwrap(), b"precious");
     assert_eq!(medium.load_state().unwrap().as_deref(), Some(&b"state"[..]));
 }
 
@@ -46,12 +46,12 @@ fn leftovers_at_a_temporary_name_do_not_block_saving() {
 fn a_link_in_place_of_the_state_is_neither_read_nor_written_through() {
     let place = Scratch::new();
     let image = place.image(64 << 10);
-    let victim = victim(&place, "image.state");
+    let protected = protected(&place, "image.state");
     let mut medium = open(&image, Engine::Threads);
     let error = medium.load_state().unwrap_err();
     assert_eq!(error.to_string(), "it is a symbolic link, which is not followed here");
     medium.save_state(b"state").unwrap();
-    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    assert_eq!(fs::read(&protected).unwrap(), b"precious");
     assert_eq!(medium.load_state().unwrap().as_deref(), Some(&b"state"[..]));
 }
 
@@ -69,21 +69,21 @@ fn a_fifo_in_place_of_the_state_is_not_waited_for() {
 fn a_link_in_place_of_the_journal_leaves_the_medium_without_atomic_writes() {
     let place = Scratch::new();
     let image = place.image(64 << 10);
-    let victim = victim(&place, "image.atomic");
+    let protected = protected(&place, "image.atomic");
     assert!(!open(&image, Engine::Threads).writes_atomically());
-    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    assert_eq!(fs::read(&protected).unwrap(), b"precious");
 }
 
 #[test]
 fn a_journal_is_not_created_through_a_link_that_comes_after_opening() {
     with_each_engine(64 << 10, |medium, path| {
         assert!(medium.writes_atomically());
-        let victim = path.with_file_name("victim");
-        symlink(&victim, path.with_file_name("image.atomic")).unwrap();
+        let protected = path.with_file_name("protected");
+        symlink(&protected, path.with_file_name("image.atomic")).unwrap();
         let atomic = request(MediumOp::WriteAtomic { fua: true }, Extent::new(0, 1), 512);
         let finished = run(medium, Job { request: atomic, buffer: vec![1; 512] });
         assert!(finished.completion.result.is_err());
-        assert!(!victim.exists());
+        assert!(!protected.exists());
         assert_eq!(suite::read(medium, Extent::new(0, 1)), Ok(vec![0; 512]));
         fs::remove_file(path.with_file_name("image.atomic")).unwrap();
     });

@@ -9,9 +9,9 @@
 //! Left out:
 //! - Direct I/O for a drive that is served: a host's buffers have any alignment. A verify therefore believes the page
 //!   cache where that has the blocks. [`FileOptions::direct`] is for callers that align theirs.
-//! - WRITE ATOMIC and kept state on a block device (see `journal`), and two atomic writes at once: the unit runs each
+//! - WRITE ATOMIC and saved state on a block device (see `journal`), and two atomic writes at once: the unit runs each
 //!   alone.
-//! - The block of an error that cannot be narrowed down: a write that the system had answered and could not keep is told
+//! - The block of an error that cannot be narrowed down: a write that the system had answered and could not store is reported
 //!   by the next flush, once, as fdatasync does. Flush and allocations name the first block of their extent.
 //! - Space that is reserved but was never written: `lseek` takes it for a hole, and so do we.
 //! - Watching the length of the file: reads notice that it shrank, a write makes it grow again. Its owner says when to look
@@ -31,7 +31,7 @@ pub use error::{OpenError, OpenReason};
 pub use open::create_image;
 pub use options::{Engine, FileOptions};
 
-use super::{Finished, Geometry, Job, Medium};
+use super::{CompletedJob, Geometry, Job, Medium};
 use device::medium::MediumOp;
 use image::Image;
 use pool::Pool;
@@ -52,12 +52,12 @@ const POOL_THREADS: usize = 4;
 /// Who carries out a write that need not be durable, beside a ring.
 #[derive(Debug)]
 enum Writes {
-    /// The first write tells.
+    /// Decided by the first write.
     Unknown,
     /// The ring: the file system writes without waiting where it can.
     Ring,
     /// A thread: the file system never does (ext4, tmpfs), so that the ring would hand each write to a thread of the
-    /// kernel and wake us for each. It is a thread of their own, so that they wait for no sync of another's.
+    /// kernel and wake us for each. It is a separate thread, so that they do not wait for another operation's sync.
     Thread(Pool),
 }
 
@@ -72,7 +72,7 @@ pub struct FileMedium {
     /// As of the last look at the image's length.
     geometry: Geometry,
     event: Arc<OwnedFd>,
-    finished: VecDeque<Finished>,
+    finished: VecDeque<CompletedJob>,
     writes: Writes,
     /// Whether blocks are moved on the spot: a file system of memory does not wait, but refuses to promise that, so that
     /// a ring would hand each transfer to a thread of the kernel, and a wake-up costs more than the copy.
@@ -82,10 +82,10 @@ pub struct FileMedium {
 }
 
 impl FileMedium {
-    /// Opens and locks the image. What follows its last whole block is no part of the medium.
+    /// Opens and locks the image. Bytes after the last whole block are not part of the medium.
     ///
     /// # Errors
-    /// Says what stands in the way and what to do about it.
+    /// Says why it cannot be opened and what to do about it.
     pub fn open(path: &Path, options: &FileOptions) -> Result<Self, OpenError> {
         let image = Arc::new(Image::open(path, options)?);
         let failed = |reason| OpenError::new(path, reason);
@@ -156,7 +156,7 @@ fn signal(event: &OwnedFd) {
 }
 
 impl Medium for FileMedium {
-    fn submit(&mut self, job: Job) -> Option<Finished> {
+    fn submit(&mut self, job: Job) -> Option<CompletedJob> {
         let is_write = job.request.op == MediumOp::Write { fua: false };
         let moves = matches!(job.request.op, MediumOp::Read | MediumOp::Write { .. });
         let mut task = Task::new(job, self.geometry, self.image.read_only);
@@ -188,9 +188,9 @@ impl Medium for FileMedium {
         }
     }
 
-    fn poll(&mut self) -> Option<Finished> {
+    fn poll(&mut self) -> Option<CompletedJob> {
         if self.finished.is_empty() {
-            // Read before looking: what is over later signals anew.
+            // Read before polling: later completions signal again.
             let _ = rustix::io::read(&*self.event, &mut [0; 8]);
             self.reap();
         }

@@ -3,7 +3,7 @@
 //! An image is a regular file, best a sparse one, or a block device. It is locked while it is open: exclusively by the
 //! one who writes, shared by those who only read. A block device that is mounted is refused for writing.
 //!
-//! What is left of the image after the last whole block is no part of the drive and is never touched.
+//! Bytes of the image after the last whole block are not part of the drive and are never changed.
 
 use super::error::{OpenError, OpenReason, reason_of};
 use super::image::{Image, beside};
@@ -72,7 +72,7 @@ impl Image {
             reason => reason,
         })?;
         lock(&file, read_only)?;
-        // Of a file that the kernel makes up while it is read nobody knows the end.
+        // A file that the kernel generates while it is read has no known size.
         let size = ByteCount(file.seek(SeekFrom::End(0)).map_err(|_| OpenReason::NotStorage)?);
         let geometry = Geometry::of(size, block_size);
         if geometry.capacity.0 == 0 {
@@ -113,7 +113,7 @@ fn lies_in_memory(file: &File) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|file_system| matches!(file_system.f_type as u32, TMPFS | RAMFS))
 }
 
-/// Locks it, with some patience: of a server that was killed the kernel still finishes what it had begun, and holds on
+/// Locks it, with retries: for a server that was killed the kernel still finishes pending work, and holds on
 /// to the file until then.
 fn lock(file: &File, shared: bool) -> Result<(), OpenReason> {
     let deadline = Instant::now() + LOCK_PATIENCE;

@@ -2,14 +2,14 @@
 //! operation for or would hand to a thread of the kernel one by one.
 //!
 //! A thread takes several tasks at a time and makes their system calls one after the other. An event descriptor becomes
-//! readable when it has made them all, or has been at it for [`PATIENCE`]: to wake whoever waits costs more than a write
+//! readable when it has made them all, or has worked for [`SIGNAL_INTERVAL`]: a wake-up costs more than a write
 //! to the page cache.
 //!
-//! Always true: a task that was submitted is finished; dropping the pool waits for the tasks under way.
+//! Always true: a task that was submitted is finished; dropping the pool waits for the tasks under purpose.
 
 use super::image::Image;
 use super::task::Task;
-use crate::medium::Finished;
+use crate::medium::CompletedJob;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -24,7 +24,7 @@ const ROUND_MAX: usize = 32;
 pub(super) const ROOM: usize = 128;
 
 /// How long finished tasks wait for the others of their round.
-const PATIENCE: Duration = Duration::from_micros(200);
+const SIGNAL_INTERVAL: Duration = Duration::from_micros(200);
 
 /// Threads and the tasks they share.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ struct Shared {
 #[derive(Debug)]
 struct Queues {
     waiting: VecDeque<Task>,
-    finished: VecDeque<Finished>,
+    finished: VecDeque<CompletedJob>,
     /// Threads that wait for a task.
     idle: usize,
     closing: bool,
@@ -78,7 +78,7 @@ impl Pool {
         self.submitted.push(task);
     }
 
-    /// Hands on what was submitted.
+    /// Passes submitted tasks to threads.
     pub(super) fn flush(&mut self) {
         if self.submitted.is_empty() {
             return;
@@ -96,7 +96,7 @@ impl Pool {
     }
 
     /// Moves what is over to `finished`.
-    pub(super) fn reap(&self, finished: &mut VecDeque<Finished>) {
+    pub(super) fn reap(&self, finished: &mut VecDeque<CompletedJob>) {
         finished.append(&mut self.shared.lock().finished);
     }
 }
@@ -117,16 +117,16 @@ impl Shared {
     fn serve(&self, threads: usize) {
         let (mut scratch, mut round) = (Vec::new(), Vec::with_capacity(ROUND_MAX));
         while self.next_round(threads, &mut round) {
-            let mut told = Instant::now();
+            let mut signalled = Instant::now();
             for mut task in round.drain(..) {
                 task.lend(std::mem::take(&mut scratch));
                 self.image.carry_out(&mut task);
                 let (finished, lent) = task.finish();
                 scratch = lent;
                 self.lock().finished.push_back(finished);
-                if told.elapsed() > PATIENCE {
+                if signalled.elapsed() > SIGNAL_INTERVAL {
                     super::signal(&self.event);
-                    told = Instant::now();
+                    signalled = Instant::now();
                 }
             }
             super::signal(&self.event);

@@ -3,7 +3,7 @@
 
 use super::super::suite::{self, request, run};
 use super::image::faults::Fault;
-use super::task::{Memory, Step, Task};
+use super::task::{FileOperation, Memory, Task};
 use super::tests::{Scratch, open, options, reason, with_each_engine};
 use super::*;
 use crate::medium::Geometry;
@@ -56,15 +56,15 @@ impl Cut {
 }
 
 impl Disk {
-    fn perform(&mut self, step: &Step, task: &mut Task) -> Result<u64, Errno> {
+    fn perform(&mut self, step: &FileOperation, task: &mut Task) -> Result<u64, Errno> {
         match step {
-            Step::Read { at, memory, range } => {
+            FileOperation::Read { at, memory, range } => {
                 let at = *at as usize;
                 task.memory(*memory)[range.clone()].copy_from_slice(&self.seen[at..at + range.len()]);
                 Ok(range.len() as u64)
             }
-            Step::Write { durable: true, .. } if self.cached_only => Err(Errno::OPNOTSUPP),
-            Step::Write { at, memory, range, durable } => {
+            FileOperation::Write { durable: true, .. } if self.cached_only => Err(Errno::OPNOTSUPP),
+            FileOperation::Write { at, memory, range, durable } => {
                 let at = *at as usize;
                 let len = if std::mem::take(&mut self.short) { range.len() / 3 } else { range.len() };
                 self.seen[at..at + len]
@@ -74,15 +74,15 @@ impl Disk {
                 }
                 Ok(len as u64)
             }
-            Step::Sync => {
+            FileOperation::Sync => {
                 self.durable.clone_from(&self.seen);
                 Ok(0)
             }
-            Step::KeepRecord => {
+            FileOperation::KeepRecord => {
                 self.journal = task.memory(Memory::Scratch).to_vec();
                 Ok(0)
             }
-            Step::ClearRecord => {
+            FileOperation::ClearRecord => {
                 self.journal[..32].fill(0);
                 Ok(0)
             }
@@ -91,7 +91,7 @@ impl Disk {
     }
 
     /// The step begins, and the power goes. What was cached may or may not have been written, any time before.
-    fn cut_off(&mut self, cut: Cut, step: &Step, task: &mut Task) {
+    fn cut_off(&mut self, cut: Cut, step: &FileOperation, task: &mut Task) {
         let (journal, durable) = (self.journal.clone(), self.durable.clone());
         // Until the step is over nothing of it is certain, and the cache loses what it likes.
         let _ = self.perform(step, task);
@@ -178,7 +178,7 @@ proptest! {
 }
 
 #[test]
-fn the_journal_is_for_nobody_else_and_goes_with_the_medium() {
+fn the_journal_is_private_and_removed_with_the_medium() {
     with_each_engine(BLOCKS * 512, |medium, path| {
         let journal = path.with_file_name("image.atomic");
         assert!(!journal.exists());
@@ -229,7 +229,7 @@ fn what_another_program_wrote_since_is_not_undone() {
 }
 
 #[test]
-fn a_record_beyond_the_end_of_the_image_is_told() {
+fn a_record_beyond_the_end_of_the_image_is_reported() {
     let scratch = Scratch::new();
     let (path, _) = cut_off(&scratch);
     File::options().write(true).open(&path).unwrap().set_len(PLACE.end as u64 - 1).unwrap();

@@ -1,21 +1,21 @@
 //! One job on a file, as decisions without system calls.
 //!
-//! A [`Task`] names the next system call as a [`Step`] and is told what came of it; a ring or a thread makes the calls.
-//! So both carry out the same operations and meet the same errors in the same way, and each error path is tested by
+//! A [`Task`] names the next system call as a [`FileOperation`] and receives its result; a ring or a thread makes the calls.
+//! So both carry out the same operations and meet the same errors in the same purpose, and each error path is tested by
 //! telling it.
 //!
 //! What is decided here: short reads and writes go on where they stopped; interrupted calls are made again; a failed
 //! read or write is narrowed down to the first bad block by halving; an allocation that the file system refuses is
 //! replaced by the next best, in the end by writing zeroes; operations with a comparison or a pattern go through
 //! the file in chunks of [`SCRATCH_BYTES_MAX`]; an atomic write is recorded in the journal before it begins, and undone
-//! if it fails half way.
+//! if it fails half purpose.
 //!
 //! Always true: a step lies within the span of its request and within the memory it names; the number of steps is
 //! bounded by the length of the request.
 
 use super::journal::{self, HEADER_BYTES};
-use super::transfer::{Transfer, Way};
-use crate::medium::{Finished, Geometry, Job, Span, compound};
+use super::transfer::{Transfer, TransferPurpose};
+use crate::medium::{CompletedJob, Geometry, Job, Span, compound};
 use device::lun::limits::ATOMIC_BYTES_MAX;
 use device::medium::{MediumDone, MediumError, MediumOp};
 use rustix::io::Errno;
@@ -30,7 +30,7 @@ const RETRIES_MAX: u32 = 100;
 
 /// A system call on the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum FileOperation {
     /// Reads into memory; brings the bytes read.
     Read { at: u64, memory: Memory, range: Range<usize> },
     /// Writes from memory; brings the bytes written. With `durable`, they are on stable storage by then.
@@ -73,7 +73,7 @@ pub(super) enum Allocation {
     Reserve,
 }
 
-/// A job under way.
+/// A job under purpose.
 #[derive(Debug)]
 pub(super) struct Task {
     job: Job,
@@ -183,7 +183,7 @@ impl Task {
     }
 
     /// The answer, and the memory that was lent. To be asked when the task is over.
-    pub(super) fn finish(self) -> (Finished, Vec<u8>) {
+    pub(super) fn finish(self) -> (CompletedJob, Vec<u8>) {
         let result = match self.phase {
             Phase::Over(result) => result,
             // Nobody asks before; if they do, the job was not done.
@@ -193,7 +193,7 @@ impl Task {
     }
 
     /// The next system call, or `None` when it is over. Asking twice changes nothing.
-    pub(super) fn step(&self) -> Option<Step> {
+    pub(super) fn step(&self) -> Option<FileOperation> {
         let Span { start: at, len } = self.span;
         Some(match &self.phase {
             Phase::Over(_) => return None,
@@ -201,21 +201,24 @@ impl Task {
                 let attempt = transfer.attempt(self.block_bytes);
                 let start = transfer.start + transfer.moved;
                 let (at, memory, range) = (transfer.position(), transfer.memory, start..start + attempt);
-                match transfer.way {
-                    Way::Load => Step::Read { at, memory, range },
-                    Way::Store | Way::Restore(_) => {
-                        Step::Write { at, memory, range, durable: self.durability == Durability::EachWrite }
-                    }
+                match transfer.purpose {
+                    TransferPurpose::Load => FileOperation::Read { at, memory, range },
+                    TransferPurpose::Store | TransferPurpose::Restore(_) => FileOperation::Write {
+                        at,
+                        memory,
+                        range,
+                        durable: self.durability == Durability::EachWrite,
+                    },
                 }
             }
-            Phase::Allocating(how) => Step::Allocate { how: *how, at, len },
-            Phase::SyncingOld | Phase::Syncing(_) => Step::Sync,
-            Phase::Advising => Step::Advise { at, len },
-            Phase::SeekingMapped => Step::SeekMapped { at },
-            Phase::SeekingHole { from } => Step::SeekHole { at: *from },
-            Phase::KeepingState => Step::KeepState,
-            Phase::KeepingRecord => Step::KeepRecord,
-            Phase::ClearingRecord(_) => Step::ClearRecord,
+            Phase::Allocating(how) => FileOperation::Allocate { how: *how, at, len },
+            Phase::SyncingOld | Phase::Syncing(_) => FileOperation::Sync,
+            Phase::Advising => FileOperation::Advise { at, len },
+            Phase::SeekingMapped => FileOperation::SeekMapped { at },
+            Phase::SeekingHole { from } => FileOperation::SeekHole { at: *from },
+            Phase::KeepingState => FileOperation::KeepState,
+            Phase::KeepingRecord => FileOperation::KeepRecord,
+            Phase::ClearingRecord(_) => FileOperation::ClearRecord,
         })
     }
 
@@ -245,7 +248,7 @@ impl Task {
             // Advice that is not taken does no harm.
             Phase::Advising => Phase::Over(Ok(MediumDone::Done)),
             Phase::SyncingOld => match self.done_or_failed(outcome) {
-                Ok(_) => self.record(Way::Load, self.span.len as usize),
+                Ok(_) => self.record(TransferPurpose::Load, self.span.len as usize),
                 Err(error) => Phase::Over(Err(error)),
             },
             Phase::Syncing(result) => self.after_sync(result, outcome),
@@ -258,10 +261,10 @@ impl Task {
 
     fn first_phase(&mut self) -> Phase {
         match self.job.request.op {
-            MediumOp::Read => self.whole(Way::Load, 0),
+            MediumOp::Read => self.whole(TransferPurpose::Load, 0),
             MediumOp::Write { fua } => {
                 self.force(fua);
-                self.whole(Way::Store, 0)
+                self.whole(TransferPurpose::Store, 0)
             }
             MediumOp::CompareAndWrite { fua } | MediumOp::Or { fua } => {
                 self.force(fua);
@@ -299,23 +302,23 @@ impl Task {
     }
 
     /// The whole span between the file and the buffer, from byte `skip` of the payload on.
-    fn whole(&self, way: Way, skip: usize) -> Phase {
+    fn whole(&self, purpose: TransferPurpose, skip: usize) -> Phase {
         let start = self.job.request.range.start as usize + skip;
-        Phase::Moving(Transfer::new(way, Memory::Buffer, start, self.span))
+        Phase::Moving(Transfer::new(purpose, Memory::Buffer, start, self.span))
     }
 
     /// The first `len` bytes of the span between the file and the old bytes of the record.
-    fn record(&self, way: Way, len: usize) -> Phase {
+    fn record(&self, purpose: TransferPurpose, len: usize) -> Phase {
         let span = Span { len: len as u64, ..self.span };
-        Phase::Moving(Transfer::new(way, Memory::Scratch, HEADER_BYTES, span))
+        Phase::Moving(Transfer::new(purpose, Memory::Scratch, HEADER_BYTES, span))
     }
 
     fn load_chunk(&self) -> Phase {
-        Phase::Moving(Transfer::new(Way::Load, Memory::Scratch, 0, self.chunk_span()))
+        Phase::Moving(Transfer::new(TransferPurpose::Load, Memory::Scratch, 0, self.chunk_span()))
     }
 
     fn store_chunk(&self) -> Phase {
-        Phase::Moving(Transfer::new(Way::Store, Memory::Scratch, 0, self.chunk_span()))
+        Phase::Moving(Transfer::new(TransferPurpose::Store, Memory::Scratch, 0, self.chunk_span()))
     }
 
     fn chunk_span(&self) -> Span {
@@ -331,7 +334,9 @@ impl Task {
 
     fn after_move(&mut self, mut transfer: Transfer, outcome: Result<u64, Errno>) -> Phase {
         match outcome {
-            Ok(0) if transfer.way == Way::Load => return Phase::Over(Err(MediumError::Shrunk)),
+            Ok(0) if transfer.purpose == TransferPurpose::Load => {
+                return Phase::Over(Err(MediumError::Shrunk));
+            }
             Ok(0) => return self.after_failed_move(&transfer, Errno::IO),
             Ok(count) => transfer.advance(count as usize),
             Err(Errno::OPNOTSUPP | Errno::INVAL) if self.durability == Durability::EachWrite => {
@@ -343,25 +348,25 @@ impl Task {
         if transfer.moved < transfer.len {
             return Phase::Moving(transfer);
         }
-        match transfer.way {
-            Way::Load => self.after_load(),
-            Way::Store => self.after_store(),
-            Way::Restore(error) => self.after_last_store(Err(error)),
+        match transfer.purpose {
+            TransferPurpose::Load => self.after_load(),
+            TransferPurpose::Store => self.after_store(),
+            TransferPurpose::Restore(error) => self.after_last_store(Err(error)),
         }
     }
 
     fn after_failed_move(&self, transfer: &Transfer, errno: Errno) -> Phase {
         let lba = Lba(transfer.position() / self.block_bytes as u64);
-        match transfer.way {
-            Way::Load => Phase::Over(Err(MediumError::Unreadable { lba })),
-            Way::Store if is_atomic(self.job.request.op) => {
+        match transfer.purpose {
+            TransferPurpose::Load => Phase::Over(Err(MediumError::Unreadable { lba })),
+            TransferPurpose::Store if is_atomic(self.job.request.op) => {
                 // Without space nothing was written but what was counted, and no more can be.
                 let touched = if is_media_error(errno) { transfer.len } else { transfer.moved };
                 self.undo(touched, write_error(errno, lba))
             }
-            Way::Store => Phase::Over(Err(write_error(errno, lba))),
+            TransferPurpose::Store => Phase::Over(Err(write_error(errno, lba))),
             // The record stays, for the next opening.
-            Way::Restore(error) => Phase::Over(Err(error)),
+            TransferPurpose::Restore(error) => Phase::Over(Err(error)),
         }
     }
 
@@ -370,7 +375,7 @@ impl Task {
         if touched == 0 {
             return Phase::ClearingRecord(Err(error));
         }
-        self.record(Way::Restore(error), touched)
+        self.record(TransferPurpose::Restore(error), touched)
     }
 
     fn after_load(&mut self) -> Phase {
@@ -408,7 +413,7 @@ impl Task {
             return self.load_chunk();
         }
         match self.job.request.op {
-            MediumOp::CompareAndWrite { .. } => self.whole(Way::Store, self.span.len as usize),
+            MediumOp::CompareAndWrite { .. } => self.whole(TransferPurpose::Store, self.span.len as usize),
             _ => Phase::Over(Ok(MediumDone::Done)),
         }
     }
@@ -422,7 +427,7 @@ impl Task {
         self.after_last_store(Ok(MediumDone::Done))
     }
 
-    /// What follows when all is written that the result tells of.
+    /// What follows when everything is written.
     fn after_last_store(&self, result: Result<MediumDone, MediumError>) -> Phase {
         match self.durability {
             Durability::SyncAfter => Phase::Syncing(result),
@@ -447,7 +452,7 @@ impl Task {
 
     fn after_keeping_record(&self, outcome: Result<u64, Errno>) -> Phase {
         match outcome {
-            Ok(_) => self.whole(Way::Store, 0),
+            Ok(_) => self.whole(TransferPurpose::Store, 0),
             // There is no place for a journal: that says nothing about the image.
             Err(errno) if !is_media_error(errno) && !is_lack_of_space(errno) => {
                 Phase::Over(Err(MediumError::Unsupported))
@@ -577,8 +582,8 @@ mod tests {
         task.finish().0.completion.result
     }
 
-    fn read_step(at: u64, range: Range<usize>) -> Option<Step> {
-        Some(Step::Read { at, memory: Memory::Buffer, range })
+    fn read_step(at: u64, range: Range<usize>) -> Option<FileOperation> {
+        Some(FileOperation::Read { at, memory: Memory::Buffer, range })
     }
 
     #[test]
@@ -650,12 +655,13 @@ mod tests {
     #[test]
     fn a_forced_write_is_durable_by_itself_or_by_a_sync() {
         let mut task = task(MediumOp::Write { fua: true }, Extent::new(0, 1), 512);
-        let write = |durable| Some(Step::Write { at: 0, memory: Memory::Buffer, range: 0..512, durable });
+        let write =
+            |durable| Some(FileOperation::Write { at: 0, memory: Memory::Buffer, range: 0..512, durable });
         assert_eq!(task.step(), write(true));
         task.handle(Err(Errno::OPNOTSUPP));
         assert_eq!(task.step(), write(false));
         task.handle(Ok(512));
-        assert_eq!(task.step(), Some(Step::Sync));
+        assert_eq!(task.step(), Some(FileOperation::Sync));
         task.handle(Ok(0));
         assert_eq!(result(task), Ok(MediumDone::Done));
     }
@@ -663,7 +669,7 @@ mod tests {
     #[test]
     fn zeroes_are_punched_and_reserved_where_ranges_cannot_be_zeroed() {
         let mut task = task(MediumOp::WriteZeroes, Extent::new(1, 2), 0);
-        let allocate = |how| Some(Step::Allocate { how, at: 512, len: 1024 });
+        let allocate = |how| Some(FileOperation::Allocate { how, at: 512, len: 1024 });
         assert_eq!(task.step(), allocate(Allocation::Zero));
         task.handle(Err(Errno::OPNOTSUPP));
         assert_eq!(task.step(), allocate(Allocation::Punch));
@@ -677,9 +683,9 @@ mod tests {
     fn unmap_writes_zeroes_where_no_allocation_is_known() {
         let mut task = task(MediumOp::Unmap, Extent::new(0, 1), 0);
         task.handle(Err(Errno::OPNOTSUPP));
-        assert_eq!(task.step(), Some(Step::Allocate { how: Allocation::Zero, at: 0, len: 512 }));
+        assert_eq!(task.step(), Some(FileOperation::Allocate { how: Allocation::Zero, at: 0, len: 512 }));
         task.handle(Err(Errno::OPNOTSUPP));
-        let write = Step::Write { at: 0, memory: Memory::Scratch, range: 0..512, durable: false };
+        let write = FileOperation::Write { at: 0, memory: Memory::Scratch, range: 0..512, durable: false };
         assert_eq!(task.step(), Some(write));
         task.handle(Ok(512));
         assert_eq!(result(task), Ok(MediumDone::Done));
@@ -689,7 +695,7 @@ mod tests {
     fn a_block_of_which_a_part_has_space_is_mapped() {
         let mut task = task(MediumOp::Status, Extent::new(1, 9), 0);
         task.handle(Ok(600));
-        assert_eq!(task.step(), Some(Step::SeekHole { at: 600 }));
+        assert_eq!(task.step(), Some(FileOperation::SeekHole { at: 600 }));
         task.handle(Ok(1030));
         let mapped = MediumDone::Provisioning { mapped: true, blocks: BlockCount(2) };
         assert_eq!(result(task), Ok(mapped));
@@ -703,9 +709,9 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_that_fails_is_told() {
+    fn a_flush_that_fails_is_reported() {
         let mut task = task(MediumOp::Flush, Extent::new(0, 0), 0);
-        assert_eq!(task.step(), Some(Step::Sync));
+        assert_eq!(task.step(), Some(FileOperation::Sync));
         task.handle(Err(Errno::IO));
         assert_eq!(result(task), Err(MediumError::Unwritable { lba: Lba(0) }));
     }
@@ -725,26 +731,26 @@ mod tests {
         task
     }
 
-    fn write_step(memory: Memory, range: Range<usize>) -> Option<Step> {
-        Some(Step::Write { at: 1024, memory, range, durable: true })
+    fn write_step(memory: Memory, range: Range<usize>) -> Option<FileOperation> {
+        Some(FileOperation::Write { at: 1024, memory, range, durable: true })
     }
 
     #[test]
     fn an_atomic_write_begins_when_its_record_is_durable() {
         let mut task = atomic();
-        assert_eq!(task.step(), Some(Step::Sync));
+        assert_eq!(task.step(), Some(FileOperation::Sync));
         task.handle(Ok(0));
-        let load = Step::Read { at: 1024, memory: Memory::Scratch, range: 32..544 };
+        let load = FileOperation::Read { at: 1024, memory: Memory::Scratch, range: 32..544 };
         assert_eq!(task.step(), Some(load));
         task.memory(Memory::Scratch)[32..544].fill(5);
         task.handle(Ok(512));
-        assert_eq!(task.step(), Some(Step::KeepRecord));
+        assert_eq!(task.step(), Some(FileOperation::KeepRecord));
         let record = task.memory(Memory::Scratch);
         assert_eq!((record.len(), record[31], record[543], record[544]), (1056, 0, 5, 7));
         task.handle(Ok(0));
         assert_eq!(task.step(), write_step(Memory::Buffer, 0..512));
         task.handle(Ok(512));
-        assert_eq!(task.step(), Some(Step::ClearRecord));
+        assert_eq!(task.step(), Some(FileOperation::ClearRecord));
         task.handle(Ok(0));
         assert_eq!(result(task), Ok(MediumDone::Done));
     }
@@ -754,9 +760,9 @@ mod tests {
         let mut task = recorded();
         task.handle(Err(Errno::OPNOTSUPP));
         task.handle(Ok(512));
-        assert_eq!(task.step(), Some(Step::Sync));
+        assert_eq!(task.step(), Some(FileOperation::Sync));
         task.handle(Ok(0));
-        assert_eq!(task.step(), Some(Step::ClearRecord));
+        assert_eq!(task.step(), Some(FileOperation::ClearRecord));
     }
 
     #[test]
@@ -766,7 +772,7 @@ mod tests {
         task.handle(Err(Errno::NOSPC));
         assert_eq!(task.step(), write_step(Memory::Scratch, 32..132));
         task.handle(Ok(100));
-        assert_eq!(task.step(), Some(Step::ClearRecord));
+        assert_eq!(task.step(), Some(FileOperation::ClearRecord));
         task.handle(Ok(0));
         assert_eq!(result(task), Err(MediumError::OutOfSpace));
     }
@@ -775,7 +781,7 @@ mod tests {
     fn an_atomic_write_without_any_space_has_nothing_to_undo() {
         let mut task = recorded();
         task.handle(Err(Errno::NOSPC));
-        assert_eq!(task.step(), Some(Step::ClearRecord));
+        assert_eq!(task.step(), Some(FileOperation::ClearRecord));
         task.handle(Ok(0));
         assert_eq!(result(task), Err(MediumError::OutOfSpace));
     }
@@ -786,7 +792,8 @@ mod tests {
         for outcome in [Err(Errno::OPNOTSUPP), Ok(512), Err(Errno::IO)] {
             task.handle(outcome);
         }
-        let restore = Step::Write { at: 1024, memory: Memory::Scratch, range: 32..544, durable: false };
+        let restore =
+            FileOperation::Write { at: 1024, memory: Memory::Scratch, range: 32..544, durable: false };
         assert_eq!(task.step(), Some(restore));
         for outcome in [Ok(512), Ok(0), Ok(0)] {
             task.handle(outcome);

@@ -2,7 +2,7 @@
 
 use super::super::suite::{self, request, run};
 use super::image::faults::Fault;
-use super::task::{Allocation, Memory, Step};
+use super::task::{Allocation, FileOperation, Memory};
 use super::*;
 use device::medium::{MediumDone, MediumError, MediumOp};
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ impl Drop for Undo {
     }
 }
 
-/// The engines that the system has. Without io_uring that is said, and the rest is tested.
+/// The engines that the system has. Without io_uring that is printed, and the rest is tested.
 pub(super) fn engines() -> Vec<Engine> {
     let scratch = Scratch::new();
     match FileMedium::open(&scratch.image(4 * KIB), &options(Engine::Ring)) {
@@ -231,7 +231,7 @@ fn a_bad_block_is_named_exactly() {
 }
 
 #[test]
-fn no_space_is_told_and_passes() {
+fn no_space_is_reported_and_passes() {
     with_each_engine(64 * KIB, |medium, _| {
         medium.image.faults.set(&[Fault::NoSpace]);
         assert_eq!(suite::write(medium, 0, &[1; 512], false), Err(MediumError::OutOfSpace));
@@ -241,7 +241,7 @@ fn no_space_is_told_and_passes() {
 }
 
 #[test]
-fn a_full_file_system_is_told_and_passes() {
+fn a_full_file_system_is_reported_and_passes() {
     let scratch = Scratch::new();
     if privileged("mount", &["-t", "tmpfs", "-o", "size=256k", "tmpfs"], &scratch.0).is_none() {
         eprintln!("skipped: a tmpfs cannot be mounted here");
@@ -265,7 +265,7 @@ fn a_full_file_system_is_told_and_passes() {
 fn blocks_of_a_file_in_memory_are_moved_at_once() {
     let memory = Path::new("/dev/shm");
     if !memory.is_dir() {
-        return eprintln!("skipped: there is no file system of memory here");
+        return eprintln!("skipped: there is no memory file system here");
     }
     let mut scratch = Scratch::inside(memory);
     let path = scratch.image(64 * KIB);
@@ -347,7 +347,7 @@ fn a_mounted_block_device_is_not_written() {
 }
 
 #[test]
-fn the_reason_for_threads_is_told() {
+fn the_reason_for_threads_is_reported() {
     let reason = |errno: Errno| reason_without_ring(&errno.into());
     assert_eq!(reason(Errno::PERM), "io_uring not permitted: EPERM");
     assert_eq!(reason(Errno::NOSYS), "io_uring not supported: ENOSYS");
@@ -395,16 +395,17 @@ fn threads_take_over_where_io_uring_is_refused() {
 fn what_is_said_to_be_durable_was_sent_to_the_disk_before() {
     with_each_engine(64 * KIB, |medium, _| {
         medium.image.faults.take_steps();
-        let write = |durable| Step::Write { at: 512, memory: Memory::Buffer, range: 0..512, durable };
+        let write =
+            |durable| FileOperation::Write { at: 512, memory: Memory::Buffer, range: 0..512, durable };
         suite::write(medium, 1, &[1; 512], true).unwrap();
         assert_eq!(medium.image.faults.take_steps(), [write(true)]);
         suite::write(medium, 1, &[2; 512], false).unwrap();
         assert_eq!(medium.image.faults.take_steps(), [write(false)]);
         suite::bare(medium, MediumOp::Flush, Extent::default()).unwrap();
-        assert_eq!(medium.image.faults.take_steps(), [Step::Sync]);
+        assert_eq!(medium.image.faults.take_steps(), [FileOperation::Sync]);
         medium.image.faults.set(&[Fault::NoDurableWrites]);
         suite::write(medium, 1, &[3; 512], true).unwrap();
-        assert_eq!(medium.image.faults.take_steps(), [write(true), write(false), Step::Sync]);
+        assert_eq!(medium.image.faults.take_steps(), [write(true), write(false), FileOperation::Sync]);
     });
 }
 
@@ -483,17 +484,17 @@ fn what_cannot_be_opened_says_why() {
 #[test]
 fn what_cannot_be_created_says_why_and_leaves_nothing() {
     let scratch = Scratch::new();
-    let told = |path: &Path, size| create_image(path, ByteCount(size)).unwrap_err().to_string();
-    let text = told(&scratch.0.join("nowhere/image"), 1024);
+    let reported = |path: &Path, size| create_image(path, ByteCount(size)).unwrap_err().to_string();
+    let text = reported(&scratch.0.join("nowhere/image"), 1024);
     assert!(text.ends_with("its directory does not exist; choose another path or size"), "{text}");
     let path = scratch.0.join("huge");
-    let text = told(&path, i64::MAX as u64);
+    let text = reported(&path, i64::MAX as u64);
     assert!(text.starts_with("cannot create "), "{text}");
     assert!(!path.exists());
 }
 
 #[test]
-fn a_tail_is_no_part_of_the_medium_and_is_told() {
+fn a_tail_is_no_part_of_the_medium_and_is_reported() {
     let scratch = Scratch::new();
     let medium = open(&scratch.image(1041), Engine::Threads);
     assert_eq!(medium.capacity(), BlockCount(2));

@@ -15,7 +15,7 @@ const FAILURES_MAX: u32 = 64;
 /// Bytes on their way between file and memory.
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
-    pub(super) way: Way,
+    pub(super) purpose: TransferPurpose,
     pub(super) memory: Memory,
     /// Where in the memory.
     pub(super) start: usize,
@@ -29,7 +29,7 @@ pub(super) struct Transfer {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum TransferPurpose {
     /// From the file.
     Load,
     /// To the file.
@@ -39,9 +39,9 @@ pub(super) enum Way {
 }
 
 impl Transfer {
-    pub(super) const fn new(way: Way, memory: Memory, start: usize, span: Span) -> Self {
+    pub(super) const fn new(purpose: TransferPurpose, memory: Memory, start: usize, span: Span) -> Self {
         let (at, len) = (span.start, span.len as usize);
-        Self { way, memory, start, at, len, moved: 0, suspect: None, failures: 0 }
+        Self { purpose, memory, start, at, len, moved: 0, suspect: None, failures: 0 }
     }
 
     /// Where in the file the next byte lies.

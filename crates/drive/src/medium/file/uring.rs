@@ -1,7 +1,7 @@
 //! Tasks carried out by the kernel, through io_uring: one system call starts any number of operations.
 //!
-//! A task under way has a slot; the number of the slot is the `user_data` of its operation. Tasks beyond the slots
-//! wait in a queue of our own, so neither of the kernel's queues ever overflows. The ring signals an event descriptor
+//! A task in flight has a slot; the number of the slot is the `user_data` of its operation. Tasks beyond the slots
+//! wait in our own queue, so neither of the kernel's queues ever overflows. The ring signals an event descriptor
 //! with each completion that comes later; what was over at once, such as a read from the page cache, is found by
 //! looking.
 //!
@@ -11,8 +11,8 @@
 #![allow(unsafe_code)]
 
 use super::image::Image;
-use super::task::{Memory, Step, Task};
-use crate::medium::Finished;
+use super::task::{FileOperation, Memory, Task};
+use crate::medium::CompletedJob;
 use io_uring::types::{Fd, FsyncFlags};
 use io_uring::{IoUring, Probe, opcode, squeue};
 use rustix::fs::Advice;
@@ -24,11 +24,11 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// Operations under way at once.
+/// Operations in flight at once.
 const SLOTS: u32 = 128;
 
-/// Scratch memories that are kept for the next task that wants one.
-const SPARES_MAX: usize = 8;
+/// Scratch buffers kept for reuse.
+const SCRATCH_POOL_MAX: usize = 8;
 
 /// Bytes that one piece of advice covers at most; the field has 32 bits.
 const ADVICE_BYTES_MAX: u64 = 1 << 30;
@@ -40,9 +40,9 @@ pub(super) struct Ring {
     slots: Vec<Option<Task>>,
     free: Vec<u16>,
     waiting: VecDeque<Task>,
-    spares: Vec<Vec<u8>>,
+    scratch_pool: Vec<Vec<u8>>,
     /// Tasks that were over before their next operation was started.
-    over: VecDeque<Finished>,
+    over: VecDeque<CompletedJob>,
     /// Outcomes taken from the completion queue, on their way to their tasks.
     outcomes: Vec<(u64, i32)>,
 }
@@ -75,7 +75,7 @@ impl Ring {
             slots: (0..SLOTS).map(|_| None).collect(),
             free: (0..SLOTS as u16).rev().collect(),
             waiting: VecDeque::with_capacity(SLOTS as usize),
-            spares: Vec::with_capacity(SPARES_MAX),
+            scratch_pool: Vec::with_capacity(SCRATCH_POOL_MAX),
             over: VecDeque::with_capacity(SLOTS as usize),
             outcomes: Vec::with_capacity(2 * SLOTS as usize),
         })
@@ -107,7 +107,7 @@ impl Ring {
     }
 
     /// Moves what is over to `finished`, and starts what follows from it; `false` as for [`flush`](Self::flush).
-    pub(super) fn reap(&mut self, finished: &mut VecDeque<Finished>) -> bool {
+    pub(super) fn reap(&mut self, finished: &mut VecDeque<CompletedJob>) -> bool {
         loop {
             self.collect_outcomes();
             let is_last = self.outcomes.is_empty();
@@ -123,7 +123,7 @@ impl Ring {
         }
     }
 
-    /// Hands the outcomes to their tasks, and starts what follows.
+    /// Passes results to their tasks, and starts what follows.
     fn advance_all(&mut self) {
         let mut outcomes = std::mem::take(&mut self.outcomes);
         for (slot, result) in outcomes.drain(..) {
@@ -139,7 +139,7 @@ impl Ring {
     }
 
     fn occupy(&mut self, slot: u16, mut task: Task) {
-        let scratch = if task.scratch_bytes() > 0 { self.spares.pop() } else { None };
+        let scratch = if task.scratch_bytes() > 0 { self.scratch_pool.pop() } else { None };
         task.lend(scratch.unwrap_or_default());
         self.advance(slot, task);
     }
@@ -153,7 +153,7 @@ impl Ring {
                     self.free.push(slot);
                     return;
                 };
-                let scratch = if next.scratch_bytes() > 0 { self.spares.pop() } else { None };
+                let scratch = if next.scratch_bytes() > 0 { self.scratch_pool.pop() } else { None };
                 next.lend(scratch.unwrap_or_default());
                 task = next;
                 continue;
@@ -172,13 +172,13 @@ impl Ring {
 
     fn end(&mut self, task: Task) {
         let (finished, scratch) = task.finish();
-        if scratch.capacity() > 0 && self.spares.len() < SPARES_MAX {
-            self.spares.push(scratch);
+        if scratch.capacity() > 0 && self.scratch_pool.len() < SCRATCH_POOL_MAX {
+            self.scratch_pool.push(scratch);
         }
         self.over.push_back(finished);
     }
 
-    fn push(&mut self, slot: u16, step: &Step, task: &mut Task) -> Result<(), Errno> {
+    fn push(&mut self, slot: u16, step: &FileOperation, task: &mut Task) -> Result<(), Errno> {
         let entry = self.entry(step, task)?.user_data(u64::from(slot));
         // SAFETY: the entry points into vectors of `task` only, at a range within their bounds. The caller puts the
         // task into the slot that `user_data` names, where it stays untouched until the completion has been seen.
@@ -190,32 +190,32 @@ impl Ring {
     }
 
     /// The step as an entry of the submission queue.
-    fn entry(&self, step: &Step, task: &mut Task) -> Result<squeue::Entry, Errno> {
+    fn entry(&self, step: &FileOperation, task: &mut Task) -> Result<squeue::Entry, Errno> {
         let fd = Fd(self.image.file.as_raw_fd());
         Ok(match step {
-            Step::Read { at, memory, range } => {
+            FileOperation::Read { at, memory, range } => {
                 let (start, len) = region(task, *memory, range)?;
                 opcode::Read::new(fd, start, len).offset(*at).build()
             }
-            Step::Write { at, memory, range, durable } => {
+            FileOperation::Write { at, memory, range, durable } => {
                 let (start, len) = region(task, *memory, range)?;
                 let flags = if *durable { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
                 opcode::Write::new(fd, start, len).offset(*at).rw_flags(flags.bits() as i32).build()
             }
-            Step::Sync => opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build(),
-            Step::Allocate { how, at, len } => {
+            FileOperation::Sync => opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build(),
+            FileOperation::Allocate { how, at, len } => {
                 opcode::Fallocate::new(fd, *len).offset(*at).mode(how.flags().bits() as i32).build()
             }
-            Step::Advise { at, len } => {
+            FileOperation::Advise { at, len } => {
                 let len = (*len).min(ADVICE_BYTES_MAX) as i64;
                 opcode::Fadvise::new(fd, len, Advice::WillNeed as i32).offset(*at).build()
             }
             // See `can`.
-            Step::SeekMapped { .. }
-            | Step::SeekHole { .. }
-            | Step::KeepState
-            | Step::KeepRecord
-            | Step::ClearRecord => return Err(Errno::NOSYS),
+            FileOperation::SeekMapped { .. }
+            | FileOperation::SeekHole { .. }
+            | FileOperation::KeepState
+            | FileOperation::KeepRecord
+            | FileOperation::ClearRecord => return Err(Errno::NOSYS),
         })
     }
 
@@ -236,7 +236,7 @@ const fn outcome_of(result: i32) -> Result<u64, Errno> {
 }
 
 impl Drop for Ring {
-    /// Waits until the kernel has let go of all memory. What was submitted is done, what would follow from it is not.
+    /// Waits until the kernel has released all memory. What was submitted is done, what would follow from it is not.
     fn drop(&mut self) {
         while self.in_flight() > 0 {
             if let Err(error) = self.ring.submit_and_wait(1)

@@ -24,7 +24,7 @@ fn a_clients_hello_is_kept_with_what_both_can_do() {
 }
 
 #[test]
-fn interfaces_and_endpoints_are_told_before_the_device_connects() {
+fn interfaces_and_endpoints_are_reported_before_the_device_connects() {
     let mut bench = Bench::new(Speed::Super);
     bench.sent();
     bench.feed(&hello(QEMU)).unwrap();
@@ -75,7 +75,7 @@ fn a_hello_without_capability_words_offers_nothing() {
 }
 
 #[test]
-fn a_configuration_is_told_before_its_status() {
+fn a_configuration_is_reported_before_its_status() {
     let mut bench = Bench::open();
     bench.feed(&packet(6, 77, &[1])).unwrap();
     let packets = bench.sent_packets();
@@ -88,7 +88,7 @@ fn a_configuration_is_told_before_its_status() {
 }
 
 #[test]
-fn an_alternate_setting_is_told_with_its_streams_before_its_status() {
+fn an_alternate_setting_is_reported_with_its_streams_before_its_status() {
     let mut bench = Bench::configured(0);
     bench.feed(&packet(9, 78, &[0, 1])).unwrap();
     let packets = bench.sent_packets();
@@ -268,7 +268,7 @@ fn a_device_that_goes_away_says_so() {
 }
 
 #[test]
-fn transfers_that_a_device_ends_with_an_error_are_told_as_such() {
+fn transfers_that_a_device_ends_with_an_error_are_reported_as_such() {
     for (status, byte) in [
         (TransferStatus::Done, 0),
         (TransferStatus::Short, 0),

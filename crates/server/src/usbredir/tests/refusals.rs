@@ -139,7 +139,7 @@ fn payload_past_the_hard_bound_ends_the_session() {
 }
 
 #[test]
-fn transfers_past_what_a_device_takes_on_end_the_session() {
+fn transfers_past_what_a_device_accepts_end_the_session() {
     let mut bench = Bench::configured(0);
     bench.device.room = 1;
     bench.feed(&bulk(1, 0x81, 0, 512, &[])).unwrap();

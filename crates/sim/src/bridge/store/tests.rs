@@ -1,6 +1,6 @@
 use super::*;
 use crate::drive::solid::{Contents, FlashTimes, Solid, SolidPart};
-use device::command::Place;
+use device::command::DataLocation;
 use device::medium::MediumRequestId;
 use proptest::prelude::*;
 use units::{BlockCount, ByteRange, Lba};
@@ -59,7 +59,7 @@ impl Unit {
             unit: 0,
             op,
             extent: Extent { lba: Lba(lba), blocks: BlockCount(blocks) },
-            place: Place::Buffer,
+            location: DataLocation::Buffer,
             range: ByteRange::new(0, 0),
         };
         self.store.take(self.now, request);
