@@ -1,12 +1,13 @@
-//! A drive at a port of the host itself: what USB is measured against.
+//! A drive on a SATA port of the host, as the baseline for USB.
 //!
-//! The host's port driver takes the commands that a driver for USB takes (Windows and Linux have one class driver for both),
-//! makes ATA commands of them, up to 32 under way, and the host adapter moves payload to and from memory by itself. One
-//! core does the driver's work, one thing at a time: a command, an interrupt with all that has ended by then, the end of each.
+//! The port driver accepts SCSI commands like a USB driver (Windows and Linux share one class
+//! driver), translates them to ATA with up to 32 in flight, and the adapter moves payload by DMA.
+//! One core runs the driver, one job at a time: a command, an interrupt for everything completed so
+//! far, each completion.
 //!
-//! Left out: the adapter's own command lists and memory accesses, which are a microsecond beside all of this; errors.
+//! Left out: AHCI command lists and their memory accesses, about 1 us; errors.
 //!
-//! Always true: a command ends once; what is written lies where it belongs.
+//! Invariants: a command completes once; written data goes to its own blocks.
 
 use crate::bridge::{Store, StorePart};
 use crate::check::{Invariant, Violation, ViolationSubject};
@@ -15,7 +16,7 @@ use crate::drive::AnyDrive;
 use crate::engine::{Digest, Processor, Trace, TraceEntry};
 use crate::fault::Faults;
 use crate::link::superspeed::Link;
-use crate::machine::driven::HostCosts;
+use crate::machine::xhci::HostCosts;
 use crate::machine::{
     CommandStart, CoreClient, CoreSlice, FinishedCommand, FixedLatencyDrive, Observer, Observers, Simulation,
     StopReason,
@@ -30,21 +31,21 @@ use wire::scsi::Status;
 use wire::scsi::capacity::Capacity10;
 use wire::scsi::cdb;
 
-/// Commands that a port has tags for.
+/// NCQ tags of a port.
 pub const TAGS: u16 = 32;
 
-/// A host with a drive at a port of its own.
+/// A host with a drive on an AHCI port.
 #[derive(Debug)]
 pub struct AhciMachine {
     now: Instant,
     costs: HostCosts,
     core: Processor<(Instant, Work)>,
-    /// When the core is through with all that it was given.
+    /// When the core completes its queued work.
     through_at: Instant,
     store: Store<AnyDrive>,
     plain: FixedLatencyDrive,
     in_flight: BTreeMap<u16, InFlightCommand>,
-    /// Ended at the drive, and the driver does not know.
+    /// Completed by the drive, not yet seen by the driver.
     ended: VecDeque<u16>,
     finished: VecDeque<FinishedCommand>,
     observers: Observers,
@@ -53,26 +54,26 @@ pub struct AhciMachine {
     digest: Digest,
 }
 
-/// A disk that claims no version of SPC, as drivers say of drives that speak ATA (SPC-5 clause 6.7.2).
+/// A disk without a version descriptor, as drivers report ATA drives (SPC-5 clause 6.7.2).
 const INQUIRY: [u8; 36] = *b"\0\0\0\x02\x1f\0\0\0ATA     Drive on a cable1.0 ";
 
 /// Fixed format, ILLEGAL REQUEST, INVALID COMMAND OPERATION CODE (SPC-5 clause 4.4.3).
 const INVALID_OPERATION_CODE: [u8; 18] = [0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0];
 
-/// A command under way.
+/// A command in flight.
 #[derive(Debug)]
 struct InFlightCommand {
     id: CommandId,
-    /// What the driver answers by itself, if the drive is not asked.
+    /// Outcome if the driver answers without the drive.
     answer: Outcome,
-    /// What the drive does, if anything.
+    /// Medium request, if any.
     request: Option<MediumRequest>,
     buffer: Vec<u8>,
-    /// Since when it is where it is: in the driver, at the drive, and in the driver again.
+    /// When it entered its current phase: driver, drive, driver.
     since: Instant,
 }
 
-/// What the core does.
+/// A job of the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Command(u16),
@@ -81,7 +82,7 @@ enum Work {
 }
 
 impl AhciMachine {
-    /// A drive on a cable. The host adapter puts payload into memory as it comes.
+    /// Creates a host with a drive on a cable. The adapter writes payload to memory as it arrives.
     pub fn new(costs: HostCosts, part: StorePart, drive: AnyDrive, plain: FixedLatencyDrive) -> Self {
         let part = StorePart { buffer_sectors: u32::MAX, ..part };
         Self {
@@ -101,24 +102,24 @@ impl AhciMachine {
         }
     }
 
-    /// The cable with the drive.
+    /// Returns the cable and the drive.
     pub const fn store(&self) -> &Store<AnyDrive> {
         &self.store
     }
 
-    /// How long the core has been at work, and the drive, up to now.
+    /// Returns the busy time of core and drive up to now.
     pub fn at_work(&self) -> [Duration; 2] {
         [self.core.worked(self.now), self.store.at_work(self.now)]
     }
 
-    /// Notes what the driver does, if somebody takes notes.
+    /// Traces a driver action.
     fn note(&mut self, text: fmt::Arguments<'_>) {
         if let Some(trace) = &mut self.trace {
             trace.record(TraceEntry { at: self.now, component: "driver", text });
         }
     }
 
-    /// Notes what was sent on the cable since the last event, before anything of this one is.
+    /// Traces frames since the last event, before this event traces anything.
     fn note_cable(&mut self) {
         let Some(trace) = &mut self.trace else { return };
         while let Some(note) = self.store.poll_note(self.now) {
@@ -139,7 +140,7 @@ impl AhciMachine {
         self.core.enqueue(self.now, cost, (began, work));
     }
 
-    /// What comes of something that the core has done since a time.
+    /// Executes a job that the core has completed.
     fn perform(&mut self, began: Instant, work: Work) {
         match work {
             Work::Command(slot) => match self.finish_phase(slot, Some(began)) {
@@ -160,14 +161,14 @@ impl AhciMachine {
         }
     }
 
-    /// The core is through with a command, with which it began at a time, or else the drive is; those who look on are told. What is
-    /// asked of the drive, if anything.
+    /// Ends the current phase of a command, at the core if `began`, else at the drive, and notifies
+    /// observers. Returns the medium request, if any.
     fn finish_phase(&mut self, slot: u16, began: Option<Instant>) -> Option<MediumRequest> {
         let entry = self.in_flight.get_mut(&slot)?;
         let (since, now, id) = (std::mem::replace(&mut entry.since, self.now), self.now, entry.id);
         self.observers.notify(|observer| match began {
             None => observer.drive_served(since, now, id),
-            // An interrupt that the core had begun with when a command ended tells of that as well.
+            // An interrupt that had begun when a command completed covers it too.
             Some(began) => {
                 let turn = CoreSlice { since, began: began.max(since), ended: now };
                 observer.core_worked(turn, CoreClient::Command(id));
@@ -176,9 +177,9 @@ impl AhciMachine {
         entry.request
     }
 
-    /// A command has ended at the drive.
+    /// Handles a command completed by the drive.
     fn end(&mut self, slot: u16) {
-        // An interrupt that is not taken yet tells of this one as well.
+        // A pending interrupt covers this command too.
         if self.ended.is_empty() {
             self.enqueue(Work::Interrupt);
         }
@@ -208,19 +209,19 @@ impl AhciMachine {
     fn drain_store(&mut self) {
         while self.store.poll_access().is_some() {}
         while let Some(request) = self.store.poll_done() {
-            // Payload is in memory when it has come.
+            // Payload is in memory once it has arrived.
             self.store.give(self.now, request.id.command, u32::MAX);
             self.finish_phase(request.id.command.slot, None);
             self.end(request.id.command.slot);
         }
     }
 
-    /// When the next thing happens.
+    /// Returns the time of the next event.
     fn next_at(&self) -> Option<Instant> {
         [self.core.poll_timeout(), self.store.poll_timeout()].into_iter().flatten().min()
     }
 
-    /// Lets the next thing happen.
+    /// Executes the next event.
     fn step(&mut self) {
         let Some(at) = self.next_at() else { return };
         self.now = self.now.max(at);
@@ -236,7 +237,7 @@ impl AhciMachine {
         }
     }
 
-    /// What the driver answers by itself, into the buffer of a command that is about neither blocks nor the cache.
+    /// Answers a command that concerns neither blocks nor the cache, into its buffer.
     fn answer(&self, command: &Command, buffer: &mut [u8]) -> Outcome {
         let last_lba = u32::try_from(self.plain.capacity().0.saturating_sub(1)).unwrap_or(u32::MAX);
         let capacity = Capacity10 { last_lba, block_length: self.plain.block_size().bytes() }.encode();
@@ -293,12 +294,16 @@ impl Simulation for AhciMachine {
         self.plain.misplaced_blocks()
     }
 
-    /// Commands and frames on the cable are noted: there are no packets of USB.
+    /// Traces commands and SATA frames; there are no USB packets.
     fn audit(&mut self) -> Result<(), Violation> {
         if self.core.level().is_consistent(self.now) {
             return Ok(());
         }
-        Err(Violation { law: Invariant::Little, at: self.now, about: ViolationSubject::Queue("the core") })
+        Err(Violation {
+            invariant: Invariant::Little,
+            at: self.now,
+            subject: ViolationSubject::Queue("the core"),
+        })
     }
 
     fn trace_to(&mut self, trace: Box<dyn Trace>) {
@@ -311,7 +316,7 @@ impl Simulation for AhciMachine {
         self.trace.take()
     }
 
-    /// Commands are told, and whose turn it is with them: there are no transfers and packets.
+    /// Reports commands and core use; there are no transfers or packets.
     fn observe(&mut self, _: usize, observer: Box<dyn Observer>) {
         self.observers.add(observer);
     }
@@ -360,7 +365,8 @@ impl Simulation for AhciMachine {
     }
 }
 
-/// What a command asks of the drive. Nothing if it is about neither blocks nor the cache: the driver answers that itself.
+/// Returns the medium request of a command. `None` if it concerns neither blocks nor the cache: the
+/// driver answers that itself.
 fn request(command: &Command) -> Option<MediumRequest> {
     let (op, extent) = match cdb::Command::decode(command.cdb.as_bytes()).ok()? {
         cdb::Command::Read(read) => (MediumOp::Read, Extent::new(read.lba, read.blocks.into())),

@@ -1,9 +1,10 @@
-//! What each component of a world has done in a span of time: lanes of links and buses, those below hubs as well, the controller, the core
-//! that runs the driver, plain media, and of drives that are made of parts the bridge, the SATA cable and the drive.
+//! Counters of each component of a machine over a span of time: lanes of links and buses (those
+//! below hubs too), the controller, the CPU core that runs the driver, simple media, and bridge,
+//! SATA cable and drive of an enclosure.
 //!
-//! Everything is a difference of two counts that a component keeps anyway, so that nothing is counted for whoever looks. Left out:
-//! what is within a drive of parts (dies, the arm), and how many of a bridge's tags are taken: `study::explain` tells by command what
-//! that costs. Always true: a span that was cut in two adds up.
+//! Each value is the difference of two running counters, so reading them costs nothing while the
+//! machine runs. Left out: the parts of a drive (dies, arm) and the tags in use at a bridge;
+//! `study::explain` attributes these per command. Invariant: adjacent spans add up.
 
 use crate::engine::OccupancyStats;
 use crate::link::superspeed::{Link, Side, Traffic};
@@ -12,104 +13,104 @@ use crate::sata::Books;
 use crate::xhc::Counters;
 use units::{Duration, Instant};
 
-/// All of them.
+/// The counters of all components.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Components {
-    /// The time that it is about.
+    /// The span that the counters cover.
     pub span: Duration,
-    /// SuperSpeed links at root ports: the host's lane and the device's.
+    /// SuperSpeed links at root ports: host lane, device lane.
     pub links: Vec<[LaneLoad; 2]>,
-    /// The same of those below hubs: root port by root port, as they were plugged in.
+    /// SuperSpeed links below hubs, by root port and then in the order of plugging in.
     pub links_below: Vec<[LaneLoad; 2]>,
-    /// Buses of USB 2.0 at root ports.
+    /// USB 2.0 buses at root ports.
     pub buses: Vec<BusLoad>,
-    /// The same of those below translators.
+    /// USB 2.0 buses below transaction translators.
     pub buses_below: Vec<BusLoad>,
-    /// The host controller, if there is one.
+    /// The host controller, if the machine has one.
     pub controller: Option<ControllerLoad>,
-    /// The core that runs driver and transports, if that takes time.
+    /// The core that runs driver and transports, if their work takes time.
     pub core: Option<CoreLoad>,
-    /// The medium of each drive that is not made of parts.
+    /// The medium of each drive without an enclosure.
     pub media: Vec<QueueLoad>,
-    /// The bridge of each drive that is.
+    /// The bridge of each drive in an enclosure.
     pub bridges: Vec<BridgeLoad>,
-    /// Its cable and the drive on that.
+    /// The SATA cable and the drive behind each bridge.
     pub stores: Vec<StoreLoad>,
 }
 
-/// What a lane has carried.
+/// Load of a SuperSpeed lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneLoad {
-    /// In symbols and bytes.
+    /// Traffic in symbols and bytes.
     pub traffic: Traffic,
-    /// The time that it took.
+    /// Time for which the lane was busy.
     pub busy: Duration,
 }
 
-/// What a bus of USB 2.0 has carried, which is one for both directions.
+/// Load of a USB 2.0 bus, which both directions share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BusLoad {
-    /// Bytes of payload, taken or not.
+    /// Payload bytes on the bus, accepted or not.
     pub payload: u64,
-    /// The time that its packets took, with what is around their payload.
+    /// Time of all packets, including their overhead.
     pub busy: Duration,
 }
 
-/// What a bridge has done.
+/// Load of a bridge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BridgeLoad {
-    /// How long it had something to do: its firmware, its drive or what is between them.
+    /// Time with any work at the firmware, the drive or between them.
     pub busy: Duration,
-    /// How long its firmware worked.
+    /// Time for which the firmware was busy.
     pub firmware: Duration,
-    /// What that had in line.
+    /// Queue of the firmware.
     pub queue: QueueLoad,
-    /// How long data went through its memory.
+    /// Time for which the bridge's memory was busy.
     pub memory: Duration,
 }
 
-/// What a SATA cable has carried, and the drive on it.
+/// Load of a SATA cable and its drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreLoad {
-    /// What the cable has carried.
+    /// Traffic on the cable.
     pub cable: Books,
-    /// How long the drive had something to do.
+    /// Time for which the drive had a command.
     pub drive: Duration,
 }
 
-/// What a controller has done.
+/// Load of a host controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControllerLoad {
-    /// TDs that were told.
+    /// Completed TDs.
     pub tds: u64,
-    /// Interrupts.
+    /// Interrupts raised.
     pub interrupts: u64,
     /// Times that the event ring was full.
     pub rings_full: u32,
 }
 
-/// What a core has done.
+/// Load of a CPU core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoreLoad {
-    /// How long it has worked.
+    /// Time for which the core was busy.
     pub busy: Duration,
-    /// What it had in line.
+    /// Queue of the core.
     pub queue: QueueLoad,
 }
 
-/// How many waited and were served somewhere.
+/// Load of a queueing station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueLoad {
-    /// How many have come.
+    /// Arrivals.
     pub arrived: u64,
-    /// Things times picoseconds.
+    /// Items times picoseconds.
     area: u128,
-    /// The most there were at once, since the world began.
+    /// Maximum occupancy since the machine started.
     pub most: u32,
 }
 
 impl Components {
-    /// What came after `earlier`, of the same world.
+    /// Returns the counters accumulated since `earlier`, of the same machine.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let lanes = |now: &[LaneLoad; 2], before: &[_; 2]| [0, 1].map(|side| now[side].since(before[side]));
@@ -127,24 +128,24 @@ impl Components {
         }
     }
 
-    /// The share of the span that something took, from 0 to 1.
+    /// Returns the share of the span, 0 to 1, that `busy` takes.
     pub fn share(&self, busy: Duration) -> f64 {
         busy.as_ps() as f64 / (self.span.as_ps() as f64).max(1.0)
     }
 
-    /// How many were somewhere on average.
+    /// Returns the mean occupancy of a queue.
     pub fn mean(&self, queue: QueueLoad) -> f64 {
         queue.area as f64 / (self.span.as_ps() as f64).max(1.0)
     }
 }
 
-/// Each of these since it was counted earlier.
+/// Subtracts earlier counters, element by element.
 fn since<T>(all: &[T], earlier: &[T], one: impl Fn(&T, &T) -> T) -> Vec<T> {
     all.iter().zip(earlier).map(|(now, before)| one(now, before)).collect()
 }
 
 impl BusLoad {
-    /// A bus since it was made.
+    /// Reads the counters of a bus.
     pub(crate) fn of(bus: &Bus) -> Self {
         Self { payload: bus.payload(), busy: bus.carried_for() }
     }
@@ -178,7 +179,7 @@ impl StoreLoad {
 }
 
 impl LaneLoad {
-    /// Both lanes of a link since it was made.
+    /// Reads the counters of both lanes of a link.
     pub(crate) fn of(link: &Link) -> [Self; 2] {
         [Side::Host, Side::Device]
             .map(|side| Self { traffic: link.lane(side).traffic(), busy: link.lane_busy(side) })
@@ -212,13 +213,13 @@ impl CoreLoad {
 }
 
 impl QueueLoad {
-    /// What was there up to `now`.
+    /// Reads the counters of a queue up to `now`.
     pub(crate) fn of(level: &OccupancyStats, now: Instant) -> Self {
         Self { arrived: level.arrived(), area: level.area(now), most: level.most() }
     }
 
     fn since(self, earlier: Self) -> Self {
-        // A drive that was plugged in again begins anew.
+        // A reattached drive restarts at zero.
         let arrived = self.arrived.saturating_sub(earlier.arrived);
         Self { arrived, area: self.area.saturating_sub(earlier.area), ..self }
     }

@@ -1,17 +1,17 @@
-//! Some of at most 64 things, by number: who is to be looked at, without looking at all.
+//! A set of indexes below 64 in one word, for finding pending items without scanning them all.
 
-/// A set of numbers below 64.
+/// A set of indexes below 64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IndexSet64(u64);
 
-/// Numbers there are.
+/// Number of possible indexes.
 pub(crate) const INDEXES_MAX: usize = u64::BITS as usize;
 
 impl IndexSet64 {
-    /// None.
+    /// The empty set.
     pub(crate) const NONE: Self = Self(0);
 
-    /// All below a number.
+    /// All indexes below `number`.
     pub(crate) const fn below(number: usize) -> Self {
         debug_assert!(number <= INDEXES_MAX, "there are 64 numbers");
         Self(if number >= INDEXES_MAX { u64::MAX } else { (1 << number) - 1 })
@@ -34,17 +34,17 @@ impl IndexSet64 {
         self.0 & (1 << (number % INDEXES_MAX)) != 0
     }
 
-    /// Those of both.
+    /// The union of both sets.
     pub(crate) const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The lowest.
+    /// Returns the lowest index.
     pub(crate) const fn first(self) -> Option<usize> {
         if self.is_none() { None } else { Some(self.0.trailing_zeros() as usize) }
     }
 
-    /// The next after one, going round.
+    /// Returns the next index after `number`, wrapping around.
     pub(crate) const fn after(self, number: usize) -> Option<usize> {
         let turn = (number as u32 + 1) % u64::BITS;
         let turned = self.0.rotate_right(turn);
@@ -54,7 +54,7 @@ impl IndexSet64 {
         Some((turned.trailing_zeros() + turn) as usize % INDEXES_MAX)
     }
 
-    /// All of them, from the lowest on; none is left.
+    /// Empties the set and returns what it held.
     pub(crate) const fn drain(&mut self) -> Self {
         std::mem::replace(self, Self::NONE)
     }

@@ -1,13 +1,14 @@
-//! A map of few things that come and go often, in the order of their keys and in one piece of memory.
+//! A sorted vector as a map, for small maps with frequent inserts and removals.
 //!
-//! A command's worth of them moves sooner than a tree is walked. Always true: no key is there twice.
+//! Moving the entries of one command is cheaper than walking a tree. Invariant: keys are unique and
+//! ascending.
 
-/// A map of few things.
+/// A map backed by a sorted vector.
 #[derive(Clone, Debug)]
 pub(crate) struct VecMap<K, V>(Vec<(K, V)>);
 
 impl<K: Copy + Ord, V> VecMap<K, V> {
-    /// An empty one.
+    /// Creates an empty map.
     pub(crate) const fn new() -> Self {
         Self(Vec::new())
     }
@@ -28,7 +29,7 @@ impl<K: Copy + Ord, V> VecMap<K, V> {
         self.find(key).ok().map(|place| &mut self.0[place].1)
     }
 
-    /// What is at a key, or what was put there for want of it.
+    /// Returns the value of `key`, inserting the default if it is absent.
     pub(crate) fn get_or_default(&mut self, key: K) -> &mut V
     where
         V: Default,
@@ -40,7 +41,7 @@ impl<K: Copy + Ord, V> VecMap<K, V> {
         &mut self.0[place].1
     }
 
-    /// Puts something at a key, in the place of what was there.
+    /// Inserts a value, replacing the one that is there.
     pub(crate) fn insert(&mut self, key: K, value: V) {
         match self.find(key) {
             Ok(place) => self.0[place].1 = value,
@@ -52,17 +53,18 @@ impl<K: Copy + Ord, V> VecMap<K, V> {
         self.find(key).ok().map(|place| self.0.remove(place).1)
     }
 
-    /// Keeps those of which this is true.
+    /// Retains the entries for which the predicate holds.
     pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(K, &V) -> bool) {
         self.0.retain(|(key, value)| is_kept(*key, value));
     }
 
-    /// All of them, in the order of their keys.
+    /// Iterates in key order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (K, &V)> {
         self.0.iter().map(|(key, value)| (*key, value))
     }
 
-    /// Where a key is, or would be. What came last is mostly the last, or asked for.
+    /// Returns the position of a key, or where to insert it. The last key is checked first, since
+    /// most inserts append.
     fn find(&self, key: K) -> Result<usize, usize> {
         match self.0.last() {
             Some((last, _)) if *last < key => Err(self.0.len()),

@@ -1,24 +1,24 @@
-//! Lists that are needed again and again: their memory stays when what was in them is gone.
+//! A pool of empty vectors that keep their allocation.
 
-/// Empty lists with memory.
+/// Empty vectors with their allocations.
 #[derive(Clone, Debug)]
 pub(crate) struct VecPool<T>(Vec<Vec<T>>);
 
-/// As many as are kept.
+/// Vectors that the pool keeps at most.
 const KEPT_MOST: usize = 64;
 
 impl<T> VecPool<T> {
-    /// None yet.
+    /// Creates an empty pool.
     pub(crate) const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// An empty list.
+    /// Takes an empty vector, with an allocation if the pool has one.
     pub(crate) fn take(&mut self) -> Vec<T> {
         self.0.pop().unwrap_or_default()
     }
 
-    /// A list that nobody needs any more. One without memory is not kept.
+    /// Returns a vector to the pool. One without an allocation is dropped.
     pub(crate) fn give(&mut self, mut list: Vec<T>) {
         list.clear();
         if list.capacity() > 0 && self.0.len() < KEPT_MOST {
@@ -39,15 +39,15 @@ mod tests {
 
     #[test]
     fn memory_stays_and_what_was_in_it_does_not() {
-        let mut spares = VecPool::default();
-        let mut list = spares.take();
+        let mut pool = VecPool::default();
+        let mut list = pool.take();
         list.extend(0..100);
-        spares.give(list);
-        let again = spares.take();
+        pool.give(list);
+        let again = pool.take();
         assert!(again.is_empty() && again.capacity() >= 100);
-        spares.give(Vec::new());
-        assert!(spares.0.is_empty());
-        (0..2 * KEPT_MOST).for_each(|_| spares.give(vec![0]));
-        assert_eq!(spares.0.len(), KEPT_MOST);
+        pool.give(Vec::new());
+        assert!(pool.0.is_empty());
+        (0..2 * KEPT_MOST).for_each(|_| pool.give(vec![0]));
+        assert_eq!(pool.0.len(), KEPT_MOST);
     }
 }

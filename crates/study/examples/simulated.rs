@@ -9,7 +9,7 @@
 //! `simulated parts COUNT`: the reads with all parts of a machine, as the same bench has them; power-on counts as well.
 
 use sim::link::superspeed::Rate;
-use sim::machine::driven::Host;
+use sim::machine::xhci::Host;
 use sim::xhc::Part;
 use uaskit_study::ceiling::{Drives, Figures, Load, Measurement};
 use uaskit_study::measure::Stretch;

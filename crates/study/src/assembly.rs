@@ -24,7 +24,7 @@ use sim::drive::{AnyDrive, Deferred, Mechanism, SECTOR_BYTES};
 use sim::engine::Trace;
 use sim::link::superspeed::Sleep;
 use sim::link::usb2;
-use sim::machine::driven::{
+use sim::machine::xhci::{
     Drive, DriveParts, Enclosure, HostCosts, Hub, Node, Packing, PowerOnError, Protocol, Setup, XhciMachine,
 };
 use sim::machine::{FixedLatencyDrive, Observer, Simulation};

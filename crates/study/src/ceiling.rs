@@ -21,8 +21,8 @@ use sim::components::Components;
 use sim::engine::{Random, StageTimes, Trace};
 use sim::link::superspeed::Traffic;
 use sim::link::{AnyRate, Connection, usb2};
-pub use sim::machine::driven::Protocol;
-use sim::machine::driven::{Drive, DriveParts, Host, Hub, Setup, XhciMachine};
+pub use sim::machine::xhci::Protocol;
+use sim::machine::xhci::{Drive, DriveParts, Host, Hub, Setup, XhciMachine};
 use sim::machine::{
     self, DirectMachine, FinishedCommand, FixedLatencyDrive, Observer, Plugged, Simulation, StopReason,
     numbers,
@@ -939,7 +939,7 @@ mod tests {
         let Err(CeilingError::Stopped(StopReason::Broken(violation))) = ended(Some(SeededBug::Haste)) else {
             panic!("a lane that took no time was not noticed");
         };
-        assert_eq!(violation.law, Invariant::Capacity);
+        assert_eq!(violation.invariant, Invariant::Capacity);
         assert!(violation.to_string().contains("a lane carries no more than it can"), "{violation}");
     }
 

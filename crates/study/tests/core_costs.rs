@@ -2,7 +2,7 @@
 
 use sim::engine::LatencyStage;
 use sim::link::superspeed::Rate;
-use sim::machine::driven::{DriverConfig, Host, HostCosts};
+use sim::machine::xhci::{DriverConfig, Host, HostCosts};
 use uaskit_study::ceiling::{self, Drives, Figures, Load, LoadObservers, Protocol};
 use units::Duration;
 

@@ -1,7 +1,7 @@
 //! Throughput of several drives: they share the link or bus of a hub, and have one each at root ports.
 
 use sim::link::{superspeed, usb2};
-use sim::machine::driven::Host;
+use sim::machine::xhci::Host;
 use uaskit_study::ceiling::{Drives, Load, LoadObservers, Protocol, Run, measure};
 use units::Duration;
 

@@ -14,7 +14,7 @@ use comfy_table::{Table, presets};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use sim::link::superspeed::Rate;
-use sim::machine::driven::Host;
+use sim::machine::xhci::Host;
 use sim::xhc::Part;
 use std::fs;
 use study::ceiling::{Drives, Figures, Load, Measurement};

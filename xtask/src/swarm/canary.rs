@@ -25,12 +25,13 @@ pub(crate) fn canary(seeds: Range<u64>) -> Vec<Caught> {
         let seeds = seeds.clone().into_par_iter();
         let found = seeds.filter_map(|seed| {
             let violation = swarm::run(&Case::of_seed(seed), Some(bug)).verdict.err()?;
-            Some((seed, violation.law))
+            Some((seed, violation.invariant))
         });
         let found: Vec<(u64, Invariant)> = found.collect();
         let mut laws = BTreeMap::<Invariant, usize>::new();
-        found.iter().for_each(|(_, law)| *laws.entry(*law).or_default() += 1);
-        let laws: Vec<String> = laws.iter().map(|(law, count)| format!("{law} ({count})")).collect();
+        found.iter().for_each(|(_, invariant)| *laws.entry(*invariant).or_default() += 1);
+        let laws: Vec<String> =
+            laws.iter().map(|(invariant, count)| format!("{invariant} ({count})")).collect();
         Caught { bug, red: found.len(), first: found.first().map(|(seed, _)| *seed), laws: laws.join(", ") }
     };
     SeededBug::ALL.into_iter().map(of).collect()

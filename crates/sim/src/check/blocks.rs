@@ -1,58 +1,59 @@
-//! What a host may find in the blocks of a drive, given what it has asked for and how that ended.
+//! A model of block contents: what a host may read, given what it wrote and how that completed.
 //!
-//! Each write has a number, and each block of it says the number and its address in every word. A write that ended well
-//! hides all that had ended before it began. Of writes at the same time either may win; one that failed may be there or not,
-//! block by block; what a read has found stays. For a drive with a volatile cache there is a second set for each block: what
-//! may be there after a power loss, from which only a flush, or a write through the cache, takes something away.
+//! Each write is numbered, and each block stores number and address in every word. A write that
+//! completed with GOOD hides every write that completed before it began. Of concurrent writes
+//! either may win; a failed write may be present or absent, block by block; what a read has
+//! returned is final. For a drive with a volatile cache a second set per block holds what may be
+//! there after a power loss, which only a flush or a write-through narrows.
 //!
-//! Always true: what the drive may do is never called wrong; so what is found wrong is wrong.
+//! Invariant: permitted behaviour is never reported, so every report is a fault.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use units::{BlockSize, Extent, Lba};
 
-/// Names a write. 0 is what the blocks hold at first, which is zeroes.
+/// Identifies a write. 0 is the initial content, zeroes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WriteNumber(pub u32);
 
-/// What is asked of blocks.
+/// An access to blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockAccess {
-    /// Blocks are read.
+    /// Read.
     Read,
-    /// Blocks are written; `through` a volatile cache or not.
+    /// Write, `through` a volatile cache or not.
     Write {
-        /// Durable when it has ended.
+        /// Durable on completion.
         through: bool,
     },
-    /// Blocks read as zeroes afterwards.
+    /// The blocks read as zeroes afterwards.
     Zero,
-    /// All that has ended before becomes durable.
+    /// Everything that completed before becomes durable.
     Flush,
 }
 
-/// A block holds what it cannot hold.
+/// A block holds impossible content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnexpectedBlock {
-    /// Which block.
+    /// The block.
     pub lba: Lba,
-    /// The write that it holds, if it is one.
+    /// The write that it holds, if any.
     pub holds: Option<WriteNumber>,
 }
 
-/// The blocks of a drive, as a host knows them.
+/// The blocks of a drive as the host knows them.
 #[derive(Clone, Debug)]
 pub struct BlockModel {
     block_size: BlockSize,
     is_cached: bool,
-    /// Counts beginnings and ends.
+    /// Logical clock of starts and completions.
     clock: u64,
     writes: Vec<Write>,
-    /// What each block may hold.
+    /// Possible content of each block.
     now: Vec<Vec<WriteNumber>>,
-    /// What each block may hold after a power loss.
+    /// Possible content of each block after a power loss.
     durable: Vec<Vec<WriteNumber>>,
-    /// What was asked for and has not ended, by the host's number.
+    /// Outstanding accesses by the host's id.
     open: BTreeMap<u64, Open>,
 }
 
@@ -65,24 +66,24 @@ struct Write {
     state: Safety,
 }
 
-/// What is in the blocks of a write.
+/// Content of the blocks of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holds {
-    /// Its number and their address.
+    /// Write number and address.
     Itself,
     Zeroes,
-    /// Nobody knows: a status about another command has ended it for the host, and the drive took for it what was meant for the
-    /// next under its tag.
+    /// Unknown: the host took a status of another command for this one's, and the drive took the
+    /// data of the next command under this tag.
     Anything,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Safety {
-    /// It has not ended well, or was in a volatile cache when the power was lost.
+    /// Not completed with GOOD, or in a volatile cache at a power loss.
     Unknown,
-    /// It has ended well and may be in a volatile cache.
+    /// Completed with GOOD, possibly in a volatile cache.
     Cached,
-    /// It outlives a power loss.
+    /// Survives a power loss.
     Durable,
 }
 
@@ -91,14 +92,14 @@ struct Open {
     access: BlockAccess,
     begun: u64,
     extent: Extent,
-    /// Of a write.
+    /// For a write: its number.
     number: WriteNumber,
-    /// Of a read: what each block may turn out to hold.
+    /// For a read: possible content of each block.
     allowed: Vec<Vec<WriteNumber>>,
 }
 
 impl BlockModel {
-    /// So many blocks of zeroes. `is_cached`: the drive has a volatile cache.
+    /// Creates `blocks` blocks of zeroes. `is_cached`: the drive has a volatile cache.
     pub fn new(blocks: u32, block_size: BlockSize, is_cached: bool) -> Self {
         let first = WriteNumber(0);
         let of_first = vec![vec![first]; blocks as usize];
@@ -115,7 +116,7 @@ impl BlockModel {
         }
     }
 
-    /// Something is asked for, under a number that is not in use. For a write: its own number, for [`Self::fill`].
+    /// Starts an access under an unused id. Returns the number of a write, for [`Self::fill`].
     pub fn begin(&mut self, id: u64, access: BlockAccess, extent: Extent) -> WriteNumber {
         self.clock += 1;
         let mut open =
@@ -150,7 +151,7 @@ impl BlockModel {
         number
     }
 
-    /// The bytes of a write, from a block on.
+    /// Fills in the bytes of a write from block `first` on.
     pub fn fill(&self, number: WriteNumber, first: Lba, bytes: &mut [u8]) {
         let block_bytes = self.block_size.bytes() as usize;
         for (lba, block) in (first.0..).zip(bytes.chunks_mut(block_bytes)) {
@@ -160,10 +161,10 @@ impl BlockModel {
         }
     }
 
-    /// What was asked for has ended, well or not; `bytes` is what a read has brought.
+    /// Completes an access; `well` if with GOOD. `bytes` is what a read returned.
     ///
     /// # Errors
-    /// The first block that holds what it cannot hold.
+    /// The first block with impossible content.
     pub fn end(&mut self, id: u64, well: bool, bytes: &[u8]) -> Result<(), UnexpectedBlock> {
         self.clock += 1;
         let Some(open) = self.open.remove(&id) else { return Ok(()) };
@@ -178,8 +179,8 @@ impl BlockModel {
         Ok(())
     }
 
-    /// Nothing is known of how something has ended, nor when its effect will be there: a read is not looked at, and the blocks
-    /// of a write may hold anything from now on, until [`Self::settle`] and what is written after that.
+    /// Forgets an access whose outcome is unknown: a read is not checked, and the blocks of a write
+    /// may hold anything until [`Self::settle`] and the next write.
     pub fn mark_unknown(&mut self, id: u64) {
         let Some(open) = self.open.remove(&id) else { return };
         let writes = matches!(open.access, BlockAccess::Write { .. } | BlockAccess::Zero);
@@ -188,7 +189,7 @@ impl BlockModel {
         }
     }
 
-    /// The drive does nothing any more of what was asked for: it was reset, or the host is gone.
+    /// Ends all outstanding accesses: the drive was reset or disconnected.
     pub fn settle(&mut self) {
         self.clock += 1;
         for write in &mut self.writes {
@@ -197,11 +198,11 @@ impl BlockModel {
         self.open.clear();
     }
 
-    /// The power was lost: [`Self::settle`], and a volatile cache is gone.
+    /// Applies a power loss: [`Self::settle`], and the volatile cache is lost.
     pub fn lose_power(&mut self) {
         self.settle();
         for write in self.writes.iter_mut().filter(|write| write.state == Safety::Cached) {
-            // A later flush says nothing of it.
+            // A later flush does not make it durable.
             write.state = Safety::Unknown;
         }
         self.now.clone_from(&self.durable);
@@ -248,7 +249,7 @@ impl BlockModel {
                 let holds = if is_zero { Some(WriteNumber(0)) } else { found };
                 return Err(UnexpectedBlock { lba: Lba(lba), holds });
             }
-            // What had ended before the read began and is not there does not come any more.
+            // A write that completed before the read began and is absent stays absent.
             let writes = &self.writes;
             self.now[place].retain(|number| {
                 let may_come = writes[number.0 as usize].ended.is_none_or(|ended| ended > open.begun);
@@ -259,7 +260,7 @@ impl BlockModel {
     }
 }
 
-/// A write that ended well hides what had ended before it began.
+/// Removes the writes that completed before a successful write began.
 fn hide(blocks: &mut [Vec<WriteNumber>], writes: &[Write], number: WriteNumber, write: Write) {
     for place in places(write.extent) {
         blocks[place].retain(|&other| {
@@ -273,20 +274,20 @@ fn places(extent: Extent) -> std::ops::Range<usize> {
     first..first + extent.blocks.0 as usize
 }
 
-/// Bytes that say which write they are of, and where.
+/// Bytes of a word that identifies write and address.
 const WORD_BYTES: usize = size_of::<u64>();
 
-/// The word `at` of a block: the write, the address, and the place in the block mixed in.
+/// Returns word `at` of a block, from write, address and position.
 fn word_of(number: WriteNumber, lba: u64, at: usize) -> u64 {
     (u64::from(number.0) << u32::BITS | lba) ^ place_word(at)
 }
 
-/// Zero for the first word, so that the first word tells the write.
+/// Zero for the first word, so that it identifies the write.
 const fn place_word(at: usize) -> u64 {
     (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// The write whose bytes these are, whole and at this address.
+/// Returns the write whose complete block this is at this address.
 fn number_of(bytes: &[u8], lba: u64) -> Option<WriteNumber> {
     let (first, _) = bytes.split_first_chunk::<WORD_BYTES>()?;
     let number = WriteNumber((u64::from_be_bytes(*first) >> u32::BITS) as u32);
@@ -318,7 +319,7 @@ mod tests {
             Self(BlockModel::new(4, BlockSize::B512, true))
         }
 
-        /// Block 1 is written; whether that ended well.
+        /// Writes block 1; `well` if with GOOD.
         fn write(&mut self, id: u64, access: BlockAccess, well: bool) -> WriteNumber {
             let number = self.0.begin(id, access, Extent::new(1, 1));
             self.0.end(id, well, &[]).unwrap();
@@ -330,7 +331,7 @@ mod tests {
             self.0.end(90, true, &[]).unwrap();
         }
 
-        /// Block 1 is read and holds this write.
+        /// Reads block 1, which holds this write.
         fn read(&mut self, number: WriteNumber) -> Result<(), UnexpectedBlock> {
             self.0.begin(91, BlockAccess::Read, Extent::new(1, 1));
             self.found(91, number)
@@ -348,7 +349,7 @@ mod tests {
     const ZEROES: WriteNumber = WriteNumber(0);
 
     #[test]
-    fn a_write_that_ended_well_is_what_is_read() {
+    fn a_read_returns_the_last_completed_write() {
         let mut four = Four::new();
         assert_eq!(four.read(ZEROES), Ok(()));
         let first = four.write(1, CACHED, true);
@@ -360,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn of_writes_at_the_same_time_either_may_win_but_not_both() {
+    fn either_of_two_concurrent_writes_may_win() {
         let mut four = Four::new();
         let first = four.0.begin(1, CACHED, Extent::new(1, 1));
         let second = four.0.begin(2, CACHED, Extent::new(0, 3));
@@ -396,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_another_block_or_of_two_writes_are_nobodys() {
+    fn bytes_of_another_block_or_of_two_writes_match_no_write() {
         let mut four = Four::new();
         let (first, second) = (four.write(1, CACHED, true), four.write(2, CACHED, true));
         let mut bytes = [0; 512];
@@ -412,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_power_loss_takes_what_was_not_flushed_and_nothing_else() {
+    fn a_power_loss_may_lose_unflushed_data_only() {
         let mut four = Four::new();
         let first = four.write(1, CACHED, true);
         four.flush();
@@ -424,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_after_a_power_loss_brings_nothing_back() {
+    fn a_flush_after_a_power_loss_restores_nothing() {
         let mut four = Four::new();
         four.write(1, CACHED, true);
         four.0.lose_power();
@@ -444,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_is_of_what_had_ended_when_it_began() {
+    fn a_flush_covers_writes_completed_before_it() {
         let mut four = Four::new();
         let number = four.0.begin(1, CACHED, Extent::new(1, 1));
         four.0.begin(2, BlockAccess::Flush, Extent::new(0, 0));
@@ -456,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_cache_every_end_is_durable() {
+    fn without_a_cache_completed_writes_are_durable() {
         let mut four = Four(BlockModel::new(4, BlockSize::B512, false));
         let number = four.write(1, CACHED, true);
         four.0.lose_power();
@@ -465,14 +466,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgiven_may_come_until_all_is_settled() {
+    fn an_unknown_write_may_appear_until_settle() {
         let mut four = Four::new();
         let vague = four.0.begin(1, CACHED, Extent::new(1, 1));
         four.0.mark_unknown(1);
         let second = four.write(2, CACHED, true);
         assert_eq!(four.read(second), Ok(()));
         assert_eq!(four.clone().read(vague), Ok(()));
-        // What was meant for the next command under its tag may be there.
+        // Data of the next command under its tag may be there.
         let mut elsewhere = [0; 512];
         four.0.fill(second, Lba(3), &mut elsewhere);
         let reads_elsewhere = |four: &mut Four| {
@@ -488,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_were_given_back_read_as_zeroes() {
+    fn unmapped_blocks_read_as_zeroes() {
         let mut four = Four::new();
         four.write(1, CACHED, true);
         four.write(2, BlockAccess::Zero, true);

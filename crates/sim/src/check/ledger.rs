@@ -1,7 +1,7 @@
-//! The books of one world: transfers, their bytes, and what lanes carried.
+//! Bookkeeping of one machine: transfers, their bytes, and the load of lanes.
 //!
-//! Who copies payload, ends a transfer or schedules an event tells the ledger; [`Ledger::audit`] compares the sums with what
-//! the link says it has carried. The first violation is kept.
+//! Code that copies payload, completes a transfer or schedules an event records it here;
+//! [`Ledger::audit`] compares the sums with the counters of the link. The first violation is kept.
 
 use super::{Invariant, Violation, ViolationSubject};
 use crate::link::bulk::{End, Progress};
@@ -11,41 +11,41 @@ use crate::power::Meter;
 use bus::TransferId;
 use units::{Duration, Instant};
 
-/// Payload that is sent and not yet taken, at most: four packets have a credit (USB 3.2 clause 7.2.4.1.1).
-const ON_THE_WAY_BYTES_MAX: u64 = 4 * 1024;
-/// What a lane may have begun to send before now and ends after it: a packet and what goes before it. So much more than the time
-/// between them a lane can seem to have carried between any two audits, and no more, whatever went before.
-const UNDER_WAY_MAX: Duration = Duration::from_us(5);
+/// Payload in flight at most: four header-packet credits (USB 3.2 clause 7.2.4.1.1).
+const IN_FLIGHT_BYTES_MAX: u64 = 4 * 1024;
+/// Time of a packet and its prefix that a lane may have begun and not finished. Between any two
+/// audits a lane can seem to have carried at most this much too much.
+const IN_PROGRESS_MAX: Duration = Duration::from_us(5);
 
-/// Books of one world.
+/// Bookkeeping of one machine.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    /// Payload that each side has taken.
+    /// Payload accepted by each side.
     taken: [u64; 2],
-    /// Payload that arrived at each side and was not taken.
+    /// Payload that arrived at each side and was not accepted.
     wasted_bytes: [u64; 2],
-    /// Bytes that were new in the packet that has just arrived; where nobody keeps the books of packets, in all.
+    /// New bytes in the packet that has just arrived; in total where packets are not booked.
     fresh: u64,
-    /// What the device has taken of the host in all.
+    /// Payload that the device has accepted from the host in total.
     given: u64,
-    /// What was copied for a transfer, by side and number.
+    /// Bytes copied per transfer, by side and id.
     copied: [Vec<u32>; 2],
     violation: Option<Violation>,
-    /// Payload that each side had sent before the books were begun; that of a bus is the host's.
+    /// Payload sent by each side before booking began; that of a bus counts as the host's.
     before: [u64; 2],
-    /// Payload of the packet that is on its way on a bus of USB 2.0, and below a translator.
+    /// Payload of the packet in flight on a USB 2.0 bus, and below a translator.
     on_bus: [u32; 2],
-    /// By how much what each lane has carried was behind the time there was, at the audit where that was most: what is carried from then
-    /// on has only the time from then on. That of a bus is the host's. Of the link or bus at the port, and then of those below hubs or
-    /// translators.
+    /// How far the load of each lane lagged behind elapsed time, at the audit where it lagged most;
+    /// from then on it can only use the time from then on. That of a bus is the host's. First the
+    /// link or bus at the port, then those below hubs or translators.
     most_behind: Vec<[Behind; 2]>,
-    /// Hubs on the way, each of which has room for as much as a link.
+    /// Hubs in the path, each of which buffers as much as a link.
     hubs: u32,
 }
 
 impl Ledger {
-    /// Begins the books of a link on which something was carried already, and nothing with payload is on its way. There are so
-    /// many hubs between it and the device.
+    /// Begins booking on a link that has carried traffic, with no payload in flight. `hubs` are
+    /// between it and the device.
     pub fn begin(&mut self, now: Instant, link: &Link, hubs: u32) {
         self.hubs = hubs;
         self.before = SIDES.map(|side| link.lane(side).traffic().payload);
@@ -54,21 +54,19 @@ impl Ledger {
         self.fresh = 0;
     }
 
-    /// The same of a bus of USB 2.0.
+    /// Like the above, for a USB 2.0 bus.
     pub fn begin_on_bus(&mut self, now: Instant, bus: &Bus) {
         self.before = [bus.payload(), 0];
         *self.most_behind(AT_PORT) = [Behind::at(now, bus.carried_for()); 2];
         self.fresh = 0;
     }
 
-    /// A side has taken so many bytes that are new in the packet that is being looked at; who has them looks after their
-    /// transfer.
+    /// Records new bytes of the current packet that a side has accepted.
     pub const fn take(&mut self, bytes: u16) {
         self.fresh += bytes as u64;
     }
 
-    /// Something of a transfer of a side has moved. Where the side has taken a piece, that counts as new in the packet that
-    /// is being looked at.
+    /// Records progress of a transfer. A piece counts as new bytes of the current packet.
     pub fn progress(&mut self, now: Instant, side: Side, progress: &Progress) {
         let Progress { id, moved, ended, piece } = *progress;
         let number = id.0 as usize;
@@ -79,13 +77,13 @@ impl Ledger {
         if let Some(piece) = piece {
             let bytes = u32::from(piece.bytes);
             self.fresh += u64::from(bytes);
-            // The first piece of a transfer: what an earlier one of this number had is of no concern.
+            // The first piece of a transfer: counts of an earlier transfer of this id are stale.
             let before = if moved == bytes { 0 } else { copied[number] };
             copied[number] = before + bytes;
         }
-        let is_told = matches!(ended, Some(End::Full | End::Short)) && moved > 0;
+        let is_complete = matches!(ended, Some(End::Full | End::Short)) && moved > 0;
         let is_taker = piece.is_some() || copied[number] > 0;
-        if is_told && is_taker && copied[number] != moved {
+        if is_complete && is_taker && copied[number] != moved {
             self.report_violation(Invariant::BytesReported, now, ViolationSubject::Transfer(side, id));
         }
         if ended.is_some() {
@@ -93,7 +91,7 @@ impl Ledger {
         }
     }
 
-    /// A packet with so much payload has arrived at a side, and the transfers that it befell were told of before.
+    /// Records the arrival of a packet, after the progress of its transfers.
     pub fn arrive(&mut self, now: Instant, side: Side, payload: u32) {
         let fresh = std::mem::take(&mut self.fresh);
         if fresh > u64::from(payload) {
@@ -103,31 +101,33 @@ impl Ledger {
         self.wasted_bytes[side as usize] += u64::from(payload) - fresh;
     }
 
-    /// A packet with so much payload has arrived at a side of another device of the same link or bus, which has books of its own.
+    /// Records the arrival of a packet for another device on the same link, which has a separate
+    /// ledger.
     pub const fn arrive_elsewhere(&mut self, side: Side, payload: u32) {
         self.taken[side as usize] += payload as u64;
     }
 
-    /// A packet with so much payload has come to a side, and nobody has listened to it: the link sends it again.
+    /// Records the arrival of a packet that was ignored: the link retries it.
     pub const fn arrive_in_vain(&mut self, side: Side, payload: u32) {
         self.wasted_bytes[side as usize] += payload as u64;
     }
 
-    /// A transfer of a side was taken back or has ended with its endpoint: what was copied for it is of no concern any more.
+    /// Forgets a transfer that was cancelled or ended with its endpoint.
     pub fn forget(&mut self, side: Side, id: TransferId) {
         if let Some(copied) = self.copied[side as usize].get_mut(id.0 as usize) {
             *copied = 0;
         }
     }
 
-    /// The same for all transfers of a side, whose port was reset.
+    /// Forgets all transfers of a side, whose port was reset.
     pub fn forget_all(&mut self, side: Side) {
         self.copied[side as usize].clear();
     }
 
-    /// Something has happened on a bus of USB 2.0, or below a translator, and the transfers that it befell were told of before: what
-    /// was on its way has arrived, and so much payload is sent. That is in vain until somebody takes it; what a device takes below a
-    /// translator, that had from the bus above.
+    /// Records an event on a USB 2.0 bus or below a translator, after the progress of its
+    /// transfers: the packet in flight has arrived and `payload` bytes are sent. These count as
+    /// wasted until a side accepts them; what a device accepts below a translator was carried by
+    /// the bus above.
     pub fn cross_bus(&mut self, now: Instant, payload: u32, is_below: bool) {
         let fresh = std::mem::take(&mut self.fresh);
         let came = std::mem::replace(&mut self.on_bus[usize::from(is_below)], payload);
@@ -146,7 +146,7 @@ impl Ledger {
         self.taken[Side::Host as usize] += fresh;
     }
 
-    /// When an event was first scheduled for a time that was over, if one was.
+    /// Checks whether an event was scheduled in the past.
     #[inline]
     pub fn check_schedule(&mut self, scheduled_late: Option<Instant>) {
         if let Some(at) = scheduled_late {
@@ -154,22 +154,23 @@ impl Ledger {
         }
     }
 
-    /// A law was broken. Only the first time counts: what follows may follow from it.
-    pub fn report_violation(&mut self, law: Invariant, at: Instant, about: ViolationSubject) {
-        self.violation.get_or_insert(Violation { law, at, about });
+    /// Records a violation. Only the first counts, since later ones may follow from it.
+    pub fn report_violation(&mut self, invariant: Invariant, at: Instant, subject: ViolationSubject) {
+        self.violation.get_or_insert(Violation { invariant, at, subject });
     }
 
-    /// The first violation.
+    /// Returns the first violation.
     pub const fn violation(&self) -> Option<Violation> {
         self.violation
     }
 
-    /// Payload that was carried and not taken: sent again after NRDY, or to nobody. On a bus of USB 2.0 with what is on its way.
+    /// Returns the payload carried and not accepted: retried after NRDY, or unclaimed. On a USB 2.0
+    /// bus including the packet in flight.
     pub const fn wasted_bytes(&self) -> u64 {
         self.wasted_bytes[0] + self.wasted_bytes[1]
     }
 
-    /// Compares the two books of a meter.
+    /// Compares both counts of a power meter.
     pub fn audit_meter<const STATES: usize>(
         &mut self,
         now: Instant,
@@ -181,26 +182,26 @@ impl Ledger {
         }
     }
 
-    /// Compares the books with what the link has carried and drawn.
+    /// Compares the bookkeeping with the traffic and energy of the link.
     pub fn audit(&mut self, now: Instant, link: &Link) {
         for side in SIDES {
             let traffic = link.lane(side).traffic();
             let arrived = self.taken[side.other() as usize] + self.wasted_bytes[side.other() as usize];
-            let on_the_way = traffic.payload.checked_sub(self.before[side as usize] + arrived);
-            let most = ON_THE_WAY_BYTES_MAX * (1 + u64::from(self.hubs));
-            if on_the_way.is_none_or(|bytes| bytes > most) {
+            let in_flight = traffic.payload.checked_sub(self.before[side as usize] + arrived);
+            let most = IN_FLIGHT_BYTES_MAX * (1 + u64::from(self.hubs));
+            if in_flight.is_none_or(|bytes| bytes > most) {
                 self.report_violation(Invariant::Conservation, now, ViolationSubject::Lane(side));
             }
         }
         self.audit_lanes(now, link);
     }
 
-    /// What a link has carried and drawn by itself, for which nobody need keep the books of packets.
+    /// Checks a link on its own, without packet bookkeeping.
     pub fn audit_lanes(&mut self, now: Instant, link: &Link) {
         self.audit_link(now, AT_PORT, link);
     }
 
-    /// The same of links below hubs, always in the same order.
+    /// Checks links below hubs, always in the same order.
     pub fn audit_lanes_below<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a Link>) {
         for (number, link) in (AT_PORT + 1..).zip(links) {
             self.audit_link(now, number, link);
@@ -213,22 +214,22 @@ impl Ledger {
         self.audit_meter(now, &link.meter(now), name);
         for side in SIDES {
             let behind = &mut self.most_behind(number)[side as usize];
-            if !behind.allows(now, link.lane_busy(side), UNDER_WAY_MAX) {
-                let about = match number {
+            if !behind.allows(now, link.lane_busy(side), IN_PROGRESS_MAX) {
+                let subject = match number {
                     AT_PORT => ViolationSubject::Lane(side),
                     below => ViolationSubject::LaneBelow(u8::try_from(below).unwrap_or(u8::MAX), side),
                 };
-                self.report_violation(Invariant::Capacity, now, about);
+                self.report_violation(Invariant::Capacity, now, subject);
             }
         }
     }
 
-    /// The same of a bus of USB 2.0.
+    /// Like the above, for a USB 2.0 bus.
     pub fn audit_bus_alone(&mut self, now: Instant, bus: &Bus) {
         self.audit_one_bus(now, (AT_PORT, "the bus"), bus);
     }
 
-    /// The same of buses below translators, always in the same order.
+    /// Checks buses below translators, always in the same order.
     pub fn audit_buses_below<'a>(&mut self, now: Instant, buses: impl Iterator<Item = &'a Bus>) {
         for (number, bus) in (AT_PORT + 1..).zip(buses) {
             self.audit_one_bus(now, (number, "a bus below a translator"), bus);
@@ -241,7 +242,7 @@ impl Ledger {
         }
     }
 
-    /// How far the link or bus of this number was behind.
+    /// Returns the lag of the link or bus of this number.
     fn most_behind(&mut self, number: usize) -> &mut [Behind; 2] {
         if number >= self.most_behind.len() {
             self.most_behind.resize(number + 1, Default::default());
@@ -249,43 +250,43 @@ impl Ledger {
         &mut self.most_behind[number]
     }
 
-    /// The device has taken so many bytes of the host's, where nobody keeps the books of packets.
+    /// Records bytes that the device has accepted, without packet bookkeeping.
     pub const fn give(&mut self, bytes: u16) {
         self.given += bytes as u64;
     }
 
-    /// Those, in all.
+    /// Returns the bytes that the device has accepted in total.
     pub const fn given_in_all(&self) -> u64 {
         self.given
     }
 
-    /// Bytes that a host has taken in all, where nobody keeps the books of packets.
+    /// Returns the bytes that the host has accepted in total, without packet bookkeeping.
     pub const fn taken_in_all(&self) -> u64 {
         self.fresh
     }
 }
 
-/// How far what was carried is behind the time there was.
+/// How far carried traffic lags behind elapsed time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Behind(i128);
 
 impl Behind {
-    /// At a time by which as much was carried as takes so long.
+    /// Returns the lag at a time, given the time that the traffic took.
     fn at(now: Instant, carried: Duration) -> Self {
         Self(i128::from(now.as_ps()) - i128::from(carried.as_ps()))
     }
 
-    /// Whether so much may have been carried by `now`, since it was most behind and at any time between. A rest does not give the time
-    /// back that it took.
-    fn allows(&mut self, now: Instant, carried: Duration, under_way: Duration) -> bool {
+    /// Returns whether so much can have been carried by `now`, from the largest lag and from any
+    /// time in between. Idle time cannot be used later.
+    fn allows(&mut self, now: Instant, carried: Duration, in_progress: Duration) -> bool {
         let behind = Self::at(now, carried);
         let catches_up = self.0 - behind.0;
         *self = (*self).max(behind);
-        catches_up <= i128::from(under_way.as_ps())
+        catches_up <= i128::from(in_progress.as_ps())
     }
 
-    /// The same of a bus, on which of a transaction all may be counted when it begins. And no frame has more full packets than it has
-    /// room for: over a few of them that would not be seen by the time that they take.
+    /// Like [`Self::allows`], for a bus: a transaction may be counted when it begins, and a frame
+    /// holds a limited number of full packets, which the time check alone would miss.
     fn allows_bus(&mut self, now: Instant, bus: &Bus) -> bool {
         let rate = bus.rate();
         self.allows(now, bus.carried_for(), rate.takes(rate.longest_bits()))
@@ -294,12 +295,12 @@ impl Behind {
 }
 
 const SIDES: [Side; 2] = [Side::Host, Side::Device];
-/// The number of the link or bus at the port.
+/// Number of the link or bus at the port.
 const AT_PORT: usize = 0;
 
 impl Ledger {
-    /// The same with what a bus of USB 2.0 has carried, whose directions are one, and on which nothing is on its way between two things
-    /// that happen.
+    /// Compares the bookkeeping with a USB 2.0 bus, where both directions are one and nothing is in
+    /// flight between events.
     pub fn audit_bus(&mut self, now: Instant, bus: &Bus) {
         let arrived = self.taken.iter().chain(&self.wasted_bytes).sum::<u64>();
         if bus.payload() != self.before[Side::Host as usize] + arrived {
@@ -333,7 +334,7 @@ mod tests {
         let mut ledger = Ledger::default();
         book(&mut ledger);
         ledger.audit(NOW, &link());
-        ledger.violation().map(|violation| violation.law)
+        ledger.violation().map(|violation| violation.invariant)
     }
 
     const fn piece(transfer: TransferId, moved: u32, bytes: u16, ended: Option<End>) -> Progress {
@@ -341,7 +342,7 @@ mod tests {
         Progress { id: transfer, moved, ended, piece: Some(piece) }
     }
 
-    /// So many packets of a kilobyte that arrive, all or nothing of each new.
+    /// Delivers packets of 1 KiB, all new or all repeated.
     fn arrive(ledger: &mut Ledger, packets: u32, fresh: bool) {
         for nth in 1..=packets {
             if fresh {
@@ -352,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_carried_was_taken_or_is_on_its_way() {
+    fn lane_payload_is_accepted_or_in_flight() {
         assert_eq!(violation(|ledger| arrive(ledger, 1, true)), None);
         assert_eq!(violation(|ledger| arrive(ledger, 5, true)), None);
         assert_eq!(violation(|ledger| arrive(ledger, 5, false)), None);
@@ -370,11 +371,11 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_that_tells_another_number_is_seen() {
-        let told = |moved| {
+    fn a_wrong_byte_count_is_detected() {
+        let reported = |moved| {
             violation(|ledger| {
                 let transfer = TransferId(7);
-                // An earlier one of this number, which was taken back.
+                // An earlier, cancelled transfer of this id.
                 ledger.progress(NOW, Side::Host, &piece(transfer, 512, 512, None));
                 ledger.arrive(NOW, Side::Host, 512);
                 ledger.progress(NOW, Side::Host, &piece(transfer, 1024, 1024, None));
@@ -383,25 +384,25 @@ mod tests {
                 ledger.arrive(NOW, Side::Host, 512);
             })
         };
-        assert_eq!(told(1536), None);
-        assert_eq!(told(1535), Some(Invariant::BytesReported));
+        assert_eq!(reported(1536), None);
+        assert_eq!(reported(1535), Some(Invariant::BytesReported));
     }
 
     #[test]
-    fn a_lane_that_carried_more_than_time_allows_is_seen() {
+    fn a_lane_over_capacity_is_detected() {
         let mut ledger = Ledger::default();
         arrive(&mut ledger, 5, true);
         ledger.audit(Instant::from_ps(5_000_000), &link());
-        assert_eq!(ledger.violation().map(|violation| violation.law), Some(Invariant::Capacity));
+        assert_eq!(ledger.violation().map(|violation| violation.invariant), Some(Invariant::Capacity));
     }
 
     #[test]
-    fn a_burst_is_not_excused_by_a_rest_before_it() {
+    fn idle_time_does_not_excuse_a_burst() {
         let (mut ledger, mut link) = (Ledger::default(), Link::new(Rate::Gen1, Duration::from_ns(5)));
         let at = |us| Instant::ZERO + Duration::from_us(us);
         let violation = |ledger: &mut Ledger, link: &Link, us| {
             ledger.audit(at(us), link);
-            ledger.violation().map(|violation| violation.law)
+            ledger.violation().map(|violation| violation.invariant)
         };
         assert_eq!(violation(&mut ledger, &link, 100), None);
         let mut send = |ledger: &mut Ledger, us, packets| {
@@ -417,13 +418,13 @@ mod tests {
         assert_eq!(violation(&mut ledger, &sent, 100), None);
         let sent = send(&mut ledger, 110, 4);
         assert_eq!(violation(&mut ledger, &sent, 114), None);
-        // There was time for three of them since, though the lane has rested nearly all the time that there was.
+        // There was time for three of them since, although the lane was idle nearly all the time.
         let sent = send(&mut ledger, 120, 7);
         assert_eq!(violation(&mut ledger, &sent, 121), Some(Invariant::Capacity));
     }
 
     #[test]
-    fn on_a_bus_all_that_was_carried_was_taken_or_in_vain() {
+    fn bus_payload_is_accepted_or_wasted() {
         let mut bus = Bus::new(usb2::Rate::High, 0);
         let data = |bytes| {
             let piece = PacketPayload { transfer: TransferId(3), offset: 0, bytes };
@@ -433,16 +434,16 @@ mod tests {
         let audit = |ledger: &Ledger, bus: &Bus| {
             let mut ledger = ledger.clone();
             ledger.audit_bus(NOW, bus);
-            ledger.violation().map(|violation| violation.law)
+            ledger.violation().map(|violation| violation.invariant)
         };
         bus.send(&data(512));
-        assert_eq!(audit(&ledger, &bus), Some(Invariant::Conservation), "nobody has heard of it");
+        assert_eq!(audit(&ledger, &bus), Some(Invariant::Conservation), "it is not booked");
         ledger.cross_bus(NOW, 512, false);
         assert_eq!((audit(&ledger, &bus), ledger.wasted_bytes()), (None, 512));
         ledger.take(500);
         ledger.cross_bus(NOW, 0, false);
         assert_eq!((audit(&ledger, &bus), ledger.wasted_bytes()), (None, 12));
-        // The device takes from a translator what that had.
+        // The device accepts from a translator what that had.
         ledger.cross_bus(NOW, 12, true);
         ledger.take(12);
         ledger.cross_bus(NOW, 0, true);
@@ -453,7 +454,7 @@ mod tests {
         assert_eq!(audit(&ledger, &bus), Some(Invariant::Conservation));
     }
 
-    /// So many full packets from the beginning of a frame on, and no more: those of a bus that takes no time for them.
+    /// A bus with full packets from the start of a frame; `is_hasty` makes them take no time.
     fn of_a_frame(rate: usb2::Rate, packets: u32, is_hasty: bool) -> Bus {
         let mut bus = Bus::new(rate, 0);
         if is_hasty {
@@ -471,50 +472,54 @@ mod tests {
     fn a_frame_has_room_for_13_full_packets_at_high_speed_and_19_at_full() {
         for (rate, most) in [(usb2::Rate::High, 13), (usb2::Rate::Full, 19)] {
             // Long after, when there was time for many more.
-            let law = |packets, is_below| {
+            let invariant = |packets, is_below| {
                 let (mut ledger, bus) = (Ledger::default(), of_a_frame(rate, packets, true));
                 let now = Instant::ZERO + Duration::from_ms(500);
                 match is_below {
                     false => ledger.audit_bus_alone(now, &bus),
                     true => ledger.audit_buses_below(now, [&bus].into_iter()),
                 }
-                ledger.violation().map(|violation| violation.law)
+                ledger.violation().map(|violation| violation.invariant)
             };
             for is_below in [false, true] {
-                assert_eq!(law(most, is_below), None, "{rate:?}");
-                assert_eq!(law(most + 1, is_below), Some(Invariant::Capacity), "{rate:?}");
+                assert_eq!(invariant(most, is_below), None, "{rate:?}");
+                assert_eq!(invariant(most + 1, is_below), Some(Invariant::Capacity), "{rate:?}");
             }
         }
     }
 
     #[test]
-    fn packets_of_a_bus_take_their_bits_with_what_is_around_them() {
+    fn bus_packets_take_their_overhead() {
         let packets = 10;
         let broken_after = |ns| {
             let mut ledger = Ledger::default();
             let bus = of_a_frame(usb2::Rate::High, packets, false);
             ledger.audit_bus_alone(Instant::ZERO + Duration::from_ns(ns), &bus);
-            ledger.violation().map(|violation| violation.law)
+            ledger.violation().map(|violation| violation.invariant)
         };
-        // 531 bytes of 1/60 us each; 567 are a transaction that is under way. Their payload alone is 85,333 ns of the bus.
+        // 531 bytes of 1/60 us each; 567 are a transaction in progress. Their payload alone is
+        // 85,333 ns of the bus.
         assert_eq!(broken_after(79_100), None);
         assert_eq!(broken_after(79_000), Some(Invariant::Capacity));
     }
 
     #[test]
-    fn links_below_hubs_have_their_time_each() {
+    fn links_below_hubs_have_separate_capacity() {
         let (mut ledger, idle) = (Ledger::default(), Link::new(Rate::Gen1, Duration::from_ns(5)));
         let at = |us| Instant::ZERO + Duration::from_us(us);
         ledger.audit_lanes_below(at(6), [&idle, &link()].into_iter());
         assert_eq!(ledger.violation(), None);
         // 2.1 us each of five packets.
         ledger.audit_lanes_below(at(7), [&link(), &link()].into_iter());
-        let about = ViolationSubject::LaneBelow(1, Side::Device);
-        assert_eq!(ledger.violation(), Some(Violation { law: Invariant::Capacity, at: at(7), about }));
+        let subject = ViolationSubject::LaneBelow(1, Side::Device);
+        assert_eq!(
+            ledger.violation(),
+            Some(Violation { invariant: Invariant::Capacity, at: at(7), subject })
+        );
     }
 
     #[test]
-    fn a_part_that_was_in_two_states_at_once_is_seen() {
+    fn overlapping_meter_states_are_detected() {
         let mut meter = Meter::new([Microwatts(1), Microwatts(2)]);
         meter.switch(NOW, 1);
         let mut ledger = Ledger::default();
@@ -523,11 +528,11 @@ mod tests {
         // It was at work until 10 us, and idle from 5 us on.
         meter.switch_without_books(Instant::from_ps(5_000_000), 0);
         ledger.audit_meter(NOW, &meter, "a part");
-        assert_eq!(ledger.violation().map(|violation| violation.law), Some(Invariant::Energy));
+        assert_eq!(ledger.violation().map(|violation| violation.invariant), Some(Invariant::Energy));
     }
 
     #[test]
-    fn packets_that_nobody_books_may_be_many() {
+    fn unbooked_bytes_exceed_32_bits() {
         let mut ledger = Ledger::default();
         for _ in 0..=u32::MAX / u32::from(u16::MAX) + 1 {
             ledger.take(u16::MAX);
@@ -542,6 +547,6 @@ mod tests {
         assert_eq!(ledger.violation(), None);
         ledger.check_schedule(Some(NOW));
         ledger.report_violation(Invariant::Little, NOW, ViolationSubject::Queue("a queue"));
-        assert_eq!(ledger.violation().map(|violation| violation.law), Some(Invariant::Past));
+        assert_eq!(ledger.violation().map(|violation| violation.invariant), Some(Invariant::Past));
     }
 }

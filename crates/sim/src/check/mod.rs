@@ -1,10 +1,11 @@
-//! What must hold in every world, and who says when it does not.
+//! Invariants of every machine, and the checks that report violations.
 //!
-//! A [`Invariant`] is a sentence about any run. A [`Violation`] names the law, what it befell, and when. The books that notice are
-//! kept beside the parts that they are about: the world's own by [`Ledger`], what blocks may hold by [`BlockModel`], queues by
-//! [`OccupancyStats`](crate::engine::OccupancyStats) and energy by [`Meter`](crate::power::Meter), whose two sums are compared here.
+//! An [`Invariant`] is a statement about any run. A [`Violation`] names it, its subject and the
+//! time. The bookkeeping is next to what it is about: the machine's in [`Ledger`], block contents
+//! in [`BlockModel`], queues in [`OccupancyStats`](crate::engine::OccupancyStats), energy in
+//! [`Meter`](crate::power::Meter).
 //!
-//! Always true: a check changes nothing in the world that it is about; a world that has broken a law stops.
+//! Checks do not affect the machine; a machine stops at its first violation.
 
 mod blocks;
 mod ledger;
@@ -19,10 +20,11 @@ use initiator::disk::{Error, RequestId};
 use std::fmt;
 use units::{Instant, Lba};
 
-/// Commands or requests between two audits of a run that is not troubled, for each drive: a rest excuses no burst that is longer ago.
+/// Commands or requests per drive between two audits of a run without faults; the interval bounds
+/// how far back idle time can excuse a burst.
 pub const AUDIT_INTERVAL_COMMANDS: u32 = 128;
 
-/// What holds in every run.
+/// A statement that holds in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Invariant {
     /// Every request ends exactly once.
@@ -31,91 +33,92 @@ pub enum Invariant {
     CommandOnce,
     /// Every transfer ends exactly once.
     TransferOnce,
-    /// A transfer is said to have moved what it has moved.
+    /// A transfer reports as many bytes as it has moved.
     BytesReported,
-    /// What is read was written there, and nothing newer has ended before.
+    /// A read returns what was written, and nothing older than the last completed write.
     Content,
-    /// What was flushed, or written through, is there after a power loss.
+    /// Flushed and written-through data survive a power loss.
     Durable,
-    /// Payload that a lane has carried was taken, or carried in vain, and is on its way otherwise.
+    /// Payload carried by a lane was accepted, wasted, or is in flight.
     Conservation,
-    /// A lane carries no more than its symbols take.
+    /// A lane carries no more than its symbol rate allows.
     Capacity,
     /// Little's law, exactly.
     Little,
-    /// Times in all states of a part are all the time there was, and what each has cost is its power integrated over time.
+    /// Times in all states of a part add up to the elapsed time, and the energy per state to the
+    /// power integrated over time.
     Energy,
-    /// Nothing happens before now.
+    /// No event is scheduled in the past.
     Past,
-    /// Something ends within a bound of time and of events.
+    /// Something completes within a bound of time and of events.
     Progress,
-    /// Where nothing goes wrong nothing fails, and nobody recovers.
+    /// Without faults nothing fails and no recovery runs.
     NoSpuriousErrors,
-    /// A device that was plugged in says so.
+    /// A newly attached device reports a unit attention.
     Announced,
-    /// A device that is there is not given up, and a request does not fail without a reason.
+    /// A present device is not given up, and no request fails without a cause.
     Recovery,
     /// Nothing panics.
     Panic,
-    /// Both ends say only what they may say.
+    /// Both ends follow the protocol.
     Protocol,
 }
 
-/// A law was broken.
+/// A violated invariant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
-    pub law: Invariant,
-    /// When it was noticed, in the life of the device that it befell.
+    /// The invariant.
+    pub invariant: Invariant,
+    /// Time of detection, in the current session of the device.
     pub at: Instant,
-    /// What it befell.
-    pub about: ViolationSubject,
+    /// The subject.
+    pub subject: ViolationSubject,
 }
 
-/// What a violation befell.
+/// The subject of a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViolationSubject {
-    /// The world as a whole, in a few words.
+    /// The machine as a whole, with a description.
     Machine(&'static str),
     /// A request.
     Request(RequestId),
-    /// A request, and what it ended with.
+    /// A request and its error.
     Failure(RequestId, Error),
     /// A command.
     Command(CommandId),
     /// A transfer of one side.
     Transfer(Side, TransferId),
-    /// A block, and the write that it holds; `None` is what nobody has written.
+    /// A block and the write that it holds; `None` if no write has this content.
     Block(Lba, Option<WriteNumber>),
-    /// The lane on which a side sends.
+    /// The lane on which a side transmits.
     Lane(Side),
-    /// The same of a link below hubs, by its number from 1.
+    /// Like `Lane`, for a link below hubs, numbered from 1.
     LaneBelow(u8, Side),
     /// A queue.
     Queue(&'static str),
 }
 
 impl Invariant {
-    /// The law in a sentence.
+    /// Returns the invariant as a sentence.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Self::RequestOnce => "every request ends once",
-            Self::CommandOnce => "every command ends once",
-            Self::TransferOnce => "every transfer ends once",
-            Self::BytesReported => "a transfer tells what it has moved",
-            Self::Content => "what is read is what was written",
-            Self::Durable => "what was flushed is there after a power loss",
-            Self::Conservation => "payload is neither made nor lost",
-            Self::Capacity => "a lane carries no more than it can",
+            Self::RequestOnce => "every request completes once",
+            Self::CommandOnce => "every command completes once",
+            Self::TransferOnce => "every transfer completes once",
+            Self::BytesReported => "a transfer reports the bytes that it has moved",
+            Self::Content => "a read returns what was written",
+            Self::Durable => "flushed data survives a power loss",
+            Self::Conservation => "payload is conserved",
+            Self::Capacity => "a lane does not exceed its capacity",
             Self::Little => "Little's law",
-            Self::Energy => "what each state costs is the power integrated over time",
-            Self::Past => "nothing happens before now",
-            Self::Progress => "something ends in time",
-            Self::NoSpuriousErrors => "without faults nothing fails",
-            Self::Announced => "a device that was plugged in says so",
-            Self::Recovery => "what can be recovered from is recovered from",
+            Self::Energy => "energy by state equals power integrated over time",
+            Self::Past => "no event is scheduled in the past",
+            Self::Progress => "progress within a bound of time",
+            Self::NoSpuriousErrors => "nothing fails without a fault",
+            Self::Announced => "a new device reports a unit attention",
+            Self::Recovery => "a recoverable error is recovered",
             Self::Panic => "nothing panics",
-            Self::Protocol => "both ends say what they may",
+            Self::Protocol => "both ends follow the protocol",
         }
     }
 }
@@ -135,19 +138,19 @@ impl fmt::Display for ViolationSubject {
             Self::Command(id) => id.fmt(f),
             Self::Transfer(side, id) => write!(f, "transfer {} of the {side}", id.0),
             Self::Block(lba, Some(write)) => write!(f, "block {} holds {write}", lba.0),
-            Self::Block(lba, None) => write!(f, "block {} holds what nobody wrote", lba.0),
-            Self::Lane(side) => write!(f, "the lane of the {side}"),
-            Self::LaneBelow(link, side) => write!(f, "the lane of the {side} on link {link} below hubs"),
+            Self::Block(lba, None) => write!(f, "block {} holds data that no write has", lba.0),
+            Self::Lane(side) => write!(f, "the {side} lane"),
+            Self::LaneBelow(link, side) => write!(f, "the {side} lane of link {link} below hubs"),
             Self::Queue(name) => f.write_str(name),
         }
     }
 }
 
 impl fmt::Display for Violation {
-    /// `at 12.345 us, "what is read is what was written" was violation: block 17 holds write 5`.
+    /// `at 12.345 us, "a read returns what was written" violated: block 17 holds write 5`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.at.as_ps() / 1000;
-        write!(f, "at {}.{:03} us, \"{}\" was broken: {}", ns / 1000, ns % 1000, self.law, self.about)
+        write!(f, "at {}.{:03} us, \"{}\" violated: {}", ns / 1000, ns % 1000, self.invariant, self.subject)
     }
 }
 
@@ -158,10 +161,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_violation_names_the_law_the_place_and_the_time() {
-        let about = ViolationSubject::Block(Lba(17), Some(WriteNumber(5)));
-        let violation = Violation { law: Invariant::Content, at: Instant::from_ps(12_345_678), about };
-        let told = "at 12.345 us, \"what is read is what was written\" was broken: block 17 holds write 5";
-        assert_eq!(violation.to_string(), told);
+    fn a_violation_names_invariant_subject_and_time() {
+        let subject = ViolationSubject::Block(Lba(17), Some(WriteNumber(5)));
+        let violation =
+            Violation { invariant: Invariant::Content, at: Instant::from_ps(12_345_678), subject };
+        let expected = "at 12.345 us, \"a read returns what was written\" violated: block 17 holds write 5";
+        assert_eq!(violation.to_string(), expected);
     }
 }

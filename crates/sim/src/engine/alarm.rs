@@ -1,18 +1,19 @@
-//! One deadline that may move, as events that are never taken back.
+//! A moving deadline on top of events that cannot be cancelled.
 
 use units::Instant;
 
-/// The deadline of one machine. It moves with each command; an event for each move would fill the queue with time-outs
-/// of 30 s. So an event is scheduled only if none comes early enough, and one that comes too early is looked at again.
+/// Schedules events for the deadline of one state machine. The deadline moves with each command,
+/// and an event per move would fill the queue with 30 s time-outs. So `set` requests an event only
+/// if no earlier one is pending, and an event that arrives too early is re-examined.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alarm {
-    /// When the earliest event comes that was scheduled.
+    /// Time of the earliest scheduled event.
     scheduled: Option<Instant>,
 }
 
 impl Alarm {
-    /// The machine's deadline is `deadline` now. If this says so, the world schedules an event for then.
-    #[must_use = "without the event the deadline passes unseen"]
+    /// Sets the deadline. If this returns a time, the caller schedules an event for it.
+    #[must_use = "without the event the deadline is missed"]
     pub fn set(&mut self, deadline: Option<Instant>) -> Option<Instant> {
         let deadline = deadline?;
         if self.scheduled.is_some_and(|scheduled| scheduled <= deadline) {
@@ -22,13 +23,13 @@ impl Alarm {
         Some(deadline)
     }
 
-    /// When an event will come, if one will.
+    /// Returns the time of the pending event.
     pub const fn scheduled(&self) -> Option<Instant> {
         self.scheduled
     }
 
-    /// The event of time `now` has come. Whether it is the earliest one that was scheduled; a later one, which an earlier
-    /// has overtaken, is of no use any more.
+    /// Handles an event. Returns whether it is the earliest scheduled one; a later one that was
+    /// overtaken is ignored.
     pub fn ring(&mut self, now: Instant) -> bool {
         let due = self.scheduled.is_some_and(|scheduled| scheduled <= now);
         if due {
@@ -59,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_that_comes_nearer_overtakes_the_one_before() {
+    fn an_earlier_deadline_overtakes_the_previous_one() {
         let mut alarm = Alarm::default();
         assert_eq!(alarm.set(at(20)), at(20));
         assert_eq!(alarm.set(at(10)), at(10));

@@ -1,25 +1,27 @@
-//! A number that is the same if, and as good as only if, the same events happened at the same times.
+//! A hash of the event sequence: equal for equal runs, and practically only for those.
 //!
-//! Whole words, multiplied and folded, so that byte order, word size and compiler play no part. Not for secrets.
+//! Words are multiplied and folded, independent of byte order, word size and compiler. Not
+//! cryptographic.
 
-/// The digest of a sequence of words.
+/// The running digest of a sequence of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest(u64);
 
 impl Digest {
-    /// The digest of no words.
+    /// Creates the digest of an empty sequence.
     pub const fn new() -> Self {
         Self(0x6A09_E667_F3BC_C909)
     }
 
     /// Adds a word.
     pub const fn mix(&mut self, word: u64) {
-        // An odd multiplier is a bijection, so two words that differ never meet here; the fold carries high bits down.
+        // An odd multiplier is a bijection, so different words never collide here; the rotation
+        // spreads high bits.
         let mixed = (self.0 ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = mixed.rotate_left(29) ^ mixed >> (u64::BITS / 2);
     }
 
-    /// The digest of the words so far.
+    /// Returns the digest of the words so far.
     pub const fn value(self) -> u64 {
         self.0
     }

@@ -1,25 +1,25 @@
-//! Lines with an end: how many things may wait somewhere, and what is said when there is no room for one more.
+//! Bounded queues and the error that names the full one.
 //!
-//! Each limit is far beyond what waits where a line is gone on with, so that a full one is a fault of the model: the world that
-//! has it stops and says so. Always true: what there is no room for is told, and never left away in silence.
+//! Each limit is far beyond what a working model queues, so reaching it is a model bug: the machine
+//! stops and reports the queue. Invariant: an item that does not fit is reported, never dropped.
 
 use std::collections::VecDeque;
 use std::fmt;
 
-/// As many things wait in a line as may: something in this world gives more than is ever taken.
+/// A named queue has reached its capacity; its producer outruns its consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapacityExceeded {
-    /// Which line.
+    /// Name of the queue.
     pub queue: &'static str,
-    /// How many may wait there.
+    /// Its capacity.
     pub capacity: usize,
 }
 
 impl CapacityExceeded {
-    /// Puts something at the end of this line.
+    /// Appends an item to the queue that this describes.
     ///
     /// # Errors
-    /// If there is no room.
+    /// If the queue is full.
     #[inline]
     pub fn push<T>(self, line: &mut VecDeque<T>, thing: T) -> Result<(), Self> {
         if line.len() >= self.capacity {
@@ -32,7 +32,7 @@ impl CapacityExceeded {
 
 impl fmt::Display for CapacityExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} wait in {}, which is a fault of the model", self.capacity, self.queue)
+        write!(f, "{} is full at {} entries: simulation model bug", self.queue, self.capacity)
     }
 }
 
@@ -43,10 +43,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_takes_as_many_as_it_may() {
-        let (of_two, mut line) = (CapacityExceeded { queue: "a line", capacity: 2 }, VecDeque::new());
-        assert_eq!([1, 2, 3].map(|thing| of_two.push(&mut line, thing)), [Ok(()), Ok(()), Err(of_two)]);
+    fn a_queue_accepts_items_up_to_its_capacity() {
+        let (two_entries, mut line) = (CapacityExceeded { queue: "a queue", capacity: 2 }, VecDeque::new());
+        assert_eq!(
+            [1, 2, 3].map(|thing| two_entries.push(&mut line, thing)),
+            [Ok(()), Ok(()), Err(two_entries)]
+        );
         assert_eq!(line, [1, 2]);
-        assert_eq!(of_two.to_string(), "2 wait in a line, which is a fault of the model");
+        assert_eq!(two_entries.to_string(), "a queue is full at 2 entries: simulation model bug");
     }
 }

@@ -1,28 +1,28 @@
-//! How many wait somewhere, over time: exact, so that the laws of queues can be asserted and not just hoped for.
+//! Exact occupancy statistics of a queueing station, so that Little's law can be asserted.
 //!
-//! Little's law says that the mean number in a place is the rate of arrivals times the mean stay. Over a span that starts
-//! and ends empty it is an identity: the area below the number over time is the sum of all stays. Both sides are kept
-//! here, in whole picoseconds, each from its own books.
+//! Little's law: mean occupancy = arrival rate × mean stay. Over a span that starts and ends empty
+//! it is an identity: the area under the occupancy curve equals the sum of all stays. Both sides
+//! are counted independently, in whole picoseconds.
 
 use units::{Duration, Instant};
 
-/// The number of things in one place.
+/// Occupancy statistics of one station.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OccupancyStats {
     count: u32,
     most: u32,
     changed: Instant,
-    /// Things times picoseconds.
+    /// Items times picoseconds.
     area: u128,
     arrived: u64,
-    /// The sum of all stays that have ended, in picoseconds.
+    /// Sum of all completed stays in picoseconds.
     stays: u128,
-    /// The sum of the times at which those that are still here came.
+    /// Sum of the arrival times of the items present.
     came: u128,
 }
 
 impl OccupancyStats {
-    /// One more.
+    /// Records an arrival.
     pub fn arrive(&mut self, now: Instant) {
         self.pass(now);
         self.count += 1;
@@ -31,31 +31,31 @@ impl OccupancyStats {
         self.came += u128::from(now.as_ps());
     }
 
-    /// One less: one that came at `since`.
+    /// Records the departure of an item that arrived at `since`.
     pub fn leave(&mut self, now: Instant, since: Instant) {
-        debug_assert!(self.count > 0, "what leaves has come");
+        debug_assert!(self.count > 0, "departures follow arrivals");
         self.pass(now);
         self.count = self.count.saturating_sub(1);
         self.stays += u128::from((now - since).as_ps());
         self.came = self.came.saturating_sub(u128::from(since.as_ps()));
     }
 
-    /// How many there are.
+    /// Returns the current occupancy.
     pub const fn count(&self) -> u32 {
         self.count
     }
 
-    /// The most there ever were at once.
+    /// Returns the maximum occupancy.
     pub const fn most(&self) -> u32 {
         self.most
     }
 
-    /// How many have come.
+    /// Returns the number of arrivals.
     pub const fn arrived(&self) -> u64 {
         self.arrived
     }
 
-    /// The mean number over the time up to `now`.
+    /// Returns the mean occupancy up to `now`.
     pub fn mean(&self, now: Instant) -> f64 {
         match now.as_ps() {
             0 => 0.0,
@@ -63,7 +63,7 @@ impl OccupancyStats {
         }
     }
 
-    /// The mean stay of those that have left.
+    /// Returns the mean stay of the items that have left.
     pub fn mean_stay(&self) -> Duration {
         let left = u128::from(self.arrived) - u128::from(self.count);
         Duration::from_ps(
@@ -71,15 +71,16 @@ impl OccupancyStats {
         )
     }
 
-    /// Whether Little's law holds up to `now`: if not, something left that never came, or came twice. What is said to have stayed for
-    /// longer than it did is found when nothing is here any more, since the sum of what came is left then.
+    /// Returns whether Little's law holds up to `now`: if not, an item left without arriving, or
+    /// arrived twice. A wrong arrival time is found once the station is empty, since the arrival
+    /// sum is then non-zero.
     pub fn is_consistent(&self, now: Instant) -> bool {
         let still_here = u128::from(self.count) * u128::from(now.as_ps());
         let is_even = self.count > 0 || self.came == 0;
         is_even && self.area(now) + self.came == self.stays + still_here
     }
 
-    /// Things times picoseconds, up to `now`.
+    /// Returns items times picoseconds up to `now`.
     pub fn area(&self, now: Instant) -> u128 {
         self.area + u128::from(self.count) * u128::from((now - self.changed).as_ps())
     }
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn two_that_overlap_add_up() {
+    fn overlapping_stays_add_up() {
         let mut level = OccupancyStats::default();
         level.arrive(at(10));
         level.arrive(at(20));
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_leaves_with_another_s_time_is_seen() {
+    fn a_departure_with_a_wrong_arrival_time_is_detected() {
         let mut level = OccupancyStats::default();
         level.arrive(at(10));
         level.leave(at(40), at(11));
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_said_to_have_come_before_it_did_is_seen() {
+    fn a_departure_with_a_too_early_arrival_time_is_detected() {
         let mut level = OccupancyStats::default();
         level.arrive(at(10));
         level.arrive(at(20));

@@ -1,19 +1,19 @@
-//! Virtual time: events in one order, and what is known about them.
+//! Discrete-event simulation in virtual time.
 //!
-//! An [`Engine`] holds what is going to happen. [`Engine::next`] takes the earliest event and moves the time to it; of
-//! two at the same time the one that was scheduled first comes first. What an event does is the world's business: it owns
-//! the engine and its components side by side, so that an event is a plain value and no component holds another.
+//! An [`Engine`] holds pending events. [`Engine::next`] pops the earliest one and advances the
+//! clock to it; events at the same time come in the order in which they were scheduled. Events are
+//! plain values: the machine owns the engine and its components side by side and executes them.
 //!
-//! Beside the order there are: a [`Digest`] over every event that happened, a [`Random`] source for each component,
-//! [`OccupancyStats`] and [`StageTimes`] for statistics that add up exactly, a [`Processor`] for what is done one thing at a time, and a
-//! [`Trace`] for the curious.
+//! The module also has: a [`Digest`] over all events, a [`Random`] source per component,
+//! [`OccupancyStats`] and [`StageTimes`] that add up exactly, a [`Processor`] that serves jobs one
+//! at a time, and a [`Trace`] interface.
 //!
-//! Events are not taken back. A component that changes its mind ignores the event when it comes; an [`Alarm`] sees to it
-//! that one deadline that moves does not fill the queue.
+//! Events cannot be cancelled. A component ignores an event that no longer applies; an [`Alarm`]
+//! keeps one moving deadline from filling the queue.
 //!
-//! Always true: time never runs back; the number of events that wait is bounded, and so is each line that a peer could make longer
-//! without an end ([`CapacityExceeded`]); nothing depends on an address, a hash
-//! order, a clock or a thread.
+//! Invariants: time is monotonic; the number of pending events is bounded, and so is each queue
+//! that a peer could grow ([`CapacityExceeded`]); nothing depends on an address, a hash order, a
+//! clock or a thread.
 
 mod alarm;
 mod digest;
@@ -40,27 +40,27 @@ use queue::Queue;
 use std::fmt;
 use units::{Duration, Instant};
 
-/// Something that happens in a world.
+/// An event of a simulation.
 pub trait Event: Copy {
-    /// What makes this event differ from others, in a word for the digest: a kind, a component, a number.
+    /// Returns a word for the digest that identifies the event: kind, component, number.
     fn mark(&self) -> u64;
 }
 
-/// What is going to happen, and when.
+/// The clock and the pending events.
 pub struct Engine<E> {
     now: Instant,
-    /// That of the last event.
+    /// Key of the last event.
     turn: EventKey,
     queue: Queue<E>,
     digest: Digest,
     happened: u64,
-    /// When something was first scheduled for a time that was over.
+    /// Time of the first attempt to schedule an event in the past.
     scheduled_late: Option<Instant>,
     trace: Option<Box<dyn Trace>>,
 }
 
 impl<E: Event> Engine<E> {
-    /// An engine at time zero, in which nothing is going to happen.
+    /// Creates an engine at time zero without events.
     pub fn new() -> Self {
         let (now, turn) = (Instant::ZERO, EventKey::new(Instant::ZERO, 0));
         Self {
@@ -74,21 +74,21 @@ impl<E: Event> Engine<E> {
         }
     }
 
-    /// The time.
+    /// Returns the current time.
     pub const fn now(&self) -> Instant {
         self.now
     }
 
-    /// Schedules an event. One that would lie in the past happens now, after all that is scheduled for now.
+    /// Schedules an event. An event in the past happens now, after everything scheduled for now.
     ///
     /// # Errors
-    /// If [`EVENTS_MAX`] events wait: the world makes more than it takes.
+    /// If [`EVENTS_MAX`] events are pending.
     pub fn at(&mut self, at: Instant, event: E) -> Result<(), QueueFull> {
         let turn = self.reserve(at);
         self.queue.push(turn, event)
     }
 
-    /// Schedules an event that happens `span` from now.
+    /// Schedules an event `span` from now.
     ///
     /// # Errors
     /// As [`Engine::at`].
@@ -96,8 +96,8 @@ impl<E: Event> Engine<E> {
         self.at(self.now + span, event)
     }
 
-    /// The next turn at a time, kept for an event of which nobody knows yet whether it is needed: then it happens where it
-    /// would have happened had it been scheduled now.
+    /// Reserves the next key at a time, for an event that may turn out to be unnecessary; scheduled
+    /// later with this key, it happens in the same order as if it had been scheduled now.
     #[inline]
     pub fn reserve(&mut self, at: Instant) -> EventKey {
         if at < self.now {
@@ -111,27 +111,27 @@ impl<E: Event> Engine<E> {
         self.scheduled_late.get_or_insert(self.now);
     }
 
-    /// When something was first scheduled for a time that was over, by a component that is wrong about the time. It has happened at
-    /// once, or will.
+    /// Returns when an event was first scheduled in the past, which is a model bug. The event was
+    /// moved to that time.
     pub const fn scheduled_late(&self) -> Option<Instant> {
         self.scheduled_late
     }
 
-    /// Schedules an event for a turn that was kept. The turn must not be over.
+    /// Schedules an event with a reserved key, which must not have passed.
     ///
     /// # Errors
     /// As [`Engine::at`].
     pub fn schedule_reserved(&mut self, turn: EventKey, event: E) -> Result<(), QueueFull> {
-        debug_assert!(!self.has_passed(turn), "a turn that is over is nobody's");
+        debug_assert!(!self.has_passed(turn), "the key has passed");
         self.queue.push(turn, event)
     }
 
-    /// Whether a turn is over: an event with it would have happened.
+    /// Returns whether a key has passed: its event would have happened.
     pub fn has_passed(&self, turn: EventKey) -> bool {
         turn <= self.turn
     }
 
-    /// The next event; the time is then that of the event. `None` if nothing is going to happen any more.
+    /// Pops the next event and advances the clock to it. `None` if no events are pending.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator would borrow the engine while events schedule others"
@@ -139,7 +139,7 @@ impl<E: Event> Engine<E> {
     #[inline(always)]
     pub fn next(&mut self) -> Option<E> {
         let (turn, event) = self.queue.pop()?;
-        debug_assert!(turn.at() >= self.now, "time runs back");
+        debug_assert!(turn.at() >= self.now, "time is monotonic");
         (self.turn, self.now) = (turn, turn.at());
         self.happened += 1;
         self.digest.mix(turn.at().as_ps());
@@ -147,32 +147,32 @@ impl<E: Event> Engine<E> {
         Some(event)
     }
 
-    /// Lets time pass up to `at`, as far as nothing happens before.
+    /// Advances the clock to `at`, or to the next event if that is earlier.
     pub fn pass(&mut self, at: Instant) {
         let next_at = self.next_at();
         self.now = self.now.max(next_at.map_or(at, |next| next.min(at)));
         if next_at.is_none_or(|next| next > self.now) {
-            // All that was scheduled for now has happened.
+            // Everything scheduled for now has happened.
             self.turn = self.queue.turn(self.now);
         }
     }
 
-    /// When the next event happens.
+    /// Returns the time of the next event.
     pub fn next_at(&self) -> Option<Instant> {
         self.queue.next_at()
     }
 
-    /// Events that have happened.
+    /// Returns the number of events so far.
     pub const fn happened(&self) -> u64 {
         self.happened
     }
 
-    /// Events that wait.
+    /// Returns the number of pending events.
     pub fn waiting(&self) -> usize {
         self.queue.len()
     }
 
-    /// The digest over all events so far, and over what [`Engine::mix`] added.
+    /// Returns the digest over all events and over what [`Engine::mix`] added.
     pub const fn digest(&self) -> u64 {
         self.digest.value()
     }
@@ -182,29 +182,29 @@ impl<E: Event> Engine<E> {
         self.digest.mix(word);
     }
 
-    /// Sends notes to `trace` from now on.
+    /// Sends trace entries to `trace`.
     pub fn trace_to(&mut self, trace: Box<dyn Trace>) {
         self.trace = Some(trace);
     }
 
-    /// Takes the trace back, with all that it holds.
+    /// Detaches the trace and returns it.
     pub fn take_trace(&mut self) -> Option<Box<dyn Trace>> {
         self.trace.take()
     }
 
-    /// Whether anybody takes notes, so that there is a point in making them.
+    /// Returns whether a trace is attached.
     pub const fn is_traced(&self) -> bool {
         self.trace.is_some()
     }
 
-    /// Notes what `component` does. Without a trace this is a comparison with nothing, and no text is made.
+    /// Records a trace entry now. Without a trace no text is formatted.
     pub fn note(&mut self, component: &'static str, text: fmt::Arguments<'_>) {
         if let Some(trace) = &mut self.trace {
             trace.record(TraceEntry { at: self.now, component, text });
         }
     }
 
-    /// The same of something that was at `at`, since which nothing else was noted.
+    /// Records a trace entry of an earlier time, after which no entry was recorded.
     pub fn note_of(&mut self, at: Instant, component: &'static str, text: fmt::Arguments<'_>) {
         if let Some(trace) = &mut self.trace {
             trace.record(TraceEntry { at, component, text });

@@ -1,33 +1,35 @@
-//! A processor that does one thing at a time.
+//! A processor that serves jobs one at a time, in order.
 //!
-//! The firmware of a bridge looks at each command when it comes, and once more when it ends; a core of a host builds each
-//! command, takes interrupts and completions, and tells the application. All of it takes some time, and while one thing is
-//! done the others wait in line: that, and neither the link nor SATA, is what bounds small requests behind most bridges.
-//! Left out: what hardware does beside it, and priorities.
+//! Bridge firmware handles each command on arrival and on completion; a host core builds commands,
+//! takes interrupts and completions and calls the application back. Each job takes time and the
+//! others queue: behind most bridges this, not the link or SATA, limits small requests. Left out:
+//! concurrent hardware, priorities.
 //!
-//! A processor takes whatever it is given; who gives it more than [`LINE_MAX`] things has to see to it that it stops.
+//! `enqueue` never fails; the caller stops the machine when [`Processor::is_full`].
 //!
-//! Always true: what was given first is done first; no two things are done at once.
+//! Invariants: jobs are served in FIFO order; one job is served at a time.
 
 use super::OccupancyStats;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 
-/// The most things in line before it is too many ([`Processor::is_full`]). A core of 32 drives with 32 commands each, of three
-/// transfers, has some thousands; a bridge has twice as many as its tags.
+/// Queue length at which a processor counts as full ([`Processor::is_full`]). A core with 32
+/// drives, 32 commands each and three transfers per command has several thousand jobs; a bridge has
+/// twice its tags.
 pub const LINE_MAX: usize = 1 << 16;
 
-/// A processor with things of type `J` in line.
+/// A processor with jobs of type `J`.
 #[derive(Clone, Debug)]
 pub struct Processor<J> {
     line: VecDeque<Waiting<J>>,
-    /// When it is done with the first of them, or never: this is asked far more often than anything is done.
+    /// Completion time of the first job, or never. Cached, since it is read far more often than it
+    /// changes.
     next_at: Instant,
     level: OccupancyStats,
     busy: Duration,
 }
 
-/// Later than all that is done.
+/// Later than any job.
 const NEVER: Instant = Instant::from_ps(u64::MAX);
 
 #[derive(Clone, Debug)]
@@ -38,12 +40,12 @@ struct Waiting<J> {
 }
 
 impl<J> Processor<J> {
-    /// A processor with nothing to do.
+    /// Creates an idle processor.
     pub fn new() -> Self {
         Self { line: VecDeque::new(), next_at: NEVER, level: OccupancyStats::default(), busy: Duration::ZERO }
     }
 
-    /// Gives it something that takes so long.
+    /// Appends a job that takes `cost`.
     pub fn enqueue(&mut self, now: Instant, cost: Duration, job: J) {
         let free_at = self.line.back().map_or(now, |last| now.max(last.done_at));
         self.level.arrive(now);
@@ -52,7 +54,7 @@ impl<J> Processor<J> {
         self.look_at_first();
     }
 
-    /// What has been done by now.
+    /// Returns the next job that has completed by `now`.
     #[inline]
     pub fn poll_done(&mut self, now: Instant) -> Option<J> {
         if self.next_at > now { None } else { self.take_first(now) }
@@ -65,7 +67,7 @@ impl<J> Processor<J> {
         Some(job)
     }
 
-    /// Takes the first thing of which this is true out of the line. What is behind it comes no earlier.
+    /// Removes the first job for which the predicate holds. Later jobs do not move forward in time.
     pub fn withdraw(&mut self, now: Instant, is_it: impl Fn(&J) -> bool) -> Option<J> {
         let place = self.line.iter().position(|waiting| is_it(&waiting.job))?;
         let Waiting { since, job, .. } = self.line.remove(place)?;
@@ -74,7 +76,7 @@ impl<J> Processor<J> {
         Some(job)
     }
 
-    /// When it is done with the next.
+    /// Returns the completion time of the next job.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         (self.next_at < NEVER).then_some(self.next_at)
@@ -84,34 +86,34 @@ impl<J> Processor<J> {
         self.next_at = self.line.front().map_or(NEVER, |first| first.done_at);
     }
 
-    /// Whether as many are in line as may be.
+    /// Returns whether the queue has reached [`LINE_MAX`].
     #[inline]
     pub fn is_full(&self) -> bool {
         self.line.len() >= LINE_MAX
     }
 
-    /// How many are in line.
+    /// Returns the occupancy statistics of the queue.
     pub const fn level(&self) -> &OccupancyStats {
         &self.level
     }
 
-    /// What is in line, oldest first.
+    /// Iterates over the queued jobs, oldest first.
     pub fn jobs(&self) -> impl Iterator<Item = &J> {
         self.line.iter().map(|waiting| &waiting.job)
     }
 
-    /// The same, to be changed. What each takes stays as it was given.
+    /// Like [`Self::jobs`], mutable. The service times do not change.
     pub fn jobs_mut(&mut self) -> impl Iterator<Item = &mut J> {
         self.line.iter_mut().map(|waiting| &mut waiting.job)
     }
 
-    /// How long it has worked up to now.
+    /// Returns the busy time up to `now`.
     pub fn worked(&self, now: Instant) -> Duration {
         let ahead = self.line.back().map_or(Duration::ZERO, |last| last.done_at - now.min(last.done_at));
         Duration::from_ps(self.busy.as_ps() - ahead.as_ps())
     }
 
-    /// How long it has worked, or will have when it is done with all in line.
+    /// Returns the busy time including all queued jobs.
     pub const fn busy(&self) -> Duration {
         self.busy
     }
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn one_thing_is_done_after_the_other() {
+    fn jobs_run_one_after_the_other() {
         let mut processor = Processor::new();
         processor.enqueue(at(0), Duration::from_us(10), 'a');
         processor.enqueue(at(2), Duration::from_us(5), 'b');

@@ -1,13 +1,14 @@
-//! Events by time, and among those of one time by the order in which they were scheduled.
+//! The event queue: ordered by time, then by scheduling order.
 //!
-//! The sequence number beside its time makes the order total, so it is the same however events are kept. The next ones are in a
-//! line that is in order; where few wait, which is where one drive is at work, they all are. The line of many ends at a time:
-//! what comes later lies, in no order, in a [`Wheel`] of short spans, of which one at a time makes the line, and what comes
-//! later than the wheel reaches lies in a heap, and so does what one span has too much of. So an event costs the same however
-//! many others wait. Events move as they are ordered, so they are to be small: what an event is about stays with whom it is
-//! about.
+//! The sequence number makes the order total, independent of the data structure. The next events
+//! are in a short sorted line; with few events pending, as with one drive, all of them are. Beyond
+//! the end of the line, events are unsorted in a [`Wheel`] of short time spans, one of which
+//! becomes the next line; events beyond the wheel, and the surplus of a crowded span, are in a
+//! heap. So the cost of an event does not grow with the number pending. Events are copied while
+//! sorting and should be small.
 //!
-//! Always true: the line is in order, and empty only if nothing waits; all that waits beside it comes later.
+//! Invariants: the line is sorted, and empty only if nothing is pending; everything outside it
+//! comes later.
 
 use super::wheel::{Span, Wheel};
 use std::cmp::{Ordering, Reverse};
@@ -15,39 +16,39 @@ use std::collections::BinaryHeap;
 use std::fmt;
 use units::Instant;
 
-/// The most events that may wait at once. A world of 32 drives at depth 32 has some thousands.
+/// Pending events at most. A machine with 32 drives at QD32 has several thousand.
 pub const EVENTS_MAX: usize = 1 << 20;
 
-/// [`EVENTS_MAX`] events wait: a world that makes more events than it takes.
+/// The event queue is full: the machine schedules more events than it executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueFull;
 
-/// Events of a line that has no end: as many as move sooner than a wheel turns.
+/// Length up to which the line takes all events: insertion is cheaper than the wheel.
 const LINE_MAX: usize = 16;
 
-/// Events of any line: where more happens in a span, a heap is sooner put in order.
+/// Length limit of a line: above it a heap sorts faster.
 const LINE_HARD_MAX: usize = 128;
 
-/// Events that wait.
+/// Pending events.
 pub(super) struct Queue<E> {
-    /// The next is the last.
+    /// Sorted; the next event is last.
     line: Vec<Due<E>>,
-    /// What comes from here on lies beside the line; [`EventKey::NEVER`] while nothing does.
+    /// Events from this key on are outside the line; [`EventKey::NEVER`] while there are none.
     line_end: EventKey,
     wheel: Wheel<E>,
-    /// What comes later than the wheel reaches, and what a span has too much of.
+    /// Events beyond the wheel, and the surplus of a crowded span.
     heap: BinaryHeap<Reverse<Due<E>>>,
     sequence: u64,
 }
 
-/// A place in the order of all events: a time, and how many were scheduled before. Two are never the same.
+/// The position of an event in the total order: time, then sequence number. Keys are unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventKey {
     at: Instant,
     sequence: u64,
 }
 
-/// An event and its turn, ordered by that.
+/// An event with its key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due<E> {
     pub(super) turn: EventKey,
@@ -56,7 +57,7 @@ pub(super) struct Due<E> {
 
 impl<E: Copy> Queue<E> {
     pub(super) const fn new() -> Self {
-        // Nothing has the turn of number 0, which was before the first.
+        // Sequence number 0 is before the first event.
         Self {
             line: Vec::new(),
             line_end: EventKey::NEVER,
@@ -66,7 +67,7 @@ impl<E: Copy> Queue<E> {
         }
     }
 
-    /// The next turn at a time.
+    /// Allocates the next key at a time.
     pub(super) const fn turn(&mut self, at: Instant) -> EventKey {
         let turn = EventKey::new(at, self.sequence);
         self.sequence += 1;
@@ -82,7 +83,7 @@ impl<E: Copy> Queue<E> {
         self.push_beside(turn, event)
     }
 
-    /// The same where the line is full, or ends before.
+    /// The slow path: the line is full or ends earlier.
     #[inline(never)]
     fn push_beside(&mut self, turn: EventKey, event: E) -> Result<(), QueueFull> {
         if self.len() >= EVENTS_MAX {
@@ -99,7 +100,7 @@ impl<E: Copy> Queue<E> {
         Ok(())
     }
 
-    /// The line ends with the span of its next event: what comes later lies beside it from now on.
+    /// Ends the line with the span of its next event and moves later events out.
     #[cold]
     fn end_line(&mut self) {
         let Some(next) = self.line.last() else { return };
@@ -117,7 +118,7 @@ impl<E: Copy> Queue<E> {
         self.wheel.turn_to(span);
     }
 
-    /// An event that comes before the end of the line has a place in it.
+    /// Inserts an event that belongs into the line.
     #[inline(always)]
     fn insert_in_line(&mut self, turn: EventKey, event: E) {
         if self.line.len() < LINE_HARD_MAX {
@@ -127,7 +128,7 @@ impl<E: Copy> Queue<E> {
         }
     }
 
-    /// More happens within a span than a line has room for: it ends before the latest.
+    /// The span has more events than the line holds: the line ends before the latest.
     #[cold]
     fn overflow(&mut self, turn: EventKey, event: E) {
         let mut latest = Due { turn, event };
@@ -139,7 +140,7 @@ impl<E: Copy> Queue<E> {
         self.heap.push(Reverse(latest));
     }
 
-    /// Puts by what comes after the end of the line.
+    /// Stores an event that comes after the line.
     #[inline(always)]
     fn push_later(&mut self, turn: EventKey, event: E) {
         if !self.wheel.take(turn, event) {
@@ -147,7 +148,7 @@ impl<E: Copy> Queue<E> {
         }
     }
 
-    /// The next event and its turn.
+    /// Pops the next event.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<(EventKey, E)> {
         let Due { turn, event } = self.line.pop()?;
@@ -157,7 +158,7 @@ impl<E: Copy> Queue<E> {
         Some((turn, event))
     }
 
-    /// The line is empty: the events of the next span of which there are any make the next.
+    /// Refills the empty line from the next span with events.
     #[inline(never)]
     fn refill(&mut self) {
         let near = self.wheel.next();
@@ -177,8 +178,8 @@ impl<E: Copy> Queue<E> {
         }
     }
 
-    /// Those in the heap that are of the line's span come into the line, as far as it has room for them and they are sooner than
-    /// what is there.
+    /// Moves events of the span from the heap into the line, as long as they fit and are earlier
+    /// than its last.
     #[cold]
     fn take_from_heap(&mut self, span: Span) {
         while let Some(&Reverse(next)) = self.heap.peek()
@@ -202,8 +203,8 @@ impl<E: Copy> Queue<E> {
         self.line.len() + self.wheel.len() + self.heap.len()
     }
 
-    /// Puts an event into the line. Nothing is handed an event by reference on the way there: it would be put together in memory word
-    /// by word, and be copied from there at once, for which a processor waits.
+    /// Inserts an event into the line. Passed by value: building it in memory and copying it at
+    /// once would stall the processor on store forwarding.
     #[inline(always)]
     fn insert_sorted(&mut self, turn: EventKey, event: E) {
         let mut place = self.line.len();
@@ -217,14 +218,14 @@ impl<E: Copy> Queue<E> {
 }
 
 impl EventKey {
-    /// After all others.
+    /// After all events.
     const NEVER: Self = Self { at: Instant::from_ps(u64::MAX), sequence: u64::MAX };
 
     pub(super) const fn new(at: Instant, sequence: u64) -> Self {
         Self { at, sequence }
     }
 
-    /// Its time.
+    /// Returns the time.
     pub const fn at(self) -> Instant {
         self.at
     }
@@ -252,7 +253,7 @@ impl<E> Ord for Due<E> {
 
 impl fmt::Display for QueueFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{EVENTS_MAX} events wait: something in this world makes more of them than it takes")
+        write!(f, "event queue is full at {EVENTS_MAX} events: simulation model bug")
     }
 }
 
@@ -265,8 +266,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn events_come_by_time_and_then_as_they_were_scheduled(
-            // Some at one time, some in one span, some that a wheel reaches, some later, and the last there are.
+        fn events_are_ordered_by_time_then_by_scheduling(
+            // Some at one time, some in one span, some that a wheel reaches, some later, and the
+            // last there are.
             unit in prop::sample::select(vec![1_u64, 1 << 13, 1 << 18, 1 << 24, 1 << 40, u64::MAX / 49]),
             steps in prop::collection::vec((0_u64..50, any::<bool>()), 1..300)
         ) {

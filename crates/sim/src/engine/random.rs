@@ -1,14 +1,16 @@
-//! Seeded numbers: a source for each component, so that one more draw in one part changes nothing in another.
+//! Seeded random numbers, one source per component, so that an extra draw in one does not affect
+//! others.
 //!
-//! SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014): a counter and a mixing
-//! function. It passes the usual batteries, has 2⁶⁴ states, and is the same on every machine. Not for secrets.
+//! SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014): a
+//! counter and a mixing function. It passes the usual batteries, has 2⁶⁴ states, and is the same on
+//! every machine. Not for secrets.
 
-/// A source of numbers.
+/// A random source.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The source of a component in the world of a seed.
+    /// Creates the source of a component for a seed.
     pub fn new(seed: u64, component: &str) -> Self {
         let mut source = Self(seed);
         for byte in component.bytes() {
@@ -18,7 +20,7 @@ impl Random {
         source
     }
 
-    /// The next number, all 64 bits of it.
+    /// Returns the next 64-bit number.
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = fold(self.0, 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -26,18 +28,18 @@ impl Random {
         fold(mixed, 31)
     }
 
-    /// A number below `limit`; 0 if `limit` is 0. The bias is less than `limit` in 2⁶⁴.
+    /// Returns a number below `limit`, or 0 if `limit` is 0. The bias is less than `limit` in 2⁶⁴.
     pub const fn below(&mut self, limit: u64) -> u64 {
         ((self.next() as u128 * limit as u128) >> u64::BITS) as u64
     }
 
-    /// Whether something happens that does so `count` times in a million.
+    /// Returns true with a probability of `count` in a million.
     pub const fn per_million(&mut self, count: u32) -> bool {
         self.below(1_000_000) < count as u64
     }
 }
 
-/// High bits brought down.
+/// Folds high bits down.
 const fn fold(word: u64, by: u32) -> u64 {
     word ^ word >> by
 }

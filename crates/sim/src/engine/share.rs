@@ -1,33 +1,33 @@
-//! Where the time of a command goes, stage by stage, so that the stages add up to the whole.
+//! Latency of a command by stage; the stages add up to the total.
 //!
-//! A command is in one stage at a time. [`LatencyTracker::enter`] ends one and begins another at the same instant, so no
-//! picosecond is counted twice or not at all.
+//! A command is in one stage at a time. [`LatencyTracker::enter`] leaves one and enters the next at
+//! the same instant, so each picosecond counts once.
 
 use units::{Duration, Instant};
 
-/// Where a command can be.
+/// A stage of a command's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LatencyStage {
-    /// In the host's line, above the transport or in it, before anything is done for it.
+    /// Queued in the host, above or in the transport.
     Queue,
-    /// In line for the host's core, which works for other commands meanwhile.
+    /// Waiting for the host's core, which works on other commands.
     Core,
-    /// In the host's driver: building it, or taking its completion.
+    /// In the host's driver: building the command or handling its completion.
     Driver,
     /// In the host controller: doorbells, rings, descriptors, events.
     Controller,
-    /// On the link: packets, acknowledgements, turn-rounds.
+    /// On the link: packets, acknowledgements, turnarounds.
     Link,
     /// In the bridge: firmware and translation.
     Bridge,
     /// In the drive.
     Drive,
-    /// In none of them: something else has its place.
+    /// Waiting behind something else.
     Waiting,
 }
 
 impl LatencyStage {
-    /// All stages, in the order in which a command meets them.
+    /// All stages in path order.
     pub const ALL: [Self; 8] = [
         Self::Queue,
         Self::Core,
@@ -39,7 +39,7 @@ impl LatencyStage {
         Self::Waiting,
     ];
 
-    /// The name for people.
+    /// Returns the display name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Queue => "queue",
@@ -54,23 +54,23 @@ impl LatencyStage {
     }
 }
 
-/// How long a command, or many, spent in each stage.
+/// Time per stage, of one command or a sum of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StageTimes([Duration; LatencyStage::ALL.len()]);
 
 impl StageTimes {
-    /// The time in one stage.
+    /// Returns the time in a stage.
     pub const fn of(&self, stage: LatencyStage) -> Duration {
         self.0[stage as usize]
     }
 
-    /// The time in all stages.
+    /// Returns the total time.
     pub fn total(&self) -> Duration {
         self.0.iter().fold(Duration::ZERO, |sum, &share| sum + share)
     }
 
-    /// The stage with the most time; of equals the first. A queue is where time is lost because of another stage, so that it is
-    /// the largest only where there is none.
+    /// Returns the stage with the most time, the first of equals. A queue fills because of another
+    /// stage, so it is returned only if no other stage took any time.
     pub fn largest(&self) -> LatencyStage {
         let works = |stage: &LatencyStage| *stage != LatencyStage::Queue;
         let most = LatencyStage::ALL.into_iter().filter(works).rev().max_by_key(|&stage| self.of(stage));
@@ -78,7 +78,7 @@ impl StageTimes {
             .unwrap_or(LatencyStage::Queue)
     }
 
-    /// Adds those of another command.
+    /// Adds the times of another command.
     pub fn add(&mut self, other: &Self) {
         for (share, more) in self.0.iter_mut().zip(other.0) {
             *share += more;
@@ -86,7 +86,7 @@ impl StageTimes {
     }
 }
 
-/// A command on its way.
+/// Tracks the current stage of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct LatencyTracker {
     started: Instant,
@@ -96,19 +96,19 @@ pub struct LatencyTracker {
 }
 
 impl LatencyTracker {
-    /// A command that starts now.
+    /// Starts tracking at `now`.
     pub fn start(now: Instant, stage: LatencyStage) -> Self {
         Self { started: now, entered: now, stage, shares: StageTimes::default() }
     }
 
-    /// The command goes on to another stage.
+    /// Moves the command to another stage.
     pub fn enter(&mut self, now: Instant, stage: LatencyStage) {
         self.shares.0[self.stage as usize] += now - self.entered;
         self.entered = now;
         self.stage = stage;
     }
 
-    /// The command has ended: its latency, and the shares, which add up to it.
+    /// Ends tracking; returns the latency and the stage times that add up to it.
     pub fn end(mut self, now: Instant) -> (Duration, StageTimes) {
         self.enter(now, self.stage);
         (now - self.started, self.shares)

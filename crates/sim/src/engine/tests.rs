@@ -34,7 +34,7 @@ fn events_come_by_time_and_then_by_order_of_scheduling() {
 }
 
 #[test]
-fn what_would_lie_in_the_past_happens_now() {
+fn an_event_in_the_past_happens_now() {
     let mut engine = Engine::new();
     engine.after(Duration::from_ps(50), Tick(0)).unwrap();
     engine.next();
@@ -46,7 +46,7 @@ fn what_would_lie_in_the_past_happens_now() {
 }
 
 #[test]
-fn a_world_that_only_makes_events_is_stopped() {
+fn a_full_event_queue_rejects_events() {
     let mut engine = Engine::new();
     for number in 0..EVENTS_MAX as u64 {
         engine.at(Instant::ZERO, Tick(number)).unwrap();
@@ -57,7 +57,7 @@ fn a_world_that_only_makes_events_is_stopped() {
 }
 
 #[test]
-fn the_digest_tells_times_and_events_apart() {
+fn the_digest_distinguishes_times_and_events() {
     let digest = |events: &[(u64, u64)]| {
         let mut engine = Engine::new();
         for &(at, number) in events {
@@ -72,7 +72,7 @@ fn the_digest_tells_times_and_events_apart() {
     assert_ne!(digest(&[(1, 1)]), digest(&[(1, 1), (2, 2)]));
 }
 
-/// Keeps its lines where the test can see them.
+/// Shares its lines with the test.
 struct Shared(Rc<RefCell<Vec<String>>>);
 
 impl Trace for Shared {
@@ -82,7 +82,7 @@ impl Trace for Shared {
 }
 
 #[test]
-fn notes_are_made_only_for_a_trace() {
+fn trace_text_is_formatted_only_for_a_trace() {
     struct Costly<'a>(&'a RefCell<u32>);
     impl fmt::Display for Costly<'_> {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

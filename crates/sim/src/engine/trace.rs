@@ -1,27 +1,27 @@
-//! Notes of what components do, for people who look.
+//! Trace entries of what components do.
 
 use std::fmt;
 use units::Instant;
 
-/// One note.
+/// A trace entry.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceEntry<'a> {
-    /// When.
+    /// Time.
     pub at: Instant,
-    /// Who.
+    /// Component.
     pub component: &'static str,
-    /// What, not yet made into text.
+    /// Text, not yet formatted.
     pub text: fmt::Arguments<'a>,
 }
 
-/// Takes notes.
+/// A sink for trace entries.
 pub trait Trace {
-    /// Takes one.
+    /// Records an entry.
     fn record(&mut self, entry: TraceEntry<'_>);
 }
 
 impl fmt::Display for TraceEntry<'_> {
-    /// Nanoseconds to the picosecond, who, what.
+    /// Time in nanoseconds with picosecond resolution, component, text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ps = self.at.as_ps();
         write!(f, "{:>12}.{:03} ns  {:<12} {}", ps / 1000, ps % 1000, self.component, self.text)

@@ -1,53 +1,53 @@
-//! Events of the near future, by the short span of time in which they happen.
+//! A timing wheel: events of the near future by short time span.
 //!
-//! A wheel has a place for each of the [`SPANS`] spans that come next, and in it a list of what happens then, in no order. So an
-//! event is put into it, and found again, at a cost that does not depend on how many others there are. All lists
-//! share one stretch of memory, of which what was left last is taken first.
+//! The wheel has a slot for each of the next [`SPANS`] spans with an unsorted list of events.
+//! Insertion and removal cost the same however many events are pending. All lists share one arena
+//! whose most recently freed entry is reused first.
 //!
-//! Always true: what is in a place is of one span, one of those that the wheel reaches.
+//! Invariant: a slot holds events of one span within reach of the wheel.
 
 use super::queue::{Due, EventKey};
 use units::Instant;
 
-/// Spans that a wheel reaches, which is somewhat longer than a simple drive takes for a request.
+/// Spans within reach, somewhat longer than the latency of a simple drive.
 const SPANS: usize = 1024;
-/// Bits of a time that say where in its span it is: 32 drives have an event or two in 65 ns. Of longer spans each has more events
-/// to be put in order, and shorter ones are more to be looked for.
+/// Bits of the time within a span. 32 drives have one or two events per 65 ns; longer spans need
+/// more sorting, shorter ones more searching.
 const SPAN_BITS: u32 = 16;
 /// The end of a list.
 const NONE: u32 = u32::MAX;
 
-/// A span of time, by its number since the beginning.
+/// A time span, numbered from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Span(u64);
 
-/// Events of the spans that come next.
+/// Events of the next spans.
 pub(super) struct Wheel<E> {
-    /// The first span that it reaches.
+    /// First span within reach.
     first: Span,
-    /// The first event of each span.
+    /// Head of the list of each slot.
     heads: [u32; SPANS],
-    /// Whether there is one.
+    /// Bitmap of non-empty slots.
     taken: [u64; SPANS / 64],
     waiting: Vec<Waiting<E>>,
-    /// The first of those places in `waiting` that nothing is in.
+    /// Head of the free list in `waiting`.
     free: u32,
     len: usize,
 }
 
-/// An event, or a place for one, and the next of its list.
+/// An event or a free entry, and the next in its list.
 struct Waiting<E> {
     due: Due<E>,
     next: u32,
 }
 
 impl Span {
-    /// That of a time.
+    /// Returns the span of a time.
     pub(super) const fn of(at: Instant) -> Self {
         Self(at.as_ps() >> SPAN_BITS)
     }
 
-    /// When it is over, if it ever is.
+    /// Returns the end of the span, if it can be represented.
     pub(super) fn end(self) -> Option<Instant> {
         self.0.checked_add(1)?.checked_mul(1 << SPAN_BITS).map(Instant::from_ps)
     }
@@ -63,8 +63,8 @@ impl<E: Copy> Wheel<E> {
         Self { first: Span(0), heads, taken, waiting: Vec::new(), free: NONE, len: 0 }
     }
 
-    /// The wheel reaches the spans from this one on. It turns back only if there is nothing in it, and none may be left behind that
-    /// has events.
+    /// Moves the wheel forward to `span`, leaving no event behind. An empty wheel may move
+    /// backward.
     pub(super) fn turn_to(&mut self, span: Span) {
         debug_assert!(self.next().is_none_or(|next| next >= span), "an event is left behind");
         if span > self.first || self.len == 0 {
@@ -72,11 +72,11 @@ impl<E: Copy> Wheel<E> {
         }
     }
 
-    /// Puts an event into its span. Says so if that is one that the wheel does not reach.
+    /// Inserts an event. Returns false if its span is out of reach.
     #[inline(always)]
     pub(super) fn take(&mut self, turn: EventKey, event: E) -> bool {
         let span = Span::of(turn.at());
-        // What is before the first is as far from it as can be.
+        // A span before the first wraps to out of reach.
         if span.0.wrapping_sub(self.first.0) >= SPANS as u64 {
             return false;
         }
@@ -94,10 +94,10 @@ impl<E: Copy> Wheel<E> {
         true
     }
 
-    /// The first span that has events.
+    /// Returns the first span with events.
     pub(super) fn next(&self) -> Option<Span> {
         let from = self.first.place();
-        // A word is looked at once more in the end, for the spans that lie before the first within it.
+        // The first word is visited twice, for the slots before the first within it.
         let mut mask = u64::MAX << (from % 64);
         for word in from / 64..=from / 64 + self.taken.len() {
             let taken = self.taken[word % self.taken.len()] & mask;
@@ -110,7 +110,7 @@ impl<E: Copy> Wheel<E> {
         None
     }
 
-    /// Takes an event of the first span out of the wheel.
+    /// Removes an event of the first span.
     #[inline(always)]
     pub(super) fn give(&mut self) -> Option<Due<E>> {
         let place = self.first.place();

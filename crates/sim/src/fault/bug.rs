@@ -1,82 +1,83 @@
-//! Known bugs, planted on purpose to see whether the checks find them.
+//! Seeded bugs: known bugs injected on purpose, to test that the checks find them.
 //!
-//! A bug lives in the glue of a world, where a part of ours could have it; the initiator and the target are as they always
-//! are. One is planted at a time. Always true: a world without a planted bug is the same as if there were none to plant.
+//! A seeded bug acts in the glue code of a machine, where our code could have it; initiator and
+//! device are unchanged. One bug is active at a time. Invariant: without a seeded bug a machine
+//! behaves as if this module did not exist.
 
 use std::fmt;
 
-/// A bug that the checks must find.
+/// A seeded bug that the checks must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeededBug {
-    /// The end of a command is not told.
+    /// The completion of a command is not reported.
     LostEnd,
-    /// The end of a command is told twice.
+    /// The completion of a command is reported twice.
     EndTwice,
-    /// A transfer is said to have moved one byte less than it has.
+    /// A transfer reports one byte less than it moved.
     Residue,
-    /// A flush is answered and not done.
+    /// A flush is acknowledged and not executed.
     SkippedFlush,
-    /// A write through the cache stays in the cache.
+    /// A write with FUA stays in the cache.
     IgnoredFua,
     /// Data of one stream are sent on another.
     MixedStreams,
-    /// ERDY is not heard.
+    /// An ERDY is lost at the host.
     MissedErdy,
-    /// A write is done once more, later.
+    /// A write is executed again later.
     WriteTwice,
-    /// A write is answered and not done.
+    /// A write is acknowledged and not executed.
     LostWrite,
-    /// A read is answered with what the blocks held at an earlier one.
+    /// A read returns the content of an earlier read.
     StaleRead,
-    /// A command goes out with the tag of the one before, which may be under way.
+    /// A command carries the tag of the previous one, which may be in flight.
     EarlyTag,
-    /// Where a unit has something to say about a command, nothing is said.
+    /// A unit attention is suppressed.
     ForgottenAttention,
-    /// An event of a controller is not written.
+    /// A controller drops an event.
     LostEvent,
-    /// An event of a controller is written twice.
+    /// A controller writes an event twice.
     EventTwice,
-    /// An event of a controller has the wrong cycle bit.
+    /// A controller writes an event with the wrong cycle bit.
     WrongCycle,
-    /// An event of a controller names the TRB after that which it is about.
+    /// A controller event points to the TRB after the one that it is about.
     WrongPointer,
-    /// An event of a controller tells one byte more that did not move.
+    /// A controller event reports a residue that is one byte too large.
     WrongLength,
-    /// An event of a controller is said to lie in its ring since before it was written.
+    /// An event enters the statistics of the event ring before it was written.
     LongEvent,
-    /// A controller does not carry out a TD.
+    /// A controller skips a TD.
     SkippedTd,
-    /// An event makes another one at the same time, and that the next.
+    /// An event schedules another one at the same time, endlessly.
     Echo,
-    /// A machine that has nothing more to say is asked for ever.
+    /// An idle state machine is polled endlessly.
     Restless,
-    /// What is sent on a SuperSpeed link takes no time.
+    /// A packet on a SuperSpeed link takes no time.
     Haste,
-    /// Data that is sent on a bus of USB 2.0 takes no time.
+    /// Data on a USB 2.0 bus takes no time.
     HastyBus,
-    /// A drive is not told that something of its own has gone out.
+    /// The drive does not learn that one of its transfers was sent.
     UnreportedEnd,
-    /// A byte that crosses a bus of USB 2.0 is not counted.
+    /// A byte on a USB 2.0 bus is not counted.
     UncountedByte,
-    /// A control transfer that went well is told to have failed.
+    /// A successful control transfer is reported as failed.
     LostAnswer,
-    /// A drive is not told that something which was taken back is off the bus. Nobody waits for that.
+    /// The drive does not learn that a cancelled transfer is off the bus. Nothing waits for that.
     KeptOffer,
-    /// A request is said to be at a medium since before it came.
+    /// A request enters the statistics of the medium before it arrived.
     LongStay,
-    /// The time for which a drive had nothing to do is not booked with what it draws.
+    /// Idle time of a drive is not booked with its energy.
     UnbookedTime,
-    /// What a medium does is due before it was asked for.
+    /// A medium request completes before it was submitted.
     PastEvent,
-    /// The end of a request is told twice.
+    /// The completion of a request is reported twice.
     RequestTwice,
-    /// The port of a device forgets its endpoints, and is asked for them.
+    /// The device port loses its endpoints and is addressed.
     LostEndpoints,
-    /// A bridge gives its drive a queued write of other blocks than those of the SCSI command.
+    /// A bridge sends a queued write for other blocks than the SCSI command names.
     WrongExtent,
 }
 
-/// A bug in its place, or none.
+/// Triggers the seeded bug, if there is one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BugInjector {
     bug: Option<SeededBug>,
@@ -84,7 +85,7 @@ pub struct BugInjector {
 }
 
 impl SeededBug {
-    /// All of them.
+    /// All seeded bugs.
     pub const ALL: [Self; 33] = [
         Self::LostEnd,
         Self::EndTwice,
@@ -121,7 +122,7 @@ impl SeededBug {
         Self::WrongExtent,
     ];
 
-    /// It shows at every so manieth opportunity: seldom, as bugs do, unless there are few opportunities.
+    /// Triggers at every n-th opportunity: rarely, unless there are few opportunities.
     const fn every(self) -> u32 {
         match self {
             Self::SkippedFlush
@@ -129,21 +130,21 @@ impl SeededBug {
             | Self::ForgottenAttention
             | Self::KeptOffer
             | Self::WrongExtent => 1,
-            // A drive is looked at by a dozen commands before it is asked for anything.
+            // Identifying a drive takes a dozen commands.
             bug if bug.is_of_controller() => 64,
-            // There are many packets.
+            // Packets are frequent.
             Self::Haste
             | Self::HastyBus
             | Self::UnreportedEnd
             | Self::UncountedByte
             | Self::LostEndpoints => 64,
-            // A drive is asked seven things while it is brought up.
+            // Enumeration takes seven requests.
             Self::LostAnswer => 5,
             _ => 3,
         }
     }
 
-    /// Whether it is one of a host controller, and shows in no world without.
+    /// Returns whether the bug needs a host controller.
     pub const fn is_of_controller(self) -> bool {
         matches!(
             self,
@@ -157,7 +158,7 @@ impl SeededBug {
         )
     }
 
-    /// Its name on a command line.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::LostEnd => "lost-end",
@@ -183,7 +184,7 @@ impl SeededBug {
             Self::Restless => "restless",
             Self::Haste => "haste",
             Self::HastyBus => "hasty-bus",
-            Self::UnreportedEnd => "untold-end",
+            Self::UnreportedEnd => "unreported-end",
             Self::UncountedByte => "uncounted-byte",
             Self::LostAnswer => "lost-answer",
             Self::KeptOffer => "kept-offer",
@@ -198,17 +199,17 @@ impl SeededBug {
 }
 
 impl BugInjector {
-    /// With this bug.
+    /// Creates an injector.
     pub const fn new(bug: Option<SeededBug>) -> Self {
         Self { bug, met: 0 }
     }
 
-    /// Whether there is none.
+    /// Returns whether no bug is seeded.
     pub const fn is_none(&self) -> bool {
         self.bug.is_none()
     }
 
-    /// An opportunity for a bug: whether it shows.
+    /// Counts an opportunity for `bug`. Returns whether it triggers.
     pub fn triggers(&mut self, bug: SeededBug) -> bool {
         if self.bug != Some(bug) {
             return false;
@@ -229,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bug_shows_now_and_then_and_only_where_it_was_planted() {
+    fn a_bug_triggers_periodically_and_only_if_seeded() {
         let mut injector = BugInjector::new(Some(SeededBug::StaleRead));
         let shows: Vec<bool> = (0..6).map(|_| injector.triggers(SeededBug::StaleRead)).collect();
         assert_eq!(shows, [false, false, true, false, false, true]);

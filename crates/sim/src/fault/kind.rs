@@ -1,54 +1,57 @@
-//! Kinds of faults, with their names and where their opportunities are.
+//! Kinds of faults, their names and opportunities.
 
 use std::fmt;
 
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FaultKind {
-    /// A status is never sent, and the device believes that it was. Opportunity: each status.
+    /// A status is not sent, and the device believes that it was. Opportunity: each status.
     StatusLost,
-    /// A status has another tag. Opportunity: each status.
+    /// A status carries a wrong tag. Opportunity: each status.
     StatusTag,
     /// A status is sent twice. Opportunity: each status.
     StatusTwice,
-    /// A block cannot be read or written. Opportunity: each request to the medium.
+    /// An unrecoverable medium error. Opportunity: each medium request.
     MediumError,
-    /// A request takes longer than a host has patience for. Opportunity: each request to the medium.
+    /// A request takes longer than the host's command timeout. Opportunity: each medium request.
     Slow,
-    /// The device says NRDY for a millisecond. Opportunity: each status, and each time it has room for a command.
+    /// The device answers NRDY for 1 ms. Opportunity: each status, and each time that it can accept
+    /// a command.
     NotReady,
-    /// An endpoint of the device answers NRDY, on a bus of USB 2.0 NAK, 2 to 32 times in a row to what it could do at once.
-    /// Opportunity: each transfer that it offers.
+    /// An endpoint answers NRDY (NAK on USB 2.0) 2 to 32 times in a row although it is ready.
+    /// Opportunity: each transfer that the device queues.
     NotReadyStorm,
-    /// The device halts the endpoint by itself. Opportunity: each transfer that it offers.
+    /// The device halts the endpoint. Opportunity: each transfer that the device queues.
     Stall,
-    /// The header of a packet arrives damaged: the link sends it again. On a bus of USB 2.0 a token or handshake, which nobody
-    /// answers. Opportunity: each packet that is sent.
+    /// A packet header is corrupted and the link retries it. On USB 2.0 a token or handshake, which
+    /// is not answered. Opportunity: each packet sent.
     HeaderDamaged,
-    /// The payload of a packet arrives damaged: its receiver asks for it again, or on a bus of USB 2.0 does not answer.
+    /// A payload is corrupted: the receiver requests it again, or on USB 2.0 does not answer.
     /// Opportunity: each packet with payload.
     PayloadDamaged,
-    /// A packet is lost between link and port: the host waits for an answer, and tries again. Opportunity: each packet that is
-    /// sent.
+    /// A packet is lost between link and port: the host times out and retries. Opportunity: each
+    /// packet sent.
     PacketLost,
-    /// The device is pulled out. It keeps its power, and its cache. Opportunity: each packet that arrives.
+    /// The device is detached. It keeps power and cache. Opportunity: each packet that arrives.
     Unplug,
-    /// The power fails: the device is gone, and what is not on the medium may be. Opportunity: each packet that
-    /// arrives.
+    /// Power fails: the device is gone, and unflushed data may be lost. Opportunity: each packet
+    /// that arrives.
     PowerLoss,
-    /// The host controller meets an error and halts: its driver gives it up, and everything is brought up again. The device
-    /// keeps its power. Opportunity: each packet that arrives, where there is a controller.
+    /// The host controller reports an error and halts: its driver gives up, and everything is
+    /// enumerated again. The device keeps power. Opportunity: each packet that arrives, if there is
+    /// a controller.
     ControllerHalt,
-    /// The port of the hub is reset that the device is behind: the hub forgets its ports, and all that is behind it is given up
-    /// and brought up again. The device keeps its power. Opportunity: each packet that arrives, where there is a hub.
+    /// The port of the hub above the device is reset: the hub loses its ports, and everything
+    /// behind it is detached and enumerated again. The device keeps power. Opportunity: each packet
+    /// that arrives, if there is a hub.
     HubReset,
 }
 
 impl FaultKind {
-    /// How many there are.
+    /// Number of kinds.
     pub(super) const COUNT: usize = Self::ALL.len();
 
-    /// All of them, in the order of their numbers.
+    /// All kinds, in numeric order.
     pub const ALL: [Self; 15] = [
         Self::StatusLost,
         Self::StatusTag,
@@ -67,7 +70,7 @@ impl FaultKind {
         Self::HubReset,
     ];
 
-    /// Its name in a script.
+    /// Returns the name used in scripts.
     pub const fn name(self) -> &'static str {
         match self {
             Self::StatusLost => "status-lost",
@@ -88,27 +91,27 @@ impl FaultKind {
         }
     }
 
-    /// The kind with this name.
+    /// Looks up a kind by name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// How often dice have it strike in one run at most.
+    /// Returns how often random faults of this kind occur in one run at most.
     pub const fn most(self) -> usize {
         match self {
-            // Each ends a life of the device.
+            // Each ends a session of the device.
             ender if ender.ends_life() => 2,
             _ => super::FAULTS_MAX,
         }
     }
 
-    /// Whether the device is not there any more afterwards.
+    /// Returns whether the device is gone afterwards.
     pub const fn ends_life(self) -> bool {
         matches!(self, Self::Unplug | Self::PowerLoss | Self::ControllerHalt | Self::HubReset)
     }
 
-    /// Whether more than a moment's delay may come of it: the rest is put right by the link and its ports, and neither initiator
-    /// nor target knows. On a bus of USB 2.0 three damaged packets are one too many.
+    /// Returns whether the fault is visible above the link. Others are corrected by the link and
+    /// its ports and only delay. On USB 2.0 three corrupted packets in a row are visible.
     pub const fn is_felt(self, is_on_bus: bool) -> bool {
         match self {
             Self::HeaderDamaged | Self::PayloadDamaged => is_on_bus,
@@ -117,8 +120,8 @@ impl FaultKind {
         }
     }
 
-    /// How often one of these can make one command fail that is sent again each time: a unit that answers with an error is
-    /// done with it, and one that is busy for a minute or so keeps others waiting as well.
+    /// Returns how often a fault can fail the same command when it is retried: a medium error ends
+    /// the command, and a unit that is busy for a minute delays others too.
     pub const fn tries(self, is_on_bus: bool) -> usize {
         match self {
             Self::MediumError => 0,
@@ -140,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_again_and_numbers_are_places() {
+    fn kinds_round_trip_by_name_and_index() {
         for (number, kind) in FaultKind::ALL.into_iter().enumerate() {
             assert_eq!(FaultKind::of_name(kind.name()), Some(kind));
             assert_eq!(kind as usize, number);

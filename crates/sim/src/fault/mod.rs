@@ -1,14 +1,16 @@
-//! What goes wrong in a world, and when: by dice, or by a script that says it exactly.
+//! Fault injection: which faults occur when, at random or by an exact script.
 //!
-//! Each place in a world where a fault of a [`FaultKind`] could happen is an opportunity, and asks [`Faults::strikes`]. The
-//! opportunities of a kind are numbered from 0 as they come, over all lives of a device. So a fault is a kind and a number
-//! ([`ScriptedFault`]), and a list of faults is a [`FaultScript`], one word of text: `status-lost@3,medium-error@17`. Dice keep what they
-//! did as the script that does the same again.
+//! Each point where a fault of a [`FaultKind`] could happen is an opportunity and calls
+//! [`Faults::draw`]. Opportunities of a kind are numbered from 0 over all sessions of a device. So
+//! a fault is a kind and a number ([`ScriptedFault`]), and a list of faults is a [`FaultScript`]
+//! with a text form: `status-lost@3,medium-error@17`. Random faults record the script that repeats
+//! them.
 //!
-//! Left out: what a fault does, which is the business of the place that asked.
+//! Left out: the effect of a fault, which belongs to the caller.
 //!
-//! Always true: dice of one kind are not disturbed by opportunities of another; how a fault turns out depends on the seed and
-//! on the fault alone, so that leaving out one fault of a script changes no other.
+//! Invariants: opportunities of one kind do not affect the random draws of another; the effect of a
+//! fault depends on the seed and the fault alone, so that removing one fault of a script changes no
+//! other.
 
 mod bug;
 mod kind;
@@ -20,18 +22,18 @@ pub use script::{FaultScript, FaultScriptError, ScriptedFault};
 
 use crate::engine::Random;
 
-/// Faults that dice bring about in one run at most: a world that is struck without end does not end.
+/// Random faults in one run at most, so that a run ends.
 pub const FAULTS_MAX: usize = 64;
 
-/// How often each kind strikes, in a million of its opportunities.
+/// Fault rates by kind, per million opportunities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultRates([u32; FaultKind::COUNT]);
 
-/// What goes wrong in one run.
+/// The faults of one drive in one run.
 #[derive(Clone, Debug)]
 pub struct Faults {
     seed: u64,
-    /// Whose they are.
+    /// Number of the drive.
     drive: u8,
     cause: Cause,
     /// Opportunities so far, by kind.
@@ -48,42 +50,42 @@ enum Cause {
 }
 
 impl FaultRates {
-    /// Nothing strikes.
+    /// Creates an injector without faults.
     pub const NEVER: Self = Self([0; FaultKind::COUNT]);
 
-    /// The same with `kind` striking so many times in a million.
+    /// Sets the rate of a kind, per million opportunities.
     #[must_use]
     pub const fn with(mut self, kind: FaultKind, per_million: u32) -> Self {
         self.0[kind as usize] = per_million;
         self
     }
 
-    /// The same without what ends the life of a device.
+    /// Clears the rates of faults that end a session of the device.
     #[must_use]
     pub fn while_alive(self) -> Self {
         let enders = FaultKind::ALL.into_iter().filter(|kind| kind.ends_life());
         enders.fold(self, |rates, kind| rates.with(kind, 0))
     }
 
-    /// How often a kind strikes, in a million of its opportunities.
+    /// Returns the rate of a kind, per million opportunities.
     pub const fn of(&self, kind: FaultKind) -> u32 {
         self.0[kind as usize]
     }
 }
 
 impl Faults {
-    /// No faults.
+    /// Creates an injector without faults.
     pub fn never() -> Self {
         Self::scripted(0, FaultScript::default())
     }
 
-    /// Faults by dice.
+    /// Creates random faults.
     pub fn diced(seed: u64, rates: FaultRates) -> Self {
         let dice = Box::new(FaultKind::ALL.map(|kind| Random::new(seed, kind.name())));
         Self::new(seed, Cause::Dice { rates, dice })
     }
 
-    /// Just these faults.
+    /// Creates scripted faults.
     pub const fn scripted(seed: u64, script: FaultScript) -> Self {
         Self::new(seed, Cause::Script(script))
     }
@@ -94,31 +96,32 @@ impl Faults {
         Self { seed, drive: 0, cause, met: [0; FaultKind::COUNT], injected, is_over: false, injector }
     }
 
-    /// The same of another drive than the first.
+    /// Assigns the faults to a drive other than the first.
     #[must_use]
     pub const fn of_drive(mut self, drive: u8) -> Self {
         self.drive = drive;
         self
     }
 
-    /// The same with a bug of ours.
+    /// Adds a seeded bug.
     #[must_use]
     pub const fn with_bug(mut self, bug: Option<SeededBug>) -> Self {
         self.injector = BugInjector::new(bug);
         self
     }
 
-    /// Whether nothing strikes, and no bug of ours is planted.
+    /// Returns whether there are neither faults nor a seeded bug.
     pub fn are_none(&self) -> bool {
         matches!(&self.cause, Cause::Script(script) if script.is_empty()) && self.injector.is_none()
     }
 
-    /// An opportunity for a bug of ours: whether it shows.
+    /// Counts an opportunity for a seeded bug. Returns whether it triggers.
     pub fn triggers(&mut self, bug: SeededBug) -> bool {
         self.injector.triggers(bug)
     }
 
-    /// An opportunity for a fault. If it strikes: the numbers that say how.
+    /// Counts an opportunity for a fault. If it occurs, returns the random source that decides its
+    /// details.
     #[inline]
     pub fn draw(&mut self, kind: FaultKind) -> Option<Random> {
         if self.is_over { None } else { self.throw(kind) }
@@ -129,7 +132,7 @@ impl Faults {
         self.met[kind as usize] = strike.nth.saturating_add(1);
         let does = match &mut self.cause {
             Cause::Dice { rates, dice } => {
-                // The die is thrown in any case, so that the limit disturbs nothing either.
+                // Drawn in any case, so that the limit does not shift later draws.
                 let falls = dice[kind as usize].per_million(rates.of(kind));
                 falls && self.injected.len() < FAULTS_MAX && self.injected.count(kind) < kind.most()
             }
@@ -141,18 +144,18 @@ impl Faults {
         })
     }
 
-    /// Nothing strikes any more.
+    /// Disables all further faults.
     pub const fn end(&mut self) {
         self.is_over = true;
     }
 
-    /// Whether a packet has not come to its end, at least not at once.
+    /// Returns whether a packet was lost or delayed by a retry.
     pub fn has_lost_packets(&self) -> bool {
         let losers = [FaultKind::PacketLost, FaultKind::HeaderDamaged, FaultKind::PayloadDamaged];
         losers.into_iter().any(|kind| self.injected.count(kind) > 0)
     }
 
-    /// What has struck, in the order in which it did.
+    /// Returns the faults so far, in order.
     pub const fn injected(&self) -> &FaultScript {
         &self.injected
     }
@@ -182,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_dice_did_a_script_does_again() {
+    fn a_script_repeats_random_faults() {
         let mut diced = Faults::diced(7, RATES);
         let struck = run(&mut diced);
         assert!((15..50).contains(&struck.len()), "{struck:?}");
@@ -191,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn how_a_fault_turns_out_does_not_depend_on_the_others() {
+    fn a_fault_does_not_depend_on_the_others() {
         let strike = ScriptedFault { kind: FaultKind::MediumError, nth: 5, drive: 0 };
         let how = |script: FaultScript| {
             let mut faults = Faults::scripted(7, script);
@@ -211,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn one_kind_does_not_disturb_the_dice_of_another() {
+    fn kinds_are_drawn_independently() {
         let medium = |also_statuses: bool| {
             let mut faults = Faults::diced(3, RATES);
             let strikes = |faults: &mut Faults, kind| faults.draw(kind).is_some();
@@ -226,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_has_its_own_part_of_a_script() {
+    fn a_script_is_split_by_drive() {
         let script: FaultScript = "status-lost@3,medium-error@17/2,status-lost@5/2".parse().unwrap();
         let struck = |drive| {
             let mut faults = Faults::scripted(7, script.clone()).of_drive(drive);
@@ -237,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_has_an_end_of_faults() {
+    fn the_number_of_faults_is_limited() {
         let mut faults = Faults::diced(1, FaultRates::NEVER.with(FaultKind::StatusLost, 1_000_000));
         assert_eq!((0..1000).filter(|_| faults.draw(FaultKind::StatusLost).is_some()).count(), FAULTS_MAX);
         let mut faults = Faults::diced(1, RATES);

@@ -1,82 +1,82 @@
-//! Faults as one word of text: `status-lost@3,unplug@120,slow@7/2`, or `none`. A fault is of the first drive unless it says of
-//! which.
+//! Fault scripts as text: `status-lost@3,unplug@120,slow@7/2`, or `none`. A fault without a drive
+//! number belongs to the first drive.
 
 use super::FaultKind;
 use std::fmt;
 use std::str::FromStr;
 
-/// One fault: at which opportunity of its kind.
+/// A fault at an opportunity of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScriptedFault {
-    /// What.
+    /// Kind of fault.
     pub kind: FaultKind,
-    /// At which opportunity of the drive, from 0.
+    /// Number of the opportunity of the drive, from 0.
     pub nth: u32,
-    /// The drive, from 0; in text from 1.
+    /// Number of the drive from 0; from 1 in text.
     pub drive: u8,
 }
 
-/// Faults, in the order in which they happened or were written down. The order is for people; it has no effect.
+/// A list of faults in order of occurrence or of the text. The order has no effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultScript(Vec<ScriptedFault>);
 
-/// What is no script.
+/// A malformed fault script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultScriptError {
-    /// The part that is no fault.
+    /// The malformed part.
     pub part: String,
 }
 
 impl FaultScript {
-    /// No faults.
+    /// The empty script.
     pub(super) const EMPTY: Self = Self(Vec::new());
 
-    /// The faults.
+    /// Returns the faults.
     pub fn faults(&self) -> &[ScriptedFault] {
         &self.0
     }
 
-    /// How many there are.
+    /// Returns the number of faults.
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the script is empty.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there are of a kind.
+    /// Returns the number of faults of a kind.
     pub fn count(&self, kind: FaultKind) -> usize {
         self.0.iter().filter(|strike| strike.kind == kind).count()
     }
 
-    /// Whether somebody above the link notices one of those from the `first` on.
+    /// Returns whether any fault from `first` on is visible above the link.
     pub fn is_felt(&self, first: usize, is_on_bus: bool) -> bool {
         self.0.iter().skip(first).any(|strike| strike.kind.is_felt(is_on_bus))
     }
 
-    /// Whether a fault is among them.
+    /// Returns whether the script contains a fault.
     pub fn contains(&self, strike: ScriptedFault) -> bool {
         self.0.contains(&strike)
     }
 
-    /// One more.
+    /// Appends a fault.
     pub fn push(&mut self, strike: ScriptedFault) {
         self.0.push(strike);
     }
 
-    /// Those of which none is among others.
+    /// Returns the faults that are not in `others`.
     #[must_use]
     pub fn unless_in(&self, others: &Self) -> Self {
         self.0.iter().filter(|strike| !others.contains(**strike)).copied().collect()
     }
 
-    /// The same without those from `start` up to `end`.
+    /// Returns the script without the faults `start..end`.
     #[must_use]
     pub fn without(&self, start: usize, end: usize) -> Self {
-        let kept = self.0.iter().enumerate().filter(|(at, _)| !(start..end).contains(at));
-        kept.map(|(_, strike)| *strike).collect()
+        let rest = self.0.iter().enumerate().filter(|(at, _)| !(start..end).contains(at));
+        rest.map(|(_, strike)| *strike).collect()
     }
 }
 
@@ -127,7 +127,7 @@ impl fmt::Display for FaultScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no fault; one is KIND@NUMBER or KIND@NUMBER/DRIVE, such as {}@3",
+            "invalid fault `{}`: expected KIND@NUMBER or KIND@NUMBER/DRIVE, such as {}@3",
             self.part,
             FaultKind::StatusLost
         )
@@ -136,7 +136,7 @@ impl fmt::Display for FaultScriptError {
 
 impl std::error::Error for FaultScriptError {}
 
-/// A script without faults.
+/// Text of the empty script.
 const NONE: &str = "none";
 
 #[cfg(test)]
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_is_one_word_and_comes_back() {
+    fn a_script_round_trips_as_text() {
         let text = "status-lost@3,medium-error@17/2,unplug@0";
         let script: FaultScript = text.parse().unwrap();
         assert_eq!(script.faults()[1], ScriptedFault { kind: FaultKind::MediumError, nth: 17, drive: 1 });
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_script_is_told_by_its_part() {
+    fn an_invalid_script_is_reported_by_its_part() {
         for (text, part) in [
             ("", ""),
             ("slow", "slow"),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_among_others_stays_in_its_order() {
+    fn unless_in_keeps_the_order() {
         let of = |text: &str| text.parse::<FaultScript>().unwrap();
         let script = of("slow@9,slow@1,slow@1/2,unplug@1");
         assert_eq!(script.unless_in(&of("slow@1,slow@7")).to_string(), "slow@9,slow@1/2,unplug@1");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_can_be_left_out() {
+    fn ranges_can_be_removed() {
         let script: FaultScript = "slow@0,slow@1,slow@2".parse().unwrap();
         assert_eq!(script.without(1, 2).to_string(), "slow@0,slow@2");
         assert!(script.without(0, 3).is_empty());

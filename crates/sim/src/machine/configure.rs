@@ -1,4 +1,4 @@
-//! A device made ready, and a transport for it, before the time begins.
+//! Device configuration and its transport, before time zero.
 
 use super::enumerate::{ControlExchange, enumerate};
 use crate::link::bulk::Endpoint;
@@ -10,37 +10,37 @@ use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
 use initiator::{Bot, Timeouts, Turbo, TurboConfig, Uas};
 use std::fmt;
 
-/// A drive that is configured for a transport.
+/// A configured device and its transport.
 #[derive(Debug)]
 pub struct Plugged<T> {
     /// The host's transport.
     pub transport: T,
     /// The device.
     pub device: Device,
-    /// The endpoints of the alternate setting.
+    /// Endpoints of the alternate setting.
     pub endpoints: Vec<Endpoint>,
-    /// What the host asked it to get there.
+    /// Control transfers of the enumeration.
     pub enumeration: Vec<ControlExchange>,
 }
 
-/// Why there is no transport.
+/// Why a device cannot be configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlugError {
-    /// The device does not offer it.
+    /// The device does not offer the transport.
     NotOffered,
-    /// The device refused to be configured.
+    /// The device rejected a request.
     Refused,
-    /// It has too few streams.
+    /// The device has too few streams.
     Streams(TooFewStreams),
 }
 
-/// Packets of the largest burst of our devices at super speed.
+/// Maximum burst of the device at SuperSpeed.
 const BURST: u8 = 16;
 
-/// Configures a device for UAS: at super speed with streams, else in turns.
+/// Configures a device for UAS, with streams at SuperSpeed.
 ///
 /// # Errors
-/// If it does not offer it, or has too few streams.
+/// If the device does not offer UAS or has too few streams.
 pub fn uas(mut device: Device, depth: Option<u16>) -> Result<Plugged<Uas>, PlugError> {
     let alternate = device.config().transports.uas_alternate().ok_or(PlugError::NotOffered)?;
     let streams = device.config().speed.has_streams().then_some(device.config().streams);
@@ -56,15 +56,15 @@ pub fn uas(mut device: Device, depth: Option<u16>) -> Result<Plugged<Uas>, PlugE
 /// Configures a device for BOT.
 ///
 /// # Errors
-/// If it does not offer it.
+/// If the device does not offer BOT.
 pub fn bot(device: Device) -> Result<Plugged<Bot>, PlugError> {
     bulk_only(device, Bot::new)
 }
 
-/// Configures a device for BOT, with a transport that packs neighbours.
+/// Configures a device for BOT with a transport that packs adjacent requests.
 ///
 /// # Errors
-/// If it does not offer it.
+/// If the device does not offer BOT.
 pub fn turbo(device: Device) -> Result<Plugged<Turbo>, PlugError> {
     bulk_only(device, |config| Turbo::new(TurboConfig::new(config)))
 }
@@ -78,7 +78,7 @@ fn bulk_only<T>(mut device: Device, make: impl FnOnce(BotConfig) -> T) -> Result
     Ok(Plugged { transport: make(config), device, endpoints, enumeration })
 }
 
-/// The endpoints that a device has in its alternate setting: none before it is configured.
+/// Returns the endpoints of the current alternate setting: none before configuration.
 pub(super) fn endpoints_of(device: &Device) -> Vec<Endpoint> {
     let speed = device.config().speed;
     let burst = if speed == Speed::Super { BURST } else { 1 };
@@ -99,7 +99,7 @@ impl fmt::Display for PlugError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotOffered => f.write_str("the device does not offer this transport"),
-            Self::Refused => f.write_str("the device refused to be configured"),
+            Self::Refused => f.write_str("the device rejected its configuration"),
             Self::Streams(error) => error.fmt(f),
         }
     }

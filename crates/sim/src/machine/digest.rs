@@ -1,20 +1,20 @@
-//! What a digest has of commands: which they were, what came of them, and what they moved.
+//! What commands contribute to the digest: identity, outcome, and payload samples.
 //!
-//! Payload is looked at in samples, the first word of every [`SAMPLED_BYTES`], which holds a block's number where blocks have one.
-//! Left out: packets, which each link has marks for.
+//! Payload is sampled: the first word of every [`SAMPLED_BYTES`], which holds the block number
+//! where blocks have one. Packets are added by the links.
 
 use super::FinishedCommand;
 use crate::engine::{Engine, Event};
 use initiator::{Command, Outcome};
 use wire::usb::Direction;
 
-/// So many bytes have one word looked at: those of the smallest block.
+/// Sampling interval: the smallest block.
 const SAMPLED_BYTES: usize = 512;
 
-/// In place of a status where the drive told none.
+/// Used when the drive returned no status.
 const NO_STATUS: u64 = 256;
 
-/// A drive is given a command, with what it writes.
+/// Adds a submitted command and the data that it writes.
 pub(super) fn begin<E: Event>(engine: &mut Engine<E>, drive: usize, command: &Command, buffer: &[u8]) {
     engine.mix(drive as u64);
     engine.mix(command.id.slot.into());
@@ -24,7 +24,7 @@ pub(super) fn begin<E: Event>(engine: &mut Engine<E>, drive: usize, command: &Co
     }
 }
 
-/// A command has ended.
+/// Adds a completed command.
 pub(super) fn end<E: Event>(engine: &mut Engine<E>, finished: &FinishedCommand) {
     let FinishedCommand { drive, id, outcome, buffer } = finished;
     let (status, moved) = match outcome {
@@ -37,7 +37,7 @@ pub(super) fn end<E: Event>(engine: &mut Engine<E>, finished: &FinishedCommand) 
     words(engine, buffer[..buffer.len().min(moved as usize)].chunks(SAMPLED_BYTES));
 }
 
-/// The first words of some chunks.
+/// Adds the first word of each chunk.
 fn words<'a, E: Event>(engine: &mut Engine<E>, chunks: impl Iterator<Item = &'a [u8]>) {
     for chunk in chunks {
         let mut word = [0; 8];

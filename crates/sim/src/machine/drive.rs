@@ -1,14 +1,14 @@
-//! The drive's side of a world: a device, its transfers on offer, its buffers, and where blocks lie.
+//! The device end of a machine: a device, its queued transfers, its command buffers and its medium.
 //!
-//! What ends a transfer of the host before its time is queued here as well: an empty packet, or room for what nobody wants.
-//! A buffer that a read has filled names the blocks in place of a copy, for as long as nobody writes any: memory of many drives is
-//! what their worlds wait for.
-//! Always true: each transfer of the device completes once; a buffer holds what the blocks held when they were read.
+//! Terminators of host transfers are queued here too: an empty packet, or room for data that is
+//! discarded. A buffer filled by a read references the blocks instead of copying them until one is
+//! written, since memory bandwidth dominates with many drives. Invariants: each device transfer
+//! completes once; a buffer holds what the blocks held when they were read.
 
-use super::driven::{Done, Enclosure};
 use super::fault_injector::FaultInjector;
 use super::fixed_latency::{BlockRef, FixedLatencyDrive};
 use super::seeded_bugs::{is_response, is_status};
+use super::xhci::{Done, Enclosure};
 use crate::check::Ledger;
 use crate::link::DevicePort;
 use crate::link::bulk::{End, PacketPayload, Progress, Transfer as Bulk};
@@ -27,59 +27,60 @@ use wire::usb::Direction;
 #[derive(Debug)]
 pub(super) struct DriveSide {
     pub(super) device: Device,
-    /// What lies where, and how long that takes if there is no enclosure.
+    /// Contents, and latency if there is no enclosure.
     pub(super) plain: FixedLatencyDrive,
-    /// How long everything takes in a device that is made of parts.
+    /// Timing of a device in an enclosure.
     pub(super) enclosure: Option<Box<Enclosure>>,
     offers: InFlight<Offer>,
     buffers: Buffers,
-    /// Bytes of data phases so far that go to the host, by pipe.
+    /// Bytes of data-in phases so far, by pipe.
     phases: Vec<(Pipe, u32)>,
-    /// The next name of a transfer for [`DISCARDED_IDS`].
+    /// Next id in [`DISCARDED_IDS`].
     next_discarded_id: u64,
-    /// Memory of messages that the device was handed.
+    /// Buffers of messages that the device has received.
     spare: VecPool<u8>,
-    /// Bytes of blocks that are named and lie nowhere, while they are looked at.
+    /// Scratch space for blocks that are generated on access.
     scratch: Vec<u8>,
 }
 
-/// A transfer on offer.
+/// A transfer that the device has queued.
 #[derive(Debug)]
 struct Offer {
     payload: Payload,
     pipe: Pipe,
     length: u32,
-    /// What has come, where the device is handed it with the completion.
+    /// Received bytes, if the device gets them with the completion.
     message: Vec<u8>,
-    /// Bytes that have moved.
+    /// Bytes moved.
     moved: u32,
 }
 
-/// What an enclosure has done.
+/// An event of an enclosure.
 #[derive(Debug)]
 pub(super) enum EnclosureEvent {
-    /// The device has heard of a message, that came at a time; the stream of its command, if it says so.
+    /// The device has received a message that arrived at a time; with the stream of its command, if
+    /// known.
     Heard(Instant, Option<StreamId>),
-    /// A status goes out, that was to since a time.
+    /// A status is sent that was ready at a time.
     Status(Instant, DeviceTransfer),
-    /// A request of the medium, that came at a time, is done.
+    /// A medium request that arrived at a time is done.
     Stored(Instant, MediumRequest),
 }
 
-/// Memory of commands, by slot.
+/// Command buffers by slot.
 #[derive(Debug, Default)]
 struct Buffers {
     slots: Vec<Buffer>,
-    /// How many of them name their blocks.
+    /// Number of buffers that reference blocks.
     referencing: usize,
 }
 
-/// Memory of the commands of a slot. It stays for the next one, as in a drive, and holds then what it held before.
+/// The buffer of a slot. It is reused by the next command with stale contents, as in a real drive.
 #[derive(Debug, Default)]
 struct Buffer {
     owner: Option<CommandId>,
     bytes: Vec<u8>,
-    /// What the whole of it holds, if that was read and not copied yet.
+    /// The blocks that the whole buffer references, if not copied yet.
     block_ref: Option<BlockRef>,
 }
 
@@ -91,10 +92,10 @@ impl Buffer {
     }
 }
 
-/// Bytes of a buffer that stays without an owner.
+/// Size up to which a buffer without an owner keeps its memory.
 const KEPT_BYTES_MAX: usize = 128 << 10;
 
-/// A transfer that ends one of the host's, and for whose completion nobody waits.
+/// Ids of transfers that terminate a host transfer and whose completion is discarded.
 const DISCARDED_IDS: std::ops::RangeFrom<u64> = 1 << 63..;
 
 impl DriveSide {
@@ -112,14 +113,14 @@ impl DriveSide {
         }
     }
 
-    /// The same with an enclosure, if it has one.
+    /// Adds an enclosure.
     pub(super) fn with(self, enclosure: Option<Box<Enclosure>>) -> Self {
         Self { enclosure, ..self }
     }
 
-    /// Queues a transfer of the device. `expected` is how long the host's transfer on the pipe is, which a real drive
-    /// knows from the command: a phase that ends short of it with a full packet needs an empty one.
-    /// That empty packet's name.
+    /// Queues a device transfer. `expected` is the length of the host's transfer on the pipe, which
+    /// a real drive knows from the command: a phase that ends short of it with a full packet needs
+    /// an empty packet. Returns the id of that empty packet.
     pub(super) fn offer(
         &mut self,
         port: &mut DevicePort,
@@ -140,7 +141,7 @@ impl DriveSide {
         (is_cut && expected.is_some_and(|expected| expected > phase_bytes)).then(|| self.end(port, pipe, 0))
     }
 
-    /// Another piece of a data phase is sent: bytes of the phase so far.
+    /// Adds a piece of a data phase; returns the bytes of the phase so far.
     fn pass_phase(&mut self, pipe: Pipe, length: u32, ends: bool) -> u32 {
         let before = self.phases.iter().position(|(of, _)| *of == pipe);
         let bytes = length + before.map_or(0, |place| self.phases.swap_remove(place).1);
@@ -150,7 +151,8 @@ impl DriveSide {
         bytes
     }
 
-    /// Queues what ends a transfer of the host: an empty packet, or room for so many bytes that are thrown away.
+    /// Queues a terminator of a host transfer: an empty packet, or room for `length` discarded
+    /// bytes.
     pub(super) fn end(&mut self, port: &mut DevicePort, pipe: Pipe, length: u32) -> TransferId {
         let id = self.discarded_id();
         let transfer = DeviceTransfer { id, pipe, length, ends: true, payload: Payload::Nowhere };
@@ -163,15 +165,15 @@ impl DriveSide {
         TransferId(self.next_discarded_id)
     }
 
-    /// Takes back what would have ended a transfer of the host that has ended otherwise.
+    /// Withdraws the terminator of a host transfer that has completed otherwise.
     pub(super) fn withdraw(&mut self, port: &mut DevicePort, pipe: Pipe, ending: TransferId) {
-        // If it is not queued any more, its end is on its way here.
+        // If it is no longer queued, its completion is pending.
         if let Some(number) = self.offers.find(ending) {
             port.withdraw(pipe, number);
         }
     }
 
-    /// The device takes a transfer back. It ends when nothing of it is under way.
+    /// Cancels a device transfer. It completes once no packet of it is in flight.
     pub(super) fn cancel(&mut self, now: Instant, port: &mut DevicePort, id: TransferId) {
         let Some(number) = self.offers.find(id) else { return };
         let Some(pipe) = self.offers.get(number).map(|(_, offer)| offer.pipe) else { return };
@@ -181,7 +183,7 @@ impl DriveSide {
         }
     }
 
-    /// Forgets what is on offer: the device has been told of each, or never wanted to be.
+    /// Drops queued transfers: the device has their completions, or never wants them.
     pub(super) fn forget_offers(&mut self, now: Instant) {
         self.offers = InFlight::new();
         self.phases.clear();
@@ -190,7 +192,8 @@ impl DriveSide {
         }
     }
 
-    /// The device accepts a command that moves so many bytes. `is_misplaced`: its drive gets a write of other blocks.
+    /// Allocates the buffer of an accepted command. `is_misplaced`: the drive gets a write of other
+    /// blocks.
     pub(super) fn acquire(&mut self, now: Instant, id: CommandId, bytes: u32, is_misplaced: bool) {
         self.buffers.acquire(id, bytes as usize);
         let Some(enclosure) = &mut self.enclosure else { return };
@@ -208,14 +211,14 @@ impl DriveSide {
         }
     }
 
-    /// The medium has done the request that is due.
+    /// Executes the medium request that is due.
     pub(super) fn store(&mut self, now: Instant, injector: &mut FaultInjector) {
         if let Some(request) = self.plain.next(now) {
             self.perform(&request, injector);
         }
     }
 
-    /// Does a request, and tells the device. Whether it could be done.
+    /// Executes a request and notifies the device. Returns whether it succeeded.
     fn perform(&mut self, request: &MediumRequest, injector: &mut FaultInjector) -> bool {
         if injector.faults.are_none() && self.reference_blocks(request) {
             let done = MediumCompletion { id: request.id, result: Ok(MediumDone::Done) };
@@ -231,7 +234,7 @@ impl DriveSide {
         is_done
     }
 
-    /// Has a buffer that is read into as a whole name its blocks. Whether it does.
+    /// Lets a buffer that a read fills completely reference its blocks. Returns whether it does.
     fn reference_blocks(&mut self, request: &MediumRequest) -> bool {
         let MediumOp::Read = request.op else { return false };
         let (Some((block_ref, len)), Some(buffer)) =
@@ -246,12 +249,12 @@ impl DriveSide {
         is_whole
     }
 
-    /// Whether the medium is at work.
+    /// Returns whether the medium is busy.
     pub(super) fn is_busy(&self) -> bool {
         self.plain.is_busy() || self.enclosure.as_ref().is_some_and(|enclosure| enclosure.is_busy())
     }
 
-    /// Compares the books of its queues.
+    /// Checks the queue statistics.
     pub(super) fn audit(&self, now: Instant, ledger: &mut Ledger) {
         self.plain.audit(now, ledger);
         if let Some(enclosure) = &self.enclosure {
@@ -259,7 +262,7 @@ impl DriveSide {
         }
     }
 
-    /// A status that the firmware has to look at first is not sent yet.
+    /// Defers a status until the firmware has processed it. Returns other transfers.
     pub(super) fn defer_status(&mut self, now: Instant, transfer: DeviceTransfer) -> Option<DeviceTransfer> {
         match (&mut self.enclosure, &transfer.payload) {
             (Some(enclosure), Payload::Inline(inline)) if is_status(inline) => {
@@ -270,12 +273,12 @@ impl DriveSide {
         }
     }
 
-    /// Whether the firmware had the transfer in line, and has it no more.
+    /// Withdraws a transfer from the firmware's queue. Returns whether it was there.
     pub(super) fn withdraw_queued(&mut self, now: Instant, id: TransferId) -> bool {
         self.enclosure.as_mut().is_some_and(|enclosure| enclosure.withdraw(now, id))
     }
 
-    /// Something that the enclosure is done with by now: a status that goes out, or a request and when it came.
+    /// Returns the next event of the enclosure up to now.
     pub(super) fn poll_enclosure(
         &mut self,
         now: Instant,
@@ -302,38 +305,39 @@ impl DriveSide {
         })
     }
 
-    /// The same as a transfer, for nobody.
+    /// Copies a transfer with a discarded id.
     pub(super) fn stray(&mut self, transfer: &DeviceTransfer) -> DeviceTransfer {
         DeviceTransfer { id: self.discarded_id(), ..transfer.clone() }
     }
 
-    /// A transfer is taken back before it was on offer.
+    /// Cancels a transfer before it was queued.
     pub(super) fn cancel_unsent(&mut self, id: TransferId) {
         self.device.handle_completion(Completion { id, status: TransferStatus::Cancelled, actual: 0 }, &[]);
     }
 
-    /// A transfer is not sent, and the device does not know.
+    /// Completes a transfer without sending it.
     pub(super) fn forget(&mut self, transfer: DeviceTransfer) {
         let completion =
             Completion { id: transfer.id, status: TransferStatus::Done, actual: transfer.length };
         self.device.handle_completion(completion, &[]);
     }
 
-    /// The buffer of another command that has these bytes as well.
+    /// Returns another command whose buffer covers this range.
     pub(super) fn another_buffer(&self, command: CommandId, range: ByteRange) -> Option<CommandId> {
         let fits = |buffer: &Buffer| buffer.bytes.len() >= range.as_usize().end;
         let mut owners = self.buffers.slots.iter().filter(|buffer| fits(buffer)).filter_map(|it| it.owner);
         owners.find(|owner| *owner != command)
     }
 
-    /// Whether a transfer of this number has not ended.
+    /// Returns whether a transfer is in flight.
     pub(super) fn is_in_flight(&self, number: TransferId) -> bool {
         self.offers.get(number).is_some()
     }
 
-    /// Pipes of the transfers that have not ended, but for what may stand for ever: statuses that are sent once more for nobody;
-    /// responses to functions that the host has given up, each of which waits for the next function of its tag; and, if
-    /// `has_lost` packets, statuses whose acknowledgement did not come, since the host has them and asks for no more.
+    /// Returns the pipes of the transfers in flight, except those that may wait forever: duplicate
+    /// statuses; responses to task management that the host has given up, each of which waits for
+    /// the next one of its tag; and, if packets were lost (`has_lost`), statuses without an
+    /// acknowledgement, which the host has.
     pub(super) fn offered(&self, has_lost: bool) -> impl Iterator<Item = Pipe> {
         self.offers.iter().filter_map(move |(_, (id, offer))| match &offer.payload {
             Payload::Inline(inline) if DISCARDED_IDS.contains(&id.0) || is_response(inline) => None,
@@ -342,8 +346,8 @@ impl DriveSide {
         })
     }
 
-    /// Something of a transfer has moved. `bytes` are what has come of the host. Whether the device or its enclosure may have
-    /// something to do that they had not.
+    /// Handles progress of a transfer; `bytes` came from the host. Returns whether the device or
+    /// its enclosure may have new outputs.
     pub(super) fn progress(&mut self, now: Instant, progress: Progress, bytes: &[u8]) -> bool {
         let Progress { id: number, moved, ended, piece } = progress;
         let has_given = self.enclosure.is_some() && self.give_room(now, number, moved);
@@ -373,7 +377,7 @@ impl DriveSide {
         true
     }
 
-    /// What has left the bridge makes room there. Whether anything came of that.
+    /// Frees bridge buffer space of sent data. Returns whether that had any effect.
     fn give_room(&mut self, now: Instant, number: TransferId, moved: u32) -> bool {
         let Some(enclosure) = &mut self.enclosure else { return false };
         let Some((_, offer)) = self.offers.get_mut(number) else { return false };
@@ -396,11 +400,11 @@ impl DriveSide {
             && actual < offer.length
         {
             match offer.pipe.endpoint.direction() {
-                // Nobody takes the rest of what has come for it.
+                // The rest of the data is not sent.
                 Direction::In => {
                     enclosure.give(now, *command, (offer.length, offer.moved));
                 }
-                // The host has less than the command says.
+                // The host sends less than the command announces.
                 Direction::Out => enclosure.abandon(now, *command),
             }
         }
@@ -417,7 +421,7 @@ impl DriveSide {
         }
     }
 
-    /// The bytes of a piece that the device sends.
+    /// Returns the bytes of a piece that the device sends.
     pub(super) fn bytes(&mut self, piece: PacketPayload) -> &[u8] {
         let Some((_, offer)) = self.offers.get(piece.transfer) else { return &[] };
         let (at, len) = (piece.offset as usize, usize::from(piece.bytes));
@@ -433,7 +437,7 @@ impl DriveSide {
     }
 }
 
-/// The blocks that a command writes, if it is a WRITE.
+/// Returns the blocks of a WRITE command.
 fn write_of(cdb: &[u8]) -> Option<(MediumOp, Extent)> {
     let Ok(cdb::Command::Write(write)) = cdb::Command::decode(cdb) else { return None };
     Some((MediumOp::Write { fua: write.fua }, Extent::new(write.lba, write.blocks.into())))
@@ -476,7 +480,7 @@ impl Buffers {
         }
     }
 
-    /// The same to be written: what it names is copied before.
+    /// Like [`Self::get`], mutable: referenced blocks are copied first.
     fn get_mut(&mut self, id: CommandId, plain: &FixedLatencyDrive) -> Option<&mut Vec<u8>> {
         let slot = self.slots.get_mut(usize::from(id.slot));
         let buffer = slot.filter(|buffer| buffer.owner == Some(id))?;
@@ -491,7 +495,7 @@ impl Buffers {
         self.slots.get_mut(usize::from(id.slot)).filter(|buffer| buffer.owner == Some(id))
     }
 
-    /// The buffer of a command holds what has that name.
+    /// Makes the buffer of a command reference blocks.
     fn name(&mut self, id: CommandId, block_ref: BlockRef) {
         if let Some(buffer) = self.owned(id) {
             let before = buffer.block_ref.replace(block_ref);
@@ -499,7 +503,7 @@ impl Buffers {
         }
     }
 
-    /// Copies what any buffer names, if the medium may be about to change.
+    /// Copies all referenced blocks, if the medium may change.
     fn copy_blocks(&mut self, plain: &FixedLatencyDrive) {
         if plain.changes() && std::mem::take(&mut self.referencing) > 0 {
             self.slots.iter_mut().for_each(|buffer| buffer.copy_blocks(plain));

@@ -1,12 +1,13 @@
-//! How things end before their time: transfers taken back by either side, endpoints that halt, resets, a drive pulled out.
+//! Early completion: cancelled transfers, halted endpoints, resets and disconnection.
 //!
-//! What a driver does with its controller: an endpoint is stopped before a transfer of it is taken back or its halt is
-//! cleared, and goes on when it is quiet. A halt ends all that the host has on the endpoint, and what it brings until
-//! the halt is cleared, as in [`bus::rendezvous`]. A port that is reset forgets what crosses, on both sides.
+//! As a driver does with its controller, an endpoint is stopped before a transfer is cancelled or a
+//! halt is cleared, and resumes when it is quiet. A halt completes all host transfers on the
+//! endpoint, and later ones until it is cleared, as in [`bus::rendezvous`]. A port reset drops
+//! packets in flight on both sides.
 //!
-//! Left out: what the controller and its driver take for it; see the crate's controller.
+//! Left out: the time that controller and driver take; see `machine::xhci`.
 //!
-//! Always true: each transfer of either side ends once; requests are answered in the order in which they came.
+//! Invariants: each transfer of either side completes once; requests are answered in order.
 
 use super::enumerate::ControlExchange;
 use super::{DirectMachine, MachineEvent, configure, enumerate};
@@ -20,24 +21,24 @@ use std::collections::VecDeque;
 use units::Duration;
 use wire::usb::{Direction, EndpointAddress, Recipient, RequestKind, SetupPacket, StandardRequest};
 
-/// What a host waits after it has told a port to reset, before it looks again: the shortest wait of Linux' hub driver. The
-/// reset itself is done by then (USB 3.2 clause 7.5.12: Hot Reset takes 12 ms at most).
+/// Delay of a host after a port reset: the shortest one of Linux' hub driver. The reset itself has
+/// completed by then (USB 3.2 clause 7.5.12: Hot Reset takes at most 12 ms).
 const PORT_RESET: Duration = Duration::from_ms(10);
 
-/// What a world does beside moving data.
+/// State of bus requests and stopped endpoints.
 #[derive(Debug, Default)]
 pub(super) struct Endings {
-    /// Endpoints that were stopped, and are not quiet yet.
+    /// Stopped endpoints that are not quiet yet.
     stopping: Vec<EndpointAddress>,
-    /// What the transport wants of the bus, oldest first. The first is under way.
+    /// Bus requests of the transport, oldest first.
     requests: VecDeque<(RequestId, BusRequest)>,
-    /// Whether the first of them is on its way.
+    /// Whether the first request is in progress.
     is_asking: bool,
     is_unplugged: bool,
 }
 
 impl<T: Transport> DirectMachine<T> {
-    /// Pulls the drive out: whatever is under way ends, and the transport is told.
+    /// Detaches the drive: everything in flight completes, and the transport is notified.
     pub fn unplug(&mut self) {
         if std::mem::replace(&mut self.endings.is_unplugged, true) {
             return;
@@ -48,14 +49,14 @@ impl<T: Transport> DirectMachine<T> {
         self.drive.device.handle_nexus_loss();
         self.link_pair.restart(&[]);
         self.link_pair.cut();
-        self.process_device_output();
+        self.drain_device_outputs();
         self.injector.clear_deferred();
         self.host.deadline_dirty = true;
         self.host.transport.handle_disconnect(self.engine.now());
         self.settle();
     }
 
-    /// An endpoint of the drive halts by itself, as one does whose firmware has met something that it does not understand.
+    /// Halts an endpoint of the drive, as firmware does on a protocol error.
     pub fn halt(&mut self, endpoint: EndpointAddress) {
         let setup = SetupPacket {
             direction: Direction::Out,
@@ -71,7 +72,7 @@ impl<T: Transport> DirectMachine<T> {
         self.settle();
     }
 
-    /// The transport takes a transfer back.
+    /// Cancels a transfer of the transport.
     pub(super) fn cancel(&mut self, id: TransferId) {
         if let Some((number, pipe)) = self.host.cancel(id) {
             self.withdraw_transfer(number, pipe);
@@ -82,17 +83,17 @@ impl<T: Transport> DirectMachine<T> {
         match self.link_pair.host.withdraw(pipe, number) {
             Ok(moved) => self.end_transfer(number, TransferStatus::Cancelled, moved),
             Err(NotWithdrawn::UnderWay) => self.stop(pipe.endpoint),
-            // Its end is on its way to the transport.
+            // Its completion is pending.
             Err(NotWithdrawn::Unknown) => {}
         }
     }
 
-    /// Ends a transfer of the host, and takes back what the device has queued to end it.
+    /// Completes a host transfer and withdraws its terminator.
     fn end_transfer(&mut self, number: TransferId, status: TransferStatus, moved: u32) {
         self.injector.ledger.forget(Side::Host, number);
         let ending = self.host.end(self.engine.now(), number, status, moved);
         self.forget_ending(ending);
-        // Nothing may come any more upon which it would be told.
+        // No later packet may trigger this.
         self.notify_drive();
     }
 
@@ -109,11 +110,11 @@ impl<T: Transport> DirectMachine<T> {
         }
     }
 
-    /// Looks after endpoints that have halted, and those that have become quiet.
+    /// Handles halted endpoints, and stopped ones that have become quiet.
     pub(super) fn service_endpoints(&mut self) {
         while let Some(endpoint) = self.link_pair.host.poll_halt() {
             if self.link_pair.host.has_failed(endpoint) {
-                // The one that failed has ended; the others are tried.
+                // The failed transfer has completed; the others are retried.
                 self.link_pair.host.reset_for_retry(endpoint);
                 self.stop(endpoint);
                 continue;
@@ -142,7 +143,8 @@ impl<T: Transport> DirectMachine<T> {
         self.start_next_request();
     }
 
-    /// The device ends what the host has on a pipe: In with an empty packet, Out with room for all that comes.
+    /// Terminates the host transfers on a pipe: In with an empty packet, Out with room for the
+    /// rest.
     pub(super) fn finish(&mut self, pipe: Pipe) {
         if self.link_pair.host.transfers(pipe).next().is_none() {
             return;
@@ -152,7 +154,7 @@ impl<T: Transport> DirectMachine<T> {
             let length = match (self.host.wants_end(number), pipe.endpoint.direction()) {
                 (None, _) => continue,
                 (Some(_), Direction::In) => 0,
-                // It has all, and the host does not know yet.
+                // The device has all of it, and the host does not know yet.
                 (Some(0), Direction::Out) => continue,
                 (Some(rest), Direction::Out) => rest,
             };
@@ -161,7 +163,7 @@ impl<T: Transport> DirectMachine<T> {
         }
     }
 
-    /// The transport wants something of the bus.
+    /// Queues a bus request of the transport.
     pub(super) fn request(&mut self, id: RequestId, request: BusRequest) {
         if self.endings.is_unplugged {
             return self.answer(id, BusAnswer::Failed);
@@ -170,7 +172,7 @@ impl<T: Transport> DirectMachine<T> {
         self.start_next_request();
     }
 
-    /// Sends the first request, as soon as nothing has to be waited for.
+    /// Starts the first request once its endpoints are quiet.
     fn start_next_request(&mut self) {
         let Some(&(_, request)) = self.endings.requests.front() else { return };
         if self.endings.is_asking || !self.is_ready_for(request) {
@@ -186,15 +188,15 @@ impl<T: Transport> DirectMachine<T> {
             let answer = self.allocate(request);
             return self.end_request(answer);
         };
-        // One is under way at a time, and it has this name.
+        // One is in flight at a time, with this id.
         let begun = self.link_pair.host.control(ControlTransfer { id: TransferId(0), setup });
         debug_assert!(begun.is_ok(), "requests are sent one by one");
     }
 
-    /// Packets of endpoint 0 have come.
+    /// Processes packets of endpoint 0.
     pub(super) fn service_endpoint_0(&mut self) {
         while let Some(event) = self.link_pair.device.poll_control() {
-            // No request of a transport brings data.
+            // No request of a transport has a data-in phase.
             if let ControlEvent::Asked(setup) = event {
                 self.ask(setup);
             }
@@ -206,7 +208,7 @@ impl<T: Transport> DirectMachine<T> {
         }
     }
 
-    /// A request has come to the device.
+    /// Handles a control request at the device.
     fn ask(&mut self, setup: SetupPacket) {
         let (now, verdict) = (self.engine.now(), self.drive.device.handle_control(setup, &[]));
         let exchange = ControlExchange { setup, answer: verdict.clone() };
@@ -214,7 +216,7 @@ impl<T: Transport> DirectMachine<T> {
         if verdict == Verdict::Done && setup.standard() == Some(StandardRequest::SetInterface) {
             let endpoints = configure::endpoints_of(&self.drive.device);
             self.link_pair.configure(Side::Device, &endpoints);
-            self.process_device_output();
+            self.drain_device_outputs();
         }
         let answer = match verdict {
             Verdict::Done => ControlAnswer::Done(0),
@@ -224,7 +226,7 @@ impl<T: Transport> DirectMachine<T> {
         self.link_pair.device.answer(setup, answer);
     }
 
-    /// The answer to a request has come to the host.
+    /// Handles the answer to a control request at the host.
     fn handle_answer(&mut self, end: ControlEnd) {
         let is_done = end == ControlEnd::Done;
         match self.endings.requests.front() {
@@ -261,7 +263,7 @@ impl<T: Transport> DirectMachine<T> {
         self.host.transport.handle_answer(self.engine.now(), id, answer);
     }
 
-    /// Whether what a request is about is quiet. If not, it will be.
+    /// Returns whether the endpoints of a request are quiet; stops them otherwise.
     fn is_ready_for(&mut self, request: BusRequest) -> bool {
         let endpoints = match request {
             BusRequest::ClearHalt(endpoint) => vec![endpoint],
@@ -288,7 +290,8 @@ impl<T: Transport> DirectMachine<T> {
         }
     }
 
-    /// The port has been reset: the device is as it was when it was plugged in, and set up as far as a host's core does.
+    /// Completes a port reset: the device is in its initial state and is addressed and configured
+    /// again.
     pub(super) fn end_port_reset(&mut self) {
         if self.endings.is_unplugged {
             return;
@@ -297,7 +300,7 @@ impl<T: Transport> DirectMachine<T> {
         self.end_all(TransferStatus::Error);
         self.drive.device.handle_bus_reset();
         self.link_pair.restart(&[]);
-        self.process_device_output();
+        self.drain_device_outputs();
         self.drive.forget_offers(self.engine.now());
         self.injector.clear_deferred();
         self.injector.ledger.forget_all(Side::Device);
@@ -306,7 +309,7 @@ impl<T: Transport> DirectMachine<T> {
         self.end_request(if is_set_up { BusAnswer::Done } else { BusAnswer::Failed });
     }
 
-    /// Ends all that the host has under way.
+    /// Completes all host transfers.
     fn end_all(&mut self, status: TransferStatus) {
         for (_, number) in self.link_pair.host.all_transfers() {
             let status = if self.host.is_cancelled(number) { TransferStatus::Cancelled } else { status };
@@ -315,8 +318,8 @@ impl<T: Transport> DirectMachine<T> {
         }
     }
 
-    /// What the device has to say about the endpoints that it had.
-    fn process_device_output(&mut self) {
+    /// Processes pending outputs of the device.
+    fn drain_device_outputs(&mut self) {
         while let Some(output) = self.drive.device.poll_output() {
             self.carry_out_of_device(output);
         }

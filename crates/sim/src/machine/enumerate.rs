@@ -1,6 +1,8 @@
-//! What a host asks of a device that was just plugged in (USB 3.2 clause 9.1.2): who are you, take an address, be configured.
+//! Enumeration requests of a host to a new device (USB 3.2 clause 9.1.2): descriptors, address,
+//! configuration.
 //!
-//! It happens before time begins, without packets. The exchanges are kept for who wants to know what is on which endpoint.
+//! Runs before time zero, without packets. The control transfers are kept for observers such as
+//! captures.
 
 use super::configure::PlugError;
 use device::{Device, Verdict};
@@ -14,13 +16,14 @@ use wire::usb::{
 /// A control transfer and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlExchange {
-    /// The request, without bytes to the device.
+    /// The request, without data-out.
     pub setup: SetupPacket,
-    /// How the device answered.
+    /// The device's answer.
     pub answer: Verdict,
 }
 
-/// Asks a device for its descriptors, and configures it with an alternate setting of its one interface.
+/// Reads the descriptors of a device and configures it with an alternate setting of its only
+/// interface.
 pub(super) fn enumerate(device: &mut Device, alternate: u8) -> Result<Vec<ControlExchange>, PlugError> {
     let mut asked = Vec::new();
     let mut ask = |setup: SetupPacket| {
@@ -34,7 +37,7 @@ pub(super) fn enumerate(device: &mut Device, alternate: u8) -> Result<Vec<Contro
     };
     ask(first(StandardRequest::SetAddress))?;
     ask(descriptor(DescriptorKind::Device, 0, DeviceDescriptor::LEN))?;
-    // Those that bring others along are asked for by themselves first, to learn how much that is.
+    // Variable-length descriptors are read by their header first, for the total length.
     for (kind, len) in [
         (DescriptorKind::Bos, BosDescriptor::LEN),
         (DescriptorKind::Configuration, ConfigurationDescriptor::LEN),
@@ -49,14 +52,14 @@ pub(super) fn enumerate(device: &mut Device, alternate: u8) -> Result<Vec<Contro
         ask(setup)?;
     }
     if device.config().transports.bot_alternate() == Some(alternate) {
-        // A device with one unit may refuse it (Bulk-Only Transport 1.0 clause 3.2).
+        // A device with one unit may stall it (Bulk-Only Transport 1.0 clause 3.2).
         let setup = ClassRequest::GetMaxLun { interface: 0 }.encode();
         asked.push(ControlExchange { setup, answer: device.handle_control(setup, &[]) });
     }
     Ok(asked)
 }
 
-/// The same after a reset of the port: the device is known already.
+/// Configures a known device after a port reset.
 pub(super) fn set_up_again(device: &mut Device) -> Result<(), PlugError> {
     for request in [StandardRequest::SetAddress, StandardRequest::SetConfiguration] {
         if device.handle_control(first(request), &[]) != Verdict::Done {
@@ -66,7 +69,7 @@ pub(super) fn set_up_again(device: &mut Device) -> Result<(), PlugError> {
     Ok(())
 }
 
-/// The first address, or the first configuration.
+/// Address 1, or configuration 1.
 fn first(request: StandardRequest) -> SetupPacket {
     SetupPacket::of_standard(Recipient::Device, request, 1)
 }

@@ -1,9 +1,10 @@
-//! What befalls a world from outside of its machines: faults, planted bugs, and the books that notice.
+//! Fault injection, seeded bugs and invariant checks of a [`DirectMachine`].
 //!
-//! The world asks at each of its seams: when a device sends a status, when a transfer goes to the bus, when something of one has
-//! moved, when a command ends, when a packet arrives. Without faults and bugs each answer is "as it is".
+//! The machine calls the injector at each of its interfaces: a device sends a status, a transfer
+//! goes to the bus, progress is reported, a command completes, a packet arrives. Without faults and
+//! bugs each call returns its input.
 //!
-//! Always true: what happens to one status, transfer or command is decided here and nowhere else.
+//! Invariant: the fate of a status, transfer or command is decided here only.
 
 use super::drive::DriveSide;
 use super::fixed_latency::FixedLatencyDrive;
@@ -28,75 +29,76 @@ use wire::bot::Cbw;
 use wire::uas::CommandIu;
 use wire::usb::Direction;
 
-/// What is going on besides what should.
+/// Faults, seeded bugs and bookkeeping of a drive.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FaultInjector {
     pub(super) faults: Faults,
     pub(super) ledger: Ledger,
     pub(super) medium: BuggyMedium,
-    /// What the device will offer later, and when. Those of one pipe keep their order.
+    /// Transfers that the device queues later, and when. Those of one pipe stay in order.
     late: VecDeque<(Instant, DeviceTransfer)>,
-    /// Endpoints that halt by themselves.
+    /// Endpoints to halt.
     halts: Vec<EndpointAddress>,
-    /// Endpoints that are not ready so many times in a row.
-    storms: Vec<(EndpointAddress, u8)>,
-    /// Why the device is not there any more, and how that turns out.
+    /// Endpoints to answer NRDY so many times.
+    nrdy_bursts: Vec<(EndpointAddress, u8)>,
+    /// Why the device is gone, and the random source for the details.
     gone: Option<(FaultKind, Random)>,
-    /// Streams of a status pipe on which a status was sent twice: what comes there may be about an earlier command.
+    /// Streams of the status pipe on which a status was duplicated: the next one may belong to an
+    /// earlier command.
     suspect_streams: BTreeSet<StreamId>,
-    /// The same of tags, where a status pipe has no streams.
+    /// Like `suspect_streams`, by tag where the status pipe has no streams.
     suspect_tags: BTreeSet<u16>,
-    /// Statuses that came on one of these.
+    /// Statuses received on one of these.
     misattributed: u64,
-    /// [`SeededBug::EarlyTag`]: the message of the command before.
+    /// [`SeededBug::EarlyTag`]: the IU of the previous command.
     last_command: Option<Inline>,
-    /// Whether [`SeededBug::Echo`] has shown.
+    /// Whether [`SeededBug::Echo`] has triggered.
     echoes: bool,
-    /// Whether [`SeededBug::Restless`] has.
+    /// Whether [`SeededBug::Restless`] has triggered.
     pub(super) is_restless: bool,
 }
 
-/// How long a device says NRDY after [`FaultKind::NotReady`].
+/// NRDY period of [`FaultKind::NotReady`].
 const NOT_READY: Duration = Duration::from_ms(1);
 
-/// NRDYs in a row of [`FaultKind::NotReadyStorm`], at least and at most.
-const STORM_MIN: u8 = 2;
-const STORM_MAX: u8 = 32;
+/// Minimum and maximum NRDYs of [`FaultKind::NotReadyStorm`].
+const NRDY_BURST_MIN: u8 = 2;
+const NRDY_BURST_MAX: u8 = 32;
 
-/// What becomes of something that a device sends.
+/// What becomes of a transfer that a device sends.
 #[derive(Debug)]
 pub(super) enum Sent {
-    /// It goes out.
+    /// It is sent.
     Once(DeviceTransfer),
-    /// It goes out, and once more for nobody.
+    /// It is sent, and a discarded copy too.
     Twice(DeviceTransfer),
-    /// It does not go out, and the device does not know.
+    /// It is not sent, and the device does not know.
     Never(DeviceTransfer),
-    /// It goes out at this time: see [`FaultInjector::next_deferred`].
+    /// It is sent at this time: see [`FaultInjector::next_deferred`].
     Later(Instant),
 }
 
-/// What is left of a world whose device is gone, or was pulled out at its end.
+/// The drive of a machine that has ended.
 #[derive(Debug)]
 pub struct DetachedDrive {
-    /// The medium, with what is on it; nothing waits.
+    /// The medium; no requests are queued.
     pub plain: FixedLatencyDrive,
-    /// The device, if it has kept its power.
+    /// The device, if it kept its power.
     pub device: Option<Device>,
-    /// What goes on going wrong.
+    /// Its faults.
     pub faults: Faults,
 }
 
 impl FaultInjector {
-    /// The device sends something, or has room for it.
+    /// Decides the fate of a transfer that the device queues.
     pub(super) fn send(&mut self, now: Instant, mut transfer: DeviceTransfer, drive: &DriveSide) -> Sent {
         self.mix_streams(&mut transfer, drive);
         if self.faults.draw(FaultKind::Stall).is_some() {
             self.halts.push(transfer.pipe.endpoint);
         }
         if let Some(mut random) = self.faults.draw(FaultKind::NotReadyStorm) {
-            let times = STORM_MIN + random.below(u64::from(STORM_MAX - STORM_MIN) + 1) as u8;
-            self.storms.push((transfer.pipe.endpoint, times));
+            let times = NRDY_BURST_MIN + random.below(u64::from(NRDY_BURST_MAX - NRDY_BURST_MIN) + 1) as u8;
+            self.nrdy_bursts.push((transfer.pipe.endpoint, times));
         }
         match &transfer.payload {
             device::Payload::Inline(inline) if is_status(inline) => self.send_status(now, transfer),
@@ -128,25 +130,25 @@ impl FaultInjector {
         self.send_soon(now, Sent::Once(transfer))
     }
 
-    /// Where there are no streams, a status with one of these tags may be about another command.
+    /// Marks tags as suspect where the status pipe has no streams.
     fn suspect_tags(&mut self, transfer: &DeviceTransfer, tags: [Option<u16>; 2]) {
         if transfer.pipe == Pipe::plain(STATUS) {
             self.suspect_tags.extend(tags.into_iter().flatten());
         }
     }
 
-    /// Whether a status without a stream is to be looked at.
+    /// Returns whether statuses without a stream need checking.
     pub(super) fn has_suspect_tags(&self) -> bool {
         !self.suspect_tags.is_empty()
     }
 
-    /// A status has come without a stream.
+    /// Checks the tag of a status without a stream.
     pub(super) fn check_status_tag(&mut self, status: &[u8]) {
         let is_suspect = tag_of(status).is_some_and(|tag| self.suspect_tags.contains(&tag));
         self.misattributed += u64::from(is_suspect);
     }
 
-    /// It goes out now, or the device is not ready.
+    /// Sends a transfer now, or later if the device is not ready.
     fn send_soon(&mut self, now: Instant, sent: Sent) -> Sent {
         let Sent::Once(transfer) = sent else { return sent };
         let waits = self.late.iter().rev().find(|(_, late)| late.pipe == transfer.pipe).map(|(due, _)| *due);
@@ -156,61 +158,61 @@ impl FaultInjector {
         Sent::Later(due)
     }
 
-    /// The next transfer that goes out by now.
+    /// Returns the next deferred transfer that is due.
     pub(super) fn next_deferred(&mut self, now: Instant) -> Option<DeviceTransfer> {
         let due = self.late.iter().position(|(due, _)| *due <= now)?;
         self.late.remove(due).map(|(_, transfer)| transfer)
     }
 
-    /// The device takes a transfer back. Whether that was still to go out.
+    /// Cancels a deferred transfer. Returns whether there was one.
     pub(super) fn cancel_deferred(&mut self, id: TransferId) -> bool {
         let place = self.late.iter().position(|(_, transfer)| transfer.id == id);
         place.and_then(|place| self.late.remove(place)).is_some()
     }
 
-    /// The device has been reset, or is gone.
+    /// Drops deferred transfers and endpoint faults: the device was reset or is gone.
     pub(super) fn clear_deferred(&mut self) {
         self.late.clear();
         self.halts.clear();
-        self.storms.clear();
+        self.nrdy_bursts.clear();
     }
 
-    /// The next endpoint that halts by itself.
+    /// Returns the next endpoint to halt.
     pub(super) fn poll_halt(&mut self) -> Option<EndpointAddress> {
         self.halts.pop()
     }
 
-    /// The next endpoint that is not ready so many times in a row.
-    pub(super) fn poll_storm(&mut self) -> Option<(EndpointAddress, u8)> {
-        self.storms.pop()
+    /// Returns the next endpoint to answer NRDY, and how often.
+    pub(super) fn poll_nrdy_burst(&mut self) -> Option<(EndpointAddress, u8)> {
+        self.nrdy_bursts.pop()
     }
 
-    /// [`SeededBug::Haste`]: whether what is sent on a link takes no time from now on.
+    /// [`SeededBug::Haste`]: returns whether packets on a link take no time from now on.
     pub(super) fn hurries(&mut self) -> bool {
         self.faults.triggers(SeededBug::Haste)
     }
 
-    /// [`SeededBug::HastyBus`]: the same of data on a bus of USB 2.0.
+    /// [`SeededBug::HastyBus`]: like [`Self::hurries`], for data on a USB 2.0 bus.
     pub(super) fn hurries_on_bus(&mut self) -> bool {
         self.faults.triggers(SeededBug::HastyBus)
     }
 
-    /// [`SeededBug::LostEndpoints`]: whether the port of the device has none from now on.
+    /// [`SeededBug::LostEndpoints`]: returns whether the device port loses its endpoints.
     pub(super) fn forgets_endpoints(&mut self) -> bool {
         self.faults.triggers(SeededBug::LostEndpoints)
     }
 
-    /// What becomes of a packet that is sent.
+    /// Decides the fate of a packet.
     pub(super) fn fate(&mut self, message: Message) -> Fate {
         if self.damages_header() { Fate::HeaderDamaged } else { self.fate_at_its_end(message) }
     }
 
-    /// Whether the header of a packet arrives damaged that was sent on a link.
+    /// Returns whether the header of a packet is corrupted.
     pub(super) fn damages_header(&mut self) -> bool {
         self.faults.draw(FaultKind::HeaderDamaged).is_some()
     }
 
-    /// What befalls a packet that the links on its way have taken.
+    /// Decides the fate of a packet at its destination.
     pub(super) fn fate_at_its_end(&mut self, message: Message) -> Fate {
         if message.packet().payload() > 0 && self.faults.draw(FaultKind::PayloadDamaged).is_some() {
             return Fate::PayloadDamaged;
@@ -218,7 +220,7 @@ impl FaultInjector {
         if self.faults.draw(FaultKind::PacketLost).is_some() { Fate::Lost } else { Fate::Arrives }
     }
 
-    /// The same on a bus of USB 2.0, where nobody answers what arrives damaged.
+    /// Decides the fate of a packet on a USB 2.0 bus, where a corrupted packet is not answered.
     pub(super) fn fate_on_bus(&mut self, packet: &usb2::Packet) -> usb2::Fate {
         let kind = match packet {
             usb2::Packet::Data(..) => FaultKind::PayloadDamaged,
@@ -232,7 +234,7 @@ impl FaultInjector {
         if self.faults.draw(FaultKind::PacketLost).is_some() { usb2::Fate::Lost } else { usb2::Fate::Arrives }
     }
 
-    /// The host sends or asks for something.
+    /// Processes a transfer that the host submits.
     pub(super) fn submit(&mut self, mut transfer: Transfer) -> Transfer {
         let Payload::Inline(inline) = &transfer.payload else { return transfer };
         let last = self.last_command.replace(*inline);
@@ -242,7 +244,7 @@ impl FaultInjector {
         transfer
     }
 
-    /// Something of a transfer of the host has moved: what it is told as, first and then.
+    /// Returns how progress of a host transfer is reported, in one or two steps.
     pub(super) fn progress(&mut self, progress: Progress) -> (Option<Progress>, Progress) {
         if progress.ended.is_none() || progress.moved == 0 || !self.faults.triggers(SeededBug::Residue) {
             return (None, progress);
@@ -251,8 +253,8 @@ impl FaultInjector {
         (Some(Progress { ended: None, ..progress }), Progress { moved, piece: None, ..progress })
     }
 
-    /// [`SeededBug::UnreportedEnd`] and [`SeededBug::KeptOffer`]: whether the drive is not told of something of its own that has moved, or was taken
-    /// back.
+    /// [`SeededBug::UnreportedEnd`] and [`SeededBug::KeptOffer`]: returns whether the drive does
+    /// not learn of progress or of a cancellation.
     pub(super) fn drops_completion(&mut self, progress: &Progress) -> bool {
         let is_untold = progress.piece.is_none()
             && progress.ended.is_some()
@@ -260,12 +262,12 @@ impl FaultInjector {
         is_untold || progress.ended == Some(End::Withdrawn) && self.faults.triggers(SeededBug::KeptOffer)
     }
 
-    /// [`SeededBug::UncountedByte`]: bytes of a packet on a bus of USB 2.0 as they are counted.
+    /// [`SeededBug::UncountedByte`]: returns the counted payload of a packet on a USB 2.0 bus.
     pub(super) fn counted(&mut self, payload: u32) -> u32 {
         if payload > 0 && self.faults.triggers(SeededBug::UncountedByte) { payload - 1 } else { payload }
     }
 
-    /// How often the end of a command is told.
+    /// Returns how often a completion is reported.
     pub(super) fn ends(&mut self) -> usize {
         self.is_restless = self.is_restless || self.faults.triggers(SeededBug::Restless);
         if self.faults.triggers(SeededBug::LostEnd) {
@@ -274,13 +276,13 @@ impl FaultInjector {
         if self.faults.triggers(SeededBug::EndTwice) { 2 } else { 1 }
     }
 
-    /// [`SeededBug::Echo`]: whether what happens now is to happen again now. Once it has shown it does not end.
+    /// [`SeededBug::Echo`]: returns whether the event is scheduled again. Once triggered, always.
     pub(super) fn echoes(&mut self) -> bool {
         self.echoes = self.echoes || self.faults.triggers(SeededBug::Echo);
         self.echoes
     }
 
-    /// Whether a message is heard.
+    /// Returns whether a message is received.
     pub(super) fn receives(&mut self, message: Message) -> bool {
         if let Message::Data { endpoint: STATUS, stream: Some(StreamField::Stream(stream)), .. } = message {
             self.misattributed += u64::from(self.suspect_streams.contains(&stream));
@@ -288,7 +290,7 @@ impl FaultInjector {
         !matches!(message, Message::Erdy { .. }) || !self.faults.triggers(SeededBug::MissedErdy)
     }
 
-    /// [`SeededBug::MixedStreams`]: data of one command take the place of another's.
+    /// [`SeededBug::MixedStreams`]: sends the data of another command.
     fn mix_streams(&mut self, transfer: &mut DeviceTransfer, drive: &DriveSide) {
         if let device::Payload::Buffer(command, range) = transfer.payload
             && transfer.pipe.endpoint.direction() == Direction::In
@@ -299,12 +301,12 @@ impl FaultInjector {
         }
     }
 
-    /// A packet arrives: whether the device is not there any more by then.
+    /// Counts a packet arrival. Returns whether the device is gone.
     pub(super) fn ends_session(&mut self) -> bool {
         self.ends_by(&[FaultKind::Unplug, FaultKind::PowerLoss])
     }
 
-    /// The same of a device behind a controller.
+    /// Like [`Self::ends_session`], for a device behind a controller.
     pub(super) fn ends_session_behind_controller(&mut self, is_behind_hub: bool) -> bool {
         self.ends_by(&[FaultKind::Unplug, FaultKind::PowerLoss, FaultKind::ControllerHalt])
             || is_behind_hub && self.ends_by(&[FaultKind::HubReset])
@@ -319,22 +321,22 @@ impl FaultInjector {
         self.gone.is_some()
     }
 
-    /// Why the device is gone, if it is.
+    /// Returns why the device is gone, if it is.
     pub(super) fn gone(&self) -> Option<FaultKind> {
         self.gone.as_ref().map(|(kind, _)| *kind)
     }
 
-    /// The device is gone now, if it was not before.
+    /// Marks the device as gone, unless it is already.
     pub(super) fn go(&mut self, kind: FaultKind, seed: u64) {
         self.gone.get_or_insert_with(|| (kind, Random::new(seed, kind.name())));
     }
 
-    /// Statuses so far that may be about an earlier command than the host believes.
+    /// Returns the statuses so far that the host may have attributed to the wrong command.
     pub(super) const fn misattributed(&self) -> u64 {
         self.misattributed
     }
 
-    /// What is left when a world ends.
+    /// Takes the drive out of a machine that ends.
     pub(super) fn leave(mut self, mut drive: DriveSide) -> DetachedDrive {
         let device = match self.gone.take() {
             Some((FaultKind::PowerLoss, random)) => {
@@ -348,37 +350,37 @@ impl FaultInjector {
     }
 }
 
-/// Faults and checks of a world.
+/// Faults and invariant checks.
 impl<T: Transport> DirectMachine<T> {
-    /// The same with things that go wrong.
+    /// Adds faults.
     #[must_use]
     pub fn with_faults(mut self, faults: Faults) -> Self {
         self.injector.faults = faults;
         self
     }
 
-    /// What goes wrong.
+    /// Returns the faults.
     pub const fn faults(&mut self) -> &mut Faults {
         &mut self.injector.faults
     }
 
-    /// Why the device is gone, if it is.
+    /// Returns why the device is gone, if it is.
     pub fn gone(&self) -> Option<FaultKind> {
         self.injector.gone()
     }
 
-    /// Statuses so far that may be about an earlier command than the host believes. Where the tag is that of the stream,
-    /// nothing tells them apart.
+    /// Returns the statuses so far that the host may have attributed to the wrong command. With
+    /// streams the tag equals the stream, so that nothing distinguishes them.
     pub const fn misattributed(&self) -> u64 {
         self.injector.misattributed
     }
 
-    /// Payload that was carried in vain so far, in bytes: sent again, or to nobody.
+    /// Returns the payload bytes carried in vain: retried or unclaimed.
     pub const fn wasted_bytes(&self) -> u64 {
         self.injector.ledger.wasted_bytes()
     }
 
-    /// Compares all books. To be asked when a run ends, and as often as one likes before.
+    /// Checks all invariants. May be called at any time.
     ///
     /// # Errors
     /// The first violation.
@@ -391,15 +393,16 @@ impl<T: Transport> DirectMachine<T> {
             self.injector.ledger.audit_bus(now, bus);
         }
         self.drive.audit(now, &mut self.injector.ledger);
-        if let Some((law, about)) = self.stopped.and_then(StopReason::breaks) {
-            self.injector.ledger.report_violation(law, now, about);
+        if let Some((invariant, subject)) = self.stopped.and_then(StopReason::breaks) {
+            self.injector.ledger.report_violation(invariant, now, subject);
         }
         self.injector.ledger.violation().map_or(Ok(()), Err)
     }
 
-    /// Compares what must be even when nobody wants anything any more: each transfer of the host has ended that `AtRest` does not
-    /// let wait, and when the world has been left alone for [`QUIESCE_TIME`](super::QUIESCE_TIME) the drive offers nothing else. Unless a status was
-    /// taken for that of an earlier command, so that its own waits for ever.
+    /// Checks what must hold once no command is outstanding: each host transfer has completed that
+    /// `AtRest` does not allow, and after [`QUIESCE_TIME`](super::QUIESCE_TIME) of idle time the
+    /// drive has nothing else queued. Not checked if a status was misattributed, since its transfer
+    /// then waits forever.
     ///
     /// # Errors
     /// The violation.
@@ -414,8 +417,8 @@ impl<T: Transport> DirectMachine<T> {
         rest.audit(self.engine.now(), (self.host.in_flight(), "a transfer that has not ended"), drive)
     }
 
-    /// The end of a world, by its device being pulled out or losing its power if it has not yet. What the medium has begun is
-    /// done, if the power lasts.
+    /// Ends the machine by detaching its device or cutting its power, unless that has happened.
+    /// Started medium requests complete if power lasts.
     pub fn end(mut self, kind: FaultKind) -> DetachedDrive {
         if self.injector.gone().is_none() {
             self.injector.go(kind, self.engine.digest());
@@ -430,9 +433,9 @@ impl<T: Transport> DirectMachine<T> {
         injector.leave(drive)
     }
 
-    /// Endpoints of the device are not ready, or halt, by themselves.
+    /// Applies endpoint faults: NRDY and halts.
     pub(super) fn inject_endpoint_faults(&mut self) {
-        while let Some((endpoint, times)) = self.injector.poll_storm() {
+        while let Some((endpoint, times)) = self.injector.poll_nrdy_burst() {
             self.link_pair.device.refuse(endpoint, times);
         }
         while let Some(endpoint) = self.injector.poll_halt() {
@@ -440,7 +443,7 @@ impl<T: Transport> DirectMachine<T> {
         }
     }
 
-    /// Something of a transfer of a side has moved.
+    /// Books progress of a transfer.
     pub(super) fn book(&mut self, side: Side, progress: &Progress) {
         let now = self.engine.now();
         let ledger = &mut self.injector.ledger;
@@ -459,7 +462,7 @@ impl<T: Transport> DirectMachine<T> {
     }
 }
 
-/// A CBW or COMMAND IU with the tag of another.
+/// Returns a CBW or COMMAND IU with the tag of another.
 fn with_tag_of(inline: &Inline, other: &Inline) -> Inline {
     let (bytes, other) = (inline.as_bytes(), other.as_bytes());
     if let (Ok(cbw), Ok(other)) = (Cbw::decode(bytes), Cbw::decode(other)) {

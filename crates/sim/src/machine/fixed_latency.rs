@@ -1,11 +1,12 @@
-//! The simplest drive: each request takes the same time, and some are served at once.
+//! A drive with fixed latency that serves some requests in parallel.
 //!
-//! It stands for no product. Blocks lie in memory and change when their request is done; or they are too many for that, and
-//! each holds its own number ([`FixedLatencyDrive::numbered`]). It may have a volatile cache: then
-//! what was neither flushed nor written through it may be lost with the power, block by block. Left out: comparing and
-//! oring, and keeping state; it says so.
+//! Not modelled on a product. Blocks are in memory and change when their request completes; or
+//! there are too many for that, and each holds its own number ([`FixedLatencyDrive::numbered`]).
+//! With a volatile cache, a power loss may lose each block that was neither flushed nor written
+//! through. Left out: compare and OR operations and persistent state, which are rejected.
 //!
-//! Always true: a request that has been taken is done once; what was flushed is there after [`FixedLatencyDrive::lose_power`].
+//! Invariants: an accepted request completes once; flushed data survives
+//! [`FixedLatencyDrive::lose_power`].
 
 use super::numbers::{self, Numbered};
 use crate::check::{Invariant, Ledger, ViolationSubject};
@@ -22,48 +23,48 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use units::{BlockCount, BlockSize, Duration, Extent, Instant, Lba};
 
-/// A drive in memory with a latency.
+/// A drive in memory with fixed latency.
 #[derive(Clone, Debug)]
 pub struct FixedLatencyDrive {
     bytes: Vec<u8>,
-    /// Blocks that hold their own number, in place of `bytes`.
+    /// Self-numbered blocks, instead of `bytes`.
     numbered: Option<Numbered>,
     block_size: BlockSize,
     latency: Duration,
     streams: u16,
     limits: Limits,
     cache: Option<Cache>,
-    /// When each of those that serve is free, the first first.
+    /// When each server is free, earliest first.
     free_at: VecDeque<Instant>,
-    /// Requests in the order in which they will be done.
+    /// Requests in completion order.
     requests: VecDeque<Waiting>,
     level: OccupancyStats,
-    /// Idle, at work.
+    /// Idle, busy.
     meter: Meter<2>,
 }
 
-/// What it draws, bridge included: idle, and with a request under way. Chosen, not measured.
+/// Power including the bridge: idle, busy. Assumed, not measured.
 const DRAWS: [Microwatts; 2] = [Microwatts::from_milliwatts(700), Microwatts::from_milliwatts(2_300)];
 
-/// What a buffer holds that was read as a whole, in place of a copy.
+/// The blocks that a buffer references instead of a copy.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum BlockRef {
-    /// Bytes of the medium from there on.
+    /// Bytes of the medium from this offset on.
     Bytes(usize),
-    /// Blocks that hold their numbers, from this one on.
+    /// Self-numbered blocks from this one on.
     Numbers(Lba),
 }
 
-/// What a power loss takes away.
+/// State of a volatile cache.
 #[derive(Clone, Debug)]
 struct Cache {
-    /// What is on the medium.
+    /// Contents of the medium.
     durable: Vec<u8>,
-    /// Blocks that differ from it.
+    /// Blocks that differ from the medium.
     unflushed: BTreeSet<u64>,
 }
 
-/// A request and its time.
+/// A request and its completion time.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     done_at: Instant,
@@ -71,15 +72,16 @@ struct Waiting {
     request: MediumRequest,
 }
 
-/// What a [`FaultKind::Slow`] request takes at least, and as much again at most: more than a host's patience.
+/// Minimum extra latency of [`FaultKind::Slow`], and the maximum on top: longer than a host's
+/// timeout.
 const SLOW: Duration = Duration::from_secs(35);
 
 impl FixedLatencyDrive {
-    /// What its device takes at once.
+    /// Limits of its device.
     pub const LIMITS: Limits = Limits { commands: 64, buffer_bytes: 64 << 20, segment_bytes: 1 << 20 };
 
-    /// A drive of so many blocks, without a cache. Each request takes `latency`; `at_once` are served together, at least
-    /// one.
+    /// Creates a drive of `blocks` without a cache. Each request takes `latency`; `at_once` are
+    /// served in parallel, at least one.
     pub fn new(blocks: u32, block_size: BlockSize, latency: Duration, at_once: u16) -> Self {
         let plain = Self {
             bytes: vec![0; blocks as usize * block_size.bytes() as usize],
@@ -97,14 +99,14 @@ impl FixedLatencyDrive {
         plain.serving(latency, at_once)
     }
 
-    /// A drive of any size, of which no block is kept: each holds its own number at its beginning, and is to be written with
-    /// that and nothing else. What lies behind the number is of no concern.
+    /// Creates a drive of any size that stores no data: each block starts with its own number and
+    /// must be written with that. The rest of a block is ignored.
     pub fn numbered(blocks: BlockCount, block_size: BlockSize) -> Self {
         let numbered = Some(Numbered::new(blocks.0));
         Self { numbered, ..Self::new(0, block_size, Duration::ZERO, 1) }
     }
 
-    /// The same with each request taking `latency`, `at_once` of them together, at least one.
+    /// Sets latency and parallelism, at least one.
     #[must_use]
     pub fn serving(mut self, latency: Duration, at_once: u16) -> Self {
         self.latency = latency;
@@ -112,33 +114,33 @@ impl FixedLatencyDrive {
         self
     }
 
-    /// Blocks that were written with what belongs elsewhere, if blocks hold their number.
+    /// Returns the blocks that were written with another number, if blocks are self-numbered.
     pub fn misplaced_blocks(&self) -> u64 {
         self.numbered.map_or(0, |numbered| numbered.misplaced_blocks)
     }
 
-    /// The same with a volatile cache.
+    /// Adds a volatile cache.
     #[must_use]
     pub fn with_volatile_cache(mut self) -> Self {
         self.cache = Some(Cache { durable: self.bytes.clone(), unflushed: BTreeSet::new() });
         self
     }
 
-    /// The same with so many streams: a power of two, 2 to 256.
+    /// Sets the number of streams: a power of two, 2 to 256.
     #[must_use]
     pub const fn with_streams(mut self, streams: u16) -> Self {
         self.streams = streams;
         self
     }
 
-    /// The same with other limits of the device.
+    /// Sets the limits of the device.
     #[must_use]
     pub const fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Its blocks.
+    /// Returns the capacity.
     pub fn capacity(&self) -> BlockCount {
         if let Some(numbered) = self.numbered {
             return BlockCount(numbered.blocks);
@@ -146,17 +148,18 @@ impl FixedLatencyDrive {
         BlockCount(self.bytes.len() as u64 / u64::from(self.block_size.bytes()))
     }
 
-    /// Bytes of a block.
+    /// Returns the block size.
     pub const fn block_size(&self) -> BlockSize {
         self.block_size
     }
 
-    /// A device with this as its one unit: both transports, 32 streams unless told otherwise, super speed.
+    /// Creates a device with this medium as its only logical unit: both transports, 32 streams by
+    /// default, SuperSpeed.
     pub fn device(&self) -> Device {
         self.device_with(Transports::Dual, Speed::Super)
     }
 
-    /// The same with these transports, at this speed.
+    /// Like [`Self::device`], with these transports at this speed.
     pub fn device_with(&self, transports: Transports, speed: Speed) -> Device {
         let unit = LogicalUnit::new(LogicalUnitConfig {
             vendor: "uaskit".into(),
@@ -192,8 +195,8 @@ impl FixedLatencyDrive {
         Device::new(config, vec![unit])
     }
 
-    /// The power is lost: nothing of what waits is done, and each block that was not flushed is as it was before or as it
-    /// was written. A drive starts with this in its next life, at time zero.
+    /// Applies a power loss: waiting requests are dropped, and each unflushed block has its old or
+    /// its new content. The clock restarts at zero.
     pub fn lose_power(&mut self, mut random: Random) {
         self.rest();
         let Some(cache) = &mut self.cache else { return };
@@ -209,7 +212,7 @@ impl FixedLatencyDrive {
         }
     }
 
-    /// Forgets what waits, and what the time is.
+    /// Drops waiting requests and resets the clock.
     pub(super) fn rest(&mut self) {
         self.requests.clear();
         self.free_at.iter_mut().for_each(|free_at| *free_at = Instant::ZERO);
@@ -217,12 +220,12 @@ impl FixedLatencyDrive {
         self.meter = Meter::new(DRAWS);
     }
 
-    /// How many requests it has, over time.
+    /// Returns the queue statistics.
     pub(super) const fn level(&self) -> &OccupancyStats {
         &self.level
     }
 
-    /// Takes a request. When it will be done.
+    /// Accepts a request; returns its completion time.
     pub(super) fn take(&mut self, now: Instant, request: MediumRequest, faults: &mut Faults) -> Instant {
         let mut latency = self.latency;
         if let Some(random) = faults.draw(FaultKind::Slow) {
@@ -242,12 +245,12 @@ impl FixedLatencyDrive {
         if faults.triggers(SeededBug::PastEvent) { before(now) } else { done_at }
     }
 
-    /// What a [`FaultKind::Slow`] request takes longer than others.
+    /// Returns the extra latency of [`FaultKind::Slow`].
     pub(super) fn slow(mut random: Random) -> Duration {
         SLOW + Duration::from_ps(random.below(SLOW.as_ps()))
     }
 
-    /// The request that is done now.
+    /// Returns the next request that has completed by now.
     pub(super) fn next(&mut self, now: Instant) -> Option<MediumRequest> {
         let due = self.requests.front().is_some_and(|waiting| waiting.done_at <= now);
         let Waiting { since, request, .. } = due.then(|| self.requests.pop_front()).flatten()?;
@@ -258,17 +261,17 @@ impl FixedLatencyDrive {
         Some(request)
     }
 
-    /// Whether a request waits.
+    /// Returns whether requests are queued.
     pub(super) fn is_busy(&self) -> bool {
         !self.requests.is_empty()
     }
 
-    /// What it has drawn: idle and at work.
+    /// Returns the power meter: idle, busy.
     pub(super) const fn meter(&self) -> &Meter<2> {
         &self.meter
     }
 
-    /// Compares the two sums of the queue's books, and of the meter's.
+    /// Checks the queue statistics and the power meter.
     pub(super) fn audit(&self, now: Instant, ledger: &mut Ledger) {
         ledger.audit_meter(now, &self.meter, "the drive");
         if !self.level.is_consistent(now) || self.level.count() as usize != self.requests.len() {
@@ -280,8 +283,8 @@ impl FixedLatencyDrive {
         }
     }
 
-    /// A name for what the blocks of an extent hold, good until something is written, and how many bytes that is. `None` if there
-    /// are no such blocks.
+    /// Returns a reference to the blocks of an extent, valid until a write, and its length in
+    /// bytes. `None` if the blocks do not exist.
     pub(super) fn block_ref(&self, extent: Extent) -> Option<(BlockRef, usize)> {
         let Some(numbered) = &self.numbered else {
             let range = self.range(extent)?;
@@ -292,7 +295,7 @@ impl FixedLatencyDrive {
         numbered.has(extent).then_some((BlockRef::Numbers(lba), usize::try_from(bytes).ok()?))
     }
 
-    /// Some of the bytes that a name stands for. `scratch` is where they are made if they lie nowhere.
+    /// Returns bytes of referenced blocks; generated ones are placed in `scratch`.
     pub(super) fn borrowed<'a>(
         &'a self,
         borrowed: BlockRef,
@@ -312,7 +315,7 @@ impl FixedLatencyDrive {
         }
     }
 
-    /// Copies what a name stands for, from the first byte on.
+    /// Copies referenced blocks from their first byte on.
     pub(super) fn copy_blocks(&self, borrowed: BlockRef, bytes: &mut [u8]) {
         match borrowed {
             BlockRef::Bytes(place) => bytes.copy_from_slice(&self.bytes[place..place + bytes.len()]),
@@ -320,12 +323,12 @@ impl FixedLatencyDrive {
         }
     }
 
-    /// Whether writing changes what its blocks hold.
+    /// Returns whether writes change block contents.
     pub(super) const fn changes(&self) -> bool {
         self.numbered.is_none()
     }
 
-    /// Does a request, with the buffer of its command.
+    /// Executes a request on its command's buffer.
     pub(crate) fn perform(
         &mut self,
         request: &MediumRequest,
@@ -341,7 +344,7 @@ impl FixedLatencyDrive {
         MediumCompletion { id, result: self.done(request, buffer) }
     }
 
-    /// A block cannot be read or written; what lies before it was.
+    /// Fails at a random block; those before it succeed.
     fn fail(&mut self, request: &MediumRequest, buffer: &[u8], random: &mut Random) -> Option<MediumError> {
         let Extent { lba, blocks } = request.extent;
         let good = random.below(blocks.0);
@@ -384,7 +387,7 @@ impl FixedLatencyDrive {
         Ok(MediumDone::Done)
     }
 
-    /// Writes the blocks of an extent; `through` a cache or into it.
+    /// Writes an extent; `through` the cache or into it.
     fn write(&mut self, extent: Extent, memory: &[u8], through: bool) -> Option<()> {
         let range = self.range(extent)?;
         let memory = memory.get(..range.len())?;
@@ -420,13 +423,13 @@ impl FixedLatencyDrive {
     }
 }
 
-/// A little before a time, which no request can have come at.
+/// Returns a time just before `now`, at which no request can have arrived.
 fn before(now: Instant) -> Instant {
     Instant::from_ps(now.as_ps().saturating_sub(1))
 }
 
-/// Puts one into a line that is in the order of a time, behind those of the same. All take as long, so that it is nearly always the
-/// last.
+/// Inserts into a list sorted by time, after equal elements. Latencies are equal, so the position
+/// is nearly always the end.
 fn insert_sorted<T>(line: &mut VecDeque<T>, one: T, at: impl Fn(&T) -> Instant) {
     let place = line.iter().rposition(|other| at(other) <= at(&one));
     line.insert(place.map_or(0, |place| place + 1), one);

@@ -1,4 +1,4 @@
-//! What tests of every world ask of a drive, and what they expect.
+//! Commands and expectations for tests of all machines.
 
 use super::{FixedLatencyDrive, Simulation};
 use initiator::{Command, CommandBlock, CommandId, DataPhase, Outcome};
@@ -31,17 +31,17 @@ pub(super) fn command(slot: u16, writes: bool, lba: u32, blocks: u16) -> Command
     }
 }
 
-/// The contents of so many blocks.
+/// Test data for `blocks`.
 pub(super) fn pattern(seed: u32, blocks: u16) -> Vec<u8> {
     (0..BLOCK * u32::from(blocks)).map(|at| (at / 7 + seed) as u8).collect()
 }
 
-/// Room for so many blocks.
+/// An empty buffer for `blocks`.
 pub(super) fn room(blocks: u16) -> Vec<u8> {
     vec![0; usize::from(blocks) * BLOCK as usize]
 }
 
-/// A command that must succeed, and its memory afterwards.
+/// Runs a command that must succeed; returns its buffer.
 pub(super) fn ask(
     machine: &mut impl Simulation,
     drive: usize,
@@ -56,13 +56,13 @@ pub(super) fn ask(
     finished.buffer
 }
 
-/// The attention of a device that was just plugged in comes first.
+/// Consumes the unit attention of a new device.
 pub(super) fn first(machine: &mut impl Simulation, drive: usize) {
     machine.submit(drive, &command(0, false, 0, 0), Vec::new()).unwrap();
     machine.run().unwrap().expect("the command ends");
 }
 
-/// Writes and reads, and the digest of all of it.
+/// Writes and reads back; returns the digest.
 pub(super) fn write_and_read(machine: &mut impl Simulation, drive: usize) -> u64 {
     first(machine, drive);
     let all = || (0..20).zip([1, 3, 40].into_iter().cycle());

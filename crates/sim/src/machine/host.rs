@@ -1,7 +1,8 @@
-//! The host's side of a world: a transport, its transfers under way, and the memory of its commands.
+//! The host end of a machine without a controller: a transport, its transfers in flight and the
+//! command buffers.
 //!
-//! A transfer is a flight from its submission to its completion, which is told to who looks on as well. Left out: a
-//! controller; a transfer is on its endpoint as soon as it is submitted.
+//! Observers see each transfer from submission to completion. Left out: a controller; a transfer is
+//! on its endpoint as soon as it is submitted.
 
 use super::drive::DriveSide;
 use super::observer::{HostTransfer, Observers};
@@ -15,16 +16,16 @@ use std::collections::VecDeque;
 use units::Instant;
 use wire::usb::Direction;
 
-/// A command that has ended.
+/// A completed command.
 #[derive(Debug)]
 pub struct FinishedCommand {
-    /// Of which drive, where there are several.
+    /// Number of the drive.
     pub drive: usize,
-    /// Which one.
+    /// Id of the command.
     pub id: CommandId,
-    /// How.
+    /// Outcome.
     pub outcome: Outcome,
-    /// Its memory.
+    /// Its buffer.
     pub buffer: Vec<u8>,
 }
 
@@ -32,30 +33,30 @@ pub struct FinishedCommand {
 pub(super) struct HostSide<T> {
     pub(super) transport: T,
     in_flight: InFlight<TransferState>,
-    /// Memory of commands, by slot.
+    /// Command buffers by slot.
     buffers: Vec<Option<(CommandId, Vec<u8>)>>,
     pub(super) finished: VecDeque<FinishedCommand>,
-    /// Whether the transport was told something since its deadline was asked for. To ask costs a look at every slot, and
-    /// most packets tell it nothing.
+    /// Whether the transport was called since its deadline was read. Reading it scans every slot,
+    /// and most packets do not change it.
     pub(super) deadline_dirty: bool,
     pub(super) observers: Observers,
 }
 
-/// A transfer under way.
+/// A transfer in flight.
 #[derive(Debug)]
 struct TransferState {
     payload: Payload,
     pipe: Pipe,
     length: u32,
-    /// Out: bytes that the device has taken, whether the host knows or not.
+    /// Out: bytes that the device has accepted, whether the host knows or not.
     taken: u32,
-    /// Whether the transport has taken it back, and packets of it are under way.
+    /// Whether the transport has cancelled it while packets are in flight.
     is_cancelled: bool,
-    /// What the device has queued to end it, if anything.
+    /// The terminator that the device has queued, if any.
     ending: Option<TransferId>,
-    /// What a transfer without memory of its own has brought; of a pack, all its bytes, one piece after another.
+    /// Received bytes of a transfer without a command buffer; of a pack, all its bytes in order.
     message: Vec<u8>,
-    /// The pieces of a pack.
+    /// Pieces of a pack.
     pieces: Vec<BufferRange>,
 }
 
@@ -77,7 +78,7 @@ impl<T: Transport> HostSide<T> {
         Ok(())
     }
 
-    /// A command has ended. Whether it was under way.
+    /// Completes a command. Returns whether it was in flight.
     #[must_use = "a command ends once"]
     pub(super) fn finish(&mut self, now: Instant, id: CommandId, outcome: Outcome) -> bool {
         self.observers.notify(|observer| observer.ended(now, id, &outcome));
@@ -89,12 +90,12 @@ impl<T: Transport> HostSide<T> {
         was_under_way
     }
 
-    /// Whether a transfer of this number has not ended.
+    /// Returns whether a transfer is in flight.
     pub(super) fn is_in_flight(&self, number: TransferId) -> bool {
         self.in_flight.get(number).is_some()
     }
 
-    /// Queues a transfer of the transport. One on an endpoint that is halted, or that is not there, ends at once.
+    /// Queues a transfer of the transport. On a halted or missing endpoint it completes at once.
     pub(super) fn offer(&mut self, now: Instant, port: &mut HostPort, transfer: Transfer) {
         let Transfer { id, pipe, length, payload } = transfer;
         let pieces = match payload {
@@ -119,14 +120,14 @@ impl<T: Transport> HostSide<T> {
         }
     }
 
-    /// A transfer of the transport has nowhere to go.
+    /// Completes a transfer that has no device.
     pub(super) fn refuse(&mut self, now: Instant, transfer: Transfer) {
         let completion = Completion { id: transfer.id, status: TransferStatus::Disconnected, actual: 0 };
         self.deadline_dirty = true;
         self.transport.handle_completion(now, completion, &[]);
     }
 
-    /// The transport takes a transfer back: its number and its pipe, unless it has ended.
+    /// Marks a transfer as cancelled; returns its number and pipe, if in flight.
     pub(super) fn cancel(&mut self, id: TransferId) -> Option<(TransferId, Pipe)> {
         let number = self.in_flight.find(id)?;
         let (_, state) = self.in_flight.get_mut(number)?;
@@ -134,7 +135,7 @@ impl<T: Transport> HostSide<T> {
         Some((number, state.pipe))
     }
 
-    /// Pipes of the transfers that have not ended.
+    /// Returns the pipes of the transfers in flight.
     pub(super) fn in_flight(&self) -> impl Iterator<Item = Pipe> {
         self.in_flight.iter().map(|(_, (_, state))| state.pipe)
     }
@@ -143,32 +144,33 @@ impl<T: Transport> HostSide<T> {
         self.in_flight.get(number).is_some_and(|(_, state)| state.is_cancelled)
     }
 
-    /// The pipe of a transfer.
+    /// Returns the pipe of a transfer.
     pub(super) fn pipe_of(&self, number: TransferId) -> Option<Pipe> {
         self.in_flight.get(number).map(|(_, state)| state.pipe)
     }
 
-    /// Bytes of a transfer that the device has not taken, if nothing of the device ends it already.
+    /// Returns the bytes of a transfer that the device has not accepted, unless a terminator is
+    /// queued.
     pub(super) fn wants_end(&self, number: TransferId) -> Option<u32> {
         let (_, state) = self.in_flight.get(number)?;
         state.ending.is_none().then_some(state.length - state.taken)
     }
 
-    /// The device has queued something that ends a transfer.
+    /// Records the terminator of a transfer.
     pub(super) fn ends_with(&mut self, number: TransferId, ending: TransferId) {
         if let Some((_, state)) = self.in_flight.get_mut(number) {
             state.ending = Some(ending);
         }
     }
 
-    /// The device has taken a piece.
+    /// Records a piece that the device has accepted.
     pub(super) fn taken(&mut self, piece: Packet) {
         if let Some((_, state)) = self.in_flight.get_mut(piece.transfer) {
             state.taken = piece.offset + u32::from(piece.bytes);
         }
     }
 
-    /// Something of a transfer has moved. What the device has queued to end it, if it has ended.
+    /// Handles progress of a transfer. Returns its terminator if it has completed.
     pub(super) fn progress(
         &mut self,
         now: Instant,
@@ -182,7 +184,7 @@ impl<T: Transport> HostSide<T> {
             match state.payload {
                 Payload::Buffer(BufferRange { command, range }) => {
                     let at = range.start as usize + start;
-                    // A packet that is larger than what is left is cut, and told as babble.
+                    // A packet beyond the end of the transfer is cut and reported as babble.
                     let bytes = &bytes[..bytes.len().min(range.as_usize().end - at)];
                     if let Some(place) = memory_of(&mut self.buffers, command) {
                         place[at..at + bytes.len()].copy_from_slice(bytes);
@@ -205,7 +207,7 @@ impl<T: Transport> HostSide<T> {
         self.end(now, number, status, moved)
     }
 
-    /// A transfer has ended. What the device has queued to end it, and on which pipe.
+    /// Completes a transfer. Returns its terminator and pipe.
     pub(super) fn end(
         &mut self,
         now: Instant,
@@ -239,7 +241,7 @@ impl<T: Transport> HostSide<T> {
         state.ending.map(|ending| (state.pipe, ending))
     }
 
-    /// The bytes of a piece that the host sends.
+    /// Returns the bytes of a piece that the host sends.
     pub(super) fn bytes(&self, piece: Packet) -> &[u8] {
         let Some((_, state)) = self.in_flight.get(piece.transfer) else { return &[] };
         let (at, len) = (piece.offset as usize, usize::from(piece.bytes));
@@ -259,7 +261,7 @@ impl<T: Transport> HostSide<T> {
 }
 
 impl TransferState {
-    /// How it looks to who looks on.
+    /// Returns the observers' view.
     fn shown(&self, id: TransferId) -> HostTransfer {
         let command = match self.payload {
             Payload::Buffer(piece) => Some(piece.command),
@@ -268,7 +270,7 @@ impl TransferState {
         HostTransfer { id, pipe: self.pipe, length: self.length, command }
     }
 
-    /// All that it sends.
+    /// Returns the bytes that it sends.
     fn bytes_out<'a>(&'a self, buffers: &'a [Option<(CommandId, Vec<u8>)>]) -> &'a [u8] {
         match &self.payload {
             _ if self.pipe.endpoint.direction() == Direction::In => &[],
@@ -279,7 +281,7 @@ impl TransferState {
         }
     }
 
-    /// What it has brought.
+    /// Returns the bytes that it has received.
     fn bytes_in<'a>(&'a self, buffers: &'a [Option<(CommandId, Vec<u8>)>], moved: u32) -> &'a [u8] {
         match &self.payload {
             _ if self.pipe.endpoint.direction() == Direction::Out => &[],
@@ -289,12 +291,12 @@ impl TransferState {
     }
 }
 
-/// The bytes of pieces, one after another.
+/// Concatenates the bytes of pieces.
 fn gather(buffers: &[Option<(CommandId, Vec<u8>)>], pieces: &[BufferRange]) -> Vec<u8> {
     pieces.iter().flat_map(|piece| buffer_of(buffers, piece, piece.range.len)).copied().collect()
 }
 
-/// Puts what has come into the places of pieces, as far as it goes.
+/// Distributes received bytes to pieces.
 fn scatter(buffers: &mut [Option<(CommandId, Vec<u8>)>], pieces: &[BufferRange], mut bytes: &[u8]) {
     for piece in pieces {
         let (now, rest) = bytes.split_at(bytes.len().min(piece.range.len as usize));
@@ -306,7 +308,7 @@ fn scatter(buffers: &mut [Option<(CommandId, Vec<u8>)>], pieces: &[BufferRange],
     }
 }
 
-/// The first bytes of a piece of a command's memory.
+/// Returns the first bytes of a piece of a command buffer.
 fn buffer_of<'a>(buffers: &'a [Option<(CommandId, Vec<u8>)>], piece: &BufferRange, len: u32) -> &'a [u8] {
     let owned = buffers.get(usize::from(piece.command.slot)).and_then(Option::as_ref);
     let start = piece.range.start as usize;

@@ -1,18 +1,18 @@
-//! One host, one link, one drive: the initiator's transport and the target's device, joined by packets.
+//! Simulated machines: a host, links and drives, connected packet by packet.
 //!
-//! A [`DirectMachine`] carries what the transport and the device want to both ports of a [`LinkPair`], which says when each packet
-//! arrives, on a SuperSpeed link or on a bus of USB 2.0. Payload is copied as its packets arrive, so what is read is what was on the
-//! wire. The drive is a [`FixedLatencyDrive`] one.
+//! [`DirectMachine`] has no host controller: it passes the outputs of transport and device to both
+//! ports of a [`LinkPair`], which times each packet on a SuperSpeed link or a USB 2.0 bus. Payload is
+//! copied as its packets arrive, so a read returns what was on the wire. The drive is a
+//! [`FixedLatencyDrive`]. [`xhci`] has the machine with driver, controller and hubs.
 //!
-//! Left out so far: a host controller and its driver, which take no time here; what a host asks of a drive that was just
-//! plugged in or reset.
+//! Left out of `DirectMachine`: host controller and driver, which take no time; enumeration after
+//! attach or reset.
 //!
-//! Always true: the time of a command is the time of its packets and of the drive, and of nothing else.
+//! Invariant: the latency of a command is that of its packets and of the drive.
 
 mod configure;
 mod digest;
 mod drive;
-pub mod driven;
 mod endings;
 mod enumerate;
 mod fault_injector;
@@ -27,6 +27,7 @@ mod seeded_bugs;
 mod simulation;
 mod stop_reason;
 mod usb2_bus;
+pub mod xhci;
 
 pub use configure::{PlugError, Plugged, bot, turbo, uas};
 pub use enumerate::ControlExchange;
@@ -57,7 +58,7 @@ use initiator::{Command, CommandId, Outcome, Output, Refusal, Transport};
 use stop_reason::{AT_ONCE_MAX, Pulse};
 use units::{Duration, Instant};
 
-/// A host and a drive with a link between them.
+/// A host and a drive on one link, without a host controller.
 #[derive(Debug)]
 pub struct DirectMachine<T> {
     engine: Engine<MachineEvent>,
@@ -67,35 +68,35 @@ pub struct DirectMachine<T> {
     endings: Endings,
     injector: FaultInjector,
     alarm: Alarm,
-    /// When a bus of USB 2.0 goes on.
+    /// Next event of a USB 2.0 bus.
     bus_alarm: Alarm,
     fates: Option<Box<dyn Fates>>,
     pulse: Pulse,
     stopped: Option<StopReason>,
 }
 
-/// Something that happens.
+/// An event.
 #[derive(Clone, Copy, Debug)]
 enum MachineEvent {
     /// The lane of a side is free.
     Free(Side),
-    /// What was on its way to a side arrives, with so many bytes of payload.
+    /// A packet arrives at a side, with its payload bytes.
     Arrives(Side, u16),
-    /// The same for one to which something has happened.
+    /// A packet arrives that a fault has affected.
     Suffers(Side, u16, Fate),
-    /// LBAD has come back to a side.
+    /// LBAD has arrived at a side.
     Retry(Side),
-    /// The time is over after which an answer is missed.
+    /// An answer has timed out.
     Missed(Missed),
-    /// A bus of USB 2.0 goes on.
+    /// A USB 2.0 bus has an event.
     Bus,
-    /// The drive has done its oldest request.
+    /// The drive has completed its oldest request.
     Stored,
-    /// The device is ready for what it was not ready for.
+    /// A deferred transfer of the device is due.
     Ready,
-    /// A deadline of the transport.
+    /// The transport's deadline.
     Deadline,
-    /// A port has been reset.
+    /// A port reset has completed.
     PortReset,
 }
 
@@ -117,7 +118,7 @@ impl Event for MachineEvent {
 }
 
 impl<T: Transport> DirectMachine<T> {
-    /// A world in which a drive of the connection's speed has been plugged in and configured.
+    /// Creates a machine with a configured drive of the connection's speed.
     pub fn new(connection: impl Into<Connection>, plugged: Plugged<T>, plain: FixedLatencyDrive) -> Self {
         let Plugged { transport, device, endpoints, enumeration: _ } = plugged;
         Self {
@@ -135,67 +136,67 @@ impl<T: Transport> DirectMachine<T> {
         }
     }
 
-    /// The time.
+    /// Returns the current time.
     pub const fn now(&self) -> Instant {
         self.engine.now()
     }
 
-    /// Events that have happened.
+    /// Returns the number of events so far.
     pub const fn happened(&self) -> u64 {
         self.engine.happened()
     }
 
-    /// The digest of all that has happened.
+    /// Returns the digest of all events.
     pub const fn digest(&self) -> u64 {
         self.engine.digest()
     }
 
-    /// The transport.
+    /// Returns the transport.
     pub const fn transport(&self) -> &T {
         &self.host.transport
     }
 
-    /// The link, with what it has carried, if it is one of SuperSpeed.
+    /// Returns the link, if it is SuperSpeed.
     pub const fn link(&self) -> Option<&Link> {
         self.link_pair.link()
     }
 
-    /// The bus, with what it has carried, if it is one of USB 2.0.
+    /// Returns the bus, if it is USB 2.0.
     pub const fn bus(&self) -> Option<&Bus> {
         self.link_pair.bus()
     }
 
-    /// Lets a SuperSpeed link sleep when nothing crosses.
+    /// Enables link power management on a SuperSpeed link.
     pub fn let_sleep(&mut self, sleep: Sleep) {
         self.link_pair.let_sleep(sleep);
     }
 
-    /// What the drive has drawn: idle and at work.
+    /// Returns the power meter of the drive: idle, busy.
     pub const fn drive_meter(&self) -> &Meter<2> {
         self.drive.plain.meter()
     }
 
-    /// Sends notes of every packet to a trace.
+    /// Traces every packet.
     pub fn trace_to(&mut self, trace: Box<dyn crate::engine::Trace>) {
         self.engine.trace_to(trace);
     }
 
-    /// Takes the trace back; no notes are made from now on.
+    /// Detaches the trace.
     pub fn take_trace(&mut self) -> Option<Box<dyn crate::engine::Trace>> {
         self.engine.take_trace()
     }
 
-    /// Lets `fates` decide what becomes of each packet from now on. Without, all arrive.
+    /// Lets `fates` decide the fate of each packet. By default all arrive.
     pub fn suffer(&mut self, fates: Box<dyn Fates>) {
         self.fates = Some(fates);
     }
 
-    /// Tells `observer` what happens from now on.
+    /// Attaches an observer.
     pub fn observe(&mut self, observer: Box<dyn Observer>) {
         self.host.observers.add(observer);
     }
 
-    /// Gives the transport a command. `buffer` holds what it writes, or has room for what it reads.
+    /// Submits a command. `buffer` holds the data to write, or room for the data to read.
     ///
     /// # Errors
     /// The transport's refusal.
@@ -208,25 +209,25 @@ impl<T: Transport> DirectMachine<T> {
         Ok(())
     }
 
-    /// The caller wants a command to end. It still ends once.
+    /// Aborts a command, which still completes once.
     pub fn abort(&mut self, id: CommandId) {
         self.host.deadline_dirty = true;
         self.host.transport.abort(self.engine.now(), id);
         self.settle();
     }
 
-    /// Lets things happen until a command ends. `None` if nothing is going to happen any more.
+    /// Runs until a command completes. `None` if no events are pending.
     ///
     /// # Errors
-    /// If the world does not go on.
+    /// If the simulation stops.
     pub fn run(&mut self) -> Result<Option<FinishedCommand>, StopReason> {
         self.run_until(None)
     }
 
-    /// The same, but no longer than up to a time: `None` when it has come, or if nothing is going to happen any more.
+    /// Like [`Self::run`], up to a time: `None` when it is reached or no events are pending.
     ///
     /// # Errors
-    /// If the world does not go on.
+    /// If the simulation stops.
     pub fn run_until(&mut self, until: Option<Instant>) -> Result<Option<FinishedCommand>, StopReason> {
         loop {
             self.injector.ledger.check_schedule(self.engine.scheduled_late());
@@ -254,7 +255,7 @@ impl<T: Transport> DirectMachine<T> {
         self.engine.mix(word);
     }
 
-    /// Lets the next thing happen, if there is one.
+    /// Executes the next event, if there is one.
     fn step(&mut self) -> bool {
         let Some(event) = self.engine.next() else { return false };
         if self.pulse.is_lost(self.engine.now(), self.engine.happened()) {
@@ -297,7 +298,7 @@ impl<T: Transport> DirectMachine<T> {
         self.inject_endpoint_faults();
     }
 
-    /// An answer may be missed.
+    /// Handles a timed-out answer.
     fn miss(&mut self, missed: Missed) {
         let again = self.link_pair.miss(missed);
         self.schedule_missed(again);
@@ -312,7 +313,7 @@ impl<T: Transport> DirectMachine<T> {
         }
     }
 
-    /// A message has arrived: it is taken, and its payload is copied.
+    /// Handles an arriving message and copies its payload.
     fn arrive(&mut self, side: Side, bytes: u16, fate: Fate) {
         let now = self.engine.now();
         let Some(&message) = self.link_pair.coming(side) else { return };
@@ -325,7 +326,7 @@ impl<T: Transport> DirectMachine<T> {
         if self.injector.forgets_endpoints() {
             self.link_pair.configure(Side::Device, &[]);
         }
-        // What arrives damaged is heard when it comes again.
+        // A damaged packet is processed when it is retried.
         let is_heard = fate != Fate::Arrives || self.injector.receives(message);
         let fate = if is_heard { fate } else { Fate::Lost };
         let Arrival { frees_other_at, retry_at, is_control, taken } = self.link_pair.arrive(now, side, fate);
@@ -346,7 +347,7 @@ impl<T: Transport> DirectMachine<T> {
         }
     }
 
-    /// Tells both sides what of their transfers has moved or ended.
+    /// Reports progress of transfers to both sides.
     fn report_progress(&mut self) {
         let now = self.engine.now();
         while let Some(progress) = self.link_pair.host.poll_progress() {
@@ -366,7 +367,7 @@ impl<T: Transport> DirectMachine<T> {
         self.notify_drive();
     }
 
-    /// Tells the drive what of its transfers has moved or ended.
+    /// Reports progress of its transfers to the drive.
     fn notify_drive(&mut self) {
         while let Some(progress) = self.link_pair.device.poll_progress() {
             self.book(Side::Device, &progress);
@@ -381,7 +382,7 @@ impl<T: Transport> DirectMachine<T> {
         }
     }
 
-    /// Carries what both machines want, until they want nothing.
+    /// Executes outputs of transport and device until there are none.
     fn carry_all(&mut self) {
         for _ in 0..AT_ONCE_MAX {
             if let Some(output) = self.host.transport.poll_output() {
@@ -395,7 +396,7 @@ impl<T: Transport> DirectMachine<T> {
         self.stopped = Some(StopReason::NeverSettles);
     }
 
-    /// Carries what both machines want; then sees who may send, and when to wake up.
+    /// Executes all outputs, then sends and sets alarms.
     fn settle(&mut self) {
         self.carry_all();
         for side in [Side::Host, Side::Device] {
@@ -450,7 +451,7 @@ impl<T: Transport> DirectMachine<T> {
         self.echo();
     }
 
-    /// [`SeededBug::Echo`](crate::fault::SeededBug::Echo): an event that makes the next.
+    /// [`SeededBug::Echo`](crate::fault::SeededBug::Echo): an event that schedules the next.
     fn echo(&mut self) {
         if self.injector.echoes() {
             self.at(self.engine.now(), MachineEvent::Ready);
@@ -499,7 +500,7 @@ impl<T: Transport> DirectMachine<T> {
         }
     }
 
-    /// The device offers a transfer to the bus.
+    /// Queues a transfer of the device.
     fn offer(&mut self, transfer: device::DeviceTransfer) {
         let (pipe, now) = (transfer.pipe, self.engine.now());
         self.host.observers.notify(|observer| observer.offered(now, &transfer));
@@ -544,7 +545,7 @@ impl<T: Transport> DirectMachine<T> {
         self.at(crossing.heard, arrival);
     }
 
-    /// Shows a packet of a side to who looks on: when it is sent, with its crossing, and when it arrives.
+    /// Shows a packet to observers: when it is sent, with its crossing, and when it arrives.
     fn show(&mut self, from: Side, message: &Message, crossing: Option<&Crossing>) {
         if self.host.observers.is_empty() {
             return;
@@ -576,7 +577,7 @@ impl<T: Transport> DirectMachine<T> {
     }
 }
 
-/// A side, in notes.
+/// Returns the trace name of a side.
 const fn name(side: Side) -> &'static str {
     match side {
         Side::Host => "host",

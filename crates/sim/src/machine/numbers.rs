@@ -1,6 +1,7 @@
-//! Blocks that hold their own numbers: what is read tells where it comes from, and a medium of any size lies nowhere.
+//! Self-numbered blocks: a read shows where data came from, and a medium of any size needs no
+//! memory.
 //!
-//! A block begins with its number and the complement of that. What lies behind is of no concern: left as it was.
+//! A block begins with its number and the complement; the rest is ignored and left as it was.
 
 use device::medium::{MediumDone, MediumError, MediumOp, MediumRequest};
 use units::{BlockSize, Extent, Lba};
@@ -8,26 +9,26 @@ use units::{BlockSize, Extent, Lba};
 /// Bytes of a number and its complement.
 const BYTES: usize = 16;
 
-/// Blocks each of which holds its own number, and is to be written with that and nothing else.
+/// A medium whose blocks hold their own numbers and must be written with those.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbered {
-    /// How many there are.
+    /// Number of blocks.
     pub(super) blocks: u64,
-    /// Those that were written with something else.
+    /// Blocks written with other content.
     pub(super) misplaced_blocks: u64,
 }
 
-/// What a block begins with.
+/// Returns the prefix of a block.
 pub(crate) fn number(lba: Lba) -> [u8; BYTES] {
     (u128::from(!lba.0) << u64::BITS | u128::from(lba.0)).to_le_bytes()
 }
 
-/// Writes the number of each block, `lba` the first, to the start of the block.
+/// Writes the number of each block, from `lba`, to its start.
 pub fn put(lba: Lba, bytes: &mut [u8], block_size: BlockSize) {
     put_from(lba, 0, bytes, block_size);
 }
 
-/// The same of `bytes` that begin with the byte `at` of the first block.
+/// Like [`put`], for `bytes` that start at byte `at` of the first block.
 pub(super) fn put_from(lba: Lba, at: usize, bytes: &mut [u8], block_size: BlockSize) {
     let block_bytes = block_size.bytes() as usize;
     for block in at / block_bytes..(at + bytes.len()).div_ceil(block_bytes) {
@@ -39,39 +40,39 @@ pub(super) fn put_from(lba: Lba, at: usize, bytes: &mut [u8], block_size: BlockS
     }
 }
 
-/// Whether each block, `lba` the first, starts with its number.
+/// Returns whether each block, from `lba`, starts with its number.
 pub fn are_right(lba: Lba, bytes: &[u8], block_size: BlockSize) -> bool {
     blocks(lba, bytes, block_size).all(|(lba, begins)| *begins == number(lba))
 }
 
-/// How many of the blocks from `lba` on hold neither their number nor nothing.
+/// Counts the blocks from `lba` that hold neither their number nor zeroes.
 pub(crate) fn misplaced_among(lba: Lba, bytes: &[u8], block_size: BlockSize) -> u64 {
     let is_misplaced_block =
         |(lba, begins): &(Lba, &[u8; BYTES])| **begins != number(*lba) && **begins != [0; BYTES];
     blocks(lba, bytes, block_size).filter(is_misplaced_block).count() as u64
 }
 
-/// What whole blocks from `lba` on begin with.
+/// Iterates over the prefixes of whole blocks from `lba`.
 fn blocks(lba: Lba, bytes: &[u8], block_size: BlockSize) -> impl Iterator<Item = (Lba, &[u8; BYTES])> {
     let whole = bytes.chunks_exact(block_size.bytes() as usize);
     (lba.0..).map(Lba).zip(whole.filter_map(|block| block.first_chunk()))
 }
 
 impl Numbered {
-    /// So many blocks.
+    /// Creates a medium.
     pub(super) const fn new(blocks: u64) -> Self {
         Self { blocks, misplaced_blocks: 0 }
     }
 
-    /// Whether there are all these blocks.
+    /// Returns whether an extent exists.
     pub(super) fn has(&self, extent: Extent) -> bool {
         extent.lba.0.checked_add(extent.blocks.0).is_some_and(|end| end <= self.blocks)
     }
 
-    /// A request is done, with so much of its memory.
+    /// Executes a request on its part of the buffer.
     ///
     /// # Errors
-    /// If there are no such blocks, or it asks for what is no reading and no writing.
+    /// If the blocks do not exist or the operation is unsupported.
     pub(super) fn done(
         &mut self,
         request: &MediumRequest,

@@ -1,7 +1,7 @@
-//! Who looks on: what crosses between driver and controller, on the link, and at the medium, as it happens.
+//! Observers: events between driver and controller, on the link and at the medium, as they happen.
 //!
-//! For captures and for accounts of where time goes. Whoever looks on changes nothing: events, times and digest are the
-//! same. Without anybody it costs a look at an empty list.
+//! For captures and latency breakdowns. Observers do not affect the machine: events, times and
+//! digest stay the same. Without observers each hook checks an empty list.
 
 use super::enumerate::ControlExchange;
 use crate::link::Crossing;
@@ -20,104 +20,106 @@ use units::Instant;
 /// A bulk transfer of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostTransfer {
-    /// Which; the transport's own number.
+    /// The transport's id.
     pub id: TransferId,
-    /// Where.
+    /// Its pipe.
     pub pipe: Pipe,
-    /// Bytes to send, or room.
+    /// Bytes to send, or room to receive.
     pub length: u32,
-    /// Whose buffer it moves, if a command's.
+    /// The command whose buffer it moves, if any.
     pub command: Option<CommandId>,
 }
 
-/// A turn at the core of the host.
+/// A job on the host's core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoreSlice {
-    /// From when there was something to do.
+    /// When it was queued.
     pub since: Instant,
-    /// When the core began with it, having worked for others until then.
+    /// When the core started it.
     pub began: Instant,
-    /// When it was through.
+    /// When it was done.
     pub ended: Instant,
 }
 
 impl CoreSlice {
-    /// Of something that takes no time.
+    /// A job that takes no time.
     pub const fn at_once(now: Instant) -> Self {
         Self { since: now, began: now, ended: now }
     }
 }
 
-/// What the core of the host works for.
+/// What a core job belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoreClient {
-    /// A command, at its beginning or its end.
+    /// A command, at its start or completion.
     Command(CommandId),
-    /// A transfer, at its beginning or its end.
+    /// A transfer, at its start or completion.
     Transfer(TransferId),
 }
 
-/// Is told what happens. Everything is optional.
+/// Receives events. All methods are optional.
 #[expect(unused_variables, reason = "names are for readers; who does not care does nothing")]
 pub trait Observer {
-    /// Whether it is to be told of packets: there are many, and some want to hear of transfers alone. Asked once.
+    /// Returns whether it wants packets, of which there are many. Called once.
     fn watches_packets(&self) -> bool {
         true
     }
 
-    /// A control transfer was done: before time began, at zero.
+    /// A control transfer has completed; before time zero, at zero.
     fn control(&mut self, at: Instant, exchange: &ControlExchange) {}
 
-    /// The command that the transport was given last is for a request that the driver has had since a time: it has waited above
-    /// the transport until now.
+    /// The last submitted command has been queued above the transport since a time.
     fn queued_since(&mut self, since: Instant, command: CommandId) {}
 
-    /// The transport was given a command.
+    /// A command was submitted to the transport.
     fn began(&mut self, at: Instant, command: &Command) {}
 
-    /// A command has ended.
+    /// A command has completed.
     fn ended(&mut self, at: Instant, command: CommandId, outcome: &Outcome) {}
 
-    /// A transfer was submitted; `bytes` are what it sends.
+    /// A transfer was submitted; `bytes` is the data that it sends.
     fn submitted(&mut self, at: Instant, transfer: &HostTransfer, bytes: &[u8]) {}
 
-    /// A transfer has ended, with so many bytes moved; `bytes` are what it has brought.
+    /// A transfer has completed with a status and byte count; `bytes` is the data received.
     fn completed(&mut self, at: Instant, transfer: &HostTransfer, end: (TransferStatus, u32), bytes: &[u8]) {}
 
-    /// The core of the host is through with something that it had to do. Of a transfer that is told behind
-    /// [`submitted`](Self::submitted) and before [`completed`](Self::completed).
+    /// The host's core has finished a job. For a transfer, this comes between
+    /// [`submitted`](Self::submitted) and [`completed`](Self::completed).
     fn core_worked(&mut self, turn: CoreSlice, of: CoreClient) {}
 
-    /// The firmware of a bridge is through with a message or a status, that came to it at a time; whose, by the tag in it or the
-    /// stream that it has, if either says so.
+    /// A bridge's firmware has processed a message or status that arrived at a time; `stream` is
+    /// from its tag or its stream, if known.
     fn translated(&mut self, since: Instant, at: Instant, stream: Option<StreamId>) {}
 
-    /// The controller has taken on the oldest transfer of a pipe that it had not; the link has it under a number of its own.
+    /// The controller has fetched the oldest pending transfer of a pipe, and numbers it on the
+    /// link.
     fn fetched(&mut self, at: Instant, pipe: Pipe, number: TransferId) {}
 
-    /// The link is through with the transfer of that number; what has come of it is the controller's to tell.
+    /// The link has finished the transfer of that number; the controller reports its result.
     fn link_completed(&mut self, at: Instant, number: TransferId) {}
 
-    /// The device has made a transfer of its own ready.
+    /// The device has queued a transfer.
     fn offered(&mut self, at: Instant, transfer: &DeviceTransfer) {}
 
-    /// The medium was asked for something that is done at a time: told as soon as that is known, which may be when it is done.
+    /// The medium has accepted a request that is done at a time; reported when that is known, which
+    /// may be on completion.
     fn medium_requested(&mut self, at: Instant, request: &MediumRequest, done_at: Instant) {}
 
-    /// A drive on a cable is done with a command that it was given at a time: its own line and the cable are in that.
+    /// A SATA drive has completed a command that it got at a time, including its queue and the
+    /// cable.
     fn drive_served(&mut self, since: Instant, at: Instant, command: CommandId) {}
 
-    /// A side sends a packet; `bytes` are what it carries.
+    /// A side sends a packet; `bytes` is its payload.
     fn sent(&mut self, from: Side, message: &Message, crossing: &Crossing, bytes: &[u8]) {}
 
-    /// A packet has arrived at a side; `bytes` are what it carries.
+    /// A packet has arrived at a side; `bytes` is its payload.
     fn arrived(&mut self, at: Instant, side: Side, message: &Message, bytes: &[u8]) {}
 
-    /// A packet crosses a bus of USB 2.0; `bytes` are what it carries, but for endpoint 0.
+    /// A packet crosses a USB 2.0 bus; `bytes` is its payload, except on endpoint 0.
     fn crossed(&mut self, sent: &usb2::Sent, bytes: &[u8]) {}
 }
 
-/// One that somebody else holds as well, to ask it afterwards.
+/// A shared observer, to be queried afterwards.
 impl<O: Observer> Observer for Rc<RefCell<O>> {
     fn watches_packets(&self) -> bool {
         self.borrow().watches_packets()
@@ -188,11 +190,11 @@ impl<O: Observer> Observer for Rc<RefCell<O>> {
     }
 }
 
-/// Those who look on.
+/// The attached observers.
 #[derive(Default)]
 pub(crate) struct Observers {
     all: Vec<Box<dyn Observer>>,
-    /// Whether any of them is to be told of packets.
+    /// Whether any observer wants packets.
     watch_packets: bool,
 }
 
@@ -206,12 +208,12 @@ impl Observers {
         self.all.is_empty()
     }
 
-    /// Whether any of them is to be told of packets.
+    /// Whether any observer wants packets.
     pub(super) const fn watch_packets(&self) -> bool {
         self.watch_packets
     }
 
-    /// Tells each.
+    /// Calls each observer.
     pub(crate) fn notify(&mut self, notify: impl Fn(&mut dyn Observer)) {
         for observer in &mut self.all {
             notify(observer.as_mut());

@@ -1,12 +1,14 @@
-//! What of a transport's transfers may be left when nobody wants anything any more.
+//! Transfers that may remain in flight once no command is outstanding.
 //!
-//! All of them have ended then, but for those of UAS that are nobody's request: where commands take turns, a transfer stands for the
-//! next status, and may do so for ever, as many as there were commands when the unit was reset; and a request may have ended while the function was still to be answered
-//! that was to end it, which has its message on the command pipe and its response on the status pipe.
+//! All have completed then, except those of UAS that belong to no command. Without streams a
+//! transfer waits for the next status, possibly forever; after a logical unit reset as many may
+//! wait as there were commands. A command may also complete while the task management function that
+//! was to abort it is outstanding, with its IU on the command pipe and its response on the status
+//! pipe.
 //!
-//! The drive is ready for the next message, and offers nothing else.
+//! The drive waits for the next command and offers nothing else.
 //!
-//! Always true: data are never left, and of everything else there is one at most, but for those statuses.
+//! Invariants: no data transfers remain; of everything else at most one, apart from those statuses.
 
 use super::drive::DriveSide;
 use crate::check::{Invariant, Violation, ViolationSubject};
@@ -15,24 +17,26 @@ use device::device::{ActiveTransport, COMMAND, DATA_OUT, STATUS};
 use initiator::uas::READY_STATUSES_MAX;
 use units::{Duration, Instant};
 
-/// For so long a world is left alone before the drive is asked what it still offers: acknowledgements are on their way when a
-/// command ends, a drive may not be ready for the next one for a millisecond, and a link may have to be woken.
+/// Time for which a machine is left idle before the drive is checked for queued transfers:
+/// acknowledgements are in flight when a command completes, a drive may not be ready for 1 ms, and
+/// a link may have to wake up.
 pub const QUIESCE_TIME: Duration = Duration::from_ms(10);
 
-/// How a transport waits that nobody wants anything of.
+/// State of a transport without outstanding commands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AtRest {
-    /// Whether commands over UAS take turns on one status pipe.
+    /// Whether UAS runs without streams, on one status pipe.
     pub(super) takes_turns: bool,
-    /// Whether the unit was reset, which ended commands whose statuses go on being waited for, and are the next commands'.
+    /// Whether the logical unit was reset: status transfers of the terminated commands remain for
+    /// later commands.
     pub(super) was_reset: bool,
-    /// Whether something has a deadline: a function of task management, for which no request waits any more.
+    /// Whether task management is outstanding that no command waits for.
     pub(super) awaits: bool,
 }
 
 impl AtRest {
-    /// Whether nothing is left that may not be: on these pipes of the host, where it is called `what`; and with the drive, if that
-    /// was left alone and is asked. The bool says that packets were lost.
+    /// Checks the host's remaining transfers, which `what` names, and those of the drive if the
+    /// machine was left idle. The bool says that packets were lost.
     ///
     /// # Errors
     /// The violation.
@@ -45,17 +49,21 @@ impl AtRest {
         let may_offer = |(drive, has_lost): (&DriveSide, bool)| {
             Self::lets_device_wait(drive.device.transport(), drive.offered(has_lost))
         };
-        let about = if !self.lets_host_wait(pipes) {
+        let subject = if !self.lets_host_wait(pipes) {
             what
         } else if !drive.is_none_or(may_offer) {
             "a transfer that the drive still offers"
         } else {
             return Ok(());
         };
-        Err(Violation { law: Invariant::TransferOnce, at: now, about: ViolationSubject::Machine(about) })
+        Err(Violation {
+            invariant: Invariant::TransferOnce,
+            at: now,
+            subject: ViolationSubject::Machine(subject),
+        })
     }
 
-    /// Whether transfers of the host may be left on these pipes.
+    /// Returns whether host transfers may remain on these pipes.
     fn lets_host_wait(self, pipes: impl Iterator<Item = Pipe>) -> bool {
         let mut statuses = match self.takes_turns && self.was_reset {
             true => READY_STATUSES_MAX as u32,
@@ -74,7 +82,7 @@ impl AtRest {
         true
     }
 
-    /// Whether a device that speaks this may go on offering transfers on these pipes.
+    /// Returns whether a device may have transfers queued on these pipes.
     fn lets_device_wait(transport: ActiveTransport, mut pipes: impl Iterator<Item = Pipe>) -> bool {
         let message = match transport {
             ActiveTransport::Uas { .. } => COMMAND,
@@ -97,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_over_streams() {
+    fn no_transfer_remains_with_streams() {
         assert!(lets(CALM, &[]));
         for endpoint in [STATUS, COMMAND, DATA_IN] {
             assert!(!lets(CALM, &[endpoint]), "{endpoint:?}");
@@ -105,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_at_rest_is_ready_for_one_message() {
+    fn an_idle_drive_waits_for_one_command() {
         let offers = |transport, endpoints: &[bus::EndpointAddress]| {
             AtRest::lets_device_wait(transport, endpoints.iter().map(|endpoint| Pipe::plain(*endpoint)))
         };
@@ -118,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn in_turns_one_transfer_stands_for_a_status() {
+    fn without_streams_one_status_transfer_may_remain() {
         let turns = AtRest { takes_turns: true, ..CALM };
         assert!(lets(turns, &[STATUS]));
         assert!(!lets(turns, &[STATUS, STATUS]));
@@ -130,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_is_not_answered_has_its_message_and_its_response() {
+    fn outstanding_task_management_may_have_its_transfers() {
         let awaits = AtRest { awaits: true, ..CALM };
         assert!(lets(awaits, &[STATUS]));
         assert!(lets(awaits, &[COMMAND, STATUS]));

@@ -1,7 +1,7 @@
-//! Where planted bugs of a drive and of its statuses live: around a medium and around what a device sends.
+//! Seeded bugs around a medium and around device statuses.
 //!
-//! Nothing here happens in a world in which no [`SeededBug`] is planted and no status is struck. Always true: neither the medium nor
-//! the device knows.
+//! Inactive without a seeded [`SeededBug`] or a status fault. Neither medium nor device is aware of
+//! it.
 
 use super::fixed_latency::FixedLatencyDrive;
 use crate::engine::Random;
@@ -13,17 +13,17 @@ use wire::scsi::Status;
 use wire::scsi::sense::{Sense, SenseKey};
 use wire::uas::{SenseIu, StatusIu};
 
-/// Bugs around a medium, and what they remember.
+/// Seeded bugs around a medium, and their state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BuggyMedium {
-    /// A write that will be done once more.
+    /// A write that will be executed again.
     again: Option<(MediumRequest, Vec<u8>)>,
-    /// A block as it was read.
+    /// A block as it was read earlier.
     read: Option<(u64, Vec<u8>)>,
 }
 
 impl BuggyMedium {
-    /// Has the medium do a request, with the bug that is planted.
+    /// Executes a request on the medium, with the seeded bug.
     pub(super) fn perform(
         &mut self,
         plain: &mut FixedLatencyDrive,
@@ -57,7 +57,7 @@ impl BuggyMedium {
         completion
     }
 
-    /// [`SeededBug::StaleRead`]: a block as it was at an earlier read.
+    /// [`SeededBug::StaleRead`]: returns a block as an earlier read found it.
     fn read_stale(
         &mut self,
         plain: &FixedLatencyDrive,
@@ -80,7 +80,7 @@ impl BuggyMedium {
     }
 }
 
-/// A status with another tag than it should have: a SENSE or RESPONSE IU, or a CSW.
+/// Returns a status with a wrong tag: SENSE or RESPONSE IU, or CSW.
 pub(super) fn with_another_tag(status: &Inline, mut random: Random) -> Inline {
     let bytes = status.as_bytes();
     if let Ok(csw) = Csw::decode(bytes) {
@@ -92,7 +92,7 @@ pub(super) fn with_another_tag(status: &Inline, mut random: Random) -> Inline {
     encoded(&SenseIu { tag, ..iu })
 }
 
-/// The tag of a status of UAS.
+/// Returns the tag of a UAS status.
 pub(super) fn tag_of(status: &[u8]) -> Option<u16> {
     match StatusIu::decode(status) {
         Ok(StatusIu::Sense(iu)) => Some(iu.tag),
@@ -100,18 +100,18 @@ pub(super) fn tag_of(status: &[u8]) -> Option<u16> {
     }
 }
 
-/// Whether a transfer of the device is the end of a command.
+/// Returns whether a device transfer is a command status.
 pub(super) fn is_status(inline: &Inline) -> bool {
     let bytes = inline.as_bytes();
     Csw::decode(bytes).is_ok() || matches!(StatusIu::decode(bytes), Ok(StatusIu::Sense(_)))
 }
 
-/// Whether a transfer of the device is the response to a function.
+/// Returns whether a device transfer is a task management response.
 pub(super) fn is_response(inline: &Inline) -> bool {
     matches!(StatusIu::decode(inline.as_bytes()), Ok(StatusIu::Response(_)))
 }
 
-/// [`SeededBug::ForgottenAttention`]: the same, but all is well; `None` if all is.
+/// [`SeededBug::ForgottenAttention`]: replaces a failure by GOOD; `None` if the status is GOOD.
 pub(super) fn without_attention(status: &Inline) -> Option<Inline> {
     let bytes = status.as_bytes();
     if let Ok(csw) = Csw::decode(bytes) {
@@ -141,7 +141,7 @@ mod tests {
     ];
 
     #[test]
-    fn another_tag_is_another_one() {
+    fn a_wrong_tag_differs() {
         for seed in 0..100 {
             let tag = with_another_tag(&Inline::new(&CSW), Random::new(seed, "tag"));
             assert_ne!(Csw::decode(tag.as_bytes()).unwrap().tag, 1);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn attentions_are_forgotten_and_nothing_else() {
+    fn only_unit_attentions_are_suppressed() {
         let good = without_attention(&Inline::new(&ATTENTION)).unwrap();
         let iu = SenseIu::decode(good.as_bytes()).unwrap();
         assert_eq!((iu.tag, iu.status, iu.sense.len()), (2, Status::Good, 0));

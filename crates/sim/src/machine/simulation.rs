@@ -1,6 +1,8 @@
-//! What every world is to the one who has commands for it, with a controller or without, with one drive or several.
+//! The interface of a simulated machine to its users, with a controller or without, with one drive
+//! or several.
 //!
-//! Drives have numbers from 0. Of one that is not there nothing is known, and it takes nothing.
+//! Drives are numbered from 0. Queries about a missing drive return empty values; commands to it
+//! are refused.
 
 use super::{DirectMachine, FinishedCommand, Observer, StopReason};
 use crate::check::Violation;
@@ -12,7 +14,7 @@ use std::fmt;
 use units::Instant;
 use wire::scsi::opcode::OperationCode;
 
-/// That a command begins, for those who take notes.
+/// Trace text for the start of a command.
 pub(crate) struct CommandStart<'a>(pub(crate) &'a Command);
 
 impl fmt::Display for CommandStart<'_> {
@@ -23,69 +25,71 @@ impl fmt::Display for CommandStart<'_> {
     }
 }
 
-/// A world that takes commands.
+/// A simulated machine that accepts commands.
 pub trait Simulation {
-    /// The time.
+    /// Returns the current time.
     fn now(&self) -> Instant;
 
-    /// Events that have happened.
+    /// Returns the number of events so far.
     fn happened(&self) -> u64;
 
-    /// The digest of all that has happened.
+    /// Returns the digest of all events.
     fn digest(&self) -> u64;
 
-    /// Its drives.
+    /// Returns the number of drives.
     fn drives(&self) -> usize;
 
-    /// The link at the root port that leads to a drive, with what it has carried, if it is one of SuperSpeed.
+    /// Returns the SuperSpeed link at the root port of a drive, if it has one.
     fn link(&self, drive: usize) -> Option<&Link>;
 
-    /// What its components have done since it began.
+    /// Returns the counters of its components since it started.
     fn components(&self) -> Components;
 
-    /// Commands that can be under way at once with a drive.
+    /// Returns the queue depth of a drive.
     fn depth(&self, drive: usize) -> usize;
 
-    /// Blocks of a drive that were written with what belongs elsewhere, where blocks hold their number
-    /// ([`FixedLatencyDrive::numbered`](super::FixedLatencyDrive::numbered)).
+    /// Returns the blocks that were written with other content than their number, where blocks hold
+    /// it ([`FixedLatencyDrive::numbered`](super::FixedLatencyDrive::numbered)).
     fn misplaced_blocks(&self, drive: usize) -> u64;
 
-    /// Compares the books that are kept whatever happens. To be asked when a run ends.
+    /// Checks the invariants that are always tracked. Call it at the end of a run.
     ///
     /// # Errors
     /// The first violation.
     fn audit(&mut self) -> Result<(), Violation>;
 
-    /// Sends notes of every packet to a trace.
+    /// Traces every packet.
     fn trace_to(&mut self, trace: Box<dyn Trace>);
 
-    /// Takes the trace back; no notes are made from now on.
+    /// Detaches the trace.
     fn take_trace(&mut self) -> Option<Box<dyn Trace>>;
 
-    /// Tells `observer` what happens to a drive from now on.
+    /// Attaches an observer to a drive.
     fn observe(&mut self, drive: usize, observer: Box<dyn Observer>);
 
-    /// Gives the transport of a drive a command. `buffer` holds what it writes, or has room for what it reads.
+    /// Submits a command to the transport of a drive. `buffer` holds the data to write, or room for
+    /// the data to read.
     ///
     /// # Errors
     /// The transport's refusal.
     fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal>;
 
-    /// Tells those who look on at a drive that the command that it was given last has waited since a time. Nothing else comes of it.
+    /// Reports to observers since when the last submitted command has been queued. Has no other
+    /// effect.
     fn queued_since(&mut self, _drive: usize, _since: Instant, _command: CommandId) {}
 
-    /// Lets things happen until a command ends. `None` if nothing is going to happen any more.
+    /// Runs until a command completes. `None` if no events are pending.
     ///
     /// # Errors
-    /// If the world does not go on.
+    /// If the simulation stops.
     fn run(&mut self) -> Result<Option<FinishedCommand>, StopReason> {
         self.run_until(None)
     }
 
-    /// The same, but no longer than up to a time: `None` when it has come, or if nothing is going to happen any more.
+    /// Like [`Self::run`], up to a time: `None` when it is reached or no events are pending.
     ///
     /// # Errors
-    /// If the world does not go on.
+    /// If the simulation stops.
     fn run_until(&mut self, until: Option<Instant>) -> Result<Option<FinishedCommand>, StopReason>;
 }
 

@@ -1,32 +1,32 @@
-//! Why a world does not go on, and how one is noticed that goes round in a circle: whose events make each other while time stands
-//! still, or whose machines make each other want something while nothing happens.
+//! Why a simulation stops, and the detection of livelocks: events that schedule each other while
+//! time stands still, or state machines that trigger each other without events.
 //!
-//! Always true: a world that has stopped says why, whoever lets it go on.
+//! Invariant: a stopped machine keeps reporting its reason.
 
 use crate::check::{Invariant, Violation, ViolationSubject};
 use crate::engine::{CapacityExceeded, QueueFull};
 use std::fmt;
 use units::Instant;
 
-/// Why a world does not go on.
+/// Why a simulation stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// One end sent what it could not have sent: a fault of ours.
+    /// One end violated the protocol: a model bug.
     Violation,
     /// See [`QueueFull`].
     QueueFull,
     /// See [`CapacityExceeded`].
     CapacityExceeded(CapacityExceeded),
-    /// Events make each other, and time stands still.
+    /// Events schedule each other while time stands still.
     StandsStill,
-    /// Machines of ours make each other want something, without an end and without an event.
+    /// State machines trigger each other endlessly without an event.
     NeverSettles,
-    /// A law was broken.
+    /// An invariant was violated.
     Broken(Violation),
 }
 
 impl StopReason {
-    /// The law that a world breaks by stopping so, and what that is about; `None` for one whose broken law is known.
+    /// Returns the invariant that this violates, and its subject; `None` if a violation is known.
     pub(super) const fn breaks(self) -> Option<(Invariant, ViolationSubject)> {
         match self {
             Self::Violation => {
@@ -38,29 +38,27 @@ impl StopReason {
             }
             Self::StandsStill => Some((Invariant::Progress, ViolationSubject::Machine("time stands still"))),
             Self::NeverSettles => {
-                Some((Invariant::Progress, ViolationSubject::Machine("nobody comes to rest")))
+                Some((Invariant::Progress, ViolationSubject::Machine("livelock without events")))
             }
             Self::Broken(_) => None,
         }
     }
 }
 
-/// Things that machines of a world want one after the other, before anything else happens: a few for each drive and command, and
-/// not so many.
+/// Outputs between two events at most: a few per drive and command are usual.
 pub(super) const AT_ONCE_MAX: u32 = 1 << 16;
 
-/// Whether time goes on, which is looked at now and then: what happens at one instant happens a few times for each drive, and
-/// not so often.
+/// Samples whether time advances: few events per drive share an instant.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pulse {
     looked_at: Option<Instant>,
 }
 
-/// Events from one look to the next. As many at one instant may be missed, and twice as many are not.
+/// Events between two samples. This many at one instant may go unnoticed, twice as many do not.
 const EVENTS: u64 = 1 << 16;
 
 impl Pulse {
-    /// An event has happened: whether time stands still since the last look.
+    /// Counts an event. Returns whether time has stood still since the last sample.
     #[inline(always)]
     pub(super) fn is_lost(&mut self, now: Instant, happened: u64) -> bool {
         happened.is_multiple_of(EVENTS) && self.looked_at.replace(now) == Some(now)
@@ -70,17 +68,13 @@ impl Pulse {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Violation => {
-                f.write_str("one end sent what it could not have sent, which is a fault of the model")
-            }
+            Self::Violation => f.write_str("one end violated the protocol: simulation model bug"),
             Self::QueueFull => QueueFull.fmt(f),
             Self::CapacityExceeded(full) => full.fmt(f),
-            Self::StandsStill => {
-                f.write_str("events make each other while time stands still, which is a fault of the model")
+            Self::StandsStill => f.write_str("events repeat while time stands still: simulation model bug"),
+            Self::NeverSettles => {
+                f.write_str("state machines trigger each other without an event: simulation model bug")
             }
-            Self::NeverSettles => f.write_str(
-                "machines make each other want something and nothing happens, which is a fault of the model",
-            ),
             Self::Broken(violation) => violation.fmt(f),
         }
     }
@@ -92,20 +86,20 @@ impl std::error::Error for StopReason {}
 mod tests {
     use super::*;
 
-    /// How many events it took.
+    /// Returns the number of events until detection.
     fn lost_after(at: impl Fn(u64) -> u64) -> Option<u64> {
         let mut pulse = Pulse::default();
         (1..=400_000).find(|&event| pulse.is_lost(Instant::from_ps(at(event)), event))
     }
 
     #[test]
-    fn time_that_stands_still_is_noticed() {
+    fn time_that_stands_still_is_detected() {
         assert_eq!(lost_after(|_| 7), Some(131_072));
         assert_eq!(lost_after(|event| event.min(100_000)), Some(196_608));
     }
 
     #[test]
-    fn time_that_goes_on_slowly_is_not() {
+    fn slow_progress_is_not_reported() {
         assert_eq!(lost_after(|event| event), None);
         assert_eq!(lost_after(|event| event / 65_536), None);
     }

@@ -1,6 +1,6 @@
-//! A bus of USB 2.0 between host and drive: what happens there next, who is shown it, and what of it is booked.
+//! The USB 2.0 bus of a [`DirectMachine`]: its events, observers and bookkeeping.
 //!
-//! Always true: what a packet has brought is told before it is booked.
+//! Invariant: progress of a packet is reported before the packet is booked.
 
 use super::{DirectMachine, name};
 use crate::link::superspeed::Side;
@@ -8,7 +8,7 @@ use crate::link::usb2;
 use initiator::Transport;
 
 impl<T: Transport> DirectMachine<T> {
-    /// The next thing happens on a bus of USB 2.0.
+    /// Executes the next event of a USB 2.0 bus.
     pub(super) fn advance_bus(&mut self) {
         if self.injector.ends_session() {
             self.unplug();
@@ -30,7 +30,7 @@ impl<T: Transport> DirectMachine<T> {
         self.service_endpoint_0();
     }
 
-    /// Shows a packet on a bus of USB 2.0 to who looks on.
+    /// Shows a packet on a USB 2.0 bus to observers.
     fn show_on_bus(&mut self, sent: &usb2::Sent) {
         if self.host.observers.is_empty() {
             return;

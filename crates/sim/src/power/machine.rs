@@ -1,72 +1,75 @@
-//! What a machine draws while it works: host, controller, link, bridge and drive together.
+//! Power of a whole machine under load: host, controller, link, bridge and drive.
 //!
-//! Parts keep books of how long they have been at work ([`Activity`]), what each draws in each state is in a
-//! [`PowerPart`], and energy is the one times the other, exactly. A [`EnergyRecorder`] reads the books while a run goes on, and keeps
-//! those of the last second, so that it knows the mean, and the peak over a second as an instrument with such a window shows it.
+//! Parts count their busy time ([`Activity`]); a [`PowerPart`] gives the power per state; energy is
+//! their exact product. An [`EnergyRecorder`] samples the counters during a run and keeps the
+//! samples of the last second, for the mean and for the peak over 1 s, as a meter with that window
+//! shows it.
 //!
-//! A core works while the driver does; the controller while the busier lane of its link carries something (on USB 2.0 while the bridge works), one for SATA while
-//! the drive works; a bridge while its firmware looks at something or its drive has something to do; a drive while it has an order.
-//! Left out: what an application's own work draws, the bus of USB 2.0, hubs, both ends of a SATA cable, losses in supply and cable, and that a
-//! processor draws less when it is clocked down.
+//! A core is busy while the driver runs; the controller while the busier lane of its link carries
+//! traffic (on USB 2.0: while the bridge works; on SATA: while the drive works); a bridge while its
+//! firmware or its drive has work; a drive while it has a command. Left out: the application's
+//! work, USB 2.0 buses, hubs, both ends of a SATA cable, losses in supply and cable, and CPU
+//! frequency scaling.
 //!
-//! Always true: nothing here changes a run; energies of parts add up to the whole, to the attojoule.
+//! Invariants: recording does not affect the run; energies of parts add up to the total exactly, in
+//! attojoules.
 
 use super::{Attojoules, Microwatts};
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 
-/// How long parts have been at work since power-on.
+/// Busy time of parts since power-on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
-    /// The core that runs the driver.
+    /// Core that runs the driver.
     pub core: Duration,
-    /// The host controller.
+    /// Host controller.
     pub controller: Duration,
-    /// The bridge, if there is one.
+    /// Bridge, if there is one.
     pub bridge: Option<Duration>,
-    /// The drive.
+    /// Drive.
     pub drive: Duration,
-    /// The link in U0, U1, U2, and on the way back to U0, if there is one.
+    /// Link in U0, U1, U2, and in transition to U0, if there is one.
     pub link: Option<[Duration; 4]>,
 }
 
-/// What draws power.
+/// A consumer of power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consumer {
-    /// All cores.
+    /// All CPU cores.
     Cores,
-    /// The host controller.
+    /// Host controller.
     Controller,
     /// Both ends of the link.
     Link,
-    /// The bridge.
+    /// Bridge.
     Bridge,
-    /// The drive.
+    /// Drive.
     Drive,
-    /// All the rest of the machine.
+    /// The rest of the machine.
     Rest,
 }
 
-/// What the parts of a machine draw, by state.
+/// Power of the parts of a machine by state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerPart {
-    /// A core: idle, at work.
+    /// A core: idle, busy.
     pub core: [Microwatts; 2],
-    /// The host controller: idle, at work.
+    /// Host controller: idle, busy.
     pub controller: [Microwatts; 2],
-    /// Both ends of a link: U0, U1, U2, on the way back to U0.
+    /// Both ends of a link: U0, U1, U2, transition to U0.
     pub link: [Microwatts; 4],
-    /// A bridge: idle, at work.
+    /// Bridge: idle, busy.
     pub bridge: [Microwatts; 2],
-    /// A drive of flash: idle, at work.
+    /// SSD: idle, busy.
     pub ssd: [Microwatts; 2],
-    /// A disk that turns: idle, at work.
+    /// Hard disk: idle, busy.
     pub hdd: [Microwatts; 2],
-    /// All the rest of the machine.
+    /// The rest of the machine.
     pub rest: Microwatts,
 }
 
-/// What the parts of one machine draw.
+/// Power of the parts of one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerDraws {
     cores: u8,
@@ -74,27 +77,27 @@ pub struct PowerDraws {
     drive: [Microwatts; 2],
 }
 
-/// What a run has cost.
+/// Energy of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnergyUse {
-    /// Virtual time that is counted.
+    /// Virtual time recorded.
     pub elapsed: Duration,
-    /// How long parts were at work in it.
+    /// Busy time of parts.
     pub activity: Activity,
     /// Energy of each [`Consumer`].
     pub energy: [Attojoules; Consumer::ALL.len()],
     /// The largest mean over a [window](Self::window).
     pub peak: Microwatts,
-    /// Over which time the peak is a mean: [`WINDOW`], or the whole run if that is shorter.
+    /// Window of the peak: [`WINDOW`], or the whole run if that is shorter.
     pub window: Duration,
 }
 
-/// Reads the books of a run.
+/// Records the energy of a run.
 #[derive(Clone, Debug)]
 pub struct EnergyRecorder {
     draws: PowerDraws,
     began: Reading,
-    /// Readings of the last [`WINDOW`], oldest first.
+    /// Samples of the last [`WINDOW`], oldest first.
     readings: VecDeque<Reading>,
     peak: Microwatts,
 }
@@ -103,21 +106,21 @@ pub struct EnergyRecorder {
 struct Reading {
     at: Instant,
     activity: Activity,
-    /// All energy since power-on.
+    /// Total energy since power-on.
     energy: Attojoules,
 }
 
-/// Over which time a peak is a mean.
+/// Window of the peak.
 pub const WINDOW: Duration = Duration::from_secs(1);
-/// Readings are no closer than this, so that there are some hundred of them.
+/// Minimum interval between samples, for about a hundred samples per window.
 const BETWEEN: Duration = Duration::from_ms(10);
 
 impl Consumer {
-    /// Each, in order.
+    /// All consumers in order.
     pub const ALL: [Self; 6] =
         [Self::Cores, Self::Controller, Self::Link, Self::Bridge, Self::Drive, Self::Rest];
 
-    /// What it is called.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cores => "cores",
@@ -131,7 +134,7 @@ impl Consumer {
 }
 
 impl Activity {
-    /// What came since `earlier`.
+    /// Returns the busy times since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let less = |now, then| {
@@ -149,12 +152,12 @@ impl Activity {
 }
 
 impl PowerDraws {
-    /// Those of a host with so many cores and a drive that draws this much, idle and at work.
+    /// Creates the powers of a host with `cores` and a drive, idle and busy.
     pub const fn new(cores: u8, part: PowerPart, drive: [Microwatts; 2]) -> Self {
         Self { cores, part, drive }
     }
 
-    /// What each [`Consumer`] takes for a time in which parts were at work for so long.
+    /// Returns the energy of each [`Consumer`] for a span with these busy times.
     pub fn energy(&self, elapsed: Duration, activity: &Activity) -> [Attojoules; Consumer::ALL.len()] {
         let of = |[idle, busy]: [Microwatts; 2], at_work: Duration| {
             let at_work = at_work.min(elapsed);
@@ -178,22 +181,22 @@ impl PowerDraws {
 }
 
 impl EnergyRecorder {
-    /// One for a machine, that counts from `now` on.
+    /// Starts recording at `now`.
     pub fn new(draws: PowerDraws, now: Instant, activity: Activity) -> Self {
         let began = Reading::new(&draws, now, activity);
         Self { draws, began, readings: VecDeque::from([began]), peak: Microwatts(0) }
     }
 
-    /// Whether it is time to read the books again.
+    /// Returns whether a sample is due.
     pub fn is_due(&self, now: Instant) -> bool {
         self.readings.back().is_none_or(|last| now >= last.at + BETWEEN)
     }
 
-    /// Reads the books.
+    /// Takes a sample.
     pub fn read(&mut self, now: Instant, activity: Activity) {
         let reading = Reading::new(&self.draws, now, activity);
         self.readings.push_back(reading);
-        // The window begins with the latest reading that is a second old.
+        // The window begins with the latest sample that is at least 1 s old.
         while self.readings.get(1).is_some_and(|second| second.at + WINDOW <= now) {
             self.readings.pop_front();
         }
@@ -202,7 +205,7 @@ impl EnergyRecorder {
         }
     }
 
-    /// What was spent up to now.
+    /// Returns the energy up to `now`.
     pub fn spent(&self, now: Instant, activity: Activity) -> EnergyUse {
         let end = Reading::new(&self.draws, now, activity);
         let (elapsed, activity) = (now - self.began.at, activity.since(&self.began.activity));
@@ -229,22 +232,22 @@ impl Reading {
 }
 
 impl EnergyUse {
-    /// Energy of all consumers together.
+    /// Returns the total energy.
     pub fn total(&self) -> Attojoules {
         Attojoules(self.energy.iter().map(|part| part.0).sum())
     }
 
-    /// Mean power, in watts.
+    /// Returns the mean power in watts.
     pub fn mean_watts(&self) -> f64 {
         self.total().joules() / (self.elapsed.as_ps() as f64 / 1e12)
     }
 
-    /// The peak, in watts.
+    /// Returns the peak in watts.
     pub fn peak_watts(&self) -> f64 {
         f64::from(self.peak.0) / 1e6
     }
 
-    /// Joules for 10⁹ bytes, of which so many were moved.
+    /// Returns joules per 10⁹ bytes, for `bytes` moved.
     pub fn joules_per_gigabyte(&self, bytes: u64) -> f64 {
         self.total().joules() / (bytes as f64 / 1e9)
     }

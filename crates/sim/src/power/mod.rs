@@ -1,12 +1,12 @@
-//! What parts draw, and what a run costs: energy by part and state.
+//! Power and energy by part and state.
 //!
-//! A [`Meter`] belongs to a part that is in one of a few states at a time and draws so much in each. It keeps two books
-//! that know nothing of each other: how long the part was in each state, and its power integrated over time. That the one
-//! times the other is the same is checked in every world ([`crate::check::Invariant::Energy`]), exactly, since all is whole:
-//! microwatts times picoseconds are attojoules. [`think_time`] measures what states of low power cost a host that thinks between its
-//! commands, and what they save; [`machine`] says what a whole machine of parts draws while it works.
+//! A [`Meter`] belongs to a part with a few states and a power per state. It keeps two independent
+//! counts: time per state, and power integrated over time. Their agreement is checked in every
+//! machine ([`crate::check::Invariant::Energy`]), exactly: microwatts times picoseconds are
+//! attojoules. [`think_time`] measures what link power states cost and save for a host that pauses
+//! between commands; [`machine`] gives the power of a whole machine under load.
 //!
-//! Left out: what a change of state draws by itself, and losses in supply and cable.
+//! Left out: energy of state changes, and losses in supply and cable.
 
 pub mod machine;
 pub mod think_time;
@@ -22,38 +22,38 @@ pub struct Microwatts(pub u32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Attojoules(pub u128);
 
-/// A part that draws power.
+/// A power meter of a part with `STATES` states.
 #[derive(Clone, Debug)]
 pub struct Meter<const STATES: usize> {
     draws: [Microwatts; STATES],
     state: usize,
     since: Instant,
-    /// Time in each state, but for the one that it is in, up to `since`.
+    /// Time per state up to `since`, without the current one.
     times: [Duration; STATES],
-    /// The integral of power from zero to now is what is drawn now, for all the time, and this, which each change of power
-    /// moves by what it changes times when it does.
+    /// The energy up to now is the current power times all the time, plus this; each change of
+    /// power adds power difference times its instant.
     offset: i128,
 }
 
 impl Microwatts {
-    /// Whole milliwatts.
+    /// Converts from milliwatts.
     pub const fn from_milliwatts(milliwatts: u32) -> Self {
         Self(milliwatts * 1_000)
     }
 
-    /// The energy of this much for a time.
+    /// Returns the energy over a span.
     pub const fn over(self, span: Duration) -> Attojoules {
         Attojoules(self.0 as u128 * span.as_ps() as u128)
     }
 }
 
 impl Attojoules {
-    /// In joules.
+    /// Converts to joules.
     pub fn joules(self) -> f64 {
         self.0 as f64 / 1e18
     }
 
-    /// The mean power over a time.
+    /// Returns the mean power over a span.
     pub fn mean(self, span: Duration) -> Microwatts {
         let mean = self.0.checked_div(u128::from(span.as_ps())).unwrap_or(0);
         Microwatts(u32::try_from(mean).unwrap_or(u32::MAX))
@@ -61,12 +61,12 @@ impl Attojoules {
 }
 
 impl<const STATES: usize> Meter<STATES> {
-    /// A part that draws so much in each of its states, and is in the first at time zero.
+    /// Creates a meter with the power of each state; the first state holds at time zero.
     pub const fn new(draws: [Microwatts; STATES]) -> Self {
         Self { draws, state: 0, since: Instant::ZERO, times: [Duration::from_ps(0); STATES], offset: 0 }
     }
 
-    /// It is in a state from `at` on, which is not before the last change.
+    /// Switches to a state at `at`, which is not before the last change.
     pub fn switch(&mut self, at: Instant, state: usize) {
         debug_assert!(at >= self.since, "states follow each other");
         self.times[self.state] += at.since(self.since);
@@ -75,42 +75,43 @@ impl<const STATES: usize> Meter<STATES> {
         (self.state, self.since) = (state, at.max(self.since));
     }
 
-    /// A planted bug: the same, but the time that was is not booked.
+    /// Seeded bug: switches without booking the time so far.
     pub(crate) const fn switch_without_books(&mut self, at: Instant, state: usize) {
         (self.state, self.since) = (state, at);
     }
 
-    /// The state it is in.
+    /// Returns the current state.
     pub const fn state(&self) -> usize {
         self.state
     }
 
-    /// Since when.
+    /// Returns the time of the last switch.
     pub const fn since(&self) -> Instant {
         self.since
     }
 
-    /// How long it was in each state, up to `now`.
+    /// Returns the time per state up to `now`.
     pub fn times(&self, now: Instant) -> [Duration; STATES] {
         let mut times = self.times;
         times[self.state] += now.since(self.since);
         times
     }
 
-    /// What each state has cost, up to `now`.
+    /// Returns the energy per state up to `now`.
     pub fn energy_by_state(&self, now: Instant) -> [Attojoules; STATES] {
         let times = self.times(now);
         std::array::from_fn(|state| self.draws[state].over(times[state]))
     }
 
-    /// The power integrated over time, up to `now`.
+    /// Returns the power integrated over time up to `now`.
     pub fn energy(&self, now: Instant) -> Attojoules {
         let now = now.max(self.since);
         let drawn = i128::from(self.draws[self.state].0) * i128::from(now.as_ps());
         Attojoules(u128::try_from(drawn + self.offset).unwrap_or(0))
     }
 
-    /// Whether both books agree: the times add up to all the time there was, and what each state has cost to the integral.
+    /// Returns whether both counts agree: the times add up to the elapsed time, and the energies
+    /// per state to the integral.
     pub fn is_consistent(&self, now: Instant) -> bool {
         let now = now.max(self.since);
         let spent: u128 = self.times(now).iter().map(|time| u128::from(time.as_ps())).sum();
@@ -119,7 +120,7 @@ impl<const STATES: usize> Meter<STATES> {
     }
 }
 
-/// The time in each state since these were the times.
+/// Subtracts earlier times per state.
 pub(crate) fn since<const STATES: usize>(
     times: [Duration; STATES],
     earlier: [Duration; STATES],
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_was_not_booked_is_seen() {
+    fn unbooked_time_is_detected() {
         let mut meter = Meter::new([Microwatts(300), Microwatts(7)]);
         meter.switch(at(10), 1);
         meter.times[0] = Duration::from_ps(9);
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn energy_that_was_not_integrated_is_seen() {
+    fn unintegrated_energy_is_detected() {
         let mut meter = Meter::new([Microwatts(300), Microwatts(7)]);
         meter.switch(at(10), 1);
         meter.offset -= 1;
@@ -187,7 +188,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_it_does_its_books_agree(draws in any::<[u32; 3]>(), turns in prop::collection::vec((0_u64..1 << 45, 0_usize..3), 0..50)) {
+        fn both_energy_counts_agree(draws in any::<[u32; 3]>(), turns in prop::collection::vec((0_u64..1 << 45, 0_usize..3), 0..50)) {
             let mut meter = Meter::new(draws.map(Microwatts));
             let mut now = 0;
             for (span, state) in turns {

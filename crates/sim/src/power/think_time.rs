@@ -1,10 +1,11 @@
-//! A host that thinks between its commands: what a link that sleeps meanwhile costs each command, and what it saves.
+//! Link power management under a think-time load: latency cost and energy saved.
 //!
-//! One command at a time over UAS, a pause after each, on a drive that takes the same time for each; with driver and controller, or
-//! without, so that all that differs is the link. What counts begins behind the first command. Left out: what host and controller draw.
+//! One command at a time over UAS with a pause after each, on a drive with constant latency; with
+//! driver and controller or without, so that only the link differs. Measurement starts after the
+//! first command. Left out: energy of host and controller.
 
 use crate::link::superspeed::{Rate, Sleep};
-use crate::machine::driven::{self, Host, PowerOnError, XhciMachine};
+use crate::machine::xhci::{self as xhci_machine, Host, PowerOnError, XhciMachine};
 use crate::machine::{
     self, DirectMachine, FinishedCommand, FixedLatencyDrive, PlugError, Simulation, StopReason,
 };
@@ -21,59 +22,60 @@ use wire::scsi::lun::LunField;
 
 use wire::usb::Direction;
 
-/// What the host does.
+/// A think-time load.
 #[derive(Clone, Copy, Debug)]
 pub struct ThinkTimeRun {
-    /// Driver and controller; without them transfers are there at once, and time-outs are those of [`Self::sleep`].
+    /// Driver and controller; without, transfers are available at once and the link timeouts are
+    /// those of [`Self::sleep`].
     pub host: Option<Host>,
-    /// The link.
+    /// Rate of the link.
     pub rate: Rate,
-    /// When it sleeps; never, if not told.
+    /// Link power management; `None` disables it.
     pub sleep: Option<Sleep>,
-    /// What the drive takes for a command of 4 KiB.
+    /// Latency of the drive for 4 KiB.
     pub latency: Duration,
-    /// From the end of a command to the next.
+    /// Pause between commands.
     pub pause: Duration,
-    /// Commands, at least one.
+    /// Number of commands, at least 1.
     pub commands: u32,
 }
 
-/// What came of it.
+/// Result of a think-time run.
 #[derive(Clone, Copy, Debug)]
 pub struct ThinkTimeResult {
-    /// The mean time of a command.
+    /// Mean latency.
     pub mean: Duration,
-    /// The whole run.
+    /// Elapsed time.
     pub elapsed: Duration,
-    /// How long the link was in each [`LinkState`](crate::link::superspeed::LinkState).
+    /// Time of the link in each [`LinkState`](crate::link::superspeed::LinkState).
     pub link: [Duration; 4],
-    /// How long the drive was idle, and at work.
+    /// Time of the drive idle and busy.
     pub drive: [Duration; 2],
-    /// What both ports of the link and the drive have cost.
+    /// Energy of both link ports and the drive.
     pub energy: Attojoules,
-    /// Bytes that were read.
+    /// Bytes read.
     pub bytes: u64,
 }
 
-/// Why nothing came of it.
+/// Why the measurement failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThinkTimeError {
-    /// The drive cannot be plugged in.
+    /// The drive cannot be configured.
     Plug(PlugError),
-    /// The world does not come up.
+    /// The machine does not power on.
     PowerOn(PowerOnError),
-    /// The world does not go on.
+    /// The simulation stopped.
     Stopped(StopReason),
-    /// A command failed, or nothing happens any more: a fault of the model.
+    /// A command failed or never completed: a model bug.
     Failed,
 }
 
-/// A world whose drive has a meter.
+/// A machine with a power meter at its drive.
 trait Metered: Simulation {
     fn drive_meter(&self) -> Option<&Meter<2>>;
 }
 
-/// Time in each state, of link and drive, and what that has cost.
+/// Time per state of link and drive, and their energy.
 struct Reading {
     at: Instant,
     link: [Duration; 4],
@@ -83,38 +85,39 @@ struct Reading {
 
 const BLOCKS: u32 = 1 << 13;
 const BYTES: u32 = 4096;
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Lets the host do it.
+/// Runs a think-time load.
 ///
 /// # Errors
 /// See [`ThinkTimeError`].
-pub fn measure_think_time(habit: &ThinkTimeRun) -> Result<ThinkTimeResult, ThinkTimeError> {
-    let plain = FixedLatencyDrive::new(BLOCKS, BlockSize::B512, habit.latency, 1);
-    if let Some(host) = habit.host {
-        let drive = driven::Drive::uas().blocks(BLOCKS, BlockSize::B512).latency(habit.latency);
-        let setup = driven::Setup::new(host).at(habit.rate).with(1, driven::Drive { at_once: 1, ..drive });
-        let setup = driven::Setup { sleep: habit.sleep, ..setup };
-        return spend(habit, &mut setup.power_on().map_err(ThinkTimeError::PowerOn)?);
+pub fn measure_think_time(load: &ThinkTimeRun) -> Result<ThinkTimeResult, ThinkTimeError> {
+    let plain = FixedLatencyDrive::new(BLOCKS, BlockSize::B512, load.latency, 1);
+    if let Some(host) = load.host {
+        let drive = xhci_machine::Drive::uas().blocks(BLOCKS, BlockSize::B512).latency(load.latency);
+        let setup =
+            xhci_machine::Setup::new(host).at(load.rate).with(1, xhci_machine::Drive { at_once: 1, ..drive });
+        let setup = xhci_machine::Setup { sleep: load.sleep, ..setup };
+        return spend(load, &mut setup.power_on().map_err(ThinkTimeError::PowerOn)?);
     }
     let device = plain.device_with(Transports::Dual, Speed::Super);
     let plugged = machine::uas(device, None).map_err(ThinkTimeError::Plug)?;
-    let mut machine = DirectMachine::new(habit.rate, plugged, plain);
-    if let Some(sleep) = habit.sleep {
+    let mut machine = DirectMachine::new(load.rate, plugged, plain);
+    if let Some(sleep) = load.sleep {
         machine.let_sleep(sleep);
     }
-    spend(habit, &mut machine)
+    spend(load, &mut machine)
 }
 
-/// Reads and thinks by turns.
-fn spend(habit: &ThinkTimeRun, machine: &mut impl Metered) -> Result<ThinkTimeResult, ThinkTimeError> {
-    // A drive that was just plugged in says so to the first command.
+/// Alternates reads and pauses.
+fn spend(load: &ThinkTimeRun, machine: &mut impl Metered) -> Result<ThinkTimeResult, ThinkTimeError> {
+    // The first command reports the unit attention of a new device.
     run(machine, &command(machine.now(), &[0; 6], None)?, 0)?;
     let before = Reading::of(machine)?;
-    let commands = habit.commands.max(1);
+    let commands = load.commands.max(1);
     let mut stays = Duration::ZERO;
     for nth in 0..commands {
-        let next = machine.now() + habit.pause;
+        let next = machine.now() + load.pause;
         let early = machine.run_until(Some(next)).map_err(ThinkTimeError::Stopped)?;
         if early.is_some() {
             return Err(ThinkTimeError::Failed);
@@ -160,7 +163,7 @@ impl Reading {
 }
 
 impl ThinkTimeResult {
-    /// Joules for 10⁹ bytes.
+    /// Returns joules per 10⁹ bytes.
     pub fn joules_per_gigabyte(&self) -> f64 {
         self.energy.joules() / (self.bytes as f64 / 1e9)
     }
@@ -172,7 +175,7 @@ impl fmt::Display for ThinkTimeError {
             Self::Plug(error) => error.fmt(f),
             Self::PowerOn(error) => error.fmt(f),
             Self::Stopped(stopped) => stopped.fmt(f),
-            Self::Failed => f.write_str("a command failed in a world without faults"),
+            Self::Failed => f.write_str("a command failed without a fault: simulation model bug"),
         }
     }
 }
@@ -186,7 +189,7 @@ fn command(now: Instant, cdb: &[u8], data_phase: Option<DataPhase>) -> Result<Co
         attribute: wire::uas::TaskAttribute::Simple,
         cdb: CommandBlock::new(cdb).ok_or(ThinkTimeError::Failed)?,
         data_phase,
-        deadline: now + PATIENCE,
+        deadline: now + TIMEOUT,
     })
 }
 
@@ -210,29 +213,30 @@ fn run(machine: &mut impl Metered, command: &Command, bytes: u32) -> Result<Fini
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::driven::DriverConfig;
+    use crate::machine::xhci::DriverConfig;
 
-    /// Without driver and controller, and with them, where no interrupt waits for its time and hides another delay.
+    /// Without driver and controller, and with them but without interrupt moderation, which would
+    /// hide other delays.
     fn hosts() -> [Option<Host>; 2] {
         let host = Host::chipset();
         [None, Some(Host { config: DriverConfig { moderation_250ns: 0, ..host.config }, ..host })]
     }
 
-    fn habit(host: Option<Host>, pause: Duration, sleep: Option<Sleep>) -> ThinkTimeRun {
+    fn load(host: Option<Host>, pause: Duration, sleep: Option<Sleep>) -> ThinkTimeRun {
         ThinkTimeRun { host, rate: Rate::Gen1, sleep, latency: Duration::from_us(60), pause, commands: 20 }
     }
 
     /// On a link that is always awake, and on one that may sleep.
-    fn outlays(habit: ThinkTimeRun) -> [ThinkTimeResult; 2] {
-        [None, Some(Sleep::LINUX)].map(|sleep| measure_think_time(&ThinkTimeRun { sleep, ..habit }).unwrap())
+    fn outlays(load: ThinkTimeRun) -> [ThinkTimeResult; 2] {
+        [None, Some(Sleep::LINUX)].map(|sleep| measure_think_time(&ThinkTimeRun { sleep, ..load }).unwrap())
     }
 
     #[test]
-    fn a_link_that_may_sleep_and_has_no_time_to_costs_nothing() {
+    fn a_link_without_idle_time_costs_nothing() {
         for host in hosts() {
-            let quick = habit(host, Duration::from_us(20), None);
+            let quick = load(host, Duration::from_us(20), None);
             let [awake, sleepy] = outlays(ThinkTimeRun { latency: Duration::from_us(30), ..quick });
-            // Telling all sides of it takes a while, so that timestamps fall between other packets.
+            // Enabling link power management takes time and shifts timestamps between packets.
             assert!(sleepy.mean.as_ns().abs_diff(awake.mean.as_ns()) < 20, "{} {}", sleepy.mean, awake.mean);
             assert_eq!(sleepy.link[1..], [Duration::ZERO; 3]);
         }
@@ -241,8 +245,9 @@ mod tests {
     #[test]
     fn a_pause_in_u1_costs_10_us_and_saves_power() {
         for host in hosts() {
-            let [awake, sleepy] = outlays(habit(host, Duration::from_us(500), None));
-            // The first packet of a command waits for the link. The rest of a bus interval may hold a timestamp or not.
+            let [awake, sleepy] = outlays(load(host, Duration::from_us(500), None));
+            // The first packet of a command waits for the link. A timestamp may fall into the rest
+            // of a bus interval.
             let more = sleepy.mean.as_ns() - awake.mean.as_ns();
             assert!((9_900..=10_100).contains(&more), "{more} ns");
             assert!(sleepy.energy < awake.energy);
@@ -255,7 +260,7 @@ mod tests {
     #[test]
     fn a_long_pause_ends_in_u2_and_costs_2_ms() {
         for host in hosts() {
-            let [awake, sleepy] = outlays(habit(host, Duration::from_ms(50), None));
+            let [awake, sleepy] = outlays(load(host, Duration::from_ms(50), None));
             let more = sleepy.mean.as_ns() - awake.mean.as_ns();
             assert!((2_046_900..=2_047_100).contains(&more), "{more} ns");
             let [_, _, u2, exit] = sleepy.link;
@@ -265,12 +270,12 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_lets_the_link_sleep_while_it_works_pays_twice() {
+    fn a_device_that_sleeps_while_busy_pays_twice() {
         let sleep = Sleep { device_refuses_at_work: false, ..Sleep::LINUX };
         for host in hosts() {
             let slow = |sleep| {
-                let habit = habit(host, Duration::from_us(500), Some(sleep));
-                measure_think_time(&ThinkTimeRun { latency: Duration::from_us(200), ..habit }).unwrap()
+                let load = load(host, Duration::from_us(500), Some(sleep));
+                measure_think_time(&ThinkTimeRun { latency: Duration::from_us(200), ..load }).unwrap()
             };
             let [refusing, agreeing] = [Sleep::LINUX, sleep].map(slow);
             let more = agreeing.mean.as_ns() - refusing.mean.as_ns();
@@ -279,9 +284,9 @@ mod tests {
     }
 
     #[test]
-    fn what_link_and_drive_have_cost_adds_up() {
+    fn times_of_link_and_drive_add_up() {
         for host in hosts() {
-            let outlay = measure_think_time(&habit(host, Duration::from_ms(1), Some(Sleep::LINUX))).unwrap();
+            let outlay = measure_think_time(&load(host, Duration::from_ms(1), Some(Sleep::LINUX))).unwrap();
             let [idle, at_work] = outlay.drive;
             assert_eq!(at_work, Duration::from_us(20 * 60));
             assert_eq!(idle + at_work, outlay.elapsed);

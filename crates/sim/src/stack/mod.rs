@@ -1,19 +1,21 @@
-//! The storage stack of a host, from an application's requests to commands: what the class driver makes of them.
+//! The host's storage stack: a class driver turns application requests into commands.
 //!
-//! A [`Stack`] stands on a world and has a disk of the initiator for each drive, which identifies it, cuts requests at
-//! what the driver moves with one command, and has as many commands under way as the driver gives to its transport. Requests
-//! that wait for that are in one line; a driver that merges ([`Packing::merges`](crate::machine::driven::Packing)) makes one of
-//! neighbours there. What Turbo packs is packed below, by the initiator's own transport.
+//! A [`Stack`] runs on a machine and has a disk of the initiator per drive, which identifies it,
+//! splits requests at the driver's transfer limit and keeps as many commands in flight as the
+//! driver passes to its transport. Requests above that wait in a queue; a driver that merges
+//! ([`Packing::merges`](crate::machine::xhci::Packing)) joins neighbours there. Turbo packs below,
+//! in the initiator's transport.
 //!
 //! ```text
 //!   application ─ Request ─► line (merges) ─► Disk (cuts) ─ commands ─► world: core, transport, controller, link, drive
 //!               ◄─ Ended ───────────────────────────────◄─ outcomes ──┘
 //! ```
 //!
-//! Blocks that are written hold their number ([`crate::machine::FixedLatencyDrive::numbered`]), and what is read must hold that or have never been written.
-//! Left out: caches of the system, flushes, more than one core, scheduling by place.
+//! Written blocks hold their number ([`crate::machine::FixedLatencyDrive::numbered`]), and a read
+//! must return that number or zeroes. Left out: system caches, flushes, more than one core,
+//! elevator scheduling.
 //!
-//! Always true: each request that was taken ends once; no more than [`REQUESTS_MAX`] wait for a drive.
+//! Invariants: each accepted request completes once; at most [`REQUESTS_MAX`] wait per drive.
 
 mod profile;
 #[cfg(test)]
@@ -33,88 +35,89 @@ use units::{BlockCount, BlockSize, ByteRange, Extent, Instant, Lba};
 use wire::scsi::lun::LunField;
 use wire::usb::Direction;
 
-/// Requests that wait for a drive, at most.
+/// Waiting requests per drive at most.
 pub const REQUESTS_MAX: usize = 4096;
 
-/// What an application wants.
+/// An application request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Comes back with the end.
+    /// Returned with the completion.
     pub id: u64,
-    /// In is a read, Out a write.
+    /// `In` reads, `Out` writes.
     pub direction: Direction,
     /// The first block.
     pub lba: u64,
-    /// How many blocks; not 0.
+    /// Number of blocks, at least 1.
     pub blocks: u32,
 }
 
-/// A request that has ended.
+/// A completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletedRequest {
-    /// Of which drive.
+    /// Number of the drive.
     pub drive: usize,
-    /// The application's name for it.
+    /// The application's id.
     pub id: u64,
-    /// When it was submitted.
+    /// Submission time.
     pub since: Instant,
-    /// When it ended.
+    /// Completion time.
     pub at: Instant,
-    /// How.
+    /// Result.
     pub result: Result<(), Error>,
 }
 
-/// Why there is no stack on a world.
+/// Why a stack cannot start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackError {
-    /// The world does not go on.
+    /// The simulation stopped.
     Stopped(StopReason),
-    /// A drive is no disk, or does not say what it is.
+    /// A drive is not a disk or did not identify itself.
     Identify(IdentifyError),
-    /// A drive does not answer, and nothing is going to happen any more.
+    /// A drive does not answer and no events are pending.
     Stuck,
 }
 
-/// Applications' requests on a world.
+/// A storage stack on a machine.
 #[derive(Debug)]
 pub struct Stack<W> {
     machine: W,
     units: Vec<Unit>,
     ended: VecDeque<CompletedRequest>,
-    /// Memory of commands that have ended.
+    /// Buffers of completed commands.
     spare: Vec<Vec<u8>>,
 }
 
-/// A drive, as the class driver sees it.
+/// A drive as the class driver sees it.
 #[derive(Debug)]
 struct Unit {
     disk: Disk,
-    /// What the identify sequence found, when it is over.
+    /// Result of the identification once it has completed.
     identified: Option<Result<(), IdentifyError>>,
     block_size: BlockSize,
-    /// Bytes of a piece, where a request has one under way at a time.
+    /// Bytes of a piece, if pieces of a request run one at a time.
     serial_piece_bytes: Option<u32>,
-    /// Bytes that neighbours may have together, if they are merged.
+    /// Bytes of a merged run at most, if the driver merges.
     merges: Option<u32>,
-    /// Runs that the disk is given at once: as many as fill all its commands.
+    /// Runs passed to the disk at once: enough to fill all its commands.
     runs_max: usize,
     waiting: VecDeque<Run>,
     given: BTreeMap<RequestId, Run>,
     last_run: u64,
-    /// Commands under way, by slot.
+    /// Commands in flight by slot.
     sent: Vec<Option<Sent>>,
     merged: u64,
     misplaced_blocks: u64,
 }
 
-/// Requests that are one for the disk: one, or neighbours.
+/// Requests that the disk sees as one: a single request or merged neighbours.
 #[derive(Debug)]
 struct Run {
     direction: Direction,
     extent: Extent,
-    /// Blocks that have been done, where the disk gets one piece after the other.
+    /// Blocks completed, if pieces run one at a time.
     done: u64,
-    /// Since when what is left could have gone on: its first request came, or the piece before it ended.
+    /// Since when the rest could proceed: arrival of the first request, or completion of the
+    /// previous piece.
     ready: Instant,
     first: Member,
     others: Vec<Member>,
@@ -130,12 +133,12 @@ struct Member {
 struct Sent {
     id: CommandId,
     memory: Memory,
-    /// The first block that it reads, if it reads blocks.
+    /// First block of a read.
     reads: Option<Lba>,
 }
 
 impl<W: Simulation> Stack<W> {
-    /// A driver of this profile on the drives of a world that was powered on for it; each drive is surveyed.
+    /// Starts a driver with this profile on a powered-on machine and identifies each drive.
     ///
     /// # Errors
     /// See [`StackError`].
@@ -164,46 +167,46 @@ impl<W: Simulation> Stack<W> {
         }
     }
 
-    /// The world.
+    /// Returns the machine.
     pub const fn machine(&self) -> &W {
         &self.machine
     }
 
-    /// The same, to be asked or disturbed. Commands of others must not be given to it.
+    /// Returns the machine, mutable. Do not submit commands to it directly.
     pub const fn machine_mut(&mut self) -> &mut W {
         &mut self.machine
     }
 
-    /// The time.
+    /// Returns the current time.
     pub fn now(&self) -> Instant {
         self.machine.now()
     }
 
-    /// Bytes of a block of a drive, and its blocks. `None` if there is no such drive.
+    /// Returns block size and capacity of a drive. `None` if there is no such drive.
     pub fn capacity(&self, drive: usize) -> Option<(BlockSize, BlockCount)> {
         let geometry = self.units.get(drive)?.disk.geometry()?;
         Some((geometry.block_size, geometry.capacity))
     }
 
-    /// What the disk of a drive counts. `None` if there is no such drive.
+    /// Returns the disk counters of a drive. `None` if there is no such drive.
     pub fn counts(&self, drive: usize) -> Option<Counts> {
         Some(self.units.get(drive)?.disk.counts())
     }
 
-    /// Requests of a drive that became part of another one's run.
+    /// Returns the requests of a drive that were merged into another one's run.
     pub fn merged(&self, drive: usize) -> u64 {
         self.units.get(drive).map_or(0, |unit| unit.merged)
     }
 
-    /// Blocks of a drive that were read and held what belongs elsewhere. There are none, unless something is wrong.
+    /// Returns the blocks that were read and held other content. Non-zero means a bug.
     pub fn misplaced_blocks(&self, drive: usize) -> u64 {
         self.units.get(drive).map_or(0, |unit| unit.misplaced_blocks)
     }
 
-    /// Takes a request on. It ends once.
+    /// Accepts a request, which completes once.
     ///
     /// # Errors
-    /// A [`RequestRefusal`]; nothing comes of it then.
+    /// A [`RequestRefusal`]; the request has no effect.
     pub fn submit(&mut self, drive: usize, request: &Request) -> Result<(), RequestRefusal> {
         let now = self.machine.now();
         let unit = self.units.get_mut(drive).ok_or(RequestRefusal::Gone)?;
@@ -212,10 +215,10 @@ impl<W: Simulation> Stack<W> {
         Ok(())
     }
 
-    /// Lets things happen until a request ends. `None` if nothing is going to happen any more.
+    /// Runs until a request completes. `None` if no events are pending.
     ///
     /// # Errors
-    /// If the world does not go on.
+    /// If the simulation stops.
     #[expect(clippy::should_implement_trait, reason = "requests are submitted between the ends of others")]
     pub fn next(&mut self) -> Result<Option<CompletedRequest>, StopReason> {
         loop {
@@ -228,10 +231,10 @@ impl<W: Simulation> Stack<W> {
         }
     }
 
-    /// The same, but no longer than up to a time: `None` when it has come.
+    /// Like [`Self::next`], up to a time: `None` when it is reached.
     ///
     /// # Errors
-    /// If the world does not go on.
+    /// If the simulation stops.
     pub fn next_until(&mut self, until: Instant) -> Result<Option<CompletedRequest>, StopReason> {
         loop {
             if let Some(ended) = self.ended.pop_front() {
@@ -243,7 +246,8 @@ impl<W: Simulation> Stack<W> {
         }
     }
 
-    /// Lets one thing happen that is of a disk's concern, up to a time. Whether there was anything, or the time has come.
+    /// Runs until something concerns a disk, up to a time. Returns false if no events are pending
+    /// and no time was given.
     fn step(&mut self, until: Option<Instant>) -> Result<bool, StopReason> {
         let wakes = self.units.iter().filter_map(|unit| Some(unit.disk.poll_timeout()?.at));
         let due = wakes.chain(until).min();
@@ -259,7 +263,7 @@ impl<W: Simulation> Stack<W> {
         Ok(due.is_some())
     }
 
-    /// A command has ended.
+    /// Handles a completed command.
     fn handle_completed(&mut self, finished: FinishedCommand) {
         let FinishedCommand { drive, id, outcome, buffer } = finished;
         let now = self.machine.now();
@@ -267,8 +271,8 @@ impl<W: Simulation> Stack<W> {
         let sent =
             unit.sent.get_mut(usize::from(id.slot)).and_then(|sent| sent.take_if(|sent| sent.id == id));
         let Some(sent) = sent else { return };
-        // Memory is used again, and holds what an earlier command left where this one has moved nothing: a read that the drive
-        // answered with TASK SET FULL has moved none at all.
+        // Buffers are reused and hold old data where this command moved nothing: a read answered
+        // with TASK SET FULL has moved none.
         if let (Some(lba), Outcome::Answered(answer)) = (sent.reads, &outcome) {
             let moved = buffer.get(..answer.moved as usize).unwrap_or(&buffer);
             unit.misplaced_blocks += numbers::misplaced_among(lba, moved, unit.block_size);
@@ -281,7 +285,7 @@ impl<W: Simulation> Stack<W> {
         self.service_disk(drive);
     }
 
-    /// Carries out what the disk of a drive wants, and gives it what it has room for.
+    /// Executes the outputs of a disk and passes waiting runs to it.
     fn service_disk(&mut self, drive: usize) {
         let now = self.machine.now();
         loop {
@@ -348,7 +352,7 @@ impl<W: Simulation> Stack<W> {
                     lba.into_iter().for_each(|lba| numbers::put(lba, &mut buffer, unit.block_size))
                 }
             }
-            // Each command has memory of its own.
+            // Each command has its own buffer.
             command.data_phase = Some(DataPhase { direction, range: ByteRange::new(0, range.len) });
         }
         let slot = usize::from(command.id.slot);
@@ -392,7 +396,7 @@ impl Unit {
         }
     }
 
-    /// Takes a request into the line, or into one that is there.
+    /// Queues a request, or merges it into a queued run.
     fn take(&mut self, now: Instant, request: &Request) -> Result<(), RequestRefusal> {
         let extent = Extent { lba: Lba(request.lba), blocks: BlockCount(request.blocks.into()) };
         let geometry = self.disk.geometry().ok_or(RequestRefusal::NotIdentified)?;
@@ -421,7 +425,7 @@ impl Unit {
         Ok(())
     }
 
-    /// What of a run the disk gets at once: all that is left, or a piece.
+    /// Returns the part of a run that the disk gets at once: all that is left, or a piece.
     fn piece(&self, run: &Run) -> Extent {
         let left = run.extent.blocks.0 - run.done;
         let blocks_max =
@@ -429,7 +433,7 @@ impl Unit {
         Extent { lba: Lba(run.extent.lba.0 + run.done), blocks: BlockCount(left.min(blocks_max)) }
     }
 
-    /// Gives the disk a run, if there is one and room for it. A disk that does not take it is gone.
+    /// Passes a run to the disk if there is one and room for it. A disk that refuses it is gone.
     fn give(&mut self, now: Instant) -> Option<Result<(), Run>> {
         if self.given.len() >= self.runs_max {
             return None;
@@ -455,7 +459,7 @@ impl Run {
         std::iter::once(self.first).chain(self.others.iter().copied())
     }
 
-    /// This and a neighbour of it, before or behind, if both together are no more than so many blocks.
+    /// Returns the extent of this run with an adjacent one, if both fit into `blocks_max`.
     fn with(&self, other: Extent, blocks_max: u64) -> Option<Extent> {
         let end = |extent: Extent| extent.lba.0 + extent.blocks.0;
         let lba = match () {
@@ -471,8 +475,8 @@ impl Run {
 impl fmt::Display for StackError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Stopped(stopped) => write!(f, "the world does not go on: {stopped:?}"),
-            Self::Identify(error) => write!(f, "a drive is no disk: {error}"),
+            Self::Stopped(stopped) => write!(f, "simulation stopped: {stopped}"),
+            Self::Identify(error) => write!(f, "cannot identify a drive as a disk: {error}"),
             Self::Stuck => f.write_str("a drive does not answer"),
         }
     }

@@ -1,64 +1,63 @@
-//! A host's driver as a value: its structure first, and then what it takes.
+//! A host driver described by its structure and costs.
 //!
-//! Drivers differ less in how fast they are than in what they do: over which transport, how much in one command, how many
-//! commands at once, and whether neighbours become one command. All of that is a [`DriverProfile`], and a [`Host`] is made of it
-//! and of a controller.
+//! Drivers differ in transport, transfer size, queue depth and merging more than in speed. A
+//! [`DriverProfile`] has these, and makes a [`Host`] together with a controller.
 //!
-//! Left out: which drives a driver takes at all, and why it would not; priorities; more cores than one.
+//! Left out: device matching, priorities, more than one core.
 //!
-//! Always true: nothing here knows a figure that is to come out.
+//! Invariant: no figure that a simulation is to predict is in here.
 
-use crate::machine::driven::{DriverConfig, Host, HostCosts, Packing, Protocol};
+use crate::machine::xhci::{DriverConfig, Host, HostCosts, Packing, Protocol};
 use crate::xhc::Part;
 use units::Duration;
 
-/// What a driver is.
+/// A driver profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverProfile {
-    /// The transport. A driver like Turbo is one of BOT with `packing`.
+    /// Transport. A driver like Turbo is BOT with `packing`.
     pub transport: Protocol,
-    /// Bytes of one command at most: longer requests are cut.
+    /// Bytes of one command at most; longer requests are split.
     pub transfer_bytes_max: u32,
-    /// Whether the next piece of a request that is cut waits for the end of the one before.
+    /// Whether pieces of a split request run one at a time.
     pub pieces_in_turn: bool,
-    /// Commands that are given to the transport at once. Over BOT one of them is under way, and others wait for it in the
+    /// Commands passed to the transport at once. Over BOT one is in flight and others wait in the
     /// driver, if that packs or has [`Packing::NONE`].
     pub depth: u16,
-    /// Whether what goes out is with the controller for one command at a time, over UAS.
+    /// Whether data-out of one command at a time is with the controller, over UAS.
     pub writes_in_turn: bool,
-    /// Who makes the streams of UAS.
+    /// How UAS streams are implemented.
     pub streams: Streams,
-    /// Whether neighbours travel together, over BOT.
+    /// Packing of adjacent requests over BOT.
     pub packing: Option<Packing>,
-    /// The least time between two interrupts.
+    /// Interrupt moderation interval.
     pub moderation: Duration,
-    /// What it takes.
+    /// CPU costs.
     pub costs: HostCosts,
 }
 
-/// Who makes the streams of UAS.
+/// How UAS streams are implemented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Streams {
-    /// The controller.
+    /// By the controller.
     Hardware,
-    /// The driver, which does without those of the controller and takes so much longer for each command. How such drivers
-    /// do it on the bus is not published, and UAS without streams is none at SuperSpeed. So it is stood in
-    /// for: packets are those of streams, two commands are under way at most, and each costs more.
+    /// In the driver, without controller streams, at an extra CPU cost per command. How such
+    /// drivers do this on the bus is not published, and UAS at SuperSpeed requires streams, so it
+    /// is approximated: packets with streams, two commands in flight, extra cost.
     Software(Duration),
-    /// Nobody: there is no UAS at SuperSpeed.
+    /// Not at all: no UAS at SuperSpeed.
     None,
 }
 
-/// Commands under way where the driver makes the streams.
+/// Commands in flight with streams in the driver.
 pub const SOFTWARE_STREAMS_DEPTH: u16 = 2;
 
-/// Streams of a controller that is not asked for any: the exponent of what drives have at most.
+/// Exponent of the streams that stand in for those of the driver: what drives have at most.
 const STOOD_IN_EXPONENT: u8 = 7;
 /// The unit of moderation (xHCI 1.2 clause 5.5.2.2).
 const MODERATION_UNIT: Duration = Duration::from_ns(250);
 
 impl DriverProfile {
-    /// BOT, 64 KiB at a time; nothing takes time.
+    /// BOT with 64 KiB transfers and no CPU costs.
     pub const BOT: Self = Self {
         transport: Protocol::Bot,
         transfer_bytes_max: 64 << 10,
@@ -71,11 +70,11 @@ impl DriverProfile {
         costs: HostCosts::FREE,
     };
 
-    /// BOT with up to 1 MiB at a time, packed out of neighbours; nothing takes time.
+    /// BOT with packed transfers of up to 1 MiB and no CPU costs.
     pub const TURBO: Self =
         Self { transfer_bytes_max: 1 << 20, depth: 64, packing: Some(Packing::TURBO), ..Self::BOT };
 
-    /// UAS with streams of the controller, 512 KiB at a time and 30 commands; nothing takes time.
+    /// UAS with controller streams, 512 KiB transfers, QD30 and no CPU costs.
     pub const UAS: Self = Self {
         transport: Protocol::Uas,
         transfer_bytes_max: 512 << 10,
@@ -84,7 +83,7 @@ impl DriverProfile {
         ..Self::BOT
     };
 
-    /// Commands that are given to the transport at once.
+    /// Returns the commands passed to the transport at once.
     pub fn depth(&self) -> u16 {
         match (self.transport, self.streams) {
             (Protocol::Uas, Streams::Software(_)) => self.depth.clamp(1, SOFTWARE_STREAMS_DEPTH),
@@ -92,7 +91,7 @@ impl DriverProfile {
         }
     }
 
-    /// What it takes, with streams of its own counted.
+    /// Returns the CPU costs, including those of streams in the driver.
     pub fn costs(&self) -> HostCosts {
         match (self.transport, self.streams) {
             (Protocol::Uas, Streams::Software(more)) => {
@@ -102,7 +101,7 @@ impl DriverProfile {
         }
     }
 
-    /// A host with this driver and a controller.
+    /// Returns a host with this driver and a controller.
     pub fn host(&self, part: Part) -> Host {
         let units = self.moderation.as_ps().div_ceil(MODERATION_UNIT.as_ps());
         let moderation_250ns = u16::try_from(units).unwrap_or(u16::MAX);
@@ -111,7 +110,7 @@ impl DriverProfile {
         Host { part: self.part(part), config, costs: self.costs(), packing, writes_in_turn }
     }
 
-    /// The controller as this driver uses it.
+    /// Returns the controller as this driver uses it.
     fn part(&self, part: Part) -> Part {
         match self.streams {
             Streams::Hardware => part,
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_of_the_driver_s_own_are_two_and_cost_more() {
+    fn driver_streams_allow_two_commands_and_cost_more() {
         let own = DriverProfile { streams: Streams::Software(Duration::from_us(7)), ..DriverProfile::UAS };
         assert_eq!((own.depth(), own.costs().command), (2, Duration::from_us(7)));
         assert_eq!(own.host(Part::EARLY_CARD).part.primary_streams_exponent, 7);
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn moderation_is_told_in_250_ns() {
+    fn moderation_is_in_units_of_250_ns() {
         let units = |moderation| {
             DriverProfile { moderation, ..DriverProfile::BOT }.host(Part::CHIPSET).config.moderation_250ns
         };

@@ -1,8 +1,8 @@
-//! What each kind of driver makes of requests.
+//! Requests over each kind of driver.
 
 use super::*;
 use crate::engine::Random;
-use crate::machine::driven::{Drive, DriveParts, HostCosts, Packing, Setup, XhciMachine};
+use crate::machine::xhci::{Drive, DriveParts, HostCosts, Packing, Setup, XhciMachine};
 use crate::machine::{FixedLatencyDrive, HostTransfer, Observer};
 use crate::xhc::Part;
 use device::Transports;
@@ -16,11 +16,11 @@ const KIB: u32 = 1 << 10;
 /// Blocks of 4 KiB.
 const BLOCKS: u32 = 4096;
 
-/// What was given to the transport of a drive, and what went over the bus for it.
+/// Commands passed to the transport, and their bus traffic.
 #[derive(Debug, Default)]
 struct Log {
     bytes: Vec<u32>,
-    under_way: usize,
+    in_flight: usize,
     most: usize,
     /// Command wrappers of BOT.
     wrappers: usize,
@@ -29,12 +29,12 @@ struct Log {
 impl Observer for Log {
     fn began(&mut self, _: Instant, command: &Command) {
         self.bytes.push(command.transfer_len());
-        self.under_way += 1;
-        self.most = self.most.max(self.under_way);
+        self.in_flight += 1;
+        self.most = self.most.max(self.in_flight);
     }
 
     fn ended(&mut self, _: Instant, _: CommandId, _: &Outcome) {
-        self.under_way -= 1;
+        self.in_flight -= 1;
     }
 
     fn submitted(&mut self, _: Instant, transfer: &HostTransfer, _: &[u8]) {
@@ -42,7 +42,7 @@ impl Observer for Log {
     }
 }
 
-/// A drive that takes 20 us for a request, and 8 at once.
+/// A drive with 20 us latency that serves 8 requests at once.
 fn stack_on(profile: &DriverProfile) -> (Stack<XhciMachine>, Rc<RefCell<Log>>) {
     let drive = Drive { protocol: profile.transport, at_once: 8, ..Drive::uas() };
     let drive = drive.blocks(BLOCKS, BlockSize::B4096).latency(Duration::from_us(20));
@@ -61,7 +61,7 @@ fn write(id: u64, lba: u64, blocks: u32) -> Request {
     Request { direction: Direction::Out, ..read(id, lba, blocks) }
 }
 
-/// Submits all at once, and waits for all: how long that took.
+/// Submits all at once and waits for all; returns the elapsed time.
 fn run(stack: &mut Stack<XhciMachine>, requests: &[Request]) -> Duration {
     let began = stack.now();
     requests.iter().for_each(|request| stack.submit(0, request).unwrap());
@@ -106,7 +106,7 @@ fn pieces_in_turn_leave_the_rest_of_the_queue_to_other_requests() {
 }
 
 #[test]
-fn streams_of_the_driver_s_own_carry_two_commands() {
+fn driver_streams_carry_two_commands() {
     let more = Duration::from_us(50);
     let own = DriverProfile { streams: Streams::Software(more), ..DriverProfile::UAS };
     let requests: Vec<_> = (0..8).map(|id| read(id, 100 * id, 1)).collect();
@@ -139,7 +139,7 @@ fn turbo_moves_1_mib_at_once() {
 }
 
 #[test]
-fn turbo_waits_in_vain_for_as_long_as_it_looks_ahead_and_no_longer() {
+fn turbo_waits_at_most_its_look_ahead() {
     let looks = |look_ahead| {
         let packing = Some(Packing { look_ahead, ..Packing::TURBO });
         // Interrupts come at once, so that none of them hides the time.
@@ -160,7 +160,7 @@ fn turbo_does_not_wait_when_what_comes_next_is_no_neighbour() {
         let (mut stack, _) = stack_on(&DriverProfile { packing, ..DriverProfile::TURBO });
         run(&mut stack, &[read(1, 7, 1), read(2, 100, 1)])
     };
-    // The first has another one behind it; the second waits while the first is under way.
+    // The first has another one behind it; the second waits while the first is in flight.
     assert_eq!(looks(LookAhead::Always(Duration::from_us(5))), looks(LookAhead::Never));
 }
 
@@ -168,7 +168,8 @@ fn turbo_does_not_wait_when_what_comes_next_is_no_neighbour() {
 fn a_driver_that_merges_makes_one_command_of_neighbours_in_its_line() {
     let packing = Some(Packing { merges: true, look_ahead: LookAhead::Never, bytes_max: 16 * KIB });
     let (mut stack, log) = stack_on(&DriverProfile { packing, depth: 1, ..DriverProfile::TURBO });
-    // The first is under way at once; 5, 4, 6 and 3 are one, 2 would make it too long, and 9 is none of them.
+    // The first is in flight at once; 5, 4, 6 and 3 are merged, 2 would make the run too long, and
+    // 9 is not adjacent.
     let places = [0, 5, 4, 6, 3, 2, 9];
     let requests: Vec<_> = (0..).zip(places).map(|(id, lba)| write(id, lba, 1)).collect();
     run(&mut stack, &requests);
@@ -190,7 +191,7 @@ const COSTS: HostCosts = HostCosts {
 };
 
 #[test]
-fn what_was_written_is_read_whatever_the_driver_is() {
+fn reads_return_written_data_with_every_driver() {
     let merging = Packing { merges: true, ..Packing::TURBO };
     let profiles = [
         DriverProfile::BOT,
@@ -215,12 +216,12 @@ fn what_was_written_is_read_whatever_the_driver_is() {
             }
             stack.machine().digest()
         };
-        assert_eq!(digest(7), digest(7), "two worlds of one kind do not differ");
+        assert_eq!(digest(7), digest(7), "equal machines have equal digests");
         assert_ne!(digest(7), digest(8));
     }
 }
 
-/// A drive that takes so many commands and answers more with TASK SET FULL.
+/// A drive that accepts `commands` and answers more with TASK SET FULL.
 fn stack_on_a_drive_of(commands: u16) -> Stack<XhciMachine> {
     let occupant = |_, _: &Drive| {
         let limits = Limits { commands, buffer_bytes: 1 << 20, segment_bytes: 64 << 10 };
@@ -244,7 +245,7 @@ fn a_read_that_ends_with_task_set_full_has_read_no_block() {
 }
 
 #[test]
-fn a_read_that_brings_the_blocks_of_another_place_is_counted() {
+fn a_read_of_wrong_blocks_is_counted() {
     let mut stack = stack_on_a_drive_of(2);
     stack.submit(0, &read(0, 7, 2)).unwrap();
     // The driver takes the answer for one about other blocks.
@@ -265,7 +266,7 @@ fn a_request_that_the_drive_has_no_blocks_for_is_refused() {
 }
 
 #[test]
-fn the_line_has_an_end() {
+fn the_request_queue_is_bounded() {
     let (mut stack, _) = stack_on(&DriverProfile::BOT);
     let taken = (0..).take_while(|id| stack.submit(0, &read(*id, 1, 1)).is_ok()).count();
     assert_eq!(taken, REQUESTS_MAX + 1);
@@ -273,7 +274,7 @@ fn the_line_has_an_end() {
 }
 
 #[test]
-fn a_drive_that_is_pulled_out_ends_every_request_once() {
+fn detaching_completes_every_request_once() {
     for profile in [DriverProfile::BOT, DriverProfile::TURBO, DriverProfile::UAS] {
         let (mut stack, _) = stack_on(&DriverProfile { costs: COSTS, ..profile });
         (0..100).for_each(|id| stack.submit(0, &read(id, 10 * id, 4)).unwrap());
@@ -283,7 +284,7 @@ fn a_drive_that_is_pulled_out_ends_every_request_once() {
         stack.machine_mut().unplug(0);
         let ends: Vec<_> = std::iter::from_fn(|| stack.next().unwrap()).collect();
         assert_eq!(ends.len(), 97, "{:?}", profile.transport);
-        // What was under way when it happened may have been done.
+        // Commands in flight at that time may have completed.
         let failed = ends.iter().filter(|end| end.result.is_err()).count();
         assert!(failed >= 97 - usize::from(profile.depth()), "{failed}");
     }

@@ -2,7 +2,7 @@
 
 use super::BLOCK_BYTES;
 use initiator::Outcome;
-use sim::machine::driven::PowerOnError;
+use sim::machine::xhci::PowerOnError;
 use sim::machine::{PlugError, StopReason};
 use std::fmt;
 

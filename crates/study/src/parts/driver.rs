@@ -9,7 +9,7 @@ use super::quantity::{Count, Quantity, Rate, Size, Time};
 use super::schema::{FieldError, File, within};
 use bus::Speed;
 use serde::Deserialize;
-use sim::machine::driven::HostCosts;
+use sim::machine::xhci::HostCosts;
 use units::Duration;
 
 /// A driver.

@@ -7,7 +7,7 @@ use super::PartModel;
 use super::quantity::{Count, PowerDraw, Quantity, Share};
 use super::schema::{FieldError, File, within};
 use serde::Deserialize;
-use sim::machine::driven::HostCosts;
+use sim::machine::xhci::HostCosts;
 use sim::power::Microwatts;
 pub use sim::power::machine::PowerPart;
 use units::Duration;

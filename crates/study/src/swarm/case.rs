@@ -14,7 +14,7 @@ use sim::link::superspeed::{self, Sleep};
 use sim::link::usb2::{self, Pacing, Translators};
 use sim::link::{AnyRate, Connection};
 use sim::machine::FixedLatencyDrive;
-use sim::machine::driven::{
+use sim::machine::xhci::{
     BlockStorage, Drive, Enclosure, Host, HostCosts, Hub, Node, Packing, Protocol, Setup,
 };
 use sim::xhc::Part;

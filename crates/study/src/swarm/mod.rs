@@ -29,7 +29,7 @@ use session::DeviceSession;
 use sim::check::{Invariant, Violation, ViolationSubject};
 use sim::engine::{Digest, Trace};
 use sim::fault::{FaultKind, FaultScript, Faults, SeededBug};
-use sim::machine::driven::{Drive, DriveParts, PowerOnFailure, Setup, XhciMachine};
+use sim::machine::xhci::{Drive, DriveParts, PowerOnFailure, Setup, XhciMachine};
 use sim::machine::{self, DetachedDrive, DirectMachine, FixedLatencyDrive, PlugError, Plugged};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -39,9 +39,9 @@ use units::Instant;
 
 /// Without faults a device comes up, and with some that nobody above the link notices.
 const NOT_UP: Result<(), Violation> = Err(Violation {
-    law: Invariant::Recovery,
+    invariant: Invariant::Recovery,
     at: Instant::ZERO,
-    about: ViolationSubject::Machine("a device that is brought up once more"),
+    subject: ViolationSubject::Machine("a device that is brought up once more"),
 });
 /// Lives of a device in one run at most, before the last one, in which nothing goes wrong.
 const SESSIONS_MAX: u32 = 6;
@@ -120,7 +120,11 @@ fn unless_it_panics<R>(part: impl FnOnce() -> R) -> Option<R> {
 }
 
 fn panicked(at: Instant) -> Result<(), Violation> {
-    Err(Violation { law: Invariant::Panic, at, about: ViolationSubject::Machine("somewhere, see above") })
+    Err(Violation {
+        invariant: Invariant::Panic,
+        at,
+        subject: ViolationSubject::Machine("somewhere, see above"),
+    })
 }
 
 /// A case under way, between two lives of its device.
@@ -177,8 +181,8 @@ impl Run<'_> {
         faults: Faults,
     ) -> Result<(), Violation> {
         let Ok(plugged) = plugged else {
-            let about = ViolationSubject::Machine("a device that is configured once more");
-            return Err(Violation { law: Invariant::Recovery, at: Instant::ZERO, about });
+            let subject = ViolationSubject::Machine("a device that is configured once more");
+            return Err(Violation { invariant: Invariant::Recovery, at: Instant::ZERO, subject });
         };
         let mut world = DirectMachine::new(self.case.connection(), plugged, plain).with_faults(faults);
         self.case.sleep().into_iter().for_each(|sleep| world.let_sleep(sleep));

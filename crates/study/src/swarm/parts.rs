@@ -14,7 +14,7 @@ use sim::drive::AnyDrive;
 use sim::drive::disk::Disk;
 use sim::drive::solid::{Contents, Solid};
 use sim::engine::Random;
-use sim::machine::driven::HostCosts;
+use sim::machine::xhci::HostCosts;
 use std::sync::LazyLock;
 
 /// What is behind the endpoints of each drive.

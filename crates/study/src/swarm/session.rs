@@ -278,8 +278,9 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         match found {
             Ok(()) => Ok(()),
             Err(strange) => {
-                let law = if self.host.is_inspecting() { Invariant::Durable } else { Invariant::Content };
-                self.broken(law, ViolationSubject::Block(strange.lba, strange.holds))
+                let invariant =
+                    if self.host.is_inspecting() { Invariant::Durable } else { Invariant::Content };
+                self.broken(invariant, ViolationSubject::Block(strange.lba, strange.holds))
             }
         }
     }
@@ -306,8 +307,8 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         if excused {
             return Ok(());
         }
-        let law = if is_felt { Invariant::Recovery } else { Invariant::NoSpuriousErrors };
-        self.broken(law, ViolationSubject::Failure(id, error))
+        let invariant = if is_felt { Invariant::Recovery } else { Invariant::NoSpuriousErrors };
+        self.broken(invariant, ViolationSubject::Failure(id, error))
     }
 
     fn identify(&mut self, result: Result<(), Error>) -> Result<(), Violation> {
@@ -414,8 +415,8 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         }
     }
 
-    fn broken<R>(&self, law: Invariant, about: ViolationSubject) -> Result<R, Violation> {
-        Err(Violation { law, at: self.now(), about })
+    fn broken<R>(&self, invariant: Invariant, subject: ViolationSubject) -> Result<R, Violation> {
+        Err(Violation { invariant, at: self.now(), subject })
     }
 }
 
@@ -441,9 +442,9 @@ pub(super) fn run_sessions<W: SwarmTarget>(
         match finished {
             Ok(Some(finished)) => {
                 let nobody = Violation {
-                    law: Invariant::CommandOnce,
+                    invariant: Invariant::CommandOnce,
                     at: now,
-                    about: ViolationSubject::Command(finished.id),
+                    subject: ViolationSubject::Command(finished.id),
                 };
                 sessions.get_mut(finished.drive).ok_or(nobody)?.end_command(finished)?;
             }
@@ -451,8 +452,8 @@ pub(super) fn run_sessions<W: SwarmTarget>(
                 sessions.iter_mut().for_each(DeviceSession::pass)
             }
             Ok(None) | Err(_) => {
-                let about = ViolationSubject::Machine("nothing happens any more");
-                return Err(Violation { law: Invariant::Progress, at: now, about });
+                let subject = ViolationSubject::Machine("nothing happens any more");
+                return Err(Violation { invariant: Invariant::Progress, at: now, subject });
             }
         }
         sessions.iter_mut().for_each(DeviceSession::look_for_strays);
@@ -470,7 +471,7 @@ pub(super) fn leave_alone(world: &mut impl SwarmTarget, drives: usize) -> Result
     }
     let finished = world.run_until(Some(world.now() + QUIESCE_TIME));
     world.audit()?;
-    let broken = |law, about| Err(Violation { law, at: world.now(), about });
+    let broken = |invariant, subject| Err(Violation { invariant, at: world.now(), subject });
     match finished {
         Ok(None) if world.gone().is_some() => Ok(()),
         Ok(None) => (0..drives).try_for_each(|drive| world.audit_rest(drive, true)),

@@ -35,10 +35,10 @@ pub fn shrink_while(
     bug: Option<SeededBug>,
     has_time: &dyn Fn() -> bool,
 ) -> Option<Shrunk> {
-    let law = report.verdict.err()?.law;
+    let invariant = report.verdict.err()?.invariant;
     let scripted = case.clone().with_faults(report.struck.clone());
     let best = Shrunk { case: case.clone(), report, runs: 1 };
-    let mut search = Search { bug, law, best, has_time, is_over: false };
+    let mut search = Search { bug, invariant, best, has_time, is_over: false };
     // The script is what the dice did, so this is as red; unless a panic came when a life was to end, and took the last of it.
     search.tries(scripted);
     loop {
@@ -54,7 +54,7 @@ pub fn shrink_while(
 
 struct Search<'a> {
     bug: Option<SeededBug>,
-    law: Invariant,
+    invariant: Invariant,
     best: Shrunk,
     has_time: &'a dyn Fn() -> bool,
     /// Whether it ran out of runs or of time.
@@ -70,7 +70,7 @@ impl Search<'_> {
         }
         self.best.runs += 1;
         let report = run(&case, self.bug);
-        let is_red = report.verdict.is_err_and(|violation| violation.law == self.law);
+        let is_red = report.verdict.is_err_and(|violation| violation.invariant == self.invariant);
         if is_red {
             self.best.case = case;
             self.best.report = report;

@@ -13,7 +13,7 @@ use initiator::disk::RequestId;
 use sim::check::{Invariant, Violation, ViolationSubject};
 use sim::engine::{Digest, Random, Trace};
 use sim::machine::Simulation;
-use sim::machine::driven::{Drive, DriveParts, Packing, Setup, XhciMachine};
+use sim::machine::xhci::{Drive, DriveParts, Packing, Setup, XhciMachine};
 use sim::stack::{DriverProfile, Request, Stack};
 use std::collections::VecDeque;
 use units::Instant;
@@ -75,9 +75,9 @@ impl Application {
             occupants.pop_front().unwrap_or_else(|| DriveParts::of(drive, setup.rate_of(drive).speed()))
         };
         let not_up = |what| Violation {
-            law: Invariant::NoSpuriousErrors,
+            invariant: Invariant::NoSpuriousErrors,
             at: Instant::ZERO,
-            about: ViolationSubject::Machine(what),
+            subject: ViolationSubject::Machine(what),
         };
         let world =
             setup.power_on_with(occupy, Vec::new()).map_err(|_| not_up("a device that is brought up"))?;
@@ -104,14 +104,15 @@ impl Application {
             let ended = ended.ok_or_else(|| self.broken(Invariant::Progress, stuck))?;
             self.ended += 1;
             if let Err(error) = ended.result {
-                let about = ViolationSubject::Failure(RequestId(ended.id), error);
-                return Err(self.broken(Invariant::NoSpuriousErrors, about));
+                let subject = ViolationSubject::Failure(RequestId(ended.id), error);
+                return Err(self.broken(Invariant::NoSpuriousErrors, subject));
             }
             if self.stack.misplaced_blocks(ended.drive) + self.stack.machine().misplaced_blocks(ended.drive)
                 > 0
             {
-                let about = ViolationSubject::Machine("blocks that were read or written in the wrong place");
-                return Err(self.broken(Invariant::Content, about));
+                let subject =
+                    ViolationSubject::Machine("blocks that were read or written in the wrong place");
+                return Err(self.broken(Invariant::Content, subject));
             }
             self.ask(case, ended.drive)?;
         }
@@ -131,8 +132,8 @@ impl Application {
         self.stack.submit(drive, &request).map_err(|_| self.broken(Invariant::NoSpuriousErrors, refused))
     }
 
-    fn broken(&self, law: Invariant, about: ViolationSubject) -> Violation {
-        Violation { law, at: self.stack.now(), about }
+    fn broken(&self, invariant: Invariant, subject: ViolationSubject) -> Violation {
+        Violation { invariant, at: self.stack.now(), subject }
     }
 }
 

@@ -6,7 +6,7 @@ use initiator::{Command, CommandId, Counters, Refusal, Transport};
 use sim::check::Violation;
 use sim::engine::Trace;
 use sim::fault::{FaultKind, Faults};
-use sim::machine::driven::XhciMachine;
+use sim::machine::xhci::XhciMachine;
 use sim::machine::{DetachedDrive, DirectMachine, FinishedCommand, Simulation, StopReason};
 use units::Instant;
 

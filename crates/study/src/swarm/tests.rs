@@ -365,7 +365,7 @@ fn every_planted_bug_is_found() {
 /// What no other bug here breaks.
 #[test]
 fn laws_of_books_and_of_what_ends_say_are_broken_by_bugs_of_their_own() {
-    for (bug, law) in [
+    for (bug, invariant) in [
         (SeededBug::Haste, Invariant::Capacity),
         (SeededBug::HastyBus, Invariant::Capacity),
         (SeededBug::LongStay, Invariant::Little),
@@ -377,7 +377,7 @@ fn laws_of_books_and_of_what_ends_say_are_broken_by_bugs_of_their_own() {
         (SeededBug::WrongExtent, Invariant::Protocol),
     ] {
         let mut laws = (0..24).filter_map(|seed| run(&Case::of_seed(seed), Some(bug)).verdict.err());
-        assert!(laws.any(|violation| violation.law == law), "{bug}: {law}");
+        assert!(laws.any(|violation| violation.invariant == invariant), "{bug}: {invariant}");
     }
 }
 
@@ -390,7 +390,7 @@ fn what_a_drive_goes_on_offering_is_found_when_it_is_at_rest_and_by_nothing_else
         );
         run(&case(&line), Some(SeededBug::KeptOffer))
             .verdict
-            .map_err(|Violation { law, about, .. }| (law, about))
+            .map_err(|Violation { invariant, subject, .. }| (invariant, subject))
     };
     for controller in ["none", "chipset"] {
         let offers = ViolationSubject::Machine("a transfer that the drive still offers");
@@ -504,7 +504,7 @@ fn what_had_struck_before_a_panic_is_told() {
         let touchy: TraceFactory<'_> = &|| Box::new(Touchy(2_000));
         let Report { verdict, struck, .. } = run_with(&case(&line), None, Some(touchy));
         let violation = verdict.unwrap_err();
-        assert_eq!(violation.law, Invariant::Panic, "{controller}");
+        assert_eq!(violation.invariant, Invariant::Panic, "{controller}");
         assert!(violation.at > Instant::ZERO);
         assert_eq!(struck.to_string(), "header-damaged@10,medium-error@3", "{controller}");
     }

@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use sim::engine::{Trace, TraceEntry};
 use sim::link::superspeed::Rate;
 use sim::link::{Connection, usb2};
-use sim::machine::driven::{Host, PowerOnError};
+use sim::machine::xhci::{Host, PowerOnError};
 use sim::xhc::Part;
 use std::io::Write;
 use study::ceiling::{self, CeilingError, Drives, Load, LoadObservers, Protocol, Run};

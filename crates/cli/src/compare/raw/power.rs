@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use report::TextTable;
 use serde_json::{Value, json};
 use sim::link::superspeed::{Rate, Sleep};
-use sim::machine::driven::Host;
+use sim::machine::xhci::Host;
 use sim::power::think_time::{ThinkTimeResult, ThinkTimeRun, measure_think_time};
 use units::Duration;
 

@@ -1,4 +1,4 @@
-//! Commands that do not go well, on both transports: each ends once, and the next one works.
+//! Failing commands on both transports: each completes once, and the next one works.
 
 use super::*;
 use initiator::{Failure, Outcome};
@@ -31,12 +31,12 @@ fn bot_over(connection: impl Into<Connection>, plain: &FixedLatencyDrive) -> Dir
     machine
 }
 
-/// A command that must end in so long.
+/// Sets the deadline of a command.
 fn within(span: Duration, now: Instant, command: Command) -> Command {
     Command { deadline: now + span, ..command }
 }
 
-/// How a command ends that has time.
+/// Returns the outcome of a command with a long deadline.
 fn outcome<T: Transport>(machine: &mut DirectMachine<T>, command: Command) -> Outcome {
     outcome_of(machine, &within(Duration::from_secs(30), machine.now(), command))
 }
@@ -53,7 +53,7 @@ fn sense_key(outcome: &Outcome) -> (Status, u8) {
 }
 
 fn works<T: Transport>(machine: &mut DirectMachine<T>) {
-    // A reset leaves an attention that the next command is told of.
+    // A reset leaves a unit attention for the next command.
     let _ = outcome(machine, command(0, false, 0, 0));
     let later = Duration::from_secs(30);
     ask(machine, &within(later, machine.now(), command(1, true, 9, 3)), pattern(3));
@@ -71,7 +71,7 @@ fn out_of_range<T: Transport>(mut machine: DirectMachine<T>) {
 }
 
 #[test]
-fn a_command_that_the_drive_refuses_moves_nothing_and_the_next_one_works() {
+fn a_rejected_command_moves_nothing() {
     let plain = plain(Duration::from_us(20), 4);
     for connection in CONNECTIONS {
         out_of_range(uas_over(connection, &plain));
@@ -80,14 +80,14 @@ fn a_command_that_the_drive_refuses_moves_nothing_and_the_next_one_works() {
 }
 
 #[test]
-fn bot_clears_the_halt_in_the_place_of_data_and_reads_the_status() {
+fn bot_clears_a_data_halt_and_reads_the_status() {
     let mut machine = on_bot(&plain(Duration::from_us(20), 4));
     outcome(&mut machine, command(0, false, BLOCKS, 3));
     assert_eq!(machine.transport().counters().stalls, 1);
     assert_eq!(machine.transport().counters().reset_recoveries, 0);
 }
 
-/// What crosses on endpoint 0.
+/// Packets on endpoint 0.
 #[derive(Default)]
 struct Endpoint0(Vec<String>);
 
@@ -117,7 +117,7 @@ fn a_halt_is_cleared_by_packets_on_endpoint_0() {
     );
 }
 
-/// Every nth packet suffers.
+/// Applies a fate to every n-th packet.
 #[derive(Debug)]
 struct Every(u32, Fate, u32);
 
@@ -142,7 +142,7 @@ fn suffers<T: Transport>(mut machine: DirectMachine<T>, fate: Fate) -> Instant {
 }
 
 #[test]
-fn what_arrives_damaged_costs_time_and_nothing_else() {
+fn corrupted_packets_only_cost_time() {
     let plain = plain(Duration::from_us(20), 4);
     let [unharmed, header, payload] = [Fate::Arrives, Fate::HeaderDamaged, Fate::PayloadDamaged]
         .map(|fate| [suffers(uas_over(Rate::Gen1, &plain), fate), suffers(on_bot(&plain), fate)]);
@@ -152,7 +152,7 @@ fn what_arrives_damaged_costs_time_and_nothing_else() {
 }
 
 #[test]
-fn an_aborted_command_gives_its_transfers_back_and_the_drive_forgets_it() {
+fn an_aborted_command_releases_its_transfers() {
     for (writes, connection) in
         [false, true].into_iter().flat_map(|writes| CONNECTIONS.map(|at| (writes, at)))
     {
@@ -167,7 +167,7 @@ fn an_aborted_command_gives_its_transfers_back_and_the_drive_forgets_it() {
 }
 
 #[test]
-fn whenever_a_command_is_aborted_the_drive_offers_nothing_of_it_afterwards() {
+fn the_drive_queues_nothing_after_an_abort_at_any_event() {
     for (connection, writes, events) in
         CONNECTIONS.iter().flat_map(|at| (0..80).map(move |events| (*at, events % 2 == 0, events)))
     {
@@ -184,15 +184,15 @@ fn whenever_a_command_is_aborted_the_drive_offers_nothing_of_it_afterwards() {
     }
 }
 
-fn too_slow<T: Transport>(mut machine: DirectMachine<T>, rung: fn(&initiator::Counters) -> u32) {
+fn too_slow<T: Transport>(mut machine: DirectMachine<T>, recovery: fn(&initiator::Counters) -> u32) {
     let command = within(Duration::from_ms(1), machine.now(), command(0, false, 0, 3));
     assert_eq!(outcome_of(&mut machine, &command), Outcome::Failed(Failure::TimedOut));
-    assert_eq!(rung(&machine.transport().counters()), 1);
+    assert_eq!(recovery(&machine.transport().counters()), 1);
     works(&mut machine);
 }
 
 #[test]
-fn a_drive_that_is_too_slow_is_brought_to_let_go() {
+fn a_slow_command_times_out_and_is_aborted() {
     let plain = plain(Duration::from_ms(700), 4);
     for connection in CONNECTIONS {
         too_slow(uas_over(connection, &plain), |counters| counters.task_aborts);
@@ -201,7 +201,7 @@ fn a_drive_that_is_too_slow_is_brought_to_let_go() {
 }
 
 #[test]
-fn a_drive_that_is_pulled_out_ends_everything() {
+fn detaching_completes_every_command() {
     for connection in CONNECTIONS {
         let mut machine = uas_over(connection, &plain(Duration::from_us(20), 4));
         for slot in 0..4 {
@@ -217,7 +217,7 @@ fn a_drive_that_is_pulled_out_ends_everything() {
     }
 }
 
-/// What happens to a world.
+/// An action on a machine.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Submit { slot: u16, writes: bool, lba: u32, is_hasty: bool },
@@ -236,8 +236,8 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// Carries out acts and lets everything end. The digest.
-fn weather<T: Transport>(mut machine: DirectMachine<T>, acts: &[Act]) -> u64 {
+/// Executes actions until everything has completed; returns the digest.
+fn run_acts<T: Transport>(mut machine: DirectMachine<T>, acts: &[Act]) -> u64 {
     let mut in_flight = [None; 6];
     let mut generation = 0;
     for &act in acts {
@@ -272,10 +272,10 @@ fn weather<T: Transport>(mut machine: DirectMachine<T>, acts: &[Act]) -> u64 {
         }
     }
     while in_flight.iter().any(Option::is_some) {
-        let finished = machine.run().unwrap().expect("commands under way end");
+        let finished = machine.run().unwrap().expect("commands in flight complete");
         assert_eq!(in_flight[usize::from(finished.id.slot)].take(), Some(finished.id));
     }
-    // Halts that nobody has met yet, and attentions.
+    // Halts that no transfer has met yet, and unit attentions.
     let is_good = |outcome| matches!(outcome, Outcome::Answered(answer) if answer.status == Status::Good);
     for writes in [true, false] {
         let mut tries = 0..20;
@@ -289,16 +289,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn whatever_is_aborted_halted_and_late_each_command_ends_once_and_the_next_works(
+    fn each_command_completes_once_despite_aborts_halts_and_timeouts(
         acts in prop::collection::vec(act(), 0..40), latency_us in 0_u64..80, which in 0..CONNECTIONS.len(),
     ) {
         let (plain, at) = (plain(Duration::from_us(latency_us), 2), CONNECTIONS[which]);
-        prop_assert_eq!(weather(uas_over(at, &plain), &acts), weather(uas_over(at, &plain), &acts));
-        prop_assert_eq!(weather(bot_over(at, &plain), &acts), weather(bot_over(at, &plain), &acts));
+        prop_assert_eq!(run_acts(uas_over(at, &plain), &acts), run_acts(uas_over(at, &plain), &acts));
+        prop_assert_eq!(run_acts(bot_over(at, &plain), &acts), run_acts(bot_over(at, &plain), &acts));
     }
 }
 
-/// One packet in so many is lost.
+/// Loses one packet in so many, at random.
 #[derive(Debug)]
 struct Losing(crate::engine::Random, u64);
 
@@ -321,7 +321,7 @@ fn loses<T: Transport>(mut machine: DirectMachine<T>, seed: u64) {
 }
 
 #[test]
-fn each_command_ends_whatever_is_lost() {
+fn each_command_completes_despite_lost_packets() {
     let plain = plain(Duration::from_us(20), 4);
     for seed in 0..20 {
         loses(uas_over(Rate::Gen1, &plain), seed);

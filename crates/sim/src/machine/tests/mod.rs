@@ -1,4 +1,4 @@
-//! Both transports over packets: data right, times as they must be.
+//! Both transports packet by packet: data integrity and exact times.
 
 mod endings;
 mod streams;
@@ -9,7 +9,7 @@ use super::*;
 use crate::link::superspeed::Rate;
 use crate::link::usb2;
 
-/// One of each kind.
+/// One connection of each kind.
 const CONNECTIONS: [Connection; 2] = [
     Connection::SuperSpeed(Rate::Gen1),
     Connection::Usb2 { rate: usb2::Rate::High, hubs: 1, pacing: PACING },
@@ -47,7 +47,8 @@ fn a_trace_of_a_bus_has_each_packet_when_it_begins() {
     machine.trace_to(Box::new(shared.clone()));
     first(&mut machine);
     let lines = shared.0.borrow();
-    // A start of frame of 19 bytes at 480 Mb/s; then the token, of whose transaction 19 bytes are before the data; the CBW of 31.
+    // A start of frame of 19 bytes at 480 Mb/s; then the token, of whose transaction 19 bytes are
+    // before the data; the CBW of 31.
     let begins: Vec<u64> = lines.iter().take(3).map(|(at, _)| *at).collect();
     assert_eq!(begins[0], 316, "{lines:?}");
     assert!(lines[0].1.starts_with("OUT ") && lines[1].1.starts_with("DATA0"), "{lines:?}");
@@ -55,14 +56,14 @@ fn a_trace_of_a_bus_has_each_packet_when_it_begins() {
 }
 
 #[test]
-fn what_is_read_is_what_was_written_on_both_transports() {
+fn reads_return_written_data_on_both_transports() {
     let plain = plain(Duration::from_us(20), 4);
     for connection in CONNECTIONS {
         let device = || plain.device_with(device::Transports::Dual, connection.speed());
         let on_uas = || DirectMachine::new(connection, uas(device(), None).unwrap(), plain.clone());
         let on_bot = || DirectMachine::new(connection, bot(device()).unwrap(), plain.clone());
         let digests = [write_and_read(&mut on_uas(), 0), write_and_read(&mut on_bot(), 0)];
-        assert_eq!(write_and_read(&mut on_uas(), 0), digests[0], "two worlds of one kind do not differ");
+        assert_eq!(write_and_read(&mut on_uas(), 0), digests[0], "equal machines have equal digests");
         assert_ne!(digests[0], digests[1]);
     }
 }

@@ -1,10 +1,13 @@
-//! A drive's first two commands over UAS on a SuperSpeed Gen 1 link, packet by packet: TEST UNIT READY, which tells of the power-on,
-//! and READ(10) of 4 KiB. Transport and target are the real ones, and there is neither driver nor controller.
+//! The first two UAS commands on a SuperSpeed Gen 1 link, packet by packet: TEST UNIT READY, which
+//! returns the power-on unit attention, and READ(10) of 4 KiB. Transport and device are the real
+//! ones; there is neither driver nor controller.
 //!
-//! When a packet begins is what caused it and a sum of the lengths below, worked out by hand: docs/MODEL.md has these. A port acts on
-//! a packet when it has come as a whole, over the cable, and its turn-round is over. LGOOD and LCRD for a packet go the other way as
-//! soon as it has come; here the lane is idle then, and they are over long before what follows, but for those that come
-//! during the burst. So are skips (two symbols after each 354), but for those that are due within the burst.
+//! When a packet begins is what caused it and a sum of the lengths below, worked out by hand:
+//! docs/MODEL.md has these. A port acts on a packet when it has come as a whole, over the cable,
+//! and its turn-round is over. LGOOD and LCRD for a packet go the other way as soon as it has come;
+//! here the lane is idle then, and they are over long before what follows, but for those that come
+//! during the burst. So are skips (two symbols after each 354), but for those that are due within
+//! the burst.
 
 use super::*;
 use std::cell::RefCell;
@@ -18,7 +21,8 @@ const HEADER: u64 = 20 * SYMBOL;
 const LINK_COMMANDS: u64 = 16 * SYMBOL;
 const SKIP: u64 = 2 * SYMBOL;
 const CABLE: u64 = 5_000;
-/// From the last symbol that is sent to what a port does: the cable, and 200 ns of a device or 100 ns of a host.
+/// From the last symbol that is sent to what a port does: the cable, and 200 ns of a device or 100
+/// ns of a host.
 const UNTIL_DEVICE_ACTS: u64 = CABLE + 200_000;
 const UNTIL_HOST_ACTS: u64 = CABLE + 100_000;
 /// What the drive takes for a request.
@@ -31,10 +35,10 @@ const fn data(bytes: u64) -> u64 {
     HEADER + (12 + bytes) * SYMBOL
 }
 
-/// What crosses: when its first symbol is sent, and what it is.
+/// A packet: when its first symbol is sent, and its text.
 type Line = (u64, &'static str);
 
-/// What crosses, and the payload of what is no block.
+/// Packets, and payloads that are not blocks.
 #[derive(Default)]
 struct Script {
     lines: Vec<(u64, String)>,
@@ -59,7 +63,8 @@ fn test_unit_ready() -> (Vec<Line>, u64) {
     let command = prime + HEADER;
     let refused = prime + HEADER + UNTIL_DEVICE_ACTS;
     let heard = command + data(32) + UNTIL_DEVICE_ACTS;
-    // The device acknowledges, has room for another command, and has a status at once: three packets, one after the other.
+    // The device acknowledges, has room for another command, and has a status at once: three
+    // packets, one after the other.
     let room = heard + HEADER;
     let proposal = room + HEADER;
     let goes_along = proposal + HEADER + UNTIL_HOST_ACTS;
@@ -82,8 +87,8 @@ fn test_unit_ready() -> (Vec<Line>, u64) {
 
 /// From [`READ_AT`] on: the packets, and when the device has heard of the command.
 fn read_command() -> (Vec<Line>, u64) {
-    // The tag is 1 again, so the status pipe has buffers for the stream that moved last: the host starts that by itself. The pipe for
-    // data has never had any.
+    // The tag is 1 again, so the status pipe has buffers for the stream that moved last: the host
+    // starts that by itself. The pipe for data has never had any.
     let status = READ_AT;
     let prime = status + HEADER;
     let command = prime + HEADER;
@@ -108,11 +113,13 @@ fn read_blocks(has_blocks: u64) -> (Vec<Line>, u64) {
     let first = goes_along + HEADER + UNTIL_DEVICE_ACTS;
     let ends = |begins| begins + data(1024);
     let acknowledges = |begins| ends(begins) + UNTIL_HOST_ACTS;
-    // The device's lane has carried 358 symbols when it has asked: 64 of LGOOD and LCRD, 80 of header packets and 66 of SENSE IU for
-    // the first command, 48 and 100 for this one. A set went unseen, 4 are left; with 16 for the last acknowledgement and 1,056
-    // of data that makes 1,076: three sets are due, and 14 symbols are left.
+    // The device's lane has carried 358 symbols when it has asked: 64 of LGOOD and LCRD, 80 of
+    // header packets and 66 of SENSE IU for the first command, 48 and 100 for this one. A set went
+    // unseen, 4 are left; with 16 for the last acknowledgement and 1,056 of data that makes 1,076:
+    // three sets are due, and 14 symbols are left.
     let second = ends(first) + 3 * SKIP;
-    // 1,070: three sets again. The first acknowledgement has come while the second packet was on the lane: LGOOD and LCRD now.
+    // 1,070: three sets again. The first acknowledgement has come while the second packet was on
+    // the lane: LGOOD and LCRD now.
     let third = ends(second) + 3 * SKIP + LINK_COMMANDS;
     // 8 left, 16 and 1,056 are 1,080: the same.
     let fourth = ends(third) + 3 * SKIP + LINK_COMMANDS;

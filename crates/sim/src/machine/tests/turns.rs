@@ -1,7 +1,7 @@
-//! The same two commands as over streams, on a bus of high speed, where UAS goes in turns.
+//! The same two commands on a high-speed bus, where UAS has no streams.
 //!
-//! Times are bytes of the bus, 60 in a microsecond: each begins where the one before has ended, or when its endpoint may be asked again.
-//! The whole of the read lies in one microframe.
+//! Times are bytes of the bus, 60 in a microsecond: each begins where the one before has ended, or
+//! when its endpoint may be asked again. The whole of the read lies in one microframe.
 
 use super::streams::{ATTENTION, GOOD, READ_10, TEST_UNIT_READY};
 use super::*;
@@ -30,12 +30,12 @@ const fn after(bytes: u64) -> u64 {
     (bytes * 1_000_000).div_ceil(60)
 }
 
-/// What crosses: the byte at which it begins, and what it is.
+/// Packets: byte time of the start, and text.
 #[derive(Default)]
 struct Expected(Vec<(u64, String)>);
 
 impl Expected {
-    /// Packets follow each other from a byte on: what is said, and how long it is. The byte after them.
+    /// Appends consecutive packets from a byte time on; returns the byte time after them.
     fn say(&mut self, at: u64, said: &[(&str, u64)]) -> u64 {
         said.iter().fold(at, |at, &(packet, bytes)| {
             self.0.push((after(at), packet.to_string()));
@@ -43,7 +43,7 @@ impl Expected {
         })
     }
 
-    /// The host asks for a status, and there is none.
+    /// The host polls for a status, and gets NAK.
     fn no_status(&mut self, at: u64) -> u64 {
         self.say(at, &[("-> IN 3", TOKEN), ("<- NAK", HANDSHAKE)])
     }
@@ -76,15 +76,18 @@ impl Expected {
         let room = self.say(READ_AT + TOKEN, &[("-> PING 4", TOKEN), ("<- ACK", HANDSHAKE)]);
         let first = self.no_status(room);
         self.command(first, "DATA1");
-        // The medium is done 1,200 bytes after the command has come: after the third time, and before the fourth.
+        // The medium is done 1,200 bytes after the command has come: after the third time, and
+        // before the fourth.
         let second = self.no_status(first + QUIESCE_TIME);
         let third = self.no_status(second + QUIESCE_TIME);
-        // READ READY. From now on the host has room for the blocks, and for the next status, which it asks for in turn.
+        // READ READY. From now on the host has room for the blocks, and for the next status, which
+        // it asks for in turn.
         let ready = self.status(third + QUIESCE_TIME, "<- DATA1 4 bytes", 4);
         let mut at = self.blocks(ready, "DATA0");
         for _ in 0..3 {
             let no_status = self.no_status(at);
-            // Two packets are 1,134 bytes: the endpoint of statuses may be asked again behind them, and not between.
+            // Two packets are 1,134 bytes: the endpoint of statuses may be asked again behind them,
+            // and not between.
             at = self.blocks(no_status, "DATA1");
             at = self.blocks(at, "DATA0");
         }
@@ -98,7 +101,7 @@ impl Expected {
 /// READ READY IU, tag 1.
 const READ_READY: [u8; 4] = [0x06, 0, 0, 0x01];
 
-/// What crosses, and the payload of what is no block.
+/// Packets, and payloads that are not blocks.
 #[derive(Default)]
 struct Script {
     lines: Vec<(u64, String)>,
@@ -116,7 +119,7 @@ impl Observer for Script {
 }
 
 #[test]
-fn a_read_of_4_kib_in_turns_packet_by_packet() {
+fn a_read_of_4_kib_without_streams_packet_by_packet() {
     let plain = plain(MEDIUM, 1);
     let connection = Connection::from(usb2::Rate::High);
     let device = plain.device_with(device::Transports::Dual, connection.speed());
