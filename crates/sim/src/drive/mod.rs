@@ -1,18 +1,18 @@
 //! What lies behind SATA: drives, by how long what takes, and why.
 //!
-//! A [`Mechanism`] takes [`DriveCommand`]s and says when sectors of a read lie in its buffer, when it has room for sectors of a
-//! write, and when an order has ended. It holds no payload: contents are the medium's. [`disk`] has platters and an arm,
-//! [`solid`] has flash.
+//! A [`Mechanism`] takes [`DriveCommand`]s and says when sectors of a read lie in its buffer, when
+//! it has room for sectors of a write, and when an order has ended. It holds no payload: contents
+//! are the medium's. [`disk`] has platters and an arm, [`solid`] has flash.
 //!
 //! ```text
 //!   order ──► mechanism ──► Ready(sectors)…  Done      a read
 //!                     ──► Room(sectors)… ◄── sectors … Done      a write
 //! ```
 //!
-//! Left out: errors, power states, commands that are neither reads, writes, flushes nor trims.
+//! Not modelled: errors, power states, commands that are neither reads, writes, flushes nor trims.
 //!
-//! Always true: an order ends once; of a read each sector is ready once, in order; for a write there is room for each sector
-//! once; nothing here takes more memory than its part has.
+//! Invariants: an order ends once; of a read each sector is ready once, in order; for a write there
+//! is room for each sector once; nothing here takes more memory than its part has.
 
 mod any;
 pub mod disk;
@@ -29,7 +29,8 @@ use units::{Extent, Instant};
 /// Bytes of a sector, in which everything here is counted.
 pub const SECTOR_BYTES: u32 = 512;
 
-/// The name of an order while it is under way: that of a queued ATA command (ACS-4 clause 4.15), 0 to 31.
+/// The name of an order while it is in flight: that of a queued ATA command (ACS-4 clause 4.15), 0
+/// to 31.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u8);
 
@@ -39,7 +40,7 @@ pub const TAGS: usize = 32;
 /// What a mechanism is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriveCommand {
-    /// Its name; no two under way have the same.
+    /// Its name; no two in flight have the same.
     pub tag: Tag,
     /// What to do.
     pub kind: DriveCommandKind,
@@ -85,7 +86,8 @@ pub struct MediumAccess {
     pub extent: Extent,
 }
 
-/// Writes that have ended and are not on the medium yet. While they become more, writes end sooner than they do from then on.
+/// Writes that have ended and are not on the medium yet. While they become more, writes end sooner
+/// than they do from then on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deferred {
     /// Sectors that are kept, or promised room.
@@ -114,7 +116,8 @@ pub trait Mechanism: fmt::Debug {
     /// Sectors that it has.
     fn sectors(&self) -> u64;
 
-    /// What of writes it keeps for later while it has other things to do. Nothing where what is written goes to the medium at once.
+    /// What of writes it keeps for later while it has other things to do. Nothing where what is
+    /// written goes to the medium at once.
     fn deferred(&self) -> Deferred {
         Deferred::default()
     }

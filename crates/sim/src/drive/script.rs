@@ -1,4 +1,5 @@
-//! A host for tests of drives: it hands sectors over as soon as there is room, and writes down what ends when.
+//! A host for tests of drives: it hands sectors over as soon as there is room, and writes down what
+//! ends when.
 
 use super::{DriveCommand, DriveCommandKind, DriveEvent, Mechanism, MediumAccess, Tag};
 use units::{Duration, Extent, Instant};
@@ -113,8 +114,8 @@ impl<M: Mechanism> Script<M> {
         panic!("it never rests: {:?}", self.drive);
     }
 
-    /// Gives orders of a kind, a place, a length, and how often the drive goes on before; then lets it come to rest. How many
-    /// orders that were, and how many sectors they move.
+    /// Gives orders of a kind, a place, a length, and how often the drive goes on before; then lets
+    /// it come to rest. How many orders that were, and how many sectors they move.
     pub(super) fn play(&mut self, orders: &[(DriveCommandKind, u64, u64, u64)]) -> (usize, u64) {
         let mut moved = 0;
         for &(kind, lba, sectors, steps) in orders {

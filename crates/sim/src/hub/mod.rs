@@ -1,12 +1,14 @@
-//! A hub as a device: endpoint 0 with the hub class, ports that power, reset and training change, and the report of what has
-//! changed (USB 2.0 clause 11.24, USB 3.2 clauses 10.3, 10.13, 10.15 and 10.16).
+//! A hub as a device: endpoint 0 with the hub class, ports that power, reset and training change,
+//! and the report of what has changed (USB 2.0 clause 11.24, USB 3.2 clauses 10.3, 10.13, 10.15 and
+//! 10.16).
 //!
-//! A [`HubDevice`] is a machine beside the tree that passes packets on: it says which of its ports lead on, and the owner of
-//! the tree lets links go up and down. Its ports are those of a root hub ([`crate::xhc`]), but for their power. Left out:
-//! over-current, indicators, port tests, error counts, remote wake-up, local power.
+//! A [`HubDevice`] is a machine beside the tree that passes packets on: it says which of its ports
+//! lead on, and the owner of the tree lets links go up and down. Its ports are those of a root hub
+//! ([`crate::xhc`]), but for their power. Not modelled: over-current, indicators, port tests, error
+//! counts, remote wake-up, local power.
 //!
-//! Always true: a port leads on only while it is powered and enabled and, at SuperSpeed, the hub knows how deep it is; a
-//! change stays until it is noted.
+//! Invariants: a port leads on only while it is powered and enabled and, at SuperSpeed, the hub
+//! knows how deep it is; a change stays until it is noted.
 
 mod descriptors;
 #[cfg(test)]
@@ -34,7 +36,7 @@ use wire::xhci::{LinkState, PortChanges, PortWrite};
 pub struct HubDevice {
     shape: Shape,
     ports: Vec<Port>,
-    /// What it was told.
+    /// What it was reported.
     depth: Option<u16>,
     is_configured: bool,
     may_ask: [bool; 2],
@@ -71,7 +73,8 @@ pub enum HubEffect {
         /// Who is there was reset.
         is_reset: bool,
     },
-    /// A translator forgets what it has of an endpoint: of the device with this address, behind this port if it is of one alone.
+    /// A translator forgets what it has of an endpoint: of the device with this address, behind
+    /// this port if it is of one alone.
     ClearBuffer(TtBuffer),
 }
 
@@ -79,7 +82,8 @@ pub enum HubEffect {
 pub(crate) const POWER_GOOD_2MS: u8 = 10;
 
 impl Shape {
-    /// Bytes of its report: a bit for the hub and for each port (USB 2.0 clause 11.12.4), two at SuperSpeed (USB 3.2 clause 10.13.4).
+    /// Bytes of its report: a bit for the hub and for each port (USB 2.0 clause 11.12.4), two at
+    /// SuperSpeed (USB 3.2 clause 10.13.4).
     pub const fn report_bytes(&self) -> u16 {
         match self.kind {
             HubKind::Usb2 => self.ports as u16 / 8 + 1,
@@ -109,7 +113,8 @@ impl HubDevice {
         }
     }
 
-    /// Requests are stalled, once each, which follow as many others as is told: `[2, 0]` are the third and the fourth of those to come.
+    /// Requests are stalled, once each, which follow as many others as is reported: `[2, 0]` are
+    /// the third and the fourth of those to come.
     pub fn stall(&mut self, after: &[u8]) {
         self.stalls = after.iter().rev().copied().collect();
     }
@@ -151,7 +156,7 @@ impl HubDevice {
         self.at_port(port, |port| port.plug(now, speed_id(speed)));
     }
 
-    /// Nobody is there any more.
+    /// The device is gone.
     pub fn unplug(&mut self, port: u8) {
         self.at_port(port, Port::unplug);
     }
@@ -176,7 +181,8 @@ impl HubDevice {
         }
     }
 
-    /// What it reports: a bit for each port with a change that was not noted. `None` if there is nothing to report.
+    /// What it reports: a bit for each port with a change that was not noted. `None` if there is
+    /// nothing to report.
     pub fn report(&self) -> Option<[u8; 2]> {
         let changed = |port: &Port| port.status().changes() != PortChanges::EMPTY;
         let numbers = (1..).zip(&self.ports).filter(|(_, port)| changed(port)).map(|(number, _)| number);
@@ -318,7 +324,7 @@ impl HubDevice {
         }
     }
 
-    /// At a wrong depth it looks at the wrong number of a route, and finds nobody.
+    /// At a wrong depth it looks at the wrong number of a route, and finds no one.
     fn set_depth(&mut self, depth: u16) {
         let led = self.leads_on();
         self.depth = Some(depth);
@@ -377,7 +383,7 @@ impl HubDevice {
         self.ports.get(usize::from(number).checked_sub(1)?)
     }
 
-    /// Something happens to a port, and what that does to its link is told.
+    /// Something happens to a port, and what that does to its link is reported.
     fn at_port(&mut self, number: u8, act: impl FnOnce(&mut Port) -> PortOutcome) {
         let leads_on = self.leads_on();
         let port = usize::from(number).checked_sub(1).and_then(|at| self.ports.get_mut(at));

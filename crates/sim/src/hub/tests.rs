@@ -174,6 +174,6 @@ fn a_hub_that_was_reset_has_forgotten_its_ports() {
     assert_eq!(hub.poll_effect(), Some(HubEffect::Down(2)));
     assert_eq!((hub.report(), hub.is_configured()), (None, false));
     ask(&mut hub, NOW, SET_CONFIGURATION);
-    // Off, its link disabled, nobody noticed.
+    // Off, its link disabled, no one noticed.
     assert_eq!(bytes(&mut hub, port_status(2)), [0x80, 0x00, 0, 0]);
 }

@@ -1,10 +1,12 @@
-//! A SuperSpeed link and what is on it between two ports.
+//! A SuperSpeed link and the packets in flight between two ports.
 //!
-//! A side sends when its lane is free. One that has nothing to send is asked again when something has come up, so that a lane
-//! that is free again is an event only if somebody waits for it. One that has no credit keeps its message until a credit is
-//! back. What arrives with a damaged header is sent again, with all that came after it.
+//! A side sends when its lane is free. A side with nothing to send is polled again when it has
+//! something, so that a free lane is an event only if somebody waits for it. A side without a
+//! credit keeps its message until one returns. A packet with a damaged header is retransmitted,
+//! with all packets after it.
 //!
-//! Always true: a side has one message on its lane, and messages cross in the order in which its port made them.
+//! Invariants: a side has one message on its lane; messages cross in the order in which the port
+//! created them.
 
 use super::bulk::Message;
 use super::propagation::PropagationQueue;
@@ -14,30 +16,33 @@ use super::{Crossing, Fate};
 use crate::engine::EventKey;
 use units::{Duration, Instant};
 
-/// The link, and what is on it.
+/// The link and the packets in flight on it.
 #[derive(Clone, Debug)]
 pub(super) struct Lanes {
     pub(super) link: Link,
     /// Sides that had nothing to send when they were asked last.
     is_idle: [bool; 2],
-    /// Sides whose lane will be looked at when what is on it has been sent, or when a credit is back.
+    /// Sides whose lane will be looked at when what is on it has been sent, or when a credit is
+    /// back.
     is_expected: [bool; 2],
     /// Sides that had nothing more to send when they sent last, and when their lane is free.
     rests: [Option<EventKey>; 2],
     /// What a side would send if it had a credit.
     held: [Option<Message>; 2],
-    /// Messages on their way to a side, oldest first, and how many of them are for a port that is not there any more.
+    /// Messages in flight to a side, oldest first, and how many of them are for a port that is not
+    /// there any more.
     propagating: [PropagationQueue; 2],
     stale: [u32; 2],
     /// The same, of all endpoints: for a port that was reset.
     lost: [u32; 2],
     /// By the side that sends.
     retries: [Retry<Message>; 2],
-    /// Whether nothing is held, lost, stale, damaged or sent again, so that all that comes is for the port that is there.
+    /// Whether nothing is held, lost, stale, damaged or sent again, so that all that comes is for
+    /// the port that is there.
     is_smooth: bool,
 }
 
-/// When a side is to be asked what it sends.
+/// When to poll a side for a packet to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// It need not be.
@@ -48,7 +53,7 @@ pub enum Wake {
     At(EventKey),
 }
 
-/// What the link makes of a message that has arrived.
+/// The link layer's result for a message that has arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taken {
     /// When the lane of the other side is to be looked at again.
@@ -75,7 +80,7 @@ impl Lanes {
         }
     }
 
-    /// Both ports are other ones: what is on its way is lost.
+    /// Both ports are other ones: what is in flight is lost.
     pub(super) fn restart(&mut self) {
         self.lost = [Side::Host, Side::Device].map(|side| self.in_flight(side));
         self.link.restart();
@@ -86,26 +91,28 @@ impl Lanes {
         }
     }
 
-    /// The endpoints of a side are other ones: what is on its way to them is lost, but for endpoint 0.
+    /// The endpoints of a side are other ones: what is in flight to them is lost, but for endpoint
+    /// 0.
     pub(super) fn forget(&mut self, side: Side) {
         self.stale[side as usize] = self.in_flight(side);
         self.is_smooth = false;
         let held = &mut self.held[side as usize];
         if held.is_some_and(|message| message.endpoint().number() != 0) {
             *held = None;
-            // Nobody would come back for a credit.
+            // No one would come back for a credit.
             self.is_idle[side as usize] = true;
         }
     }
 
-    /// Whether a side holds something, or has something to send again: that goes first, by [`Self::send_kept`].
+    /// Whether a side holds something, or has something to send again: that goes first, by
+    /// [`Self::send_kept`].
     #[inline(always)]
     pub(super) fn has_kept(&self, side: Side) -> bool {
         !self.is_smooth && (self.held[side as usize].is_some() || self.has_again(side))
     }
 
-    /// The lane of a side is free, and it sends this, after it has waited for `gap` longer than the link. How it crosses, and bytes
-    /// of its payload; what was sent is [`Self::sent`].
+    /// The lane of a side is free, and it sends this, after it has waited for `gap` longer than the
+    /// link. How it crosses, and bytes of its payload; what was sent is [`Self::sent`].
     #[inline(always)]
     pub(super) fn send(
         &mut self,
@@ -171,12 +178,13 @@ impl Lanes {
         self.propagating[side as usize].front()
     }
 
-    /// That has come: it is on its way no longer.
+    /// That has come: it is in flight no longer.
     pub(super) fn has_come(&mut self, side: Side) {
         self.propagating[side as usize].drop_first();
     }
 
-    /// What a side has sent last is left out if `may_be`, since nobody need see it arrive. Only where all that is sent arrives.
+    /// What a side has sent last is left out if `may_be`, since no one need see it arrive. Only
+    /// where all that is sent arrives.
     #[inline(always)]
     pub(super) fn leave_out(&mut self, side: Side, may_be: impl FnOnce(&Message) -> bool) -> Option<Message> {
         let line = &mut self.propagating[side.other() as usize];
@@ -187,8 +195,8 @@ impl Lanes {
         self.propagating[side as usize].len() as u32
     }
 
-    /// A side has sent something, and its lane is free at that turn. Whether nobody need come back then, since the side has
-    /// nothing more to send; `has_more` is what its port says.
+    /// A side has sent something, and its lane is free at that turn. Whether no one need come back
+    /// then, since the side has nothing more to send; `has_more` is what its port says.
     #[inline(always)]
     pub(super) fn rests(&mut self, side: Side, free: EventKey, has_more: bool) -> bool {
         if has_more || self.has_again(side) {
@@ -199,7 +207,8 @@ impl Lanes {
         true
     }
 
-    /// When a side is to be asked what it sends, since it had nothing before and now has something, if its port says so.
+    /// When a side is to be asked what it sends, since it had nothing before and now has something,
+    /// if its port says so.
     #[inline(always)]
     pub(super) fn wakes(&mut self, side: Side, has_some: bool, is_over: impl Fn(EventKey) -> bool) -> Wake {
         let place = side as usize;
@@ -245,7 +254,8 @@ impl Lanes {
         }
     }
 
-    /// The header of what a side has just sent will arrive damaged: that and what is sent after it will be sent again.
+    /// Marks the header of the packet that a side has just sent as damaged: it and all packets
+    /// after it will be retransmitted.
     pub(super) fn damage(&mut self, side: Side, message: Message) {
         self.is_smooth = false;
         if self.retries[side as usize].damage(message) {
@@ -253,7 +263,8 @@ impl Lanes {
         }
     }
 
-    /// LBAD has come to a side. It sends LRTY when its lane is free, and then what the other side did not take.
+    /// Handles LBAD at a side: it sends LRTY when its lane is free, then retransmits what the other
+    /// side did not accept.
     pub(super) fn retry(&mut self, now: Instant, side: Side) {
         let propagating = self.propagating[side.other() as usize].len();
         if !self.retries[side as usize].begin_again(propagating) {
@@ -263,8 +274,8 @@ impl Lanes {
         self.is_idle[side as usize] = !self.is_expected[side as usize] && self.rests[side as usize].is_none();
     }
 
-    /// What was on its way to a side has arrived, and something has happened to it or not. It stays [`Self::coming`] until
-    /// [`Self::has_come`].
+    /// What was in flight to a side has arrived, and something has happened to it or not. It stays
+    /// [`Self::coming`] until [`Self::has_come`].
     #[inline(always)]
     pub(super) fn take(&mut self, now: Instant, side: Side, fate: Fate) -> Taken {
         if !self.is_smooth || fate != Fate::Arrives {
@@ -295,7 +306,8 @@ impl Lanes {
         taken
     }
 
-    /// A credit comes back to a side. When its lane is to be looked at again, if it holds a message for want of one.
+    /// A credit comes back to a side. When its lane is to be looked at again, if it holds a message
+    /// for want of one.
     fn free_held(&mut self, now: Instant, side: Side) -> Option<Instant> {
         let place = side as usize;
         let waits = self.held[place].is_some() && !std::mem::replace(&mut self.is_expected[place], true);

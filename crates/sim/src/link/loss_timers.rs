@@ -1,7 +1,7 @@
-//! Who looks whether a lost packet is missed (USB 3.2 clause 8.13).
+//! Timeouts for lost packets (USB 3.2 clause 8.13).
 //!
-//! A packet that is lost is said again by who waits for its answer, after a time of its own. Always true: of an endpoint and a
-//! side one such time is under way at most.
+//! The side that waits for an answer repeats a lost packet after a timeout. Invariant: at most one
+//! timeout is running per endpoint and side.
 
 use super::bulk::{ERDY_TIMEOUT, Message, TRANSACTION_TIMEOUT};
 use super::superspeed::Side;
@@ -9,32 +9,33 @@ use super::{DevicePort, HostPort};
 use units::Duration;
 use wire::usb::{Direction, EndpointAddress};
 
-/// An answer that was lost, and who will miss it.
+/// A running timeout for a lost answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missed {
     endpoint: EndpointAddress,
     by: Side,
-    /// What had come of the endpoint when it was lost.
+    /// Message count of the endpoint when the packet was lost.
     steps: Steps,
-    /// How often it was looked after.
+    /// How often the packet was repeated.
     repeats: u8,
 }
 
-/// The low bits of a count of steps: more than come in the longest of these times, and few, since events are small.
+/// The low bits of a count of steps: more than come in the longest of these times, and few, since
+/// events are small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Steps([u8; 3]);
 
 impl Missed {
-    /// What makes it differ from others, in a word of 32 bits for a digest.
+    /// Returns a 32-bit fingerprint for the digest.
     pub fn mark(&self) -> u64 {
         u32::from_be_bytes([self.by as u8, u8::from(self.endpoint), self.repeats, self.steps.0[0]]).into()
     }
 }
 
-/// Times that a device says ERDY again: a host that does not want to hear it is left alone in the end.
+/// Repetitions of ERDY before the device gives up on a host that does not answer.
 const ERDY_REPEATS: u8 = 3;
 
-/// Endpoints of a device on which something was lost, and who looks whether it is missed.
+/// The running timeouts of a device's endpoints.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LossTimers {
     watched: Vec<(EndpointAddress, Side)>,
@@ -45,7 +46,8 @@ impl LossTimers {
         Self { watched: Vec::new() }
     }
 
-    /// A message is lost. Who will miss it, if anybody: [`Self::miss`] is to be called after that time.
+    /// Records a lost message. Returns the timeout of the side that waits for an answer, if there
+    /// is one: call [`Self::miss`] when it expires.
     pub(super) fn lose(
         &mut self,
         (host, device): (&HostPort, &DevicePort),
@@ -67,8 +69,8 @@ impl LossTimers {
         Some(missed)
     }
 
-    /// The time is over after which an answer is missed, unless something has come since: then it is said again. When to look
-    /// again, while an answer is still owed.
+    /// Handles an expired timeout: the message is repeated unless an answer has come since. Returns
+    /// the next timeout while an answer is still outstanding.
     pub(super) fn miss(
         &mut self,
         (host, device): (&mut HostPort, &mut DevicePort),
@@ -103,7 +105,7 @@ fn owed(
     let (span, steps) = match (by, host, device) {
         (Side::Host, HostPort::SuperSpeed(host), _) => (TRANSACTION_TIMEOUT, host.awaits(endpoint)?),
         (Side::Device, _, DevicePort::SuperSpeed(device)) => (ERDY_TIMEOUT, device.awaits(endpoint)?),
-        // A bus of USB 2.0 waits for each answer by itself.
+        // A USB 2.0 bus waits for each answer by itself.
         _ => return None,
     };
     let [_, low @ ..] = steps.to_be_bytes();

@@ -1,13 +1,15 @@
-//! What lies between a host controller and a device.
+//! Links between a host controller and a device.
 //!
-//! [`superspeed`] is the dual-simplex link of USB 3: two lanes that know nothing of each other but the acknowledgements
-//! that one carries for the other. [`bulk`] is what both ends of a bulk endpoint say to each other over it, and [`streams`]
-//! their agreement on which stream of a pipe moves; [`control`] is endpoint 0. [`hub`] has several devices behind hubs share
-//! a link. [`usb2`] is the bus of USB 2.0, at high and at full speed. A [`LinkPair`] is the ports of a host and a device and what
-//! lies between them, as a [`Connection`] says; a [`Fate`] is what becomes of a packet on its way.
+//! [`superspeed`] is the dual-simplex link of USB 3: two lanes, each of which carries the
+//! acknowledgements for the other. [`bulk`] is the bulk protocol at both ends, [`streams`] the
+//! protocol by which both ends agree on the current stream of a pipe, and [`control`] is endpoint
+//! 0. [`hub`] lets several devices behind hubs share a link. [`usb2`] is the USB 2.0 bus, at high
+//! and at full speed. A [`LinkPair`] joins a host port, a device port and the link between them, as
+//! a [`Connection`] describes; a [`Fate`] decides whether a packet arrives, is damaged or is lost.
 //!
-//! What every packet goes through is part of its callers (`inline(always)`), and what is rare is kept out of there (`cold`): a
-//! world is slowed by the cache for code as much as by instructions, see docs/PERFORMANCE.md.
+//! Code on the path of every packet is `inline(always)`, and rare cases are moved out of it
+//! (`cold`): instruction cache misses slow a simulation as much as instructions do, see
+//! docs/PERFORMANCE.md.
 
 pub mod bulk;
 pub mod control;
@@ -36,15 +38,15 @@ pub use rate::AnyRate;
 
 use units::Instant;
 
-/// When something is on its way.
+/// The times of one transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossing {
-    /// When its first symbol is sent.
+    /// Time at which the first symbol is sent.
     pub begins: Instant,
-    /// When its last symbol has been sent, and something else may follow.
+    /// Time at which the last symbol has been sent and the lane is free.
     pub ends: Instant,
-    /// When its last symbol has arrived at the other side.
+    /// Time at which the last symbol has arrived at the other side.
     pub arrives: Instant,
-    /// When the port at the other side acts on it, which takes its time.
+    /// Time at which the receiving port acts on it, after its processing delay.
     pub heard: Instant,
 }

@@ -1,9 +1,10 @@
-//! A host's and a device's port with a link between them, of whatever kind.
+//! A host port, a device port and the link between them: SuperSpeed or USB 2.0.
 //!
-//! On a SuperSpeed link a side sends when its lane is free, and each packet arrives by itself. On a bus of USB 2.0 one thing
-//! is under way, and goes on at one moment. Left out: when things happen; whoever has the time calls.
+//! On a SuperSpeed link a side sends when its lane is free, and each packet arrives separately. On
+//! a USB 2.0 bus one transaction is in progress, with one next deadline. Not modelled: scheduling;
+//! the owner calls at the times that are returned.
 //!
-//! Always true: both ports are of the kind of what is between them.
+//! Invariant: both ports match the type of the link between them.
 
 use super::bulk::{self, Endpoint, Message};
 use super::lanes::{Lanes, Taken, Wake};
@@ -17,26 +18,26 @@ use bus::Speed;
 use units::{Duration, Instant};
 use wire::usb::{DeviceFeature, Recipient, SetupPacket, StandardRequest};
 
-/// What a symbol takes through a cable of about a metre.
+/// Propagation delay of a cable of about 1 m.
 pub const CABLE: Duration = Duration::from_ns(5);
 
 /// How a device is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
-    /// By a SuperSpeed link of a metre.
+    /// Over a SuperSpeed link with a cable of 1 m.
     SuperSpeed(superspeed::Rate),
-    /// By a bus of USB 2.0.
+    /// Over a USB 2.0 bus.
     Usb2 {
-        /// How fast it is.
+        /// Signalling rate.
         rate: usb2::Rate,
-        /// Hubs of that speed in between.
+        /// Number of hubs of the same speed in between.
         hubs: u8,
         /// What the host controller adds.
         pacing: Pacing,
     },
 }
 
-/// Both ports and what is between them.
+/// A host port, a device port and the link between them.
 #[derive(Clone, Debug)]
 pub struct LinkPair {
     /// The host's port.
@@ -58,16 +59,17 @@ enum Wires {
     Bus(Exchange),
 }
 
-/// What comes of a message that has arrived.
+/// The result of [`LinkPair::arrive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When the lane of the other side is to be looked at again, since a credit that it waited for is back then.
+    /// Time to poll the lane of the other side again, because a credit that it waited for returns.
     pub frees_other_at: Option<Instant>,
-    /// When LBAD will be back, since the header was damaged: call [`LinkPair::retry`] then, for the other side.
+    /// Time at which LBAD reaches the sender of a damaged header: call [`LinkPair::retry`] for the
+    /// other side.
     pub retry_at: Option<Instant>,
-    /// Whether it was of endpoint 0.
+    /// Whether the message belongs to endpoint 0.
     pub is_control: bool,
-    /// Whether the port could take it.
+    /// `Err` if the port could not accept the message.
     pub taken: Result<(), Violation>,
 }
 
@@ -78,14 +80,14 @@ impl From<superspeed::Rate> for Connection {
 }
 
 impl From<usb2::Rate> for Connection {
-    /// At the host's own port, with a host controller that adds no gaps.
+    /// Attaches at the host's own port, with a host controller that adds no gaps.
     fn from(rate: usb2::Rate) -> Self {
         Self::Usb2 { rate, hubs: 0, pacing: Pacing::default() }
     }
 }
 
 impl Connection {
-    /// The speed of the device's end.
+    /// Returns the speed of the device.
     pub const fn speed(&self) -> Speed {
         match self {
             Self::SuperSpeed(_) => Speed::Super,
@@ -94,7 +96,7 @@ impl Connection {
         }
     }
 
-    /// Connects a device with these endpoints.
+    /// Connects a device with `endpoints`.
     pub fn join(self, endpoints: &[Endpoint]) -> LinkPair {
         match self {
             Self::SuperSpeed(rate) => LinkPair::new(
@@ -112,7 +114,7 @@ impl Connection {
 }
 
 impl LinkPair {
-    /// Two ports and an idle SuperSpeed link.
+    /// Creates two ports on an idle SuperSpeed link.
     pub const fn new(link: Link, host: bulk::HostPort, device: bulk::DevicePort) -> Self {
         Self {
             host: HostPort::SuperSpeed(host),
@@ -123,7 +125,7 @@ impl LinkPair {
         }
     }
 
-    /// Two ports and an idle bus of USB 2.0.
+    /// Creates two ports on an idle USB 2.0 bus.
     pub const fn on_bus(bus: Bus, host: usb2::HostPort, device: usb2::DevicePort) -> Self {
         Self {
             host: HostPort::Usb2(host),
@@ -134,7 +136,7 @@ impl LinkPair {
         }
     }
 
-    /// The link, with what it has carried, if it is one of SuperSpeed.
+    /// Returns the SuperSpeed link with its traffic counters, if it is one.
     pub const fn link(&self) -> Option<&Link> {
         match self.lanes() {
             Some(lanes) => Some(&lanes.link),
@@ -142,21 +144,21 @@ impl LinkPair {
         }
     }
 
-    /// A planted bug: what a side sends on a SuperSpeed link takes no time from now on.
+    /// Seeded bug: packets that `side` sends on a SuperSpeed link take no time from now on.
     pub const fn hurry(&mut self, side: Side) {
         if let Wires::Lanes(lanes) = &mut self.wires {
             lanes.link.hurry(side);
         }
     }
 
-    /// A planted bug: see [`Bus::hurry`].
+    /// Seeded bug: see [`Bus::hurry`].
     pub const fn hurry_bus(&mut self) {
         if let Wires::Bus(exchange) = &mut self.wires {
             exchange.hurry();
         }
     }
 
-    /// The bus, with what it has carried, if it is one of USB 2.0.
+    /// Returns the USB 2.0 bus with its traffic counters, if it is one.
     pub const fn bus(&self) -> Option<&Bus> {
         match &self.wires {
             Wires::Lanes(_) => None,
@@ -164,35 +166,35 @@ impl LinkPair {
         }
     }
 
-    /// Lets a SuperSpeed link sleep when nothing crosses.
+    /// Enables U1 and U2 on a SuperSpeed link.
     pub fn let_sleep(&mut self, sleep: Sleep) {
         if let Wires::Lanes(lanes) = &mut self.wires {
             lanes.link.let_sleep(sleep);
         }
     }
 
-    /// The host's port asks for U1 and U2, and accepts them, in another way from now on (PORT_U1_TIMEOUT, PORT_U2_TIMEOUT).
+    /// Sets the inactivity timeouts of the host port (PORT_U1_TIMEOUT, PORT_U2_TIMEOUT).
     pub fn set_inactivity(&mut self, now: Instant, inactivity: [Inactivity; 2]) {
         if let Wires::Lanes(lanes) = &mut self.wires {
             lanes.link.set_inactivity(now, inactivity);
         }
     }
 
-    /// A side says what it takes to wake the link up.
+    /// Sets the exit latencies that `side` advertises.
     pub fn set_exit(&mut self, now: Instant, side: Side, exit: ExitLatency) {
         if let Wires::Lanes(lanes) = &mut self.wires {
             lanes.link.set_exit(now, side, exit);
         }
     }
 
-    /// The device was reset: it may not ask for anything, and the link is awake.
+    /// Returns the link to U0 and clears U1_ENABLE and U2_ENABLE after a device reset.
     pub fn force_awake(&mut self, now: Instant) {
         if let Wires::Lanes(lanes) = &mut self.wires {
             lanes.link.force_awake(now);
         }
     }
 
-    /// The device begins to work on something that it will say, or has done it: until then it wants the link to stay awake.
+    /// Reports whether the device is busy; while it is, it keeps the link awake.
     pub fn work(&mut self, now: Instant, is_at_work: bool) {
         if let Wires::Lanes(lanes) = &mut self.wires
             && lanes.link.may_sleep()
@@ -201,7 +203,8 @@ impl LinkPair {
         }
     }
 
-    /// The device has carried a request out that lets it ask for U1 or U2, or forbids it (clause 9.4.9: U1_ENABLE, U2_ENABLE).
+    /// Applies a SetFeature or ClearFeature request that the device has completed (clause 9.4.9:
+    /// U1_ENABLE, U2_ENABLE).
     pub fn apply_feature(&mut self, now: Instant, setup: SetupPacket) {
         let may = match setup.standard() {
             Some(StandardRequest::SetFeature) => true,
@@ -218,17 +221,17 @@ impl LinkPair {
         }
     }
 
-    /// Lets nothing cross any more. What is on its way arrives, and nobody takes it.
+    /// Takes the link down. Packets in flight are dropped on arrival.
     pub const fn cut(&mut self) {
         self.is_cut = true;
     }
 
-    /// Whether nothing crosses.
+    /// Returns whether the link is down.
     pub const fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Begins anew with other ports, and lets things cross again: the device was reset. What is on its way is lost.
+    /// Resets both ports and brings the link up after a device reset. Packets in flight are lost.
     pub fn restart(&mut self, endpoints: &[Endpoint]) {
         (self.host, self.device) = (self.host.reset_copy(endpoints), self.device.reset_copy(endpoints));
         self.is_cut = false;
@@ -238,8 +241,8 @@ impl LinkPair {
         }
     }
 
-    /// Gives a side other endpoints: the device is set up in another way. What is on its way to the old ones is lost; what
-    /// is on its way to endpoint 0 is not.
+    /// Replaces the endpoints of a side after a new device configuration. Packets in flight to the
+    /// old endpoints are lost, except those of endpoint 0.
     pub fn configure(&mut self, side: Side, endpoints: &[Endpoint]) {
         match side {
             Side::Host => self.host.configure(endpoints),
@@ -250,8 +253,9 @@ impl LinkPair {
         }
     }
 
-    /// The lane of a side is free: it sends what it has. When that crosses, and bytes of its payload; what it is [`Self::sent`]
-    /// says. `None` if it has nothing to send, or waits for a credit, and always on a bus of USB 2.0.
+    /// Sends the next packet of a side whose lane is free. Returns its times and payload bytes;
+    /// [`Self::sent`] returns the packet. `None` if there is nothing to send or no credit, and
+    /// always on a USB 2.0 bus.
     pub fn send(&mut self, now: Instant, side: Side) -> Option<(Crossing, u16)> {
         if self.has_kept(side) {
             self.send_kept(now, side)
@@ -260,13 +264,13 @@ impl LinkPair {
         }
     }
 
-    /// Whether a side has kept something that goes before all else, by [`Self::send_kept`].
+    /// Returns whether a side has a packet that [`Self::send_kept`] must send before all others.
     #[inline(always)]
     pub fn has_kept(&self, side: Side) -> bool {
         !self.is_cut && self.lanes().is_some_and(|lanes| lanes.has_kept(side))
     }
 
-    /// The same as [`Self::send`] of what is kept: what had no credit, or is sent again.
+    /// Like [`Self::send`], for a packet that waited for a credit or is retransmitted.
     #[cold]
     pub fn send_kept(&mut self, now: Instant, side: Side) -> Option<(Crossing, u16)> {
         match &mut self.wires {
@@ -275,7 +279,8 @@ impl LinkPair {
         }
     }
 
-    /// The same of a side that has kept nothing and takes its time: `pace` says how much longer than the link a message has to wait.
+    /// Like [`Self::send`], for a side without kept packets; `pace` returns the delay that the
+    /// sender adds to a message.
     #[inline(always)]
     pub fn send_paced(
         &mut self,
@@ -301,14 +306,15 @@ impl LinkPair {
         lanes.send(now, side, message, gap)
     }
 
-    /// What a side has sent last, if it has not arrived.
+    /// Returns the last packet that a side sent, unless it has arrived.
     pub fn sent(&self, side: Side) -> Option<&Message> {
         self.lanes()?.sent(side)
     }
 
-    /// What the host has sent last need not arrive if it is an acknowledgement that changes nothing, as most within a burst: it
-    /// has crossed as any, and is [`Self::coming`] no more. What it was, if that is so. For links on which nothing happens to
-    /// packets, and devices that do not wait for each.
+    /// Elides the host's last packet if it is an acknowledgement that changes nothing, as most
+    /// within a burst: it has taken its time on the link, and [`Self::coming`] does not return it.
+    /// Returns the elided message. For links without injected faults and devices that do not
+    /// observe every packet.
     #[inline(always)]
     pub fn leave_out(&mut self) -> Option<Message> {
         match (&mut self.wires, &mut self.device) {
@@ -319,7 +325,7 @@ impl LinkPair {
         }
     }
 
-    /// What arrives next at a side.
+    /// Returns the packet that arrives next at a side.
     pub fn coming(&self, side: Side) -> Option<&Message> {
         self.lanes()?.coming(side)
     }
@@ -331,8 +337,8 @@ impl LinkPair {
         }
     }
 
-    /// A side has sent something, and its lane is free at that turn. Whether nobody need come back then: [`Self::wakes`] says
-    /// so if something comes up.
+    /// Records that the lane of a side becomes free at `free`. Returns whether no event is needed
+    /// then; [`Self::wakes`] reports when one is.
     #[inline(always)]
     pub fn rests(&mut self, side: Side, free: EventKey) -> bool {
         let has_more = self.may_send(side);
@@ -342,7 +348,7 @@ impl LinkPair {
         }
     }
 
-    /// Something may have come up: when a side is to be asked what it sends, since it had nothing before.
+    /// Returns when to poll a side that had nothing to send and may have something now.
     #[inline(always)]
     pub fn wakes(&mut self, side: Side, is_over: impl Fn(EventKey) -> bool) -> Wake {
         let has_some = self.may_send(side);
@@ -361,32 +367,35 @@ impl LinkPair {
         }
     }
 
-    /// The header of what a side has just sent will arrive damaged: that and what is sent after it will be sent again.
+    /// Marks the header of the packet that a side has just sent as damaged: it and all packets
+    /// after it will be retransmitted.
     pub fn damage(&mut self, side: Side, message: Message) {
         if let Wires::Lanes(lanes) = &mut self.wires {
             lanes.damage(side, message);
         }
     }
 
-    /// LBAD has come to a side. It sends LRTY when its lane is free, and then what the other side did not take.
+    /// Handles LBAD at a side: it sends LRTY when its lane is free, then retransmits what the other
+    /// side did not accept.
     pub fn retry(&mut self, now: Instant, side: Side) {
         if let Wires::Lanes(lanes) = &mut self.wires {
             lanes.retry(now, side);
         }
     }
 
-    /// A message is lost. Who will miss it, if anybody: [`Self::miss`] is to be called after that time.
+    /// Records a lost message. Returns the timeout of the side that waits for an answer, if there
+    /// is one: call [`Self::miss`] when it expires.
     pub fn lose(&mut self, message: &Message) -> Option<(Duration, Missed)> {
         self.loss_timers.lose((&self.host, &self.device), message)
     }
 
-    /// The time is over after which an answer is missed, unless something has come since: then it is said again. When to look
-    /// again, while an answer is still owed.
+    /// Handles an expired timeout: the message is repeated unless an answer has come since. Returns
+    /// the next timeout while an answer is still outstanding.
     pub fn miss(&mut self, missed: Missed) -> Option<(Duration, Missed)> {
         self.loss_timers.miss((&mut self.host, &mut self.device), missed)
     }
 
-    /// What is [`Self::coming`] to a side has arrived, and this has happened to it: the link takes it, and its port does.
+    /// Delivers the packet that [`Self::coming`] returns to the link and the port of a side.
     #[inline(always)]
     pub fn arrive(&mut self, now: Instant, side: Side, fate: Fate) -> Arrival {
         const NOTHING: Arrival =
@@ -411,8 +420,8 @@ impl LinkPair {
         Arrival { frees_other_at, retry_at, is_control, taken }
     }
 
-    /// When a bus of USB 2.0 goes on. To be asked again whenever something has happened to a port. `None` if there is nothing
-    /// to go on with, and always on a SuperSpeed link.
+    /// Returns when a USB 2.0 bus acts next; poll again after each change of a port. `None` if it
+    /// is idle, and always on a SuperSpeed link.
     pub fn due_at(&mut self, now: Instant) -> Option<Instant> {
         match (&mut self.wires, &mut self.host) {
             (Wires::Bus(exchange), HostPort::Usb2(host)) if !self.is_cut => exchange.due_at(now, host),
@@ -420,7 +429,8 @@ impl LinkPair {
         }
     }
 
-    /// Goes on with a bus of USB 2.0, if it is time to. The packets that are sent now; `fate` says what becomes of each.
+    /// Advances a USB 2.0 bus, if it is due. Returns the packets that are sent now; `fate` decides
+    /// the outcome of each.
     pub fn step(
         &mut self,
         now: Instant,

@@ -1,7 +1,7 @@
-//! The ports of a host and a device, whatever lies between them.
+//! Host and device ports of either bus, behind one interface.
 //!
-//! Both kinds have one shape: transfers are queued, moved, ended and taken back in the same words. What crosses differs, and
-//! is the business of the [`super::LinkPair`].
+//! Both variants queue, move, complete and cancel transfers through the same methods. Packets
+//! differ, and are exchanged by [`super::LinkPair`].
 
 use super::bulk::{Endpoint, NoSuchStream, NotWithdrawn, Progress, Transfer};
 use super::control::{ControlAnswer, ControlBusy, ControlEvent, ControlProgress, ControlTransfer};
@@ -9,25 +9,25 @@ use super::{bulk, usb2};
 use bus::{Pipe, TransferId};
 use wire::usb::{EndpointAddress, SetupPacket};
 
-/// The host's ends of the endpoints of a device.
+/// The host side of a device's endpoints.
 #[derive(Clone, Debug)]
 pub enum HostPort {
     /// On a SuperSpeed link.
     SuperSpeed(bulk::HostPort),
-    /// On a bus of USB 2.0.
+    /// On a USB 2.0 bus.
     Usb2(usb2::HostPort),
 }
 
-/// The device's ends of its endpoints.
+/// The device side of its endpoints.
 #[derive(Clone, Debug)]
 pub enum DevicePort {
     /// On a SuperSpeed link.
     SuperSpeed(bulk::DevicePort),
-    /// On a bus of USB 2.0.
+    /// On a USB 2.0 bus.
     Usb2(usb2::DevicePort),
 }
 
-/// The same call of either kind.
+/// Delegates a call to the port of either bus.
 macro_rules! either {
     ($of:expr, $port:ident => $call:expr) => {
         match $of {
@@ -38,7 +38,7 @@ macro_rules! either {
 }
 
 impl HostPort {
-    /// A port of the same kind on which nothing has moved.
+    /// Returns a reset port of the same type.
     #[must_use]
     pub fn reset_copy(&self, endpoints: &[Endpoint]) -> Self {
         match self {
@@ -47,30 +47,30 @@ impl HostPort {
         }
     }
 
-    /// Other endpoints in the place of all but endpoint 0.
+    /// Replaces all endpoints except endpoint 0.
     pub fn configure(&mut self, endpoints: &[Endpoint]) {
         either!(self, port => port.configure(endpoints));
     }
 
-    /// An endpoint comes, in the place of what was there under its address; the others stay as they are.
+    /// Installs an endpoint, replacing one with the same address; the others are unchanged.
     pub fn install(&mut self, endpoint: Endpoint) {
         either!(self, port => port.install(endpoint));
     }
 
-    /// An endpoint goes, with all that it has.
+    /// Removes an endpoint with its transfers.
     pub fn remove(&mut self, address: EndpointAddress) {
         either!(self, port => port.remove(address));
     }
 
-    /// Begins a control transfer.
+    /// Starts a control transfer.
     ///
     /// # Errors
-    /// If one is under way.
+    /// If one is in progress.
     pub fn control(&mut self, transfer: ControlTransfer) -> Result<(), ControlBusy> {
         either!(self, port => port.control(transfer))
     }
 
-    /// What of the control transfer has moved.
+    /// Returns the next progress report of the control transfer.
     pub fn poll_control(&mut self) -> Option<ControlProgress> {
         either!(self, port => port.poll_control())
     }
@@ -83,12 +83,13 @@ impl HostPort {
         either!(self, port => port.queue(pipe, transfer))
     }
 
-    /// Bytes of the first transfer of a pipe, those that have moved included. `None` if there is none.
+    /// Returns the length in bytes of the first transfer of a pipe. `None` if there is none.
     pub fn expects(&self, pipe: Pipe) -> Option<u32> {
         either!(self, port => port.expects(pipe))
     }
 
-    /// Bytes that the first transfer of a pipe still waits for, and all of the one behind it, on a bus of USB 2.0.
+    /// Returns the bytes that the first transfer of a pipe still needs, and the length of the next
+    /// one (USB 2.0 only).
     pub fn awaits(&self, pipe: Pipe) -> (Option<u32>, Option<u32>) {
         match self {
             Self::SuperSpeed(_) => (None, None),
@@ -96,7 +97,7 @@ impl HostPort {
         }
     }
 
-    /// Transfers of a pipe that have not ended, oldest first.
+    /// Returns the outstanding transfers of a pipe, oldest first.
     pub fn transfers(&self, pipe: Pipe) -> impl Iterator<Item = TransferId> {
         let (fast, slow) = match self {
             Self::SuperSpeed(port) => (Some(port.transfers(pipe)), None),
@@ -105,17 +106,17 @@ impl HostPort {
         fast.into_iter().flatten().chain(slow.into_iter().flatten())
     }
 
-    /// Transfers of an endpoint that have not ended.
+    /// Returns the outstanding transfers of an endpoint, oldest first.
     pub fn transfers_of(&self, address: EndpointAddress) -> Vec<(Pipe, TransferId)> {
         either!(self, port => port.transfers_of(address))
     }
 
-    /// Transfers of all endpoints that have not ended.
+    /// Returns the outstanding transfers of all endpoints.
     pub fn all_transfers(&self) -> Vec<(Pipe, TransferId)> {
         either!(self, port => port.all_transfers())
     }
 
-    /// Its endpoints but for endpoint 0.
+    /// Returns the addresses of its endpoints, without endpoint 0.
     pub fn addresses(&self) -> impl Iterator<Item = EndpointAddress> {
         let (fast, slow) = match self {
             Self::SuperSpeed(port) => (Some(port.addresses()), None),
@@ -124,50 +125,50 @@ impl HostPort {
         fast.into_iter().flatten().chain(slow.into_iter().flatten())
     }
 
-    /// Stops an endpoint at the next packet boundary. Nothing happens if there is none.
+    /// Stops an endpoint at the next packet boundary. Does nothing if there is none.
     pub fn stop(&mut self, address: EndpointAddress) {
         either!(self, port => port.stop(address));
     }
 
-    /// Whether an endpoint is stopped or halted, and nothing of it is under way; so is one that is not there.
+    /// Returns whether an endpoint is stopped or halted with nothing in flight, or does not exist.
     pub fn is_quiet(&self, address: EndpointAddress) -> bool {
         either!(self, port => port.is_quiet(address))
     }
 
-    /// Whether an endpoint is halted.
+    /// Returns whether an endpoint is halted.
     pub fn is_halted(&self, address: EndpointAddress) -> bool {
         either!(self, port => port.is_halted(address))
     }
 
-    /// Starts an endpoint again that was stopped.
+    /// Restarts a stopped endpoint.
     pub fn resume(&mut self, address: EndpointAddress) {
         either!(self, port => port.resume(address));
     }
 
-    /// Takes a transfer back. Bytes of it that have moved.
+    /// Cancels a transfer. Returns the bytes of it that have moved.
     ///
     /// # Errors
-    /// If it is not queued, or packets of its pipe are under way.
+    /// If it is not queued, or packets of its pipe are in flight.
     pub fn withdraw(&mut self, pipe: Pipe, id: TransferId) -> Result<u32, NotWithdrawn> {
         either!(self, port => port.withdraw(pipe, id))
     }
 
-    /// Makes an endpoint as it was in the beginning, but for its transfers. It is stopped then.
+    /// Resets an endpoint to its initial state, keeping its transfers. It is stopped then.
     pub fn reset(&mut self, address: EndpointAddress) {
         either!(self, port => port.reset(address));
     }
 
-    /// Whether an endpoint is halted because the device does not answer.
+    /// Returns whether an endpoint is halted because the device did not respond.
     pub fn has_failed(&self, address: EndpointAddress) -> bool {
         either!(self, port => port.has_failed(address))
     }
 
-    /// Makes an endpoint that has failed ready for a new try. It is stopped then.
+    /// Resets a failed endpoint for a retry, keeping its sequence number. It is stopped then.
     pub fn reset_for_retry(&mut self, address: EndpointAddress) {
         either!(self, port => port.reset_for_retry(address));
     }
 
-    /// Whether something may have moved or halted, and nobody was told.
+    /// Returns whether progress or a halt may be pending.
     pub fn has_pending(&self) -> bool {
         match self {
             Self::SuperSpeed(port) => port.has_pending(),
@@ -175,12 +176,12 @@ impl HostPort {
         }
     }
 
-    /// The next endpoint that has halted.
+    /// Returns the next endpoint that has halted.
     pub fn poll_halt(&mut self) -> Option<EndpointAddress> {
         either!(self, port => port.poll_halt())
     }
 
-    /// What has moved.
+    /// Returns the next progress report.
     #[inline(always)]
     pub fn poll_progress(&mut self) -> Option<Progress> {
         either!(self, port => port.poll_progress())
@@ -188,7 +189,7 @@ impl HostPort {
 }
 
 impl DevicePort {
-    /// A port of the same kind on which nothing has moved.
+    /// Returns a reset port of the same type.
     #[must_use]
     pub fn reset_copy(&self, endpoints: &[Endpoint]) -> Self {
         match self {
@@ -197,17 +198,18 @@ impl DevicePort {
         }
     }
 
-    /// Other endpoints in the place of all but endpoint 0.
+    /// Replaces all endpoints except endpoint 0.
     pub fn configure(&mut self, endpoints: &[Endpoint]) {
         either!(self, port => port.configure(endpoints));
     }
 
-    /// What has come of packets on endpoint 0.
+    /// Returns the next event of endpoint 0.
     pub fn poll_control(&mut self) -> Option<ControlEvent> {
         either!(self, port => port.poll_control())
     }
 
-    /// The device answers what it was asked on endpoint 0.
+    /// Sets the device's answer to a request on endpoint 0. Ignored if another request has come
+    /// since.
     pub fn answer(&mut self, setup: SetupPacket, answer: ControlAnswer) {
         either!(self, port => port.answer(setup, answer));
     }
@@ -220,22 +222,22 @@ impl DevicePort {
         either!(self, port => port.queue(pipe, transfer))
     }
 
-    /// Takes a transfer back. Whether it was queued.
+    /// Cancels a transfer. Returns whether it was queued.
     pub fn withdraw(&mut self, pipe: Pipe, id: TransferId) -> bool {
         either!(self, port => port.withdraw(pipe, id))
     }
 
-    /// Halts an endpoint. Nothing happens if there is none.
+    /// Halts an endpoint. Does nothing if there is none.
     pub fn halt(&mut self, address: EndpointAddress) {
         either!(self, port => port.halt(address));
     }
 
-    /// An endpoint is not ready so many times, and could be.
+    /// Makes an endpoint answer "not ready" `times` times although it could move data.
     pub fn refuse(&mut self, address: EndpointAddress, times: u8) {
         either!(self, port => port.refuse(address, times));
     }
 
-    /// Whether something may have moved, and nobody was told.
+    /// Returns whether progress may be pending.
     pub const fn has_pending(&self) -> bool {
         match self {
             Self::SuperSpeed(port) => port.has_pending(),
@@ -243,12 +245,12 @@ impl DevicePort {
         }
     }
 
-    /// Ends the halt of an endpoint.
+    /// Clears the halt of an endpoint.
     pub fn clear_halt(&mut self, address: EndpointAddress) {
         either!(self, port => port.clear_halt(address));
     }
 
-    /// What has moved.
+    /// Returns the next progress report.
     #[inline(always)]
     pub fn poll_progress(&mut self) -> Option<Progress> {
         either!(self, port => port.poll_progress())

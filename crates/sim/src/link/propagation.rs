@@ -1,7 +1,8 @@
-//! Messages on their way to a side of a link.
+//! Messages in flight to one side of a link.
 //!
-//! As many as there are credits are mostly all, and lie here side by side; those that are more, behind a side that takes its time
-//! to answer, wait in memory of their own. Always true: if any wait elsewhere, no place here is free.
+//! A lane rarely holds more messages than there are credits, so that many are stored inline; the
+//! rest go to a heap-allocated queue. Invariant: the heap queue is empty while an inline slot is
+//! free.
 
 use super::bulk::Message;
 use std::collections::VecDeque;

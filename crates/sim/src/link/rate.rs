@@ -1,21 +1,21 @@
-//! What a cable runs at, whatever is on it.
+//! The signalling rate of a link of either bus.
 //!
-//! It says nothing of who is at its ends: hubs and what a controller adds are theirs to tell ([`super::Connection`]).
+//! Hubs and the pacing of a controller are in [`super::Connection`].
 
 use super::{superspeed, usb2};
 use bus::Speed;
 
-/// The rate of a SuperSpeed link, or of a bus of USB 2.0.
+/// The rate of a SuperSpeed link or of a USB 2.0 bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnyRate {
-    /// Of USB 3.
+    /// A USB 3 rate.
     SuperSpeed(superspeed::Rate),
-    /// The bus of USB 2.0.
+    /// A USB 2.0 rate.
     Usb2(usb2::Rate),
 }
 
 impl AnyRate {
-    /// The speed of devices on it.
+    /// Returns the speed of devices at this rate.
     pub const fn speed(self) -> Speed {
         match self {
             Self::SuperSpeed(_) => Speed::Super,

@@ -1,9 +1,10 @@
-//! Packets that a side of a link sends again, since the header of one arrives damaged (USB 3.2 clause 7.2.4.1.4).
+//! Retransmission of packets after a damaged header (USB 3.2 clause 7.2.4.1.4).
 //!
-//! The receiver answers a damaged header with LBAD and looks at nothing before LRTY; the sender sends LRTY, and then all that has
-//! not been taken, in its order, with the credits that it has. Left out: link commands, credits and times, which are the link's.
+//! The receiver answers a damaged header with LBAD and ignores packets until LRTY; the sender sends
+//! LRTY, then all packets that were not accepted, in order, with the credits that it has. Not
+//! modelled: link commands, credits and times, which belong to the link.
 //!
-//! Always true: what is sent again goes before all that is new.
+//! Invariant: retransmitted packets go before new ones.
 
 use std::collections::VecDeque;
 
@@ -11,9 +12,10 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub(super) struct Retry<T> {
     state: State,
-    /// The damaged one and all that was sent after it; once LRTY was sent, those that were not sent again.
+    /// The damaged one and all that was sent after it; once LRTY was sent, those that were not sent
+    /// again.
     packets: VecDeque<T>,
-    /// Packets on their way that the other side will not look at, since they came before LRTY.
+    /// Packets in flight that the other side will not look at, since they came before LRTY.
     ignored: u32,
 }
 
@@ -22,7 +24,7 @@ pub(super) struct Retry<T> {
 enum State {
     /// The other side takes what comes.
     None,
-    /// The damaged one is on its way.
+    /// The damaged one is in flight.
     Damaged,
     /// It has arrived, LBAD was sent, and the receiver looks at nothing before LRTY.
     Refused,
@@ -59,7 +61,8 @@ impl<T> Retry<T> {
         self.packets.push_back(packet);
     }
 
-    /// The header of what was just sent will arrive damaged. Whether that is the first: what comes behind one is not looked at.
+    /// The header of what was just sent will arrive damaged. Whether that is the first: what comes
+    /// behind one is not looked at.
     pub(super) fn damage(&mut self, packet: T) -> bool {
         if self.keeps() {
             return false;
@@ -81,7 +84,8 @@ impl<T> Retry<T> {
         self.state = State::Refused;
     }
 
-    /// LBAD has come back, while so many packets are on their way. Whether LRTY is to be sent now, and what was kept after it.
+    /// LBAD has come back, while so many packets are in flight. Whether LRTY is to be sent now, and
+    /// what was kept after it.
     pub(super) fn begin_again(&mut self, propagating: usize) -> bool {
         if self.state != State::Refused {
             return false;

@@ -1,13 +1,13 @@
-//! Whether a host's end of an endpoint may begin anything, on a link of whatever kind.
+//! Run state of the host side of an endpoint, on either bus.
 
-/// What software and the device have made of it.
+/// Run state of the host side of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EndpointRun {
     Running,
     /// Software has stopped it.
     Stopped,
-    /// The device's end is halted, or has sent more than there was room for.
+    /// The device has halted the endpoint, or has sent more than there was room for.
     Halted,
-    /// The device does not answer.
+    /// The device does not respond.
     Failed,
 }

@@ -1,6 +1,7 @@
-//! For tests: a host's and a device's port with a link between them and nothing else, and a script of what crosses.
+//! Test harness: a host port, a device port and a link, with a log of all packets.
 //!
-//! Left out: whoever uses the ports. Always true: what a port cannot take fails the test, with all that has crossed.
+//! Not modelled: the component that uses the ports. Invariants: what a port cannot take fails the
+//! test, with all that has crossed.
 
 use super::bulk::{DevicePort, End, Endpoint, HostPort, Progress, Transfer};
 use super::superspeed::{Link, Rate, Side, TurnRound};
@@ -30,7 +31,7 @@ impl Event for Happens {
     }
 }
 
-/// Packets after which a test is said not to end.
+/// Packets after which a test is sent not to end.
 const PACKETS_MAX: usize = 200_000;
 
 /// A host and a device with a link between them, and nothing else.
@@ -44,7 +45,8 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Between ports that take 100 ns, the host's, and 200 ns, the device's, over a cable that takes nothing.
+    /// Between ports that take 100 ns, the host's, and 200 ns, the device's, over a cable that
+    /// takes nothing.
     pub(super) fn new(endpoints: &[Endpoint]) -> Self {
         Self::between(TurnRound::new(Duration::from_ns(100), Duration::from_ns(200)), endpoints)
     }

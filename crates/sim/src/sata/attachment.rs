@@ -1,7 +1,8 @@
 //! Both ends of a cable, with a drive behind it.
 //!
-//! The drive decides what moves when, as queued commands want it: it sets up a transfer, and until its sectors have moved
-//! no other does. What the port has no room for waits on the drive's side, and the wire with it.
+//! The drive decides what moves when, as queued commands want it: it sets up a transfer, and until
+//! its sectors have moved no other does. What the port has no room for waits on the drive's side,
+//! and the wire with it.
 
 use super::Rate;
 use super::notes::{Note, Notes};
@@ -16,7 +17,7 @@ use wire::ata::{DataFis, DeviceToHostFis, DmaActivateFis, DmaSetupFis, HostToDev
 /// How a command is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
-    /// READ or WRITE FPDMA QUEUED (ACS-4 clauses 7.22 and 7.60): others may be under way.
+    /// READ or WRITE FPDMA QUEUED (ACS-4 clauses 7.22 and 7.60): others may be in flight.
     Queued,
     /// READ or WRITE DMA EXT, FLUSH CACHE EXT, DATA SET MANAGEMENT: it is alone.
     Alone,
@@ -60,7 +61,8 @@ pub struct Books {
 pub struct Attachment<M> {
     mechanism: M,
     rate: Rate,
-    /// From one end to the other: cable, and what is between the wire and the link layer on both sides.
+    /// From one end to the other: cable, and what is between the wire and the link layer on both
+    /// sides.
     latency: Duration,
     /// From leave to send a data frame of a command that is alone, to that frame.
     pause: Duration,
@@ -73,7 +75,8 @@ pub struct Attachment<M> {
     /// Commands with sectors to move, in the order in which the drive moves them.
     moving: VecDeque<Tag>,
     phase: Option<Phase>,
-    /// Queued commands that have ended and wait to be told, and those that are told by a frame on the wire.
+    /// Queued commands that have ended and wait to be reported, and those that are reported by a
+    /// frame on the wire.
     ended: [VecDeque<Tag>; 2],
     /// Sectors for which the host port has room; below zero if it holds more than it has room for.
     room: i64,
@@ -82,7 +85,7 @@ pub struct Attachment<M> {
     notes: Notes,
 }
 
-/// A command under way.
+/// A command in flight.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     command: Command,
@@ -137,7 +140,8 @@ const DRIVE: usize = 1;
 const FRAME_SECTORS: u32 = DataFis::DATA_LEN_MAX as u32 / SECTOR_BYTES;
 
 impl<M: Mechanism> Attachment<M> {
-    /// A drive on a cable. `room_sectors` are what the host port can take that has not been taken from it.
+    /// A drive on a cable. `room_sectors` are what the host port can take that has not been taken
+    /// from it.
     pub fn new(mechanism: M, rate: Rate, latency: Duration, room_sectors: u32) -> Self {
         Self {
             mechanism,
@@ -158,8 +162,8 @@ impl<M: Mechanism> Attachment<M> {
         }
     }
 
-    /// The same with a host port that takes so long from leave to send a data frame to that frame, for commands that are alone:
-    /// where its processor has to do with each.
+    /// The same with a host port that takes so long from leave to send a data frame to that frame,
+    /// for commands that are alone: where its processor has to do with each.
     #[must_use]
     pub fn pausing(self, pause: Duration) -> Self {
         Self { pause, ..self }
@@ -236,7 +240,8 @@ impl<M: Mechanism> Attachment<M> {
         }
     }
 
-    /// Whether anything comes of a frame when it arrives: if not, nobody looks before the wire is free again.
+    /// Whether anything comes of a frame when it arrives: if not, no one looks before the wire is
+    /// free again.
     const fn is_awaited(&self, frame: Frame) -> bool {
         match frame {
             Frame::Accepted => false,
@@ -261,7 +266,8 @@ impl<M: Mechanism> Attachment<M> {
             self.arrive(now, frame);
         }
         self.listen();
-        // Nothing goes before it, and nothing comes of it when it arrives: that it crosses is settled.
+        // Nothing goes before it, and nothing comes of it when it arrives: that it crosses is
+        // settled.
         while self.crossing.is_none()
             && self.waiting[DRIVE].pop_front_if(|it| *it == Frame::Accepted).is_some()
         {
@@ -291,7 +297,8 @@ impl<M: Mechanism> Attachment<M> {
             self.notes.note(begins, text);
         }
         let crosses = self.rate.dwords(Rate::frame(frame.bytes()));
-        // The sender asks, the receiver agrees; when the end has come the receiver acknowledges, and the wire rests.
+        // The sender asks, the receiver agrees; when the end has come the receiver acknowledges,
+        // and the wire rests.
         let asks = self.latency + self.latency;
         let arrives = begins + asks + crosses + self.latency;
         self.free_at = arrives + self.latency;
@@ -396,8 +403,8 @@ impl<M: Mechanism> Attachment<M> {
         }
     }
 
-    /// What can go out when the wire is free, and from when on. If both ends want to send, the host gives way (clause 9.6.4); so a drive
-    /// whose data find no room keeps the wire for itself.
+    /// What can go out when the wire is free, and from when on. If both ends want to send, the host
+    /// gives way (clause 9.6.4); so a drive whose data find no room keeps the wire for itself.
     fn peek(&self) -> Option<(Next, Instant)> {
         let at_once = Instant::ZERO;
         if !self.waiting[DRIVE].is_empty() {

@@ -1,4 +1,4 @@
-//! Notes of frames on the wire, for people who look on: what was sent, when it began.
+//! Notes of frames on the wire, for observers: what was sent, when it began.
 //!
 //! Nothing is made into text unless somebody takes notes.
 

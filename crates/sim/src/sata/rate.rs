@@ -21,8 +21,8 @@ impl Rate {
         Duration::from_ps(count * 40_000 / gigabits)
     }
 
-    /// Double words of a frame of so many bytes: start, what is in it, check, end (clause 9.4), and two to keep the clocks
-    /// aligned in each 256 (clause 9.5.8).
+    /// Double words of a frame of so many bytes: start, what is in it, check, end (clause 9.4), and
+    /// two to keep the clocks aligned in each 256 (clause 9.5.8).
     pub const fn frame(bytes: u64) -> u64 {
         let dwords = bytes.div_ceil(4) + 3;
         dwords + dwords.div_ceil(254) * 2

@@ -127,7 +127,8 @@ impl<M: Mechanism> Host<M> {
     }
 }
 
-/// What a frame of so many double words takes to arrive, and until the next may go: three and four times the latency.
+/// What a frame of so many double words takes to arrive, and until the next may go: three and four
+/// times the latency.
 fn frame(dwords: u64) -> (u64, u64) {
     let ps = dwords * 40_000 / 6;
     (ps + 300_000, ps + 400_000)
@@ -281,7 +282,8 @@ fn a_host_without_room_stops_the_drive_and_keeps_its_own_commands() {
     assert_eq!(host.ended(), 2);
 }
 
-/// Four orders that come while the arm reads another, on one track, which the head meets in another order.
+/// Four orders that come while the arm reads another, on one track, which the head meets in another
+/// order.
 #[test]
 fn queued_commands_end_in_the_order_of_the_platter() {
     let mut host = Host::new(Disk::new(part()));

@@ -1,7 +1,8 @@
-//! What a TRB of a transfer ring must be (xHCI 1.2 clauses 4.11 and 6.4.1): its type, its length, a buffer that does not cross
-//! 64 KiB, TD Size (from version 1.0 on), immediate data that fit and go to the device, an interrupter that is there.
+//! What a TRB of a transfer ring must be (xHCI 1.2 clauses 4.11 and 6.4.1): its type, its length, a
+//! buffer that does not cross 64 KiB, TD Size (from version 1.0 on), immediate data that fit and go
+//! to the device, an interrupter that is there.
 //!
-//! Left out: what a controller cannot know, as whether a buffer is long enough.
+//! Not modelled: what a controller cannot know, as whether a buffer is long enough.
 
 use super::memory::{Fault, Memory};
 use super::ring::{Act, TrbStep};
@@ -49,7 +50,7 @@ impl Rules {
         }
     }
 
-    /// What a TRB does; nothing of a link that is not told.
+    /// What a TRB does; nothing of a link that is not reported.
     #[inline]
     pub(super) fn act_of(self, trb: &TransferTrb) -> Option<Act> {
         Some(match *trb {

@@ -1,9 +1,11 @@
-//! The command ring: read one by one, carried out in order, answered by events (xHCI 1.2 clauses 4.6 and 4.9.3).
+//! The command ring: read one by one, carried out in order, answered by events (xHCI 1.2 clauses
+//! 4.6 and 4.9.3).
 //!
-//! Most commands take the part's time for a command. Two wait for others: Stop Endpoint for the link to come to rest, Address
-//! Device for the device's answer. Which states a command is allowed in, and what it changes, is here and in `configure`.
+//! Most commands take the part's time for a command. Two wait for others: Stop Endpoint for the
+//! link to come to rest, Address Device for the device's answer. Which states a command is allowed
+//! in, and what it changes, is here and in `configure`.
 //!
-//! Always true: a command is answered once; one that is aborted is answered as aborted.
+//! Invariants: a command is answered once; one that is aborted is answered as aborted.
 
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
@@ -47,7 +49,7 @@ enum Waits {
     Quiet(EndpointId),
     /// The device's answer to SET_ADDRESS.
     Address(u64),
-    /// Nobody: it is never answered.
+    /// No one: it is never answered.
     Never,
 }
 
@@ -67,7 +69,7 @@ impl Commands {
         self.at = Cursor { at: control.ring, cycle: control.cycle };
     }
 
-    /// The controller stops; what was under way is never answered.
+    /// The controller stops; what was in flight is never answered.
     pub(super) fn halt(&mut self) {
         (self.step_at, self.current, self.stops, self.is_running) = (None, None, false, false);
     }
@@ -424,7 +426,8 @@ impl Controller {
         self.write_state(memory, which, EndpointState::Disabled)
     }
 
-    /// Whoever was at a port cannot be reached any more: what it was asked gets no answer.
+    /// The component that was at a port cannot be reached any more: what it was asked gets no
+    /// answer.
     pub(super) fn lose_device(&mut self, now: Instant, port: u8) {
         for number in self.slots_at(port) {
             let waits = self.commands.current.filter(|current| current.slot == number);

@@ -1,9 +1,9 @@
-//! Input contexts: what a driver asks of a device's slot and endpoints, checked as a controller checks it (xHCI 1.2 clauses
-//! 4.6.5 to 4.6.7, 6.2.2, 6.2.3, 6.2.5).
+//! Input contexts: what a driver asks of a device's slot and endpoints, checked as a controller
+//! checks it (xHCI 1.2 clauses 4.6.5 to 4.6.7, 6.2.2, 6.2.3, 6.2.5).
 //!
-//! What makes no sense ([`super::rules`]) is a Parameter Error, a state that does not fit a Context State Error, too many
-//! endpoints a Resource Error; nothing changes then. Left out: bandwidth, exit latencies, isochronous endpoints, interrupt
-//! endpoints to a device.
+//! What makes no sense ([`super::rules`]) is a Parameter Error, a state that does not fit a Context
+//! State Error, too many endpoints a Resource Error; nothing changes then. Not modelled: bandwidth,
+//! exit latencies, isochronous endpoints, interrupt endpoints to a device.
 
 use super::controller::Controller;
 use super::memory::{Fault, Memory};

@@ -1,9 +1,11 @@
-//! Control transfers: setup, data, status, three TDs on the ring of endpoint 0 (xHCI 1.2 clauses 4.11.2.2 and 4.9.2.4).
+//! Control transfers: setup, data, status, three TDs on the ring of endpoint 0 (xHCI 1.2 clauses
+//! 4.11.2.2 and 4.9.2.4).
 //!
-//! The stages are taken on together, and the whole transfer is asked of the device by [`Output::Control`]. Left out: packets of
-//! endpoint 0, whose time whoever answers adds.
+//! The stages are fetched together, and the whole transfer is asked of the device by
+//! [`Output::Control`]. Not modelled: packets of endpoint 0, whose time the component that answers
+//! adds.
 //!
-//! Always true: a transfer that was stopped or whose device is gone gets no answer that counts.
+//! Invariants: a transfer that was stopped or whose device is gone gets no answer that counts.
 
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
@@ -25,8 +27,8 @@ enum Stages {
 }
 
 impl Controller {
-    /// Begins the next control transfer, if all of it is there and none is under way. Whether TDs were passed that move
-    /// nothing.
+    /// Begins the next control transfer, if all of it is there and none is in progress. Whether TDs
+    /// were passed that move nothing.
     pub(super) fn start_control(
         &mut self,
         now: Instant,

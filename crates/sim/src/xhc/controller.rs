@@ -1,9 +1,11 @@
-//! The controller as its world sees it: told of time, link and devices, asked for what it wants and when.
+//! The controller as its world sees it: reported of time, link and devices, asked for what it wants
+//! and when.
 //!
-//! What it is made of is in the modules beside this one; here is what is common to them: events that are posted and seen,
-//! ports that change, the time of the next thing. Left out: when things happen; whoever has the time calls.
+//! What it is made of is in the modules beside this one; here is what is common to them: events
+//! that are posted and seen, ports that change, the time of the next thing. Not modelled: when
+//! things happen; The owner calls.
 //!
-//! Always true: a controller that was halted, has failed or was pulled out does nothing by itself.
+//! Invariants: a controller that was halted, has failed or was pulled out does nothing by itself.
 
 use super::command::Commands;
 use super::dma::Dma;
@@ -24,9 +26,9 @@ use wire::xhci::{CompletionCode, EventRingDequeue, EventTrb, TrbType, UsbCommand
 
 /// A host controller.
 ///
-/// The world calls the `handle_*` methods as things happen, takes everything from [`poll_output`](Self::poll_output) after each
-/// and after each call of the driver, and calls [`handle_timeout`](Self::handle_timeout) when
-/// [`poll_timeout`](Self::poll_timeout) says so.
+/// The world calls the `handle_*` methods as things happen, takes everything from
+/// [`poll_output`](Self::poll_output) after each and after each call of the driver, and calls
+/// [`handle_timeout`](Self::handle_timeout) when [`poll_timeout`](Self::poll_timeout) says so.
 #[derive(Clone, Debug)]
 pub struct Controller {
     pub(super) part: Part,
@@ -45,12 +47,12 @@ pub struct Controller {
     pub(super) port_due: Option<Instant>,
 }
 
-/// What a driver or a link did that a controller does not heed, and what went wrong.
+/// What a driver or a link did that a controller does not honour, and what went wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Doorbells of slots and endpoints that are not there or do not run.
     pub idle_doorbells: u32,
-    /// TDs that the link told of and that nobody waits for any more.
+    /// TDs that the link reported of and that no one waits for any more.
     pub stale_progress: u32,
     /// Writes to registers that cannot be written, or not now.
     pub odd_writes: u32,
@@ -58,18 +60,18 @@ pub struct Counters {
     pub rings_full: u32,
     /// Interrupts.
     pub interrupts: u64,
-    /// TDs that were told.
+    /// TDs that were reported.
     pub tds: u64,
 }
 
-/// Events and who tells of them.
+/// Events and who reports of them.
 #[derive(Clone, Debug)]
 pub(super) struct Events {
     pub(super) ring: EventRing,
     pub(super) interrupter: Interrupter,
     /// How many have come about.
     pub(super) posted: u64,
-    /// What is told of them, and of what else goes over memory.
+    /// What is notified of them, and of what else goes over memory.
     pub(super) notes: Notes,
 }
 
@@ -81,7 +83,7 @@ pub(super) struct Script {
 }
 
 impl Controller {
-    /// A controller that was just powered on, with nobody at its ports.
+    /// A controller that was just powered on, with no one at its ports.
     pub fn new(part: Part) -> Self {
         Self {
             part,
@@ -114,7 +116,8 @@ impl Controller {
         self.registers.command.has(UsbCommand::RUN)
     }
 
-    /// A device is plugged into a root port, counted from 1, at a speed id. A port that is not there changes nothing.
+    /// A device is plugged into a root port, counted from 1, at a speed id. A port that is not
+    /// there changes nothing.
     pub fn plug(&mut self, now: Instant, port: u8, speed_id: u8) {
         self.change_port(now, port, |port| port.plug(now, speed_id));
     }
@@ -135,7 +138,7 @@ impl Controller {
         self.script.commands.push_back((kind, code));
     }
 
-    /// The next TD of a bulk endpoint that is taken on fails with this code.
+    /// The next TD of a bulk endpoint that is fetched fails with this code.
     pub fn fail_next(&mut self, code: CompletionCode) {
         self.script.transfers.push_back(code);
     }
@@ -150,7 +153,8 @@ impl Controller {
         self.events.ring.watch(now);
     }
 
-    /// Whether they agree, if any are kept: Little's law of what lies there until the driver has taken it.
+    /// Whether they agree, if any are kept: Little's law of what lies there until the driver has
+    /// taken it.
     pub fn is_consistent(&self, now: Instant) -> bool {
         self.events.ring.is_consistent(now)
     }
@@ -196,7 +200,8 @@ impl Controller {
         (first < never).then_some(first)
     }
 
-    /// A time has come that [`poll_timeout`](Self::poll_timeout) told. Nothing happens if it has not.
+    /// A time has come that [`poll_timeout`](Self::poll_timeout) reported. Nothing happens if it
+    /// has not.
     pub fn handle_timeout(&mut self, now: Instant, memory: &mut Memory) {
         while let Some(fetch) = self.fetches.pop_front_if(|fetch| fetch.at <= now) {
             let done = self.fetch(now, memory, fetch.to);
@@ -269,13 +274,13 @@ impl Controller {
         self.events.post(at, event);
     }
 
-    /// An event comes about at a time that may be still to come. It takes its own time to memory and nobody else's, since what
-    /// goes there until then is not known yet.
+    /// An event comes about at a time that may be still to come. It takes its own time to memory
+    /// and no other endpoint's, since what goes there until then is not known yet.
     pub(super) fn post_later(&mut self, at: Instant, event: EventTrb) {
         self.events.post(Dma::event_unqueued(at, &self.part), event);
     }
 
-    /// Does something to a port, and tells what came of it.
+    /// Does something to a port, and reports what came of it.
     pub(super) fn change_port(
         &mut self,
         now: Instant,
@@ -328,7 +333,7 @@ impl Controller {
             self.registers.status = self.registers.status.with(UsbStatus::HOST_SYSTEM_ERROR);
             self.registers.command = self.registers.command.without(UsbCommand::RUN);
             self.stop_everything();
-            // The driver is told of it (clause 4.24.1).
+            // The driver is notified of it (clause 4.24.1).
             self.outputs.push_back(Output::Interrupt);
         }
     }

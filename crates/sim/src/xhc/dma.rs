@@ -1,18 +1,22 @@
-//! The way between a controller and memory: what crosses PCI Express, as times until which each direction is busy.
+//! The way between a controller and memory: what crosses PCI Express, as times until which each
+//! direction is busy.
 //!
-//! To memory go payload and event TRBs, one behind the other. From memory come payload that goes out, TRBs and contexts of
-//! streams. Reads of TRBs overtake those of payload: they take the lane from it, and are not kept waiting. Of TRBs that lie
-//! in one line of a cache, the first brings the others along ([`LINE_BYTES`]).
+//! To memory go payload and event TRBs, one behind the other. From memory come payload that goes
+//! out, TRBs and contexts of streams. Reads of TRBs overtake those of payload: they take the lane
+//! from it, and are not kept waiting. Of TRBs that lie in one line of a cache, the first brings the
+//! others along ([`LINE_BYTES`]).
 //!
-//! Left out: device contexts, which are read when endpoints are made and written when they stop or fail; segment tables; what
-//! is read in vain. Always true: nothing here is an event of the world.
+//! Not modelled: device contexts, which are read when endpoints are made and written when they stop
+//! or fail; segment tables; what is read in vain. Invariants: nothing here is an event of the
+//! world.
 
 use super::part::Part;
 use units::{Duration, Instant};
 use wire::xhci::{StreamContext, TRB_BYTES};
 
-/// What a controller asks memory for when it wants a TRB: the rest of a line of a processor's cache, which is 64 bytes on x86 and
-/// most of Arm, and what a memory read is answered in at the least (Read Completion Boundary, PCI Express 3.0 clause 2.3.1.1).
+/// What a controller asks memory for when it wants a TRB: the rest of a line of a processor's
+/// cache, which is 64 bytes on x86 and most of Arm, and what a memory read is answered in at the
+/// least (Read Completion Boundary, PCI Express 3.0 clause 2.3.1.1).
 pub(super) const LINE_BYTES: u64 = 64;
 
 /// Until when memory is busy, either way.
@@ -23,7 +27,7 @@ pub(super) struct Dma {
 }
 
 impl Dma {
-    /// Bytes are on their way for so long; when they are through.
+    /// Bytes are in flight for so long; when they are through.
     const fn occupy(at: &mut Instant, from: Instant, bytes: u64, byte_ps: u64) -> Instant {
         let from = if at.as_ps() > from.as_ps() { at.as_ps() } else { from.as_ps() };
         *at = Instant::from_ps(from + bytes * byte_ps);
@@ -41,14 +45,14 @@ impl Dma {
         Self::occupy(&mut self.written_at, now, bytes as u64, part.attachment.inward_byte_ps);
     }
 
-    /// An event TRB goes to memory, behind what is on its way there. When it can be seen.
+    /// An event TRB goes to memory, behind what is in flight there. When it can be seen.
     #[inline(always)]
     pub(super) fn write_event(&mut self, now: Instant, part: &Part) -> Instant {
         self.write(now, part, TRB_BYTES);
         self.written_at + part.attachment.memory_write
     }
 
-    /// An event TRB goes to memory at a time to come, when nothing else is on its way there.
+    /// An event TRB goes to memory at a time to come, when nothing else is in flight there.
     pub(super) fn event_unqueued(at: Instant, part: &Part) -> Instant {
         let span = Duration::from_ps(TRB_BYTES as u64 * part.attachment.inward_byte_ps);
         at + span + part.attachment.memory_write

@@ -1,4 +1,5 @@
-//! What a driver holds in its hands at one time: the registers of a controller, and the memory that both see.
+//! What a driver holds in its hands at one time: the registers of a controller, and the memory that
+//! both see.
 
 use super::controller::Controller;
 use super::memory::Memory;

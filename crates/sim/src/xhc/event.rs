@@ -1,11 +1,13 @@
-//! The event ring from the controller's side, and when its interrupter speaks (xHCI 1.2 clauses 4.9.4 and 4.17).
+//! The event ring from the controller's side, and when its interrupter speaks (xHCI 1.2 clauses
+//! 4.9.4 and 4.17).
 //!
-//! An event is written some time after it came about. The driver looks at the ring when it is called, so events wait here
-//! with the time from which they can be seen, and are written when somebody could look; none of that is an event of the
-//! world. When but one place is left, Event Ring Full Error takes it, and the rest waits until there is room.
+//! An event is written some time after it came about. The driver looks at the ring when it is
+//! called, so events wait here with the time from which they can be seen, and are written when
+//! somebody could look; none of that is an event of the world. When but one place is left, Event
+//! Ring Full Error takes it, and the rest waits until there is room.
 //!
-//! Left out: more than one interrupter. Always true: events are written in the order in which they came about; a place that
-//! the driver has not given back is not written.
+//! Not modelled: more than one interrupter. Invariants: events are written in the order in which
+//! they came about; a place that the driver has not given back is not written.
 
 use super::memory::{Fault, Memory};
 use super::occupancy::OccupancyLedger;
@@ -18,7 +20,7 @@ use wire::xhci::{
     InterrupterModeration, TRB_BYTES,
 };
 
-/// The unit in which moderation is told.
+/// The unit in which moderation is reported.
 const MODERATION_UNIT: Duration = Duration::from_ns(250);
 /// Moderation after a reset: 1 ms (clause 5.5.2.2).
 const MODERATION_DEFAULT: u16 = 4000;
@@ -26,10 +28,11 @@ const MODERATION_DEFAULT: u16 = 4000;
 /// TRBs of a segment (clause 6.5).
 const SEGMENT_TRBS: RangeInclusive<u16> = 16..=4096;
 
-/// Events that wait until they can be seen, or until there is room. Each TD that was taken on makes a few, each command and each
-/// change of a port one; a controller that holds still has no more TDs than it has read ahead.
+/// Events that wait until they can be seen, or until there is room. Each TD that was fetched makes
+/// a few, each command and each change of a port one; a controller that holds still has no more TDs
+/// than it has read ahead.
 const WAITING: CapacityExceeded =
-    CapacityExceeded { queue: "the controller's line of events", capacity: 1 << 16 };
+    CapacityExceeded { queue: "the event queue of the controller", capacity: 1 << 16 };
 
 #[derive(Clone, Debug)]
 pub(super) struct EventRing {
@@ -38,7 +41,8 @@ pub(super) struct EventRing {
     pub(super) dequeue: EventRingDequeue,
     segments: Vec<EventRingSegment>,
     places: u32,
-    /// Where the next event goes, in which segment that is, how many places are left there, and counted from the first.
+    /// Where the next event goes, in which segment that is, how many places are left there, and
+    /// counted from the first.
     at: u64,
     segment: usize,
     left: u16,
@@ -46,7 +50,7 @@ pub(super) struct EventRing {
     /// The driver's place, counted from the first.
     taken: u32,
     cycle: bool,
-    /// Events that nobody can see yet, or for which there is no room.
+    /// Events that no one can see yet, or for which there is no room.
     waiting: VecDeque<(Instant, EventTrb)>,
     /// There was no room to wait for one.
     overrun: Option<CapacityExceeded>,
@@ -58,7 +62,7 @@ pub(super) struct EventRing {
     ledger: Option<Box<OccupancyLedger>>,
 }
 
-/// What a controller with a fault of its own does to an event of a transfer.
+/// What a controller with a separate fault does to an event of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tampering {
     /// It is not written.
@@ -69,9 +73,9 @@ pub enum Tampering {
     Cycle,
     /// It names the TRB after that which it is about.
     Pointer,
-    /// It tells one byte more that did not move.
+    /// It reports one byte more that did not move.
     Length,
-    /// It is said to lie there since before it was written.
+    /// It is sent to lie there since before it was written.
     Early,
 }
 
@@ -81,7 +85,7 @@ pub(super) struct Interrupter {
     pub(super) moderation: InterrupterModeration,
     /// The driver is at it (EHB).
     is_busy: bool,
-    /// From when on there is something to tell.
+    /// From when on there is something to report.
     wanted: Option<Instant>,
     quiet_until: Instant,
 }
@@ -188,7 +192,8 @@ impl EventRing {
         }
     }
 
-    /// An event has come about, that can be seen from `at` on, and not before those that came about earlier. From when on.
+    /// An event has come about, that can be seen from `at` on, and not before those that came about
+    /// earlier. From when on.
     pub(super) fn push(&mut self, at: Instant, event: EventTrb) -> Instant {
         let at = self.waiting.back().map_or(at, |(last, _)| at.max(*last));
         if let Err(full) = WAITING.push(&mut self.waiting, (at, event)) {
@@ -219,7 +224,8 @@ impl EventRing {
         self.enqueue != self.taken
     }
 
-    /// Whether the ring is full, or will be by what waits: the controller holds still until there is room.
+    /// Whether the ring is full, or will be by what waits: the controller holds still until there
+    /// is room.
     pub(super) fn is_full(&self) -> bool {
         self.is_full || self.room() as usize <= self.waiting.len() + 1
     }
@@ -344,17 +350,19 @@ impl Interrupter {
         }
     }
 
-    /// There is something to tell from `at` on.
+    /// There is something to report from `at` on.
     pub(super) fn want(&mut self, at: Instant) {
         self.wanted.get_or_insert(at);
     }
 
-    /// The driver has taken everything: an interrupter speaks of a ring that is not empty only (clause 4.17.2).
+    /// The driver has taken everything: an interrupter speaks of a ring that is not empty only
+    /// (clause 4.17.2).
     pub(super) const fn want_nothing(&mut self) {
         self.wanted = None;
     }
 
-    /// The driver is through with what it saw. What came meanwhile is told from now on, and was not to be before.
+    /// The driver is through with what it saw. What came meanwhile is reported from now on, and was
+    /// not to be before.
     pub(super) fn rest(&mut self, now: Instant) {
         self.is_busy = false;
         self.wanted = self.wanted.map(|at| at.max(now));
@@ -434,7 +442,8 @@ mod tests {
         assert_eq!(seen(&memory, second, 1).0, full.encode(true));
         assert_eq!(seen(&memory, second, 2).0, [0; 16]);
         assert!(ring.is_full());
-        // Four are taken: the next two are written, the second of them over the first place, its cycle bit turned.
+        // Four are taken: the next two are written, the second of them over the first place, its
+        // cycle bit turned.
         ring.take(NOW, EventRingDequeue { address: second + 16, segment: 1, handler_busy: true });
         ring.write(NOW, &mut memory).unwrap();
         assert_eq!(seen(&memory, second, 2).0, port(5).encode(true));

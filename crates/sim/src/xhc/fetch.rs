@@ -1,11 +1,12 @@
-//! TDs are taken on: read, checked, and given to the link, as many of a ring as a controller takes on at once.
+//! TDs are fetched: read, checked, and given to the link, as many of a ring as a controller fetches
+//! at once.
 //!
-//! A read brings the line of a cache that a TRB is in ([`super::dma::LINE_BYTES`]), and with it the TRBs behind that one that
-//! the driver had written by then. What lies behind the line, or was written since, takes a read of its own, of which nobody
-//! feels anything while the link has TDs of the ring. TRBs of a TD that lie behind the line in which it begins come while that
-//! moves.
+//! A read brings the line of a cache that a TRB is in ([`super::dma::LINE_BYTES`]), and with it the
+//! TRBs behind that one that the driver had written by then. What lies behind the line, or was
+//! written since, takes a separate read, of which no one feels anything while the link has TDs of
+//! the ring. TRBs of a TD that lie behind the line in which it begins come while that moves.
 //!
-//! Always true: whether [`super::alone`] takes a TD on or this, it is there at the same time.
+//! Invariants: whether [`super::alone`] takes a TD on or this, it is there at the same time.
 
 use super::checks::Rules;
 use super::controller::Controller;
@@ -35,7 +36,8 @@ impl Controller {
 
     #[inline(never)]
     fn fetch_all(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
-        // Each round passes at least one TD that moves nothing, and rings have an end; the bound is for what lies.
+        // Each round passes at least one TD that moves nothing, and rings have an end; the bound is
+        // for what lies.
         for _ in 0..TDS_PASSED_MAX {
             let slot = &mut self.slots[usize::from(to.slot)];
             let path = slot.path;
@@ -46,7 +48,8 @@ impl Controller {
             let rules = endpoint.rules(self.part.version);
             let address = endpoint.address().filter(|_| endpoint.is_on_link);
             let ring = &mut endpoint.rings[usize::from(to.stream)];
-            // The stages of a control transfer begin together (clause 4.11.2.2), whatever is taken on at once elsewhere.
+            // The stages of a control transfer begin together (clause 4.11.2.2), whatever is
+            // fetched at once elsewhere.
             let ahead = match rules.direction {
                 Some(_) => self.part.tds_ahead,
                 None => self.part.tds_ahead.max(CONTROL_STAGES),
@@ -79,7 +82,7 @@ impl Controller {
         Ok(())
     }
 
-    /// What is behind the line at hand is read, unless a read of the ring is on its way.
+    /// What is behind the line at hand is read, unless a read of the ring is in flight.
     fn read_on(&mut self, now: Instant, to: RingName) {
         if self.fetches.iter().all(|fetch| fetch.to != to) {
             self.look_at(now + self.part.attachment.memory_read, to);
@@ -103,7 +106,7 @@ impl Controller {
     }
 }
 
-/// What ended it that TDs were taken on.
+/// What ended it that TDs were fetched.
 enum FetchEnd {
     /// There are no more, or no more are to be.
     All,
@@ -113,7 +116,8 @@ enum FetchEnd {
     Broken(Cursor),
 }
 
-/// Takes on so many TDs of a ring at most, and tells `taken` of each: where it begins, and its TRBs.
+/// Takes on so many TDs of a ring at most, and reports `taken` of each: where it begins, and its
+/// TRBs.
 fn fetch_tds(
     ring: &mut Ring,
     memory: &Memory,
@@ -121,7 +125,8 @@ fn fetch_tds(
     mut taken: impl FnMut(&Ring, Cursor, u32),
 ) -> Result<FetchEnd, Fault> {
     for _ in 0..room {
-        // Stages of a control transfer begin together: what the setup packet takes on the bus hides the read of the others.
+        // Stages of a control transfer begin together: what the setup packet fetches the bus hides
+        // the read of the others.
         let has_line = ring.has_line || rules.direction.is_none();
         if !has_line && ring.has_more(memory)? {
             return Ok(FetchEnd::Line);
@@ -139,7 +144,8 @@ fn fetch_tds(
     Ok(FetchEnd::All)
 }
 
-/// Gives the link what it does not have yet; what moves nothing ends where it is met. Whether there was such.
+/// Gives the link what it does not have yet; what moves nothing ends where it is met. Whether there
+/// was such.
 #[inline(always)]
 fn give_to_link(
     (to, ring): (RingName, &mut Ring),

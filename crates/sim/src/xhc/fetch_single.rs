@@ -1,7 +1,9 @@
-//! The way of a TD of one TRB that is alone on its ring, as most are: taken on, given to the link, moved, told.
+//! The way of a TD of one TRB that is alone on its ring, as most are: fetched, given to the link,
+//! moved, reported.
 //!
-//! What happens is what [`super::transfer`] does with any TD, without what cannot come up here, in code that is short. Always true:
-//! where anything else comes up nothing has been done, and it is for the other way.
+//! What happens is what [`super::transfer`] does with any TD, without what cannot come up here, in
+//! code that is short. Invariants: where anything else comes up nothing has been done, and it is
+//! for the other way.
 
 use super::controller::Controller;
 use super::memory::Memory;
@@ -14,7 +16,8 @@ use units::Instant;
 use wire::xhci::{CompletionCode as Code, TrbFlags};
 
 impl Controller {
-    /// Looks at a ring. Whether that was all: there is nothing new, or such a TD, which the link has now.
+    /// Looks at a ring. Whether that was all: there is nothing new, or such a TD, which the link
+    /// has now.
     #[inline]
     pub(super) fn fetch_single(&mut self, now: Instant, memory: &Memory, to: RingName) -> bool {
         let Self { slots, events, outputs, script, part, dma, .. } = self;
@@ -47,8 +50,8 @@ impl Controller {
         true
     }
 
-    /// Something of a transfer has moved, as for [`Controller::handle_progress`]. `None` if it is not of such a TD, or ends it
-    /// in a halt.
+    /// Something of a transfer has moved, as for [`Controller::handle_progress`]. `None` if it is
+    /// not of such a TD, or ends it in a halt.
     #[inline]
     pub(super) fn progress_single(
         &mut self,

@@ -1,5 +1,5 @@
-//! What the tests stand a controller on: a driver, memory, a device that answers control transfers, and a link that moves
-//! what a test says.
+//! What the tests stand a controller on: a driver, memory, a device that answers control transfers,
+//! and a link that moves what a test says.
 
 use super::{
     ControlAnswer, ControlRequest, Controller, DevicePath, DriverAccess, LinkAct, Memory, Output, Part,
@@ -235,7 +235,7 @@ impl Fixture {
         std::mem::take(&mut self.reported)
     }
 
-    /// The completions among what was told.
+    /// The completions among what was reported.
     pub(super) fn completions(&mut self) -> Vec<(u64, TransferStatus, u32)> {
         let completed = self.reported().into_iter().filter_map(|reported| match reported {
             DriverOutput::Completed(_, Completion { id, status, actual }) => Some((id.0, status, actual)),

@@ -1,12 +1,13 @@
 //! A host's memory as a controller sees it: pieces at bus addresses, and nothing between them.
 //!
-//! A piece begins at a page and has the length that was asked for, so that whoever reads past it, driver or controller,
-//! is told. A window is a piece whose bytes come and go: the buffer of a command is lent for as long as the command runs,
-//! and is not copied. Addresses are found by page, in one step.
+//! A piece begins at a page and has the length that was asked for, so that the component that reads
+//! past it, driver or controller, is reported. A window is a piece whose bytes come and go: the
+//! buffer of a command is lent for as long as the command runs, and is not copied. Addresses are
+//! found by page, in one step.
 //!
-//! Left out: what an access costs, which is the controller's; addresses above 4 GiB.
+//! Not modelled: what an access costs, which is the controller's; addresses above 4 GiB.
 //!
-//! Always true: two pieces share no page; an access lies within one piece or comes to nothing.
+//! Invariants: two pieces share no page; an access lies within one piece or fails.
 
 use wire::xhci::TRB_BYTES;
 use xhci_driver::{DmaLayout, DmaMemory};
@@ -15,7 +16,7 @@ use xhci_driver::{DmaLayout, DmaMemory};
 pub(super) const PAGE_BYTES: u64 = 4096;
 /// Where the first piece is: a pointer that was never set leads to nothing.
 const FIRST_PAGE: usize = 256;
-/// Pages there are: 1 GiB. Who asks for more is told that there is none left.
+/// Pages there are: 1 GiB. Who asks for more is reported that there is none left.
 const PAGES_MAX: usize = 1 << 18;
 
 /// A host's memory.
@@ -180,7 +181,7 @@ impl Memory {
         Some(base)
     }
 
-    /// The first pages that do, and are nobody's then.
+    /// The first pages that do, and are no one's then.
     fn find_pages(&mut self, layout: DmaLayout, pages: usize) -> Option<usize> {
         let fit = |from: usize| {
             let align = u64::from(layout.align).div_ceil(PAGE_BYTES).max(1) as usize;
@@ -208,7 +209,7 @@ impl Memory {
         Some(first)
     }
 
-    /// Notes pages that are nobody's, joined with those beside them.
+    /// Notes pages that are no one's, joined with those beside them.
     fn add_gap(&mut self, mut first: usize, mut count: usize) {
         if count == 0 {
             return;
@@ -270,7 +271,7 @@ impl DmaMemory for Memory {
         }
     }
 
-    // Nobody looks on while the driver is at it.
+    // No one looks on while the driver is at it.
     #[inline]
     fn write_trb(&mut self, address: u64, trb: &[u8; TRB_BYTES]) {
         if self.write_array(address, *trb).is_err() {

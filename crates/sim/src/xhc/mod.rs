@@ -1,9 +1,11 @@
-//! A host controller (xHCI 1.2) that carries out what a driver wrote for it: registers, rings and contexts in memory.
+//! A host controller (xHCI 1.2) that carries out what a driver wrote for it: registers, rings and
+//! contexts in memory.
 //!
-//! A [`Controller`] is a machine: registers are read and written through [`DriverAccess`], the link tells what has moved, and what it
-//! wants of link, device and host is taken from [`Controller::poll_output`]. TRBs are read from [`Memory`] when a real one
-//! would read them, and refused where a real one refuses them, so that a fault of a driver shows. What it can and what it
-//! takes are constants of a [`Part`].
+//! A [`Controller`] is a machine: registers are read and written through [`DriverAccess`], the link
+//! reports what has moved, and what it wants of link, device and host is taken from
+//! [`Controller::poll_output`]. TRBs are read from [`Memory`] when a real one would read them, and
+//! refused where a real one refuses them, so that a fault of a driver shows. What it can and what
+//! it takes are constants of a [`Part`].
 //!
 //! ```text
 //!   driver ── registers ──► Controller ── LinkAct ──► host's end of the link
@@ -11,11 +13,12 @@
 //!      └──── Memory ◄── DMA ────┘  └─── answers of endpoint 0
 //! ```
 //!
-//! Left out: isochronous endpoints, interrupt endpoints to a device, service intervals, more than one interrupter, bandwidth negotiation, suspend, virtualisation,
-//! and what a driver must not rely upon, such as the order in which rings are served.
+//! Not modelled: isochronous endpoints, interrupt endpoints to a device, service intervals, more
+//! than one interrupter, bandwidth negotiation, suspend, virtualisation, and what a driver must not
+//! rely upon, such as the order in which rings are served.
 //!
-//! Always true: every TD that was taken on is told once, or is given back by a stop; nothing is read or written where no
-//! memory is (that is a Host System Error); nothing depends on a clock.
+//! Invariants: every TD that was fetched is reported once, or is given back by a stop; nothing is
+//! read or written where no memory is (that is a Host System Error); nothing depends on a clock.
 
 mod checks;
 mod command;

@@ -1,7 +1,8 @@
-//! Notes of doorbells and TRBs, for people who look on: what was rung, read and written, and when.
+//! Notes of doorbells and TRBs, for observers: what was rung, read and written, and when.
 //!
-//! An event is known before it can be seen; its note waits until then. Nothing is made into text, and nothing read once more,
-//! unless somebody takes notes. Always true: notes come in the order of their times.
+//! An event is known before it can be seen; its note waits until then. Nothing is made into text,
+//! and nothing read once more, unless somebody takes notes. Invariants: notes come in the order of
+//! their times.
 
 use super::memory::Memory;
 use super::ring::Cursor;
@@ -18,10 +19,11 @@ pub(super) struct Notes {
     missed: u64,
 }
 
-/// Notes that wait to be taken. Who looks on takes all after each thing that happens, of which none makes more than some dozens.
+/// Notes that wait to be taken. Who looks on takes all after each thing that happens, of which none
+/// makes more than some dozens.
 const LINES_MAX: usize = 1 << 16;
 
-/// TRBs of a TD that are told at most.
+/// TRBs of a TD that are reported at most.
 const TRBS_MAX: usize = 64;
 
 impl Notes {
@@ -36,7 +38,8 @@ impl Notes {
         self.is_taking
     }
 
-    /// The next one of what was by now; behind the last for which there was room how many there would have been.
+    /// The next one of what was by now; behind the last for which there was room how many there
+    /// would have been.
     pub(super) fn poll(&mut self, now: Instant) -> Option<(Instant, String)> {
         let line = self.lines.pop_front_if(|(at, _)| *at <= now);
         if line.is_some() || !self.lines.is_empty() {
@@ -48,7 +51,7 @@ impl Notes {
         }
     }
 
-    /// Nothing is made ready for a note that nobody takes.
+    /// Nothing is made ready for a note that no one takes.
     #[inline(always)]
     fn note(&mut self, at: Instant, note: impl FnOnce() -> String) {
         if self.is_taking {
@@ -56,7 +59,7 @@ impl Notes {
         }
     }
 
-    /// Behind what was before, and before the events that nobody can see yet.
+    /// Behind what was before, and before the events that no one can see yet.
     #[cold]
     fn keep(&mut self, at: Instant, line: String) {
         if self.missed > 0 || self.lines.len() == LINES_MAX {

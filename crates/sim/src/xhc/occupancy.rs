@@ -1,6 +1,8 @@
-//! The books of an event ring, where somebody watches: which events lie in it until the driver has taken them, and since when.
+//! The books of an event ring, where somebody watches: which events lie in it until the driver has
+//! taken them, and since when.
 //!
-//! Left out: events that are not written yet. Always true: what the driver takes first was written first.
+//! Not modelled: events that are not written yet. Invariants: what the driver takes first was
+//! written first.
 
 use crate::engine::OccupancyStats;
 use std::collections::VecDeque;
@@ -32,7 +34,7 @@ impl OccupancyLedger {
         }
     }
 
-    /// The last one is said to lie there since before it was written.
+    /// The last one is sent to lie there since before it was written.
     pub(super) fn date_back(&mut self) {
         if let Some(since) = self.since.back_mut() {
             *since = Instant::from_ps(since.as_ps().saturating_sub(Duration::from_ns(1).as_ps()));

@@ -38,17 +38,19 @@ pub enum Output {
 pub enum LinkAct {
     /// There is an endpoint, in the place of what was there before. It runs.
     Install(Endpoint),
-    /// There is none any more, and what it had is taken back.
+    /// There is none any more, and what it had is cancelled.
     Remove(EndpointAddress),
     /// An endpoint is to move something.
     Queue(Pipe, Transfer),
-    /// An endpoint is to come to rest at the next packet. Answered by [`super::Controller::handle_quiet`].
+    /// An endpoint is to come to rest at the next packet. Answered by
+    /// [`super::Controller::handle_quiet`].
     Stop(EndpointAddress),
-    /// What an endpoint at rest has not moved is taken back.
+    /// What an endpoint at rest has not moved is cancelled.
     Clear(EndpointAddress),
-    /// Sequence numbers begin anew, and a halt is over.
+    /// Sequence numbers start again, and a halt is over.
     Reset(EndpointAddress),
-    /// A halt is over, and sequence numbers stay (Transfer State Preserve, xHCI 1.2 clause 4.6.8.1).
+    /// A halt is over, and sequence numbers stay (Transfer State Preserve, xHCI 1.2 clause
+    /// 4.6.8.1).
     Retry(EndpointAddress),
     /// An endpoint may go on.
     Resume(EndpointAddress),

@@ -1,8 +1,10 @@
-//! Controllers as parts: what each can, what each takes, and what each does otherwise than the standard says.
+//! Controllers as parts: what each can, what each takes, and what each does otherwise than the
+//! standard says.
 //!
-//! A [`Part`] is a table of constants; the same machine runs all of them. Times are of three kinds: what PCI Express takes
-//! ([`PciExpress`]), what the controller takes between packets and for commands, and what its root ports take. Left out:
-//! what the driver takes; parts by name are in the catalogue of crate `study`.
+//! A [`Part`] is a table of constants; the same machine runs all of them. Times are of three kinds:
+//! what PCI Express takes ([`PciExpress`]), what the controller takes between packets and for
+//! commands, and what its root ports take. Not modelled: what the driver takes; parts by name are
+//! in the catalogue of crate `study`.
 
 use crate::link::superspeed::ExitLatency;
 use crate::link::usb2::Pacing;
@@ -38,25 +40,28 @@ pub struct Part {
     pub attachment: PciExpress,
     /// Time between packets that it sends, above what the link needs.
     pub packet_gap: Duration,
-    /// Time from a packet of the device to its answer; 3 us at most (USB 3.2 table 8-36, tHostResponse).
+    /// Time from a packet of the device to its answer; 3 us at most (USB 3.2 table 8-36,
+    /// tHostResponse).
     pub response: Duration,
-    /// What its root ports take to wake a link up, as HCSPARAMS3 tells.
+    /// What its root ports take to wake a link up, as HCSPARAMS3 reports.
     pub exit: ExitLatency,
-    /// What it adds to the times of a bus of USB 2.0.
+    /// What it adds to the times of a USB 2.0 bus.
     pub pacing: Pacing,
     /// Payload that it holds between link and memory, in bytes. When it is full the link waits.
     pub buffer_bytes: u32,
-    /// Interrupts come at multiples of this alone: the threshold of EHCI, in microframes there (EHCI 1.0 clause 2.3.1, Interrupt
-    /// Threshold Control). Zero is whenever there is something to tell.
+    /// Interrupts come at multiples of this alone: the threshold of EHCI, in microframes there
+    /// (EHCI 1.0 clause 2.3.1, Interrupt Threshold Control). Zero is whenever there is something to
+    /// report.
     pub interrupt_grid: Duration,
     /// Time to carry a command out.
     pub command: Duration,
     /// Time of a reset of the controller.
     pub reset: Duration,
-    /// TDs of a ring that it takes on at once.
+    /// TDs of a ring that it fetches at once.
     pub tds_ahead: usize,
-    /// What it sends nothing for before each page of a transfer to the device whose TRB it had not read when the transfer began,
-    /// which are those beyond 64 KiB; none if it reads on while it sends.
+    /// What it sends nothing for before each page of a transfer to the device whose TRB it had not
+    /// read when the transfer began, which are those beyond 64 KiB; none if it reads on while it
+    /// sends.
     pub next_trb_out: Duration,
     /// What it does otherwise than the standard says.
     pub misbehaviour: Misbehaviour,
@@ -71,7 +76,8 @@ pub struct PciExpress {
     pub memory_read: Duration,
     /// A write to memory, until others see it.
     pub memory_write: Duration,
-    /// What a byte of payload takes that comes from the bus and is written to memory, in picoseconds.
+    /// What a byte of payload takes that comes from the bus and is written to memory, in
+    /// picoseconds.
     pub inward_byte_ps: u64,
     /// What a byte of payload takes that is read from memory and goes to the bus, in picoseconds.
     pub outward_byte_ps: u64,
@@ -80,23 +86,23 @@ pub struct PciExpress {
 /// What some controllers do otherwise than the standard says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Misbehaviour {
-    /// Stop Endpoint is answered at once, and what is under way is told afterwards.
+    /// Stop Endpoint is answered at once, and what is in flight is reported afterwards.
     pub answers_stop_early: bool,
-    /// Streams are offered, and doorbells of streams are not heeded.
+    /// Streams are offered, and doorbells of streams are not honoured.
     pub ignores_streams: bool,
     /// Commands of this type are carried out and not answered.
     pub unanswered: Option<TrbType>,
-    /// An abort of the command ring is not heeded.
+    /// An abort of the command ring is not honoured.
     pub ignores_abort: bool,
-    /// Where the rings of streams stand is forgotten when an endpoint stops, and read from their contexts, all but the cycle bit,
-    /// which is taken to be 1. (QEMU's qemu-xhci.)
+    /// Where the rings of streams stand is forgotten when an endpoint stops, and read from their
+    /// contexts, all but the cycle bit, which is taken to be 1. (QEMU's qemu-xhci.)
     pub forgets_cycles: bool,
 }
 
 impl PciExpress {
-    /// Lanes of the second generation: 5 Gb/s and ten bits for a byte make 2 ns. A packet carries 128 bytes and 24 of framing,
-    /// sequence number, header and check; its acknowledgement and flow control take the time of four more. One lane moves
-    /// 410 MB/s of payload.
+    /// Lanes of the second generation: 5 Gb/s and ten bits for a byte make 2 ns. A packet carries
+    /// 128 bytes and 24 of framing, sequence number, header and check; its acknowledgement and flow
+    /// control take the time of four more. One lane moves 410 MB/s of payload.
     const fn byte_ps_of(lanes: u64) -> u64 {
         const LANE_BYTE_PS: u64 = 2_000;
         const PAYLOAD: u64 = 128;

@@ -1,4 +1,5 @@
-//! A root port, or one of a hub: who is there, whether it can be talked to, what changed (xHCI 1.2 clauses 4.19 and 5.4.8).
+//! A root port, or one of a hub: who is there, whether it can be talked to, what changed (xHCI 1.2
+//! clauses 4.19 and 5.4.8).
 //!
 //! ```text
 //!   USB 3                                        USB 2.0
@@ -7,8 +8,8 @@
 //!   any ── unplugged, or without power ──► Empty
 //! ```
 //!
-//! Left out: suspend, over-current, compliance mode, indicators. Always true: a change that follows others of which no note
-//! was taken makes no event of its own (clause 4.19.2).
+//! Not modelled: suspend, over-current, compliance mode, indicators. Invariants: a change that
+//! follows others of which no note was taken makes no separate event (clause 4.19.2).
 
 use units::{Duration, Instant};
 use wire::xhci::{LinkState, PortChanges, PortParts, PortPower, PortStatus, PortWrite};
@@ -57,7 +58,7 @@ pub(crate) struct PortOutcome {
     pub(crate) up: bool,
     /// And was reset.
     pub(crate) reset: bool,
-    /// Whoever was there cannot be reached any more.
+    /// The component that was there cannot be reached any more.
     pub(crate) lost: bool,
 }
 
@@ -80,7 +81,8 @@ impl Port {
         Self { is_powered: false, reset_usb2: RESET_USB2_HUB, ..Self::new(is_usb3) }
     }
 
-    /// The hub was reset or has lost its power: nothing is known of a port, which is off. Whether somebody was there.
+    /// The hub was reset or has lost its power: nothing is known of a port, which is off. Whether
+    /// somebody was there.
     pub(crate) fn power_off(&mut self) -> bool {
         let was_enabled = matches!(self.phase, Phase::Enabled | Phase::Resetting(..));
         (self.phase, self.changes, self.is_powered) = (Phase::Empty, PortChanges::EMPTY, false);
@@ -140,13 +142,13 @@ impl Port {
         self.notice(now)
     }
 
-    /// Nobody is there any more.
+    /// The device is gone.
     pub(crate) fn unplug(&mut self) -> PortOutcome {
         self.plugged = None;
         self.lose()
     }
 
-    /// The controller was reset: nothing is known of a port, and who is there is noticed anew.
+    /// The controller was reset: nothing is known of a port, and who is there is detected again.
     pub(crate) fn restart(&mut self, now: Instant) {
         (self.phase, self.changes, self.is_powered) = (Phase::Empty, PortChanges::EMPTY, true);
         self.power = PortPower::default();
@@ -178,7 +180,7 @@ impl Port {
         PortOutcome { lost: true, ..PortOutcome::default() }
     }
 
-    /// The time has come that [`Self::due`] told.
+    /// The time has come that [`Self::due`] reported.
     pub(crate) fn handle_due(&mut self) -> PortOutcome {
         match std::mem::replace(&mut self.phase, Phase::Enabled) {
             Phase::Training(_) => PortOutcome { up: true, ..self.change(PortChanges::CONNECT) },

@@ -33,7 +33,7 @@ const DOORBELLS: u32 = 0x2000;
 
 /// Firmware hands the controller over within this.
 const HANDOVER: Duration = Duration::from_us(800);
-/// A controller that is told to stop has stopped after this; 16 ms at most (clause 5.4.1.1).
+/// A controller that is reported to stop has stopped after this; 16 ms at most (clause 5.4.1.1).
 const HALT: Duration = Duration::from_us(20);
 const MICROFRAME: Duration = Duration::from_us(125);
 
@@ -49,7 +49,8 @@ pub(super) struct Registers {
     /// When a reset is over.
     ready_at: Instant,
     notification: u32,
-    /// What was written of the command ring, and of the event ring's place, before their high halves came.
+    /// What was written of the command ring, and of the event ring's place, before their high
+    /// halves came.
     command_ring_low: u32,
     dequeue_low: u32,
     pub(super) contexts: u64,
@@ -311,8 +312,9 @@ impl Controller {
         }
     }
 
-    /// A controller that runs uses pages of the driver's memory, to which entry 0 of the array of device contexts leads (clauses
-    /// 4.20 and 6.6). It asks for them when it begins to run; the driver may have named none only if it wants none.
+    /// A controller that runs uses pages of the driver's memory, to which entry 0 of the array of
+    /// device contexts leads (clauses 4.20 and 6.6). It asks for them when it begins to run; the
+    /// driver may have named none only if it wants none.
     fn find_scratchpads(&self, memory: &Memory) -> Result<(), Fault> {
         if self.part.scratchpads == 0 {
             return Ok(());

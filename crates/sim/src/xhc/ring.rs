@@ -1,13 +1,14 @@
-//! A transfer ring from the controller's side: TRBs are read, checked, and kept as steps until they are done (xHCI 1.2
-//! clauses 4.9, 4.10 and 4.11).
+//! A transfer ring from the controller's side: TRBs are read, checked, and kept as steps until they
+//! are done (xHCI 1.2 clauses 4.9, 4.10 and 4.11).
 //!
-//! A TD is taken on whole: one whose last TRB has the wrong cycle bit is not there yet. A real controller would begin with
-//! what is there and wait; a driver that writes the first TRB last, as it must, does not see the difference.
+//! A TD is fetched whole: one whose last TRB has the wrong cycle bit is not there yet. A real
+//! controller would begin with what is there and wait; a driver that writes the first TRB last, as
+//! it must, does not see the difference.
 //!
-//! A TRB that is not what it must be ([`super::checks`]) is refused with TRB Error. Left out: events that block their interrupt
-//! (BEI).
+//! A TRB that is not what it must be ([`super::checks`]) is refused with TRB Error. Not modelled:
+//! events that block their interrupt (BEI).
 //!
-//! Always true: TDs end in the order in which they lie; a chain of TRBs has an end.
+//! Invariants: TDs end in the order in which they lie; a chain of TRBs has an end.
 
 use super::checks::Rules;
 use super::dma::LINE_BYTES;
@@ -31,7 +32,7 @@ pub(super) struct Cursor {
 pub(super) struct Ring {
     /// Where the next TD is looked for.
     next: Cursor,
-    /// The oldest TD that was taken on, which is mostly the only one, and has one TRB.
+    /// The oldest TD that was fetched, which is mostly the only one, and has one TRB.
     first: Option<Td>,
     /// What is beside that; made when it is needed, and kept.
     more: Option<Box<More>>,
@@ -53,7 +54,7 @@ struct More {
     steps: VecDeque<TrbStep>,
 }
 
-/// A TD under way.
+/// A TD in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Td {
     /// The TRB that is not done yet.
@@ -91,11 +92,11 @@ pub(super) enum Act {
     Move(u64),
     /// Sends bytes that it holds.
     Send([u8; 8]),
-    /// Tells the bytes moved, with a value of the driver's.
+    /// Reports the bytes moved, with a value of the driver's.
     EventFields(u64),
-    /// Nothing, but may be told.
+    /// Nothing, but may be reported.
     Nothing,
-    /// Begins a control transfer.
+    /// Starts a control transfer.
     Setup(SetupPacket, TransferKind),
     /// Moves the data of a control transfer.
     ControlData(u64, Direction),
@@ -114,7 +115,7 @@ pub(super) enum Found {
     Broken(Cursor),
 }
 
-/// An event that a step is told by.
+/// An event that a step is reported by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EventFields {
     pub(super) pointer: u64,
@@ -150,7 +151,7 @@ impl Ring {
         self.first.map_or(self.next, |td| td.step.at)
     }
 
-    /// The oldest TD that was taken on.
+    /// The oldest TD that was fetched.
     pub(super) const fn first(&self) -> Option<&Td> {
         self.first.as_ref()
     }
@@ -171,7 +172,7 @@ impl Ring {
         }
     }
 
-    /// TDs that were taken on, oldest first.
+    /// TDs that were fetched, oldest first.
     pub(super) fn tds(&self) -> impl Iterator<Item = &Td> {
         self.first.iter().chain(self.more.iter().flat_map(|more| &more.tds))
     }
@@ -210,19 +211,19 @@ impl Ring {
         (self.first, self.on_link) = (kept, 0);
     }
 
-    /// Whether nothing of it is under way, and the driver has put nothing behind that.
+    /// Whether nothing of it is in flight, and the driver has put nothing behind that.
     pub(super) fn is_at_rest(&self, memory: &Memory) -> Result<bool, Fault> {
         Ok(self.first.is_none() && self.has_nothing_new(memory)?)
     }
 
-    /// Whether the link has all that was taken on, and the driver has put nothing behind that.
+    /// Whether the link has all that was fetched, and the driver has put nothing behind that.
     #[inline]
     pub(super) fn has_nothing_new(&self, memory: &Memory) -> Result<bool, Fault> {
         let has_all = self.on_link as usize == self.count();
         Ok(has_all && !self.has_more(memory)?)
     }
 
-    /// Whether the driver has put something behind what was taken on.
+    /// Whether the driver has put something behind what was fetched.
     pub(super) fn has_more(&self, memory: &Memory) -> Result<bool, Fault> {
         Ok(cycle_of(&memory.read(self.next.at)?) == self.next.cycle)
     }
@@ -236,8 +237,8 @@ impl Ring {
         self.first.as_mut().filter(is_it)
     }
 
-    /// Looks for a TD of one Normal TRB, with nothing behind it, if the link has all before it and no more than `ahead`
-    /// are to be taken on. `None` if there is another one, or no memory.
+    /// Looks for a TD of one Normal TRB, with nothing behind it, if the link has all before it and
+    /// no more than `ahead` are to be fetched. `None` if there is another one, or no memory.
     #[inline]
     pub(super) fn fetch_single(&mut self, memory: &Memory, rules: Rules, ahead: usize) -> Option<Found> {
         let count = self.count();
@@ -283,7 +284,8 @@ impl Ring {
         let Some(trb) = decoded.filter(|trb| rules.allow(trb, true)) else { return Ok(Found::Broken(at)) };
         let flags = trb.flags();
         match rules.act_of(&trb) {
-            // Nothing can be wrong with the TD Size of a TRB alone but that it says more packets follow, which would do no harm.
+            // Nothing can be wrong with the TD Size of a TRB alone but that it says more packets
+            // follow, which would do no harm.
             Some(act) if !flags.has(TrbFlags::CHAIN) => {
                 let next = Cursor { at: at.at + TRB_BYTES as u64, ..at };
                 let step = TrbStep { at, act, length: trb.length(), flags };
@@ -358,7 +360,8 @@ impl Ring {
         Found::Broken(at)
     }
 
-    /// Of a TD's bytes from `offset` on, the first that lie together, at most `bytes`: where they are.
+    /// Of a TD's bytes from `offset` on, the first that lie together, at most `bytes`: where they
+    /// are.
     #[inline(always)]
     pub(super) fn run(&self, place: usize, offset: u32, bytes: u32) -> Option<(Act, u32, u32)> {
         let td = self.td(place)?;
@@ -385,8 +388,8 @@ impl Ring {
         None
     }
 
-    /// The first TD has come so far. Steps that are done by that are told to `emit`; `is_over` says that all of it has moved,
-    /// empty packets as well.
+    /// The first TD has come so far. Steps that are done by that are reported to `emit`; `is_over`
+    /// says that all of it has moved, empty packets as well.
     #[inline(always)]
     pub(super) fn advance(&mut self, moved: u32, is_over: bool, mut emit: impl FnMut(EventFields)) {
         let Some(td) = &mut self.first else { return };
@@ -425,8 +428,8 @@ impl Ring {
         self.pop();
     }
 
-    /// A short packet has ended the first TD. It is told where it came, if that is wanted; the last TRB is told once more by
-    /// controllers from version 1.0 on (clause 4.10.1.1).
+    /// A short packet has ended the first TD. It is reported where it came, if that is wanted; the
+    /// last TRB is reported once more by controllers from version 1.0 on (clause 4.10.1.1).
     pub(super) fn cut(&mut self, moved: u32, rules: Rules, mut emit: impl FnMut(EventFields)) {
         self.advance(moved, false, &mut emit);
         let Some(td) = self.pop() else { return };
@@ -462,7 +465,7 @@ impl Ring {
         }
     }
 
-    /// What an event says of the step that is under way: where, and how much of it has not moved.
+    /// What an event says of the step that is in flight: where, and how much of it has not moved.
     pub(super) fn here(&self, code: CompletionCode) -> Option<EventFields> {
         let td = self.first.as_ref()?;
         let length = td.step.length - (td.moved - td.before).min(td.step.length);

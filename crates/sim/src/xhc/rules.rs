@@ -1,7 +1,9 @@
-//! What an input context may say (xHCI 1.2 clauses 6.2.2, 6.2.3, 6.2.5), and who translates for a device.
+//! What an input context may say (xHCI 1.2 clauses 6.2.2, 6.2.3, 6.2.5), and who translates for a
+//! device.
 //!
-//! Nothing is changed here. Left out: bandwidth, and what a controller cannot find out, as the number of a hub's ports. Always true:
-//! what is refused is refused by a controller of silicon too, or has no meaning that one could give it.
+//! Nothing is changed here. Not modelled: bandwidth, and what a controller cannot find out, as the
+//! number of a hub's ports. Invariants: what is refused is refused by a controller of silicon too,
+//! or has no meaning that one could give it.
 
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
@@ -41,9 +43,10 @@ impl Controller {
             && streams
     }
 
-    /// Who translates for a device of full or low speed, as its slot context says (clause 6.2.2): split transactions go to the
-    /// hub of that slot, and there to that port. `Err` is what comes of it where there is no such hub, or where nobody answers since it is
-    /// another one, or another port of it, that the device is behind.
+    /// Who translates for a device of full or low speed, as its slot context says (clause 6.2.2):
+    /// split transactions go to the hub of that slot, and there to that port. `Err` is what comes
+    /// of it where there is no such hub, or where no one answers since it is another one, or
+    /// another port of it, that the device is behind.
     pub(super) fn translator(
         &self,
         memory: &Memory,

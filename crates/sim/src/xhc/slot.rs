@@ -1,8 +1,9 @@
-//! Slots and endpoints as the controller knows them: their states, where their contexts are, their rings (xHCI 1.2 clauses
-//! 4.5 and 4.8).
+//! Slots and endpoints as the controller knows them: their states, where their contexts are, their
+//! rings (xHCI 1.2 clauses 4.5 and 4.8).
 //!
-//! What the driver may read of them stands in memory; what is here is the controller's own. Always true: an endpoint has a
-//! ring for every stream whose context was read, and one if it has no streams.
+//! What the driver may read of them stands in memory; what is here is the controller's own.
+//! Invariants: an endpoint has a ring for every stream whose context was read, and one if it has no
+//! streams.
 
 use super::checks::Rules;
 use super::memory::{Fault, Memory};
@@ -49,9 +50,9 @@ pub(super) struct Endpoint {
     pub(super) streams: Option<Streams>,
     /// By stream; the first is that of an endpoint without.
     pub(super) rings: Vec<Ring>,
-    /// Whether the link was told of it.
+    /// Whether the link was reported of it.
     pub(super) is_on_link: bool,
-    /// What halted it on the link while it was stopped: told when it is to run again.
+    /// What halted it on the link while it was stopped: reported when it is to run again.
     pub(super) halted_by: Option<CompletionCode>,
 }
 
@@ -145,7 +146,8 @@ impl Endpoint {
         })
     }
 
-    /// The ring of a stream, 0 for none, read from its context if it is not known. `Err` is what is wrong with the stream.
+    /// The ring of a stream, 0 for none, read from its context if it is not known. `Err` is what is
+    /// wrong with the stream.
     pub(super) fn load(&mut self, memory: &Memory, stream: u16) -> Result<Result<(), CompletionCode>, Fault> {
         let Some(streams) = self.streams else {
             return Ok(if stream == 0 { Ok(()) } else { Err(CompletionCode::InvalidStreamId) });
@@ -169,7 +171,8 @@ impl Endpoint {
         Ok(Ok(()))
     }
 
-    /// Writes where every ring stands to its context, which is at `context` for an endpoint without streams.
+    /// Writes where every ring stands to its context, which is at `context` for an endpoint without
+    /// streams.
     pub(super) fn save(&self, memory: &mut Memory, context: u64) -> Result<(), Fault> {
         let mut bytes = memory.read::<{ EndpointContext::LEN }>(context)?;
         let Ok(mut saved) = EndpointContext::decode(&bytes) else { return Ok(()) };
@@ -196,7 +199,8 @@ impl Streams {
         if self.is_linear { StreamContextType::PrimaryRing } else { StreamContextType::SecondaryRing }
     }
 
-    /// Where the context of a stream is: the low part of its id is the place in the primary array (clause 4.12.2).
+    /// Where the context of a stream is: the low part of its id is the place in the primary array
+    /// (clause 4.12.2).
     pub(super) fn find(self, memory: &Memory, stream: u16) -> Result<Result<u64, CompletionCode>, Fault> {
         let id = u32::from(stream);
         let place = |base: u64, index: u32| base + u64::from(index) * StreamContext::LEN as u64;

@@ -1,12 +1,14 @@
-//! Transfers: a doorbell, the TDs behind it, what moves of them, and what is told (xHCI 1.2 clauses 4.7, 4.10, 4.12).
+//! Transfers: a doorbell, the TDs behind it, what moves of them, and what is reported (xHCI 1.2
+//! clauses 4.7, 4.10, 4.12).
 //!
-//! A doorbell is followed by the reads that a controller needs to know what to do: of a stream its context, then the TRB, then
-//! what goes out. They add up to one time, at which TDs are taken on and given to the link ([`super::take_on`]). What DMA takes
-//! does not make events either: it is a time until which memory is busy ([`super::dma`]), and the link waits when more is under
-//! way than the controller holds ([`Controller::pace`]).
+//! A doorbell is followed by the reads that a controller needs to know what to do: of a stream its
+//! context, then the TRB, then what goes out. They add up to one time, at which TDs are fetched and
+//! given to the link ([`super::take_on`]). What DMA takes does not make events either: it is a time
+//! until which memory is busy ([`super::dma`]), and the link waits when more is in flight than the
+//! controller holds ([`Controller::pace`]).
 //!
-//! Always true: a TD is told by the events that its TRBs ask for, and by one if it fails; an endpoint that halts keeps its
-//! place in the ring.
+//! Invariants: a TD is reported by the events that its TRBs ask for, and by one if it fails; an
+//! endpoint that halts keeps its place in the ring.
 
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
@@ -34,14 +36,16 @@ pub(super) struct Fetch {
     pub(super) to: RingName,
 }
 
-/// Fetches that wait before doorbells are not heeded any more: each ring has one, or two that crossed.
+/// Fetches that wait before doorbells are not honoured any more: each ring has one, or two that
+/// crossed.
 const FETCHES_MAX: usize = 1 << 16;
 
 /// Bytes of a TD whose TRBs every controller has read when it begins: sixteen pages.
 const READ_AHEAD_BYTES: u32 = 64 << 10;
 
-/// A page of the host's memory. Pages of a buffer lie apart, so that each has a TRB of its own; that ours lie together, and have
-/// one TRB for 64 KiB, spares the simulation TRBs and is no reason to spare a controller their time.
+/// A page of the host's memory. Pages of a buffer lie apart, so that each has a separate TRB; that
+/// ours lie together, and have one TRB for 64 KiB, spares the simulation TRBs and is no reason to
+/// spare a controller their time.
 const PAGE_BYTES: u32 = 4 << 10;
 
 impl RingName {
@@ -193,8 +197,8 @@ impl Controller {
         endpoint.rings.get_mut(usize::from(to.stream))
     }
 
-    /// Something of a transfer has moved. `bytes` is what came, of an In transfer. Whether the controller may have something
-    /// to do or to tell that it had not.
+    /// Something of a transfer has moved. `bytes` is what came, of an In transfer. Whether the
+    /// controller may have something to do or to report that it had not.
     pub fn handle_progress(
         &mut self,
         now: Instant,
@@ -268,9 +272,9 @@ impl Controller {
         self.refill(now, memory, to)
     }
 
-    /// An endpoint has halted on the link, by STALL or because nobody answers. If a transfer has ended by that, it was told of
-    /// then; else there is no TRB to name, as when a device answers Prime with STALL before any stream is current (clauses
-    /// 4.10.2 and 4.12.2).
+    /// An endpoint has halted on the link, by STALL or because no one answers. If a transfer has
+    /// ended by that, it was reported of then; else there is no TRB to name, as when a device
+    /// answers Prime with STALL before any stream is current (clauses 4.10.2 and 4.12.2).
     pub fn handle_halt(
         &mut self,
         now: Instant,
@@ -285,7 +289,8 @@ impl Controller {
         };
         let code = if is_stalled { Code::StallError } else { Code::UsbTransactionError };
         let Some(slot) = self.slots_at(path.port).find(|&slot| is_so(slot, EndpointState::Running)) else {
-            // One that is stopped says NoStream to a device that asks, and that may be answered with STALL.
+            // One that is stopped says NoStream to a device that asks, and that may be answered
+            // with STALL.
             let stopped = self.slots_at(path.port).find(|&slot| is_so(slot, EndpointState::Stopped));
             if let Some(endpoint) = stopped.and_then(|slot| self.slots[usize::from(slot)].endpoint_mut(id)) {
                 endpoint.halted_by = Some(code);
@@ -297,7 +302,8 @@ impl Controller {
         self.survive(done);
     }
 
-    /// The endpoint cannot go on: that is told of the TRB at hand, and where it stands is written down.
+    /// The endpoint cannot go on: that is notified of the TRB at hand, and where it stands is
+    /// written down.
     pub(super) fn fail(
         &mut self,
         now: Instant,
@@ -328,7 +334,8 @@ impl Controller {
         }
     }
 
-    /// An endpoint is stopped, and nothing of it is under way: what it has begun is told (clause 4.6.9).
+    /// An endpoint is stopped, and nothing of it is in flight: what it has begun is reported
+    /// (clause 4.6.9).
     pub(super) fn stopped(
         &mut self,
         now: Instant,
@@ -342,7 +349,7 @@ impl Controller {
         for ring in &endpoint.rings {
             match ring.first() {
                 Some(td) if td.moved > 0 => reported.extend(ring.here(Code::Stopped)),
-                // Controllers of version 1.0 tell where they stand, even if nothing has moved.
+                // Controllers of version 1.0 report where they stand, even if nothing has moved.
                 Some(_) if is_new && !has_streams => {
                     let code = Code::StoppedLengthInvalid;
                     reported.extend(ring.here(code).map(|emit| EventFields { length: 0, ..emit }));
@@ -408,8 +415,8 @@ impl Controller {
         }
     }
 
-    /// How much longer a message waits than the link needs: for the controller itself, and for memory when more is under way
-    /// than it holds.
+    /// How much longer a message waits than the link needs: for the controller itself, and for
+    /// memory when more is in flight than it holds.
     #[inline(always)]
     pub fn pace(&mut self, now: Instant, message: &Message) -> Duration {
         match message {
@@ -424,7 +431,8 @@ impl Controller {
 }
 
 impl Controller {
-    /// What it stops for before a piece with which a page begins whose TRB it had not read when the TD began.
+    /// What it stops for before a piece with which a page begins whose TRB it had not read when the
+    /// TD began.
     fn next_trb_out(&self, piece: PacketPayload) -> Duration {
         if self.part.next_trb_out == Duration::ZERO {
             return Duration::ZERO;

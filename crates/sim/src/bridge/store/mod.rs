@@ -1,11 +1,12 @@
 //! Medium requests to ATA commands and back.
 //!
-//! The requests of one command that read or write become one ATA command over all of its blocks, however the target cuts
-//! them: of a read each part ends when its sectors have come, so that they can go on to the host while others follow; of a
-//! write sectors go to the drive as parts come, and all parts end together. A queued write is given to the drive before its first
-//! part has come, if it was foretold. Everything else is an ATA command each.
+//! The requests of one command that read or write become one ATA command over all of its blocks,
+//! however the target cuts them: of a read each part ends when its sectors have come, so that they
+//! can go on to the host while others follow; of a write sectors go to the drive as parts come, and
+//! all parts end together. A queued write is given to the drive before its first part has come, if
+//! it was foretold. Everything else is an ATA command each.
 //!
-//! Left out: comparing and oring, which take as long as a read, and a write after it.
+//! Not modelled: comparing and oring, which take as long as a read, and a write after it.
 
 use crate::drive::{DriveCommand, DriveCommandKind, Mechanism, MediumAccess, SECTOR_BYTES, TAGS, Tag};
 use crate::engine::OccupancyStats;
@@ -25,7 +26,7 @@ pub struct StorePart {
     pub rate: Rate,
     /// From one end of it to the other, link layers included.
     pub latency: Duration,
-    /// Queued commands under way at most, 32 at most; 0 if all are given alone.
+    /// Queued commands in flight at most, 32 at most; 0 if all are given alone.
     pub queued: u8,
     /// Sectors that it can hold that have come from the drive and have not gone on.
     pub buffer_sectors: u32,
@@ -33,9 +34,10 @@ pub struct StorePart {
     pub piece_sectors: u32,
     /// From the drive's leave to send a data frame of a write that is alone, to that frame.
     pub frame: Duration,
-    /// Whether a read goes to the drive only while all that it brings has room beside what others bring. So it must be where the host
-    /// takes the data of one command at a time: the drive sends in an order of its own, and what nobody takes yet would fill the
-    /// buffer before that which is waited for.
+    /// Whether a read goes to the drive only while all that it brings has room beside what others
+    /// bring. So it must be where the host takes the data of one command at a time: the drive sends
+    /// in an separate order, and what no one takes yet would fill the buffer before that which is
+    /// waited for.
     pub reads_fit: bool,
 }
 
@@ -57,7 +59,7 @@ pub struct Store<M> {
     /// How many of those are taken, and how many of them by writes.
     in_flight: usize,
     writes: usize,
-    /// Whether what is under way is alone.
+    /// Whether what is in flight is alone.
     is_alone: bool,
     /// Sectors of whole pieces in the buffer that have not gone on, by whose they are.
     held: VecMap<CommandId, u32>,
@@ -85,7 +87,7 @@ struct Job {
     moved: u64,
     /// Sectors of a write that the drive wants and has not been given.
     wanted: u64,
-    /// Nobody waits for it any more.
+    /// No one waits for it any more.
     is_orphan: bool,
 }
 
@@ -135,8 +137,9 @@ impl<M: Mechanism> Store<M> {
         self.announced.insert(command, bytes);
     }
 
-    /// A command that was announced will write these blocks. The drive hears of it before there is anything to write, so that
-    /// both get ready at once; but not of one that would be alone, and keep others from it.
+    /// A command that was announced will write these blocks. The drive hears of it before there is
+    /// anything to write, so that both get ready at once; but not of one that would be alone, and
+    /// keep others from it.
     pub fn foretell(&mut self, now: Instant, command: CommandId, (op, extent): (MediumOp, Extent)) {
         if self.part.queued > 0 && is_piece(op) && !self.by_command.has(command) {
             self.begin(now, command, (op, extent));
@@ -163,8 +166,8 @@ impl<M: Mechanism> Store<M> {
         self.advance(now);
     }
 
-    /// Of what was read for a command so many sectors have left the bridge. Whether anything came of that: the drive, or a
-    /// read in line, had waited for the room.
+    /// Of what was read for a command so many sectors have left the bridge. Whether anything came
+    /// of that: the drive, or a read in line, had waited for the room.
     pub fn give(&mut self, now: Instant, command: CommandId, sectors: u32) -> bool {
         let Some(held) = self.held.get_mut(command) else { return false };
         let sectors = sectors.min(*held);
@@ -180,8 +183,9 @@ impl<M: Mechanism> Store<M> {
         went_on
     }
 
-    /// A command brings nothing more, and nobody takes what was read for it, but its requests are still to be told of: it was aborted,
-    /// or has failed. The drive goes on as if it were over; a request that comes all the same is a command by itself.
+    /// A command brings nothing more, and no one takes what was read for it, but its requests are
+    /// still to be reported of: it was aborted, or has failed. The drive goes on as if it were
+    /// over; a request that comes all the same is a command by itself.
     pub fn abandon(&mut self, now: Instant, command: CommandId) {
         self.announced.remove(command);
         if let Some(sectors) = self.held.remove(command) {
@@ -202,8 +206,8 @@ impl<M: Mechanism> Store<M> {
         announced.chain(jobs).chain(self.held.iter().map(|(command, _)| command))
     }
 
-    /// The command is over. What of it is under way goes on, and nobody waits for it; what has not left the bridge makes
-    /// room.
+    /// The command is over. What of it is in flight goes on, and no one waits for it; what has not
+    /// left the bridge makes room.
     pub fn release(&mut self, now: Instant, command: CommandId) {
         self.announced.remove(command);
         if let Some(sectors) = self.held.remove(command) {
@@ -228,7 +232,7 @@ impl<M: Mechanism> Store<M> {
         self.turns.pop_front()
     }
 
-    /// Whether anything is under way.
+    /// Whether anything is in progress.
     pub fn is_busy(&self) -> bool {
         !self.jobs.is_empty()
     }
@@ -244,12 +248,14 @@ impl<M: Mechanism> Store<M> {
         &self.at_work
     }
 
-    /// How many commands it has for the drive, under way and in line, over time: their books agree, and so does what is there.
+    /// How many commands it has for the drive, in flight and in line, over time: their books agree,
+    /// and so does what is there.
     pub(crate) fn is_consistent(&self, now: Instant) -> bool {
         self.level.is_consistent(now) && self.level.count() as usize == self.jobs.iter().count()
     }
 
-    /// Requests whose blocks the ATA command of their SCSI command does not move: none, unless something is wrong.
+    /// Requests whose blocks the ATA command of their SCSI command does not move: none, unless
+    /// something is wrong.
     pub(crate) const fn misplaced(&self) -> u64 {
         self.misplaced
     }
@@ -395,8 +401,8 @@ impl<M: Mechanism> Store<M> {
             }
             self.done.push_back(request);
         }
-        // A piece takes room when it is whole and waits to go on. If what has come of others did so as well, pieces could
-        // wait for each other's room for ever.
+        // A piece takes room when it is whole and waits to go on. If what has come of others did so
+        // as well, pieces could wait for each other's room for ever.
         if let Some(owner) = owner {
             *self.held.get_or_default(owner) += whole;
         }

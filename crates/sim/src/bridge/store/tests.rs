@@ -38,7 +38,7 @@ const PART: StorePart = StorePart {
     reads_fit: false,
 };
 
-/// A unit that gives the room of what it has read back at once, if it is told to.
+/// A unit that gives the room of what it has read back at once, if it is reported to.
 #[derive(Debug)]
 struct Unit {
     store: Store<Solid>,
@@ -146,7 +146,7 @@ fn pieces_of_a_write_begin_with_the_first_and_end_together() {
     assert_eq!(unit.done[0].0, unit.done[1].0);
 }
 
-/// When a write ends whose data come at 20 us, with the drive told of it at once or not.
+/// When a write ends whose data come at 20 us, with the drive reported of it at once or not.
 fn end_of_write(queued: u8, is_foretold: bool) -> Instant {
     let mut unit = Unit::new(StorePart { queued, ..PART });
     unit.store.announce(command(0), 16 * 512);
@@ -277,8 +277,8 @@ proptest! {
     }
 }
 
-/// Three reads that fill the buffer each, of which the last is there before the second, whose dies are busy with the first; they are
-/// taken in their order. Whether all end.
+/// Three reads that fill the buffer each, of which the last is there before the second, whose dies
+/// are busy with the first; they are taken in their order. Whether all end.
 fn all_end(reads_fit: bool) -> bool {
     let mut unit = Unit::new(StorePart { reads_fit, ..PART });
     unit.gives = false;

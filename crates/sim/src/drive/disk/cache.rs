@@ -1,4 +1,5 @@
-//! The disk's memory: what was read and may be asked for again, and what has come and is not on the platters yet.
+//! The disk's memory: what was read and may be asked for again, and what has come and is not on the
+//! platters yet.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -25,8 +26,8 @@ impl Segments {
         Some(run)
     }
 
-    /// Sectors right before this one that are there, in one run or in several: so long is the stream that goes on here, if it
-    /// is one.
+    /// Sectors right before this one that are there, in one run or in several: so long is the
+    /// stream that goes on here, if it is one.
     pub(super) fn before(&self, lba: u64) -> u64 {
         let mut start = lba;
         while let Some(run) = self.runs.iter().find(|run| run.end == start) {
@@ -47,7 +48,7 @@ impl Segments {
         self.runs.push_back(run);
     }
 
-    /// Forgets what is written anew.
+    /// Forgets what is overwritten.
     pub(super) fn forget(&mut self, extent: Extent) {
         let wanted = range(extent);
         self.runs.retain(|run| run.end <= wanted.start || wanted.end <= run.start);

@@ -1,7 +1,8 @@
 //! Where a sector lies: cylinder, surface, and angle.
 //!
-//! Sectors are numbered along a track, then over the surfaces of a cylinder, then inwards. Outer zones have more sectors on
-//! a track. A track begins later than the one before by the skew that switching takes, so that reading on loses no turn.
+//! Sectors are numbered along a track, then over the surfaces of a cylinder, then inwards. Outer
+//! zones have more sectors on a track. A track begins later than the one before by the skew that
+//! switching takes, so that reading on loses no turn.
 
 use units::{Duration, Instant, Lba};
 
@@ -46,7 +47,8 @@ struct ZoneStart {
 }
 
 impl Geometry {
-    /// Platters with these zones, from the outside. `skews` are those of the next surface and of the next cylinder.
+    /// Platters with these zones, from the outside. `skews` are those of the next surface and of
+    /// the next cylinder.
     pub fn new(surfaces: u32, zones: &[Zone], rotation: Duration, skews: [Duration; 2]) -> Self {
         let (mut sector, mut cylinder) = (0, 0);
         let mut starts = Vec::new();
@@ -107,8 +109,9 @@ impl Geometry {
         Duration::from_ps((skew + self.along(place)) % self.rotation.as_ps())
     }
 
-    /// How long the head waits at `now` for the start of a sector on its track. One that it has missed by less than its
-    /// length is still met: what was read on is looked through by the electronics, which are in time.
+    /// How long the head waits at `now` for the start of a sector on its track. One that it has
+    /// missed by less than its length is still met: what was read on is looked through by the
+    /// electronics, which are in time.
     pub fn wait(&self, now: Instant, place: DiskPosition) -> Duration {
         let turn = self.rotation.as_ps();
         let ahead = (self.angle(place).as_ps() + turn - now.as_ps() % turn) % turn;
@@ -147,7 +150,8 @@ const fn div_rem(all: u64, by: u32) -> (u64, u32) {
 mod tests {
     use super::*;
 
-    /// Two zones of two cylinders of two surfaces; a turn is 8 ms, a sector 1 ms outside and 2 ms inside.
+    /// Two zones of two cylinders of two surfaces; a turn is 8 ms, a sector 1 ms outside and 2 ms
+    /// inside.
     fn small() -> Geometry {
         let zones =
             [Zone { cylinders: 2, sectors_per_track: 8 }, Zone { cylinders: 2, sectors_per_track: 4 }];

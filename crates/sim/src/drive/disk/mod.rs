@@ -1,16 +1,19 @@
 //! A hard disk: one arm over turning platters, and a cache.
 //!
-//! Reads wait for the arm, which takes next what it can reach first, unless something has waited too long: that is what
-//! native command queuing is for (Serial ATA 3.x clause 13.6 leaves the order to the drive). When it has read what was
-//! asked for and nothing else waits it reads on, and does so again when somebody who is slower than the platters comes near the
-//! end of what it has. Where a read goes on with what was read before, others wait until as much more has been read, so that
-//! streams that are read side by side do not take a turn of the platters for each piece (the minimum pre-fetch of SBC-4 clause
-//! 6.5.6, which drives choose by what they see). Writes end when they are in the cache, and go to the platters when the
-//! arm has nothing to read, when the cache is nearly full, or when somebody waits for them; neighbours go together.
+//! Reads wait for the arm, which takes next what it can reach first, unless something has waited
+//! too long: that is what native command queuing is for (Serial ATA 3.x clause 13.6 leaves the
+//! order to the drive). When it has read what was asked for and nothing else waits it reads on, and
+//! does so again when somebody who is slower than the platters comes near the end of what it has.
+//! Where a read goes on with what was read before, others wait until as much more has been read, so
+//! that streams that are read side by side do not take a turn of the platters for each piece (the
+//! minimum pre-fetch of SBC-4 clause 6.5.6, which drives choose by what they see). Writes end when
+//! they are in the cache, and go to the platters when the arm has nothing to read, when the cache
+//! is nearly full, or when somebody waits for them; neighbours go together.
 //!
-//! Left out: defects and their spares, recalibration, the time to spin up.
+//! Not modelled: defects and their spares, recalibration, the time to spin up.
 //!
-//! Always true: the arm is in one place; what is under the head is there when its angle comes, not earlier.
+//! Invariants: the arm is in one place; what is under the head is there when its angle comes, not
+//! earlier.
 
 mod cache;
 mod geometry;
@@ -74,7 +77,7 @@ pub struct Disk {
     events: VecDeque<DriveEvent>,
 }
 
-/// An order under way.
+/// An Commands in flight.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     order: DriveCommand,
@@ -114,13 +117,13 @@ struct Run {
     have: u64,
     /// Where it ends unless it is wanted further.
     limit: u64,
-    /// Where it ends at the soonest, whoever waits for the arm.
+    /// Where it ends at the soonest, the component that waits for the arm.
     least: u64,
     /// A sector, and when the head met its start.
     base: (u64, Instant),
 }
 
-/// Sectors that are told together: those of one frame of data.
+/// Sectors that are reported together: those of one frame of data.
 const CHUNK: u64 = 16;
 
 /// Runs on each side of the arm among which it chooses what to write next.
@@ -203,8 +206,8 @@ impl Disk {
         self.read_on(now);
     }
 
-    /// Goes on with a run of which somebody takes the second half, so that the turn to its end passes meanwhile. The arm does
-    /// not leave its cylinder for that.
+    /// Goes on with a run of which somebody takes the second half, so that the turn to its end
+    /// passes meanwhile. The arm does not leave its cylinder for that.
     fn read_ahead(&mut self, now: Instant, run: Range<u64>, asked: Extent) {
         let limit = self.part.limit_after(&self.geometry, asked);
         let left = run.end.saturating_sub(asked.lba.0 + asked.blocks.0);
@@ -222,7 +225,7 @@ impl Disk {
         self.arm = Arm::Reads(Run { first: run.start, have: run.end, limit, least, base: (run.end, begins) });
     }
 
-    /// Tells what has passed under the head, and ends the reads that have all.
+    /// Reports what has passed under the head, and ends the reads that have all.
     fn read_on(&mut self, now: Instant) {
         let Arm::Reads(mut run) = self.arm else { return };
         while run.have < run.limit {
@@ -257,8 +260,8 @@ impl Disk {
         }
     }
 
-    /// Up to where the next piece of a run goes: a frame of data, but not past the end of what somebody asked for, nor, where nobody
-    /// has, past what others wait for at least.
+    /// Up to where the next piece of a run goes: a frame of data, but not past the end of what
+    /// somebody asked for, nor, where no one has, past what others wait for at least.
     fn next_stop(&self, run: Run) -> u64 {
         let ends = self.in_flight.iter().flatten().filter_map(|entry| match entry.stage {
             Stage::Follows(_) => Some(entry.order.extent.lba.0 + entry.order.extent.blocks.0),
@@ -527,7 +530,8 @@ impl Mechanism for Disk {
             Arm::Reads(run) if run.have < run.least && self.in_flight.iter().flatten().any(waits) => {
                 Some(run.arrives(&self.geometry, run.least))
             }
-            // What is read ahead is looked at when somebody asks, unless the arm has something to write after it.
+            // What is read ahead is looked at when somebody asks, unless the arm has something to
+            // write after it.
             Arm::Reads(run) if !self.dirty.is_empty() => Some(run.arrives(&self.geometry, run.limit)),
             Arm::Reads(_) => None,
         };

@@ -1,8 +1,9 @@
 //! How long the arm takes: by a root for short ways and by a line for long ones.
 //!
-//! The shape is that of Ruemmler and Wilkes, "An introduction to disk drive modeling" (IEEE Computer, 1994): while the arm
-//! speeds up all the way the time goes with the root of the distance; later it coasts. The three times are those that data
-//! sheets tell; an average way is a third of all cylinders.
+//! The shape is that of Ruemmler and Wilkes, "An introduction to disk drive modeling" (IEEE
+//! Computer, 1994): while the arm speeds up all the way the time goes with the root of the
+//! distance; later it coasts. The three times are those that data sheets report; an average way is
+//! a third of all cylinders.
 
 use units::Duration;
 

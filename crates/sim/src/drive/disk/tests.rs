@@ -3,8 +3,8 @@ use super::*;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Two surfaces, 1,000 cylinders of 100 sectors a track; a turn is 10 ms, so that a sector takes 0.1 ms; seeks of 1, 5 and
-/// 9 ms; switching heads takes a sector.
+/// Two surfaces, 1,000 cylinders of 100 sectors a track; a turn is 10 ms, so that a sector takes
+/// 0.1 ms; seeks of 1, 5 and 9 ms; switching heads takes a sector.
 fn part() -> DiskPart {
     DiskPart {
         surfaces: 2,
@@ -44,11 +44,13 @@ fn a_read_takes_the_electronics_the_wait_for_its_angle_and_its_sectors() {
 #[test]
 fn a_read_elsewhere_takes_the_arm_there_first() {
     let mut script = disk();
-    // One cylinder on begins 0.1 + 1 ms later; its sector 10 passes 2.1 ms after the start of each turn.
+    // One cylinder on begins 0.1 + 1 ms later; its sector 10 passes 2.1 ms after the start of each
+    // turn.
     script.read(0, cylinder(1) + 10, 1);
     script.until(1);
     assert_eq!(script.ended[0].at, Instant::from_ps(2_200_000_000));
-    // 333 cylinders are a third: 5 ms. Sector 0 of cylinder 334 passes at 334 x 1.1 = 367.4, so at 7.4 ms of each turn.
+    // 333 cylinders are a third: 5 ms. Sector 0 of cylinder 334 passes at 334 x 1.1 = 367.4, so at
+    // 7.4 ms of each turn.
     let mut script = disk();
     script.read(0, cylinder(334), 1);
     script.until(1);
@@ -115,7 +117,7 @@ fn what_lies_past_what_was_read_ahead_waits_for_a_turn() {
 #[test]
 fn streams_side_by_side_are_read_in_pieces_that_grow() {
     let mut script = disk();
-    // Pieces of ten sectors at two places, one of each under way; the arm goes to and fro.
+    // Pieces of ten sectors at two places, one of each in flight; the arm goes to and fro.
     let mut next = [0, cylinder(10)];
     for stream in 0..2 {
         script.read(stream, next[usize::from(stream)], 10);
@@ -127,7 +129,8 @@ fn streams_side_by_side_are_read_in_pieces_that_grow() {
         script.read(stream, next[usize::from(stream)], 10);
     }
     let places: Vec<u64> = script.turns.iter().map(|turn| turn.extent.lba.0).collect();
-    // Ten, and as many more as are kept of the stream: 0, 10, 30, and then of the last two runs, which half of the cache holds.
+    // Ten, and as many more as are kept of the stream: 0, 10, 30, and then of the last two runs,
+    // which half of the cache holds.
     assert_eq!(places, [0, 2000, 10, 2010, 30, 2030, 70, 2070, 140, 2140, 260, 2260]);
 }
 
@@ -142,7 +145,8 @@ fn the_arm_leaves_for_another_when_the_least_was_read() {
     script.until(3);
     script.read(2, cylinder(500), 10);
     script.until(5);
-    // Ten are kept before the second piece of the first, so that ten more than it are read: they are no whole frame.
+    // Ten are kept before the second piece of the first, so that ten more than it are read: they
+    // are no whole frame.
     let places: Vec<u64> = script.turns.iter().map(|turn| turn.extent.lba.0).collect();
     assert_eq!(places, [0, cylinder(10), 10, cylinder(500)]);
     script.read(0, 20, 10);
@@ -222,7 +226,8 @@ fn a_full_cache_takes_what_the_platters_take() {
     let mut script = disk();
     script.write(0, 0, 4000);
     script.until(1);
-    // 1,000 sectors fit at once; 3,000 more need 30 ms each thousand, and the switches between 30 tracks.
+    // 1,000 sectors fit at once; 3,000 more need 30 ms each thousand, and the switches between 30
+    // tracks.
     let took = script.took(Instant::ZERO);
     assert!(took > Duration::from_ms(300) && took < Duration::from_ms(360), "{took}");
     assert_eq!(script.ended[0].sectors, 4000);

@@ -1,8 +1,9 @@
 //! Dies and the channels that they hang on: who works, who waits, until when.
 //!
-//! A die does one thing at a time. To read it takes the page into its register and waits for the channel; to program it
-//! gets the page over the channel first. Reads go before programs that have not begun. Both are the usual ways of ONFI
-//! parts without cache commands (ONFI 4.x clauses 5.12 and 5.16).
+//! A die does one thing at a time. To read it takes the page into its register and waits for the
+//! channel; to program it gets the page over the channel first. Reads go before programs that have
+//! not begun. Both are the usual ways of ONFI parts without cache commands (ONFI 4.x clauses 5.12
+//! and 5.16).
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -1,11 +1,14 @@
-//! Which flash a logical unit lies in, and what must be moved before flash can be erased: a sample of it.
+//! Which flash a logical unit lies in, and what must be moved before flash can be erased: a sample
+//! of it.
 //!
-//! Flash is erased in blocks and cannot be written over. What is written anew leaves a hole; when free blocks run out, the
-//! block with the most holes is emptied by moving what is left (greedy collection). How much is moved for each unit written
-//! depends on spare flash and on where is written, and is the same for a small drive as for a large one. So one in so many
-//! units is looked at, with the same share of spare flash, and what is moved counts for all that were not looked at.
+//! Flash is erased in blocks and cannot be written over. What is overwritten leaves a hole; when
+//! free blocks run out, the block with the most holes is emptied by moving what is left (greedy
+//! collection). How much is moved for each unit written depends on spare flash and on where is
+//! written, and is the same for a small drive as for a large one. So one in so many units is looked
+//! at, with the same share of spare flash, and what is moved counts for all that were not looked
+//! at.
 //!
-//! Left out: wear levelling, separation of what is written often, blocks that go bad.
+//! Not modelled: wear levelling, separation of what is written often, blocks that go bad.
 
 /// Units of a block of the sample.
 const BLOCK_UNITS: usize = 128;
@@ -166,9 +169,9 @@ mod tests {
         assert!(flash.amplification_per_mille() < 1010, "{}", flash.amplification_per_mille());
     }
 
-    /// Of random writes greedy collection moves somewhat less than collection in turns, for which Desnoyers ("Analytic
-    /// modeling of SSD write performance", SYSTOR 2012) has a closed form: a / (a + W(-a / exp a)) with a = 1 + spare, which
-    /// is 2.49 and 7.8 here.
+    /// Of random writes greedy collection moves somewhat less than collection in turns, for which
+    /// Desnoyers ("Analytic modeling of SSD write performance", SYSTOR 2012) has a closed form: a /
+    /// (a + W(-a / exp a)) with a = 1 + spare, which is 2.49 and 7.8 here.
     #[test]
     fn spare_flash_decides_what_random_writes_move() {
         for (spare, least, most) in [(280, 2100, 2490), (70, 5500, 7800)] {

@@ -1,17 +1,19 @@
 //! A solid-state drive: a controller, channels, dies, and a buffer for what is written.
 //!
-//! The controller takes some time for each order, one after the other. What is read comes page by page from the dies over
-//! their channels, and the pages after it as well if reads go on where the one before ended. What is written lies in the
-//! buffer, where a write ends, until enough for a page is there; then the next die in turn gets it. Flash that is nearly
-//! full must be emptied before it is written again (a sample of it is looked at), which takes the same dies.
+//! The controller takes some time for each order, one after the other. What is read comes page by
+//! page from the dies over their channels, and the pages after it as well if reads go on where the
+//! one before ended. What is written lies in the buffer, where a write ends, until enough for a
+//! page is there; then the next die in turn gets it. Flash that is nearly full must be emptied
+//! before it is written again (a sample of it is looked at), which takes the same dies.
 //!
-//! A controller that compresses writes less flash, and reads less of it; the SATA link carries all. So a page holds as many
-//! sectors as become a page.
+//! A controller that compresses writes less flash, and reads less of it; the SATA link carries all.
+//! So a page holds as many sectors as become a page.
 //!
-//! Left out: errors, power states, wear, reads of what is still in the write buffer (they are read from a die), the map's
-//! own flash.
+//! Not modelled: errors, power states, wear, reads of what is still in the write buffer (they are
+//! read from a die), the map's own flash.
 //!
-//! Always true: a die and a channel do one thing at a time; the buffer never holds more than it has room for.
+//! Invariants: a die and a channel do one thing at a time; the buffer never holds more than it has
+//! room for.
 
 mod die;
 mod ftl;
@@ -59,7 +61,8 @@ pub struct SolidPart {
 pub struct Contents {
     /// What is left of the data when they are compressed, in thousandths.
     pub compressed_per_mille: u16,
-    /// Sectors, from the first on, that were written over and over in no order. The rest was never written.
+    /// Sectors, from the first on, that were written over and over in no order. The rest was never
+    /// written.
     pub worn_sectors: u64,
 }
 
@@ -77,7 +80,7 @@ pub struct Solid {
     /// Sectors that one page holds.
     page_sectors: u64,
     in_flight: [Option<InFlight>; TAGS],
-    /// Memory for what is said of the pages of reads.
+    /// Memory for what is sent of the pages of reads.
     spare: VecPool<bool>,
     /// Orders that the controller looks at, with when it has; one after the other.
     looked_at: VecDeque<(Instant, Tag)>,
@@ -86,14 +89,14 @@ pub struct Solid {
     buffer: Buffer,
     /// Orders that have come.
     come: u64,
-    /// Orders under way that wait for flash.
+    /// Commands in flight that wait for flash.
     settling: usize,
     /// Where the last read ended.
     read_to: u64,
     events: VecDeque<DriveEvent>,
 }
 
-/// An order under way.
+/// An Commands in flight.
 #[derive(Clone, Debug)]
 struct InFlight {
     order: DriveCommand,
@@ -104,7 +107,7 @@ struct InFlight {
 #[derive(Clone, Debug)]
 enum Stage {
     New,
-    /// Pages of a read that are there, and how many from the first on have been told.
+    /// Pages of a read that are there, and how many from the first on have been reported.
     Gathers {
         here: Vec<bool>,
         event: usize,
@@ -129,7 +132,7 @@ struct Pages {
     coming: BTreeMap<u64, Vec<(Tag, usize)>>,
     /// Memory for those that wait.
     spare: VecPool<(Tag, usize)>,
-    /// Of those, the ones that nobody asked for yet.
+    /// Of those, the ones that no one asked for yet.
     ahead: BTreeSet<u64>,
     /// Read ahead, the oldest first.
     here: VecDeque<u64>,
@@ -189,7 +192,8 @@ impl Solid {
         }
     }
 
-    /// Flash that was written for each sector that was asked for, in thousandths, without what compression saves.
+    /// Flash that was written for each sector that was asked for, in thousandths, without what
+    /// compression saves.
     pub const fn amplification_per_mille(&self) -> u64 {
         self.flash.amplification_per_mille()
     }
@@ -257,7 +261,7 @@ impl Solid {
         self.tell(order.tag);
     }
 
-    /// Reads a page, unless it is on its way: who waits for it.
+    /// Reads a page, unless it is in flight: who waits for it.
     fn fetch(&mut self, now: Instant, page: u64, sectors: u64) -> &mut Vec<(Tag, usize)> {
         match self.pages.coming.entry(page) {
             Entry::Occupied(coming) => coming.into_mut(),
@@ -309,7 +313,7 @@ impl Solid {
         }
     }
 
-    /// Tells what of a read is there without a gap.
+    /// Reports what of a read is there without a gap.
     fn tell(&mut self, tag: Tag) {
         let page_sectors = self.page_sectors;
         let Some(InFlight { order, stage: Stage::Gathers { here, event }, .. }) =

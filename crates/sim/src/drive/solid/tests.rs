@@ -3,7 +3,8 @@ use super::*;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Two channels of two dies; a page of 4 KiB takes 50 us to read, 4.096 us over the channel, 500 us to program.
+/// Two channels of two dies; a page of 4 KiB takes 50 us to read, 4.096 us over the channel, 500 us
+/// to program.
 fn part() -> SolidPart {
     SolidPart {
         sectors: 1 << 20,

@@ -1,10 +1,12 @@
-//! The device's end of a bulk endpoint: it answers, and asks with ERDY when it has more.
+//! The device side of a SuperSpeed bulk endpoint: answers the host, and requests attention with
+//! ERDY.
 //!
-//! What it sends or takes is queued by whoever is the device's function; without anything queued it says NRDY, and ERDY as soon
-//! as there is something. With streams it proposes the one that has waited longest (USB 3.2 clause 8.12.1.4). While it is
-//! halted it answers STALL to all that wants something; what is queued waits until the halt is cleared.
+//! The device function queues its transfers; without any it answers NRDY, and sends ERDY once one
+//! is queued. With streams it proposes the stream that has waited longest (USB 3.2 clause
+//! 8.12.1.4). While halted it answers STALL to every request; queued transfers wait until the halt
+//! is cleared.
 //!
-//! Always true: it sends no more than was asked for; a packet whose number is not expected is not taken.
+//! Invariants: sends no more than requested; ignores packets with an unexpected sequence number.
 
 use super::NoSuchStream;
 use super::endpoint::Endpoint;
@@ -14,7 +16,7 @@ use crate::link::streams::{Device, DeviceState, FromDevice, FromHost, StreamFiel
 use bus::{Line, StreamId, TransferId};
 use wire::usb::Direction;
 
-/// The device's end.
+/// The device side.
 #[derive(Clone, Debug)]
 pub struct DeviceEndpoint {
     endpoint: Endpoint,
@@ -31,7 +33,8 @@ pub struct DeviceEndpoint {
     steps: u32,
     /// IN: packets that may be sent.
     window: u8,
-    /// IN: what ends a burst was sent and not acknowledged. What the host asked for before it knew is void.
+    /// IN: what ends a burst was sent and not acknowledged. What the host asked for before it knew
+    /// is void.
     is_burst_over: bool,
     /// An endpoint without streams that has said that it is not ready, and has to say when it is.
     owes_erdy: bool,
@@ -66,12 +69,12 @@ impl DeviceEndpoint {
         }
     }
 
-    /// What it has counted of what has come of it.
+    /// Returns the message counter that timeouts compare.
     pub(super) const fn steps(&self) -> u32 {
         self.steps
     }
 
-    /// It is new, and counts from there.
+    /// Starts the message counter at `steps`.
     pub(super) const fn count_from(&mut self, steps: u32) {
         self.steps = steps;
     }
@@ -90,8 +93,8 @@ impl DeviceEndpoint {
         Ok(())
     }
 
-    /// Takes a transfer back. Whether it was queued: it then ends as withdrawn, as soon as the host has acknowledged what
-    /// was sent of it.
+    /// Cancels a transfer. Returns whether it was queued: it then completes as withdrawn, as soon
+    /// as the host has acknowledged the packets sent of it.
     pub fn withdraw(&mut self, stream: Option<StreamId>, id: TransferId) -> bool {
         let Some(ended) = self.queues.withdraw(stream, id) else { return false };
         ended.into_iter().for_each(|ended| self.progress.push_back(ended));
@@ -101,8 +104,8 @@ impl DeviceEndpoint {
         true
     }
 
-    /// Halts it (clause 8.11.1: a device answers STALL then). One that the host has been told to leave alone says that it is
-    /// ready, so that the host asks and learns of the halt.
+    /// Halts the endpoint (clause 8.11.1: a device answers STALL then). If the host waits for ERDY,
+    /// the endpoint sends one, so that the host polls it and sees the halt.
     pub fn halt(&mut self) {
         if std::mem::replace(&mut self.is_halted, true) {
             return;
@@ -116,7 +119,7 @@ impl DeviceEndpoint {
         self.propose();
     }
 
-    /// It answers NRDY so many times to what it could do at once, each time followed by ERDY.
+    /// Makes the endpoint answer NRDY `times` times although it is ready, each followed by ERDY.
     pub const fn refuse(&mut self, times: u8) {
         self.refusals = times;
     }
@@ -128,8 +131,8 @@ impl DeviceEndpoint {
         refuses
     }
 
-    /// Ends the halt, or makes the endpoint as it was in the beginning if there was none, but for its transfers, which start
-    /// where they are: sequence number 0, no stream (clause 9.4.5).
+    /// Clears the halt and resets the endpoint to sequence number 0 without a current stream
+    /// (clause 9.4.5). Transfers are kept and continue where they are.
     pub fn clear_halt(&mut self) {
         while let Some(ended) = self.queues.forget_sent() {
             self.progress.push_back(ended);
@@ -139,7 +142,7 @@ impl DeviceEndpoint {
         *self = Self { queues, progress, steps: self.steps, ..Self::new(self.endpoint) };
     }
 
-    /// A message of the host has come.
+    /// Handles a message of the host.
     ///
     /// # Errors
     /// If the host could not have sent it in this state.
@@ -191,8 +194,9 @@ impl DeviceEndpoint {
         Ok(())
     }
 
-    /// An acknowledgement is on its way. If all that it says is that one more packet of a burst was taken that goes on as it was
-    /// asked for, that is counted now, and it need not come: nothing that is said before depends on it. Whether that is so.
+    /// Handles an acknowledgement early, before it arrives, if it only reports one more accepted
+    /// packet of a running burst and no later answer depends on it. Returns whether it was handled,
+    /// so that its arrival need not be scheduled.
     #[inline(always)]
     pub(super) fn hear_early(&mut self, stream: StreamId, expects: Sequence, packets: u8) -> bool {
         let Some(pipe) = &self.pipe else { return false };
@@ -203,7 +207,7 @@ impl DeviceEndpoint {
         let left = self.next.since(expects);
         let is_next = is_moving && left + 1 == self.in_flight && !self.is_halted && self.refusals == 0;
         let asks_for_no_more = self.is_burst_over || packets.saturating_sub(left) == self.window;
-        // Else what comes of it is told: an answer, or the end of a transfer.
+        // Else what comes of it is reported: an answer, or the end of a transfer.
         let goes_on = left > 0 || self.window > 0 && self.queues.has_unsent(Some(stream));
         if !is_next || !asks_for_no_more || !goes_on {
             return false;
@@ -216,32 +220,32 @@ impl DeviceEndpoint {
         is_counted
     }
 
-    /// The next message to send that is no data.
+    /// Returns the next message other than data.
     pub fn poll_answer(&mut self) -> Option<Message> {
         self.outbox.pop_front()
     }
 
-    /// Whether it has something to say that is no data.
+    /// Returns whether a message other than data is pending.
     pub(super) fn has_answer(&self) -> bool {
         !self.outbox.is_empty()
     }
 
-    /// Whether the host has asked for data, so that there may be some to send.
+    /// Returns whether the host has requested data that may be available.
     pub(super) fn may_send(&self) -> bool {
         self.window > 0 && self.is_in()
     }
 
-    /// Whether something has moved, and nobody was told.
+    /// Returns whether progress is pending.
     pub(super) fn has_progress(&self) -> bool {
         !self.progress.is_empty()
     }
 
-    /// What has moved.
+    /// Returns the next progress report.
     pub fn poll_progress(&mut self) -> Option<Progress> {
         self.progress.pop_front()
     }
 
-    /// Says that it is ready, if it has said that it is not.
+    /// Sends ERDY if it answered NRDY before.
     fn say_ready(&mut self) {
         if std::mem::take(&mut self.owes_erdy) {
             self.has_said_erdy = true;
@@ -249,8 +253,8 @@ impl DeviceEndpoint {
         }
     }
 
-    /// The host has not answered ERDY in time, or not acknowledged a burst that is over: what is waited for is said by ERDY,
-    /// upon which the host says what it expects.
+    /// Repeats ERDY after a timeout: the host did not answer it, or did not acknowledge the end of
+    /// a burst. The host then repeats what it expects.
     pub fn repeat_erdy(&mut self) {
         if self.awaits().is_none() {
             return;
@@ -265,8 +269,7 @@ impl DeviceEndpoint {
         }
     }
 
-    /// Whether the host owes an answer to ERDY, or to the end of a burst; if so, how many of its messages have come, to be
-    /// compared.
+    /// Returns the message counter if the host owes an answer to ERDY or to the end of a burst.
     pub fn awaits(&self) -> Option<u32> {
         let is_asked = match &self.pipe {
             None => self.has_said_erdy,
@@ -291,7 +294,8 @@ impl DeviceEndpoint {
         self.outbox.push_back(Message::Stall { endpoint: self.endpoint.address, stream });
     }
 
-    /// While it is halted, acknowledgements are taken and everything else is answered with STALL.
+    /// Handles a message while halted: accepts acknowledgements, answers everything else with
+    /// STALL.
     #[cold]
     #[inline(never)]
     fn receive_halted(&mut self, message: &Message) -> Result<(), Violation> {
@@ -319,7 +323,7 @@ impl DeviceEndpoint {
         }
     }
 
-    /// Packets have been taken, but for so many.
+    /// Completes all packets in flight except the last `left`.
     #[inline(always)]
     fn acknowledge(&mut self, left: u8) -> Result<(), Violation> {
         for _ in left..self.in_flight {
@@ -334,18 +338,18 @@ impl DeviceEndpoint {
         self.endpoint.address.direction() == Direction::In
     }
 
-    /// Whether the endpoint would move a stream.
+    /// Returns whether a stream has data or room.
     fn is_ready(&self, stream: Option<StreamId>) -> bool {
         if self.is_in() { self.queues.has_unsent(stream) } else { !self.queues.is_empty(stream) }
     }
 
-    /// Packets of the first transfer, or as many as a burst has.
+    /// Returns the packets of the first transfer, at most one burst.
     fn packets_of(&self, stream: Option<StreamId>) -> u8 {
         let packets = self.queues.left(stream).map_or(0, |left| self.endpoint.packets(left));
         u8::try_from(packets).unwrap_or(u8::MAX).min(self.endpoint.burst)
     }
 
-    /// Asks for the stream that has waited longest, where one can be asked for.
+    /// Proposes the stream that has waited longest, if the pipe is idle.
     #[inline]
     fn propose(&mut self) {
         if self.pipe.as_ref().is_some_and(|pipe| pipe.state() == DeviceState::Idle) {
@@ -361,7 +365,7 @@ impl DeviceEndpoint {
         }
     }
 
-    /// Gives the stream machine what the host said, and says what it answers.
+    /// Passes a host message to the stream state machine and sends its answer.
     fn notify_pipe(&mut self, said: FromHost) -> Result<(), Violation> {
         let ready = match said {
             FromHost::Move(stream) => self.is_ready(Some(stream)),
@@ -378,7 +382,7 @@ impl DeviceEndpoint {
         }
     }
 
-    /// The host has taken packets, and asks for more.
+    /// Handles an ACK: completes packets and opens the window for more.
     #[inline(always)]
     fn receive_ack(
         &mut self,
@@ -410,7 +414,8 @@ impl DeviceEndpoint {
             }
             (Some(DeviceState::BurstSent(_)), Some(_)) => {}
             (Some(DeviceState::MoveData(_)), Some(_)) => self.answer_want(),
-            // The acknowledgement of the last burst, which was taken for lost; the proposal is answered after it.
+            // The acknowledgement of the last burst, which was taken for lost; the proposal is
+            // answered after it.
             (Some(DeviceState::StartStream(_)), Some(_)) if packets == 0 => {}
             (Some(_), Some(stream)) => {
                 self.notify_pipe(FromHost::Move(stream))?;
@@ -425,7 +430,7 @@ impl DeviceEndpoint {
         Ok(())
     }
 
-    /// What the host has not taken is sent again.
+    /// Rewinds to the first packet that the host has not accepted.
     #[cold]
     #[inline(never)]
     fn go_back(&mut self, from: Sequence) {
@@ -438,7 +443,7 @@ impl DeviceEndpoint {
         self.owes_erdy = false;
     }
 
-    /// Says that there is nothing to send, if the host asks for more than there is.
+    /// Sends NRDY if the host requests more than is available.
     #[inline(always)]
     fn answer_want(&mut self) {
         let stream = self.pipe.as_ref().and_then(Device::current);
@@ -456,7 +461,7 @@ impl DeviceEndpoint {
         }
     }
 
-    /// Says that the endpoint is not ready, and will say when it is.
+    /// Sends NRDY and notes that ERDY is due.
     fn decline(&mut self, stream: Option<StreamId>) {
         if let Some(pipe) = &mut self.pipe {
             pipe.decline();
@@ -466,7 +471,7 @@ impl DeviceEndpoint {
         self.outbox.push_back(Message::Nrdy { endpoint, stream: stream.map(StreamField::Stream) });
     }
 
-    /// The next data packet that the host has asked for.
+    /// Returns the next data packet that the host has requested.
     #[inline(always)]
     pub fn poll_data(&mut self) -> Option<Message> {
         if !self.is_in() || self.window == 0 {
@@ -498,7 +503,7 @@ impl DeviceEndpoint {
         Some(Message::Data { endpoint, stream, sequence, piece: Some(piece), is_last })
     }
 
-    /// A data packet of the host has come whose payload is damaged.
+    /// Handles a data packet of the host with a damaged payload.
     ///
     /// # Errors
     /// If the host could not have sent it in this state.
@@ -516,12 +521,12 @@ impl DeviceEndpoint {
                 self.propose();
                 Ok(())
             }
-            // Without payload nothing of it is damaged; a halt is told whatever comes.
+            // Without payload nothing of it is damaged; a halt is reported whatever comes.
             _ => self.receive(message),
         }
     }
 
-    /// The host sends what is expected next, `None` if that is damaged.
+    /// Handles the expected data packet; `None` if it is damaged.
     fn receive_data(
         &mut self,
         stream: Option<StreamId>,
@@ -555,7 +560,7 @@ impl DeviceEndpoint {
         self.end_turn(stream, is_last, packets == 0)
     }
 
-    /// A packet has come that was taken before: the acknowledgement was lost.
+    /// Acknowledges a duplicate packet again: the first acknowledgement was lost.
     #[cold]
     #[inline(never)]
     fn repeat_taken(&mut self, stream: Option<StreamId>) {
@@ -566,7 +571,7 @@ impl DeviceEndpoint {
         self.owes_erdy |= self.pipe.is_none() && packets == 0;
     }
 
-    /// Says what is expected next, and how many packets there is room for.
+    /// Sends ACK with the expected sequence number. Returns the packets there is room for.
     fn say_taken(&mut self, stream: Option<StreamId>, is_retry: bool) -> u8 {
         let packets = self.packets_of(stream);
         self.outbox.push_back(Message::Ack {
@@ -580,7 +585,7 @@ impl DeviceEndpoint {
         packets
     }
 
-    /// The host sends no more, or there is no room for more: the acknowledgement has said so.
+    /// Ends the burst when the host sends no more or there is no room for more.
     fn end_turn(&mut self, stream: Option<StreamId>, is_last: bool, is_full: bool) -> Result<(), Violation> {
         let (Some(pipe), Some(stream)) = (&mut self.pipe, stream) else {
             self.owes_erdy = is_full;

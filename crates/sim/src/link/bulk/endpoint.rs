@@ -1,9 +1,10 @@
-//! What both ends know of an endpoint from its descriptors.
+//! Endpoint parameters from its descriptors, which both sides know.
 
 use units::Duration;
 use wire::usb::EndpointAddress;
 
-/// A bulk endpoint (USB 3.2 clauses 9.6.6 and 9.6.7), or an interrupt endpoint, which moves in the same way.
+/// A bulk endpoint (USB 3.2 clauses 9.6.6 and 9.6.7), or an interrupt endpoint, which is modelled
+/// alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// Number and direction.
@@ -14,7 +15,7 @@ pub struct Endpoint {
     pub burst: u8,
     /// Streams; 0 for an endpoint without.
     pub streams: u16,
-    /// How often an interrupt endpoint is asked on a bus of USB 2.0; zero for a bulk endpoint.
+    /// Polling interval of an interrupt endpoint on USB 2.0; zero for a bulk endpoint.
     pub interval: Duration,
 }
 
@@ -24,7 +25,7 @@ impl Endpoint {
         Self { address, packet_bytes, burst, streams, interval: Duration::ZERO }
     }
 
-    /// Packets that carry so many bytes; nothing is a packet as well.
+    /// Returns the packets needed for `bytes`; a zero-length transfer is one packet.
     pub fn packets(&self, bytes: u32) -> u32 {
         bytes.div_ceil(u32::from(self.packet_bytes)).max(1)
     }

@@ -1,10 +1,10 @@
-//! The ends of a port's endpoints: found by address, and by what they would do next.
+//! The endpoints of a port, indexed by address and by what they can do next.
 //!
-//! An end has a place for as long as the table stays as it is, and a bit of each [`Set`] at that place. Whenever an end has been
-//! changed it is asked a few questions, and the answers are noted; so who is next is found without asking all. Endpoint 0 is
-//! none of these.
+//! Each endpoint has an index into the table and one bit in each [`Set`]. After each change of an
+//! endpoint its state is cached in these sets, so that the next sender is found without polling
+//! all. Endpoint 0 is not in the table.
 //!
-//! Always true: the sets say what the ends would say; places are in the order in which endpoints came.
+//! Invariants: the sets match the state of the endpoints; indices follow the order of installation.
 
 use super::device::DeviceEndpoint;
 use super::host::HostEndpoint;
@@ -26,10 +26,10 @@ pub(super) struct Ends<E> {
     bus: Pair,
     /// Whether one would begin a burst on a bus that none of its direction has.
     may_begin: bool,
-    /// Those of which something has moved, and nobody was told.
+    /// Those of which something has moved, and has not been reported.
     moved: Set,
-    /// More steps than any end has counted that is gone: an end that comes goes on from there, so that nobody who waits for something
-    /// of the one before takes this for that.
+    /// More steps than any end has counted that is gone: an end that comes goes on from there, so
+    /// that no one who waits for something of the one before takes this for that.
     steps: u32,
 }
 
@@ -41,7 +41,8 @@ pub(super) struct EndIndex(u8);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Set(u32);
 
-/// Two sets side by side, the second in the upper half: ends are noted some thirty times for a command, in both at once.
+/// Two sets in one word, the second in the upper half: updated about thirty times per command, both
+/// at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Pair(u64);
 
@@ -50,19 +51,19 @@ pub(super) trait End {
     /// Whether it is the end that starts bursts.
     const STARTS_BURSTS: bool;
 
-    /// What it has counted of what has come of it.
+    /// Returns the message counter that timeouts compare.
     fn steps(&self) -> u32;
 
-    /// It is new, and counts from there.
+    /// Starts the message counter at `steps`.
     fn count_from(&mut self, steps: u32);
 
-    /// Whether something of it has moved, and nobody was told.
+    /// Returns whether progress is pending.
     fn has_progress(&self) -> bool;
 
-    /// What has moved.
+    /// Returns the next progress report.
     fn poll_progress(&mut self) -> Option<Progress>;
 
-    /// Whether it has something to say that is no data.
+    /// Returns whether a message other than data is pending.
     fn has_answer(&self) -> bool;
 
     /// What it has to say. Nothing of what follows is changed by that.
@@ -71,12 +72,12 @@ pub(super) trait End {
     /// Whether it may have data to send. If so it is asked for them, and may have none.
     fn may_send(&self) -> bool;
 
-    /// Whether it has the bus: a burst is under way.
+    /// Returns whether it has the bus: a burst is in progress.
     fn has_bus(&self) -> bool {
         false
     }
 
-    /// Whether it would start a burst if it had the bus.
+    /// Returns whether it would start a burst if granted the bus.
     fn wants_bus(&self) -> bool {
         false
     }
@@ -257,12 +258,12 @@ impl<E: End> Ends<E> {
         result
     }
 
-    /// Whether something has moved, and nobody was told.
+    /// Returns whether progress is pending.
     pub(super) const fn has_progress(&self) -> bool {
         !self.moved.is_empty()
     }
 
-    /// What has moved.
+    /// Returns the next progress report.
     #[inline(always)]
     pub(super) fn poll_progress(&mut self) -> Option<Progress> {
         let place = self.moved.first()?;

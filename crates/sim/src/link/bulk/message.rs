@@ -1,7 +1,8 @@
-//! What crosses between both ends of a bulk endpoint (USB 3.2 clauses 8.5 and 8.6).
+//! Packets of a SuperSpeed endpoint (USB 3.2 clauses 8.5 and 8.6).
 //!
-//! Only what the protocol layer says; framing, checks and link commands are lengths to the link below. Payload is named by
-//! the sender's transfer and not carried: whoever owns the memory copies it.
+//! Only the protocol layer; framing, checks and link commands are lengths in the link layer.
+//! Payload is identified by the sender's transfer and not carried: the owner of the memory copies
+//! it.
 
 use crate::link::streams::StreamField;
 use crate::link::superspeed::Packet;
@@ -13,14 +14,14 @@ use wire::usb::{Direction, EndpointAddress, SetupPacket};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sequence(u8);
 
-/// Part of a transfer of whoever sends it, in one packet.
+/// The payload of one data packet, as a range of the sender's transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketPayload {
     /// The sender's transfer.
     pub transfer: TransferId,
-    /// Where in it the piece begins.
+    /// Offset of the payload in the transfer, in bytes.
     pub offset: u32,
-    /// Its bytes: those of the largest packet, or less if it ends the transfer.
+    /// Length in bytes: the maximum packet size, or less at the end of the transfer.
     pub bytes: u16,
 }
 
@@ -108,7 +109,8 @@ impl Sequence {
         Self((self.0 + Self::COUNT - packets % Self::COUNT) % Self::COUNT)
     }
 
-    /// Whether it is the number of a packet before this one, rather than after: a burst is half of all numbers.
+    /// Whether it is the number of a packet before this one, rather than after: a burst is half of
+    /// all numbers.
     pub const fn is_before(self, next: Self) -> bool {
         self.since(next) >= Self::COUNT / 2
     }
@@ -144,7 +146,7 @@ impl Message {
         }
     }
 
-    /// What it carries, if anything.
+    /// Returns its payload, if it has any.
     pub const fn piece(&self) -> Option<PacketPayload> {
         match *self {
             Self::Data { piece, .. } => piece,
@@ -152,7 +154,7 @@ impl Message {
         }
     }
 
-    /// What makes it differ from others, in a word for a digest: all fields, but whose transfer its payload is of.
+    /// Returns a fingerprint for the digest.
     #[inline]
     pub fn mark(&self) -> u64 {
         let id = |field: Option<StreamField>| field.map_or(0, StreamField::id).to_be_bytes();
@@ -177,7 +179,7 @@ impl Message {
         u64::from_be_bytes([kind, u8::from(endpoint), s0, s1, number, b0, b1, flags])
     }
 
-    /// How it looks to the link.
+    /// Returns its size for the link layer.
     pub const fn packet(&self) -> Packet {
         match self {
             Self::Data { piece: Some(piece), .. } => Packet::Data(piece.bytes),

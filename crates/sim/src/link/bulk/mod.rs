@@ -1,18 +1,21 @@
-//! Bulk transfers of SuperSpeed: bursts, sequence numbers, flow control (USB 3.2 clauses 8.10 and 8.11.1).
+//! SuperSpeed bulk transfers: bursts, sequence numbers, flow control (USB 3.2 clauses 8.10 and
+//! 8.11.1).
 //!
-//! Each end of an endpoint is a machine. The host's asks for data packets on an IN endpoint and sends them on an OUT
-//! endpoint ([`HostEndpoint`]); the device's does the opposite ([`DeviceEndpoint`]). Both queue transfers, by stream where the
-//! endpoint has streams, and tell as [`Progress`] what of them has moved. What crosses is a [`Message`]; when it crosses, and
-//! how long that takes, is the link's.
+//! Each side of an endpoint is a state machine. The host side requests data packets on an IN
+//! endpoint and sends them on an OUT endpoint ([`HostEndpoint`]); the device side does the opposite
+//! ([`DeviceEndpoint`]). Both queue transfers, by stream where the endpoint has streams, and report
+//! their [`Progress`]. Packets are [`Message`]s; the link determines their times.
 //!
-//! An acknowledgement says which packet is expected next and how many may follow (NumP). A receiver without room answers
-//! with none at all or with NRDY, and says ERDY when it has room; the sender then starts again with the packet that was not
-//! taken. A packet shorter than the largest ends its transfer. A device that has halted an endpoint answers STALL, and goes on
-//! when its host has cleared the halt.
+//! An acknowledgement says which packet is expected next and how many may follow (NumP). A receiver
+//! without room answers with none at all or with NRDY, and says ERDY when it has room; the sender
+//! then starts again with the packet that was not taken. A packet shorter than the largest ends its
+//! transfer. A device that has halted an endpoint answers STALL, and goes on when its host has
+//! cleared the halt.
 //!
-//! Left out: interrupt and isochronous endpoints.
+//! Not modelled: interrupt and isochronous endpoints.
 //!
-//! Always true: packets of one endpoint are taken in order, each once; no more are under way than were asked for.
+//! Invariants: packets of one endpoint are taken in order, each once; no more are in flight than
+//! were asked for.
 
 mod device;
 mod endpoint;

@@ -1,9 +1,11 @@
-//! The endpoints of one device, endpoint 0 among them, at both ends of its link: who may send next.
+//! The endpoints of one device, including endpoint 0, at both ends of its link: arbitrates who
+//! sends next.
 //!
-//! The host starts one burst at a time in each direction and goes round; while others wait, a burst ends after as many packets
-//! as the endpoint's largest burst, else it goes on. Answers go before data, so that
-//! what ends a command is acknowledged before the next command comes. A device's data goes round as well. Who is next is found
-//! by what was noted of each endpoint when it changed: [`Ends`].
+//! The host starts one burst at a time in each direction and uses round-robin; while others wait, a
+//! burst ends after as many packets as the endpoint's largest burst, else it goes on. Answers go
+//! before data, so that what ends a command is acknowledged before the next command comes. A
+//! device's data uses round-robin as well. Who is next is found by what was noted of each endpoint
+//! when it changed: [`Ends`].
 
 use super::NoSuchStream;
 use super::device::DeviceEndpoint;
@@ -24,49 +26,50 @@ use wire::usb::{Direction, EndpointAddress, SetupPacket};
 /// How long a host waits for an answer (clause 8.13, tHostTransactionTimeout: 7.6 ms at least).
 pub const TRANSACTION_TIMEOUT: Duration = Duration::from_us(7_600);
 
-/// How long a device waits for an answer to ERDY before it says so again (clause 8.13, tERDYTimeout). That it waits as long for
-/// the acknowledgement of a burst is our reading.
+/// How long a device waits for an answer to ERDY before it repeats it (clause 8.13, tERDYTimeout).
+/// The standard does not define a timeout for the acknowledgement of a burst; the same value is
+/// assumed.
 pub const ERDY_TIMEOUT: Duration = Duration::from_ms(500);
 
-/// The host's ends of the endpoints of a device.
+/// The host side of a device's endpoints.
 #[derive(Clone, Debug, Default)]
 pub struct HostPort {
     control: ControlHost,
     endpoints: Ends<HostEndpoint>,
     /// Where the last burst was started, by direction.
     turns: [EndIndex; 2],
-    /// Endpoints that have halted, and nobody was told.
+    /// Endpoints that have halted, and has not been reported.
     halts: VecDeque<EndpointAddress>,
     others: Others,
 }
 
-/// What other devices on the same bus do, by direction, Out first.
+/// Bus usage of the other devices on the same bus, by direction, Out first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Others {
-    /// A burst of theirs is under way.
+    /// A burst of theirs is in flight.
     pub have_bus: [bool; 2],
     /// They would start one.
     pub want_bus: [bool; 2],
 }
 
-/// The device's ends of its endpoints.
+/// The device side of its endpoints.
 #[derive(Clone, Debug, Default)]
 pub struct DevicePort {
     control: ControlDevice,
     endpoints: Ends<DeviceEndpoint>,
-    /// Which was last to send.
+    /// The endpoint that sent last.
     turn: EndIndex,
 }
 
 impl HostPort {
-    /// The host's ends of a device's endpoints, and of endpoint 0.
+    /// Creates the host side of a device's endpoints and of endpoint 0.
     pub fn new(endpoints: &[Endpoint]) -> Self {
         let mut port = Self::default();
         port.configure(endpoints);
         port
     }
 
-    /// The same for a device that is as it was when it was plugged in.
+    /// Returns a reset port with `endpoints`.
     #[must_use]
     pub fn reset_copy(&self, endpoints: &[Endpoint]) -> Self {
         let mut port = Self { endpoints: self.endpoints.reset_copy(), ..Self::default() };
@@ -74,35 +77,35 @@ impl HostPort {
         port
     }
 
-    /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
+    /// Replaces all endpoints except endpoint 0.
     pub fn configure(&mut self, endpoints: &[Endpoint]) {
         let control = std::mem::take(&mut self.control);
         *self = Self { control, endpoints: self.endpoints.reset_copy(), ..Self::default() };
         endpoints.iter().for_each(|&endpoint| self.install(endpoint));
     }
 
-    /// An endpoint comes, in the place of what was there under its address; the others stay as they are.
+    /// Installs an endpoint, replacing one with the same address; the others are unchanged.
     pub fn install(&mut self, endpoint: Endpoint) {
         self.remove(endpoint.address);
         self.endpoints.install(endpoint.address, HostEndpoint::new(endpoint));
     }
 
-    /// An endpoint goes, with all that it has.
+    /// Removes an endpoint with its transfers.
     pub fn remove(&mut self, address: EndpointAddress) {
         self.endpoints.remove(address);
         self.halts.retain(|halted| *halted != address);
         self.turns = [EndIndex::default(); 2];
     }
 
-    /// Begins a control transfer.
+    /// Starts a control transfer.
     ///
     /// # Errors
-    /// If one is under way.
+    /// If one is in progress.
     pub fn control(&mut self, transfer: ControlTransfer) -> Result<(), ControlBusy> {
         self.control.begin(transfer)
     }
 
-    /// What of the control transfer has moved.
+    /// Returns the next progress report of the control transfer.
     pub fn poll_control(&mut self) -> Option<ControlProgress> {
         self.control.poll_progress()
     }
@@ -116,18 +119,18 @@ impl HostPort {
         self.change(pipe.endpoint, |end| end.queue(pipe.stream, transfer)).unwrap_or(Err(NoSuchStream))
     }
 
-    /// Bytes of the first transfer of a pipe, those that have moved included. `None` if there is none.
+    /// Returns the length in bytes of the first transfer of a pipe. `None` if there is none.
     pub fn expects(&self, pipe: Pipe) -> Option<u32> {
         self.endpoints.get(pipe.endpoint)?.expects(pipe.stream)
     }
 
-    /// Transfers of a pipe that have not ended, oldest first.
+    /// Returns the outstanding transfers of a pipe, oldest first.
     pub fn transfers(&self, pipe: Pipe) -> impl Iterator<Item = TransferId> {
         let end = self.endpoints.get(pipe.endpoint);
         end.into_iter().flat_map(move |end| end.transfers(pipe.stream))
     }
 
-    /// Transfers that have not ended, on all pipes of an endpoint.
+    /// Returns the outstanding transfers of all pipes of an endpoint.
     pub fn transfers_of(&self, address: EndpointAddress) -> Vec<(Pipe, TransferId)> {
         self.select(|other| other == address)
     }
@@ -155,12 +158,12 @@ impl HostPort {
         self.change(address, HostEndpoint::stop);
     }
 
-    /// Whether an endpoint is stopped or halted, and nothing of it is under way; so is one that is not there.
+    /// Returns whether an endpoint is stopped or halted with nothing in flight, or does not exist.
     pub fn is_quiet(&self, address: EndpointAddress) -> bool {
         self.endpoints.get(address).is_none_or(HostEndpoint::is_quiet)
     }
 
-    /// Whether an endpoint is halted.
+    /// Returns whether an endpoint is halted.
     pub fn is_halted(&self, address: EndpointAddress) -> bool {
         self.endpoints.get(address).is_some_and(HostEndpoint::is_halted)
     }
@@ -170,10 +173,10 @@ impl HostPort {
         self.change(address, HostEndpoint::resume);
     }
 
-    /// Takes a transfer back. Bytes of it that have moved.
+    /// Cancels a transfer. Returns the bytes of it that have moved.
     ///
     /// # Errors
-    /// If it is not queued, or packets of its stream are under way.
+    /// If it is not queued, or packets of its stream are in flight.
     pub fn withdraw(&mut self, pipe: Pipe, id: TransferId) -> Result<u32, NotWithdrawn> {
         let withdrawn = self.change(pipe.endpoint, |end| end.withdraw(pipe.stream, id));
         withdrawn.unwrap_or(Err(NotWithdrawn::Unknown))
@@ -189,12 +192,12 @@ impl HostPort {
         self.change(address, HostEndpoint::reset_for_retry);
     }
 
-    /// Whether an endpoint is halted because the device does not answer.
+    /// Returns whether an endpoint is halted because the device did not respond.
     pub fn has_failed(&self, address: EndpointAddress) -> bool {
         self.endpoints.get(address).is_some_and(HostEndpoint::has_failed)
     }
 
-    /// Whether the device owes an answer on an endpoint: see [`HostEndpoint::awaits`].
+    /// Returns the message counter if the device owes an answer: see [`HostEndpoint::awaits`].
     pub fn awaits(&self, address: EndpointAddress) -> Option<u32> {
         if address.number() == 0 {
             return self.control.awaits();
@@ -202,7 +205,7 @@ impl HostPort {
         self.endpoints.get(address)?.awaits()
     }
 
-    /// The device has not answered on an endpoint for [`TRANSACTION_TIMEOUT`].
+    /// Handles the expiry of [`TRANSACTION_TIMEOUT`] on an endpoint.
     pub fn time_out(&mut self, address: EndpointAddress) {
         if address.number() == 0 {
             return self.control.time_out();
@@ -239,12 +242,12 @@ impl HostPort {
         })
     }
 
-    /// The next endpoint that has halted.
+    /// Returns the next endpoint that has halted.
     pub fn poll_halt(&mut self) -> Option<EndpointAddress> {
         self.halts.pop_front()
     }
 
-    /// A message of the device has come.
+    /// Handles a message of the device.
     ///
     /// # Errors
     /// If the device could not have sent it in this state, or has no such endpoint.
@@ -270,7 +273,7 @@ impl HostPort {
         self.change_at(address, place, |end| end.receive(message, !others_wait))
     }
 
-    /// A message of the device has come with a damaged payload.
+    /// Handles a message of the device with a damaged payload.
     ///
     /// # Errors
     /// As [`Self::receive`].
@@ -287,18 +290,18 @@ impl HostPort {
         Ok(())
     }
 
-    /// What has moved.
+    /// Returns the next progress report.
     pub fn poll_progress(&mut self) -> Option<Progress> {
         self.endpoints.poll_progress()
     }
 
-    /// Whether something has moved or halted, and nobody was told.
+    /// Returns whether progress or a halt is pending.
     pub fn has_pending(&self) -> bool {
         self.endpoints.has_progress() || !self.halts.is_empty()
     }
 
-    /// Whether there may be something to send. If there is nothing now, there is nothing before something has come, was
-    /// queued or was changed.
+    /// Whether there may be something to send. If there is nothing now, there is nothing before
+    /// something has come, was queued or was changed.
     pub const fn may_send(&self) -> bool {
         self.control.is_busy() || self.endpoints.may_send()
     }
@@ -345,7 +348,7 @@ impl HostPort {
         self.others = others;
     }
 
-    /// Whether a burst is under way, by direction, Out first.
+    /// Whether a burst is in progress, by direction, Out first.
     pub fn has_bus(&self) -> [bool; 2] {
         let [out, into] = self.any(self.endpoints.having_bus());
         [out, into || self.control.has_in()]
@@ -362,7 +365,7 @@ impl HostPort {
         [Direction::Out, Direction::In].map(|direction| !set.and(self.endpoints.of(direction)).is_empty())
     }
 
-    /// Gives the bus of a direction to the next that wants it, if nobody has it.
+    /// Gives the bus of a direction to the next that wants it, if no one has it.
     #[inline(always)]
     fn give_bus(&mut self, direction: Direction) {
         let of = self.endpoints.of(direction);
@@ -384,14 +387,14 @@ impl HostPort {
 }
 
 impl DevicePort {
-    /// The ends of a device's endpoints, and of endpoint 0.
+    /// Creates the device side of its endpoints and of endpoint 0.
     pub fn new(endpoints: &[Endpoint]) -> Self {
         let mut port = Self::default();
         port.configure(endpoints);
         port
     }
 
-    /// The same for a device that is as it was when it was plugged in.
+    /// Returns a reset port with `endpoints`.
     #[must_use]
     pub fn reset_copy(&self, endpoints: &[Endpoint]) -> Self {
         let mut port = Self { endpoints: self.endpoints.reset_copy(), ..Self::default() };
@@ -399,7 +402,7 @@ impl DevicePort {
         port
     }
 
-    /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
+    /// Replaces all endpoints except endpoint 0.
     pub fn configure(&mut self, endpoints: &[Endpoint]) {
         let control = std::mem::take(&mut self.control);
         *self = Self { control, endpoints: self.endpoints.reset_copy(), ..Self::default() };
@@ -408,12 +411,13 @@ impl DevicePort {
         }
     }
 
-    /// What has come of packets on endpoint 0.
+    /// Returns the next event of endpoint 0.
     pub fn poll_control(&mut self) -> Option<ControlEvent> {
         self.control.poll_event()
     }
 
-    /// The device answers what it was asked on endpoint 0: see [`ControlDevice::answer`].
+    /// Sets the device's answer to a request on endpoint 0. Ignored if another request has come
+    /// since.
     pub fn answer(&mut self, setup: SetupPacket, answer: ControlAnswer) {
         self.control.answer(setup, answer);
     }
@@ -427,17 +431,17 @@ impl DevicePort {
         self.change(pipe.endpoint, |end| end.queue(pipe.stream, transfer)).unwrap_or(Err(NoSuchStream))
     }
 
-    /// Takes a transfer back: see [`DeviceEndpoint::withdraw`]. Whether it was queued.
+    /// Cancels a transfer: see [`DeviceEndpoint::withdraw`]. Returns whether it was queued.
     pub fn withdraw(&mut self, pipe: Pipe, id: TransferId) -> bool {
         self.change(pipe.endpoint, |end| end.withdraw(pipe.stream, id)).unwrap_or(false)
     }
 
-    /// Whether the host owes an answer on an endpoint: see [`DeviceEndpoint::awaits`].
+    /// Returns the message counter if the host owes an answer: see [`DeviceEndpoint::awaits`].
     pub fn awaits(&self, address: EndpointAddress) -> Option<u32> {
         self.endpoints.get(address)?.awaits()
     }
 
-    /// The host has not answered on an endpoint for [`ERDY_TIMEOUT`].
+    /// Handles the expiry of [`ERDY_TIMEOUT`] on an endpoint.
     pub fn repeat_erdy(&mut self, address: EndpointAddress) {
         self.change(address, DeviceEndpoint::repeat_erdy);
     }
@@ -467,7 +471,7 @@ impl DevicePort {
         Some(self.endpoints.change(place, change))
     }
 
-    /// A message of the host has come.
+    /// Handles a message of the host.
     ///
     /// # Errors
     /// If the host could not have sent it in this state, or there is no such endpoint.
@@ -488,7 +492,7 @@ impl DevicePort {
         self.change(address, |end| end.receive(message)).unwrap_or(Err(Violation))
     }
 
-    /// A message of the host has come with a damaged payload. A SETUP is then as good as lost.
+    /// Handles a message of the host with a damaged payload. A SETUP counts as lost.
     ///
     /// # Errors
     /// As [`Self::receive`].
@@ -504,8 +508,8 @@ impl DevicePort {
         }
     }
 
-    /// A message of the host is on its way, to which nothing will happen. Whether it need not come: see
-    /// [`DeviceEndpoint::hear_early`].
+    /// A message of the host is in flight, to which nothing will happen. Whether it need not come:
+    /// see [`DeviceEndpoint::hear_early`].
     #[inline(always)]
     pub(in crate::link) fn hear_early(&mut self, message: &Message) -> bool {
         match *message {
@@ -524,12 +528,12 @@ impl DevicePort {
         }
     }
 
-    /// What has moved.
+    /// Returns the next progress report.
     pub fn poll_progress(&mut self) -> Option<Progress> {
         self.endpoints.poll_progress()
     }
 
-    /// Whether something has moved, and nobody was told.
+    /// Returns whether progress is pending.
     pub const fn has_pending(&self) -> bool {
         self.endpoints.has_progress()
     }

@@ -1,16 +1,17 @@
-//! Transfers of one end of an endpoint, in order, by stream.
+//! The transfer queues of one side of an endpoint, by stream.
 //!
-//! An end that receives fills the first transfer of a stream; an end that sends cuts transfers into pieces, may have several
-//! under way, and sends again from what was not taken. A transfer of no bytes is one packet.
+//! An end that receives fills the first transfer of a stream; an end that sends cuts transfers into
+//! pieces, may have several in flight, and sends again from what was not taken. A transfer of no
+//! bytes is one packet.
 //!
-//! Always true: bytes of a stream move in the order in which their transfers were queued, each once.
+//! Invariants: bytes of a stream move in the order in which their transfers were queued, each once.
 
 use super::endpoint::Endpoint;
 use super::message::PacketPayload;
 use bus::{StreamId, TransferId};
 use std::collections::VecDeque;
 
-/// What one end wants to move.
+/// A transfer that one side queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Its id.
@@ -19,7 +20,7 @@ pub struct Transfer {
     pub bytes: u32,
 }
 
-/// How a transfer ended.
+/// How a transfer completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// All of it has moved.
@@ -30,22 +31,22 @@ pub enum End {
     Overflow,
     /// Host: the device's endpoint is halted, and so is the host's now.
     Stalled,
-    /// Device: it was taken back.
+    /// Device: it was cancelled.
     Withdrawn,
     /// Host: packets were not answered, as often as they were tried, and its endpoint is halted.
     Failed,
 }
 
-/// Why a transfer cannot be taken back.
+/// Why a transfer cannot be cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotWithdrawn {
     /// It has ended, or was never queued.
     Unknown,
-    /// Packets of its stream are under way. Stop the endpoint, and ask again when it is quiet.
+    /// Packets of its stream are in flight. Stop the endpoint, and ask again when it is quiet.
     UnderWay,
 }
 
-/// What one packet did to a transfer of the end that tells.
+/// The effect of one packet on a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The transfer.
@@ -69,9 +70,10 @@ pub(super) struct Queues {
     has_gone: bool,
 }
 
-/// Transfers of a stream, oldest first: mostly one, which lies here, so that a look at it is one at one piece of memory.
+/// Transfers of a stream, oldest first: mostly one, which lies here, so that a look at it is one at
+/// one piece of memory.
 ///
-/// Always true: if nobody is first, nobody is behind.
+/// Invariants: if no one is first, no one is behind.
 #[derive(Clone, Debug, Default)]
 struct Stream {
     first: Option<Waiting>,
@@ -89,7 +91,7 @@ struct Waiting {
     sent: u32,
     /// Whether all has been sent. Not a matter of bytes: a transfer of none has a packet as well.
     is_all_sent: bool,
-    /// Whether it was taken back, and ends when what was sent is acknowledged.
+    /// Whether it was cancelled, and ends when what was sent is acknowledged.
     is_withdrawn: bool,
 }
 
@@ -215,7 +217,8 @@ impl Queues {
         Some(progress)
     }
 
-    /// The same of a packet with which no transfer ends, so that nobody need be told. Whether it is one.
+    /// The same of a packet with which no transfer ends, so that no one need be reported. Whether
+    /// it is one.
     pub(super) fn take_within(&mut self, stream: Option<StreamId>, largest: u16) -> bool {
         let first = self.by_stream.get_mut(index(stream)).and_then(|queue| queue.first.as_mut());
         let Some(first) = first else { return false };
@@ -236,8 +239,8 @@ impl Queues {
         }
     }
 
-    /// The same on all streams, where nobody will acknowledge it any more. What was taken back has ended: the next of
-    /// them, until there is none.
+    /// The same on all streams, where no one will acknowledge it any more. What was cancelled has
+    /// ended: the next of them, until there is none.
     pub(super) fn forget_sent(&mut self) -> Option<Progress> {
         self.has_gone = true;
         for queue in &mut self.by_stream {
@@ -252,8 +255,8 @@ impl Queues {
         None
     }
 
-    /// Takes a transfer back. `None` if it is not queued, else how it has ended, unless that waits for what was sent to be
-    /// acknowledged.
+    /// Cancels a transfer. `None` if it is not queued, else how it has ended, unless that waits for
+    /// what was sent to be acknowledged.
     pub(super) fn withdraw(&mut self, stream: Option<StreamId>, id: TransferId) -> Option<Option<Progress>> {
         let queue = self.by_stream.get_mut(index(stream))?;
         let at = queue.iter().position(|waiting| waiting.transfer.id == id && !waiting.is_withdrawn)?;

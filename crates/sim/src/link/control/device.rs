@@ -1,7 +1,7 @@
-//! The device's end of endpoint 0.
+//! The device side of endpoint 0 on SuperSpeed.
 //!
-//! The device is asked once, when the SETUP has come and what it brings; until it has answered, the host is told that it is
-//! not ready. Always true: a SETUP ends whatever was before it.
+//! The device function is asked once, when the SETUP and its data have arrived; until it answers,
+//! the host gets NRDY. Invariant: a SETUP ends the control transfer before it.
 
 use super::{CONTROL_DATA, CONTROL_PACKET_BYTES, endpoint_0};
 use crate::link::bulk::{Message, PacketPayload, Sequence};
@@ -9,12 +9,12 @@ use crate::link::streams::Violation;
 use std::collections::VecDeque;
 use wire::usb::{Direction, SetupPacket};
 
-/// What comes of packets on endpoint 0.
+/// An event of endpoint 0 for the device function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlEvent {
     /// Data of the host has come.
     Moved(PacketPayload),
-    /// The host asks this, and all its data is there. To be answered with [`ControlDevice::answer`].
+    /// A request has arrived with all its data. To be answered with [`ControlDevice::answer`].
     Asked(SetupPacket),
 }
 
@@ -27,7 +27,7 @@ pub enum ControlAnswer {
     Stall,
 }
 
-/// The device's end.
+/// The device side.
 #[derive(Clone, Debug, Default)]
 pub struct ControlDevice {
     setup: Option<SetupPacket>,
@@ -44,7 +44,7 @@ pub struct ControlDevice {
 }
 
 impl ControlDevice {
-    /// The device answers what it was asked. Nothing happens if something else was asked since.
+    /// Sets the device's answer to a request. Ignored if another request has come since.
     pub fn answer(&mut self, setup: SetupPacket, answer: ControlAnswer) {
         if self.setup != Some(setup) || self.answer.is_some() {
             return;
@@ -107,7 +107,7 @@ impl ControlDevice {
 
     fn receive_setup(&mut self, setup: SetupPacket) {
         *self = Self { setup: Some(setup), events: std::mem::take(&mut self.events), ..Self::default() };
-        // The SETUP was number 0; the data stage counts from there anew (clause 8.12.2).
+        // The SETUP was number 0; the data stage counts from there again (clause 8.12.2).
         self.acknowledge(Direction::Out, Sequence::default().next());
         if setup.direction == Direction::In || setup.length == 0 {
             self.events.push_back(ControlEvent::Asked(setup));

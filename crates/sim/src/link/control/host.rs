@@ -1,6 +1,6 @@
-//! The host's end of endpoint 0.
+//! The host side of endpoint 0 on SuperSpeed.
 //!
-//! Always true: it asks for data only when it is given the bus for that, since one IN endpoint has it at a time.
+//! Invariant: requests data only while granted the bus, since one IN endpoint has it at a time.
 
 use super::{CONTROL_DATA, CONTROL_PACKET_BYTES, endpoint_0};
 use crate::link::bulk::{Message, PacketPayload, Sequence};
@@ -19,21 +19,21 @@ pub struct ControlTransfer {
     pub setup: SetupPacket,
 }
 
-/// How a control transfer ended.
+/// How a control transfer completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlEnd {
     /// The device has done it.
     Done,
     /// The device refused it.
     Stalled,
-    /// The device does not answer.
+    /// The device does not respond.
     Failed,
 }
 
 /// Times that the host says something before it gives up.
 const TRIES: u8 = 3;
 
-/// What one packet did to a control transfer.
+/// The effect of one packet on a control transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlProgress {
     /// Which.
@@ -46,11 +46,11 @@ pub struct ControlProgress {
     pub ended: Option<ControlEnd>,
 }
 
-/// A control transfer is under way already.
+/// Another control transfer is in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlBusy;
 
-/// The host's end.
+/// The host side.
 #[derive(Clone, Debug, Default)]
 pub struct ControlHost {
     transfer: Option<ControlTransfer>,
@@ -63,7 +63,7 @@ pub struct ControlHost {
     steps: u32,
     next: Sequence,
     moved: u16,
-    /// What ends a data stage that came whole, before anything else is said.
+    /// What ends a data stage that came whole, before anything else is sent.
     last_ack: Option<Message>,
     progress: VecDeque<ControlProgress>,
 }
@@ -88,7 +88,7 @@ enum Turn {
 
 impl fmt::Display for ControlBusy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a control transfer is under way already")
+        f.write_str("another control transfer is in progress")
     }
 }
 
@@ -98,7 +98,7 @@ impl ControlHost {
     /// Begins a transfer.
     ///
     /// # Errors
-    /// If another one is under way.
+    /// If another one is in progress.
     pub fn begin(&mut self, transfer: ControlTransfer) -> Result<(), ControlBusy> {
         if self.transfer.is_some() {
             return Err(ControlBusy);
@@ -108,7 +108,7 @@ impl ControlHost {
         Ok(())
     }
 
-    /// Whether a transfer is under way.
+    /// Returns whether a transfer is in progress.
     pub const fn is_busy(&self) -> bool {
         self.transfer.is_some()
     }
@@ -188,12 +188,12 @@ impl ControlHost {
         }
     }
 
-    /// Whether the device owes an answer; if so, what has come of it so far, to be compared.
+    /// Returns the message counter if the device owes an answer.
     pub fn awaits(&self) -> Option<u32> {
         (self.is_busy() && self.turn == Turn::Device).then_some(self.steps)
     }
 
-    /// The device has not answered in time.
+    /// Handles a timeout.
     pub fn time_out(&mut self) {
         self.steps = self.steps.wrapping_add(1);
         self.failures += 1;

@@ -1,4 +1,5 @@
-//! Control transfers of endpoint 0 (USB 3.2 clause 8.12.2): a SETUP data packet, perhaps data, a STATUS transaction packet.
+//! Control transfers of endpoint 0 (USB 3.2 clause 8.12.2): a SETUP data packet, perhaps data, a
+//! STATUS transaction packet.
 //!
 //! ```text
 //!   host                                     device
@@ -12,11 +13,12 @@
 //!                         ◄───────────────   ACK: done; NRDY and later ERDY: not yet; STALL: refused
 //! ```
 //!
-//! One packet at a time, 512 bytes at most (clause 8.12.2). A refusal may come in the place of data as well, and is over with the
-//! next SETUP. Data is named by piece, as in [`crate::link::bulk`]: [`CONTROL_DATA`] stands for that of the transfer
-//! at hand. Left out: several devices, each of which has an endpoint 0.
+//! One packet at a time, 512 bytes at most (clause 8.12.2). A refusal may come in the place of data
+//! as well, and is over with the next SETUP. Data is named by piece, as in [`crate::link::bulk`]:
+//! [`CONTROL_DATA`] stands for that of the transfer at hand. Not modelled: several devices, each of
+//! which has an endpoint 0.
 //!
-//! Always true: one transfer is under way; each ends once.
+//! Invariants: one transfer is in progress; each ends once.
 
 mod device;
 mod host;

@@ -215,7 +215,8 @@ fn a_device_asks_for_u1_once_its_host_has_told_it_that_it_may() {
         in_u1 > Duration::ZERO
     };
     assert!(!asleep(None));
-    // SET_FEATURE and CLEAR_FEATURE of U1_ENABLE; SET_FEATURE of U2_ENABLE, for which the port does not wait.
+    // SET_FEATURE and CLEAR_FEATURE of U1_ENABLE; SET_FEATURE of U2_ENABLE, for which the port does
+    // not wait.
     assert!(asleep(Some([0x00, 0x03, 48, 0, 0, 0, 0, 0])));
     assert!(!asleep(Some([0x00, 0x01, 48, 0, 0, 0, 0, 0])));
     assert!(!asleep(Some([0x00, 0x03, 49, 0, 0, 0, 0, 0])));

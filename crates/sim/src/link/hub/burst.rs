@@ -1,4 +1,5 @@
-//! Bursts of all devices behind a root port: each direction has one at a time (USB 3.2 clause 8.10.2).
+//! Bursts of all devices behind a root port: each direction has one at a time (USB 3.2 clause
+//! 8.10.2).
 //!
 //! Sums, so that the cost of a packet does not grow with the number of devices.
 
@@ -7,13 +8,13 @@ use crate::link::bulk::Others;
 /// What the endpoints of a device do with the bus, by direction, Out first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Burst {
-    /// One is under way.
+    /// One is in flight.
     pub(super) has: [bool; 2],
     /// One would begin.
     pub(super) wants: [bool; 2],
 }
 
-/// How many devices have a burst under way, and how many would have, by direction.
+/// How many devices have a burst in flight, and how many would have, by direction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bus {
     have: [u8; 2],

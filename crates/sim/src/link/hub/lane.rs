@@ -23,7 +23,7 @@ pub(super) struct Lane {
     pub(super) retry: Retry<Passing>,
 }
 
-/// A packet in whoever sends it next, and where it has come from if that is a hub.
+/// A packet in the component that sends it next, and where it has come from if that is a hub.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passing {
     pub(super) routed: Routed,
@@ -38,7 +38,8 @@ pub(super) struct Coming {
     pub(super) is_damaged: bool,
 }
 
-/// The branch by which a packet has come to a hub, in which life, and the hub's side of it; and when it had come.
+/// The branch by which a packet has come to a hub, in which life, and the hub's side of it; and
+/// when it had come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CameBy {
     pub(super) branch: usize,

@@ -1,8 +1,9 @@
 //! SuperSpeed hubs: devices in tiers that share one link to the host (USB 3.2 clauses 8.10 and 10).
 //!
-//! A [`Tree`] is a root port, hubs below it and devices at the end. What the host sends goes the way that the route string
-//! of its device says; what a device sends goes up. A hub keeps packets in order on each way, and lets its ports take turns
-//! on the lane to the host. Each link has credits of its own: a hub gives one back when it has passed the packet on.
+//! A [`Tree`] is a root port, hubs below it and devices at the end. What the host sends goes the
+//! way that the route string of its device says; what a device sends goes up. A hub keeps packets
+//! in order on each way, and lets its ports take turns on the lane to the host. Each link has
+//! separate credits: a hub gives one back when it has passed the packet on.
 //!
 //! ```text
 //!   host ports, one for each device
@@ -14,12 +15,13 @@
 //!      device   device
 //! ```
 //!
-//! At Gen 1 a hub stores headers and repeats payload; at Gen 2 it stores whole packets. Left out: packets that a hub
-//! defers for a link in a low power state, and links of different rates in one tree. A header may arrive damaged on
-//! any link, which sends it again; a payload is damaged, or a packet lost, at its end alone.
+//! At Gen 1 a hub stores headers and repeats payload; at Gen 2 it stores whole packets. Not
+//! modelled: packets that a hub defers for a link in a low power state, and links of different
+//! rates in one tree. A header may arrive damaged on any link, which sends it again; a payload is
+//! damaged, or a packet lost, at its end alone.
 //!
-//! Always true: packets of one device stay in order in each direction; none is lost or doubled; a link never carries more
-//! than it has credits for.
+//! Invariants: packets of one device stay in order in each direction; none is lost or doubled; a
+//! link never carries more than it has credits for.
 
 mod burst;
 mod ends;
@@ -35,8 +37,8 @@ pub use types::{
 
 use units::Duration;
 
-/// The longest that a hub may take to pass a packet on, and what a tree has unless it is told otherwise (wHubDelay, clause
-/// 10.15.2.1).
+/// The longest that a hub may take to pass a packet on, and what a tree has by default (wHubDelay,
+/// clause 10.15.2.1).
 pub const DELAY_MAX: Duration = Duration::from_ns(400);
 
 #[cfg(test)]

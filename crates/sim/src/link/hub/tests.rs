@@ -24,7 +24,7 @@ struct Wire {
     /// By device: what has moved, seen by the host and by the device.
     progress: Vec<[Vec<Progress>; 2]>,
     fates: Weather,
-    /// Payload to which nobody has listened, by branch.
+    /// Payload to which no one has listened, by branch.
     in_vain: BTreeMap<usize, u64>,
 }
 
@@ -152,7 +152,8 @@ fn a_packet_goes_on_when_a_hub_has_its_header_and_has_waited() {
     );
 }
 
-/// A read of a packet behind a hub. The header of the nth packet that is sent arrives damaged, at a hub when it would pass it on.
+/// A read of a packet behind a hub. The header of the nth packet that is sent arrives damaged, at a
+/// hub when it would pass it on.
 fn damaged(nth: usize, script: &[&str]) {
     let mut wire = Wire::chain(Rate::Gen1, 1, DELAY);
     wire.fates.damaged.insert(nth);
@@ -221,8 +222,8 @@ fn a_header_waits_for_the_delay_alone_on_its_way_down_as_on_its_way_up() {
     while wire.progress[0][0].is_empty() {
         assert!(wire.step());
     }
-    // 40 ns of header and the hub's 100 ns, each time: the route is decoded in the latter. The device answers after 72 ns less
-    // the 40 ns of the last link.
+    // 40 ns of header and the hub's 100 ns, each time: the route is decoded in the latter. The
+    // device answers after 72 ns less the 40 ns of the last link.
     assert_eq!(
         wire.script,
         [
@@ -253,7 +254,8 @@ fn at_gen_2_a_hub_has_a_packet_whole_before_it_goes_on() {
 
 #[test]
 fn a_burst_hides_the_hubs() {
-    // Of one device, at the root and behind five hubs of the longest delay: the same ceiling but for what begins and ends.
+    // Of one device, at the root and behind five hubs of the longest delay: the same ceiling but
+    // for what begins and ends.
     for address in [IN, OUT] {
         let rate = |hubs| {
             let mut wire = Wire::chain(Rate::Gen1, hubs, DELAY_MAX);

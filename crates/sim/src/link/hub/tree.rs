@@ -1,7 +1,8 @@
 //! A root port, hubs, devices, and the packets between them.
 //!
-//! A branch is a link and what is at its lower end. Whoever has the time schedules what [`Tree::poll_next`] says and brings
-//! it back with [`Tree::handle`]. A hub has endpoint 0, so that it is at the end of a way as well.
+//! A branch is a link and what is at its lower end. The owner schedules what [`Tree::poll_next`]
+//! says and brings it back with [`Tree::handle`]. A hub has endpoint 0, so that it is at the end of
+//! a way as well.
 
 mod lines;
 
@@ -36,7 +37,7 @@ pub struct Tree {
     bus: Bus,
     /// Devices for which the host may have something to send.
     ready: IndexSet64,
-    /// Devices that something was done to, and nobody was woken.
+    /// Devices that something was done to, and no one was woken.
     touched: IndexSet64,
     /// Which device was last to be sent something.
     turn: usize,
@@ -96,7 +97,8 @@ impl Tree {
         }
     }
 
-    /// The same in which host and devices take their time to answer. Hubs pass packets on in the time that is theirs.
+    /// The same in which host and devices take their time to answer. Hubs pass packets on in the
+    /// time that is theirs.
     #[must_use]
     pub const fn between(mut self, turn_round: TurnRound) -> Self {
         self.turn_round = turn_round;
@@ -164,7 +166,7 @@ impl Tree {
         self.ends[device.0].configure(side, endpoints);
     }
 
-    /// Begins anew with a device: it was reset. What is on its way from or to it is lost.
+    /// Resets a device: it was reset. What is in flight from or to it is lost.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -194,7 +196,8 @@ impl Tree {
         self.sent.pop_front()
     }
 
-    /// Something has come up at ports of the host or of a device: who had nothing to send is asked again.
+    /// Something has come up at ports of the host or of a device: who had nothing to send is asked
+    /// again.
     pub fn wake(&mut self, now: Instant, around: &mut dyn TreeEnvironment) {
         for device in self.touched.drain() {
             self.look_at(device);
@@ -255,7 +258,8 @@ impl Tree {
         }
     }
 
-    /// A packet has come to a side of a branch, which takes it unless its header is damaged, or that of one before it was.
+    /// A packet has come to a side of a branch, which takes it unless its header is damaged, or
+    /// that of one before it was.
     fn reach(
         &mut self,
         now: Instant,
@@ -294,8 +298,9 @@ impl Tree {
         }
     }
 
-    /// The link to a device goes down, and all that are below it if it is a hub: what is on them is lost. The host's ends are
-    /// without endpoints then, since no transaction ends that was under way.
+    /// The link to a device goes down, and all that are below it if it is a hub: what is on them is
+    /// lost. The host's ends are without endpoints then, since no transaction ends that was in
+    /// flight.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -321,7 +326,8 @@ impl Tree {
         waited.into_iter().chain(passes).for_each(|came_by| self.give_credit_back(now, came_by));
     }
 
-    /// The link to a device is up, for the first time or again. Those below it come up by themselves.
+    /// The link to a device is up, for the first time or again. Those below it come up by
+    /// themselves.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -416,7 +422,7 @@ impl Tree {
                 self.line_up(now, (next, Side::Host), passing);
                 self.wake_lane(now, next, Side::Host, around);
             }
-            // Nobody is there: the hub throws it away (clause 10.7.2).
+            // No device is there: the hub throws it away (clause 10.7.2).
             None => self.give_credit_back(now, came_by),
         }
         Ok(None)
@@ -524,7 +530,8 @@ impl Tree {
         self.has_sent(branch, from, (passing, crossing), around);
     }
 
-    /// A side of a branch has sent something: when its lane is free, and when that reaches the other side, taken or not.
+    /// A side of a branch has sent something: when its lane is free, and when that reaches the
+    /// other side, taken or not.
     fn has_sent(
         &mut self,
         branch: usize,
@@ -556,8 +563,8 @@ impl Tree {
         self.sent.push_back(Sent { branch, from, routed, crossing, is_passed: passing.came_by.is_some() });
     }
 
-    /// When a packet is where a hub can pass it on, which needs its header; its route is decoded within the delay. `None` if it goes
-    /// to its end, who needs all of it.
+    /// When a packet is where a hub can pass it on, which needs its header; its route is decoded
+    /// within the delay. `None` if it goes to its end, who needs all of it.
     fn passes_at(&self, branch: usize, side: Side, crossing: &Crossing, routed: &Routed) -> Option<Instant> {
         let hub = match side {
             Side::Device => self.branches[branch].hub.as_ref(),

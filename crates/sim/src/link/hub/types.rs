@@ -1,6 +1,6 @@
-//! What is said to a tree and what it says: who is where, what was sent, what happens next.
+//! What is sent to a tree and what it says: who is where, what was sent, what happens next.
 //!
-//! Always true: these are values; they hold no part of a tree.
+//! Invariants: these are values; they hold no part of a tree.
 
 use crate::index_set::INDEXES_MAX;
 use crate::link::bulk::Message;
@@ -30,8 +30,8 @@ pub enum AttachPoint {
 /// Devices of a tree, hubs counted: one controller has no more slots for our driver.
 pub const DEVICES_MAX: usize = INDEXES_MAX;
 
-/// Nothing can be plugged in there: something is, or it would be behind too many hubs, or there is no such port, or the tree
-/// has [`DEVICES_MAX`] devices.
+/// Nothing can be plugged in there: something is, or it would be behind too many hubs, or there is
+/// no such port, or the tree has [`DEVICES_MAX`] devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttachError;
 
@@ -97,14 +97,16 @@ pub struct Sent {
     pub is_passed: bool,
 }
 
-/// What is around a tree: how the host takes its time, and what becomes of packets. Nothing, unless it says otherwise.
+/// What is around a tree: how the host takes its time, and what becomes of packets. Nothing, unless
+/// it says otherwise.
 pub trait TreeEnvironment {
     /// How much longer than the link a message of the host has to wait.
     fn pace(&mut self, _message: &Message) -> Duration {
         Duration::ZERO
     }
 
-    /// A message to or from a device has been sent on one of the links on its way: whether its header arrives damaged.
+    /// A message to or from a device has been sent on one of the links in flight: whether its
+    /// header arrives damaged.
     fn damages(&mut self, _device: DeviceId, _message: &Message) -> bool {
         false
     }
@@ -120,7 +122,7 @@ pub trait TreeEnvironment {
 pub enum TreeArrival {
     /// It has come to its end.
     ToItsEnd(Arrived),
-    /// Nobody looks at it, and it is sent again.
+    /// No one looks at it, and it is sent again.
     InVain {
         /// On which branch.
         branch: usize,
@@ -151,7 +153,7 @@ impl TreeEvent {
         (branch.into(), generation)
     }
 
-    /// What makes it differ from others, in a word for a digest.
+    /// Returns a fingerprint for the digest.
     pub fn mark(&self) -> u64 {
         let (branch, [p0, p1], kind, side) = match *self {
             Self::Free { branch, from, .. } => (branch, [0; 2], 1, from),
@@ -164,7 +166,7 @@ impl TreeEvent {
 
 impl fmt::Display for AttachError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("nothing can be plugged in there")
+        f.write_str("cannot attach here: the port is taken, out of range or too deep, or the tree is full")
     }
 }
 

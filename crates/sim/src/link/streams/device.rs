@@ -1,6 +1,7 @@
 //! The device's end of the stream protocol.
 //!
-//! What the device wants to move is its firmware's to choose; it is asked when the host starts a stream by itself.
+//! What the device wants to move is its firmware's to choose; it is asked when the host starts a
+//! stream by itself.
 
 use super::{FromDevice, FromHost, StreamField, Violation};
 use bus::StreamId;
@@ -25,8 +26,8 @@ pub enum DeviceState {
 #[derive(Clone, Debug)]
 pub struct Device {
     state: DeviceState,
-    /// Streams for which the host had no buffers, since it last said that there are new ones. At most as many as the pipe
-    /// has streams.
+    /// Streams for which the host had no buffers, since it last said that there are new ones. At
+    /// most as many as the pipe has streams.
     refused: BTreeSet<StreamId>,
     is_broken: bool,
 }
@@ -55,7 +56,8 @@ impl Device {
         self.state == DeviceState::Idle && (self.refused.is_empty() || !self.refused.contains(&stream))
     }
 
-    /// The firmware wants to move a stream. What to send; nothing while another one is under way, or this was refused.
+    /// The firmware wants to move a stream. What to send; nothing while another one is in progress,
+    /// or this was refused.
     pub fn propose(&mut self, stream: StreamId) -> Option<FromDevice> {
         if !self.may_propose(stream) {
             return None;
@@ -64,8 +66,8 @@ impl Device {
         Some(FromDevice::Erdy(stream))
     }
 
-    /// The host has not acknowledged the last burst in time, and may be past it: the stream is proposed once more, upon which
-    /// the host says where it is. What to send.
+    /// The host has not acknowledged the last burst in time, and may be past it: the stream is
+    /// proposed once more, upon which the host says where it is. What to send.
     pub const fn propose_again(&mut self) -> Option<FromDevice> {
         let (DeviceState::BurstSent(stream) | DeviceState::StartStream(stream)) = self.state else {
             return None;
@@ -74,14 +76,16 @@ impl Device {
         Some(FromDevice::Erdy(stream))
     }
 
-    /// The firmware moves a burst of the current stream, perhaps its last. What to send, if it is the device's turn.
+    /// The firmware moves a burst of the current stream, perhaps its last. What to send, if it is
+    /// the device's turn.
     pub const fn burst(&mut self, ends: bool) -> Option<FromDevice> {
         let DeviceState::MoveData(stream) = self.state else { return None };
         self.state = DeviceState::BurstSent(stream);
         Some(FromDevice::Burst { stream, ends })
     }
 
-    /// The host goes on with a stream that moved before: what was proposed since is forgotten by both.
+    /// The host goes on with a stream that moved before: what was proposed since is forgotten by
+    /// both.
     pub const fn forget_proposal(&mut self) {
         if matches!(self.state, DeviceState::StartStream(_)) {
             self.state = DeviceState::Idle;
@@ -95,14 +99,16 @@ impl Device {
         }
     }
 
-    /// The firmware has nothing for the current stream after all. What to send, if it is the device's turn.
+    /// The firmware has nothing for the current stream after all. What to send, if it is the
+    /// device's turn.
     pub const fn decline(&mut self) -> Option<FromDevice> {
         let DeviceState::MoveData(stream) = self.state else { return None };
         self.state = DeviceState::Idle;
         Some(FromDevice::Nrdy(StreamField::Stream(stream)))
     }
 
-    /// A packet has come. `is_ready` says whether the firmware would move a stream. What to send, if anything.
+    /// A packet has come. `is_ready` says whether the firmware would move a stream. What to send,
+    /// if anything.
     ///
     /// # Errors
     /// If the host could not have sent it; the pipe is then disabled.
@@ -113,8 +119,8 @@ impl Device {
     ) -> Result<Option<FromDevice>, Violation> {
         match (self.state, packet) {
             (DeviceState::Disabled, FromHost::Prime) if self.is_broken => Err(Violation),
-            // Whatever was proposed has crossed this, and is forgotten by both; a stream that was current has lost its
-            // buffers.
+            // Whatever was proposed has crossed this, and is forgotten by both; a stream that was
+            // current has lost its buffers.
             (_, FromHost::Prime) => {
                 self.state = DeviceState::Idle;
                 self.refused.clear();
@@ -144,7 +150,7 @@ impl Device {
         }
     }
 
-    /// The host moves a stream: the one that was proposed, or one of its own choice.
+    /// The host moves a stream: the one that was proposed, or separate one choice.
     fn go_along(&mut self, stream: StreamId, ready: bool) -> Option<FromDevice> {
         // It has buffers for it now, and need not say so once more.
         self.refused.remove(&stream);

@@ -1,7 +1,7 @@
 //! The host's end of the stream protocol.
 //!
-//! Which streams have buffers is the host controller's to know: it has an array of them in memory. It is asked at the one
-//! moment at which it matters, when the device proposes a stream.
+//! Which streams have buffers is the host controller's to know: it has an array of them in memory.
+//! It is asked at the one moment at which it matters, when the device proposes a stream.
 
 use super::{FromDevice, FromHost, StreamField, Violation};
 use bus::StreamId;
@@ -27,13 +27,14 @@ pub struct Host {
     state: HostState,
     /// The stream that moved last.
     last: Option<StreamId>,
-    /// Buffers have come that the device has not been told of.
+    /// Buffers have come that the device has not been reported of.
     has_pending: bool,
     /// Software has stopped the endpoint: nothing is started.
     is_held: bool,
     /// What the device has proposed meanwhile.
     proposed: Option<StreamId>,
-    /// Something the device could not have sent has come; the pipe stays as it is until it is made anew.
+    /// Something the device could not have sent has come; the pipe stays as it is until it is
+    /// reset.
     is_broken: bool,
 }
 
@@ -72,7 +73,8 @@ impl Host {
                 None
             }
             HostState::Disabled => Some(self.prime()),
-            // The device may not be told that this one has buffers again: it need not ask for what moves anyway.
+            // The device may not be reported that this one has buffers again: it need not ask for
+            // what moves anyway.
             HostState::Idle if self.last == Some(stream) => Some(self.begin(stream)),
             HostState::Idle => Some(self.prime()),
             HostState::MoveData(current) if current == stream => None,
@@ -88,12 +90,12 @@ impl Host {
         !matches!(self.state, HostState::PrimePipe | HostState::StartStream)
     }
 
-    /// Whether buffers have come that the device has not been told of.
+    /// Whether buffers have come that the device has not been reported of.
     pub const fn has_pending(&self) -> bool {
         self.has_pending
     }
 
-    /// Starts nothing any more until [`Self::release`]; what is under way goes on.
+    /// Starts nothing any more until [`Self::release`]; what is in flight goes on.
     pub const fn hold(&mut self) {
         self.is_held = true;
     }
@@ -109,20 +111,20 @@ impl Host {
         }
     }
 
-    /// Leaves a stream that is current and of which nothing is under way, since its buffers were taken back and others
-    /// have come. The device, whose turn it may be, goes along.
+    /// Leaves a stream that is current and of which nothing is in progress, since its buffers were
+    /// cancelled and others have come. The device, whose turn it may be, goes along.
     pub fn leave(&mut self) -> Option<FromHost> {
         matches!(self.state, HostState::MoveData(_)).then(|| self.prime())
     }
 
-    /// What the host said last has not been answered. What to say instead: to Prime and to a refusal it is Prime, upon which
-    /// the device forgets what it has proposed.
+    /// What the host said last has not been answered. What to say instead: to Prime and to a
+    /// refusal it is Prime, upon which the device forgets what it has proposed.
     pub fn repeat(&mut self) -> Option<FromHost> {
         (!self.is_settled()).then(|| self.prime())
     }
 
-    /// A packet has come. `is_armed` says whether a stream has buffers, for the current one after what has come. What to
-    /// send, in order.
+    /// A packet has come. `is_armed` says whether a stream has buffers, for the current one after
+    /// what has come. What to send, in order.
     ///
     /// # Errors
     /// If the device could not have sent it; the pipe is then disabled.
@@ -136,14 +138,14 @@ impl Host {
                 self.proposed = Some(stream);
                 Ok([None; 2])
             }
-            // It was made anew after a halt that the device has not let go of. What is proposed now is forgotten with that, or
-            // when the host says Prime.
+            // It was reset after a halt that the device has not released. What is proposed now is
+            // forgotten with that, or when the host says Prime.
             (HostState::Disabled, FromDevice::Erdy(_)) if self.is_held && !self.is_broken => Ok([None; 2]),
             (HostState::Idle, FromDevice::Erdy(stream)) => {
                 Ok([Some(self.answer(stream, is_armed(stream))), None])
             }
-            // It has crossed what the host sent, or comes after an answer that was lost. The device forgets it when
-            // what the host sends arrives.
+            // It has crossed what the host sent, or comes after an answer that was lost. The device
+            // forgets it when what the host sends arrives.
             (HostState::PrimePipe | HostState::StartStream | HostState::MoveData(_), FromDevice::Erdy(_)) => {
                 Ok([None; 2])
             }
@@ -177,7 +179,8 @@ impl Host {
         FromHost::NoStream
     }
 
-    /// Enters Idle, and leaves it at once if there is news: one Prime for each time that Idle is entered.
+    /// Enters Idle, and leaves it at once if buffers are pending: one Prime for each time that Idle
+    /// is entered.
     fn rest(&mut self) -> Option<FromHost> {
         self.state = HostState::Idle;
         (self.has_pending && !self.is_held).then(|| self.prime())

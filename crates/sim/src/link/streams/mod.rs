@@ -1,9 +1,11 @@
-//! Which stream of a bulk pipe moves: the stream protocol, a machine for each end (USB 3.2 clause 8.12.1.4).
+//! Which stream of a bulk pipe moves: the stream protocol, a machine for each end (USB 3.2 clause
+//! 8.12.1.4).
 //!
-//! A pipe has many streams and moves one at a time, the *current* one. Mostly the device chooses: it asks with ERDY for the
-//! stream whose command it works on, and the host goes along or, where it has no buffers for that, refuses with NoStream.
-//! When the host gets new buffers it says so with Prime, once, without saying for which stream; so a device that was refused
-//! asks again only then. If the new buffers are for the stream that moved last, the host may start that by itself.
+//! A pipe has many streams and moves one at a time, the *current* one. Mostly the device chooses:
+//! it asks with ERDY for the stream whose command it works on, and the host goes along or, where it
+//! has no buffers for that, refuses with NoStream. When the host gets new buffers it says so with
+//! Prime, once, without saying for which stream; so a device that was refused asks again only then.
+//! If the new buffers are for the stream that moved last, the host may start that by itself.
 //!
 //! ```text
 //!              Prime                 ERDY(n)                    Move(n)
@@ -16,16 +18,18 @@
 //!                                       Last(n), or NRDY(n)
 //! ```
 //!
-//! In Move Data both take turns: the host says that the stream moves, the device moves a burst, the host says that it goes on
-//! or that this was the last. So no end of a stream ever crosses a beginning of the next. How much a burst is, is the
-//! protocol layer's. An IN pipe and an OUT pipe agree in the same way with other packets: what is [`FromHost`] here is an
-//! ACK transaction packet on an IN pipe and a data packet on an OUT pipe, what is [`FromDevice`] the other way about.
+//! In Move Data both take turns: the host says that the stream moves, the device moves a burst, the
+//! host says that it goes on or that this was the last. So no end of a stream ever crosses a
+//! beginning of the next. How much a burst is, is the protocol layer's. An IN pipe and an OUT pipe
+//! agree in the same way with other packets: what is [`FromHost`] here is an ACK transaction packet
+//! on an IN pipe and a data packet on an OUT pipe, what is [`FromDevice`] the other way about.
 //!
-//! Left out: the Deferred bit, by which a hub tells that it held a packet back. What is written here of clause 8.12.1.4 is
-//! from secondary sources; the refusal is answered with NRDY(NoStream).
+//! Not modelled: the Deferred bit, by which a hub reports that it held a packet back. What is
+//! written here of clause 8.12.1.4 is from secondary sources; the refusal is answered with
+//! NRDY(NoStream).
 //!
-//! Always true: neither end waits for the other for ever, whatever crosses on the way; a packet that the other end could
-//! not have sent takes the machine to Disabled, and nothing else.
+//! Invariants: neither end waits for the other for ever, whatever crosses on the way; a packet that
+//! the other end could not have sent takes the machine to Disabled, and nothing else.
 
 mod device;
 mod host;
@@ -56,7 +60,8 @@ pub enum FromHost {
     NoStream,
     /// This stream moves now, or goes on.
     Move(StreamId),
-    /// That was the last burst: the host has no more buffers for the stream, or the device wants no more.
+    /// That was the last burst: the host has no more buffers for the stream, or the device wants no
+    /// more.
     Last(StreamId),
 }
 
@@ -67,7 +72,8 @@ pub enum FromDevice {
     Erdy(StreamId),
     /// Not ready; or the answer to Prime, or to a refusal.
     Nrdy(StreamField),
-    /// A burst of the current stream. After one that ends it the device wants no more of the stream for now.
+    /// A burst of the current stream. After one that ends it the device wants no more of the stream
+    /// for now.
     Burst {
         /// The stream.
         stream: StreamId,
@@ -76,7 +82,8 @@ pub enum FromDevice {
     },
 }
 
-/// A packet that the other end could not have sent in its state. The pipe is disabled until software looks at it.
+/// A packet that the other end could not have sent in its state. The pipe is disabled until
+/// software looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation;
 
@@ -125,7 +132,7 @@ impl fmt::Display for FromDevice {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a packet of the stream protocol came that the other end could not have sent; the pipe is disabled")
+        f.write_str("stream protocol violation: received a packet that is invalid in this state; the pipe is disabled")
     }
 }
 

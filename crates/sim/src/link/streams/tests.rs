@@ -212,7 +212,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Both ends, and what is on its way between them. A stream moves when it has buffers and the device wants it.
+/// Both ends, and what is in flight between them. A stream moves when it has buffers and the device
+/// wants it.
 #[derive(Default)]
 struct Joined {
     host: Host,

@@ -1,7 +1,7 @@
 //! One direction of a link: one thing at a time, with clock compensation in between.
 //!
-//! Ordered sets for clock compensation are due by the number of symbols that went, and go between packets. A lane that
-//! idles sends them then, so only a lane that is busy is slowed by them.
+//! Ordered sets for clock compensation are due by the number of symbols that went, and go between
+//! packets. A lane that idles sends them then, so only a lane that is busy is slowed by them.
 
 use super::packet::Packet;
 use super::rate::Rate;
@@ -58,7 +58,8 @@ const HEADER_PACKET: u32 = Rate::Gen1.header_packet();
 const LINK_COMMAND: u32 = Rate::Gen1.link_command();
 
 impl Lane {
-    /// A lane that is idle. What follows from the rate is worked out once, since each packet needs all of it.
+    /// A lane that is idle. What follows from the rate is worked out once, since each packet needs
+    /// all of it.
     pub const fn new(rate: Rate, flight: Duration) -> Self {
         let (set, every) = rate.skip();
         Self {

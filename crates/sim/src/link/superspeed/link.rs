@@ -1,12 +1,14 @@
 //! Both directions of a link, the credits that couple them, and the timestamps of the host.
 //!
-//! A port may have four header packets under way that the other has not taken (USB 3.2 clause 7.2.4.1). For each that it
-//! takes, a port sends LGOOD and LCRD; for one that arrives damaged LBAD, and what was sent since comes again after LRTY
-//! (clause 7.2.4.1.4). Each bus interval the host sends a timestamp (clause 8.7).
+//! A port may have four header packets in flight that the other has not taken (USB 3.2 clause
+//! 7.2.4.1). For each that it takes, a port sends LGOOD and LCRD; for one that arrives damaged
+//! LBAD, and what was sent since comes again after LRTY (clause 7.2.4.1.4). Each bus interval the
+//! host sends a timestamp (clause 8.7).
 //!
-//! Neither is an event. When a packet arrives is known when it is sent, so link commands are put on their lane when that is
-//! next looked at, at the time at which they went; and so are timestamps, of which an idle link sends any number at no cost.
-//! Left out: recovery after the third time, timestamps that are late and say so.
+//! Neither is an event. When a packet arrives is known when it is sent, so link commands are put on
+//! their lane when that is next looked at, at the time at which they went; and so are timestamps,
+//! of which an idle link sends any number at no cost. Not modelled: recovery after the third time,
+//! timestamps that are late and say so.
 
 use super::lane::{Lane, Traffic};
 use super::packet::Packet;
@@ -21,7 +23,7 @@ use units::{Duration, Instant};
 /// What lies between two timestamps (clause 8.7: a bus interval).
 pub const BUS_INTERVAL: Duration = Duration::from_us(125);
 
-/// Header packets that may be under way without having been taken (clause 7.2.4.1.1).
+/// Header packets that may be in flight without having been taken (clause 7.2.4.1.1).
 const CREDITS: usize = 4;
 
 /// One end of a link.
@@ -33,7 +35,8 @@ pub enum Side {
     Device,
 }
 
-/// The sender has no credit. One comes back when the other side has taken a packet: see [`Link::take`].
+/// The sender has no credit. One comes back when the other side has taken a packet: see
+/// [`Link::take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocked;
 
@@ -71,7 +74,7 @@ enum Credit {
     Back,
     /// Its packet has or will have been taken, and LGOOD and LCRD have not been sent yet.
     Taken,
-    /// Its packet is on its way, or is held by whoever received it.
+    /// Its packet is in flight, or is held by the component that received it.
     UnderWay,
 }
 
@@ -95,7 +98,8 @@ impl fmt::Display for Side {
 }
 
 impl Link {
-    /// A link that is up and idle. `flight` is what a symbol takes through the cable. Ports take no time.
+    /// A link that is up and idle. `flight` is what a symbol takes through the cable. Ports take no
+    /// time.
     pub fn new(rate: Rate, flight: Duration) -> Self {
         let (lane, credits) = (Lane::new(rate, flight), Credits::new());
         Self {
@@ -114,7 +118,7 @@ impl Link {
         Self { turn_round, ..self }
     }
 
-    /// Lets the link sleep when nothing crosses. Until this is said it stays in U0.
+    /// Lets the link sleep when nothing crosses. Until this is sent it stays in U0.
     pub fn let_sleep(&mut self, sleep: Sleep) {
         self.sleeper = Some(Box::new(Sleeper::new(sleep)));
     }
@@ -124,12 +128,13 @@ impl Link {
         self.sleeper.is_some()
     }
 
-    /// The device was told that it may ask for U1 or U2, or that it may not any more (U1_ENABLE, U2_ENABLE).
+    /// The device is allowed to ask for U1 or U2, or that it may not any more (U1_ENABLE,
+    /// U2_ENABLE).
     pub fn let_device_ask(&mut self, now: Instant, state: LinkState, may: bool) {
         self.doze_and(now, |sleeper| sleeper.let_device_ask(state, may));
     }
 
-    /// The host's port asks for U1 and U2, and accepts them, in another way from now on.
+    /// Sets the inactivity timeouts of the host port (PORT_U1_TIMEOUT, PORT_U2_TIMEOUT).
     pub fn set_inactivity(&mut self, now: Instant, inactivity: [Inactivity; 2]) {
         self.doze_and(now, |sleeper| sleeper.set_inactivity(inactivity));
     }
@@ -149,7 +154,8 @@ impl Link {
         self.doze_and(now, |sleeper| sleeper.work(now, is_at_work));
     }
 
-    /// The link as it is at `now`: what an idle one does by itself is counted otherwise when somebody comes to send.
+    /// The link as it is at `now`: what an idle one does by itself is counted otherwise when
+    /// somebody comes to send.
     #[must_use]
     pub fn settled(&self, now: Instant) -> Self {
         let mut link = self.clone();
@@ -193,12 +199,13 @@ impl Link {
         &self.lanes[side as usize]
     }
 
-    /// `from` sends a packet, no sooner than `gap` after what went before. One at a time: whoever has more to send comes
-    /// again when this one ends, so that link commands do not wait behind a queue. To be followed by [`Self::take`] when the
-    /// other side has room for the next one, or by [`Self::take_on_arrival`] if it always has.
+    /// `from` sends a packet, no sooner than `gap` after what went before. One at a time: the
+    /// component that has more to send comes again when this one ends, so that link commands do not
+    /// wait behind a queue. To be followed by [`Self::take`] when the other side has room for the
+    /// next one, or by [`Self::take_on_arrival`] if it always has.
     ///
     /// # Errors
-    /// If no credit is there and none is on its way back.
+    /// If no credit is there and none is in flight back.
     #[inline(always)]
     pub fn send(
         &mut self,
@@ -232,7 +239,8 @@ impl Link {
         self.lanes[from as usize].send_commands(now, 1)
     }
 
-    /// `at` has received a packet, whole, and has room for the next one: LGOOD and LCRD go back. When the sender has them.
+    /// `at` has received a packet, whole, and has room for the next one: LGOOD and LCRD go back.
+    /// When the sender has them.
     pub fn take(&mut self, now: Instant, at: Side) -> Instant {
         self.send_timestamps(now);
         self.credits[at.other() as usize].take(now);
@@ -245,12 +253,13 @@ impl Link {
         self.credits[at.other() as usize].take(arrives);
     }
 
-    /// The same, if all packets that were sent to `at` before are taken, so that nobody has to look which is the next.
+    /// The same, if all packets that were sent to `at` before are taken, so that no one has to look
+    /// which is the next.
     pub const fn take_newest_on_arrival(&mut self, arrives: Instant, at: Side) {
         self.credits[at.other() as usize].take_newest(arrives);
     }
 
-    /// The packet for which [`Self::take_on_arrival`] was said last will not be taken.
+    /// The packet for which [`Self::take_on_arrival`] was sent last will not be taken.
     pub const fn refuse(&mut self, at: Side) {
         let credits = &mut self.credits[at.other() as usize];
         credits.states[place(credits.last_taken)] = Credit::UnderWay;
@@ -262,7 +271,7 @@ impl Link {
         now.max(self.credits[from as usize].last_back())
     }
 
-    /// A planted bug: what a side sends takes no time from now on.
+    /// Seeded bug: what a side sends takes no time from now on.
     pub const fn hurry(&mut self, side: Side) {
         self.lanes[side as usize].hurry();
     }
@@ -376,7 +385,8 @@ impl Link {
         sleeper.sleep_on(now);
     }
 
-    /// The host sends the timestamps that were due by now. Of those that the link was idle for only the number counts.
+    /// The host sends the timestamps that were due by now. Of those that the link was idle for only
+    /// the number counts.
     #[inline]
     fn send_timestamps(&mut self, now: Instant) {
         if now >= self.timestamp_due {
@@ -420,7 +430,7 @@ impl Credits {
         Some(at)
     }
 
-    /// The oldest packet that is under way is taken.
+    /// The oldest packet that is in flight is taken.
     const fn take(&mut self, at: Instant) {
         let mut taken = self.oldest;
         while !matches!(self.states[place(taken)], Credit::UnderWay) {
@@ -440,7 +450,8 @@ impl Credits {
         (self.states[place(taken)], self.at[place(taken)]) = (Credit::Taken, at);
     }
 
-    /// When the packet was taken whose credit is to be given back next, if that is not after `until`.
+    /// When the packet was taken whose credit is to be given back next, if that is not after
+    /// `until`.
     #[inline(always)]
     fn taken_by(&self, until: Instant) -> Option<Instant> {
         let oldest = place(self.oldest);

@@ -5,7 +5,8 @@ use super::rate::Rate;
 /// A packet: a header packet, with a payload or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Packet {
-    /// A transaction packet, a link management packet or a timestamp: all are one header packet (USB 3.2 clause 8.3).
+    /// A transaction packet, a link management packet or a timestamp: all are one header packet
+    /// (USB 3.2 clause 8.3).
     Header,
     /// A data packet with so many bytes of payload, at most 1,024 (clause 8.6).
     Data(u16),

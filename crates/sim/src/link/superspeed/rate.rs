@@ -17,7 +17,7 @@ impl Rate {
     /// All rates.
     pub const ALL: [Self; 3] = [Self::Gen1, Self::Gen2, Self::Gen2x2];
 
-    /// Time of `count` symbols. Two lanes move two at once, so an odd one takes a turn of its own.
+    /// Time of `count` symbols. Two lanes move two at once, so an odd one takes a separate turn.
     pub const fn symbols(self, count: u32) -> Duration {
         let count = count as u64;
         Duration::from_ps(match self {
@@ -27,13 +27,14 @@ impl Rate {
         })
     }
 
-    /// Symbols of a header packet: framing 4, header 12, CRC-16 2, link control word 2 (clause 7.2.1.1).
+    /// Symbols of a header packet: framing 4, header 12, CRC-16 2, link control word 2 (clause
+    /// 7.2.1.1).
     pub const fn header_packet(self) -> u32 {
         20
     }
 
-    /// Symbols of a data packet with a payload of `bytes`: the header; for Gen 2 its length again (clause 7.2.1.1.3); the
-    /// payload between its framing of 4 + 4, and CRC-32 (clause 7.2.1.2).
+    /// Symbols of a data packet with a payload of `bytes`: the header; for Gen 2 its length again
+    /// (clause 7.2.1.1.3); the payload between its framing of 4 + 4, and CRC-32 (clause 7.2.1.2).
     pub const fn data_packet(self, bytes: u32) -> u32 {
         let length_replica = match self {
             Self::Gen1 => 0,
@@ -47,8 +48,8 @@ impl Rate {
         8
     }
 
-    /// Symbols of an ordered set for clock compensation, and after how many others one is due. Gen 1: a set of two in 354
-    /// (clause 6.4.3); Gen 2: a block of 16 in 40 blocks (clause 6.4.3.2).
+    /// Symbols of an ordered set for clock compensation, and after how many others one is due. Gen
+    /// 1: a set of two in 354 (clause 6.4.3); Gen 2: a block of 16 in 40 blocks (clause 6.4.3.2).
     pub const fn skip(self) -> (u32, u32) {
         match self {
             Self::Gen1 => (2, 354),

@@ -1,4 +1,5 @@
-//! States of low power: when a link goes to sleep, who lets it, and what it takes to wake up (USB 3.2 clauses 7.2.4.2 and 7.5).
+//! States of low power: when a link goes to sleep, who lets it, and what it takes to wake up (USB
+//! 3.2 clauses 7.2.4.2 and 7.5).
 //!
 //! ```text
 //!              LGO_U1, LAU, LPMA                    PORT_U2_TIMEOUT in U1, at both ends alike
@@ -9,11 +10,11 @@
 //!   └──── LFPS, recovery ◄────────────┴────────────────────────────────────────────────────┘
 //! ```
 //!
-//! An idle link is no event: what it has done since the last packet is worked out when the next one comes, or when somebody
-//! asks. A packet waits for the way back to U0. Left out: U3, timers of the physical layer, recovery that fails, LFPS on the
-//! lanes.
+//! An idle link is no event: what it has done since the last packet is worked out when the next one
+//! comes, or when somebody asks. A packet waits for the way back to U0. Not modelled: U3, timers of
+//! the physical layer, recovery that fails, LFPS on the lanes.
 //!
-//! Always true: each instant belongs to one state, and a packet crosses in U0.
+//! Invariants: each instant belongs to one state, and a packet crosses in U0.
 
 use super::link::Side;
 use crate::power::{Meter, Microwatts};
@@ -33,7 +34,8 @@ pub enum LinkState {
     Exit,
 }
 
-/// What a port that faces downstream does about a state: PORT_U1_TIMEOUT and PORT_U2_TIMEOUT (clause 10.16.2.10).
+/// What a port that faces downstream does about a state: PORT_U1_TIMEOUT and PORT_U2_TIMEOUT
+/// (clause 10.16.2.10).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inactivity {
     /// 0: it does not ask, and refuses a device that does.
@@ -45,7 +47,8 @@ pub enum Inactivity {
     Accepted,
 }
 
-/// What an end takes to leave a state, at most: bU1DevExitLat and wU2DevExitLat of a device, HCSPARAMS3 of a controller.
+/// What an end takes to leave a state, at most: bU1DevExitLat and wU2DevExitLat of a device,
+/// HCSPARAMS3 of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExitLatency {
     u1: Duration,
@@ -61,7 +64,8 @@ pub struct Sleep {
     pub u2: Inactivity,
     /// Of both ends, the host's first: the slower one counts.
     pub exit: [ExitLatency; 2],
-    /// After this time without a packet a device asks that was told that it may (U1_ENABLE, U2_ENABLE).
+    /// After this time without a packet a device asks that was reported that it may (U1_ENABLE,
+    /// U2_ENABLE).
     pub device_asks_after: Duration,
     /// Whether a device refuses (LXU) while it works on something that it will say.
     pub device_refuses_at_work: bool,
@@ -113,7 +117,8 @@ impl Inactivity {
         }
     }
 
-    /// What is to be written to PORT_U1_TIMEOUT for this. A time that has no place there is one that devices alone keep.
+    /// What is to be written to PORT_U1_TIMEOUT for this. A time that has no place there is one
+    /// that devices alone keep.
     pub const fn u1_timeout(self) -> u8 {
         self.timeout(Duration::from_us(1), 0x7F)
     }
@@ -144,7 +149,7 @@ impl Inactivity {
 }
 
 impl ExitLatency {
-    /// What may be told at most (clause 9.6.2.2): 10 us, 2,047 us.
+    /// What may be reported at most (clause 9.6.2.2): 10 us, 2,047 us.
     pub const MAX: Self = Self { u1: Duration::from_us(10), u2: Duration::from_us(2_047) };
     /// A controller of a chipset.
     pub const CHIPSET: Self = Self { u1: Duration::from_us(10), u2: Duration::from_us(512) };
@@ -152,14 +157,14 @@ impl ExitLatency {
     /// The latencies of a part.
     ///
     /// # Panics
-    /// If one is longer than can be told.
+    /// If one is longer than can be reported.
     pub const fn new(u1: Duration, u2: Duration) -> Self {
         assert!(u1.as_ps() <= Self::MAX.u1.as_ps(), "U1 is left within 10 us");
         assert!(u2.as_ps() <= Self::MAX.u2.as_ps(), "U2 is left within 2,047 us");
         Self { u1, u2 }
     }
 
-    /// What was told of U1 and U2, in microseconds, as far as it can be.
+    /// What was reported of U1 and U2, in microseconds, as far as it can be.
     pub const fn reported(u1_us: u8, u2_us: u16) -> Self {
         let (u1, u2) = (if u1_us > 10 { 10 } else { u1_us }, if u2_us > 2_047 { 2_047 } else { u2_us });
         Self::new(Duration::from_us(u1 as u64), Duration::from_us(u2 as u64))
@@ -185,8 +190,8 @@ impl ExitLatency {
 }
 
 impl Sleep {
-    /// As Linux sets it up behind an Intel controller: U1 after five times the system exit latency of 10 us, U2 after 10 ms in
-    /// units of 256 us. What is drawn was chosen, not measured.
+    /// As Linux sets it up behind an Intel controller: U1 after five times the system exit latency
+    /// of 10 us, U2 after 10 ms in units of 256 us. What is drawn was chosen, not measured.
     pub const LINUX: Self = Self {
         u1: Inactivity::After(Duration::from_us(50)),
         u2: Inactivity::After(Duration::from_us(40 * 256)),
@@ -226,7 +231,7 @@ impl Sleeper {
         [LinkState::U0, LinkState::U1, LinkState::U2, LinkState::Exit][self.meter.state()]
     }
 
-    /// The device was told that it may ask for U1 or U2, or that it may not any more.
+    /// The device is allowed to ask for U1 or U2, or that it may not any more.
     pub(super) const fn let_device_ask(&mut self, state: LinkState, may: bool) {
         match state {
             LinkState::U1 => self.may_ask[0] = may,
@@ -245,7 +250,8 @@ impl Sleeper {
         self.sleep.exit[side as usize] = exit;
     }
 
-    /// The device was reset: it may ask for nothing and works on nothing, and the link is awake when it has been trained.
+    /// The device was reset: it may ask for nothing and works on nothing, and the link is awake
+    /// when it has been trained.
     pub(super) fn restart(&mut self, now: Instant) {
         (self.may_ask, self.is_at_work, self.at_leisure_since) = ([false; 2], false, now);
         let begins = now.max(self.meter.since());
@@ -253,7 +259,8 @@ impl Sleeper {
         (self.awake_at, self.active_at) = (begins, begins);
     }
 
-    /// The device begins to work on something, or has done it. An attempt of its own comes after that.
+    /// The device begins to work on something, or has done it. An separate attempt comes after
+    /// that.
     pub(super) const fn work(&mut self, now: Instant, is_at_work: bool) {
         self.is_at_work = is_at_work;
         if !is_at_work {
@@ -266,7 +273,7 @@ impl Sleeper {
         matches!(attempt.by, Side::Host) && self.is_at_work && self.sleep.device_refuses_at_work
     }
 
-    /// A packet has crossed: the time without one begins anew.
+    /// A packet has crossed: the time without one starts again.
     pub(super) fn cross(&mut self, arrives: Instant) {
         self.active_at = self.active_at.max(arrives);
     }
@@ -296,8 +303,9 @@ impl Sleeper {
         first.filter(|attempt| attempt.at <= until)
     }
 
-    /// How many more attempts of the host's port are refused in a row by `until`, if the first was answered at `answered`
-    /// and each takes as long: those are not looked at one by one. The time without a packet begins anew with the last.
+    /// How many more attempts of the host's port are refused in a row by `until`, if the first was
+    /// answered at `answered` and each takes as long: those are not looked at one by one. The time
+    /// without a packet starts again with the last.
     pub(super) fn skip_refusals(&mut self, attempt: Attempt, answered: Instant, until: Instant) -> u64 {
         let round = answered.since(self.active_at).as_ps();
         let more = until.since(answered).as_ps() / round.max(1);

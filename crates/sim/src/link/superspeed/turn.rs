@@ -1,8 +1,8 @@
 //! What an end of a link takes from the last symbol of a packet to the first of its answer.
 //!
-//! Devices and host controllers are parts, and each has a time of its own within what USB 3.2 table 8-33 allows. The link
-//! takes a packet at once, whatever the port above it takes: LGOOD and LCRD do not wait. Left out: that a part takes longer
-//! for one kind of answer than for another.
+//! Devices and host controllers are parts, and each has a separate time within what USB 3.2 table
+//! 8-33 allows. The link takes a packet at once, whatever the port above it takes: LGOOD and LCRD
+//! do not wait. Not modelled: that a part takes longer for one kind of answer than for another.
 
 use super::link::Side;
 use units::Duration;

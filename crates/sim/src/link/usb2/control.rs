@@ -6,10 +6,11 @@
 //!   OUT    DATA1, empty    or  IN         the status stage, the other way: ACK, or the empty packet, says that it is done
 //! ```
 //!
-//! The words are those of [`crate::link::control`]. NAK in either stage says "not yet", STALL is a refusal, which is over with
-//! the next SETUP. Left out: interrupting a transfer that is under way at the host.
+//! The words are those of [`crate::link::control`]. NAK in either stage says "not yet", STALL is a
+//! refusal, which is over with the next SETUP. Not modelled: interrupting a transfer that is in
+//! flight at the host.
 //!
-//! Always true: one transfer is under way, and it ends once.
+//! Invariants: one transfer is in progress, and it ends once.
 
 use super::host::{Pacing, TRIES_MAX};
 use super::packet::{Answer, Handshake, HostRequest, Toggle};
@@ -23,10 +24,11 @@ use std::collections::VecDeque;
 use units::Instant;
 use wire::usb::{Direction, SetupPacket};
 
-/// Bytes of the largest packet of endpoint 0, at high speed and here at full speed as well (clause 5.5.3).
+/// Bytes of the largest packet of endpoint 0, at high speed and here at full speed as well (clause
+/// 5.5.3).
 pub(super) const CONTROL_PACKET_BYTES: u16 = 64;
 
-/// The host's end.
+/// The host side.
 #[derive(Clone, Debug)]
 pub(super) struct ControlHost {
     rate: Rate,
@@ -41,7 +43,7 @@ pub(super) struct ControlHost {
     progress: VecDeque<ControlProgress>,
 }
 
-/// The device's end.
+/// The device side.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ControlDevice {
     setup: Option<SetupPacket>,
@@ -80,7 +82,7 @@ impl ControlHost {
     /// Begins a transfer.
     ///
     /// # Errors
-    /// If another one is under way.
+    /// If another one is in progress.
     pub(super) fn begin(&mut self, transfer: ControlTransfer) -> Result<(), ControlBusy> {
         if self.transfer.is_some() {
             return Err(ControlBusy);
@@ -115,7 +117,8 @@ impl ControlHost {
         self.asked = Some(ask);
     }
 
-    /// What the device has answered; `None` if nothing came that could be read. Whether data is to be acknowledged.
+    /// What the device has answered; `None` if nothing came that could be read. Whether data is to
+    /// be acknowledged.
     pub(super) fn answered(&mut self, now: Instant, answer: Option<Answer>, pacing: &Pacing) -> bool {
         let Some((ask, transfer)) = self.asked.take().zip(self.transfer) else { return false };
         let failures = std::mem::take(&mut self.failures);
@@ -221,7 +224,7 @@ impl ControlHost {
 }
 
 impl ControlDevice {
-    /// The device answers what it was asked. Nothing happens if something else was asked since.
+    /// Sets the device's answer to a request. Ignored if another request has come since.
     pub(super) fn answer(&mut self, setup: SetupPacket, answer: ControlAnswer) {
         if self.setup == Some(setup) && self.answer.is_none() {
             self.answer = Some(match answer {

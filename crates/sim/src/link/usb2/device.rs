@@ -1,9 +1,11 @@
 //! The device's end of a bulk endpoint: it answers (USB 2.0 clauses 8.5.1, 8.5.2 and 8.6).
 //!
-//! What it sends or takes is queued by whoever is the device's function; without anything queued it says NAK. While it is
-//! halted it says STALL; what is queued waits until the halt is cleared.
+//! What it sends or takes is queued by the component that is the device's function; without
+//! anything queued it says NAK. While it is halted it says STALL; what is queued waits until the
+//! halt is cleared.
 //!
-//! Always true: data that has been sent is sent again until it is acknowledged; data that has been taken is not taken again.
+//! Invariants: data that has been sent is sent again until it is acknowledged; data that has been
+//! taken is not taken again.
 
 use super::line::Line;
 use super::packet::{Answer, Handshake, HostRequest, Toggle};
@@ -12,7 +14,7 @@ use crate::link::bulk::{Endpoint, Progress, Transfer};
 use bus::TransferId;
 use std::collections::VecDeque;
 
-/// The device's end.
+/// The device side.
 #[derive(Clone, Debug)]
 pub struct DeviceEndpoint {
     endpoint: Endpoint,
@@ -47,8 +49,8 @@ impl DeviceEndpoint {
         self.line.push(transfer);
     }
 
-    /// Takes a transfer back. Whether it was queued: it then ends as withdrawn, as soon as the host has acknowledged what was
-    /// sent of it.
+    /// Cancels a transfer. Returns whether it was queued: it then completes as withdrawn, as soon
+    /// as the host has acknowledged the packets sent of it.
     pub fn withdraw(&mut self, id: TransferId) -> bool {
         let withdrawn = self.line.withdraw(id, self.is_sent);
         self.progress.extend(withdrawn.flatten());
@@ -65,8 +67,8 @@ impl DeviceEndpoint {
         self.refusals = times;
     }
 
-    /// Ends the halt, or makes the endpoint as it was in the beginning if there was none, but for its transfers, which start
-    /// where they are: DATA0 (clause 9.4.5).
+    /// Clears the halt and resets the toggle to DATA0 (clause 9.4.5). Transfers are kept and
+    /// continue where they are.
     pub fn clear_halt(&mut self) {
         self.progress.extend(self.line.forget_sent());
         self.toggle = Toggle::Data0;
@@ -119,7 +121,7 @@ impl DeviceEndpoint {
         }
     }
 
-    /// What has moved.
+    /// Returns the next progress report.
     pub fn poll_progress(&mut self) -> Option<Progress> {
         self.progress.pop_front()
     }

@@ -1,8 +1,9 @@
 //! Transactions on a bus, one after the other.
 //!
-//! One thing is under way at a time, so there is one moment at which an exchange goes on: [`Exchange::due_at`]. Whoever has the
-//! time calls [`Exchange::step`] then, and finds what has moved at the ports. Who asks and who answers are [`Ends`]: a host's and a
-//! device's port, a host's port and a translator, or that and a device (see [`super::tree`]).
+//! One thing is in progress at a time, so there is one moment at which an exchange goes on:
+//! [`Exchange::due_at`]. The owner calls [`Exchange::step`] then, and finds what has moved at the
+//! ports. Who asks and who answers are [`Ends`]: a host's and a device's port, a host's port and a
+//! translator, or that and a device (see [`super::tree`]).
 //!
 //! ```text
 //!   Free ── the host asks ──► Asked ── the device answers ──► Answered ─► Free
@@ -16,13 +17,13 @@ use super::wires::Bus;
 use crate::link::superspeed::Side;
 use units::{Duration, Instant};
 
-/// What becomes of a packet.
+/// The outcome of one packet transmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fate {
     /// It arrives.
     #[default]
     Arrives,
-    /// It arrives with a wrong checksum: nobody answers it.
+    /// It arrives with a wrong checksum: no one answers it.
     Damaged,
     /// It does not arrive.
     Lost,
@@ -73,11 +74,12 @@ pub(super) enum Next {
 pub(super) trait Ends {
     /// What comes next on a bus that is free. Nothing is begun yet.
     fn next(&self, now: Instant) -> Next;
-    /// Begins what was said to come next.
+    /// Begins what was sent to come next.
     fn begin(&mut self, order: HostTransaction);
-    /// What is answered. `None` if there is nobody who would.
+    /// What is answered. `None` if there is no one who would.
     fn asked(&mut self, order: HostTransaction) -> Option<Answer>;
-    /// What was answered has come; `None` if nothing came that could be read. Whether it is acknowledged.
+    /// What was answered has come; `None` if nothing came that could be read. Whether it is
+    /// acknowledged.
     fn answered(&mut self, now: Instant, order: HostTransaction, answer: Option<Answer>) -> bool;
     /// The acknowledgement has come.
     fn acknowledged(&mut self, order: HostTransaction);
@@ -91,7 +93,7 @@ pub(super) struct Pair<'a> {
     pub(super) device: &'a mut DevicePort,
 }
 
-/// A bus and what is under way on it.
+/// A bus and what is in flight on it.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     bus: Bus,
@@ -160,12 +162,12 @@ impl Exchange {
         &self.bus
     }
 
-    /// A planted bug: see [`Bus::hurry`].
+    /// Seeded bug: see [`Bus::hurry`].
     pub const fn hurry(&mut self) {
         self.bus.hurry();
     }
 
-    /// Gives up what is under way: the ports are other ones now.
+    /// Gives up what is in flight: the ports are other ones now.
     pub const fn restart(&mut self) {
         self.phase = Phase::Free;
         self.due_at = None;
@@ -176,7 +178,8 @@ impl Exchange {
         self.due_at_with(now, host.take_pending())
     }
 
-    /// Goes on, if it is time to. The packets that are sent now; `fate_of` says what becomes of each.
+    /// Goes on, if it is time to. The packets that are sent now; `fate_of` says what becomes of
+    /// each.
     pub fn step(
         &mut self,
         now: Instant,
@@ -200,12 +203,12 @@ impl Exchange {
         self.due_at.is_some_and(|due_at| due_at <= now)
     }
 
-    /// Whether nothing is under way.
+    /// Whether nothing is in progress.
     pub(super) const fn is_free(&self) -> bool {
         matches!(self.phase, Phase::Free)
     }
 
-    /// What is under way.
+    /// What is in flight.
     pub(super) const fn order(&self) -> Option<HostTransaction> {
         match self.phase {
             Phase::Free => None,
@@ -226,7 +229,7 @@ impl Exchange {
         self.bus.reach(hubs);
     }
 
-    /// Who is under way with something is gone. The bus is free when what is on it has passed.
+    /// Who is in flight with something is gone. The bus is free when what is on it has passed.
     pub(super) fn abandon(&mut self, now: Instant) {
         if !self.is_free() {
             self.phase = Phase::Free;
@@ -235,7 +238,7 @@ impl Exchange {
         }
     }
 
-    /// The same as [`Self::step`] of whoever asks and answers.
+    /// The same as [`Self::step`] of the component that asks and answers.
     pub(super) fn step_with(&mut self, now: Instant, ends: &mut impl Ends, fate_of: FateOf<'_>) -> AllSent {
         if !self.is_due(now) {
             return [None; 3];
@@ -274,7 +277,7 @@ impl Exchange {
             }
         };
         let bits = self.bus.rate().order_bits(&order, packet_bytes);
-        // A frame's end may pass before; then the choice is made anew.
+        // A frame's end may pass before; then the choice is reset.
         let room_at = self.bus.room_at(now, bits);
         if room_at.as_ps() / self.bus.rate().frame().as_ps() > now.as_ps() / self.bus.rate().frame().as_ps() {
             self.due_at = Some(room_at);

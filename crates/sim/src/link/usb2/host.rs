@@ -1,8 +1,10 @@
-//! The host's end of a bulk endpoint: it begins every transaction (USB 2.0 clauses 8.5.1, 8.5.2 and 8.6).
+//! The host's end of a bulk endpoint: it begins every transaction (USB 2.0 clauses 8.5.1, 8.5.2 and
+//! 8.6).
 //!
-//! Of the same use as the end of [`crate::link::bulk::HostEndpoint`]: it can be stopped between packets, a STALL halts
-//! it, and [`HostEndpoint::reset`] makes it as new but for its transfers. An endpoint that was stopped is quiet when what was
-//! not answered has been tried again, so that both ends agree on the next data packet.
+//! Of the same use as the end of [`crate::link::bulk::HostEndpoint`]: it can be stopped between
+//! packets, a STALL halts it, and [`HostEndpoint::reset`] makes it as new but for its transfers. An
+//! endpoint that was stopped is quiet when what was not answered has been tried again, so that both
+//! ends agree on the next data packet.
 
 use super::line::Line;
 use super::packet::{Answer, Handshake, HostRequest, Toggle};
@@ -26,7 +28,7 @@ pub struct Pacing {
     pub after_nak: Duration,
 }
 
-/// The host's end.
+/// The host side.
 #[derive(Clone, Debug)]
 pub struct HostEndpoint {
     endpoint: Endpoint,
@@ -36,7 +38,7 @@ pub struct HostEndpoint {
     run: EndpointRun,
     /// OUT: whether the device has said that there is no room, and is asked before data is sent.
     asks_for_room: bool,
-    /// Tries of what is under way or comes next that were not answered.
+    /// Tries of what is in flight or comes next that were not answered.
     failures: u8,
     /// What was asked and is not over.
     asked: Option<HostRequest>,
@@ -46,7 +48,8 @@ pub struct HostEndpoint {
 }
 
 impl Pacing {
-    /// No gaps, and 10 us after a NAK, for which EHCI lets its list of bulk endpoints rest (EHCI 1.0 clause 4.8.4).
+    /// No gaps, and 10 us after a NAK, for which EHCI lets its list of bulk endpoints rest (EHCI
+    /// 1.0 clause 4.8.4).
     pub const AT_ONCE: Self = Self { gap: Duration::ZERO, after_nak: Duration::from_us(10) };
 }
 
@@ -85,32 +88,32 @@ impl HostEndpoint {
         }
     }
 
-    /// Whether it was stopped or is halted, and nothing of it is under way.
+    /// Returns whether it is stopped or halted with nothing in flight.
     pub const fn is_quiet(&self) -> bool {
         !matches!(self.run, EndpointRun::Running) && self.asked.is_none() && self.failures == 0
     }
 
-    /// Whether the device has halted it, or does not answer on it.
+    /// Returns whether the device has halted it or does not respond.
     pub const fn is_halted(&self) -> bool {
         matches!(self.run, EndpointRun::Halted | EndpointRun::Failed)
     }
 
-    /// Whether it is halted because the device does not answer.
+    /// Returns whether it is halted because the device does not respond.
     pub fn has_failed(&self) -> bool {
         self.run == EndpointRun::Failed
     }
 
-    /// Starts it again after [`Self::stop`] or [`Self::reset`]. One that is halted stays so.
+    /// Restarts it after [`Self::stop`] or [`Self::reset`]. Has no effect while halted.
     pub fn resume(&mut self) {
         if self.run == EndpointRun::Stopped {
             self.run = EndpointRun::Running;
         }
     }
 
-    /// Takes a transfer back. Bytes of it that have moved.
+    /// Cancels a transfer. Returns the bytes of it that have moved.
     ///
     /// # Errors
-    /// If it is not queued, or a packet of the endpoint is under way.
+    /// If it is not queued, or a packet of the endpoint is in flight.
     pub fn withdraw(&mut self, id: TransferId) -> Result<u32, NotWithdrawn> {
         if self.asked.is_some() || self.failures > 0 {
             return Err(NotWithdrawn::UnderWay);
@@ -119,15 +122,14 @@ impl HostEndpoint {
         Ok(progress.moved)
     }
 
-    /// Makes it as it was in the beginning, but for its transfers, which start where they are: DATA0, not halted. It is
-    /// stopped then.
+    /// Resets it to DATA0, not halted, keeping its transfers. It is stopped then.
     pub fn reset(&mut self) {
         let (line, progress) = (std::mem::take(&mut self.line), std::mem::take(&mut self.progress));
         *self = Self { line, progress, run: EndpointRun::Stopped, ..Self::new(self.endpoint, self.rate) };
     }
 
-    /// The same, but keeps the number of the next packet: a new try after a failure, of which the device knows nothing (xHCI
-    /// 1.2 clause 4.6.8.1, Transfer State Preserve).
+    /// The same, but keeps the number of the next packet: a new try after a failure, of which the
+    /// device knows nothing (xHCI 1.2 clause 4.6.8.1, Transfer State Preserve).
     pub fn reset_for_retry(&mut self) {
         let toggle = self.toggle;
         self.reset();
@@ -170,8 +172,8 @@ impl HostEndpoint {
         self.asked = Some(ask);
     }
 
-    /// What the device has answered; `None` if nothing came, or nothing that could be read. Data is to be acknowledged if
-    /// this says so.
+    /// What the device has answered; `None` if nothing came, or nothing that could be read. Data is
+    /// to be acknowledged if this says so.
     pub fn answered(&mut self, now: Instant, answer: Option<Answer>, pacing: &Pacing) -> bool {
         let Some(ask) = self.asked.take() else { return false };
         let failures = std::mem::take(&mut self.failures);
@@ -200,7 +202,8 @@ impl HostEndpoint {
         false
     }
 
-    /// What was asked was not taken, and is asked again then. Somebody has answered: what goes unanswered next is the first time.
+    /// What was asked was not taken, and is asked again then. Somebody has answered: what goes
+    /// unanswered next is the first time.
     pub fn put_off(&mut self, until: Instant) {
         if self.asked.take().is_some() {
             (self.patient_until, self.failures) = (until, 0);
@@ -215,17 +218,18 @@ impl HostEndpoint {
         }
     }
 
-    /// How long it is left in peace.
+    /// How long it is not polled.
     fn pause(&self, pacing: &Pacing) -> Duration {
         pacing.after_nak.max(self.endpoint.interval)
     }
 
-    /// What has moved.
+    /// Returns the next progress report.
     pub fn poll_progress(&mut self) -> Option<Progress> {
         self.progress.pop_front()
     }
 
-    /// Takes new data. Whether it is acknowledged: what has no room is not, and halts (xHCI 1.2 clause 4.10.2.4).
+    /// Takes new data. Whether it is acknowledged: what has no room is not, and halts (xHCI 1.2
+    /// clause 4.10.2.4).
     fn take(&mut self, piece: crate::link::bulk::PacketPayload) -> bool {
         let has_room = self.line.left().is_some_and(|left| u32::from(piece.bytes) <= left);
         if !has_room {

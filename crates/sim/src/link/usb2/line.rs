@@ -1,7 +1,7 @@
 //! Transfers of one end of an endpoint, in order, one packet at a time.
 //!
-//! Always true: bytes move in the order in which their transfers were queued, each once; a transfer of no bytes is one
-//! packet.
+//! Invariants: bytes move in the order in which their transfers were queued, each once; a transfer
+//! of no bytes is one packet.
 
 use crate::link::bulk::{End, PacketPayload, Progress, Transfer};
 use bus::TransferId;
@@ -16,7 +16,7 @@ pub(super) struct Line(VecDeque<Waiting>);
 struct Waiting {
     transfer: Transfer,
     moved: u32,
-    /// Whether it was taken back, and ends with the packet that is on its way.
+    /// Whether it was cancelled, and ends with the packet that is in flight.
     is_withdrawn: bool,
 }
 
@@ -83,8 +83,8 @@ impl Line {
         Some(self.reported(Some(end), None))
     }
 
-    /// Takes a transfer back. `None` if it is not queued, else how it has ended, unless that waits for the packet of it that
-    /// `is_sent`.
+    /// Cancels a transfer. `None` if it is not queued, else how it has ended, unless that waits for
+    /// the packet of it that `is_sent`.
     pub(super) fn withdraw(&mut self, id: TransferId, is_sent: bool) -> Option<Option<Progress>> {
         let at = self.0.iter().position(|waiting| waiting.transfer.id == id && !waiting.is_withdrawn)?;
         if at == 0 && is_sent {
@@ -94,7 +94,7 @@ impl Line {
         self.0.remove(at).map(|waiting| Some(waiting.progress(Some(End::Withdrawn), None)))
     }
 
-    /// What was sent will not be acknowledged any more: a transfer that was taken back ends.
+    /// What was sent will not be acknowledged any more: a transfer that was cancelled ends.
     pub(super) fn forget_sent(&mut self) -> Option<Progress> {
         let is_withdrawn = self.0.front().is_some_and(|first| first.is_withdrawn);
         if is_withdrawn { self.end_first(End::Withdrawn) } else { None }
@@ -105,7 +105,7 @@ impl Line {
         self.0.iter().map(|waiting| waiting.transfer.id)
     }
 
-    /// Tells of the first transfer, and lets it go if it has ended.
+    /// Reports of the first transfer, and releases it if it has ended.
     fn reported(&mut self, ended: Option<End>, piece: Option<PacketPayload>) -> Progress {
         let progress = self.0[0].progress(ended, piece);
         if ended.is_some() {

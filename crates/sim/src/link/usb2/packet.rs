@@ -1,7 +1,8 @@
-//! What crosses the bus (USB 2.0 clause 8.4), and what a transaction begins with and is answered with.
+//! What crosses the bus (USB 2.0 clause 8.4), and what a transaction begins with and is answered
+//! with.
 //!
-//! Payload is a [`PacketPayload`] of a transfer; its bytes are whose the transfer is. Left out: starts of frame, which the bus counts, PRE and ERR.
-//! Always true: these are values.
+//! Payload is a [`PacketPayload`] of a transfer; its bytes are whose the transfer is. Not modelled:
+//! starts of frame, which the bus counts, PRE and ERR. Invariants: these are values.
 
 use crate::link::bulk::PacketPayload;
 use crate::link::control::{CONTROL_DATA, endpoint_0};
@@ -96,7 +97,7 @@ impl Toggle {
 }
 
 impl Packet {
-    /// What makes it differ from others, in a word for a digest; its first byte is 0 unless it is what a control transfer asks.
+    /// Returns a fingerprint for the digest.
     pub fn mark(&self) -> u64 {
         let (kind, first, second, bytes) = match *self {
             Self::Split(half) => (1, half as u8, 0, 0),

@@ -1,7 +1,8 @@
 //! The endpoints of one device, endpoint 0 among them, at both ends of the bus: whose turn it is.
 //!
-//! Endpoint 0 goes before all others. The host goes round among the endpoints that have something to ask, one transaction at a time, and leaves those in peace
-//! that have said NAK a moment ago.
+//! Endpoint 0 goes before all others. The host uses round-robin among the endpoints that have
+//! something to ask, one transaction at a time, and leaves those alone that have said NAK a moment
+//! ago.
 
 use super::control::{CONTROL_PACKET_BYTES, ControlDevice, ControlHost};
 use super::device::DeviceEndpoint;
@@ -15,7 +16,7 @@ use std::collections::VecDeque;
 use units::Instant;
 use wire::usb::{EndpointAddress, SetupPacket};
 
-/// The host's ends of the endpoints of a device.
+/// The host side of a device's endpoints.
 #[derive(Clone, Debug)]
 pub struct HostPort {
     rate: Rate,
@@ -27,11 +28,11 @@ pub struct HostPort {
     /// Whether one of them may have something to ask that had not.
     has_pending: bool,
     progress: VecDeque<Progress>,
-    /// Endpoints that have halted, and nobody was told.
+    /// Endpoints that have halted, and has not been reported.
     halts: VecDeque<EndpointAddress>,
 }
 
-/// The device's ends of its endpoints.
+/// The device side of its endpoints.
 #[derive(Clone, Debug)]
 pub struct DevicePort {
     rate: Rate,
@@ -60,7 +61,7 @@ struct Numbered<E> {
 }
 
 impl HostPort {
-    /// The host's ends of a device's endpoints, and of endpoint 0.
+    /// Creates the host side of a device's endpoints and of endpoint 0.
     pub fn new(rate: Rate, endpoints: &[Endpoint], pacing: Pacing) -> Self {
         Self {
             rate,
@@ -74,7 +75,7 @@ impl HostPort {
         }
     }
 
-    /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
+    /// Replaces all endpoints except endpoint 0.
     pub fn configure(&mut self, endpoints: &[Endpoint]) {
         let control = std::mem::replace(&mut self.control, ControlHost::new(self.rate));
         *self = Self { control, has_pending: true, ..self.reset_copy(endpoints) };
@@ -86,30 +87,30 @@ impl HostPort {
         Self::new(self.rate, endpoints, self.pacing)
     }
 
-    /// An endpoint comes, in the place of what was there under its address; the others stay as they are.
+    /// Installs an endpoint, replacing one with the same address; the others are unchanged.
     pub fn install(&mut self, endpoint: Endpoint) {
         self.remove(endpoint.address);
         let (address, packet_bytes) = (endpoint.address, endpoint.packet_bytes);
         self.endpoints.push(Numbered { address, packet_bytes, end: HostEndpoint::new(endpoint, self.rate) });
     }
 
-    /// An endpoint goes, with all that it has.
+    /// Removes an endpoint with its transfers.
     pub fn remove(&mut self, address: EndpointAddress) {
         self.endpoints.retain(|endpoint| endpoint.address != address);
         self.halts.retain(|halted| *halted != address);
         self.turn = 0;
     }
 
-    /// Begins a control transfer.
+    /// Starts a control transfer.
     ///
     /// # Errors
-    /// If one is under way.
+    /// If one is in progress.
     pub fn control(&mut self, transfer: ControlTransfer) -> Result<(), ControlBusy> {
         self.has_pending = true;
         self.control.begin(transfer)
     }
 
-    /// What of the control transfer has moved.
+    /// Returns the next progress report of the control transfer.
     pub fn poll_control(&mut self) -> Option<ControlProgress> {
         self.control.poll_progress()
     }
@@ -127,33 +128,35 @@ impl HostPort {
         self.change(plain(pipe)?, |end| end.queue(transfer)).ok_or(NoSuchStream)
     }
 
-    /// Bytes that the first transfer of a pipe still waits for, or has not sent. `None` if there is none.
+    /// Bytes that the first transfer of a pipe still waits for, or has not sent. `None` if there is
+    /// none.
     pub fn expects(&self, pipe: Pipe) -> Option<u32> {
         self.find(pipe.endpoint)?.expects()
     }
 
-    /// Bytes that the first transfer of a pipe still waits for, and all of the one behind it.
+    /// Returns the bytes that the first transfer of a pipe still needs, and the length of the next
+    /// one (USB 2.0 only).
     pub fn awaits(&self, pipe: Pipe) -> (Option<u32>, Option<u32>) {
         self.find(pipe.endpoint).map_or((None, None), HostEndpoint::awaits)
     }
 
-    /// Transfers of a pipe that have not ended, oldest first.
+    /// Returns the outstanding transfers of a pipe, oldest first.
     pub fn transfers(&self, pipe: Pipe) -> impl Iterator<Item = TransferId> {
         self.find(pipe.endpoint).into_iter().flat_map(HostEndpoint::transfers)
     }
 
-    /// Transfers of an endpoint that have not ended, oldest first.
+    /// Returns the outstanding transfers of an endpoint, oldest first.
     pub fn transfers_of(&self, address: EndpointAddress) -> Vec<(Pipe, TransferId)> {
         let pipe = Pipe::plain(address);
         self.transfers(pipe).map(|id| (pipe, id)).collect()
     }
 
-    /// Transfers of all endpoints that have not ended.
+    /// Returns the outstanding transfers of all endpoints.
     pub fn all_transfers(&self) -> Vec<(Pipe, TransferId)> {
         self.addresses().flat_map(|address| self.transfers_of(address)).collect()
     }
 
-    /// Its endpoints but for endpoint 0.
+    /// Returns the addresses of its endpoints, without endpoint 0.
     pub fn addresses(&self) -> impl Iterator<Item = EndpointAddress> {
         self.endpoints.iter().map(|endpoint| endpoint.address)
     }
@@ -163,17 +166,17 @@ impl HostPort {
         self.change(address, HostEndpoint::stop);
     }
 
-    /// Whether an endpoint is stopped or halted, and nothing of it is under way; so is one that is not there.
+    /// Returns whether an endpoint is stopped or halted with nothing in flight, or does not exist.
     pub fn is_quiet(&self, address: EndpointAddress) -> bool {
         self.find(address).is_none_or(HostEndpoint::is_quiet)
     }
 
-    /// Whether an endpoint is halted.
+    /// Returns whether an endpoint is halted.
     pub fn is_halted(&self, address: EndpointAddress) -> bool {
         self.find(address).is_some_and(HostEndpoint::is_halted)
     }
 
-    /// Whether an endpoint is halted because the device does not answer.
+    /// Returns whether an endpoint is halted because the device did not respond.
     pub fn has_failed(&self, address: EndpointAddress) -> bool {
         self.find(address).is_some_and(HostEndpoint::has_failed)
     }
@@ -183,10 +186,10 @@ impl HostPort {
         self.change(address, HostEndpoint::resume);
     }
 
-    /// Takes a transfer back. Bytes of it that have moved.
+    /// Cancels a transfer. Returns the bytes of it that have moved.
     ///
     /// # Errors
-    /// If it is not queued, or a packet of the endpoint is under way.
+    /// If it is not queued, or a packet of the endpoint is in flight.
     pub fn withdraw(&mut self, pipe: Pipe, id: TransferId) -> Result<u32, NotWithdrawn> {
         self.change(pipe.endpoint, |end| end.withdraw(id)).ok_or(NotWithdrawn::Unknown)?
     }
@@ -201,12 +204,12 @@ impl HostPort {
         self.change(address, HostEndpoint::reset_for_retry);
     }
 
-    /// The next endpoint that has halted.
+    /// Returns the next endpoint that has halted.
     pub fn poll_halt(&mut self) -> Option<EndpointAddress> {
         self.halts.pop_front()
     }
 
-    /// What has moved.
+    /// Returns the next progress report.
     pub fn poll_progress(&mut self) -> Option<Progress> {
         self.progress.pop_front()
     }
@@ -249,7 +252,8 @@ impl HostPort {
         }
     }
 
-    /// What the device has answered; `None` if nothing came that could be read. Whether the host acknowledges it.
+    /// What the device has answered; `None` if nothing came that could be read. Whether the host
+    /// acknowledges it.
     pub fn answered(&mut self, now: Instant, ask: &HostRequest, answer: Option<Answer>) -> bool {
         let (address, pacing) = (ask.endpoint(), self.pacing);
         if address.number() == 0 {
@@ -258,7 +262,7 @@ impl HostPort {
         self.conclude(address, |end| end.answered(now, answer, &pacing)).unwrap_or(false)
     }
 
-    /// What was asked was not taken on its way to the device, and is asked again then.
+    /// What was asked was not fetched its way to the device, and is asked again then.
     pub fn put_off(&mut self, until: Instant, ask: &HostRequest) {
         let address = ask.endpoint();
         if address.number() == 0 {
@@ -276,7 +280,8 @@ impl HostPort {
         self.conclude(address, HostEndpoint::fail);
     }
 
-    /// What was asked of an endpoint is over in some way: notes what has moved, and whether it has halted.
+    /// What was asked of an endpoint is over in some way: notes what has moved, and whether it has
+    /// halted.
     fn conclude<R>(
         &mut self,
         address: EndpointAddress,
@@ -312,13 +317,13 @@ impl HostPort {
 }
 
 impl DevicePort {
-    /// The ends of a device's endpoints, and of endpoint 0.
+    /// Creates the device side of its endpoints and of endpoint 0.
     pub fn new(rate: Rate, endpoints: &[Endpoint]) -> Self {
         let endpoints = numbered(endpoints, |endpoint| DeviceEndpoint::new(endpoint, rate));
         Self { rate, control: ControlDevice::default(), endpoints, progress: VecDeque::new() }
     }
 
-    /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
+    /// Replaces all endpoints except endpoint 0.
     pub fn configure(&mut self, endpoints: &[Endpoint]) {
         let control = std::mem::take(&mut self.control);
         *self = Self { control, ..self.reset_copy(endpoints) };
@@ -330,12 +335,13 @@ impl DevicePort {
         Self::new(self.rate, endpoints)
     }
 
-    /// What has come of packets on endpoint 0.
+    /// Returns the next event of endpoint 0.
     pub fn poll_control(&mut self) -> Option<ControlEvent> {
         self.control.poll_event()
     }
 
-    /// The device answers what it was asked on endpoint 0. Nothing happens if something else was asked since.
+    /// Sets the device's answer to a request on endpoint 0. Ignored if another request has come
+    /// since.
     pub fn answer(&mut self, setup: SetupPacket, answer: ControlAnswer) {
         self.control.answer(setup, answer);
     }
@@ -348,12 +354,12 @@ impl DevicePort {
         self.change(plain(pipe)?, |end| end.queue(transfer)).ok_or(NoSuchStream)
     }
 
-    /// Takes a transfer back: see [`DeviceEndpoint::withdraw`]. Whether it was queued.
+    /// Cancels a transfer: see [`DeviceEndpoint::withdraw`]. Returns whether it was queued.
     pub fn withdraw(&mut self, pipe: Pipe, id: TransferId) -> bool {
         self.change(pipe.endpoint, |end| end.withdraw(id)).unwrap_or(false)
     }
 
-    /// Halts an endpoint. Nothing happens if there is none.
+    /// Halts an endpoint. Does nothing if there is none.
     pub fn halt(&mut self, address: EndpointAddress) {
         self.change(address, DeviceEndpoint::halt);
     }
@@ -389,7 +395,7 @@ impl DevicePort {
         self.change(address, DeviceEndpoint::acknowledged);
     }
 
-    /// What has moved.
+    /// Returns the next progress report.
     pub fn poll_progress(&mut self) -> Option<Progress> {
         self.progress.pop_front()
     }

@@ -38,7 +38,8 @@ impl Rate {
         }
     }
 
-    /// Packets of that size that a frame has room for at most, with token and handshake (tables 5-10 and 5-9).
+    /// Packets of that size that a frame has room for at most, with token and handshake (tables
+    /// 5-10 and 5-9).
     pub const fn full_packets_max(self) -> u32 {
         match self {
             Self::Full => 19,
@@ -67,7 +68,8 @@ impl Rate {
         8 * (self.around_bytes() + fields)
     }
 
-    /// Bits of the longest transaction that an order can become, if a device sends `packet_bytes` at most.
+    /// Bits of the longest transaction that an order can become, if a device sends `packet_bytes`
+    /// at most.
     pub const fn order_bits(self, order: &HostTransaction, packet_bytes: u16) -> u64 {
         let around = self.around_bytes();
         let split = around + SPLIT_FIELD_BYTES;
@@ -89,7 +91,8 @@ impl Rate {
         }
     }
 
-    /// Bits of the longest transaction that an ask can become, if a device sends `packet_bytes` at most.
+    /// Bits of the longest transaction that an ask can become, if a device sends `packet_bytes` at
+    /// most.
     pub const fn transaction_bits(self, ask: &HostRequest, packet_bytes: u16) -> u64 {
         let around = self.around_bytes();
         8 * match ask {
@@ -115,7 +118,8 @@ impl Rate {
         8 * (self.around_bytes() + TOKEN_FIELD_BYTES)
     }
 
-    /// Bits for which the host waits for an answer (clauses 7.1.19.2 and 8.7.2, the least that is allowed).
+    /// Bits for which the host waits for an answer (clauses 7.1.19.2 and 8.7.2, the least that is
+    /// allowed).
     pub const fn patience_bits(self) -> u64 {
         match self {
             Self::Full => 16,
@@ -123,8 +127,8 @@ impl Rate {
         }
     }
 
-    /// Bits that a packet is late behind a hub: 36 and 4 ns at high speed (clause 7.1.14.2), 44 ns with its cable at full speed
-    /// (clause 7.1.14.1), in whole bits.
+    /// Bits that a packet is late behind a hub: 36 and 4 ns at high speed (clause 7.1.14.2), 44 ns
+    /// with its cable at full speed (clause 7.1.14.1), in whole bits.
     pub const fn hub_bits(self) -> u64 {
         match self {
             Self::Full => 1,
@@ -132,8 +136,8 @@ impl Rate {
         }
     }
 
-    /// What is around the fields of any packet. High speed: SYNC 4, PID 1, end of packet and delay 12 (table 5-10). Full
-    /// speed: SYNC 1, PID 1, delay 1 (table 5-9).
+    /// What is around the fields of any packet. High speed: SYNC 4, PID 1, end of packet and delay
+    /// 12 (table 5-10). Full speed: SYNC 1, PID 1, delay 1 (table 5-9).
     const fn around_bytes(self) -> u64 {
         match self {
             Self::Full => 1 + 1 + 1,
@@ -145,7 +149,8 @@ impl Rate {
 /// What a token has beside: address, endpoint, CRC-5. A start of frame has as much (clause 8.4.3).
 const TOKEN_FIELD_BYTES: u64 = 2;
 
-/// What the token of a split transaction has beside: address of the hub, port, kind, CRC-5 (clause 8.4.2).
+/// What the token of a split transaction has beside: address of the hub, port, kind, CRC-5 (clause
+/// 8.4.2).
 const SPLIT_FIELD_BYTES: u64 = 3;
 
 /// What a data packet has beside its payload: CRC-16.

@@ -1,10 +1,11 @@
 //! The wires: half duplex, in frames, each of which begins with a start of frame.
 //!
-//! A transaction begins when the bus is free and what is left of the frame has room for the longest that it can become; its
-//! packets then follow each other. Time is counted in bits of the frame, so that nothing is rounded twice.
+//! A transaction begins when the bus is free and what is left of the frame has room for the longest
+//! that it can become; its packets then follow each other. Time is counted in bits of the frame, so
+//! that nothing is rounded twice.
 //!
-//! Always true: a frame carries no more than its bits; what is sent does not overlap. What was sent is counted apart from that, so that
-//! somebody else can see whether it is so.
+//! Invariants: a frame carries no more than its bits; what is sent does not overlap. What was sent
+//! is counted apart from that, so that somebody else can see whether it is so.
 
 use super::packet::Packet;
 use super::rate::Rate;
@@ -24,9 +25,10 @@ pub struct Bus {
     payload: u64,
     /// Bits of all packets that were sent.
     sent_bits: u64,
-    /// Full packets of the last frame in which there were some, and of the one in which there were most.
+    /// Full packets of the last frame in which there were some, and of the one in which there were
+    /// most.
     full: Full,
-    /// Data takes no time: a planted bug.
+    /// Data takes no time: Seeded bug.
     is_hasty: bool,
 }
 
@@ -39,8 +41,8 @@ struct Full {
 }
 
 impl Bus {
-    /// A bus on which nothing has moved, with so many hubs between the host and the device. A packet is late by
-    /// [`Rate::hub_bits`] at each.
+    /// A bus on which nothing has moved, with so many hubs between the host and the device. A
+    /// packet is late by [`Rate::hub_bits`] at each.
     pub const fn new(rate: Rate, hubs: u8) -> Self {
         let full = Full { frame: 0, count: 0, most: 0 };
         Self {
@@ -85,7 +87,7 @@ impl Bus {
         self.full.most
     }
 
-    /// A planted bug: the data of a transaction takes no time from now on.
+    /// Seeded bug: the data of a transaction takes no time from now on.
     pub const fn hurry(&mut self) {
         self.is_hasty = true;
     }
@@ -97,8 +99,8 @@ impl Bus {
         bus.now()
     }
 
-    /// Begins a transaction of at most so many bits. One that does not fit into what is left of the frame waits for the
-    /// next.
+    /// Begins a transaction of at most so many bits. One that does not fit into what is left of the
+    /// frame waits for the next.
     pub fn begin(&mut self, now: Instant, bits: u64) {
         self.move_to(now);
         if self.used + bits + self.round_trip_bits() > self.rate.frame_bits() {
@@ -148,7 +150,8 @@ impl Bus {
     fn move_to(&mut self, now: Instant) {
         let (frame_ps, bits) = (self.rate.frame().as_ps(), self.rate.frame_bits());
         let (frame, inside) = (now.as_ps() / frame_ps, now.as_ps() % frame_ps);
-        // The bit that is over by then; the time of a bit is rounded up, so that this finds it again.
+        // The bit that is over by then; the time of a bit is rounded up, so that this finds it
+        // again.
         let over = inside * bits / frame_ps;
         let used = over + u64::from((over * frame_ps).div_ceil(bits) < inside);
         if (frame, used) > (self.frame, self.used) {

@@ -1,6 +1,7 @@
-//! What crosses PCI Express, to the picosecond, on a card of one lane: a write to a register takes 250 ns, a read from memory
-//! 800 ns, a write to memory 350 ns, and a byte 2,437 ps either way, so that a TRB takes 38,992 ps and a packet of 1,024 bytes
-//! 2,495,488 ps. 8 KiB are held, which is 19,963,904 ps.
+//! What crosses PCI Express, to the picosecond, on a card of one lane: a write to a register takes
+//! 250 ns, a read from memory 800 ns, a write to memory 350 ns, and a byte 2,437 ps either way, so
+//! that a TRB takes 38,992 ps and a packet of 1,024 bytes 2,495,488 ps. 8 KiB are held, which is
+//! 19,963,904 ps.
 
 use super::super::Part;
 use super::super::fixture::{Fixture, IN, OUT, stream};
@@ -11,7 +12,8 @@ use xhci_driver::{Config, DeviceId, Request};
 
 const PACKET: u32 = 1024;
 
-/// How many TDs the link has, after each time that the controller does something by itself in the next 10 us, in nanoseconds.
+/// How many TDs the link has, after each time that the controller does something by itself in the
+/// next 10 us, in nanoseconds.
 fn taken_on(fixture: &mut Fixture) -> Vec<(u64, usize)> {
     let start = fixture.now;
     let mut seen = Vec::new();
@@ -38,7 +40,8 @@ fn eight_ahead() -> Part {
     Part { tds_ahead: 8, ..Part::CARD }
 }
 
-/// So many packets go out at once; how much longer than the link needs the last of them waits, in picoseconds.
+/// So many packets go out at once; how much longer than the link needs the last of them waits, in
+/// picoseconds.
 fn waits(fixture: &mut Fixture, packets: u32) -> u64 {
     let piece = Some(PacketPayload { transfer: TransferId(0), offset: 0, bytes: PACKET as u16 });
     let sequence = Sequence::default();
@@ -47,7 +50,7 @@ fn waits(fixture: &mut Fixture, packets: u32) -> u64 {
     paced.last().expect("a packet")
 }
 
-/// When the events that nobody has seen can be seen, in picoseconds from a time on.
+/// When the events that no one has seen can be seen, in picoseconds from a time on.
 fn seen(fixture: &Fixture, since: Instant) -> Vec<u64> {
     fixture.controller.events.ring.times().map(|at| at.since(since).as_ps()).collect()
 }
@@ -113,7 +116,8 @@ fn trbs_and_contexts_of_streams_are_read_at_the_cost_of_payload() {
     // Eight packets are held; the ninth waits for its bytes.
     assert_eq!(waits(&mut fixture, 9), 2_495_488);
     fixture.run();
-    // The context is read by the doorbell, the TRB with it in 250 + 2 × 800 ns; that of an IN endpoint takes as much.
+    // The context is read by the doorbell, the TRB with it in 250 + 2 × 800 ns; that of an IN
+    // endpoint takes as much.
     fixture.submit(device, stream(IN, 1), (1, PACKET)).unwrap();
     assert_eq!(waits(&mut fixture, 9), 2_495_488 + 38_992);
     fixture.run();

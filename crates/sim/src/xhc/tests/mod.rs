@@ -1,4 +1,5 @@
-//! The controller under its driver: life, devices, transfers, streams, and what goes wrong or is refused.
+//! The controller under its driver: life, devices, transfers, streams, and what goes wrong or is
+//! refused.
 
 mod control;
 mod express;

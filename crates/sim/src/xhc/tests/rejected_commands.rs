@@ -1,5 +1,5 @@
-//! What a controller refuses: contexts, registers and TRBs as no driver may write them. A driver's own are spoilt before the controller
-//! reads them.
+//! What a controller refuses: contexts, registers and TRBs as no driver may write them. A driver's
+//! own are spoilt before the controller reads them.
 
 use crate::xhc::fixture::{Fixture, IN, OUT};
 use crate::xhc::{Memory, Part};

@@ -1,4 +1,4 @@
-//! Streams: contexts, doorbells with ids, what is taken back of one stream, and arrays in two steps.
+//! Streams: contexts, doorbells with ids, what is cancelled of one stream, and arrays in two steps.
 
 use crate::link::bulk::End;
 use crate::xhc::Part;
@@ -91,7 +91,7 @@ fn a_halt_before_any_stream_is_current_is_told_without_a_trb() {
     fixture.queue(device, stream(IN, 5), (1, 512));
     fixture.queue(device, stream(IN, 3), (2, 512));
     fixture.controller.handle_halt(fixture.now, &mut fixture.memory, (PATH, IN), true);
-    // It is halted already, and nothing more is told.
+    // It is halted already, and nothing more is reported.
     fixture.controller.handle_halt(fixture.now, &mut fixture.memory, (PATH, IN), true);
     assert_eq!(fixture.endpoint_context(device.slot(), IN).state, EndpointState::Halted);
     fixture.run();
@@ -150,7 +150,8 @@ fn a_context_of_the_wrong_type_is_an_invalid_stream_type() {
     context.context_type = StreamContextType::SecondaryRing;
     fixture.memory.write(at, &context.encode()).unwrap();
     fixture.queue(device, stream(IN, 4), (1, 512));
-    // The event names no TRB, so nobody can be told which transfer it was; after some halts the endpoint is given up.
+    // The event names no TRB, so no one can be reported which transfer it was; after some halts the
+    // endpoint is given up.
     let reported = fixture.reported();
     assert!(matches!(reported[..], [DriverOutput::Completed(_, done), DriverOutput::Gone(gone)]
         if done.status == Disconnected && gone == device));
@@ -170,7 +171,8 @@ fn streams_that_are_offered_and_do_not_work_are_seen_by_nothing_moving() {
     assert_eq!(fixture.completions(), [(1, Cancelled, 0)]);
 }
 
-/// As on QEMU's controller: a drive that has been at work for a while stands still after one command was given up.
+/// As on QEMU's controller: a drive that has been at work for a while stands still after one
+/// command was given up.
 #[test]
 fn laps_that_are_forgotten_need_the_quirk() {
     let mut part = Part::CHIPSET;

@@ -1,5 +1,5 @@
-//! Random orders of transfers, cancels, stops that take their time, stalls and their clearing, full event rings: each transfer completes once, and
-//! what it says is what has moved.
+//! Random orders of transfers, cancels, stops that take their time, stalls and their clearing, full
+//! event rings: each transfer completes once, and what it says is what has moved.
 
 use crate::link::bulk::End;
 use crate::xhc::fixture::{Fixture, IN, OUT, PATH, stream};
@@ -42,7 +42,7 @@ struct Storm {
     fixture: Fixture,
     device: DeviceId,
     has_streams: bool,
-    /// What is under way: its pipe and length.
+    /// What is in flight: its pipe and length.
     open: BTreeMap<u64, (Pipe, u32)>,
     /// What has failed and is to be cleared, by endpoint.
     halted: BTreeMap<u8, EndpointAddress>,
@@ -114,7 +114,8 @@ impl Storm {
         self.check();
     }
 
-    /// A transfer of the link moves on, or ends. Only the first of a pipe does, and none of an endpoint at rest.
+    /// A transfer of the link moves on, or ends. Only the first of a pipe does, and none of an
+    /// endpoint at rest.
     fn moves(&mut self, which: prop::sample::Index, share: Option<u8>, end: Option<End>) {
         if self.fixture.link.is_empty() {
             return;
@@ -140,7 +141,7 @@ impl Storm {
         self.fixture.moves(pipe, so_far + moved, end);
     }
 
-    /// The device lets go of a halt, or counts anew because the host does.
+    /// The device released a halt, or counts again because the host does.
     fn clear(&mut self) {
         if self.is_clearing {
             return;
@@ -176,7 +177,8 @@ impl Storm {
             }
         }
         assert_eq!(self.fixture.memory.faults(), 0);
-        // What a link moves that nobody waits for would be written into memory that is somebody else's.
+        // What a link moves that no one waits for would be written into memory that is somebody
+        // else's.
         assert_eq!(self.fixture.controller.counters().stale_progress, 0);
     }
 

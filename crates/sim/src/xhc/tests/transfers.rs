@@ -1,4 +1,4 @@
-//! TDs of endpoints without streams: what moves, what is told, what is taken back.
+//! TDs of endpoints without streams: what moves, what is reported, what is cancelled.
 
 use crate::link::bulk::{End, Message, PacketPayload, Sequence};
 use crate::xhc::fixture::{Fixture, IN, OUT};
@@ -191,7 +191,8 @@ fn a_packet_that_is_too_large_is_babble() {
 
 #[test]
 fn every_failure_of_a_transfer_is_handed_on_and_the_endpoint_works_again() {
-    // Data buffer, resource, bandwidth, no ping response, incompatible, undefined, split, and one that nobody knows.
+    // Data buffer, resource, bandwidth, no ping response, incompatible, undefined, split, and one
+    // that no one knows.
     for code in [2, 7, 8, 20, 22, 33, 36, 200] {
         let config =
             Config { quirks: Quirks { no_soft_retry: true, ..Quirks::default() }, ..Config::default() };
@@ -502,7 +503,8 @@ fn a_long_write_waits_for_each_page_whose_trb_was_not_read_ahead() {
     }
 }
 
-/// What a controller says of transfers when an endpoint of it is stopped, of which so many bytes had moved.
+/// What a controller says of transfers when an endpoint of it is stopped, of which so many bytes
+/// had moved.
 fn said_of_a_stop(part: Part, moved: u32) -> Vec<String> {
     let (mut fixture, device) = Fixture::with_device(part, Config::default());
     fixture.queue(device, plain(IN), (1, 4096));

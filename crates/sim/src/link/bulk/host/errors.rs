@@ -1,7 +1,8 @@
-//! The host's end of an endpoint when an answer does not come, or does not come whole, and when the device has halted it.
+//! Error handling of the host side: timeouts, damaged packets and halts.
 //!
-//! What was said is said again, three times in all; then the endpoint fails, and software resets it (USB 3.2 clause 8.13, xHCI 1.2
-//! clause 4.10.2). A packet that came damaged is asked for again, and what follows it is not looked at before.
+//! A transaction is tried three times; then the endpoint fails, and software resets it (USB 3.2
+//! clause 8.13, xHCI 1.2 clause 4.10.2). A damaged packet is requested again, and packets after it
+//! are ignored until it arrives.
 
 use super::HostEndpoint;
 use crate::link::bulk::message::{Message, Sequence};
@@ -10,17 +11,18 @@ use crate::link::run::EndpointRun;
 use crate::link::streams::Host;
 use bus::StreamId;
 
-/// Times that the host tries a packet before it gives up (xHCI 1.2 clause 6.2.3: CErr, which drivers set to 3).
+/// Times that the host tries a packet before it gives up (xHCI 1.2 clause 6.2.3: CErr, which
+/// drivers set to 3).
 const TRIES: u8 = 3;
 
 impl HostEndpoint {
-    /// Whether the device owes an answer; if so, what has come of the endpoint so far, to be compared.
+    /// Returns the message counter if the device owes an answer.
     pub fn awaits(&self) -> Option<u32> {
         let is_owed = self.in_flight > 0 || self.pipe.as_ref().is_some_and(|pipe| !pipe.is_settled());
         (is_owed && !self.is_halted()).then_some(self.steps)
     }
 
-    /// The device has not answered in time: what was said is said again, or the endpoint fails.
+    /// Handles a timeout: repeats the request, or fails the endpoint.
     pub fn time_out(&mut self) {
         self.steps = self.steps.wrapping_add(1);
         self.failures += 1;
@@ -35,7 +37,7 @@ impl HostEndpoint {
         match () {
             () if self.failures >= TRIES => self.halt(EndpointRun::Failed, End::Failed),
             () if self.is_in() => self.ask_again(),
-            // What the device has of it is not known, so nobody can go on from here.
+            // What the device has of it is not known, so no one can go on from here.
             () if self.run != EndpointRun::Running => self.halt(EndpointRun::Failed, End::Failed),
             () => {
                 self.may_have = self.may_have.max(self.in_flight);
@@ -45,17 +47,18 @@ impl HostEndpoint {
         }
     }
 
-    /// As [`Self::reset`], but keeps the sequence number: a new try after a failure, of which the device knows nothing (xHCI
-    /// 1.2 clause 4.6.8.1, Transfer State Preserve).
+    /// Like [`Self::reset`], but keeps the sequence number: a retry after a failure that the device
+    /// did not notice (xHCI 1.2 clause 4.6.8.1, Transfer State Preserve).
     pub fn reset_for_retry(&mut self) {
         let (next, is_blocked) = (self.next, self.is_blocked);
         self.reset();
         (self.next, self.is_blocked) = (next, is_blocked);
-        // The device may have sent what was asked for, and sends it once more only if it is told to.
+        // The device may have sent what was asked for, and sends it once more only if it is
+        // reported to.
         self.is_retrying = self.is_in();
     }
 
-    /// A data packet of the device has come whose payload is damaged.
+    /// Handles a data packet of the device with a damaged payload.
     pub fn receive_damaged(&mut self, message: &Message) {
         let Message::Data { sequence, .. } = *message else { return };
         if self.is_halted() || !self.is_in() || self.in_flight == 0 || sequence != self.next {
@@ -64,7 +67,7 @@ impl HostEndpoint {
         self.ask_again();
     }
 
-    /// Asks for what has not come, from the next packet on.
+    /// Requests missing data again, starting with the next packet.
     #[cold]
     #[inline(never)]
     pub(super) fn ask_again(&mut self) {
@@ -73,7 +76,7 @@ impl HostEndpoint {
         self.send_ack(stream, true, true);
     }
 
-    /// Passes over packets that the device had taken before it did not answer.
+    /// Skips packets that the device had accepted before it stopped responding.
     pub(super) fn skip_to(&mut self, stream: Option<StreamId>, expects: Sequence) {
         let ahead = expects.since(self.next);
         if ahead == 0 || ahead > self.may_have.saturating_sub(self.in_flight) {
@@ -86,7 +89,7 @@ impl HostEndpoint {
         }
     }
 
-    /// What the device has not taken will be sent again.
+    /// Rewinds to `from`, so that packets that the device has not accepted are sent again.
     pub(super) fn rewind_to(&mut self, stream: Option<StreamId>, from: Sequence) {
         self.queues.rewind(stream);
         self.next = from;
@@ -94,8 +97,8 @@ impl HostEndpoint {
         self.has_bus = false;
     }
 
-    /// Halts: the transfer at hand ends, if there is one. Packets that were on their way when the device said NRDY are answered
-    /// with STALL as well.
+    /// Halts: completes the current transfer, if there is one. Packets in flight when the device
+    /// sent NRDY are answered with STALL as well.
     #[cold]
     #[inline(never)]
     pub(super) fn halt(&mut self, run: EndpointRun, end: End) {

@@ -1,12 +1,13 @@
-//! The host's end of a bulk endpoint: it starts every burst, in either direction.
+//! The host side of a SuperSpeed bulk endpoint: starts every burst, in either direction.
 //!
-//! Whose turn it is on the bus is the controller's to say: it asks [`HostEndpoint::wants_bus`] and gives the bus with
+//! The controller arbitrates the bus: it polls [`HostEndpoint::wants_bus`] and grants the bus with
 //! [`HostEndpoint::start`]. On SuperSpeed one IN endpoint has it at a time (USB 3.2 clause 8.10.2).
 //!
-//! Software stops an endpoint with [`HostEndpoint::stop`]: it gives the bus up at a packet boundary, and is quiet when what
-//! was asked for or sent has been answered. Then transfers can be taken back. A STALL halts it: the transfer at hand ends,
-//! the others wait. [`HostEndpoint::reset`] makes it as new but for its transfers, and [`HostEndpoint::resume`] starts
-//! it again (xHCI 1.2 clauses 4.6.8 to 4.6.10 are what this is for).
+//! Software stops an endpoint with [`HostEndpoint::stop`]: it releases the bus at a packet
+//! boundary, and is quiet when everything in flight has been answered. Then transfers can be
+//! cancelled. A STALL halts it: the current transfer completes, the others wait.
+//! [`HostEndpoint::reset`] resets it but keeps its transfers, and [`HostEndpoint::resume`] restarts
+//! it (for xHCI 1.2 clauses 4.6.8 to 4.6.10).
 
 mod errors;
 
@@ -19,7 +20,7 @@ use crate::link::streams::{FromDevice, FromHost, Host, StreamField, Violation};
 use bus::{Line, StreamId, TransferId};
 use wire::usb::Direction;
 
-/// The host's end.
+/// The host side.
 #[derive(Clone, Debug)]
 pub struct HostEndpoint {
     endpoint: Endpoint,
@@ -38,7 +39,8 @@ pub struct HostEndpoint {
     run: EndpointRun,
     /// IN: a packet came damaged, and what is not the same again is not looked at.
     is_retrying: bool,
-    /// OUT: packets after those that were acknowledged that were sent before the device did not answer; it may have them.
+    /// OUT: packets after those that were acknowledged that were sent before the device did not
+    /// answer; it may have them.
     may_have: u8,
     /// Times in a row that the device did not answer.
     failures: u8,
@@ -73,12 +75,12 @@ impl HostEndpoint {
         }
     }
 
-    /// What it has counted of what has come of it.
+    /// Returns the message counter that timeouts compare.
     pub(in crate::link::bulk) const fn steps(&self) -> u32 {
         self.steps
     }
 
-    /// It is new, and counts from there.
+    /// Starts the message counter at `steps`.
     pub(in crate::link::bulk) const fn count_from(&mut self, steps: u32) {
         self.steps = steps;
     }
@@ -100,7 +102,7 @@ impl HostEndpoint {
         Ok(())
     }
 
-    /// Gives up the bus at the next packet boundary, and starts nothing until [`Self::resume`].
+    /// Releases the bus at the next packet boundary, and starts nothing until [`Self::resume`].
     pub fn stop(&mut self) {
         if self.run != EndpointRun::Running {
             return;
@@ -116,7 +118,7 @@ impl HostEndpoint {
         }
     }
 
-    /// Whether it was stopped or is halted, and nothing of it is under way.
+    /// Returns whether it is stopped or halted with nothing in flight.
     pub fn is_quiet(&self) -> bool {
         let is_settled = self.is_halted() || self.pipe.as_ref().is_none_or(Host::is_settled);
         self.run != EndpointRun::Running
@@ -126,17 +128,17 @@ impl HostEndpoint {
             && self.outbox.is_empty()
     }
 
-    /// Whether the device has halted it, or does not answer on it.
+    /// Returns whether the device has halted it or does not respond.
     pub fn is_halted(&self) -> bool {
         matches!(self.run, EndpointRun::Halted | EndpointRun::Failed)
     }
 
-    /// Whether it is halted because the device does not answer.
+    /// Returns whether it is halted because the device does not respond.
     pub fn has_failed(&self) -> bool {
         self.run == EndpointRun::Failed
     }
 
-    /// Starts it again after [`Self::stop`] or [`Self::reset`]. One that is halted stays so.
+    /// Restarts it after [`Self::stop`] or [`Self::reset`]. Has no effect while halted.
     pub fn resume(&mut self) {
         if self.run != EndpointRun::Stopped {
             return;
@@ -150,10 +152,10 @@ impl HostEndpoint {
         }
     }
 
-    /// Takes a transfer back. Bytes of it that have moved.
+    /// Cancels a transfer. Returns the bytes of it that have moved.
     ///
     /// # Errors
-    /// If it is not queued, or packets of its stream are under way.
+    /// If it is not queued, or packets of its stream are in flight.
     pub fn withdraw(&mut self, stream: Option<StreamId>, id: TransferId) -> Result<u32, NotWithdrawn> {
         let is_current = self.pipe.as_ref().is_none_or(|pipe| pipe.current() == stream);
         if is_current && (self.has_bus || self.in_flight > 0) {
@@ -164,10 +166,10 @@ impl HostEndpoint {
         Ok(progress.moved)
     }
 
-    /// Makes it as it was in the beginning, but for its transfers, which start where they are: sequence number 0, no
-    /// stream, not halted. It is stopped then.
+    /// Resets it to sequence number 0, no stream, not halted, keeping its transfers. It is stopped
+    /// then.
     pub fn reset(&mut self) {
-        // Nothing of a host is taken back while it is under way.
+        // Nothing of a host is cancelled while it is in flight.
         let _ = self.queues.forget_sent();
         let queues = std::mem::replace(&mut self.queues, Queues::new(&self.endpoint));
         let progress = std::mem::take(&mut self.progress);
@@ -196,7 +198,7 @@ impl HostEndpoint {
         self.queues.first_bytes(stream)
     }
 
-    /// Whether it would start a burst if it had the bus.
+    /// Returns whether it would start a burst if granted the bus.
     pub fn wants_bus(&self) -> bool {
         !self.has_bus
             && self.run == EndpointRun::Running
@@ -204,12 +206,12 @@ impl HostEndpoint {
             && self.has_window()
     }
 
-    /// Whether it has the bus: a burst is under way.
+    /// Returns whether it has the bus: a burst is in progress.
     pub const fn has_bus(&self) -> bool {
         self.has_bus
     }
 
-    /// Gives it the bus for a burst.
+    /// Grants it the bus for one burst.
     pub fn start(&mut self) {
         let Some(stream) = self.current() else { return };
         self.has_bus = true;
@@ -219,7 +221,7 @@ impl HostEndpoint {
         }
     }
 
-    /// A message of the device has come. `may_go_on` says that nobody else wants the bus.
+    /// Handles a message of the device. `may_go_on` reports that no other endpoint wants the bus.
     ///
     /// # Errors
     /// If the device could not have sent it in this state.
@@ -245,12 +247,12 @@ impl HostEndpoint {
         }
     }
 
-    /// The next message to send that is no data.
+    /// Returns the next message other than data.
     pub fn poll_answer(&mut self) -> Option<Message> {
         self.outbox.pop_front()
     }
 
-    /// Whether it has something to say that is no data.
+    /// Returns whether a message other than data is pending.
     pub(super) fn has_answer(&self) -> bool {
         !self.outbox.is_empty()
     }
@@ -260,12 +262,12 @@ impl HostEndpoint {
         self.has_bus && self.has_window() && !self.is_in()
     }
 
-    /// Whether something has moved, and nobody was told.
+    /// Returns whether progress is pending.
     pub(super) fn has_progress(&self) -> bool {
         !self.progress.is_empty()
     }
 
-    /// What has moved.
+    /// Returns the next progress report.
     pub fn poll_progress(&mut self) -> Option<Progress> {
         self.progress.pop_front()
     }
@@ -416,7 +418,8 @@ impl HostEndpoint {
             self.rewind_to(stream, expects);
             return Ok(());
         }
-        // Without room now, the device still answers what is under way: it takes that, or says NRDY.
+        // Without room now, the device still answers what is in flight: it takes that, or says
+        // NRDY.
         let is_answered = left == 0;
         let ends = packets == 0;
         if is_answered && (ends || !self.queues.has_unsent(stream)) {
@@ -472,8 +475,8 @@ impl HostEndpoint {
         }
     }
 
-    /// Leaves a stream all of whose transfers were withdrawn. The device that has proposed it waits for an answer, and says
-    /// nothing of its other streams before.
+    /// Leaves a stream all of whose transfers were withdrawn. The device that has proposed it waits
+    /// for an answer, and says nothing of its other streams before.
     fn leave_if_empty(&mut self) {
         let is_at_rest = self.run == EndpointRun::Running && !self.has_bus && self.in_flight == 0;
         let Some(pipe) = self.pipe.as_mut().filter(|_| is_at_rest) else { return };
@@ -506,8 +509,8 @@ impl HostEndpoint {
         Ok(())
     }
 
-    /// Puts what the stream machine says into a message of its own, if it has one: a stream that begins is said by the
-    /// first packet of its burst.
+    /// Puts what the stream machine says into a separate message, if it has one: a stream that
+    /// begins is sent by the first packet of its burst.
     fn say(&mut self, said: Option<FromHost>) {
         let field = match said {
             Some(FromHost::Prime) => StreamField::Prime,

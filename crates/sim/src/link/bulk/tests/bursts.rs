@@ -1,5 +1,5 @@
-//! Bursts that end before they are as long as both endpoints' largest, since who takes the packets takes no more at a time (NumP,
-//! USB 3.2 clause 8.10.2), or since another endpoint has its turn.
+//! Bursts that end before they are as long as both endpoints' largest, since who takes the packets
+//! takes no more at a time (NumP, USB 3.2 clause 8.10.2), or since another endpoint has its turn.
 
 use super::*;
 use crate::link::HostPort as Port;
@@ -18,8 +18,8 @@ fn a_host_that_takes_one_packet_ends_the_burst_after_each_and_goes_on_with_its_a
     let mut wire = host_takes(1, &[IN]);
     wire.both(Pipe::plain(IN), transfer(1, 3072));
     wire.run();
-    // Each packet costs itself, 2,112 ns, and all that a burst hides: 100 and 40 ns of the acknowledgement, 200 ns of the device.
-    // Skips are sent in the pauses.
+    // Each packet costs itself, 2,112 ns, and all that a burst hides: 100 and 40 ns of the
+    // acknowledgement, 200 ns of the device. Skips are sent in the pauses.
     assert_script(
         &wire,
         &[
@@ -51,11 +51,13 @@ fn a_read_is_cut_after_what_the_host_takes_and_goes_on_when_another_endpoint_had
             " 2364  4476 <- DATA 3 IN number 1, 1024 bytes",
             // One of the two is still to come, and no more, since endpoint 1 waits.
             " 2452  2492 -> ACK 3 IN expects 1, takes 1",
-            // The burst ends, and the device has more. Endpoints speak in their order: 1 asks before 3 acknowledges.
+            // The burst ends, and the device has more. Endpoints speak in their order: 1 asks
+            // before 3 acknowledges.
             " 4576  4616 -> ACK 1 IN expects 0, takes 2",
             " 4616  4656 -> ACK 3 IN expects 2, takes 0",
             " 4816  6928 <- DATA 1 IN number 0, 1024 bytes",
-            // 4 symbols were left after the skips for 1,066; LGOOD and LCRD three times, 48, and 1,056: three skips.
+            // 4 symbols were left after the skips for 1,066; LGOOD and LCRD three times, 48, and
+            // 1,056: three skips.
             " 6940  9052 <- DATA 1 IN number 1, 1024 bytes, the last",
             " 7028  7068 -> ACK 1 IN expects 1, takes 1",
             " 9152  9192 -> ACK 1 IN expects 2, takes 0",
@@ -75,7 +77,8 @@ fn a_write_is_cut_after_what_the_device_takes_and_goes_on_with_its_acknowledgeme
     let mut wire = Wire::new(&[plain(OUT, 16)]);
     wire.link_pair.host.queue(Pipe::plain(OUT), transfer(1, 4096)).unwrap();
     wire.run();
-    // Room for two packets, and behind that for two more, of which the device does not speak before the first two are there.
+    // Room for two packets, and behind that for two more, of which the device does not speak before
+    // the first two are there.
     wire.engine.pass(Instant::from_ps(6_000_000));
     for id in [1, 2] {
         wire.link_pair.device.queue(Pipe::plain(OUT), transfer(id, 2048)).unwrap();
@@ -84,7 +87,8 @@ fn a_write_is_cut_after_what_the_device_takes_and_goes_on_with_its_acknowledgeme
     assert_script(
         &wire,
         &[
-            // Nothing was said of room: the host begins a burst of 16, which the device stops when it hears of it.
+            // Nothing was sent of room: the host begins a burst of 16, which the device stops when
+            // it hears of it.
             "    0  2112 -> DATA 2 OUT number 0, 1024 bytes",
             // 1,056 symbols: two skips.
             " 2120  4232 -> DATA 2 OUT number 1, 1024 bytes",
@@ -92,7 +96,8 @@ fn a_write_is_cut_after_what_the_device_takes_and_goes_on_with_its_acknowledgeme
             " 6000  6040 <- ERDY 2 OUT for 2",
             " 6140  8252 -> DATA 2 OUT number 0, 1024 bytes",
             " 8264 10376 -> DATA 2 OUT number 1, 1024 bytes",
-            // One more, which is that on the lane. It would have been followed at 10,420: 12 ns of skips, LGOOD and LCRD.
+            // One more, which is that on the lane. It would have been followed at 10,420: 12 ns of
+            // skips, LGOOD and LCRD.
             " 8452  8492 <- ACK 2 OUT expects 1, takes 1",
             "10576 10616 <- ACK 2 OUT expects 2, takes 2",
             "10716 12828 -> DATA 2 OUT number 2, 1024 bytes",

@@ -1,4 +1,5 @@
-//! Packets that arrive damaged or not at all: what it costs, to the symbol, and that nothing else is lost.
+//! Packets that arrive damaged or not at all: what it costs, to the symbol, and that nothing else
+//! is lost.
 //!
 //! Ports take no time here, so that each time is the link's.
 
@@ -7,7 +8,8 @@ use crate::link::Fate;
 use std::collections::BTreeMap;
 use units::{Duration, Instant};
 
-/// Transfers by kind of pipe, stream and bytes, of which the nth packet that crosses suffers `fates[n]`.
+/// Transfers by kind of pipe, stream and bytes, of which the nth packet that crosses suffers
+/// `fates[n]`.
 fn moved(sizes: &[(usize, u16, u32)], fates: BTreeMap<usize, Fate>, burst: u8) -> Wire {
     let mut wire = Wire::at_once(&four_kinds(burst));
     wire.fates = fates;
@@ -58,7 +60,7 @@ fn what_was_sent_after_a_damaged_packet_comes_again_in_order() {
         &[
             "    0    40 -> ACK 1 IN expects 0, takes 4",
             "   72  2184 <- DATA 1 IN number 0, 1024 bytes",
-            // LBAD is back at 2200, in the middle of this, to which nobody listens.
+            // LBAD is back at 2200, in the middle of this, to which no one listens.
             " 2196  4308 <- DATA 1 IN number 1, 1024 bytes",
             // Three skips, 12 ns, and LRTY, 16 ns.
             " 4336  6448 <- DATA 1 IN number 0, 1024 bytes",
@@ -280,7 +282,7 @@ fn a_device_repeats_erdy_that_was_lost_after_500_ms() {
     }
 }
 
-/// What is said after so much, without the times.
+/// What is sent after so much, without the times.
 fn said(wire: &Wire, from: usize) -> Vec<&str> {
     wire.script[from..].iter().map(|line| line.splitn(2, " -> ").last().unwrap_or(line)).collect()
 }
@@ -370,7 +372,8 @@ proptest! {
         }
         if failed == 0 {
             prop_assert_eq!(ended.len(), sizes.len(), "{}", wire.script.join("\n"));
-            // The device has learnt of each, but for a plain endpoint of which the host wants no more.
+            // The device has learnt of each, but for a plain endpoint of which the host wants no
+            // more.
             let of_streams = |id: &u64| sizes[*id as usize].0 < 2;
             let learnt = wire.ended(Side::Device).iter().filter(|(id, ..)| of_streams(id)).count();
             prop_assert_eq!(learnt, (0..sizes.len() as u64).filter(of_streams).count(), "{}", wire.script.join("\n"));

@@ -1,4 +1,4 @@
-//! Stops, transfers taken back, halts: scripts with times worked out by hand, and random ones.
+//! Stops, transfers cancelled, halts: scripts with times worked out by hand, and random ones.
 
 use super::*;
 
@@ -30,12 +30,13 @@ fn a_stopped_read_takes_what_was_asked_for_and_goes_on_where_it_was() {
         &[
             "    0    40 -> ACK 1 IN expects 0, takes 2",
             "  240  2352 <- DATA 1 IN number 0, 1024 bytes",
-            // A burst of two: one is under way while the host asks for one more.
+            // A burst of two: one is in progress while the host asks for one more.
             " 2364  4476 <- DATA 1 IN number 1, 1024 bytes",
             " 2452  2492 -> ACK 1 IN expects 1, takes 2",
             " 4520  6632 <- DATA 1 IN number 2, 1024 bytes",
             " 4576  4616 -> ACK 1 IN expects 2, takes 2",
-            // Stopped when the second had come: what was asked for then is the third and the fourth.
+            // Stopped when the second had come: what was asked for then is the third and the
+            // fourth.
             " 6676  8788 <- DATA 1 IN number 3, 1024 bytes",
             " 6732  6772 -> ACK 1 IN expects 3, takes 1",
             " 8888  8928 -> ACK 1 IN expects 4, takes 0",
@@ -64,7 +65,8 @@ fn a_stop_that_races_the_last_packet_finds_the_read_done() {
             "  240  2352 <- DATA 1 IN number 0, 1024 bytes",
             " 2364  4476 <- DATA 1 IN number 1, 1024 bytes, the last",
             " 2452  2492 -> ACK 1 IN expects 1, takes 1",
-            // The stop changes nothing of what was asked for: 100 ns after the last byte it is acknowledged.
+            // The stop changes nothing of what was asked for: 100 ns after the last byte it is
+            // acknowledged.
             " 4576  4616 -> ACK 1 IN expects 2, takes 0",
         ],
     );
@@ -202,7 +204,8 @@ fn a_halted_endpoint_answers_stall_and_starts_from_0_when_the_halt_is_cleared() 
         ["<- ERDY 1 IN for 1", "-> ACK 1 IN expects 1, takes 1", "<- STALL 1 IN"],
         "it had said that there was no more"
     );
-    // 40 ns for ERDY, 100 and 40 for what is asked, 200 and 40 for the answer, 100 until that is heard.
+    // 40 ns for ERDY, 100 and 40 for what is asked, 200 and 40 for the answer, 100 until that is
+    // heard.
     assert_eq!(wire.engine.now().as_ps() / 1000, begins + 520);
     assert_eq!(wire.ended(Side::Host), [(1, 100, End::Full), (2, 0, End::Stalled)]);
     assert_eq!(wire.link_pair.host.poll_halt(), Some(IN));
@@ -238,7 +241,8 @@ fn a_halt_in_a_read_comes_after_what_was_sent() {
             "  240  2352 <- DATA 1 IN number 0, 1024 bytes",
             " 2364  4476 <- DATA 1 IN number 1, 1024 bytes",
             " 2452  2492 -> ACK 1 IN expects 1, takes 4",
-            // The halt comes while this is sent; what the host asks for when it has it is answered so.
+            // The halt comes while this is sent; what the host asks for when it has it is answered
+            // so.
             " 4520  6632 <- DATA 1 IN number 2, 1024 bytes",
             " 4576  4616 -> ACK 1 IN expects 2, takes 4",
             " 6732  6772 -> ACK 1 IN expects 3, takes 4",
@@ -316,7 +320,7 @@ fn a_device_takes_back_what_it_has_not_sent() {
     wire.run();
     assert_eq!(wire.ended(Side::Device), [(1, 3072, End::Withdrawn)]);
     assert_eq!(wire.said().last(), Some(&"<- NRDY 1 IN"));
-    // The host waits for the rest, whoever it is of.
+    // The host waits for the rest, the component that it is of.
     wire.link_pair.device.queue(Pipe::plain(IN), transfer(2, 100)).unwrap();
     wire.run();
     assert_eq!(wire.ended(Side::Host), [(1, 3172, End::Short)]);
@@ -341,7 +345,7 @@ fn a_device_takes_room_back_and_refuses_what_comes() {
 enum Act {
     HostQueues(usize, u16, u32),
     DeviceQueues(usize, u16, u32),
-    /// The host takes back what it has on the pipe, as soon as it can.
+    /// The host cancels what it has on the pipe, as soon as it can.
     HostWithdraws(usize, u16),
     DeviceWithdraws(usize, u16),
     Halts(usize),
@@ -365,7 +369,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// Both ends under random acts, and what each has queued and taken back.
+/// Both ends under random acts, and what each has queued and cancelled.
 struct Storm {
     wire: Wire,
     queued: [u64; 2],

@@ -47,8 +47,9 @@ fn pipe_of(kind: usize, stream: u16) -> Pipe {
     [on(IN, stream), on(OUT, stream), Pipe::plain(BULK_IN), Pipe::plain(BULK_OUT)][kind]
 }
 
-// A header packet takes 40 ns, a full data packet 2,112 ns, LGOOD and LCRD together 32 ns. Skips are due after 354 symbols: 4 ns
-// each before what follows at once. The host answers 100 ns after what it answers has come, the device 200 ns.
+// A header packet takes 40 ns, a full data packet 2,112 ns, LGOOD and LCRD together 32 ns. Skips
+// are due after 354 symbols: 4 ns each before what follows at once. The host answers 100 ns after
+// what it answers has come, the device 200 ns.
 
 #[test]
 fn a_read_of_4_kib_is_one_burst_acknowledged_packet_by_packet() {
@@ -82,7 +83,8 @@ fn a_burst_is_cut_by_what_the_endpoint_takes() {
     wire.both(Pipe::plain(IN), transfer(1, 3072));
     wire.run();
     let takes: Vec<_> = wire.script.iter().filter_map(|line| line.split("takes ").nth(1)).collect();
-    // Two at most are under way: after the first has come there is room for one more beside the second, then for none.
+    // Two at most are in flight: after the first has come there is room for one more beside the
+    // second, then for none.
     assert_eq!(takes, ["2", "2", "1", "0"]);
     assert_eq!(wire.ended(Side::Host), [(1, 3072, End::Full)]);
 }
@@ -199,7 +201,7 @@ fn what_a_device_without_room_refuses_comes_again_after_erdy() {
     let mut wire = Wire::new(&[plain(OUT, 16)]);
     wire.link_pair.host.queue(Pipe::plain(OUT), transfer(1, 3000)).unwrap();
     wire.run();
-    // The second packet was under way when the first was refused; both come again.
+    // The second packet was in flight when the first was refused; both come again.
     assert_script(
         &wire,
         &[
@@ -239,8 +241,8 @@ fn rate_of(address: EndpointAddress, turn_round: TurnRound) -> f64 {
 
 #[test]
 fn bursts_that_go_on_reach_what_the_link_carries() {
-    // 1,024 bytes in 1,072 symbols, their skips, and a timestamp in each bus interval. A device that is slow lets its host
-    // wait after each of 32 transfers.
+    // 1,024 bytes in 1,072 symbols, their skips, and a timestamp in each bus interval. A device
+    // that is slow lets its host wait after each of 32 transfers.
     let slow = TurnRound::new(TurnRound::HOST_MAX, TurnRound::DEVICE_MAX);
     for (address, turn_round) in [(IN, slow), (OUT, slow), (IN, TurnRound::NONE), (OUT, TurnRound::NONE)] {
         let rate = rate_of(address, turn_round);
@@ -306,7 +308,8 @@ proptest! {
     #[test]
     fn whatever_order_each_end_gets_its_transfers_in_each_ends_once(arrivals in arrivals(), burst in 1_u8..=16) {
         let mut wire = Wire::new(&four_kinds(burst));
-        // A pipe of its own for each, since what lies behind another there could end with it; a few on the plain ones.
+        // A separate pipe for each, since what lies behind another there could end with it; a few
+        // on the plain ones.
         let pipes: Vec<_> = arrivals.iter().enumerate().map(|(nth, &(kind, ..))| {
             pipe_of(kind, u16::try_from(nth % 32).unwrap() + 1)
         }).collect();

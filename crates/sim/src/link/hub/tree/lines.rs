@@ -1,6 +1,7 @@
 //! What waits in a tree, how much of it may, and what is sent next of it.
 //!
-//! Always true: what there was no room for is told ([`Tree::overrun`]), and whoever has the tree goes no further.
+//! Invariants: what there was no room for is reported ([`Tree::overrun`]), and the component that
+//! has the tree goes no further.
 
 use super::{Branch, Hub, Tree};
 use crate::engine::CapacityExceeded;
@@ -10,16 +11,18 @@ use crate::link::superspeed::Side;
 use std::collections::VecDeque;
 use units::Instant;
 
-/// What is to happen, until whoever has the time takes it. One thing that happens makes each of 128 lanes send a packet at most,
-/// which is free again and reaches the other side, and gives each a credit back.
-const NEXT: CapacityExceeded = CapacityExceeded { queue: "what is to happen among hubs", capacity: 1024 };
+/// What is to happen, until The owner takes it. One thing that happens makes each of 128 lanes send
+/// a packet at most, which is free again and reaches the other side, and gives each a credit back.
+const NEXT: CapacityExceeded = CapacityExceeded { queue: "the event queue of the hub tree", capacity: 1024 };
 
-/// Packets that wait at a port of a hub for one way. There are four credits for those that have come over one link; beside them
-/// there may be what came before that link went down, again and again while the one that they wait for is down as well.
-const PORT: CapacityExceeded = CapacityExceeded { queue: "the packets at a port of a hub", capacity: 64 };
+/// Packets that wait at a port of a hub for one way. There are four credits for those that have
+/// come over one link; beside them there may be what came before that link went down, again and
+/// again while the one that they wait for is down as well.
+const PORT: CapacityExceeded = CapacityExceeded { queue: "the packet queue of a hub port", capacity: 64 };
 
 impl Tree {
-    /// Which line there was no room in, if there was none: what comes of the tree is worth nothing then.
+    /// Which line there was no room in, if there was none: what comes of the tree is worth nothing
+    /// then.
     pub const fn overrun(&self) -> Option<CapacityExceeded> {
         self.overrun
     }
@@ -64,7 +67,7 @@ impl Tree {
         }
     }
 
-    /// The next message of the host, whose ports go round.
+    /// The next message of the host, whose ports are served round-robin.
     fn choose_of_hosts(&mut self) -> Option<Passing> {
         while let Some(device) = self.ready.after(self.turn) {
             let ends = &mut self.ends[device];
@@ -79,7 +82,7 @@ impl Tree {
         None
     }
 
-    /// The next packet that goes up from a hub, whose ports go round.
+    /// The next packet that goes up from a hub, whose ports are served round-robin.
     fn choose_of_ports(&mut self, hub: usize) -> Option<Passing> {
         let Hub { below, turn, .. } = self.branches[hub].hub.as_ref()?;
         let count = below.len();
@@ -156,7 +159,7 @@ mod tests {
         let mut other = tree.clone();
         tree.send(at(30), 1, Side::Host, &mut Nothing);
         assert!(tree.is_consistent(at(40)) && tree.in_hubs.arrived() == 1 && tree.in_hubs.count() == 0);
-        // One that is said to have come a nanosecond later.
+        // One that is sent to have come a nanosecond later.
         other.branches[1].waiting[Side::Host as usize][0].came_by = Some(came_by(at(11)));
         other.send(at(30), 1, Side::Host, &mut Nothing);
         assert!(!other.is_consistent(at(40)));

@@ -1,4 +1,5 @@
-//! A link under load: what it can carry at most must come out of packets, credits and link commands.
+//! A link under load: what it can carry at most must come out of packets, credits and link
+//! commands.
 
 mod sleep;
 
@@ -6,7 +7,8 @@ use super::*;
 use crate::engine::{Engine, Event};
 use units::{Duration, Instant};
 
-/// What happens on a link over which one side sends data as fast as it can and the other acknowledges each packet.
+/// What happens on a link over which one side sends data as fast as it can and the other
+/// acknowledges each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Happens {
     /// The sender's lane is free again.

@@ -1,8 +1,9 @@
-//! A link that sleeps when nothing crosses: times worked out by hand, and books that agree whatever crosses when.
+//! A link that sleeps when nothing crosses: times worked out by hand, and books that agree whatever
+//! crosses when.
 //!
-//! A header packet takes 40 ns, a link command 16 ns, the cable 5 ns. After the packet at 0, which arrives at 45, the host's
-//! port asks for U1 at 50,045 (LGO_U1, there at 50,066), the device agrees (LAU, there at 50,087), and the host's port
-//! confirms (LPMA, there at 50,108).
+//! A header packet takes 40 ns, a link command 16 ns, the cable 5 ns. After the packet at 0, which
+//! arrives at 45, the host's port asks for U1 at 50,045 (LGO_U1, there at 50,066), the device
+//! agrees (LAU, there at 50,087), and the host's port confirms (LPMA, there at 50,108).
 
 use super::*;
 use crate::power::Attojoules;

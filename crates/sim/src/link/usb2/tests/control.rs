@@ -8,7 +8,8 @@ fn setup(direction: Direction, length: u16) -> SetupPacket {
     SetupPacket { direction, length, ..clear_halt }
 }
 
-/// A control transfer that the device answers as soon as it is asked: how it ends, and bytes of its data at each end.
+/// A control transfer that the device answers as soon as it is asked: how it ends, and bytes of its
+/// data at each end.
 fn control(wire: &mut Wire, setup: SetupPacket, answer: ControlAnswer) -> (Option<ControlEnd>, u16, u16) {
     wire.link_pair.host.control(ControlTransfer { id: TransferId(1), setup }).unwrap();
     let (mut end, mut moved, mut taken) = (None, 0, 0);

@@ -1,4 +1,5 @@
-//! What is lost, damaged, refused, too long or taken back: what it costs, and that nothing is taken twice.
+//! What is lost, damaged, refused, too long or cancelled: what it costs, and that nothing is taken
+//! twice.
 
 use super::*;
 
@@ -148,7 +149,7 @@ fn a_transfer_is_taken_back_between_two_packets() {
     wire.run();
     assert!(wire.link_pair.host.is_quiet(IN));
     assert_eq!(wire.link_pair.host.withdraw(Pipe::plain(IN), TransferId(1)), Ok(1024));
-    // The device takes back what it has left, and both go on with the next packet number.
+    // The device cancels what it has left, and both go on with the next packet number.
     assert!(wire.link_pair.device.withdraw(Pipe::plain(IN), TransferId(1)));
     wire.link_pair.host.resume(IN);
     wire.both(IN, 2, 3);

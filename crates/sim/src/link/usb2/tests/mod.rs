@@ -1,4 +1,5 @@
-//! Both ends over a bus: scripts with times worked out by hand, ceilings, faults, and random orders.
+//! Both ends over a bus: scripts with times worked out by hand, ceilings, faults, and random
+//! orders.
 
 mod control;
 mod errors;
@@ -84,7 +85,8 @@ impl Wire {
         self.device(address, id, bytes);
     }
 
-    /// Goes on to the next moment of the bus, and says whether there is one. What moved since is in `progress`.
+    /// Goes on to the next moment of the bus, and says whether there is one. What moved since is in
+    /// `progress`.
     fn step(&mut self, mut fate: impl FnMut(Side, &Packet) -> Fate) -> bool {
         let Some(at) = self.link_pair.due_at(self.engine.now()) else { return false };
         self.engine.at(at, Happens::Bus).unwrap();

@@ -77,7 +77,8 @@ proptest! {
             }
         }
         while wire.step(&mut fate) {}
-        // A device learns that its last packet was taken, though the ACK was lost, when it is asked again.
+        // A device learns that its last packet was taken, though the ACK was lost, when it is asked
+        // again.
         wire.both(IN, 100, 0);
         wire.both(STATUS, 101, 0);
         wire.run();

@@ -2,7 +2,8 @@
 
 use super::*;
 
-// A byte takes 16.67 ns. A token has 19 of them, data of n bytes 19 + n, a handshake 17; the start of frame 19.
+// A byte takes 16.67 ns. A token has 19 of them, data of n bytes 19 + n, a handshake 17; the start
+// of frame 19.
 
 /// READ(10) of 4 KiB: when each packet begins and ends, in nanoseconds.
 const READ_4K_IN_TURNS: [&str; 41] = [
@@ -58,7 +59,8 @@ const READ_4K_IN_TURNS: [&str; 41] = [
 #[test]
 fn a_read_of_4_kib_over_uas_in_turns_packet_by_packet() {
     let mut wire = Wire::high(&[STATUS, COMMAND, IN]);
-    // The drive waits for a command; the host waits for a status and sends one: COMMAND IU with READ(10).
+    // The drive waits for a command; the host waits for a status and sends one: COMMAND IU with
+    // READ(10).
     wire.device(COMMAND, 1, 32);
     wire.host(STATUS, 1, 112);
     wire.host(COMMAND, 2, 32);

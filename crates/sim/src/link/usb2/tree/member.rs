@@ -39,7 +39,8 @@ impl Member {
         }
     }
 
-    /// Hubs between the host and whom it talks to: the device, or the translator, which is in the last hub.
+    /// Hubs between the host and whom it talks to: the device, or the translator, which is in the
+    /// last hub.
     pub(super) const fn hubs(&self) -> u8 {
         let hubs = self.route.tiers() as u8;
         if self.behind.is_some() { hubs.saturating_sub(1) } else { hubs }

@@ -1,12 +1,14 @@
 //! A root port of USB 2.0, hubs, and devices that share its bus.
 //!
-//! Hubs repeat: whatever the host sends goes to all that have the rate of the bus, and one of them answers, later by
-//! what each hub on the way takes. So there is one bus, and its host goes round among the devices that have something to be asked. A device
-//! of full speed behind a hub of high speed has a bus of its own, on which a [`translator`] of that hub
-//! is the host; on the bus above, the host asks the translator in split transactions (USB 2.0 clauses 11.14 and 11.17).
+//! Hubs repeat: whatever the host sends goes to all that have the rate of the bus, and one of them
+//! answers, later by what each hub on the way takes. So there is one bus, and its host uses
+//! round-robin among the devices that have something to be asked. A device of full speed behind a
+//! hub of high speed has a separate bus, on which a [`translator`] of that hub is the host; on the
+//! bus above, the host asks the translator in split transactions (USB 2.0 clauses 11.14 and 11.17).
 //!
-//! Left out: low speed, periodic split transactions, hubs of full speed behind those of high speed. Always true: one transaction
-//! is under way on each bus; a device whose port does not lead on is not asked.
+//! Not modelled: low speed, periodic split transactions, hubs of full speed behind those of high
+//! speed. Invariants: one transaction is in progress on each bus; a device whose port does not lead
+//! on is not asked.
 
 mod member;
 #[cfg(test)]
@@ -56,7 +58,7 @@ pub struct Tree {
 pub struct BusEvent {
     /// Whom it is about.
     pub device: DeviceId,
-    /// The endpoint, while a transaction is under way.
+    /// The endpoint, while a transaction is in progress.
     pub endpoint: Option<EndpointAddress>,
     /// Whether it happened between a translator and the device.
     pub is_below: bool,
@@ -64,7 +66,8 @@ pub struct BusEvent {
     pub sent: AllSent,
 }
 
-/// What becomes of a packet to or from a device, on the bus at the root port (false) or behind a translator (true).
+/// What becomes of a packet to or from a device, on the bus at the root port (false) or behind a
+/// translator (true).
 pub type FateOf<'a> = &'a mut dyn FnMut(DeviceId, bool, Side, &Packet) -> Fate;
 
 impl Tree {
@@ -124,7 +127,7 @@ impl Tree {
         self.translators.iter().map(Translator::bus)
     }
 
-    /// A planted bug: see [`Bus::hurry`].
+    /// Seeded bug: see [`Bus::hurry`].
     pub const fn hurry(&mut self) {
         self.above.hurry();
     }
@@ -157,7 +160,7 @@ impl Tree {
         }
     }
 
-    /// Begins anew with a device: it was reset. What is under way with it is lost.
+    /// Resets a device: it was reset. What is in flight with it is lost.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -167,7 +170,8 @@ impl Tree {
         (*host, *device) = (host.reset_copy(&[]), device.reset_copy(&[]));
     }
 
-    /// A device is not asked any more, nor what is behind it if it is a hub. The host's ends are without endpoints then.
+    /// A device is not asked any more, nor what is behind it if it is a hub. The host's ends are
+    /// without endpoints then.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -181,7 +185,8 @@ impl Tree {
         member.host = member.host.reset_copy(&[]);
     }
 
-    /// The port that a device is at leads on, for the first time or again. Those behind it come up by themselves.
+    /// The port that a device is at leads on, for the first time or again. Those behind it come up
+    /// by themselves.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -189,7 +194,8 @@ impl Tree {
         self.members[device.0].is_up = true;
     }
 
-    /// Whether the translator that a device is behind has something of an endpoint of which the host does not know the end.
+    /// Whether the translator that a device is behind has something of an endpoint of which the
+    /// host does not know the end.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -197,7 +203,8 @@ impl Tree {
         self.members[device.0].behind.as_ref().is_some_and(|behind| behind.is_open(endpoint))
     }
 
-    /// When something is to happen next. To be asked again whenever something has happened to a port.
+    /// When something is to happen next. To be asked again whenever something has happened to a
+    /// port.
     pub fn due_at(&mut self, now: Instant) -> Option<Instant> {
         let has_pending = self.members.iter_mut().fold(false, |news, member| member.take_pending() | news);
         let above = self.above.due_at_with(now, has_pending);
@@ -214,7 +221,8 @@ impl Tree {
         self.translators[at].step(now, &mut self.members, fate_of)
     }
 
-    /// The buffer of a translator is cleared in which an endpoint of a device has something (clause 11.17.5).
+    /// The buffer of a translator is cleared in which an endpoint of a device has something (clause
+    /// 11.17.5).
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -249,7 +257,7 @@ impl Tree {
         Some(BusEvent { device: DeviceId(current), endpoint, is_below: false, sent })
     }
 
-    /// Who comes next, after the one that was last; if nobody does, when somebody may.
+    /// Who comes next, after the one that was last; if no one does, when somebody may.
     fn turn(&self, now: Instant) -> (Option<usize>, Option<Instant>) {
         let insists = |member: &Member| member.behind.as_ref().is_some_and(Behind::insists);
         if self.members.get(self.current).is_some_and(insists) {
@@ -267,7 +275,7 @@ impl Tree {
         (None, earliest)
     }
 
-    /// What is under way with a device is lost.
+    /// What is in flight with a device is lost.
     fn forget(&mut self, now: Instant, device: usize) {
         if self.current == device {
             self.above.abandon(now);

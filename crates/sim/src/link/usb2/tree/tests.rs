@@ -1,4 +1,5 @@
-//! Several devices on one bus, and split transactions, packet by packet with times worked out by hand.
+//! Several devices on one bus, and split transactions, packet by packet with times worked out by
+//! hand.
 
 use super::super::port::NextTransaction;
 use super::super::{Pacing, Rate};
@@ -103,7 +104,7 @@ impl Net {
         self.progress[device][side as usize].iter().filter_map(ended).collect()
     }
 
-    /// Lines in which something is said.
+    /// Lines in which something is sent.
     fn count(&self, what: &str) -> usize {
         self.script.iter().filter(|line| line.contains(what)).count()
     }
@@ -115,8 +116,8 @@ fn two_drives_of_high_speed_take_turns_on_the_bus_of_their_hub() {
     net.both(1, IN, 1, 1024);
     net.both(2, IN, 2, 1024);
     net.until_ended(2, Side::Host, 2);
-    // A start of frame of 152 bits, then IN 152, there and back through a hub 2 * 38, DATA 4248, ACK 136, there and back: 600 ps for
-    // nothing are a bit and a quarter.
+    // A start of frame of 152 bits, then IN 152, there and back through a hub 2 * 38, DATA 4248,
+    // ACK 136, there and back: 600 ps for nothing are a bit and a quarter.
     let said = [
         "   316    633 -> 1 IN 1",
         "   791   9641 <- 1 DATA0 512 bytes",
@@ -139,8 +140,9 @@ fn a_packet_for_a_drive_of_full_speed_goes_by_the_translator() {
     let mut net = Net::behind_hub(Translators::One, &[Rate::Full]);
     net.both(1, OUT, 1, 64);
     net.until_ended(1, Side::Host, 1);
-    // Above, in bits of 1/480 us after a start of frame of 152: SSPLIT 160, OUT 152, DATA 664, ACK 136. Below, in bits of 1/12 us
-    // after a start of frame of 40, which ends at 3,333 ns: OUT 40, DATA 552, ACK 24. The host asks 10 us after each answer.
+    // Above, in bits of 1/480 us after a start of frame of 152: SSPLIT 160, OUT 152, DATA 664, ACK
+    // 136. Below, in bits of 1/12 us after a start of frame of 40, which ends at 3,333 ns: OUT 40,
+    // DATA 552, ACK 24. The host asks 10 us after each answer.
     let said = [
         "   316    650 -> 1 SSPLIT",
         "   650    966 -> 1 OUT 2",
@@ -246,7 +248,8 @@ fn tries_that_are_not_answered_are_counted_from_the_last_answer() {
             }
             host.is_halted(address)
         };
-        // Twice in vain, a translator that has no place, twice in vain: that is not three times in a row.
+        // Twice in vain, a translator that has no place, twice in vain: that is not three times in
+        // a row.
         assert_eq!([false, false, true, false, false].map(&mut ask), [false; 5]);
         assert!(ask(false));
     }
@@ -301,7 +304,8 @@ fn an_end_that_is_asked_for_three_times_in_vain_halts_the_endpoint_until_the_buf
     host.reset_for_retry(IN);
     host.resume(IN);
     net.both(1, IN, 2, 64);
-    // The device has done with the first packet, and sends the second as DATA1, which is taken for one that has come again.
+    // The device has done with the first packet, and sends the second as DATA1, which is taken for
+    // one that has come again.
     net.both(1, IN, 3, 64);
     net.until_ended(1, Side::Host, 2);
     assert_eq!(net.count("below -> 1 IN"), 3, "{}", net.script.join("\n"));
@@ -379,7 +383,8 @@ fn there_is_no_place_where_there_is_none() {
 }
 
 proptest! {
-    /// Whichever two packets are lost, which is less than makes anything fail: everything moves once and in order.
+    /// Whichever two packets are lost, which is less than makes anything fail: everything moves
+    /// once and in order.
     #[test]
     fn everything_moves_once_whatever_is_lost(
         rates in prop::collection::vec(prop_oneof![Just(Rate::Full), Just(Rate::High)], 1..4),

@@ -1,4 +1,5 @@
-//! A translator of a hub of high speed, and how the host talks to it (USB 2.0 clauses 8.4.2, 11.14.1 and 11.17).
+//! A translator of a hub of high speed, and how the host talks to it (USB 2.0 clauses 8.4.2,
+//! 11.14.1 and 11.17).
 //!
 //! ```text
 //!   above, 480 Mb/s                 places                      below, 12 Mb/s
@@ -7,11 +8,14 @@
 //!   CSPLIT OUT ─► ACK   ◄──  Done ◄─┴──────────┘
 //! ```
 //!
-//! A translator has [`PLACES`] for transactions that are not periodic (clause 11.14.2.2 asks for two), and begins them in the order in which
-//! they came. What the host was told stays until its place is wanted for another, since the answer
-//! may be lost: a host that has not heard it asks again before it begins anything else. Data that came in was acknowledged below when the host gets it, so that the host acknowledges nothing.
+//! A translator has [`PLACES`] for transactions that are not periodic (clause 11.14.2.2 asks for
+//! two), and begins them in the order in which they came. What the host was reported stays until
+//! its place is wanted for another, since the answer may be lost: a host that has not heard it asks
+//! again before it begins anything else. Data that came in was acknowledged below when the host
+//! gets it, so that the host acknowledges nothing.
 //!
-//! Always true: an endpoint of a device has one place; what is done in it is done once below, however often either half comes.
+//! Invariants: an endpoint of a device has one place; what is done in it is done once below,
+//! however often either half comes.
 
 use super::super::exchange::{Ends, Exchange, Next};
 use super::super::host::TRIES_MAX;
@@ -29,8 +33,8 @@ use wire::usb::EndpointAddress;
 /// Transactions that a translator has at once.
 pub(super) const PLACES: usize = 2;
 
-/// For so long the host leaves a translator in peace that has no place, or does not know yet: as EHCI lets its list of bulk endpoints rest
-/// (EHCI 1.0 clause 4.8.4). No standard says how long.
+/// For so long the host leaves a translator in peace that has no place, or does not know yet: as
+/// EHCI lets its list of bulk endpoints rest (EHCI 1.0 clause 4.8.4). No standard says how long.
 const REST: Duration = Duration::from_us(10);
 
 /// A translator.
@@ -205,7 +209,8 @@ impl Places {
 }
 
 impl Place {
-    /// Whether it is of an endpoint; both directions of endpoint 0 are one, since one thing is under way there.
+    /// Whether it is of an endpoint; both directions of endpoint 0 are one, since one thing is in
+    /// progress there.
     fn is_of(&self, device: usize, endpoint: EndpointAddress) -> bool {
         let its = self.ask.endpoint();
         self.device == device && (its == endpoint || its.number() == 0 && endpoint.number() == 0)
@@ -235,13 +240,14 @@ impl Behind {
         self.open.iter().any(|open| open.ask.endpoint() == endpoint)
     }
 
-    /// Whether an answer of the translator was lost: nothing else may be begun with it before it has come, since that could
-    /// take its place.
+    /// Whether an answer of the translator was lost: nothing else may be begun with it before it
+    /// has come, since that could take its place.
     pub(super) fn insists(&self) -> bool {
         self.open.iter().any(|open| open.failures > 0)
     }
 
-    /// What the host would say to the translator: it asks for the end of what was begun before it begins something else.
+    /// What the host would say to the translator: it asks for the end of what was begun before it
+    /// begins something else.
     pub(super) fn next(&self, now: Instant, host: &HostPort) -> Next {
         let due = || self.open.iter().filter(|open| open.again_at <= now);
         if let Some(open) = due().find(|open| open.failures > 0).or_else(|| due().next()) {
