@@ -1,31 +1,32 @@
-//! What of a bridge takes time, and how much of it there is.
+//! Timing and buffer parameters of a bridge chip.
 
 use super::StorePart;
 use device::command::Limits;
 use units::Duration;
 
-/// What of a bridge decides how long things take.
+/// Timing and buffer parameters of a bridge chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chip {
     /// Streams of its UAS endpoints: a power of two, 2 to 256.
     pub streams: u16,
-    /// What it can hold of commands and payload, and in which pieces payload moves.
+    /// Limits of commands and payload, and the chunk size in which payload moves.
     pub limits: Limits,
-    /// What its firmware takes for a command over BOT.
+    /// Firmware time per command over BOT.
     pub bot: Times,
-    /// The same over UAS.
+    /// Firmware time per command over UAS.
     pub uas: Times,
-    /// What a sector takes through its memory, either way; zero if that is never in the way.
+    /// Time per sector through its memory, in each direction; zero if memory is never the
+    /// bottleneck.
     pub sector: Duration,
     /// Its SATA side.
     pub store: StorePart,
 }
 
-/// What the firmware takes for a command.
+/// Firmware time per command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// When it has come: to make an ATA command of it.
+    /// From arrival to the ATA command.
     pub command: Duration,
-    /// When the drive is done with it: to say so.
+    /// From the drive's completion to the status.
     pub status: Duration,
 }

@@ -1,22 +1,20 @@
-//! What turns a USB drive into a SATA drive: a bridge chip, by what it does one after the other.
+//! A USB-to-SATA bridge chip.
 //!
-//! The SCSI side is the project's own target; here is what is below its medium door and beside it.
-//! A [`Store`] makes ATA commands of what the unit asks of its medium: one for each SCSI command,
-//! queued by tag where the transport lets several be in flight, and alone otherwise. It holds
-//! sectors between the two sides in a separate buffer size, and whichever side is faster waits. Its
-//! firmware is one [`Processor`](crate::engine::Processor), which looks at each command when it
-//! comes and when it ends.
+//! The SCSI side is the crate `device`; this module models what is below its medium. A [`Store`]
+//! translates medium requests to ATA commands: one per SCSI command, queued by tag where the
+//! transport has several in flight, non-queued otherwise. It buffers sectors between the two sides,
+//! and the faster side waits. Its firmware is one [`Processor`](crate::engine::Processor), which
+//! handles each command on arrival and on completion.
 //!
 //! ```text
 //!   UAS or BOT ── unit ── medium requests ── Store ── ATA commands ── cable ── drive
 //!        └───────── Processor: each command, coming and going ──────────┘
 //! ```
 //!
-//! Not modelled: contents (they are the medium's), errors of the drive, bridges with two drives.
+//! Not modelled: contents (in the medium), drive errors, bridges with two drives.
 //!
-//! Invariants: a request ends once, when its sectors have moved and, but for a read, when the drive
-//! has said that the command has ended; commands alone and queued ones are never in flight
-//! together.
+//! Invariants: a request completes once, when its sectors have moved and, except for a read, the
+//! drive has completed the command; queued and non-queued commands are never in flight together.
 
 mod chip;
 mod store;

@@ -1,4 +1,4 @@
-//! A drive of either kind, where it is known at run time which.
+//! A drive whose type is chosen at run time.
 
 use super::disk::Disk;
 use super::solid::Solid;
@@ -8,9 +8,9 @@ use units::Instant;
 /// A drive.
 #[derive(Clone, Debug)]
 pub enum AnyDrive {
-    /// Platters and an arm.
+    /// A hard disk.
     Disk(Box<Disk>),
-    /// Flash.
+    /// A solid-state drive.
     Solid(Box<Solid>),
 }
 
@@ -26,7 +26,7 @@ impl From<Solid> for AnyDrive {
     }
 }
 
-/// Asks the one that it is.
+/// Delegates to the variant.
 macro_rules! either {
     ($drive:expr, $inner:ident => $ask:expr) => {
         match $drive {

@@ -1,8 +1,8 @@
-//! What lies behind SATA: drives, by how long what takes, and why.
+//! Drive mechanisms behind SATA: timing models of hard disks and solid-state drives.
 //!
-//! A [`Mechanism`] takes [`DriveCommand`]s and says when sectors of a read lie in its buffer, when
-//! it has room for sectors of a write, and when an order has ended. It holds no payload: contents
-//! are the medium's. [`disk`] has platters and an arm, [`solid`] has flash.
+//! A [`Mechanism`] accepts [`DriveCommand`]s and reports when sectors of a read are buffered, when
+//! it has buffer space for sectors of a write, and when a command has completed. It holds no
+//! payload: contents are in the medium. [`disk`] has platters and an arm, [`solid`] has flash.
 //!
 //! ```text
 //!   order ──► mechanism ──► Ready(sectors)…  Done      a read
@@ -11,8 +11,8 @@
 //!
 //! Not modelled: errors, power states, commands that are neither reads, writes, flushes nor trims.
 //!
-//! Invariants: an order ends once; of a read each sector is ready once, in order; for a write there
-//! is room for each sector once; nothing here takes more memory than its part has.
+//! Invariants: a command completes once; each sector of a read is ready once, in order; space for
+//! each sector of a write is granted once; memory use is bounded by the parameters.
 
 mod any;
 pub mod disk;
@@ -26,98 +26,96 @@ pub use any::AnyDrive;
 use std::fmt;
 use units::{Extent, Instant};
 
-/// Bytes of a sector, in which everything here is counted.
+/// Bytes of a sector, the unit of this module.
 pub const SECTOR_BYTES: u32 = 512;
 
-/// The name of an order while it is in flight: that of a queued ATA command (ACS-4 clause 4.15), 0
-/// to 31.
+/// The tag of a queued ATA command (ACS-4 clause 4.15), 0 to 31.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u8);
 
-/// Tags that there are.
+/// Number of tags.
 pub const TAGS: usize = 32;
 
-/// What a mechanism is asked for.
+/// A command for a mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriveCommand {
-    /// Its name; no two in flight have the same.
+    /// Its tag, unique among the commands in flight.
     pub tag: Tag,
-    /// What to do.
+    /// The operation.
     pub kind: DriveCommandKind,
     /// Sectors of [`SECTOR_BYTES`].
     pub extent: Extent,
 }
 
-/// What an order does.
+/// The operation of a [`DriveCommand`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriveCommandKind {
     /// Sectors to the host.
     Read,
     /// Sectors from the host.
     Write {
-        /// It ends when they are on the medium, not when they are in a cache.
+        /// Forced unit access: completes when the sectors are on the medium, not in a cache.
         through: bool,
     },
-    /// Ends when all is on the medium that was written before.
+    /// Completes when all earlier writes are on the medium.
     Flush,
-    /// The sectors are of no interest any more.
+    /// Deallocates the sectors.
     Trim,
 }
 
-/// What a mechanism says.
+/// An event of a mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriveEvent {
-    /// So many further sectors of a read can be sent.
+    /// More sectors of a read are ready to send.
     Ready(Tag, u32),
-    /// So many further sectors of a write can be taken.
+    /// There is buffer space for more sectors of a write.
     Room(Tag, u32),
-    /// An order has ended. Of a read all sectors have been ready.
+    /// A command has completed. All sectors of a read have been ready.
     Done(Tag),
-    /// The mechanism turns to something on the medium: for pictures of the order of service.
+    /// The mechanism starts an access to the medium: for charts of the order of service.
     Accesses(MediumAccess),
 }
 
-/// What a mechanism turned to.
+/// An access of a mechanism to its medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediumAccess {
-    /// For which order; none if it empties its cache.
+    /// The command, or none for a write-back.
     pub tag: Option<Tag>,
-    /// Where.
+    /// Location.
     pub extent: Extent,
 }
 
-/// Writes that have ended and are not on the medium yet. While they become more, writes end sooner
-/// than they do from then on.
+/// Completed writes that are not on the medium yet. While this grows, writes complete faster than
+/// the medium can sustain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deferred {
-    /// Sectors that are kept, or promised room.
+    /// Sectors held or granted.
     pub held: u64,
-    /// Sectors that there is room for.
+    /// Capacity in sectors.
     pub room: u64,
 }
 
-/// A drive's inside, without input and output.
+/// A drive mechanism without I/O.
 pub trait Mechanism: fmt::Debug {
-    /// Takes an order. It must fit the drive, and its tag must be free.
+    /// Accepts a command. It must be within the capacity, and its tag must be free.
     fn submit(&mut self, now: Instant, order: DriveCommand);
 
-    /// Sectors of a write have come, for which there was room.
+    /// Delivers sectors of a write for which space was granted.
     fn handle_sectors(&mut self, now: Instant, tag: Tag, sectors: u32);
 
-    /// What it has to say, until it says nothing.
+    /// Returns the next event, `None` when there are no more.
     fn poll_event(&mut self) -> Option<DriveEvent>;
 
-    /// When it goes on.
+    /// Returns the time of the next event, if there is one.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// It is that late.
+    /// Handles the passing of time up to `now`.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// Sectors that it has.
+    /// Returns its capacity in sectors.
     fn sectors(&self) -> u64;
 
-    /// What of writes it keeps for later while it has other things to do. Nothing where what is
-    /// written goes to the medium at once.
+    /// Returns the state of the write-back cache; empty for a write-through drive.
     fn deferred(&self) -> Deferred {
         Deferred::default()
     }

@@ -1,10 +1,9 @@
-//! A host for tests of drives: it hands sectors over as soon as there is room, and writes down what
-//! ends when.
+//! Test host for drives: supplies sectors as soon as there is space, and records completions.
 
 use super::{DriveCommand, DriveCommandKind, DriveEvent, Mechanism, MediumAccess, Tag};
 use units::{Duration, Extent, Instant};
 
-/// What became of an order.
+/// A completed command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Completed {
     pub(super) tag: Tag,

@@ -1,14 +1,13 @@
-//! A hub as a device: endpoint 0 with the hub class, ports that power, reset and training change,
-//! and the report of what has changed (USB 2.0 clause 11.24, USB 3.2 clauses 10.3, 10.13, 10.15 and
-//! 10.16).
+//! A hub as a device: endpoint 0 with hub class requests, port power, reset and training, and
+//! status change reports (USB 2.0 clause 11.24, USB 3.2 clauses 10.3, 10.13, 10.15 and 10.16).
 //!
-//! A [`HubDevice`] is a machine beside the tree that passes packets on: it says which of its ports
-//! lead on, and the owner of the tree lets links go up and down. Its ports are those of a root hub
-//! ([`crate::xhc`]), but for their power. Not modelled: over-current, indicators, port tests, error
-//! counts, remote wake-up, local power.
+//! A [`HubDevice`] is a state machine beside the tree that forwards packets: it reports which ports
+//! forward, and the owner of the tree takes links up and down. Its ports match those of a root hub
+//! ([`crate::xhc`]), except for port power. Not modelled: over-current, indicators, port tests,
+//! error counts, remote wake-up, local power.
 //!
-//! Invariants: a port leads on only while it is powered and enabled and, at SuperSpeed, the hub
-//! knows how deep it is; a change stays until it is noted.
+//! Invariants: a port forwards packets only while it is powered and enabled and, at SuperSpeed, the
+//! hub depth is set; a change stays until it is acknowledged.
 
 mod descriptors;
 #[cfg(test)]
@@ -36,45 +35,45 @@ use wire::xhci::{LinkState, PortChanges, PortWrite};
 pub struct HubDevice {
     shape: Shape,
     ports: Vec<Port>,
-    /// What it was reported.
+    /// The hub depth that was set.
     depth: Option<u16>,
     is_configured: bool,
     may_ask: [bool; 2],
     is_halted: bool,
-    /// How many others come before each request that is stalled, the last first.
+    /// Requests that come before each stalled one, the last first.
     stalls: Vec<u8>,
     effects: VecDeque<HubEffect>,
 }
 
-/// What a hub is, for good.
+/// Fixed properties of a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Of USB 2.0 or of SuperSpeed.
     pub kind: HubKind,
     /// Its ports, 1 to 15.
     pub ports: u8,
-    /// What it delays a packet.
+    /// Forwarding delay.
     pub delay: Duration,
     /// Hubs between it and the root port.
     pub tier: u16,
-    /// What a hub of high speed has for devices that are slower.
+    /// Transaction translators of a high-speed hub.
     pub translators: Option<Translators>,
 }
 
-/// What a hub does to the links below it.
+/// An action of a hub on the links below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HubEffect {
-    /// Nothing crosses the link at a port any more.
+    /// The link at a port goes down.
     Down(u8),
-    /// Packets cross it.
+    /// The link at a port comes up.
     Up {
         /// From 1.
         port: u8,
-        /// Who is there was reset.
+        /// Whether the device there was reset.
         is_reset: bool,
     },
-    /// A translator forgets what it has of an endpoint: of the device with this address, behind
-    /// this port if it is of one alone.
+    /// Clears the translator buffer of an endpoint of the device with this address, behind this
+    /// port for a translator per port.
     ClearBuffer(TtBuffer),
 }
 
@@ -93,12 +92,12 @@ impl Shape {
 }
 
 impl HubDevice {
-    /// What it is.
+    /// Returns its parameters.
     pub const fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// A hub that has power, with nothing at its ports.
+    /// Creates a powered hub with empty ports.
     pub fn new(shape: Shape) -> Self {
         let is_usb3 = shape.kind == HubKind::SuperSpeed;
         Self {
@@ -113,13 +112,13 @@ impl HubDevice {
         }
     }
 
-    /// Requests are stalled, once each, which follow as many others as is reported: `[2, 0]` are
-    /// the third and the fourth of those to come.
+    /// Schedules requests to stall, once each, by the number of requests before each: `[2, 0]`
+    /// stalls the third and the fourth.
     pub fn stall(&mut self, after: &[u8]) {
         self.stalls = after.iter().rev().copied().collect();
     }
 
-    /// Whether there are requests to come that are stalled.
+    /// Returns whether stalls are scheduled.
     pub const fn will_stall(&self) -> bool {
         !self.stalls.is_empty()
     }
@@ -136,12 +135,12 @@ impl HubDevice {
         }
     }
 
-    /// Whether it has its status change endpoint.
+    /// Returns whether it is configured and has its status change endpoint.
     pub const fn is_configured(&self) -> bool {
         self.is_configured
     }
 
-    /// It was reset, or its link went down: it knows nothing, and its ports are off.
+    /// Resets the hub after a port reset or a link loss: unconfigured, with all ports off.
     pub fn restart(&mut self) {
         for (number, port) in (1..).zip(&mut self.ports) {
             if port.power_off() {
@@ -151,27 +150,27 @@ impl HubDevice {
         (self.depth, self.is_configured, self.may_ask, self.is_halted) = (None, false, [false; 2], false);
     }
 
-    /// Somebody is plugged in.
+    /// Attaches a device to a port.
     pub fn plug(&mut self, now: Instant, port: u8, speed: HubPortSpeed) {
         self.at_port(port, |port| port.plug(now, speed_id(speed)));
     }
 
-    /// The device is gone.
+    /// Detaches the device from a port.
     pub fn unplug(&mut self, port: u8) {
         self.at_port(port, Port::unplug);
     }
 
-    /// What it does to the links below it, oldest first.
+    /// Returns the next action on the links below it.
     pub fn poll_effect(&mut self) -> Option<HubEffect> {
         self.effects.pop_front()
     }
 
-    /// When [`Self::handle_timeout`] is to be called.
+    /// Returns when to call [`Self::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.ports.iter().filter_map(Port::due).min()
     }
 
-    /// Time has passed: ports that train or are reset may be through with it.
+    /// Handles the passing of time: port training and resets complete.
     pub fn handle_timeout(&mut self, now: Instant) {
         for number in 1..=self.shape.ports {
             self.at_port(number, |port| match port.due() {
@@ -181,8 +180,8 @@ impl HubDevice {
         }
     }
 
-    /// What it reports: a bit for each port with a change that was not noted. `None` if there is
-    /// nothing to report.
+    /// Returns the status change bitmap: a bit for each port with an unacknowledged change. `None`
+    /// if there is none.
     pub fn report(&self) -> Option<[u8; 2]> {
         let changed = |port: &Port| port.status().changes() != PortChanges::EMPTY;
         let numbers = (1..).zip(&self.ports).filter(|(_, port)| changed(port)).map(|(number, _)| number);
@@ -198,7 +197,7 @@ impl HubDevice {
         let verdict = match setup.kind {
             RequestKind::Standard => self.standard(setup),
             RequestKind::Class => match HubRequest::decode(&setup) {
-                // A hub without a configuration knows no requests of its class.
+                // An unconfigured hub rejects class requests.
                 Some(request) if self.is_configured => self.class(now, request),
                 _ => None,
             },
@@ -324,7 +323,7 @@ impl HubDevice {
         }
     }
 
-    /// At a wrong depth it looks at the wrong number of a route, and finds no one.
+    /// At a wrong depth it evaluates the wrong part of the route string, and finds no device.
     fn set_depth(&mut self, depth: u16) {
         let led = self.leads_on();
         self.depth = Some(depth);
@@ -383,7 +382,7 @@ impl HubDevice {
         self.ports.get(usize::from(number).checked_sub(1)?)
     }
 
-    /// Something happens to a port, and what that does to its link is reported.
+    /// Changes a port and reports the effect on its link.
     fn at_port(&mut self, number: u8, act: impl FnOnce(&mut Port) -> PortOutcome) {
         let leads_on = self.leads_on();
         let port = usize::from(number).checked_sub(1).and_then(|at| self.ports.get_mut(at));
@@ -417,7 +416,7 @@ impl HubDevice {
     }
 }
 
-/// Hubs on a way.
+/// Maximum hubs in a route.
 const TIERS_MAX: u16 = 5;
 
 /// The changes of a root port, and those of a port of a hub.

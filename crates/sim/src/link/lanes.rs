@@ -1,7 +1,7 @@
 //! A SuperSpeed link and the packets in flight between two ports.
 //!
 //! A side sends when its lane is free. A side with nothing to send is polled again when it has
-//! something, so that a free lane is an event only if somebody waits for it. A side without a
+//! something, so that a free lane is an event only if a command waits for it. A side without a
 //! credit keeps its message until one returns. A packet with a damaged header is retransmitted,
 //! with all packets after it.
 //!

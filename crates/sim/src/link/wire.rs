@@ -1,6 +1,6 @@
 //! Test harness: a host port, a device port and a link, with a log of all packets.
 //!
-//! Not modelled: the component that uses the ports. Invariants: what a port cannot take fails the
+//! Not modelled: the component that uses the ports. Invariant: what a port cannot take fails the
 //! test, with all that has crossed.
 
 use super::bulk::{DevicePort, End, Endpoint, HostPort, Progress, Transfer};

@@ -1,8 +1,8 @@
-//! Both ends of a cable, with a drive behind it.
+//! A SATA cable with a host port and a drive.
 //!
-//! The drive decides what moves when, as queued commands want it: it sets up a transfer, and until
-//! its sectors have moved no other does. What the port has no room for waits on the drive's side,
-//! and the wire with it.
+//! The drive schedules transfers, as queued commands require: it sets one up, and no other moves
+//! until its sectors have moved. Data without room in the port waits in the drive and blocks the
+//! wire.
 
 use super::Rate;
 use super::notes::{Note, Notes};
@@ -14,45 +14,46 @@ use std::fmt;
 use units::{Duration, Extent, Instant};
 use wire::ata::{DataFis, DeviceToHostFis, DmaActivateFis, DmaSetupFis, HostToDeviceFis, SetDeviceBitsFis};
 
-/// How a command is given.
+/// Whether a command is queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
     /// READ or WRITE FPDMA QUEUED (ACS-4 clauses 7.22 and 7.60): others may be in flight.
     Queued,
-    /// READ or WRITE DMA EXT, FLUSH CACHE EXT, DATA SET MANAGEMENT: it is alone.
+    /// READ or WRITE DMA EXT, FLUSH CACHE EXT, DATA SET MANAGEMENT: no other command may be in
+    /// flight.
     Alone,
 }
 
 /// A command of the host port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// What the drive is to do, by a tag that is free.
+    /// The command for the drive, with a free tag.
     pub order: DriveCommand,
-    /// How it is given. A flush or a trim is alone.
+    /// Whether it is queued. A flush or a trim is not.
     pub queueing: Queueing,
 }
 
-/// What the host port learns.
+/// An event for the host port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostPortEvent {
-    /// So many further sectors of a read have come. They take room until [`Attachment::take`].
+    /// More sectors of a read have arrived. They take buffer space until [`Attachment::take`].
     Came(Tag, u32),
-    /// The drive takes so many further sectors of a write: [`Attachment::supply`].
+    /// The drive requests more sectors of a write: [`Attachment::supply`].
     Wants(Tag, u32),
-    /// A command has ended.
+    /// A command has completed.
     Completed(Tag),
-    /// The drive turns to something on its medium.
+    /// The drive starts an access to its medium.
     Accesses(MediumAccess),
 }
 
-/// What the wire has carried.
+/// Traffic counters of the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Books {
     /// Frames, of either side.
     pub frames: u64,
     /// Bytes of sectors.
     pub payload_bytes: u64,
-    /// How long it was in use.
+    /// Time in which the wire was busy.
     pub busy: Duration,
 }
 
@@ -75,10 +76,9 @@ pub struct Attachment<M> {
     /// Commands with sectors to move, in the order in which the drive moves them.
     moving: VecDeque<Tag>,
     phase: Option<Phase>,
-    /// Queued commands that have ended and wait to be reported, and those that are reported by a
-    /// frame on the wire.
+    /// Completed queued commands that wait for Set Device Bits, and those in the frame on the wire.
     ended: [VecDeque<Tag>; 2],
-    /// Sectors for which the host port has room; below zero if it holds more than it has room for.
+    /// Free buffer space of the host port in sectors; negative if overcommitted.
     room: i64,
     event: VecDeque<HostPortEvent>,
     books: Books,
@@ -93,7 +93,7 @@ struct Link {
     ready: u32,
     /// Sectors of a write that the host has and has not sent.
     supplied: u32,
-    /// The drive has no more to do for it.
+    /// The mechanism has completed it.
     is_done: bool,
 }
 
@@ -108,7 +108,7 @@ struct Phase {
     active_at: Option<Instant>,
 }
 
-/// What can go out next.
+/// The next frame to send.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     /// What waits at a side.
@@ -140,8 +140,7 @@ const DRIVE: usize = 1;
 const FRAME_SECTORS: u32 = DataFis::DATA_LEN_MAX as u32 / SECTOR_BYTES;
 
 impl<M: Mechanism> Attachment<M> {
-    /// A drive on a cable. `room_sectors` are what the host port can take that has not been taken
-    /// from it.
+    /// Connects a drive. `room_sectors` is the buffer size of the host port.
     pub fn new(mechanism: M, rate: Rate, latency: Duration, room_sectors: u32) -> Self {
         Self {
             mechanism,
@@ -162,34 +161,33 @@ impl<M: Mechanism> Attachment<M> {
         }
     }
 
-    /// The same with a host port that takes so long from leave to send a data frame to that frame,
-    /// for commands that are alone: where its processor has to do with each.
+    /// Sets the delay of the host port from DMA Activate to the data frame of a non-queued command.
     #[must_use]
     pub fn pausing(self, pause: Duration) -> Self {
         Self { pause, ..self }
     }
 
-    /// The drive.
+    /// Returns the mechanism.
     pub const fn mechanism(&self) -> &M {
         &self.mechanism
     }
 
-    /// What the wire has carried.
+    /// Traffic counters of the wire.
     pub const fn books(&self) -> Books {
         self.books
     }
 
-    /// Notes each frame from now on, or no more.
+    /// Enables or disables notes of frames.
     pub fn take_notes(&mut self, is_taking: bool) {
         self.notes.take(is_taking);
     }
 
-    /// The next frame that was sent by now, as text.
+    /// Returns the next note of a frame sent until `now`.
     pub fn poll_note(&mut self, now: Instant) -> Option<Note> {
         self.notes.poll(now)
     }
 
-    /// Gives a command. Its tag must be free; one that is alone must be.
+    /// Issues a command. Its tag must be free; a non-queued command needs an idle drive.
     pub fn submit(&mut self, now: Instant, command: Command) {
         let alone = |link: &Link| link.command.queueing == Queueing::Alone;
         debug_assert!(
@@ -202,7 +200,7 @@ impl<M: Mechanism> Attachment<M> {
         self.advance(now);
     }
 
-    /// The host port has sectors that the drive wanted.
+    /// Supplies sectors of a write that the drive has requested.
     pub fn supply(&mut self, now: Instant, tag: Tag, sectors: u32) {
         if let Some(link) = &mut self.links[usize::from(tag.0)] {
             link.supplied += sectors;
@@ -210,7 +208,7 @@ impl<M: Mechanism> Attachment<M> {
         self.advance(now);
     }
 
-    /// Sectors that have come are gone from the host port. Whether anything has come of that.
+    /// Frees buffer space of the host port. Returns whether this unblocked the drive.
     pub fn take(&mut self, now: Instant, sectors: u32) -> bool {
         let before = (self.books.frames, self.peek().is_some());
         self.room += i64::from(sectors);
@@ -218,17 +216,17 @@ impl<M: Mechanism> Attachment<M> {
         before != (self.books.frames, self.peek().is_some()) || !self.event.is_empty()
     }
 
-    /// So many sectors lie in the host port besides those that have come and were not taken.
+    /// Occupies buffer space of the host port.
     pub fn hold(&mut self, sectors: u32) {
         self.room -= i64::from(sectors);
     }
 
-    /// What the host port learns, until there is nothing.
+    /// Returns the next event for the host port.
     pub fn poll_event(&mut self) -> Option<HostPortEvent> {
         self.event.pop_front()
     }
 
-    /// When it goes on.
+    /// Returns the time of the next event, if there is one.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let wire = match self.crossing {
             Some((arrives, frame)) if self.is_awaited(frame) => Some(arrives),
@@ -240,8 +238,8 @@ impl<M: Mechanism> Attachment<M> {
         }
     }
 
-    /// Whether anything comes of a frame when it arrives: if not, no one looks before the wire is
-    /// free again.
+    /// Returns whether the arrival of a frame has an effect; otherwise no event is needed before
+    /// the wire is free.
     const fn is_awaited(&self, frame: Frame) -> bool {
         match frame {
             Frame::Accepted => false,
@@ -250,7 +248,7 @@ impl<M: Mechanism> Attachment<M> {
         }
     }
 
-    /// It is that late.
+    /// Handles the passing of time up to `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.mechanism.poll_timeout().is_some_and(|at| at <= now) {
             self.mechanism.handle_timeout(now);
@@ -362,7 +360,7 @@ impl<M: Mechanism> Attachment<M> {
         }
     }
 
-    /// Hears what the mechanism says.
+    /// Handles the events of the mechanism.
     fn listen(&mut self) {
         while let Some(events) = self.mechanism.poll_event() {
             match events {
@@ -385,7 +383,7 @@ impl<M: Mechanism> Attachment<M> {
         }
     }
 
-    /// If the drive is done with a command and all has moved, it says so.
+    /// Completes a command whose mechanism is done and whose sectors have all moved.
     fn conclude(&mut self, tag: Tag) {
         let is_moving = self.phase.is_some_and(|phase| phase.tag == tag);
         let Some(link) = &self.links[usize::from(tag.0)] else { return };
@@ -466,7 +464,7 @@ impl<M: Mechanism> Attachment<M> {
         }
     }
 
-    /// A frame in words, before anything comes of it: by whom, what, and of which command.
+    /// Formats a frame for a note: sender, type and tag.
     fn describe(&self, frame: Frame) -> String {
         match frame {
             Frame::Command(tag) => match &self.links[usize::from(tag.0)] {

@@ -1,11 +1,11 @@
-//! Notes of frames on the wire, for observers: what was sent, when it began.
+//! Notes of frames on the wire, for observers.
 //!
-//! Nothing is made into text unless somebody takes notes.
+//! Text is created only while notes are enabled.
 
 use std::collections::VecDeque;
 use units::Instant;
 
-/// Frames that were sent, while somebody takes notes of them.
+/// Frames that were sent, while notes are enabled.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notes(Option<VecDeque<Note>>);
 
@@ -24,7 +24,7 @@ impl Notes {
         self.0 = is_taking.then(VecDeque::new);
     }
 
-    /// Whether anybody takes them, so that there is a point in making text.
+    /// Returns whether notes are enabled.
     pub(super) const fn is_taking(&self) -> bool {
         self.0.is_some()
     }

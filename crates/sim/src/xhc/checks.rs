@@ -1,20 +1,19 @@
-//! What a TRB of a transfer ring must be (xHCI 1.2 clauses 4.11 and 6.4.1): its type, its length, a
-//! buffer that does not cross 64 KiB, TD Size (from version 1.0 on), immediate data that fit and go
-//! to the device, an interrupter that is there.
+//! Validation of transfer TRBs (xHCI 1.2 clauses 4.11 and 6.4.1): type, length, 64 KiB boundaries,
+//! TD Size (from version 1.0 on), immediate data, interrupter number.
 //!
-//! Not modelled: what a controller cannot know, as whether a buffer is long enough.
+//! Not modelled: checks that hardware cannot do, such as the size of a buffer.
 
 use super::memory::{Fault, Memory};
 use super::ring::{Act, TrbStep};
 use wire::usb::Direction;
 use wire::xhci::{TRB_BYTES, TransferTrb, TrbFlags};
 
-/// No buffer of a TRB crosses a multiple of this (table 6-1).
+/// No TRB buffer crosses a multiple of this (table 6-1).
 const BOUNDARY: u64 = 64 << 10;
-/// What a TRB itself can hold.
+/// Maximum immediate data of a TRB.
 const IMMEDIATE_BYTES_MAX: u32 = 8;
 
-/// What the TRBs of an endpoint are checked against.
+/// Validation parameters of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rules {
     /// `None` of a control endpoint.
@@ -24,7 +23,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Whether a TRB may be on the ring here.
+    /// Returns whether a TRB is valid here.
     #[inline]
     pub(super) fn allow(self, trb: &TransferTrb, is_first: bool) -> bool {
         let is_bulk = self.direction.is_some();
@@ -50,7 +49,7 @@ impl Rules {
         }
     }
 
-    /// What a TRB does; nothing of a link that is not reported.
+    /// Returns the action of a TRB; `None` for a link without an event.
     #[inline]
     pub(super) fn act_of(self, trb: &TransferTrb) -> Option<Act> {
         Some(match *trb {
@@ -68,7 +67,7 @@ impl Rules {
         })
     }
 
-    /// Whether TD Size of every TRB of a TD says the packets that follow it (clause 4.11.2.4).
+    /// Returns whether TD Size of every TRB is the number of packets after it (clause 4.11.2.4).
     pub(super) fn has_right_sizes<'a>(
         self,
         steps: impl Iterator<Item = &'a TrbStep>,
@@ -98,7 +97,7 @@ impl Rules {
     }
 }
 
-/// Whether a TRB may have this buffer.
+/// Returns whether a buffer is valid for a TRB.
 fn is_within(buffer: u64, length: u32) -> bool {
     length <= TransferTrb::LENGTH_MAX && buffer % BOUNDARY + u64::from(length) <= BOUNDARY
 }

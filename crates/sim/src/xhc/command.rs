@@ -1,11 +1,11 @@
-//! The command ring: read one by one, carried out in order, answered by events (xHCI 1.2 clauses
-//! 4.6 and 4.9.3).
+//! The command ring: commands execute one by one, in order, and complete with events (xHCI 1.2
+//! clauses 4.6 and 4.9.3).
 //!
-//! Most commands take the part's time for a command. Two wait for others: Stop Endpoint for the
-//! link to come to rest, Address Device for the device's answer. Which states a command is allowed
-//! in, and what it changes, is here and in `configure`.
+//! Most commands take the part's command time. Stop Endpoint waits for the link to become quiet,
+//! Address Device for the device's answer. The states in which a command is allowed, and its
+//! effects, are here and in `configure`.
 //!
-//! Invariants: a command is answered once; one that is aborted is answered as aborted.
+//! Invariants: a command completes once; an aborted command completes as aborted.
 
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
@@ -19,7 +19,7 @@ use wire::xhci::{
     EventTrb, SlotContext, SlotState, StreamDequeue, TRB_BYTES, TransferTrb, cycle_of, trb_type_of,
 };
 
-/// Links followed in a row before they are taken for a circle.
+/// Link TRBs in a row that count as a loop.
 const LINKS_MAX: u32 = 16;
 
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ pub(super) struct Commands {
     stops: bool,
 }
 
-/// A command that waits for somebody.
+/// A command that waits for the link or the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Current {
     pointer: u64,
@@ -42,21 +42,21 @@ struct Current {
     waits: Waits,
 }
 
-/// For whom a command waits.
+/// What a command waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waits {
-    /// The link to come to rest.
+    /// The link to become quiet.
     Quiet(EndpointId),
     /// The device's answer to SET_ADDRESS.
     Address(u64),
-    /// No one: it is never answered.
+    /// Nothing: it never completes.
     Never,
 }
 
-/// What came of a command.
+/// The result of a command: a completion, or pending.
 pub(super) type Did = Result<(Code, u8), Pending>;
 
-/// It waits.
+/// The command is pending.
 pub(super) struct Pending(Waits);
 
 impl Commands {
@@ -64,19 +64,19 @@ impl Commands {
         self.step_at
     }
 
-    /// Where the ring goes on.
+    /// Sets the ring pointer.
     pub(super) const fn place(&mut self, control: CommandRingControl) {
         self.at = Cursor { at: control.ring, cycle: control.cycle };
     }
 
-    /// The controller stops; what was in flight is never answered.
+    /// Stops; the current command never completes.
     pub(super) fn halt(&mut self) {
         (self.step_at, self.current, self.stops, self.is_running) = (None, None, false, false);
     }
 }
 
 impl Controller {
-    /// The doorbell of the command ring was rung.
+    /// Handles a doorbell of the command ring.
     pub(super) fn ring_commands(&mut self, now: Instant) {
         self.commands.is_running = true;
         if self.commands.current.is_none() && self.commands.step_at.is_none() {
@@ -85,7 +85,7 @@ impl Controller {
         }
     }
 
-    /// Something was written to the command ring's register: stop or abort.
+    /// Handles a write to the command ring control register: stop or abort.
     pub(super) fn control_commands(&mut self, now: Instant, _: &mut Memory, control: CommandRingControl) {
         if !self.commands.is_running || self.part.misbehaviour.ignores_abort {
             return;
@@ -101,7 +101,7 @@ impl Controller {
         }
     }
 
-    /// Where the next command is looked for.
+    /// Returns the address of the next command.
     #[cfg(test)]
     pub(super) const fn next_command(&self) -> u64 {
         self.commands.at.at
@@ -118,7 +118,7 @@ impl Controller {
         self.post_later(at, EventTrb::CommandCompletion { pointer, parameter: 0, code, slot });
     }
 
-    /// A command is over: it is answered, and the next one is looked for.
+    /// Completes a command and schedules the next fetch.
     fn finish(&mut self, at: Instant, pointer: u64, answer: (Code, u8)) {
         self.commands.current = None;
         self.answer(at, pointer, answer);
@@ -129,11 +129,11 @@ impl Controller {
         }
     }
 
-    /// Looks for the next command, and carries it out.
+    /// Fetches and executes the next command.
     pub(super) fn step_commands(&mut self, now: Instant, memory: &mut Memory) -> Result<(), Fault> {
         self.commands.step_at = None;
         if self.events.ring.is_full() {
-            // Goes on with the next doorbell or when there is room.
+            // Continues with the next doorbell or when there is room.
             return Ok(());
         }
         for _ in 0..LINKS_MAX {
@@ -142,7 +142,7 @@ impl Controller {
             if cycle_of(&trb) != cycle {
                 return Ok(());
             }
-            // Those behind it are read while it is carried out.
+            // Later TRBs are read during its execution.
             self.dma.read_trbs(now, &self.part, 1);
             if let Ok((TransferTrb::Link { segment, toggle_cycle, .. }, _)) = TransferTrb::decode(&trb) {
                 self.commands.at = Cursor { at: segment, cycle: cycle ^ toggle_cycle };
@@ -219,7 +219,7 @@ impl Controller {
         (Code::Success, number as u8)
     }
 
-    /// A slot is given back, with all that was its.
+    /// Disables a slot and removes its endpoints.
     pub(super) fn disable(&mut self, number: u8) {
         let slot = std::mem::take(&mut self.slots[usize::from(number)]);
         for endpoint in slot.endpoints.into_iter().flatten() {
@@ -234,7 +234,7 @@ impl Controller {
         }
     }
 
-    /// Asks the device to take its address; the command waits for its answer.
+    /// Sends SET_ADDRESS; the command waits for the answer.
     pub(super) fn ask_address(&mut self, slot: u8, input: u64) -> Did {
         let setup = SetupPacket {
             direction: Direction::Out,
@@ -251,10 +251,10 @@ impl Controller {
         Err(Pending(Waits::Address(input)))
     }
 
-    /// The number under which the device is asked to take its address.
+    /// Request number of SET_ADDRESS.
     pub(super) const ADDRESS_REQUEST: u32 = u32::MAX;
 
-    /// The device has answered SET_ADDRESS, as this code says.
+    /// Handles the answer to SET_ADDRESS.
     pub(super) fn addressed(
         &mut self,
         now: Instant,
@@ -301,7 +301,7 @@ impl Controller {
         Ok(Err(Pending(Waits::Quiet(id))))
     }
 
-    /// The link has come to rest.
+    /// Completes Stop Endpoint when the link is quiet.
     pub(super) fn settle_stop(
         &mut self,
         now: Instant,
@@ -405,7 +405,7 @@ impl Controller {
         Ok(Code::Success)
     }
 
-    /// All endpoints but 0 go.
+    /// Drops all endpoints except 0.
     pub(super) fn drop_endpoints(&mut self, memory: &mut Memory, number: u8) -> Result<(), Fault> {
         for id in (2..=EndpointId::MAX).filter_map(EndpointId::new) {
             self.drop_endpoint(memory, (number, id))?;
@@ -426,8 +426,7 @@ impl Controller {
         self.write_state(memory, which, EndpointState::Disabled)
     }
 
-    /// The component that was at a port cannot be reached any more: what it was asked gets no
-    /// answer.
+    /// Handles the loss of the device at a port: a pending SET_ADDRESS fails.
     pub(super) fn lose_device(&mut self, now: Instant, port: u8) {
         for number in self.slots_at(port) {
             let waits = self.commands.current.filter(|current| current.slot == number);
@@ -437,13 +436,13 @@ impl Controller {
         }
     }
 
-    // What is written to contexts.
+    // Context writes.
 
     pub(super) fn context_at(&self, (number, id): (u8, EndpointId)) -> u64 {
         self.slots[usize::from(number)].context + self.part.contexts.in_device(Some(id))
     }
 
-    /// An endpoint's state changes, here and in its context.
+    /// Sets the state of an endpoint, here and in its context.
     pub(super) fn set_state(
         &mut self,
         memory: &mut Memory,
@@ -469,7 +468,7 @@ impl Controller {
         Ok(())
     }
 
-    /// Writes the state of an endpoint, and where its rings stand.
+    /// Writes the state and ring pointers of an endpoint to its context.
     pub(super) fn save(&self, memory: &mut Memory, which: (u8, EndpointId)) -> Result<(), Fault> {
         let at = self.context_at(which);
         match self.slots[usize::from(which.0)].endpoint(which.1) {

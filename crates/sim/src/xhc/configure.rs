@@ -1,9 +1,9 @@
-//! Input contexts: what a driver asks of a device's slot and endpoints, checked as a controller
-//! checks it (xHCI 1.2 clauses 4.6.5 to 4.6.7, 6.2.2, 6.2.3, 6.2.5).
+//! Input contexts of slots and endpoints: validation and effect (xHCI 1.2 clauses 4.6.5 to 4.6.7,
+//! 6.2.2, 6.2.3, 6.2.5).
 //!
-//! What makes no sense ([`super::rules`]) is a Parameter Error, a state that does not fit a Context
-//! State Error, too many endpoints a Resource Error; nothing changes then. Not modelled: bandwidth,
-//! exit latencies, isochronous endpoints, interrupt endpoints to a device.
+//! An invalid context ([`super::rules`]) is a Parameter Error, a wrong state a Context State Error,
+//! too many endpoints a Resource Error; nothing changes then. Not modelled: bandwidth, exit
+//! latencies, isochronous endpoints, interrupt OUT endpoints.
 
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
@@ -17,10 +17,10 @@ use wire::xhci::{
     SlotState,
 };
 
-/// Where a device context begins (table 6-1).
+/// Alignment of a device context (table 6-1).
 const CONTEXT_ALIGN: u64 = 64;
 
-/// An input context as it was read.
+/// A decoded input context.
 struct Input {
     at: u64,
     control: InputControlContext,
@@ -90,7 +90,7 @@ impl Controller {
         Ok(self.ask_address(number, input))
     }
 
-    /// The device has an address, or is to be without one: the contexts say so.
+    /// Writes the contexts of an addressed device, or of one in the Default state.
     pub(super) fn take_address(
         &mut self,
         memory: &mut Memory,
@@ -114,7 +114,7 @@ impl Controller {
         memory.write(self.context_at((number, EndpointId::CONTROL)), &running.encode())
     }
 
-    /// Configure Endpoint without endpoints: all but 0 go.
+    /// Configure Endpoint with Deconfigure set: drops all endpoints except 0.
     pub(super) fn deconfigure(&mut self, memory: &mut Memory, number: u8) -> Result<Code, Fault> {
         let stage = self.slots[usize::from(number)].stage;
         if !matches!(stage, SlotStage::Addressed | SlotStage::Configured) {
@@ -159,7 +159,7 @@ impl Controller {
         let dropped = |id: EndpointId| control.drops(id) && !control.adds(id);
         let there = &self.slots[usize::from(number)];
         let stays = |id: &EndpointId| there.endpoint(*id).is_some() && !dropped(*id);
-        // All that are there afterwards are among those that the slot counts (clause 6.2.2).
+        // All remaining endpoints must be within Context Entries (clause 6.2.2).
         if ids().filter(stays).any(|id| id.get() > slot.context_entries) {
             return Ok(Code::ParameterError);
         }
@@ -188,7 +188,7 @@ impl Controller {
         others.map(|(_, slot)| slot.endpoints.iter().flatten().filter(|e| e.is_on_link).count()).sum()
     }
 
-    /// An endpoint comes.
+    /// Installs an endpoint.
     fn install(
         &mut self,
         memory: &mut Memory,
@@ -213,7 +213,7 @@ impl Controller {
         memory.write(self.context_at(which), &running.encode())
     }
 
-    /// Evaluate Context: the largest packet of endpoint 0, and what the slot says of exit latency.
+    /// Evaluate Context: maximum packet size of endpoint 0 and exit latency of the slot.
     pub(super) fn evaluate(&mut self, memory: &mut Memory, number: u8, input: u64) -> Result<Code, Fault> {
         if self.slots[usize::from(number)].stage < SlotStage::Default {
             return Ok(Code::ContextStateError);
@@ -222,7 +222,7 @@ impl Controller {
             return Ok(Code::ParameterError);
         };
         let mut ids = (1..=EndpointId::MAX).filter_map(EndpointId::new);
-        // Only the slot and endpoint 0 are evaluated, and nothing goes (clause 6.2.3.3).
+        // Only the slot and endpoint 0 are evaluated, and nothing is dropped (clause 6.2.3.3).
         let asks_for_more = ids.any(|id| control.drops(id) || control.adds(id) && id != EndpointId::CONTROL);
         if asks_for_more || control.has_slot() && slot.interrupter != 0 {
             return Ok(Code::ParameterError);

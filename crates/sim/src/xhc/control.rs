@@ -1,11 +1,10 @@
 //! Control transfers: setup, data, status, three TDs on the ring of endpoint 0 (xHCI 1.2 clauses
 //! 4.11.2.2 and 4.9.2.4).
 //!
-//! The stages are fetched together, and the whole transfer is asked of the device by
-//! [`Output::Control`]. Not modelled: packets of endpoint 0, whose time the component that answers
-//! adds.
+//! The stages are fetched together, and the whole transfer goes to the device as one
+//! [`Output::Control`]. Not modelled: packets of endpoint 0; the owner adds their time.
 //!
-//! Invariants: a transfer that was stopped or whose device is gone gets no answer that counts.
+//! Invariant: answers to stopped transfers and from detached devices are ignored.
 
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
@@ -16,7 +15,7 @@ use units::Instant;
 use wire::usb::{Direction, RequestKind, SetupPacket, StandardRequest};
 use wire::xhci::{CompletionCode as Code, EndpointId, EndpointState, TransferKind};
 
-/// What of a ring makes one transfer.
+/// The stages at the head of a control ring.
 enum Stages {
     /// Not all of it is there.
     Incomplete,
@@ -27,8 +26,8 @@ enum Stages {
 }
 
 impl Controller {
-    /// Begins the next control transfer, if all of it is there and none is in progress. Whether TDs
-    /// were passed that move nothing.
+    /// Starts the next control transfer, if it is complete and none is in progress. Returns whether
+    /// no-op TDs were passed.
     pub(super) fn start_control(
         &mut self,
         now: Instant,
@@ -69,7 +68,7 @@ impl Controller {
         Ok(has_passed)
     }
 
-    /// The device has answered a control transfer.
+    /// Handles the device's answer to a control transfer.
     pub fn handle_control(
         &mut self,
         now: Instant,
@@ -169,7 +168,7 @@ fn stages(ring: &Ring) -> Stages {
     }
 }
 
-/// The controller itself asks a device to take its address; a driver must not (clause 4.6.5).
+/// The controller itself sends SET_ADDRESS; a driver must not (clause 4.6.5).
 fn is_set_address(setup: SetupPacket) -> bool {
     setup.kind == RequestKind::Standard && setup.standard() == Some(StandardRequest::SetAddress)
 }

@@ -1,11 +1,10 @@
-//! The controller as its world sees it: reported of time, link and devices, asked for what it wants
-//! and when.
+//! The controller's interface to the simulation: time, link and device events in, requests and
+//! timeouts out.
 //!
-//! What it is made of is in the modules beside this one; here is what is common to them: events
-//! that are posted and seen, ports that change, the time of the next thing. Not modelled: when
-//! things happen; The owner calls.
+//! Common to the other modules: event posting, port changes, timeouts. Not modelled: scheduling;
+//! the owner calls at the times that are returned.
 //!
-//! Invariants: a controller that was halted, has failed or was pulled out does nothing by itself.
+//! Invariant: a halted, failed or removed controller does nothing by itself.
 
 use super::command::Commands;
 use super::dma::Dma;
@@ -43,39 +42,39 @@ pub struct Controller {
     pub(super) outputs: VecDeque<Output>,
     pub(super) script: Script,
     pub(super) counters: Counters,
-    /// When the next port does something by itself.
+    /// Next timeout of a port.
     pub(super) port_due: Option<Instant>,
 }
 
-/// What a driver or a link did that a controller does not honour, and what went wrong.
+/// Counters of ignored inputs and of errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Doorbells of slots and endpoints that are not there or do not run.
+    /// Doorbells of slots and endpoints that do not exist or do not run.
     pub idle_doorbells: u32,
-    /// TDs that the link reported of and that no one waits for any more.
+    /// Progress of TDs that are no longer outstanding.
     pub stale_progress: u32,
-    /// Writes to registers that cannot be written, or not now.
+    /// Writes to read-only registers or at a wrong time.
     pub odd_writes: u32,
     /// Times that the event ring was full.
     pub rings_full: u32,
     /// Interrupts.
     pub interrupts: u64,
-    /// TDs that were reported.
+    /// Completed TDs.
     pub tds: u64,
 }
 
-/// Events and who reports of them.
+/// Event ring and interrupter.
 #[derive(Clone, Debug)]
 pub(super) struct Events {
     pub(super) ring: EventRing,
     pub(super) interrupter: Interrupter,
-    /// How many have come about.
+    /// Number of events posted.
     pub(super) posted: u64,
     /// What is notified of them, and of what else goes over memory.
     pub(super) notes: Notes,
 }
 
-/// What is to go wrong next, for tests.
+/// Errors to inject, for tests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Script {
     pub(super) commands: VecDeque<(TrbType, CompletionCode)>,
@@ -83,7 +82,7 @@ pub(super) struct Script {
 }
 
 impl Controller {
-    /// A controller that was just powered on, with no one at its ports.
+    /// Creates a controller after power-on with empty ports.
     pub fn new(part: Part) -> Self {
         Self {
             part,
@@ -101,96 +100,95 @@ impl Controller {
         }
     }
 
-    /// What it is.
+    /// Returns its parameters.
     pub const fn part(&self) -> &Part {
         &self.part
     }
 
-    /// What went otherwise than it should.
+    /// Returns the error counters.
     pub const fn counters(&self) -> Counters {
         Counters { rings_full: self.events.ring.times_full(), ..self.counters }
     }
 
-    /// Whether it runs.
+    /// Returns whether it is running.
     pub fn is_running(&self) -> bool {
         self.registers.command.has(UsbCommand::RUN)
     }
 
-    /// A device is plugged into a root port, counted from 1, at a speed id. A port that is not
-    /// there changes nothing.
+    /// Attaches a device to a root port, counted from 1, with a speed id. Ignored for a port that
+    /// does not exist.
     pub fn plug(&mut self, now: Instant, port: u8, speed_id: u8) {
         self.change_port(now, port, |port| port.plug(now, speed_id));
     }
 
-    /// The device at a root port is pulled out.
+    /// Detaches the device at a root port.
     pub fn unplug(&mut self, now: Instant, port: u8) {
         self.change_port(now, port, Port::unplug);
     }
 
-    /// The controller is pulled out of its slot: it reads as all ones and does nothing any more.
+    /// Removes the controller: registers read as all ones.
     pub fn remove(&mut self) {
         self.registers.is_gone = true;
         self.stop_everything();
     }
 
-    /// The next command of this type is answered with this code instead of being carried out.
+    /// Makes the next command of this type fail with `code` without executing it.
     pub fn refuse_next(&mut self, kind: TrbType, code: CompletionCode) {
         self.script.commands.push_back((kind, code));
     }
 
-    /// The next TD of a bulk endpoint that is fetched fails with this code.
+    /// Makes the next fetched TD of a bulk endpoint fail with `code`.
     pub fn fail_next(&mut self, code: CompletionCode) {
         self.script.transfers.push_back(code);
     }
 
-    /// The next event of a transfer suffers.
+    /// Corrupts the next transfer event.
     pub const fn tamper(&mut self, tampering: Tampering) {
         self.events.ring.tamper(tampering);
     }
 
-    /// Books are kept from now on of the events that lie in its ring.
+    /// Starts to track the occupancy of the event ring.
     pub fn watch(&mut self, now: Instant) {
         self.events.ring.watch(now);
     }
 
-    /// Whether they agree, if any are kept: Little's law of what lies there until the driver has
-    /// taken it.
+    /// Checks Little's law for the event ring, if tracked.
     pub fn is_consistent(&self, now: Instant) -> bool {
         self.events.ring.is_consistent(now)
     }
 
-    /// It meets an error of its host, and halts.
+    /// Injects a Host System Error: the controller halts.
     pub fn break_down(&mut self) {
         self.survive(Err(Fault { address: 0 }));
     }
 
-    /// Whether it wants something done.
+    /// Returns whether an output is pending.
     pub fn has_output(&self) -> bool {
         !self.outputs.is_empty()
     }
 
-    /// What it wants done.
+    /// Returns the next output.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// Which line of it has had no room for something: what came of that is worth nothing.
+    /// Returns the queue that overflowed; the results are invalid then.
     #[inline]
     pub const fn overrun(&self) -> Option<CapacityExceeded> {
         self.events.ring.overrun()
     }
 
-    /// Whether notes are taken of doorbells and TRBs, for [`Self::poll_note`].
+    /// Enables or disables notes of doorbells and TRBs for [`Self::poll_note`].
     pub fn take_notes(&mut self, takes: bool) {
         self.events.notes.take(takes);
     }
 
-    /// The next note of what was by now, and when that was. An event was when it could be seen.
+    /// Returns the next note until `now` and its time. An event counts from when it is visible.
     pub fn poll_note(&mut self, now: Instant) -> Option<(Instant, String)> {
         self.events.notes.poll(now)
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Instant> {
         let never = Instant::from_ps(u64::MAX);
         let fetch = self.fetches.front().map_or(never, |fetch| fetch.at);
@@ -200,8 +198,8 @@ impl Controller {
         (first < never).then_some(first)
     }
 
-    /// A time has come that [`poll_timeout`](Self::poll_timeout) reported. Nothing happens if it
-    /// has not.
+    /// Handles the timeout that [`poll_timeout`](Self::poll_timeout) returned. Does nothing before
+    /// it.
     pub fn handle_timeout(&mut self, now: Instant, memory: &mut Memory) {
         while let Some(fetch) = self.fetches.pop_front_if(|fetch| fetch.at <= now) {
             let done = self.fetch(now, memory, fetch.to);
@@ -234,7 +232,7 @@ impl Controller {
         may_speak.then(|| on_grid(due, self.part.interrupt_grid))
     }
 
-    /// Writes the events that can be seen by now.
+    /// Writes the events that are visible by `now`.
     #[inline]
     pub(super) fn show_events(&mut self, now: Instant, memory: &mut Memory) {
         if self.events.ring.next_at().is_some_and(|at| at <= now) && self.is_running() {
@@ -248,7 +246,7 @@ impl Controller {
         self.survive(written);
     }
 
-    /// The driver has taken events.
+    /// Handles a write to the event ring dequeue pointer.
     pub(super) fn take_events(&mut self, now: Instant, memory: &mut Memory, dequeue: EventRingDequeue) {
         let was_full = self.events.ring.is_full();
         self.events.ring.take(now, dequeue);
@@ -268,19 +266,19 @@ impl Controller {
         }
     }
 
-    /// An event has come about.
+    /// Posts an event.
     pub(super) fn post(&mut self, now: Instant, event: EventTrb) {
         let at = self.dma.write_event(now, &self.part);
         self.events.post(at, event);
     }
 
-    /// An event comes about at a time that may be still to come. It takes its own time to memory
-    /// and no other endpoint's, since what goes there until then is not known yet.
+    /// Posts an event for a time that may be in the future. It is not ordered behind other memory
+    /// writes, which are not known yet.
     pub(super) fn post_later(&mut self, at: Instant, event: EventTrb) {
         self.events.post(Dma::event_unqueued(at, &self.part), event);
     }
 
-    /// Does something to a port, and reports what came of it.
+    /// Changes a port and handles the outcome.
     pub(super) fn change_port(
         &mut self,
         now: Instant,
@@ -307,7 +305,7 @@ impl Controller {
         }
     }
 
-    /// Slots of a root port.
+    /// Returns the slots of a root port.
     pub(super) fn slots_at(&self, port: u8) -> impl Iterator<Item = u8> + use<> {
         let is_there = |slot: &Slot| slot.path.port == port && slot.stage != SlotStage::Disabled;
         let found: Vec<u8> =
@@ -315,7 +313,7 @@ impl Controller {
         found.into_iter()
     }
 
-    /// An endpoint that was to come to rest has.
+    /// Handles an endpoint that became quiet after [`LinkAct::Stop`](super::LinkAct::Stop).
     pub fn handle_quiet(
         &mut self,
         now: Instant,
@@ -327,7 +325,7 @@ impl Controller {
         self.survive(done);
     }
 
-    /// Memory that was not there is a Host System Error: the controller halts (clause 4.10.2.6).
+    /// An access outside of memory is a Host System Error: the controller halts (clause 4.10.2.6).
     pub(super) fn survive(&mut self, done: Result<(), Fault>) {
         if done.is_err() {
             self.registers.status = self.registers.status.with(UsbStatus::HOST_SYSTEM_ERROR);
@@ -338,14 +336,14 @@ impl Controller {
         }
     }
 
-    /// Nothing is carried out any more.
+    /// Stops all activity.
     pub(super) fn stop_everything(&mut self) {
         self.fetches.clear();
         self.commands.halt();
     }
 }
 
-/// The first point of a grid that is not before a time.
+/// Rounds a time up to a multiple of `grid`.
 const fn on_grid(at: Instant, grid: Duration) -> Instant {
     match grid.as_ps() {
         0 => at,
@@ -359,7 +357,7 @@ impl Events {
         Self { ring: EventRing::new(), interrupter: Interrupter::new(), posted: 0, notes }
     }
 
-    /// An event has come about, that can be seen from `at` on.
+    /// Posts an event that is visible from `at` on.
     pub(super) fn post(&mut self, at: Instant, event: EventTrb) {
         self.posted += 1;
         let at = self.ring.push(at, event);

@@ -1,5 +1,4 @@
-//! What a driver holds in its hands at one time: the registers of a controller, and the memory that
-//! both see.
+//! A driver's view of a controller during one call: its registers and the shared memory.
 
 use super::controller::Controller;
 use super::memory::Memory;
@@ -16,7 +15,7 @@ pub struct DriverAccess<'a> {
 }
 
 impl<'a> DriverAccess<'a> {
-    /// What a driver sees at a time.
+    /// Creates the driver's view at `now`.
     pub fn new(now: Instant, controller: &'a mut Controller, memory: &'a mut Memory) -> Self {
         controller.show_events(now, memory);
         Self { controller, memory, now }

@@ -1,13 +1,12 @@
-//! The event ring from the controller's side, and when its interrupter speaks (xHCI 1.2 clauses
-//! 4.9.4 and 4.17).
+//! The event ring and the interrupter (xHCI 1.2 clauses 4.9.4 and 4.17).
 //!
-//! An event is written some time after it came about. The driver looks at the ring when it is
-//! called, so events wait here with the time from which they can be seen, and are written when
-//! somebody could look; none of that is an event of the world. When but one place is left, Event
-//! Ring Full Error takes it, and the rest waits until there is room.
+//! An event becomes visible some time after it was posted. The driver looks at the ring when it is
+//! called, so events wait here with the time of their visibility and are written before the driver
+//! can look; this needs no simulation event. When one entry is left, Event Ring Full Error takes
+//! it, and the rest waits for room.
 //!
-//! Not modelled: more than one interrupter. Invariants: events are written in the order in which
-//! they came about; a place that the driver has not given back is not written.
+//! Not modelled: more than one interrupter. Invariants: events are written in the order of posting;
+//! an entry that the driver has not released is not overwritten.
 
 use super::memory::{Fault, Memory};
 use super::occupancy::OccupancyLedger;
@@ -20,7 +19,7 @@ use wire::xhci::{
     InterrupterModeration, TRB_BYTES,
 };
 
-/// The unit in which moderation is reported.
+/// Unit of interrupt moderation.
 const MODERATION_UNIT: Duration = Duration::from_ns(250);
 /// Moderation after a reset: 1 ms (clause 5.5.2.2).
 const MODERATION_DEFAULT: u16 = 4000;
@@ -28,9 +27,8 @@ const MODERATION_DEFAULT: u16 = 4000;
 /// TRBs of a segment (clause 6.5).
 const SEGMENT_TRBS: RangeInclusive<u16> = 16..=4096;
 
-/// Events that wait until they can be seen, or until there is room. Each TD that was fetched makes
-/// a few, each command and each change of a port one; a controller that holds still has no more TDs
-/// than it has read ahead.
+/// Events that wait for visibility or room. A fetched TD makes a few, each command and each port
+/// change one; a full controller fetches no further TDs.
 const WAITING: CapacityExceeded =
     CapacityExceeded { queue: "the event queue of the controller", capacity: 1 << 16 };
 
@@ -41,28 +39,28 @@ pub(super) struct EventRing {
     pub(super) dequeue: EventRingDequeue,
     segments: Vec<EventRingSegment>,
     places: u32,
-    /// Where the next event goes, in which segment that is, how many places are left there, and
-    /// counted from the first.
+    /// Address of the next event, its segment, the entries left there, and its index from the
+    /// first.
     at: u64,
     segment: usize,
     left: u16,
     enqueue: u32,
-    /// The driver's place, counted from the first.
+    /// Dequeue index of the driver.
     taken: u32,
     cycle: bool,
-    /// Events that no one can see yet, or for which there is no room.
+    /// Events that are not visible yet, or wait for room.
     waiting: VecDeque<(Instant, EventTrb)>,
-    /// There was no room to wait for one.
+    /// Set when the queue overflowed.
     overrun: Option<CapacityExceeded>,
     is_full: bool,
     times_full: u32,
-    /// What becomes of the next event of a transfer.
+    /// Corruption of the next transfer event.
     tampered: Option<Tampering>,
-    /// Where somebody watches.
+    /// Occupancy, if tracked.
     ledger: Option<Box<OccupancyLedger>>,
 }
 
-/// What a controller with a separate fault does to an event of a transfer.
+/// A seeded bug: corruption of a transfer event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tampering {
     /// It is not written.
@@ -71,11 +69,11 @@ pub enum Tampering {
     Twice,
     /// Its cycle bit is wrong.
     Cycle,
-    /// It names the TRB after that which it is about.
+    /// It points to the TRB after the right one.
     Pointer,
-    /// It reports one byte more that did not move.
+    /// Its residue is one byte too large.
     Length,
-    /// It is sent to lie there since before it was written.
+    /// Its recorded time is before its write.
     Early,
 }
 
@@ -83,9 +81,9 @@ pub enum Tampering {
 pub(super) struct Interrupter {
     pub(super) management: InterrupterManagement,
     pub(super) moderation: InterrupterModeration,
-    /// The driver is at it (EHB).
+    /// The event handler is busy (EHB).
     is_busy: bool,
-    /// From when on there is something to report.
+    /// Time from which an interrupt is pending.
     wanted: Option<Instant>,
     quiet_until: Instant,
 }
@@ -113,24 +111,24 @@ impl EventRing {
         }
     }
 
-    /// Books are kept from now on of what lies there.
+    /// Starts to track the occupancy of the event ring.
     pub(super) fn watch(&mut self, now: Instant) {
         let mut ledger = OccupancyLedger::default();
         (0..self.lie_there()).for_each(|_| ledger.written(now));
         self.ledger = Some(Box::new(ledger));
     }
 
-    /// Whether anybody watches.
+    /// Returns whether its occupancy is tracked.
     pub(super) const fn is_watched(&self) -> bool {
         self.ledger.is_some()
     }
 
-    /// Whether its books agree, if any are kept.
+    /// Checks its occupancy, if tracked.
     pub(super) fn is_consistent(&self, now: Instant) -> bool {
         self.ledger.as_ref().is_none_or(|ledger| ledger.is_consistent(now, self.lie_there()))
     }
 
-    /// Events that the driver has not taken.
+    /// Returns the number of events that the driver has not taken.
     const fn lie_there(&self) -> u32 {
         self.ahead_of(self.taken)
     }
@@ -140,12 +138,12 @@ impl EventRing {
         if place > self.enqueue { self.places + self.enqueue - place } else { self.enqueue - place }
     }
 
-    /// The next event of a transfer suffers.
+    /// Corrupts the next transfer event.
     pub(super) const fn tamper(&mut self, tampering: Tampering) {
         self.tampered = Some(tampering);
     }
 
-    /// The segment table was named: the ring begins there.
+    /// Loads the segment table and resets the ring.
     pub(super) fn load(&mut self, memory: &Memory) -> Result<(), Fault> {
         self.segments.clear();
         for number in 0..u64::from(self.entries) {
@@ -157,7 +155,7 @@ impl EventRing {
         (self.enqueue, self.cycle) = (0, true);
         self.begin_segment(0);
         self.acknowledge(self.dequeue);
-        // What had lain there is in no ring any more.
+        // Untaken events of the old ring are gone.
         self.ledger.iter_mut().for_each(|ledger| **ledger = OccupancyLedger::default());
         Ok(())
     }
@@ -168,7 +166,7 @@ impl EventRing {
         wrong.map_or(Ok(()), |segment| Err(Fault { address: segment.base }))
     }
 
-    /// The driver has taken what is before this place.
+    /// Handles a new dequeue pointer.
     pub(super) fn take(&mut self, now: Instant, dequeue: EventRingDequeue) {
         let before = self.taken;
         self.acknowledge(dequeue);
@@ -177,7 +175,7 @@ impl EventRing {
         self.ledger.iter_mut().for_each(|ledger| ledger.taken(now, count));
     }
 
-    /// The driver's place is this one. A place that is none of the ring's changes nothing.
+    /// Sets the dequeue pointer. Ignored if it is outside of the ring.
     fn acknowledge(&mut self, dequeue: EventRingDequeue) {
         self.dequeue = dequeue;
         let mut before = 0;
@@ -192,8 +190,8 @@ impl EventRing {
         }
     }
 
-    /// An event has come about, that can be seen from `at` on, and not before those that came about
-    /// earlier. From when on.
+    /// Queues an event that is visible from `at` on, and not before earlier ones. Returns when it
+    /// is visible.
     pub(super) fn push(&mut self, at: Instant, event: EventTrb) -> Instant {
         let at = self.waiting.back().map_or(at, |(last, _)| at.max(*last));
         if let Err(full) = WAITING.push(&mut self.waiting, (at, event)) {
@@ -202,7 +200,7 @@ impl EventRing {
         at
     }
 
-    /// Which line there was no room in, if an event was lost for that.
+    /// Returns the queue that overflowed, if any.
     #[inline]
     pub(super) const fn overrun(&self) -> Option<CapacityExceeded> {
         self.overrun
@@ -219,23 +217,23 @@ impl EventRing {
         self.waiting.iter().map(|(at, _)| *at)
     }
 
-    /// Whether events lie there that the driver has not taken.
+    /// Returns whether the ring holds events that the driver has not taken.
     pub(super) const fn has_untaken(&self) -> bool {
         self.enqueue != self.taken
     }
 
-    /// Whether the ring is full, or will be by what waits: the controller holds still until there
+    /// Returns whether the ring is full, counting waiting events: the controller pauses until there
     /// is room.
     pub(super) fn is_full(&self) -> bool {
         self.is_full || self.room() as usize <= self.waiting.len() + 1
     }
 
-    /// How often it was full.
+    /// Returns how often it was full.
     pub(super) const fn times_full(&self) -> u32 {
         self.times_full
     }
 
-    /// Writes what can be seen by now, as far as there is room.
+    /// Writes visible events while there is room.
     pub(super) fn write(&mut self, now: Instant, memory: &mut Memory) -> Result<(), Fault> {
         while let Some(&(_, event)) = self.waiting.front().filter(|(at, _)| *at <= now) {
             match self.room() {
@@ -252,14 +250,14 @@ impl EventRing {
         Ok(())
     }
 
-    /// Takes the last place to say that there is none.
+    /// Writes Event Ring Full Error to the last entry.
     #[cold]
     fn fill(&mut self, now: Instant, memory: &mut Memory) -> Result<(), Fault> {
         (self.is_full, self.times_full) = (true, self.times_full + 1);
         self.put(now, memory, EventTrb::HostController { code: CompletionCode::EventRingFull })
     }
 
-    /// Writes an event of a transfer as it should not be; others are written as they are.
+    /// Writes a corrupted transfer event; others are unchanged.
     #[cold]
     fn put_tampered(
         &mut self,
@@ -295,7 +293,7 @@ impl EventRing {
         }
     }
 
-    /// Places that may be written; one always stays empty.
+    /// Returns the free entries; one always stays empty.
     const fn room(&self) -> u32 {
         if self.places == 0 {
             return 0;
@@ -350,31 +348,30 @@ impl Interrupter {
         }
     }
 
-    /// There is something to report from `at` on.
+    /// Requests an interrupt from `at` on.
     pub(super) fn want(&mut self, at: Instant) {
         self.wanted.get_or_insert(at);
     }
 
-    /// The driver has taken everything: an interrupter speaks of a ring that is not empty only
-    /// (clause 4.17.2).
+    /// Cancels the request: an interrupter fires only for a ring that is not empty (clause 4.17.2).
     pub(super) const fn want_nothing(&mut self) {
         self.wanted = None;
     }
 
-    /// The driver is through with what it saw. What came meanwhile is reported from now on, and was
-    /// not to be before.
+    /// Handles the end of the event handler (EHB cleared). Events that came meanwhile request an
+    /// interrupt from now on.
     pub(super) fn rest(&mut self, now: Instant) {
         self.is_busy = false;
         self.wanted = self.wanted.map(|at| at.max(now));
     }
 
-    /// When it speaks next.
+    /// Returns when it fires next.
     pub(super) fn due(&self) -> Option<Instant> {
         let wanted = self.wanted.filter(|_| self.management.enabled && !self.is_busy)?;
         Some(wanted.max(self.quiet_until))
     }
 
-    /// It speaks. The message says it all, so it is pending no longer (clause 4.17.5).
+    /// Fires. The interrupt is a message, so IP is cleared (clause 4.17.5).
     pub(super) fn speak(&mut self, now: Instant) {
         (self.is_busy, self.wanted) = (true, None);
         let units = u64::from(self.moderation.interval_250ns);

@@ -1,12 +1,11 @@
-//! TDs are fetched: read, checked, and given to the link, as many of a ring as a controller fetches
-//! at once.
+//! TD fetch: read, check and queue on the link, as many per ring as the controller prefetches.
 //!
-//! A read brings the line of a cache that a TRB is in ([`super::dma::LINE_BYTES`]), and with it the
-//! TRBs behind that one that the driver had written by then. What lies behind the line, or was
-//! written since, takes a separate read, of which no one feels anything while the link has TDs of
-//! the ring. TRBs of a TD that lie behind the line in which it begins come while that moves.
+//! A read returns the cache line of a TRB ([`super::dma::LINE_BYTES`]), and with it the following
+//! TRBs that the driver had written by then. TRBs beyond the line, or written later, need another
+//! read, which is hidden while the link has TDs of the ring. TRBs of a TD beyond its first line
+//! arrive while it moves.
 //!
-//! Invariants: whether [`super::alone`] takes a TD on or this, it is there at the same time.
+//! Invariant: a TD is available at the same time on this path and in [`super::fetch_single`].
 
 use super::checks::Rules;
 use super::controller::Controller;
@@ -21,14 +20,14 @@ use units::Instant;
 use wire::usb::EndpointAddress;
 use wire::xhci::{CompletionCode as Code, EndpointState};
 
-/// TDs of a control transfer at most: setup, data, status.
+/// Maximum TDs of a control transfer: setup, data, status.
 const CONTROL_STAGES: usize = 3;
 
-/// TDs that move nothing, passed in a row before the next doorbell is waited for.
+/// No-op TDs passed in a row before waiting for the next doorbell.
 const TDS_PASSED_MAX: u32 = 4096;
 
 impl Controller {
-    /// Takes on TDs of a ring, as many as it takes at once, and gives them to the link.
+    /// Fetches TDs of a ring and queues them on the link.
     #[inline]
     pub(super) fn refill(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
         if self.fetch_single(now, memory, to) { Ok(()) } else { self.fetch_all(now, memory, to) }
@@ -36,8 +35,8 @@ impl Controller {
 
     #[inline(never)]
     fn fetch_all(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
-        // Each round passes at least one TD that moves nothing, and rings have an end; the bound is
-        // for what lies.
+        // Each round passes at least one no-op TD, and rings are finite; the bound is for invalid
+        // rings.
         for _ in 0..TDS_PASSED_MAX {
             let slot = &mut self.slots[usize::from(to.slot)];
             let path = slot.path;
@@ -48,8 +47,7 @@ impl Controller {
             let rules = endpoint.rules(self.part.version);
             let address = endpoint.address().filter(|_| endpoint.is_on_link);
             let ring = &mut endpoint.rings[usize::from(to.stream)];
-            // The stages of a control transfer begin together (clause 4.11.2.2), whatever is
-            // fetched at once elsewhere.
+            // Control stages start together (clause 4.11.2.2), regardless of the prefetch limit.
             let ahead = match rules.direction {
                 Some(_) => self.part.tds_ahead,
                 None => self.part.tds_ahead.max(CONTROL_STAGES),
@@ -82,14 +80,14 @@ impl Controller {
         Ok(())
     }
 
-    /// What is behind the line at hand is read, unless a read of the ring is in flight.
+    /// Schedules a read beyond the current line, unless one is pending.
     fn read_on(&mut self, now: Instant, to: RingName) {
         if self.fetches.iter().all(|fetch| fetch.to != to) {
             self.look_at(now + self.part.attachment.memory_read, to);
         }
     }
 
-    /// A TRB that is none ends what is before it first.
+    /// Reports an invalid TRB after the TDs before it.
     #[cold]
     fn report_broken(
         &mut self,
@@ -106,18 +104,17 @@ impl Controller {
     }
 }
 
-/// What ended it that TDs were fetched.
+/// Why a fetch ended.
 enum FetchEnd {
-    /// There are no more, or no more are to be.
+    /// No more TDs, or the limit is reached.
     All,
-    /// The next one did not come with the line that was read.
+    /// The next TRB was not in the line that was read.
     Line,
-    /// A TRB that is none.
+    /// An invalid TRB.
     Broken(Cursor),
 }
 
-/// Takes on so many TDs of a ring at most, and reports `taken` of each: where it begins, and its
-/// TRBs.
+/// Fetches at most `room` TDs of a ring. Calls `taken` for each with its position and TRBs.
 fn fetch_tds(
     ring: &mut Ring,
     memory: &Memory,
@@ -125,8 +122,7 @@ fn fetch_tds(
     mut taken: impl FnMut(&Ring, Cursor, u32),
 ) -> Result<FetchEnd, Fault> {
     for _ in 0..room {
-        // Stages of a control transfer begin together: what the setup packet fetches the bus hides
-        // the read of the others.
+        // Control stages start together: the bus time of SETUP hides the read of the others.
         let has_line = ring.has_line || rules.direction.is_none();
         if !has_line && ring.has_more(memory)? {
             return Ok(FetchEnd::Line);
@@ -144,8 +140,7 @@ fn fetch_tds(
     Ok(FetchEnd::All)
 }
 
-/// Gives the link what it does not have yet; what moves nothing ends where it is met. Whether there
-/// was such.
+/// Queues TDs on the link; completes no-op TDs. Returns whether there were any.
 #[inline(always)]
 fn give_to_link(
     (to, ring): (RingName, &mut Ring),

@@ -1,9 +1,8 @@
-//! The way of a TD of one TRB that is alone on its ring, as most are: fetched, given to the link,
-//! moved, reported.
+//! Fast path for a TD of one TRB that is alone on its ring: fetch, queue on the link, progress,
+//! event.
 //!
-//! What happens is what [`super::transfer`] does with any TD, without what cannot come up here, in
-//! code that is short. Invariants: where anything else comes up nothing has been done, and it is
-//! for the other way.
+//! Equivalent to [`super::transfer`] for the common case, in little code. Invariant: in every other
+//! case it changes nothing and leaves the TD to the general path.
 
 use super::controller::Controller;
 use super::memory::Memory;
@@ -16,8 +15,8 @@ use units::Instant;
 use wire::xhci::{CompletionCode as Code, TrbFlags};
 
 impl Controller {
-    /// Looks at a ring. Whether that was all: there is nothing new, or such a TD, which the link
-    /// has now.
+    /// Fetches such a TD and queues it on the link. Returns whether the ring is done: nothing new,
+    /// or such a TD.
     #[inline]
     pub(super) fn fetch_single(&mut self, now: Instant, memory: &Memory, to: RingName) -> bool {
         let Self { slots, events, outputs, script, part, dma, .. } = self;
@@ -50,8 +49,8 @@ impl Controller {
         true
     }
 
-    /// Something of a transfer has moved, as for [`Controller::handle_progress`]. `None` if it is
-    /// not of such a TD, or ends it in a halt.
+    /// Handles progress like [`Controller::handle_progress`]. `None` if it is not of such a TD, or
+    /// halts the endpoint.
     #[inline]
     pub(super) fn progress_single(
         &mut self,

@@ -1,5 +1,5 @@
-//! What the tests stand a controller on: a driver, memory, a device that answers control transfers,
-//! and a link that moves what a test says.
+//! Test fixture: a controller with driver, memory, a device that answers control transfers, and a
+//! link that moves what a test requests.
 
 use super::{
     ControlAnswer, ControlRequest, Controller, DevicePath, DriverAccess, LinkAct, Memory, Output, Part,

@@ -1,35 +1,34 @@
-//! A host's memory as a controller sees it: pieces at bus addresses, and nothing between them.
+//! Host memory: allocations at bus addresses with gaps between them.
 //!
-//! A piece begins at a page and has the length that was asked for, so that the component that reads
-//! past it, driver or controller, is reported. A window is a piece whose bytes come and go: the
-//! buffer of a command is lent for as long as the command runs, and is not copied. Addresses are
-//! found by page, in one step.
+//! An allocation starts at a page and has its exact length, so that reads past its end fail. A
+//! window is an allocation whose bytes are lent: the buffer of a command is attached while the
+//! command runs, without a copy. Addresses are looked up by page, in constant time.
 //!
-//! Not modelled: what an access costs, which is the controller's; addresses above 4 GiB.
+//! Not modelled: access times, which are the controller's; addresses above 4 GiB.
 //!
-//! Invariants: two pieces share no page; an access lies within one piece or fails.
+//! Invariants: two allocations share no page; an access is within one allocation or fails.
 
 use wire::xhci::TRB_BYTES;
 use xhci_driver::{DmaLayout, DmaMemory};
 
 /// Bytes of a page.
 pub(super) const PAGE_BYTES: u64 = 4096;
-/// Where the first piece is: a pointer that was never set leads to nothing.
+/// First page of allocations: a null pointer is invalid.
 const FIRST_PAGE: usize = 256;
-/// Pages there are: 1 GiB. Who asks for more is reported that there is none left.
+/// Maximum pages: 1 GiB. Further allocations fail.
 const PAGES_MAX: usize = 1 << 18;
 
 /// A host's memory.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    /// By page: the piece, its number plus one, or 0.
+    /// By page: the index of the allocation plus one, or 0.
     pages: Vec<u32>,
     allocations: Vec<Allocation>,
-    /// Numbers of pieces that are no more.
+    /// Free indices.
     spare: Vec<u32>,
-    /// Pages between pieces, by place: the first and how many.
+    /// Free page ranges: first page and length.
     gaps: Vec<(usize, usize)>,
-    /// Pages that may be given; for tests of what does without.
+    /// Pages left to allocate; limited in tests.
     left: usize,
     faults: u64,
 }
@@ -42,10 +41,10 @@ struct Allocation {
     pages: u32,
 }
 
-// Each access goes by one, of which there are thousands: two to a line of a cache.
+// Each access touches one of thousands of these: two per cache line.
 const _: () = assert!(size_of::<Allocation>() <= 32);
 
-/// There is no memory at an address, or not enough of it.
+/// An access outside of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The address.
@@ -53,7 +52,7 @@ pub struct Fault {
 }
 
 impl Memory {
-    /// Memory of which nothing is in use.
+    /// Creates empty memory.
     pub const fn new() -> Self {
         Self {
             pages: Vec::new(),
@@ -65,10 +64,10 @@ impl Memory {
         }
     }
 
-    /// Bytes at an address.
+    /// Returns bytes at an address.
     ///
     /// # Errors
-    /// If they do not lie within one piece.
+    /// If they are not within one allocation.
     pub fn slice(&self, address: u64, bytes: usize) -> Result<&[u8], Fault> {
         let (allocation, at) = self.find(address)?;
         self.allocations[allocation].bytes.get(at..at + bytes).ok_or(Fault { address })
@@ -83,7 +82,7 @@ impl Memory {
         self.allocations[allocation].bytes.get_mut(at..at + bytes).ok_or(Fault { address })
     }
 
-    /// So many bytes at an address, as they are.
+    /// Reads an array at an address.
     ///
     /// # Errors
     /// As [`Memory::slice`].
@@ -102,7 +101,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Writes so many bytes, known when compiling.
+    /// Writes an array.
     ///
     /// # Errors
     /// As [`Memory::slice`].
@@ -113,13 +112,14 @@ impl Memory {
         Ok(())
     }
 
-    /// Addresses for a buffer of so many bytes, without the buffer; `None` if there are none left.
+    /// Reserves addresses for a buffer of `bytes`, without memory; `None` if none are left.
     pub fn window(&mut self, bytes: u32) -> Option<u64> {
         let layout = DmaLayout { bytes, align: 1, boundary: 1 << 31 };
         self.place(layout, Vec::new())
     }
 
-    /// Lends a buffer to a window, which must have room for it. What the window held before.
+    /// Attaches a buffer to a window, which must be large enough. Returns the buffer that it had
+    /// before.
     pub fn lend(&mut self, window: u64, buffer: Vec<u8>) -> Option<Vec<u8>> {
         let (allocation, at) = self.find(window).ok()?;
         let allocation = &mut self.allocations[allocation];
@@ -127,22 +127,22 @@ impl Memory {
         fits.then(|| std::mem::replace(&mut allocation.bytes, buffer))
     }
 
-    /// Takes back what was lent to a window.
+    /// Detaches and returns the buffer of a window.
     pub fn reclaim(&mut self, window: u64) -> Vec<u8> {
         self.lend(window, Vec::new()).unwrap_or_default()
     }
 
-    /// Pieces that are in use.
+    /// Returns the number of allocations.
     pub const fn in_use(&self) -> usize {
         self.allocations.len() - self.spare.len()
     }
 
-    /// Accesses of the driver to where nothing is, and pieces given back that were not given.
+    /// Returns the number of invalid accesses and releases by the driver.
     pub const fn faults(&self) -> u64 {
         self.faults
     }
 
-    /// From now on there are so many pages to give.
+    /// Limits the pages that can be allocated.
     pub const fn limit_pages(&mut self, pages: usize) {
         self.left = pages;
     }
@@ -160,7 +160,7 @@ impl Memory {
         }
     }
 
-    /// Makes a piece that holds `bytes`, at addresses for as many as the layout says.
+    /// Allocates `bytes` with the layout.
     fn place(&mut self, layout: DmaLayout, bytes: Vec<u8>) -> Option<u64> {
         let pages = u64::from(layout.bytes).div_ceil(PAGE_BYTES).max(1) as usize;
         self.left = self.left.checked_sub(pages)?;
@@ -181,7 +181,7 @@ impl Memory {
         Some(base)
     }
 
-    /// The first pages that do, and are no one's then.
+    /// Finds and reserves free pages for a layout.
     fn find_pages(&mut self, layout: DmaLayout, pages: usize) -> Option<usize> {
         let fit = |from: usize| {
             let align = u64::from(layout.align).div_ceil(PAGE_BYTES).max(1) as usize;
@@ -209,7 +209,7 @@ impl Memory {
         Some(first)
     }
 
-    /// Notes pages that are no one's, joined with those beside them.
+    /// Adds a free page range, coalesced with its neighbours.
     fn add_gap(&mut self, mut first: usize, mut count: usize) {
         if count == 0 {
             return;
@@ -271,7 +271,7 @@ impl DmaMemory for Memory {
         }
     }
 
-    // No one looks on while the driver is at it.
+    // No other access is concurrent with a driver call.
     #[inline]
     fn write_trb(&mut self, address: u64, trb: &[u8; TRB_BYTES]) {
         if self.write_array(address, *trb).is_err() {

@@ -1,11 +1,10 @@
-//! A host controller (xHCI 1.2) that carries out what a driver wrote for it: registers, rings and
-//! contexts in memory.
+//! A model of an xHCI 1.2 host controller: registers, rings and contexts in memory.
 //!
-//! A [`Controller`] is a machine: registers are read and written through [`DriverAccess`], the link
-//! reports what has moved, and what it wants of link, device and host is taken from
-//! [`Controller::poll_output`]. TRBs are read from [`Memory`] when a real one would read them, and
-//! refused where a real one refuses them, so that a fault of a driver shows. What it can and what
-//! it takes are constants of a [`Part`].
+//! A [`Controller`] is a state machine: the driver accesses registers through [`DriverAccess`], the
+//! link reports progress, and requests to link, device and host are taken from
+//! [`Controller::poll_output`]. TRBs are read from [`Memory`] when hardware would read them, and
+//! rejected where hardware rejects them, so that driver bugs show. Capabilities and timing are
+//! constants of a [`Part`].
 //!
 //! ```text
 //!   driver ── registers ──► Controller ── LinkAct ──► host's end of the link
@@ -13,12 +12,12 @@
 //!      └──── Memory ◄── DMA ────┘  └─── answers of endpoint 0
 //! ```
 //!
-//! Not modelled: isochronous endpoints, interrupt endpoints to a device, service intervals, more
-//! than one interrupter, bandwidth negotiation, suspend, virtualisation, and what a driver must not
-//! rely upon, such as the order in which rings are served.
+//! Not modelled: isochronous endpoints, interrupt OUT endpoints, service intervals, more than one
+//! interrupter, bandwidth negotiation, suspend, virtualisation, and behaviour that a driver must
+//! not rely upon, such as the order in which rings are served.
 //!
-//! Invariants: every TD that was fetched is reported once, or is given back by a stop; nothing is
-//! read or written where no memory is (that is a Host System Error); nothing depends on a clock.
+//! Invariants: every fetched TD is reported once, or returned by a stop; an access outside of
+//! memory is a Host System Error; nothing depends on a clock.
 
 mod checks;
 mod command;

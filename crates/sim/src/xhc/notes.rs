@@ -1,8 +1,7 @@
-//! Notes of doorbells and TRBs, for observers: what was rung, read and written, and when.
+//! Notes of doorbells and TRBs for observers.
 //!
-//! An event is known before it can be seen; its note waits until then. Nothing is made into text,
-//! and nothing read once more, unless somebody takes notes. Invariants: notes come in the order of
-//! their times.
+//! The note of an event waits until the event is visible. Text is created, and memory read again,
+//! only while notes are enabled. Invariant: notes are in order of time.
 
 use super::memory::Memory;
 use super::ring::Cursor;
@@ -15,31 +14,29 @@ use wire::xhci::{CommandTrb, Doorbell, EventTrb, TRB_BYTES, TransferTrb};
 pub(super) struct Notes {
     is_taking: bool,
     lines: VecDeque<(Instant, String)>,
-    /// Notes for which there was no room beside those.
+    /// Notes dropped for want of room.
     missed: u64,
 }
 
-/// Notes that wait to be taken. Who looks on takes all after each thing that happens, of which none
-/// makes more than some dozens.
+/// Maximum pending notes. The observer takes all after each event, which makes a few dozen at most.
 const LINES_MAX: usize = 1 << 16;
 
-/// TRBs of a TD that are reported at most.
+/// Maximum TRBs noted per TD.
 const TRBS_MAX: usize = 64;
 
 impl Notes {
-    /// They are taken from now on, or no more.
+    /// Enables or disables notes.
     pub(super) fn take(&mut self, is_taking: bool) {
         self.is_taking = is_taking;
         self.lines.clear();
     }
 
-    /// Whether anybody takes them.
+    /// Returns whether notes are enabled.
     pub(super) const fn is_taking(&self) -> bool {
         self.is_taking
     }
 
-    /// The next one of what was by now; behind the last for which there was room how many there
-    /// would have been.
+    /// Returns the next note until `now`; after the last, the number of dropped notes.
     pub(super) fn poll(&mut self, now: Instant) -> Option<(Instant, String)> {
         let line = self.lines.pop_front_if(|(at, _)| *at <= now);
         if line.is_some() || !self.lines.is_empty() {
@@ -51,7 +48,7 @@ impl Notes {
         }
     }
 
-    /// Nothing is made ready for a note that no one takes.
+    /// Text is created only while notes are enabled.
     #[inline(always)]
     fn note(&mut self, at: Instant, note: impl FnOnce() -> String) {
         if self.is_taking {
@@ -59,7 +56,7 @@ impl Notes {
         }
     }
 
-    /// Behind what was before, and before the events that no one can see yet.
+    /// Inserts in order of time, before events that are not visible yet.
     #[cold]
     fn keep(&mut self, at: Instant, line: String) {
         if self.missed > 0 || self.lines.len() == LINES_MAX {
@@ -70,24 +67,24 @@ impl Notes {
         self.lines.insert(place, (at, line));
     }
 
-    /// A doorbell was rung.
+    /// Handles a doorbell.
     #[inline(always)]
     pub(super) fn doorbell(&mut self, now: Instant, slot: u32, doorbell: Doorbell) {
         self.note(now, || format!("doorbell of slot {slot}: {doorbell}"));
     }
 
-    /// A command was read.
+    /// Notes a command TRB.
     pub(super) fn command(&mut self, now: Instant, at: u64, command: CommandTrb) {
         self.note(now, || format!("TRB at {at:#x}: {command}"));
     }
 
-    /// An event can be seen from a time on.
+    /// Notes an event TRB.
     #[inline(always)]
     pub(super) fn event(&mut self, at: Instant, event: EventTrb) {
         self.note(at, || format!("event TRB: {event}"));
     }
 
-    /// A TD was read from here to there.
+    /// Notes the TRBs of a TD.
     pub(super) fn td(
         &mut self,
         now: Instant,

@@ -1,14 +1,13 @@
-//! The books of an event ring, where somebody watches: which events lie in it until the driver has
-//! taken them, and since when.
+//! Occupancy of an event ring: which events are in it until the driver takes them, and since when.
 //!
-//! Not modelled: events that are not written yet. Invariants: what the driver takes first was
-//! written first.
+//! Not modelled: events that are not written yet. Invariant: events are taken in the order in which
+//! they were written.
 
 use crate::engine::OccupancyStats;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 
-/// Events that lie in a ring, of which there are no more than it has places.
+/// Number of events in a ring over time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OccupancyLedger {
     level: OccupancyStats,
@@ -18,13 +17,13 @@ pub(super) struct OccupancyLedger {
 }
 
 impl OccupancyLedger {
-    /// An event is written.
+    /// Records a written event.
     pub(super) fn written(&mut self, now: Instant) {
         self.level.arrive(now);
         self.since.push_back(now);
     }
 
-    /// The driver has taken so many.
+    /// Records `count` events taken by the driver.
     pub(super) fn taken(&mut self, now: Instant, count: u32) {
         for _ in 0..count {
             match self.since.pop_front() {
@@ -34,14 +33,14 @@ impl OccupancyLedger {
         }
     }
 
-    /// The last one is sent to lie there since before it was written.
+    /// Seeded bug: moves the time of the last event before its write.
     pub(super) fn date_back(&mut self) {
         if let Some(since) = self.since.back_mut() {
             *since = Instant::from_ps(since.as_ps().saturating_sub(Duration::from_ns(1).as_ps()));
         }
     }
 
-    /// Whether Little's law holds, and as many lie there as the ring says.
+    /// Checks Little's law, and that the number of events matches the ring.
     pub(super) fn is_consistent(&self, now: Instant, lie_there: u32) -> bool {
         self.level.is_consistent(now) && self.level.count() == lie_there && !self.has_lost_count
     }

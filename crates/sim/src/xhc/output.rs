@@ -1,78 +1,77 @@
-//! What a controller wants of others, and what they answer.
+//! Requests of a controller to other components, and their answers.
 
 use crate::link::bulk::{Endpoint, Transfer};
 use bus::Pipe;
 use wire::usb::{EndpointAddress, SetupPacket};
 use wire::xhci::{PortPower, RouteString};
 
-/// The way to a device: what the slot context says.
+/// The path to a device, from the slot context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DevicePath {
     /// The root port, from 1.
     pub port: u8,
-    /// The ports of the hubs on the way.
+    /// Route string: the hub ports in between.
     pub route: RouteString,
 }
 
-/// Something that a controller wants done, in order.
+/// A request of a controller, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// The driver is to look at events.
+    /// Interrupts the driver.
     Interrupt,
-    /// Something at the host's end of the endpoints of a device.
+    /// Changes the host side of a device's endpoints.
     Link(DevicePath, LinkAct),
-    /// A control transfer with a device. Answered by [`super::Controller::handle_control`].
+    /// Starts a control transfer. Answered by [`super::Controller::handle_control`].
     Control(DevicePath, ControlRequest),
-    /// Nothing crosses the link of a root port any more.
+    /// The link of a root port went down.
     PortDown(u8),
     /// The device at a root port was reset.
     PortReset(u8),
-    /// The device at a root port can be talked to.
+    /// The device at a root port is enabled.
     PortUp(u8),
-    /// The link of a root port of USB 3 goes to sleep so from now on.
+    /// Sets the U1 and U2 timeouts of a USB 3 root port.
     PortPower(u8, PortPower),
 }
 
-/// Something at the host's end of a link.
+/// An action on the host side of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkAct {
-    /// There is an endpoint, in the place of what was there before. It runs.
+    /// Installs an endpoint, replacing an old one. It is running.
     Install(Endpoint),
-    /// There is none any more, and what it had is cancelled.
+    /// Removes an endpoint and cancels its transfers.
     Remove(EndpointAddress),
-    /// An endpoint is to move something.
+    /// Queues a transfer.
     Queue(Pipe, Transfer),
-    /// An endpoint is to come to rest at the next packet. Answered by
-    /// [`super::Controller::handle_quiet`].
+    /// Stops an endpoint at the next packet. Answered by [`super::Controller::handle_quiet`].
     Stop(EndpointAddress),
-    /// What an endpoint at rest has not moved is cancelled.
+    /// Cancels the transfers of a quiet endpoint.
     Clear(EndpointAddress),
-    /// Sequence numbers start again, and a halt is over.
+    /// Resets the sequence number and clears a halt.
     Reset(EndpointAddress),
-    /// A halt is over, and sequence numbers stay (Transfer State Preserve, xHCI 1.2 clause
+    /// Clears a halt and keeps the sequence number (Transfer State Preserve, xHCI 1.2 clause
     /// 4.6.8.1).
     Retry(EndpointAddress),
-    /// An endpoint may go on.
+    /// Restarts an endpoint.
     Resume(EndpointAddress),
 }
 
 /// A control transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlRequest {
-    /// Comes back with the answer.
+    /// Returned with the answer.
     pub slot: u8,
-    /// Comes back with the answer.
+    /// Returned with the answer.
     pub number: u32,
     /// The request.
     pub setup: SetupPacket,
-    /// Its data, where they go to the device.
+    /// Its data, for an OUT transfer.
     pub data_out: Vec<u8>,
 }
 
-/// What came of a control transfer.
+/// The answer to a control transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlAnswer {
-    /// It was done. What came, where data go to the host.
+    /// Success, with the data of an IN transfer.
     Done(Vec<u8>),
     /// The device answered with a stall.
     Stalled,

@@ -1,10 +1,8 @@
-//! Controllers as parts: what each can, what each takes, and what each does otherwise than the
-//! standard says.
+//! Parameters of controllers: capabilities, timing, deviations from the standard.
 //!
-//! A [`Part`] is a table of constants; the same machine runs all of them. Times are of three kinds:
-//! what PCI Express takes ([`PciExpress`]), what the controller takes between packets and for
-//! commands, and what its root ports take. Not modelled: what the driver takes; parts by name are
-//! in the catalogue of crate `study`.
+//! A [`Part`] is a table of constants for one state machine. Times are those of PCI Express
+//! ([`PciExpress`]), of the controller between packets and for commands, and of its root ports. Not
+//! modelled: driver times; named parts are in the catalogue of crate `study`.
 
 use crate::link::superspeed::ExitLatency;
 use crate::link::usb2::Pacing;
@@ -34,36 +32,34 @@ pub struct Part {
     pub event_segments_exponent: u8,
     /// Pages that it wants for itself.
     pub scratchpads: u16,
-    /// Endpoints that it can have besides control endpoints; one more is a Resource Error.
+    /// Maximum endpoints besides control endpoints; one more is a Resource Error.
     pub endpoints_max: u16,
     /// How it is attached.
     pub attachment: PciExpress,
-    /// Time between packets that it sends, above what the link needs.
+    /// Gap between packets that it sends, beyond the link's.
     pub packet_gap: Duration,
     /// Time from a packet of the device to its answer; 3 us at most (USB 3.2 table 8-36,
     /// tHostResponse).
     pub response: Duration,
-    /// What its root ports take to wake a link up, as HCSPARAMS3 reports.
+    /// Exit latencies of its root ports, as in HCSPARAMS3.
     pub exit: ExitLatency,
     /// What it adds to the times of a USB 2.0 bus.
     pub pacing: Pacing,
-    /// Payload that it holds between link and memory, in bytes. When it is full the link waits.
+    /// Payload buffer between link and memory in bytes. When it is full, the link waits.
     pub buffer_bytes: u32,
-    /// Interrupts come at multiples of this alone: the threshold of EHCI, in microframes there
-    /// (EHCI 1.0 clause 2.3.1, Interrupt Threshold Control). Zero is whenever there is something to
-    /// report.
+    /// Interrupts are aligned to multiples of this: the interrupt threshold of EHCI (EHCI 1.0
+    /// clause 2.3.1). Zero disables the alignment.
     pub interrupt_grid: Duration,
     /// Time to carry a command out.
     pub command: Duration,
     /// Time of a reset of the controller.
     pub reset: Duration,
-    /// TDs of a ring that it fetches at once.
+    /// Maximum outstanding TDs per ring.
     pub tds_ahead: usize,
-    /// What it sends nothing for before each page of a transfer to the device whose TRB it had not
-    /// read when the transfer began, which are those beyond 64 KiB; none if it reads on while it
-    /// sends.
+    /// Pause before each page of an OUT transfer beyond 64 KiB, whose TRB it had not prefetched;
+    /// zero if it prefetches while sending.
     pub next_trb_out: Duration,
-    /// What it does otherwise than the standard says.
+    /// Deviations from the standard.
     pub misbehaviour: Misbehaviour,
 }
 
@@ -76,26 +72,25 @@ pub struct PciExpress {
     pub memory_read: Duration,
     /// A write to memory, until others see it.
     pub memory_write: Duration,
-    /// What a byte of payload takes that comes from the bus and is written to memory, in
-    /// picoseconds.
+    /// Time per byte of payload from the bus to memory, in picoseconds.
     pub inward_byte_ps: u64,
-    /// What a byte of payload takes that is read from memory and goes to the bus, in picoseconds.
+    /// Time per byte of payload from memory to the bus, in picoseconds.
     pub outward_byte_ps: u64,
 }
 
-/// What some controllers do otherwise than the standard says.
+/// Deviations of some controllers from the standard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Misbehaviour {
-    /// Stop Endpoint is answered at once, and what is in flight is reported afterwards.
+    /// Stop Endpoint completes at once, and transfers in flight are reported afterwards.
     pub answers_stop_early: bool,
-    /// Streams are offered, and doorbells of streams are not honoured.
+    /// Streams are advertised, but stream doorbells are ignored.
     pub ignores_streams: bool,
-    /// Commands of this type are carried out and not answered.
+    /// Commands of this type execute but never complete.
     pub unanswered: Option<TrbType>,
-    /// An abort of the command ring is not honoured.
+    /// Command ring aborts are ignored.
     pub ignores_abort: bool,
-    /// Where the rings of streams stand is forgotten when an endpoint stops, and read from their
-    /// contexts, all but the cycle bit, which is taken to be 1. (QEMU's qemu-xhci.)
+    /// Stream ring positions are dropped when an endpoint stops, and reloaded from their contexts
+    /// except for the cycle bit, which is assumed to be 1 (QEMU's qemu-xhci).
     pub forgets_cycles: bool,
 }
 
@@ -130,7 +125,7 @@ impl PciExpress {
 }
 
 impl Part {
-    /// A controller of a chipset that does all that the standard says.
+    /// A chipset controller that follows the standard.
     pub const CHIPSET: Self = Self {
         name: "chipset",
         version: 0x0110,
@@ -190,7 +185,7 @@ impl Part {
         port > self.ports_usb2
     }
 
-    /// What HCCPARAMS1 says.
+    /// Returns the capabilities in HCCPARAMS1.
     pub(super) fn features(&self) -> ControllerFeatures {
         let mut features = ControllerFeatures::ADDRESS_64;
         if self.contexts == ContextSize::Bytes64 {

@@ -1,5 +1,4 @@
-//! A root port, or one of a hub: who is there, whether it can be talked to, what changed (xHCI 1.2
-//! clauses 4.19 and 5.4.8).
+//! A root port or hub port: attachment, enable state and changes (xHCI 1.2 clauses 4.19 and 5.4.8).
 //!
 //! ```text
 //!   USB 3                                        USB 2.0
@@ -8,8 +7,8 @@
 //!   any ── unplugged, or without power ──► Empty
 //! ```
 //!
-//! Not modelled: suspend, over-current, compliance mode, indicators. Invariants: a change that
-//! follows others of which no note was taken makes no separate event (clause 4.19.2).
+//! Not modelled: suspend, over-current, compliance mode, indicators. Invariant: a change while
+//! others are unacknowledged makes no event (clause 4.19.2).
 
 use units::{Duration, Instant};
 use wire::xhci::{LinkState, PortChanges, PortParts, PortPower, PortStatus, PortWrite};
@@ -28,7 +27,7 @@ const RESET_WARM: Duration = Duration::from_ms(100);
 pub(crate) struct Port {
     is_usb3: bool,
     is_powered: bool,
-    /// The speed id of who is plugged in, whether noticed or not.
+    /// Speed id of the attached device, whether detected or not.
     plugged: Option<u8>,
     phase: Phase,
     changes: PortChanges,
@@ -49,16 +48,16 @@ enum Phase {
     Enabled,
 }
 
-/// What came of something that happened to a port.
+/// The outcome of a port change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PortOutcome {
     /// An event is due.
     pub(crate) event: bool,
-    /// Who is there can be talked to.
+    /// The device became enabled.
     pub(crate) up: bool,
-    /// And was reset.
+    /// The device was reset.
     pub(crate) reset: bool,
-    /// The component that was there cannot be reached any more.
+    /// The device was lost.
     pub(crate) lost: bool,
 }
 
@@ -76,13 +75,12 @@ impl Port {
         }
     }
 
-    /// A port of a hub, which has no power in the beginning.
+    /// Creates a hub port, which is not powered initially.
     pub(crate) const fn of_hub(is_usb3: bool) -> Self {
         Self { is_powered: false, reset_usb2: RESET_USB2_HUB, ..Self::new(is_usb3) }
     }
 
-    /// The hub was reset or has lost its power: nothing is known of a port, which is off. Whether
-    /// somebody was there.
+    /// Powers the port off after a hub reset or power loss. Returns whether it was enabled.
     pub(crate) fn power_off(&mut self) -> bool {
         let was_enabled = matches!(self.phase, Phase::Enabled | Phase::Resetting(..));
         (self.phase, self.changes, self.is_powered) = (Phase::Empty, PortChanges::EMPTY, false);
@@ -128,7 +126,7 @@ impl Port {
         self.phase == Phase::Enabled
     }
 
-    /// When something happens of itself.
+    /// Returns the time of the next state change.
     pub(crate) const fn due(&self) -> Option<Instant> {
         match self.phase {
             Phase::Training(at) | Phase::Resetting(at, _) => Some(at),
@@ -136,26 +134,26 @@ impl Port {
         }
     }
 
-    /// Somebody is plugged in, at a speed id.
+    /// Attaches a device with a speed id.
     pub(crate) fn plug(&mut self, now: Instant, speed_id: u8) -> PortOutcome {
         self.plugged = Some(speed_id);
         self.notice(now)
     }
 
-    /// The device is gone.
+    /// Detaches the device from a port.
     pub(crate) fn unplug(&mut self) -> PortOutcome {
         self.plugged = None;
         self.lose()
     }
 
-    /// The controller was reset: nothing is known of a port, and who is there is detected again.
+    /// Resets the port after a controller reset: an attached device is detected again.
     pub(crate) fn restart(&mut self, now: Instant) {
         (self.phase, self.changes, self.is_powered) = (Phase::Empty, PortChanges::EMPTY, true);
         self.power = PortPower::default();
         self.notice(now);
     }
 
-    /// Something was written to the status.
+    /// Handles a write to the status register.
     pub(crate) fn write(&mut self, now: Instant, write: PortWrite) -> PortOutcome {
         self.changes = self.changes.without(write.acknowledged);
         if write.powered != self.is_powered {
@@ -180,7 +178,7 @@ impl Port {
         PortOutcome { lost: true, ..PortOutcome::default() }
     }
 
-    /// The time has come that [`Self::due`] reported.
+    /// Handles the state change at [`Self::due`].
     pub(crate) fn handle_due(&mut self) -> PortOutcome {
         match std::mem::replace(&mut self.phase, Phase::Enabled) {
             Phase::Training(_) => PortOutcome { up: true, ..self.change(PortChanges::CONNECT) },

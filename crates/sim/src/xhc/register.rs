@@ -1,4 +1,4 @@
-//! The register file (xHCI 1.2 clauses 5 and 7): what is read, and what a write sets going.
+//! The register file (xHCI 1.2 clauses 5 and 7): reads, and effects of writes.
 //!
 //! ```text
 //!   0000h  capability registers            1000h  microframe index
@@ -31,9 +31,9 @@ const RUNTIME: u32 = 0x1000;
 const INTERRUPTER: u32 = RUNTIME + offset::interrupter(0);
 const DOORBELLS: u32 = 0x2000;
 
-/// Firmware hands the controller over within this.
+/// Time of the firmware handover.
 const HANDOVER: Duration = Duration::from_us(800);
-/// A controller that is reported to stop has stopped after this; 16 ms at most (clause 5.4.1.1).
+/// Time to halt after Run/Stop is cleared; 16 ms at most (clause 5.4.1.1).
 const HALT: Duration = Duration::from_us(20);
 const MICROFRAME: Duration = Duration::from_us(125);
 

@@ -1,14 +1,14 @@
-//! A transfer ring from the controller's side: TRBs are read, checked, and kept as steps until they
-//! are done (xHCI 1.2 clauses 4.9, 4.10 and 4.11).
+//! A transfer ring: TRBs are fetched, checked, and kept as steps until they are done (xHCI 1.2
+//! clauses 4.9, 4.10 and 4.11).
 //!
-//! A TD is fetched whole: one whose last TRB has the wrong cycle bit is not there yet. A real
-//! controller would begin with what is there and wait; a driver that writes the first TRB last, as
-//! it must, does not see the difference.
+//! A TD is fetched whole: one whose last TRB has the wrong cycle bit is not there yet. Hardware
+//! would start with the first TRBs and wait; a driver that writes the first TRB last, as it must,
+//! sees no difference.
 //!
-//! A TRB that is not what it must be ([`super::checks`]) is refused with TRB Error. Not modelled:
-//! events that block their interrupt (BEI).
+//! An invalid TRB ([`super::checks`]) is rejected with TRB Error. Not modelled: events that block
+//! their interrupt (BEI).
 //!
-//! Invariants: TDs end in the order in which they lie; a chain of TRBs has an end.
+//! Invariants: TDs complete in ring order; a chain of TRBs is finite.
 
 use super::checks::Rules;
 use super::dma::LINE_BYTES;
@@ -17,47 +17,47 @@ use std::collections::VecDeque;
 use wire::usb::{Direction, SetupPacket};
 use wire::xhci::{CompletionCode, EventTrb, TRB_BYTES, TransferKind, TransferTrb, TrbFlags, cycle_of};
 
-/// TRBs of a TD, links counted, before its chain is taken for a circle.
+/// Maximum TRBs of a TD including links; a longer chain counts as a loop.
 const TD_TRBS_MAX: u32 = 1024;
-/// A place on a ring, and the cycle bit of what is valid there.
+/// A position on a ring, and the cycle bit of valid TRBs there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cursor {
     pub(super) at: u64,
     pub(super) cycle: bool,
 }
 
-// With several drives it is in no near cache: it begins where a line of a cache does.
+// Aligned to a cache line: with several drives it is rarely cached.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Ring {
-    /// Where the next TD is looked for.
+    /// Position of the next TD.
     next: Cursor,
-    /// The oldest TD that was fetched, which is mostly the only one, and has one TRB.
+    /// The oldest fetched TD, usually the only one, with one TRB.
     first: Option<Td>,
-    /// What is beside that; made when it is needed, and kept.
+    /// Further TDs and TRBs; allocated on first use.
     more: Option<Box<More>>,
-    /// TDs that the link has.
+    /// TDs queued on the link.
     pub(super) on_link: u32,
     numbers: u32,
-    /// Whether it is known where the ring is.
+    /// Whether the ring position is known.
     pub(super) is_loaded: bool,
-    /// Whether the TRB that is read next came with the line of the last read.
+    /// Whether the next TRB was in the cache line of the last read.
     pub(super) has_line: bool,
 }
 
 const _: () = assert!(size_of::<Ring>() <= 128);
 
-/// TDs behind the first, and of all TDs the TRBs behind that at hand, in the order of the ring.
+/// TDs after the first, and the remaining TRBs of all TDs, in ring order.
 #[derive(Clone, Debug, Default)]
 struct More {
     tds: VecDeque<Td>,
     steps: VecDeque<TrbStep>,
 }
 
-/// A TD in flight.
+/// An outstanding TD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Td {
-    /// The TRB that is not done yet.
+    /// The current TRB.
     pub(super) step: TrbStep,
     /// Counts the TDs of a ring.
     pub(super) number: u32,
@@ -76,7 +76,7 @@ pub(super) struct Td {
     pub(super) moves: bool,
 }
 
-/// What is left of a TRB when it was read.
+/// A fetched TRB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TrbStep {
     pub(super) at: Cursor,
@@ -85,14 +85,14 @@ pub(super) struct TrbStep {
     pub(super) flags: TrbFlags,
 }
 
-/// What a TRB does.
+/// The action of a TRB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     /// Moves bytes from or to memory.
     Move(u64),
     /// Sends bytes that it holds.
     Send([u8; 8]),
-    /// Reports the bytes moved, with a value of the driver's.
+    /// Event Data: reports the bytes moved with a driver-defined value.
     EventFields(u64),
     /// Nothing, but may be reported.
     Nothing,
@@ -104,18 +104,18 @@ pub(super) enum Act {
     Status(Direction),
 }
 
-/// What was found where a TD was looked for.
+/// The result of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A TD, which is the last of the ring's, of so many TRBs, links counted.
+    /// A TD, now the last of the ring, of so many TRBs, links included.
     Td(u32),
     /// Nothing.
     Nothing,
-    /// A TRB that is none.
+    /// An invalid TRB.
     Broken(Cursor),
 }
 
-/// An event that a step is reported by.
+/// The fields of a transfer event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EventFields {
     pub(super) pointer: u64,
@@ -125,7 +125,7 @@ pub(super) struct EventFields {
 }
 
 impl Ring {
-    /// Forgets everything, and goes on elsewhere.
+    /// Drops all TDs and continues at `at`.
     pub(super) fn restart(&mut self, at: Cursor) {
         self.forget();
         // Nothing is read of it before the next doorbell.
@@ -146,12 +146,12 @@ impl Ring {
         self.next
     }
 
-    /// Where the controller stands: the TRB that is not done yet.
+    /// Returns the position of the first TRB that is not done.
     pub(super) fn stands(&self) -> Cursor {
         self.first.map_or(self.next, |td| td.step.at)
     }
 
-    /// The oldest TD that was fetched.
+    /// The oldest fetched TD, usually the only one, with one TRB.
     pub(super) const fn first(&self) -> Option<&Td> {
         self.first.as_ref()
     }
@@ -183,7 +183,7 @@ impl Ring {
         usize::from(self.first.is_some()) + self.more.as_ref().map_or(0, |more| more.tds.len())
     }
 
-    /// The first TD is gone, and its steps are.
+    /// Removes and returns the first TD.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Td> {
         let gone = self.first.take();
@@ -197,7 +197,7 @@ impl Ring {
         more.as_mut()?.steps.pop_front()
     }
 
-    /// Takes the link's TDs back. One that has begun stays, the others are read again.
+    /// Unqueues the TDs of the link. A partially moved TD stays, the others are fetched again.
     pub(super) fn unwind(&mut self) {
         let kept = self.first.filter(|td| td.moved > 0);
         if let Some(td) = self.td(usize::from(kept.is_some())) {
@@ -211,24 +211,24 @@ impl Ring {
         (self.first, self.on_link) = (kept, 0);
     }
 
-    /// Whether nothing of it is in flight, and the driver has put nothing behind that.
+    /// Returns whether no TD is outstanding and the driver has queued no more.
     pub(super) fn is_at_rest(&self, memory: &Memory) -> Result<bool, Fault> {
         Ok(self.first.is_none() && self.has_nothing_new(memory)?)
     }
 
-    /// Whether the link has all that was fetched, and the driver has put nothing behind that.
+    /// Returns whether the link has all fetched TDs and the driver has queued no more.
     #[inline]
     pub(super) fn has_nothing_new(&self, memory: &Memory) -> Result<bool, Fault> {
         let has_all = self.on_link as usize == self.count();
         Ok(has_all && !self.has_more(memory)?)
     }
 
-    /// Whether the driver has put something behind what was fetched.
+    /// Returns whether the driver has queued more TRBs.
     pub(super) fn has_more(&self, memory: &Memory) -> Result<bool, Fault> {
         Ok(cycle_of(&memory.read(self.next.at)?) == self.next.cycle)
     }
 
-    /// The first TD, if the TRB at hand is the last of it and moves something.
+    /// Returns the first TD, if its current TRB is its last and moves data.
     #[inline]
     pub(super) fn last_step_mut(&mut self) -> Option<&mut Td> {
         let is_it = |td: &&mut Td| {
@@ -237,8 +237,8 @@ impl Ring {
         self.first.as_mut().filter(is_it)
     }
 
-    /// Looks for a TD of one Normal TRB, with nothing behind it, if the link has all before it and
-    /// no more than `ahead` are to be fetched. `None` if there is another one, or no memory.
+    /// Fetches a TD of one Normal TRB with nothing after it, if the link has all earlier TDs and
+    /// fewer than `ahead` are outstanding. `None` in any other case.
     #[inline]
     pub(super) fn fetch_single(&mut self, memory: &Memory, rules: Rules, ahead: usize) -> Option<Found> {
         let count = self.count();
@@ -273,7 +273,7 @@ impl Ring {
         Some(Found::Td(1))
     }
 
-    /// Looks for another TD.
+    /// Fetches the next TD.
     pub(super) fn fetch(&mut self, memory: &Memory, rules: Rules) -> Result<Found, Fault> {
         let at = self.next;
         let bytes = memory.read::<TRB_BYTES>(at.at)?;
@@ -296,7 +296,7 @@ impl Ring {
         }
     }
 
-    /// Looks for a TD of several TRBs, or behind a link.
+    /// Fetches a TD of several TRBs, or after a link.
     #[inline(never)]
     fn fetch_chain(&mut self, memory: &Memory, rules: Rules) -> Result<Found, Fault> {
         let known = self.more.as_ref().map_or(0, |more| more.steps.len());
@@ -323,7 +323,7 @@ impl Ring {
                 }
             }
             at = behind(&trb, Cursor { at: at.at + TRB_BYTES as u64, ..at });
-            // A link outside a TD is only passed.
+            // A link outside of a TD is skipped.
             let Some(td) = begun.filter(|_| !flags.has(TrbFlags::CHAIN)) else { continue };
             let others = self.more.iter().flat_map(|more| more.steps.range(known..));
             if td.steps > 1
@@ -337,7 +337,7 @@ impl Ring {
         Ok(self.refuse(known, at))
     }
 
-    /// Takes a TD on behind the others.
+    /// Appends a TD.
     #[inline]
     fn append(&mut self, td: Td, next: Cursor) {
         let td = Td { number: self.numbers, ..td };
@@ -360,8 +360,8 @@ impl Ring {
         Found::Broken(at)
     }
 
-    /// Of a TD's bytes from `offset` on, the first that lie together, at most `bytes`: where they
-    /// are.
+    /// Returns the contiguous bytes of a TD from `offset` on, at most `bytes`: action, offset
+    /// within the TRB, length.
     #[inline(always)]
     pub(super) fn run(&self, place: usize, offset: u32, bytes: u32) -> Option<(Act, u32, u32)> {
         let td = self.td(place)?;
@@ -388,8 +388,8 @@ impl Ring {
         None
     }
 
-    /// The first TD has come so far. Steps that are done by that are reported to `emit`; `is_over`
-    /// says that all of it has moved, empty packets as well.
+    /// Advances the first TD to `moved` bytes. Calls `emit` for each completed step with an event;
+    /// `is_over` means that all has moved, including empty packets.
     #[inline(always)]
     pub(super) fn advance(&mut self, moved: u32, is_over: bool, mut emit: impl FnMut(EventFields)) {
         let Some(td) = &mut self.first else { return };
@@ -428,8 +428,8 @@ impl Ring {
         self.pop();
     }
 
-    /// A short packet has ended the first TD. It is reported where it came, if that is wanted; the
-    /// last TRB is reported once more by controllers from version 1.0 on (clause 4.10.1.1).
+    /// Ends the first TD with a short packet. The current TRB reports it if enabled; controllers
+    /// from version 1.0 on report the last TRB as well (clause 4.10.1.1).
     pub(super) fn cut(&mut self, moved: u32, rules: Rules, mut emit: impl FnMut(EventFields)) {
         self.advance(moved, false, &mut emit);
         let Some(td) = self.pop() else { return };
@@ -465,7 +465,7 @@ impl Ring {
         }
     }
 
-    /// What an event says of the step that is in flight: where, and how much of it has not moved.
+    /// Returns the event fields for the current TRB: pointer and residue.
     pub(super) fn here(&self, code: CompletionCode) -> Option<EventFields> {
         let td = self.first.as_ref()?;
         let length = td.step.length - (td.moved - td.before).min(td.step.length);
@@ -474,7 +474,7 @@ impl Ring {
 }
 
 impl Td {
-    /// A TD that begins with this.
+    /// Creates a TD that starts with `step`.
     #[inline]
     fn begun(step: TrbStep) -> Self {
         let (number, moved, base, before, accumulated) = (0, 0, 0, 0, 0);
@@ -482,7 +482,7 @@ impl Td {
         Self { step, number, steps, bytes, moved, base, before, accumulated, moves }
     }
 
-    /// There is one more TRB.
+    /// Adds a TRB.
     fn add(&mut self, step: TrbStep) {
         self.moves |= step.act.moves();
         self.bytes = self.bytes.saturating_add(step.length);
@@ -497,7 +497,7 @@ impl Act {
     }
 }
 
-/// Where a ring goes on behind a TRB, which is `next` unless that is a link.
+/// Returns the position after a TRB, which is `next` unless it is a link.
 fn behind(trb: &TransferTrb, next: Cursor) -> Cursor {
     match *trb {
         TransferTrb::Link { segment, toggle_cycle, .. } => {
@@ -508,7 +508,7 @@ fn behind(trb: &TransferTrb, next: Cursor) -> Cursor {
 }
 
 impl EventFields {
-    /// The event of an endpoint.
+    /// Returns the event TRB for an endpoint.
     pub(super) const fn event(self, slot: u8, endpoint: wire::xhci::EndpointId) -> EventTrb {
         let Self { pointer, length, code, event_data } = self;
         EventTrb::Transfer { pointer, length, code, event_data, endpoint: Some(endpoint), slot }

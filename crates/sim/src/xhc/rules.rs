@@ -1,9 +1,9 @@
-//! What an input context may say (xHCI 1.2 clauses 6.2.2, 6.2.3, 6.2.5), and who translates for a
-//! device.
+//! Validation of input contexts (xHCI 1.2 clauses 6.2.2, 6.2.3, 6.2.5) and of transaction
+//! translators.
 //!
-//! Nothing is changed here. Not modelled: bandwidth, and what a controller cannot find out, as the
-//! number of a hub's ports. Invariants: what is refused is refused by a controller of silicon too,
-//! or has no meaning that one could give it.
+//! Changes nothing. Not modelled: bandwidth, and facts that a controller cannot check, such as the
+//! number of a hub's ports. Invariant: rejects only what hardware rejects as well, or what has no
+//! meaning.
 
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
@@ -17,7 +17,7 @@ use wire::xhci::{
 const BURST_MAX: u8 = 15;
 
 impl Controller {
-    /// Whether an endpoint can be as its context says (clause 6.2.3).
+    /// Returns whether an endpoint context is valid (clause 6.2.3).
     pub(super) fn is_endpoint_right(&self, context: &EndpointContext, id: EndpointId, speed_id: u8) -> bool {
         if context.endpoint_type == EndpointType::Interrupt(Direction::In) {
             return !id.get().is_multiple_of(2) && is_interrupt_right(context, speed_id);
@@ -43,10 +43,9 @@ impl Controller {
             && streams
     }
 
-    /// Who translates for a device of full or low speed, as its slot context says (clause 6.2.2):
-    /// split transactions go to the hub of that slot, and there to that port. `Err` is what comes
-    /// of it where there is no such hub, or where no one answers since it is another one, or
-    /// another port of it, that the device is behind.
+    /// Checks the transaction translator of a full- or low-speed device (clause 6.2.2): split
+    /// transactions go to the hub slot and port of its slot context. `Err` is the completion code
+    /// for a hub that does not exist, or for a wrong hub or port, which does not respond.
     pub(super) fn translator(
         &self,
         memory: &Memory,
@@ -59,7 +58,7 @@ impl Controller {
             return Ok(if is_none { Ok(()) } else { Err(Code::ParameterError) });
         }
         if slot.translator_slot == 0 {
-            // It is spoken to at the bus's speed, which it does not understand.
+            // It is addressed at the bus's speed, to which it does not respond.
             return Ok(Err(Code::UsbTransactionError));
         }
         let hub = self.slots.get(usize::from(slot.translator_slot));
@@ -100,7 +99,7 @@ fn is_interrupt_right(context: &EndpointContext, speed_id: u8) -> bool {
         && context.average_trb_length > 0
 }
 
-/// What a slot says of its device, which is at a port of this status (clause 6.2.2).
+/// Returns whether a slot context is valid for a port with this status (clause 6.2.2).
 pub(super) fn is_slot_right(slot: &SlotContext, port: PortStatus) -> bool {
     // Behind a hub the port's speed is the hub's.
     let speed = slot.route.tiers() > 0 || !port.is_connected() || slot.speed_id == port.speed_id();

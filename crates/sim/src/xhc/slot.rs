@@ -1,9 +1,8 @@
-//! Slots and endpoints as the controller knows them: their states, where their contexts are, their
-//! rings (xHCI 1.2 clauses 4.5 and 4.8).
+//! Slots and endpoints of the controller: states, context addresses, rings (xHCI 1.2 clauses 4.5
+//! and 4.8).
 //!
-//! What the driver may read of them stands in memory; what is here is the controller's own.
-//! Invariants: an endpoint has a ring for every stream whose context was read, and one if it has no
-//! streams.
+//! The driver's view is in memory; this is the internal state. Invariant: an endpoint has a ring
+//! for every stream whose context was read, and one if it has no streams.
 
 use super::checks::Rules;
 use super::memory::{Fault, Memory};
@@ -16,7 +15,7 @@ use wire::xhci::{
     StreamContextType,
 };
 
-/// Where a slot is in its life (figure 4-2).
+/// Slot state (figure 4-2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SlotStage {
     #[default]
@@ -50,9 +49,9 @@ pub(super) struct Endpoint {
     pub(super) streams: Option<Streams>,
     /// By stream; the first is that of an endpoint without.
     pub(super) rings: Vec<Ring>,
-    /// Whether the link was reported of it.
+    /// Whether it is installed on the link.
     pub(super) is_on_link: bool,
-    /// What halted it on the link while it was stopped: reported when it is to run again.
+    /// Error that halted it on the link while stopped: reported when it is restarted.
     pub(super) halted_by: Option<CompletionCode>,
 }
 
@@ -96,7 +95,7 @@ impl Slot {
 }
 
 impl Endpoint {
-    /// An endpoint that runs, as its context says.
+    /// Creates a running endpoint from its context.
     pub(super) fn new(id: EndpointId, context: &EndpointContext) -> Self {
         let streams = (context.primary_streams > 0).then(|| Streams {
             primary: context.dequeue,
@@ -124,7 +123,7 @@ impl Endpoint {
         }
     }
 
-    /// Its address; both directions of a control endpoint have the same place.
+    /// Returns its address; both directions of a control endpoint are one.
     pub(super) fn address(&self) -> Option<EndpointAddress> {
         let direction = if self.id.get().is_multiple_of(2) { Direction::Out } else { Direction::In };
         EndpointAddress::new(self.id.get() / 2, direction)
@@ -138,7 +137,7 @@ impl Endpoint {
         Rules { direction, packet_bytes: self.packet_bytes.max(1).into(), version }
     }
 
-    /// Streams that the link is to know.
+    /// Returns the number of streams on the link.
     pub(super) fn stream_count(&self) -> u16 {
         self.streams.map_or(0, |streams| {
             let count = if streams.is_linear { streams.entries - 1 } else { STREAMS_MAX };
@@ -146,8 +145,8 @@ impl Endpoint {
         })
     }
 
-    /// The ring of a stream, 0 for none, read from its context if it is not known. `Err` is what is
-    /// wrong with the stream.
+    /// Loads the ring of a stream from its context, 0 for none. `Err` is the error of the stream
+    /// context.
     pub(super) fn load(&mut self, memory: &Memory, stream: u16) -> Result<Result<(), CompletionCode>, Fault> {
         let Some(streams) = self.streams else {
             return Ok(if stream == 0 { Ok(()) } else { Err(CompletionCode::InvalidStreamId) });
@@ -171,7 +170,7 @@ impl Endpoint {
         Ok(Ok(()))
     }
 
-    /// Writes where every ring stands to its context, which is at `context` for an endpoint without
+    /// Writes every ring position to its context, which is at `context` for an endpoint without
     /// streams.
     pub(super) fn save(&self, memory: &mut Memory, context: u64) -> Result<(), Fault> {
         let mut bytes = memory.read::<{ EndpointContext::LEN }>(context)?;

@@ -1,14 +1,12 @@
-//! Transfers: a doorbell, the TDs behind it, what moves of them, and what is reported (xHCI 1.2
-//! clauses 4.7, 4.10, 4.12).
+//! Transfers: doorbells, TDs, progress and events (xHCI 1.2 clauses 4.7, 4.10, 4.12).
 //!
-//! A doorbell is followed by the reads that a controller needs to know what to do: of a stream its
-//! context, then the TRB, then what goes out. They add up to one time, at which TDs are fetched and
-//! given to the link ([`super::take_on`]). What DMA takes does not make events either: it is a time
-//! until which memory is busy ([`super::dma`]), and the link waits when more is in flight than the
-//! controller holds ([`Controller::pace`]).
+//! A doorbell is followed by reads: the stream context if any, the TRB, then OUT data. They add up
+//! to one delay, after which TDs are fetched and queued on the link ([`super::fetch`]). DMA makes
+//! no events: it is a time until which memory is busy ([`super::dma`]), and the link waits when the
+//! controller's buffer is full ([`Controller::pace`]).
 //!
-//! Invariants: a TD is reported by the events that its TRBs ask for, and by one if it fails; an
-//! endpoint that halts keeps its place in the ring.
+//! Invariants: a TD makes the events that its TRBs request, and one if it fails; a halted endpoint
+//! keeps its ring position.
 
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
@@ -29,27 +27,25 @@ pub(super) struct RingName {
     pub(super) stream: u16,
 }
 
-/// A ring is looked at, at a time.
+/// A scheduled fetch of a ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fetch {
     pub(super) at: Instant,
     pub(super) to: RingName,
 }
 
-/// Fetches that wait before doorbells are not honoured any more: each ring has one, or two that
-/// crossed.
+/// Maximum scheduled fetches; further doorbells are ignored. Each ring has one or two.
 const FETCHES_MAX: usize = 1 << 16;
 
-/// Bytes of a TD whose TRBs every controller has read when it begins: sixteen pages.
+/// Bytes of a TD whose TRBs every controller prefetches: sixteen pages.
 const READ_AHEAD_BYTES: u32 = 64 << 10;
 
-/// A page of the host's memory. Pages of a buffer lie apart, so that each has a separate TRB; that
-/// ours lie together, and have one TRB for 64 KiB, spares the simulation TRBs and is no reason to
-/// spare a controller their time.
+/// A page of host memory. On hardware buffer pages are scattered and need one TRB each; the
+/// simulation uses one TRB per 64 KiB, but still charges the time.
 const PAGE_BYTES: u32 = 4 << 10;
 
 impl RingName {
-    /// The link's name for a TD.
+    /// Returns the transfer id of a TD on the link.
     pub(super) const fn transfer(self, number: u32) -> TransferId {
         let ([s0, s1], [n0, n1, n2, n3]) = (self.stream.to_be_bytes(), number.to_be_bytes());
         TransferId(u64::from_be_bytes([self.slot, self.endpoint.get(), s0, s1, n0, n1, n2, n3]))
@@ -70,7 +66,7 @@ impl RingName {
 }
 
 impl Controller {
-    /// A doorbell was rung.
+    /// Handles a doorbell.
     pub(super) fn ring_doorbell(
         &mut self,
         now: Instant,
@@ -94,7 +90,7 @@ impl Controller {
         }
     }
 
-    /// An endpoint runs from its doorbell on; what is behind it is known when it has been read.
+    /// Starts an endpoint on its doorbell and schedules a fetch.
     fn ring_endpoint(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
         let misbehaves = self.part.misbehaviour.ignores_streams;
         let accepts = |endpoint: &&Endpoint| {
@@ -107,7 +103,7 @@ impl Controller {
             self.counters.idle_doorbells += 1;
             return Ok(());
         };
-        // The TRB; of a stream its context before that; what goes out after it.
+        // One read for the TRB, one before it for a stream context, one after it for OUT data.
         let is_out = to.endpoint.get().is_multiple_of(2);
         let reads = 1 + u64::from(endpoint.streams.is_some()) + u64::from(is_out);
         let attachment = &self.part.attachment;
@@ -122,13 +118,13 @@ impl Controller {
         Ok(())
     }
 
-    /// A ring is to be looked at, not before others.
+    /// Schedules a fetch of a ring, after earlier ones.
     pub(super) fn look_at(&mut self, at: Instant, to: RingName) {
         let at = self.fetches.back().map_or(at, |last| at.max(last.at));
         self.fetches.push_back(Fetch { at, to });
     }
 
-    /// An endpoint that was stopped is to run again. Whether it does.
+    /// Restarts a stopped endpoint. Returns whether it runs.
     #[cold]
     fn set_running(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<bool, Fault> {
         let slot = &self.slots[usize::from(to.slot)];
@@ -144,7 +140,7 @@ impl Controller {
         Ok(true)
     }
 
-    /// An endpoint is to run that has halted on the link while it was stopped.
+    /// Reports the halt of an endpoint that halted on the link while stopped.
     fn run_into_halt(
         &mut self,
         now: Instant,
@@ -159,7 +155,7 @@ impl Controller {
         self.fail(now, memory, (to, None), (code, EndpointState::Halted))
     }
 
-    /// A ring is looked at: the line is there that its next TRB is in.
+    /// Handles a scheduled fetch: the line of the next TRB has arrived.
     pub(super) fn fetch(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
         let endpoint = self.slots.get(usize::from(to.slot)).and_then(|slot| slot.endpoint(to.endpoint));
         match endpoint.map(|endpoint| endpoint.state) {
@@ -173,7 +169,7 @@ impl Controller {
         }
     }
 
-    /// After the event ring was full: every ring is looked at again, and the command ring.
+    /// Schedules a fetch of every ring and of the command ring after the event ring was full.
     pub(super) fn resume_rings(&mut self, now: Instant) {
         let mut names = Vec::new();
         for (slot, place) in (0..).zip(&self.slots) {
@@ -197,8 +193,8 @@ impl Controller {
         endpoint.rings.get_mut(usize::from(to.stream))
     }
 
-    /// Something of a transfer has moved. `bytes` is what came, of an In transfer. Whether the
-    /// controller may have something to do or to report that it had not.
+    /// Handles progress of a transfer on the link. `bytes` is the data of an IN transfer. Returns
+    /// whether the controller may have new work or events.
     pub fn handle_progress(
         &mut self,
         now: Instant,
@@ -272,9 +268,9 @@ impl Controller {
         self.refill(now, memory, to)
     }
 
-    /// An endpoint has halted on the link, by STALL or because no one answers. If a transfer has
-    /// ended by that, it was reported of then; else there is no TRB to name, as when a device
-    /// answers Prime with STALL before any stream is current (clauses 4.10.2 and 4.12.2).
+    /// Handles a halt on the link, by STALL or without a response. If it ended a transfer, that was
+    /// reported then; otherwise there is no TRB to name, for example when a device answers Prime
+    /// with STALL before any stream is current (clauses 4.10.2 and 4.12.2).
     pub fn handle_halt(
         &mut self,
         now: Instant,
@@ -289,8 +285,8 @@ impl Controller {
         };
         let code = if is_stalled { Code::StallError } else { Code::UsbTransactionError };
         let Some(slot) = self.slots_at(path.port).find(|&slot| is_so(slot, EndpointState::Running)) else {
-            // One that is stopped says NoStream to a device that asks, and that may be answered
-            // with STALL.
+            // A stopped endpoint answers a proposal with NoStream, which a device may answer with
+            // STALL.
             let stopped = self.slots_at(path.port).find(|&slot| is_so(slot, EndpointState::Stopped));
             if let Some(endpoint) = stopped.and_then(|slot| self.slots[usize::from(slot)].endpoint_mut(id)) {
                 endpoint.halted_by = Some(code);
@@ -302,8 +298,7 @@ impl Controller {
         self.survive(done);
     }
 
-    /// The endpoint cannot go on: that is notified of the TRB at hand, and where it stands is
-    /// written down.
+    /// Fails the endpoint: posts an event for the current TRB and saves the ring position.
     pub(super) fn fail(
         &mut self,
         now: Instant,
@@ -321,7 +316,7 @@ impl Controller {
         self.save(memory, to.which())
     }
 
-    /// The link gives back what it has of an endpoint, and doorbells from before are forgotten.
+    /// Unqueues the TDs of an endpoint and drops its scheduled fetches.
     pub(super) fn unwind(&mut self, (number, id): (u8, EndpointId)) {
         self.fetches.retain(|fetch| fetch.to.which() != (number, id));
         let slot = &mut self.slots[usize::from(number)];
@@ -334,8 +329,7 @@ impl Controller {
         }
     }
 
-    /// An endpoint is stopped, and nothing of it is in flight: what it has begun is reported
-    /// (clause 4.6.9).
+    /// Stops a quiet endpoint: reports its partial TDs (clause 4.6.9).
     pub(super) fn stopped(
         &mut self,
         now: Instant,
@@ -349,7 +343,7 @@ impl Controller {
         for ring in &endpoint.rings {
             match ring.first() {
                 Some(td) if td.moved > 0 => reported.extend(ring.here(Code::Stopped)),
-                // Controllers of version 1.0 report where they stand, even if nothing has moved.
+                // Controllers from version 1.0 on report their position even if nothing has moved.
                 Some(_) if is_new && !has_streams => {
                     let code = Code::StoppedLengthInvalid;
                     reported.extend(ring.here(code).map(|emit| EventFields { length: 0, ..emit }));
@@ -367,7 +361,7 @@ impl Controller {
         Ok(())
     }
 
-    /// What some controllers forget of an endpoint that has stopped.
+    /// Drops the cycle bits of a stopped endpoint on controllers with that deviation.
     pub(super) fn forget(&mut self, (slot, endpoint): (u8, EndpointId)) {
         if !self.part.misbehaviour.forgets_cycles {
             return;
@@ -380,14 +374,14 @@ impl Controller {
         }
     }
 
-    /// The endpoint that the link has a transfer for. `None` if the name is none of a controller's.
+    /// Returns the endpoint of a transfer on the link. `None` for a foreign id.
     pub fn endpoint_of(transfer: TransferId) -> Option<EndpointAddress> {
         let number = RingName::of(transfer)?.0.endpoint.get();
         let direction = if number.is_multiple_of(2) { Direction::Out } else { Direction::In };
         EndpointAddress::new(number / 2, direction)
     }
 
-    /// The bytes of a piece that goes out; in `scratch` if they do not lie together.
+    /// Returns the bytes of OUT payload; copied to `scratch` if they are not contiguous.
     pub fn bytes<'a>(
         &'a self,
         memory: &'a Memory,
@@ -415,8 +409,8 @@ impl Controller {
         }
     }
 
-    /// How much longer a message waits than the link needs: for the controller itself, and for
-    /// memory when more is in flight than it holds.
+    /// Returns the delay of a message beyond the link's: for the controller itself, and for memory
+    /// when its buffer is full.
     #[inline(always)]
     pub fn pace(&mut self, now: Instant, message: &Message) -> Duration {
         match message {
@@ -431,8 +425,7 @@ impl Controller {
 }
 
 impl Controller {
-    /// What it stops for before a piece with which a page begins whose TRB it had not read when the
-    /// TD began.
+    /// Returns the pause before a page whose TRB was not prefetched.
     fn next_trb_out(&self, piece: PacketPayload) -> Duration {
         if self.part.next_trb_out == Duration::ZERO {
             return Duration::ZERO;
@@ -449,7 +442,7 @@ impl Controller {
     }
 }
 
-/// Writes what came to where the first TD wants it.
+/// Writes received data to the buffers of the first TD.
 #[inline(always)]
 pub(super) fn scatter(memory: &mut Memory, ring: &Ring, mut at: u32, mut bytes: &[u8]) -> Result<(), Fault> {
     while !bytes.is_empty() {
@@ -463,7 +456,7 @@ pub(super) fn scatter(memory: &mut Memory, ring: &Ring, mut at: u32, mut bytes: 
     Ok(())
 }
 
-/// Reads what goes out, from wherever it lies. What is not there reads as nothing.
+/// Reads OUT data of a TD. Missing memory reads as empty.
 pub(super) fn gather(
     memory: &Memory,
     ring: &Ring,

@@ -1,12 +1,12 @@
-//! Medium requests to ATA commands and back.
+//! Translation of medium requests to ATA commands and back.
 //!
-//! The requests of one command that read or write become one ATA command over all of its blocks,
-//! however the target cuts them: of a read each part ends when its sectors have come, so that they
-//! can go on to the host while others follow; of a write sectors go to the drive as parts come, and
-//! all parts end together. A queued write is given to the drive before its first part has come, if
-//! it was foretold. Everything else is an ATA command each.
+//! All read or write requests of one SCSI command become one ATA command over all of its blocks. A
+//! read request completes when its sectors have arrived, so that data moves on to the host while
+//! the rest follows; sectors of a write go to the drive as requests arrive, and all requests
+//! complete together. A queued write is issued before its first request has arrived if it was
+//! announced with its blocks. Every other request is one ATA command.
 //!
-//! Not modelled: comparing and oring, which take as long as a read, and a write after it.
+//! Not modelled: compare and OR operations, which take as long as a read, followed by a write.
 
 use crate::drive::{DriveCommand, DriveCommandKind, Mechanism, MediumAccess, SECTOR_BYTES, TAGS, Tag};
 use crate::engine::OccupancyStats;
@@ -19,25 +19,24 @@ use device::medium::{MediumOp, MediumRequest};
 use std::collections::VecDeque;
 use units::{BlockSize, Duration, Extent, Instant};
 
-/// What the SATA side of a bridge is made of.
+/// Parameters of the SATA side of a bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StorePart {
     /// The rate of the cable.
     pub rate: Rate,
-    /// From one end of it to the other, link layers included.
+    /// Propagation delay, including the link layers at both ends.
     pub latency: Duration,
-    /// Queued commands in flight at most, 32 at most; 0 if all are given alone.
+    /// Maximum queued commands in flight, up to 32; 0 disables queuing.
     pub queued: u8,
-    /// Sectors that it can hold that have come from the drive and have not gone on.
+    /// Read buffer size in sectors.
     pub buffer_sectors: u32,
-    /// Sectors of a read that go on together, once they have all come.
+    /// Sectors of a read that move on together, once all have arrived.
     pub piece_sectors: u32,
-    /// From the drive's leave to send a data frame of a write that is alone, to that frame.
+    /// Delay from DMA Activate to the data frame of a non-queued write.
     pub frame: Duration,
-    /// Whether a read goes to the drive only while all that it brings has room beside what others
-    /// bring. So it must be where the host takes the data of one command at a time: the drive sends
-    /// in an separate order, and what no one takes yet would fill the buffer before that which is
-    /// waited for.
+    /// Whether a read is issued only if all its data fits into the buffer beside that of other
+    /// reads. Required where the host accepts data of one command at a time: the drive chooses its
+    /// own order, and unclaimed data could fill the buffer before the data that the host waits for.
     pub reads_fit: bool,
 }
 
@@ -47,52 +46,52 @@ pub struct Store<M> {
     part: StorePart,
     block_size: BlockSize,
     cable: Attachment<M>,
-    /// Bytes that a command moves in all, until it becomes a job.
+    /// Transfer length of announced commands, until they become jobs.
     announced: VecMap<CommandId, u32>,
     /// Under way or in line, by their number.
     jobs: VecMap<u64, Job>,
     next_job: u64,
-    /// Jobs of which other parts may come.
+    /// Jobs that may get more requests.
     by_command: VecMap<CommandId, u64>,
     line: VecDeque<u64>,
     tags: [Option<u64>; TAGS],
-    /// How many of those are taken, and how many of them by writes.
+    /// Number of tags in use, and number of writes among them.
     in_flight: usize,
     writes: usize,
-    /// Whether what is in flight is alone.
+    /// Whether the command in flight is non-queued.
     is_alone: bool,
-    /// Sectors of whole pieces in the buffer that have not gone on, by whose they are.
+    /// Complete chunks in the buffer that have not moved on, in sectors by command.
     held: VecMap<CommandId, u32>,
     done: VecDeque<MediumRequest>,
     turns: VecDeque<MediumAccess>,
-    /// Whether the drive has anything to do. What it draws then is the machine's.
+    /// Time in which the drive was busy and idle.
     at_work: Meter<2>,
-    /// Jobs, from when they came to their end at the drive.
+    /// Number of jobs over time.
     level: OccupancyStats,
-    /// Requests whose blocks the ATA command of their SCSI command does not move.
+    /// Requests outside the blocks of their ATA command: none, unless there is a bug.
     misplaced: u64,
 }
 
-/// An ATA command and what it is for.
+/// An ATA command and its medium requests.
 #[derive(Clone, Debug)]
 struct Job {
-    /// When it came.
+    /// Arrival time.
     since: Instant,
     order: DriveCommand,
-    /// Requests that have not ended, with the sector of the job at which each ends.
+    /// Outstanding requests, each with the sector of the job at which it ends.
     parts: Line<(u64, MediumRequest)>,
-    /// Sectors of parts that have come.
+    /// Sectors of the requests that have arrived.
     come: u64,
     /// Sectors that have moved to or from the drive.
     moved: u64,
     /// Sectors of a write that the drive wants and has not been given.
     wanted: u64,
-    /// No one waits for it any more.
+    /// The command was released.
     is_orphan: bool,
 }
 
 impl<M: Mechanism> Store<M> {
-    /// A drive behind a bridge, offered in blocks of this size.
+    /// Creates a bridge with a drive behind it, with logical blocks of `block_size`.
     pub fn new(part: StorePart, mechanism: M, block_size: BlockSize) -> Self {
         Self {
             part,
@@ -122,24 +121,23 @@ impl<M: Mechanism> Store<M> {
         &self.cable
     }
 
-    /// Notes each frame on the cable from now on, or no more.
+    /// Enables or disables notes of frames on the cable.
     pub fn take_notes(&mut self, is_taking: bool) {
         self.cable.take_notes(is_taking);
     }
 
-    /// The next frame that was sent by now, as text.
+    /// Returns the next note of a frame sent until `now`.
     pub fn poll_note(&mut self, now: Instant) -> Option<Note> {
         self.cable.poll_note(now)
     }
 
-    /// A command will move so many bytes in all.
+    /// Announces the total transfer length of a command.
     pub fn announce(&mut self, command: CommandId, bytes: u32) {
         self.announced.insert(command, bytes);
     }
 
-    /// A command that was announced will write these blocks. The drive hears of it before there is
-    /// anything to write, so that both get ready at once; but not of one that would be alone, and
-    /// keep others from it.
+    /// Issues an announced write before its data arrives, so that drive and host prepare in
+    /// parallel. Ignored for non-queued commands, which would block others.
     pub fn foretell(&mut self, now: Instant, command: CommandId, (op, extent): (MediumOp, Extent)) {
         if self.part.queued > 0 && is_piece(op) && !self.by_command.has(command) {
             self.begin(now, command, (op, extent));
@@ -147,7 +145,7 @@ impl<M: Mechanism> Store<M> {
         }
     }
 
-    /// Takes a request.
+    /// Accepts a medium request.
     pub fn take(&mut self, now: Instant, request: MediumRequest) {
         if matches!(request.op, MediumOp::Status | MediumOp::SaveState) {
             // The bridge knows by itself.
@@ -166,8 +164,8 @@ impl<M: Mechanism> Store<M> {
         self.advance(now);
     }
 
-    /// Of what was read for a command so many sectors have left the bridge. Whether anything came
-    /// of that: the drive, or a read in line, had waited for the room.
+    /// Releases buffered read data of a command that has left the bridge. Returns whether this
+    /// unblocked the drive or a queued read.
     pub fn give(&mut self, now: Instant, command: CommandId, sectors: u32) -> bool {
         let Some(held) = self.held.get_mut(command) else { return false };
         let sectors = sectors.min(*held);
@@ -183,9 +181,9 @@ impl<M: Mechanism> Store<M> {
         went_on
     }
 
-    /// A command brings nothing more, and no one takes what was read for it, but its requests are
-    /// still to be reported of: it was aborted, or has failed. The drive goes on as if it were
-    /// over; a request that comes all the same is a command by itself.
+    /// Stops waiting for data of an aborted or failed command; its outstanding requests still
+    /// complete. The drive continues as if the command were over; a later request becomes a
+    /// separate command.
     pub fn abandon(&mut self, now: Instant, command: CommandId) {
         self.announced.remove(command);
         if let Some(sectors) = self.held.remove(command) {
@@ -199,15 +197,15 @@ impl<M: Mechanism> Store<M> {
         self.advance(now);
     }
 
-    /// Commands that were announced or have something here; some of them more than once.
+    /// Returns the commands that are announced, in flight or buffered; duplicates are possible.
     pub fn commands(&self) -> impl Iterator<Item = CommandId> {
         let announced = self.announced.iter().map(|(command, _)| command);
         let jobs = self.by_command.iter().map(|(command, _)| command);
         announced.chain(jobs).chain(self.held.iter().map(|(command, _)| command))
     }
 
-    /// The command is over. What of it is in flight goes on, and no one waits for it; what has not
-    /// left the bridge makes room.
+    /// Releases a command. What is in flight completes unobserved, and its buffer space becomes
+    /// free.
     pub fn release(&mut self, now: Instant, command: CommandId) {
         self.announced.remove(command);
         if let Some(sectors) = self.held.remove(command) {
@@ -222,56 +220,54 @@ impl<M: Mechanism> Store<M> {
         self.advance(now);
     }
 
-    /// A request that has been done: its contents are to be moved now.
+    /// Returns the next completed request: its contents are to be moved now.
     pub fn poll_done(&mut self) -> Option<MediumRequest> {
         self.done.pop_front()
     }
 
-    /// What the drive turned to.
+    /// Returns the next access of the drive to its medium.
     pub fn poll_access(&mut self) -> Option<MediumAccess> {
         self.turns.pop_front()
     }
 
-    /// Whether anything is in progress.
+    /// Returns whether any job is outstanding.
     pub fn is_busy(&self) -> bool {
         !self.jobs.is_empty()
     }
 
-    /// How long the drive has had something to do, up to now.
+    /// Returns how long the drive has been busy, up to `now`.
     pub fn at_work(&self, now: Instant) -> Duration {
         let [_, at_work] = self.at_work.times(now);
         at_work
     }
 
-    /// The books of when the drive has had something to do, and when not.
+    /// Returns the busy-time meter of the drive.
     pub(crate) const fn meter(&self) -> &Meter<2> {
         &self.at_work
     }
 
-    /// How many commands it has for the drive, in flight and in line, over time: their books agree,
-    /// and so does what is there.
+    /// Checks Little's law for outstanding jobs, and that their number matches.
     pub(crate) fn is_consistent(&self, now: Instant) -> bool {
         self.level.is_consistent(now) && self.level.count() as usize == self.jobs.iter().count()
     }
 
-    /// Requests whose blocks the ATA command of their SCSI command does not move: none, unless
-    /// something is wrong.
+    /// Requests outside the blocks of their ATA command: none, unless there is a bug.
     pub(crate) const fn misplaced(&self) -> u64 {
         self.misplaced
     }
 
-    /// When it goes on.
+    /// Returns the time of the next event, if there is one.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.cable.poll_timeout()
     }
 
-    /// It is that late.
+    /// Handles the passing of time up to `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.cable.handle_timeout(now);
         self.advance(now);
     }
 
-    /// Makes a job of a request, and of what will come of the same command.
+    /// Creates a job for a request and all later ones of the same command.
     fn begin(&mut self, now: Instant, command: CommandId, (op, extent): (MediumOp, Extent)) -> u64 {
         let number = self.next_job;
         self.next_job += 1;
@@ -320,7 +316,7 @@ impl<M: Mechanism> Store<M> {
         self.jobs.get_mut(number)
     }
 
-    /// Gives the drive what is first in line, as long as it may.
+    /// Issues queued jobs to the drive while allowed.
     fn start(&mut self, now: Instant) {
         while let Some(number) = self.line.front().copied()
             && let Some(job) = self.jobs.get(number)
@@ -346,7 +342,7 @@ impl<M: Mechanism> Store<M> {
         }
     }
 
-    /// Whether a job may begin, as far as room for what it brings goes.
+    /// Returns whether the buffer has room for the data of a job.
     fn fits(&self, number: u64) -> bool {
         let reads = |number: &u64| {
             let order = self.jobs.get(*number)?.order;
@@ -354,13 +350,13 @@ impl<M: Mechanism> Store<M> {
         };
         let Some(sectors) = reads(&number).filter(|_| self.part.reads_fit) else { return true };
         let in_flight: u64 = self.tags.iter().flatten().filter_map(reads).sum();
-        // Of those that the drive is done with, what has not gone on.
+        // Buffered data of completed commands.
         let left = self.held.iter().filter(|(command, _)| !self.by_command.has(*command));
         let taken = in_flight + left.map(|(_, sectors)| u64::from(*sectors)).sum::<u64>();
         taken == 0 || taken + sectors <= u64::from(self.part.buffer_sectors)
     }
 
-    /// Gives the drive sectors of writes that it wants and that have come.
+    /// Sends write data to the drive as far as it was requested and has arrived.
     fn supply(&mut self, now: Instant) {
         if self.writes == 0 {
             return;
@@ -401,8 +397,8 @@ impl<M: Mechanism> Store<M> {
             }
             self.done.push_back(request);
         }
-        // A piece takes room when it is whole and waits to go on. If what has come of others did so
-        // as well, pieces could wait for each other's room for ever.
+        // A chunk takes buffer space once it is complete and waits to move on. If partial chunks of
+        // others did so as well, chunks could wait for each other's space for ever.
         if let Some(owner) = owner {
             *self.held.get_or_default(owner) += whole;
         }
@@ -424,7 +420,8 @@ impl<M: Mechanism> Store<M> {
 }
 
 impl DriveCommand {
-    /// Whether it moves the blocks of a request, each of so many sectors, in its direction.
+    /// Returns whether it covers the blocks of a request, `per_block` sectors each, in the same
+    /// direction.
     fn moves(&self, request: &MediumRequest, per_block: u64) -> bool {
         let Extent { lba, blocks } = request.extent;
         let (first, end) = (lba.0 * per_block, (lba.0 + blocks.0) * per_block);
@@ -433,7 +430,7 @@ impl DriveCommand {
     }
 }
 
-/// Whether requests of one command are pieces of one run of blocks.
+/// Whether requests of this type are parts of one contiguous range of blocks.
 const fn is_piece(op: MediumOp) -> bool {
     matches!(op, MediumOp::Read | MediumOp::Write { .. })
 }

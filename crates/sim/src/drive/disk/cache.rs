@@ -1,11 +1,10 @@
-//! The disk's memory: what was read and may be asked for again, and what has come and is not on the
-//! platters yet.
+//! The disk cache: read segments and dirty runs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use units::Extent;
 
-/// Runs of sectors that were read, the one that was of use last at the end.
+/// Cached runs of read sectors, most recently used last.
 #[derive(Clone, Debug)]
 pub(super) struct Segments {
     runs: VecDeque<Range<u64>>,
@@ -17,7 +16,7 @@ impl Segments {
         Self { runs: VecDeque::new(), runs_max }
     }
 
-    /// The run that has all of an extent; it counts as used.
+    /// Returns the run that contains an extent, and marks it as used.
     pub(super) fn find(&mut self, extent: Extent) -> Option<Range<u64>> {
         let wanted = range(extent);
         let place = self.runs.iter().position(|run| run.start <= wanted.start && wanted.end <= run.end);
@@ -26,8 +25,8 @@ impl Segments {
         Some(run)
     }
 
-    /// Sectors right before this one that are there, in one run or in several: so long is the
-    /// stream that goes on here, if it is one.
+    /// Returns the number of contiguous cached sectors before `lba`: the length of a sequential
+    /// stream that continues there.
     pub(super) fn before(&self, lba: u64) -> u64 {
         let mut start = lba;
         while let Some(run) = self.runs.iter().find(|run| run.end == start) {
@@ -36,7 +35,7 @@ impl Segments {
         lba - start
     }
 
-    /// Keeps a run; the one that was of no use for longest makes room.
+    /// Adds a run; evicts the least recently used one.
     pub(super) fn keep(&mut self, run: Range<u64>) {
         if run.is_empty() || self.runs_max == 0 {
             return;
@@ -48,14 +47,14 @@ impl Segments {
         self.runs.push_back(run);
     }
 
-    /// Forgets what is overwritten.
+    /// Drops runs that overlap a write.
     pub(super) fn forget(&mut self, extent: Extent) {
         let wanted = range(extent);
         self.runs.retain(|run| run.end <= wanted.start || wanted.end <= run.start);
     }
 }
 
-/// Runs of sectors that are not on the platters yet, merged with their neighbours.
+/// Runs of sectors that are not on the platters yet, coalesced with their neighbours.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Dirty {
     /// End by start; no two touch.
@@ -89,28 +88,28 @@ impl Dirty {
         self.sectors += end - start;
     }
 
-    /// Whether all of an extent is there.
+    /// Returns whether an extent is fully dirty.
     pub(super) fn holds(&self, extent: Extent) -> bool {
         let wanted = range(extent);
         let run = self.runs.range(..=wanted.start).next_back();
         run.is_some_and(|(_, &end)| wanted.end <= end)
     }
 
-    /// Whether any of an extent is there.
+    /// Returns whether an extent is partly dirty.
     pub(super) fn touches(&self, extent: Extent) -> bool {
         let wanted = range(extent);
         let run = self.runs.range(..wanted.end).next_back();
         run.is_some_and(|(_, &end)| end > wanted.start)
     }
 
-    /// Starts of the runs that are nearest to a sector, `most` on each side.
+    /// Returns the starts of the runs nearest to a sector, `most` on each side.
     pub(super) fn near(&self, lba: u64, most: usize) -> impl Iterator<Item = u64> {
         let above = self.runs.range(lba..).take(most);
         let below = self.runs.range(..lba).rev().take(most);
         above.chain(below).map(|(&start, _)| start)
     }
 
-    /// Takes the first `most` sectors of the run that starts there.
+    /// Removes and returns the first `most` sectors of the run that starts at `start`.
     pub(super) fn take(&mut self, start: u64, most: u64) -> Extent {
         let Some(end) = self.runs.remove(&start) else { return Extent::new(start, 0) };
         let taken = end.min(start + most);

@@ -1,12 +1,12 @@
-//! Where a sector lies: cylinder, surface, and angle.
+//! Disk geometry: cylinder, surface and angle of a sector.
 //!
 //! Sectors are numbered along a track, then over the surfaces of a cylinder, then inwards. Outer
-//! zones have more sectors on a track. A track begins later than the one before by the skew that
-//! switching takes, so that reading on loses no turn.
+//! zones have more sectors per track. Each track starts later than the one before by the skew of a
+//! head or cylinder switch, so that sequential reads lose no revolution.
 
 use units::{Duration, Instant, Lba};
 
-/// Tracks of the same length.
+/// A zone: cylinders whose tracks have the same number of sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
     /// How many cylinders.
@@ -15,10 +15,10 @@ pub struct Zone {
     pub sectors_per_track: u32,
 }
 
-/// Where something lies.
+/// The position of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskPosition {
-    /// From the outside, from 0.
+    /// Cylinder number, from the outside, from 0.
     pub cylinder: u32,
     /// From 0.
     pub surface: u32,
@@ -35,7 +35,7 @@ pub struct Geometry {
     zones: Vec<ZoneStart>,
     sectors: u64,
     rotation: Duration,
-    /// What switching to the next surface takes, and to the next cylinder.
+    /// Skew of a head switch and of a cylinder switch.
     skews: [Duration; 2],
 }
 
@@ -47,8 +47,8 @@ struct ZoneStart {
 }
 
 impl Geometry {
-    /// Platters with these zones, from the outside. `skews` are those of the next surface and of
-    /// the next cylinder.
+    /// Creates platters with `zones`, from the outside. `skews` are those of a head switch and of a
+    /// cylinder switch.
     pub fn new(surfaces: u32, zones: &[Zone], rotation: Duration, skews: [Duration; 2]) -> Self {
         let (mut sector, mut cylinder) = (0, 0);
         let mut starts = Vec::new();
@@ -60,22 +60,22 @@ impl Geometry {
         Self { surfaces, zones: starts, sectors: sector, rotation, skews }
     }
 
-    /// All sectors.
+    /// Returns the number of sectors.
     pub const fn sectors(&self) -> u64 {
         self.sectors
     }
 
-    /// All cylinders.
+    /// Returns the number of cylinders.
     pub fn cylinders(&self) -> u32 {
         self.zones.last().map_or(0, |last| last.cylinder + last.zone.cylinders)
     }
 
-    /// A turn.
+    /// The time of a revolution.
     pub const fn rotation(&self) -> Duration {
         self.rotation
     }
 
-    /// Where a sector lies. One past the end lies where the last zone would go on.
+    /// Returns the position of a sector. One past the end continues the last zone.
     pub fn place(&self, lba: Lba) -> DiskPosition {
         let after = self.zones.partition_point(|start| start.sector <= lba.0);
         let Some(start) = self.zones.get(after.saturating_sub(1)) else {
@@ -87,7 +87,7 @@ impl Geometry {
         DiskPosition { cylinder: start.cylinder + cylinder as u32, surface, sector, sectors_per_track }
     }
 
-    /// The first sector of the track that a place is on.
+    /// Returns the first sector of the track of a position.
     pub fn first_of(&self, place: DiskPosition) -> u64 {
         let after = self.zones.partition_point(|start| start.cylinder <= place.cylinder);
         let Some(start) = self.zones.get(after.saturating_sub(1)) else { return 0 };
@@ -96,12 +96,12 @@ impl Geometry {
         start.sector + track * u64::from(start.zone.sectors_per_track)
     }
 
-    /// What a sector takes to pass the head.
+    /// Returns the time in which a sector passes the head.
     pub const fn sector_time(&self, place: DiskPosition) -> Duration {
         Duration::from_ps(self.rotation.as_ps() / place.sectors_per_track as u64)
     }
 
-    /// How far into each turn the head meets the start of a sector.
+    /// Returns the time from the start of a revolution to the start of a sector.
     pub const fn angle(&self, place: DiskPosition) -> Duration {
         let [surface, cylinder] = [self.skews[0].as_ps(), self.skews[1].as_ps()];
         let skew_of_cylinder = cylinder + (self.surfaces as u64 - 1) * surface;
@@ -109,9 +109,8 @@ impl Geometry {
         Duration::from_ps((skew + self.along(place)) % self.rotation.as_ps())
     }
 
-    /// How long the head waits at `now` for the start of a sector on its track. One that it has
-    /// missed by less than its length is still met: what was read on is looked through by the
-    /// electronics, which are in time.
+    /// Returns the rotational latency at `now` to the start of a sector on the current track. A
+    /// sector missed by less than its own length counts as met: read-ahead electronics are in time.
     pub fn wait(&self, now: Instant, place: DiskPosition) -> Duration {
         let turn = self.rotation.as_ps();
         let ahead = (self.angle(place).as_ps() + turn - now.as_ps() % turn) % turn;
@@ -119,7 +118,8 @@ impl Geometry {
         Duration::from_ps(if missed { 0 } else { ahead })
     }
 
-    /// From the start of a sector to the end of the last of `count`, all in one go.
+    /// Returns the time from the start of a sector to the end of the last of `count` sequential
+    /// sectors.
     pub fn pass(&self, from: Lba, count: u64) -> Duration {
         let (mut lba, mut left, mut time) = (from, count, Duration::ZERO);
         while left > 0 {

@@ -1,19 +1,17 @@
-//! A hard disk: one arm over turning platters, and a cache.
+//! A hard disk: one actuator arm over rotating platters, and a cache.
 //!
-//! Reads wait for the arm, which takes next what it can reach first, unless something has waited
-//! too long: that is what native command queuing is for (Serial ATA 3.x clause 13.6 leaves the
-//! order to the drive). When it has read what was asked for and nothing else waits it reads on, and
-//! does so again when somebody who is slower than the platters comes near the end of what it has.
-//! Where a read goes on with what was read before, others wait until as much more has been read, so
-//! that streams that are read side by side do not take a turn of the platters for each piece (the
-//! minimum pre-fetch of SBC-4 clause 6.5.6, which drives choose by what they see). Writes end when
-//! they are in the cache, and go to the platters when the arm has nothing to read, when the cache
-//! is nearly full, or when somebody waits for them; neighbours go together.
+//! Reads wait for the arm, which serves the one with the shortest access time first unless one
+//! exceeds the age limit (native command queuing, Serial ATA 3.x clause 13.6, leaves the order to
+//! the drive). After a read, an idle arm reads ahead, and continues when a host that is slower than
+//! the platters nears the end of the cached run. A read that continues a sequential stream reads as
+//! much again before others are served, so that parallel streams do not lose a revolution per
+//! request (the minimum pre-fetch of SBC-4 clause 6.5.6). Writes complete when they are in the
+//! cache, and are written back when the arm has nothing to read, when the cache is nearly full, or
+//! when a command waits for them; neighbours are coalesced.
 //!
-//! Not modelled: defects and their spares, recalibration, the time to spin up.
+//! Not modelled: defects and reallocation, recalibration, spin-up time.
 //!
-//! Invariants: the arm is in one place; what is under the head is there when its angle comes, not
-//! earlier.
+//! Invariants: the arm is at one position; a sector is accessed at its angle, not earlier.
 
 mod cache;
 mod geometry;
@@ -28,32 +26,32 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use units::{Duration, Extent, Instant, Lba};
 
-/// What a disk is made of.
+/// Parameters of a hard disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskPart {
-    /// Sides of platters with a head.
+    /// Number of surfaces with a head.
     pub surfaces: u32,
     /// From the outside.
     pub zones: Vec<Zone>,
-    /// A turn.
+    /// The time of a revolution.
     pub rotation: Duration,
-    /// Switching to another head of the same cylinder.
+    /// Time of a head switch within a cylinder.
     pub head_switch: Duration,
-    /// Moving the arm.
+    /// Seek time curve.
     pub seek: Seek,
-    /// What a seek takes longer before something is written.
+    /// Additional settle time of a seek before a write.
     pub write_settle: Duration,
-    /// What the electronics take for an order.
+    /// Command overhead of the electronics.
     pub overhead: Duration,
-    /// Runs that the cache keeps of what was read.
+    /// Number of read segments in the cache.
     pub segments: usize,
-    /// Sectors of each, and so the most that is read ahead.
+    /// Sectors per segment, which limits read-ahead.
     pub segment_sectors: u32,
-    /// Sectors that wait for the platters at most.
+    /// Write cache size in sectors.
     pub write_sectors: u32,
-    /// Whether a write ends in the cache.
+    /// Whether a write completes in the cache.
     pub write_cache: bool,
-    /// An order that has waited so long is next.
+    /// A command older than this is served next.
     pub age_limit: Duration,
 }
 
@@ -62,26 +60,26 @@ pub struct DiskPart {
 pub struct Disk {
     part: DiskPart,
     geometry: Geometry,
-    /// Where the arm is.
+    /// Position of the arm.
     place: DiskPosition,
     arm: Arm,
     in_flight: [Option<InFlight>; TAGS],
-    /// Writes for which there is not room yet, in the order in which they came.
+    /// Writes that wait for cache space, in order of arrival.
     filling: VecDeque<Tag>,
     segments: Segments,
     dirty: Dirty,
-    /// Sectors for which there is room that have not come.
+    /// Cache space granted to writes whose data has not arrived, in sectors.
     promised: u64,
-    /// Orders that have come.
+    /// Number of commands received.
     come: u64,
     events: VecDeque<DriveEvent>,
 }
 
-/// An Commands in flight.
+/// A command in flight.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     order: DriveCommand,
-    /// Orders that came before.
+    /// Number of earlier commands.
     number: u64,
     since: Instant,
     stage: Stage,
@@ -89,15 +87,15 @@ struct InFlight {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The electronics look at it.
+    /// In the electronics.
     New,
     /// A read that waits for the arm.
     Waits,
-    /// A read that gets what the arm reads, from this sector on.
+    /// A read served by the arm, from this sector on.
     Follows(u64),
-    /// A write for which there was room, and which has come, so far.
+    /// A write: sectors with granted cache space, and sectors that have arrived.
     Fills { granted: u32, come: u32 },
-    /// A write or a flush that ends when nothing of it waits for the platters.
+    /// A write or a flush that completes when its data is on the platters.
     Settles,
 }
 
@@ -108,29 +106,29 @@ enum Arm {
     Writes { extent: Extent, ends: Instant },
 }
 
-/// Sectors that are read one after the other.
+/// A sequential read of the arm.
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    /// What is still kept of it begins there.
+    /// Start of the part that is kept.
     first: u64,
-    /// What has been read ends there.
+    /// End of what has been read.
     have: u64,
-    /// Where it ends unless it is wanted further.
+    /// End of the read, unless extended.
     limit: u64,
-    /// Where it ends at the soonest, the component that waits for the arm.
+    /// Earliest end, even if other commands wait for the arm.
     least: u64,
-    /// A sector, and when the head met its start.
+    /// A sector, and the time at which the head was at its start.
     base: (u64, Instant),
 }
 
-/// Sectors that are reported together: those of one frame of data.
+/// Sectors reported together: one data frame.
 const CHUNK: u64 = 16;
 
-/// Runs on each side of the arm among which it chooses what to write next.
+/// Candidate runs on each side of the arm for the next write-back.
 const CHOICE: usize = 32;
 
 impl Disk {
-    /// A disk whose arm rests outside.
+    /// Creates a disk whose arm is parked at the outermost cylinder.
     pub fn new(part: DiskPart) -> Self {
         let skews = [part.head_switch, part.seek.next];
         let geometry = Geometry::new(part.surfaces, &part.zones, part.rotation, skews);
@@ -149,7 +147,7 @@ impl Disk {
         }
     }
 
-    /// Its platters.
+    /// Returns its geometry.
     pub const fn geometry(&self) -> &Geometry {
         &self.geometry
     }
@@ -163,7 +161,7 @@ impl Disk {
         self.settle();
     }
 
-    /// The electronics have looked at what came.
+    /// Starts the commands whose overhead has elapsed.
     fn look_at_new(&mut self, now: Instant) {
         for index in 0..TAGS {
             let Some(entry) = &mut self.in_flight[index] else { continue };
@@ -206,8 +204,8 @@ impl Disk {
         self.read_on(now);
     }
 
-    /// Goes on with a run of which somebody takes the second half, so that the turn to its end
-    /// passes meanwhile. The arm does not leave its cylinder for that.
+    /// Continues a cached run when the host is in its second half, while the arm is idle and on the
+    /// same cylinder.
     fn read_ahead(&mut self, now: Instant, run: Range<u64>, asked: Extent) {
         let limit = self.part.limit_after(&self.geometry, asked);
         let left = run.end.saturating_sub(asked.lba.0 + asked.blocks.0);
@@ -225,7 +223,7 @@ impl Disk {
         self.arm = Arm::Reads(Run { first: run.start, have: run.end, limit, least, base: (run.end, begins) });
     }
 
-    /// Reports what has passed under the head, and ends the reads that have all.
+    /// Reports the sectors that have passed under the head, and completes reads.
     fn read_on(&mut self, now: Instant) {
         let Arm::Reads(mut run) = self.arm else { return };
         while run.have < run.limit {
@@ -254,14 +252,14 @@ impl Disk {
         }
         let follows = |entry: &InFlight| matches!(entry.stage, Stage::Follows(_));
         if run.have == run.limit && !self.in_flight.iter().flatten().any(follows) {
-            // From here on the platters turn away under the head.
+            // The arm is idle from here on.
             self.segments.keep(run.first..run.have);
             self.arm = Arm::Rests;
         }
     }
 
-    /// Up to where the next piece of a run goes: a frame of data, but not past the end of what
-    /// somebody asked for, nor, where no one has, past what others wait for at least.
+    /// Returns the end of the next reported chunk: one data frame, but not beyond the end of a
+    /// waiting read, or beyond the minimum if no read waits.
     fn next_stop(&self, run: Run) -> u64 {
         let ends = self.in_flight.iter().flatten().filter_map(|entry| match entry.stage {
             Stage::Follows(_) => Some(entry.order.extent.lba.0 + entry.order.extent.blocks.0),
@@ -272,7 +270,7 @@ impl Disk {
         end.min(run.limit).min(run.have + CHUNK)
     }
 
-    /// What the arm was writing is on the platters.
+    /// Completes a write pass of the arm.
     fn end_pass(&mut self, now: Instant) {
         if let Arm::Writes { extent, ends } = self.arm
             && ends <= now
@@ -282,7 +280,7 @@ impl Disk {
         }
     }
 
-    /// Gives the room that there is to the writes that wait for it.
+    /// Grants free cache space to waiting writes.
     fn grant(&mut self) {
         while let Some(&tag) = self.filling.front() {
             let room = u64::from(self.part.write_sectors).saturating_sub(self.held());
@@ -302,7 +300,7 @@ impl Disk {
         }
     }
 
-    /// Sectors of the cache that hold something written, or are promised.
+    /// Returns the sectors of the cache that are dirty or granted.
     fn held(&self) -> u64 {
         let under_arm = match self.arm {
             Arm::Writes { extent, .. } => extent.blocks.0,
@@ -311,7 +309,7 @@ impl Disk {
         self.dirty.sectors() + self.promised + under_arm
     }
 
-    /// If the arm is free it takes what it can reach first.
+    /// Chooses the next access of an idle arm.
     fn turn(&mut self, now: Instant) {
         let waits = |entry: &InFlight| entry.stage == Stage::Waits;
         let reads_wait = self.in_flight.iter().flatten().any(waits);
@@ -350,7 +348,7 @@ impl Disk {
         }
     }
 
-    /// Whether somebody waits for what is in the cache, or it is nearly full.
+    /// Returns whether a command waits for write-back, or the cache is nearly full.
     fn must_write(&self) -> bool {
         let settles = |entry: &InFlight| entry.stage == Stage::Settles;
         let is_full = self.held() * 4 > u64::from(self.part.write_sectors) * 3;
@@ -380,7 +378,7 @@ impl Disk {
         }
         self.events
             .push_back(DriveEvent::Accesses(MediumAccess { tag: Some(order.tag), extent: order.extent }));
-        // Others may want what comes now as well.
+        // Other reads may be served by this pass.
         for index in 0..TAGS {
             if let Some(InFlight { order, stage: Stage::Waits, .. }) = self.in_flight[index]
                 && (first..=limit).contains(&order.extent.lba.0)
@@ -390,7 +388,7 @@ impl Disk {
         }
     }
 
-    /// Writes what waits from there on to the end of the track.
+    /// Writes dirty sectors from `lba` to the end of the track.
     fn write(&mut self, now: Instant, lba: Lba) {
         let begins = now + self.access_to_write(now, lba);
         let place = self.geometry.place(lba);
@@ -400,7 +398,7 @@ impl Disk {
         self.events.push_back(DriveEvent::Accesses(MediumAccess { tag: None, extent }));
     }
 
-    /// From now until the head meets the start of a sector.
+    /// Returns the access time to a sector.
     fn access(&self, now: Instant, lba: Lba) -> Duration {
         self.access_after(now, lba, Duration::ZERO)
     }
@@ -423,7 +421,7 @@ impl Disk {
         move_time + self.geometry.wait(now + move_time, to)
     }
 
-    /// Ends what waited for the platters and waits no more.
+    /// Completes commands whose data has reached the platters.
     fn settle(&mut self) {
         for index in 0..TAGS {
             let Some(InFlight { order, number, stage: Stage::Settles, .. }) = self.in_flight[index] else {
@@ -456,7 +454,7 @@ impl Disk {
 }
 
 impl DiskPart {
-    /// Where reading ends after an extent, with what is read ahead.
+    /// Returns the end of a read including read-ahead.
     fn limit_after(&self, geometry: &Geometry, extent: Extent) -> u64 {
         let end = extent.lba.0 + extent.blocks.0;
         (end + u64::from(self.segment_sectors)).min(geometry.sectors()).max(end)
@@ -464,13 +462,13 @@ impl DiskPart {
 }
 
 impl Run {
-    /// When all up to a sector has been read.
+    /// Returns when everything before a sector has been read.
     fn arrives(&self, geometry: &Geometry, upto: u64) -> Instant {
         let (lba, at) = self.base;
         at + geometry.pass(Lba(lba), upto - lba)
     }
 
-    /// All up to a sector has been read.
+    /// Advances the read to a sector.
     fn step(&mut self, geometry: &Geometry, (upto, at): (u64, Instant), kept: u64) {
         let last = Lba(upto - 1);
         let before = geometry.sector_time(geometry.place(last));
@@ -526,12 +524,11 @@ impl Mechanism for Disk {
             Arm::Reads(run) if self.in_flight.iter().flatten().any(follows) => {
                 Some(run.arrives(&self.geometry, self.next_stop(run)))
             }
-            // Others wait until the least has been read.
+            // Other reads wait until the minimum has been read.
             Arm::Reads(run) if run.have < run.least && self.in_flight.iter().flatten().any(waits) => {
                 Some(run.arrives(&self.geometry, run.least))
             }
-            // What is read ahead is looked at when somebody asks, unless the arm has something to
-            // write after it.
+            // Read-ahead needs no event until a command asks for it, unless a write-back follows.
             Arm::Reads(run) if !self.dirty.is_empty() => Some(run.arrives(&self.geometry, run.limit)),
             Arm::Reads(_) => None,
         };

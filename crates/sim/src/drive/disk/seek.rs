@@ -1,25 +1,25 @@
-//! How long the arm takes: by a root for short ways and by a line for long ones.
+//! Seek times: square-root curve for short distances, linear for long ones.
 //!
-//! The shape is that of Ruemmler and Wilkes, "An introduction to disk drive modeling" (IEEE
-//! Computer, 1994): while the arm speeds up all the way the time goes with the root of the
-//! distance; later it coasts. The three times are those that data sheets report; an average way is
-//! a third of all cylinders.
+//! After Ruemmler and Wilkes, "An introduction to disk drive modeling" (IEEE Computer, 1994): while
+//! the arm accelerates all the way, the time is proportional to the square root of the distance;
+//! beyond that it coasts. The three times are those of data sheets; the average distance is a third
+//! of all cylinders.
 
 use units::Duration;
 
 /// A curve of seek times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seek {
-    /// To the next cylinder.
+    /// Track-to-track.
     pub next: Duration,
-    /// Over a third of all.
+    /// Average: over a third of all cylinders.
     pub average: Duration,
-    /// Over all.
+    /// Full stroke.
     pub full: Duration,
 }
 
 impl Seek {
-    /// The time over `distance` of all `cylinders`.
+    /// Returns the seek time over `distance` of `cylinders`.
     pub fn time(&self, distance: u32, cylinders: u32) -> Duration {
         let third = u64::from(cylinders / 3).max(2);
         let span = |from: Duration, to: Duration| to.saturating_sub(from).as_ps();

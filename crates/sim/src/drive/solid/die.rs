@@ -1,15 +1,14 @@
-//! Dies and the channels that they hang on: who works, who waits, until when.
+//! Flash dies and channels: scheduling.
 //!
-//! A die does one thing at a time. To read it takes the page into its register and waits for the
-//! channel; to program it gets the page over the channel first. Reads go before programs that have
-//! not begun. Both are the usual ways of ONFI parts without cache commands (ONFI 4.x clauses 5.12
-//! and 5.16).
+//! A die executes one operation at a time. A read loads the page register and waits for the
+//! channel; a program receives the page over the channel first. Reads go before programs that have
+//! not started. Both follow ONFI parts without cache commands (ONFI 4.x clauses 5.12 and 5.16).
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use units::{Duration, Instant};
 
-/// What the flash takes for what.
+/// Flash operation times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlashTimes {
     /// A page into the register of its die (tR).

@@ -1,14 +1,12 @@
-//! Which flash a logical unit lies in, and what must be moved before flash can be erased: a sample
-//! of it.
+//! The flash translation layer, sampled: mapping and garbage collection.
 //!
-//! Flash is erased in blocks and cannot be written over. What is overwritten leaves a hole; when
-//! free blocks run out, the block with the most holes is emptied by moving what is left (greedy
-//! collection). How much is moved for each unit written depends on spare flash and on where is
-//! written, and is the same for a small drive as for a large one. So one in so many units is looked
-//! at, with the same share of spare flash, and what is moved counts for all that were not looked
-//! at.
+//! Flash is erased in blocks and cannot be overwritten. An overwrite leaves an invalid unit; when
+//! free blocks run out, the block with the most invalid units is emptied by relocating the rest
+//! (greedy garbage collection). Write amplification depends on over-provisioning and on the access
+//! pattern, and not on capacity. So only a sample of the units is simulated, with the same
+//! over-provisioning, and relocations count for all units.
 //!
-//! Not modelled: wear levelling, separation of what is written often, blocks that go bad.
+//! Not modelled: wear levelling, hot and cold separation, bad blocks.
 
 /// Units of a block of the sample.
 const BLOCK_UNITS: usize = 128;

@@ -1,19 +1,18 @@
-//! A solid-state drive: a controller, channels, dies, and a buffer for what is written.
+//! A solid-state drive: a controller, channels, dies, and a write buffer.
 //!
-//! The controller takes some time for each order, one after the other. What is read comes page by
-//! page from the dies over their channels, and the pages after it as well if reads go on where the
-//! one before ended. What is written lies in the buffer, where a write ends, until enough for a
-//! page is there; then the next die in turn gets it. Flash that is nearly full must be emptied
-//! before it is written again (a sample of it is looked at), which takes the same dies.
+//! The controller handles commands one after the other. Reads load pages from dies over their
+//! channels, and read ahead if they are sequential. A write completes in the buffer; when the
+//! buffer holds a full page, the next die in round-robin order programs it. Nearly full flash is
+//! garbage-collected before it is written again, on the same dies.
 //!
-//! A controller that compresses writes less flash, and reads less of it; the SATA link carries all.
-//! So a page holds as many sectors as become a page.
+//! A compressing controller writes and reads less flash; the SATA link carries everything. A page
+//! then holds as many sectors as compress to a page.
 //!
-//! Not modelled: errors, power states, wear, reads of what is still in the write buffer (they are
-//! read from a die), the map's own flash.
+//! Not modelled: errors, power states, wear, reads served from the write buffer (they go to a die),
+//! flash for the mapping table.
 //!
-//! Invariants: a die and a channel do one thing at a time; the buffer never holds more than it has
-//! room for.
+//! Invariants: a die and a channel execute one operation at a time; the buffer never exceeds its
+//! capacity.
 
 mod die;
 mod ftl;
@@ -29,12 +28,12 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use std::collections::{BTreeSet, VecDeque};
 use units::{Duration, Instant};
 
-/// What a solid-state drive is made of.
+/// Parameters of a solid-state drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SolidPart {
-    /// What it offers.
+    /// Capacity in sectors.
     pub sectors: u64,
-    /// What the controller takes for an order.
+    /// Controller time per command.
     pub command: Duration,
     /// Channels.
     pub channels: u16,
@@ -44,30 +43,29 @@ pub struct SolidPart {
     pub page_bytes: u32,
     /// Pages that are erased together.
     pub pages_per_block: u32,
-    /// What the flash takes for what.
+    /// Flash operation times.
     pub times: FlashTimes,
-    /// Sectors that wait to be programmed at most.
+    /// Write buffer size in sectors.
     pub write_sectors: u32,
     /// Pages that are read ahead.
     pub ahead_pages: u32,
     /// Whether the controller compresses what it stores.
     pub compresses: bool,
-    /// Flash beyond what it offers, in thousandths of it.
+    /// Over-provisioning, in thousandths of the capacity.
     pub spare_per_mille: u16,
 }
 
-/// What lies on a drive before anything happens, and what is written.
+/// Initial state of a drive, and compressibility of the data written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contents {
-    /// What is left of the data when they are compressed, in thousandths.
+    /// Compressed size of the data, in thousandths.
     pub compressed_per_mille: u16,
-    /// Sectors, from the first on, that were written over and over in no order. The rest was never
-    /// written.
+    /// Sectors, from the first on, that were filled by random writes. The rest was never written.
     pub worn_sectors: u64,
 }
 
 impl Contents {
-    /// A drive from the factory, and data that cannot be compressed.
+    /// A new drive, and incompressible data.
     pub const FRESH: Self = Self { compressed_per_mille: 1000, worn_sectors: 0 };
 }
 
@@ -80,23 +78,23 @@ pub struct Solid {
     /// Sectors that one page holds.
     page_sectors: u64,
     in_flight: [Option<InFlight>; TAGS],
-    /// Memory for what is sent of the pages of reads.
+    /// Reusable vectors for the page state of reads.
     spare: VecPool<bool>,
-    /// Orders that the controller looks at, with when it has; one after the other.
+    /// Commands in the controller, with their completion times there, in order.
     looked_at: VecDeque<(Instant, Tag)>,
     filling: VecDeque<Tag>,
     pages: Pages,
     buffer: Buffer,
-    /// Orders that have come.
+    /// Number of commands received.
     come: u64,
-    /// Commands in flight that wait for flash.
+    /// Number of commands that wait for flash.
     settling: usize,
     /// Where the last read ended.
     read_to: u64,
     events: VecDeque<DriveEvent>,
 }
 
-/// An Commands in flight.
+/// A command in flight.
 #[derive(Clone, Debug)]
 struct InFlight {
     order: DriveCommand,
@@ -107,17 +105,17 @@ struct InFlight {
 #[derive(Clone, Debug)]
 enum Stage {
     New,
-    /// Pages of a read that are there, and how many from the first on have been reported.
+    /// Pages of a read that have arrived, and how many of them have been reported.
     Gathers {
         here: Vec<bool>,
         event: usize,
     },
-    /// A write for which there was room, and which has come, so far.
+    /// A write: sectors with granted cache space, and sectors that have arrived.
     Fills {
         granted: u32,
         come: u32,
     },
-    /// Ends when no page up to this number is still programmed.
+    /// Completes when all pages up to this number are programmed.
     Settles {
         upto: u64,
     },
@@ -141,7 +139,7 @@ struct Pages {
 /// What waits to be programmed.
 #[derive(Clone, Debug, Default)]
 struct Buffer {
-    /// Sectors for which there is room that have not come.
+    /// Cache space granted to writes whose data has not arrived, in sectors.
     promised: u64,
     /// Sectors that are not enough for a page.
     pending: u64,
@@ -192,8 +190,7 @@ impl Solid {
         }
     }
 
-    /// Flash that was written for each sector that was asked for, in thousandths, without what
-    /// compression saves.
+    /// Returns the write amplification in thousandths, without the effect of compression.
     pub const fn amplification_per_mille(&self) -> u64 {
         self.flash.amplification_per_mille()
     }
@@ -261,7 +258,7 @@ impl Solid {
         self.tell(order.tag);
     }
 
-    /// Reads a page, unless it is in flight: who waits for it.
+    /// Starts a page read unless it is in flight. Returns its waiters.
     fn fetch(&mut self, now: Instant, page: u64, sectors: u64) -> &mut Vec<(Tag, usize)> {
         match self.pages.coming.entry(page) {
             Entry::Occupied(coming) => coming.into_mut(),
@@ -313,7 +310,7 @@ impl Solid {
         }
     }
 
-    /// Reports what of a read is there without a gap.
+    /// Reports the contiguous pages of a read that have arrived.
     fn tell(&mut self, tag: Tag) {
         let page_sectors = self.page_sectors;
         let Some(InFlight { order, stage: Stage::Gathers { here, event }, .. }) =
@@ -338,7 +335,7 @@ impl Solid {
         }
     }
 
-    /// Gives the room that there is to the writes that wait for it.
+    /// Grants free cache space to waiting writes.
     fn grant(&mut self) {
         while let Some(&tag) = self.filling.front() {
             let held = self.buffer.promised + self.buffer.pending + self.buffer.programming;
@@ -362,7 +359,7 @@ impl Solid {
         }
     }
 
-    /// Gives pages to dies: full ones, and at the end of a flush the rest.
+    /// Assigns pages to dies: full ones, and a partial one at a flush.
     fn program(&mut self, now: Instant, all: bool) {
         while self.buffer.pending >= self.page_sectors || (all && self.buffer.pending > 0) {
             let sectors = self.buffer.pending.min(self.page_sectors);
@@ -394,7 +391,7 @@ impl Solid {
         self.dies.give(now, die, job);
     }
 
-    /// Ends what waited for flash and waits no more.
+    /// Completes commands whose data is in flash.
     fn settle(&mut self, now: Instant) {
         if self.settling == 0 {
             return;
@@ -420,7 +417,7 @@ impl Solid {
         }
     }
 
-    /// An order ends when all is in flash that has come so far.
+    /// Defers completion until everything received so far is in flash.
     fn settle_all(&mut self, now: Instant, index: usize) {
         self.program(now, true);
         let upto = self.buffer.next_number;
@@ -495,7 +492,7 @@ impl Mechanism for Solid {
     }
 }
 
-/// Units of the map that an order touches; of a trim those that lie in it whole.
+/// Mapping units that a command touches; for a trim only those that it covers fully.
 fn units_of(order: DriveCommand) -> std::ops::Range<u64> {
     let (first, end) = (order.extent.lba.0, order.extent.lba.0 + order.extent.blocks.0);
     match order.kind {
@@ -504,7 +501,7 @@ fn units_of(order: DriveCommand) -> std::ops::Range<u64> {
     }
 }
 
-/// Writes the first units in order and then as many again, and again, anywhere among them.
+/// Fills the first units sequentially, then overwrites as many at random.
 fn wear(flash: &mut Flash, units: u64) {
     let mut random = Random::new(1, "wear");
     for unit in 0..units {

@@ -38,7 +38,7 @@ pub struct HostPort {
     endpoints: Ends<HostEndpoint>,
     /// Where the last burst was started, by direction.
     turns: [EndIndex; 2],
-    /// Endpoints that have halted, and has not been reported.
+    /// Halted endpoints that have not been reported.
     halts: VecDeque<EndpointAddress>,
     others: Others,
 }

@@ -4,7 +4,7 @@
 //! pieces, may have several in flight, and sends again from what was not taken. A transfer of no
 //! bytes is one packet.
 //!
-//! Invariants: bytes of a stream move in the order in which their transfers were queued, each once.
+//! Invariant: bytes of a stream move in the order in which their transfers were queued, each once.
 
 use super::endpoint::Endpoint;
 use super::message::PacketPayload;
@@ -73,7 +73,7 @@ pub(super) struct Queues {
 /// Transfers of a stream, oldest first: mostly one, which lies here, so that a look at it is one at
 /// one piece of memory.
 ///
-/// Invariants: if no one is first, no one is behind.
+/// Invariant: if no one is first, no one is behind.
 #[derive(Clone, Debug, Default)]
 struct Stream {
     first: Option<Waiting>,

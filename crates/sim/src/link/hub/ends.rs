@@ -1,7 +1,7 @@
 //! Both ends of a device's endpoints in a tree.
 //!
 //! When a device is set up in another way, or reset, what is in flight to the ends that were is
-//! lost: each end has lives, and a packet is for one of them. Invariants: both ends are of
+//! lost: each end has lives, and a packet is for one of them. Invariant: both ends are of
 //! SuperSpeed.
 
 use super::burst::Burst;

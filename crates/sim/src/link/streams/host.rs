@@ -27,7 +27,7 @@ pub struct Host {
     state: HostState,
     /// The stream that moved last.
     last: Option<StreamId>,
-    /// Buffers have come that the device has not been reported of.
+    /// Buffers have come that the device was not notified of.
     has_pending: bool,
     /// Software has stopped the endpoint: nothing is started.
     is_held: bool,
@@ -90,7 +90,7 @@ impl Host {
         !matches!(self.state, HostState::PrimePipe | HostState::StartStream)
     }
 
-    /// Whether buffers have come that the device has not been reported of.
+    /// Whether buffers have come that the device was not notified of.
     pub const fn has_pending(&self) -> bool {
         self.has_pending
     }

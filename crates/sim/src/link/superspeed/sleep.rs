@@ -14,7 +14,7 @@
 //! comes, or when somebody asks. A packet waits for the way back to U0. Not modelled: U3, timers of
 //! the physical layer, recovery that fails, LFPS on the lanes.
 //!
-//! Invariants: each instant belongs to one state, and a packet crosses in U0.
+//! Invariant: each instant belongs to one state, and a packet crosses in U0.
 
 use super::link::Side;
 use crate::power::{Meter, Microwatts};
@@ -259,8 +259,7 @@ impl Sleeper {
         (self.awake_at, self.active_at) = (begins, begins);
     }
 
-    /// The device begins to work on something, or has done it. An separate attempt comes after
-    /// that.
+    /// The device begins to work on something, or has done it. a separate attempt comes after that.
     pub(super) const fn work(&mut self, now: Instant, is_at_work: bool) {
         self.is_at_work = is_at_work;
         if !is_at_work {

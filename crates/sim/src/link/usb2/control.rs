@@ -10,7 +10,7 @@
 //! refusal, which is over with the next SETUP. Not modelled: interrupting a transfer that is in
 //! flight at the host.
 //!
-//! Invariants: one transfer is in progress, and it ends once.
+//! Invariant: one transfer is in progress, and it ends once.
 
 use super::host::{Pacing, TRIES_MAX};
 use super::packet::{Answer, Handshake, HostRequest, Toggle};

@@ -173,7 +173,7 @@ impl Exchange {
         self.due_at = None;
     }
 
-    /// When it goes on. To be asked again whenever something has happened to a port.
+    /// Returns the time of the next event, if there is one.
     pub fn due_at(&mut self, now: Instant, host: &mut HostPort) -> Option<Instant> {
         self.due_at_with(now, host.take_pending())
     }

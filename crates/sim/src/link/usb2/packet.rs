@@ -2,7 +2,7 @@
 //! with.
 //!
 //! Payload is a [`PacketPayload`] of a transfer; its bytes are whose the transfer is. Not modelled:
-//! starts of frame, which the bus counts, PRE and ERR. Invariants: these are values.
+//! starts of frame, which the bus counts, PRE and ERR. Invariant: these are values.
 
 use crate::link::bulk::PacketPayload;
 use crate::link::control::{CONTROL_DATA, endpoint_0};

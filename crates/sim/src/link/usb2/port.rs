@@ -28,7 +28,7 @@ pub struct HostPort {
     /// Whether one of them may have something to ask that had not.
     has_pending: bool,
     progress: VecDeque<Progress>,
-    /// Endpoints that have halted, and has not been reported.
+    /// Halted endpoints that have not been reported.
     halts: VecDeque<EndpointAddress>,
 }
 

@@ -28,7 +28,7 @@ pub struct Bus {
     /// Full packets of the last frame in which there were some, and of the one in which there were
     /// most.
     full: Full,
-    /// Data takes no time: Seeded bug.
+    /// Data takes no time: seeded bug.
     is_hasty: bool,
 }
 

@@ -54,7 +54,7 @@ impl HostEndpoint {
         self.reset();
         (self.next, self.is_blocked) = (next, is_blocked);
         // The device may have sent what was asked for, and sends it once more only if it is
-        // reported to.
+        // requested to.
         self.is_retrying = self.is_in();
     }
 

@@ -1,6 +1,6 @@
 //! What waits in a tree, how much of it may, and what is sent next of it.
 //!
-//! Invariants: what there was no room for is reported ([`Tree::overrun`]), and the component that
+//! Invariant: what there was no room for is reported ([`Tree::overrun`]), and the component that
 //! has the tree goes no further.
 
 use super::{Branch, Hub, Tree};
