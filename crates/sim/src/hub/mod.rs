@@ -81,8 +81,8 @@ pub enum HubEffect {
 pub(crate) const POWER_GOOD_2MS: u8 = 10;
 
 impl Shape {
-    /// Bytes of its report: a bit for the hub and for each port (USB 2.0 clause 11.12.4), two at
-    /// SuperSpeed (USB 3.2 clause 10.13.4).
+    /// Returns the bytes of its report: a bit for the hub and for each port (USB 2.0 clause
+    /// 11.12.4), two at SuperSpeed (USB 3.2 clause 10.13.4).
     pub const fn report_bytes(&self) -> u16 {
         match self.kind {
             HubKind::Usb2 => self.ports as u16 / 8 + 1,
@@ -123,7 +123,7 @@ impl HubDevice {
         !self.stalls.is_empty()
     }
 
-    /// Whether the request at hand is one that is to be stalled.
+    /// Returns whether the request at hand is one that is to be stalled.
     fn is_stalled(&mut self) -> bool {
         match self.stalls.last_mut() {
             Some(0) => self.stalls.pop().is_some(),

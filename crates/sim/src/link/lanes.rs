@@ -104,7 +104,7 @@ impl Lanes {
         }
     }
 
-    /// Whether a side holds something, or has something to send again: that goes first, by
+    /// Returns whether a side holds something, or has something to send again: that goes first, by
     /// [`Self::send_kept`].
     #[inline(always)]
     pub(super) fn has_kept(&self, side: Side) -> bool {
@@ -195,8 +195,8 @@ impl Lanes {
         self.propagating[side as usize].len() as u32
     }
 
-    /// A side has sent something, and its lane is free at that turn. Whether no one need come back
-    /// then, since the side has nothing more to send; `has_more` is what its port says.
+    /// A side has sent something, and its lane is free at that turn. Returns whether no one need
+    /// come back then, since the side has nothing more to send; `has_more` is what its port says.
     #[inline(always)]
     pub(super) fn rests(&mut self, side: Side, free: EventKey, has_more: bool) -> bool {
         if has_more || self.has_again(side) {
@@ -226,7 +226,7 @@ impl Lanes {
         }
     }
 
-    /// Whether a side has something to send again.
+    /// Returns whether a side has something to send again.
     fn has_again(&self, side: Side) -> bool {
         !self.is_smooth && self.retries[side as usize].has_again()
     }
@@ -321,7 +321,7 @@ impl Lanes {
     }
 }
 
-/// Whether there was one left.
+/// Returns whether there was one left.
 const fn count_down(count: &mut u32) -> bool {
     let was_left = *count > 0;
     if was_left {

@@ -96,7 +96,7 @@ impl LossTimers {
     }
 }
 
-/// Whether an answer is owed on an endpoint.
+/// Returns whether an answer is owed on an endpoint.
 fn owed(
     (host, device): (&HostPort, &DevicePort),
     endpoint: EndpointAddress,

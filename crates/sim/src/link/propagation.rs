@@ -80,7 +80,7 @@ impl PropagationQueue {
         Some(self.more.back().unwrap_or(&self.places[self.place(last)]))
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub(super) fn len(&self) -> usize {
         usize::from(self.count) + self.more.len()
     }

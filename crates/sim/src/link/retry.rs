@@ -36,22 +36,23 @@ impl<T> Retry<T> {
         Self { state: State::None, packets: VecDeque::new(), ignored: 0 }
     }
 
-    /// Whether nothing is damaged, sent again or ignored.
+    /// Returns whether nothing is damaged, sent again or ignored.
     pub(super) fn is_at_rest(&self) -> bool {
         !self.keeps() && self.packets.is_empty() && self.ignored == 0
     }
 
-    /// Whether there is something to send again.
+    /// Returns whether there is something to send again.
     pub(super) fn has_again(&self) -> bool {
         !self.keeps() && !self.packets.is_empty()
     }
 
-    /// The next packet to send again, if there is one.
+    /// Returns the next packet to send again, if there is one.
     pub(super) fn next_again(&mut self) -> Option<T> {
         if self.keeps() { None } else { self.packets.pop_front() }
     }
 
-    /// Whether what is sent now will be sent again, since something before it arrives damaged.
+    /// Returns whether what is sent now will be sent again, since something before it arrives
+    /// damaged.
     pub(super) fn keeps(&self) -> bool {
         self.state != State::None
     }
@@ -61,8 +62,8 @@ impl<T> Retry<T> {
         self.packets.push_back(packet);
     }
 
-    /// The header of what was just sent will arrive damaged. Whether that is the first: what comes
-    /// behind one is not looked at.
+    /// The header of what was just sent will arrive damaged. Returns whether that is the first:
+    /// what comes behind one is not looked at.
     pub(super) fn damage(&mut self, packet: T) -> bool {
         if self.keeps() {
             return false;
@@ -72,7 +73,7 @@ impl<T> Retry<T> {
         true
     }
 
-    /// A packet comes to the receiver. Whether it does not look at it.
+    /// A packet comes to the receiver. Returns whether it does not look at it.
     pub(super) fn ignores(&mut self) -> bool {
         let is_before = self.ignored > 0;
         self.ignored -= u32::from(is_before);
@@ -84,8 +85,8 @@ impl<T> Retry<T> {
         self.state = State::Refused;
     }
 
-    /// LBAD has come back, while so many packets are in flight. Whether LRTY is to be sent now, and
-    /// what was kept after it.
+    /// LBAD has come back, while so many packets are in flight. Returns whether LRTY is to be sent
+    /// now, and what was kept after it.
     pub(super) fn begin_again(&mut self, propagating: usize) -> bool {
         if self.state != State::Refused {
             return false;

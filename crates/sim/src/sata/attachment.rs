@@ -507,7 +507,7 @@ impl fmt::Display for Command {
 }
 
 impl Frame {
-    /// Bytes of the frame information structure.
+    /// Returns the bytes of the frame information structure.
     const fn bytes(self) -> u64 {
         (match self {
             Self::Command(_) => HostToDeviceFis::LEN,

@@ -36,7 +36,7 @@ impl Notes {
         }
     }
 
-    /// The next one of those that have begun by now.
+    /// Returns the next one of those that have begun by now.
     pub(super) fn poll(&mut self, now: Instant) -> Option<Note> {
         self.0.as_mut()?.pop_front_if(|note| note.at <= now)
     }

@@ -160,7 +160,7 @@ impl EventRing {
         Ok(())
     }
 
-    /// Whether its segments have as many TRBs as they may (clause 6.5).
+    /// Returns whether its segments have as many TRBs as they may (clause 6.5).
     pub(super) fn check(&self) -> Result<(), Fault> {
         let wrong = self.segments.iter().find(|segment| !SEGMENT_TRBS.contains(&segment.trbs));
         wrong.map_or(Ok(()), |segment| Err(Fault { address: segment.base }))
@@ -206,12 +206,12 @@ impl EventRing {
         self.overrun
     }
 
-    /// When the next event can be seen that has not been written.
+    /// Returns when the next event can be seen that has not been written.
     pub(super) fn next_at(&self) -> Option<Instant> {
         self.waiting.front().map(|(at, _)| *at)
     }
 
-    /// When each event can be seen that has not been written.
+    /// Returns when each event can be seen that has not been written.
     #[cfg(test)]
     pub(super) fn times(&self) -> impl Iterator<Item = Instant> {
         self.waiting.iter().map(|(at, _)| *at)

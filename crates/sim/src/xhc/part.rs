@@ -180,7 +180,7 @@ impl Part {
         self.ports_usb2 + self.ports_usb3
     }
 
-    /// Whether a root port, counted from 1, speaks USB 3.
+    /// Returns whether a root port, counted from 1, speaks USB 3.
     pub const fn is_usb3(&self, port: u8) -> bool {
         port > self.ports_usb2
     }

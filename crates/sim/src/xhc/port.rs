@@ -109,12 +109,13 @@ impl Port {
         parts.status()
     }
 
-    /// When its link goes to sleep. `None` if it is one of USB 2.0, where that register is another.
+    /// Returns when its link goes to sleep. `None` if it is one of USB 2.0, where that register is
+    /// another.
     pub(crate) fn power(&self) -> Option<PortPower> {
         self.is_usb3.then_some(self.power)
     }
 
-    /// The link is to go to sleep otherwise. Whether it can.
+    /// The link is to go to sleep otherwise. Returns whether it can.
     pub(crate) const fn set_power(&mut self, power: PortPower) -> bool {
         if self.is_usb3 {
             self.power = power;

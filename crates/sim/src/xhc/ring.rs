@@ -177,7 +177,7 @@ impl Ring {
         self.first.iter().chain(self.more.iter().flat_map(|more| &more.tds))
     }
 
-    /// How many those are.
+    /// Returns how many those are.
     #[inline]
     pub(super) fn count(&self) -> usize {
         usize::from(self.first.is_some()) + self.more.as_ref().map_or(0, |more| more.tds.len())
@@ -491,7 +491,7 @@ impl Td {
 }
 
 impl Act {
-    /// Whether it moves anything, be it an empty packet.
+    /// Returns whether it moves anything, be it an empty packet.
     const fn moves(self) -> bool {
         !matches!(self, Self::EventFields(_) | Self::Nothing)
     }

@@ -430,7 +430,7 @@ impl DriveCommand {
     }
 }
 
-/// Whether requests of this type are parts of one contiguous range of blocks.
+/// Returns whether requests of this type are parts of one contiguous range of blocks.
 const fn is_piece(op: MediumOp) -> bool {
     matches!(op, MediumOp::Read | MediumOp::Write { .. })
 }

@@ -278,7 +278,7 @@ proptest! {
 }
 
 /// Three reads that fill the buffer each, of which the last is there before the second, whose dies
-/// are busy with the first; they are taken in their order. Whether all end.
+/// are busy with the first; they are taken in their order. Returns whether all end.
 fn all_end(reads_fit: bool) -> bool {
     let mut unit = Unit::new(StorePart { reads_fit, ..PART });
     unit.gives = false;

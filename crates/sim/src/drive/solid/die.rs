@@ -105,7 +105,7 @@ impl Dies {
         }
     }
 
-    /// The next job that has been done by now.
+    /// Returns the next job that has been done by now.
     pub(super) fn done(&mut self, now: Instant) -> Option<Job> {
         while let Some(&Reverse((at, die))) = self.ends.peek() {
             if at > now {

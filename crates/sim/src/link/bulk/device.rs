@@ -124,7 +124,7 @@ impl DeviceEndpoint {
         self.refusals = times;
     }
 
-    /// Whether it is not ready once more, though it could move `stream`.
+    /// Returns whether it is not ready once more, though it could move `stream`.
     fn refuses(&mut self, stream: Option<StreamId>) -> bool {
         let refuses = self.refusals > 0 && self.is_ready(stream);
         self.refusals -= u8::from(refuses);

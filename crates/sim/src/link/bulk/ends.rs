@@ -69,7 +69,7 @@ pub(super) trait End {
     /// What it has to say. Nothing of what follows is changed by that.
     fn poll_answer(&mut self) -> Option<Message>;
 
-    /// Whether it may have data to send. If so it is asked for them, and may have none.
+    /// Returns whether it may have data to send. If so it is asked for them, and may have none.
     fn may_send(&self) -> bool;
 
     /// Returns whether it has the bus: a burst is in progress.
@@ -213,7 +213,8 @@ impl<E: End> Ends<E> {
         self.ends.iter().map(|(address, end)| (*address, end))
     }
 
-    /// Whether any answers, may send data, or would begin a burst on a bus that none of them has.
+    /// Returns whether any answers, may send data, or would begin a burst on a bus that none of
+    /// them has.
     pub(super) const fn may_send(&self) -> bool {
         !self.talking.is_empty() || self.may_begin
     }

@@ -109,13 +109,13 @@ impl Sequence {
         Self((self.0 + Self::COUNT - packets % Self::COUNT) % Self::COUNT)
     }
 
-    /// Whether it is the number of a packet before this one, rather than after: a burst is half of
-    /// all numbers.
+    /// Returns whether it is the number of a packet before this one, rather than after: a burst is
+    /// half of all numbers.
     pub const fn is_before(self, next: Self) -> bool {
         self.since(next) >= Self::COUNT / 2
     }
 
-    /// How many packets after `earlier` this one is.
+    /// Returns how many packets after `earlier` this one is.
     pub const fn since(self, earlier: Self) -> u8 {
         (self.0 + Self::COUNT - earlier.0) % Self::COUNT
     }

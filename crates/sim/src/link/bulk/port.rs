@@ -300,13 +300,13 @@ impl HostPort {
         self.endpoints.has_progress() || !self.halts.is_empty()
     }
 
-    /// Whether there may be something to send. If there is nothing now, there is nothing before
-    /// something has come, was queued or was changed.
+    /// Returns whether there may be something to send. If there is nothing now, there is nothing
+    /// before something has come, was queued or was changed.
     pub const fn may_send(&self) -> bool {
         self.control.is_busy() || self.endpoints.may_send()
     }
 
-    /// The next message to send, now that the lane is free.
+    /// Returns the next message to send, now that the lane is free.
     #[inline(always)]
     pub fn poll(&mut self) -> Option<Message> {
         if !self.may_send() {
@@ -348,19 +348,19 @@ impl HostPort {
         self.others = others;
     }
 
-    /// Whether a burst is in progress, by direction, Out first.
+    /// Returns whether a burst is in progress, by direction, Out first.
     pub fn has_bus(&self) -> [bool; 2] {
         let [out, into] = self.any(self.endpoints.having_bus());
         [out, into || self.control.has_in()]
     }
 
-    /// Whether it would start one.
+    /// Returns whether it would start one.
     pub fn wants_bus(&self) -> [bool; 2] {
         let [out, into] = self.any(self.endpoints.wanting_bus());
         [out, into || self.control.wants_in()]
     }
 
-    /// Whether any is in the set, by direction.
+    /// Returns whether any is in the set, by direction.
     fn any(&self, set: Set) -> [bool; 2] {
         [Direction::Out, Direction::In].map(|direction| !set.and(self.endpoints.of(direction)).is_empty())
     }
@@ -508,8 +508,8 @@ impl DevicePort {
         }
     }
 
-    /// A message of the host is in flight, to which nothing will happen. Whether it need not come:
-    /// see [`DeviceEndpoint::hear_early`].
+    /// A message of the host is in flight, to which nothing will happen. Returns whether it need
+    /// not come: see [`DeviceEndpoint::hear_early`].
     #[inline(always)]
     pub(in crate::link) fn hear_early(&mut self, message: &Message) -> bool {
         match *message {
@@ -538,12 +538,12 @@ impl DevicePort {
         self.endpoints.has_progress()
     }
 
-    /// Whether there may be something to send: see [`HostPort::may_send`].
+    /// Returns whether there may be something to send: see [`HostPort::may_send`].
     pub fn may_send(&self) -> bool {
         self.endpoints.may_send() || self.control.has_message()
     }
 
-    /// The next message to send, now that the lane is free.
+    /// Returns the next message to send, now that the lane is free.
     #[inline(always)]
     pub fn poll(&mut self) -> Option<Message> {
         if !self.may_send() {

@@ -134,18 +134,18 @@ impl Queues {
         self.arrivals.iter().copied().find(|&stream| wanted(stream))
     }
 
-    /// Bytes that the first transfer still expects.
+    /// Returns the bytes that the first transfer still expects.
     pub(super) fn left(&self, stream: Option<StreamId>) -> Option<u32> {
         let first = self.by_stream.get(index(stream))?.first.as_ref()?;
         Some(first.transfer.bytes - first.moved)
     }
 
-    /// Bytes of the first transfer, moved ones included.
+    /// Returns the bytes of the first transfer, moved ones included.
     pub(super) fn first_bytes(&self, stream: Option<StreamId>) -> Option<u32> {
         self.by_stream.get(index(stream))?.first.as_ref().map(|first| first.transfer.bytes)
     }
 
-    /// Receives a piece into the first transfer. `None` if there is none.
+    /// Receives payload into the first transfer. `None` if there is none.
     #[inline(always)]
     pub(super) fn take(
         &mut self,
@@ -172,7 +172,7 @@ impl Queues {
         Some(progress)
     }
 
-    /// The next piece to send, and whether it is the last that its stream has.
+    /// Returns the next piece to send, and whether it is the last that its stream has.
     #[inline(always)]
     pub(super) fn send(&mut self, stream: Option<StreamId>, largest: u16) -> Option<(PacketPayload, bool)> {
         let queue = self.by_stream.get_mut(index(stream))?;
@@ -189,13 +189,14 @@ impl Queues {
         Some((piece, waiting.is_all_sent && is_newest))
     }
 
-    /// Bytes that have not been sent of the first transfer of which something waits to be.
+    /// Returns the bytes that have not been sent of the first transfer of which something waits to
+    /// be.
     pub(super) fn unsent(&self, stream: Option<StreamId>) -> Option<u32> {
         let waiting = self.by_stream.get(index(stream))?.iter().find(|waiting| !waiting.is_all_sent)?;
         Some(waiting.transfer.bytes - waiting.moved - waiting.sent)
     }
 
-    /// Whether something waits to be sent.
+    /// Returns whether something waits to be sent.
     pub(super) fn has_unsent(&self, stream: Option<StreamId>) -> bool {
         self.unsent(stream).is_some()
     }
@@ -217,8 +218,8 @@ impl Queues {
         Some(progress)
     }
 
-    /// The same of a packet with which no transfer ends, so that no one need be reported. Whether
-    /// it is one.
+    /// The same of a packet with which no transfer ends, so that no one need be reported. Returns
+    /// whether it is one.
     pub(super) fn take_within(&mut self, stream: Option<StreamId>, largest: u16) -> bool {
         let first = self.by_stream.get_mut(index(stream)).and_then(|queue| queue.first.as_mut());
         let Some(first) = first else { return false };
@@ -255,8 +256,8 @@ impl Queues {
         None
     }
 
-    /// Cancels a transfer. `None` if it is not queued, else how it has ended, unless that waits for
-    /// what was sent to be acknowledged.
+    /// Cancels a transfer. `None` if it is not queued, otherwise its completion, unless that waits
+    /// for a packet that `is_sent`.
     pub(super) fn withdraw(&mut self, stream: Option<StreamId>, id: TransferId) -> Option<Option<Progress>> {
         let queue = self.by_stream.get_mut(index(stream))?;
         let at = queue.iter().position(|waiting| waiting.transfer.id == id && !waiting.is_withdrawn)?;
@@ -271,7 +272,7 @@ impl Queues {
         Some(None)
     }
 
-    /// The first transfer ends as it is.
+    /// Completes the first transfer as it is.
     pub(super) fn end_first(&mut self, stream: Option<StreamId>, end: End) -> Option<Progress> {
         let first = self.by_stream.get_mut(index(stream))?.pop()?;
         self.has_gone = true;

@@ -90,12 +90,12 @@ impl ControlDevice {
         }
     }
 
-    /// Whether there is a message to send.
+    /// Returns whether there is a message to send.
     pub fn has_message(&self) -> bool {
         !self.outbox.is_empty()
     }
 
-    /// The next message to send.
+    /// Returns the next message to send.
     pub fn poll(&mut self) -> Option<Message> {
         self.outbox.pop_front()
     }

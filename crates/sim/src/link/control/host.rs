@@ -76,13 +76,13 @@ enum Stage {
     Status,
 }
 
-/// Whose it is to send.
+/// The side that sends next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Turn {
     #[default]
     Host,
     Device,
-    /// The device has said that it is not ready, and will say when it is.
+    /// The device sent NRDY; ERDY follows.
     Blocked,
 }
 
@@ -113,12 +113,12 @@ impl ControlHost {
         self.transfer.is_some()
     }
 
-    /// Whether it would ask for data if it had the bus.
+    /// Returns whether it would ask for data if it had the bus.
     pub fn wants_in(&self) -> bool {
         self.turn == Turn::Host && self.is_data_in()
     }
 
-    /// Whether it has asked for data, and waits.
+    /// Returns whether it has asked for data, and waits.
     pub fn has_in(&self) -> bool {
         self.turn == Turn::Device && self.is_data_in()
     }
@@ -131,7 +131,7 @@ impl ControlHost {
         self.transfer.map_or(Direction::Out, |transfer| transfer.setup.direction)
     }
 
-    /// The next message to send. `may_ask` says that no other IN endpoint has the bus.
+    /// Returns the next message to send. `may_ask` says that no other IN endpoint has the bus.
     pub fn poll(&mut self, may_ask: bool) -> Option<Message> {
         if let Some(ack) = self.last_ack.take() {
             return Some(ack);
@@ -204,7 +204,7 @@ impl ControlHost {
         }
     }
 
-    /// Says what it has said last once more.
+    /// Repeats the last message.
     fn say_again(&mut self) {
         (self.turn, self.is_retrying) = (Turn::Host, true);
     }

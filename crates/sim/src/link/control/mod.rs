@@ -1,5 +1,5 @@
-//! Control transfers of endpoint 0 (USB 3.2 clause 8.12.2): a SETUP data packet, perhaps data, a
-//! STATUS transaction packet.
+//! Control transfers of endpoint 0 on SuperSpeed (USB 3.2 clause 8.12.2): a SETUP data packet,
+//! optional data, a STATUS transaction packet.
 //!
 //! ```text
 //!   host                                     device
@@ -13,10 +13,9 @@
 //!                         ◄───────────────   ACK: done; NRDY and later ERDY: not yet; STALL: refused
 //! ```
 //!
-//! One packet at a time, 512 bytes at most (clause 8.12.2). A refusal may come in the place of data
-//! as well, and is over with the next SETUP. Data is named by piece, as in [`crate::link::bulk`]:
-//! [`CONTROL_DATA`] stands for that of the transfer at hand. Not modelled: several devices, each of
-//! which has an endpoint 0.
+//! One packet at a time, 512 bytes at most (clause 8.12.2). STALL may come in place of data, and
+//! ends with the next SETUP. Data is identified by [`CONTROL_DATA`] for the current transfer. Not
+//! modelled: several devices, each with its own endpoint 0.
 //!
 //! Invariants: one transfer is in progress; each ends once.
 
@@ -29,7 +28,8 @@ pub use host::{ControlBusy, ControlEnd, ControlHost, ControlProgress, ControlTra
 use bus::TransferId;
 use wire::usb::{Direction, EndpointAddress};
 
-/// What names the data of a control transfer in a piece, on both sides.
+/// Transfer id of control data in a [`PacketPayload`](crate::link::bulk::PacketPayload), on both
+/// sides.
 pub const CONTROL_DATA: TransferId = TransferId(u64::MAX - 1);
 
 /// Bytes of the largest packet of endpoint 0 at SuperSpeed (clause 9.6.6).

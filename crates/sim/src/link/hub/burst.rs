@@ -1,11 +1,11 @@
-//! Bursts of all devices behind a root port: each direction has one at a time (USB 3.2 clause
-//! 8.10.2).
+//! Bus usage of all devices behind a root port: one burst at a time in each direction (USB 3.2
+//! clause 8.10.2).
 //!
-//! Sums, so that the cost of a packet does not grow with the number of devices.
+//! Counters, so that the cost of a packet does not grow with the number of devices.
 
 use crate::link::bulk::Others;
 
-/// What the endpoints of a device do with the bus, by direction, Out first.
+/// Bus usage of a device, by direction, Out first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Burst {
     /// One is in flight.
@@ -14,7 +14,7 @@ pub(super) struct Burst {
     pub(super) wants: [bool; 2],
 }
 
-/// How many devices have a burst in flight, and how many would have, by direction.
+/// Number of devices that have a burst in progress, and that want one, by direction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bus {
     have: [u8; 2],
@@ -32,7 +32,7 @@ impl Bus {
         Self { have: [0; 2], want: [0; 2] }
     }
 
-    /// A device does something else now. Whether that has freed a direction.
+    /// Updates the usage of a device. Returns whether a direction became free.
     pub(super) fn change(&mut self, before: Burst, now: Burst) -> bool {
         let mut is_freed = false;
         for direction in 0..2 {
@@ -44,7 +44,7 @@ impl Bus {
         is_freed
     }
 
-    /// What all but one device do.
+    /// Returns the usage of all devices except one.
     pub(super) fn others(&self, one: Burst) -> Others {
         let other = |all: [u8; 2], one: [bool; 2]| [0, 1].map(|way| all[way] > u8::from(one[way]));
         Others { have_bus: other(self.have, one.has), want_bus: other(self.want, one.wants) }

@@ -1,7 +1,7 @@
-//! Both ends of a device's endpoints in a tree.
+//! Both sides of a device's endpoints in a hub tree.
 //!
-//! When a device is set up in another way, or reset, what is in flight to the ends that were is
-//! lost: each end has lives, and a packet is for one of them. Invariant: both ends are of
+//! When a device is reconfigured or reset, packets in flight to its old endpoints are lost: each
+//! side has a generation number, and each packet is for one generation. Invariant: both sides are
 //! SuperSpeed.
 
 use super::burst::Burst;
@@ -18,17 +18,17 @@ use wire::xhci::RouteString;
 pub(super) struct Ends {
     pub(super) host: HostPort,
     pub(super) device: DevicePort,
-    /// The branch and the way there.
+    /// The branch and the route to it.
     pub(super) branch: usize,
     pub(super) route: RouteString,
-    /// Bursts of its endpoints, when they were looked at last.
+    /// Cached bus usage.
     pub(super) burst: Burst,
     /// By side.
     generations: [Lives; 2],
     loss_timers: LossTimers,
 }
 
-/// Of one end: how often it had other endpoints, and since which of these times it was not reset.
+/// Generations of one side: the current one, and the first since the last reset.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lives {
     current: u32,
@@ -48,7 +48,7 @@ impl Ends {
         }
     }
 
-    /// A side has other endpoints, but for endpoint 0.
+    /// Replaces the endpoints of a side, except endpoint 0.
     pub(super) fn configure(&mut self, side: Side, endpoints: &[Endpoint]) {
         match side {
             Side::Host => self.host.configure(endpoints),
@@ -57,7 +57,7 @@ impl Ends {
         self.generations[side as usize].current += 1;
     }
 
-    /// A side is as it was in the beginning, without endpoints.
+    /// Resets a side, without endpoints.
     pub(super) fn restart(&mut self, side: Side) {
         match side {
             Side::Host => self.host = self.host.reset_copy(&[]),
@@ -68,7 +68,7 @@ impl Ends {
         generations.since_reset = generations.current;
     }
 
-    /// Who has a burst on the bus, and who would.
+    /// Returns the bus usage of the host side.
     pub(super) fn bursts(&self) -> Burst {
         match &self.host {
             HostPort::SuperSpeed(port) => Burst { has: port.has_bus(), wants: port.wants_bus() },
@@ -76,7 +76,7 @@ impl Ends {
         }
     }
 
-    /// The host sends.
+    /// Returns the next packet of the host.
     pub(super) fn poll_down(&mut self, device: DeviceId, others: Others) -> Option<Routed> {
         let HostPort::SuperSpeed(port) = &mut self.host else { return None };
         port.share(others);
@@ -89,7 +89,7 @@ impl Ends {
         })
     }
 
-    /// The device sends.
+    /// Returns the next packet of the device.
     pub(super) fn poll_up(&mut self, device: DeviceId) -> Option<Routed> {
         let DevicePort::SuperSpeed(port) = &mut self.device else { return None };
         let message = port.poll()?;
@@ -101,7 +101,7 @@ impl Ends {
         })
     }
 
-    /// Something has come for the device. Whether it is for the ends that are there now.
+    /// Delivers a packet to the device. Returns whether it is for the current generation.
     pub(super) fn take_down(&mut self, routed: &Routed, fate: Fate) -> Result<bool, Violation> {
         let DevicePort::SuperSpeed(port) = &mut self.device else { return Err(Violation) };
         let taken = match (self.generations[Side::Device as usize].is_for_now(routed), fate) {
@@ -113,7 +113,7 @@ impl Ends {
         taken.map(|()| true)
     }
 
-    /// The same for the host.
+    /// Delivers a packet to the host. Returns whether it is for the current generation.
     pub(super) fn take_up(&mut self, routed: &Routed, others: Others, fate: Fate) -> Result<bool, Violation> {
         let HostPort::SuperSpeed(port) = &mut self.host else { return Err(Violation) };
         port.share(others);

@@ -1,4 +1,4 @@
-//! What one side of a branch sends, what it sends again, and what has not come to the other side.
+//! The sending side of a branch: held, retransmitted and in-flight packets.
 
 use super::types::Routed;
 use crate::link::retry::Retry;
@@ -6,31 +6,31 @@ use crate::link::superspeed::Side;
 use std::collections::VecDeque;
 use units::Instant;
 
-/// What one side of a branch sends on.
+/// The sending side of a branch.
 #[derive(Clone, Debug)]
 pub(super) struct Lane {
-    /// It had nothing to send when it was asked last.
+    /// It had nothing to send when polled last.
     pub(super) is_idle: bool,
-    /// It will be looked at when what is on it has been sent, or when a credit is back.
+    /// An event will poll it: the lane becomes free or a credit returns.
     pub(super) is_expected: bool,
-    /// What it would send if it had a credit.
+    /// The packet that waits for a credit.
     pub(super) held: Option<Passing>,
-    /// Where what it sends has come from.
+    /// Origin of the packet on the lane.
     pub(super) passes: Option<CameBy>,
-    /// What has not come to the other side.
+    /// Packets in flight to the other side.
     pub(super) propagating: VecDeque<Coming>,
-    /// What it has to send again.
+    /// Packets to retransmit.
     pub(super) retry: Retry<Passing>,
 }
 
-/// A packet in the component that sends it next, and where it has come from if that is a hub.
+/// A packet about to be sent, and its origin if that is a hub.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passing {
     pub(super) routed: Routed,
     pub(super) came_by: Option<CameBy>,
 }
 
-/// A packet that comes to the other side.
+/// A packet in flight to the other side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Coming {
     pub(super) routed: Routed,
@@ -38,8 +38,8 @@ pub(super) struct Coming {
     pub(super) is_damaged: bool,
 }
 
-/// The branch by which a packet has come to a hub, in which life, and the hub's side of it; and
-/// when it had come.
+/// The branch over which a packet reached a hub, its generation, the hub's side, and the time of
+/// arrival.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CameBy {
     pub(super) branch: usize,

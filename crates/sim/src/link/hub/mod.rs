@@ -1,9 +1,9 @@
 //! SuperSpeed hubs: devices in tiers that share one link to the host (USB 3.2 clauses 8.10 and 10).
 //!
-//! A [`Tree`] is a root port, hubs below it and devices at the end. What the host sends goes the
-//! way that the route string of its device says; what a device sends goes up. A hub keeps packets
-//! in order on each way, and lets its ports take turns on the lane to the host. Each link has
-//! separate credits: a hub gives one back when it has passed the packet on.
+//! A [`Tree`] is a root port, hubs below it and devices. Packets of the host are routed by the
+//! route string of their device; packets of a device go up. A hub keeps packets in order on each
+//! path, and serves its ports round-robin on the lane to the host. Each link has separate credits:
+//! a hub returns one when it has forwarded the packet.
 //!
 //! ```text
 //!   host ports, one for each device
@@ -20,8 +20,8 @@
 //! rates in one tree. A header may arrive damaged on any link, which sends it again; a payload is
 //! damaged, or a packet lost, at its end alone.
 //!
-//! Invariants: packets of one device stay in order in each direction; none is lost or doubled; a
-//! link never carries more than it has credits for.
+//! Invariants: packets of one device stay in order in each direction; none is lost or duplicated; a
+//! link never carries more packets than it has credits for.
 
 mod burst;
 mod ends;
@@ -37,8 +37,7 @@ pub use types::{
 
 use units::Duration;
 
-/// The longest that a hub may take to pass a packet on, and what a tree has by default (wHubDelay,
-/// clause 10.15.2.1).
+/// Maximum forwarding delay of a hub, and the default in a tree (wHubDelay, clause 10.15.2.1).
 pub const DELAY_MAX: Duration = Duration::from_ns(400);
 
 #[cfg(test)]

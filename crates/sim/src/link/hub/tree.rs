@@ -1,8 +1,8 @@
-//! A root port, hubs, devices, and the packets between them.
+//! The tree: root port, hubs, devices, and the packets between them.
 //!
-//! A branch is a link and what is at its lower end. The owner schedules what [`Tree::poll_next`]
-//! says and brings it back with [`Tree::handle`]. A hub has endpoint 0, so that it is at the end of
-//! a way as well.
+//! A branch is a link and the hub or device at its lower end. The owner schedules the events of
+//! [`Tree::poll_next`] and returns them with [`Tree::handle`]. A hub has endpoint 0, so it is a
+//! destination as well.
 
 mod lines;
 
@@ -35,15 +35,15 @@ pub struct Tree {
     ends: Vec<Ends>,
     /// Bursts of all devices.
     bus: Bus,
-    /// Devices for which the host may have something to send.
+    /// Devices for which the host may have packets.
     ready: IndexSet64,
-    /// Devices that something was done to, and no one was woken.
+    /// Devices whose ports changed since the last wake.
     touched: IndexSet64,
-    /// Which device was last to be sent something.
+    /// The device that the host served last.
     turn: usize,
     next: VecDeque<(Instant, TreeEvent)>,
     sent: VecDeque<Sent>,
-    /// Which line there was no room in.
+    /// The queue that overflowed.
     overrun: Option<CapacityExceeded>,
     /// Packets in hubs, until they go on.
     in_hubs: OccupancyStats,
@@ -53,15 +53,15 @@ pub struct Tree {
 #[derive(Clone, Debug)]
 struct Branch {
     link: Link,
-    /// How often it went down.
+    /// Number of times it went down.
     generation: u8,
     is_up: bool,
     /// The branch of the hub above.
     above: Option<usize>,
-    /// Who is at the lower end.
+    /// The device at the lower end.
     device: DeviceId,
     hub: Option<Hub>,
-    /// In the hub above: what goes down this branch, and what has come up.
+    /// In the hub above: packets that go down this branch, and that came up.
     waiting: [VecDeque<Passing>; 2],
     /// By the side that sends.
     lanes: [Lane; 2],
@@ -73,12 +73,12 @@ struct Hub {
     route: RouteString,
     /// Port and branch.
     below: Vec<(u8, usize)>,
-    /// Which of them was last to send up.
+    /// The port served last.
     turn: usize,
 }
 
 impl Tree {
-    /// A root port with nothing in it. `flight` is what a symbol takes through each cable.
+    /// Creates an empty root port. `flight` is the propagation delay of each cable.
     pub fn new(rate: Rate, flight: Duration) -> Self {
         Self {
             rate,
@@ -97,18 +97,17 @@ impl Tree {
         }
     }
 
-    /// The same in which host and devices take their time to answer. Hubs pass packets on in the
-    /// time that is theirs.
+    /// Sets the response times of host and devices. Hubs forward within their own delay.
     #[must_use]
     pub const fn between(mut self, turn_round: TurnRound) -> Self {
         self.turn_round = turn_round;
         self
     }
 
-    /// Plugs in a hub that passes a packet on after `delay`. Its link is up.
+    /// Attaches a hub with a forwarding delay. Its link is up.
     ///
     /// # Errors
-    /// See [`AttachError`]; a hub has five hubs above it at most, itself included.
+    /// See [`AttachError`]; at most five hubs in a path.
     pub fn plug_hub(&mut self, place: AttachPoint, delay: Duration) -> Result<HubId, AttachError> {
         let route = self.route(place)?;
         // Nothing could be routed through one more.
@@ -117,7 +116,7 @@ impl Tree {
         Ok(HubId(self.plug(place, (route, &[]), Some(hub))?))
     }
 
-    /// Plugs in a device with these endpoints. Its link is up.
+    /// Attaches a device with `endpoints`. Its link is up.
     ///
     /// # Errors
     /// See [`AttachError`].
@@ -131,7 +130,7 @@ impl Tree {
         Ok(self.branches[branch].device)
     }
 
-    /// The hub as a device.
+    /// Returns the device id of a hub.
     ///
     /// # Panics
     /// If it is of another tree.
@@ -139,7 +138,7 @@ impl Tree {
         self.branches[hub.0].device
     }
 
-    /// Both ends of the endpoints of a device. Call [`Self::wake`] when all is done.
+    /// Returns both ports of a device. Call [`Self::wake`] after all changes.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -149,7 +148,7 @@ impl Tree {
         (&mut ends.host, &mut ends.device)
     }
 
-    /// The same, to be looked at.
+    /// Returns the host port of a device.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -157,7 +156,7 @@ impl Tree {
         &self.ends[device.0].host
     }
 
-    /// Gives a side of a device other endpoints: see [`crate::link::LinkPair::configure`].
+    /// Replaces the endpoints of one side of a device: see [`crate::link::LinkPair::configure`].
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -166,7 +165,7 @@ impl Tree {
         self.ends[device.0].configure(side, endpoints);
     }
 
-    /// Resets a device: it was reset. What is in flight from or to it is lost.
+    /// Resets a device. Packets in flight from or to it are lost.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -176,28 +175,27 @@ impl Tree {
         [Side::Host, Side::Device].into_iter().for_each(|side| ends.restart(side));
     }
 
-    /// The links, with what they have carried: that at the root port, and those below hubs.
+    /// Returns the links with their traffic counters: the root link first, then those below hubs.
     pub fn links(&self) -> impl Iterator<Item = &Link> {
         self.branches.iter().map(|branch| &branch.link)
     }
 
-    /// The way to a device.
+    /// Returns the route to a device.
     pub fn route_of(&self, device: DeviceId) -> Option<RouteString> {
         self.ends.get(device.0).map(|ends| ends.route)
     }
 
-    /// What happens, to be brought back to [`Self::handle`] at its time.
+    /// Returns the next event to schedule and return to [`Self::handle`].
     pub fn poll_next(&mut self) -> Option<(Instant, TreeEvent)> {
         self.next.pop_front()
     }
 
-    /// The next packet that was sent.
+    /// Returns the next packet that was sent.
     pub fn poll_sent(&mut self) -> Option<Sent> {
         self.sent.pop_front()
     }
 
-    /// Something has come up at ports of the host or of a device: who had nothing to send is asked
-    /// again.
+    /// Polls the sides that had nothing to send after changes of their ports.
     pub fn wake(&mut self, now: Instant, around: &mut dyn TreeEnvironment) {
         for device in self.touched.drain() {
             self.look_at(device);
@@ -209,7 +207,7 @@ impl Tree {
         }
     }
 
-    /// What a side has sent to or from a device is lost: see [`crate::link::LinkPair::lose`].
+    /// Records a lost packet: see [`crate::link::LinkPair::lose`].
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -217,7 +215,7 @@ impl Tree {
         self.ends[device.0].lose(message)
     }
 
-    /// An answer may be missed: see [`crate::link::LinkPair::miss`].
+    /// Handles an expired timeout: see [`crate::link::LinkPair::miss`].
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -226,7 +224,7 @@ impl Tree {
         self.ends[device.0].miss(missed)
     }
 
-    /// Something happens. What has come of it, if a packet has come.
+    /// Handles an event. Returns the arrival of a packet, if there was one.
     ///
     /// # Errors
     /// If one end of a pipe sent what it could not have sent.
@@ -258,8 +256,7 @@ impl Tree {
         }
     }
 
-    /// A packet has come to a side of a branch, which takes it unless its header is damaged, or
-    /// that of one before it was.
+    /// Delivers a packet to a side of a branch, unless its header or an earlier one is damaged.
     fn reach(
         &mut self,
         now: Instant,
@@ -285,7 +282,7 @@ impl Tree {
         }
     }
 
-    /// LBAD has come back: LRTY goes, and then what was not taken.
+    /// Handles LBAD: sends LRTY and retransmits.
     fn begin_again(&mut self, now: Instant, branch: usize, from: Side, around: &mut dyn TreeEnvironment) {
         let Branch { lanes, link, .. } = &mut self.branches[branch];
         let lane = &mut lanes[from as usize];
@@ -298,9 +295,8 @@ impl Tree {
         }
     }
 
-    /// The link to a device goes down, and all that are below it if it is a hub: what is on them is
-    /// lost. The host's ends are without endpoints then, since no transaction ends that was in
-    /// flight.
+    /// Takes the link to a device down, with all links below a hub: packets in flight are lost.
+    /// Host ports lose their endpoints, since outstanding transactions cannot complete.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -314,20 +310,19 @@ impl Tree {
         self.ends[device.0].restart(Side::Host);
         let Branch { generation, is_up, waiting, lanes, .. } = &mut self.branches[branch];
         (*generation, *is_up) = (generation.wrapping_add(1), false);
-        // The hub above throws away what it would have sent, and has room for other packets then.
+        // The hub above drops the packets for this branch, which frees its buffers.
         let down = &mut lanes[Side::Host as usize];
         let in_hub = waiting[Side::Host as usize].drain(..).chain(down.held.take());
         let waited: Vec<_> = in_hub.filter_map(|passing| passing.came_by).collect();
         let passes = down.passes.take();
-        // That the lower hub would have sent up is lost with its lane.
+        // The packet that the lower hub held is lost with its lane.
         let lost = lanes[Side::Device as usize].held.take().and_then(|passing| passing.came_by);
         *lanes = Lane::both();
         waited.iter().chain(&lost).for_each(|came_by| self.in_hubs.leave(now, came_by.since));
         waited.into_iter().chain(passes).for_each(|came_by| self.give_credit_back(now, came_by));
     }
 
-    /// The link to a device is up, for the first time or again. Those below it come up by
-    /// themselves.
+    /// Brings the link to a device up. Links below it come up separately.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -339,7 +334,7 @@ impl Tree {
         self.touched.add(device.0);
     }
 
-    /// Whether the link to a device is up.
+    /// Returns whether the link to a device is up.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -347,7 +342,7 @@ impl Tree {
         self.branches[self.ends[device.0].branch].is_up
     }
 
-    /// The way to a place where nothing is.
+    /// Returns the route to a free attach point.
     fn route(&self, place: AttachPoint) -> Result<RouteString, AttachError> {
         match place {
             AttachPoint::Root if self.branches.is_empty() => Ok(RouteString::ROOT),
@@ -393,7 +388,7 @@ impl Tree {
         Ok(branch)
     }
 
-    /// A packet has come down a branch.
+    /// Handles a packet that arrived at the lower end of a branch.
     fn go_down(
         &mut self,
         now: Instant,
@@ -422,13 +417,13 @@ impl Tree {
                 self.line_up(now, (next, Side::Host), passing);
                 self.wake_lane(now, next, Side::Host, around);
             }
-            // No device is there: the hub throws it away (clause 10.7.2).
+            // No device is there: the hub discards the packet (clause 10.7.2).
             None => self.give_credit_back(now, came_by),
         }
         Ok(None)
     }
 
-    /// A packet has come up a branch.
+    /// Handles a packet that arrived at the upper end of a branch.
     fn go_up(
         &mut self,
         now: Instant,
@@ -455,7 +450,7 @@ impl Tree {
         taken.map(|is_new| is_new.then_some(TreeArrival::ToItsEnd(arrived)))
     }
 
-    /// Sees what has become of the bursts of a device's endpoints. When one ends, others may begin.
+    /// Updates the bus usage of a device; when a burst ends, others may start.
     fn look_at(&mut self, device: usize) {
         let ends = &mut self.ends[device];
         let now = ends.bursts();
@@ -471,7 +466,7 @@ impl Tree {
         }
     }
 
-    /// What a hub has received has been passed on or thrown away.
+    /// Returns the credit of a packet that a hub has forwarded or discarded.
     fn give_credit_back(&mut self, now: Instant, came_by: CameBy) {
         let branch = &mut self.branches[came_by.branch];
         if branch.generation == came_by.generation {
@@ -480,7 +475,7 @@ impl Tree {
         }
     }
 
-    /// A packet was taken: who waits for its credit is looked at when that is back.
+    /// Schedules the sender that waits for the credit of an accepted packet.
     fn use_credit(&mut self, now: Instant, CameBy { branch: number, generation, side, .. }: CameBy) {
         let branch = &mut self.branches[number];
         let credit_at = branch.link.credit_at(now, side.other());
@@ -497,12 +492,12 @@ impl Tree {
         }
     }
 
-    /// A side of a branch sends what it has to send next.
+    /// Sends the next packet of a side of a branch.
     fn send(&mut self, now: Instant, branch: usize, from: Side, around: &mut dyn TreeEnvironment) {
         let Branch { link, lanes, is_up, .. } = &mut self.branches[branch];
         let lane = &mut lanes[from as usize];
         if let Some(again) = lane.retry.next_again() {
-            // It has its credit still, and its place in the hub was given back.
+            // It still has its credit; its buffer in the hub was released.
             let crossing = link.resend(now, from, again.routed.message.packet());
             return self.has_sent(branch, from, (again, crossing), around);
         }
@@ -516,7 +511,7 @@ impl Tree {
             return;
         };
         let message = &passing.routed.message;
-        // The host takes its time, unless it has waited for a credit meanwhile.
+        // The host adds its delay, unless it has waited for a credit.
         let is_paced = from == Side::Host && above.is_none() && !has_waited;
         let gap = if is_paced { around.pace(message) } else { Duration::ZERO };
         let Ok(crossing) = link.send(now, from, message.packet(), gap) else {
@@ -530,8 +525,7 @@ impl Tree {
         self.has_sent(branch, from, (passing, crossing), around);
     }
 
-    /// A side of a branch has sent something: when its lane is free, and when that reaches the
-    /// other side, taken or not.
+    /// Schedules the events of a packet: lane free and arrival.
     fn has_sent(
         &mut self,
         branch: usize,
@@ -551,7 +545,7 @@ impl Tree {
         let is_damaged =
             !is_kept && around.damages(routed.device, &routed.message) && lane.retry.damage(passing);
         if passes_at.is_none() && !is_kept && !is_damaged {
-            // Who it is for has room for it, always.
+            // The receiver always has room for it.
             link.take_on_arrival(crossing.arrives, side);
         }
         lane.propagating.push_back(Coming { routed, is_damaged });
@@ -563,8 +557,8 @@ impl Tree {
         self.sent.push_back(Sent { branch, from, routed, crossing, is_passed: passing.came_by.is_some() });
     }
 
-    /// When a packet is where a hub can pass it on, which needs its header; its route is decoded
-    /// within the delay. `None` if it goes to its end, who needs all of it.
+    /// Returns when a hub can forward a packet, which needs only its header; the route is decoded
+    /// within the delay. `None` for the final hop, which needs the whole packet.
     fn passes_at(&self, branch: usize, side: Side, crossing: &Crossing, routed: &Routed) -> Option<Instant> {
         let hub = match side {
             Side::Device => self.branches[branch].hub.as_ref(),

@@ -1,6 +1,6 @@
-//! What is sent to a tree and what it says: who is where, what was sent, what happens next.
+//! Value types of the tree: ids, packets, events and the environment.
 //!
-//! Invariants: these are values; they hold no part of a tree.
+//! Invariant: these are plain values without references into a tree.
 
 use crate::index_set::INDEXES_MAX;
 use crate::link::bulk::Message;
@@ -18,10 +18,10 @@ pub struct HubId(pub(in crate::link) usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceId(pub usize);
 
-/// Where something is plugged in.
+/// Where a device or hub is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttachPoint {
-    /// At the host.
+    /// At the root port.
     Root,
     /// At a port of a hub, 1 to 15.
     Port(HubId, u8),
@@ -30,52 +30,52 @@ pub enum AttachPoint {
 /// Devices of a tree, hubs counted: one controller has no more slots for our driver.
 pub const DEVICES_MAX: usize = INDEXES_MAX;
 
-/// Nothing can be plugged in there: something is, or it would be behind too many hubs, or there is
-/// no such port, or the tree has [`DEVICES_MAX`] devices.
+/// Cannot attach: the port is taken or does not exist, too many hubs are in the path, or the tree
+/// has [`DEVICES_MAX`] devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttachError;
 
-/// A message and the device that it is for or from.
+/// A message and the device it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Routed {
     /// The device.
     pub device: DeviceId,
-    /// The ports on the way to it.
+    /// The route to it.
     pub route: RouteString,
     /// The message.
     pub message: Message,
-    /// Which of the ports that have been there it is for.
+    /// The generation of the destination.
     pub(super) generation: u32,
 }
 
-/// Something that happens in a tree. Branches are counted as they were made.
+/// An event of a tree. Branches are numbered in order of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeEvent {
     /// A lane is free.
     Free {
         /// Of which branch,
         branch: u8,
-        /// in which of its lives.
+        /// and its generation.
         generation: u8,
         /// Who sends on it.
         from: Side,
     },
-    /// A packet has come to an end of a branch; to a hub, as far as the hub needs it to pass it on.
+    /// A packet reaches an end of a branch; at a hub, as far as needed to forward it.
     Reaches {
         /// Of which branch,
         branch: u8,
-        /// in which of its lives.
+        /// and its generation.
         generation: u8,
         /// Which end.
         side: Side,
         /// Bytes of payload.
         bytes: u16,
     },
-    /// LBAD has come back to a side of a branch.
+    /// LBAD reaches a side of a branch.
     Retry {
         /// Of which branch,
         branch: u8,
-        /// in which of its lives.
+        /// and its generation.
         generation: u8,
         /// Who sends again.
         from: Side,
@@ -93,36 +93,34 @@ pub struct Sent {
     pub routed: Routed,
     /// When.
     pub crossing: Crossing,
-    /// A hub passes it on.
+    /// Whether a hub forwards it.
     pub is_passed: bool,
 }
 
-/// What is around a tree: how the host takes its time, and what becomes of packets. Nothing, unless
-/// it says otherwise.
+/// The environment of a tree: host delays and fault injection. The defaults do nothing.
 pub trait TreeEnvironment {
-    /// How much longer than the link a message of the host has to wait.
+    /// Returns the additional delay of a message of the host.
     fn pace(&mut self, _message: &Message) -> Duration {
         Duration::ZERO
     }
 
-    /// A message to or from a device has been sent on one of the links in flight: whether its
-    /// header arrives damaged.
+    /// Returns whether the header of a message arrives damaged on one of its links.
     fn damages(&mut self, _device: DeviceId, _message: &Message) -> bool {
         false
     }
 
-    /// What has become of a message to or from a device by the time that it comes to its end.
+    /// Returns the fate of a message at its destination.
     fn ends(&mut self, _device: DeviceId, _message: &Message) -> Fate {
         Fate::Arrives
     }
 }
 
-/// What comes of a packet that has come to an end of a branch, where it is not passed on.
+/// The arrival of a packet that is not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeArrival {
-    /// It has come to its end.
+    /// It reached its destination.
     ToItsEnd(Arrived),
-    /// No one looks at it, and it is sent again.
+    /// It is ignored, and will be retransmitted.
     InVain {
         /// On which branch.
         branch: usize,
@@ -133,7 +131,7 @@ pub enum TreeArrival {
     },
 }
 
-/// A packet that has come to its end, which has taken it.
+/// A packet accepted by its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
     /// Which end.
@@ -145,7 +143,7 @@ pub struct Arrived {
 }
 
 impl TreeEvent {
-    /// On which branch, and in which of its lives.
+    /// Returns its branch and generation.
     pub(super) fn branch(self) -> (usize, u8) {
         let (Self::Free { branch, generation, .. }
         | Self::Reaches { branch, generation, .. }

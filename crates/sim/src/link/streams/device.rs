@@ -1,13 +1,12 @@
-//! The device's end of the stream protocol.
+//! The device side of the stream protocol.
 //!
-//! What the device wants to move is its firmware's to choose; it is asked when the host starts a
-//! stream by itself.
+//! The firmware chooses the stream; it is asked when the host starts one itself.
 
 use super::{FromDevice, FromHost, StreamField, Violation};
 use bus::StreamId;
 use std::collections::BTreeSet;
 
-/// Where the device's end is.
+/// State of the device side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeviceState {
     /// The host never had a buffer, or it broke the protocol.
@@ -22,7 +21,7 @@ pub enum DeviceState {
     BurstSent(StreamId),
 }
 
-/// The device's end of a pipe.
+/// The device side of a pipe.
 #[derive(Clone, Debug)]
 pub struct Device {
     state: DeviceState,
@@ -33,17 +32,17 @@ pub struct Device {
 }
 
 impl Device {
-    /// The end of a pipe of which the host has said nothing.
+    /// Creates the device side of a pipe in the Disabled state.
     pub const fn new() -> Self {
         Self { state: DeviceState::Disabled, refused: BTreeSet::new(), is_broken: false }
     }
 
-    /// Where it is.
+    /// Returns its state.
     pub const fn state(&self) -> DeviceState {
         self.state
     }
 
-    /// The current stream.
+    /// Returns the current stream.
     pub const fn current(&self) -> Option<StreamId> {
         match self.state {
             DeviceState::MoveData(stream) | DeviceState::BurstSent(stream) => Some(stream),
@@ -51,13 +50,13 @@ impl Device {
         }
     }
 
-    /// Whether it makes sense to propose a stream now.
+    /// Returns whether a stream may be proposed now.
     pub fn may_propose(&self, stream: StreamId) -> bool {
         self.state == DeviceState::Idle && (self.refused.is_empty() || !self.refused.contains(&stream))
     }
 
-    /// The firmware wants to move a stream. What to send; nothing while another one is in progress,
-    /// or this was refused.
+    /// Proposes a stream. Returns the packet to send; nothing while another one is current, or if
+    /// this one was refused.
     pub fn propose(&mut self, stream: StreamId) -> Option<FromDevice> {
         if !self.may_propose(stream) {
             return None;
@@ -66,8 +65,8 @@ impl Device {
         Some(FromDevice::Erdy(stream))
     }
 
-    /// The host has not acknowledged the last burst in time, and may be past it: the stream is
-    /// proposed once more, upon which the host says where it is. What to send.
+    /// Repeats a proposal after a timeout: the host may be past the last burst, and then repeats
+    /// its state. Returns the packet to send.
     pub const fn propose_again(&mut self) -> Option<FromDevice> {
         let (DeviceState::BurstSent(stream) | DeviceState::StartStream(stream)) = self.state else {
             return None;
@@ -76,7 +75,7 @@ impl Device {
         Some(FromDevice::Erdy(stream))
     }
 
-    /// The firmware moves a burst of the current stream, perhaps its last. What to send, if it is
+    /// Sends a burst of the current stream, perhaps its last. Returns the packet to send, if it is
     /// the device's turn.
     pub const fn burst(&mut self, ends: bool) -> Option<FromDevice> {
         let DeviceState::MoveData(stream) = self.state else { return None };
@@ -84,31 +83,30 @@ impl Device {
         Some(FromDevice::Burst { stream, ends })
     }
 
-    /// The host goes on with a stream that moved before: what was proposed since is forgotten by
-    /// both.
+    /// Drops a proposal: the host continues an earlier stream.
     pub const fn forget_proposal(&mut self) {
         if matches!(self.state, DeviceState::StartStream(_)) {
             self.state = DeviceState::Idle;
         }
     }
 
-    /// The host wants the last burst again.
+    /// Returns to Move Data for a retry of the last burst.
     pub const fn retry(&mut self) {
         if let DeviceState::BurstSent(stream) = self.state {
             self.state = DeviceState::MoveData(stream);
         }
     }
 
-    /// The firmware has nothing for the current stream after all. What to send, if it is the
-    /// device's turn.
+    /// Ends the current stream without data. Returns the packet to send, if it is the device's
+    /// turn.
     pub const fn decline(&mut self) -> Option<FromDevice> {
         let DeviceState::MoveData(stream) = self.state else { return None };
         self.state = DeviceState::Idle;
         Some(FromDevice::Nrdy(StreamField::Stream(stream)))
     }
 
-    /// A packet has come. `is_ready` says whether the firmware would move a stream. What to send,
-    /// if anything.
+    /// Handles a packet. `is_ready` returns whether the firmware would move a stream. Returns the
+    /// packet to send, if any.
     ///
     /// # Errors
     /// If the host could not have sent it; the pipe is then disabled.
@@ -119,8 +117,8 @@ impl Device {
     ) -> Result<Option<FromDevice>, Violation> {
         match (self.state, packet) {
             (DeviceState::Disabled, FromHost::Prime) if self.is_broken => Err(Violation),
-            // Whatever was proposed has crossed this, and is forgotten by both; a stream that was
-            // current has lost its buffers.
+            // A proposal that crossed it is dropped by both sides; a current stream has lost its
+            // buffers.
             (_, FromHost::Prime) => {
                 self.state = DeviceState::Idle;
                 self.refused.clear();
@@ -150,7 +148,7 @@ impl Device {
         }
     }
 
-    /// The host moves a stream: the one that was proposed, or separate one choice.
+    /// Handles a stream that the host moves: the proposed one, or one of the host's choice.
     fn go_along(&mut self, stream: StreamId, ready: bool) -> Option<FromDevice> {
         // It has buffers for it now, and need not say so once more.
         self.refused.remove(&stream);

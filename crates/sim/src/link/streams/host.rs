@@ -1,12 +1,12 @@
-//! The host's end of the stream protocol.
+//! The host side of the stream protocol.
 //!
-//! Which streams have buffers is the host controller's to know: it has an array of them in memory.
-//! It is asked at the one moment at which it matters, when the device proposes a stream.
+//! The host controller knows which streams have buffers: its stream array is in memory. It is asked
+//! only when the device proposes a stream.
 
 use super::{FromDevice, FromHost, StreamField, Violation};
 use bus::StreamId;
 
-/// Where the host's end is.
+/// State of the host side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HostState {
     /// No stream ever had a buffer, or the other end broke the protocol.
@@ -21,25 +21,24 @@ pub enum HostState {
     MoveData(StreamId),
 }
 
-/// The host's end of a pipe.
+/// The host side of a pipe.
 #[derive(Clone, Debug)]
 pub struct Host {
     state: HostState,
     /// The stream that moved last.
     last: Option<StreamId>,
-    /// Buffers have come that the device was not notified of.
+    /// New buffers that the device was not notified of.
     has_pending: bool,
-    /// Software has stopped the endpoint: nothing is started.
+    /// Software has stopped the endpoint.
     is_held: bool,
-    /// What the device has proposed meanwhile.
+    /// The stream that the device has proposed meanwhile.
     proposed: Option<StreamId>,
-    /// Something the device could not have sent has come; the pipe stays as it is until it is
-    /// reset.
+    /// The device violated the protocol; the pipe stays disabled until it is reset.
     is_broken: bool,
 }
 
 impl Host {
-    /// The end of a pipe without buffers.
+    /// Creates the host side of a pipe without buffers.
     pub const fn new() -> Self {
         Self {
             state: HostState::Disabled,
@@ -51,12 +50,12 @@ impl Host {
         }
     }
 
-    /// Where it is.
+    /// Returns its state.
     pub const fn state(&self) -> HostState {
         self.state
     }
 
-    /// The current stream.
+    /// Returns the current stream.
     pub const fn current(&self) -> Option<StreamId> {
         match self.state {
             HostState::MoveData(stream) => Some(stream),
@@ -64,7 +63,7 @@ impl Host {
         }
     }
 
-    /// Software has given buffers for `stream`. What to send, if anything.
+    /// Handles new buffers for `stream`. Returns the packet to send, if any.
     pub fn arm(&mut self, stream: StreamId) -> Option<FromHost> {
         match self.state {
             HostState::Disabled if self.is_broken => None,
@@ -73,8 +72,7 @@ impl Host {
                 None
             }
             HostState::Disabled => Some(self.prime()),
-            // The device may not be reported that this one has buffers again: it need not ask for
-            // what moves anyway.
+            // The device need not learn that this stream has buffers again: it moves anyway.
             HostState::Idle if self.last == Some(stream) => Some(self.begin(stream)),
             HostState::Idle => Some(self.prime()),
             HostState::MoveData(current) if current == stream => None,
@@ -85,22 +83,23 @@ impl Host {
         }
     }
 
-    /// Whether nothing that the host said waits for an answer.
+    /// Returns whether no packet of the host waits for an answer.
     pub const fn is_settled(&self) -> bool {
         !matches!(self.state, HostState::PrimePipe | HostState::StartStream)
     }
 
-    /// Whether buffers have come that the device was not notified of.
+    /// Returns whether there are new buffers that the device was not notified of.
     pub const fn has_pending(&self) -> bool {
         self.has_pending
     }
 
-    /// Starts nothing any more until [`Self::release`]; what is in flight goes on.
+    /// Stops starting streams until [`Self::release`]; a current one continues.
     pub const fn hold(&mut self) {
         self.is_held = true;
     }
 
-    /// Starts again. What to send, if anything, to a pipe that is not in Move Data.
+    /// Starts streams again. Returns the packet to send, if any, to a pipe that is not in Move
+    /// Data.
     pub fn release(&mut self, is_armed: impl Fn(StreamId) -> bool) -> Option<FromHost> {
         self.is_held = false;
         match (self.state, self.proposed.take()) {
@@ -111,20 +110,20 @@ impl Host {
         }
     }
 
-    /// Leaves a stream that is current and of which nothing is in progress, since its buffers were
-    /// cancelled and others have come. The device, whose turn it may be, goes along.
+    /// Leaves an idle current stream whose buffers were cancelled while others have come. The
+    /// device follows.
     pub fn leave(&mut self) -> Option<FromHost> {
         matches!(self.state, HostState::MoveData(_)).then(|| self.prime())
     }
 
-    /// What the host said last has not been answered. What to say instead: to Prime and to a
-    /// refusal it is Prime, upon which the device forgets what it has proposed.
+    /// Repeats an unanswered packet: Prime stands for Prime and for a refusal, and makes the device
+    /// drop its proposal.
     pub fn repeat(&mut self) -> Option<FromHost> {
         (!self.is_settled()).then(|| self.prime())
     }
 
-    /// A packet has come. `is_armed` says whether a stream has buffers, for the current one after
-    /// what has come. What to send, in order.
+    /// Handles a packet. `is_armed` returns whether a stream has buffers, for the current one after
+    /// this packet. Returns the packets to send, in order.
     ///
     /// # Errors
     /// If the device could not have sent it; the pipe is then disabled.
@@ -138,14 +137,14 @@ impl Host {
                 self.proposed = Some(stream);
                 Ok([None; 2])
             }
-            // It was reset after a halt that the device has not released. What is proposed now is
-            // forgotten with that, or when the host says Prime.
+            // It was reset after a halt that the device still has. The proposal is dropped with the
+            // halt, or with the next Prime.
             (HostState::Disabled, FromDevice::Erdy(_)) if self.is_held && !self.is_broken => Ok([None; 2]),
             (HostState::Idle, FromDevice::Erdy(stream)) => {
                 Ok([Some(self.answer(stream, is_armed(stream))), None])
             }
-            // It has crossed what the host sent, or comes after an answer that was lost. The device
-            // forgets it when what the host sends arrives.
+            // It crossed a packet of the host, or follows a lost answer. The device drops it when
+            // the host's packet arrives.
             (HostState::PrimePipe | HostState::StartStream | HostState::MoveData(_), FromDevice::Erdy(_)) => {
                 Ok([None; 2])
             }
@@ -170,7 +169,7 @@ impl Host {
         }
     }
 
-    /// Goes along with what the device proposes, or refuses it.
+    /// Accepts or refuses a proposal.
     const fn answer(&mut self, stream: StreamId, is_armed: bool) -> FromHost {
         if is_armed {
             return self.begin(stream);
@@ -179,8 +178,7 @@ impl Host {
         FromHost::NoStream
     }
 
-    /// Enters Idle, and leaves it at once if buffers are pending: one Prime for each time that Idle
-    /// is entered.
+    /// Enters Idle, and leaves it at once if new buffers are pending: one Prime per entry of Idle.
     fn rest(&mut self) -> Option<FromHost> {
         self.state = HostState::Idle;
         (self.has_pending && !self.is_held).then(|| self.prime())

@@ -1,11 +1,11 @@
-//! Which stream of a bulk pipe moves: the stream protocol, a machine for each end (USB 3.2 clause
-//! 8.12.1.4).
+//! The stream protocol, which selects the current stream of a bulk pipe: a state machine for each
+//! side (USB 3.2 clause 8.12.1.4).
 //!
-//! A pipe has many streams and moves one at a time, the *current* one. Mostly the device chooses:
-//! it asks with ERDY for the stream whose command it works on, and the host goes along or, where it
-//! has no buffers for that, refuses with NoStream. When the host gets new buffers it says so with
-//! Prime, once, without saying for which stream; so a device that was refused asks again only then.
-//! If the new buffers are for the stream that moved last, the host may start that by itself.
+//! A pipe has many streams and moves one at a time, the *current* one. Usually the device chooses:
+//! it sends ERDY for the stream whose command it processes, and the host accepts or, without
+//! buffers for it, refuses with NoStream. The host announces new buffers with one Prime that names
+//! no stream; a refused device proposes again only then. If the new buffers are for the stream that
+//! moved last, the host may start it itself.
 //!
 //! ```text
 //!              Prime                 ERDY(n)                    Move(n)
@@ -18,18 +18,17 @@
 //!                                       Last(n), or NRDY(n)
 //! ```
 //!
-//! In Move Data both take turns: the host says that the stream moves, the device moves a burst, the
-//! host says that it goes on or that this was the last. So no end of a stream ever crosses a
-//! beginning of the next. How much a burst is, is the protocol layer's. An IN pipe and an OUT pipe
-//! agree in the same way with other packets: what is [`FromHost`] here is an ACK transaction packet
-//! on an IN pipe and a data packet on an OUT pipe, what is [`FromDevice`] the other way about.
+//! In Move Data both sides alternate: the host starts the stream, the device moves a burst, the
+//! host continues or ends it. So the end of a stream never crosses the start of the next. The size
+//! of a burst belongs to the protocol layer. IN and OUT pipes use different packets: [`FromHost`]
+//! is an ACK transaction packet on an IN pipe and a data packet on an OUT pipe, [`FromDevice`] the
+//! reverse.
 //!
-//! Not modelled: the Deferred bit, by which a hub reports that it held a packet back. What is
-//! written here of clause 8.12.1.4 is from secondary sources; the refusal is answered with
-//! NRDY(NoStream).
+//! Not modelled: the Deferred bit, by which a hub reports that it held a packet back. Clause
+//! 8.12.1.4 is implemented from secondary sources; a refusal is answered with NRDY(NoStream).
 //!
-//! Invariants: neither end waits for the other for ever, whatever crosses on the way; a packet that
-//! the other end could not have sent takes the machine to Disabled, and nothing else.
+//! Invariants: neither side waits for the other for ever, whatever packets cross; an invalid packet
+//! only takes the state machine to Disabled.
 
 mod device;
 mod host;
@@ -40,7 +39,7 @@ pub use host::{Host, HostState};
 use bus::StreamId;
 use std::fmt;
 
-/// What a packet says in its Stream ID field.
+/// The Stream ID field of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamField {
     /// FFFEh: there are new buffers.
@@ -51,7 +50,7 @@ pub enum StreamField {
     Stream(StreamId),
 }
 
-/// What a host says about streams.
+/// A packet of the host, as far as streams are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FromHost {
     /// There are new buffers for some stream.
@@ -65,7 +64,7 @@ pub enum FromHost {
     Last(StreamId),
 }
 
-/// What a device says about streams.
+/// A packet of the device, as far as streams are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FromDevice {
     /// Ready for this stream.
@@ -82,13 +81,12 @@ pub enum FromDevice {
     },
 }
 
-/// A packet that the other end could not have sent in its state. The pipe is disabled until
-/// software looks at it.
+/// A packet that is invalid in the current state. The pipe is disabled until software handles it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation;
 
 impl StreamField {
-    /// The id as it is on the wire.
+    /// Returns the id on the wire.
     pub const fn id(self) -> u16 {
         match self {
             Self::Prime => 0xFFFE,

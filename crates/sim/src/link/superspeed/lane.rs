@@ -1,28 +1,29 @@
-//! One direction of a link: one thing at a time, with clock compensation in between.
+//! One direction of a link: one packet or link command at a time, with clock compensation in
+//! between.
 //!
-//! Ordered sets for clock compensation are due by the number of symbols that went, and go between
-//! packets. A lane that idles sends them then, so only a lane that is busy is slowed by them.
+//! Ordered sets for clock compensation are due by symbol count, and go between packets. An idle
+//! lane sends them meanwhile, so only a busy lane is slowed by them.
 
 use super::packet::Packet;
 use super::rate::Rate;
 use crate::link::Crossing;
 use units::{Duration, Instant};
 
-/// What a lane has carried, in symbols and bytes.
+/// Traffic counters of a lane, in symbols and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Symbols of packets, payload included.
     pub packets: u64,
     /// Symbols of link commands.
     pub commands: u64,
-    /// Symbols of clock compensation that packets had to wait for.
+    /// Symbols of clock compensation that delayed packets.
     pub skips: u64,
     /// Bytes of payload.
     pub payload: u64,
 }
 
 impl Traffic {
-    /// What was carried since `earlier`.
+    /// Returns the difference to `earlier`.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self {
@@ -58,8 +59,7 @@ const HEADER_PACKET: u32 = Rate::Gen1.header_packet();
 const LINK_COMMAND: u32 = Rate::Gen1.link_command();
 
 impl Lane {
-    /// A lane that is idle. What follows from the rate is worked out once, since each packet needs
-    /// all of it.
+    /// Creates an idle lane. Constants of the rate are computed once.
     pub const fn new(rate: Rate, flight: Duration) -> Self {
         let (set, every) = rate.skip();
         Self {
@@ -75,12 +75,12 @@ impl Lane {
         }
     }
 
-    /// When the lane can take the next packet.
+    /// Returns when the lane is free.
     pub const fn free_at(&self) -> Instant {
         self.free_at
     }
 
-    /// What it has carried.
+    /// Returns its traffic counters.
     pub const fn traffic(&self) -> Traffic {
         self.traffic
     }
@@ -107,17 +107,17 @@ impl Lane {
         self.occupy(now, symbols, Duration::ZERO)
     }
 
-    /// What is sent takes no time from now on.
+    /// Seeded bug: packets take no time from now on.
     pub(super) const fn hurry(&mut self) {
         self.turn_ps = 0;
     }
 
-    /// Has sent so many header packets unseen, while it was idle.
+    /// Counts header packets that an idle lane has sent.
     pub(super) const fn has_carried_packets(&mut self, count: u64) {
         self.traffic.packets += count * HEADER_PACKET as u64;
     }
 
-    /// The same of link commands.
+    /// Counts link commands that an idle lane has sent.
     pub(super) const fn has_carried_commands(&mut self, count: u64) {
         self.traffic.commands += count * LINK_COMMAND as u64;
     }
@@ -135,14 +135,14 @@ impl Lane {
         Crossing { begins, ends, arrives, heard: arrives }
     }
 
-    /// Time of so many symbols: see [`Rate::symbols`].
+    /// Returns the time of symbols: see [`Rate::symbols`].
     #[inline(always)]
     fn time(&self, symbols: u32) -> Duration {
         let turns = if self.is_paired { symbols.div_ceil(2) } else { symbols };
         Duration::from_ps(u64::from(turns) * u64::from(self.turn_ps))
     }
 
-    /// What the clock compensation takes that has to go before what comes now.
+    /// Returns the time of clock compensation due before the next packet.
     fn skip(&mut self, now: Instant) -> Duration {
         let (set, every) = (u32::from(self.set), u32::from(self.every));
         let mut symbols = 0;

@@ -1,14 +1,12 @@
-//! Both directions of a link, the credits that couple them, and the timestamps of the host.
+//! Both directions of a link, header credits, and bus interval timestamps.
 //!
-//! A port may have four header packets in flight that the other has not taken (USB 3.2 clause
-//! 7.2.4.1). For each that it takes, a port sends LGOOD and LCRD; for one that arrives damaged
-//! LBAD, and what was sent since comes again after LRTY (clause 7.2.4.1.4). Each bus interval the
-//! host sends a timestamp (clause 8.7).
+//! A port may have four unacknowledged header packets (USB 3.2 clause 7.2.4.1). For each accepted
+//! one the receiver sends LGOOD and LCRD; for a damaged one LBAD, and the sender retransmits after
+//! LRTY (clause 7.2.4.1.4). Each bus interval the host sends a timestamp (clause 8.7).
 //!
-//! Neither is an event. When a packet arrives is known when it is sent, so link commands are put on
-//! their lane when that is next looked at, at the time at which they went; and so are timestamps,
-//! of which an idle link sends any number at no cost. Not modelled: recovery after the third time,
-//! timestamps that are late and say so.
+//! Neither needs an event. Arrival times are known when packets are sent, so link commands are
+//! placed on their lane retroactively when it is next used; so are timestamps, at no cost for an
+//! idle link. Not modelled: recovery after the third retry, delayed timestamps.
 
 use super::lane::{Lane, Traffic};
 use super::packet::Packet;
@@ -20,22 +18,22 @@ use crate::power::Meter;
 use std::fmt;
 use units::{Duration, Instant};
 
-/// What lies between two timestamps (clause 8.7: a bus interval).
+/// Bus interval between two timestamps (clause 8.7).
 pub const BUS_INTERVAL: Duration = Duration::from_us(125);
 
-/// Header packets that may be in flight without having been taken (clause 7.2.4.1.1).
+/// Header credits (clause 7.2.4.1.1).
 const CREDITS: usize = 4;
 
 /// One end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The one nearer to the host: a port that faces downstream.
+    /// The host side: a downstream facing port.
     Host,
-    /// The one nearer to the device.
+    /// The device side: an upstream facing port.
     Device,
 }
 
-/// The sender has no credit. One comes back when the other side has taken a packet: see
+/// The sender has no credit. One returns when the other side has accepted a packet: see
 /// [`Link::take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocked;
@@ -50,36 +48,36 @@ pub struct Link {
     turn_round: TurnRound,
     /// When the host sends the next timestamp.
     timestamp_due: Instant,
-    /// Of a link that may sleep.
+    /// Power management, if enabled.
     sleeper: Option<Box<Sleeper>>,
 }
 
 /// Credits of one sender.
 #[derive(Clone, Copy, Debug)]
 struct Credits {
-    /// When each is or will be back, or its packet was or will be taken.
+    /// For each credit: the time of its return, or of the acceptance of its packet.
     at: [Instant; CREDITS],
     states: [Credit; CREDITS],
-    /// The next to be spent, and the one that comes back next.
+    /// Next credit to use, and next credit to return.
     next: u8,
     oldest: u8,
-    /// The one of the packet that was taken last.
+    /// Credit of the last accepted packet.
     last_taken: u8,
 }
 
-/// One of four.
+/// State of one of four credits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Credit {
-    /// It is or will be back.
+    /// Available, from the recorded time on.
     Back,
-    /// Its packet has or will have been taken, and LGOOD and LCRD have not been sent yet.
+    /// Its packet is accepted at the recorded time; LGOOD and LCRD have not been sent.
     Taken,
-    /// Its packet is in flight, or is held by the component that received it.
+    /// Its packet is in flight or buffered by the receiver.
     UnderWay,
 }
 
 impl Side {
-    /// The other one.
+    /// Returns the other one.
     pub const fn other(self) -> Self {
         match self {
             Self::Host => Self::Device,
@@ -98,8 +96,8 @@ impl fmt::Display for Side {
 }
 
 impl Link {
-    /// A link that is up and idle. `flight` is what a symbol takes through the cable. Ports take no
-    /// time.
+    /// Creates an idle link. `flight` is the propagation delay of the cable. Ports respond without
+    /// delay.
     pub fn new(rate: Rate, flight: Duration) -> Self {
         let (lane, credits) = (Lane::new(rate, flight), Credits::new());
         Self {
@@ -112,24 +110,23 @@ impl Link {
         }
     }
 
-    /// The same between ports that take their time.
+    /// Sets the response times of both ports.
     #[must_use]
     pub fn between(self, turn_round: TurnRound) -> Self {
         Self { turn_round, ..self }
     }
 
-    /// Lets the link sleep when nothing crosses. Until this is sent it stays in U0.
+    /// Enables U1 and U2. Without it the link stays in U0.
     pub fn let_sleep(&mut self, sleep: Sleep) {
         self.sleeper = Some(Box::new(Sleeper::new(sleep)));
     }
 
-    /// Whether it may.
+    /// Returns whether U1 and U2 are enabled.
     pub const fn may_sleep(&self) -> bool {
         self.sleeper.is_some()
     }
 
-    /// The device is allowed to ask for U1 or U2, or that it may not any more (U1_ENABLE,
-    /// U2_ENABLE).
+    /// Sets U1_ENABLE or U2_ENABLE of the device.
     pub fn let_device_ask(&mut self, now: Instant, state: LinkState, may: bool) {
         self.doze_and(now, |sleeper| sleeper.let_device_ask(state, may));
     }
@@ -139,23 +136,22 @@ impl Link {
         self.doze_and(now, |sleeper| sleeper.set_inactivity(inactivity));
     }
 
-    /// An end says what it takes to wake up.
+    /// Sets the exit latency of a side.
     pub fn set_exit(&mut self, now: Instant, side: Side, exit: ExitLatency) {
         self.doze_and(now, |sleeper| sleeper.set_exit(side, exit));
     }
 
-    /// The device was reset, and the link was trained.
+    /// Resets power management after a device reset and training.
     pub fn force_awake(&mut self, now: Instant) {
         self.doze_and(now, |sleeper| sleeper.restart(now));
     }
 
-    /// The device begins to work on something that it will say, or has done it.
+    /// Reports whether the device is busy.
     pub fn work(&mut self, now: Instant, is_at_work: bool) {
         self.doze_and(now, |sleeper| sleeper.work(now, is_at_work));
     }
 
-    /// The link as it is at `now`: what an idle one does by itself is counted otherwise when
-    /// somebody comes to send.
+    /// Returns the link state at `now`, with the actions of an idle link applied.
     #[must_use]
     pub fn settled(&self, now: Instant) -> Self {
         let mut link = self.clone();
@@ -166,24 +162,24 @@ impl Link {
         link
     }
 
-    /// What both ports have drawn in each [`LinkState`], up to `now`.
+    /// Returns the energy of both ports in each [`LinkState`], up to `now`.
     pub fn meter(&self, now: Instant) -> Meter<4> {
         let mut link = self.clone();
         link.doze_and(now, |_| {});
         link.sleeper.map_or_else(|| Meter::new(Sleep::DRAWS), |sleeper| sleeper.meter().clone())
     }
 
-    /// The rate.
+    /// Returns the rate.
     pub const fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// How long the lane that was busier has carried something.
+    /// Returns the busy time of the busier lane.
     pub fn carried_for(&self) -> Duration {
         self.lane_busy(Side::Host).max(self.lane_busy(Side::Device))
     }
 
-    /// How long the lane on which `side` sends has carried something.
+    /// Returns the busy time of the lane on which `side` sends.
     pub fn lane_busy(&self, side: Side) -> Duration {
         // Whole blocks of symbols at every rate.
         const MANY: u32 = 1 << 20;
@@ -194,18 +190,18 @@ impl Link {
         Duration::from_ps(whole) + rest
     }
 
-    /// The lane on which `side` sends.
+    /// Returns the lane on which `side` sends.
     pub const fn lane(&self, side: Side) -> &Lane {
         &self.lanes[side as usize]
     }
 
-    /// `from` sends a packet, no sooner than `gap` after what went before. One at a time: the
-    /// component that has more to send comes again when this one ends, so that link commands do not
-    /// wait behind a queue. To be followed by [`Self::take`] when the other side has room for the
-    /// next one, or by [`Self::take_on_arrival`] if it always has.
+    /// Sends a packet of `from`, at least `gap` after the previous one. One at a time: send the
+    /// next one when this ends, so that link commands do not wait behind a queue. Follow with
+    /// [`Self::take`] when the receiver has room again, or with [`Self::take_on_arrival`] if it
+    /// always has.
     ///
     /// # Errors
-    /// If no credit is there and none is in flight back.
+    /// If no credit is available or returning.
     #[inline(always)]
     pub fn send(
         &mut self,
@@ -222,7 +218,7 @@ impl Link {
         Ok(crossing)
     }
 
-    /// `from` sends a packet again, after LRTY has said so: it has its credit still.
+    /// Retransmits a packet of `from` after LRTY, with the credit it still has.
     pub fn resend(&mut self, now: Instant, from: Side, packet: Packet) -> Crossing {
         let now = self.awake(now, from);
         self.send_timestamps(now);
@@ -231,7 +227,7 @@ impl Link {
         crossing
     }
 
-    /// `from` sends a link command that is not about a packet that it took: LBAD, LRTY.
+    /// Sends LBAD or LRTY of `from`.
     pub fn send_command(&mut self, now: Instant, from: Side) -> Crossing {
         let now = self.awake(now, from);
         self.send_timestamps(now);
@@ -239,8 +235,7 @@ impl Link {
         self.lanes[from as usize].send_commands(now, 1)
     }
 
-    /// `at` has received a packet, whole, and has room for the next one: LGOOD and LCRD go back.
-    /// When the sender has them.
+    /// Accepts a packet at `at`: LGOOD and LCRD go back. Returns when the sender has them.
     pub fn take(&mut self, now: Instant, at: Side) -> Instant {
         self.send_timestamps(now);
         self.credits[at.other() as usize].take(now);
@@ -248,40 +243,39 @@ impl Link {
         self.credits[at.other() as usize].last_back()
     }
 
-    /// The packet that was sent last to `at` will be taken when it `arrives`.
+    /// Accepts the last packet sent to `at` when it `arrives`.
     pub const fn take_on_arrival(&mut self, arrives: Instant, at: Side) {
         self.credits[at.other() as usize].take(arrives);
     }
 
-    /// The same, if all packets that were sent to `at` before are taken, so that no one has to look
-    /// which is the next.
+    /// Like [`Self::take_on_arrival`], if all earlier packets to `at` are accepted.
     pub const fn take_newest_on_arrival(&mut self, arrives: Instant, at: Side) {
         self.credits[at.other() as usize].take_newest(arrives);
     }
 
-    /// The packet for which [`Self::take_on_arrival`] was sent last will not be taken.
+    /// Revokes the last [`Self::take_on_arrival`].
     pub const fn refuse(&mut self, at: Side) {
         let credits = &mut self.credits[at.other() as usize];
         credits.states[place(credits.last_taken)] = Credit::UnderWay;
     }
 
-    /// When `from` has a credit again that it had waited for.
+    /// Returns when `from` has a credit again.
     pub fn credit_at(&mut self, now: Instant, from: Side) -> Instant {
         self.acknowledge(from.other(), now);
         now.max(self.credits[from as usize].last_back())
     }
 
-    /// Seeded bug: what a side sends takes no time from now on.
+    /// Seeded bug: packets of a side take no time from now on.
     pub const fn hurry(&mut self, side: Side) {
         self.lanes[side as usize].hurry();
     }
 
-    /// Both ports were reset: all credits are back.
+    /// Resets both ports: all credits are available.
     pub const fn restart(&mut self) {
         self.credits = [Credits::new(); 2];
     }
 
-    /// Takes a credit: since when it is there, or from when it will be.
+    /// Uses a credit. Returns when it is or was available.
     #[inline(always)]
     fn spend(&mut self, from: Side) -> Option<Instant> {
         if let (Credit::Taken, at) = self.credits[from as usize].first() {
@@ -290,14 +284,14 @@ impl Link {
         self.credits[from as usize].spend()
     }
 
-    /// The same as [`Self::carry`], of what goes seldom.
+    /// Like [`Self::carry`], for rare packets.
     #[cold]
     #[inline(never)]
     fn carry_seldom(&mut self, from_when: Instant, from: Side, packet: Packet) -> Crossing {
         self.carry(from_when, from, packet, Duration::ZERO)
     }
 
-    /// Sends a packet after the link commands that are due before.
+    /// Sends a packet after due link commands.
     #[inline(always)]
     fn carry(&mut self, from_when: Instant, from: Side, packet: Packet, gap: Duration) -> Crossing {
         let begins = from_when.max(self.lanes[from as usize].free_at());
@@ -322,7 +316,7 @@ impl Link {
         }
     }
 
-    /// A side has something to send: from when it can, since a link that sleeps has to wake up.
+    /// Returns when a side can send, after waking the link.
     #[inline]
     fn awake(&mut self, now: Instant, from: Side) -> Instant {
         if self.sleeper.is_some() { self.wake_up(now, from) } else { now }
@@ -358,7 +352,7 @@ impl Link {
         }
     }
 
-    /// Works out what an idle link has done by `now`. `wanting` has something to send then.
+    /// Applies the actions of an idle link up to `now`. `wanting` has something to send then.
     fn doze(&mut self, sleeper: &mut Sleeper, now: Instant, wanting: Option<Side>) {
         while let Some(attempt) = sleeper.attempt(now) {
             let (asks, answers) = (attempt.by, attempt.by.other());
@@ -385,8 +379,7 @@ impl Link {
         sleeper.sleep_on(now);
     }
 
-    /// The host sends the timestamps that were due by now. Of those that the link was idle for only
-    /// the number counts.
+    /// Sends the timestamps due by `now`. Those of an idle link are only counted.
     #[inline]
     fn send_timestamps(&mut self, now: Instant) {
         if now >= self.timestamp_due {
@@ -422,7 +415,7 @@ impl Credits {
         (self.states[first], self.at[first])
     }
 
-    /// Takes the next credit: since when it is there, or from when it will be.
+    /// Uses the next credit. Returns when it is or was available.
     const fn spend(&mut self) -> Option<Instant> {
         let (Credit::Back, at) = self.first() else { return None };
         self.states[place(self.next)] = Credit::UnderWay;
@@ -430,7 +423,7 @@ impl Credits {
         Some(at)
     }
 
-    /// The oldest packet that is in flight is taken.
+    /// Accepts the oldest packet in flight.
     const fn take(&mut self, at: Instant) {
         let mut taken = self.oldest;
         while !matches!(self.states[place(taken)], Credit::UnderWay) {
@@ -440,7 +433,7 @@ impl Credits {
         self.is_taken(taken, at);
     }
 
-    /// The packet that was sent last is taken.
+    /// Accepts the packet sent last.
     const fn take_newest(&mut self, at: Instant) {
         self.is_taken(before(self.next), at);
     }
@@ -450,8 +443,7 @@ impl Credits {
         (self.states[place(taken)], self.at[place(taken)]) = (Credit::Taken, at);
     }
 
-    /// When the packet was taken whose credit is to be given back next, if that is not after
-    /// `until`.
+    /// Returns when the packet of the next returning credit was accepted, if not after `until`.
     #[inline(always)]
     fn taken_by(&self, until: Instant) -> Option<Instant> {
         let oldest = place(self.oldest);
@@ -459,14 +451,14 @@ impl Credits {
         (self.states[oldest] == Credit::Taken && at <= until).then_some(at)
     }
 
-    /// Gives that one back.
+    /// Returns that credit.
     const fn give_back(&mut self, back_at: Instant) {
         let oldest = place(self.oldest);
         (self.states[oldest], self.at[oldest]) = (Credit::Back, back_at);
         self.oldest = after(self.oldest);
     }
 
-    /// When the one was or will be back that was given back last.
+    /// Returns the time at which the last credit returned or will return.
     const fn last_back(&self) -> Instant {
         let last = place(before(self.oldest));
         match self.states[last] {
@@ -476,17 +468,17 @@ impl Credits {
     }
 }
 
-/// The place of a credit, within what the compiler knows there is.
+/// The index of a credit, with a bound that the compiler knows.
 const fn place(credit: u8) -> usize {
     credit as usize % CREDITS
 }
 
-/// The credit after one, going round.
+/// Returns the next credit, cyclically.
 const fn after(credit: u8) -> u8 {
     (credit + 1) % CREDITS as u8
 }
 
-/// The one before.
+/// The previous credit, cyclically.
 const fn before(credit: u8) -> u8 {
     (credit + CREDITS as u8 - 1) % CREDITS as u8
 }

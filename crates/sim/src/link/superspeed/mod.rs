@@ -1,20 +1,21 @@
-//! A SuperSpeed link between two ports, to the symbol (USB 3.2 clause 7, the link layer).
+//! A SuperSpeed link between two ports, exact to the symbol (USB 3.2 clause 7, link layer).
 //!
-//! [`Rate`] says how long a symbol takes and what a packet weighs, [`Packet`] is what crosses, a
-//! [`Lane`] is one direction and a [`Link`] both: each packet that arrives costs the other
-//! direction two link commands, and gives one of four credits back. What the packets mean is not
-//! known here: bursts, sequence numbers and streams are the protocol layer's.
+//! [`Rate`] defines symbol times and packet sizes, [`Packet`] is a packet size, a [`Lane`] is one
+//! direction and a [`Link`] both: each packet costs the other direction two link commands, and uses
+//! one of four credits until it is accepted. Bursts, sequence numbers and streams belong to the
+//! protocol layer.
 //!
 //! A port acts on a packet after its [`TurnRound`].
 //!
-//! A lane takes one packet at a time, and the sender asks when the lane is free again, so that link
-//! commands never wait for more than the packet that is in flight, as the standard has it. They are
-//! not events of their own: when they end is known when they are sent.
+//! A lane carries one packet at a time, and the sender polls when the lane is free, so that link
+//! commands wait for one packet at most, as the standard requires. They need no events: their times
+//! are known when they are sent.
 //!
-//! Not modelled: training, receiver detection and equalisation; a link is up when the world begins.
+//! Not modelled: training, receiver detection and equalisation; a link is up when the simulation
+//! starts.
 //!
-//! Invariants: a lane carries one thing at a time, in the order in which it was sent; of header
-//! packets without credit there are none.
+//! Invariants: a lane carries one packet or command at a time, in order; no header packet is sent
+//! without a credit.
 
 mod lane;
 mod link;

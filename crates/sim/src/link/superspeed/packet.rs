@@ -1,4 +1,4 @@
-//! What crosses a lane, as far as the link cares: how long it is.
+//! A packet as the link layer sees it: its length.
 
 use super::rate::Rate;
 
@@ -21,7 +21,7 @@ impl Packet {
         }
     }
 
-    /// Bytes of payload.
+    /// Returns the bytes of payload.
     pub const fn payload(self) -> u16 {
         match self {
             Self::Header => 0,

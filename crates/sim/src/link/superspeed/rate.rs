@@ -1,4 +1,4 @@
-//! How fast symbols go, and how many of them everything takes.
+//! Symbol rates, and packet lengths in symbols.
 
 use units::Duration;
 
@@ -9,7 +9,7 @@ pub enum Rate {
     Gen1,
     /// 10 Gb/s, 128b/132b: 16 symbols take 13.2 ns (clause 6.3.2).
     Gen2,
-    /// Two lanes of 10 Gb/s, symbols dealt in turns.
+    /// Two lanes of 10 Gb/s, with symbols interleaved.
     Gen2x2,
 }
 
@@ -17,7 +17,8 @@ impl Rate {
     /// All rates.
     pub const ALL: [Self; 3] = [Self::Gen1, Self::Gen2, Self::Gen2x2];
 
-    /// Time of `count` symbols. Two lanes move two at once, so an odd one takes a separate turn.
+    /// Returns the time of `count` symbols. Two lanes move two at once, so an odd one takes a full
+    /// symbol time.
     pub const fn symbols(self, count: u32) -> Duration {
         let count = count as u64;
         Duration::from_ps(match self {

@@ -1,5 +1,4 @@
-//! States of low power: when a link goes to sleep, who lets it, and what it takes to wake up (USB
-//! 3.2 clauses 7.2.4.2 and 7.5).
+//! Link power management: U1 and U2 entry and exit (USB 3.2 clauses 7.2.4.2 and 7.5).
 //!
 //! ```text
 //!              LGO_U1, LAU, LPMA                    PORT_U2_TIMEOUT in U1, at both ends alike
@@ -10,9 +9,9 @@
 //!   └──── LFPS, recovery ◄────────────┴────────────────────────────────────────────────────┘
 //! ```
 //!
-//! An idle link is no event: what it has done since the last packet is worked out when the next one
-//! comes, or when somebody asks. A packet waits for the way back to U0. Not modelled: U3, timers of
-//! the physical layer, recovery that fails, LFPS on the lanes.
+//! An idle link needs no events: its transitions since the last packet are computed when the next
+//! one comes, or when queried. A packet waits for the exit to U0. Not modelled: U3, physical layer
+//! timers, failed recovery, LFPS on the lanes.
 //!
 //! Invariant: each instant belongs to one state, and a packet crosses in U0.
 
@@ -20,76 +19,75 @@ use super::link::Side;
 use crate::power::{Meter, Microwatts};
 use units::{Duration, Instant};
 
-/// The states of a link, as far as they are modelled.
+/// The modelled link states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LinkState {
     /// Packets cross.
     U0,
-    /// Asleep, and back within microseconds.
+    /// U1: exit within microseconds.
     U1,
-    /// Asleep more deeply, and back within milliseconds.
+    /// U2: exit within milliseconds.
     U2,
-    /// On the way back to U0: LFPS handshake and recovery.
+    /// Exit to U0: LFPS handshake and recovery.
     Exit,
 }
 
-/// What a port that faces downstream does about a state: PORT_U1_TIMEOUT and PORT_U2_TIMEOUT
-/// (clause 10.16.2.10).
+/// Inactivity timeout of a downstream facing port: PORT_U1_TIMEOUT or PORT_U2_TIMEOUT (clause
+/// 10.16.2.10).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inactivity {
-    /// 0: it does not ask, and refuses a device that does.
+    /// 0: does not initiate, and rejects requests.
     #[default]
     Refused,
-    /// It asks after so much time without a packet, timestamps not counted, and accepts.
+    /// Initiates after this time without a packet, except timestamps, and accepts requests.
     After(Duration),
-    /// FFh: it does not ask, and accepts.
+    /// FFh: does not initiate, and accepts requests.
     Accepted,
 }
 
-/// What an end takes to leave a state, at most: bU1DevExitLat and wU2DevExitLat of a device,
-/// HCSPARAMS3 of a controller.
+/// Maximum exit latencies of a side: bU1DevExitLat and wU2DevExitLat of a device, HCSPARAMS3 of a
+/// controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExitLatency {
     u1: Duration,
     u2: Duration,
 }
 
-/// When a link goes to sleep, and what that means.
+/// Power management parameters of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sleep {
     /// For U1, by the host's port.
     pub u1: Inactivity,
     /// For U2.
     pub u2: Inactivity,
-    /// Of both ends, the host's first: the slower one counts.
+    /// Of both sides, the host first: the slower one counts.
     pub exit: [ExitLatency; 2],
-    /// After this time without a packet a device asks that was reported that it may (U1_ENABLE,
-    /// U2_ENABLE).
+    /// Time without a packet after which a device with U1_ENABLE or U2_ENABLE initiates.
     pub device_asks_after: Duration,
-    /// Whether a device refuses (LXU) while it works on something that it will say.
+    /// Whether a busy device rejects requests (LXU).
     pub device_refuses_at_work: bool,
-    /// What both ends draw together, by [`LinkState`].
+    /// Power of both ports together, by [`LinkState`].
     pub draws: [Microwatts; 4],
 }
 
-/// What a link that may sleep does.
+/// Power management state of a link.
 #[derive(Clone, Debug)]
 pub(super) struct Sleeper {
     sleep: Sleep,
     meter: Meter<4>,
-    /// When the last packet had arrived, or the last attempt was refused.
+    /// Time of the last packet or of the last rejected request.
     active_at: Instant,
-    /// When U0 is or was reached again.
+    /// Time of the return to U0.
     awake_at: Instant,
-    /// What the device may ask for: U1, U2.
+    /// What the device may initiate: U1, U2.
     may_ask: [bool; 2],
     is_at_work: bool,
-    /// When it last ended its work.
+    /// Time at which the device last became idle.
     at_leisure_since: Instant,
 }
 
-/// An attempt to sleep: who asks when, and for what.
+/// A request for a low power state: side, time, state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Attempt {
     pub(super) at: Instant,
@@ -98,7 +96,7 @@ pub(super) struct Attempt {
 }
 
 impl Inactivity {
-    /// As PORT_U1_TIMEOUT has it, in microseconds. `None` for what is reserved.
+    /// Decodes PORT_U1_TIMEOUT, in microseconds. `None` for reserved values.
     pub const fn from_u1_timeout(value: u8) -> Option<Self> {
         match value {
             0 => Some(Self::Refused),
@@ -108,7 +106,7 @@ impl Inactivity {
         }
     }
 
-    /// As PORT_U2_TIMEOUT has it, in units of 256 us.
+    /// Decodes PORT_U2_TIMEOUT, in units of 256 us.
     pub const fn from_u2_timeout(value: u8) -> Self {
         match value {
             0 => Self::Refused,
@@ -117,13 +115,12 @@ impl Inactivity {
         }
     }
 
-    /// What is to be written to PORT_U1_TIMEOUT for this. A time that has no place there is one
-    /// that devices alone keep.
+    /// Encodes PORT_U1_TIMEOUT. Times that it cannot express are only kept by devices.
     pub const fn u1_timeout(self) -> u8 {
         self.timeout(Duration::from_us(1), 0x7F)
     }
 
-    /// The same of PORT_U2_TIMEOUT.
+    /// Encodes PORT_U2_TIMEOUT.
     pub const fn u2_timeout(self) -> u8 {
         self.timeout(Duration::from_us(256), 0xFE)
     }
@@ -149,33 +146,33 @@ impl Inactivity {
 }
 
 impl ExitLatency {
-    /// What may be reported at most (clause 9.6.2.2): 10 us, 2,047 us.
+    /// Maximum values that can be advertised (clause 9.6.2.2): 10 us, 2,047 us.
     pub const MAX: Self = Self { u1: Duration::from_us(10), u2: Duration::from_us(2_047) };
     /// A controller of a chipset.
     pub const CHIPSET: Self = Self { u1: Duration::from_us(10), u2: Duration::from_us(512) };
 
-    /// The latencies of a part.
+    /// Creates the latencies of a part.
     ///
     /// # Panics
-    /// If one is longer than can be reported.
+    /// If one is longer than can be advertised.
     pub const fn new(u1: Duration, u2: Duration) -> Self {
         assert!(u1.as_ps() <= Self::MAX.u1.as_ps(), "U1 is left within 10 us");
         assert!(u2.as_ps() <= Self::MAX.u2.as_ps(), "U2 is left within 2,047 us");
         Self { u1, u2 }
     }
 
-    /// What was reported of U1 and U2, in microseconds, as far as it can be.
+    /// Creates latencies from advertised values in microseconds, clamped to the maximum.
     pub const fn reported(u1_us: u8, u2_us: u16) -> Self {
         let (u1, u2) = (if u1_us > 10 { 10 } else { u1_us }, if u2_us > 2_047 { 2_047 } else { u2_us });
         Self::new(Duration::from_us(u1 as u64), Duration::from_us(u2 as u64))
     }
 
-    /// What U1 takes, in whole microseconds.
+    /// Returns the U1 exit latency in microseconds.
     pub const fn u1_us(self) -> u8 {
         self.u1.as_ps().div_ceil(Duration::from_us(1).as_ps()) as u8
     }
 
-    /// What U2 takes, in whole microseconds.
+    /// Returns the U2 exit latency in microseconds.
     pub const fn u2_us(self) -> u16 {
         self.u2.as_ps().div_ceil(Duration::from_us(1).as_ps()) as u16
     }
@@ -231,7 +228,7 @@ impl Sleeper {
         [LinkState::U0, LinkState::U1, LinkState::U2, LinkState::Exit][self.meter.state()]
     }
 
-    /// The device is allowed to ask for U1 or U2, or that it may not any more.
+    /// Sets U1_ENABLE or U2_ENABLE of the device.
     pub(super) const fn let_device_ask(&mut self, state: LinkState, may: bool) {
         match state {
             LinkState::U1 => self.may_ask[0] = may,
@@ -240,18 +237,18 @@ impl Sleeper {
         }
     }
 
-    /// The host's port asks and accepts otherwise from now on.
+    /// Sets the inactivity timeouts of the host port.
     pub(super) const fn set_inactivity(&mut self, [u1, u2]: [Inactivity; 2]) {
         (self.sleep.u1, self.sleep.u2) = (u1, u2);
     }
 
-    /// What an end takes to wake up.
+    /// Sets the exit latency of a side.
     pub(super) const fn set_exit(&mut self, side: Side, exit: ExitLatency) {
         self.sleep.exit[side as usize] = exit;
     }
 
-    /// The device was reset: it may ask for nothing and works on nothing, and the link is awake
-    /// when it has been trained.
+    /// Resets power management after a device reset: the device requests nothing, and the link is
+    /// in U0 after training.
     pub(super) fn restart(&mut self, now: Instant) {
         (self.may_ask, self.is_at_work, self.at_leisure_since) = ([false; 2], false, now);
         let begins = now.max(self.meter.since());
@@ -259,7 +256,7 @@ impl Sleeper {
         (self.awake_at, self.active_at) = (begins, begins);
     }
 
-    /// The device begins to work on something, or has done it. a separate attempt comes after that.
+    /// Reports whether the device is busy. It requests a low power state only when idle.
     pub(super) const fn work(&mut self, now: Instant, is_at_work: bool) {
         self.is_at_work = is_at_work;
         if !is_at_work {
@@ -267,17 +264,17 @@ impl Sleeper {
         }
     }
 
-    /// Whether the device refuses what the host's port asks for.
+    /// Returns whether the device rejects a request of the host port.
     pub(super) const fn refuses(&self, attempt: Attempt) -> bool {
         matches!(attempt.by, Side::Host) && self.is_at_work && self.sleep.device_refuses_at_work
     }
 
-    /// A packet has crossed: the time without one starts again.
+    /// Restarts the inactivity timers after a packet.
     pub(super) fn cross(&mut self, arrives: Instant) {
         self.active_at = self.active_at.max(arrives);
     }
 
-    /// The next attempt to sleep, if it comes before `until`.
+    /// Returns the next request before `until`.
     pub(super) fn attempt(&self, until: Instant) -> Option<Attempt> {
         if self.state() != LinkState::U0 {
             return None;
@@ -302,9 +299,8 @@ impl Sleeper {
         first.filter(|attempt| attempt.at <= until)
     }
 
-    /// How many more attempts of the host's port are refused in a row by `until`, if the first was
-    /// answered at `answered` and each takes as long: those are not looked at one by one. The time
-    /// without a packet starts again with the last.
+    /// Skips further requests of the host port that are rejected by `until`, if the first was
+    /// answered at `answered` and each takes as long. Returns their number.
     pub(super) fn skip_refusals(&mut self, attempt: Attempt, answered: Instant, until: Instant) -> u64 {
         let round = answered.since(self.active_at).as_ps();
         let more = until.since(answered).as_ps() / round.max(1);
@@ -313,17 +309,17 @@ impl Sleeper {
         more
     }
 
-    /// An attempt was refused, by LXU.
+    /// Handles LXU.
     pub(super) const fn be_refused(&mut self, answered: Instant) {
         self.active_at = answered;
     }
 
-    /// An attempt was accepted: the link sleeps from `at` on.
+    /// Enters a low power state at `at`.
     pub(super) fn fall_asleep(&mut self, at: Instant, attempt: Attempt) {
         self.meter.switch(at, attempt.state as usize);
     }
 
-    /// A link that sleeps lightly sleeps more deeply after its time, if that is over by `until`.
+    /// Enters U2 from U1 after its timeout, if that expires by `until`.
     pub(super) fn sleep_on(&mut self, until: Instant) {
         if let (LinkState::U1, Some(span)) = (self.state(), self.sleep.u2.after()) {
             let at = self.meter.since() + span;
@@ -333,7 +329,7 @@ impl Sleeper {
         }
     }
 
-    /// Somebody has a packet: from when it can cross.
+    /// Starts the exit to U0. Returns when a packet can be sent.
     pub(super) fn wake(&mut self, now: Instant) -> Instant {
         let state = self.state();
         if state != LinkState::U0 {

@@ -1,13 +1,13 @@
-//! What an end of a link takes from the last symbol of a packet to the first of its answer.
+//! Response times: from the last symbol of a packet to the first of its answer.
 //!
-//! Devices and host controllers are parts, and each has a separate time within what USB 3.2 table
-//! 8-33 allows. The link takes a packet at once, whatever the port above it takes: LGOOD and LCRD
-//! do not wait. Not modelled: that a part takes longer for one kind of answer than for another.
+//! Devices and host controllers have individual response times within USB 3.2 table 8-33. The link
+//! layer accepts a packet at once: LGOOD and LCRD are not delayed. Not modelled: different times
+//! for different answers.
 
 use super::link::Side;
 use units::Duration;
 
-/// The times of both ends of a link.
+/// Response times of both sides of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnRound {
     host: Duration,
@@ -36,7 +36,7 @@ impl TurnRound {
         Self { host, device }
     }
 
-    /// What a side takes.
+    /// Returns the response time of a side.
     pub const fn of(self, side: Side) -> Duration {
         match side {
             Side::Host => self.host,

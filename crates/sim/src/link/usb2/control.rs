@@ -1,4 +1,4 @@
-//! Endpoint 0 at both ends of the bus (USB 2.0 clauses 5.5, 8.5.3 and 8.6.1).
+//! Endpoint 0 at both ends of a USB 2.0 bus (USB 2.0 clauses 5.5, 8.5.3 and 8.6.1).
 //!
 //! ```text
 //!   SETUP  DATA0, 8 bytes  ACK            always taken, whatever was before
@@ -6,9 +6,8 @@
 //!   OUT    DATA1, empty    or  IN         the status stage, the other way: ACK, or the empty packet, says that it is done
 //! ```
 //!
-//! The words are those of [`crate::link::control`]. NAK in either stage says "not yet", STALL is a
-//! refusal, which is over with the next SETUP. Not modelled: interrupting a transfer that is in
-//! flight at the host.
+//! Same types as [`crate::link::control`]. NAK in either stage means "not yet", STALL rejects the
+//! request until the next SETUP. Not modelled: cancelling a transfer in progress at the host.
 //!
 //! Invariant: one transfer is in progress, and it ends once.
 
@@ -92,7 +91,7 @@ impl ControlHost {
         Ok(())
     }
 
-    /// What it would ask, and from when on.
+    /// Returns the next transaction and when it may start. `None` if there is none.
     pub(super) fn wants(&self) -> Option<(Instant, HostRequest)> {
         let setup = self.transfer.filter(|_| self.asked.is_none())?.setup;
         let direction = match (self.stage, setup.direction) {
@@ -112,13 +111,13 @@ impl ControlHost {
         Some((self.patient_until, ask))
     }
 
-    /// It has its turn on the bus, and asks what it wanted.
+    /// Starts the transaction that it wanted.
     pub(super) const fn ask(&mut self, ask: HostRequest) {
         self.asked = Some(ask);
     }
 
-    /// What the device has answered; `None` if nothing came that could be read. Whether data is to
-    /// be acknowledged.
+    /// Handles the device's answer; `None` for no or a corrupt answer. Returns whether data is
+    /// acknowledged.
     pub(super) fn answered(&mut self, now: Instant, answer: Option<Answer>, pacing: &Pacing) -> bool {
         let Some((ask, transfer)) = self.asked.take().zip(self.transfer) else { return false };
         let failures = std::mem::take(&mut self.failures);
@@ -162,14 +161,15 @@ impl ControlHost {
         false
     }
 
-    /// What was asked was not taken, and is asked again then.
+    /// Repeats a transaction at `until` that was not accepted. The error count restarts, because
+    /// there was an answer.
     pub(super) fn put_off(&mut self, until: Instant) {
         if self.asked.take().is_some() {
             (self.patient_until, self.failures) = (until, 0);
         }
     }
 
-    /// What was asked has failed for good.
+    /// Fails the transaction permanently and halts the endpoint.
     pub(super) fn fail(&mut self) {
         if self.asked.take().is_some() {
             self.failures = 0;
@@ -234,7 +234,7 @@ impl ControlDevice {
         }
     }
 
-    /// What it answers to the host.
+    /// Returns the answer to the host.
     pub(super) fn asked(&mut self, ask: HostRequest) -> Answer {
         if let HostRequest::Setup(setup) = ask {
             let events = std::mem::take(&mut self.events);
@@ -270,7 +270,7 @@ impl ControlDevice {
         }
     }
 
-    /// The host has acknowledged what was sent last.
+    /// Handles the host's ACK.
     pub(super) fn acknowledged(&mut self) {
         if let Some(sent) = self.sent.take() {
             self.moved += sent;

@@ -1,11 +1,10 @@
-//! The device's end of a bulk endpoint: it answers (USB 2.0 clauses 8.5.1, 8.5.2 and 8.6).
+//! The device side of a USB 2.0 bulk endpoint: answers the host (USB 2.0 clauses 8.5.1, 8.5.2 and
+//! 8.6).
 //!
-//! What it sends or takes is queued by the component that is the device's function; without
-//! anything queued it says NAK. While it is halted it says STALL; what is queued waits until the
-//! halt is cleared.
+//! The device function queues its transfers; without any it answers NAK. While halted it answers
+//! STALL; queued transfers wait until the halt is cleared.
 //!
-//! Invariants: data that has been sent is sent again until it is acknowledged; data that has been
-//! taken is not taken again.
+//! Invariants: sent data is repeated until acknowledged; received data is not accepted twice.
 
 use super::line::Line;
 use super::packet::{Answer, Handshake, HostRequest, Toggle};
@@ -24,7 +23,7 @@ pub struct DeviceEndpoint {
     /// IN: whether the first packet was sent and not acknowledged.
     is_sent: bool,
     is_halted: bool,
-    /// Times that it says NAK to what it could do.
+    /// Number of injected NAKs.
     refusals: u8,
     progress: VecDeque<Progress>,
 }
@@ -62,7 +61,7 @@ impl DeviceEndpoint {
         self.is_halted = true;
     }
 
-    /// It answers NAK so many times to what it could do at once.
+    /// Makes the endpoint answer NAK `times` times although it is ready.
     pub const fn refuse(&mut self, times: u8) {
         self.refusals = times;
     }
@@ -75,7 +74,7 @@ impl DeviceEndpoint {
         (self.is_sent, self.is_halted) = (false, false);
     }
 
-    /// What it answers to the host.
+    /// Returns the answer to the host.
     pub fn asked(&mut self, ask: HostRequest) -> Answer {
         match ask {
             _ if self.is_halted => Answer::Handshake(Handshake::Stall),
@@ -105,14 +104,14 @@ impl DeviceEndpoint {
         }
     }
 
-    /// Whether it is not ready once more.
+    /// Returns whether an injected NAK is due.
     fn refuses(&mut self) -> bool {
         let refuses = self.refusals > 0;
         self.refusals = self.refusals.saturating_sub(1);
         refuses
     }
 
-    /// The host has acknowledged what was sent last.
+    /// Handles the host's ACK.
     pub fn acknowledged(&mut self) {
         let piece = self.line.piece(self.endpoint.packet_bytes);
         if let Some(piece) = piece.filter(|_| std::mem::take(&mut self.is_sent)) {

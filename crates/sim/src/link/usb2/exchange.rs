@@ -1,9 +1,9 @@
-//! Transactions on a bus, one after the other.
+//! Transactions on a USB 2.0 bus, one after the other.
 //!
-//! One thing is in progress at a time, so there is one moment at which an exchange goes on:
-//! [`Exchange::due_at`]. The owner calls [`Exchange::step`] then, and finds what has moved at the
-//! ports. Who asks and who answers are [`Ends`]: a host's and a device's port, a host's port and a
-//! translator, or that and a device (see [`super::tree`]).
+//! One transaction is in progress at a time, so an exchange has one next deadline:
+//! [`Exchange::due_at`]. The owner calls [`Exchange::step`] then, and polls the ports for progress.
+//! The parties are [`Ends`]: a host port and a device port, a host port and a translator, or a
+//! translator and a device (see [`super::tree`]).
 //!
 //! ```text
 //!   Free ── the host asks ──► Asked ── the device answers ──► Answered ─► Free
@@ -23,7 +23,7 @@ pub enum Fate {
     /// It arrives.
     #[default]
     Arrives,
-    /// It arrives with a wrong checksum: no one answers it.
+    /// It arrives with a bad CRC and is not answered.
     Damaged,
     /// It does not arrive.
     Lost,
@@ -44,10 +44,10 @@ pub struct Sent {
     pub fate: Fate,
 }
 
-/// What is sent in one step: a token of a split transaction, a token, data.
+/// The packets of one step: split token, token, data.
 pub type AllSent = [Option<Sent>; 3];
 
-/// Bytes of payload of what was sent in one step.
+/// Returns the payload bytes of the packets of one step.
 pub fn payload_of(sent: &AllSent) -> u32 {
     let payload = |sent: &Sent| match sent.packet {
         Packet::Data(_, piece) => u32::from(piece.bytes),
@@ -56,10 +56,10 @@ pub fn payload_of(sent: &AllSent) -> u32 {
     sent.iter().flatten().map(payload).sum()
 }
 
-/// What becomes of a packet that a side sends.
+/// Decides the fate of a packet that a side sends.
 pub(super) type FateOf<'a> = &'a mut dyn FnMut(Side, &Packet) -> Fate;
 
-/// What comes next on a bus that is free.
+/// The next action on a free bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A transaction. The other side sends so many bytes at most, if it is to send.
@@ -70,41 +70,40 @@ pub(super) enum Next {
     Nothing,
 }
 
-/// Who asks and who answers.
+/// The two parties of a transaction.
 pub(super) trait Ends {
-    /// What comes next on a bus that is free. Nothing is begun yet.
+    /// Returns the next transaction on a free bus, without starting it.
     fn next(&self, now: Instant) -> Next;
-    /// Begins what was sent to come next.
+    /// Starts the next transaction.
     fn begin(&mut self, order: HostTransaction);
-    /// What is answered. `None` if there is no one who would.
+    /// Returns the answer. `None` without a responder.
     fn asked(&mut self, order: HostTransaction) -> Option<Answer>;
-    /// What was answered has come; `None` if nothing came that could be read. Whether it is
-    /// acknowledged.
+    /// Handles the answer; `None` for no or a corrupt answer. Returns whether it is acknowledged.
     fn answered(&mut self, now: Instant, order: HostTransaction, answer: Option<Answer>) -> bool;
-    /// The acknowledgement has come.
+    /// Handles the acknowledgement.
     fn acknowledged(&mut self, order: HostTransaction);
     /// Between two transactions.
     fn gap(&self) -> Duration;
 }
 
-/// A host's and a device's port that meet without anybody in between.
+/// A host port and a device port that are connected directly.
 pub(super) struct Pair<'a> {
     pub(super) host: &'a mut HostPort,
     pub(super) device: &'a mut DevicePort,
 }
 
-/// A bus and what is in flight on it.
+/// A bus and the transaction on it.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     bus: Bus,
     phase: Phase,
-    /// When it goes on; `None` if the host has nothing to ask.
+    /// Time of the next step; `None` if the host is idle.
     due_at: Option<Instant>,
     /// When the next transaction may begin.
     free_at: Instant,
 }
 
-/// What comes next.
+/// State of an exchange.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// The host may ask.
@@ -152,12 +151,12 @@ impl Ends for Pair<'_> {
 }
 
 impl Exchange {
-    /// An idle bus.
+    /// Creates an exchange on an idle bus.
     pub const fn new(bus: Bus) -> Self {
         Self { bus, phase: Phase::Free, due_at: None, free_at: Instant::ZERO }
     }
 
-    /// The bus, with what it has carried.
+    /// Returns the bus with its traffic counters.
     pub const fn bus(&self) -> &Bus {
         &self.bus
     }
@@ -167,7 +166,7 @@ impl Exchange {
         self.bus.hurry();
     }
 
-    /// Gives up what is in flight: the ports are other ones now.
+    /// Aborts the transaction after the ports were replaced.
     pub const fn restart(&mut self) {
         self.phase = Phase::Free;
         self.due_at = None;
@@ -178,8 +177,8 @@ impl Exchange {
         self.due_at_with(now, host.take_pending())
     }
 
-    /// Goes on, if it is time to. The packets that are sent now; `fate_of` says what becomes of
-    /// each.
+    /// Executes the next step, if it is due. Returns the packets that are sent; `fate_of` decides
+    /// the outcome of each.
     pub fn step(
         &mut self,
         now: Instant,
@@ -190,7 +189,7 @@ impl Exchange {
         self.step_with(now, &mut Pair { host, device }, fate_of)
     }
 
-    /// When it goes on, if it is known whether something has come up to ask.
+    /// Like [`Self::due_at`], given whether the host has new requests.
     pub(super) fn due_at_with(&mut self, now: Instant, has_pending: bool) -> Option<Instant> {
         if has_pending && self.is_free() {
             self.due_at = Some(self.free_at.max(now));
@@ -198,17 +197,17 @@ impl Exchange {
         self.due_at
     }
 
-    /// Whether it is time to go on.
+    /// Returns whether a step is due.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.due_at.is_some_and(|due_at| due_at <= now)
     }
 
-    /// Whether nothing is in progress.
+    /// Returns whether nothing is in progress.
     pub(super) const fn is_free(&self) -> bool {
         matches!(self.phase, Phase::Free)
     }
 
-    /// What is in flight.
+    /// Returns the transaction in progress.
     pub(super) const fn order(&self) -> Option<HostTransaction> {
         match self.phase {
             Phase::Free => None,
@@ -219,17 +218,17 @@ impl Exchange {
         }
     }
 
-    /// Nothing comes next before then, or at all.
+    /// Sets the time before which nothing is sent.
     pub(super) const fn rest(&mut self, until: Option<Instant>) {
         self.due_at = until;
     }
 
-    /// What comes next goes to or comes from behind so many hubs.
+    /// Sets the number of hubs on the path of the next transaction.
     pub(super) const fn reach(&mut self, hubs: u8) {
         self.bus.reach(hubs);
     }
 
-    /// Who is in flight with something is gone. The bus is free when what is on it has passed.
+    /// Aborts the transaction of a party that is gone. The bus is free after the packet on it.
     pub(super) fn abandon(&mut self, now: Instant) {
         if !self.is_free() {
             self.phase = Phase::Free;
@@ -238,7 +237,7 @@ impl Exchange {
         }
     }
 
-    /// The same as [`Self::step`] of the component that asks and answers.
+    /// Like [`Self::step`], for any two parties.
     pub(super) fn step_with(&mut self, now: Instant, ends: &mut impl Ends, fate_of: FateOf<'_>) -> AllSent {
         if !self.is_due(now) {
             return [None; 3];
@@ -263,7 +262,7 @@ impl Exchange {
         [None; 3]
     }
 
-    /// The host asks, as soon as what it asks fits into what is left of the frame.
+    /// Starts a transaction as soon as it fits into the frame.
     fn begin(&mut self, now: Instant, ends: &mut impl Ends, fate_of: FateOf<'_>) -> AllSent {
         let (order, packet_bytes) = match ends.next(now) {
             Next::Begin(order, packet_bytes) => (order, packet_bytes),
@@ -296,7 +295,7 @@ impl Exchange {
         sent
     }
 
-    /// The device answers, if it has such an endpoint.
+    /// Lets the device answer, if it has such an endpoint.
     fn answer(&mut self, order: HostTransaction, ends: &mut impl Ends, fate_of: FateOf<'_>) -> Option<Sent> {
         let Some(answer) = ends.asked(order) else {
             self.wait_in_vain(order);

@@ -1,10 +1,10 @@
-//! The host's end of a bulk endpoint: it begins every transaction (USB 2.0 clauses 8.5.1, 8.5.2 and
-//! 8.6).
+//! The host side of a USB 2.0 bulk endpoint: starts every transaction (USB 2.0 clauses 8.5.1, 8.5.2
+//! and 8.6).
 //!
-//! Of the same use as the end of [`crate::link::bulk::HostEndpoint`]: it can be stopped between
-//! packets, a STALL halts it, and [`HostEndpoint::reset`] makes it as new but for its transfers. An
-//! endpoint that was stopped is quiet when what was not answered has been tried again, so that both
-//! ends agree on the next data packet.
+//! Same interface as [`crate::link::bulk::HostEndpoint`]: it can be stopped between packets, a
+//! STALL halts it, and [`HostEndpoint::reset`] resets it but keeps its transfers. A stopped
+//! endpoint is quiet once an unanswered transaction has been repeated, so that both sides agree on
+//! the data toggle.
 
 use super::line::Line;
 use super::packet::{Answer, Handshake, HostRequest, Toggle};
@@ -16,15 +16,15 @@ use std::collections::VecDeque;
 use units::{Duration, Instant};
 use wire::usb::Direction;
 
-/// How often a transaction is tried that is not answered (clause 8.6.4; xHCI 1.2 clause 4.10.2.3).
+/// Maximum tries of an unanswered transaction (clause 8.6.4; xHCI 1.2 clause 4.10.2.3).
 pub const TRIES_MAX: u8 = 3;
 
-/// What a host controller adds to the times of the bus.
+/// Delays that a host controller adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pacing {
     /// Between two transactions.
     pub gap: Duration,
-    /// After a NAK, before the endpoint is asked again.
+    /// After a NAK, before the endpoint is polled again.
     pub after_nak: Duration,
 }
 
@@ -81,7 +81,7 @@ impl HostEndpoint {
         self.line.push(transfer);
     }
 
-    /// Begins nothing from the next packet boundary until [`Self::resume`].
+    /// Stops at the next packet boundary until [`Self::resume`].
     pub fn stop(&mut self) {
         if self.run == EndpointRun::Running {
             self.run = EndpointRun::Stopped;
@@ -128,30 +128,30 @@ impl HostEndpoint {
         *self = Self { line, progress, run: EndpointRun::Stopped, ..Self::new(self.endpoint, self.rate) };
     }
 
-    /// The same, but keeps the number of the next packet: a new try after a failure, of which the
-    /// device knows nothing (xHCI 1.2 clause 4.6.8.1, Transfer State Preserve).
+    /// Like [`Self::reset`], but keeps the data toggle: a retry after a failure that the device did
+    /// not notice (xHCI 1.2 clause 4.6.8.1, Transfer State Preserve).
     pub fn reset_for_retry(&mut self) {
         let toggle = self.toggle;
         self.reset();
         self.toggle = toggle;
     }
 
-    /// Transfers, oldest first.
+    /// Returns the transfers, oldest first.
     pub fn transfers(&self) -> impl Iterator<Item = TransferId> {
         self.line.transfers()
     }
 
-    /// Bytes of the first transfer.
+    /// Returns the bytes of the first transfer.
     pub fn expects(&self) -> Option<u32> {
         self.line.first_bytes()
     }
 
-    /// Bytes that the first transfer still waits for, and all of the one behind it.
+    /// Returns the bytes that the first transfer still waits for, and all of the one behind it.
     pub fn awaits(&self) -> (Option<u32>, Option<u32>) {
         (self.line.left(), self.line.second_bytes())
     }
 
-    /// What it would ask, and from when on. `None` if it has nothing to ask.
+    /// Returns the next transaction and when it may start. `None` if there is none.
     pub fn wants(&self) -> Option<(Instant, HostRequest)> {
         let may_run =
             self.run == EndpointRun::Running || self.run == EndpointRun::Stopped && self.failures > 0;
@@ -167,13 +167,13 @@ impl HostEndpoint {
         Some((self.patient_until, ask))
     }
 
-    /// It has its turn on the bus, and asks what it wanted.
+    /// Starts the transaction that it wanted.
     pub fn ask(&mut self, ask: HostRequest) {
         self.asked = Some(ask);
     }
 
-    /// What the device has answered; `None` if nothing came, or nothing that could be read. Data is
-    /// to be acknowledged if this says so.
+    /// Handles the device's answer; `None` for no or a corrupt answer. Returns whether data is
+    /// acknowledged.
     pub fn answered(&mut self, now: Instant, answer: Option<Answer>, pacing: &Pacing) -> bool {
         let Some(ask) = self.asked.take() else { return false };
         let failures = std::mem::take(&mut self.failures);
@@ -202,15 +202,15 @@ impl HostEndpoint {
         false
     }
 
-    /// What was asked was not taken, and is asked again then. Somebody has answered: what goes
-    /// unanswered next is the first time.
+    /// Repeats a transaction at `until` that was not accepted. The error count restarts, because
+    /// there was an answer.
     pub fn put_off(&mut self, until: Instant) {
         if self.asked.take().is_some() {
             (self.patient_until, self.failures) = (until, 0);
         }
     }
 
-    /// What was asked has failed for good.
+    /// Fails the transaction permanently and halts the endpoint.
     pub fn fail(&mut self) {
         if self.asked.take().is_some() {
             self.failures = 0;
@@ -218,7 +218,7 @@ impl HostEndpoint {
         }
     }
 
-    /// How long it is not polled.
+    /// Returns the delay before the next poll.
     fn pause(&self, pacing: &Pacing) -> Duration {
         pacing.after_nak.max(self.endpoint.interval)
     }
@@ -228,8 +228,8 @@ impl HostEndpoint {
         self.progress.pop_front()
     }
 
-    /// Takes new data. Whether it is acknowledged: what has no room is not, and halts (xHCI 1.2
-    /// clause 4.10.2.4).
+    /// Accepts new data. Returns whether it is acknowledged: data without room is not, and halts
+    /// the endpoint (xHCI 1.2 clause 4.10.2.4).
     fn take(&mut self, piece: crate::link::bulk::PacketPayload) -> bool {
         let has_room = self.line.left().is_some_and(|left| u32::from(piece.bytes) <= left);
         if !has_room {
@@ -241,7 +241,7 @@ impl HostEndpoint {
         true
     }
 
-    /// The transfer at hand ends, and the others wait.
+    /// Completes the current transfer; the others wait.
     fn halt(&mut self, end: End) {
         self.run = if end == End::Failed { EndpointRun::Failed } else { EndpointRun::Halted };
         self.progress.extend(self.line.end_first(end));

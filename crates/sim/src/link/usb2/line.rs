@@ -1,4 +1,4 @@
-//! Transfers of one end of an endpoint, in order, one packet at a time.
+//! The transfer queue of one side of a USB 2.0 endpoint, one packet at a time.
 //!
 //! Invariants: bytes move in the order in which their transfers were queued, each once; a transfer
 //! of no bytes is one packet.
@@ -29,17 +29,17 @@ impl Line {
         self.0.is_empty()
     }
 
-    /// Bytes that the first transfer still waits for, or has not sent.
+    /// Returns the bytes that the first transfer still waits for, or has not sent.
     pub(super) fn left(&self) -> Option<u32> {
         self.0.front().map(Waiting::left)
     }
 
-    /// Bytes of the transfer behind the first.
+    /// Returns the bytes of the transfer behind the first.
     pub(super) fn second_bytes(&self) -> Option<u32> {
         self.0.get(1).map(|second| second.transfer.bytes)
     }
 
-    /// Bytes of the first transfer, moved ones included.
+    /// Returns the bytes of the first transfer, moved ones included.
     pub(super) fn first_bytes(&self) -> Option<u32> {
         self.0.front().map(|first| first.transfer.bytes)
     }
@@ -63,7 +63,7 @@ impl Line {
         Some(self.reported(ended, None))
     }
 
-    /// Receives a piece into the first transfer. `None` if there is none.
+    /// Receives payload into the first transfer. `None` if there is none.
     pub(super) fn take(&mut self, piece: PacketPayload, largest: u16) -> Option<Progress> {
         let first = self.0.front_mut()?;
         let (left, bytes) = (first.left(), u32::from(piece.bytes));
@@ -77,14 +77,14 @@ impl Line {
         Some(self.reported(ended, Some(piece)))
     }
 
-    /// The first transfer ends as it is.
+    /// Completes the first transfer as it is.
     pub(super) fn end_first(&mut self, end: End) -> Option<Progress> {
         self.0.front()?;
         Some(self.reported(Some(end), None))
     }
 
-    /// Cancels a transfer. `None` if it is not queued, else how it has ended, unless that waits for
-    /// the packet of it that `is_sent`.
+    /// Cancels a transfer. `None` if it is not queued, otherwise its completion, unless that waits
+    /// for a packet that `is_sent`.
     pub(super) fn withdraw(&mut self, id: TransferId, is_sent: bool) -> Option<Option<Progress>> {
         let at = self.0.iter().position(|waiting| waiting.transfer.id == id && !waiting.is_withdrawn)?;
         if at == 0 && is_sent {
@@ -94,18 +94,18 @@ impl Line {
         self.0.remove(at).map(|waiting| Some(waiting.progress(Some(End::Withdrawn), None)))
     }
 
-    /// What was sent will not be acknowledged any more: a transfer that was cancelled ends.
+    /// Completes a cancelled transfer whose packet will not be acknowledged.
     pub(super) fn forget_sent(&mut self) -> Option<Progress> {
         let is_withdrawn = self.0.front().is_some_and(|first| first.is_withdrawn);
         if is_withdrawn { self.end_first(End::Withdrawn) } else { None }
     }
 
-    /// Transfers, oldest first.
+    /// Returns the transfers, oldest first.
     pub(super) fn transfers(&self) -> impl Iterator<Item = TransferId> {
         self.0.iter().map(|waiting| waiting.transfer.id)
     }
 
-    /// Reports of the first transfer, and releases it if it has ended.
+    /// Reports the first transfer, and removes it if it has completed.
     fn reported(&mut self, ended: Option<End>, piece: Option<PacketPayload>) -> Progress {
         let progress = self.0[0].progress(ended, piece);
         if ended.is_some() {

@@ -2,26 +2,24 @@
 //! and 8).
 //!
 //! A [`Bus`] is half duplex: one packet at a time, and whole transactions within a frame. The host
-//! asks and the device answers: [`HostRequest`], [`Answer`], and where data came in, the host's
-//! ACK. [`HostPort`] and [`DevicePort`] are both ends of the endpoints, of the same shape as those
-//! of [`super::bulk`], with the same [`Transfer`](super::bulk::Transfer) and
-//! [`Progress`](super::bulk::Progress), and endpoint 0 has the words of [`super::control`]; an
-//! [`Exchange`] lets them meet on a bus, packet by packet. A [`Tree`] is a bus with hubs, on which
-//! several devices meet their host in turns, those of full speed behind a hub of high speed by its
-//! translator.
+//! starts transactions and the device answers: [`HostRequest`], [`Answer`], and the host's ACK of
+//! IN data. [`HostPort`] and [`DevicePort`] have the interface of [`super::bulk`], with the same
+//! [`Transfer`](super::bulk::Transfer) and [`Progress`](super::bulk::Progress); endpoint 0 uses the
+//! types of [`super::control`]. An [`Exchange`] connects them on a bus, packet by packet. A
+//! [`Tree`] is a bus with hubs and several devices, with translators for full-speed devices behind
+//! high-speed hubs.
 //!
-//! A device that is not ready says NAK and is asked again, as often as the host's [`Pacing`] says.
-//! At high speed a host asks for room with PING before it sends data to a device that had none.
-//! Data packets alternate between DATA0 and DATA1, so that one whose handshake was lost is known
-//! when it comes again. A packet that is not answered is tried three times.
+//! A device that is not ready answers NAK and is polled again after the host's [`Pacing`]. At high
+//! speed the host sends PING before data to a device that had no room. Data packets alternate
+//! between DATA0 and DATA1, so that a duplicate after a lost handshake is detected. A packet
+//! without an answer is tried three times.
 //!
 //! Not modelled: bit stuffing, isochronous endpoints, suspend, low speed; an interrupt endpoint is
-//! asked like one of bulk, but no more often than it wants to be. After OUT data that was not
-//! answered the host sends it again; some controllers ask with PING first, which a device without a
-//! buffer beside its transfers could not report from what it has said already.
+//! polled like a bulk endpoint, but at most once per interval. The host repeats unanswered OUT
+//! data; some controllers send PING first.
 //!
-//! Invariants: one transaction is in progress; data of an endpoint is taken in order, each packet
-//! once; a transaction never crosses from one frame into the next.
+//! Invariants: one transaction is in progress; data of an endpoint is accepted in order, each
+//! packet once; a transaction never crosses a frame boundary.
 
 mod control;
 mod device;

@@ -1,8 +1,7 @@
-//! What crosses the bus (USB 2.0 clause 8.4), and what a transaction begins with and is answered
-//! with.
+//! Packets of a USB 2.0 bus (USB 2.0 clause 8.4), and transaction requests and answers.
 //!
-//! Payload is a [`PacketPayload`] of a transfer; its bytes are whose the transfer is. Not modelled:
-//! starts of frame, which the bus counts, PRE and ERR. Invariant: these are values.
+//! Payload is a [`PacketPayload`] of a transfer; the owner of the transfer has the bytes. Not
+//! modelled: start-of-frame packets, which the bus counts, PRE and ERR.
 
 use crate::link::bulk::PacketPayload;
 use crate::link::control::{CONTROL_DATA, endpoint_0};
@@ -19,65 +18,66 @@ pub enum Toggle {
     Data1,
 }
 
-/// What ends a transaction, or stands for data that does not come (clause 8.4.5).
+/// A handshake packet (clause 8.4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Handshake {
-    /// It was taken; to a PING: there is room.
+    /// Accepted; in answer to PING: there is room.
     Ack,
-    /// Not now.
+    /// Not ready.
     Nak,
-    /// It was taken, and there is no room for more. High speed alone.
+    /// Accepted, and there is no room for more. High speed only.
     Nyet,
     /// The endpoint is halted.
     Stall,
 }
 
-/// What the host begins a transaction with.
+/// The host's part of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostRequest {
-    /// A token that asks for data.
+    /// IN token.
     In(EndpointAddress),
-    /// A token, and data.
+    /// OUT token and data.
     Out(EndpointAddress, Toggle, PacketPayload),
-    /// A token that asks for room. High speed alone.
+    /// PING token. High speed only.
     Ping(EndpointAddress),
-    /// A token that begins a control transfer, and what it asks.
+    /// SETUP token and request.
     Setup(SetupPacket),
 }
 
-/// What a device answers.
+/// The device's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// To IN. The host acknowledges it.
+    /// Data in answer to IN. The host acknowledges it.
     Data(Toggle, PacketPayload),
-    /// To anything.
+    /// A handshake.
     Handshake(Handshake),
 }
 
-/// Half of a split transaction (clause 8.4.2).
+/// Phase of a split transaction (clause 8.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SplitPhase {
-    /// The translator takes what the host asks, and answers ACK, or NAK if it has no place for it.
+    /// Start split: the translator accepts the request with ACK, or answers NAK without a free
+    /// buffer.
     Start,
-    /// The translator says what has come of it, NYET as long as it does not know.
+    /// Complete split: the translator returns the result, or NYET while it is pending.
     Complete,
 }
 
 /// A transaction that a host begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostTransaction {
-    /// With the device itself.
+    /// With the device directly.
     Whole(HostRequest),
-    /// Half of one with the translator of the hub that the device is behind.
+    /// A split phase with the translator of the device's hub.
     Split(SplitPhase, HostRequest),
 }
 
 /// A packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet {
-    /// What each half of a split transaction begins with.
+    /// Split token.
     Split(SplitPhase),
-    /// What an ask begins with.
+    /// Token of a request.
     Token(HostRequest),
     /// Data of either side.
     Data(Toggle, PacketPayload),
@@ -86,7 +86,7 @@ pub enum Packet {
 }
 
 impl Toggle {
-    /// The other one.
+    /// Returns the other one.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {

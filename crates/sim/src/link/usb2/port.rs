@@ -1,8 +1,7 @@
-//! The endpoints of one device, endpoint 0 among them, at both ends of the bus: whose turn it is.
+//! The endpoints of one device, including endpoint 0, at both ends of a USB 2.0 bus: arbitration.
 //!
-//! Endpoint 0 goes before all others. The host uses round-robin among the endpoints that have
-//! something to ask, one transaction at a time, and leaves those alone that have said NAK a moment
-//! ago.
+//! Endpoint 0 goes first. The host serves the other endpoints round-robin, one transaction at a
+//! time, and skips those that answered NAK recently.
 
 use super::control::{CONTROL_PACKET_BYTES, ControlDevice, ControlHost};
 use super::device::DeviceEndpoint;
@@ -23,9 +22,9 @@ pub struct HostPort {
     control: ControlHost,
     endpoints: Vec<Numbered<HostEndpoint>>,
     pacing: Pacing,
-    /// Which was last to ask.
+    /// The endpoint served last.
     turn: usize,
-    /// Whether one of them may have something to ask that had not.
+    /// Whether an endpoint may have a new request.
     has_pending: bool,
     progress: VecDeque<Progress>,
     /// Halted endpoints that have not been reported.
@@ -41,14 +40,14 @@ pub struct DevicePort {
     progress: VecDeque<Progress>,
 }
 
-/// What the host does with a bus that is free.
+/// The next action of the host on a free bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextTransaction {
-    /// It asks. The device sends so many bytes at most, if it is to send.
+    /// Starts a transaction. The device sends at most this many bytes, if it sends.
     HostRequest(HostRequest, u16),
-    /// It waits until then, since all that have something to ask have said NAK.
+    /// Waits until then, because all ready endpoints answered NAK.
     Later(Instant),
-    /// It has nothing to ask.
+    /// Has nothing to send.
     Nothing,
 }
 
@@ -81,7 +80,7 @@ impl HostPort {
         *self = Self { control, has_pending: true, ..self.reset_copy(endpoints) };
     }
 
-    /// A port of the same rate and pacing on which nothing has moved.
+    /// Returns a reset port of the same rate and pacing.
     #[must_use]
     pub fn reset_copy(&self, endpoints: &[Endpoint]) -> Self {
         Self::new(self.rate, endpoints, self.pacing)
@@ -128,8 +127,8 @@ impl HostPort {
         self.change(plain(pipe)?, |end| end.queue(transfer)).ok_or(NoSuchStream)
     }
 
-    /// Bytes that the first transfer of a pipe still waits for, or has not sent. `None` if there is
-    /// none.
+    /// Returns the bytes that the first transfer of a pipe still waits for, or has not sent. `None`
+    /// if there is none.
     pub fn expects(&self, pipe: Pipe) -> Option<u32> {
         self.find(pipe.endpoint)?.expects()
     }
@@ -214,7 +213,7 @@ impl HostPort {
         self.progress.pop_front()
     }
 
-    /// What comes next on a bus that is free. Nothing is begun yet.
+    /// Returns the next transaction on a free bus, without starting it.
     pub fn turn(&self, now: Instant) -> NextTransaction {
         let mut earliest = None;
         match self.control.wants() {
@@ -236,12 +235,12 @@ impl HostPort {
         earliest.map_or(NextTransaction::Nothing, NextTransaction::Later)
     }
 
-    /// Bytes of the largest packet of the endpoint that is asked.
+    /// Returns the bytes of the largest packet of the endpoint that is asked.
     pub(super) fn packet_bytes(&self, ask: &HostRequest) -> u16 {
         packet_bytes(&self.endpoints, ask)
     }
 
-    /// Begins what [`Self::turn`] said.
+    /// Starts the transaction of [`Self::turn`].
     pub fn ask(&mut self, ask: HostRequest) {
         if ask.endpoint().number() == 0 {
             return self.control.ask(ask);
@@ -252,8 +251,8 @@ impl HostPort {
         }
     }
 
-    /// What the device has answered; `None` if nothing came that could be read. Whether the host
-    /// acknowledges it.
+    /// Handles the device's answer; `None` for no or a corrupt answer. Returns whether data is
+    /// acknowledged.
     pub fn answered(&mut self, now: Instant, ask: &HostRequest, answer: Option<Answer>) -> bool {
         let (address, pacing) = (ask.endpoint(), self.pacing);
         if address.number() == 0 {
@@ -271,7 +270,7 @@ impl HostPort {
         self.conclude(address, |end| end.put_off(until));
     }
 
-    /// What was asked has failed for good: its endpoint is halted.
+    /// Fails the transaction permanently and halts the endpoint.
     pub fn fail(&mut self, ask: &HostRequest) {
         let address = ask.endpoint();
         if address.number() == 0 {
@@ -280,8 +279,7 @@ impl HostPort {
         self.conclude(address, HostEndpoint::fail);
     }
 
-    /// What was asked of an endpoint is over in some way: notes what has moved, and whether it has
-    /// halted.
+    /// Collects progress and halts of an endpoint after a transaction.
     fn conclude<R>(
         &mut self,
         address: EndpointAddress,
@@ -297,7 +295,7 @@ impl HostPort {
         Some(result)
     }
 
-    /// Whether there may be something to ask that there was not when this was asked last.
+    /// Returns whether there may be new requests since the last call.
     pub(super) const fn take_pending(&mut self) -> bool {
         std::mem::replace(&mut self.has_pending, false)
     }
@@ -329,7 +327,7 @@ impl DevicePort {
         *self = Self { control, ..self.reset_copy(endpoints) };
     }
 
-    /// A port of the same rate on which nothing has moved.
+    /// Returns a reset port of the same rate.
     #[must_use]
     pub fn reset_copy(&self, endpoints: &[Endpoint]) -> Self {
         Self::new(self.rate, endpoints)
@@ -374,7 +372,7 @@ impl DevicePort {
         self.change(address, DeviceEndpoint::clear_halt);
     }
 
-    /// What the device answers. `None` if it has no such endpoint.
+    /// Returns the device's answer. `None` if it has no such endpoint.
     pub fn asked(&mut self, ask: HostRequest) -> Option<Answer> {
         if ask.endpoint().number() == 0 {
             return Some(self.control.asked(ask));
@@ -382,12 +380,12 @@ impl DevicePort {
         self.change(ask.endpoint(), |end| end.asked(ask))
     }
 
-    /// Bytes of the largest packet of the endpoint that is asked.
+    /// Returns the bytes of the largest packet of the endpoint that is asked.
     pub(super) fn packet_bytes(&self, ask: &HostRequest) -> u16 {
         packet_bytes(&self.endpoints, ask)
     }
 
-    /// The host has acknowledged what an endpoint sent.
+    /// Handles the host's ACK for an endpoint.
     pub fn acknowledged(&mut self, address: EndpointAddress) {
         if address.number() == 0 {
             return self.control.acknowledged();

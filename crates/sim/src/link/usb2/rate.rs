@@ -1,4 +1,4 @@
-//! How fast bits go, and how many of them everything takes.
+//! Bit rates, and packet lengths in bits.
 
 use super::packet::{HostRequest, HostTransaction, Packet, SplitPhase};
 use units::Duration;
@@ -22,7 +22,7 @@ impl Rate {
         }
     }
 
-    /// Bits of a frame.
+    /// Returns the bits of a frame.
     pub const fn frame_bits(self) -> u64 {
         match self {
             Self::Full => 12_000,
@@ -30,7 +30,7 @@ impl Rate {
         }
     }
 
-    /// Bytes of the largest packet of a bulk endpoint (clause 5.8.3).
+    /// Returns the bytes of the largest packet of a bulk endpoint (clause 5.8.3).
     pub const fn packet_bytes(self) -> u16 {
         match self {
             Self::Full => 64,
@@ -47,17 +47,17 @@ impl Rate {
         }
     }
 
-    /// Bits of the longest transaction, which has a packet of that size.
+    /// Returns the bits of the longest transaction, which has a packet of that size.
     pub const fn longest_bits(self) -> u64 {
         8 * (3 * self.around_bytes() + TOKEN_FIELD_BYTES + DATA_FIELD_BYTES + self.packet_bytes() as u64)
     }
 
-    /// Whether there are PING and NYET (clause 8.5.1).
+    /// Returns whether there are PING and NYET (clause 8.5.1).
     pub const fn has_ping(self) -> bool {
         matches!(self, Self::High)
     }
 
-    /// Bits of a packet, with the delay before the next.
+    /// Returns the bits of a packet, with the delay before the next.
     pub const fn packet_bits(self, packet: &Packet) -> u64 {
         let fields = match packet {
             Packet::Split(_) => SPLIT_FIELD_BYTES,
@@ -68,8 +68,8 @@ impl Rate {
         8 * (self.around_bytes() + fields)
     }
 
-    /// Bits of the longest transaction that an order can become, if a device sends `packet_bytes`
-    /// at most.
+    /// Returns the bits of the longest transaction that an order can become, if a device sends
+    /// `packet_bytes` at most.
     pub const fn order_bits(self, order: &HostTransaction, packet_bytes: u16) -> u64 {
         let around = self.around_bytes();
         let split = around + SPLIT_FIELD_BYTES;
@@ -91,8 +91,8 @@ impl Rate {
         }
     }
 
-    /// Bits of the longest transaction that an ask can become, if a device sends `packet_bytes` at
-    /// most.
+    /// Returns the bits of the longest transaction that an ask can become, if a device sends
+    /// `packet_bytes` at most.
     pub const fn transaction_bits(self, ask: &HostRequest, packet_bytes: u16) -> u64 {
         let around = self.around_bytes();
         8 * match ask {
@@ -107,19 +107,19 @@ impl Rate {
         }
     }
 
-    /// How long so many bits take.
+    /// Returns how long so many bits take.
     pub fn takes(self, bits: u64) -> Duration {
         let ps = u128::from(bits) * u128::from(self.frame().as_ps()) / u128::from(self.frame_bits());
         Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
     }
 
-    /// Bits of the start of frame.
+    /// Returns the bits of the start of frame.
     pub const fn start_bits(self) -> u64 {
         8 * (self.around_bytes() + TOKEN_FIELD_BYTES)
     }
 
-    /// Bits for which the host waits for an answer (clauses 7.1.19.2 and 8.7.2, the least that is
-    /// allowed).
+    /// Returns the bits for which the host waits for an answer (clauses 7.1.19.2 and 8.7.2, the
+    /// least that is allowed).
     pub const fn patience_bits(self) -> u64 {
         match self {
             Self::Full => 16,
@@ -127,8 +127,8 @@ impl Rate {
         }
     }
 
-    /// Bits that a packet is late behind a hub: 36 and 4 ns at high speed (clause 7.1.14.2), 44 ns
-    /// with its cable at full speed (clause 7.1.14.1), in whole bits.
+    /// Returns the bits that a packet is late behind a hub: 36 and 4 ns at high speed (clause
+    /// 7.1.14.2), 44 ns with its cable at full speed (clause 7.1.14.1), in whole bits.
     pub const fn hub_bits(self) -> u64 {
         match self {
             Self::Full => 1,

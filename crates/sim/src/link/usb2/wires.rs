@@ -1,8 +1,9 @@
-//! The wires: half duplex, in frames, each of which begins with a start of frame.
+//! The half-duplex wires of a bus, divided into frames with a start of frame each.
 //!
-//! A transaction begins when the bus is free and what is left of the frame has room for the longest
-//! that it can become; its packets then follow each other. Time is counted in bits of the frame, so
-//! that nothing is rounded twice.
+//! A transaction starts when the bus is free and the rest of the frame has room for its maximum
+//! length; its packets then follow each other. Time is counted in bits of the frame, which avoids
+//! cumulative rounding. Invariants: a frame carries at most its number of bits; packets do not
+//! overlap. Traffic is counted separately, so that a checker can verify both.
 //!
 //! Invariants: a frame carries no more than its bits; what is sent does not overlap. What was sent
 //! is counted apart from that, so that somebody else can see whether it is so.
@@ -16,11 +17,11 @@ use units::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub struct Bus {
     rate: Rate,
-    /// Hubs between the host and whom it talks to.
+    /// Number of hubs between the host and the device or its translator, which is in the last hub.
     hubs: u8,
-    /// The frame in which the bus is, counted from time zero.
+    /// Current frame, counted from time zero.
     frame: u64,
-    /// Bits of it that are over.
+    /// Elapsed bits of the frame.
     used: u64,
     payload: u64,
     /// Bits of all packets that were sent.
@@ -28,11 +29,11 @@ pub struct Bus {
     /// Full packets of the last frame in which there were some, and of the one in which there were
     /// most.
     full: Full,
-    /// Data takes no time: seeded bug.
+    /// Seeded bug: data takes no time.
     is_hasty: bool,
 }
 
-/// Packets of the largest size in a frame.
+/// Maximum-size packets in a frame.
 #[derive(Clone, Copy, Debug)]
 struct Full {
     frame: u64,
@@ -41,8 +42,8 @@ struct Full {
 }
 
 impl Bus {
-    /// A bus on which nothing has moved, with so many hubs between the host and the device. A
-    /// packet is late by [`Rate::hub_bits`] at each.
+    /// Creates an idle bus with a number of hubs between host and device, each of which delays a
+    /// packet by [`Rate::hub_bits`].
     pub const fn new(rate: Rate, hubs: u8) -> Self {
         let full = Full { frame: 0, count: 0, most: 0 };
         Self {
@@ -57,27 +58,27 @@ impl Bus {
         }
     }
 
-    /// What is sent next goes to or comes from behind so many hubs.
+    /// Sets the number of hubs on the path of the next packets.
     pub const fn reach(&mut self, hubs: u8) {
         self.hubs = hubs;
     }
 
-    /// The rate.
+    /// Returns the rate.
     pub const fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// Bytes of payload that were sent, taken or not.
+    /// Returns the payload bytes that were sent, accepted or not.
     pub const fn payload(&self) -> u64 {
         self.payload
     }
 
-    /// Bits of all packets that were sent, with what is around their payload.
+    /// Returns the bits of all packets that were sent, with what is around their payload.
     pub const fn sent_bits(&self) -> u64 {
         self.sent_bits
     }
 
-    /// How long it takes to carry those.
+    /// Returns their duration.
     pub fn carried_for(&self) -> Duration {
         self.rate.takes(self.sent_bits)
     }
@@ -92,15 +93,15 @@ impl Bus {
         self.is_hasty = true;
     }
 
-    /// When a transaction of at most so many bits can begin, which is not before `now`.
+    /// Returns the earliest start of a transaction of at most `bits`, not before `now`.
     pub fn room_at(&self, now: Instant, bits: u64) -> Instant {
         let mut bus = Self { ..*self };
         bus.begin(now, bits);
         bus.now()
     }
 
-    /// Begins a transaction of at most so many bits. One that does not fit into what is left of the
-    /// frame waits for the next.
+    /// Starts a transaction of at most `bits`. It waits for the next frame if it does not fit into
+    /// this one.
     pub fn begin(&mut self, now: Instant, bits: u64) {
         self.move_to(now);
         if self.used + bits + self.round_trip_bits() > self.rate.frame_bits() {
@@ -125,12 +126,12 @@ impl Bus {
         Crossing { begins, ends, arrives: ends, heard: ends }
     }
 
-    /// The device is the next to send: what it hears and what it says goes through the hubs.
+    /// Turns the bus round: the device sends next, with the delays of the hubs.
     pub const fn turn_round(&mut self) {
         self.used += self.round_trip_bits();
     }
 
-    /// The host waits in vain. When it gives up.
+    /// Waits for an answer that does not come. Returns the time of the timeout.
     pub fn wait_in_vain(&mut self) -> Instant {
         self.used += self.rate.patience_bits();
         let frame_bits = self.rate.frame_bits();
@@ -146,11 +147,11 @@ impl Bus {
         2 * self.hubs as u64 * self.rate.hub_bits()
     }
 
-    /// Time passes on an idle bus.
+    /// Advances an idle bus to `now`.
     fn move_to(&mut self, now: Instant) {
         let (frame_ps, bits) = (self.rate.frame().as_ps(), self.rate.frame_bits());
         let (frame, inside) = (now.as_ps() / frame_ps, now.as_ps() % frame_ps);
-        // The bit that is over by then; the time of a bit is rounded up, so that this finds it
+        // The elapsed bit at that time; bit times are rounded up, so that the inverse finds it
         // again.
         let over = inside * bits / frame_ps;
         let used = over + u64::from((over * frame_ps).div_ceil(bits) < inside);
@@ -160,7 +161,7 @@ impl Bus {
         }
     }
 
-    /// The time at the bit at which the bus is. Each is rounded up for itself, so nothing adds up.
+    /// Returns the time of the current bit. Each is rounded up separately, so errors do not add up.
     pub(super) const fn now(&self) -> Instant {
         let frame_ps = self.rate.frame().as_ps();
         Instant::from_ps(self.frame * frame_ps + (self.used * frame_ps).div_ceil(self.rate.frame_bits()))
@@ -201,7 +202,7 @@ mod tests {
         Crossing { begins, ..bus.send(&Packet::Handshake(Handshake::Ack)) }
     }
 
-    /// Bytes that a second carries.
+    /// Returns the bytes that a second carries.
     fn of_a_second(rate: Rate, hubs: u8) -> u64 {
         let (mut bus, mut payload) = (Bus::new(rate, hubs), 0);
         while carry(&mut bus, Instant::ZERO, rate.packet_bytes()).ends

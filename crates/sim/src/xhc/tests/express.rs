@@ -12,8 +12,8 @@ use xhci_driver::{Config, DeviceId, Request};
 
 const PACKET: u32 = 1024;
 
-/// How many TDs the link has, after each time that the controller does something by itself in the
-/// next 10 us, in nanoseconds.
+/// Returns how many TDs the link has, after each time that the controller does something by itself
+/// in the next 10 us, in nanoseconds.
 fn taken_on(fixture: &mut Fixture) -> Vec<(u64, usize)> {
     let start = fixture.now;
     let mut seen = Vec::new();

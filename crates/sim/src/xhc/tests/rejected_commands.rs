@@ -206,7 +206,7 @@ fn only_the_slot_and_endpoint_0_are_evaluated() {
     assert_eq!(fixture.ask(Request::SetExitLatency(device, 100)), Ok(Answer::Done));
 }
 
-/// A controller with a hub of high speed, and where a drive of full speed is at port 2 of it.
+/// A controller with a high-speed hub, and where a drive of full speed is at port 2 of it.
 fn with_hub() -> (Fixture, DeviceId, Location) {
     let mut fixture = Fixture::running(Part::CHIPSET, Config::default());
     fixture.controller.plug(fixture.now, PORT_HIGH, 3);

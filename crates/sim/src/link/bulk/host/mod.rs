@@ -193,7 +193,7 @@ impl HostEndpoint {
         self.queues.all()
     }
 
-    /// Bytes that the first transfer of a stream still waits for, or has not sent.
+    /// Returns the bytes that the first transfer of a stream still waits for, or has not sent.
     pub(super) fn expects(&self, stream: Option<StreamId>) -> Option<u32> {
         self.queues.first_bytes(stream)
     }
@@ -257,7 +257,7 @@ impl HostEndpoint {
         !self.outbox.is_empty()
     }
 
-    /// Whether it may send data: it has the bus for that, and the device has room.
+    /// Returns whether it may send data: it has the bus for that, and the device has room.
     pub(super) fn may_send(&self) -> bool {
         self.has_bus && self.has_window() && !self.is_in()
     }
@@ -371,7 +371,7 @@ impl HostEndpoint {
         Ok(())
     }
 
-    /// The next data packet of the burst.
+    /// Returns the next data packet of the burst.
     pub fn poll_data(&mut self) -> Option<Message> {
         let stream = self.current().filter(|_| self.may_send())?;
         let (piece, is_last) = self.queues.send(stream, self.endpoint.packet_bytes)?;

@@ -1,4 +1,4 @@
-//! What waits in a tree, how much of it may, and what is sent next of it.
+//! Queues of a tree, their limits, and arbitration.
 //!
 //! Invariant: what there was no room for is reported ([`Tree::overrun`]), and the component that
 //! has the tree goes no further.
@@ -15,19 +15,17 @@ use units::Instant;
 /// a packet at most, which is free again and reaches the other side, and gives each a credit back.
 const NEXT: CapacityExceeded = CapacityExceeded { queue: "the event queue of the hub tree", capacity: 1024 };
 
-/// Packets that wait at a port of a hub for one way. There are four credits for those that have
-/// come over one link; beside them there may be what came before that link went down, again and
-/// again while the one that they wait for is down as well.
+/// Packets queued at a hub port in one direction: four per credit limit of a link, and those from
+/// before the link went down, while their destination is down as well.
 const PORT: CapacityExceeded = CapacityExceeded { queue: "the packet queue of a hub port", capacity: 64 };
 
 impl Tree {
-    /// Which line there was no room in, if there was none: what comes of the tree is worth nothing
-    /// then.
+    /// Returns the queue that overflowed; the results are invalid then.
     pub const fn overrun(&self) -> Option<CapacityExceeded> {
         self.overrun
     }
 
-    /// Whether Little's law holds of packets in hubs, and as many are there as the books say.
+    /// Checks Little's law for packets in hubs, and that their number matches.
     pub fn is_consistent(&self, now: Instant) -> bool {
         let held = |branch: &Branch| {
             let held = branch.lanes.iter().filter_map(|lane| lane.held.as_ref()?.came_by);
@@ -37,14 +35,14 @@ impl Tree {
         self.in_hubs.is_consistent(now) && self.in_hubs.count() as usize == there
     }
 
-    /// Something will happen.
+    /// Schedules an event.
     pub(super) fn expect(&mut self, at: Instant, happening: TreeEvent) {
         if let Err(full) = NEXT.push(&mut self.next, (at, happening)) {
             self.overrun = Some(full);
         }
     }
 
-    /// A packet waits in a hub: for the lane down a branch, or having come up that.
+    /// Queues a packet in a hub.
     pub(super) fn line_up(&mut self, now: Instant, (branch, side): (usize, Side), passing: Passing) {
         self.in_hubs.arrive(now);
         if let Err(full) = PORT.push(&mut self.branches[branch].waiting[side as usize], passing) {
@@ -52,7 +50,7 @@ impl Tree {
         }
     }
 
-    /// What a side of a branch sends next.
+    /// Chooses the next packet of a side of a branch.
     pub(super) fn choose(&mut self, branch: usize, from: Side) -> Option<Passing> {
         let Branch { above, hub, waiting, device, .. } = &mut self.branches[branch];
         match (from, above, hub) {
@@ -67,7 +65,7 @@ impl Tree {
         }
     }
 
-    /// The next message of the host, whose ports are served round-robin.
+    /// Returns the next message of the host, round-robin over devices.
     fn choose_of_hosts(&mut self) -> Option<Passing> {
         while let Some(device) = self.ready.after(self.turn) {
             let ends = &mut self.ends[device];
@@ -82,7 +80,7 @@ impl Tree {
         None
     }
 
-    /// The next packet that goes up from a hub, whose ports are served round-robin.
+    /// Returns the next packet that goes up from a hub, round-robin over ports.
     fn choose_of_ports(&mut self, hub: usize) -> Option<Passing> {
         let Hub { below, turn, .. } = self.branches[hub].hub.as_ref()?;
         let count = below.len();

@@ -17,7 +17,7 @@ fn link(sleep: Sleep) -> Link {
     link
 }
 
-/// When a packet goes that a side has at a time.
+/// Returns when a packet goes that a side has at a time.
 fn send(link: &mut Link, at: u64, from: Side) -> Instant {
     let crossing = link.send(ns(at), from, Packet::Header, Duration::ZERO).unwrap();
     link.take_on_arrival(crossing.arrives, from.other());

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Bytes that an endpoint moves that always has more to move, and the frames that this takes.
+/// Returns the bytes that an endpoint moves that always has more to move, and the frames that this
+/// takes.
 fn moved_by(rate: Rate, address: EndpointAddress) -> (u64, u64) {
     let mut wire = Wire::new(rate, &[address], 0);
     let bytes = u32::from(rate.packet_bytes()) * 2048;

@@ -1,4 +1,4 @@
-//! A device of a tree: both ends of its endpoints, and where it is.
+//! A device of a tree: both ports, and its location.
 
 use super::super::exchange::Next;
 use super::super::host::Pacing;
@@ -18,11 +18,11 @@ pub(super) struct Member {
     pub(super) route: RouteString,
     /// The hub that it is at.
     pub(super) above: Option<usize>,
-    /// Whether its port leads on.
+    /// Whether its port forwards packets.
     pub(super) is_up: bool,
     /// Of a hub.
     pub(super) hub: Option<Translators>,
-    /// Of a device of full speed behind a hub of high speed.
+    /// Of a full-speed device behind a high-speed hub.
     pub(super) behind: Option<Behind>,
 }
 
@@ -39,14 +39,13 @@ impl Member {
         }
     }
 
-    /// Hubs between the host and whom it talks to: the device, or the translator, which is in the
-    /// last hub.
+    /// Number of hubs between the host and the device or its translator, which is in the last hub.
     pub(super) const fn hubs(&self) -> u8 {
         let hubs = self.route.tiers() as u8;
         if self.behind.is_some() { hubs.saturating_sub(1) } else { hubs }
     }
 
-    /// Whether something has come up to ask.
+    /// Returns whether there are new requests.
     pub(super) fn take_pending(&mut self) -> bool {
         match &mut self.host {
             HostPort::Usb2(host) => host.take_pending() && self.is_up,
@@ -54,7 +53,7 @@ impl Member {
         }
     }
 
-    /// What the host would ask of it.
+    /// Returns the next request of the host for it.
     pub(super) fn next(&self, now: Instant) -> Next {
         let HostPort::Usb2(host) = &self.host else { return Next::Nothing };
         if !self.is_up {

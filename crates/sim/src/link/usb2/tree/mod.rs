@@ -1,14 +1,13 @@
-//! A root port of USB 2.0, hubs, and devices that share its bus.
+//! A USB 2.0 root port, hubs, and devices that share the bus.
 //!
-//! Hubs repeat: whatever the host sends goes to all that have the rate of the bus, and one of them
-//! answers, later by what each hub on the way takes. So there is one bus, and its host uses
-//! round-robin among the devices that have something to be asked. A device of full speed behind a
-//! hub of high speed has a separate bus, on which a [`translator`] of that hub is the host; on the
-//! bus above, the host asks the translator in split transactions (USB 2.0 clauses 11.14 and 11.17).
+//! Hubs repeat all packets, with a delay each. So there is one bus, and the host serves the devices
+//! with requests round-robin. A full-speed device behind a high-speed hub has a separate bus, on
+//! which a [`translator`] of that hub is the host; the host reaches it with split transactions (USB
+//! 2.0 clauses 11.14 and 11.17).
 //!
-//! Not modelled: low speed, periodic split transactions, hubs of full speed behind those of high
-//! speed. Invariants: one transaction is in progress on each bus; a device whose port does not lead
-//! on is not asked.
+//! Not modelled: low speed, periodic split transactions, full-speed hubs behind high-speed hubs.
+//! Invariants: one transaction is in progress on each bus; a device behind a disabled port is not
+//! polled.
 
 mod member;
 #[cfg(test)]
@@ -30,13 +29,13 @@ use units::Instant;
 use wire::usb::EndpointAddress;
 use wire::xhci::RouteString;
 
-/// How many translators a hub has, if its bus is one of high speed.
+/// Number of transaction translators of a high-speed hub.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Translators {
-    /// One for all of its ports.
+    /// One for all ports (single TT).
     #[default]
     One,
-    /// One for each.
+    /// One per port (multi TT).
     Each,
 }
 
@@ -49,14 +48,14 @@ pub struct Tree {
     above: Exchange,
     members: Vec<Member>,
     translators: Vec<Translator>,
-    /// Who is asked there, or was asked last.
+    /// The device served now or last.
     current: usize,
 }
 
-/// What has happened on one of the buses.
+/// The result of a step on one of the buses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BusEvent {
-    /// Whom it is about.
+    /// The device.
     pub device: DeviceId,
     /// The endpoint, while a transaction is in progress.
     pub endpoint: Option<EndpointAddress>,
@@ -66,21 +65,20 @@ pub struct BusEvent {
     pub sent: AllSent,
 }
 
-/// What becomes of a packet to or from a device, on the bus at the root port (false) or behind a
-/// translator (true).
+/// Decides the fate of a packet of a device, on the root bus (false) or behind a translator (true).
 pub type FateOf<'a> = &'a mut dyn FnMut(DeviceId, bool, Side, &Packet) -> Fate;
 
 impl Tree {
-    /// A root port with nothing in it. `pacing` is what the host controller adds.
+    /// Creates an empty root port. `pacing` is that of the host controller.
     pub const fn new(rate: Rate, pacing: Pacing) -> Self {
         let above = Exchange::new(Bus::new(rate, 0));
         Self { rate, pacing, above, members: Vec::new(), translators: Vec::new(), current: 0 }
     }
 
-    /// Plugs in a hub of the rate of the bus. Its port leads on.
+    /// Attaches a hub of the bus rate. Its port is enabled.
     ///
     /// # Errors
-    /// See [`AttachError`]; a hub has five hubs above it at most, itself included.
+    /// See [`AttachError`]; at most five hubs in a path.
     pub fn plug_hub(&mut self, place: AttachPoint, translators: Translators) -> Result<HubId, AttachError> {
         let route = self.route(place)?;
         // Nothing could be routed through one more.
@@ -90,7 +88,7 @@ impl Tree {
         Ok(HubId(device.0))
     }
 
-    /// Plugs in a device of this rate. Its port leads on.
+    /// Attaches a device with a rate. Its port is enabled.
     ///
     /// # Errors
     /// See [`AttachError`]; one of high speed has no place on a bus of full speed.
@@ -107,22 +105,22 @@ impl Tree {
         }
     }
 
-    /// The hub as a device.
+    /// Returns the device id of a hub.
     pub const fn device_of(&self, hub: HubId) -> DeviceId {
         DeviceId(hub.0)
     }
 
-    /// The way to a device.
+    /// Returns the route to a device.
     pub fn route_of(&self, device: DeviceId) -> Option<RouteString> {
         self.members.get(device.0).map(|member| member.route)
     }
 
-    /// The bus at the root port, with what it has carried.
+    /// Returns the bus at the root port with its traffic counters.
     pub const fn bus(&self) -> &Bus {
         self.above.bus()
     }
 
-    /// The buses below translators.
+    /// Returns the buses below translators.
     pub fn buses_below(&self) -> impl Iterator<Item = &Bus> {
         self.translators.iter().map(Translator::bus)
     }
@@ -132,7 +130,7 @@ impl Tree {
         self.above.hurry();
     }
 
-    /// Both ends of the endpoints of a device.
+    /// Returns both ports of a device.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -141,7 +139,7 @@ impl Tree {
         (host, device)
     }
 
-    /// The host's, to be looked at.
+    /// Returns the host port of a device.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -149,7 +147,7 @@ impl Tree {
         &self.members[device.0].host
     }
 
-    /// Gives a side of a device other endpoints: see [`crate::link::LinkPair::configure`].
+    /// Replaces the endpoints of one side of a device: see [`crate::link::LinkPair::configure`].
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -160,7 +158,7 @@ impl Tree {
         }
     }
 
-    /// Resets a device: it was reset. What is in flight with it is lost.
+    /// Resets a device. Packets in flight from or to it are lost.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -170,8 +168,7 @@ impl Tree {
         (*host, *device) = (host.reset_copy(&[]), device.reset_copy(&[]));
     }
 
-    /// A device is not asked any more, nor what is behind it if it is a hub. The host's ends are
-    /// without endpoints then.
+    /// Disables a device, and all devices below a hub. Host ports lose their endpoints then.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -185,8 +182,7 @@ impl Tree {
         member.host = member.host.reset_copy(&[]);
     }
 
-    /// The port that a device is at leads on, for the first time or again. Those behind it come up
-    /// by themselves.
+    /// Enables the port of a device. Devices below it are enabled separately.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -194,8 +190,8 @@ impl Tree {
         self.members[device.0].is_up = true;
     }
 
-    /// Whether the translator that a device is behind has something of an endpoint of which the
-    /// host does not know the end.
+    /// Returns whether the translator of a device holds a transaction of an endpoint whose result
+    /// the host does not know.
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -203,8 +199,7 @@ impl Tree {
         self.members[device.0].behind.as_ref().is_some_and(|behind| behind.is_open(endpoint))
     }
 
-    /// When something is to happen next. To be asked again whenever something has happened to a
-    /// port.
+    /// Returns the time of the next step. Poll again after each change of a port.
     pub fn due_at(&mut self, now: Instant) -> Option<Instant> {
         let has_pending = self.members.iter_mut().fold(false, |news, member| member.take_pending() | news);
         let above = self.above.due_at_with(now, has_pending);
@@ -212,7 +207,7 @@ impl Tree {
         above.into_iter().chain(below).min()
     }
 
-    /// Goes on with one bus on which it is time to.
+    /// Executes the next step of one bus that is due.
     pub fn step(&mut self, now: Instant, fate_of: FateOf<'_>) -> Option<BusEvent> {
         if self.above.is_due(now) {
             return self.step_above(now, fate_of);
@@ -221,8 +216,7 @@ impl Tree {
         self.translators[at].step(now, &mut self.members, fate_of)
     }
 
-    /// The buffer of a translator is cleared in which an endpoint of a device has something (clause
-    /// 11.17.5).
+    /// Clears the translator buffer of an endpoint (clause 11.17.5).
     ///
     /// # Panics
     /// If the device is of another tree.
@@ -257,7 +251,7 @@ impl Tree {
         Some(BusEvent { device: DeviceId(current), endpoint, is_below: false, sent })
     }
 
-    /// Who comes next, after the one that was last; if no one does, when somebody may.
+    /// Returns the next device round-robin; if none is ready, the time at which one may be.
     fn turn(&self, now: Instant) -> (Option<usize>, Option<Instant>) {
         let insists = |member: &Member| member.behind.as_ref().is_some_and(Behind::insists);
         if self.members.get(self.current).is_some_and(insists) {
@@ -275,7 +269,7 @@ impl Tree {
         (None, earliest)
     }
 
-    /// What is in flight with a device is lost.
+    /// Aborts the transaction with a device.
     fn forget(&mut self, now: Instant, device: usize) {
         if self.current == device {
             self.above.abandon(now);
@@ -286,7 +280,7 @@ impl Tree {
         }
     }
 
-    /// The translator for a port of a hub.
+    /// Returns the translator of a hub port.
     fn translator(&mut self, hub: usize, port: u8) -> usize {
         let port = (self.members[hub].hub == Some(Translators::Each)).then_some(port);
         let known = self.translators.iter().position(|translator| translator.place == (hub, port));
@@ -296,7 +290,7 @@ impl Tree {
         })
     }
 
-    /// The way to a place where nothing is.
+    /// Returns the route to a free attach point.
     fn route(&self, place: AttachPoint) -> Result<RouteString, AttachError> {
         match place {
             AttachPoint::Root if self.members.is_empty() => Ok(RouteString::ROOT),

@@ -1,4 +1,4 @@
-//! A translator of a hub of high speed, and how the host talks to it (USB 2.0 clauses 8.4.2,
+//! A transaction translator of a high-speed hub, and the host's view of it (USB 2.0 clauses 8.4.2,
 //! 11.14.1 and 11.17).
 //!
 //! ```text
@@ -8,14 +8,14 @@
 //!   CSPLIT OUT ─► ACK   ◄──  Done ◄─┴──────────┘
 //! ```
 //!
-//! A translator has [`PLACES`] for transactions that are not periodic (clause 11.14.2.2 asks for
-//! two), and begins them in the order in which they came. What the host was reported stays until
-//! its place is wanted for another, since the answer may be lost: a host that has not heard it asks
-//! again before it begins anything else. Data that came in was acknowledged below when the host
-//! gets it, so that the host acknowledges nothing.
+//! A translator has [`PLACES`] buffers for non-periodic transactions (clause 11.14.2.2 requires
+//! two), and executes them in order of arrival. A result that was returned stays until the buffer
+//! is needed, since the answer may be lost: the host repeats its request before it starts anything
+//! else. IN data is acknowledged downstream before the host gets it, so the host does not
+//! acknowledge it.
 //!
-//! Invariants: an endpoint of a device has one place; what is done in it is done once below,
-//! however often either half comes.
+//! Invariants: an endpoint has one buffer; its transaction is executed once downstream, however
+//! often either phase is repeated.
 
 use super::super::exchange::{Ends, Exchange, Next};
 use super::super::host::TRIES_MAX;
@@ -30,17 +30,17 @@ use crate::link::hub::DeviceId;
 use units::{Duration, Instant};
 use wire::usb::EndpointAddress;
 
-/// Transactions that a translator has at once.
+/// Buffers of a translator.
 pub(super) const PLACES: usize = 2;
 
-/// For so long the host leaves a translator in peace that has no place, or does not know yet: as
-/// EHCI lets its list of bulk endpoints rest (EHCI 1.0 clause 4.8.4). No standard says how long.
+/// Delay before the host polls a busy translator again: as EHCI pauses its bulk list (EHCI 1.0
+/// clause 4.8.4). No standard defines it.
 const REST: Duration = Duration::from_us(10);
 
 /// A translator.
 #[derive(Clone, Debug)]
 pub(super) struct Translator {
-    /// Its hub, and the port if it is of one alone.
+    /// Its hub, and its port for a translator per port.
     pub(super) place: (usize, Option<u8>),
     below: Exchange,
     places: Places,
@@ -50,12 +50,12 @@ pub(super) struct Translator {
 struct Places {
     /// Oldest first.
     all: Vec<Place>,
-    /// The device that is asked below, or was asked last.
+    /// The device served downstream now or last.
     current: usize,
     has_pending: bool,
 }
 
-/// A transaction that the host has begun.
+/// A transaction that the host has started.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     device: usize,
@@ -65,7 +65,7 @@ struct Place {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// It was tried so many times.
+    /// Number of tries.
     Waiting(u8),
     UnderWay(u8),
     Done {
@@ -74,11 +74,11 @@ enum State {
     },
 }
 
-/// How the host stands with a device behind a translator.
+/// Host state of a device behind a translator.
 #[derive(Clone, Debug)]
 pub(super) struct Behind {
     pub(super) translator: usize,
-    /// What the translator has taken, and the host does not know the end of.
+    /// Transactions in the translator whose result the host does not know.
     open: Vec<Open>,
 }
 
@@ -86,13 +86,13 @@ pub(super) struct Behind {
 struct Open {
     ask: HostRequest,
     packet_bytes: u16,
-    /// When the host asks what has come of it.
+    /// Time of the next complete split.
     again_at: Instant,
-    /// How often it has asked, and nothing came.
+    /// Number of unanswered complete splits.
     failures: u8,
 }
 
-/// The host and a translator, for one device.
+/// Host and translator as parties for one device.
 pub(super) struct Split<'a> {
     behind: &'a mut Behind,
     host: &'a mut HostPort,
@@ -100,7 +100,7 @@ pub(super) struct Split<'a> {
     device: usize,
 }
 
-/// A translator and the devices below.
+/// Translator and downstream devices as parties.
 struct Below<'a> {
     places: &'a mut Places,
     members: &'a mut [Member],
@@ -112,7 +112,7 @@ impl Translator {
         Self { place, below: Exchange::new(Bus::new(Rate::Full, 0)), places }
     }
 
-    /// The bus below, with what it has carried.
+    /// Returns the downstream bus with its traffic counters.
     pub(super) const fn bus(&self) -> &Bus {
         self.below.bus()
     }
@@ -125,7 +125,7 @@ impl Translator {
         self.below.is_due(now)
     }
 
-    /// Goes on below.
+    /// Executes the next downstream step.
     pub(super) fn step(
         &mut self,
         now: Instant,
@@ -150,7 +150,7 @@ impl Translator {
         Some(BusEvent { device, endpoint, is_below: true, sent })
     }
 
-    /// What it has of a device, or of one of its endpoints, is gone.
+    /// Drops the transactions of a device, or of one of its endpoints.
     pub(super) fn forget(&mut self, now: Instant, device: usize, endpoint: Option<EndpointAddress>) {
         let is_its = |place: &Place| {
             place.device == device && endpoint.is_none_or(|endpoint| place.is_of(device, endpoint))
@@ -177,7 +177,7 @@ impl Places {
         self.all.iter_mut().find(|place| matches!(place.state, State::UnderWay(_)))
     }
 
-    /// The host begins something: whether there is a place for it, or it has one already.
+    /// Handles a start split. Returns whether it has a buffer.
     fn start(&mut self, device: usize, ask: HostRequest) -> Handshake {
         let is_told = |place: &Place| matches!(place.state, State::Done { is_told: true, .. });
         if let Some(at) = self.all.iter().position(|place| place.is_of(device, ask.endpoint())) {
@@ -196,7 +196,7 @@ impl Places {
         Handshake::Ack
     }
 
-    /// The host asks what has come of something. One that knows nothing of it does not answer.
+    /// Handles a complete split. Unknown transactions are not answered.
     fn complete(&mut self, device: usize, ask: HostRequest) -> Option<Answer> {
         match &mut self.find(device, ask.endpoint())?.state {
             State::Waiting(_) | State::UnderWay(_) => Some(Answer::Handshake(Handshake::Nyet)),
@@ -209,8 +209,7 @@ impl Places {
 }
 
 impl Place {
-    /// Whether it is of an endpoint; both directions of endpoint 0 are one, since one thing is in
-    /// progress there.
+    /// Returns whether it belongs to an endpoint; both directions of endpoint 0 are one.
     fn is_of(&self, device: usize, endpoint: EndpointAddress) -> bool {
         let its = self.ask.endpoint();
         self.device == device && (its == endpoint || its.number() == 0 && endpoint.number() == 0)
@@ -235,19 +234,18 @@ impl Behind {
         self.open.clear();
     }
 
-    /// Whether something of an endpoint is not over for the host.
+    /// Returns whether a transaction of an endpoint is outstanding for the host.
     pub(super) fn is_open(&self, endpoint: EndpointAddress) -> bool {
         self.open.iter().any(|open| open.ask.endpoint() == endpoint)
     }
 
-    /// Whether an answer of the translator was lost: nothing else may be begun with it before it
-    /// has come, since that could take its place.
+    /// Returns whether an answer of the translator was lost: nothing else may be started with it
+    /// before the repetition, which could replace the result.
     pub(super) fn insists(&self) -> bool {
         self.open.iter().any(|open| open.failures > 0)
     }
 
-    /// What the host would say to the translator: it asks for the end of what was begun before it
-    /// begins something else.
+    /// Returns the next split of the host: it completes a transaction before it starts another.
     pub(super) fn next(&self, now: Instant, host: &HostPort) -> Next {
         let due = || self.open.iter().filter(|open| open.again_at <= now);
         if let Some(open) = due().find(|open| open.failures > 0).or_else(|| due().next()) {
@@ -266,7 +264,7 @@ impl Behind {
 }
 
 impl Split<'_> {
-    /// What has come of a start split.
+    /// Handles the answer to a start split.
     fn started(&mut self, now: Instant, (ask, packet_bytes): (HostRequest, u16), answer: Option<Answer>) {
         match answer {
             Some(Answer::Handshake(Handshake::Ack)) => {
@@ -280,7 +278,7 @@ impl Split<'_> {
         }
     }
 
-    /// What has come of a complete split.
+    /// Handles the answer to a complete split.
     fn completed(&mut self, now: Instant, ask: HostRequest, answer: Option<Answer>) {
         let Some(at) = self.behind.open.iter().position(|open| open.ask == ask) else { return };
         let open = &mut self.behind.open[at];
