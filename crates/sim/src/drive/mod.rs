@@ -69,7 +69,7 @@ pub enum DriveEvent {
     /// More sectors of a read are ready to send.
     Ready(Tag, u32),
     /// There is buffer space for more sectors of a write.
-    Room(Tag, u32),
+    Space(Tag, u32),
     /// A command has completed. All sectors of a read have been ready.
     Done(Tag),
     /// The mechanism starts an access to the medium: for charts of the order of service.

@@ -67,7 +67,7 @@ impl<M: Mechanism> Script<M> {
         while let Some(events) = self.drive.poll_event() {
             match events {
                 DriveEvent::Ready(tag, sectors) => self.moved[usize::from(tag.0)] += u64::from(sectors),
-                DriveEvent::Room(tag, sectors) => {
+                DriveEvent::Space(tag, sectors) => {
                     self.moved[usize::from(tag.0)] += u64::from(sectors);
                     self.drive.handle_sectors(self.now, tag, sectors);
                 }
@@ -92,7 +92,7 @@ impl<M: Mechanism> Script<M> {
         true
     }
 
-    /// Lets it go on until `count` orders have ended.
+    /// Runs until `count` commands have completed.
     pub(super) fn until(&mut self, count: usize) {
         for _ in 0..10_000_000 {
             if self.ended.len() >= count {
@@ -103,7 +103,7 @@ impl<M: Mechanism> Script<M> {
         panic!("no progress: {:?}", self.drive);
     }
 
-    /// Lets it go on until nothing is left to do.
+    /// Runs until idle.
     pub(super) fn rest(&mut self) {
         for _ in 0..10_000_000 {
             if !self.step() {

@@ -41,10 +41,10 @@ const fn port_status(port: u8) -> [u8; 8] {
 #[test]
 fn a_hub_decodes_a_header_in_no_more_than_its_delay() {
     // bHubHdrDecLat in units of 100 ns, and wHubDelay in ns.
-    for (delay, told) in [(0, [0, 0, 0]), (1, [1, 1, 0]), (100, [1, 100, 0]), (400, [1, 0x90, 1])] {
+    for (delay, expected) in [(0, [0, 0, 0]), (1, [1, 1, 0]), (100, [1, 100, 0]), (400, [1, 0x90, 1])] {
         let mut hub = super_speed_of(Duration::from_ns(delay));
         assert_eq!(ask(&mut hub, NOW, SET_CONFIGURATION), Verdict::Done);
-        assert_eq!(bytes(&mut hub, [0xa0, 6, 0, 0x2a, 0, 0, 12, 0])[7..10], told, "{delay} ns");
+        assert_eq!(bytes(&mut hub, [0xa0, 6, 0, 0x2a, 0, 0, 12, 0])[7..10], expected, "{delay} ns");
     }
 }
 

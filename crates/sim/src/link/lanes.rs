@@ -235,7 +235,7 @@ impl Lanes {
     fn resend(&mut self, now: Instant, side: Side) -> Option<Crossing> {
         let message = self.retries[side as usize].next_again()?;
         let crossing = self.link.resend(now, side, message.packet());
-        self.link.take_on_arrival(crossing.arrives, side.other());
+        self.link.accept_on_arrival(crossing.arrives, side.other());
         self.propagating[side.other() as usize].push_back(message);
         Some(crossing)
     }
@@ -244,11 +244,11 @@ impl Lanes {
     #[inline(always)]
     fn has_sent(&mut self, side: Side, arrives: Instant) {
         if self.is_smooth {
-            return self.link.take_newest_on_arrival(arrives, side.other());
+            return self.link.accept_newest_on_arrival(arrives, side.other());
         }
         let retry = &mut self.retries[side as usize];
         if !retry.keeps() {
-            self.link.take_on_arrival(arrives, side.other());
+            self.link.accept_on_arrival(arrives, side.other());
         } else if let Some(&sent) = self.propagating[side.other() as usize].back() {
             retry.keep(sent);
         }
@@ -279,14 +279,14 @@ impl Lanes {
     #[inline(always)]
     pub(super) fn take(&mut self, now: Instant, side: Side, fate: Fate) -> Taken {
         if !self.is_smooth || fate != Fate::Arrives {
-            return self.take_with_trouble(now, side, fate);
+            return self.take_with_errors(now, side, fate);
         }
         Taken { frees_other_at: None, retry_at: None, is_for_port: true }
     }
 
     #[cold]
     #[inline(never)]
-    fn take_with_trouble(&mut self, now: Instant, side: Side, fate: Fate) -> Taken {
+    fn take_with_errors(&mut self, now: Instant, side: Side, fate: Fate) -> Taken {
         let is_lost = count_down(&mut self.lost[side as usize]);
         let is_stale = count_down(&mut self.stale[side as usize])
             && self.coming(side).is_some_and(|message| message.endpoint().number() != 0);

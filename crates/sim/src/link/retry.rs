@@ -106,7 +106,7 @@ mod tests {
         let mut retry = Retry::new();
         assert!(retry.damage(1), "the first");
         retry.keep(2);
-        assert!(!retry.damage(3), "nobody looks at that one");
+        assert!(!retry.damage(3), "the receiver ignores it");
         retry.keep(3);
         assert!(!retry.has_again(), "LBAD has not come");
         assert!(!retry.begin_again(0), "LBAD was not sent");

@@ -82,7 +82,7 @@ impl<T: Transport> DirectMachine<T> {
     fn withdraw_transfer(&mut self, number: TransferId, pipe: Pipe) {
         match self.link_pair.host.withdraw(pipe, number) {
             Ok(moved) => self.end_transfer(number, TransferStatus::Cancelled, moved),
-            Err(NotWithdrawn::UnderWay) => self.stop(pipe.endpoint),
+            Err(NotWithdrawn::InFlight) => self.stop(pipe.endpoint),
             // Its completion is pending.
             Err(NotWithdrawn::Unknown) => {}
         }

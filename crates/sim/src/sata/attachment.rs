@@ -364,7 +364,7 @@ impl<M: Mechanism> Attachment<M> {
     fn listen(&mut self) {
         while let Some(events) = self.mechanism.poll_event() {
             match events {
-                DriveEvent::Ready(tag, sectors) | DriveEvent::Room(tag, sectors) => {
+                DriveEvent::Ready(tag, sectors) | DriveEvent::Space(tag, sectors) => {
                     if let Some(link) = &mut self.links[usize::from(tag.0)] {
                         if link.ready == 0 {
                             self.moving.push_back(tag);

@@ -21,7 +21,7 @@ impl Mechanism for Prompt {
             }
             DriveCommandKind::Write { .. } => {
                 self.left[usize::from(tag.0)] = sectors;
-                self.events.push_back(DriveEvent::Room(tag, sectors));
+                self.events.push_back(DriveEvent::Space(tag, sectors));
             }
             DriveCommandKind::Flush | DriveCommandKind::Trim => self.events.push_back(DriveEvent::Done(tag)),
         }
@@ -211,7 +211,7 @@ fn frames_are_noted_as_they_begin_while_somebody_looks_on() {
     let mut host = Host::new(Prompt::default());
     host.submit(0, DriveCommandKind::Read, (0, 8), Queueing::Queued);
     host.rest();
-    assert_eq!(host.cable.poll_note(host.now), None, "nobody looked on");
+    assert_eq!(host.cable.poll_note(host.now), None, "notes are disabled");
     host.cable.take_notes(true);
     let began = host.now;
     host.submit(3, DriveCommandKind::Write { through: false }, (100, 20), Queueing::Queued);
@@ -242,7 +242,7 @@ fn frames_are_noted_as_they_begin_while_somebody_looks_on() {
 
 /// The arm takes the first write at once, and then what has come in the meantime in one pass.
 #[test]
-fn commands_that_end_together_are_told_in_one_frame() {
+fn commands_that_complete_together_share_one_frame() {
     let mut host = Host::new(Disk::new(part()));
     for (tag, lba) in [(0, 500), (1, 520), (2, 528), (3, 536)] {
         host.submit(tag, DriveCommandKind::Write { through: true }, (lba, 8), Queueing::Queued);

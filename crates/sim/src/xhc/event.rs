@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_events_wait_as_may_and_the_next_is_told_to_have_had_no_room() {
+    fn one_event_beyond_the_queue_limit_is_an_overflow() {
         let mut memory = Memory::new();
         let (mut ring, _) = ring(&mut memory, 3);
         // Four are written, and Event Ring Full Error.
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_event_after_idle_is_told_at_once_and_the_next_after_the_interval() {
+    fn the_first_event_after_idle_interrupts_at_once_and_the_next_after_the_interval() {
         let mut interrupter = Interrupter::new();
         interrupter.management.enabled = true;
         interrupter.moderation.interval_250ns = 160;
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_while_the_driver_is_long_at_it_is_told_when_it_is_through() {
+    fn an_event_during_a_long_handler_interrupts_at_its_end() {
         let mut interrupter = Interrupter::new();
         interrupter.management.enabled = true;
         interrupter.moderation.interval_250ns = 160;

@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_lent_and_taken_back_without_a_copy() {
+    fn a_buffer_is_lent_and_reclaimed_without_a_copy() {
         let mut memory = Memory::new();
         let window = memory.window(8192).unwrap();
         let buffer = vec![1; 8192];

@@ -44,7 +44,7 @@ impl Notes {
         }
         match std::mem::take(&mut self.missed) {
             0 => None,
-            missed => Some((now, format!("{missed} notes that nobody has taken"))),
+            missed => Some((now, format!("{missed} notes dropped"))),
         }
     }
 
@@ -119,13 +119,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_for_which_there_is_no_room_are_counted_and_told() {
+    fn dropped_notes_are_counted_and_reported() {
         let mut notes = Notes { is_taking: true, ..Notes::default() };
         let now = Instant::from_ps(7);
         (0..65_536 + 3).for_each(|_| notes.doorbell(now, 1, Doorbell { target: None, stream: 0 }));
         let reported: Vec<_> = std::iter::from_fn(|| notes.poll(now)).collect();
         assert_eq!(reported.len(), 65_537);
-        assert_eq!(reported[65_536], (now, "3 notes that nobody has taken".to_owned()));
+        assert_eq!(reported[65_536], (now, "3 notes dropped".to_owned()));
         notes.doorbell(now, 1, Doorbell { target: None, stream: 0 });
         assert_eq!(notes.poll(now).as_ref(), Some(&reported[0]), "there is room again");
         assert_eq!(notes.poll(now), None);

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warm_reset_tells_both_resets() {
+    fn a_warm_reset_reports_both_resets() {
         let mut port = Port::new(true);
         port.plug(NOW, 4);
         port.handle_due();

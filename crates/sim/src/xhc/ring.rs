@@ -199,16 +199,16 @@ impl Ring {
 
     /// Unqueues the TDs of the link. A partially moved TD stays, the others are fetched again.
     pub(super) fn unwind(&mut self) {
-        let kept = self.first.filter(|td| td.moved > 0);
-        if let Some(td) = self.td(usize::from(kept.is_some())) {
+        let partial = self.first.filter(|td| td.moved > 0);
+        if let Some(td) = self.td(usize::from(partial.is_some())) {
             self.next = td.step.at;
         }
-        let (steps, more) = (kept.map_or(0, |td| td.steps as usize - 1), &mut self.more);
+        let (steps, more) = (partial.map_or(0, |td| td.steps as usize - 1), &mut self.more);
         if let Some(more) = more {
             more.tds.clear();
             more.steps.truncate(steps);
         }
-        (self.first, self.on_link) = (kept, 0);
+        (self.first, self.on_link) = (partial, 0);
     }
 
     /// Returns whether no TD is outstanding and the driver has queued no more.

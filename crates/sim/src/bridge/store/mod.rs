@@ -48,7 +48,7 @@ pub struct Store<M> {
     cable: Attachment<M>,
     /// Transfer length of announced commands, until they become jobs.
     announced: VecMap<CommandId, u32>,
-    /// Under way or in line, by their number.
+    /// Jobs in flight or queued, by number.
     jobs: VecMap<u64, Job>,
     next_job: u64,
     /// Jobs that may get more requests.
@@ -173,8 +173,8 @@ impl<M: Mechanism> Store<M> {
         if *held == 0 {
             self.held.remove(command);
         }
-        let takes_on = self.part.reads_fit && !self.line.is_empty();
-        let went_on = self.cable.take(now, sectors) || takes_on;
+        let fits_now = self.part.reads_fit && !self.line.is_empty();
+        let went_on = self.cable.take(now, sectors) || fits_now;
         if went_on {
             self.advance(now);
         }

@@ -162,14 +162,14 @@ fn end_of_write(queued: u8, is_foretold: bool) -> Instant {
 }
 
 #[test]
-fn a_drive_that_was_told_of_a_write_is_ready_when_its_data_come() {
+fn an_announced_write_starts_when_its_data_arrives() {
     // The drive's controller takes 5 us for a command, which are over by then.
     let saved = end_of_write(4, false) - end_of_write(4, true);
     assert!(saved >= Duration::from_us(5), "{saved:?}");
 }
 
 #[test]
-fn a_bridge_that_queues_nothing_tells_of_no_write_before_its_data() {
+fn a_bridge_without_queuing_announces_no_write_before_its_data() {
     assert_eq!(end_of_write(0, true), end_of_write(0, false));
 }
 
@@ -187,7 +187,7 @@ fn a_write_is_foretold_once_and_one_that_began_not_again() {
 }
 
 #[test]
-fn as_many_are_under_way_as_the_bridge_queues() {
+fn a_bridge_issues_as_many_commands_as_it_queues() {
     let take = |queued| {
         let mut unit = Unit::new(StorePart { queued, ..PART });
         for slot in 0..8 {

@@ -183,9 +183,9 @@ impl Disk {
 
     fn begin_read(&mut self, index: usize, order: DriveCommand, now: Instant) {
         let Extent { lba, blocks } = order.extent;
-        let kept = self.segments.find(order.extent);
-        if self.dirty.holds(order.extent) || kept.is_some() {
-            if let Some(run) = kept {
+        let cached = self.segments.find(order.extent);
+        if self.dirty.holds(order.extent) || cached.is_some() {
+            if let Some(run) = cached {
                 self.read_ahead(now, run, order.extent);
             }
             self.events.push_back(DriveEvent::Ready(order.tag, blocks.0 as u32));
@@ -291,7 +291,7 @@ impl Disk {
             let has_all = u64::from(*granted) == entry.order.extent.blocks.0;
             if more > 0 {
                 self.promised += u64::from(more);
-                self.events.push_back(DriveEvent::Room(tag, more));
+                self.events.push_back(DriveEvent::Space(tag, more));
             }
             if !has_all {
                 return;
@@ -469,12 +469,12 @@ impl Run {
     }
 
     /// Advances the read to a sector.
-    fn step(&mut self, geometry: &Geometry, (upto, at): (u64, Instant), kept: u64) {
+    fn step(&mut self, geometry: &Geometry, (upto, at): (u64, Instant), cached: u64) {
         let last = Lba(upto - 1);
         let before = geometry.sector_time(geometry.place(last));
         self.base = (last.0, Instant::from_ps(at.as_ps() - before.as_ps()));
         self.have = upto;
-        self.first = self.first.max(upto.saturating_sub(kept));
+        self.first = self.first.max(upto.saturating_sub(cached));
     }
 }
 

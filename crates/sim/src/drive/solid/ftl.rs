@@ -121,11 +121,11 @@ impl Flash {
     fn collect(&mut self) -> bool {
         let candidates =
             (0..self.valid.len() as u32).filter(|block| *block != self.open.0 && !self.free.contains(block));
-        let Some(victim) = candidates.min_by_key(|block| self.valid[*block as usize]) else { return false };
-        if usize::from(self.valid[victim as usize]) == BLOCK_UNITS {
+        let Some(emptied) = candidates.min_by_key(|block| self.valid[*block as usize]) else { return false };
+        if usize::from(self.valid[emptied as usize]) == BLOCK_UNITS {
             return false;
         }
-        let start = victim as usize * BLOCK_UNITS;
+        let start = emptied as usize * BLOCK_UNITS;
         for place in start..start + BLOCK_UNITS {
             let unit = self.units[place];
             if unit != NOWHERE {
@@ -133,7 +133,7 @@ impl Flash {
                 self.put(unit);
             }
         }
-        self.free.insert(0, victim);
+        self.free.insert(0, emptied);
         true
     }
 }
@@ -167,7 +167,7 @@ mod tests {
         assert!(flash.amplification_per_mille() < 1010, "{}", flash.amplification_per_mille());
     }
 
-    /// Of random writes greedy collection moves somewhat less than collection in turns, for which
+    /// Of random writes greedy collection moves somewhat less than round-robin collection, for which
     /// Desnoyers ("Analytic modeling of SSD write performance", SYSTOR 2012) has a closed form: a /
     /// (a + W(-a / exp a)) with a = 1 + spare, which is 2.49 and 7.8 here.
     #[test]
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_wants_is_not_moved() {
+    fn trimmed_units_are_not_relocated() {
         let mut flash = worn(70, 20_000, 50_000);
         for unit in 0..20_000 {
             flash.forget(unit);

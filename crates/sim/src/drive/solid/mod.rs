@@ -255,7 +255,7 @@ impl Solid {
         if goes_on {
             self.read_ahead(now, pages.end);
         }
-        self.tell(order.tag);
+        self.report(order.tag);
     }
 
     /// Starts a page read unless it is in flight. Returns its waiters.
@@ -296,7 +296,7 @@ impl Solid {
                         &mut self.in_flight[usize::from(tag.0)]
                     {
                         here[index] = true;
-                        self.tell(tag);
+                        self.report(tag);
                     }
                 }
                 self.pages.spare.give(waiting);
@@ -311,7 +311,7 @@ impl Solid {
     }
 
     /// Reports the contiguous pages of a read that have arrived.
-    fn tell(&mut self, tag: Tag) {
+    fn report(&mut self, tag: Tag) {
         let page_sectors = self.page_sectors;
         let Some(InFlight { order, stage: Stage::Gathers { here, event }, .. }) =
             &mut self.in_flight[usize::from(tag.0)]
@@ -350,7 +350,7 @@ impl Solid {
             let has_all = u64::from(*granted) == order.extent.blocks.0;
             if more > 0 {
                 self.buffer.promised += u64::from(more);
-                self.events.push_back(DriveEvent::Room(tag, more));
+                self.events.push_back(DriveEvent::Space(tag, more));
             }
             if !has_all {
                 return;

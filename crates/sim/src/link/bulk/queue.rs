@@ -43,7 +43,7 @@ pub enum NotWithdrawn {
     /// It has ended, or was never queued.
     Unknown,
     /// Packets of its stream are in flight. Stop the endpoint, and ask again when it is quiet.
-    UnderWay,
+    InFlight,
 }
 
 /// The effect of one packet on a transfer.

@@ -221,7 +221,7 @@ impl ControlHost {
             Stage::Data if setup.direction == Direction::Out => {
                 self.moved += (setup.length - self.moved).min(CONTROL_PACKET_BYTES);
                 self.next = self.next.next();
-                self.tell(None, None);
+                self.report(None, None);
                 if self.moved == setup.length {
                     self.stage = Stage::Status;
                 }
@@ -242,7 +242,7 @@ impl ControlHost {
         }
         self.next = self.next.next();
         self.moved += piece.bytes;
-        self.tell(Some(piece), None);
+        self.report(Some(piece), None);
         self.turn = Turn::Host;
         if piece.bytes < CONTROL_PACKET_BYTES || self.moved == setup.length {
             self.last_ack = Some(self.acknowledgement(0, false));
@@ -257,11 +257,11 @@ impl ControlHost {
     }
 
     fn end(&mut self, end: ControlEnd) {
-        self.tell(None, Some(end));
+        self.report(None, Some(end));
         self.transfer = None;
     }
 
-    fn tell(&mut self, piece: Option<PacketPayload>, ended: Option<ControlEnd>) {
+    fn report(&mut self, piece: Option<PacketPayload>, ended: Option<ControlEnd>) {
         let Some(transfer) = self.transfer else { return };
         self.progress.push_back(ControlProgress { id: transfer.id, moved: self.moved, piece, ended });
     }

@@ -160,7 +160,7 @@ fn damaged_data_is_asked_for_again() {
 }
 
 #[test]
-fn one_control_transfer_is_under_way() {
+fn only_one_control_transfer_is_in_progress() {
     let mut wire = Wire::new(&[]);
     begin(&mut wire, setup(Direction::Out, 0));
     let another = ControlTransfer { id: TransferId(2), setup: setup(Direction::Out, 0) };
@@ -168,7 +168,7 @@ fn one_control_transfer_is_under_way() {
 }
 
 #[test]
-fn what_the_device_could_not_have_sent_is_told() {
+fn an_invalid_device_packet_is_a_violation() {
     use crate::link::bulk::{HostPort, Message};
     let mut host = HostPort::new(&[]);
     assert!(
@@ -199,7 +199,7 @@ proptest! {
 }
 
 #[test]
-fn a_device_asks_for_u1_once_its_host_has_told_it_that_it_may() {
+fn a_device_requests_u1_after_u1_enable() {
     let asleep = |setup: Option<[u8; 8]>| {
         let mut wire = Wire::new(&[]);
         let (u1, u2) = (Inactivity::Accepted, Inactivity::Refused);

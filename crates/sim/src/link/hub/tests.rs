@@ -23,19 +23,19 @@ struct Wire {
     script: Vec<String>,
     /// By device: what has moved, seen by the host and by the device.
     progress: Vec<[Vec<Progress>; 2]>,
-    fates: Weather,
+    fates: FaultInjector,
     /// Payload to which no one has listened, by branch.
     in_vain: BTreeMap<usize, u64>,
 }
 
 /// Of the packets that are sent on any link, the header of each of these arrives damaged.
 #[derive(Debug, Default)]
-struct Weather {
+struct FaultInjector {
     sent: usize,
     damaged: BTreeSet<usize>,
 }
 
-impl TreeEnvironment for Weather {
+impl TreeEnvironment for FaultInjector {
     fn damages(&mut self, _device: DeviceId, _message: &Message) -> bool {
         self.sent += 1;
         self.damaged.contains(&(self.sent - 1))
@@ -51,7 +51,15 @@ const ENDPOINTS: [Endpoint; 2] = [Endpoint::bulk(IN, 1024, 16, 0), Endpoint::bul
 impl Wire {
     fn new(tree: Tree, devices: Vec<DeviceId>) -> Self {
         let (script, progress, in_vain) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Self { engine: Engine::new(), tree, devices, script, progress, fates: Weather::default(), in_vain }
+        Self {
+            engine: Engine::new(),
+            tree,
+            devices,
+            script,
+            progress,
+            fates: FaultInjector::default(),
+            in_vain,
+        }
     }
 
     /// Hubs in a row and a device behind the last.
@@ -164,7 +172,7 @@ fn damaged(nth: usize, script: &[&str]) {
 }
 
 #[test]
-fn a_damaged_header_on_the_way_down_is_sent_again_on_its_link_alone() {
+fn a_damaged_header_going_down_is_retransmitted_on_its_link_only() {
     damaged(
         1,
         &[
@@ -301,7 +309,7 @@ fn a_read_and_a_write_of_two_devices_do_not_share() {
 }
 
 #[test]
-fn the_route_names_each_port_on_the_way() {
+fn the_route_names_each_port_of_the_path() {
     let mut tree = Tree::new(Rate::Gen1, Duration::ZERO);
     let near = tree.plug_hub(AttachPoint::Root, DELAY).unwrap();
     let far = tree.plug_hub(AttachPoint::Port(near, 3), DELAY).unwrap();

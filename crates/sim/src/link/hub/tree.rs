@@ -28,7 +28,7 @@ use wire::xhci::RouteString;
 pub struct Tree {
     rate: Rate,
     /// What a symbol takes through a cable.
-    flight: Duration,
+    propagation: Duration,
     turn_round: TurnRound,
     branches: Vec<Branch>,
     /// By device.
@@ -78,11 +78,11 @@ struct Hub {
 }
 
 impl Tree {
-    /// Creates an empty root port. `flight` is the propagation delay of each cable.
-    pub fn new(rate: Rate, flight: Duration) -> Self {
+    /// Creates an empty root port. `propagation` is the propagation delay of each cable.
+    pub fn new(rate: Rate, propagation: Duration) -> Self {
         Self {
             rate,
-            flight,
+            propagation,
             turn_round: TurnRound::NONE,
             branches: Vec::new(),
             ends: Vec::new(),
@@ -375,7 +375,7 @@ impl Tree {
             }
         };
         self.branches.push(Branch {
-            link: Link::new(self.rate, self.flight).between(self.turn_round),
+            link: Link::new(self.rate, self.propagation).between(self.turn_round),
             generation: 0,
             is_up: true,
             above,
@@ -546,7 +546,7 @@ impl Tree {
             !is_kept && around.damages(routed.device, &routed.message) && lane.retry.damage(passing);
         if passes_at.is_none() && !is_kept && !is_damaged {
             // The receiver always has room for it.
-            link.take_on_arrival(crossing.arrives, side);
+            link.accept_on_arrival(crossing.arrives, side);
         }
         lane.propagating.push_back(Coming { routed, is_damaged });
         let number = branch as u8;
@@ -569,7 +569,7 @@ impl Tree {
         Some(match (self.rate, routed.message.packet()) {
             (Rate::Gen1, Packet::Data(_)) => {
                 let header = self.rate.symbols(self.rate.header_packet());
-                crossing.begins + header + self.flight + delay
+                crossing.begins + header + self.propagation + delay
             }
             _ => crossing.arrives + delay,
         })

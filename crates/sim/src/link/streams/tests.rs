@@ -143,7 +143,7 @@ fn a_stream_that_the_host_has_started_is_refused_no_more() {
 }
 
 #[test]
-fn buffers_that_come_while_a_stream_moves_are_told_once_when_it_ends() {
+fn new_buffers_during_a_stream_are_announced_once_at_its_end() {
     let (mut host, mut device) = moving(3);
     assert_eq!([host.arm(id(4)), host.arm(id(5)), host.arm(id(3))], [None; 3]);
     let burst = device.burst(true).unwrap();
@@ -274,7 +274,7 @@ impl Joined {
         self.down.extend(answers.into_iter().flatten());
     }
 
-    /// Lets everything happen that can, in turns, until nothing does.
+    /// Lets everything happen that can, alternately, until nothing does.
     fn settle(&mut self) {
         for _ in 0..1_000 {
             for step in [Step::Deliver, Step::Answer, Step::Burst { ends: false }, Step::Propose] {

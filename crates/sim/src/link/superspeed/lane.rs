@@ -50,7 +50,7 @@ pub struct Lane {
     /// Symbols of a data packet beside its payload.
     around_payload: u8,
     /// What a symbol takes from one port to the other.
-    flight: Duration,
+    propagation: Duration,
     traffic: Traffic,
 }
 
@@ -60,7 +60,7 @@ const LINK_COMMAND: u32 = Rate::Gen1.link_command();
 
 impl Lane {
     /// Creates an idle lane. Constants of the rate are computed once.
-    pub const fn new(rate: Rate, flight: Duration) -> Self {
+    pub const fn new(rate: Rate, propagation: Duration) -> Self {
         let (set, every) = rate.skip();
         Self {
             free_at: Instant::ZERO,
@@ -70,7 +70,7 @@ impl Lane {
             turn_ps: rate.symbols(1).as_ps() as u16,
             is_paired: matches!(rate, Rate::Gen2x2),
             around_payload: rate.data_packet(0) as u8,
-            flight,
+            propagation,
             traffic: Traffic { packets: 0, commands: 0, skips: 0, payload: 0 },
         }
     }
@@ -131,7 +131,7 @@ impl Lane {
         let ends = begins + self.time(symbols);
         self.free_at = ends;
         self.since_skip += symbols;
-        let arrives = ends + self.flight;
+        let arrives = ends + self.propagation;
         Crossing { begins, ends, arrives, heard: arrives }
     }
 
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_arrives_after_its_symbols_and_its_flight() {
+    fn a_packet_arrives_after_its_symbols_and_the_propagation_delay() {
         let crossing = lane().send(Instant::from_ps(1_000_000), Packet::Data(1024), Duration::ZERO);
         assert_eq!(crossing.begins, Instant::from_ps(1_000_000));
         assert_eq!(crossing.ends, Instant::from_ps(1_000_000 + 2_112_000));

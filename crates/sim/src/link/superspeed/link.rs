@@ -73,7 +73,7 @@ enum Credit {
     /// Its packet is accepted at the recorded time; LGOOD and LCRD have not been sent.
     Taken,
     /// Its packet is in flight or buffered by the receiver.
-    UnderWay,
+    InFlight,
 }
 
 impl Side {
@@ -96,10 +96,10 @@ impl fmt::Display for Side {
 }
 
 impl Link {
-    /// Creates an idle link. `flight` is the propagation delay of the cable. Ports respond without
+    /// Creates an idle link. `propagation` is the propagation delay of the cable. Ports respond without
     /// delay.
-    pub fn new(rate: Rate, flight: Duration) -> Self {
-        let (lane, credits) = (Lane::new(rate, flight), Credits::new());
+    pub fn new(rate: Rate, propagation: Duration) -> Self {
+        let (lane, credits) = (Lane::new(rate, propagation), Credits::new());
         Self {
             rate,
             lanes: [lane.clone(), lane],
@@ -197,7 +197,7 @@ impl Link {
 
     /// Sends a packet of `from`, at least `gap` after the previous one. One at a time: send the
     /// next one when this ends, so that link commands do not wait behind a queue. Follow with
-    /// [`Self::take`] when the receiver has room again, or with [`Self::take_on_arrival`] if it
+    /// [`Self::take`] when the receiver has room again, or with [`Self::accept_on_arrival`] if it
     /// always has.
     ///
     /// # Errors
@@ -244,19 +244,19 @@ impl Link {
     }
 
     /// Accepts the last packet sent to `at` when it `arrives`.
-    pub const fn take_on_arrival(&mut self, arrives: Instant, at: Side) {
+    pub const fn accept_on_arrival(&mut self, arrives: Instant, at: Side) {
         self.credits[at.other() as usize].take(arrives);
     }
 
-    /// Like [`Self::take_on_arrival`], if all earlier packets to `at` are accepted.
-    pub const fn take_newest_on_arrival(&mut self, arrives: Instant, at: Side) {
+    /// Like [`Self::accept_on_arrival`], if all earlier packets to `at` are accepted.
+    pub const fn accept_newest_on_arrival(&mut self, arrives: Instant, at: Side) {
         self.credits[at.other() as usize].take_newest(arrives);
     }
 
-    /// Revokes the last [`Self::take_on_arrival`].
+    /// Revokes the last [`Self::accept_on_arrival`].
     pub const fn refuse(&mut self, at: Side) {
         let credits = &mut self.credits[at.other() as usize];
-        credits.states[place(credits.last_taken)] = Credit::UnderWay;
+        credits.states[place(credits.last_taken)] = Credit::InFlight;
     }
 
     /// Returns when `from` has a credit again.
@@ -418,7 +418,7 @@ impl Credits {
     /// Uses the next credit. Returns when it is or was available.
     const fn spend(&mut self) -> Option<Instant> {
         let (Credit::Back, at) = self.first() else { return None };
-        self.states[place(self.next)] = Credit::UnderWay;
+        self.states[place(self.next)] = Credit::InFlight;
         self.next = after(self.next);
         Some(at)
     }
@@ -426,7 +426,7 @@ impl Credits {
     /// Accepts the oldest packet in flight.
     const fn take(&mut self, at: Instant) {
         let mut taken = self.oldest;
-        while !matches!(self.states[place(taken)], Credit::UnderWay) {
+        while !matches!(self.states[place(taken)], Credit::InFlight) {
             taken = after(taken);
             debug_assert!(taken != self.oldest, "more packets were taken than sent");
         }
@@ -463,7 +463,7 @@ impl Credits {
         let last = place(before(self.oldest));
         match self.states[last] {
             Credit::Back | Credit::Taken => self.at[last],
-            Credit::UnderWay => Instant::ZERO,
+            Credit::InFlight => Instant::ZERO,
         }
     }
 }

@@ -194,7 +194,7 @@ impl ControlHost {
         }
         self.toggle = self.toggle.other();
         self.moved += piece.bytes;
-        self.tell(Some(piece), None);
+        self.report(Some(piece), None);
         if piece.bytes < CONTROL_PACKET_BYTES || self.moved == setup.length {
             self.begin_stage(Stage::Status);
         }
@@ -206,18 +206,18 @@ impl ControlHost {
         }
         self.toggle = self.toggle.other();
         self.moved += piece.bytes;
-        self.tell(None, None);
+        self.report(None, None);
         if self.moved == setup.length {
             self.begin_stage(Stage::Status);
         }
     }
 
     fn end(&mut self, end: ControlEnd) {
-        self.tell(None, Some(end));
+        self.report(None, Some(end));
         self.transfer = None;
     }
 
-    fn tell(&mut self, piece: Option<PacketPayload>, ended: Option<ControlEnd>) {
+    fn report(&mut self, piece: Option<PacketPayload>, ended: Option<ControlEnd>) {
         let Some(transfer) = self.transfer else { return };
         self.progress.push_back(ControlProgress { id: transfer.id, moved: self.moved, piece, ended });
     }

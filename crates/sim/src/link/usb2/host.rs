@@ -116,7 +116,7 @@ impl HostEndpoint {
     /// If it is not queued, or a packet of the endpoint is in flight.
     pub fn withdraw(&mut self, id: TransferId) -> Result<u32, NotWithdrawn> {
         if self.asked.is_some() || self.failures > 0 {
-            return Err(NotWithdrawn::UnderWay);
+            return Err(NotWithdrawn::InFlight);
         }
         let progress = self.line.withdraw(id, false).flatten().ok_or(NotWithdrawn::Unknown)?;
         Ok(progress.moved)

@@ -1,4 +1,6 @@
-//! Bit rates, and packet lengths in bits.
+//! Bit rates, and packet lengths in bits (USB 2.0 clauses 5.8, 7.1 and 8.4).
+//!
+//! Not modelled: bit stuffing. Invariant: all functions depend on the rate and the packet alone.
 
 use super::packet::{HostRequest, HostTransaction, Packet, SplitPhase};
 use units::Duration;
@@ -120,7 +122,7 @@ impl Rate {
 
     /// Returns the bits for which the host waits for an answer (clauses 7.1.19.2 and 8.7.2, the
     /// least that is allowed).
-    pub const fn patience_bits(self) -> u64 {
+    pub const fn timeout_bits(self) -> u64 {
         match self {
             Self::Full => 16,
             Self::High => 736,

@@ -133,7 +133,7 @@ impl Bus {
 
     /// Waits for an answer that does not come. Returns the time of the timeout.
     pub fn wait_in_vain(&mut self) -> Instant {
-        self.used += self.rate.patience_bits();
+        self.used += self.rate.timeout_bits();
         let frame_bits = self.rate.frame_bits();
         if self.used > frame_bits {
             // A start of frame went meanwhile.

@@ -30,7 +30,7 @@ fn data_come_and_go_and_nothing_needs_none() {
 }
 
 #[test]
-fn a_part_that_takes_on_few_transfers_takes_on_the_stages_of_one_request() {
+fn a_part_with_a_low_prefetch_limit_fetches_all_stages_of_a_request() {
     for tds_ahead in [1, 2] {
         let (mut fixture, device) =
             Fixture::with_device(Part { tds_ahead, ..Part::CHIPSET }, Config::default());

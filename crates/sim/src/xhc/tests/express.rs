@@ -14,7 +14,7 @@ const PACKET: u32 = 1024;
 
 /// Returns how many TDs the link has, after each time that the controller does something by itself
 /// in the next 10 us, in nanoseconds.
-fn taken_on(fixture: &mut Fixture) -> Vec<(u64, usize)> {
+fn fetched(fixture: &mut Fixture) -> Vec<(u64, usize)> {
     let start = fixture.now;
     let mut seen = Vec::new();
     while let Some(at) =
@@ -59,9 +59,9 @@ fn seen(fixture: &Fixture, since: Instant) -> Vec<u64> {
 fn a_read_brings_a_line_of_four_trbs_and_what_is_behind_takes_one_more_each() {
     // 250 + 800; 800 more for each line.
     let (mut fixture, _) = behind_one_doorbell(6, eight_ahead());
-    assert_eq!(taken_on(&mut fixture), [(1050, 4), (1850, 6)]);
+    assert_eq!(fetched(&mut fixture), [(1050, 4), (1850, 6)]);
     let (mut fixture, _) = behind_one_doorbell(9, Part { tds_ahead: 16, ..Part::CARD });
-    assert_eq!(taken_on(&mut fixture), [(1050, 4), (1850, 8), (2650, 9)]);
+    assert_eq!(fetched(&mut fixture), [(1050, 4), (1850, 8), (2650, 9)]);
 }
 
 #[test]
@@ -76,17 +76,17 @@ fn a_line_is_left_from_where_a_ring_stands() {
         fixture.submit(device, Pipe::plain(IN), (id, PACKET)).unwrap();
     }
     fixture.controller.fetches.truncate(1);
-    assert_eq!(taken_on(&mut fixture), [(1050, 1), (1850, 3)]);
+    assert_eq!(fetched(&mut fixture), [(1050, 1), (1850, 3)]);
 }
 
 #[test]
 fn a_read_is_not_felt_while_the_link_has_tds_of_the_ring() {
     let (mut fixture, _) = behind_one_doorbell(5, Part::CARD);
-    assert_eq!(taken_on(&mut fixture), [(1050, 4)]);
+    assert_eq!(fetched(&mut fixture), [(1050, 4)]);
     // The fifth is read when there is room for it, and the link has three until it is there.
     fixture.moves(Pipe::plain(IN), PACKET, Some(End::Full));
     assert_eq!(fixture.link.len(), 3);
-    assert_eq!(taken_on(&mut fixture)[0], (800, 4));
+    assert_eq!(fetched(&mut fixture)[0], (800, 4));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn what_was_written_after_its_line_was_read_is_read_by_its_own_doorbell() {
     // It lies in the ring when the first ends, and 750 ns of its doorbell's 1,050 are left.
     fixture.moves(Pipe::plain(IN), PACKET, Some(End::Full));
     assert_eq!(fixture.link.len(), 0);
-    assert_eq!(taken_on(&mut fixture)[0], (750, 1));
+    assert_eq!(fetched(&mut fixture)[0], (750, 1));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_td_begins_with_its_first_line_and_all_its_trbs_take_the_lane() {
     let (mut fixture, device) = Fixture::with_device(eight_ahead(), Config::default());
     fixture.submit(device, Pipe::plain(OUT), (1, 5 << 16)).unwrap();
     // 250 + 2 × 800: the TRB, and what goes out.
-    assert_eq!(taken_on(&mut fixture), [(1850, 1)]);
+    assert_eq!(fetched(&mut fixture), [(1850, 1)]);
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn every_part_is_taken_from_its_firmware_reset_and_started() {
 }
 
 #[test]
-fn a_device_that_was_there_before_is_told_after_the_start() {
+fn a_device_attached_before_the_start_is_reported_after_it() {
     let mut fixture = Fixture::new(Part::CHIPSET, Config::default());
     fixture.controller.plug(fixture.now, PORT, 4);
     fixture.start();
@@ -50,7 +50,7 @@ fn a_device_gets_a_slot_an_address_and_endpoints() {
 }
 
 #[test]
-fn what_its_ports_take_to_wake_up_is_told_and_when_their_links_sleep_is_heeded_and_read_back() {
+fn exit_latencies_are_advertised_and_port_timeouts_are_applied_and_read_back() {
     let (mut fixture, device) = Fixture::with_device(Part::CHIPSET, Config::default());
     let registers = &fixture.driver.capabilities().unwrap().registers;
     assert_eq!((registers.u1_exit_latency_us, registers.u2_exit_latency_us), (10, 512));

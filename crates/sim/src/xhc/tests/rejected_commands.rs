@@ -239,7 +239,11 @@ fn split_transactions_go_to_a_hub_that_translates_for_the_device() {
     }
     let (mut fixture, _, drive) = with_hub();
     let answer = fixture.ask(Request::Attach(drive));
-    assert_eq!(answer, Ok(Answer::Failed(Code::ParameterError)), "nobody has said that it is a hub");
+    assert_eq!(
+        answer,
+        Ok(Answer::Failed(Code::ParameterError)),
+        "the slot context does not say that it is a hub"
+    );
 }
 
 /// What the status register says.

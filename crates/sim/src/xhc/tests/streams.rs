@@ -14,7 +14,7 @@ fn secondary() -> Part {
 }
 
 #[test]
-fn every_stream_has_a_ring_of_its_own() {
+fn every_stream_has_a_separate_ring() {
     for part in [Part::CHIPSET, Part::CARD, secondary()] {
         let (mut fixture, device) = Fixture::with_streams(part, Config::default());
         for id in 1..=16 {
@@ -32,13 +32,13 @@ fn every_stream_has_a_ring_of_its_own() {
 #[test]
 fn the_context_of_a_stream_is_read_before_its_trb() {
     let (mut fixture, device) = Fixture::with_streams(Part::CARD, Config::default());
-    let rung = fixture.now;
+    let rung_at = fixture.now;
     fixture.submit(device, stream(IN, 1), (1, 512)).unwrap();
-    assert_eq!(fixture.controller.poll_timeout(), Some(rung + Duration::from_ns(250 + 2 * 800)));
+    assert_eq!(fixture.controller.poll_timeout(), Some(rung_at + Duration::from_ns(250 + 2 * 800)));
 }
 
 #[test]
-fn one_stream_is_taken_back_and_the_others_go_on() {
+fn one_stream_is_cancelled_and_the_others_continue() {
     for part in [Part::CHIPSET, secondary()] {
         let (mut fixture, device) = Fixture::with_streams(part, Config::default());
         fixture.queue(device, stream(IN, 3), (1, 512));
@@ -79,14 +79,14 @@ fn a_stall_on_one_stream_halts_all_and_the_others_come_again() {
     assert_eq!(fixture.link, []);
     fixture.run();
     assert_eq!(fixture.completions(), [(1, Stall, 0)]);
-    assert_eq!(fixture.link, [], "the device has not let go");
+    assert_eq!(fixture.link, [], "the device is still halted");
     assert_eq!(fixture.ask(Request::ResetToggle(device, IN)), Ok(Answer::Done));
     fixture.ends(stream(IN, 5), 512, End::Full);
     assert_eq!(fixture.completions(), [(2, Done, 512)]);
 }
 
 #[test]
-fn a_halt_before_any_stream_is_current_is_told_without_a_trb() {
+fn a_halt_before_any_stream_is_current_is_reported_without_a_trb() {
     let (mut fixture, device) = Fixture::with_streams(Part::CHIPSET, Config::default());
     fixture.queue(device, stream(IN, 5), (1, 512));
     fixture.queue(device, stream(IN, 3), (2, 512));
@@ -103,7 +103,7 @@ fn a_halt_before_any_stream_is_current_is_told_without_a_trb() {
 }
 
 #[test]
-fn a_halt_while_the_endpoint_is_stopped_is_told_when_it_is_to_run() {
+fn a_halt_while_stopped_is_reported_at_the_next_doorbell() {
     let (mut fixture, device) = Fixture::with_streams(Part::CHIPSET, Config::default());
     fixture.queue(device, stream(IN, 5), (1, 512));
     fixture.cancel(device, stream(IN, 5), 1);

@@ -21,7 +21,7 @@ fn on_link(fixture: &Fixture) -> Vec<u32> {
 }
 
 #[test]
-fn what_comes_lies_in_memory_and_is_told() {
+fn received_data_is_in_memory_and_reported() {
     for part in PARTS {
         let (mut fixture, device) = Fixture::with_device(part, Config::default());
         fixture.queue(device, plain(IN), (1, 512));
@@ -68,15 +68,15 @@ fn a_small_write_is_in_its_trb() {
 #[test]
 fn a_doorbell_takes_the_reads_that_a_controller_needs() {
     let (mut fixture, device) = Fixture::with_device(Part::CARD, Config::default());
-    let rung = fixture.now;
+    let rung_at = fixture.now;
     fixture.submit(device, plain(IN), (1, 512)).unwrap();
     // A register write and one read of a TRB: 250 and 800 ns.
-    assert_eq!(fixture.controller.poll_timeout(), Some(rung + Duration::from_ns(1050)));
+    assert_eq!(fixture.controller.poll_timeout(), Some(rung_at + Duration::from_ns(1050)));
     fixture.run();
-    let rung = fixture.now;
+    let rung_at = fixture.now;
     fixture.submit(device, plain(OUT), (2, 512)).unwrap();
     // And what goes out.
-    assert_eq!(fixture.controller.poll_timeout(), Some(rung + Duration::from_ns(1850)));
+    assert_eq!(fixture.controller.poll_timeout(), Some(rung_at + Duration::from_ns(1850)));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn interrupts_keep_their_distance() {
 }
 
 #[test]
-fn a_short_packet_in_an_inner_trb_is_told_as_each_version_tells_it() {
+fn a_short_packet_in_an_inner_trb_is_reported_as_each_version_does() {
     for (part, late) in [(Part::EARLY_CARD, 0), (Part::CARD, 1), (Part::CHIPSET, 1)] {
         let (mut fixture, device) = Fixture::with_device(part, Config::default());
         fixture.queue(device, plain(IN), (1, 0x2_0000));
@@ -124,7 +124,7 @@ fn a_short_packet_in_an_inner_trb_is_told_as_each_version_tells_it() {
 }
 
 #[test]
-fn event_data_tells_what_has_moved() {
+fn event_data_reports_the_bytes_moved() {
     for part in PARTS {
         let (mut fixture, device) =
             Fixture::with_device(part, Config { event_data: true, ..Config::default() });
@@ -148,7 +148,7 @@ fn an_empty_transfer_moves_an_empty_packet() {
 }
 
 #[test]
-fn a_ring_goes_round_and_no_more_is_taken_on_than_a_part_takes() {
+fn a_ring_wraps_and_the_prefetch_limit_holds() {
     let config = Config { ring_trbs: 5, ..Config::default() };
     let (mut fixture, device) = Fixture::with_device(Part { tds_ahead: 2, ..Part::CHIPSET }, config);
     for id in 0..50 {
@@ -227,7 +227,7 @@ fn a_transaction_error_is_tried_again_three_times() {
 }
 
 #[test]
-fn a_transfer_that_nothing_has_moved_of_is_taken_back() {
+fn a_transfer_that_has_not_moved_is_cancelled() {
     for part in PARTS {
         let (mut fixture, device) = Fixture::with_device(part, Config::default());
         fixture.queue(device, plain(IN), (1, 512));
@@ -254,7 +254,7 @@ fn a_transfer_that_has_begun_says_how_far_it_came() {
 }
 
 #[test]
-fn a_transfer_that_has_begun_goes_on_when_another_was_taken_back() {
+fn a_partial_transfer_continues_when_another_is_cancelled() {
     let (mut fixture, device) = Fixture::with_device(Part::CHIPSET, Config::default());
     fixture.queue(device, plain(IN), (1, 4096));
     fixture.queue(device, plain(IN), (2, 512));
@@ -344,9 +344,9 @@ fn an_event_ring_that_is_full_holds_the_controller_until_there_is_room() {
     fixture.run();
     let ended: Vec<_> = fixture.completions().into_iter().map(|(id, ..)| id).collect();
     assert_eq!(ended, (0..600).collect::<Vec<_>>());
-    let (reported, told_of) =
+    let (reported, reported_in_notes) =
         (fixture.controller.counters().rings_full, fixture.driver.counters().rings_full);
-    assert!(reported >= 1 && reported == told_of, "{reported}, {told_of}");
+    assert!(reported >= 1 && reported == reported_in_notes, "{reported}, {reported_in_notes}");
 }
 
 /// Writes a TRB over the one that the driver has written last but did not ring for.
@@ -406,7 +406,7 @@ fn trbs_that_cannot_be_are_refused_and_the_ring_is_moved_past_them() {
 }
 
 #[test]
-fn a_chain_without_an_end_is_refused() {
+fn an_endless_chain_is_rejected() {
     let (mut fixture, device) = Fixture::with_device(Part::CHIPSET, Config::default());
     let at = fixture.endpoint_context(device.slot(), IN).dequeue;
     fixture.submit(device, plain(IN), (1, 512)).unwrap();
@@ -431,7 +431,7 @@ fn a_wrong_td_size_is_refused_from_version_1_0_on() {
 }
 
 #[test]
-fn doorbells_for_nobody_are_not_heeded() {
+fn doorbells_without_a_target_are_ignored() {
     use xhci_driver::Registers;
     let (mut fixture, device) = Fixture::with_device(Part::CHIPSET, Config::default());
     let mut access = crate::xhc::DriverAccess::new(fixture.now, &mut fixture.controller, &mut fixture.memory);
@@ -524,7 +524,7 @@ fn said_of_a_stop(part: Part, moved: u32) -> Vec<String> {
 }
 
 #[test]
-fn from_version_1_0_on_a_stop_is_told_though_nothing_has_moved() {
+fn from_version_1_0_on_a_stop_is_reported_even_if_nothing_has_moved() {
     for (part, reported) in [
         (Part::EARLY_CARD, &[][..]),
         (Part::CARD, &["stopped, length invalid, 0 bytes left"]),

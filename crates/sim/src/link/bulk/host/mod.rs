@@ -159,7 +159,7 @@ impl HostEndpoint {
     pub fn withdraw(&mut self, stream: Option<StreamId>, id: TransferId) -> Result<u32, NotWithdrawn> {
         let is_current = self.pipe.as_ref().is_none_or(|pipe| pipe.current() == stream);
         if is_current && (self.has_bus || self.in_flight > 0) {
-            return Err(NotWithdrawn::UnderWay);
+            return Err(NotWithdrawn::InFlight);
         }
         let progress = self.queues.withdraw(stream, id).flatten().ok_or(NotWithdrawn::Unknown)?;
         self.leave_if_empty();

@@ -173,7 +173,7 @@ proptest! {
 // A host waits 7.6 ms for an answer, from when it was lost.
 
 #[test]
-fn a_request_that_is_lost_is_said_again_after_7_6_ms() {
+fn a_lost_request_is_repeated_after_7_6_ms() {
     let mut wire = Wire::at_once(&[plain(IN, 16)]);
     wire.fates.insert(0, Fate::Lost);
     wire.both(Pipe::plain(IN), transfer(1, 100));
@@ -355,7 +355,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn whatever_is_lost_is_said_again_or_fails_and_nothing_is_taken_twice(
+    fn a_lost_packet_is_repeated_or_fails_and_none_is_accepted_twice(
         sizes in prop::collection::vec((0_usize..4, 1_u16..4, 0_u32..20_000), 1..12),
         fates in prop::collection::btree_map(0_usize..150, prop_oneof![
             Just(Fate::HeaderDamaged), Just(Fate::PayloadDamaged), Just(Fate::Lost), Just(Fate::Lost)

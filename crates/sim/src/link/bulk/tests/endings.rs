@@ -84,7 +84,7 @@ fn a_stop_that_races_the_last_acknowledgement_finds_the_write_done() {
     wire.link_pair.host.stop(OUT);
     assert!(!wire.link_pair.host.is_quiet(OUT));
     let withdrawn = wire.link_pair.host.withdraw(Pipe::plain(OUT), TransferId(1));
-    assert_eq!(withdrawn, Err(NotWithdrawn::UnderWay));
+    assert_eq!(withdrawn, Err(NotWithdrawn::InFlight));
     wire.run();
     assert_script(
         &wire,
@@ -122,13 +122,13 @@ fn a_stopped_write_sends_no_more_and_what_was_sent_is_acknowledged() {
 }
 
 #[test]
-fn a_transfer_is_taken_back_only_when_nothing_of_its_stream_is_under_way() {
+fn a_transfer_is_cancelled_only_when_its_stream_has_nothing_in_flight() {
     let mut wire = Wire::new(&[plain(IN, 2)]);
     wire.both(Pipe::plain(IN), transfer(1, 8192));
     wire.link_pair.host.queue(Pipe::plain(IN), transfer(2, 8192)).unwrap();
     wire.run_until_moved(Side::Host, 2048);
     let withdraw = |wire: &mut Wire, id| wire.link_pair.host.withdraw(Pipe::plain(IN), TransferId(id));
-    assert_eq!(withdraw(&mut wire, 1), Err(NotWithdrawn::UnderWay));
+    assert_eq!(withdraw(&mut wire, 1), Err(NotWithdrawn::InFlight));
     wire.link_pair.host.stop(IN);
     wire.run();
     assert_eq!(withdraw(&mut wire, 1), Ok(4096));
@@ -160,7 +160,7 @@ fn a_stopped_pipe_answers_no_proposal_until_it_goes_on() {
 }
 
 #[test]
-fn a_stream_whose_buffer_was_taken_back_is_left_for_another_by_prime() {
+fn prime_leaves_a_stream_whose_buffer_was_cancelled() {
     let mut wire = Wire::new(&[streamed(OUT)]);
     wire.both(on(OUT, 1), transfer(1, 64 << 10));
     wire.run_until_moved(Side::Device, 2048);
@@ -252,7 +252,7 @@ fn a_halt_in_a_read_comes_after_what_was_sent() {
 }
 
 #[test]
-fn a_halt_in_a_write_is_told_to_what_comes_next() {
+fn a_halt_in_a_write_stalls_the_next_packet() {
     let mut wire = Wire::new(&[plain(OUT, 16)]);
     wire.both(Pipe::plain(OUT), transfer(1, 8192));
     wire.run_until_moved(Side::Device, 1024);
@@ -274,7 +274,7 @@ fn a_halt_in_a_write_is_told_to_what_comes_next() {
 }
 
 #[test]
-fn a_halted_pipe_with_streams_stalls_a_prime_and_begins_anew() {
+fn a_halted_pipe_with_streams_stalls_a_prime_and_restarts() {
     let mut wire = Wire::new(&[streamed(IN)]);
     wire.link_pair.device.halt(IN);
     wire.link_pair.host.queue(on(IN, 5), transfer(1, 16)).unwrap();
@@ -311,7 +311,7 @@ fn what_is_proposed_between_a_reset_and_the_end_of_the_halt_is_proposed_again_af
 }
 
 #[test]
-fn a_device_takes_back_what_it_has_not_sent() {
+fn a_device_cancels_what_it_has_not_sent() {
     let mut wire = Wire::new(&[plain(IN, 4)]);
     wire.both(Pipe::plain(IN), transfer(1, 64 << 10));
     wire.run_until_moved(Side::Host, 2048);
@@ -445,7 +445,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn whatever_is_stopped_halted_and_taken_back_each_transfer_ends_once_and_the_pipes_work(
+    fn each_transfer_completes_once_despite_stops_halts_and_cancels(
         acts in prop::collection::vec(act(), 0..60), burst in 1_u8..=16,
     ) {
         let mut storm = Storm::new(burst);

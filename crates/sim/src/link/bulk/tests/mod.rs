@@ -276,7 +276,7 @@ fn two_endpoints_share_a_direction_burst_by_burst() {
 }
 
 #[test]
-fn what_the_other_end_could_not_have_sent_is_told() {
+fn an_invalid_packet_is_a_violation() {
     let ack = |expects: u8| {
         let expects = (0..expects).fold(Sequence::default(), |sequence, _| sequence.next());
         Message::Ack { endpoint: IN, stream: None, expects, packets: 1, is_pending: false, is_retry: false }

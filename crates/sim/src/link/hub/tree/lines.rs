@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn who_never_takes_what_is_to_happen_is_told() {
+    fn an_overflow_of_the_event_queue_is_reported() {
         let mut tree = tree();
         let free = TreeEvent::Free { branch: 0, generation: 0, from: Side::Host };
         (0..1024).for_each(|_| tree.expect(Instant::ZERO, free));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_65th_packet_at_a_port_is_told() {
+    fn a_65th_packet_at_a_port_is_an_overflow() {
         let mut tree = tree();
         let (host, _) = tree.ports(DeviceId(1));
         host.queue(Pipe::plain(OUT), Transfer { id: TransferId(1), bytes: 1024 }).unwrap();

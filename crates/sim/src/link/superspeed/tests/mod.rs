@@ -160,7 +160,7 @@ fn a_timestamp_goes_before_the_packet_that_comes_with_it_and_is_acknowledged() {
 }
 
 #[test]
-fn a_timestamp_waits_for_the_packet_under_way() {
+fn a_timestamp_waits_for_the_packet_in_flight() {
     let mut link = Link::new(Rate::Gen1, Duration::ZERO);
     let data = link.send(ns(124_000), Side::Host, Packet::Data(1024), Duration::ZERO).unwrap();
     assert_eq!(data.ends, ns(126_112));
@@ -185,7 +185,7 @@ fn a_port_acts_on_a_packet_after_its_turn_round_and_the_link_does_not_wait_for_i
     let turn_round = TurnRound::new(Duration::from_ns(100), Duration::from_ns(400));
     let mut link = Link::new(Rate::Gen1, Duration::from_ns(5)).between(turn_round);
     let asked = link.send(ns(0), Side::Host, Packet::Header, Duration::ZERO).unwrap();
-    link.take_on_arrival(asked.arrives, Side::Device);
+    link.accept_on_arrival(asked.arrives, Side::Device);
     assert_eq!((asked.arrives, asked.heard), (ns(45), ns(445)));
     // LGOOD and LCRD go from 45 to 77, long before the answer.
     assert_eq!(link.credit_at(ns(445), Side::Host), ns(445));

@@ -20,7 +20,7 @@ fn link(sleep: Sleep) -> Link {
 /// Returns when a packet goes that a side has at a time.
 fn send(link: &mut Link, at: u64, from: Side) -> Instant {
     let crossing = link.send(ns(at), from, Packet::Header, Duration::ZERO).unwrap();
-    link.take_on_arrival(crossing.arrives, from.other());
+    link.accept_on_arrival(crossing.arrives, from.other());
     crossing.begins
 }
 
@@ -48,7 +48,7 @@ fn a_link_in_u1_is_in_u2_after_its_time_without_another_word() {
 }
 
 #[test]
-fn a_port_that_is_told_so_goes_to_u2_at_once() {
+fn a_port_enters_u2_directly_if_configured() {
     let u2 = Inactivity::from_u2_timeout(1);
     let mut link = link(Sleep { u1: Inactivity::Refused, u2, ..Sleep::LINUX });
     assert_eq!(send(&mut link, 300_000, Side::Host), ns(300_000 + 2_047_000));
@@ -92,7 +92,7 @@ fn a_device_asks_when_it_may_and_the_port_accepts() {
     for (u1, asleep) in [(Inactivity::Accepted, true), (Inactivity::Refused, false)] {
         let device_asks_after = Duration::from_us(5);
         let mut link = link(Sleep { u1, u2: Inactivity::Refused, device_asks_after, ..Sleep::LINUX });
-        assert_eq!(times(&link, 100_000), [100_000, 0, 0, 0], "it was not told");
+        assert_eq!(times(&link, 100_000), [100_000, 0, 0, 0], "U1_ENABLE is clear");
         link.let_device_ask(ns(1_000), LinkState::U1, true);
         assert_eq!(times(&link, 100_000)[0] == 5_108, asleep);
         link.let_device_ask(ns(2_000), LinkState::U1, false);
@@ -120,7 +120,7 @@ fn what_each_state_costs_is_its_time_and_what_it_draws() {
 }
 
 #[test]
-fn timeouts_are_as_a_port_is_told() {
+fn timeouts_decode_from_the_port_registers() {
     assert_eq!(Inactivity::from_u1_timeout(0x7F), Some(Inactivity::After(Duration::from_us(127))));
     assert_eq!(Inactivity::from_u1_timeout(0x80), None);
     assert_eq!(Inactivity::from_u1_timeout(0xFF), Some(Inactivity::Accepted));

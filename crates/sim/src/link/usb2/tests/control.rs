@@ -68,7 +68,7 @@ fn a_refused_request_stalls_and_the_next_is_taken() {
 }
 
 #[test]
-fn a_request_that_nobody_hears_fails() {
+fn a_lost_request_fails() {
     let mut wire = Wire::high(&[]);
     wire.fates = vec![Fate::Lost; 6];
     let ended = control(&mut wire, setup(Direction::Out, 0), ControlAnswer::Done(0));

@@ -84,7 +84,7 @@ fn what_is_not_answered_three_times_fails_and_halts_the_host_s_end() {
 }
 
 #[test]
-fn an_answer_between_two_failures_makes_the_count_begin_anew() {
+fn an_answer_between_two_failures_resets_the_error_count() {
     let mut wire = Wire::high(&[OUT]);
     wire.host(OUT, 1, 512);
     let (lost, nak) = ([Fate::Lost; 4], [Fate::Arrives; 3]);
@@ -138,14 +138,14 @@ fn more_than_the_host_has_room_for_halts_it_and_is_not_acknowledged() {
 }
 
 #[test]
-fn a_transfer_is_taken_back_between_two_packets() {
+fn a_transfer_is_cancelled_between_two_packets() {
     let mut wire = Wire::high(&[IN]);
     wire.both(IN, 1, 4096);
     wire.run_until(us(15));
     wire.link_pair.host.stop(IN);
-    assert!(!wire.link_pair.host.is_quiet(IN), "the second packet is under way");
+    assert!(!wire.link_pair.host.is_quiet(IN), "the second packet is in flight");
     let taken = wire.link_pair.host.withdraw(Pipe::plain(IN), TransferId(1));
-    assert_eq!(taken, Err(crate::link::bulk::NotWithdrawn::UnderWay));
+    assert_eq!(taken, Err(crate::link::bulk::NotWithdrawn::InFlight));
     wire.run();
     assert!(wire.link_pair.host.is_quiet(IN));
     assert_eq!(wire.link_pair.host.withdraw(Pipe::plain(IN), TransferId(1)), Ok(1024));

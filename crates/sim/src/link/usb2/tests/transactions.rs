@@ -122,7 +122,7 @@ fn an_endpoint_that_is_not_ready_says_nak_so_many_times_and_moves_then() {
 }
 
 #[test]
-fn at_full_speed_data_is_sent_again_after_nak_and_nobody_pings() {
+fn full_speed_repeats_data_after_nak_without_ping() {
     let mut wire = Wire::new(Rate::Full, &[OUT], 0);
     wire.host(OUT, 1, 64);
     wire.run_until(us(60));

@@ -201,7 +201,8 @@ impl Tree {
 
     /// Returns the time of the next step. Poll again after each change of a port.
     pub fn due_at(&mut self, now: Instant) -> Option<Instant> {
-        let has_pending = self.members.iter_mut().fold(false, |news, member| member.take_pending() | news);
+        let has_pending =
+            self.members.iter_mut().fold(false, |pending, member| member.take_pending() | pending);
         let above = self.above.due_at_with(now, has_pending);
         let below = self.translators.iter_mut().filter_map(|translator| translator.due_at(now));
         above.into_iter().chain(below).min()

@@ -312,7 +312,7 @@ fn an_end_that_is_asked_for_three_times_in_vain_halts_the_endpoint_until_the_buf
 }
 
 #[test]
-fn a_device_that_does_not_answer_below_is_told_as_a_stall_after_three_tries() {
+fn an_unresponsive_downstream_device_is_a_stall_after_three_tries() {
     let mut net = Net::behind_hub(Translators::One, &[Rate::Full]);
     net.host(1, OUT, 1, 64);
     net.tree.configure(DeviceId(1), Side::Device, &[]);

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   above, 480 Mb/s                 places                      below, 12 Mb/s
-//!   SSPLIT OUT DATA ─► ACK  ──►  Waiting ─► UnderWay ─►  OUT DATA ─► ACK, NAK, STALL
+//!   SSPLIT OUT DATA ─► ACK  ──►  Waiting ─► InFlight ─►  OUT DATA ─► ACK, NAK, STALL
 //!   CSPLIT OUT ─► NYET              │          │  three tries without an answer: STALL
 //!   CSPLIT OUT ─► ACK   ◄──  Done ◄─┴──────────┘
 //! ```
@@ -67,10 +67,10 @@ struct Place {
 enum State {
     /// Number of tries.
     Waiting(u8),
-    UnderWay(u8),
+    InFlight(u8),
     Done {
         answer: Answer,
-        is_told: bool,
+        is_returned: bool,
     },
 }
 
@@ -155,8 +155,8 @@ impl Translator {
         let is_its = |place: &Place| {
             place.device == device && endpoint.is_none_or(|endpoint| place.is_of(device, endpoint))
         };
-        let is_under_way = |place: &Place| matches!(place.state, State::UnderWay(_));
-        if self.places.all.iter().any(|place| is_its(place) && is_under_way(place)) {
+        let is_in_flight = |place: &Place| matches!(place.state, State::InFlight(_));
+        if self.places.all.iter().any(|place| is_its(place) && is_in_flight(place)) {
             self.below.abandon(now);
         }
         self.places.all.retain(|place| !is_its(place));
@@ -174,21 +174,21 @@ impl Places {
     }
 
     fn in_flight(&mut self) -> Option<&mut Place> {
-        self.all.iter_mut().find(|place| matches!(place.state, State::UnderWay(_)))
+        self.all.iter_mut().find(|place| matches!(place.state, State::InFlight(_)))
     }
 
     /// Handles a start split. Returns whether it has a buffer.
     fn start(&mut self, device: usize, ask: HostRequest) -> Handshake {
-        let is_told = |place: &Place| matches!(place.state, State::Done { is_told: true, .. });
+        let is_returned = |place: &Place| matches!(place.state, State::Done { is_returned: true, .. });
         if let Some(at) = self.all.iter().position(|place| place.is_of(device, ask.endpoint())) {
-            if !is_told(&self.all[at]) {
+            if !is_returned(&self.all[at]) {
                 // The acknowledgement of the first time was lost.
                 return Handshake::Ack;
             }
             self.all.remove(at);
         }
         if self.all.len() >= PLACES {
-            let Some(at) = self.all.iter().position(is_told) else { return Handshake::Nak };
+            let Some(at) = self.all.iter().position(is_returned) else { return Handshake::Nak };
             self.all.remove(at);
         }
         self.all.push(Place { device, ask, state: State::Waiting(0) });
@@ -199,9 +199,9 @@ impl Places {
     /// Handles a complete split. Unknown transactions are not answered.
     fn complete(&mut self, device: usize, ask: HostRequest) -> Option<Answer> {
         match &mut self.find(device, ask.endpoint())?.state {
-            State::Waiting(_) | State::UnderWay(_) => Some(Answer::Handshake(Handshake::Nyet)),
-            State::Done { answer, is_told } => {
-                *is_told = true;
+            State::Waiting(_) | State::InFlight(_) => Some(Answer::Handshake(Handshake::Nyet)),
+            State::Done { answer, is_returned } => {
+                *is_returned = true;
                 Some(*answer)
             }
         }
@@ -332,7 +332,7 @@ impl Ends for Split<'_> {
             HostTransaction::Split(SplitPhase::Complete, ask) => self.completed(now, ask, answer),
             HostTransaction::Whole(_) => {}
         }
-        // What the translator has given away once it gives again if it is asked.
+        // A result that was returned once is returned again on request.
         false
     }
 
@@ -356,7 +356,7 @@ impl Ends for Below<'_> {
             _ => None,
         });
         if let Some((tries, state)) = waiting {
-            *state = State::UnderWay(tries);
+            *state = State::InFlight(tries);
         }
     }
 
@@ -370,11 +370,11 @@ impl Ends for Below<'_> {
 
     fn answered(&mut self, _: Instant, _: HostTransaction, answer: Option<Answer>) -> bool {
         let Some(place) = self.places.in_flight() else { return false };
-        let State::UnderWay(tries) = place.state else { return false };
+        let State::InFlight(tries) = place.state else { return false };
         place.state = match answer {
-            Some(answer) => State::Done { answer, is_told: false },
+            Some(answer) => State::Done { answer, is_returned: false },
             None if tries + 1 < TRIES_MAX => State::Waiting(tries + 1),
-            None => State::Done { answer: Answer::Handshake(Handshake::Stall), is_told: false },
+            None => State::Done { answer: Answer::Handshake(Handshake::Stall), is_returned: false },
         };
         matches!(answer, Some(Answer::Data(..)))
     }
