@@ -12,7 +12,7 @@ pub(super) struct Completed {
     pub(super) sectors: u64,
 }
 
-/// What a host wants of any drive, for orders at random.
+/// Command kinds for random tests.
 pub(super) const KINDS: [DriveCommandKind; 4] = [
     DriveCommandKind::Read,
     DriveCommandKind::Write { through: false },
@@ -136,7 +136,7 @@ impl<M: Mechanism> Script<M> {
         (orders.len(), moved)
     }
 
-    /// What the last `count` orders took together, from `since` on.
+    /// Returns the time from `since` to the last completion.
     pub(super) fn took(&self, since: Instant) -> Duration {
         self.ended.last().map_or(Duration::ZERO, |last| last.at - since)
     }

@@ -13,8 +13,8 @@ use wire::usb::{
 pub const STATUS_CHANGE: EndpointAddress = EndpointAddress::at::<1>(Direction::In);
 /// Power switched for each port, no over-current protection (wHubCharacteristics bits 1:0 and 4:3).
 const CHARACTERISTICS: u16 = 0x0011;
-/// What a header takes to be decoded, in units of 100 ns. On links that are awake it is within the
-/// hub's delay, so that a hub that is faster reports less.
+/// Header decode latency in units of 100 ns. On an awake link it is part of the hub's delay, so a
+/// faster hub reports less.
 const HEADER_DECODE_100NS: u16 = 1;
 /// Interrupt transfers of notifications (bits 1:0 and 5:4).
 const NOTIFICATION: EndpointAttributes = EndpointAttributes(0x13);

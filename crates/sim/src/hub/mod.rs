@@ -341,7 +341,7 @@ impl HubDevice {
         self.shape.kind == HubKind::Usb2 || self.depth == Some(self.shape.tier)
     }
 
-    /// What is written to a port to turn a feature on. `None` if there is no such port or feature.
+    /// Returns the port write that sets a feature. `None` if there is no such port or feature.
     fn set(&self, port: u8, feature: PortFeature) -> Option<PortWrite> {
         let none = self.no_write(port)?;
         Some(match (feature, self.shape.kind) {
@@ -371,7 +371,7 @@ impl HubDevice {
         })
     }
 
-    /// What is written to a port that is to stay as it is.
+    /// Returns a port write without effect.
     fn no_write(&self, port: u8) -> Option<PortWrite> {
         let powered = self.port(port)?.status().is_powered();
         let acknowledged = PortChanges::EMPTY;

@@ -22,12 +22,11 @@ pub(super) struct Lanes {
     pub(super) link: Link,
     /// Sides that had nothing to send when they were asked last.
     is_idle: [bool; 2],
-    /// Sides whose lane will be looked at when what is on it has been sent, or when a credit is
-    /// back.
+    /// Sides for which an event is pending: the lane becomes free or a credit returns.
     is_expected: [bool; 2],
     /// Sides that had nothing more to send when they sent last, and when their lane is free.
     rests: [Option<EventKey>; 2],
-    /// What a side would send if it had a credit.
+    /// Messages that wait for a credit, by side.
     held: [Option<Message>; 2],
     /// Messages in flight to a side, oldest first, and how many of them are for a port that is not
     /// there any more.
@@ -56,7 +55,7 @@ pub enum Wake {
 /// The link layer's result for a message that has arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taken {
-    /// When the lane of the other side is to be looked at again.
+    /// Time to poll the lane of the other side again.
     pub(super) frees_other_at: Option<Instant>,
     /// When LBAD will be back.
     pub(super) retry_at: Option<Instant>,
@@ -168,23 +167,23 @@ impl Lanes {
         Some(crossing)
     }
 
-    /// What a side has sent last.
+    /// Returns the last message that a side sent.
     pub(super) fn sent(&self, side: Side) -> Option<&Message> {
         self.propagating[side.other() as usize].back()
     }
 
-    /// What comes to a side next.
+    /// Returns the next message to arrive at a side.
     pub(super) fn coming(&self, side: Side) -> Option<&Message> {
         self.propagating[side as usize].front()
     }
 
-    /// That has come: it is in flight no longer.
+    /// Removes the message that has arrived.
     pub(super) fn has_come(&mut self, side: Side) {
         self.propagating[side as usize].drop_first();
     }
 
-    /// What a side has sent last is left out if `may_be`, since no one need see it arrive. Only
-    /// where all that is sent arrives.
+    /// Elides the last message of a side if `may_be` allows it. Only while no message is damaged,
+    /// held or lost.
     #[inline(always)]
     pub(super) fn leave_out(&mut self, side: Side, may_be: impl FnOnce(&Message) -> bool) -> Option<Message> {
         let line = &mut self.propagating[side.other() as usize];
@@ -195,8 +194,8 @@ impl Lanes {
         self.propagating[side as usize].len() as u32
     }
 
-    /// A side has sent something, and its lane is free at that turn. Returns whether no one need
-    /// come back then, since the side has nothing more to send; `has_more` is what its port says.
+    /// Records that the lane of a side becomes free at `free`. Returns whether no event is needed
+    /// then; `has_more` reports whether its port has more to send.
     #[inline(always)]
     pub(super) fn rests(&mut self, side: Side, free: EventKey, has_more: bool) -> bool {
         if has_more || self.has_again(side) {
@@ -207,8 +206,7 @@ impl Lanes {
         true
     }
 
-    /// When a side is to be asked what it sends, since it had nothing before and now has something,
-    /// if its port says so.
+    /// Returns when to poll a side that had nothing to send, if its port has something now.
     #[inline(always)]
     pub(super) fn wakes(&mut self, side: Side, has_some: bool, is_over: impl Fn(EventKey) -> bool) -> Wake {
         let place = side as usize;
@@ -240,7 +238,7 @@ impl Lanes {
         Some(crossing)
     }
 
-    /// What is the last in the line to the other side has been sent.
+    /// Records that the last queued message was sent.
     #[inline(always)]
     fn has_sent(&mut self, side: Side, arrives: Instant) {
         if self.is_smooth {
@@ -274,8 +272,8 @@ impl Lanes {
         self.is_idle[side as usize] = !self.is_expected[side as usize] && self.rests[side as usize].is_none();
     }
 
-    /// What was in flight to a side has arrived, and something has happened to it or not. It stays
-    /// [`Self::coming`] until [`Self::has_come`].
+    /// Accepts the arriving message in the link layer. It stays [`Self::coming`] until
+    /// [`Self::has_come`].
     #[inline(always)]
     pub(super) fn take(&mut self, now: Instant, side: Side, fate: Fate) -> Taken {
         if !self.is_smooth || fate != Fate::Arrives {
@@ -306,8 +304,7 @@ impl Lanes {
         taken
     }
 
-    /// A credit comes back to a side. When its lane is to be looked at again, if it holds a message
-    /// for want of one.
+    /// Handles a returning credit. Returns when to poll the lane, if it holds a message.
     fn free_held(&mut self, now: Instant, side: Side) -> Option<Instant> {
         let place = side as usize;
         let waits = self.held[place].is_some() && !std::mem::replace(&mut self.is_expected[place], true);

@@ -32,7 +32,7 @@ pub enum Connection {
         rate: usb2::Rate,
         /// Number of hubs of the same speed in between.
         hubs: u8,
-        /// What the host controller adds.
+        /// Delays that the host controller adds.
         pacing: Pacing,
     },
 }

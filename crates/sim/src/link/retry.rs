@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-/// What one side of a link has to send again.
+/// Retransmission state of one side of a link.
 #[derive(Clone, Debug)]
 pub(super) struct Retry<T> {
     state: State,
@@ -62,8 +62,8 @@ impl<T> Retry<T> {
         self.packets.push_back(packet);
     }
 
-    /// The header of what was just sent will arrive damaged. Returns whether that is the first:
-    /// what comes behind one is not looked at.
+    /// Marks the header of the last packet as damaged. Returns whether it is the first: packets
+    /// after a damaged one are ignored anyway.
     pub(super) fn damage(&mut self, packet: T) -> bool {
         if self.keeps() {
             return false;
@@ -80,13 +80,12 @@ impl<T> Retry<T> {
         is_before || self.state == State::Refused
     }
 
-    /// The damaged one has come, and LBAD is sent.
+    /// Records that the damaged packet arrived and LBAD was sent.
     pub(super) fn refuse(&mut self) {
         self.state = State::Refused;
     }
 
-    /// LBAD has come back, while so many packets are in flight. Returns whether LRTY is to be sent
-    /// now, and what was kept after it.
+    /// Handles LBAD while packets are in flight. Returns whether to send LRTY and retransmit.
     pub(super) fn begin_again(&mut self, propagating: usize) -> bool {
         if self.state != State::Refused {
             return false;

@@ -111,7 +111,7 @@ struct Phase {
 /// The next frame to send.
 #[derive(Clone, Copy, Debug)]
 enum Next {
-    /// What waits at a side.
+    /// The first waiting frame of a side.
     Waiting(usize),
     /// Sectors of the command that is moved next.
     Begin(Tag),
@@ -119,7 +119,7 @@ enum Next {
     Data(Tag, u32),
 }
 
-/// What crosses.
+/// A frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Frame {
     Command(Tag),
@@ -401,8 +401,8 @@ impl<M: Mechanism> Attachment<M> {
         }
     }
 
-    /// What can go out when the wire is free, and from when on. If both ends want to send, the host
-    /// gives way (clause 9.6.4); so a drive whose data find no room keeps the wire for itself.
+    /// Returns the next frame and its earliest start. If both sides want to send, the host yields
+    /// (clause 9.6.4); so a drive whose data has no room blocks the wire.
     fn peek(&self) -> Option<(Next, Instant)> {
         let at_once = Instant::ZERO;
         if !self.waiting[DRIVE].is_empty() {

@@ -14,7 +14,7 @@ pub(super) struct Notes(Option<VecDeque<Note>>);
 pub struct Note {
     /// When the wire was taken for it.
     pub at: Instant,
-    /// Who sends, and what.
+    /// Sender and content.
     pub text: String,
 }
 

@@ -70,7 +70,7 @@ pub(super) struct Events {
     pub(super) interrupter: Interrupter,
     /// Number of events posted.
     pub(super) posted: u64,
-    /// What is notified of them, and of what else goes over memory.
+    /// Notes for observers.
     pub(super) notes: Notes,
 }
 

@@ -43,7 +43,7 @@ pub struct Part {
     pub response: Duration,
     /// Exit latencies of its root ports, as in HCSPARAMS3.
     pub exit: ExitLatency,
-    /// What it adds to the times of a USB 2.0 bus.
+    /// Delays that it adds on a USB 2.0 bus.
     pub pacing: Pacing,
     /// Payload buffer between link and memory in bytes. When it is full, the link waits.
     pub buffer_bytes: u32,

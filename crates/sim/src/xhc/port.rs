@@ -33,7 +33,7 @@ pub(crate) struct Port {
     changes: PortChanges,
     /// When its link goes to sleep.
     power: PortPower,
-    /// What the reset of a port of USB 2.0 takes.
+    /// Reset time of a USB 2.0 port.
     reset_usb2: Duration,
 }
 

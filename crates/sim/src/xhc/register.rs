@@ -49,8 +49,7 @@ pub(super) struct Registers {
     /// When a reset is over.
     ready_at: Instant,
     notification: u32,
-    /// What was written of the command ring, and of the event ring's place, before their high
-    /// halves came.
+    /// Low halves of the command ring and dequeue registers, until the high halves are written.
     command_ring_low: u32,
     dequeue_low: u32,
     pub(super) contexts: u64,
@@ -119,7 +118,7 @@ impl Registers {
     }
 }
 
-/// What the capability registers say.
+/// Returns the capability registers.
 fn capability(part: &Part) -> CapabilityRegisters {
     CapabilityRegisters {
         operational_offset: OPERATIONAL as u8,

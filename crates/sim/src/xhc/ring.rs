@@ -156,7 +156,7 @@ impl Ring {
         self.first.as_ref()
     }
 
-    /// The TD that is so many after the oldest.
+    /// Returns the TD at an index, counted from the oldest.
     pub(super) fn td(&self, place: usize) -> Option<&Td> {
         match place.checked_sub(1) {
             None => self.first.as_ref(),

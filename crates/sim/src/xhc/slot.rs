@@ -193,7 +193,7 @@ impl Endpoint {
 }
 
 impl Streams {
-    /// What the context of a stream's ring must be.
+    /// Returns the required type of a stream context.
     pub(super) const fn ring_type(self) -> StreamContextType {
         if self.is_linear { StreamContextType::PrimaryRing } else { StreamContextType::SecondaryRing }
     }

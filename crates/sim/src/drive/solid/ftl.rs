@@ -22,11 +22,11 @@ const NOWHERE: u32 = u32::MAX;
 /// A sample of the flash.
 #[derive(Clone, Debug)]
 pub(super) struct Flash {
-    /// One in so many units is looked at.
+    /// Sampling ratio: one in `scale` units is simulated.
     scale: u64,
     /// Where a unit lies.
     places: Vec<u32>,
-    /// What lies there.
+    /// Logical unit at each physical unit.
     units: Vec<u32>,
     /// How many of a block's are still valid.
     valid: Vec<u16>,
@@ -38,7 +38,7 @@ pub(super) struct Flash {
 }
 
 impl Flash {
-    /// Erased flash for so many logical units, and spare flash in thousandths of them.
+    /// Creates erased flash for `units` logical units, with over-provisioning in thousandths.
     pub(super) fn new(units: u64, spare_per_mille: u16) -> Self {
         let scale = units.div_ceil(UNITS_MAX).max(1);
         let logical = units.div_ceil(scale) as usize;
@@ -167,9 +167,9 @@ mod tests {
         assert!(flash.amplification_per_mille() < 1010, "{}", flash.amplification_per_mille());
     }
 
-    /// Of random writes greedy collection moves somewhat less than round-robin collection, for which
-    /// Desnoyers ("Analytic modeling of SSD write performance", SYSTOR 2012) has a closed form: a /
-    /// (a + W(-a / exp a)) with a = 1 + spare, which is 2.49 and 7.8 here.
+    /// Of random writes greedy collection moves somewhat less than round-robin collection, for
+    /// which Desnoyers ("Analytic modeling of SSD write performance", SYSTOR 2012) has a closed
+    /// form: a / (a + W(-a / exp a)) with a = 1 + spare, which is 2.49 and 7.8 here.
     #[test]
     fn spare_flash_decides_what_random_writes_move() {
         for (spare, least, most) in [(280, 2100, 2490), (70, 5500, 7800)] {

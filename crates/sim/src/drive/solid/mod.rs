@@ -136,7 +136,7 @@ struct Pages {
     here: VecDeque<u64>,
 }
 
-/// What waits to be programmed.
+/// The write buffer.
 #[derive(Clone, Debug, Default)]
 struct Buffer {
     /// Cache space granted to writes whose data has not arrived, in sectors.

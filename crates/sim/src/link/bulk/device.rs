@@ -29,19 +29,18 @@ pub struct DeviceEndpoint {
     in_flight: u8,
     /// IN: the stream of those packets.
     moving: Option<StreamId>,
-    /// Counts messages of the host, so that who waits sees whether any came.
+    /// Counts messages of the host; timeouts compare it.
     steps: u32,
     /// IN: packets that may be sent.
     window: u8,
-    /// IN: what ends a burst was sent and not acknowledged. What the host asked for before it knew
-    /// is void.
+    /// IN: the last packet of a burst is not acknowledged. Requests that crossed it are void.
     is_burst_over: bool,
     /// An endpoint without streams that has said that it is not ready, and has to say when it is.
     owes_erdy: bool,
     /// Such an endpoint has said that it is ready, and the host has not answered.
     has_said_erdy: bool,
     is_halted: bool,
-    /// Times that it says NRDY to what it could do, and ERDY after that.
+    /// Number of injected NRDYs, each followed by ERDY.
     refusals: u8,
     outbox: Line<Message>,
     progress: Line<Progress>,

@@ -28,8 +28,8 @@ pub(super) struct Ends<E> {
     may_begin: bool,
     /// Those of which something has moved, and has not been reported.
     moved: Set,
-    /// More steps than any end has counted that is gone: an end that comes goes on from there, so
-    /// that no one who waits for something of the one before takes this for that.
+    /// Upper bound of the counters of removed endpoints: a new endpoint continues from there, so
+    /// that timeouts of the old one do not match it.
     steps: u32,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Set(u32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Pair(u64);
 
-/// What an end is asked after it has changed.
+/// Queries about an endpoint after each change.
 pub(super) trait End {
     /// Whether it is the end that starts bursts.
     const STARTS_BURSTS: bool;
@@ -66,7 +66,7 @@ pub(super) trait End {
     /// Returns whether a message other than data is pending.
     fn has_answer(&self) -> bool;
 
-    /// What it has to say. Nothing of what follows is changed by that.
+    /// Returns the next message other than data. Does not change the other queries.
     fn poll_answer(&mut self) -> Option<Message>;
 
     /// Returns whether it may have data to send. If so it is asked for them, and may have none.
@@ -274,7 +274,7 @@ impl<E: End> Ends<E> {
         progress
     }
 
-    /// What the first end says that has something to say.
+    /// Returns the next message other than data, of the first endpoint that has one.
     #[inline(always)]
     pub(super) fn poll_answer(&mut self) -> Option<Message> {
         let place = self.talking.first().first()?;

@@ -28,7 +28,7 @@ pub struct PacketPayload {
 /// A transaction packet or a data packet. Those of endpoint 0 go both ways under its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// The receiver of data expects this packet next, and takes so many.
+    /// Acknowledges data, and reports the expected sequence number and the packets accepted.
     Ack {
         /// The endpoint.
         endpoint: EndpointAddress,
@@ -51,7 +51,7 @@ pub enum Message {
         stream: Option<StreamField>,
         /// The number of the packet.
         sequence: Sequence,
-        /// What it carries; nothing where the stream field says all.
+        /// Its payload; none for stream control.
         piece: Option<PacketPayload>,
         /// From a device: EOB, no packet follows. From a host: PP is clear, no packet follows.
         is_last: bool,
@@ -72,7 +72,7 @@ pub enum Message {
     },
     /// Endpoint 0: the host begins a control transfer, in a data packet of 8 bytes (clause 8.12.2).
     Setup {
-        /// What it asks.
+        /// The request.
         setup: SetupPacket,
     },
     /// Endpoint 0: the host asks how it went.
@@ -103,7 +103,7 @@ impl Sequence {
         Self((self.0 + 1) % Self::COUNT)
     }
 
-    /// The number of the packet so many before this one.
+    /// Returns the sequence number `packets` earlier.
     #[must_use]
     pub const fn before(self, packets: u8) -> Self {
         Self((self.0 + Self::COUNT - packets % Self::COUNT) % Self::COUNT)
@@ -134,7 +134,7 @@ impl Message {
         }
     }
 
-    /// What its stream field says.
+    /// Returns its Stream ID field.
     pub const fn stream(&self) -> Option<StreamField> {
         match *self {
             Self::Ack { stream, .. }

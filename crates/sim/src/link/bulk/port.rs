@@ -213,7 +213,7 @@ impl HostPort {
         self.change(address, HostEndpoint::time_out);
     }
 
-    /// Changes an endpoint, and sees what has come of it.
+    /// Changes an endpoint and records a new halt.
     #[inline(always)]
     fn change<R>(
         &mut self,
@@ -365,7 +365,7 @@ impl HostPort {
         [Direction::Out, Direction::In].map(|direction| !set.and(self.endpoints.of(direction)).is_empty())
     }
 
-    /// Gives the bus of a direction to the next that wants it, if no one has it.
+    /// Grants the bus of a direction to the next endpoint that wants it, if it is free.
     #[inline(always)]
     fn give_bus(&mut self, direction: Direction) {
         let of = self.endpoints.of(direction);
@@ -451,7 +451,7 @@ impl DevicePort {
         self.change(address, DeviceEndpoint::halt);
     }
 
-    /// An endpoint is not ready so many times: see [`DeviceEndpoint::refuse`].
+    /// Makes an endpoint answer "not ready" `times` times: see [`DeviceEndpoint::refuse`].
     pub fn refuse(&mut self, address: EndpointAddress, times: u8) {
         self.change(address, |end| end.refuse(times));
     }

@@ -218,8 +218,8 @@ impl Queues {
         Some(progress)
     }
 
-    /// The same of a packet with which no transfer ends, so that no one need be reported. Returns
-    /// whether it is one.
+    /// Like `taken` for a packet that ends no transfer and needs no report. Returns whether
+    /// it is one.
     pub(super) fn take_within(&mut self, stream: Option<StreamId>, largest: u16) -> bool {
         let first = self.by_stream.get_mut(index(stream)).and_then(|queue| queue.first.as_mut());
         let Some(first) = first else { return false };
@@ -232,7 +232,7 @@ impl Queues {
         goes_on
     }
 
-    /// What was sent and not taken will be sent again.
+    /// Rewinds a stream to its first unacknowledged byte.
     pub(super) fn rewind(&mut self, stream: Option<StreamId>) {
         for waiting in self.by_stream.get_mut(index(stream)).into_iter().flat_map(Stream::iter_mut) {
             waiting.sent = 0;
@@ -240,8 +240,8 @@ impl Queues {
         }
     }
 
-    /// The same on all streams, where no one will acknowledge it any more. What was cancelled has
-    /// ended: the next of them, until there is none.
+    /// Rewinds all streams when nothing will be acknowledged any more. Returns the next cancelled
+    /// transfer that completes by that.
     pub(super) fn forget_sent(&mut self) -> Option<Progress> {
         self.has_gone = true;
         for queue in &mut self.by_stream {

@@ -12,7 +12,7 @@ use wire::usb::{Direction, SetupPacket};
 /// An event of endpoint 0 for the device function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlEvent {
-    /// Data of the host has come.
+    /// Data of the host has arrived.
     Moved(PacketPayload),
     /// A request has arrived with all its data. To be answered with [`ControlDevice::answer`].
     Asked(SetupPacket),
@@ -21,7 +21,7 @@ pub enum ControlEvent {
 /// The device's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlAnswer {
-    /// Done, with so many bytes for the host; none where it asked for none.
+    /// Success, with the length of IN data; 0 without a data stage.
     Done(u16),
     /// Refused.
     Stall,
@@ -62,7 +62,7 @@ impl ControlDevice {
         }
     }
 
-    /// A message of the host for endpoint 0 has come.
+    /// Handles a message of the host for endpoint 0.
     ///
     /// # Errors
     /// If the host could not have sent it in this state.
@@ -100,7 +100,7 @@ impl ControlDevice {
         self.outbox.pop_front()
     }
 
-    /// What has come of it.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<ControlEvent> {
         self.events.pop_front()
     }
@@ -190,7 +190,7 @@ impl ControlDevice {
         });
     }
 
-    /// Data of the host has come whose payload is damaged: it is asked for again.
+    /// Handles damaged data of the host: requests it again.
     pub fn receive_damaged(&mut self) {
         self.outbox.push_back(Message::Ack {
             endpoint: endpoint_0(Direction::Out),

@@ -15,7 +15,7 @@ use wire::usb::{Direction, SetupPacket};
 pub struct ControlTransfer {
     /// Its id.
     pub id: TransferId,
-    /// What is asked, and how many bytes go which way.
+    /// The request.
     pub setup: SetupPacket,
 }
 
@@ -30,7 +30,7 @@ pub enum ControlEnd {
     Failed,
 }
 
-/// Times that the host says something before it gives up.
+/// Tries before the host gives up.
 const TRIES: u8 = 3;
 
 /// The effect of one packet on a control transfer.
@@ -40,7 +40,7 @@ pub struct ControlProgress {
     pub id: TransferId,
     /// Bytes of its data that have moved so far.
     pub moved: u16,
-    /// What has come, of the device's data.
+    /// Received IN data.
     pub piece: Option<PacketPayload>,
     /// If it has ended.
     pub ended: Option<ControlEnd>,
@@ -59,11 +59,11 @@ pub struct ControlHost {
     is_retrying: bool,
     /// Times in a row that the device did not answer.
     failures: u8,
-    /// Counts what comes of it, so that who waits sees whether anything did.
+    /// Counts messages; timeouts compare it.
     steps: u32,
     next: Sequence,
     moved: u16,
-    /// What ends a data stage that came whole, before anything else is sent.
+    /// The ACK that ends a complete data stage, sent before anything else.
     last_ack: Option<Message>,
     progress: VecDeque<ControlProgress>,
 }
@@ -156,7 +156,7 @@ impl ControlHost {
         })
     }
 
-    /// A message of the device's endpoint 0 has come.
+    /// Handles a message of the device for endpoint 0.
     ///
     /// # Errors
     /// If the device could not have sent it in this state.
@@ -181,7 +181,7 @@ impl ControlHost {
         Ok(())
     }
 
-    /// Data of the device has come whose payload is damaged: it is asked for again.
+    /// Handles damaged data of the device: requests it again.
     pub fn receive_damaged(&mut self) {
         if self.has_in() {
             self.say_again();
@@ -209,7 +209,7 @@ impl ControlHost {
         (self.turn, self.is_retrying) = (Turn::Host, true);
     }
 
-    /// What has moved, and what has ended.
+    /// Returns the next progress report.
     pub fn poll_progress(&mut self) -> Option<ControlProgress> {
         self.progress.pop_front()
     }

@@ -27,7 +27,7 @@ use wire::xhci::RouteString;
 #[derive(Clone, Debug)]
 pub struct Tree {
     rate: Rate,
-    /// What a symbol takes through a cable.
+    /// Propagation delay of each cable.
     propagation: Duration,
     turn_round: TurnRound,
     branches: Vec<Branch>,

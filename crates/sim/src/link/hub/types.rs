@@ -57,7 +57,7 @@ pub enum TreeEvent {
         branch: u8,
         /// and its generation.
         generation: u8,
-        /// Who sends on it.
+        /// The sending side.
         from: Side,
     },
     /// A packet reaches an end of a branch; at a hub, as far as needed to forward it.
@@ -77,7 +77,7 @@ pub enum TreeEvent {
         branch: u8,
         /// and its generation.
         generation: u8,
-        /// Who sends again.
+        /// The side that retransmits.
         from: Side,
     },
 }
@@ -87,7 +87,7 @@ pub enum TreeEvent {
 pub struct Sent {
     /// On which branch.
     pub branch: usize,
-    /// Who sends.
+    /// The sending side.
     pub from: Side,
     /// What.
     pub routed: Routed,

@@ -20,7 +20,8 @@
 //!
 //! In Move Data both sides alternate: the host starts the stream, the device moves a burst, the
 //! host continues or ends it. The size of a burst belongs to the protocol layer. [`FromHost`] is an
-//! ACK transaction packet on an IN pipe and a data packet on an OUT pipe, [`FromDevice`] the reverse.
+//! ACK transaction packet on an IN pipe and a data packet on an OUT pipe, [`FromDevice`] the
+//! reverse.
 //!
 //! Not modelled: the Deferred bit, by which a hub reports that it held a packet back. Clause
 //! 8.12.1.4 is implemented from secondary sources; a refusal is answered with NRDY(NoStream).

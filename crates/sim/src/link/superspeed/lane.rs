@@ -44,12 +44,12 @@ pub struct Lane {
     /// Symbols of an ordered set, and after how many others one is due.
     set: u16,
     every: u16,
-    /// What a symbol takes, or two of them where two go at once.
+    /// Time of a symbol, or of two on two lanes, in picoseconds.
     turn_ps: u16,
     is_paired: bool,
     /// Symbols of a data packet beside its payload.
     around_payload: u8,
-    /// What a symbol takes from one port to the other.
+    /// Propagation delay.
     propagation: Duration,
     traffic: Traffic,
 }

@@ -96,8 +96,8 @@ impl fmt::Display for Side {
 }
 
 impl Link {
-    /// Creates an idle link. `propagation` is the propagation delay of the cable. Ports respond without
-    /// delay.
+    /// Creates an idle link. `propagation` is the propagation delay of the cable. Ports respond
+    /// without delay.
     pub fn new(rate: Rate, propagation: Duration) -> Self {
         let (lane, credits) = (Lane::new(rate, propagation), Credits::new());
         Self {

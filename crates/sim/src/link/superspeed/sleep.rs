@@ -187,8 +187,8 @@ impl ExitLatency {
 }
 
 impl Sleep {
-    /// As Linux sets it up behind an Intel controller: U1 after five times the system exit latency
-    /// of 10 us, U2 after 10 ms in units of 256 us. What is drawn was chosen, not measured.
+    /// As configured by Linux behind an Intel controller: U1 after five times the system exit
+    /// latency of 10 us, U2 after 10 ms in units of 256 us. Power values are assumed, not measured.
     pub const LINUX: Self = Self {
         u1: Inactivity::After(Duration::from_us(50)),
         u2: Inactivity::After(Duration::from_us(40 * 256)),

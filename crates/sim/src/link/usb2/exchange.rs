@@ -32,7 +32,7 @@ pub enum Fate {
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Who sends.
+    /// The sending side.
     pub from: Side,
     /// What.
     pub packet: Packet,
@@ -40,7 +40,7 @@ pub struct Sent {
     pub begins: Instant,
     /// When the next may begin.
     pub ends: Instant,
-    /// What becomes of it.
+    /// Its fate.
     pub fate: Fate,
 }
 
@@ -62,7 +62,7 @@ pub(super) type FateOf<'a> = &'a mut dyn FnMut(Side, &Packet) -> Fate;
 /// The next action on a free bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// A transaction. The other side sends so many bytes at most, if it is to send.
+    /// A transaction. The other side sends at most this many bytes, if it sends.
     Begin(HostTransaction, u16),
     /// Nothing before then.
     Later(Instant),

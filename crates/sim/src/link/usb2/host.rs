@@ -40,7 +40,7 @@ pub struct HostEndpoint {
     asks_for_room: bool,
     /// Tries of what is in flight or comes next that were not answered.
     failures: u8,
-    /// What was asked and is not over.
+    /// The transaction in progress.
     asked: Option<HostRequest>,
     /// When it may be asked again.
     patient_until: Instant,

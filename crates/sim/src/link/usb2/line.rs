@@ -44,14 +44,14 @@ impl Line {
         self.0.front().map(|first| first.transfer.bytes)
     }
 
-    /// What is to be sent next.
+    /// Returns the payload to send next.
     pub(super) fn piece(&self, largest: u16) -> Option<PacketPayload> {
         let first = self.0.front()?;
         let bytes = u16::try_from(first.left()).unwrap_or(u16::MAX).min(largest);
         Some(PacketPayload { transfer: first.transfer.id, offset: first.moved, bytes })
     }
 
-    /// What was sent has been taken.
+    /// Completes payload that was acknowledged.
     pub(super) fn taken(&mut self, piece: PacketPayload) -> Option<Progress> {
         let first = self.0.front_mut()?;
         first.moved += u32::from(piece.bytes);

@@ -139,14 +139,14 @@ impl HostRequest {
 }
 
 impl HostTransaction {
-    /// What the device is asked.
+    /// Returns the request to the device.
     pub const fn ask(&self) -> &HostRequest {
         match self {
             Self::Whole(ask) | Self::Split(_, ask) => ask,
         }
     }
 
-    /// What the host sends: the token of a split transaction, that of what is asked, and data.
+    /// Returns the packets of the host: split token, token, data.
     pub(super) const fn packets(&self) -> [Option<Packet>; 3] {
         let token = Some(Packet::Token(*self.ask()));
         match *self {

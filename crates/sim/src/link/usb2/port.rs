@@ -114,7 +114,7 @@ impl HostPort {
         self.control.poll_progress()
     }
 
-    /// What the controller adds to the times of the bus.
+    /// Returns the delays that the controller adds.
     pub const fn pacing(&self) -> &Pacing {
         &self.pacing
     }
@@ -261,7 +261,7 @@ impl HostPort {
         self.conclude(address, |end| end.answered(now, answer, &pacing)).unwrap_or(false)
     }
 
-    /// What was asked was not fetched its way to the device, and is asked again then.
+    /// Repeats a transaction at `until` that was not accepted.
     pub fn put_off(&mut self, until: Instant, ask: &HostRequest) {
         let address = ask.endpoint();
         if address.number() == 0 {
@@ -362,7 +362,7 @@ impl DevicePort {
         self.change(address, DeviceEndpoint::halt);
     }
 
-    /// An endpoint is not ready so many times: see [`DeviceEndpoint::refuse`].
+    /// Makes an endpoint answer "not ready" `times` times: see [`DeviceEndpoint::refuse`].
     pub fn refuse(&mut self, address: EndpointAddress, times: u8) {
         self.change(address, |end| end.refuse(times));
     }

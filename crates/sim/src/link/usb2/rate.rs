@@ -138,8 +138,8 @@ impl Rate {
         }
     }
 
-    /// What is around the fields of any packet. High speed: SYNC 4, PID 1, end of packet and delay
-    /// 12 (table 5-10). Full speed: SYNC 1, PID 1, delay 1 (table 5-9).
+    /// Overhead of any packet in bytes. High speed: SYNC 4, PID 1, end of packet and delay 12
+    /// (table 5-10). Full speed: SYNC 1, PID 1, delay 1 (table 5-9).
     const fn around_bytes(self) -> u64 {
         match self {
             Self::Full => 1 + 1 + 1,
@@ -148,14 +148,13 @@ impl Rate {
     }
 }
 
-/// What a token has beside: address, endpoint, CRC-5. A start of frame has as much (clause 8.4.3).
+/// Fields of a token: address, endpoint, CRC-5. A start of frame has as much (clause 8.4.3).
 const TOKEN_FIELD_BYTES: u64 = 2;
 
-/// What the token of a split transaction has beside: address of the hub, port, kind, CRC-5 (clause
-/// 8.4.2).
+/// Fields of a split token: hub address, port, type, CRC-5 (clause 8.4.2).
 const SPLIT_FIELD_BYTES: u64 = 3;
 
-/// What a data packet has beside its payload: CRC-16.
+/// Overhead of a data packet: CRC-16.
 const DATA_FIELD_BYTES: u64 = 2;
 
 #[cfg(test)]

@@ -37,14 +37,14 @@ pub struct HostEndpoint {
     budget: u8,
     has_bus: bool,
     run: EndpointRun,
-    /// IN: a packet came damaged, and what is not the same again is not looked at.
+    /// IN: a packet was damaged; packets are ignored until it is repeated.
     is_retrying: bool,
     /// OUT: packets after those that were acknowledged that were sent before the device did not
     /// answer; it may have them.
     may_have: u8,
     /// Times in a row that the device did not answer.
     failures: u8,
-    /// Counts what comes of it, so that who waits sees whether anything did.
+    /// Counts messages; timeouts compare it.
     steps: u32,
     /// An endpoint without streams whose device is not ready.
     is_blocked: bool,
@@ -468,15 +468,15 @@ impl HostEndpoint {
         Ok(())
     }
 
-    /// Leaves a stream all of whose transfers were withdrawn, for others that have come.
+    /// Leaves a stream without transfers for others that have some.
     fn leave_if_done(&mut self) {
         if self.pipe.as_ref().is_some_and(Host::has_pending) {
             self.leave_if_empty();
         }
     }
 
-    /// Leaves a stream all of whose transfers were withdrawn. The device that has proposed it waits
-    /// for an answer, and says nothing of its other streams before.
+    /// Leaves a stream without transfers. A device that has proposed it waits for an answer and
+    /// proposes no other stream before.
     fn leave_if_empty(&mut self) {
         let is_at_rest = self.run == EndpointRun::Running && !self.has_bus && self.in_flight == 0;
         let Some(pipe) = self.pipe.as_mut().filter(|_| is_at_rest) else { return };
@@ -509,8 +509,8 @@ impl HostEndpoint {
         Ok(())
     }
 
-    /// Puts what the stream machine says into a separate message, if it has one: a stream that
-    /// begins is sent by the first packet of its burst.
+    /// Sends the packet of the stream state machine, unless the first packet of a burst stands for
+    /// it.
     fn say(&mut self, said: Option<FromHost>) {
         let field = match said {
             Some(FromHost::Prime) => StreamField::Prime,

@@ -11,8 +11,8 @@ use crate::link::superspeed::Side;
 use std::collections::VecDeque;
 use units::Instant;
 
-/// What is to happen, until The owner takes it. One thing that happens makes each of 128 lanes send
-/// a packet at most, which is free again and reaches the other side, and gives each a credit back.
+/// Events to schedule. Each handled event makes at most one packet on each of 128 lanes, with two
+/// events, and one credit.
 const NEXT: CapacityExceeded = CapacityExceeded { queue: "the event queue of the hub tree", capacity: 1024 };
 
 /// Packets queued at a hub port in one direction: four per credit limit of a link, and those from
