@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_or_makes_no_sense_is_told() {
+    fn what_is_not_there_or_makes_no_sense_is_reported() {
         struct Same(u32);
         impl Registers for Same {
             fn read_register(&mut self, _: u32) -> u32 {

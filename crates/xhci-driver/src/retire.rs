@@ -1,25 +1,27 @@
-//! The retire table: what an event means for the TD that it names (xHCI 1.2 clauses 4.8.3, 4.10.1 to 4.10.3).
+//! The retire table: what an event means for the TD that it names (xHCI 1.2 clauses 4.8.3, 4.10.1
+//! to 4.10.3).
 //!
-//! One pure function of where in the TD the event points, its completion code, the length in it and whether a retry is
-//! left. It says how the TD ends, what its length is reckoned from, and what the endpoint needs next. Everything that
-//! ever went wrong with completions in drivers is a cell here, and is tested as one.
+//! One pure function of the TRB within the TD that the event points to, its completion code, its
+//! length and whether a retry is left. It returns how the TD ends, what its length is computed
+//! from, and which recovery the endpoint needs. Every known failure of drivers with completions is
+//! a cell of this table and is tested as one.
 //!
-//! A halt that names no TD is told of one all the same: with streams a device can refuse before any stream is current, and
-//! a controller has no TRB to name then (clause 4.12.2). Whoever waits longest is told, so that the halt is cleared.
+//! A halt that names no TD completes the oldest one: with streams a device can stall before any
+//! stream is current, and the controller has no TRB to name then (clause 4.12.2).
 //!
-//! Left out: isochronous rings. Always true: any other event that names no TD of ours ends none.
+//! Left out: isochronous rings. Always true: any other event that names no known TD completes none.
 
 use bus::TransferStatus;
 use wire::xhci::CompletionCode;
 
-/// What of a TD an event points to.
+/// The part of a TD that an event points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum EventTarget {
     /// Bulk: a TRB before the last.
     Inner,
     /// Bulk: the last TRB.
     Last,
-    /// Bulk: its event data TRB; the length is what has moved.
+    /// Bulk: its event data TRB; the length is the bytes transferred.
     EventData,
     /// Control: the setup packet.
     Setup,
@@ -27,62 +29,63 @@ pub enum Place {
     ControlData,
     /// Control: the status.
     Status,
-    /// A TD that was taken back and turned into nothing.
+    /// A cancelled TD turned into no-ops.
     NoOp,
-    /// A place where no TD is any more.
+    /// The place of a TD that has ended.
     Finished,
     /// No place of any ring.
     Nowhere,
 }
 
-/// What the number of bytes moved is reckoned from.
+/// What the number of bytes transferred is computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actual {
-    /// None moved.
+    /// None.
     Nothing,
-    /// What lies before the TRB, and its length less the event's.
+    /// The bytes before the TRB, plus its length less the residual.
     ThisTrb,
-    /// What lies before the TRB.
+    /// The bytes before the TRB.
     BeforeTrb,
     /// The event's length.
-    Told,
-    /// What was noted before; if nothing was, all of it.
+    EventLength,
+    /// The bytes noted before; if none were noted, all.
     Noted,
 }
 
-/// What becomes of the TD.
+/// The effect on the TD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It goes on, or there is none.
     Open,
-    /// It goes on; so much has moved.
+    /// It goes on, with the bytes transferred noted.
     Note(Actual),
-    /// It is done, or short, by the bytes that moved.
+    /// It is done, or short, by the bytes transferred.
     ByLength(Actual),
-    /// It ended like this.
+    /// It ends with this status.
     With(TransferStatus, Actual),
-    /// None was named; that which has waited longest ended like this.
+    /// No TD is named; the oldest one ends with this status.
     Oldest(TransferStatus),
-    /// It was nothing, and is over.
+    /// A no-op TD that is over.
     Dropped,
 }
 
-/// What the endpoint needs next.
+/// The recovery that the endpoint needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// Nothing; it runs.
+    /// None; it runs.
     Nothing,
     /// It is halted: Reset Endpoint, then Set TR Dequeue Pointer past the TD.
     Reset,
-    /// It is halted: Reset Endpoint that preserves the state, then the doorbell; the TD is tried again.
+    /// Halted: Reset Endpoint that preserves the transfer state, then the doorbell; the TD is
+    /// retried.
     SoftRetry,
-    /// It is in error: Set TR Dequeue Pointer past the TD.
+    /// In error: Set TR Dequeue Pointer past the TD.
     MoveDequeue,
-    /// Nobody knows: Stop Endpoint, and its context says what it is.
+    /// Unknown: Stop Endpoint, then its context gives the state.
     Stop,
 }
 
-/// What an event means.
+/// The meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retirement {
     /// For the TD.
@@ -91,27 +94,27 @@ pub struct Retirement {
     pub recovery: Recovery,
 }
 
-/// The first of the codes that vendors define for information.
+/// The first vendor-defined informational code.
 const VENDOR_DEFINED_INFO: u8 = 224;
 
-/// What an event with `code` that points to `place` means. `residual` is the event's length; `may_retry` says that a
-/// transaction error may be tried again.
-pub fn retire(place: Place, code: CompletionCode, residual: u32, may_retry: bool) -> Retirement {
+/// Returns the meaning of an event with `code` that points to `place`. `residual` is the length of
+/// the event; `may_retry` says whether a transaction error may be retried.
+pub fn retire(place: EventTarget, code: CompletionCode, residual: u32, may_retry: bool) -> Retirement {
     use CompletionCode as Code;
     // What a vendor has to say beside (table 6-90) is no error.
     let code = if let Code::Unknown(VENDOR_DEFINED_INFO..) = code { Code::Success } else { code };
     match place {
-        Place::Nowhere => return nowhere(code, may_retry),
+        EventTarget::Nowhere => return nowhere(code, may_retry),
         // Some controllers say too late where a halt was; the endpoint needs help all the same.
-        Place::Finished => return Retirement::of(Ending::Open, recovery_of(code)),
-        Place::NoOp => return Retirement::of(Ending::Dropped, recovery_of(code)),
+        EventTarget::Finished => return Retirement::of(Ending::Open, recovery_of(code)),
+        EventTarget::NoOp => return Retirement::of(Ending::Dropped, recovery_of(code)),
         _ => {}
     }
     match code {
         Code::Success | Code::ShortPacket => Retirement::of(good(place, code, residual), Recovery::Nothing),
         Code::Stopped => Retirement::of(stopped(place, here(place)), Recovery::Nothing),
         Code::StoppedLengthInvalid => Retirement::of(stopped(place, Actual::BeforeTrb), Recovery::Nothing),
-        Code::StoppedShortPacket => Retirement::of(stopped(place, Actual::Told), Recovery::Nothing),
+        Code::StoppedShortPacket => Retirement::of(stopped(place, Actual::EventLength), Recovery::Nothing),
         Code::UsbTransactionError | Code::SplitTransaction if may_retry && is_bulk(place) => {
             Retirement::of(Ending::Open, Recovery::SoftRetry)
         }
@@ -126,7 +129,7 @@ pub fn retire(place: Place, code: CompletionCode, residual: u32, may_retry: bool
     }
 }
 
-/// What a code means that comes without a place. A halt of the device stays until somebody clears it, and whoever could
+/// What a code means that comes without a place. A halt of the device stays until somebody clears it, and the code that could
 /// knows of it by a transfer only.
 fn nowhere(code: CompletionCode, may_retry: bool) -> Retirement {
     use CompletionCode as Code;
@@ -170,37 +173,37 @@ fn recovery_of(code: CompletionCode) -> Recovery {
 }
 
 /// A success with bytes left is a short packet that the controller did not call by its name.
-fn good(place: Place, code: CompletionCode, residual: u32) -> Ending {
+fn good(place: EventTarget, code: CompletionCode, residual: u32) -> Ending {
     let is_short = code == CompletionCode::ShortPacket || residual > 0;
     match place {
-        Place::Inner if is_short => Ending::ByLength(Actual::ThisTrb),
-        Place::Last => Ending::ByLength(Actual::ThisTrb),
-        Place::EventData => Ending::ByLength(Actual::Told),
-        Place::ControlData if is_short => Ending::Note(Actual::ThisTrb),
-        Place::Status => Ending::ByLength(Actual::Noted),
+        EventTarget::Inner if is_short => Ending::ByLength(Actual::ThisTrb),
+        EventTarget::Last => Ending::ByLength(Actual::ThisTrb),
+        EventTarget::EventData => Ending::ByLength(Actual::EventLength),
+        EventTarget::ControlData if is_short => Ending::Note(Actual::ThisTrb),
+        EventTarget::Status => Ending::ByLength(Actual::Noted),
         _ => Ending::Open,
     }
 }
 
-/// A stopped TD stays where it is; how far it came is noted in case it is taken back.
-fn stopped(place: Place, actual: Actual) -> Ending {
+/// A stopped TD stays where it is; how far it came is noted in case it is cancelled.
+fn stopped(place: EventTarget, actual: Actual) -> Ending {
     match place {
-        Place::Setup | Place::Status => Ending::Open,
+        EventTarget::Setup | EventTarget::Status => Ending::Open,
         _ => Ending::Note(actual),
     }
 }
 
-fn here(place: Place) -> Actual {
+fn here(place: EventTarget) -> Actual {
     match place {
-        Place::Setup => Actual::Nothing,
-        Place::EventData => Actual::Told,
-        Place::Status => Actual::Noted,
+        EventTarget::Setup => Actual::Nothing,
+        EventTarget::EventData => Actual::EventLength,
+        EventTarget::Status => Actual::Noted,
         _ => Actual::ThisTrb,
     }
 }
 
-fn is_bulk(place: Place) -> bool {
-    matches!(place, Place::Inner | Place::Last | Place::EventData)
+fn is_bulk(place: EventTarget) -> bool {
+    matches!(place, EventTarget::Inner | EventTarget::Last | EventTarget::EventData)
 }
 
 impl Retirement {
@@ -210,7 +213,7 @@ impl Retirement {
         Self { ending, recovery }
     }
 
-    fn with(status: TransferStatus, place: Place, code: CompletionCode) -> Self {
+    fn with(status: TransferStatus, place: EventTarget, code: CompletionCode) -> Self {
         Self { ending: Ending::With(status, here(place)), recovery: recovery_of(code) }
     }
 }
@@ -220,20 +223,20 @@ mod golden;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Place::{ControlData, EventData, Inner, Last, Setup, Status};
+    use EventTarget::{ControlData, EventData, Inner, Last, Setup, Status};
     use bus::TransferStatus::{Babble, Error, Stall};
 
     const SUCCESS: u8 = 1;
     const SHORT: u8 = 13;
-    const BULK: [Place; 3] = [Inner, Last, EventData];
-    const CONTROL: [Place; 3] = [Setup, ControlData, Status];
+    const BULK: [EventTarget; 3] = [Inner, Last, EventData];
+    const CONTROL: [EventTarget; 3] = [Setup, ControlData, Status];
 
-    fn cell(place: Place, code: u8, residual: u32) -> (Ending, Recovery) {
+    fn cell(place: EventTarget, code: u8, residual: u32) -> (Ending, Recovery) {
         let Retirement { ending, recovery } = retire(place, code.into(), residual, false);
         (ending, recovery)
     }
 
-    fn endings<const N: usize>(places: [Place; N], code: u8, residual: u32) -> [Ending; N] {
+    fn endings<const N: usize>(places: [EventTarget; N], code: u8, residual: u32) -> [Ending; N] {
         places.map(|place| {
             let (ending, recovery) = cell(place, code, residual);
             assert_eq!(recovery, Recovery::Nothing);
@@ -243,7 +246,7 @@ mod tests {
 
     #[test]
     fn success_ends_a_td_at_its_end_only() {
-        let ends = [Ending::Open, Ending::ByLength(Actual::ThisTrb), Ending::ByLength(Actual::Told)];
+        let ends = [Ending::Open, Ending::ByLength(Actual::ThisTrb), Ending::ByLength(Actual::EventLength)];
         assert_eq!(endings(BULK, SUCCESS, 0), ends);
         assert_eq!(
             endings(CONTROL, SUCCESS, 0),
@@ -253,14 +256,14 @@ mod tests {
 
     #[test]
     fn success_with_bytes_left_is_short() {
-        let ends = [Actual::ThisTrb, Actual::ThisTrb, Actual::Told].map(Ending::ByLength);
+        let ends = [Actual::ThisTrb, Actual::ThisTrb, Actual::EventLength].map(Ending::ByLength);
         assert_eq!(endings(BULK, SUCCESS, 7), ends);
         assert_eq!(cell(ControlData, SUCCESS, 7).0, Ending::Note(Actual::ThisTrb));
     }
 
     #[test]
     fn a_short_packet_ends_a_bulk_td_anywhere_and_a_control_td_at_its_status() {
-        let ends = [Actual::ThisTrb, Actual::ThisTrb, Actual::Told].map(Ending::ByLength);
+        let ends = [Actual::ThisTrb, Actual::ThisTrb, Actual::EventLength].map(Ending::ByLength);
         assert_eq!(endings(BULK, SHORT, 7), ends);
         let ends = [Ending::Open, Ending::Note(Actual::ThisTrb), Ending::ByLength(Actual::Noted)];
         assert_eq!(endings(CONTROL, SHORT, 7), ends);
@@ -268,8 +271,14 @@ mod tests {
 
     #[test]
     fn a_stall_ends_every_td_and_resets_the_endpoint() {
-        let actual =
-            [Actual::ThisTrb, Actual::ThisTrb, Actual::Told, Actual::Nothing, Actual::ThisTrb, Actual::Noted];
+        let actual = [
+            Actual::ThisTrb,
+            Actual::ThisTrb,
+            Actual::EventLength,
+            Actual::Nothing,
+            Actual::ThisTrb,
+            Actual::Noted,
+        ];
         for (place, actual) in BULK.into_iter().chain(CONTROL).zip(actual) {
             assert_eq!(cell(place, 6, 7), (Ending::With(Stall, actual), Recovery::Reset));
         }
@@ -303,8 +312,8 @@ mod tests {
     fn stops_note_how_far_it_came() {
         assert_eq!(cell(Inner, 26, 9).0, Ending::Note(Actual::ThisTrb));
         assert_eq!(cell(Inner, 27, 9).0, Ending::Note(Actual::BeforeTrb));
-        assert_eq!(cell(Inner, 28, 9).0, Ending::Note(Actual::Told));
-        assert_eq!(cell(EventData, 26, 9).0, Ending::Note(Actual::Told));
+        assert_eq!(cell(Inner, 28, 9).0, Ending::Note(Actual::EventLength));
+        assert_eq!(cell(EventData, 26, 9).0, Ending::Note(Actual::EventLength));
         assert_eq!(endings([Setup, Status], 26, 0), [Ending::Open; 2]);
         assert_eq!(endings([ControlData], 26, 3), [Ending::Note(Actual::ThisTrb)]);
     }
@@ -322,40 +331,40 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_back_is_dropped() {
-        assert_eq!(cell(Place::NoOp, SUCCESS, 0), (Ending::Dropped, Recovery::Nothing));
-        assert_eq!(cell(Place::NoOp, 6, 0), (Ending::Dropped, Recovery::Reset));
+    fn what_was_cancelled_is_dropped() {
+        assert_eq!(cell(EventTarget::NoOp, SUCCESS, 0), (Ending::Dropped, Recovery::Nothing));
+        assert_eq!(cell(EventTarget::NoOp, 6, 0), (Ending::Dropped, Recovery::Reset));
     }
 
     #[test]
-    fn no_event_for_nobody_ends_anything_but_a_halt() {
+    fn an_event_without_a_td_ends_none_unless_it_is_a_halt() {
         for code in 0..=u8::MAX {
-            assert_eq!(cell(Place::Finished, code, 7).0, Ending::Open);
+            assert_eq!(cell(EventTarget::Finished, code, 7).0, Ending::Open);
             let halts = matches!(code, 4 | 6 | 36);
-            assert_eq!(cell(Place::Nowhere, code, 7).0 == Ending::Open, !halts, "{code}");
+            assert_eq!(cell(EventTarget::Nowhere, code, 7).0 == Ending::Open, !halts, "{code}");
         }
     }
 
     #[test]
-    fn a_halt_that_names_nobody_is_told_to_who_has_waited_longest() {
-        assert_eq!(cell(Place::Nowhere, 6, 0), (Ending::Oldest(Stall), Recovery::Reset));
+    fn a_halt_that_names_no_td_completes_the_oldest_transfer() {
+        assert_eq!(cell(EventTarget::Nowhere, 6, 0), (Ending::Oldest(Stall), Recovery::Reset));
         for code in [4, 36] {
-            assert_eq!(cell(Place::Nowhere, code, 0), (Ending::Oldest(Error), Recovery::Reset));
-            let retried = retire(Place::Nowhere, CompletionCode::from(code), 0, true);
+            assert_eq!(cell(EventTarget::Nowhere, code, 0), (Ending::Oldest(Error), Recovery::Reset));
+            let retried = retire(EventTarget::Nowhere, CompletionCode::from(code), 0, true);
             assert_eq!(retried, Retirement::of(Ending::Open, Recovery::SoftRetry));
         }
     }
 
     #[test]
-    fn a_halt_at_nobody_still_resets_the_endpoint() {
-        for place in [Place::Finished, Place::Nowhere] {
+    fn a_halt_without_a_td_still_resets_the_endpoint() {
+        for place in [EventTarget::Finished, EventTarget::Nowhere] {
             assert_eq!([6, 34].map(|code| cell(place, code, 0).1), [Recovery::Reset; 2]);
             assert_eq!([SUCCESS, SHORT, 26].map(|code| cell(place, code, 0).1), [Recovery::Nothing; 3]);
         }
     }
 
     #[test]
-    fn codes_nobody_knows_end_a_td_and_stop_the_endpoint() {
+    fn unknown_codes_end_a_td_and_stop_the_endpoint() {
         for code in [0, 7, 17, 30, 33, 200, 223] {
             assert_eq!(cell(Last, code, 0), (Ending::With(Error, Actual::ThisTrb), Recovery::Stop));
         }

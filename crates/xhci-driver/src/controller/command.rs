@@ -1,13 +1,13 @@
 //! The command ring: what is asked of the controller, and who waits for the answer (xHCI 1.2 clause 4.6).
 //!
-//! Commands are answered in order. One that is not answered in [`COMMAND_PATIENCE`] is aborted; if the ring does not
-//! stop then, the controller is given up. Always true: an endpoint and a device have one command under way at most, so
+//! Commands are answered in order. One that is not answered in [`COMMAND_TIMEOUT`] is aborted; if the ring does not
+//! stop then, the controller is given up. Always true: an endpoint and a device have one command in flight at most, so
 //! what waits here is bounded by how many of these there are.
 
 use crate::hardware::Hardware;
-use crate::limit::{ABORT_PATIENCE, COMMAND_PATIENCE, COMMAND_RING_TRBS, COMMANDS_MAX};
+use crate::limit::{ABORT_TIMEOUT, COMMAND_RING_TRBS, COMMAND_TIMEOUT, COMMANDS_MAX};
 use crate::ring::{ProducerRing, Put, RingShape};
-use crate::words::RequestId;
+use crate::types::RequestId;
 use alloc::collections::VecDeque;
 use units::Instant;
 use wire::xhci::{CommandTrb, EndpointId};
@@ -97,7 +97,7 @@ impl Commands {
             filled = true;
         }
         if filled && self.deadline.is_none() {
-            self.deadline = Some(now + COMMAND_PATIENCE);
+            self.deadline = Some(now + COMMAND_TIMEOUT);
         }
         filled
     }
@@ -114,7 +114,7 @@ impl Commands {
         self.ring.give_back(1);
         self.was_aborted = false;
         if !self.is_aborting {
-            self.deadline = (!self.pending.is_empty()).then(|| now + COMMAND_PATIENCE);
+            self.deadline = (!self.pending.is_empty()).then(|| now + COMMAND_TIMEOUT);
         }
         Some((answered.purpose, self.fill(hw, now)))
     }
@@ -125,14 +125,14 @@ impl Commands {
         if self.is_aborting || self.was_aborted {
             return false;
         }
-        (self.is_aborting, self.was_aborted, self.deadline) = (true, true, Some(now + ABORT_PATIENCE));
+        (self.is_aborting, self.was_aborted, self.deadline) = (true, true, Some(now + ABORT_TIMEOUT));
         true
     }
 
     /// The ring has stopped; whether the doorbell is to be rung.
     pub(crate) fn stopped(&mut self, hw: &mut impl Hardware, now: Instant) -> bool {
         self.is_aborting = false;
-        self.deadline = (!self.pending.is_empty()).then(|| now + COMMAND_PATIENCE);
+        self.deadline = (!self.pending.is_empty()).then(|| now + COMMAND_TIMEOUT);
         self.fill(hw, now) || !self.pending.is_empty()
     }
 }

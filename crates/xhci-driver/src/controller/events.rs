@@ -7,8 +7,8 @@ use super::live::Live;
 use crate::device::endpoint::TransferEvent;
 use crate::hardware::Hardware;
 use crate::limit::{EVENTS_PER_ACKNOWLEDGEMENT, EVENTS_PER_CALL};
-use crate::retire::{Place, Recovery};
-use crate::words::{Answer, Death, Output};
+use crate::retire::{EventTarget, Recovery};
+use crate::types::{Answer, Death, Output};
 use units::Instant;
 use wire::xhci::{CommandRingControl, CompletionCode, EventTrb, PortChanges, PortStatus, UsbStatus, offset};
 
@@ -121,8 +121,8 @@ impl Live {
         let is_lost = endpoint.is_lost();
         self.tell(id, told.completion);
         match told.place {
-            Place::Nowhere => self.counters.stray_events += 1,
-            Place::Finished => self.counters.late_events += 1,
+            EventTarget::Nowhere => self.counters.stray_events += 1,
+            EventTarget::Finished => self.counters.late_events += 1,
             _ => {}
         }
         if is_lost && !is_leaving {

@@ -7,8 +7,8 @@
 use super::{Controller, live::Live};
 use crate::capabilities::Capabilities;
 use crate::hardware::{Hardware, Registers};
-use crate::limit::{HALT_PATIENCE, HANDOVER_PATIENCE, POLL_INTERVAL, RESET_PATIENCE};
-use crate::words::{DeadlineReason, Death, Output};
+use crate::limit::{HALT_TIMEOUT, HANDOVER_TIMEOUT, POLL_INTERVAL, RESET_TIMEOUT};
+use crate::types::{DeadlineReason, Death, Output};
 use alloc::boxed::Box;
 use units::Instant;
 use wire::xhci::{LegacySupport, UsbCommand, UsbStatus, offset};
@@ -51,9 +51,9 @@ impl Controller {
 
     fn wait_for(&mut self, what: DeadlineReason, now: Instant) {
         let patience = match what {
-            DeadlineReason::Handover => HANDOVER_PATIENCE,
-            DeadlineReason::Halt => HALT_PATIENCE,
-            _ => RESET_PATIENCE,
+            DeadlineReason::Handover => HANDOVER_TIMEOUT,
+            DeadlineReason::Halt => HALT_TIMEOUT,
+            _ => RESET_TIMEOUT,
         };
         self.phase = Phase::Waiting(Wait { what, poll_at: now + POLL_INTERVAL, until: now + patience });
     }

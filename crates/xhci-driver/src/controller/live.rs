@@ -1,17 +1,17 @@
 //! A running controller: its rings, its devices, and the transfers given to them.
 //!
 //! Always true: a slot has at most one device; a doorbell is rung only for an endpoint that runs; memory that the
-//! controller knows of stays until the controller has let go of it.
+//! controller knows of stays until the controller has released it.
 
 use super::command::{Commands, Purpose};
 use crate::capabilities::Capabilities;
 use crate::device::Device;
 use crate::device::endpoint::State;
-use crate::device::td::Order;
+use crate::device::td::TdSpec;
 use crate::hardware::{DmaLayout, Hardware, Registers};
 use crate::limit;
 use crate::ring::{EventRing, TdSize};
-use crate::words::{
+use crate::types::{
     Answer, Config, ControlTransfer, Counters, Deadline, DeadlineReason, DeviceId, Location, Output, Refusal,
     RequestId, Transfer,
 };
@@ -162,7 +162,7 @@ impl Live {
         self.pieces.drain(..).for_each(|(at, layout)| hw.release(at, layout));
     }
 
-    /// Ends everything that is under way.
+    /// Ends everything that is in progress.
     pub(super) fn end_all(&mut self) {
         for slot in 1..=self.slots {
             let Some(device) = self.devices.get_mut(usize::from(slot)).and_then(Option::as_mut) else {
@@ -184,7 +184,7 @@ impl Live {
         if length > limit::TRANSFER_BYTES_MAX || pipe.endpoint.number() == 0 {
             return Err(Refusal::NotAllowed);
         }
-        let order = Order::Bulk { event_data: self.config.event_data };
+        let order = TdSpec::Bulk { event_data: self.config.event_data };
         self.enqueue(hw, (device, pipe), id, (order, buffer, length))
     }
 
@@ -200,7 +200,7 @@ impl Live {
             return Err(Refusal::NotAllowed);
         }
         let pipe = Pipe::plain(bus::EndpointAddress::at::<0>(setup.direction));
-        self.enqueue(hw, (device, pipe), id, (Order::Control { setup }, buffer, setup.length.into()))
+        self.enqueue(hw, (device, pipe), id, (TdSpec::Control { setup }, buffer, setup.length.into()))
     }
 
     fn enqueue(
@@ -208,7 +208,7 @@ impl Live {
         hw: &mut impl Hardware,
         (device, pipe): (DeviceId, Pipe),
         id: TransferId,
-        what: (Order, u64, u32),
+        what: (TdSpec, u64, u32),
     ) -> Result<(), Refusal> {
         if self.outputs.len() >= limit::OUTPUTS_MAX {
             return Err(Refusal::Full);
@@ -241,7 +241,7 @@ impl Live {
             return;
         };
         if endpoint.cancel(pipe.stream, id) && endpoint.is_free() {
-            self.take_back(hw, now, (device.slot, endpoint_id));
+            self.cancel_tds(hw, now, (device.slot, endpoint_id));
         }
     }
 
@@ -286,7 +286,7 @@ impl Live {
         self.outputs.push_back(Output::Answered(request, answer));
     }
 
-    /// A port is told once until it is polled, however often it changes.
+    /// A port is reported once until it is polled, however often it changes.
     pub(super) fn tell_port(&mut self, port: u8, status: PortStatus) {
         self.ports_changed.insert(port, status);
     }

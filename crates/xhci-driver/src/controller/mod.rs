@@ -17,7 +17,7 @@ mod tests;
 
 use crate::capabilities::Capabilities;
 use crate::hardware::Hardware;
-use crate::words::{
+use crate::types::{
     Config, ControlTransfer, Counters, Deadline, Death, DeviceId, Output, Refusal, Request, RequestId,
     Transfer,
 };
@@ -52,7 +52,7 @@ impl Controller {
     }
 
     /// Takes the controller over: from the firmware, through a reset, until it runs. [`Output::Running`] says that it
-    /// does, [`Output::Died`] that it does not. Everything that was under way ends.
+    /// does, [`Output::Died`] that it does not. Everything that was in progress ends.
     pub fn start(&mut self, hw: &mut impl Hardware, now: Instant) {
         self.bury();
         self.begin(hw, now);
@@ -159,7 +159,7 @@ impl Controller {
         waits.or_else(|| self.live.as_ref()?.poll_timeout())
     }
 
-    /// The controller is of no use; what is under way ends.
+    /// The controller is of no use; what is in progress ends.
     fn die(&mut self, hw: &mut impl Hardware, death: Death) {
         self.halt(hw);
         self.bury();

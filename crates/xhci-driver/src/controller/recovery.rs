@@ -1,14 +1,14 @@
-//! What an endpoint needs when TDs are taken back or fail (xHCI 1.2 clauses 4.6.8 to 4.6.10).
+//! What an endpoint needs when TDs are cancelled or fail (xHCI 1.2 clauses 4.6.8 to 4.6.10).
 //!
-//! Stop or Reset Endpoint, then Set TR Dequeue Pointer ring by ring, then the doorbells; after a halt that somebody was told of,
+//! Stop or Reset Endpoint, then Set TR Dequeue Pointer ring by ring, then the doorbells; after a halt that somebody was reported of,
 //! these wait until he has cleared it. A Stop Endpoint that comes too
-//! late is told by Context State Error; the endpoint's context says what it is instead. Always true: an endpoint has one
-//! command under way at most, and an endpoint that cannot be brought to work costs the device its slot: only then has
+//! late is reported by Context State Error; the endpoint's context says what it is instead. Always true: an endpoint has one
+//! command in flight at most, and an endpoint that cannot be brought to work costs the device its slot: only then has
 //! the controller surely let go of the buffers.
 
 use super::command::Purpose;
 use super::live::Live;
-use crate::device::endpoint::{Endpoint, Hold, Move, State};
+use crate::device::endpoint::{Endpoint, EndpointHold, Move, State};
 use crate::hardware::Hardware;
 use crate::limit::{STOP_ATTEMPTS_MAX, STOP_SETTLES};
 use crate::retire::Recovery;
@@ -16,11 +16,17 @@ use units::Instant;
 use wire::xhci::{CommandTrb, CompletionCode, EndpointContext, EndpointId, EndpointState};
 
 /// A slot and an endpoint of the device there.
-pub(super) type Which = (u8, EndpointId);
+pub(super) type EndpointRef = (u8, EndpointId);
 
 impl Live {
-    /// An event said that the endpoint needs help. If a command is under way already, its answer tells.
-    pub(super) fn recover(&mut self, hw: &mut impl Hardware, now: Instant, which: Which, recovery: Recovery) {
+    /// An event said that the endpoint needs help. If a command is in progress already, its answer tells.
+    pub(super) fn recover(
+        &mut self,
+        hw: &mut impl Hardware,
+        now: Instant,
+        which: EndpointRef,
+        recovery: Recovery,
+    ) {
         self.counters.soft_retries += u32::from(recovery == Recovery::SoftRetry);
         let is_free = self.endpoint_at(which).is_some_and(|endpoint| endpoint.is_free());
         if !is_free {
@@ -35,8 +41,8 @@ impl Live {
         }
     }
 
-    /// Something is wanted back of an endpoint that no command is under way for. One that is held has stopped already.
-    pub(super) fn take_back(&mut self, hw: &mut impl Hardware, now: Instant, which: Which) {
+    /// Something is wanted back of an endpoint that no command is in progress for. One that is held has stopped already.
+    pub(super) fn cancel_tds(&mut self, hw: &mut impl Hardware, now: Instant, which: EndpointRef) {
         let found = self.endpoint_at(which);
         match found.map(|endpoint| endpoint.is_held()) {
             Some(true) => self.settle(hw, now, which),
@@ -45,7 +51,7 @@ impl Live {
         }
     }
 
-    fn stop(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
+    fn stop(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): EndpointRef) {
         let Some(found) = self.endpoint_at((slot, endpoint)) else { return };
         found.state = State::Stopping;
         found.stops += 1;
@@ -53,7 +59,13 @@ impl Live {
         self.command(hw, now, (command, Purpose::Stop(slot, endpoint)));
     }
 
-    fn reset(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which, preserve_state: bool) {
+    fn reset(
+        &mut self,
+        hw: &mut impl Hardware,
+        now: Instant,
+        (slot, endpoint): EndpointRef,
+        preserve_state: bool,
+    ) {
         let Some(found) = self.endpoint_at((slot, endpoint)) else { return };
         found.state = State::Resetting { preserve_state };
         let command = CommandTrb::ResetEndpoint { slot, endpoint, preserve_state };
@@ -65,7 +77,7 @@ impl Live {
         &mut self,
         hw: &mut impl Hardware,
         now: Instant,
-        which: Which,
+        which: EndpointRef,
         code: CompletionCode,
     ) {
         if self.state_of(which) != Some(State::Stopping) {
@@ -85,7 +97,7 @@ impl Live {
     }
 
     /// Late events of a stopped endpoint have had their time.
-    pub(super) fn settled(&mut self, hw: &mut impl Hardware, now: Instant, which: Which) {
+    pub(super) fn settled(&mut self, hw: &mut impl Hardware, now: Instant, which: EndpointRef) {
         if matches!(self.state_of(which), Some(State::Settling(_))) {
             self.look(hw, now, which);
         }
@@ -96,15 +108,15 @@ impl Live {
         &mut self,
         hw: &mut impl Hardware,
         now: Instant,
-        which: Which,
+        which: EndpointRef,
         code: CompletionCode,
     ) {
         let Some(found) = self.endpoint_at(which) else { return };
         let State::Resetting { preserve_state } = found.state else { return };
         match code {
             CompletionCode::Success => {
-                if found.hold == Hold::Unsure && !preserve_state {
-                    found.hold = Hold::Anew;
+                if found.hold == EndpointHold::Unknown && !preserve_state {
+                    found.hold = EndpointHold::SequenceReset;
                 }
                 self.settle(hw, now, which);
             }
@@ -120,7 +132,7 @@ impl Live {
         &mut self,
         hw: &mut impl Hardware,
         now: Instant,
-        which: Which,
+        which: EndpointRef,
         code: CompletionCode,
     ) {
         match (self.state_of(which), code) {
@@ -131,7 +143,7 @@ impl Live {
     }
 
     /// Goes on by what the endpoint's context says.
-    fn look(&mut self, hw: &mut impl Hardware, now: Instant, which: Which) {
+    fn look(&mut self, hw: &mut impl Hardware, now: Instant, which: EndpointRef) {
         let found = self.endpoint_at(which);
         let Some((stops, must_move)) = found.map(|endpoint| (endpoint.stops, endpoint.must_move())) else {
             return;
@@ -148,7 +160,7 @@ impl Live {
     }
 
     /// The endpoint is stopped: what is wanted back leaves its rings.
-    pub(super) fn settle(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
+    pub(super) fn settle(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): EndpointRef) {
         let forgets = self.config.quirks.forgets_cycles;
         let Some(device) = self.in_slot(slot) else { return };
         let (id, output) = (device.id, device.output_of(endpoint));
@@ -162,7 +174,7 @@ impl Live {
     }
 
     /// The next ring is moved; after the last the endpoint runs again.
-    fn move_on(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
+    fn move_on(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): EndpointRef) {
         let Some(device) = self.in_slot(slot) else { return };
         let id = device.id;
         let Some(found) = device.endpoint(endpoint) else { return };
@@ -186,7 +198,7 @@ impl Live {
     }
 
     /// Rings for whatever is on the rings, if that may be.
-    pub(super) fn go_on(&mut self, hw: &mut impl Hardware, (slot, endpoint): Which) {
+    pub(super) fn go_on(&mut self, hw: &mut impl Hardware, (slot, endpoint): EndpointRef) {
         let Some(found) = self.endpoint_at((slot, endpoint)) else { return };
         if !found.is_running() {
             return;
@@ -197,27 +209,27 @@ impl Live {
         }
     }
 
-    pub(super) fn give_up(&mut self, hw: &mut impl Hardware, now: Instant, (slot, _): Which) {
+    pub(super) fn give_up(&mut self, hw: &mut impl Hardware, now: Instant, (slot, _): EndpointRef) {
         self.counters.failed_endpoints += 1;
         self.leave(hw, now, slot);
     }
 
     /// The endpoint, if it is there.
-    pub(super) fn endpoint_at(&mut self, (slot, endpoint): Which) -> Option<&mut Endpoint> {
+    pub(super) fn endpoint_at(&mut self, (slot, endpoint): EndpointRef) -> Option<&mut Endpoint> {
         self.in_slot(slot)?.endpoint(endpoint)
     }
 
-    fn state_of(&mut self, which: Which) -> Option<State> {
+    fn state_of(&mut self, which: EndpointRef) -> Option<State> {
         self.endpoint_at(which).map(|endpoint| endpoint.state)
     }
 
-    fn set_state(&mut self, which: Which, state: State) {
+    fn set_state(&mut self, which: EndpointRef, state: State) {
         if let Some(endpoint) = self.endpoint_at(which) {
             endpoint.state = state;
         }
     }
 
-    fn context_of(&mut self, hw: &mut impl Hardware, (slot, endpoint): Which) -> EndpointState {
+    fn context_of(&mut self, hw: &mut impl Hardware, (slot, endpoint): EndpointRef) -> EndpointState {
         let Some(device) = self.in_slot(slot) else { return EndpointState::Disabled };
         let mut bytes = [0; EndpointContext::LEN];
         hw.read_bytes(device.output_of(endpoint), &mut bytes);

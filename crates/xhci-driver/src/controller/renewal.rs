@@ -1,21 +1,21 @@
-//! Endpoints that begin anew with their numbers because the device does (xHCI 1.2 clauses 4.6.6 and 4.6.8).
+//! Endpoints that begin again with their numbers because the device does (xHCI 1.2 clauses 4.6.6 and 4.6.8).
 //!
 //! What was done for a halt may be enough; else the endpoint is dropped and added with the rings that it has, so that what is
-//! submitted meanwhile is not lost. Always true: no doorbell is rung before the controller has agreed.
+//! submitted in the meantime is not lost. Always true: no doorbell is rung before the controller has agreed.
 
 use super::command::Purpose;
 use super::live::Live;
-use super::recovery::Which;
-use crate::device::endpoint::{Hold, State};
+use super::recovery::EndpointRef;
+use crate::device::endpoint::{EndpointHold, State};
 use crate::hardware::Hardware;
-use crate::words::{Answer, DeviceId, Refusal, RequestId};
+use crate::types::{Answer, DeviceId, Refusal, RequestId};
 use alloc::boxed::Box;
 use bus::EndpointAddress;
 use units::Instant;
 use wire::xhci::{CommandTrb, CompletionCode, EndpointId, InputControlContext};
 
 impl Live {
-    /// The device has begun anew. It is answered when the controller has as well.
+    /// The device has begun again. It is answered when the controller has as well.
     pub(super) fn renew(
         &mut self,
         hw: &mut impl Hardware,
@@ -38,12 +38,17 @@ impl Live {
         Ok(())
     }
 
-    /// The device's end is cleared, and ours is to be. If a command is under way for it, that is answered first, and this is
+    /// The device's end is cleared, and ours is to be. If a command is in progress for it, that is answered first, and this is
     /// called again. Linux waits for both ends as well (`xhci_endpoint_reset`).
-    pub(super) fn go_on_cleared(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
+    pub(super) fn go_on_cleared(
+        &mut self,
+        hw: &mut impl Hardware,
+        now: Instant,
+        (slot, endpoint): EndpointRef,
+    ) {
         let Some(device) = self.in_slot(slot) else { return };
         let Some(found) = device.endpoint(endpoint).filter(|found| found.is_free()) else { return };
-        if found.hold == Hold::Anew {
+        if found.hold == EndpointHold::SequenceReset {
             return self.release_hold(hw, (slot, endpoint), CompletionCode::Success);
         }
         found.state = State::Renewing;
@@ -60,7 +65,7 @@ impl Live {
         &mut self,
         hw: &mut impl Hardware,
         now: Instant,
-        (slot, endpoint): Which,
+        (slot, endpoint): EndpointRef,
         code: CompletionCode,
     ) {
         let found = self.endpoint_at((slot, endpoint));
@@ -69,15 +74,15 @@ impl Live {
         let is_wanted_back = found.has_cancelled();
         self.release_hold(hw, (slot, endpoint), code);
         if is_wanted_back {
-            self.take_back(hw, now, (slot, endpoint));
+            self.cancel_tds(hw, now, (slot, endpoint));
         }
     }
 
-    fn release_hold(&mut self, hw: &mut impl Hardware, (slot, endpoint): Which, code: CompletionCode) {
+    fn release_hold(&mut self, hw: &mut impl Hardware, (slot, endpoint): EndpointRef, code: CompletionCode) {
         let Some(found) = self.endpoint_at((slot, endpoint)) else { return };
         found.is_cleared = false;
         if code == CompletionCode::Success {
-            found.hold = Hold::Free;
+            found.hold = EndpointHold::None;
         }
         self.finish(slot, code, |_| Answer::Done);
         self.go_on(hw, (slot, endpoint));

@@ -1,7 +1,7 @@
 //! Requests: slots, addresses, endpoints, streams, hubs (xHCI 1.2 clauses 4.3, 4.5.2, 4.6.3 to 4.6.7, 4.6.11).
 //!
 //! A request changes the driver's picture of a device only when the controller has agreed. Always true: one request of
-//! a device is under way at a time; what a refused change had allocated is given back.
+//! a device is in flight at a time; what a refused change had allocated is given back.
 
 use super::command::Purpose;
 use super::live::Live;
@@ -11,9 +11,9 @@ use crate::device::streams::StreamShape;
 use crate::device::td::Writing;
 use crate::device::{Change, Device};
 use crate::hardware::Hardware;
-use crate::limit::{DEVICES_MAX, PORT_RESET_PATIENCE, SOFT_RETRIES_MAX};
+use crate::limit::{DEVICES_MAX, PORT_RESET_TIMEOUT, SOFT_RETRIES_MAX};
 use crate::ring::RingShape;
-use crate::words::{Answer, DeviceId, EndpointPlan, HubShape, Location, Output, Refusal, Request, RequestId};
+use crate::types::{Answer, DeviceId, EndpointPlan, HubShape, Location, Output, Refusal, Request, RequestId};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bus::{Direction, EndpointAddress, TransferStatus};
@@ -82,10 +82,10 @@ impl Live {
         let is_super = capabilities.protocol(port).is_some_and(|p| p.supported.revision.major >= 3);
         let is_stuck = matches!(status.link_state(), LinkState::Inactive | LinkState::Compliance);
         let reset = if is_super && is_stuck { status.warm_resetting() } else { status.resetting() };
-        // Whoever is attached after this is not who came before it.
+        // The code that is attached after this is not who came before it.
         hw.write_register(at, status.acknowledging(PortChanges::CONNECT).into());
         hw.write_register(at, reset.into());
-        self.port_resets.push((port, id, now + PORT_RESET_PATIENCE));
+        self.port_resets.push((port, id, now + PORT_RESET_TIMEOUT));
         Ok(())
     }
 
@@ -233,7 +233,7 @@ impl Live {
         Ok(())
     }
 
-    /// A device without a request under way.
+    /// A device without a request in progress.
     pub(super) fn free_device(&mut self, id: DeviceId) -> Result<&mut Device, Refusal> {
         let device = self.device(id).ok_or(Refusal::Gone)?;
         if device.request.is_some() { Err(Refusal::Busy) } else { Ok(device) }
@@ -491,7 +491,7 @@ impl Live {
         self.command(hw, now, (command, purpose));
     }
 
-    /// A slot that led to no device goes back; nobody is told of that.
+    /// A slot that led to no device goes back; no one is reported of that.
     fn forget(&mut self, hw: &mut impl Hardware, now: Instant, slot: u8) {
         match self.in_slot(slot) {
             Some(_) => self.leave(hw, now, slot),
@@ -547,7 +547,7 @@ impl Live {
         self.ask_address(hw, now, slot, Purpose::Readdress(slot));
     }
 
-    /// The slot is the controller's again, or the controller knows of none: it has let go of everything.
+    /// The slot is the controller's again, or the controller knows of none: it has released it of everything.
     fn slot_taken(&mut self, hw: &mut impl Hardware, slot: u8) {
         let Some(mut device) = self.devices.get_mut(usize::from(slot)).and_then(Option::take) else { return };
         let (id, ended) = (device.id, device.end_all(TransferStatus::Disconnected));
@@ -580,7 +580,7 @@ mod tests {
     use super::interval;
 
     #[test]
-    fn an_interval_is_told_as_a_power_of_two() {
+    fn an_interval_is_encoded_as_a_power_of_two() {
         // High speed and SuperSpeed: 12 is 2^11 microframes; full speed: 255 ms is 128 ms.
         assert_eq!([(12, 3), (8, 4), (0, 4), (200, 4)].map(|(told, id)| interval(told, id)), [11, 7, 0, 15]);
         assert_eq!([(1, 1), (10, 1), (255, 1), (0, 2)].map(|(told, id)| interval(told, id)), [3, 6, 10, 3]);

@@ -7,7 +7,7 @@ use super::command::Purpose;
 use super::live::Live;
 use crate::capabilities::Capabilities;
 use crate::hardware::Hardware;
-use crate::words::{Answer, DeviceId, Refusal, RequestId};
+use crate::types::{Answer, DeviceId, Refusal, RequestId};
 use units::Instant;
 use wire::xhci::{CommandTrb, CompletionCode, InputControlContext, PortPower, SlotContext, offset};
 

@@ -1,24 +1,24 @@
-//! An endpoint: its rings, the TDs on them, and what is done when some are taken back or fail (xHCI 1.2 clauses 4.6.8
+//! An endpoint: its rings, the TDs on them, and what is done when some are cancelled or fail (xHCI 1.2 clauses 4.6.8
 //! to 4.6.10, 4.8.3).
 //!
 //! To take TDs back the endpoint is stopped. Then, ring by ring: if the controller stands in such a TD, or nothing else
 //! is left, its dequeue pointer is moved on; a TD behind one that stays becomes no-ops. After a halt it is the same,
-//! with Reset Endpoint in place of Stop Endpoint. The states say which command is under way; there is one at a time.
+//! with Reset Endpoint in place of Stop Endpoint. The states say which command is in progress; there is one at a time.
 //!
-//! Always true: a TD's completion is told once, and only when the controller does not stand in it.
+//! Always true: a TD's completion is reported once, and only when the controller does not stand in it.
 
 mod hold;
 
-pub(crate) use hold::Hold;
+pub(crate) use hold::EndpointHold;
 
 use super::spacing::Spacing;
 use super::streams::{StreamArrays, StreamShape};
-use super::td::{Kind, Order, Td, TdState, Writing};
+use super::td::{Td, TdKind, TdSpec, TdState, Writing};
 use crate::hardware::DmaMemory;
 use crate::limit::LOST_HALTS_MAX;
-use crate::retire::{Actual, Ending, Place, Recovery, Retirement, retire};
+use crate::retire::{Actual, Ending, EventTarget, Recovery, Retirement, retire};
 use crate::ring::{Position, ProducerRing, RingShape};
-use crate::words::{EndpointPlan, Refusal};
+use crate::types::{EndpointPlan, Refusal};
 use alloc::vec::Vec;
 use bus::{Completion, Line, StreamId, TransferId, TransferStatus};
 use units::Instant;
@@ -37,7 +37,7 @@ pub(crate) struct Endpoint {
     pub(crate) retries_max: u8,
     /// Halts where no transfer was, since a TD ended.
     lost_halts: u8,
-    pub(crate) hold: Hold,
+    pub(crate) hold: EndpointHold,
     /// The device's end is cleared; what waits for ours is a request.
     pub(crate) is_cleared: bool,
     pub(crate) writing: Writing,
@@ -57,7 +57,7 @@ pub(crate) struct Endpoint {
     leaving: Vec<Completion>,
 }
 
-/// What is under way.
+/// What is in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Nothing; doorbells are rung, unless the endpoint is held.
@@ -66,7 +66,7 @@ pub(crate) enum State {
     Stopping,
     /// Late events are waited for.
     Settling(Instant),
-    /// Reset Endpoint, which preserves the numbers or begins anew with them.
+    /// Reset Endpoint, which preserves the numbers or begins again with them.
     Resetting { preserve_state: bool },
     /// Set TR Dequeue Pointer.
     Moving,
@@ -91,8 +91,8 @@ const _: () = assert!(size_of::<Ring>() <= 128);
 
 /// What an event was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub(crate) place: Place,
+pub(crate) struct EventResult {
+    pub(crate) place: EventTarget,
     pub(crate) completion: Option<Completion>,
     pub(crate) recovery: Recovery,
 }
@@ -168,7 +168,7 @@ impl Endpoint {
             writing,
             context,
             state: State::Running,
-            hold: Hold::Free,
+            hold: EndpointHold::None,
             is_cleared: false,
             stops: 0,
             retries: 0,
@@ -196,7 +196,7 @@ impl Endpoint {
         Some(())
     }
 
-    /// Gives the memory back; the controller must have let go of it.
+    /// Gives the memory back; the controller must have released it.
     pub(crate) fn release(&mut self, hw: &mut impl DmaMemory) {
         for ring in &mut self.rings {
             ring.ring.release(hw);
@@ -206,7 +206,7 @@ impl Endpoint {
         }
     }
 
-    /// The ring anew, from its beginning. For the control endpoint of a device that gets its address again.
+    /// The ring again, from its beginning. For the control endpoint of a device that gets its address again.
     pub(crate) fn restart(&mut self, hw: &mut impl DmaMemory) {
         for ring in &mut self.rings {
             ring.ring.clear(hw);
@@ -221,7 +221,7 @@ impl Endpoint {
         self.is_free() && !self.is_held()
     }
 
-    /// Whether no command is under way.
+    /// Whether no command is in progress.
     pub(crate) fn is_free(&self) -> bool {
         self.state == State::Running
     }
@@ -231,7 +231,7 @@ impl Endpoint {
         self.arrays.as_ref().map_or(0, |arrays| arrays.shape.streams)
     }
 
-    /// Whether a transfer is under way.
+    /// Whether a transfer is in flight.
     pub(crate) fn is_busy(&self) -> bool {
         !self.is_free() || self.rings.iter().any(|ring| ring.tds.iter().any(Td::is_open))
     }
@@ -260,7 +260,7 @@ impl Endpoint {
         hw: &mut impl DmaMemory,
         stream: Option<StreamId>,
         id: TransferId,
-        what: (Order, u64, u32),
+        what: (TdSpec, u64, u32),
     ) -> Result<(), Refusal> {
         let writing = self.writing;
         let number = self.submitted;
@@ -308,7 +308,9 @@ impl Endpoint {
         }
         let place = td.place(0);
         let Retirement { ending, recovery } = retire(place, event.code, event.length, may_retry);
-        if (place, ending, recovery) != (Place::Last, Ending::ByLength(Actual::ThisTrb), Recovery::Nothing) {
+        if (place, ending, recovery)
+            != (EventTarget::Last, Ending::ByLength(Actual::ThisTrb), Recovery::Nothing)
+        {
             return None;
         }
         let actual = td.length.saturating_sub(event.length);
@@ -323,7 +325,7 @@ impl Endpoint {
 
     /// What any event means here.
     #[inline(never)]
-    pub(crate) fn handle_event(&mut self, event: TransferEvent) -> Told {
+    pub(crate) fn handle_event(&mut self, event: TransferEvent) -> EventResult {
         let told = self.retire(event);
         if told.completion.is_some() {
             self.hold_after(told.recovery);
@@ -331,7 +333,7 @@ impl Endpoint {
         told
     }
 
-    fn retire(&mut self, event: TransferEvent) -> Told {
+    fn retire(&mut self, event: TransferEvent) -> EventResult {
         let may_retry = self.retries < self.retries_max;
         let (number, at, offset) = match self.locate(event) {
             Ok(found) => found,
@@ -375,22 +377,22 @@ impl Endpoint {
         if !ring.must_move {
             ring.give_back();
         }
-        Told { place, completion, recovery }
+        EventResult { place, completion, recovery }
     }
 
     /// An event that names no TD.
     #[cold]
-    fn retire_none(&mut self, event: TransferEvent, place: Place, may_retry: bool) -> Told {
+    fn retire_none(&mut self, event: TransferEvent, place: EventTarget, may_retry: bool) -> EventResult {
         let Retirement { ending, recovery } = retire(place, event.code, event.length, may_retry);
         self.retries += u8::from(recovery == Recovery::SoftRetry);
         let completion = match ending {
             Ending::Oldest(status) => self.end_oldest(status),
             _ => None,
         };
-        // Whoever was told sees to it; a try is counted already.
+        // The code that was reported sees to it; a try is counted already.
         let is_lost = completion.is_none() && !matches!(recovery, Recovery::Nothing | Recovery::SoftRetry);
         self.lost_halts += u8::from(is_lost);
-        Told { place, completion, recovery }
+        EventResult { place, completion, recovery }
     }
 
     /// Ends the transfer that has waited longest, if there is one. It stays on its ring until that is moved on.
@@ -414,30 +416,30 @@ impl Endpoint {
         Some(usize::from(*ring))
     }
 
-    fn locate(&self, event: TransferEvent) -> Result<(usize, usize, u32), Place> {
+    fn locate(&self, event: TransferEvent) -> Result<(usize, usize, u32), EventTarget> {
         let place_in = |number: usize| self.rings.get(number)?.ring.index_of(event.pointer);
         let guess = self.spacing.guess(event.pointer);
         let (number, index) = match place_in(guess) {
             Some(index) => (guess, index),
             None => {
-                let number = self.search(event.pointer).ok_or(Place::Nowhere)?;
-                (number, place_in(number).ok_or(Place::Nowhere)?)
+                let number = self.search(event.pointer).ok_or(EventTarget::Nowhere)?;
+                (number, place_in(number).ok_or(EventTarget::Nowhere)?)
             }
         };
         let ring = &self.rings[number];
         for (at, td) in ring.tds.iter().enumerate() {
-            let is_its_token = td.kind == (Kind::Bulk { event_data: true }) && td.first().index == index;
+            let is_its_token = td.kind == (TdKind::Bulk { event_data: true }) && td.first().index == index;
             match td.offset_of(&ring.ring, index) {
                 Some(_) if event.event_data && is_its_token => return Ok((number, at, td.trbs - 1)),
                 Some(offset) if !event.event_data => return Ok((number, at, offset)),
                 _ => {}
             }
         }
-        Err(Place::Finished)
+        Err(EventTarget::Finished)
     }
 
-    /// Takes back what is wanted back, now that the endpoint is stopped. What is told at once is returned; what has to
-    /// wait for [`Self::next_move`] is told by [`Self::moved`]. `output` is where the endpoint's context is.
+    /// Takes back what is wanted back, now that the endpoint is stopped. What is reported at once is returned; what has to
+    /// wait for [`Self::next_move`] is reported by [`Self::moved`]. `output` is where the endpoint's context is.
     pub(crate) fn settle(&mut self, hw: &mut impl DmaMemory, output: u64) -> Vec<Completion> {
         let mut told = self.end_begun();
         for number in 0..self.rings.len() {
@@ -516,7 +518,7 @@ impl Ring {
     }
 
     /// Where the controller is to go on, and what leaves the ring by that; `None` if it stays where it is. It never
-    /// goes back: a transfer that it has passed is not done twice, even if nobody has told of its end.
+    /// goes back: a transfer that it has passed is not done twice, even if no one has told of its end.
     fn leave(&mut self, stands: Option<u32>) -> Option<(Position, Vec<Completion>)> {
         let is_here = |td: &Td| stands.and_then(|index| td.offset_of(&self.ring, index)).is_some();
         let here = self.tds.iter().position(is_here).unwrap_or(0);

@@ -1,6 +1,6 @@
 //! A device in its slot: its contexts, its endpoints, what is asked for it (xHCI 1.2 clauses 4.3, 4.5, 4.6).
 //!
-//! Always true: what the controller has been told of is kept until it has let go; one request at a time.
+//! Always true: what the controller has been reported of is kept until it has released it; one request at a time.
 
 pub(crate) mod endpoint;
 mod spacing;
@@ -8,7 +8,7 @@ pub(crate) mod streams;
 pub(crate) mod td;
 
 use crate::hardware::{DmaLayout, DmaMemory};
-use crate::words::{Answer, DeviceId, RequestId};
+use crate::types::{Answer, DeviceId, RequestId};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bus::{Completion, TransferStatus};
@@ -34,7 +34,7 @@ pub(crate) struct Device {
     pub(crate) output: u64,
     /// Where the driver writes.
     pub(crate) input: u64,
-    /// The request under way.
+    /// The request in progress.
     pub(crate) request: Option<RequestId>,
     /// What it changes when the controller agrees.
     pub(crate) change: Option<Change>,
@@ -80,7 +80,7 @@ impl Device {
         })
     }
 
-    /// Gives all memory back; the controller must have let go of it.
+    /// Gives all memory back; the controller must have released it.
     pub(crate) fn release(&mut self, hw: &mut impl DmaMemory) {
         let coming = self.change.iter_mut().flat_map(|change| &mut change.add);
         let there = self.endpoints.iter_mut().flatten().map(Box::as_mut);

@@ -4,8 +4,8 @@
 //! the controller, one to us. Left out: buffers in several parts. Always true: a TD that does not fit is not begun.
 
 use crate::hardware::DmaMemory;
-use crate::retire::{Actual, Place};
-use crate::ring::{Cuts, Piece, Position, ProducerRing, Put, TdSize};
+use crate::retire::{Actual, EventTarget};
+use crate::ring::{Position, ProducerRing, Put, TdSize, TrbSpan, TrbSpans};
 use bus::TransferId;
 use wire::usb::{Direction, SetupPacket};
 use wire::xhci::{TransferKind, TransferTrb, TrbFlags};
@@ -24,7 +24,7 @@ pub(crate) struct Td {
     /// Where it begins, and the cycle bit there.
     first: u32,
     cycle: bool,
-    pub(crate) kind: Kind,
+    pub(crate) kind: TdKind,
     pub(crate) state: TdState,
     pub(crate) trbs: u32,
     /// Bytes that an event told before the end.
@@ -36,14 +36,14 @@ const _: () = assert!(size_of::<Td>() <= 48);
 
 /// What a transfer is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum TdSpec {
     Bulk { event_data: bool },
     Control { setup: SetupPacket },
 }
 
 /// What of that is known later on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TdKind {
     Bulk { event_data: bool },
     Control,
 }
@@ -76,7 +76,7 @@ impl Td {
     fn at_enqueue(
         ring: &ProducerRing,
         (id, number): (TransferId, u64),
-        kind: Kind,
+        kind: TdKind,
         (buffer, length): (u64, u32),
     ) -> Self {
         let (Position { index: first, cycle }, state) = (ring.enqueue(), TdState::Live);
@@ -94,20 +94,20 @@ impl Td {
         hw: &mut impl DmaMemory,
         ring: &mut ProducerRing,
         id: (TransferId, u64),
-        (order, address, length): (Order, u64, u32),
+        (order, address, length): (TdSpec, u64, u32),
         how: Writing,
     ) -> Option<Self> {
-        let Order::Bulk { event_data: false } = order else {
+        let TdSpec::Bulk { event_data: false } = order else {
             return Self::write_several(hw, ring, id, (order, address, length), how);
         };
-        if !Cuts::is_one(address, length) {
+        if !TrbSpans::is_one(address, length) {
             return Self::write_several(hw, ring, id, (order, address, length), how);
         }
-        let td = Self::at_enqueue(ring, id, Kind::Bulk { event_data: false }, (address, length));
+        let td = Self::at_enqueue(ring, id, TdKind::Bulk { event_data: false }, (address, length));
         if ring.room() == 0 {
             return None;
         }
-        let trb = td.normal(hw, &Piece { address, length, before: 0, is_last: true }, how);
+        let trb = td.normal(hw, &TrbSpan { address, length, before: 0, is_last: true }, how);
         ring.put(hw, |cycle| trb.encode(cycle), Put::default());
         Some(td)
     }
@@ -117,14 +117,14 @@ impl Td {
         hw: &mut impl DmaMemory,
         ring: &mut ProducerRing,
         id: (TransferId, u64),
-        (order, buffer, length): (Order, u64, u32),
+        (order, buffer, length): (TdSpec, u64, u32),
         how: Writing,
     ) -> Option<Self> {
-        let mut td = Self::at_enqueue(ring, id, Kind::of(order), (buffer, length));
+        let mut td = Self::at_enqueue(ring, id, TdKind::of(order), (buffer, length));
         td.trbs = match order {
-            Order::Bulk { event_data } => td.count(ring, how.packet) + u32::from(event_data),
+            TdSpec::Bulk { event_data } => td.count(ring, how.packet) + u32::from(event_data),
             // Setup and status, with or without data between them.
-            Order::Control { .. } => td.count(ring, how.packet) + 2,
+            TdSpec::Control { .. } => td.count(ring, how.packet) + 2,
         };
         (td.trbs <= ring.room()).then(|| {
             td.write_trbs(hw, ring, (order, how));
@@ -132,10 +132,10 @@ impl Td {
         })
     }
 
-    fn write_trbs(&self, hw: &mut impl DmaMemory, ring: &mut ProducerRing, (order, how): (Order, Writing)) {
+    fn write_trbs(&self, hw: &mut impl DmaMemory, ring: &mut ProducerRing, (order, how): (TdSpec, Writing)) {
         let mut first = None;
         match order {
-            Order::Bulk { event_data } => {
+            TdSpec::Bulk { event_data } => {
                 for piece in self.pieces(ring, how.packet) {
                     let trb = self.normal(hw, &piece, how);
                     first.get_or_insert(trb);
@@ -149,7 +149,7 @@ impl Td {
                     ring.put(hw, |cycle| trb.encode(cycle), Put::default());
                 }
             }
-            Order::Control { setup } => first = Some(self.write_control(hw, ring, setup, how)),
+            TdSpec::Control { setup } => first = Some(self.write_control(hw, ring, setup, how)),
         }
         if let Some(first) = first {
             ring.publish(hw, self.first(), |cycle| first.encode(cycle));
@@ -169,7 +169,7 @@ impl Td {
         let pieces = self.pieces(ring, how.packet);
         ring.put(hw, |cycle| first.encode(cycle), Put { chained: false, held: true });
         for piece in pieces {
-            let Piece { address: buffer, length, is_last, .. } = piece;
+            let TrbSpan { address: buffer, length, is_last, .. } = piece;
             let td_size = how.td_size.of(&piece, self.length, how.packet);
             let short =
                 if setup.direction == Direction::In { TrbFlags::INTERRUPT_ON_SHORT } else { TrbFlags::EMPTY };
@@ -194,8 +194,8 @@ impl Td {
     }
 
     #[inline(always)]
-    fn normal(&self, hw: &mut impl DmaMemory, piece: &Piece, how: Writing) -> TransferTrb {
-        let Kind::Bulk { event_data } = self.kind else {
+    fn normal(&self, hw: &mut impl DmaMemory, piece: &TrbSpan, how: Writing) -> TransferTrb {
+        let TdKind::Bulk { event_data } = self.kind else {
             return TransferTrb::NoOp { interrupter: 0, flags: TrbFlags::EMPTY };
         };
         let mut flags = match (event_data, piece.is_last) {
@@ -220,14 +220,14 @@ impl Td {
     }
 
     /// The pieces of its buffer; of a control transfer without data there are none.
-    fn pieces(&self, ring: &ProducerRing, packet: u32) -> impl Iterator<Item = Piece> + use<> {
+    fn pieces(&self, ring: &ProducerRing, packet: u32) -> impl Iterator<Item = TrbSpan> + use<> {
         let (none, skipped) = match self.kind {
-            Kind::Bulk { .. } => (false, 0),
-            Kind::Control => (self.length == 0, 1),
+            TdKind::Bulk { .. } => (false, 0),
+            TdKind::Control => (self.length == 0, 1),
         };
         let from = ring.after(self.first(), skipped);
         let places = (ring.until_link(from.index), ring.per_segment());
-        Cuts::new(self.buffer, self.length, packet, places).take(if none { 0 } else { usize::MAX })
+        TrbSpans::new(self.buffer, self.length, packet, places).take(if none { 0 } else { usize::MAX })
     }
 
     /// How far into the TD a place lies; `None` if it is not of the TD.
@@ -239,17 +239,17 @@ impl Td {
 
     /// What lies at an offset.
     #[inline]
-    pub(crate) fn place(&self, offset: u32) -> Place {
+    pub(crate) fn place(&self, offset: u32) -> EventTarget {
         let is_last = offset + 1 == self.trbs;
         match (self.state, self.kind) {
-            (TdState::NoOp, _) => Place::NoOp,
-            (TdState::Over, _) => Place::Finished,
-            (_, Kind::Bulk { event_data: true }) if is_last => Place::EventData,
-            (_, Kind::Bulk { .. }) if is_last => Place::Last,
-            (_, Kind::Bulk { .. }) => Place::Inner,
-            (_, Kind::Control) if offset == 0 => Place::Setup,
-            (_, Kind::Control) if is_last => Place::Status,
-            (_, Kind::Control) => Place::ControlData,
+            (TdState::NoOp, _) => EventTarget::NoOp,
+            (TdState::Over, _) => EventTarget::Finished,
+            (_, TdKind::Bulk { event_data: true }) if is_last => EventTarget::EventData,
+            (_, TdKind::Bulk { .. }) if is_last => EventTarget::Last,
+            (_, TdKind::Bulk { .. }) => EventTarget::Inner,
+            (_, TdKind::Control) if offset == 0 => EventTarget::Setup,
+            (_, TdKind::Control) if is_last => EventTarget::Status,
+            (_, TdKind::Control) => EventTarget::ControlData,
         }
     }
 
@@ -257,17 +257,17 @@ impl Td {
     #[inline]
     pub(crate) fn moved(&self, ring: &ProducerRing, packet: u32, at: (u32, u32), actual: Actual) -> u32 {
         let (offset, told) = at;
-        let skipped = u32::from(self.kind == Kind::Control);
+        let skipped = u32::from(self.kind == TdKind::Control);
         let piece = || {
             let number = offset.saturating_sub(skipped) as usize;
-            if number == 0 && Cuts::is_one(self.buffer, self.length) {
+            if number == 0 && TrbSpans::is_one(self.buffer, self.length) {
                 return (0, self.length);
             }
             self.pieces(ring, packet).nth(number).map_or((self.length, 0), |p| (p.before, p.length))
         };
         let moved = match actual {
             Actual::Nothing => 0,
-            Actual::Told => told,
+            Actual::EventLength => told,
             Actual::Noted => self.noted.unwrap_or(self.length),
             Actual::BeforeTrb => piece().0,
             Actual::ThisTrb => {
@@ -279,18 +279,18 @@ impl Td {
     }
 }
 
-impl Kind {
-    const fn of(order: Order) -> Self {
+impl TdKind {
+    const fn of(order: TdSpec) -> Self {
         match order {
-            Order::Bulk { event_data } => Self::Bulk { event_data },
-            Order::Control { .. } => Self::Control,
+            TdSpec::Bulk { event_data } => Self::Bulk { event_data },
+            TdSpec::Control { .. } => Self::Control,
         }
     }
 }
 
 /// The bytes of a piece that lie in the TRB itself.
 #[cold]
-fn immediate(hw: &mut impl DmaMemory, piece: &Piece) -> u64 {
+fn immediate(hw: &mut impl DmaMemory, piece: &TrbSpan) -> u64 {
     let mut bytes = [0; IMMEDIATE_BYTES_MAX as usize];
     hw.read_bytes(piece.address, &mut bytes[..piece.length as usize]);
     u64::from_le_bytes(bytes)

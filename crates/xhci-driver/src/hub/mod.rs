@@ -1,43 +1,45 @@
-//! A driver of one hub (USB 2.0 clause 11.12, USB 3.2 clause 10.13; xHCI 1.2 clauses 4.3.3 and 4.5.2), as a machine without I/O.
+//! A driver of one hub (USB 2.0 clause 11.12, USB 3.2 clause 10.13; xHCI 1.2 clauses 4.3.3 and 4.5.2),
+//! as a state machine without I/O.
 //!
-//! It is told of a hub that has an address. It reads what the hub is, configures it with its status change endpoint, says how
-//! deep it is, tells the controller that it is a hub, powers its ports, and listens. From then on it says who comes, where
-//! that is for the controller (route string, translator), who goes, and that a port was reset.
+//! Started for an addressed hub, it reads the descriptors, configures the hub with its status change
+//! endpoint, sets its depth, declares it to the controller, powers the ports, and listens. Then it
+//! reports connects with the location of the device (route string, translator), disconnects, and
+//! finished port resets.
 //!
 //! ```text
 //!   descriptors ─► Configure Endpoint ─► SET_CONFIGURATION ─► SET_HUB_DEPTH ─► hub descriptor ─► Configure Endpoint (Hub)
 //!               ─► SET_FEATURE PORT_POWER, each port ─► power good ─► Up; GET_STATUS of each port, then a report at a time
 //!
 //!   report ─► GET_STATUS of the port ─► CLEAR_FEATURE of each change ─► arrived, left, reset
-//!               ▲ who came or went meanwhile ──┘
+//!               ▲ who came or went in the meantime ──┘
 //! ```
 //!
-//! A port of SuperSpeed is enabled by its training; one of USB 2.0 is reset first, when its contacts have come to rest. Left out:
-//! over-current, indicators, remote wake-up, local power, strings.
+//! A SuperSpeed port is enabled by link training; a USB 2.0 port is reset first, after debouncing.
+//! Left out: over-current, indicators, remote wake-up, local power, strings.
 //!
-//! Always true: one control transfer or request is under way at a time; somebody who has arrived leaves before another arrives at
-//! the port; a hub that answers nonsense fails, once.
+//! Always true: one control transfer or request is outstanding; a device that was reported leaves
+//! before another arrives at the port; a hub that answers incorrectly fails, once.
 
 mod setup;
 #[cfg(test)]
 mod tests;
-mod words;
+mod types;
 
-pub use words::{HubOutput, HubPlace};
+pub use types::{HubLocation, HubOutput};
 
-use crate::limit::PORT_RESET_PATIENCE;
-use crate::words::{Answer, HubShape, Location, Translator};
+use crate::limit::PORT_RESET_TIMEOUT;
+use crate::types::{Answer, HubShape, Location, Translator};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bus::TransferStatus;
-use setup::Step;
+use setup::HubStep;
+use types::Port;
 use units::{Duration, Instant};
 use wire::usb::EndpointAddress;
 use wire::usb::hub::{
     HubKind, HubPortChanges, HubPortSpeed, HubPortStatus, PortFeature, TtBuffer, reported_ports,
 };
 use wire::xhci::LinkState;
-use words::Port;
 
 /// Contacts have come to rest after this (TATTDB).
 const DEBOUNCE: Duration = Duration::from_ms(100);
@@ -53,10 +55,10 @@ const HIGH: u8 = 3;
 /// The driver of a hub.
 #[derive(Debug)]
 pub struct Hub {
-    place: HubPlace,
+    place: HubLocation,
     kind: HubKind,
-    steps: VecDeque<Step>,
-    under_way: Option<Step>,
+    steps: VecDeque<HubStep>,
+    current: Option<HubStep>,
     shape: Option<HubShape>,
     /// By number, from 1 on.
     ports: Vec<Port>,
@@ -72,13 +74,13 @@ pub struct Hub {
 
 impl Hub {
     /// The driver of a hub that has an address. It begins at once.
-    pub fn new(place: HubPlace) -> Self {
+    pub fn new(place: HubLocation) -> Self {
         let kind = if place.location.speed_id >= SUPER { HubKind::SuperSpeed } else { HubKind::Usb2 };
         let mut hub = Self {
             place,
             kind,
-            steps: VecDeque::from([Step::Device]),
-            under_way: None,
+            steps: VecDeque::from([HubStep::Device]),
+            current: None,
             shape: None,
             ports: Vec::new(),
             endpoint: None,
@@ -94,7 +96,7 @@ impl Hub {
     }
 
     /// The hub.
-    pub const fn place(&self) -> HubPlace {
+    pub const fn place(&self) -> HubLocation {
         self.place
     }
 
@@ -109,35 +111,35 @@ impl Hub {
         let Some(state) = self.port(port).filter(|state| **state == Port::There && !has_failed) else {
             return false;
         };
-        *state = Port::Resetting(now + PORT_RESET_PATIENCE);
-        self.add(Step::Set(port, PortFeature::Reset));
+        *state = Port::Resetting(now + PORT_RESET_TIMEOUT);
+        self.add(HubStep::Set(port, PortFeature::Reset));
         true
     }
 
-    /// The translator at a port is to forget what it has of an endpoint there, which was given up with something under way
+    /// The translator at a port is to forget what it has of an endpoint there, which was given up with something in progress
     /// (clause 11.17.5). Whether that is begun: [`HubOutput::BufferCleared`] says what comes of it.
     pub fn clear_buffer(&mut self, port: u8, buffer: TtBuffer) -> bool {
         if self.has_failed || !self.is_up || self.port(port).is_none() {
             return false;
         }
-        self.add(Step::ClearBuffer(port, buffer));
+        self.add(HubStep::ClearBuffer(port, buffer));
         true
     }
 
     /// A control transfer has ended, and has brought these bytes.
     pub fn handle_control(&mut self, now: Instant, status: TransferStatus, bytes: &[u8]) {
-        let Some(step) = self.under_way.take() else { return };
+        let Some(step) = self.current.take() else { return };
         let is_good = matches!(status, TransferStatus::Done | TransferStatus::Short);
         match (is_good, step) {
-            (true, Step::Look(port)) => match HubPortStatus::decode(bytes, self.kind) {
+            (true, HubStep::Look(port)) => match HubPortStatus::decode(bytes, self.kind) {
                 Ok(status) => {
                     self.failures = 0;
                     self.judge(now, port, status);
                 }
                 Err(_) => self.fail(),
             },
-            (true, Step::Note(..) | Step::Set(..)) => self.failures = 0,
-            (is_done, Step::ClearBuffer(port, _)) => {
+            (true, HubStep::Note(..) | HubStep::Set(..)) => self.failures = 0,
+            (is_done, HubStep::ClearBuffer(port, _)) => {
                 self.outputs.push_back(HubOutput::BufferCleared { port, is_done });
             }
             (true, step) => self.learn(now, step, bytes),
@@ -149,7 +151,7 @@ impl Hub {
 
     /// A request was answered.
     pub fn handle_answer(&mut self, answer: Answer) {
-        if self.under_way.take().is_some() && answer != Answer::Done {
+        if self.current.take().is_some() && answer != Answer::Done {
             self.fail();
         }
         self.go_on();
@@ -163,7 +165,7 @@ impl Hub {
         }
         let known = self.ports.len();
         for port in reported_ports(report).filter(|&port| usize::from(port) <= known) {
-            self.steps.push_back(Step::Look(port));
+            self.steps.push_back(HubStep::Look(port));
         }
         self.go_on();
     }
@@ -179,7 +181,7 @@ impl Hub {
             self.is_up = true;
             let ports = self.ports.len() as u8;
             self.outputs.push_back(HubOutput::Up { ports });
-            self.steps.extend((1..=ports).map(Step::Look));
+            self.steps.extend((1..=ports).map(HubStep::Look));
         }
         for number in 1..=self.ports.len() as u8 {
             let Some(port) = self.port(number) else { continue };
@@ -188,8 +190,8 @@ impl Hub {
             }
             match *port {
                 Port::Debouncing(_) => {
-                    *port = Port::Enabling(now + PORT_RESET_PATIENCE);
-                    self.steps.push_back(Step::Set(number, PortFeature::Reset));
+                    *port = Port::Enabling(now + PORT_RESET_TIMEOUT);
+                    self.steps.push_back(HubStep::Set(number, PortFeature::Reset));
                 }
                 Port::Recovering(_, speed_id) => {
                     *port = Port::There;
@@ -215,19 +217,19 @@ impl Hub {
         self.ports.get_mut(usize::from(number).checked_sub(1)?)
     }
 
-    fn add(&mut self, step: Step) {
+    fn add(&mut self, step: HubStep) {
         self.steps.push_back(step);
         self.go_on();
     }
 
     /// Begins the next step, or listens if there is none.
     fn go_on(&mut self) {
-        if self.has_failed || self.under_way.is_some() {
+        if self.has_failed || self.current.is_some() {
             return;
         }
         if let Some(step) = self.steps.pop_front() {
             self.outputs.push_back(self.output_of(&step));
-            self.under_way = Some(step);
+            self.current = Some(step);
         } else if let (true, false, Some((endpoint, bytes))) = (self.is_up, self.is_listening, self.endpoint)
         {
             self.is_listening = true;
@@ -236,7 +238,7 @@ impl Hub {
     }
 
     /// A transfer failed that a hub may be asked for again.
-    fn try_again(&mut self, step: Step) {
+    fn try_again(&mut self, step: HubStep) {
         self.failures += 1;
         match self.failures {
             FAILURES_MAX.. => self.fail(),
@@ -251,17 +253,17 @@ impl Hub {
         }
     }
 
-    /// What a port says: its changes are noted, and what they mean is told.
+    /// What a port says: its changes are noted, and what they mean is reported.
     fn judge(&mut self, now: Instant, number: u8, status: HubPortStatus) {
         let changes = status.changes;
         for (change, feature) in CHANGES {
             if changes.has(change) {
-                self.steps.push_back(Step::Note(number, feature));
+                self.steps.push_back(HubStep::Note(number, feature));
             }
         }
         // Who comes or goes before that is noted is noted with it.
         if changes.has(HubPortChanges::CONNECTION) {
-            self.steps.push_back(Step::Look(number));
+            self.steps.push_back(HubStep::Look(number));
         }
         let Some(state) = self.ports.get(usize::from(number).wrapping_sub(1)).copied() else { return };
         let has_left = !status.connected || changes.has(HubPortChanges::CONNECTION);
@@ -279,8 +281,8 @@ impl Hub {
             }
             // The link does not come up by itself (clause 10.3.1.1).
             Port::Empty if matches!(status.link_state, LinkState::Inactive | LinkState::Compliance) => {
-                self.steps.push_back(Step::Set(number, PortFeature::WarmReset));
-                Port::Enabling(now + PORT_RESET_PATIENCE)
+                self.steps.push_back(HubStep::Set(number, PortFeature::WarmReset));
+                Port::Enabling(now + PORT_RESET_TIMEOUT)
             }
             Port::Enabling(_) if was_reset && self.kind == HubKind::SuperSpeed && status.enabled => {
                 self.arrived(number, SUPER);
@@ -301,12 +303,12 @@ impl Hub {
         }
     }
 
-    /// Who was at a port is gone, whoever is there now.
+    /// Who was at a port is gone, the code that is there now.
     fn left(&mut self, number: u8, state: Port) {
         if let Port::Resetting(_) = state {
             self.outputs.push_back(HubOutput::PortReset { port: number, is_done: false });
         }
-        if state.is_told() {
+        if state.is_reported() {
             self.outputs.push_back(HubOutput::Left { port: number });
         }
         if let Some(port) = self.port(number) {
@@ -322,7 +324,7 @@ impl Hub {
 
     /// Where a device is for the controller (xHCI 1.2 clauses 6.2.2 and 8.9). `None` if it would be behind too many hubs.
     fn location_of(&self, port: u8, speed_id: u8) -> Option<Location> {
-        let HubPlace { device, location } = self.place;
+        let HubLocation { device, location } = self.place;
         let multiple = self.shape.is_some_and(|shape| shape.multiple_translators);
         let translator = match (speed_id, location.speed_id) {
             (..HIGH, HIGH) => Some(Translator { hub: device, port, multiple }),

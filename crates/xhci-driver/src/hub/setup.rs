@@ -3,7 +3,7 @@
 //! Always true: nothing that a descriptor says is trusted beyond its kind: ports are 15 at most, lengths are bounded.
 
 use super::Hub;
-use crate::words::{EndpointPlan, HubShape, Request};
+use crate::types::{EndpointPlan, HubShape, Request};
 use alloc::vec::Vec;
 use units::{Duration, Instant};
 use wire::usb::hub::{HubDescriptor, HubKind, HubRequest, PortFeature, SuperSpeedHubDescriptor, TtBuffer};
@@ -12,11 +12,11 @@ use wire::usb::{
     InterfaceDescriptor, Recipient, SetupPacket, StandardRequest, TransferType,
 };
 
-use super::words::{HubOutput, Port};
+use super::types::{HubOutput, Port};
 
 /// One thing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum HubStep {
     /// The device descriptor.
     Device,
     /// The length of the configuration, and then all of it.
@@ -31,7 +31,7 @@ pub(super) enum Step {
     Depth,
     /// The hub descriptor.
     Descriptor,
-    /// The controller is told that it is a hub.
+    /// The controller is reported that it is a hub.
     Describe,
     /// SET_FEATURE (PORT_POWER). The last one says when power is good, in units of 2 ms.
     Power { port: u8, good_2ms: Option<u8> },
@@ -58,43 +58,43 @@ const CONFIGURATION_MAX: u16 = 512;
 
 impl Hub {
     /// What a step asks for.
-    pub(super) fn output_of(&self, step: &Step) -> HubOutput {
+    pub(super) fn output_of(&self, step: &HubStep) -> HubOutput {
         let device = self.place.device;
         let hub = |request: HubRequest| HubOutput::Control(request.setup());
         let read = |kind, length| HubOutput::Control(SetupPacket::get_descriptor(kind, 0, length));
         let set = |recipient, request, value: u8| SetupPacket::of_standard(recipient, request, value.into());
         match *step {
-            Step::Device => read(DescriptorKind::Device, DeviceDescriptor::LEN as u16),
-            Step::Configuration { length, .. } => read(DescriptorKind::Configuration, length),
-            Step::Endpoint(plan) => {
+            HubStep::Device => read(DescriptorKind::Device, DeviceDescriptor::LEN as u16),
+            HubStep::Configuration { length, .. } => read(DescriptorKind::Configuration, length),
+            HubStep::Endpoint(plan) => {
                 HubOutput::Request(Request::Configure { device, add: Vec::from([plan]), drop: Vec::new() })
             }
-            Step::Configure(value) => {
+            HubStep::Configure(value) => {
                 HubOutput::Control(set(Recipient::Device, StandardRequest::SetConfiguration, value))
             }
-            Step::Alternate(interface, alternate) => HubOutput::Control(SetupPacket {
+            HubStep::Alternate(interface, alternate) => HubOutput::Control(SetupPacket {
                 index: interface.into(),
                 ..set(Recipient::Interface, StandardRequest::SetInterface, alternate)
             }),
-            Step::Depth => hub(HubRequest::SetDepth(self.place.location.route.tiers() as u16)),
-            Step::Descriptor => {
+            HubStep::Depth => hub(HubRequest::SetDepth(self.place.location.route.tiers() as u16)),
+            HubStep::Descriptor => {
                 let (kind, length) = match self.kind {
                     HubKind::Usb2 => (DescriptorKind::Hub, HubDescriptor::LEN_MAX),
                     HubKind::SuperSpeed => (DescriptorKind::SuperSpeedHub, SuperSpeedHubDescriptor::LEN),
                 };
                 hub(HubRequest::GetDescriptor { kind, length: length as u16 })
             }
-            Step::Describe => {
+            HubStep::Describe => {
                 let none = HubShape { ports: 0, think_time: 0, multiple_translators: false };
                 HubOutput::Request(Request::DescribeHub(device, self.shape.unwrap_or(none)))
             }
-            Step::Power { port, .. } => {
+            HubStep::Power { port, .. } => {
                 hub(HubRequest::SetPortFeature { port, feature: PortFeature::Power, selector: 0 })
             }
-            Step::Look(port) => hub(HubRequest::GetPortStatus { port }),
-            Step::Note(port, feature) => hub(HubRequest::ClearPortFeature { port, feature }),
-            Step::Set(port, feature) => hub(HubRequest::SetPortFeature { port, feature, selector: 0 }),
-            Step::ClearBuffer(port, buffer) => {
+            HubStep::Look(port) => hub(HubRequest::GetPortStatus { port }),
+            HubStep::Note(port, feature) => hub(HubRequest::ClearPortFeature { port, feature }),
+            HubStep::Set(port, feature) => hub(HubRequest::SetPortFeature { port, feature, selector: 0 }),
+            HubStep::ClearBuffer(port, buffer) => {
                 // One for all ports is the first one's (clause 11.24.2.3).
                 let has_each = self.shape.is_some_and(|shape| shape.multiple_translators);
                 hub(HubRequest::ClearTtBuffer { port: if has_each { port } else { 1 }, buffer })
@@ -103,18 +103,20 @@ impl Hub {
     }
 
     /// What has come of a step on the way up.
-    pub(super) fn learn(&mut self, now: Instant, step: Step, bytes: &[u8]) {
+    pub(super) fn learn(&mut self, now: Instant, step: HubStep, bytes: &[u8]) {
         let learned = match step {
-            Step::Device => self.learn_device(bytes),
-            Step::Configuration { length: HEAD, has_translators } => {
+            HubStep::Device => self.learn_device(bytes),
+            HubStep::Configuration { length: HEAD, has_translators } => {
                 ConfigurationDescriptor::decode(bytes).ok().map(|head| {
                     let length = head.total_len.clamp(HEAD + 1, CONFIGURATION_MAX);
-                    self.steps.push_back(Step::Configuration { length, has_translators });
+                    self.steps.push_back(HubStep::Configuration { length, has_translators });
                 })
             }
-            Step::Configuration { has_translators, .. } => self.learn_configuration(bytes, has_translators),
-            Step::Descriptor => self.learn_hub(bytes),
-            Step::Power { good_2ms, .. } => {
+            HubStep::Configuration { has_translators, .. } => {
+                self.learn_configuration(bytes, has_translators)
+            }
+            HubStep::Descriptor => self.learn_hub(bytes),
+            HubStep::Power { good_2ms, .. } => {
                 self.power_good_at = good_2ms.map(|good| now + Duration::from_ms(2 * u64::from(good)));
                 Some(())
             }
@@ -128,7 +130,7 @@ impl Hub {
     fn learn_device(&mut self, bytes: &[u8]) -> Option<()> {
         let class = DeviceDescriptor::decode(bytes).ok()?.class;
         let has_translators = class == ClassCode::HUB_TRANSLATORS;
-        self.steps.push_back(Step::Configuration { length: HEAD, has_translators });
+        self.steps.push_back(HubStep::Configuration { length: HEAD, has_translators });
         (class.class == ClassCode::HUB.class).then_some(())
     }
 
@@ -146,14 +148,14 @@ impl Hub {
             multiple_translators: has_translators && alternate > 0,
         });
         // The controller before the device (xHCI 1.2 clause 4.6.6).
-        self.steps.extend([Step::Endpoint(found.plan), Step::Configure(value)]);
+        self.steps.extend([HubStep::Endpoint(found.plan), HubStep::Configure(value)]);
         if alternate > 0 {
-            self.steps.push_back(Step::Alternate(number, alternate));
+            self.steps.push_back(HubStep::Alternate(number, alternate));
         }
         if self.kind == HubKind::SuperSpeed {
-            self.steps.push_back(Step::Depth);
+            self.steps.push_back(HubStep::Depth);
         }
-        self.steps.push_back(Step::Descriptor);
+        self.steps.push_back(HubStep::Descriptor);
         Some(())
     }
 
@@ -174,8 +176,8 @@ impl Hub {
         let shape = self.shape.as_mut()?;
         (shape.ports, shape.think_time) = (ports, think_time);
         self.ports = (0..ports).map(|_| Port::Empty).collect();
-        self.steps.push_back(Step::Describe);
-        let power = |port| Step::Power { port, good_2ms: (port == ports).then_some(good_2ms) };
+        self.steps.push_back(HubStep::Describe);
+        let power = |port| HubStep::Power { port, good_2ms: (port == ports).then_some(good_2ms) };
         self.steps.extend((1..=ports).map(power));
         Some(())
     }

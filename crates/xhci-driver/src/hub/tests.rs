@@ -2,7 +2,7 @@
 
 extern crate std;
 use super::*;
-use crate::words::{DeviceId, Request};
+use crate::types::{DeviceId, Request};
 use std::vec::Vec;
 use wire::usb::SetupPacket;
 use wire::xhci::RouteString;
@@ -19,7 +19,7 @@ fn hub(speed_id: u8) -> Hub {
     let route = RouteString::from_bits(0x3);
     let control_packet = if speed_id == 4 { 512 } else { 64 };
     let location = Location { root_port: 5, route, speed_id, translator: None, control_packet };
-    Hub::new(HubPlace { device: DEVICE, location })
+    Hub::new(HubLocation { device: DEVICE, location })
 }
 
 /// The next output is this control transfer, which brings these bytes.
@@ -104,7 +104,7 @@ fn a_hub_of_superspeed_is_brought_up_request_by_request() {
 }
 
 #[test]
-fn who_goes_is_told_and_who_comes_again() {
+fn who_goes_is_reported_and_who_comes_again() {
     let mut hub = occupied();
     hub.handle_report(TransferStatus::Done, &[0x04, 0]);
     asks(&mut hub, at_ms(50), [0xa3, 0, 0, 0, 2, 0, 4, 0], &[0xa0, 2, 1, 0]);
@@ -135,7 +135,7 @@ fn who_comes_while_it_is_noted_that_somebody_went_is_seen() {
 }
 
 #[test]
-fn a_port_is_reset_and_that_is_told_once() {
+fn a_port_is_reset_and_that_is_reported_once() {
     let mut hub = occupied();
     assert!(!hub.reset_port(NOW, 1), "nobody is there");
     assert!(!hub.reset_port(NOW, 3), "there is no such port");

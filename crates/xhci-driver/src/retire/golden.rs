@@ -8,16 +8,16 @@ use std::ops::RangeInclusive;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-const PLACES: [Place; 9] = [
-    Place::Inner,
-    Place::Last,
-    Place::EventData,
-    Place::Setup,
-    Place::ControlData,
-    Place::Status,
-    Place::NoOp,
-    Place::Finished,
-    Place::Nowhere,
+const PLACES: [EventTarget; 9] = [
+    EventTarget::Inner,
+    EventTarget::Last,
+    EventTarget::EventData,
+    EventTarget::Setup,
+    EventTarget::ControlData,
+    EventTarget::Status,
+    EventTarget::NoOp,
+    EventTarget::Finished,
+    EventTarget::Nowhere,
 ];
 
 /// Codes that no standard names, in the ranges of table 6-90.
@@ -32,7 +32,7 @@ const MAY_RETRY: [u8; 2] = [4, 36];
 /// The classes of a length: nothing is left of the TRB, or something.
 const LEFT: [u32; 2] = [0, 7];
 
-fn row(place: Place, (codes, name): (RangeInclusive<u8>, &str), may_retry: bool) -> String {
+fn row(place: EventTarget, (codes, name): (RangeInclusive<u8>, &str), may_retry: bool) -> String {
     let cells_of = |code: u8| LEFT.map(|left| cell(retire(place, code.into(), left, may_retry)));
     let first = cells_of(*codes.start());
     assert!(codes.clone().all(|code| cells_of(code) == first), "{place:?}, {name}");
@@ -69,7 +69,7 @@ const fn actual_of(actual: Actual) -> &'static str {
         Actual::Nothing => "none",
         Actual::ThisTrb => "this",
         Actual::BeforeTrb => "before",
-        Actual::Told => "told",
+        Actual::EventLength => "told",
         Actual::Noted => "noted",
     }
 }

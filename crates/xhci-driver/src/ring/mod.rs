@@ -3,10 +3,10 @@
 //! Left out: what TRBs mean. Always true: a ring never holds more than it has room for, a TD is shown to the
 //! controller whole, an address from the controller is looked up and never trusted.
 
-mod cut;
 mod event;
 mod producer;
+mod split;
 
-pub(crate) use cut::{Cuts, Piece, TdSize};
 pub(crate) use event::EventRing;
 pub(crate) use producer::{Position, ProducerRing, Put, RingShape};
+pub(crate) use split::{TdSize, TrbSpan, TrbSpans};

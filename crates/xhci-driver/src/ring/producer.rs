@@ -69,7 +69,7 @@ impl ProducerRing {
         self.used = 0;
     }
 
-    /// Empties the ring, as if it were new; the controller must have let go of it.
+    /// Empties the ring, as if it were new; the controller must have released it.
     pub(crate) fn clear(&mut self, hw: &mut impl DmaMemory) {
         for segment in &self.segments {
             for index in 0..u64::from(self.trbs) {

@@ -1,10 +1,10 @@
 //! What the tests stand a driver on: memory that checks its layouts, a controller that answers commands, a driver.
 
+mod fixture;
 mod machine;
-mod stand;
 
+pub(crate) use fixture::{Stand, bulk_in, bulk_out};
 pub(crate) use machine::Machine;
-pub(crate) use stand::{Stand, bulk_in, bulk_out};
 
 extern crate std;
 

@@ -16,7 +16,7 @@ use crate::hub::{HubDevice, HubEffect, STATUS_CHANGE};
 use crate::link::bulk::{Endpoint, Transfer};
 use crate::link::superspeed::Side;
 use crate::xhc::LinkAct;
-use ::xhci_driver::{Answer, HubOutput, HubPlace, Location};
+use ::xhci_driver::{Answer, HubLocation, HubOutput, Location};
 use bus::{Completion, EndpointAddress, Pipe, TransferId, TransferStatus};
 use device::Verdict;
 use units::Instant;
@@ -80,7 +80,7 @@ impl XhciMachine {
     pub(super) fn bring_up_hub(&mut self, number: usize, location: Location) -> Result<(), PowerOnError> {
         let device = self.devices[number].device.ok_or(PowerOnError::Controller)?;
         if let Some(hub) = self.hub(number) {
-            hub.driver = Some(::xhci_driver::Hub::new(HubPlace { device, location }));
+            hub.driver = Some(::xhci_driver::Hub::new(HubLocation { device, location }));
             hub.state = State::ComingUp;
         }
         self.dirty_hubs.add(number);

@@ -1,4 +1,4 @@
-//! Transfers that are taken back, halted, stopped in a race, pulled out.
+//! Transfers that are cancelled, halted, stopped in a race, pulled out.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn a_stall_resets_the_endpoint_and_the_next_transfer_goes_on_once_the_device_has
 }
 
 #[test]
-fn what_is_taken_back_of_a_held_endpoint_needs_no_stop() {
+fn what_is_cancelled_of_a_held_endpoint_needs_no_stop() {
     let (mut stand, device) = Stand::with_device(Config::default());
     for id in 1..=3 {
         stand.submit(device, plain_in(), (id, 512)).unwrap();
@@ -80,7 +80,7 @@ fn a_control_endpoint_that_has_stalled_takes_the_next_request() {
 }
 
 #[test]
-fn a_transaction_error_is_tried_again_softly_and_then_told() {
+fn a_transaction_error_is_tried_again_softly_and_then_reported() {
     let (mut stand, device) = Stand::with_device(Config::default());
     stand.submit(device, plain_in(), (1, 512)).unwrap();
     let at = stand.trbs(device, plain_in())[0].0;
@@ -121,7 +121,7 @@ fn after_an_error_or_babble_that_was_told_what_waits_moves_once_both_ends_count_
 }
 
 #[test]
-fn the_one_transfer_taken_back_moves_the_ring_past_it() {
+fn the_one_transfer_cancelled_moves_the_ring_past_it() {
     let (mut stand, device) = Stand::with_device(Config::default());
     stand.submit(device, plain_in(), (1, 512)).unwrap();
     stand.cancel(device, plain_in(), 1);
@@ -135,7 +135,7 @@ fn the_one_transfer_taken_back_moves_the_ring_past_it() {
 }
 
 #[test]
-fn a_transfer_taken_back_behind_another_becomes_nothing() {
+fn a_transfer_cancelled_behind_another_becomes_nothing() {
     let (mut stand, device) = Stand::with_device(Config::default());
     stand.submit(device, plain_in(), (1, 512)).unwrap();
     stand.submit(device, plain_in(), (2, 512)).unwrap();
@@ -221,7 +221,7 @@ fn a_ring_is_never_moved_back_to_what_the_controller_has_passed() {
 }
 
 #[test]
-fn a_transfer_taken_back_while_the_ring_is_moved_is_seen_to_before_it_runs() {
+fn a_transfer_cancelled_while_the_ring_is_moved_is_seen_to_before_it_runs() {
     let (mut stand, device) = Stand::with_device(Config::default());
     stand.hw.is_mute = true;
     stand.submit(device, plain_in(), (1, 512)).unwrap();

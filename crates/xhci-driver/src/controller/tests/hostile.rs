@@ -8,10 +8,10 @@ fn a_command_without_an_answer_is_aborted_and_then_the_controller_given_up() {
     stand.hw.is_mute = true;
     stand.submit(device, plain_in(), (1, 512)).unwrap();
     stand.cancel(device, plain_in(), 1);
-    stand.pass(limit::COMMAND_PATIENCE);
+    stand.pass(limit::COMMAND_TIMEOUT);
     assert_eq!(stand.hw.registers[&0x38] & 4, 4);
     assert_eq!(stand.xhci.poll_timeout().map(|d| d.reason), Some(DeadlineReason::CommandAbort));
-    stand.pass(limit::ABORT_PATIENCE);
+    stand.pass(limit::ABORT_TIMEOUT);
     let outputs = stand.outputs();
     assert_eq!(outputs.last(), Some(&Output::Died(Death::CommandsStuck)));
     assert!(matches!(outputs[0], Output::Completed(_, done) if done.status == Disconnected));
@@ -25,7 +25,7 @@ fn an_aborted_command_is_answered_and_the_rest_goes_on() {
     stand.xhci.request(&mut stand.hw, stand.now, (RequestId(1), request)).unwrap();
     stand.submit(device, Pipe::plain(bulk_out()), (1, 512)).unwrap();
     stand.cancel(device, Pipe::plain(bulk_out()), 1);
-    stand.pass(limit::COMMAND_PATIENCE);
+    stand.pass(limit::COMMAND_TIMEOUT);
     stand.hw.refusals.push_back((TrbType::ConfigureEndpoint, 25));
     stand.hw.is_mute = false;
     stand.hw.execute();
@@ -45,12 +45,12 @@ fn a_command_that_outlives_its_abort_costs_the_controller() {
     stand.hw.is_mute = true;
     stand.submit(device, plain_in(), (1, 512)).unwrap();
     stand.cancel(device, plain_in(), 1);
-    stand.pass(limit::COMMAND_PATIENCE);
+    stand.pass(limit::COMMAND_TIMEOUT);
     let stopped = CompletionCode::CommandRingStopped;
     stand.hw.post(EventTrb::CommandCompletion { pointer: 0, parameter: 0, code: stopped, slot: 0 });
     stand.interrupt();
     assert_eq!(stand.outputs(), []);
-    stand.pass(limit::COMMAND_PATIENCE);
+    stand.pass(limit::COMMAND_TIMEOUT);
     assert_eq!(stand.outputs().last(), Some(&Output::Died(Death::CommandsStuck)));
 }
 

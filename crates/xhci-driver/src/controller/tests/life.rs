@@ -62,7 +62,7 @@ fn memory_comes_back_when_the_controller_is_started_again() {
 }
 
 #[test]
-fn a_plugged_port_is_told_and_reset() {
+fn a_plugged_port_is_reported_and_reset() {
     let mut stand = Stand::new(Config::default());
     stand.hw.plug(3, true);
     stand.interrupt();
@@ -74,10 +74,10 @@ fn a_plugged_port_is_told_and_reset() {
 }
 
 #[test]
-fn a_port_that_is_not_reset_in_time_is_told() {
+fn a_port_that_is_not_reset_in_time_is_reported() {
     let mut stand = Stand::new(Config::default());
     stand.xhci.request(&mut stand.hw, stand.now, (RequestId(1), Request::ResetPort { port: 4 })).unwrap();
-    stand.pass(limit::PORT_RESET_PATIENCE);
+    stand.pass(limit::PORT_RESET_TIMEOUT);
     assert_eq!(stand.outputs(), [Output::Answered(RequestId(1), Answer::TimedOut)]);
 }
 
@@ -153,7 +153,7 @@ fn a_controller_without_memory_is_given_up_and_nothing_is_kept() {
 }
 
 #[test]
-fn the_link_of_a_port_of_usb_3_sleeps_as_it_is_told() {
+fn the_link_of_a_usb_3_port_gets_its_power_timeouts() {
     let mut stand = Stand::new(Config::default());
     let power = PortPower { u1_timeout: 50, u2_timeout: 40, forces_accept: false };
     let told = |port| Request::SetLinkPower { port, power };
@@ -164,7 +164,7 @@ fn the_link_of_a_port_of_usb_3_sleeps_as_it_is_told() {
 }
 
 #[test]
-fn the_controller_is_told_what_links_take_to_wake_up() {
+fn the_controller_gets_the_exit_latency_of_links() {
     let (mut stand, device) = Stand::with_device(Config::default());
     assert_eq!(stand.ask(Request::SetExitLatency(device, 2047)), Ok(Answer::Done));
     let Some(&CommandTrb::EvaluateContext { slot, input }) = stand.hw.commands.last() else {
@@ -207,7 +207,7 @@ fn a_device_that_was_reset_gets_its_address_and_loses_its_endpoints() {
 fn a_device_that_was_exchanged_before_anybody_looked_is_gone() {
     let (mut stand, device) = Stand::with_device(Config::default());
     stand.submit(device, plain_in(), (1, 512)).unwrap();
-    // Connected, and was not meanwhile.
+    // Connected, and was not in the meantime.
     stand.hw.plug(3, true);
     stand.interrupt();
     let outputs = stand.outputs();

@@ -1,4 +1,4 @@
-//! The driver on a scripted controller: its life, transfers, streams, what is taken back, and events that lie.
+//! The driver on a scripted controller: its life, transfers, streams, what is cancelled, and events that lie.
 
 extern crate std;
 
@@ -13,7 +13,7 @@ mod transfers;
 use super::Controller;
 use crate::hardware::Registers;
 use crate::script::{Machine, Stand, bulk_in, bulk_out};
-use crate::words::{
+use crate::types::{
     Answer, Config, DeadlineReason, Death, HubShape, Location, Output, Refusal, Request, RequestId,
     Translator,
 };

@@ -1,4 +1,4 @@
-//! Endpoints that begin anew with their numbers after a failure that did not say whether they halted, or after none.
+//! Endpoints that begin again with their numbers after a failure that did not say whether they halted, or after none.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn assert_drops_and_adds_bulk_in(stand: &mut Stand) {
 }
 
 #[test]
-fn an_error_that_nobody_knows_and_that_halted_holds_the_endpoint_as_any_halt() {
+fn an_error_with_an_unknown_code_that_halted_holds_the_endpoint_as_any_halt() {
     for code in [UNDEFINED, 7, 200] {
         let (mut stand, device) = Stand::with_device(Config::default());
         stand.submit(device, plain_in(), (1, 512)).unwrap();
@@ -137,7 +137,7 @@ fn a_transfer_submitted_while_its_endpoint_is_dropped_and_added_is_not_lost() {
     assert_eq!(ended, [(3, Cancelled), (2, Done)]);
 }
 
-/// The first command was such, and what was taken back stopped the endpoint after it.
+/// The first command was such, and what was cancelled stopped the endpoint after it.
 fn assert_drops_and_adds_bulk_in_first(stand: &mut Stand) {
     assert_eq!(types(stand), [TrbType::ConfigureEndpoint, TrbType::StopEndpoint]);
     stand.hw.commands.truncate(1);

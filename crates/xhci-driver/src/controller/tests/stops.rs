@@ -34,7 +34,7 @@ impl Race {
         Self { stand, device, at }
     }
 
-    /// A transfer is taken back, upon which a command is there: its bytes, and where it is.
+    /// A transfer is cancelled, upon which a command is there: its bytes, and where it is.
     fn cancel(&mut self, id: u64) -> ([u8; 16], u64) {
         self.stand.cancel(self.device, plain_in(), id);
         self.command()
@@ -127,7 +127,7 @@ fn a_stall_before_the_stop_is_answered_by_context_state_error_and_a_reset() {
     let (command, at) = race.command();
     assert_eq!(command, RESET_ENDPOINT);
     race.tells(EndpointState::Stopped, first, &[trb(at, [0, 0, 0, 0x01, 0x01, 0x84, 0, 0x01])]);
-    // Past both: the first has ended, the second is taken back.
+    // Past both: the first has ended, the second is cancelled.
     let (command, at) = race.command();
     assert_eq!(command, set_tr_dequeue(second + 16));
     assert_eq!(race.stand.completions(), [], "the controller may be in it until it was moved");
@@ -184,7 +184,7 @@ fn a_td_that_is_stopped_behind_a_short_packet_has_moved_what_the_event_tells() {
 }
 
 #[test]
-fn a_td_that_the_controller_has_passed_and_tells_of_too_late_is_taken_back_once() {
+fn a_td_that_the_controller_has_passed_and_reports_too_late_is_cancelled_once() {
     let mut race = Race::with(&[512, 512]);
     let [first, second] = race.at[..] else { panic!("{:?}", race.at) };
     let (_, at) = race.cancel(1);

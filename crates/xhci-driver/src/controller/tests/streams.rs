@@ -18,7 +18,7 @@ fn streams_have_rings_of_their_own_and_doorbells_with_ids() {
 }
 
 #[test]
-fn one_stream_taken_back_moves_its_ring_and_rings_the_others() {
+fn one_stream_cancelled_moves_its_ring_and_rings_the_others() {
     let (mut stand, device) = with_streams(Config::default());
     stand.submit(device, stream(3), (1, 512)).unwrap();
     stand.submit(device, stream(5), (2, 512)).unwrap();
@@ -32,7 +32,7 @@ fn one_stream_taken_back_moves_its_ring_and_rings_the_others() {
 }
 
 #[test]
-fn rings_on_another_lap_are_told_again_where_that_is_forgotten() {
+fn rings_on_another_lap_are_set_again_where_cycles_are_forgotten() {
     for forgets_cycles in [false, true] {
         let quirks = Quirks { forgets_cycles, ..Quirks::default() };
         let (mut stand, device) = with_streams(Config { quirks, stream_ring_trbs: 4, ..Config::default() });
@@ -126,7 +126,7 @@ fn a_stall_that_names_no_trb_ends_who_has_waited_longest_of_all_streams() {
 }
 
 #[test]
-fn nobody_answering_before_a_stream_is_current_is_tried_again_softly_and_then_told() {
+fn no_answer_before_a_stream_is_current_is_tried_again_softly_and_then_reported() {
     let (mut stand, device) = with_streams(Config::default());
     stand.submit(device, stream(4), (1, 512)).unwrap();
     for _ in 0..3 {

@@ -1,11 +1,14 @@
-//! An endpoint that is held, and one that begins anew with its numbers (xHCI 1.2 clauses 4.6.6, 4.6.8 and 4.10.2).
+//! Holding an endpoint after a failed transfer, and resetting its sequence numbers (xHCI 1.2
+//! clauses 4.6.6, 4.6.8 and 4.10.2).
 //!
-//! Who is told of a failed transfer clears the endpoint at the device, which then counts its packets from 0 (USB 3.2 clause
-//! 9.4.5). The controller has to do so as well, and until both do nothing may move. After a halt Reset Endpoint sees to it. A
-//! failure that did not halt, as by a code that nobody knows or by a TRB that was refused, leaves the controller with its
-//! numbers; only Configure Endpoint, which drops the endpoint and adds it, begins anew with them then. Its rings stay.
+//! After a failed transfer the host clears the endpoint at the device, which then restarts its
+//! sequence numbers (USB 3.2 clause 9.4.5). The controller must restart its own as well, and until
+//! both have nothing may move. After a halt, Reset Endpoint does so. After a failure without a halt
+//! (an unknown code, a rejected TRB) the controller keeps its numbers; then only Configure
+//! Endpoint, which drops and adds the endpoint, restarts them. Its rings stay.
 //!
-//! Always true: what lies on the rings of an endpoint that is dropped and added has not begun, so nothing moves twice.
+//! Always true: nothing on the rings of an endpoint that is dropped and added has started, so
+//! nothing moves twice.
 
 use super::{Endpoint, Ring, TdState};
 use crate::hardware::DmaMemory;
@@ -15,42 +18,43 @@ use alloc::vec::Vec;
 use bus::{Completion, TransferStatus};
 use wire::xhci::StreamContext;
 
-/// Whether doorbells wait for somebody to clear the endpoint at the device. What went there before would be refused, or move
-/// under a sequence number that is about to begin anew.
+/// Whether doorbells wait until the endpoint is cleared at the device. Transfers started before
+/// would be rejected, or move under a sequence number about to be reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hold {
-    /// They do not.
-    Free,
-    /// They do; what state the controller has the endpoint in is being found out.
-    Unsure,
-    /// They do; it was stopped, and goes on with its numbers.
-    Kept,
-    /// They do; it was halted, and Reset Endpoint has begun anew with its numbers.
-    Anew,
+pub(crate) enum EndpointHold {
+    /// They do not wait.
+    None,
+    /// They wait; the state of the endpoint at the controller is being determined.
+    Unknown,
+    /// They wait; the endpoint was stopped and keeps its sequence numbers.
+    SequenceKept,
+    /// They wait; the endpoint was halted, and Reset Endpoint has reset its sequence numbers.
+    SequenceReset,
 }
 
 impl Endpoint {
-    /// Whether somebody was told of a failure and has not cleared it.
+    /// Returns whether a failure was reported and the endpoint not cleared yet.
     pub(crate) fn is_held(&self) -> bool {
-        self.hold != Hold::Free
+        self.hold != EndpointHold::None
     }
 
-    /// A transfer was told as failed, which takes `recovery`. The control endpoint's halt ends with the next SETUP.
+    /// Holds the endpoint after a transfer failed. The halt of the control endpoint ends with the
+    /// next SETUP.
     pub(super) fn hold_after(&mut self, recovery: Recovery) {
         let fails = matches!(recovery, Recovery::Reset | Recovery::Stop | Recovery::MoveDequeue);
         if fails && self.plan.is_some() {
-            self.hold = Hold::Unsure;
+            self.hold = EndpointHold::Unknown;
         }
     }
 
-    /// It has stopped. If that was no halt, whatever may have begun ends as well: with other numbers nobody could go on in
-    /// the middle of it.
+    /// Handles a stop. If it was no halt, transfers that may have started end as well: they could
+    /// not continue with reset sequence numbers.
     pub(super) fn end_begun(&mut self) -> Vec<Completion> {
         let mut ended = Vec::new();
-        if self.hold != Hold::Unsure {
+        if self.hold != EndpointHold::Unknown {
             return ended;
         }
-        self.hold = Hold::Kept;
+        self.hold = EndpointHold::SequenceKept;
         for ring in &mut self.rings {
             for td in ring.tds.iter_mut().filter(|td| td.state == TdState::Live) {
                 let (id, actual) = (td.id, td.noted.unwrap_or(0));
@@ -62,7 +66,7 @@ impl Endpoint {
         ended
     }
 
-    /// Writes where its rings go on, for the controller to be given the endpoint once more.
+    /// Writes the dequeue pointers of its rings, before the endpoint is added again.
     pub(crate) fn place_rings(&mut self, hw: &mut impl DmaMemory) {
         for (stream, ring) in (1..).zip(&self.rings) {
             let to = ring.next();
@@ -78,8 +82,8 @@ impl Endpoint {
         (self.retries, self.lost_halts) = (0, 0);
     }
 
-    /// Has the controller told where those rings of its streams stand that it would take for being on another lap
-    /// ([`crate::Quirks::forgets_cycles`]). A transfer that has begun begins anew by that; those that need it move transfers whole.
+    /// Schedules Set TR Dequeue Pointer for stream rings whose cycle state the controller has lost
+    /// ([`crate::Quirks::forgets_cycles`]). A started transfer restarts by that.
     pub(crate) fn remind(&mut self) {
         if self.arrays.is_none() {
             return;

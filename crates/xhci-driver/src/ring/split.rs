@@ -1,15 +1,16 @@
-//! How a buffer is cut into TRBs (xHCI 1.2 clauses 4.11.2.4, 4.11.7.1 and 6.4.1).
+//! How a buffer is split into TRBs (xHCI 1.2 clauses 4.11.2.4, 4.11.7.1 and 6.4.1).
 //!
-//! A TRB moves 64 KiB at most and does not cross a boundary of 64 KiB. Before a link within a TD the bytes so far make
-//! whole packets, as far as a boundary lets them. The cut follows from the buffer and the place alone, so what lay
-//! before a TRB is reckoned again when an event names it, and is not stored.
+//! A TRB covers at most 64 KiB and does not cross a 64 KiB boundary. Before a link within a TD the
+//! bytes so far are whole packets, as far as a boundary allows. The split follows from the buffer
+//! and the ring position alone, so the bytes before a TRB are recomputed when an event names it,
+//! and not stored.
 
 use crate::hardware::BOUNDARY;
 use wire::xhci::TransferTrb;
 
-/// What one TRB moves.
+/// The bytes of one TRB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct TrbSpan {
     pub(crate) address: u64,
     pub(crate) length: u32,
     /// Bytes of the TD before it.
@@ -17,37 +18,37 @@ pub(crate) struct Piece {
     pub(crate) is_last: bool,
 }
 
-/// The pieces of a buffer; of an empty one there is one, which is empty.
+/// The TRBs of a buffer; an empty buffer has one empty TRB.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cuts {
+pub(crate) struct TrbSpans {
     pub(crate) address: u64,
     pub(crate) length: u32,
-    /// Bytes of a packet; not 0.
+    /// Maximum packet size; not 0.
     pub(crate) packet: u32,
-    /// Places up to the next link, the next TRB's counted.
+    /// TRBs up to the next link, including the next TRB.
     pub(crate) until_link: u32,
-    /// Places between two links.
+    /// TRBs between two links.
     pub(crate) per_segment: u32,
     before: u32,
     ended: bool,
 }
 
-impl Cuts {
+impl TrbSpans {
     pub(crate) fn new(address: u64, length: u32, packet: u32, places: (u32, u32)) -> Self {
         let (until_link, per_segment) = places;
         Self { address, length, packet: packet.max(1), until_link, per_segment, before: 0, ended: false }
     }
 
-    /// Whether a buffer is one piece, wherever it lies on the ring.
+    /// Returns whether a buffer is one TRB, wherever it lies on the ring.
     pub(crate) const fn is_one(address: u64, length: u32) -> bool {
         address % BOUNDARY as u64 + length as u64 <= BOUNDARY as u64 && length <= TransferTrb::LENGTH_MAX
     }
 }
 
-impl Iterator for Cuts {
-    type Item = Piece;
+impl Iterator for TrbSpans {
+    type Item = TrbSpan;
 
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<TrbSpan> {
         if self.ended {
             return None;
         }
@@ -59,7 +60,7 @@ impl Iterator for Cuts {
             let past_packet = (self.before + length) % self.packet;
             length = if past_packet < length { length - past_packet } else { length };
         }
-        let piece = Piece { address, length, before: self.before, is_last: length == left };
+        let piece = TrbSpan { address, length, before: self.before, is_last: length == left };
         self.before += length;
         self.ended = piece.is_last;
         self.until_link = if self.until_link == 1 { self.per_segment } else { self.until_link - 1 };
@@ -67,7 +68,7 @@ impl Iterator for Cuts {
     }
 }
 
-/// How TD Size is reckoned.
+/// How TD Size is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TdSize {
     /// From version 1.0 on: packets that are left after the TRB (clause 4.11.2.4).
@@ -78,7 +79,7 @@ pub(crate) enum TdSize {
 
 impl TdSize {
     /// TD Size of a piece of a TD of `length` bytes in packets of `packet`.
-    pub(crate) fn of(self, piece: &Piece, length: u32, packet: u32) -> u8 {
+    pub(crate) fn of(self, piece: &TrbSpan, length: u32, packet: u32) -> u8 {
         let left = match self {
             _ if piece.is_last => 0,
             Self::Packets => length.div_ceil(packet.max(1)) - (piece.before + piece.length) / packet.max(1),
@@ -96,7 +97,7 @@ mod tests {
     use std::vec::Vec;
 
     fn lengths(address: u64, length: u32, places: (u32, u32)) -> Vec<u32> {
-        Cuts::new(address, length, 1024, places).map(|piece| piece.length).collect()
+        TrbSpans::new(address, length, 1024, places).map(|piece| piece.length).collect()
     }
 
     #[test]
@@ -117,10 +118,10 @@ mod tests {
 
     #[test]
     fn td_size_counts_packets_that_are_left() {
-        let pieces: Vec<_> = Cuts::new(0xf000, 0x2_0000, 1024, (9, 9)).collect();
+        let pieces: Vec<_> = TrbSpans::new(0xf000, 0x2_0000, 1024, (9, 9)).collect();
         let sizes = |kind: TdSize| pieces.iter().map(|p| kind.of(p, 0x2_0000, 1024)).collect::<Vec<_>>();
         assert_eq!(sizes(TdSize::Packets), [31, 31, 0]);
-        let pieces: Vec<_> = Cuts::new(0xf000, 0x1400, 1024, (9, 9)).collect();
+        let pieces: Vec<_> = TrbSpans::new(0xf000, 0x1400, 1024, (9, 9)).collect();
         let sizes = |kind: TdSize| pieces.iter().map(|p| kind.of(p, 0x1400, 1024)).collect::<Vec<_>>();
         assert_eq!(sizes(TdSize::Packets), [1, 0]);
         assert_eq!(sizes(TdSize::Kibibytes), [5, 0]);
@@ -132,7 +133,7 @@ mod tests {
             address in 0u64..1 << 40, length in 0u32..1 << 21, until in 1u32..8, per in 1u32..8, packet in 1u32..2000
         ) {
             let (mut next, mut sum) = (address, 0);
-            for piece in Cuts::new(address, length, packet, (until, per)) {
+            for piece in TrbSpans::new(address, length, packet, (until, per)) {
                 prop_assert_eq!((piece.address, piece.before), (next, sum));
                 prop_assert!(piece.length > 0 || length == 0);
                 let end = piece.address + u64::from(piece.length).max(1) - 1;

@@ -1,7 +1,8 @@
-//! What is said to the driver, and what it says: transfers and completions in the words of `bus`, requests and answers.
+//! Inputs and outputs of the driver: transfers and completions of crate `bus`, requests and
+//! answers.
 //!
-//! A request is answered once, by its id. Left out: what descriptors mean and which requests a device needs to be
-//! configured; that is said by control transfers, which are transfers like the others.
+//! A request is answered once, by its id. Left out: descriptors and the control requests that
+//! configure a device, which are ordinary control transfers.
 
 use alloc::vec::Vec;
 use bus::{Completion, EndpointAddress, Pipe, TransferId};
@@ -12,7 +13,7 @@ use wire::xhci::{CompletionCode, PortPower, PortStatus, RouteString};
 
 use crate::Quirks;
 
-/// A device that has a slot. The generation makes the id of a device that went useless.
+/// A device that has a slot. The generation invalidates the ids of disconnected devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceId {
     pub(crate) slot: u8,
@@ -20,172 +21,176 @@ pub struct DeviceId {
 }
 
 impl DeviceId {
-    /// The controller's name for it.
+    /// Returns the slot id.
     pub const fn slot(self) -> u8 {
         self.slot
     }
 }
 
-/// A transfer of a bulk endpoint. Its direction is the endpoint's.
+/// A transfer of a bulk endpoint, in its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Comes back in its completion; of those under way on a pipe, no two are the same.
+    /// Returned in its completion; unique among those in flight on a pipe.
     pub id: TransferId,
-    /// Whose.
+    /// The device.
     pub device: DeviceId,
-    /// Where it goes.
+    /// The pipe.
     pub pipe: Pipe,
-    /// Bus address of the buffer, which is the controller's until the completion.
+    /// Bus address of the buffer, owned by the controller until the completion.
     pub buffer: u64,
-    /// Bytes to send, or room; [`crate::limit::TRANSFER_BYTES_MAX`] at most.
+    /// Bytes to send, or the size of the receive buffer; at most
+    /// [`crate::limit::TRANSFER_BYTES_MAX`].
     pub length: u32,
 }
 
 /// A transfer of the control endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlTransfer {
-    /// Comes back in its completion.
+    /// Returned in its completion.
     pub id: TransferId,
-    /// Whose.
+    /// The device.
     pub device: DeviceId,
-    /// The request; says length and direction of the data. SET_ADDRESS is the controller's own and must not be sent.
+    /// The setup packet, with length and direction of the data. SET_ADDRESS must not be sent.
     pub setup: SetupPacket,
     /// Bus address of the data.
     pub buffer: u64,
 }
 
-/// Names a request to the one who made it.
+/// Identifies a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
 
-/// Where a device is.
+/// The location of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The root port, from 1.
     pub root_port: u8,
-    /// The hubs on the way.
+    /// The route string.
     pub route: RouteString,
-    /// The speed id of its port; of a port of a hub the usual one ([`wire::xhci::LinkSpeed::usual`]).
+    /// The speed id of its port; for a hub port the default one ([`wire::xhci::LinkSpeed::usual`]).
     pub speed_id: u8,
-    /// Behind a high-speed hub: the one that translates for it.
+    /// The transaction translator, behind a high-speed hub.
     pub translator: Option<Translator>,
-    /// Bytes of a packet of the control endpoint, as far as known: 8 or 64, 512 at SuperSpeed.
+    /// Maximum packet size of the control endpoint, as far as known: 8 or 64, 512 at SuperSpeed.
     pub control_packet: u16,
 }
 
-/// The hub that translates for a device of full speed.
+/// The transaction translator of a full-speed device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translator {
     /// The hub.
     pub hub: DeviceId,
     /// The port of the hub.
     pub port: u8,
-    /// The hub has a translator for each port, and they are on.
+    /// The hub has one translator per port, enabled.
     pub multiple: bool,
 }
 
-/// What a hub is to the controller.
+/// The properties of a hub that the controller must know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HubShape {
-    /// Its ports.
+    /// Number of ports.
     pub ports: u8,
     /// Think time of a high-speed hub: 0 to 3 for 8, 16, 24, 32 full-speed bit times.
     pub think_time: u8,
-    /// A translator for each port, and they are on.
+    /// One translator per port, enabled.
     pub multiple_translators: bool,
 }
 
-/// An endpoint as its descriptors say.
+/// An endpoint as its descriptors describe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointPlan {
     /// The descriptor.
     pub descriptor: EndpointDescriptor,
-    /// At SuperSpeed, its companion.
+    /// Its companion descriptor, at SuperSpeed.
     pub companion: Option<SuperSpeedCompanion>,
 }
 
-/// Something that takes the controller one or more commands.
+/// An operation that takes one or more commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Reset a root port. Answered with [`Answer::Port`] when it is enabled.
+    /// Resets a root port. Answered with [`Answer::Port`] when it is enabled.
     ResetPort {
         /// From 1.
         port: u8,
     },
-    /// When the link of a root port of USB 3 goes to sleep.
+    /// Sets the link power management timeouts of a USB 3 root port.
     SetLinkPower {
         /// From 1.
         port: u8,
-        /// Its time-outs.
+        /// The timeouts.
         power: PortPower,
     },
-    /// A slot and an address for a device whose port was reset. Answered with [`Answer::Attached`].
+    /// Allocates a slot and an address for a device whose port was reset. Answered with
+    /// [`Answer::Attached`].
     Attach(Location),
-    /// The packet size of the control endpoint is another than was thought.
+    /// Corrects the maximum packet size of the control endpoint.
     SetControlPacket(DeviceId, u16),
-    /// What the links on the way to a device take to wake up at most, in microseconds (Max Exit Latency, xHCI 1.2 clause
+    /// Sets the maximum exit latency of the links to a device, in microseconds (xHCI 1.2 clause
     /// 4.23.5.2).
     SetExitLatency(DeviceId, u16),
-    /// Endpoints come and go. Nothing may be under way on those that go.
+    /// Adds and drops endpoints. Those dropped must have no transfers in flight.
     Configure {
-        /// Whose.
+        /// The device.
         device: DeviceId,
-        /// Endpoints that come.
+        /// Endpoints to add.
         add: Vec<EndpointPlan>,
-        /// Endpoints that go.
+        /// Endpoints to drop.
         drop: Vec<EndpointAddress>,
     },
-    /// Streams on bulk endpoints that have none. Answered with [`Answer::Streams`].
+    /// Allocates streams on bulk endpoints without streams. Answered with [`Answer::Streams`].
     AllocateStreams {
-        /// Whose.
+        /// The device.
         device: DeviceId,
-        /// Which.
+        /// The endpoints.
         endpoints: Vec<EndpointAddress>,
-        /// How many are wanted.
+        /// Number of streams wanted.
         wanted: u16,
     },
-    /// No streams any more.
+    /// Frees streams.
     FreeStreams(DeviceId, Vec<EndpointAddress>),
-    /// The data toggle or sequence number begins anew, as it does at the device after CLEAR FEATURE (ENDPOINT_HALT). After a
-    /// transfer that ended as stalled, as babble or as an error nothing moves at its endpoint until this is asked for, with
-    /// streams as well. Otherwise nothing may be under way there.
+    /// Resets the data toggle or sequence number, as CLEAR FEATURE (ENDPOINT_HALT) does at the
+    /// device. After a transfer completed with a stall, babble or an error, nothing moves at its
+    /// endpoint until this request, with streams as well. Otherwise nothing may be in flight there.
     ResetToggle(DeviceId, EndpointAddress),
-    /// The device is a hub.
+    /// Declares the device as a hub.
     DescribeHub(DeviceId, HubShape),
-    /// The device's port was reset: it gets its address again, its endpoints but 0 are gone, and every transfer ends as
-    /// cancelled.
+    /// Readdresses a device after a reset of its port: its endpoints but 0 are dropped and every
+    /// transfer completes as cancelled.
     Readdress(DeviceId),
-    /// The device is gone or given up: every transfer ends as disconnected.
+    /// Releases a device that is disconnected or given up: every transfer completes as
+    /// disconnected.
     Detach(DeviceId),
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It was done.
+    /// Success.
     Done,
-    /// The port was reset; so it is.
+    /// The port was reset; its status.
     Port(PortStatus),
     /// The device has a slot and an address.
     Attached(DeviceId),
-    /// Streams 1 to this many are there.
+    /// Streams 1 to this number exist.
     Streams(u16),
-    /// The controller refused.
+    /// The controller rejected it.
     Failed(CompletionCode),
-    /// It did not come about in time.
+    /// It timed out.
     TimedOut,
-    /// There is no memory for it, or no slot.
+    /// Out of memory or slots.
     NoMemory,
     /// The device or the controller is gone.
     Gone,
 }
 
-/// Why something was not taken on. Nothing comes of it.
+/// Why an input is rejected, without effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The ring is full, or too much waits; completions make room.
+    /// The ring or the output queue is full; completions free space.
     Full,
-    /// A request of the device is under way, or transfers are; for a transfer: its endpoint is being made anew.
+    /// A request of the device, or transfers, are in progress; for a transfer: its endpoint is
+    /// being reconfigured.
     Busy,
     /// The device is gone, or the controller is not running.
     Gone,
@@ -197,58 +202,58 @@ pub enum Refusal {
     NoStreams,
 }
 
-/// Something that happened.
+/// An output of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// The controller runs.
     Running,
-    /// A transfer ended. Its buffer is the caller's again.
+    /// A transfer completed. Its buffer is the caller's again.
     Completed(DeviceId, Completion),
     /// A request was answered.
     Answered(RequestId, Answer),
-    /// A root port changed; so it is now.
+    /// A root port changed.
     PortChanged {
         /// From 1.
         port: u8,
-        /// Its state.
+        /// Its status.
         status: PortStatus,
     },
-    /// The root port that leads to the device is empty or was so meanwhile, or an endpoint of it cannot be brought to work. Its transfers
-    /// have ended, its id is void.
+    /// The root port of the device was disconnected, or an endpoint cannot be recovered. Its
+    /// transfers have completed, its id is invalid.
     Gone(DeviceId),
-    /// The controller is of no use until it is started again. Everything under way has ended.
+    /// The controller failed and must be started again. All transfers have completed.
     Died(Death),
 }
 
-/// Why a controller is of no use.
+/// Why a controller failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Death {
-    /// It cannot be what it says ([`crate::Unusable`]).
+    /// Unsupported or contradictory capabilities ([`crate::Unusable`]).
     Unusable(crate::Unusable),
-    /// There is no memory.
+    /// Out of memory.
     NoMemory,
-    /// Firmware does not hand it over, or it does not halt, get ready, or end its reset.
+    /// Handover, halt, readiness or reset timed out.
     NotInTime(DeadlineReason),
-    /// It says that its memory failed it.
+    /// Host system error.
     HostSystemError,
-    /// It says that it is broken.
+    /// Host controller error.
     ControllerError,
-    /// Its registers read as all ones: it was pulled out.
+    /// Its registers read as all ones: it was removed.
     Removed,
     /// Its command ring cannot be stopped.
     CommandsStuck,
 }
 
-/// When [`crate::Controller::handle_timeout`] has something to see to.
+/// When [`crate::Controller::handle_timeout`] must be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
     /// The time.
     pub at: Instant,
-    /// What is waited for.
+    /// What times out.
     pub reason: DeadlineReason,
 }
 
-/// What is waited for with a limit.
+/// What is awaited with a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadlineReason {
     /// Firmware hands the controller over.
@@ -269,25 +274,26 @@ pub enum DeadlineReason {
     MoreEvents,
 }
 
-/// How the driver goes about it.
+/// Parameters of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// What the controller does otherwise.
+    /// Deviations of the controller.
     pub quirks: Quirks,
-    /// The least time between interrupts, in units of 250 ns.
+    /// Interrupt moderation interval, in units of 250 ns.
     pub moderation_250ns: u16,
-    /// Bulk transfers end with an event data TRB, which tells the bytes moved, instead of an event of their last TRB.
+    /// Bulk transfers end with an event data TRB, which reports the bytes transferred, instead of
+    /// an event of their last TRB.
     pub event_data: bool,
     /// TRBs of a segment of the event ring: 256 to 4096. A controller that has no room for an event should wait for it;
     /// QEMU's drops the event, and with it a completion.
     pub event_ring_trbs: u16,
     /// Segments of a transfer ring.
     pub ring_segments: u16,
-    /// TRBs of a segment, the link counted: 3 to 4096.
+    /// TRBs of a segment, including the link: 3 to 4096.
     pub ring_trbs: u16,
     /// Segments of a stream's ring.
     pub stream_ring_segments: u16,
-    /// TRBs of a segment of it, the link counted.
+    /// TRBs of a segment of it, including the link.
     pub stream_ring_trbs: u16,
 }
 
@@ -307,24 +313,24 @@ impl Default for Config {
     }
 }
 
-/// What went otherwise than it should. A controller without trouble counts nothing.
+/// Counts of anomalies; all zero without any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Events of a type that is not known, or of one that is not asked for.
+    /// Events of an unknown or unexpected type.
     pub unknown_events: u32,
-    /// Events that name no slot, endpoint, command or place of ours.
+    /// Events for an unknown slot, endpoint, command or TRB.
     pub stray_events: u32,
     /// Events for a TD that had ended.
     pub late_events: u32,
-    /// Times that events were lost for want of room.
+    /// Times that events were lost because the event ring was full.
     pub rings_full: u32,
-    /// Transaction errors that were tried again.
+    /// Transaction errors retried.
     pub soft_retries: u32,
     /// Stop Endpoints that found the endpoint stopped, halted or still running.
     pub stop_races: u32,
-    /// Commands that were given up.
+    /// Commands that timed out.
     pub command_timeouts: u32,
-    /// Endpoints that could not be brought to work again.
+    /// Endpoints that could not be recovered.
     pub failed_endpoints: u32,
 }
 
@@ -352,12 +358,12 @@ impl fmt::Display for DeadlineReason {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Full => "there is no room",
-            Self::Busy => "something of the device is under way",
-            Self::Gone => "the device is gone",
-            Self::NoSuchPipe => "there is no such port, endpoint or stream",
-            Self::NotAllowed => "it is too long, or nobody may send it",
-            Self::NoStreams => "there are no streams",
+            Self::Full => "queue full",
+            Self::Busy => "the device has a request or transfers in progress",
+            Self::Gone => "device disconnected",
+            Self::NoSuchPipe => "no such port, endpoint or stream",
+            Self::NotAllowed => "transfer too long or not allowed",
+            Self::NoStreams => "streams not supported",
         })
     }
 }
@@ -370,8 +376,8 @@ impl fmt::Display for Answer {
             Self::Attached(device) => device.fmt(f),
             Self::Streams(count) => write!(f, "{count} streams"),
             Self::Failed(code) => code.fmt(f),
-            Self::TimedOut => f.write_str("not in time"),
-            Self::NoMemory => f.write_str("there is no memory for it, or no slot"),
+            Self::TimedOut => f.write_str("timed out"),
+            Self::NoMemory => f.write_str("out of memory or slots"),
             Self::Gone => f.write_str("the device or the controller is gone"),
         }
     }
@@ -381,12 +387,12 @@ impl fmt::Display for Death {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unusable(unusable) => unusable.fmt(f),
-            Self::NoMemory => f.write_str("there is no memory for it"),
-            Self::NotInTime(reason) => write!(f, "waited in vain for {reason}"),
-            Self::HostSystemError => f.write_str("its memory failed it"),
-            Self::ControllerError => f.write_str("it says that it is broken"),
-            Self::Removed => f.write_str("it was pulled out"),
-            Self::CommandsStuck => f.write_str("its command ring cannot be stopped"),
+            Self::NoMemory => f.write_str("out of memory"),
+            Self::NotInTime(reason) => write!(f, "timed out waiting for {reason}"),
+            Self::HostSystemError => f.write_str("host system error"),
+            Self::ControllerError => f.write_str("host controller error"),
+            Self::Removed => f.write_str("controller removed"),
+            Self::CommandsStuck => f.write_str("the command ring cannot be stopped"),
         }
     }
 }
