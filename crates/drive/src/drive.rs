@@ -10,6 +10,7 @@
 mod buffer;
 mod closing;
 mod fault;
+mod host_transfer;
 mod memory;
 mod observer;
 mod presence;
@@ -17,6 +18,7 @@ mod presence;
 pub use buffer::Pool;
 pub use closing::FlushError;
 pub use fault::{Fault, FaultKind, NotAFault};
+pub use host_transfer::{Body, HostCompletion, HostTransfer};
 pub use presence::SlotError;
 
 use crate::medium::{CompletedJob, Job, Medium};
@@ -24,53 +26,12 @@ use bus::rendezvous::{Completed, CopyRange, Full, Rearm, TransferSink};
 use bus::{Completion, Direction, EndpointAddress, Fifo, Observer, Pipe, Rendezvous, TransferStatus};
 use device::command::{CommandId, DataLocation};
 use device::medium::{MediumOp, MediumRequest};
-use device::{Device, DeviceTransfer, Inline, Output, Payload, Verdict};
+use device::{Device, DeviceTransfer, Output, Payload, Verdict};
 use fault::{FaultEffect, Faults};
 use memory::{Buffer, DeviceEntry, HostEntry, Memory};
 use std::hint::cold_path;
 use std::os::fd::BorrowedFd;
 use wire::usb::SetupPacket;
-
-/// A transfer that the host wants done.
-#[derive(Debug)]
-pub struct HostTransfer {
-    /// The host's name for it. Names are the host's affair: nothing breaks if two are the same.
-    pub id: u64,
-    /// Where it goes.
-    pub pipe: Pipe,
-    /// Bytes to send, or room.
-    pub length: u32,
-    /// Out: memory (from [`Drive::pool`]) that begins with `length` bytes of payload. In: nothing.
-    pub payload: Vec<u8>,
-}
-
-/// The end of a host's transfer.
-#[derive(Debug)]
-pub struct HostCompletion {
-    /// The host's name for it.
-    pub id: u64,
-    /// Where it went.
-    pub pipe: Pipe,
-    /// What the host asked for, in bytes.
-    pub length: u32,
-    /// How it ended.
-    pub status: TransferStatus,
-    /// Bytes moved.
-    pub actual: u32,
-    /// In: the bytes.
-    pub body: Body,
-}
-
-/// Bytes for the host.
-#[derive(Debug)]
-pub enum Body {
-    /// None.
-    Empty,
-    /// A few.
-    Inline(Inline),
-    /// The first `actual` of this memory, which goes back to [`Drive::pool`] when they are sent.
-    Buffer(Vec<u8>),
-}
 
 /// What a drive has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

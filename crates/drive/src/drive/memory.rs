@@ -1,11 +1,12 @@
-//! Where payload lies on its way: with a host's transfer, with a command, at the medium, in the pool.
+//! The owner of payload memory: a host's transfer, a command, the medium, or the pool.
 //!
 //! Bytes go from one owner to the other by moving the memory where one transfer covers one command, else by a copy.
 //! Buffers of commands are stored by the command's slot, with the full command id, so that a late answer finds nothing.
 //! Left out: which transfers meet. Always true: memory has one owner; what a host has sent is counted until a command
 //! has it.
 
-use super::{Body, Pool};
+use super::buffer::Pool;
+use super::host_transfer::Body;
 use bus::rendezvous::CopyRange;
 use bus::{Direction, TransferId};
 use device::command::CommandId;

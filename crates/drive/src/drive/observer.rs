@@ -1,13 +1,13 @@
 //! Reports the transfers of a drive's host to an observer.
 //!
-//! A drive without an observer pays for a comparison. Left out: what happens at the media.
+//! Without an observer the cost is one comparison. Left out: what happens at the media.
 
-use super::{Body, HostCompletion};
+use super::host_transfer::{Body, HostCompletion};
 use bus::{Direction, Observer, TransferStatus};
 use device::Verdict;
 use wire::usb::SetupPacket;
 
-/// Tells of the end of a transfer.
+/// Reports a completed transfer.
 pub(super) fn report_completion(observer: &mut dyn Observer, completion: &HostCompletion) {
     let HostCompletion { id, pipe, status, actual, body, .. } = completion;
     let bytes = match body {
@@ -18,7 +18,7 @@ pub(super) fn report_completion(observer: &mut dyn Observer, completion: &HostCo
     observer.completed(*id, *pipe, (*status, *actual), bytes);
 }
 
-/// Tells of a control transfer, with the bytes that it moved.
+/// Reports a control transfer, with the bytes that it moved.
 pub(super) fn report_control(
     observer: &mut dyn Observer,
     setup: SetupPacket,

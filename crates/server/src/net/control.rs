@@ -7,8 +7,7 @@
 //! Always true: a request whose caller has gone is carried out all the same; a request that must
 //! wait for commands to end keeps no other waiting.
 
-use super::Snapshot;
-use super::server::Shared;
+use super::shared::{Shared, Snapshot};
 use device::medium::MediumError;
 use drive::medium::{self, Medium};
 use drive::{Drive, SlotError};
@@ -24,7 +23,7 @@ use units::{BlockCount, BlockSize, ByteCount};
 pub const CONTROL_REQUESTS_MAX: usize = 16;
 
 /// How long a caller waits: longer than commands in flight take, unless the medium itself hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CALLER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends requests to a served drive, from any thread.
 #[derive(Clone, Debug)]
@@ -144,7 +143,7 @@ impl Controller {
         let (answer, answered) = sync_channel(1);
         self.shared.give(request(answer))?;
         self.waker.wake().map_err(|_| ControlError::Stopped)?;
-        match answered.recv_timeout(PATIENCE) {
+        match answered.recv_timeout(CALLER_TIMEOUT) {
             Ok(outcome) => outcome,
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Err(ControlError::StillWaiting),
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Err(ControlError::Stopped),
@@ -237,7 +236,7 @@ impl fmt::Display for ControlError {
             Self::StillWaiting => write!(
                 f,
                 "timed out after {} s, because commands of the host are still in flight; it completes when they do",
-                PATIENCE.as_secs()
+                CALLER_TIMEOUT.as_secs()
             ),
         }
     }

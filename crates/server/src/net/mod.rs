@@ -29,6 +29,7 @@ mod moderation;
 mod receive;
 mod serve;
 mod server;
+mod shared;
 mod socket;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -37,4 +38,5 @@ pub use address::{Address, AddressError};
 pub use control::{CONTROL_REQUESTS_MAX, ControlError, Controller, State, UnitState};
 pub use event::{Event, Reason};
 pub use listener::{BindError, PrivateSocket};
-pub use server::{Config, Server, ServerExit, Snapshot, Stopper};
+pub use server::{Config, Server, Stopper};
+pub use shared::{ServerExit, Snapshot};

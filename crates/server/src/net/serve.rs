@@ -9,7 +9,7 @@ use super::client::{CLIENT, Client, INTERESTS, reject};
 use super::control::{Change, ControlRequest};
 use super::listener::Listener;
 use super::moderation::Moderation;
-use super::server::{ServerExit, Shared, Snapshot};
+use super::shared::{ServerExit, Shared, Snapshot};
 use super::{Event, Reason};
 use crate::usbredir::{Limits, Session};
 use device::ActiveTransport;

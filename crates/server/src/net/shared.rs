@@ -1,0 +1,98 @@
+//! What the serving thread shares with its owner: a stop flag, a snapshot and control requests.
+
+use super::control::{CONTROL_REQUESTS_MAX, ControlError, ControlRequest};
+use device::ActiveTransport;
+use drive::{Counters, Drive, FlushError};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What remains when a server has stopped.
+#[derive(Debug)]
+pub struct ServerExit {
+    /// The drive: idle, no client.
+    pub drive: Drive,
+    /// Whether everything written is durable.
+    pub flushed: Result<(), FlushError>,
+    /// The error that ended the loop, if it was not stopped: the system's wait failed.
+    pub outcome: io::Result<()>,
+}
+
+/// The state of a served drive, as of the last iteration of the loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Counters of the drive.
+    pub counters: Counters,
+    /// Commands in flight.
+    pub depth: usize,
+    /// Whether a client is connected.
+    pub has_client: bool,
+    /// The active transport.
+    pub transport: ActiveTransport,
+}
+
+/// What the loop and its owner share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    stop: AtomicBool,
+    snapshot: Mutex<Snapshot>,
+    /// `None` once the loop has ended.
+    requests: Mutex<Option<Vec<ControlRequest>>>,
+}
+
+impl Shared {
+    /// State without a client or commands.
+    pub(super) fn new() -> Self {
+        let snapshot = Snapshot {
+            counters: Counters::default(),
+            depth: 0,
+            has_client: false,
+            transport: ActiveTransport::None,
+        };
+        Self {
+            stop: AtomicBool::new(false),
+            snapshot: Mutex::new(snapshot),
+            requests: Mutex::new(Some(Vec::new())),
+        }
+    }
+
+    /// Asks the loop to end.
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    pub(super) fn publish(&self, snapshot: Snapshot) {
+        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+    }
+
+    /// Queues a request for the loop.
+    pub(super) fn give(&self, request: ControlRequest) -> Result<(), ControlError> {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let requests = requests.as_mut().ok_or(ControlError::Stopped)?;
+        if requests.len() >= CONTROL_REQUESTS_MAX {
+            return Err(ControlError::Full);
+        }
+        requests.push(request);
+        Ok(())
+    }
+
+    /// Takes the pending requests.
+    pub(super) fn take_requests(&self) -> Vec<ControlRequest> {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Refuses further requests; the channel of each pending one ends.
+    pub(super) fn close_requests(&self) {
+        drop(self.requests.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// The state as of the last iteration of the loop.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
