@@ -237,12 +237,12 @@ mod tests {
     #[test]
     fn a_link_at_the_target_is_replaced_and_what_it_leads_to_is_not() {
         let place = tempfile::tempdir().unwrap();
-        let [target, victim] = ["target", "victim"].map(|name| place.path().join(name));
-        fs::write(&victim, "precious").unwrap();
-        symlink(&victim, &target).unwrap();
+        let [target, protected] = ["target", "protected"].map(|name| place.path().join(name));
+        fs::write(&protected, "precious").unwrap();
+        symlink(&protected, &target).unwrap();
         replace(&target, b"new").unwrap();
         assert_eq!(
-            (fs::read(&victim).unwrap(), fs::read(&target).unwrap()),
+            (fs::read(&protected).unwrap(), fs::read(&target).unwrap()),
             (b"precious".to_vec(), b"new".to_vec())
         );
         assert!(!target.is_symlink());
@@ -262,10 +262,10 @@ mod tests {
     #[test]
     fn a_new_file_does_not_follow_a_link() {
         let place = tempfile::tempdir().unwrap();
-        let [new, victim] = ["new", "victim"].map(|name| place.path().join(name));
-        symlink(&victim, &new).unwrap();
+        let [new, protected] = ["new", "protected"].map(|name| place.path().join(name));
+        symlink(&protected, &new).unwrap();
         assert_eq!(create_new(&new, 0o600).unwrap_err().kind(), ErrorKind::AlreadyExists);
-        assert!(!victim.exists());
+        assert!(!protected.exists());
     }
 
     #[test]

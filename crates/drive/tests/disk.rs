@@ -1,4 +1,4 @@
-//! A disk on each transport against the whole device: surveyed, written, read, flushed, unmapped; and the device's own
+//! A disk on each transport against the whole device: identified, written, read, flushed, unmapped; and the device's own
 //! descriptors probed.
 
 mod drive;
@@ -26,7 +26,7 @@ fn ram_drive(speed: Speed) -> Drive {
     drive::drive(speed, 16, Box::new(medium))
 }
 
-/// A disk, a transport and a drive, driven one after another.
+/// A disk, a transport and a drive, run one after another.
 struct Host<T> {
     disk: Disk,
     ends: Loopback<T>,

@@ -12,7 +12,7 @@ use wire::scsi::Status;
 const NOW: Instant = Instant::ZERO;
 const DEPTH: u64 = 14;
 
-/// A disk that was surveyed by way of UAS.
+/// An identified disk on UAS.
 fn identified() -> Disk {
     let medium = RamMedium::new(ByteCount(1 << 20), BlockSize::B512).expect("1 MiB");
     let mut drive = drive::drive(bus::Speed::Super, 16, Box::new(medium));

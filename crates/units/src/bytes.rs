@@ -90,12 +90,12 @@ mod tests {
 
     #[test]
     fn a_capacity_has_the_digits_that_matter() {
-        let told = |bytes| Capacity(bytes).to_string();
-        assert_eq!([told(0), told(512), told(1_000)], ["0 B", "512 B", "1.0 kB"]);
-        assert_eq!([told(67_108_864), told(8 << 30), told(1_536 << 20)], ["64 MiB", "8 GiB", "1536 MiB"]);
-        assert_eq!(told(4_000_787_030_016), "4.0 TB");
-        assert_eq!(told(953_870 << 20), "1.0 TB", "whole MiB by chance");
-        assert_eq!([told(1 << 40), told(u64::MAX)], ["1 TiB", "18447 PB"]);
+        let text = |bytes| Capacity(bytes).to_string();
+        assert_eq!([text(0), text(512), text(1_000)], ["0 B", "512 B", "1.0 kB"]);
+        assert_eq!([text(67_108_864), text(8 << 30), text(1_536 << 20)], ["64 MiB", "8 GiB", "1536 MiB"]);
+        assert_eq!(text(4_000_787_030_016), "4.0 TB");
+        assert_eq!(text(953_870 << 20), "1.0 TB", "whole MiB by chance");
+        assert_eq!([text(1 << 40), text(u64::MAX)], ["1 TiB", "18447 PB"]);
     }
 
     #[test]

@@ -107,7 +107,7 @@ mod tests {
 
     const ERASE: [u8; 10] = [0x48, 0x22, 0, 0, 0, 0, 0, 0, 0, 0];
 
-    fn kept(bytes: &[u8]) -> Sanitizing {
+    fn restored(bytes: &[u8]) -> Sanitizing {
         Sanitizing::new(Some(&durable::encode(&[(Section::Sanitize, bytes)])))
     }
 
@@ -120,7 +120,7 @@ mod tests {
         let mut sanitizing = Sanitizing::default();
         sanitizing.begin(Readiness::Ready, erase());
         assert_eq!(sanitizing.durable_bytes(), ERASE);
-        let back = kept(&ERASE);
+        let back = restored(&ERASE);
         assert_eq!(back.record(), Some(&erase()));
         assert_eq!(back.readiness(), Readiness::Sanitizing { unrestricted_exit: true });
     }
@@ -132,7 +132,7 @@ mod tests {
         let mut overwrite_without_list = ERASE;
         overwrite_without_list[1] = 0x01;
         for bytes in [&ERASE[..9], &exit, &overwrite_without_list, &[0; 10], &[]] {
-            assert_eq!(kept(bytes), Sanitizing::default(), "{bytes:02x?}");
+            assert_eq!(restored(bytes), Sanitizing::default(), "{bytes:02x?}");
         }
     }
 

@@ -34,11 +34,15 @@ fn carry_out(drive: &mut Drive, setups: &[SetupPacket]) {
 
 fn submit(drive: &mut Drive, id: u64, pipe: Pipe, bytes: &[u8]) {
     let length = bytes.len() as u32;
-    drive.submit(HostTransfer { id, pipe, length, payload: bytes.to_vec() }).unwrap();
+    drive
+        .submit(HostTransfer { id, pipe, length, payload: bytes.to_vec() })
+        .expect("fewer transfers than the limit");
 }
 
 fn receive(drive: &mut Drive, id: u64, pipe: Pipe, length: u32) {
-    drive.submit(HostTransfer { id, pipe, length, payload: Vec::new() }).unwrap();
+    drive
+        .submit(HostTransfer { id, pipe, length, payload: Vec::new() })
+        .expect("fewer transfers than the limit");
 }
 
 /// Ids and statuses of the transfers that have ended, in order.
@@ -48,7 +52,7 @@ fn ended(drive: &mut Drive) -> Vec<(u64, TransferStatus)> {
 }
 
 fn at_speed(speed: Speed) -> Drive {
-    let medium = RamMedium::new(ByteCount(BLOCKS * 512), BlockSize::B512).unwrap();
+    let medium = RamMedium::new(ByteCount(BLOCKS * 512), BlockSize::B512).expect("the size is small");
     drive_of(Box::new(medium), |_| {}, |device| device.speed = speed)
 }
 

@@ -7,13 +7,14 @@ use testkit::drive::drive_of;
 
 /// A drive whose blocks hold A5h, on BOT.
 fn drive_with_short_data(speed: Speed, short_data: ShortData) -> Drive {
-    let medium = RamMedium::new(ByteCount(BLOCKS * 512), BlockSize::B512).unwrap();
+    let medium = RamMedium::new(ByteCount(BLOCKS * 512), BlockSize::B512).expect("the size is small");
     let change = |device: &mut device::DeviceConfig| {
         (device.speed, device.bot_short_data) = (speed, short_data);
     };
     let mut drive = drive_of(Box::new(medium), |_| {}, change);
     for [recipient, request] in [[0, 5], [0, 9]] {
-        let setup = SetupPacket::decode(&[recipient, request, 1, 0, 0, 0, 0, 0]).unwrap();
+        let setup =
+            SetupPacket::decode(&[recipient, request, 1, 0, 0, 0, 0, 0]).expect("a valid SETUP packet");
         assert_eq!(drive.control(setup, &[]), Verdict::Done);
     }
     let (data_in, data_out) = (Pipe::plain(DATA_IN), Pipe::plain(DATA_OUT));
@@ -36,14 +37,18 @@ fn cbw(bytes: u32, flags: u8, cdb: &[u8]) -> Vec<u8> {
 
 fn send(drive: &mut Drive, pipe: Pipe, bytes: &[u8]) {
     let length = bytes.len() as u32;
-    drive.submit(HostTransfer { id: 1, pipe, length, payload: bytes.to_vec() }).unwrap();
+    drive
+        .submit(HostTransfer { id: 1, pipe, length, payload: bytes.to_vec() })
+        .expect("fewer transfers than the limit");
     drive.run_once();
     assert_eq!(drive.poll().map(|completion| completion.status), Some(TransferStatus::Done));
 }
 
 #[track_caller]
 fn receive(drive: &mut Drive, pipe: Pipe, length: u32) -> (TransferStatus, Vec<u8>) {
-    drive.submit(HostTransfer { id: 2, pipe, length, payload: Vec::new() }).unwrap();
+    drive
+        .submit(HostTransfer { id: 2, pipe, length, payload: Vec::new() })
+        .expect("fewer transfers than the limit");
     drive.run_once();
     let completion = drive.poll().expect("the transfer has ended");
     let bytes = match completion.body {

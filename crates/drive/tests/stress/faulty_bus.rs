@@ -168,7 +168,8 @@ impl<T: Transport> FaultyBus<T> {
     pub(crate) fn deliver(&mut self, position: usize) {
         let Some(nth) = position.checked_rem(self.completions.len()) else { return };
         let pipe = self.completions[nth].transfer.pipe;
-        let first = self.completions.iter().position(|told| told.transfer.pipe == pipe).unwrap_or(nth);
+        let first =
+            self.completions.iter().position(|completion| completion.transfer.pipe == pipe).unwrap_or(nth);
         let Told { transfer, completion, bytes } = self.completions.remove(first);
         let shown = match transfer.payload {
             Payload::Message => &bytes[..],
@@ -352,8 +353,8 @@ impl<T: Transport> FaultyBus<T> {
             _ => None,
         });
         let under = self.with_drive.values().map(|under| &under.transfer);
-        let told = self.completions.iter().map(|told| &told.transfer);
-        for transfer in queued.chain(under).chain(told) {
+        let undelivered = self.completions.iter().map(|completion| &completion.transfer);
+        for transfer in queued.chain(under).chain(undelivered) {
             assert!(
                 !self.pieces(transfer).iter().any(|piece| piece.command == id),
                 "{id} is still in {transfer:?}"
@@ -463,7 +464,7 @@ impl<T: Transport> FaultyBus<T> {
             let under = self.with_drive.remove(&id).expect("it was there just now");
             self.scatter(&under.transfer, &bytes);
             let status = match (completion.status, under.reported_as) {
-                (TransferStatus::Cancelled | TransferStatus::Disconnected, Some(told)) => told,
+                (TransferStatus::Cancelled | TransferStatus::Disconnected, Some(reported)) => reported,
                 (status, _) => status,
             };
             self.report(under.transfer, status, completion.actual, bytes);

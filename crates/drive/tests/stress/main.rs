@@ -43,7 +43,7 @@ enum Step {
     Carry(u8),
     /// Delivers so many completions, from this one on.
     Deliver(usize, u8),
-    /// Carries and tells everything.
+    /// Executes requests and delivers completions until there are none.
     Flow,
     AnswerMedium {
         position: usize,
@@ -55,7 +55,7 @@ enum Step {
     FailRequest,
     LoseAnswer,
     PassTime,
-    /// Pulled out. The host is told so before its transfers end, or after.
+    /// Unplugged. The host is notified before its transfers end, or after.
     Unplug {
         is_notified_first: bool,
     },
@@ -165,7 +165,7 @@ fn run_uas(speed: Speed, script: Vec<Step>) {
     run(&Port { speed, attach }, script);
 }
 
-/// At least so many cases; their number and seed are told.
+/// At least so many cases; their number and seed are printed.
 fn cases(least: u32) -> ProptestConfig {
     let usual = ProptestConfig::default();
     let cases = usual.cases.max(least);

@@ -3,7 +3,7 @@
 //! Each answer interrupts a guest, and each command that finds the server asleep has to wake it. A guest with a deep queue
 //! gains where several go together: its processor has time to ask for the next while the first wait. One that has a single
 //! command in flight has nothing else to do and loses; so does one that asks for many at once. Nothing that crosses the socket
-//! tells these apart before it was tried, so it is tried: short windows with and without a pause take turns, and what has let
+//! distinguishes these in advance, so it is tried: short windows with and without a pause take turns, and what has let
 //! more commands through is used for a while. See decisions/0011.
 //!
 //! A guest that sends payload gains by another way: what it sends while the server does not read fills the socket, which QEMU's emulated

@@ -15,7 +15,7 @@ pub const SLICES_MAX: usize = 64;
 /// Payloads up to this many bytes are copied: a separate slice costs more.
 const COPY_BYTES_MAX: usize = 512;
 
-/// Room for the headers of a bulk packet.
+/// Bytes of the headers of a bulk packet.
 pub(super) const HEAD_ROOM: usize = 32;
 
 /// Sent bytes at the front of [`Outgoing::copied`] that are given up when there are this many.

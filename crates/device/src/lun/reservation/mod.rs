@@ -262,7 +262,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_cannot_be_read_any_more_is_lost_until_it_is_replaced() {
-        let mut reservations = Reservations::new(Some(b"not what was kept"));
+        let mut reservations = Reservations::new(Some(b"not what was saved"));
         assert_eq!(reservations.reserve(Nexus::HOST), Err(Obstacle::Lost));
         assert_eq!(reservations.persistent(), Err(Obstacle::Lost));
         let coverage = Coverage { reads_too: true, serves: Serves::Holder };
@@ -276,7 +276,7 @@ pub(super) mod tests {
 
     #[test]
     fn lost_reservations_stay_lost_over_a_power_cycle() {
-        let lost = Reservations::new(Some(b"not what was kept")).durable_bytes();
+        let lost = Reservations::new(Some(b"not what was saved")).durable_bytes();
         let state = crate::lun::durable::encode(&[(crate::lun::durable::Section::Reservations, &lost)]);
         assert!(Reservations::new(Some(&state)).are_lost());
         assert!(!Reservations::new(None).are_lost());

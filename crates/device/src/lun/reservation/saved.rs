@@ -70,7 +70,7 @@ mod tests {
 
     const BYTES: [u8; 12] = [5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0x0a];
 
-    fn kept(bytes: &[u8]) -> Option<Persistent> {
+    fn decoded(bytes: &[u8]) -> Option<Persistent> {
         decode(&durable::encode(&[(Section::Reservations, bytes)])).ok().flatten()
     }
 
@@ -86,7 +86,7 @@ mod tests {
         state.register(Nexus::HOST, request).unwrap();
         state.reserve(Nexus::HOST, 10, Coverage { reads_too: false, serves: Serves::Registrants }).unwrap();
         assert_eq!(encode(&state), BYTES);
-        let back = kept(&BYTES).unwrap();
+        let back = decoded(&BYTES).unwrap();
         assert_eq!(back.registrations(), state.registrations());
         assert_eq!(back.reservation(), state.reservation());
         assert!(back.outlives_power());
@@ -94,16 +94,16 @@ mod tests {
 
     #[test]
     fn bytes_that_break_a_rule_are_no_reservation() {
-        assert!(kept(&BYTES).is_some());
+        assert!(decoded(&BYTES).is_some());
         let broken = |at: usize, byte: u8| {
             let mut bytes = BYTES;
             bytes[at] = byte;
-            kept(&bytes)
+            decoded(&bytes)
         };
         assert_eq!(broken(0, 2), None, "a type that does not exist");
         assert_eq!(broken(1, 7), None, "a holder who is not registered");
         assert_eq!(broken(11, 0), None, "a key of zero");
-        assert_eq!(kept(&BYTES[..11]), None, "cut");
+        assert_eq!(decoded(&BYTES[..11]), None, "cut");
         let lost = durable::encode(&[(Section::Reservations, &LOST)]);
         assert_eq!(decode(&lost), Err(Damaged));
         assert_eq!(decode(&durable::encode(&[])), Ok(None));

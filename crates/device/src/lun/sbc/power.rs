@@ -1,7 +1,7 @@
 //! START STOP UNIT and PREVENT ALLOW MEDIUM REMOVAL (SBC-4 clauses 5.15 and 5.31).
 //!
 //! What is cached goes to the medium before the unit stops, unless NO_FLUSH is one. Of the power conditions only
-//! "stopped" is kept: in the others a command works as ever, and nothing reports which of them it left.
+//! "stopped" is stored: in the others a command works as ever, and nothing reports which of them it left.
 //!
 //! A unit with a removable medium has no motor to stop, as a memory stick has none: only an eject ends its readiness,
 //! and every power condition is taken for reached, reserved ones included. Prevention locks the mechanism in both

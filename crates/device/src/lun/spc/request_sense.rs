@@ -1,7 +1,7 @@
 //! REQUEST SENSE (SPC-4 clause 6.39): sense data as parameter data.
 //!
 //! First what the last command left behind (on a transport without autosense), then a pending unit attention, which
-//! is thereby told, then what became of work in the background, then why the unit is not ready, else that there is nothing
+//! is thereby reported, then what became of work in the background, then why the unit is not ready, else that there is nothing
 //! to say. The command itself ends GOOD.
 
 use super::{Decision, fields, settle};

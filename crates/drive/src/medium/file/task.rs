@@ -2,7 +2,7 @@
 //!
 //! A [`Task`] names the next system call as a [`FileOperation`] and receives its result; a ring or a thread makes the calls.
 //! So both carry out the same operations and meet the same errors in the same purpose, and each error path is tested by
-//! telling it.
+//! notifying it.
 //!
 //! What is decided here: short reads and writes go on where they stopped; interrupted calls are made again; a failed
 //! read or write is narrowed down to the first bad block by halving; an allocation that the file system refuses is

@@ -21,7 +21,7 @@ pub(super) struct Fake {
     pub(super) ended: VecDeque<HostCompletion>,
     pub(super) room: usize,
     pub(super) at_media: usize,
-    /// Ends each transfer as it comes: In with these bytes, Out with all of its own.
+    /// Ends each transfer as it comes: In with these bytes, Out with all that was sent.
     pub(super) echo: Option<Vec<u8>>,
     pub(super) submitted: usize,
 }
