@@ -1,7 +1,7 @@
-//! From a job to accesses of one drive: which kind, which blocks, in an order that a seed repeats.
+//! Draws the accesses of a job on one drive, reproducibly from a seed.
 //!
-//! Always true: every access lies within the part of the drive that the job uses, and its place is a multiple of its
-//! alignment from the start of that part, unless it goes on where one of its kind has ended ([`Sequence::PerKind`]).
+//! Always true: every access lies within the part of the drive that the job uses and is aligned
+//! from the start of that part, unless it continues at its kind's position ([`Sequence::PerKind`]).
 
 use super::{AccessKind, Align, Job, REQUEST_BYTES_MAX, Sequence};
 use fastrand::Rng;
@@ -11,21 +11,21 @@ use units::{BlockCount, BlockSize, Extent};
 /// One access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Its direction.
+    /// Read or write.
     pub kind: AccessKind,
     /// Its blocks.
     pub extent: Extent,
 }
 
-/// The accesses of a job on a drive, without end.
+/// The endless accesses of a job on a drive.
 #[derive(Clone, Debug)]
 pub struct Accesses {
     specs: Vec<SpecInBlocks>,
     first_block: u64,
-    /// Blocks that are used, from the first.
+    /// Blocks used, from the first.
     span: u64,
     sequence: Sequence,
-    /// Where the last access at each position ended, from the first block.
+    /// End of the last access at each position, from the first block.
     cursors: [u64; 2],
     random: Rng,
 }
@@ -33,43 +33,44 @@ pub struct Accesses {
 /// Why a job cannot run on a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobError {
-    /// A length, an alignment or an offset is no multiple of a block, or is nothing, or is too long.
+    /// A length, alignment or offset is not a multiple of the block size, is zero, or is too large.
     Length {
-        /// It.
+        /// The value.
         bytes: u64,
-        /// A block of the drive.
+        /// Block size of the drive.
         block_bytes: u32,
     },
-    /// There is no room for one access.
+    /// The used part is smaller than one access.
     NoRoom {
         /// Bytes that the job uses.
         span_bytes: u64,
         /// Bytes of the access.
         bytes: u32,
     },
-    /// The shares are not a hundred together.
+    /// The percentages do not add up to 100.
     Shares,
 }
 
-/// A share with its lengths in blocks.
+/// An access specification in blocks.
 #[derive(Clone, Copy, Debug)]
 struct SpecInBlocks {
-    /// Draws below this are this share's or an earlier one's.
+    /// Draws below this select this specification or an earlier one.
     percent_end: u64,
     blocks: u64,
-    /// Random places are multiples of this.
+    /// Alignment of random accesses.
     align: u64,
-    /// Those where one goes on are multiples of this.
+    /// Alignment of sequential accesses.
     step: u64,
     read_percent: u64,
     random_percent: u64,
 }
 
 impl Accesses {
-    /// The accesses of `job` on a drive of `capacity` blocks.
+    /// Prepares the accesses of `job` on a drive of `capacity` blocks.
     ///
     /// # Errors
-    /// Where the job's lengths do not fit the drive.
+    ///
+    /// If the job does not fit the drive.
     pub fn new(job: &Job, block_size: BlockSize, capacity: BlockCount, seed: u64) -> Result<Self, JobError> {
         let first_block = in_blocks(job.offset_bytes, block_size)?;
         let there = capacity.0.saturating_sub(first_block);
@@ -107,7 +108,7 @@ impl Accesses {
         Ok(Self { specs, first_block, span, sequence: job.sequence, cursors: [0; 2], random })
     }
 
-    /// The next access.
+    /// Draws the next access.
     pub fn draw(&mut self) -> Access {
         let spec = self.draw_spec();
         let places = (self.span - spec.blocks) / spec.align + 1;
@@ -124,7 +125,7 @@ impl Accesses {
         Access { kind, extent: Extent::new(self.first_block + place, spec.blocks) }
     }
 
-    /// The blocks that are used.
+    /// Returns the used blocks.
     pub const fn extent(&self) -> Extent {
         Extent::new(self.first_block, self.span)
     }
@@ -140,7 +141,7 @@ impl Accesses {
 }
 
 impl Sequence {
-    /// Which of two positions an access of this kind has.
+    /// Selects the position that an access of this kind continues.
     const fn position(self, kind: AccessKind) -> usize {
         match (self, kind) {
             (Self::Shared, _) | (Self::PerKind, AccessKind::Read) => 0,
@@ -149,7 +150,7 @@ impl Sequence {
     }
 }
 
-/// A length in whole blocks, one at least.
+/// Converts a length to whole blocks, at least one.
 fn in_length(bytes: u64, block_size: BlockSize) -> Result<u64, JobError> {
     match in_blocks(bytes, block_size)? {
         0 => Err(JobError::Length { bytes, block_bytes: block_size.bytes() }),
@@ -169,10 +170,10 @@ impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Length { bytes, block_bytes } => {
-                write!(f, "{bytes} bytes cannot be a length or place on blocks of {block_bytes}")
+                write!(f, "{bytes} bytes is not a positive multiple of the block size of {block_bytes}")
             }
             Self::NoRoom { span_bytes, bytes } => {
-                write!(f, "{span_bytes} bytes have no room for an access of {bytes}")
+                write!(f, "the used part of {span_bytes} bytes is smaller than one access of {bytes}")
             }
             Self::Shares => f.write_str("the specs of the accesses are not 100 % together"),
         }
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_and_writes_have_one_position_or_each_its_own() {
+    fn reads_and_writes_share_a_position_or_not() {
         let spec = AccessSpec { align: Align::Bytes(65_536), ..AccessSpec::all(4096, 70, 0) };
         let [reads, writes] = streams(Sequence::PerKind, &[spec]);
         assert!(!has_holes(&reads) && !has_holes(&writes) && reads.len() > writes.len());
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_access_of_a_kind_goes_on_after_a_random_one_of_it() {
+    fn sequential_accesses_continue_after_random_ones() {
         let spec = AccessSpec { align: Align::Bytes(65_536), ..AccessSpec::all(4096, 50, 50) };
         for stream in streams(Sequence::PerKind, &[spec]) {
             let onward = stream.windows(2).filter(|pair| pair[0].1 == pair[1].0).count();
@@ -254,14 +255,14 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_reads_about_as_often_as_it_says() {
+    fn a_mix_has_its_read_percentage() {
         let mut drawn = accesses(AccessSpec::all(512, 80, 100), 64);
         let reads = (0..10_000).filter(|_| drawn.draw().kind == AccessKind::Read).count();
         assert!((7_800..8_200).contains(&reads), "{reads}");
     }
 
     #[test]
-    fn what_does_not_fit_the_blocks_is_told() {
+    fn mismatched_lengths_are_errors() {
         let fit = |spec: AccessSpec, blocks| {
             let job = Job::of(spec, 1);
             Accesses::new(&job, BlockSize::B4096, BlockCount(blocks), 1).map(|_| ())

@@ -1,19 +1,23 @@
-//! Job files of fio: the options that say what is asked of a drive.
+//! fio job files: the options that define accesses.
 //!
-//! The format is that of fio's manual, "Job file format" and "Parameters": sections in brackets, `[global]` for what the
-//! sections after it share, `name=value` or a bare name a line, comments after `;` or `#` at the start of a line. Sizes are
-//! binary (`kb_base=1024`), times are seconds unless they have a unit. A job lasts as long as its time; one that says `size=`, and not both
-//! `time_based` and `runtime=`, ends when so much was moved, as in fio, in each of its runs. Without `size=` fio moves all of the drive, and
-//! here it is the time alone. It goes past the page cache; without `direct=1` fio does not, which a note says, and `direct=0` is refused.
+//! The format is that of fio's manual, "Job file format" and "Parameters": sections in brackets,
+//! `[global]` for defaults of the sections after it, one `name=value` or bare name per line,
+//! comments after `;` or `#` at the start of a line. Sizes are binary (`kb_base=1024`), times are
+//! seconds unless they have a unit. A job runs for its time; with `size=`, unless both `time_based`
+//! and `runtime=` are set, it ends when that much was moved, as in fio, in each of its runs.
+//! Without `size=` fio moves the whole drive; here only the time ends it. I/O is direct; a job
+//! without `direct=1`, which fio runs through the page cache, gets a note, and `direct=0` is
+//! rejected.
 //!
-//! Reads that follow one another are contiguous, and so are writes, each from a position of their own, whatever their lengths and `ba=` are:
-//! that is for random places alone (fio's `fixup_options`, and `get_next_seq_offset`, which looks at the `last_pos` of one direction). Without
-//! it, random places are multiples of the length, the least of several. They may come again, as with `norandommap`.
+//! Sequential reads are contiguous, and so are sequential writes, each from their own position,
+//! whatever their lengths and `ba=`, which applies to random places only (fio's `fixup_options`,
+//! and `get_next_seq_offset`, which uses the `last_pos` of one direction). Without `ba=` random
+//! places are multiples of the smallest length. They may repeat, as with `norandommap`.
 //!
-//! Jobs run one after another here, so every job after the first must say `stonewall`. The engine says how many requests
-//! can be under way, and without one it is fio's own choice on Linux, psync, which has one at a time. Other options about
-//! how fio itself works (its threads, its reports) are passed over, since this program has its own; everything else is
-//! an error. Left out: rates, think time, several files, logs, verification (`--verify` is ours), expressions.
+//! Jobs run one after another here, so every job after the first needs `stonewall`. The engine
+//! determines whether requests are queued; fio's default on Linux is psync, with one at a time.
+//! Options about fio itself (threads, reports) are ignored; everything else is an error. Left out:
+//! rates, think time, several files, logs, verification (use `--verify`), expressions.
 
 use super::job_file::{JobFileError, tame};
 use super::{
@@ -22,7 +26,7 @@ use super::{
 };
 use std::time::Duration;
 
-/// Options of fio about itself, which change nothing of what is asked of the drive here.
+/// Options about fio itself, which do not change the accesses here.
 const PASSED_OVER: &[&str] = &[
     "filename",
     "thread",
@@ -67,53 +71,53 @@ const PASSED_OVER: &[&str] = &[
     "unit_base",
 ];
 
-/// Engines of fio that keep several requests under way, and those that have one at a time.
+/// fio engines that queue requests, and those with one at a time.
 const QUEUED_ENGINES: &[&str] = &["libaio", "io_uring", "posixaio", "windowsaio", "solarisaio", "sg"];
 const SYNCHRONOUS_ENGINES: &[&str] = &["sync", "psync", "vsync", "pvsync", "pvsync2"];
 
-/// Told of a file with a job that does not say `direct=1`.
+/// Note for a file with a job without `direct=1`.
 const NOT_DIRECT: &str =
-    "the job file does not say direct=1: fio goes through the page cache then, and this went past it";
+    "the job file lacks direct=1: fio would use the page cache, but this run used direct I/O";
 
 /// The options of a section.
 #[derive(Clone, Debug)]
 struct Section<'a> {
     job: Job,
     bytes: u32,
-    /// Lengths with their percents, which count in place of the one length wherever that stands.
+    /// Lengths with percentages, which override a single length set anywhere.
     split: Option<Vec<(u32, u8)>>,
     reads: u8,
     random: u8,
-    /// What random places are multiples of, where a line says it.
+    /// Alignment of random places, if set.
     align: Option<u32>,
     pattern: Option<Pattern>,
-    /// For the jobs before it.
+    /// Waits for the jobs before it.
     waits: bool,
     engine: Engine<'a>,
-    /// The line that says the depth.
+    /// The line that sets the depth.
     depth: Option<Line<'a>>,
-    /// A line says how much of the drive is used.
+    /// The used part is set explicitly.
     has_size: bool,
-    /// How large the file is, where a line says it.
+    /// The file size, if set.
     file_bytes: Option<(u64, Line<'a>)>,
-    /// The time alone ends it.
+    /// Only the time ends the job.
     time_based: bool,
-    /// It says to go past the page cache.
+    /// Direct I/O is set.
     direct: bool,
 }
 
-/// How many requests fio would have under way.
+/// The queueing of fio's engine.
 #[derive(Clone, Copy, Debug)]
 enum Engine<'a> {
-    /// No line says it: one.
+    /// Not set: one at a time.
     Unsaid,
-    /// As many as the depth says.
+    /// As deep as `iodepth`.
     Queued,
-    /// One, says this line.
+    /// One at a time, set by this line.
     Synchronous(Line<'a>),
 }
 
-/// What `rw=` says.
+/// The value of `rw=`.
 #[derive(Clone, Copy, Debug)]
 struct Pattern {
     /// `None` is both, by `rwmixread`.
@@ -121,17 +125,18 @@ struct Pattern {
     random: bool,
 }
 
-/// A line and where it stands, for errors.
+/// A line with its number, for errors.
 #[derive(Clone, Copy, Debug)]
 struct Line<'a> {
     number: usize,
     text: &'a str,
 }
 
-/// The workload that a job file describes.
+/// Parses a job file.
 ///
 /// # Errors
-/// The first line that is not understood.
+///
+/// The first line that is not supported.
 pub fn parse(name: &str, text: &str) -> Result<Workload, JobFileError> {
     JobFileError::check_length(text)?;
     let text = JobFileError::without_mark(text);
@@ -169,12 +174,12 @@ pub fn parse(name: &str, text: &str) -> Result<Workload, JobFileError> {
     is_direct &= current.as_ref().is_none_or(|(_, section)| section.direct);
     jobs.extend(current.take().map(|(head, section)| section.finish(head, jobs.is_empty())).transpose()?);
     match jobs.len() {
-        0 => Err(last.error("there is no job", "add a section with rw= and bs=")),
+        0 => Err(last.error("the file has no job", "add a section with rw= and bs=")),
         1..=JOBS_MAX => {
             let notes = if is_direct { Vec::new() } else { vec![NOT_DIRECT.to_owned()] };
             Ok(Workload { name: name.to_owned(), jobs, notes })
         }
-        count => Err(last.error(format!("{count} jobs, {JOBS_MAX} are the most"), "split the file")),
+        count => Err(last.error(format!("{count} jobs exceed the maximum of {JOBS_MAX}"), "split the file")),
     }
 }
 
@@ -199,7 +204,7 @@ impl<'a> Section<'a> {
     }
 
     fn take(&mut self, key: &str, value: Option<&str>, line: Line<'a>) -> Result<(), JobFileError> {
-        let needed = || value.ok_or_else(|| line.error("an option without its value", "write name=value"));
+        let needed = || value.ok_or_else(|| line.error("the option needs a value", "write name=value"));
         match key {
             "stonewall" | "wait_for_previous" => self.waits = line.flag(value)?,
             "rw" | "readwrite" => self.pattern(needed()?, line)?,
@@ -225,7 +230,7 @@ impl<'a> Section<'a> {
                 if line.flag(value)? != (key == "direct") {
                     return Err(line.error(
                         "the page cache would be measured",
-                        "say --cached if that is meant, and remove the line",
+                        "remove the line, and use --cached if intended",
                     ));
                 }
                 self.direct = true;
@@ -243,15 +248,15 @@ impl<'a> Section<'a> {
                 })?;
             }
             "write_bw_log" | "write_lat_log" | "write_iops_log" => {
-                return Err(line
-                    .error("no log is written", "remove it; the figures are told in all, also with --json"));
+                return Err(
+                    line.error("logs are not supported", "remove it; use --json for detailed figures")
+                );
             }
             key if PASSED_OVER.contains(&key) => {}
             _ => {
-                return Err(line.error(
-                    "the option is not understood",
-                    "remove it if the test means the same without it",
-                ));
+                return Err(
+                    line.error("unsupported option", "remove it if the test means the same without it")
+                );
             }
         }
         Ok(())
@@ -267,27 +272,27 @@ impl<'a> Section<'a> {
             "randrw" => (None, true),
             _ => {
                 let known = "write read, write, rw, randread, randwrite or randrw";
-                return Err(line.error("the pattern is not understood", known));
+                return Err(line.error("unsupported pattern", known));
             }
         };
         self.pattern = Some(Pattern { read_percent, random });
         Ok(())
     }
 
-    /// An engine says how many requests there can be at a time.
+    /// Checks that the engine is known, and whether it queues.
     fn engine(&mut self, value: &str, line: Line<'a>) -> Result<(), JobFileError> {
         self.engine = match value {
             queued if QUEUED_ENGINES.contains(&queued) => Engine::Queued,
             one if SYNCHRONOUS_ENGINES.contains(&one) => Engine::Synchronous(line),
             _ => {
                 let known = "write ioengine=libaio, or psync for one request at a time";
-                return Err(line.error("the engine is not one for drives", known));
+                return Err(line.error("unsupported engine", known));
             }
         };
         Ok(())
     }
 
-    /// Whether fio would have as many requests under way as the depth says.
+    /// Checks that fio would reach the requested depth.
     fn expect_depth(&self) -> Result<(), JobFileError> {
         let Some(line) = self.depth.filter(|_| self.job.depth > 1) else { return Ok(()) };
         match self.engine {
@@ -297,35 +302,36 @@ impl<'a> Section<'a> {
                 Err(line.error(reason, "add ioengine=libaio or ioengine=io_uring, or write iodepth=1"))
             }
             Engine::Synchronous(engine) => {
-                let reason =
-                    format!("the engine has one request at a time, whatever iodepth={} says", self.job.depth);
+                let reason = format!(
+                    "the engine runs one request at a time, so iodepth={} has no effect",
+                    self.job.depth
+                );
                 Err(engine.error(reason, "write ioengine=libaio, or iodepth=1"))
             }
         }
     }
 
-    /// Whether the size of a file says nothing that `size=` does not. fio moves as much as `size=` says, of a file that is as large as
-    /// `filesize=` says, and less of it behind an offset.
+    /// Checks that `filesize=` agrees with `size=`: fio moves `size=` bytes of a file of
+    /// `filesize=`, less after an offset.
     fn expect_file_bytes(&self) -> Result<(), JobFileError> {
         match self.file_bytes {
             Some((bytes @ 1.., line)) if self.job.span_bytes != Some(bytes) || self.job.offset_bytes > 0 => {
-                let reason = "fio moves what size= says, of a file as large as this one that ends there";
-                Err(line.error(reason, "remove it, and say with size= which part of the drive is used"))
+                let reason = "filesize= differs from size=, which is what fio moves";
+                Err(line.error(reason, "remove it, and set the used part with size="))
             }
             _ => Ok(()),
         }
     }
 
-    /// The job of the section, at its end.
+    /// Completes the job at the end of its section.
     fn finish(self, head: Line<'_>, is_first: bool) -> Result<Job, JobFileError> {
         self.expect_depth()?;
         self.expect_file_bytes()?;
         let Some(pattern) = self.pattern else {
-            return Err(head.error("the job does not say what it does", "add rw=, such as rw=randread"));
+            return Err(head.error("the job has no access pattern", "add rw=, such as rw=randread"));
         };
         if !is_first && !self.waits {
-            let reason =
-                "it would run at the same time as the job before it, and jobs run one after another here";
+            let reason = "concurrent jobs are not supported";
             return Err(head.error(reason, "add stonewall to it, or keep one job"));
         }
         let read_percent = pattern.read_percent.unwrap_or(self.reads);
@@ -356,15 +362,16 @@ impl Line<'_> {
         JobFileError::new(self.number, self.text, reason, remedy)
     }
 
-    /// The name in its brackets.
+    /// Returns the section name in the brackets.
     fn head(&self) -> Result<&str, JobFileError> {
         let inner = self.text.trim().strip_prefix('[').and_then(|head| head.strip_suffix(']'));
-        let broken = || self.error("a section without its closing bracket", "write [name]");
+        let broken = || self.error("missing closing bracket", "write [name]");
         inner.map(str::trim).ok_or_else(broken)
     }
 
-    /// A size: a number with `k`, `m`, `g`, `t`, or `kb` and so on, of powers of two. Of `kib` and so on fio makes powers of ten, as long
-    /// as `kb_base` is not 1000, which nobody who writes them means.
+    /// Parses a size: a number with `k`, `m`, `g`, `t`, or `kb` and so on, as powers of two. fio
+    /// takes `kib` and so on as powers of ten unless `kb_base` is 1000, which hardly anybody
+    /// intends.
     fn bytes(self, value: &str) -> Result<u64, JobFileError> {
         let wrong =
             || self.error(format!("`{value}` is not a size"), "write bytes, or a number with k, m, g or t");
@@ -372,8 +379,8 @@ impl Line<'_> {
         let digits = lower.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
         let unit = lower[digits.len()..].trim_end_matches('b');
         if matches!(unit, "ki" | "mi" | "gi" | "ti") {
-            let meant = format!("write {digits}{}, which are powers of two", &unit[..1]);
-            return Err(self.error(format!("`{value}` are powers of ten in a job file of fio"), meant));
+            let meant = format!("write {digits}{} for powers of two", &unit[..1]);
+            return Err(self.error(format!("fio takes `{value}` as powers of ten"), meant));
         }
         let shift = match unit {
             "" => 0,
@@ -387,8 +394,9 @@ impl Line<'_> {
         number.checked_mul(1 << shift).ok_or_else(wrong)
     }
 
-    /// One length for all; a list of the same for reads, writes and trims is taken as well. A member that is empty stays what it was, if
-    /// that is `Some`, and the last member is that of the directions after it (fio's manual, "blocksize"). There are no trims.
+    /// Parses one length, or a list for reads, writes and trims. An empty member keeps its previous
+    /// value if there is one, and the last member applies to the directions after it (fio's manual,
+    /// "blocksize"). There are no trims.
     fn block(self, value: &str, unsaid: Option<u32>) -> Result<u32, JobFileError> {
         let member = |part: &str| match (part.trim(), unsaid) {
             ("", Some(bytes)) if value.len() > 1 => Ok(bytes),
@@ -399,28 +407,29 @@ impl Line<'_> {
             [both] => Ok(both),
             [reads, writes] | [reads, writes, _] if reads == writes => Ok(reads),
             [reads, writes] | [reads, writes, _] => {
-                let reason = format!("reads of {reads} bytes and writes of {writes}: of different lengths");
+                let reason =
+                    format!("different lengths for reads ({reads} bytes) and writes ({writes} bytes)");
                 Err(self.error(reason, "write one length, or two jobs"))
             }
-            _ => Err(self.error("more than reads, writes and trims", "write one length")),
+            _ => Err(self.error("more than three lengths", "write one length")),
         }
     }
 
     fn length(self, value: &str) -> Result<u32, JobFileError> {
         match u32::try_from(self.bytes(value)?) {
             Ok(bytes) if (1..=REQUEST_BYTES_MAX).contains(&bytes) => Ok(bytes),
-            _ => Err(self.error("a length from 1 byte to 16m is served", "choose one in between")),
+            _ => Err(self.error("the length must be 1 byte to 16m", "choose one in between")),
         }
     }
 
-    /// `LENGTH/PERCENT:LENGTH/PERCENT`, a hundred together. Lengths are multiples of the least: fio cuts others down to one, unless
-    /// `bs_unaligned` is said, which is not understood here.
+    /// Parses `LENGTH/PERCENT:LENGTH/PERCENT`, 100 % in total. Lengths are multiples of the
+    /// smallest: fio rounds others down, unless `bs_unaligned` is set, which is not supported here.
     fn split(self, value: &str) -> Result<Vec<(u32, u8)>, JobFileError> {
         let mut specs = Vec::new();
         for part in value.split(':') {
-            let (length, percent) = part.split_once('/').ok_or_else(|| {
-                self.error("a spec without its percent", "write LENGTH/PERCENT:LENGTH/PERCENT")
-            })?;
+            let (length, percent) = part
+                .split_once('/')
+                .ok_or_else(|| self.error("missing percentage", "write LENGTH/PERCENT:LENGTH/PERCENT"))?;
             specs.push((self.length(length.trim())?, self.percent(percent)?));
         }
         let whole: u32 = specs.iter().map(|(_, percent)| u32::from(*percent)).sum();
@@ -429,7 +438,8 @@ impl Line<'_> {
         }
         let least = specs.iter().map(|(bytes, _)| *bytes).min().unwrap_or(1);
         if let Some((bytes, _)) = specs.iter().find(|(bytes, _)| !bytes.is_multiple_of(least)) {
-            let reason = format!("fio cuts {bytes} bytes down to a multiple of {least}, the least length");
+            let reason =
+                format!("fio rounds {bytes} bytes down to a multiple of {least}, the smallest length");
             return Err(self.error(reason, format!("write {}", bytes - bytes % least)));
         }
         Ok(specs)
@@ -447,9 +457,9 @@ impl Line<'_> {
         self.number(value.trim_end_matches('%'), 0, 100).map(|percent| percent as u8)
     }
 
-    /// A time: seconds, or a number with `us`, `ms`, `s`, `m`, `h`.
+    /// Parses a time: seconds, or a number with `us`, `ms`, `s`, `m`, `h`.
     fn time(self, value: &str) -> Result<Duration, JobFileError> {
-        /// A day is long for a benchmark, and keeps the arithmetic of times far from its end.
+        /// A day is long for a benchmark, and far from overflow.
         const MICROSECONDS_MAX: u64 = 24 * 3600 * 1_000_000;
         let wrong = || {
             self.error(
@@ -473,21 +483,23 @@ impl Line<'_> {
         Ok(Duration::from_micros(all))
     }
 
-    /// How long a job runs. fio takes none for as long as its data last.
+    /// Parses a run time. fio takes zero for as long as the data last.
     fn run(self, value: &str) -> Result<Duration, JobFileError> {
         let time = self.time(value)?;
         if time.is_zero() {
-            return Err(self.error("a run without end", "write how long it is to be"));
+            return Err(self.error("the run has no end", "set a run time"));
         }
         Ok(time)
     }
 
-    /// A part of the drive, and whether it is one that was chosen; 100 % is all of it, and so is 0, which says nothing (fio's manual,
+    /// Parses a size, and whether it restricts the drive; 100 % and 0 mean all of it (fio's manual,
     /// "size").
     fn span(self, value: &str) -> Result<(bool, Option<u64>), JobFileError> {
         match value {
             "100%" => Ok((true, None)),
-            value if value.ends_with('%') => Err(self.error("a part in percent", "write it in bytes")),
+            value if value.ends_with('%') => {
+                Err(self.error("a percentage of the drive is not supported", "write it in bytes"))
+            }
             value => self.bytes(value).map(|bytes| (bytes > 0, (bytes > 0).then_some(bytes))),
         }
     }
@@ -496,7 +508,7 @@ impl Line<'_> {
         match value {
             None | Some("1") => Ok(true),
             Some("0") => Ok(false),
-            Some(_) => Err(self.error("neither 0 nor 1", "write one of them")),
+            Some(_) => Err(self.error("the value must be 0 or 1", "write one of them")),
         }
     }
 }
@@ -514,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn a_usual_file_becomes_its_job() {
+    fn a_typical_file_is_parsed() {
         let text = "\
 ; a comment
 [global]
@@ -539,7 +551,7 @@ size=1g
     }
 
     #[test]
-    fn a_mix_has_its_percents_wherever_they_stand() {
+    fn mix_percentages_may_come_anywhere() {
         let text = "[j]\nrwmixread=70\nrw=randrw\npercentage_random=60\nbs=8k\nblockalign=4k\n";
         let job = parse("", text).expect("it is understood").jobs.remove(0);
         assert_eq!(job.specs, [AccessSpec { align: Align::Bytes(4096), ..AccessSpec::all(8192, 70, 60) }]);
@@ -601,7 +613,7 @@ size=1g
     }
 
     #[test]
-    fn lengths_with_their_percents_stay_whatever_one_length_is_said() {
+    fn bssplit_overrides_bs() {
         for text in [
             "[global]\nbssplit=4k/50:64k/50\n[j]\nrw=read\nbs=8k\n",
             "[j]\nrw=read\nbs=8k\nbssplit=4k/50:64k/50\n",
@@ -612,18 +624,18 @@ size=1g
     }
 
     #[test]
-    fn lengths_that_fio_would_cut_are_refused() {
+    fn lengths_that_fio_would_round_are_rejected() {
         let error = refused("[j]\nrw=read\nbssplit=4k/50:6k/50\n");
         assert_eq!((error.line, error.remedy.as_str()), (3, "write 4096"));
-        assert_eq!(error.reason, "fio cuts 6144 bytes down to a multiple of 4096, the least length");
+        assert_eq!(error.reason, "fio rounds 6144 bytes down to a multiple of 4096, the smallest length");
     }
 
     #[test]
-    fn a_length_that_is_left_out_stays_what_it_was() {
+    fn an_empty_length_keeps_its_value() {
         // As fio 3.33 tells: `bs=,8k` reads 4096 bytes and writes 8192, `bs=8k,` the other way round.
         for (lengths, both) in [
-            (",8k", "reads of 4096 bytes and writes of 8192: of different lengths"),
-            ("8k,", "reads of 8192 bytes and writes of 4096: of different lengths"),
+            (",8k", "different lengths for reads (4096 bytes) and writes (8192 bytes)"),
+            ("8k,", "different lengths for reads (8192 bytes) and writes (4096 bytes)"),
             (",,8k", ""),
             (",4k", ""),
             ("4k,", ""),
@@ -670,17 +682,15 @@ size=1g
     }
 
     #[test]
-    fn what_is_not_understood_is_told_with_its_line() {
+    fn unsupported_lines_are_reported() {
         let error = refused("[a]\nrw=read\nrate_iops=100\n");
         assert_eq!((error.line, error.text.as_str()), (3, "rate_iops=100"));
-        assert!(
-            error.to_string().starts_with("line 3: `rate_iops=100`: the option is not understood; remove it")
-        );
+        assert!(error.to_string().starts_with("line 3: `rate_iops=100`: unsupported option; remove it"));
         assert_eq!(refused("[a]\nrw=trim\n").line, 2);
         assert_eq!(refused("rw=read\n").line, 1);
         assert_eq!(refused("[a\n").line, 1);
         for pattern in ["randread:8", "read:4k", "write:-4k", "seq", "randtrimwrite"] {
-            assert_eq!(refused(&format!("[a]\nrw={pattern}\n")).reason, "the pattern is not understood");
+            assert_eq!(refused(&format!("[a]\nrw={pattern}\n")).reason, "unsupported pattern");
         }
         for lengths in ["bsrange=4k-64k", "bs_unaligned=1", "bssplit=4k/50:64k/50,8k/100", "bssplit=4k:64k"] {
             assert_eq!(refused(&format!("[a]\nrw=randrw\n{lengths}\n")).line, 3, "{lengths}");
@@ -692,16 +702,16 @@ size=1g
         assert_eq!(refused("[a]\nrw=read\nbuffered=1\n").line, 3);
         assert_eq!(refused("[a]\nrw=read\nsize=50%\n").line, 3);
         assert_eq!(refused("[a]\nrw=read\nruntime=99999999h\n").line, 3);
-        assert_eq!(refused("[a]\nbs=4k\n").reason, "the job does not say what it does");
-        assert_eq!(refused("").reason, "there is no job");
+        assert_eq!(refused("[a]\nbs=4k\n").reason, "the job has no access pattern");
+        assert_eq!(refused("").reason, "the file has no job");
     }
 
     #[test]
-    fn what_would_be_measured_as_something_else_is_refused() {
+    fn options_with_another_meaning_are_rejected() {
         // How much is moved in all is no part of the drive.
         assert_eq!(refused("[a]\nrw=read\nio_size=1g\n").line, 3);
         assert_eq!(refused("[a]\nrw=write\nend_fsync=1\n").line, 3);
-        assert_eq!(refused("[a]\nrw=read\nruntime=0\n").reason, "a run without end");
+        assert_eq!(refused("[a]\nrw=read\nruntime=0\n").reason, "the run has no end");
         assert_eq!(refused("[a]\nrw=read\nkb_base=1000\n").line, 3);
         assert_eq!(refused("[a]\nrw=read\nioengine=null\n").line, 3);
         let error = refused("[global]\nioengine=psync\n[a]\nrw=read\niodepth=32\n");
@@ -728,10 +738,10 @@ size=1g
     }
 
     #[test]
-    fn a_log_that_would_not_be_written_is_refused() {
+    fn logs_are_rejected() {
         for kind in ["bw", "lat", "iops"] {
             let error = refused(&format!("[a]\nrw=read\nwrite_{kind}_log=run\n"));
-            assert_eq!((error.line, error.reason.as_str()), (3, "no log is written"), "{kind}");
+            assert_eq!((error.line, error.reason.as_str()), (3, "logs are not supported"), "{kind}");
         }
     }
 
@@ -769,7 +779,7 @@ size=1g
     }
 
     #[test]
-    fn that_fio_would_go_through_the_page_cache_is_noted_once() {
+    fn missing_direct_io_is_noted_once() {
         let notes = |text: &str| parse("", text).expect("it is understood").notes;
         assert_eq!(notes("[a]\nrw=read\n[b]\nstonewall\nrw=read\n").len(), 1);
         assert_eq!(notes("[a]\nrw=read\ndirect=1\n[b]\nstonewall\nrw=read\n").len(), 1);
@@ -787,13 +797,13 @@ size=1g
     }
 
     #[test]
-    fn a_mark_of_the_editor_is_no_part_of_the_file() {
+    fn a_byte_order_mark_is_ignored() {
         assert!(parse("", "\u{feff}[a]\nrw=read\n").is_ok());
     }
 
     proptest! {
         #[test]
-        fn no_file_is_too_odd(text in "(\\[[a-z\\]]{0,6}\n|(rw|bs|bssplit|size|runtime|iodepth|direct|x)=?[0-9a-z%/:,.-]{0,12}\n|.{0,20}\n){0,12}") {
+        fn arbitrary_files_do_not_panic(text in "(\\[[a-z\\]]{0,6}\n|(rw|bs|bssplit|size|runtime|iodepth|direct|x)=?[0-9a-z%/:,.-]{0,12}\n|.{0,20}\n){0,12}") {
             if let Ok(workload) = parse("odd", &text) {
                 prop_assert!(!workload.jobs.is_empty());
                 for job in workload.jobs {

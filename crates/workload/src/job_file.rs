@@ -1,25 +1,25 @@
-//! What the parsers of job files share: how they refuse, and their limits.
+//! Errors and limits shared by the job file parsers.
 //!
-//! A file that says something that is not understood would be measured as something else than its author meant, so
-//! every such line is an error that names the line, repeats it, and says what to do.
+//! A file with an unsupported option would measure something else than its author meant, so every
+//! such line is an error that names the line, quotes it, and says what to do.
 
 use std::fmt;
 use units::ByteCount;
 
-/// Bytes of a job file; real ones have a few thousand.
+/// Maximum bytes of a job file; real ones have a few thousand.
 pub const FILE_BYTES_MAX: usize = 256 << 10;
 
-/// Characters of a line that an error repeats.
+/// Maximum characters of a quoted line.
 const SHOWN_CHARACTERS_MAX: usize = 120;
 
-/// A line that is not understood.
+/// A line that is not supported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobFileError {
-    /// Which line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What it says, without what could play with a terminal, cut where it is long.
+    /// The line, sanitized for terminals and truncated.
     pub text: String,
-    /// What is the matter with it.
+    /// What is wrong.
     pub reason: String,
     /// What to do.
     pub remedy: String,
@@ -33,25 +33,25 @@ impl JobFileError {
         Self { line, text, reason: reason.into(), remedy: remedy.into() }
     }
 
-    /// What is a mark of the editor and none of the author: a byte order mark.
+    /// Skips a byte order mark.
     pub(super) fn without_mark(text: &str) -> &str {
         text.strip_prefix('\u{feff}').unwrap_or(text)
     }
 
-    /// The file as a whole is too long.
+    /// Checks the length of the file.
     pub(super) fn check_length(text: &str) -> Result<(), Self> {
         if text.len() <= FILE_BYTES_MAX {
             return Ok(());
         }
         let reason = format!("the file has more than {}", ByteCount(FILE_BYTES_MAX as u64));
-        Err(Self::new(1, "", reason, "leave one test in it"))
+        Err(Self::new(1, "", reason, "keep one test in it"))
     }
 }
 
 impl fmt::Display for JobFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, text, reason, remedy } = self;
-        // Where nothing is to be seen, the line says nothing either.
+        // An empty line is not quoted.
         match text.as_str() {
             "" => write!(f, "line {line}: {reason}; {remedy}"),
             text => write!(f, "line {line}: `{text}`: {reason}; {remedy}"),
@@ -61,7 +61,7 @@ impl fmt::Display for JobFileError {
 
 impl std::error::Error for JobFileError {}
 
-/// A name of others without what could play with a terminal, cut where it is long.
+/// Sanitizes a foreign name for terminals and truncates it.
 pub(super) fn tame(name: &str) -> String {
     name.trim()
         .chars()
@@ -70,7 +70,7 @@ pub(super) fn tame(name: &str) -> String {
         .collect()
 }
 
-/// Characters of a name that a table has room for.
+/// Maximum characters of a name in a table.
 const LABEL_CHARACTERS_MAX: usize = 40;
 
 #[cfg(test)]
@@ -88,7 +88,7 @@ mod tests {
     fn a_file_that_is_too_long_is_told_without_its_first_line() {
         let told = |len| JobFileError::check_length(&"x".repeat(len)).map_err(|error| error.to_string());
         assert_eq!(told(262_144), Ok(()));
-        let expected = "line 1: the file has more than 256 KiB; leave one test in it".to_owned();
+        let expected = "line 1: the file has more than 256 KiB; keep one test in it".to_owned();
         assert_eq!(told(262_145), Err(expected));
     }
 }

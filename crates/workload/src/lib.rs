@@ -1,7 +1,7 @@
-//! What is asked of a drive: jobs, each a mix of accesses at a depth.
+//! Workloads: jobs, each a mix of accesses at a queue depth.
 //!
-//! Sizes are bytes here, since a workload does not know the drive; [`Accesses`] turns them into blocks of one. Left
-//! out: think time, bursts, rate limits; all jobs ask as fast as the drive answers.
+//! Sizes are bytes here, since a workload does not know the drive; [`Accesses`] converts them to
+//! blocks. Left out: think time, bursts, rate limits; all jobs run as fast as the drive.
 
 mod access;
 mod fio;
@@ -20,110 +20,112 @@ pub use statistics::Estimate;
 use std::fmt;
 use std::time::Duration;
 
-/// Requests under way at once that a job may ask for.
+/// Maximum queue depth of a job.
 pub const DEPTH_MAX: u16 = 256;
 
-/// Bytes of one request at most.
+/// Maximum bytes of one request.
 pub const REQUEST_BYTES_MAX: u32 = 16 << 20;
 
-/// Jobs in one workload.
+/// Maximum jobs of a workload.
 pub const JOBS_MAX: usize = 256;
 
-/// Kinds of access in one job.
+/// Maximum access specifications of a job.
 pub const ACCESS_SPECS_MAX: usize = 100;
 
 /// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
-    /// Blocks come from the drive.
+    /// Reads from the drive.
     Read,
-    /// Blocks go to the drive.
+    /// Writes to the drive.
     Write,
 }
 
-/// Where accesses may begin, counted from the start of the part that a job uses.
+/// Alignment of accesses, relative to the start of the part that a job uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Align {
-    /// At multiples of their own length.
+    /// Multiples of the access length.
     #[default]
     Length,
-    /// At any block of the drive.
+    /// Any block.
     Block,
-    /// At multiples of so many bytes.
+    /// Multiples of this many bytes.
     Bytes(u32),
 }
 
-/// Where accesses go on that do not go to a random place.
+/// Where sequential accesses continue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sequence {
-    /// Where the last access ended, of whatever kind, or at the first place after it where they may begin: IOMeter has one position for all.
+    /// At the end of the last access of either kind, aligned up: IOMeter keeps one position.
     #[default]
     Shared,
-    /// Where the last access of their kind ended, whatever their alignment is: fio has a position for reads and one for writes.
+    /// At the end of the last access of the same kind, unaligned: fio keeps a position for reads
+    /// and one for writes.
     PerKind,
 }
 
-/// What is written where the payload is of no concern.
+/// Payload of writes that are not verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fill {
-    /// Bytes that nothing can compress, and no two blocks alike.
+    /// Incompressible, all blocks different.
     #[default]
     Random,
     /// Zeroes.
     Zero,
-    /// One byte over and over, which compresses well and is not zero.
+    /// One non-zero byte repeated, which compresses well.
     Repeated,
 }
 
-/// One kind of access of a job.
+/// An access specification: one kind of access of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessSpec {
-    /// How many of a hundred accesses are like this.
+    /// Percentage of the accesses.
     pub percent: u8,
-    /// Length of each.
+    /// Length in bytes.
     pub bytes: u32,
-    /// How many of a hundred of them read; the others write.
+    /// Percentage of reads; the others write.
     pub read_percent: u8,
-    /// How many of a hundred of them go to a random place; the others go on where the last one ended.
+    /// Percentage at random places; the others are sequential.
     pub random_percent: u8,
-    /// Where they may begin; with [`Sequence::PerKind`], those that go to a random place.
+    /// Alignment; with [`Sequence::PerKind`] of the random ones only.
     pub align: Align,
 }
 
-/// A mix of accesses at a depth.
+/// A mix of accesses at a queue depth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// For people, such as `4K random read`.
+    /// A name for people, such as `4K random read`.
     pub label: String,
-    /// What is accessed; the percents are a hundred together.
+    /// The access specifications; their percentages add up to 100.
     pub specs: Vec<AccessSpec>,
-    /// Where those go on that do not go to a random place.
+    /// Where sequential accesses continue.
     pub sequence: Sequence,
-    /// Requests under way at once.
+    /// Queue depth.
     pub depth: u16,
-    /// The length of one run, where the workload has its own.
+    /// Run time, if the workload sets one.
     pub run: Option<Duration>,
-    /// A run is over when as many bytes were moved as the part that is used has, and only earlier if it has a length of its own. Nothing
-    /// is dropped before it unless the workload says so, and what is dropped is of those bytes.
+    /// Ends the run once as many bytes were moved as the used part has, or after the run time if
+    /// that is set and shorter. There is no warm-up unless the workload sets one, and it counts
+    /// towards the bytes.
     pub once: bool,
-    /// What is dropped before it, where the workload has its own.
+    /// Warm-up, if the workload sets one.
     pub warm_up: Option<Duration>,
-    /// The first byte that is used.
+    /// First byte of the used part of the drive.
     pub offset_bytes: u64,
-    /// Bytes that are used from there; all there are unless given.
+    /// Length of the used part; the rest of the drive if absent.
     pub span_bytes: Option<u64>,
-    /// What is written, where the workload says so; else what the caller chose.
+    /// Payload, if the workload sets one; otherwise the caller's choice.
     pub fill: Option<Fill>,
 }
 
-/// Jobs that belong together.
+/// A named list of jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
-    /// Its name, or the file that it is from.
+    /// Its name, or the name of its file.
     pub name: String,
-    /// What runs, in order.
+    /// The jobs, in order.
     pub jobs: Vec<Job>,
-    /// What is not as the file has it.
+    /// Deviations from the file.
     pub notes: Vec<String>,
 }
 
@@ -135,7 +137,7 @@ impl AccessSpec {
 }
 
 impl Job {
-    /// A job with one share, named after it.
+    /// Creates a job with one access specification, named after it.
     pub fn of(spec: AccessSpec, depth: u16) -> Self {
         Self {
             label: spec.to_string(),
@@ -151,34 +153,34 @@ impl Job {
         }
     }
 
-    /// Whether it changes the drive.
+    /// Whether it writes to the drive.
     pub fn writes(&self) -> bool {
         self.specs.iter().any(|spec| spec.read_percent < 100)
     }
 
-    /// Whether it looks at what is on the drive.
+    /// Whether it reads from the drive.
     pub fn reads(&self) -> bool {
         self.specs.iter().any(|spec| spec.read_percent > 0)
     }
 
-    /// Length of its longest access.
+    /// Length of the longest access.
     pub fn bytes_max(&self) -> u32 {
         self.specs.iter().map(|spec| spec.bytes).max().unwrap_or(0)
     }
 }
 
 impl Workload {
-    /// Whether any of its jobs changes the drive.
+    /// Whether any job writes to the drive.
     pub fn writes(&self) -> bool {
         self.jobs.iter().any(Job::writes)
     }
 
-    /// Whether any of its jobs looks at what is on the drive.
+    /// Whether any job reads from the drive.
     pub fn reads(&self) -> bool {
         self.jobs.iter().any(Job::reads)
     }
 
-    /// Its jobs on all of the drive, with whatever data the caller has.
+    /// Returns the jobs on the whole drive, with the caller's payload.
     #[must_use]
     pub fn on_whole_drive(mut self) -> Self {
         for job in &mut self.jobs {
@@ -187,7 +189,7 @@ impl Workload {
         self
     }
 
-    /// Its jobs at these depths instead of their own, each once.
+    /// Returns the jobs at these depths instead of their own, without duplicates.
     #[must_use]
     pub fn at_depths(self, depths: &[u16]) -> Self {
         let mut jobs: Vec<Job> = Vec::new();
@@ -219,7 +221,7 @@ impl fmt::Display for AccessSpec {
     }
 }
 
-/// A length as people write it: `512`, `4K`, `1M`.
+/// Formats a length: `512`, `4K`, `1M`.
 pub fn short_bytes(bytes: u64) -> String {
     let units = [(40, "T"), (30, "G"), (20, "M"), (10, "K")];
     let exact = units.into_iter().find(|(shift, _)| bytes >> shift > 0 && bytes.trailing_zeros() >= *shift);

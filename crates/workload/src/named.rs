@@ -1,7 +1,7 @@
-//! Workloads that the field knows by name, as rows of a table.
+//! Well-known workloads by name, as rows of a table.
 //!
-//! Each row says who, how long, how much of it reads, how random it is, and at which depths. The programs themselves
-//! do more than their best-known pattern; what is taken of each is said at its rows.
+//! Each row has lengths, read and random percentages, and depths. The programs themselves do more
+//! than their best-known pattern; the rows say what is taken of each.
 
 use super::{AccessSpec, Fill, Job, Workload};
 
@@ -16,14 +16,14 @@ struct Row {
     read_percent: u8,
     random_percent: u8,
     depths: &'static [u16],
-    /// Bytes of the file that the program works in; it has the whole drive, or what is first on it, without.
+    /// Bytes of the program's file; without one it uses the whole drive, or the start of it.
     span_bytes: Option<u32>,
 }
 
 /// As IOMeter is mostly run for figures by depth.
 const SWEEP: &[u16] = &[1, 2, 4, 8, 16, 32, 64];
 
-/// Names, each with what it is.
+/// Names with descriptions.
 pub const NAMES: &[(&str, &str)] = &[
     ("iometer-4k-read", "4K random reads, depth 1 to 64"),
     ("iometer-4k-write", "4K random writes, depth 1 to 64"),
@@ -57,7 +57,8 @@ const ROWS: &[Row] = &[
     row("iometer-2m", (2 * M, 100, 0), SWEEP),
     row("iometer-2m", (2 * M, 0, 0), SWEEP),
     row("workstation", (8 * K, 80, 80), &[64]),
-    // The four rows that version 3 made known, in a test file as large as it usually is. Random places all over a drive would be
+    // The four rows introduced by version 3, with its default file size. Random places on a whole
+    // drive would mean long seeks of a disk, and miss the mapping caches of bridges and flash.
     // far strokes of a disk, and beyond what a bridge or a flash drive has of its map at hand.
     row("crystaldiskmark", (M, 100, 0), &[1]).within(G),
     row("crystaldiskmark", (512 * K, 100, 100), &[1]).within(G),

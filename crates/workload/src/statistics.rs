@@ -1,18 +1,18 @@
-//! Means and intervals of runs that were repeated.
+//! Means and intervals of repeated runs.
 //!
-//! Rates of runs are compared by their logarithms: a run that is disturbed is slower by a factor, and a ratio and its
-//! inverse are then equally far from one. Intervals are Student's, 95 %, two-sided: the mean of the logarithms, give or
-//! take t times their standard error, and back. A ratio is taken round by round, since both of its runs are from the same
-//! minute. Left out: intervals of one run, which do not exist.
+//! Rates are compared by their logarithms: a disturbed run is slower by a factor, and a ratio and
+//! its inverse are then equally far from one. Intervals are Student's, 95 %, two-sided: the mean of
+//! the logarithms plus or minus t times its standard error. Ratios are taken per round, since both
+//! runs of a round are from the same minute. Left out: intervals of one run, which do not exist.
 
 use serde::Serialize;
 
-/// A value, and where it lies with 95 % confidence.
+/// A value with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// The geometric mean.
     pub value: f64,
-    /// The interval, of two runs and more.
+    /// The interval, from two runs on.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -24,7 +24,8 @@ const STUDENT_T: [f64; 30] = [
 const NORMAL_Z: f64 = 1.960;
 
 impl Estimate {
-    /// Of repeated values. A value that is not above zero has no logarithm: then the value is zero, without interval.
+    /// Estimates repeated values. A value that is not positive has no logarithm: then the value is
+    /// zero, without interval.
     pub fn of(values: &[f64]) -> Self {
         if values.is_empty() || values.iter().any(|value| !(value.is_finite() && *value > 0.0)) {
             return Self { value: 0.0, interval: None };
@@ -41,13 +42,13 @@ impl Estimate {
         Self { value: mean.exp(), interval }
     }
 
-    /// Of the ratio of two values that were taken in the same rounds.
+    /// Estimates the ratio of two values from the same rounds.
     pub fn of_ratio(ours: &[f64], first: &[f64]) -> Self {
         let ratios: Vec<f64> = ours.iter().zip(first).map(|(ours, first)| ours / first).collect();
         Self::of(&ratios)
     }
 
-    /// Half of the interval's length, as a part of the value.
+    /// Half of the interval, relative to the value.
     pub fn relative_half_width(&self) -> Option<f64> {
         let [low, high] = self.interval?;
         Some((high / low).ln() / 2.0)

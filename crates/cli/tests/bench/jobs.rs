@@ -15,13 +15,13 @@ fn job_files_run_or_are_refused_with_their_line() {
     let is_noted = |text: &str, flags: &[&str]| {
         let (job, image) = (place.write("d.fio", text), place.image());
         let record = json(&[&[&image, "--fio", &job], flags].concat());
-        record["target"]["notes"].to_string().contains("does not say direct=1")
+        record["target"]["notes"].to_string().contains("lacks direct=1")
     };
     assert!(is_noted("[one]\nrw=randread\n", &[]));
     assert!(!is_noted("[one]\nrw=randread\n", &["--cached"]));
     assert!(!is_noted("[one]\nrw=randread\ndirect=1\n", &[]));
     let odd = place.write("b.fio", "[one]\nrw=randread\nrate=1m\n");
-    fails(&["--virtual", "--fio", &odd], 2, "line 3: `rate=1m`: the option is not understood");
+    fails(&["--virtual", "--fio", &odd], 2, "line 3: `rate=1m`: unsupported option");
     let odd = place.write("c.fio", "[one]\nrw=randread\niodepth=32\n");
     fails(&["--virtual", "--fio", &odd], 2, "line 3: `iodepth=32`: without ioengine, fio takes psync");
     let icf = "'TEST SETUP =\n'Run Time\n\t0 0 0\n'END test setup\n'ACCESS SPECIFICATIONS =\n'Access specification name,default assignment\n\tmine,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t4096,100,100,100,0,1,0,0\n'END access specifications\n";

@@ -1,35 +1,35 @@
-//! The headings that IOMeter 1.1.0 and 2006.07.27 write: in which section they stand, how many lines of values they
-//! have, and what these are to a workload.
+//! The headings that IOMeter 1.1.0 and 2006.07.27 write: their sections, how many lines of values
+//! follow, and what these mean to a workload.
 //!
-//! A heading that is not here is not understood, and neither is the file: what it asks for would be left out of what is
-//! measured, and nobody would be told. As in IOMeter, capitals and the amount of white space make no difference.
+//! A file with an unknown heading is rejected: otherwise what it requests would be missing from the
+//! measurement unnoticed. As in IOMeter, case and the amount of white space do not matter.
 
 /// A section of the file.
 #[derive(Debug)]
 pub(super) struct Section {
-    /// How its first line begins; the rest of it is a rule of `=`.
+    /// The start of its first line; the rest is a rule of `=`.
     pub(super) name: &'static str,
     /// Its last line.
     pub(super) end: &'static str,
     headings: &'static [Heading],
 }
 
-/// A heading and what stands below it.
+/// A heading and its values.
 #[derive(Debug)]
 pub(super) struct Heading {
     name: &'static str,
-    /// What the lines below it are to a workload.
+    /// Meaning of the lines below it.
     pub(super) meaning: Meaning,
-    /// How many of them there are.
+    /// How many lines follow.
     pub(super) values: Values,
     /// A second line of the heading, which names columns.
     columns: Option<&'static str>,
 }
 
-/// How many lines of values a heading has.
+/// Number of value lines of a heading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Values {
-    /// It opens or closes something.
+    /// None: it opens or closes something.
     None,
     /// A name or an address, which can be empty.
     AtMostOne,
@@ -52,7 +52,7 @@ pub(super) enum Meaning {
     Worker,
     WorkerType,
     Outstanding {
-        /// Whether two columns about the seed of random places follow.
+        /// Whether two columns about the random seed follow.
         seed: bool,
     },
     Disk {
@@ -65,7 +65,7 @@ pub(super) enum Meaning {
 }
 
 impl Section {
-    /// The section that begins with this line.
+    /// Finds the section that begins with this line.
     pub(super) fn begun_by(comment: &str) -> Option<&'static Self> {
         let name = comment.trim_end_matches('=');
         SECTIONS.iter().find(|section| is_same(section.name, name))
@@ -76,14 +76,14 @@ impl Section {
         is_same(self.end, comment)
     }
 
-    /// The heading in it that this line is.
+    /// Finds the heading of this line.
     pub(super) fn heading(&self, comment: &str) -> Option<&'static Heading> {
         self.headings.iter().find(|heading| is_same(heading.name, comment))
     }
 }
 
 impl Heading {
-    /// Whether this line goes on with the heading.
+    /// Whether this line continues the heading.
     pub(super) fn goes_on_with(&self, comment: &str) -> bool {
         self.columns.is_some_and(|columns| is_same(columns, comment))
     }

@@ -5,10 +5,10 @@
 //! worker and one target is understood, as jobs one after another: each access specification that is assigned to it, else
 //! each that there is, at its number of outstanding I/Os or, with CYCLE_OUTSTANDING_IOS, at all of the cycle.
 //!
-//! Left out, and told with their line: network workers, several workers or targets at the same time, delays, bursts,
-//! replies, other cycles, connections that are made anew, and every heading that is not in `heading`. Passed over: what
-//! IOMeter shows and where, the seed of random places, since this program has its own, and which target it is, since
-//! the command line names the drive.
+//! Left out, and rejected with their line: network workers, several workers or targets at the same
+//! time, delays, bursts, replies, other cycles, reopened connections, and every heading that is not
+//! in `heading`. Ignored: what IOMeter displays, the random seed, which `--seed` sets, and the
+//! target, since the command line names the drive.
 
 mod heading;
 
@@ -23,10 +23,10 @@ use std::time::Duration;
 /// IOMeter's unit of "disk maximum size" and "starting sector".
 const SECTOR_BYTES: u64 = 512;
 
-/// A specification that IOMeter always has, and does not save: while it is assigned, nothing is asked of a drive.
+/// A built-in specification that IOMeter does not save: no access while it is assigned.
 const IDLE: &str = "Idle";
 
-/// A line of the file, and where it stands.
+/// A line of the file with its number.
 #[derive(Clone, Copy, Debug)]
 struct Line<'a> {
     number: usize,
@@ -58,7 +58,7 @@ struct Under<'a> {
     values: usize,
 }
 
-/// What a file has said so far.
+/// What was parsed so far.
 #[derive(Debug, Default)]
 struct Setup<'a> {
     run: Option<Duration>,
@@ -75,10 +75,11 @@ struct Setup<'a> {
     fill: Option<Fill>,
 }
 
-/// The workload that a configuration describes.
+/// Parses a configuration.
 ///
 /// # Errors
-/// The first line that is not understood.
+///
+/// The first line that is not supported.
 pub fn parse(name: &str, text: &str) -> Result<Workload, JobFileError> {
     JobFileError::check_length(text)?;
     let text = JobFileError::without_mark(text);
@@ -110,7 +111,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let unknown = || {
-            let reason = format!("what `{}` means is not understood", tame(comment));
+            let reason = format!("unsupported heading `{}`", tame(comment));
             line.error(reason, "remove it and its values, or save the file with IOMeter 1.1.0")
         };
         let section = self.section.ok_or_else(unknown)?;
@@ -130,34 +131,35 @@ impl<'a> Reader<'a> {
             // The version of IOMeter stands before the sections and after them.
             return match line.text.split_whitespace().next() {
                 Some("Version") => Ok(()),
-                _ => Err(line.error("it is in no section", "give the file as IOMeter has saved it")),
+                _ => Err(line.error("the line is outside any section", "use the file as saved by IOMeter")),
             };
         }
-        let remedy = "give the file as IOMeter has saved it";
+        let remedy = "use the file as saved by IOMeter";
         let Some(under) = &mut self.under else {
-            return Err(line.error("it has no heading", remedy));
+            return Err(line.error("the line has no heading", remedy));
         };
         under.values += 1;
         match (under.heading.values, under.values) {
             (Values::Any, _) | (Values::AtMostOne | Values::One, 1) => {
                 self.setup.take(under.heading.meaning, line)
             }
-            (Values::None, _) => Err(line.error("its heading has no value", remedy)),
-            (Values::AtMostOne | Values::One, _) => Err(line.error("its heading has one value", remedy)),
+            (Values::None, _) => Err(line.error("the heading takes no value", remedy)),
+            (Values::AtMostOne | Values::One, _) => Err(line.error("the heading takes one value", remedy)),
         }
     }
 
-    /// A heading that needs a value has it before the next one: else what it is about would be left at its default.
+    /// Checks that a heading has its value before the next one: otherwise its subject would be left
+    /// at its default.
     fn expect_value(&self) -> Result<(), JobFileError> {
         match &self.under {
             Some(Under { heading, line, values: 0 }) if heading.values == Values::One => {
-                Err(line.error("the value below it is missing", "write it, or remove the heading"))
+                Err(line.error("the heading needs a value", "write it, or remove the heading"))
             }
             _ => Ok(()),
         }
     }
 
-    /// A section that was begun has its end before this.
+    /// Checks that a section ends before this line.
     fn expect_no_open(&self, line: Line<'_>) -> Result<(), JobFileError> {
         let Some(section) = self.section else { return Ok(()) };
         let reason = format!("the section {} has no end", section.name);
@@ -166,7 +168,7 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Setup<'a> {
-    /// A heading of which it matters that it is there, whatever its value.
+    /// A heading whose presence matters, whatever its value.
     fn begin(&mut self, meaning: Meaning, line: Line<'_>) -> Result<(), JobFileError> {
         match meaning {
             Meaning::Worker => self.workers += 1,
@@ -174,11 +176,11 @@ impl<'a> Setup<'a> {
             _ => {}
         }
         if self.workers > 1 {
-            let reason = "a second worker would run at the same time";
+            let reason = "concurrent workers are not supported";
             return Err(line.error(reason, "keep one worker, and raise its number of outstanding I/Os"));
         }
         if self.targets > 1 {
-            let reason = "a second target would be driven at the same time";
+            let reason = "concurrent targets are not supported";
             return Err(line.error(reason, "keep one target; the command line names the drive"));
         }
         Ok(())
@@ -201,15 +203,15 @@ impl<'a> Setup<'a> {
             Meaning::TestType if line.says("CYCLE_OUTSTANDING_IOS") => self.cycles = true,
             Meaning::TestType => {
                 let remedy = "choose NORMAL or CYCLE_OUTSTANDING_IOS";
-                return Err(line.error("the cycle is not understood", remedy));
+                return Err(line.error("unsupported cycle", remedy));
             }
             Meaning::SpecificationName => self.take_name(line)?,
             Meaning::Accesses => self.take_share(line)?,
             Meaning::WorkerType if !line.says("DISK") => {
-                return Err(line.error("only disk workers are understood", "remove this worker"));
+                return Err(line.error("only disk workers are supported", "remove this worker"));
             }
             Meaning::TargetType if !line.says("DISK") => {
-                return Err(line.error("only disks are understood as targets", "remove this target"));
+                return Err(line.error("only disk targets are supported", "remove this target"));
             }
             Meaning::WorkerType | Meaning::TargetType => {}
             Meaning::Outstanding { seed } => self.outstanding = Some(line.outstanding(seed)?),
@@ -229,7 +231,7 @@ impl<'a> Setup<'a> {
             ));
         }
         if self.specifications.len() >= JOBS_MAX {
-            return Err(line.error(format!("{JOBS_MAX} access specifications are the most"), "remove some"));
+            return Err(line.error(format!("more than {JOBS_MAX} access specifications"), "remove some"));
         }
         let name = name.trim().to_owned();
         self.specifications.push(Specification { name, specs: Vec::new(), line: line.number });
@@ -238,10 +240,10 @@ impl<'a> Setup<'a> {
 
     fn take_share(&mut self, line: Line<'_>) -> Result<(), JobFileError> {
         let last = self.specifications.last_mut();
-        let last = last
-            .ok_or_else(|| line.error("accesses before the name of their specification", "give it a name"))?;
+        let last =
+            last.ok_or_else(|| line.error("access lines before a specification name", "give it a name"))?;
         if last.specs.len() >= ACCESS_SPECS_MAX {
-            return Err(line.error(format!("{ACCESS_SPECS_MAX} lines are the most"), "remove some"));
+            return Err(line.error(format!("more than {ACCESS_SPECS_MAX} lines"), "remove some"));
         }
         last.specs.push(line.spec()?);
         Ok(())
@@ -268,7 +270,7 @@ impl<'a> Setup<'a> {
             Some(cycle) if self.cycles => cycle.depths()?,
             None if self.cycles => {
                 let remedy = "add 'Queue Depth Cycling";
-                return Err(last.error("CYCLE_OUTSTANDING_IOS without its cycle", remedy));
+                return Err(last.error("CYCLE_OUTSTANDING_IOS needs a cycle", remedy));
             }
             _ => vec![self.outstanding.unwrap_or(1)],
         };
@@ -276,7 +278,7 @@ impl<'a> Setup<'a> {
         for specification in chosen {
             let whole: u32 = specification.specs.iter().map(|spec| u32::from(spec.percent)).sum();
             if whole != 100 {
-                let reason = format!("its accesses are {whole} % together");
+                let reason = format!("the access percentages add up to {whole} %");
                 return Err(JobFileError::new(
                     specification.line,
                     &specification.name,
@@ -300,13 +302,13 @@ impl<'a> Setup<'a> {
             }
         }
         if jobs.is_empty() || jobs.len() > JOBS_MAX {
-            let reason = format!("the file makes {} jobs; 1 to {JOBS_MAX} can be run", jobs.len());
+            let reason = format!("the file has {} jobs; 1 to {JOBS_MAX} are supported", jobs.len());
             return Err(last.error(reason, "assign some access specifications to a worker"));
         }
         Ok(Workload { name: name.to_owned(), jobs, notes: Vec::new() })
     }
 
-    /// The specifications that are assigned, else all of them.
+    /// Returns the assigned specifications, or all of them.
     fn chosen(&self) -> Result<Vec<&Specification>, JobFileError> {
         if self.assigned.is_empty() {
             return Ok(self.specifications.iter().collect());
@@ -315,8 +317,8 @@ impl<'a> Setup<'a> {
             let name = line.text.trim();
             let found = self.specifications.iter().find(|specification| specification.name == name);
             found.ok_or_else(|| match name {
-                IDLE => line.error("while it is idle, nothing is measured", "remove the line"),
-                _ => line.error("the assigned specification is not there", "define it, or remove the line"),
+                IDLE => line.error("the Idle specification measures nothing", "remove the line"),
+                _ => line.error("the assigned specification is not defined", "define it, or remove the line"),
             })
         };
         self.assigned.iter().take(JOBS_MAX + 1).map(find).collect()
@@ -344,23 +346,23 @@ impl<'a> Line<'a> {
         number.ok_or_else(wrong)
     }
 
-    /// What its commas part: so many, and no more.
+    /// Splits at commas into exactly this many columns.
     fn columns<const N: usize>(self) -> Result<[&'a str; N], JobFileError> {
         let columns: Vec<&str> = self.text.split(',').map(str::trim).collect();
         let count = columns.len();
         let wrong = |_| {
-            let reason = format!("{count} columns in the place of {N}");
-            self.error(reason, "write those that its heading names")
+            let reason = format!("{count} columns, expected {N}");
+            self.error(reason, "write the columns that the heading names")
         };
         columns.try_into().map_err(wrong)
     }
 
-    /// Numbers with white space between them: so many, and no more.
+    /// Parses exactly this many numbers, separated by white space.
     fn numbers<const N: usize>(self) -> Result<[u64; N], JobFileError> {
         let words: Vec<&str> = self.text.split_whitespace().collect();
         if words.len() != N {
-            let reason = format!("{} numbers in the place of {N}", words.len());
-            return Err(self.error(reason, "write those that its heading names"));
+            let reason = format!("{} numbers, expected {N}", words.len());
+            return Err(self.error(reason, "write the columns that the heading names"));
         }
         let mut numbers = [0; N];
         for (number, word) in numbers.iter_mut().zip(words) {
@@ -389,7 +391,7 @@ impl<'a> Line<'a> {
         };
         self.number(transactions, 0, u32::MAX.into())?;
         if self.is_enabled(rate)? {
-            let reason = "a drive is not opened anew after some transactions";
+            let reason = "reopening the drive is not supported";
             return Err(self.error(reason, "write DISABLED for the test connection rate"));
         }
         Ok(self.number(depth, 1, DEPTH_MAX.into())? as u16)
@@ -426,8 +428,10 @@ impl<'a> Line<'a> {
         let [start, end, step] = Line { text: numbers, ..self }.numbers()?;
         let most = u64::from(DEPTH_MAX);
         if start == 0 || end < start || end > most || step < 1 + u64::from(exponential) {
-            return Err(self
-                .error("the depths do not rise", format!("write a start, an end up to {most}, and a step")));
+            return Err(self.error(
+                "the depths do not increase",
+                format!("write a start, an end up to {most}, and a step"),
+            ));
         }
         let next = |depth: &u64| Some(if exponential { depth * step } else { depth + step });
         Ok(std::iter::successors(Some(start), next)
@@ -446,7 +450,7 @@ impl<'a> Line<'a> {
             self.number(random, 0, 100)? as u8,
         ];
         if (delay, reply) != ("0", "0") || !matches!(burst, "0" | "1") {
-            return Err(self.error("delays, bursts and replies are not understood", "set them to 0, 1 and 0"));
+            return Err(self.error("delays, bursts and replies are not supported", "set them to 0, 1 and 0"));
         }
         let align = match self.number(align, 0, REQUEST_BYTES_MAX.into())? as u32 {
             0 => Align::Block,

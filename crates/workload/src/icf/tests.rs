@@ -106,7 +106,7 @@ fn what_is_not_understood_is_told_with_its_line() {
     assert_eq!((error.line, error.text.as_str()), (26, "4096,100,100,100,5,1,4096,0"));
     assert_eq!(refused("4096,100,100,100,0", "4096,100,101,100,0").line, 26);
     assert_eq!(refused("4096,100,100,100,0", "0,100,100,100,0").line, 26);
-    assert_eq!(refused("8192,60", "8192,61").reason, "its accesses are 101 % together");
+    assert_eq!(refused("8192,60", "8192,61").reason, "the access percentages add up to 101 %");
     assert_eq!(refused("\tNORMAL", "\tCYCLE_TARGETS").line, 16);
     assert_eq!(refused("'End worker\n", "'Worker\n\tWorker 2\n").line, 58);
     assert_eq!(refused("\tDISK\n'Default", "\tNETWORK,TCP\n'Default").line, 41);
@@ -133,7 +133,7 @@ fn a_heading_that_iometer_does_not_write_is_told_with_its_line() {
     ] {
         let error = refused(after, &format!("{after}{heading}\n\t64\n"));
         assert_eq!((error.line, error.text.as_str()), (line, heading), "{error}");
-        assert!(error.reason.ends_with("is not understood"), "{error}");
+        assert!(error.reason.starts_with("unsupported heading"), "{error}");
     }
 }
 
@@ -163,9 +163,9 @@ fn a_value_is_where_its_heading_has_one_and_nowhere_else() {
 fn a_specification_that_is_not_there_is_told_where_it_is_assigned() {
     let error = refused("\tMixed\n'End", "\tMixed\n\tAbsent\n'End");
     assert_eq!((error.line, error.text.as_str()), (50, "Absent"));
-    assert_eq!(error.reason, "the assigned specification is not there");
+    assert_eq!(error.reason, "the assigned specification is not defined");
     let error = refused("\tMixed\n'End", "\tIdle\n'End");
-    assert_eq!((error.line, error.reason.as_str()), (49, "while it is idle, nothing is measured"));
+    assert_eq!((error.line, error.reason.as_str()), (49, "the Idle specification measures nothing"));
 }
 
 #[test]
