@@ -1,10 +1,11 @@
-//! Where runs are kept unless told: in the user's data folder (XDG Base Directory Specification 0.8).
+//! The default file of runs: in the user's data directory (XDG Base Directory Specification 0.8).
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// `$XDG_DATA_HOME/uaskit/runs.sqlite`, with `$HOME/.local/share` where that is not set; none without a home. A relative path in the
-/// variable does not count, as the specification says. `of` gives the environment's variables.
+/// Returns `$XDG_DATA_HOME/uaskit/runs.sqlite`, with `$HOME/.local/share` if that is not set; none
+/// without a home. A relative path in the variable is ignored, as specified. `of` looks up
+/// environment variables.
 pub fn default_path(of: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let folder = |name: &str| of(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
     let share = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local/share")))?;
@@ -24,7 +25,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_folder_is_that_of_the_specification() {
+    fn the_data_directory_follows_the_specification() {
         assert_eq!(place(Some("/data"), Some("/users/me")), Some("/data/uaskit/runs.sqlite".into()));
         let own = Some("/users/me/.local/share/uaskit/runs.sqlite".into());
         assert_eq!(place(None, Some("/users/me")), own);

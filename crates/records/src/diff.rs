@@ -1,114 +1,115 @@
-//! Two runs against each other: what has become better, what worse.
+//! Compares two runs: what became better, what worse.
 //!
-//! Rates are compared, by their logarithms, as ratios after : before. The rounds of both runs are two samples (Welch), and the intervals are so
-//! wide that all rows of a comparison lie within theirs together, 95 times of a hundred (Bonferroni): of forty rows that nothing has
-//! changed, two would be called better or worse otherwise. Then a row is
-//! - *the same* if its whole interval lies within what is called the same (5 % unless told), and
-//! - *better* or *worse* if its whole interval lies on one side of 1, and
-//! - *unclear* if neither: more rounds would tell.
+//! Rates are compared by their logarithms, as ratios after : before. The rounds of both runs are
+//! two samples (Welch), and intervals are widened so that all rows of a comparison hold together
+//! with 95 % confidence (Bonferroni): otherwise two of forty unchanged rows would appear better or
+//! worse. Then a row is *the same* if its whole interval is within the equality range (5 % by
+//! default), *better* or *worse* if its whole interval is on one side of 1, and *unclear*
+//! otherwise: more rounds would tell.
 //!
-//! A simulated figure is exact for its seed and has no spread, so that its ratio alone decides; where both runs have several seeds, these
-//! are their rounds. That they are the same seeds is not made use of, which makes intervals wider and not narrower. Left out: what changes from one day to the
-//! next, such as how full and how warm a drive is; no number of rounds of one sitting shows that.
+//! A simulated figure is exact for its seed and has no spread, so its ratio alone decides; if both
+//! runs have several seeds, these are their rounds. They are not paired, which makes intervals
+//! wider, not narrower. Left out: what changes between days, such as how full and how warm a drive
+//! is.
 //!
-//! Always true: each row of a run is in one place, in a change or alone.
+//! Always true: each row of a run is either in a change or unmatched.
 
 use crate::run::{Figures, ResultRow, Run, RunKind};
 use crate::statistics::{Mean, half_width};
 use serde::Serialize;
 use std::fmt;
 
-/// How sure all intervals are together.
+/// Joint confidence of all intervals.
 const CONFIDENCE: f64 = 0.95;
 
 /// Two runs, compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diff {
-    /// Rows that both have, in the order of the first.
+    /// Rows in both runs, in the order of the first.
     pub changes: Vec<Change>,
-    /// Rows that one has, or that have figures in one.
+    /// Rows in one run, or with figures in one only.
     pub only: Vec<UnmatchedRow>,
-    /// What else is not the same: the name of it, before, after.
+    /// Other differences: name, before, after.
     pub differences: Vec<(String, String, String)>,
-    /// What the runs are noted for, those notes first that one of them alone has.
+    /// Notes of the runs, those of one run alone first.
     pub notes: Vec<Note>,
-    /// A ratio within 1 ± this is called the same.
+    /// A ratio within 1 ± this counts as the same.
     pub same_within: f64,
 }
 
-/// What may make figures better or worse than they are elsewhere.
+/// A condition that may distort figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Note {
-    /// In words.
+    /// Its text.
     pub text: String,
-    /// The first run has it.
+    /// Present in the first run.
     pub before: bool,
-    /// The second run has it.
+    /// Present in the second run.
     pub after: bool,
 }
 
-/// A row of both.
+/// A row of both runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// The job.
     pub job: String,
-    /// Requests under way at once.
+    /// Queue depth.
     pub depth: u16,
-    /// On which transport, before and after.
+    /// Transports before and after.
     pub transports: [String; 2],
-    /// Before and after.
+    /// I/Os per second before and after.
     pub iops: [f64; 2],
-    /// Before and after.
+    /// Megabytes (10⁶ bytes) per second before and after.
     pub mb_per_s: [f64; 2],
-    /// Of a hundred requests 99 are quicker, in microseconds; before and after.
+    /// 99th percentile of latency in microseconds, before and after.
     pub p99_us: [Option<f64>; 2],
-    /// The rates, after : before.
+    /// Ratio of the rates, after : before.
     pub ratio: Ratio,
     /// What is to be said of it.
     pub verdict: Verdict,
-    /// Why that, where the numbers alone do not tell.
+    /// The reason, if the numbers alone do not show it.
     pub why: Option<&'static str>,
 }
 
-/// How much more it is.
+/// A ratio of two rates.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratio {
     /// After : before.
     pub value: f64,
-    /// Where it lies; none without spread.
+    /// Its interval; none without spread.
     pub interval: Option<[f64; 2]>,
 }
 
-/// What has become of a row.
+/// The verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// More in a second.
+    /// Faster.
     Better,
-    /// Less in a second.
+    /// Slower.
     Worse,
-    /// As much, as far as anybody cares.
+    /// The same within the equality range.
     Same,
-    /// It cannot be told.
+    /// Undecided.
     Unclear,
 }
 
-/// A row that has nothing to be held against.
+/// A row without counterpart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UnmatchedRow {
-    /// The second run has it, not the first.
+    /// Only in the second run, not in the first.
     pub is_after: bool,
     /// The transport.
     pub transport: String,
     /// The job.
     pub job: String,
-    /// Requests under way at once.
+    /// Queue depth.
     pub depth: u16,
-    /// Why the other one has no figures, if it has the row.
+    /// Why the other run has no figures, if it has the row.
     pub error: Option<String>,
 }
 
-/// Holds a run against one before it. A ratio that is at most `same_within` away from 1 is the same.
+/// Compares a run with an earlier one. Ratios within `same_within` of 1 count as the same.
 pub fn diff(before: &Run, after: &Run, same_within: f64) -> Diff {
     let (pairs, only) = pairs(before, after);
     let spread = pairs.iter().filter(|pair| pair.has_spread()).count();
@@ -130,7 +131,8 @@ struct Pair<'a> {
     figures: [&'a Figures; 2],
 }
 
-/// Rows that belong together: on the same transport; and where each run has a job on one transport alone, whatever these are.
+/// Matches rows of the same transport, or, where each run has a job on one transport only, whatever
+/// these are.
 fn pairs<'a>(before: &'a Run, after: &'a Run) -> (Vec<Pair<'a>>, Vec<UnmatchedRow>) {
     let mut taken = vec![false; after.results.len()];
     let mut partners: Vec<Option<usize>> = Vec::new();
@@ -206,7 +208,8 @@ impl Pair<'_> {
             Mean::of(&rounds.iter().filter(|_| all).map(|rate| rate.ln()).collect::<Vec<_>>())
         });
         let [Some(before), Some(after)] = logarithms else { return Ratio { value, interval: None } };
-        // The rate of a row is the geometric mean of its rounds; of these, so that the interval is about its own middle.
+        // The rate of a row is the geometric mean of its rounds; used here so that the interval is
+        // centred.
         let middle = after.value - before.value;
         let half = half_width(&before, &after, confidence);
         Ratio {
@@ -223,7 +226,7 @@ impl Pair<'_> {
     ) -> (Verdict, Option<&'static str>) {
         let digests = self.figures.map(|figures| figures.digest.as_ref());
         if digests[0].is_some() && digests[0] == digests[1] {
-            return (Verdict::Same, Some("event for event"));
+            return (Verdict::Same, Some("identical events"));
         }
         if kinds == [RunKind::Simulated; 2] {
             return match ratio.interval.map(|interval| judged(interval, same_within)) {
@@ -231,28 +234,26 @@ impl Pair<'_> {
                     let verdict = judged([ratio.value; 2], same_within);
                     (verdict, Some("simulated: exact for its seed, no spread"))
                 }
-                Some(Verdict::Unclear) => {
-                    (Verdict::Unclear, Some("simulated: the seeds differ too much to tell"))
-                }
-                Some(verdict) => (verdict, Some("simulated: the spread is that of seeds")),
+                Some(Verdict::Unclear) => (Verdict::Unclear, Some("simulated: the seeds vary too much")),
+                Some(verdict) => (verdict, Some("simulated: spread over seeds")),
             };
         }
         if kinds[0] != kinds[1] {
             return (Verdict::Unclear, Some("one is measured, the other simulated"));
         }
         match ratio.interval {
-            None => (Verdict::Unclear, Some("fewer than two rounds that moved anything: no spread")),
+            None => (Verdict::Unclear, Some("fewer than two rounds with data: no spread")),
             Some(interval) => match judged(interval, same_within) {
-                Verdict::Unclear => (Verdict::Unclear, Some("the rounds differ too much; more would tell")),
+                Verdict::Unclear => (Verdict::Unclear, Some("the rounds vary too much; run more rounds")),
                 verdict => (verdict, None),
             },
         }
     }
 }
 
-/// What an interval of a ratio says.
+/// Judges the interval of a ratio.
 fn judged([low, high]: [f64; 2], same_within: f64) -> Verdict {
-    // As far below 1 as above it, by a factor.
+    // Symmetric by factor below and above 1.
     let most = 1.0 + same_within;
     match () {
         () if low >= 1.0 / most && high <= most => Verdict::Same,
@@ -262,7 +263,7 @@ fn judged([low, high]: [f64; 2], same_within: f64) -> Verdict {
     }
 }
 
-/// What else is not the same.
+/// Lists other differences.
 fn differences(before: &Run, after: &Run) -> Vec<(String, String, String)> {
     let mut differences = Vec::new();
     let mut note = |name: &str, one: &str, other: &str| {
@@ -274,7 +275,7 @@ fn differences(before: &Run, after: &Run) -> Vec<(String, String, String)> {
     note("setup", &before.setup.name, &after.setup.name);
     note("drive", &before.setup.drive, &after.setup.drive);
     if before.kind != after.kind {
-        // What is known of a drive and of a world has nothing in common.
+        // Facts of a drive and of a simulation are not comparable.
         return differences;
     }
     let (one, other) = (&before.setup.facts, &after.setup.facts);
@@ -286,12 +287,12 @@ fn differences(before: &Run, after: &Run) -> Vec<(String, String, String)> {
     }
     note("version of uaskit", &before.version, &after.version);
     note("seed", &before.seed.to_string(), &after.seed.to_string());
-    let whole = |run: &Run| if run.interrupted { "ended early" } else { "whole" };
+    let whole = |run: &Run| if run.interrupted { "interrupted" } else { "complete" };
     note("run", whole(before), whole(after));
     differences
 }
 
-/// What either is noted for, each note once.
+/// Lists the notes of both, each once.
 fn notes(before: &Run, after: &Run) -> Vec<Note> {
     let has = |run: &Run, text: &String| run.notes.contains(text);
     let mut notes: Vec<Note> = Vec::new();
@@ -305,14 +306,14 @@ fn notes(before: &Run, after: &Run) -> Vec<Note> {
 }
 
 impl Note {
-    /// One run has it, and not the other, so that what differs may come of it.
+    /// Present in one run only, so it may explain differences.
     pub const fn is_of_one(&self) -> bool {
         self.before != self.after
     }
 }
 
 impl Verdict {
-    /// One word.
+    /// Returns the verdict as one word.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -362,19 +363,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_surely_more_is_better_and_what_is_surely_less_is_worse() {
+    fn separated_intervals_are_better_or_worse() {
         assert_eq!(verdict(&[100.0, 101.0, 99.0], &[120.0, 121.0, 119.0]), Verdict::Better);
         assert_eq!(verdict(&[120.0, 121.0, 119.0], &[100.0, 101.0, 99.0]), Verdict::Worse);
     }
 
     #[test]
-    fn the_same_must_be_shown_as_well() {
+    fn equality_needs_narrow_intervals() {
         assert_eq!(verdict(&[100.0, 100.5, 99.5, 100.0], &[101.0, 100.5, 101.5, 101.0]), Verdict::Same);
         assert_eq!(verdict(&[100.0, 140.0, 70.0], &[101.0, 65.0, 150.0]), Verdict::Unclear);
     }
 
     #[test]
-    fn one_round_tells_nothing() {
+    fn one_round_is_unclear() {
         let diff = diff(&run(vec![row("uas", "j", &[100.0])]), &run(vec![row("uas", "j", &[200.0])]), 0.05);
         assert_eq!((diff.changes[0].verdict, diff.changes[0].ratio.interval), (Verdict::Unclear, None));
         assert!((diff.changes[0].ratio.value - 2.0).abs() < 1e-9);
@@ -416,7 +417,7 @@ mod tests {
             (diff.changes[0].verdict, diff.changes[0].why.expect("it is said"))
         };
         let no_spread = "simulated: exact for its seed, no spread";
-        assert_eq!(judged(&one(100.0, "a")), (Verdict::Same, "event for event"));
+        assert_eq!(judged(&one(100.0, "a")), (Verdict::Same, "identical events"));
         assert_eq!(judged(&one(104.0, "b")), (Verdict::Same, no_spread));
         assert_eq!(judged(&one(106.0, "b")), (Verdict::Better, no_spread));
         assert_eq!(judged(&one(90.0, "b")), (Verdict::Worse, no_spread));
@@ -435,16 +436,16 @@ mod tests {
             let diff = diff(&one(before, "a"), &one(after, "b"), 0.05);
             (diff.changes[0].verdict, diff.changes[0].why.expect("it is said"))
         };
-        let seeds = "simulated: the spread is that of seeds";
+        let seeds = "simulated: spread over seeds";
         assert_eq!(judged(&[100.0, 101.0, 102.0], &[110.0, 111.0, 112.0]), (Verdict::Better, seeds));
         assert_eq!(judged(&[100.0, 101.0, 102.0], &[101.0, 102.0, 100.0]), (Verdict::Same, seeds));
-        let unclear = (Verdict::Unclear, "simulated: the seeds differ too much to tell");
+        let unclear = (Verdict::Unclear, "simulated: the seeds vary too much");
         assert_eq!(judged(&[100.0, 140.0, 70.0], &[110.0, 150.0, 80.0]), unclear);
         assert_eq!(judged(&[100.0], &[110.0, 111.0]).1, "simulated: exact for its seed, no spread");
     }
 
     #[test]
-    fn rows_belong_together_by_transport_unless_there_is_one_each() {
+    fn rows_match_by_transport_unless_single() {
         let (bot, uas) = (row("bot", "j", &[1.0, 1.0]), row("uas", "j", &[2.0, 2.0]));
         let both = diff(&run(vec![bot.clone(), uas.clone()]), &run(vec![uas.clone(), bot.clone()]), 0.05);
         assert_eq!(both.changes[0].transports, ["bot", "bot"]);
@@ -463,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn what_else_has_changed_is_told() {
+    fn other_differences_are_listed() {
         let mut after = sample();
         after.setup.facts.insert("firmware".into(), "2.0".into());
         after.setup.facts.insert("driver".into(), "uas".into());
@@ -473,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_run_alone_is_noted_for_is_told_first() {
+    fn notes_of_one_run_come_first() {
         let with = |notes: &[&str]| Run {
             notes: notes.iter().map(|note| (*note).to_owned()).collect(),
             ..run(Vec::new())
@@ -489,7 +490,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn turned_round_it_is_the_opposite(
+        fn swapping_runs_inverts_verdicts(
             one in prop::collection::vec(1.0..1e6_f64, 1..6),
             other in prop::collection::vec(1.0..1e6_f64, 1..6),
         ) {

@@ -1,4 +1,4 @@
-//! What can go wrong with a file of runs, and whose fault it is.
+//! Errors of a file of runs.
 
 use crate::schema;
 use rusqlite::ErrorCode;
@@ -9,52 +9,52 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// There is no such file.
+    /// The file does not exist.
     Absent {
         /// The file.
         path: PathBuf,
     },
-    /// The folder that it would be in is not there.
+    /// The directory of the file does not exist.
     NoFolder {
-        /// The folder.
+        /// The directory.
         folder: PathBuf,
     },
-    /// It is something else.
+    /// The file is something else.
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What about it is not ours.
+        /// What is foreign about it.
         why: String,
     },
-    /// A newer version of this program has written it.
+    /// A newer version of this program wrote it.
     Newer {
         /// The file.
         path: PathBuf,
         /// Its schema.
         schema: u32,
     },
-    /// It is ours, and not as we left it.
+    /// The file is damaged.
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is damaged.
         why: String,
     },
-    /// Another process has it, and does not let go.
+    /// Another process keeps the file locked.
     Busy {
         /// The file.
         path: PathBuf,
     },
-    /// The system does not let us.
+    /// The system denies access.
     Unreachable {
         /// The file.
         path: PathBuf,
         /// Why not.
         why: String,
     },
-    /// The run cannot be kept: a figure is no number, or there is too much of something.
+    /// The run cannot be saved: a figure is not a number, or a limit is exceeded.
     Unfit {
-        /// What.
+        /// The reason.
         why: String,
     },
 }
@@ -72,21 +72,21 @@ impl StoreError {
         Self::Unreachable { path: path.into(), why: why.to_string() }
     }
 
-    /// What an error of SQLite means, of this file.
+    /// Classifies an SQLite error.
     pub(crate) fn of(path: &Path) -> impl Fn(rusqlite::Error) -> Self + use<> {
         let path = path.to_path_buf();
         move |error| match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path: path.clone() },
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-                Self::unreachable(&path, "it cannot be written to")
+                Self::unreachable(&path, "it is not writable")
             }
             Some(ErrorCode::CannotOpen) => {
-                Self::unreachable(&path, "it, or its folder, cannot be written to")
+                Self::unreachable(&path, "the file or its directory is not writable")
             }
             Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory) => {
                 Self::unreachable(&path, error)
             }
-            // A row that is not what its column says, a table that is not there, a tree that does not hang together.
+            // Wrong column type, missing table, corrupt B-tree.
             _ => Self::damaged(&path, error),
         }
     }
@@ -95,19 +95,21 @@ impl StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Absent { path } => write!(f, "there are no runs at {}", path.display()),
-            Self::NoFolder { folder } => write!(f, "there is no folder {}", folder.display()),
-            Self::Foreign { path, why } => write!(f, "{} is no file of runs: {why}", path.display()),
+            Self::Absent { path } => write!(f, "no saved runs at {}: file not found", path.display()),
+            Self::NoFolder { folder } => write!(f, "directory {} does not exist", folder.display()),
+            Self::Foreign { path, why } => {
+                write!(f, "{} is not a file of uaskit runs: {why}", path.display())
+            }
             Self::Newer { path, schema } => write!(
                 f,
-                "{} is of a newer version of this program: its schema is {schema}, {} is known",
+                "{} was written by a newer version of uaskit: schema {schema}, supported up to {}",
                 path.display(),
                 schema::NEWEST
             ),
             Self::Damaged { path, why } => write!(f, "{} is damaged: {why}", path.display()),
-            Self::Busy { path } => write!(f, "{} is held by another process", path.display()),
-            Self::Unreachable { path, why } => write!(f, "{} cannot be used: {why}", path.display()),
-            Self::Unfit { why } => write!(f, "the run cannot be kept: {why}"),
+            Self::Busy { path } => write!(f, "{} is locked by another process", path.display()),
+            Self::Unreachable { path, why } => write!(f, "cannot access {}: {why}", path.display()),
+            Self::Unfit { why } => write!(f, "cannot save the run: {why}"),
         }
     }
 }

@@ -1,12 +1,13 @@
-//! What was measured and simulated, kept in one file: `--save`, `uaskit history`, `uaskit diff`.
+//! Saved runs in one file: `--save`, `uaskit history`, `uaskit diff`.
 //!
-//! A [`Run`] is one call of `uaskit bench` or `uaskit compare`: when, with which version, what was called, the [`Setup`], and a
-//! [`ResultRow`] for each job on each transport, with the rates of its rounds. [`Store`] keeps runs in an SQLite file; [`schema`] says what is
-//! in it and leads older files on. [`diff()`] holds two runs against each other and says better, worse, same, or that it cannot be told.
-//! Left out: how anything is measured, and how it is shown.
+//! A [`Run`] is one invocation of `uaskit bench` or `uaskit compare`: time, version, command line,
+//! [`Setup`], and a [`ResultRow`] for each job on each transport, with the rates of its rounds.
+//! [`Store`] keeps runs in an SQLite file; [`schema`] defines and migrates its tables. [`diff()`]
+//! compares two runs as better, worse, same or unclear. Left out: measurement and display.
 //!
-//! Always true: a run is there as a whole or not at all, and once [`Store::save`] has returned it is there, whatever ends the process; a file
-//! that is not ours, newer than we are, or damaged is an error and stays as it is; reading never writes.
+//! Always true: a run is saved completely or not at all, and is durable once [`Store::save`] has
+//! returned; a file that is foreign, newer than this program, or damaged is an error and stays
+//! unchanged; reading never writes.
 
 mod default_path;
 mod diff;

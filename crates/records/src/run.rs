@@ -1,7 +1,8 @@
-//! A run as it is kept.
+//! A saved run.
 //!
-//! Units are in the names. What a figure is not known for is `None`: a simulated run of one seed has no rounds, a measured one no digest. The whole
-//! record, as `--json` prints it, is kept beside the figures, so that nothing is lost which the columns have no place for.
+//! Units are part of the names. Unknown values are `None`: a simulated run of one seed has no
+//! rounds, a measured one no digest. The complete record, as `--json` prints it, is saved as well,
+//! so that nothing is lost for which there is no column.
 
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -10,62 +11,63 @@ use std::fmt;
 /// One call of `uaskit bench` or `uaskit compare`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Run {
-    /// What its owner calls it.
+    /// The user's label.
     pub label: Option<String>,
-    /// Where its figures come from.
+    /// Measured or simulated.
     pub kind: RunKind,
-    /// When it began, in seconds since 1970.
+    /// Start, in seconds since 1970.
     pub began_unix_s: u64,
     /// The version of the program.
     pub version: String,
-    /// What was called.
+    /// Command line.
     pub command_line: Vec<String>,
-    /// Where places and payload come from.
+    /// Random seed for LBAs and payload.
     pub seed: u64,
-    /// It was ended before its end.
+    /// Interrupted early.
     pub interrupted: bool,
-    /// What was measured, or of what the world was made.
+    /// The measured device or simulated setup.
     pub setup: Setup,
-    /// A row for each job on each transport, in their order.
+    /// A row for each job on each transport, in order.
     pub results: Vec<ResultRow>,
-    /// What may make its figures better or worse than they are elsewhere, such as that it was captured meanwhile.
+    /// Conditions that may distort the figures, such as a capture.
     pub notes: Vec<String>,
-    /// All of it as `--json` prints it.
+    /// The complete record as `--json` prints it.
     #[serde(skip)]
     pub record: String,
 }
 
-/// Where figures come from.
+/// The source of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunKind {
-    /// Of a drive, in rounds.
+    /// Measured on a drive, in rounds.
     Measured,
-    /// Of a world in virtual time: exact for its seed.
+    /// Simulated in virtual time: exact for its seed.
     Simulated,
 }
 
-/// What stays the same from run to run unless somebody changes it.
+/// What stays the same from run to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Setup {
-    /// The target as it was named, or the setup.
+    /// Target or setup as named on the command line.
     pub name: String,
-    /// The drive: its model and serial number, or the part.
+    /// Drive: model and serial number, or the part.
     pub drive: String,
-    /// What else is known of it, by name: firmware, USB id, link, controller, driver, machine.
+    /// Other facts by name: firmware, USB id, link, controller, driver, machine.
     pub facts: BTreeMap<String, String>,
 }
 
 /// A job on a transport.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ResultRow {
-    /// The transport, or the column of a comparison.
+    /// Transport, or configuration of a comparison.
     pub transport: String,
     /// The job.
     pub job: String,
-    /// Requests under way at once.
+    /// Queue depth.
     pub depth: u16,
-    /// What came of it, or why there is nothing; for programs an object, of figures or with an `error` alone.
+    /// Figures or the reason for their absence; in JSON an object, of figures or with an `error`
+    /// alone.
     #[serde(serialize_with = "figures_or_error")]
     pub figures: Result<Figures, String>,
 }
@@ -77,27 +79,27 @@ pub struct Figures {
     pub iops: f64,
     /// Its 95 % interval.
     pub iops_interval: Option<[f64; 2]>,
-    /// I/Os in a second, round by round, or seed by seed where there are several.
+    /// I/Os per second by round, or by seed if there are several.
     pub iops_of_rounds: Vec<f64>,
-    /// Millions of bytes in a second.
+    /// Megabytes (10⁶ bytes) per second.
     pub mb_per_s: f64,
     /// Mean latency in microseconds.
     pub mean_us: f64,
     /// Median, in microseconds.
     pub p50_us: Option<f64>,
-    /// 99 of a hundred are quicker, in microseconds.
+    /// 99th percentile, in microseconds.
     pub p99_us: Option<f64>,
-    /// 999 of a thousand are quicker, in microseconds.
+    /// 99.9th percentile, in microseconds.
     pub p999_us: Option<f64>,
-    /// The longest, in microseconds.
+    /// Maximum, in microseconds.
     pub max_us: Option<f64>,
-    /// Percent of requests, and the microseconds that they took at most; from few to many. None where it was not kept.
+    /// Percentiles with latencies in microseconds, ascending. None if not saved.
     pub percentiles_us: Vec<[f64; 2]>,
-    /// I/Os that count.
+    /// I/Os counted.
     pub ios: u64,
-    /// Requests that failed.
+    /// Failed requests.
     pub errors: u64,
-    /// A number for all that has happened in a simulated world.
+    /// Digest of all events of a simulation.
     pub digest: Option<String>,
 }
 
@@ -129,7 +131,7 @@ impl fmt::Display for RunKind {
 }
 
 impl Run {
-    /// The transports of its rows, each once.
+    /// Returns the transports of its rows, each once.
     pub fn transports(&self) -> Vec<&str> {
         let mut transports: Vec<&str> = Vec::new();
         for row in &self.results {
@@ -188,7 +190,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn transports_are_told_once() {
+    fn transports_are_listed_once() {
         let mut run = sample();
         run.results.extend(sample().results);
         assert_eq!(run.transports(), ["uas", "bot"]);

@@ -3,19 +3,19 @@
 //! For whole degrees of freedom the distribution is a finite sum (Abramowitz and Stegun, 26.7.3 and 26.7.4). Two means of different spread
 //! are compared as Welch does it; his degrees of freedom are rounded down, which makes intervals wider, not narrower.
 
-/// Degrees of freedom past which more of them change nothing that is shown.
+/// Degrees of freedom beyond which differences are invisible.
 const DEGREES_MAX: f64 = 1000.0;
 
-/// Values that were repeated: their mean, how far it may be off, and how well that is known.
+/// Mean of repeated values, with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Mean {
     pub(crate) value: f64,
-    /// The square of its standard error, and degrees of freedom; none of one value.
+    /// Square of the standard error, and degrees of freedom; none for one value.
     pub(crate) spread: Option<(f64, f64)>,
 }
 
 impl Mean {
-    /// None of no values.
+    /// Returns none without values.
     pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let count = values.len() as f64;
         let value = (!values.is_empty()).then(|| values.iter().sum::<f64>() / count)?;
@@ -25,7 +25,7 @@ impl Mean {
     }
 }
 
-/// Half of the interval of the difference of two means; none if one of them has no spread.
+/// Half of the interval of the difference of two means; none if one has no spread.
 pub(crate) fn half_width(one: &Mean, other: &Mean, confidence: f64) -> Option<f64> {
     let ((one, of_one), (other, of_other)) = (one.spread?, other.spread?);
     let square = one + other;
@@ -36,10 +36,10 @@ pub(crate) fn half_width(one: &Mean, other: &Mean, confidence: f64) -> Option<f6
     Some(student_t(degrees.clamp(1.0, DEGREES_MAX) as u32, confidence) * square.sqrt())
 }
 
-/// The t that so much of the distribution lies within, on both sides.
+/// The t between whose negative and positive this part of the distribution lies.
 pub(crate) fn student_t(degrees: u32, confidence: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1e9);
-    // Each step halves what is left; a hundred are more than the digits of a number.
+    // Bisection; a hundred steps exceed the digits of a number.
     for _ in 0..100 {
         let middle = f64::midpoint(low, high);
         if within(degrees, middle) < confidence { low = middle } else { high = middle }
@@ -47,7 +47,7 @@ pub(crate) fn student_t(degrees: u32, confidence: f64) -> f64 {
     high
 }
 
-/// How much of the distribution lies within `t` on both sides.
+/// The part of the distribution between -t and t.
 fn within(degrees: u32, t: f64) -> f64 {
     let angle = (t / f64::from(degrees).sqrt()).atan();
     let (sine, cosine) = angle.sin_cos();

@@ -118,6 +118,6 @@ fn a_first_schema_with_another_table_is_not_led_on() {
     Connection::open(&file).and_then(|file| file.execute_batch("CREATE TABLE theirs (a)")).expect("SQL");
     let before = fs::read(&file).expect("it is there");
     let error = Store::to_write(&file).map(|_| ()).expect_err("it is not as we left it");
-    assert!(error.to_string().contains("its tables are not those of schema 1"), "{error}");
+    assert!(error.to_string().contains("its tables do not match schema 1"), "{error}");
     assert!(fs::read(&file).expect("it is there") == before);
 }

@@ -1,14 +1,15 @@
-//! What is in a file of runs, and how an older file becomes one of today.
+//! The schema of a file of runs, and its migrations.
 //!
-//! `user_version` counts the steps that a file has been through; step N is the script `N.sql`, and never changes once it was released. A new
-//! file goes through all of them, so that there is one way to each schema, and a file can be held against it word by word before
-//! anything in it is believed. `application_id` says that it is ours.
+//! `user_version` counts the applied migrations; migration N is the script `N.sql` and never
+//! changes once released. A new file runs all of them, so that there is one path to each schema and
+//! a file can be verified word by word before its content is trusted. `application_id` marks our
+//! files.
 //!
-//! Always true: a file is led on in one transaction, so that it is of one schema or of the next.
+//! Always true: a migration is one transaction, so a file has either schema.
 
 use rusqlite::{Connection, Result};
 
-/// What is in the header of our files: `uask`.
+/// The `application_id` of our files: `uask`.
 pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"uask");
 
 /// The schema that this program writes.
@@ -16,7 +17,7 @@ pub const NEWEST: u32 = STEPS.len() as u32;
 
 const STEPS: [&str; 3] = [include_str!("1.sql"), include_str!("2.sql"), include_str!("3.sql")];
 
-/// What an SQLite file says of itself in its first hundred bytes (SQLite's "Database File Format", 1.3).
+/// The header in the first hundred bytes of an SQLite file (SQLite's "Database File Format", 1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) user_version: u32,
@@ -26,7 +27,7 @@ pub(crate) struct Header {
 impl Header {
     pub(crate) const LEN: usize = 100;
 
-    /// Of a file's beginning; none if it is no SQLite file.
+    /// Decodes the start of a file; none if it is not an SQLite file.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LEN] = bytes.first_chunk()?;
         let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
@@ -35,12 +36,12 @@ impl Header {
     }
 }
 
-/// The schema of a file; zero of an empty one.
+/// Returns the schema of a file; zero if it is empty.
 pub(crate) fn of(connection: &Connection) -> Result<u32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Leads a file from its schema to another, within the caller's transaction.
+/// Migrates a file to another schema within the caller's transaction.
 pub(crate) fn migrate(connection: &Connection, from: u32, to: u32) -> Result<()> {
     let steps = STEPS.get(from as usize..to as usize).unwrap_or_default();
     for step in steps {
@@ -50,14 +51,14 @@ pub(crate) fn migrate(connection: &Connection, from: u32, to: u32) -> Result<()>
     connection.pragma_update(None, "user_version", to)
 }
 
-/// Whether tables and indexes are those of a schema, word by word, and there is nothing else.
+/// Whether tables and indexes are exactly those of a schema.
 pub(crate) fn is(connection: &Connection, schema: u32) -> Result<bool> {
     let model = Connection::open_in_memory()?;
     migrate(&model, 0, schema)?;
     Ok(shape(connection)? == shape(&model)?)
 }
 
-/// What there is, but for what ANALYZE leaves.
+/// Lists the schema without the tables of ANALYZE.
 fn shape(connection: &Connection) -> Result<Vec<[Option<String>; 4]>> {
     let all = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name";
     let mut all = connection.prepare(all)?;

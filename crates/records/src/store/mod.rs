@@ -1,8 +1,9 @@
-//! The file itself: opened, looked at, added to, asked.
+//! The store: opening, checking, saving and querying.
 //!
-//! A file is looked at before SQLite opens it, since SQLite would take an empty file of somebody else's, and its tables are held against
-//! their schema before anything is read from them. Writing is a transaction for a run, in SQLite's own journal, synchronous down to the
-//! folder: what [`Store::save`] has returned is on the disk. Reading an older file leads a copy of it on, in memory.
+//! The header is checked before SQLite opens the file, since SQLite would adopt an empty file of
+//! somebody else, and tables are checked against their schema before anything is read. Each save is
+//! a transaction in SQLite's own journal, synchronous including the directory: a saved run is on
+//! disk. Reading an older file migrates a copy of it in memory.
 
 mod read;
 mod select;
@@ -24,13 +25,13 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long another process is waited for.
+/// How long to wait for another process.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Bytes of one value at most, whatever a file says.
+/// Maximum bytes of one value.
 const VALUE_BYTES_MAX: i32 = 64 << 20;
 
-/// The number of a run in its file; never given twice.
+/// The number of a run in its file; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct RunId(pub i64);
 
@@ -42,10 +43,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a file to add to it: makes it if there is none, and leads an older one on. Its folder must be there.
+    /// Opens a file for writing: creates or migrates it as needed. Its directory must exist.
     ///
     /// # Errors
-    /// If it has no folder, is not ours, newer, damaged, held by others for long, or cannot be written. It is as it was then.
+    ///
+    /// If the directory is missing, or the file is foreign, newer, damaged, locked for long, or not
+    /// writable. The file is then unchanged.
     pub fn to_write(path: &Path) -> Result<Self, StoreError> {
         let path = absolute(path)?;
         if let Some(folder) = path.parent().filter(|folder| is_absent(folder)) {
@@ -64,10 +67,11 @@ impl Store {
         Ok(Self { path, connection })
     }
 
-    /// Opens a file to read it. It may be of an older schema, and stays so.
+    /// Opens a file for reading. An older schema stays unchanged.
     ///
     /// # Errors
-    /// If there is none, or it is not ours, newer, damaged, held by others for long, or cannot be read.
+    ///
+    /// If the file is missing, foreign, newer, damaged, locked for long, or not readable.
     pub fn to_read(path: &Path) -> Result<Self, StoreError> {
         let path = absolute(path)?;
         if !look(&path)? {
@@ -80,23 +84,23 @@ impl Store {
         Ok(Self { path, connection })
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// The path from the root: SQLite has names of its own for what is no file.
+/// Returns the absolute path: SQLite gives some relative names a special meaning.
 fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     std::path::absolute(path).map_err(|error| StoreError::unreachable(path, error))
 }
 
-/// Whether there is surely nothing; what cannot be looked at may be there.
+/// Whether the file is certainly absent; one that cannot be examined may exist.
 fn is_absent(folder: &Path) -> bool {
     fs::metadata(folder).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-/// Whether there is a file, which may be empty; what is not ours is an error. Nothing but its beginning is read.
+/// Checks the header, and whether the file has content; a foreign file is an error.
 fn look(path: &Path) -> Result<bool, StoreError> {
     let unreachable = |error| StoreError::unreachable(path, error);
     let about = match fs::metadata(path) {
@@ -104,7 +108,7 @@ fn look(path: &Path) -> Result<bool, StoreError> {
         about => about.map_err(unreachable)?,
     };
     if !about.is_file() {
-        return Err(StoreError::foreign(path, "it is not a file"));
+        return Err(StoreError::foreign(path, "not a regular file"));
     }
     let mut begins = Vec::new();
     let file = File::open(path).map_err(unreachable)?;
@@ -112,9 +116,9 @@ fn look(path: &Path) -> Result<bool, StoreError> {
     if begins.is_empty() {
         return Ok(true);
     }
-    let header = Header::decode(&begins).ok_or_else(|| StoreError::foreign(path, "it is no SQLite file"))?;
+    let header = Header::decode(&begins).ok_or_else(|| StoreError::foreign(path, "not an SQLite file"))?;
     if header.application_id != schema::APPLICATION_ID {
-        return Err(StoreError::foreign(path, "it is an SQLite file of another program"));
+        return Err(StoreError::foreign(path, "an SQLite file of another program"));
     }
     if header.user_version > schema::NEWEST {
         return Err(StoreError::Newer { path: path.into(), schema: header.user_version });
@@ -122,10 +126,11 @@ fn look(path: &Path) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-/// A connection that trusts nothing in the file.
+/// Opens a connection that trusts nothing in the file.
 fn connect(path: &Path, how: OpenFlags) -> Result<Connection, StoreError> {
     let of = StoreError::of(path);
-    // What cannot be written to is opened all the same, to be read. Writing is what ends a transaction that was cut off, too.
+    // A read-only file is opened for reading. Only writing completes an interrupted transaction,
+    // too.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | how;
     let connection = Connection::open_with_flags(path, flags).map_err(&of)?;
     let prepare = || -> rusqlite::Result<()> {
@@ -134,14 +139,14 @@ fn connect(path: &Path, how: OpenFlags) -> Result<Connection, StoreError> {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)?;
         connection.pragma_update(None, "foreign_keys", true)?;
-        // FULL, and the folder too when the journal is taken away.
+        // FULL, including the directory when the journal is removed.
         connection.pragma_update(None, "synchronous", "EXTRA")
     };
     prepare().map_err(&of)?;
     Ok(connection)
 }
 
-/// The schema of a file that is whole; zero of an empty one.
+/// Returns the schema of an intact file; zero if it is empty.
 fn verify(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
     let of = StoreError::of(path);
     let schema = schema::of(connection).map_err(&of)?;
@@ -149,7 +154,7 @@ fn verify(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
         return Err(StoreError::Newer { path: path.into(), schema });
     }
     if !schema::is(connection, schema).map_err(&of)? {
-        return Err(StoreError::damaged(path, format!("its tables are not those of schema {schema}")));
+        return Err(StoreError::damaged(path, format!("its tables do not match schema {schema}")));
     }
     let checked = connection.query_row("PRAGMA quick_check(1)", (), |row| row.get::<_, String>(0));
     match checked.map_err(&of)?.as_str() {
@@ -158,7 +163,7 @@ fn verify(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
     }
 }
 
-/// A copy in memory, of the newest schema.
+/// Copies the file into memory with the newest schema.
 fn migrated_copy(connection: &Connection, path: &Path) -> Result<Connection, StoreError> {
     let copy = || -> rusqlite::Result<Connection> {
         let mut memory = Connection::open_in_memory()?;

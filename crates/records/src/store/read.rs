@@ -1,7 +1,7 @@
-//! Asking for runs: a list of them, or one with all of its rows.
+//! Queries runs: a list of summaries, or one run with all rows.
 //!
-//! A value that is not what its column is for is damage and no reason to stop at. Always true: nothing is written; what comes back is within
-//! the limits of what is written.
+//! A value of the wrong type is reported as damage. Always true: nothing is written; results are
+//! within the limits of what can be saved.
 
 use super::write::{RESULTS_MAX, ROUNDS_MAX};
 use super::{Filter, RunId, Store};
@@ -12,18 +12,18 @@ use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A run in a few words.
+/// A run in short.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Its number.
     pub run: RunId,
-    /// When it began, by the clock of this machine: `2026-01-31 09:05`.
+    /// Start in local time: `2026-01-31 09:05`.
     pub began: String,
-    /// The same in seconds since 1970.
+    /// Start in seconds since 1970.
     pub began_unix_s: u64,
-    /// What its owner calls it.
+    /// The user's label.
     pub label: Option<String>,
-    /// Where its figures come from.
+    /// Measured or simulated.
     pub kind: RunKind,
     /// The setup's name.
     pub setup: String,
@@ -31,20 +31,20 @@ pub struct Summary {
     pub drive: String,
     /// The transports of its rows, each once.
     pub transports: Vec<String>,
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Millions of bytes in a second, of the row with the most.
+    /// Megabytes (10⁶ bytes) per second of the fastest row.
     pub mb_per_s_max: Option<f64>,
-    /// It was ended before its end.
+    /// Interrupted early.
     pub interrupted: bool,
 }
 
-/// A run that was found.
+/// A saved run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Saved {
     /// Its number.
     pub id: RunId,
-    /// When it began, by the clock of this machine.
+    /// Start in local time.
     pub began: String,
     /// The run.
     #[serde(flatten)]
@@ -54,9 +54,10 @@ pub struct Saved {
 const BEGAN: &str = "strftime('%Y-%m-%d %H:%M', began_unix_s, 'unixepoch', 'localtime')";
 
 impl Store {
-    /// Runs, the newest first.
+    /// Lists runs, the newest first.
     ///
     /// # Errors
+    ///
     /// If the file cannot be read.
     pub fn runs(&self, filter: &Filter) -> Result<Vec<Summary>, StoreError> {
         let Filter { setup, drive, label, limit } = filter;
@@ -82,9 +83,10 @@ impl Store {
         list().map_err(StoreError::of(&self.path))
     }
 
-    /// A run; none if there is no such.
+    /// Returns a run; none if it does not exist.
     ///
     /// # Errors
+    ///
     /// If the file cannot be read.
     pub fn run(&self, id: RunId) -> Result<Option<Saved>, StoreError> {
         let run = || -> Result<Option<Saved>> {
@@ -181,7 +183,7 @@ fn figures(connection: &Connection, row: &Row<'_>) -> Result<Figures> {
     })
 }
 
-/// 64 bits without a sign, which SQLite keeps with one.
+/// Reads an unsigned 64-bit value, which SQLite stores as signed.
 fn unsigned(row: &Row<'_>, at: usize) -> Result<u64> {
     row.get(at).map(i64::cast_unsigned)
 }
@@ -196,7 +198,7 @@ fn json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> Result<T> {
     serde_json::from_str(&text).map_err(|error| wrong(at, error.to_string()))
 }
 
-/// A value that is not what its column is for.
+/// A value of the wrong type.
 fn wrong(column: usize, why: String) -> Error {
     Error::FromSqlConversionFailure(column, Type::Text, why.into())
 }

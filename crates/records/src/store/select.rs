@@ -1,4 +1,4 @@
-//! Which runs are meant.
+//! Selects runs.
 
 use super::{RunId, Store};
 use crate::error::StoreError;
@@ -6,30 +6,30 @@ use rusqlite::OptionalExtension;
 use std::convert::Infallible;
 use std::str::FromStr;
 
-/// Which runs are listed. Words are found anywhere, capital or small.
+/// Which runs to list. Words match anywhere, ignoring case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// In the name of the setup.
+    /// Match in the name of the setup.
     pub setup: Option<String>,
-    /// In that of the drive.
+    /// Match in the drive.
     pub drive: Option<String>,
-    /// In the label.
+    /// Match in the label.
     pub label: Option<String>,
-    /// The newest so many; [`Filter::LIMIT_MAX`] at most.
+    /// List the newest runs; [`Filter::LIMIT_MAX`] at most.
     pub limit: u32,
 }
 
 impl Filter {
-    /// Runs that are listed at most.
+    /// Maximum of listed runs.
     pub const LIMIT_MAX: u32 = 10_000;
 }
 
-/// One run, as people call it.
+/// Selects one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
-    /// So many before the last: `last`, `last~1`.
+    /// Counted back from the last: `last`, `last~1`.
     Last(u32),
-    /// A number, or a label: of several with one label the newest is meant.
+    /// A number, or a label; the newest of several with that label.
     Named(String),
 }
 
@@ -47,9 +47,10 @@ impl FromStr for Selector {
 }
 
 impl Store {
-    /// The run that is meant; none if there is no such.
+    /// Finds the selected run; none if it does not exist.
     ///
     /// # Errors
+    ///
     /// If the file cannot be read.
     pub fn find(&self, selector: &Selector) -> Result<Option<RunId>, StoreError> {
         let one = |sql: &str, value: &dyn rusqlite::ToSql| {

@@ -220,7 +220,7 @@ fn a_folder_that_is_not_there_is_said_and_not_made() {
     let (folder, _) = place();
     let absent = folder.path().join("new/dir");
     let error = Store::to_write(&absent.join("runs.sqlite")).map(|_| ()).unwrap_err();
-    assert_eq!(error.to_string(), format!("there is no folder {}", absent.display()));
+    assert_eq!(error.to_string(), format!("directory {} does not exist", absent.display()));
     assert!(!folder.path().join("new").exists());
 }
 

@@ -1,7 +1,7 @@
-//! Adding and taking away runs, each in one transaction.
+//! Saves and deletes runs, each in one transaction.
 //!
-//! What does not fit its limit, or is no number, is refused before anything is written. Left out: changing a run that is there. Always
-//! true: what was written can be read again as it was.
+//! A run that exceeds a limit or has a figure that is not a number is rejected before anything is
+//! written. Left out: changing a saved run. Always true: what was written reads back unchanged.
 
 use super::{RunId, Store};
 use crate::error::StoreError;
@@ -9,32 +9,34 @@ use crate::run::{Figures, ResultRow, Run, Setup};
 use crate::schema;
 use rusqlite::{Connection, OptionalExtension, Result, TransactionBehavior, params};
 
-/// Rows of a run at most.
+/// Maximum rows of a run.
 pub(super) const RESULTS_MAX: usize = 10_000;
-/// Rounds of a row at most.
+/// Maximum rounds of a row.
 pub(super) const ROUNDS_MAX: usize = 1_000;
-/// Percentiles of a row at most.
+/// Maximum percentiles of a row.
 const PERCENTILES_MAX: usize = 1_000;
-/// Bytes of a text at most.
+/// Maximum bytes of a text.
 const TEXT_BYTES_MAX: usize = 1 << 16;
-/// Facts of a setup, words of a command line, and notes, at most.
+/// Maximum facts of a setup, words of a command line, and notes.
 const WORDS_MAX: usize = 1_000;
-/// Bytes of the record at most.
+/// Maximum bytes of the record.
 const RECORD_BYTES_MAX: usize = 32 << 20;
 
 impl Store {
-    /// Adds a run. When this returns it is on the disk.
+    /// Saves a run durably.
     ///
     /// # Errors
-    /// If it is too much of something, or the file cannot be written; then nothing of it is there.
+    ///
+    /// If a limit is exceeded or the file cannot be written; then nothing of it is saved.
     pub fn save(&mut self, run: &Run) -> Result<RunId, StoreError> {
         fits(run).map_err(|why| StoreError::Unfit { why })?;
         self.change(|connection| insert(connection, run))
     }
 
-    /// Takes a run away; whether there was one.
+    /// Deletes a run; returns whether it existed.
     ///
     /// # Errors
+    ///
     /// If the file cannot be written.
     pub fn delete(&mut self, id: RunId) -> Result<bool, StoreError> {
         self.change(|connection| {
@@ -44,12 +46,12 @@ impl Store {
         })
     }
 
-    /// One transaction, after which everything is there, or nothing.
+    /// Runs one transaction.
     fn change<T>(&mut self, change: impl FnOnce(&Connection) -> Result<T>) -> Result<T, StoreError> {
         let of = StoreError::of(&self.path);
         let immediate = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(immediate).map_err(&of)?;
-        // A newer program may have led the file on since it was opened.
+        // A newer program may have migrated the file since it was opened.
         let schema = schema::of(&transaction).map_err(&of)?;
         if schema != schema::NEWEST {
             return Err(StoreError::Newer { path: self.path.clone(), schema });
@@ -60,11 +62,11 @@ impl Store {
     }
 }
 
-/// Whether everything is within its limit, and every figure a number.
+/// Checks limits, and that every figure is a number.
 fn fits(run: &Run) -> Result<(), String> {
     let Run { label, version, command_line, setup, results, notes, record, .. } = run;
     let within = |what: &str, count: usize, most: usize| {
-        if count <= most { Ok(()) } else { Err(format!("{count} {what}, where {most} are the most")) }
+        if count <= most { Ok(()) } else { Err(format!("{count} {what} (maximum {most})")) }
     };
     within("results", results.len(), RESULTS_MAX)?;
     within("bytes of a record", record.len(), RECORD_BYTES_MAX)?;
@@ -84,7 +86,7 @@ fn fits(run: &Run) -> Result<(), String> {
         within("rounds", figures.iops_of_rounds.len(), ROUNDS_MAX)?;
         within("percentiles", figures.percentiles_us.len(), PERCENTILES_MAX)?;
         if !figures.all().all(f64::is_finite) {
-            return Err("a figure is no number".to_owned());
+            return Err("a figure is not a number".to_owned());
         }
     }
     Ok(())
@@ -102,7 +104,7 @@ impl Figures {
 
 fn insert(connection: &Connection, run: &Run) -> Result<RunId> {
     let setup = insert_setup(connection, &run.setup)?;
-    // Strings in a list are JSON in any case.
+    // A list of strings always serialises.
     let [command_line, notes] =
         [&run.command_line, &run.notes].map(|list| serde_json::to_string(list).unwrap_or_default());
     connection.execute(
@@ -126,7 +128,7 @@ fn insert(connection: &Connection, run: &Run) -> Result<RunId> {
     Ok(RunId(id))
 }
 
-/// The row of a setup, which it may have already.
+/// Finds or inserts the row of a setup.
 fn insert_setup(connection: &Connection, setup: &Setup) -> Result<i64> {
     let Setup { name, drive, facts } = setup;
     let facts = serde_json::to_string(facts).unwrap_or_default();
@@ -181,7 +183,7 @@ fn insert_result(connection: &Connection, run: i64, row: &ResultRow) -> Result<(
     Ok(())
 }
 
-/// The list of a column, if there is anything in it.
+/// Encodes percentiles, if there are any.
 fn percentiles(figures: &Figures) -> Option<String> {
     let percentiles = &figures.percentiles_us;
     (!percentiles.is_empty()).then(|| serde_json::to_string(percentiles).unwrap_or_default())
