@@ -1,7 +1,7 @@
-//! Diagrams that are no charts, as SVG: what all of them share, in files of their own and in pages.
+//! Diagrams as SVG, in separate files and in pages.
 //!
-//! They say what they show to who cannot see them (`title`, `desc`), and are readable on light and on dark ground. Text is escaped by
-//! the library that makes the elements.
+//! They carry `title` and `desc` for screen readers and are readable in light and dark mode. The
+//! SVG library escapes text.
 
 use crate::escape::clean;
 use svg::node::element::{Description, Rectangle, Style, Text, Title};
@@ -9,7 +9,7 @@ use svg::{Document, Node};
 
 const STYLE: &str = include_str!("drawing.css");
 
-/// A drawing, and what is shown in it.
+/// A drawing with a description.
 #[derive(Clone, Debug)]
 pub struct Drawing {
     size: (f64, f64),
@@ -19,25 +19,25 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// An empty one of a size, that says what it shows.
+    /// Creates an empty drawing of a size.
     pub fn new(size: (f64, f64), title: impl Into<String>, description: impl Into<String>) -> Self {
         let body = svg::node::element::Group::new();
         Self { size, title: title.into(), description: description.into(), body }
     }
 
-    /// With one more element.
+    /// Adds an element.
     #[must_use]
     pub fn with(mut self, element: impl Into<Box<dyn Node>>) -> Self {
         self.body.append(element);
         self
     }
 
-    /// What it shows, in words.
+    /// Returns the description.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// As a file of its own.
+    /// Renders a separate file.
     pub fn document(&self) -> Document {
         let (width, height) = self.size;
         self.empty("title desc")
@@ -50,7 +50,8 @@ impl Drawing {
             .add(self.body.clone())
     }
 
-    /// As a part of a page, which has its title and its style. It says how wide it is, below which its words would be too small.
+    /// Renders a part of a page, which supplies title and style, with a minimum width for legible
+    /// text.
     pub(crate) fn within(&self, labels: &str) -> Document {
         let wide = format!("--w:{}px", self.size.0);
         self.empty(labels).set("class", "drawing").set("style", wide).add(self.body.clone())
@@ -63,12 +64,12 @@ impl Drawing {
     }
 }
 
-/// A line of text whose baseline begins at a place.
+/// A line of text whose baseline starts here.
 pub fn text(content: impl Into<String>, (x, y): (f64, f64), class: &str) -> Text {
     Text::new(clean(&content.into())).set("x", rounded(x)).set("y", rounded(y)).set("class", class)
 }
 
-/// To a hundredth, so that files are short and the same on every machine.
+/// Rounds to a hundredth, so that files are short and identical on every machine.
 pub fn rounded(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }

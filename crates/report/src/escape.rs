@@ -1,10 +1,10 @@
-//! Text from anywhere, made harmless in HTML.
+//! Escapes foreign text for HTML.
 //!
-//! Names of devices, files and workloads are what somebody else has chosen. Characters that HTML gives a meaning to become references, in
-//! text and in attributes alike; control characters, which HTML forbids, and those that turn the direction of writing, which could make a
-//! line say something else, become U+FFFD.
+//! Names of devices, files and workloads are not under our control. Characters with a meaning in
+//! HTML become character references, in text and attributes alike; control characters, which HTML
+//! forbids, and bidirectional overrides, which could reorder a line, become U+FFFD.
 
-/// The same as text or as the value of an attribute in quotation marks.
+/// Escapes text or the value of a quoted attribute.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for sign in text.chars() {
@@ -20,7 +20,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// The same text without what no markup may hold; for a library that escapes the rest.
+/// Replaces characters that no markup may contain, for a library that escapes the rest.
 pub(crate) fn clean(text: &str) -> String {
     text.chars().map(harmless).collect()
 }

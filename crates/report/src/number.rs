@@ -1,11 +1,12 @@
-//! Numbers as people read them.
+//! Number formatting for people.
 //!
-//! Four digits are as many as a figure of a run is worth, and three a mean. Thousands are apart by a narrow space that does not break.
+//! Figures have four significant digits, means three. Thousands are separated by a narrow no-break
+//! space.
 
-/// Between thousands: U+202F.
+/// Thousands separator: U+202F.
 const THIN: char = '\u{202f}';
 
-/// A number with its four first digits: `0.1234`, `12.34`, `144 512`.
+/// Formats four significant digits: `0.1234`, `12.34`, `144 512`.
 pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "–".into();
@@ -27,7 +28,8 @@ pub fn number(value: f64) -> String {
     format!("{sign}{}{point}{part}", grouped(whole))
 }
 
-/// A mean with its three first digits: `0.123`, `12.3`, `145`, `35 300`. What is whole is a count more often than not, and keeps them all.
+/// Formats a mean with three significant digits: `0.123`, `12.3`, `145`, `35 300`. Whole numbers
+/// are usually counts and keep all digits.
 pub fn mean(value: f64) -> String {
     if value == 0.0 || !value.is_finite() || value.fract() == 0.0 {
         return number(value);
@@ -35,7 +37,7 @@ pub fn mean(value: f64) -> String {
     number(three_digits(value))
 }
 
-/// The same number with its three first digits.
+/// Rounds to three significant digits.
 pub(crate) fn three_digits(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
@@ -58,7 +60,7 @@ fn grouped(whole: &str) -> String {
     out
 }
 
-/// A number for an axis: `0.5`, `250`, `10k`, `2M`.
+/// Formats a number for an axis: `0.5`, `250`, `10k`, `2M`.
 pub fn short(value: f64) -> String {
     let magnitude = value.abs();
     let (divisor, unit) = match magnitude {

@@ -24,7 +24,7 @@ pub struct Page {
     facts: Vec<Fact>,
 }
 
-/// Figures that belong together.
+/// A group of figures.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
     title: String,
@@ -32,7 +32,7 @@ pub struct Section {
     figures: Vec<Figure>,
 }
 
-/// A picture with its words and its table.
+/// A picture with its text and table.
 #[derive(Clone, Debug)]
 pub struct Figure {
     title: String,
@@ -41,7 +41,7 @@ pub struct Figure {
     table: Option<Table>,
 }
 
-/// What is shown.
+/// The content of a figure.
 #[derive(Clone, Debug)]
 pub enum Picture {
     /// Series over an axis.
@@ -52,93 +52,93 @@ pub enum Picture {
     Scatter(Scatter),
     /// Commands over time.
     Timeline(Timeline),
-    /// A diagram of its own; its table is to be given.
+    /// A diagram; its table must be given.
     Drawing(Box<Drawing>),
-    /// The table is all there is.
+    /// Only the table.
     None,
 }
 
-/// Something that one must know.
+/// A fact about setup or method.
 #[derive(Clone, Debug)]
 pub enum Fact {
-    /// A name and what it is: `seed`, `1`.
+    /// A name and its value: `seed`, `1`.
     Pair(String, String),
-    /// A table with its caption, folded up.
+    /// A collapsed table with its caption.
     Table(String, Table),
-    /// Lines to be typed or read by a program, as they are.
+    /// Preformatted lines to type or to parse.
     Lines(String, String),
 }
 
-/// Why there is no page.
+/// A limit that a page exceeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageLimitError {
-    /// It would be longer than [`PAGE_BYTES_MAX`].
+    /// The page is longer than [`PAGE_BYTES_MAX`].
     Bytes(usize),
-    /// There are more figures than [`FIGURES_MAX`].
+    /// More figures than [`FIGURES_MAX`].
     Figures(usize),
-    /// A chart has more values than [`VALUES_MAX`].
+    /// More values in a chart than [`VALUES_MAX`].
     Values {
         /// The figure.
         figure: String,
-        /// How many.
+        /// Number of values.
         values: usize,
     },
-    /// The library that draws has given up.
+    /// The drawing library failed.
     Drawing {
         /// The figure.
         figure: String,
-        /// What it says.
+        /// Its message.
         why: String,
     },
 }
 
-/// Figures of a page.
+/// Maximum figures of a page.
 pub const FIGURES_MAX: usize = 64;
 
 /// Findings that a reader sees first; a page folds the others away.
 pub const FINDINGS_SHOWN: usize = 5;
 
-/// Values of a chart.
+/// Maximum values of a chart.
 pub const VALUES_MAX: usize = 2000;
 
 const STYLE: &str = include_str!("style.css");
-/// Of pictures; goes with them when one is saved.
+/// Style of pictures; included when one is saved.
 const INK: &str = include_str!("chart.css");
-/// Of drawings, which have a style of their own.
+/// Style of drawings.
 const DRAWING: &str = include_str!("drawing.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// How much of everything a page has, so that it is not too long.
+/// The level of detail, reduced until the page is small enough.
 #[derive(Clone, Copy, Debug)]
 struct Detail {
-    /// Charts are drawn on a linear and on a logarithmic scale where they can be.
+    /// Draw charts on a linear and a logarithmic scale where possible.
     has_both_scales: bool,
-    /// Characters for each timeline, at most.
+    /// Maximum characters per timeline.
     timeline: usize,
 }
 
-/// What a timeline takes that has no command left, at most.
+/// Maximum characters of a timeline without commands.
 const LEFT_OUT_BYTES: usize = 1000;
 
 impl Page {
-    /// An empty one.
+    /// Creates an empty page.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// What it is about, below the title.
+    /// Sets the text below the title.
     #[must_use]
     pub fn lead(self, lead: impl Into<String>) -> Self {
         Self { lead: lead.into(), ..self }
     }
 
-    /// What came out, in sentences, the most important first; after [`FINDINGS_SHOWN`] of them the others are folded away.
+    /// Adds findings, the most important first; after [`FINDINGS_SHOWN`] of them the others are folded away.
     #[must_use]
     pub fn findings(self, findings: Vec<String>) -> Self {
         Self { findings, ..self }
     }
 
-    /// With one more section; without figures it is left out.
+    /// Adds a section, unless it has no figures.
     #[must_use]
     pub fn section(mut self, section: Section) -> Self {
         if !section.figures.is_empty() {
@@ -147,17 +147,18 @@ impl Page {
         self
     }
 
-    /// With one more fact.
+    /// Adds a fact.
     #[must_use]
     pub fn fact(mut self, fact: Fact) -> Self {
         self.facts.push(fact);
         self
     }
 
-    /// The page.
+    /// Renders the page.
     ///
     /// # Errors
-    /// If it is too much for a page.
+    ///
+    /// If a limit is exceeded.
     pub fn html(&self) -> Result<String, PageLimitError> {
         let figures = self.sections.iter().map(|section| section.figures.len()).sum();
         if figures > FIGURES_MAX {
@@ -172,7 +173,7 @@ impl Page {
             if html.len() <= PAGE_BYTES_MAX {
                 return Ok(html);
             }
-            // Commands of a timeline are what there may be less of, and it says so.
+            // The timeline can be reduced, and reports it.
             let rest =
                 self.within(Detail { has_both_scales, timeline: 0 })?.len() + LEFT_OUT_BYTES * timelines;
             match PAGE_BYTES_MAX.checked_sub(rest) {
@@ -185,7 +186,7 @@ impl Page {
         Err(PageLimitError::Bytes(least))
     }
 
-    /// The page, in so much detail.
+    /// Renders the page with this level of detail.
     fn within(&self, detail: Detail) -> Result<String, PageLimitError> {
         let mut body = String::new();
         if !self.findings.is_empty() {
@@ -222,7 +223,7 @@ impl Page {
     fn around(&self, body: &str) -> String {
         let (title, lead) = (escape(&self.title), escape(&self.lead));
         let lead = if lead.is_empty() { lead } else { format!("<p class=\"lead\">{lead}</p>") };
-        // The browser is told as well that nothing is to be fetched, whatever a text might try.
+        // The policy makes the browser block any fetch, whatever a text contains.
         let policy =
             "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:";
         format!(
@@ -235,7 +236,7 @@ impl Page {
         )
     }
 
-    /// Facts: pairs first, then what is folded up.
+    /// Renders facts: pairs first, then collapsed tables.
     fn bottom(&self, detail: Detail) -> String {
         if self.facts.is_empty() && detail.has_both_scales {
             return String::new();
@@ -245,7 +246,7 @@ impl Page {
             let most = number(PAGE_BYTES_MAX as f64);
             let _ = write!(
                 pairs,
-                "<div><dt>scales</dt><dd>one for each chart: with both the page would have more than {most} bytes</dd></div>"
+                "<div><dt>scales</dt><dd>one per chart: with both scales the page would exceed {most} bytes</dd></div>"
             );
         }
         for fact in &self.facts {
@@ -266,25 +267,25 @@ impl Page {
     }
 }
 
-/// A table that is shown on request, in a box that scrolls by itself.
+/// A collapsed table in a scrollable box.
 fn folded(summary: &str, table: &str) -> String {
     let open = "<div class=\"scroll\" role=\"region\" tabindex=\"0\"";
     format!("<details><summary>{summary}</summary>{open} aria-label=\"{summary}\">{table}</div></details>")
 }
 
 impl Section {
-    /// An empty one.
+    /// Creates an empty section.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// What it is about.
+    /// Sets the text below the heading.
     #[must_use]
     pub fn lead(self, lead: impl Into<String>) -> Self {
         Self { lead: lead.into(), ..self }
     }
 
-    /// With one more figure.
+    /// Adds a figure.
     #[must_use]
     pub fn figure(mut self, figure: Figure) -> Self {
         self.figures.push(figure);
@@ -293,12 +294,12 @@ impl Section {
 }
 
 impl Figure {
-    /// A picture, and what is to be seen in it, in words.
+    /// Creates a figure from a picture and a text that summarises it.
     pub fn new(title: impl Into<String>, text: impl Into<String>, picture: Picture) -> Self {
         Self { title: title.into(), text: text.into(), picture, table: None }
     }
 
-    /// With a table that says more than what the picture has.
+    /// Replaces the table by a more detailed one.
     #[must_use]
     pub fn table(self, table: Table) -> Self {
         Self { table: Some(table), ..self }
@@ -335,7 +336,7 @@ impl Figure {
             Picture::Timeline(timeline) => return Ok(canvas(timeline, &self.title, detail.timeline)),
             Picture::Drawing(drawing) => {
                 let svg = named(drawing.within(&format!("f{number}t")), (&self.title, drawing.description()));
-                // It scrolls by itself where it is wider than the page, by keys as well.
+                // A wide picture scrolls by itself, by keyboard as well.
                 let open = "<div class=\"plot\" role=\"region\" tabindex=\"0\"";
                 return Ok(format!("{open} aria-label=\"{}\">{svg}</div>", escape(&self.title)));
             }
@@ -362,13 +363,13 @@ impl Figure {
     }
 }
 
-/// With title and description of its own, which stay with it when it is saved.
+/// Adds title and description that stay with a saved picture.
 fn named(svg: Document, (title, description): (&str, &str)) -> Document {
     let description = Description::new().add(svg::node::Text::new(clean(description)));
     svg.add(Title::new(clean(title))).add(description)
 }
 
-/// What the script draws, and what there is without it.
+/// The canvas that the script draws on, and the static picture without it.
 fn canvas(timeline: &Timeline, title: &str, room: usize) -> String {
     let embedded = timeline.embedded(room);
     let names = |names: Vec<&str>| names.iter().map(|name| escape(name)).collect::<Vec<_>>().join("\n");
@@ -417,7 +418,7 @@ impl Picture {
         }
     }
 
-    /// Names with colours, to be switched on and off.
+    /// The legend, whose entries toggle series.
     fn legend(&self) -> String {
         let entries: Vec<Entry<'_>> = match self {
             Self::Lines(lines) => lines.entries().collect(),
@@ -438,7 +439,7 @@ impl Picture {
 }
 
 impl Fact {
-    /// A name and what it is.
+    /// Creates a name-value fact.
     pub fn pair(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self::Pair(name.into(), value.into())
     }
@@ -449,11 +450,11 @@ impl fmt::Display for PageLimitError {
         let of = |count: usize| number(count as f64);
         match self {
             Self::Bytes(bytes) => {
-                write!(f, "the page would have {} bytes, and {} is the most", of(*bytes), of(PAGE_BYTES_MAX))
+                write!(f, "the page would have {} bytes (maximum {})", of(*bytes), of(PAGE_BYTES_MAX))
             }
-            Self::Figures(figures) => write!(f, "{figures} figures, and a page has room for {FIGURES_MAX}"),
+            Self::Figures(figures) => write!(f, "{figures} figures (maximum {FIGURES_MAX} per page)"),
             Self::Values { figure, values } => {
-                write!(f, "{figure}: {} values, and a chart has room for {}", of(*values), of(VALUES_MAX))
+                write!(f, "{figure}: {} values (maximum {} per chart)", of(*values), of(VALUES_MAX))
             }
             Self::Drawing { figure, why } => write!(f, "{figure}: {why}"),
         }
@@ -528,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_leaves_its_place() {
+    fn hostile_text_is_escaped() {
         let html = page(HOSTILE).html().expect("fits");
         assert!(!html.contains("<img") && !html.contains("onerror=alert(1)>\""), "{html}");
         // Those that end the script of the page and the numbers of the timeline.
@@ -550,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_refers_to_elsewhere() {
+    fn the_page_is_self_contained() {
         let html = page("a name").html().expect("fits");
         let namespace = "http://www.w3.org/2000/svg";
         let others = html.replace(namespace, "");
@@ -572,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_an_error() {
+    fn exceeded_limits_are_errors() {
         let long = "x".repeat(PAGE_BYTES_MAX);
         assert!(
             matches!(Page::new(long).html(), Err(PageLimitError::Bytes(bytes)) if bytes > PAGE_BYTES_MAX)
@@ -592,7 +593,7 @@ mod tests {
     }
 
     #[test]
-    fn each_colour_is_one() {
+    fn colours_are_distinct() {
         for hue in 0..crate::HUES + crate::PARTS_HUES {
             let class = format!(".s{hue} {{ --c: var(");
             let variable = INK.split(&class).nth(1).and_then(|rest| rest.split(')').next());
@@ -625,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeline_takes_the_room_that_is_left() {
+    fn a_timeline_uses_the_remaining_bytes() {
         let command = |nth: u64| Command {
             began_ns: nth * 1_237_911,
             ended_ns: nth * 1_237_911 + 7_919 * (nth % 97),
@@ -641,20 +642,20 @@ mod tests {
         let page =
             |words: usize| Page::new("x".repeat(words)).section(Section::new("s").figure(figure.clone()));
         let alone = page(1).html().expect("it has room");
-        assert!(!alone.contains("commands are drawn"), "all are drawn");
+        assert!(!alone.contains("commands are shown"), "all are drawn");
         // The title is in the page twice.
         let full = page((PAGE_BYTES_MAX - 200_000) / 2).html().expect("less of the timeline");
-        assert!(full.len() <= PAGE_BYTES_MAX && full.contains("commands are drawn"), "{} bytes", full.len());
+        assert!(full.len() <= PAGE_BYTES_MAX && full.contains("commands are shown"), "{} bytes", full.len());
         assert!(page(PAGE_BYTES_MAX / 2).html().is_err());
     }
 
     #[test]
-    fn one_page_is_one_file_byte_for_byte() {
+    fn output_is_deterministic() {
         assert_eq!(page("a name").html(), page("a name").html());
     }
 
     #[test]
-    fn the_script_fits_a_sitting() {
+    fn the_script_is_short() {
         assert!(SCRIPT.lines().count() <= 300, "{}", SCRIPT.lines().count());
     }
 }

@@ -1,4 +1,4 @@
-//! Tables: a caption for who hears it, a head, and rows whose first cell names them.
+//! Tables: a caption for screen readers, a header, and rows whose first cell names them.
 
 use crate::escape::escape;
 use crate::number::{mean, number};
@@ -6,43 +6,43 @@ use crate::number::{mean, number};
 /// A cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Words.
+    /// Text.
     Text(String),
-    /// A number; what is copied has nine digits of it.
+    /// A number; copying gives nine digits.
     Number(f64),
-    /// A mean, in three digits; what is copied has nine.
+    /// A mean, shown with three digits; copying gives nine.
     Mean(f64),
-    /// Nothing is known.
+    /// Unknown.
     Empty,
 }
 
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// Of columns, units and all.
+    /// Column names with units.
     pub head: Vec<String>,
-    /// As many cells in each as in the head.
+    /// As many cells per row as columns.
     pub rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
-    /// One with a head alone.
+    /// Creates a table with a header alone.
     pub fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
         Self { head: head.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// With one more row.
+    /// Adds a row.
     #[must_use]
     pub fn row(mut self, cells: impl IntoIterator<Item = Cell>) -> Self {
         self.rows.push(cells.into_iter().collect());
         self
     }
 
-    /// As HTML, with a caption.
+    /// Renders HTML with a caption.
     pub(crate) fn html(&self, caption: &str) -> String {
         let mut out = format!("<table><caption>{}</caption><thead><tr>", escape(caption));
         for (nth, name) in self.head.iter().enumerate() {
-            // A head without a name is a cell: a heading must say something.
+            // A header cell without a name must not be a heading.
             let is_number =
                 self.rows.iter().any(|row| matches!(row.get(nth), Some(Cell::Number(_) | Cell::Mean(_))));
             let class = if is_number { " class=\"n\"" } else { "" };
@@ -64,7 +64,7 @@ impl Table {
 }
 
 impl Cell {
-    /// Words.
+    /// Creates a text cell.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
@@ -84,7 +84,7 @@ impl Cell {
     }
 }
 
-/// With nine digits at most, which is more than anything measured has.
+/// At most nine digits, more than any measurement has.
 fn digits(value: f64) -> f64 {
     format!("{value:.8e}").parse().unwrap_or(value)
 }

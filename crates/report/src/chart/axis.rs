@@ -1,52 +1,52 @@
-//! Axes: what is on them, how far they reach, where their ticks are.
+//! Axes: range, scale and ticks.
 //!
-//! Ticks are round numbers, or values that are told, of which those are left out whose labels would touch. A scale in nines shows quantiles:
-//! 90 %, 99 % and 99.9 % are as far from each other.
+//! Ticks are round numbers or given values; those whose labels would overlap are omitted. A scale
+//! in nines shows quantiles: 90 %, 99 % and 99.9 % are equally spaced.
 
 use super::canvas::{FINE, SIGN_WIDTH};
 use crate::number::{mean, number, short, three_digits};
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use std::ops::Range;
 
-/// How values become distances.
+/// Maps values to positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// As they are. From zero on, unless a value is below.
+    /// Linear, from zero unless a value is below.
     #[default]
     Linear,
-    /// By their logarithm. What is not above zero is not shown.
+    /// Logarithmic. Values that are not positive are not shown.
     Log,
-    /// Shares from 0 to below 1, by how far they are from 1.
+    /// Quantiles from 0 to below 1, by their distance from 1.
     Nines,
 }
 
 /// What is on an axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
-    /// What it is, with its unit: `MB/s`, `latency, µs`.
+    /// Name with unit: `MB/s`, `latency, µs`.
     pub name: String,
-    /// The scale that is shown first.
+    /// The scale shown first.
     pub scale: Scale,
-    /// Values with their labels, instead of round numbers.
+    /// Labelled values instead of round numbers.
     pub labels: Vec<(f64, String)>,
-    /// Of values, if the name does not end in it.
+    /// Unit of values, if not the end of the name.
     pub unit: Option<String>,
-    /// Another unit in which the same values are told beside their own, and how many of it one of theirs is.
+    /// A second unit with its factor.
     pub also: Option<(String, f64)>,
 }
 
 impl Axis {
-    /// A linear one.
+    /// Creates a linear axis.
     pub fn linear(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// A logarithmic one.
+    /// Creates a logarithmic axis.
     pub fn log(name: impl Into<String>) -> Self {
         Self { name: name.into(), scale: Scale::Log, ..Self::default() }
     }
 
-    /// One of shares, in nines.
+    /// Creates an axis of quantiles in nines.
     pub fn nines(name: impl Into<String>) -> Self {
         let labels = [
             (0.0, "0"),
@@ -60,20 +60,20 @@ impl Axis {
         Self { name: name.into(), scale: Scale::Nines, labels, ..Self::default() }
     }
 
-    /// With labels at values.
+    /// Sets labels at values.
     #[must_use]
     pub fn labelled(mut self, labels: impl IntoIterator<Item = (f64, String)>) -> Self {
         self.labels = labels.into_iter().collect();
         self
     }
 
-    /// With a unit that its name does not end in.
+    /// Sets the unit if the name does not end in it.
     #[must_use]
     pub fn counted_in(self, unit: impl Into<String>) -> Self {
         Self { unit: Some(unit.into()), ..self }
     }
 
-    /// With values in another unit as well, of which each of theirs is so many: `MB/s (IOPS)`.
+    /// Shows values in a second unit as well: `MB/s (IOPS)`.
     #[must_use]
     pub fn also_in(self, other: impl Into<String>, times: f64) -> Self {
         let (other, unit) = (other.into(), self.unit().to_owned());
@@ -81,19 +81,20 @@ impl Axis {
         Self { name, unit: Some(unit), also: Some((other, times)), ..self }
     }
 
-    /// A value in the other unit, if there is one.
+    /// The value in the second unit, if any.
     pub(crate) fn other(&self, value: f64) -> Option<String> {
         let (unit, times) = self.also.as_ref()?;
         Some(format!("{} {unit}", mean(value * times)))
     }
 
-    /// A round value for a tick.
+    /// Formats the value of a tick.
     fn tick(&self, value: f64) -> String {
         let Some((_, times)) = self.also else { return short(value) };
         format!("{} ({})", short(value), short(three_digits(value * times)))
     }
 
-    /// The unit of values: as it was told, what stands behind the last comma of the name, or a name that is a unit.
+    /// The unit of values: as set, the part after the last comma of the name, or a name that is a
+    /// unit.
     pub(crate) fn unit(&self) -> &str {
         match (&self.unit, self.name.rsplit_once(", ")) {
             (Some(unit), _) => unit,
@@ -103,7 +104,7 @@ impl Axis {
         }
     }
 
-    /// Where a value is, in words: `latency 144 µs`, `requests under way 4`.
+    /// The position in words: `latency 144 µs`, `requests in flight 4`.
     pub(crate) fn place(&self, value: f64) -> String {
         let told = self.told(value);
         match self.name.rsplit_once(", ") {
@@ -375,14 +376,14 @@ mod tests {
 
     #[test]
     fn a_unit_is_what_the_name_ends_in() {
-        let units = ["MB/s", "latency, µs", "requests under way", "run", "a, b, %"].map(|name| {
+        let units = ["MB/s", "latency, µs", "requests in flight", "run", "a, b, %"].map(|name| {
             let axis = Axis::linear(name);
             (axis.unit().to_owned(), axis.place(1.5))
         });
         let wanted = [
             ("MB/s", "MB/s 1.5"),
             ("µs", "latency 1.5 µs"),
-            ("", "requests under way 1.5"),
+            ("", "requests in flight 1.5"),
             ("", "run 1.5"),
             ("%", "a, b 1.5 %"),
         ];

@@ -1,6 +1,6 @@
-//! Bars: groups of them beside each other, or parts on top of each other, from left to right.
+//! Horizontal bars: grouped or stacked.
 //!
-//! Labels are words, which stand better beside bars that lie; so charts grow downwards, on a phone as well.
+//! Labels are text, which fits beside horizontal bars; so charts grow downwards.
 
 use super::axis::{Span, WIDEST, with_unit};
 use super::plane::{ABOVE, BELOW, Chart, Fault, Plane, at, on, text};
@@ -11,27 +11,27 @@ use crate::table::{Cell, Table};
 use svg::Node;
 use svg::node::element::{Group as Element, Path};
 
-/// Bars that belong together.
+/// A group of bars.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Group {
-    /// What they are about.
+    /// Label.
     pub label: String,
-    /// One for each series, in their order.
+    /// One value per series, in their order.
     pub values: Vec<Option<f64>>,
 }
 
-/// Groups of bars.
+/// A bar chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bars {
     /// What groups are: `block`.
     pub across: String,
-    /// What is shown.
+    /// The value axis.
     pub value: Axis,
-    /// Names of the series, and how they look. Their order is that of the bars.
+    /// Names and looks of the series, in the order of the bars.
     pub series: Vec<(String, Look)>,
-    /// The groups, from above.
+    /// The groups, from the top.
     pub groups: Vec<Group>,
-    /// Bars of a group are parts of one, and not beside each other.
+    /// Stack the bars of a group.
     pub is_stacked: bool,
 }
 
@@ -39,9 +39,9 @@ const WIDTH: f64 = 480.0;
 const THICK: f64 = 11.0;
 const BETWEEN: f64 = 9.0;
 
-/// A line of a label, at most.
+/// Maximum characters of a label line.
 const LABEL_SIGNS: usize = 27;
-/// Lines of a label, at most: what is longer ends in an ellipsis.
+/// Maximum lines of a label; longer ones end in an ellipsis.
 const LABEL_LINES: usize = 2;
 const LINE: f64 = 13.0;
 
@@ -55,7 +55,7 @@ impl Bars {
         look::apart(self.series.iter().map(|(_, look)| (*look, false)))
     }
 
-    /// A row for each group, a column for each series.
+    /// A row per group, a column per series.
     pub(crate) fn table(&self) -> Table {
         let names = self.series.iter().map(|(name, _)| format!("{name}, {}", self.value.name));
         let mut table = Table::new([self.across.clone()].into_iter().chain(names));
@@ -87,14 +87,14 @@ impl Bars {
             if self.is_stacked { values.sum() } else { values.copied().fold(0.0, f64::max) }
         });
         let x = Span::of(&self.value, Scale::Linear, &sums.collect::<Vec<f64>>(), (plane.inner().0, true));
-        // A group is a unit of this axis; it has names and no ticks.
+        // A group is one unit of this axis, which has no ticks.
         let ends = [0.0, self.groups.len().max(1) as f64];
         let y = Span::exactly(ends);
         let svg = plane.draw((x, y), |chart| Ok(self.over(chart, &labels, tall)))?;
         Ok(vec![on(Scale::Linear, svg)])
     }
 
-    /// What the bars of a group take from above to below.
+    /// Height of the bars of a group.
     fn bars_tall(&self) -> f64 {
         THICK * if self.is_stacked { 1.6 } else { self.series.len().max(1) as f64 }
     }

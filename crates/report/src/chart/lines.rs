@@ -1,6 +1,6 @@
-//! Series over an axis: marks with intervals and lines between them, curves, or steps.
+//! Series over an axis: marks with intervals and lines, curves, or steps.
 //!
-//! Names stand at the ends of the lines, moved apart where those are close. Left out: lines between values that are missing.
+//! Names are placed at line ends and moved apart. Left out: lines across missing values.
 
 use super::axis::{Span, with_unit};
 use super::plane::{ABOVE, BELOW, Chart, Fault, Plane, at, on, text};
@@ -16,33 +16,33 @@ use svg::node::element::{Group, Path};
 /// A value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where.
+    /// Position.
     pub x: f64,
-    /// How much.
+    /// Value.
     pub y: f64,
-    /// Where it lies with 95 % confidence, if that is known.
+    /// 95 % interval, if known.
     pub interval: Option<[f64; 2]>,
 }
 
-/// Values that belong together.
+/// A named series of values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its colour and marks; the same for the same thing all over a page.
+    /// Colour and marks, the same throughout a page.
     pub look: Look,
-    /// Its values, along the axis.
+    /// Values, along the axis.
     pub points: Vec<Point>,
-    /// Its line is interrupted: another state of what has the same colour.
+    /// Dashed: another state of the series of the same colour.
     pub is_dashed: bool,
 }
 
-/// What values are held against.
+/// A reference level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
-    /// A line all across is here.
+    /// Position of the reference line.
     pub value: f64,
-    /// What counts as the same: from, to.
+    /// Range that counts as the same: from, to.
     pub zone: [f64; 2],
 }
 
@@ -52,28 +52,28 @@ pub enum Shape {
     /// Marks with lines between them.
     #[default]
     Marks,
-    /// A curve: marks are seen when they are pointed at.
+    /// A curve, with marks only under the pointer.
     Curve,
-    /// Steps: each value counts from its place to the next.
+    /// Steps: each value holds until the next.
     Steps,
 }
 
 /// Series over an axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lines {
-    /// Across.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Upright.
+    /// Vertical axis.
     pub y: Axis,
-    /// What is drawn.
+    /// The series.
     pub series: Vec<Series>,
-    /// How.
+    /// How values are joined.
     pub shape: Shape,
-    /// What they are held against, if anything.
+    /// Reference level, if any.
     pub level: Option<Level>,
 }
 
-/// Signs of a name at the end of a line, at most, so that it has room on a small screen; the list of series has all of them.
+/// Maximum characters of a name at a line end; the legend has the full name.
 const NAME_SIGNS: usize = 18;
 
 /// Marks along a curve.
@@ -81,28 +81,28 @@ const SIGNS: usize = 4;
 
 const SIZE: (f64, f64) = (480.0, 300.0);
 
-/// Between the baselines of names that are close.
+/// Minimum distance between the baselines of names.
 const APART: f64 = 14.0;
 
-/// How wide a sign of a name is, or somewhat less.
+/// Approximate width of a character of a name.
 const SIGN: f64 = 7.2;
 
-/// Where the name of the upright axis begins.
+/// Start of the vertical axis's name.
 const TITLE: f64 = 8.0;
 
 impl Point {
-    /// One without interval.
+    /// A value without interval.
     pub const fn new(x: f64, y: f64) -> Self {
         Self { x, y, interval: None }
     }
 
-    /// With an interval.
+    /// Adds an interval.
     #[must_use]
     pub const fn within(self, interval: [f64; 2]) -> Self {
         Self { interval: Some(interval), ..self }
     }
 
-    /// In words, with half of the interval as a part of it.
+    /// Formats the value with its relative interval.
     fn told(&self, axis: &Axis) -> String {
         let told = self.told_in(axis);
         match axis.other(self.y) {
@@ -123,12 +123,12 @@ impl Point {
 }
 
 impl Series {
-    /// One of values.
+    /// Creates a series.
     pub fn new(name: impl Into<String>, look: impl Into<Look>, points: Vec<Point>) -> Self {
         Self { name: name.into(), look: look.into(), points, is_dashed: false }
     }
 
-    /// The same with a line that is interrupted.
+    /// Makes the line dashed.
     #[must_use]
     pub fn dashed(self) -> Self {
         Self { is_dashed: true, ..self }
@@ -136,18 +136,18 @@ impl Series {
 }
 
 impl Lines {
-    /// Marks with lines between them.
+    /// Creates marks with lines.
     pub const fn new(x: Axis, y: Axis, series: Vec<Series>) -> Self {
         Self { x, y, series, shape: Shape::Marks, level: None }
     }
 
-    /// Joined otherwise.
+    /// Sets how values are joined.
     #[must_use]
     pub fn shaped(self, shape: Shape) -> Self {
         Self { shape, ..self }
     }
 
-    /// Held against a value.
+    /// Adds a reference level.
     #[must_use]
     pub fn against(self, level: Level) -> Self {
         Self { level: Some(level), ..self }
@@ -165,7 +165,7 @@ impl Lines {
         look::apart(self.series.iter().map(|series| (series.look, series.is_dashed)))
     }
 
-    /// A row for each place, a column for each series.
+    /// A row per position, a column per series.
     pub(crate) fn table(&self) -> Table {
         let has_interval = |series: &Series| series.points.iter().any(|point| point.interval.is_some());
         let mut head = vec![self.x.name.clone()];
@@ -198,7 +198,7 @@ impl Lines {
         self.series.iter().flat_map(|series| &series.points)
     }
 
-    /// On its own scale, and on the other one if every value has a place there.
+    /// Renders the chart on its own scale, and on the other if every value is positive.
     pub(crate) fn draw(&self) -> Result<Vec<Drawn>, Fault> {
         let other = match self.y.scale {
             Scale::Linear => Scale::Log,
@@ -206,7 +206,7 @@ impl Lines {
         };
         let has_other = self.points().all(|point| other.takes(point.y)) && self.points().next().is_some();
         let mut drawn = vec![on(self.y.scale, self.drawn(self.y.scale, None)?)];
-        // Marks say the same on both scales; where all of them are on both, they are written once.
+        // Marks are equal on both scales; where all of them exist on both, they are written once.
         let all_twice = self.points().all(|point| self.y.scale.takes(point.y));
         if has_other {
             let mut places = all_twice.then(String::new);
@@ -216,7 +216,7 @@ impl Lines {
         Ok(drawn)
     }
 
-    /// With marks, or with their places told instead.
+    /// Renders with marks, or with their positions only.
     fn drawn(&self, scale: Scale, places: Option<&mut String>) -> Result<svg::Document, Fault> {
         let longest = self.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
         let right = match self.shape {
@@ -242,7 +242,7 @@ impl Lines {
         plane.draw((x, y), |chart| self.over(chart, (scale, across), places))
     }
 
-    /// Lines, intervals, marks and names.
+    /// Draws lines, intervals, marks and names.
     fn over(
         &self,
         chart: &mut Chart<'_, '_>,
@@ -280,7 +280,7 @@ impl Lines {
             for point in self.signed(&shown, nth) {
                 over.append(sign(at(chart, point.x, point.y), look, nth, "sign"));
             }
-            // Hills have their names on top, all else at the end.
+            // Names of histograms are on top, all others at the end.
             let most = shown.iter().max_by(|one, other| one.y.total_cmp(&other.y));
             let named = if self.shape == Shape::Steps { most } else { shown.last() };
             names.extend(named.map(|point| (at(chart, point.x, point.y), nth, series)));
@@ -301,7 +301,7 @@ impl Lines {
         Ok(over)
     }
 
-    /// What values are held against, under all of them.
+    /// Draws the reference level below the series.
     fn draw_level(
         &self,
         chart: &mut Chart<'_, '_>,
@@ -354,7 +354,7 @@ impl Lines {
     }
 }
 
-/// A name that has room beside a line.
+/// Truncates a name for a line end.
 fn cut(name: &str) -> String {
     match name.chars().count() {
         0..=NAME_SIGNS => name.to_owned(),
@@ -362,7 +362,7 @@ fn cut(name: &str) -> String {
     }
 }
 
-/// Intervals of points in one path.
+/// Intervals of points as one path.
 fn whiskers(chart: &Chart<'_, '_>, points: &[Point]) -> Option<Path> {
     let line = |point: &Point| {
         let [low, high] = point.interval?.map(|end| at(chart, point.x, end));

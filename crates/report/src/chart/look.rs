@@ -1,16 +1,17 @@
-//! How a series looks: by its colour, the shape of its marks, how its line is interrupted and how its bars are striped.
+//! The look of a series: colour, mark shape, dash and stripes.
 //!
-//! Colours are few, and who prints in black or sees fewer of them has fewer still. So colours begin again in rounds, and shapes are chosen such
-//! that within eight rounds no two series have colour and shape alike, and within four of eight colours none has shape and line alike.
+//! Colours are few, and fewer for print and colour-blind readers. Colours repeat in rounds; shapes
+//! are chosen so that within eight rounds no two series share colour and shape, and within four of
+//! eight colours none share shape and dash.
 
 use super::Lines;
 
-/// How a series looks.
+/// The look of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// Its colour, of [`HUES`](crate::HUES), or one for parts from [`PARTS_HUE`](crate::PARTS_HUE) on.
+    /// Colour, of [`HUES`](crate::HUES), or one for parts from [`PARTS_HUE`](crate::PARTS_HUE) on.
     pub hue: u8,
-    /// How many series before it have this colour; marks, lines and stripes of each round are others.
+    /// How many earlier series have this colour; marks, dashes and stripes change per round.
     pub round: u8,
 }
 

@@ -1,9 +1,9 @@
-//! Charts: series over an axis, bars, and dots held against each other, as SVG.
+//! Charts: series over an axis, bars, and scatter plots, as SVG.
 //!
-//! A chart has one or two pictures: where all of its values are above zero it is drawn on a linear and on a logarithmic scale, of which one is
-//! shown. Each mark carries its series, its place and its value in words, for the script that shows them; and each kind of
-//! chart makes the table that says the same. Always true: a series is told by its name beside it and by the shape of its marks, and not
-//! by its colour alone.
+//! A chart with only positive values is drawn on a linear and on a logarithmic scale, one of which
+//! is shown. Each mark carries its series, position and value as text for the script; each kind of
+//! chart also makes an equivalent table. Always true: a series is recognisable by its name and mark
+//! shape, not by colour alone.
 
 mod axis;
 mod bars;
@@ -26,27 +26,27 @@ use canvas::Ink;
 use std::fmt::Write;
 use svg::node::element::Path;
 
-/// A picture of a chart, on one scale.
+/// A rendered chart on one scale.
 pub(crate) struct Drawn {
     /// `linear` or `log`.
     pub(crate) scale: &'static str,
     /// The SVG.
     pub(crate) svg: svg::Document,
-    /// Places of marks that are in the picture of the other scale and not in this one, in their order: `10,20.5 30,18`.
+    /// Positions of marks that are drawn for the other scale only, in order: `10,20.5 30,18`.
     pub(crate) places: Option<String>,
 }
 
-/// A series in the list beside a chart.
+/// An entry of the legend.
 pub(crate) struct Entry<'a> {
     pub(crate) name: &'a str,
     pub(crate) look: Look,
     pub(crate) drawn: EntryKind,
 }
 
-/// What a series is drawn with.
+/// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryKind {
-    /// A line with marks, interrupted as this class says.
+    /// A line with marks; the dash is a class.
     Line(&'static str),
     /// A bar.
     Bar,
@@ -55,7 +55,7 @@ pub(crate) enum EntryKind {
 }
 
 impl Entry<'_> {
-    /// A sample of it, as SVG.
+    /// Renders a sample as SVG.
     pub(crate) fn sample(&self) -> String {
         let Look { hue, .. } = self.look;
         let mut out = format!("<svg class=\"key s{hue}\" viewBox=\"0 0 24 12\" aria-hidden=\"true\">");
@@ -77,28 +77,28 @@ impl Entry<'_> {
     }
 }
 
-/// What a mark says when it is pointed at.
+/// The tooltip of a mark.
 struct Mark<'a> {
-    /// Its place, in units of the picture.
+    /// Position in the picture.
     at: (f64, f64),
-    /// Its series: place and colour.
+    /// Series: index and colour.
     key: usize,
     look: Look,
-    /// Its own name, if it is not that of its series.
+    /// A name other than that of its series.
     name: Option<&'a str>,
-    /// Where, in words: `depth 4`.
+    /// The position in words: `depth 4`.
     place: String,
-    /// How much, in words.
+    /// The value in words.
     value: String,
-    /// Seen only when it is pointed at.
+    /// Visible only under the pointer.
     is_quiet: bool,
 }
 
 impl Mark<'_> {
-    /// Its shape, which depends on its series.
+    /// The outline, which depends on the series.
     fn element(&self) -> Path {
         let (x, y) = (crate::drawing::rounded(self.at.0), crate::drawing::rounded(self.at.1));
-        // There are many quiet ones, and few are ever seen.
+        // Quiet marks are many and rarely seen.
         let shape = if self.is_quiet { "m-3,0a3,3 0 1,0 6,0a3,3 0 1,0 -6,0Z" } else { self.look.shape() };
         let quiet = if self.is_quiet { " quiet" } else { "" };
         let path = Path::new().set("d", format!("M{x},{y}{shape}"));
@@ -107,7 +107,7 @@ impl Mark<'_> {
     }
 }
 
-/// With what it says, for the script: a name of its own if it has one, where, and how much.
+/// Adds the tooltip text for the script.
 fn told(path: Path, mark: &Mark<'_>) -> Path {
     let path = path.set("data-p", clean(&mark.place)).set("data-v", clean(&mark.value));
     match mark.name {
@@ -116,12 +116,12 @@ fn told(path: Path, mark: &Mark<'_>) -> Path {
     }
 }
 
-/// Places of a series among its fellows that an ink can carry.
+/// The index of a series, as far as an ink can carry it.
 fn key(nth: usize) -> u8 {
     u8::try_from(nth).unwrap_or(u8::MAX)
 }
 
-/// A mark that says nothing: it tells whose a line or a bar is.
+/// A mark without tooltip, which identifies a line or bar.
 fn sign((x, y): (f64, f64), look: Look, key: usize, class: &str) -> Path {
     let (x, y) = (crate::drawing::rounded(x), crate::drawing::rounded(y));
     let path = Path::new().set("d", format!("M{x},{y}{}", look.shape()));

@@ -1,6 +1,6 @@
-//! Dots of two values each, held against the line on which both are the same.
+//! Scatter plots of two values each against the line of equality.
 //!
-//! Both axes are alike, so that a distance from the line is a factor, on logarithmic scales.
+//! Both axes are alike, so that on logarithmic scales a distance from the line is a factor.
 
 use super::axis::Span;
 use super::plane::{BELOW, Chart, Fault, Plane, at, on};
@@ -11,40 +11,40 @@ use plotters::element::{PathElement, Polygon};
 use svg::Node;
 use svg::node::element::Group;
 
-/// Two values of one thing.
+/// A pair of values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dot {
-    /// What it is, in a line.
+    /// Its name.
     pub name: String,
-    /// Where that is said.
+    /// Its source.
     pub source: String,
-    /// Across.
+    /// Horizontal value.
     pub x: f64,
-    /// Upright.
+    /// Vertical value.
     pub y: f64,
 }
 
-/// Dots that belong together.
+/// A series of dots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DotSeries {
-    /// Their name.
+    /// Name.
     pub name: String,
-    /// Their colour and marks.
+    /// Colour and marks.
     pub look: Look,
     /// The dots.
     pub dots: Vec<Dot>,
 }
 
-/// Dots over two axes.
+/// A scatter plot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scatter {
-    /// Across.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Upright.
+    /// Vertical axis.
     pub y: Axis,
     /// The dots.
     pub swarms: Vec<DotSeries>,
-    /// Shares by which a value may be off: a zone about the line for each.
+    /// Relative errors, each drawn as a zone around the line.
     pub zones: Vec<f64>,
 }
 
@@ -64,7 +64,7 @@ impl Scatter {
         look::apart(self.swarms.iter().map(|swarm| (swarm.look, false)))
     }
 
-    /// A row for each dot.
+    /// A row per dot.
     pub(crate) fn table(&self) -> Table {
         let mut table = Table::new(["", "which", &self.x.name, &self.y.name, "off, %", "source"]);
         for (swarm, dot) in self.dots() {
@@ -84,7 +84,7 @@ impl Scatter {
     }
 
     pub(crate) fn draw(&self) -> Result<Vec<Drawn>, Fault> {
-        // What is not above zero is on the linear one alone.
+        // Values that are not positive appear on the linear scale only.
         let has_logarithms = self.dots().any(|(_, dot)| dot.x > 0.0 && dot.y > 0.0);
         let scales = [has_logarithms.then_some(Scale::Log), Some(Scale::Linear)];
         scales.into_iter().flatten().map(|scale| Ok(on(scale, self.drawn(scale)?))).collect()
@@ -132,7 +132,7 @@ impl Scatter {
         Ok(over)
     }
 
-    /// Of the line, from the least value to the largest.
+    /// The ends of the line of equality.
     fn ends(&self, scale: Scale) -> [f64; 2] {
         let values = || self.dots().flat_map(|(_, dot)| [dot.x, dot.y]).filter(|value| scale.takes(*value));
         let least = if scale == Scale::Linear { 0.0 } else { values().fold(f64::INFINITY, f64::min) };

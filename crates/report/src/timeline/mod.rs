@@ -1,8 +1,8 @@
-//! Many commands over time: what each did on which pipe, in numbers that a script draws.
+//! Many commands over time on the pipes, as numbers that a script draws.
 //!
-//! A hundred thousand commands are no SVG. They are embedded as integers, column by column, and the script draws what of them is in sight.
-//! Columns are coded by [`rice`]. Times are in steps of a unit that is told, as fine as there is room for. Always true: commands are in
-//! the order of their beginnings, and what is left out is told.
+//! A hundred thousand commands are too many for SVG. They are embedded as integers by column, coded
+//! by [`rice`], and the script draws the visible part. Times are in steps of a stated unit, as fine
+//! as space permits. Always true: commands are ordered by start; omissions are stated.
 
 mod rice;
 mod still;
@@ -13,29 +13,29 @@ use rice::coded;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// What happened for a command on a lane.
+/// A bar of a command on a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar {
     /// The lane, of [`Timeline::lanes`].
     pub lane: u8,
-    /// From when, in nanoseconds.
+    /// Start in nanoseconds.
     pub from_ns: u64,
-    /// Until when.
+    /// End.
     pub to_ns: u64,
 }
 
 /// A command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Command {
-    /// When it began, in nanoseconds.
+    /// Start in nanoseconds.
     pub began_ns: u64,
-    /// When it ended.
+    /// End.
     pub ended_ns: u64,
-    /// What happened for it.
+    /// Its bars.
     pub bars: Vec<Bar>,
 }
 
-/// One way to a drive.
+/// A route to a drive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Panel {
     /// Its name.
@@ -51,20 +51,20 @@ pub struct Panel {
 pub struct Timeline {
     /// Names of the lanes.
     pub lanes: Vec<String>,
-    /// One below the other, with one time.
+    /// The panels, one below the other on one time axis.
     pub panels: Vec<Panel>,
 }
 
-/// Commands of a timeline, over all panels.
+/// Maximum commands over all panels.
 pub(crate) const COMMANDS_MAX: usize = 100_000;
 
-/// Steps of time, in nanoseconds, of which the finest is taken that leaves room for all.
+/// Units of time in nanoseconds; the finest that fits is used.
 const UNITS_NS: [u64; 5] = [10, 50, 100, 500, 1000];
 
-/// Commands in the table, and in the picture that needs no script.
+/// Commands in the table and in the static picture.
 const TOLD: usize = 8;
 
-/// Numbers of the commands of a page, ready to be embedded.
+/// The encoded commands of a page.
 pub(crate) struct Embedded {
     /// JSON.
     pub(crate) json: String,
@@ -213,14 +213,12 @@ impl Embedded {
         let kept: usize = self.kept.iter().sum();
         let left_out = match kept < all {
             true => {
-                format!("The first {} of {} commands are drawn. ", number(kept as f64), number(all as f64))
+                format!("The first {} of {} commands are shown. ", number(kept as f64), number(all as f64))
             }
             false => String::new(),
         };
         let step = number(self.unit_ns as f64 / 1e3);
-        format!(
-            "{left_out}Times are in steps of {step} µs, as fine as there is room for; what is shorter is a line."
-        )
+        format!("{left_out}Times are in steps of {step} µs; shorter bars are lines.")
     }
 }
 
@@ -248,7 +246,7 @@ mod tests {
     const ROOM: usize = 1_050_000;
 
     fn steps(us: &str) -> String {
-        format!("Times are in steps of {us} µs, as fine as there is room for; what is shorter is a line.")
+        format!("Times are in steps of {us} µs; shorter bars are lines.")
     }
 
     #[test]
@@ -271,7 +269,7 @@ mod tests {
         let told = timeline.embedded(ROOM).told(&timeline);
         assert_eq!(
             told,
-            format!("The first 100\u{202f}000 of 120\u{202f}000 commands are drawn. {}", steps("0.01"))
+            format!("The first 100\u{202f}000 of 120\u{202f}000 commands are shown. {}", steps("0.01"))
         );
         // Of room that is short nearly all is used.
         let (room, few) = (200_000, timeline.embedded(200_000));
