@@ -1,29 +1,29 @@
-//! What is written where nobody looks at it afterwards.
+//! Payload of writes that are not verified.
 //!
-//! Drives compress and deduplicate; so random payload differs from block to block and from write to write. Left out:
-//! payload of a given compressibility.
+//! Drives compress and deduplicate, so random payload differs from block to block and from write to
+//! write. Left out: payload of a given compressibility.
 
 use fastrand::Rng;
 use workload::Fill;
 
-/// A write is made different from all others in each of these.
+/// Writes differ in each unit of this size.
 const STEP_BYTES: usize = 512;
 
 /// The byte of [`Fill::Repeated`].
 const REPEATED: u8 = 0x5a;
 
-/// Bytes to write.
+/// Data to write.
 #[derive(Debug)]
 pub(crate) struct Payload {
     fill: Fill,
     random: Rng,
-    /// Memory for writes holds what was read in between: it is filled anew each time.
+    /// Reads share the buffer, so it is filled again for each write.
     is_shared: bool,
     master: Vec<u8>,
 }
 
 impl Payload {
-    /// Of accesses of at most `bytes`; `is_shared` where reads use the same memory.
+    /// For accesses of at most `bytes`; `is_shared` if reads use the same buffers.
     pub(crate) fn new(fill: Fill, bytes: u32, is_shared: bool, seed: u64) -> Self {
         let mut random = Rng::with_seed(seed);
         let mut master = vec![0; if fill == Fill::Random { bytes as usize } else { 0 }];
@@ -31,7 +31,7 @@ impl Payload {
         Self { fill, random, is_shared, master }
     }
 
-    /// Makes memory of a slot ready, once.
+    /// Fills the buffer of a slot once.
     pub(crate) fn prepare(&self, memory: &mut [u8]) {
         match self.fill {
             Fill::Zero => memory.fill(0),
@@ -40,7 +40,7 @@ impl Payload {
         }
     }
 
-    /// Makes memory ready for one write.
+    /// Prepares the buffer for one write.
     pub(crate) fn renew(&mut self, memory: &mut [u8]) {
         match self.fill {
             Fill::Zero => memory.fill(0),
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_blocks_and_no_two_writes_are_alike() {
+    fn random_payload_never_repeats() {
         let mut payload = Payload::new(Fill::Random, 1024, false, 1);
         let mut memory = vec![0; 1024];
         payload.prepare(&mut memory);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_not_written_back() {
+    fn data_read_is_not_written_back() {
         let mut payload = Payload::new(Fill::Random, 512, true, 1);
         let mut memory = vec![0; 512];
         payload.renew(&mut memory);

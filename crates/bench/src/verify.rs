@@ -1,111 +1,113 @@
-//! Whether what was written is there: each block gets a stamp of its own, and is read back.
+//! Verifies written data: each block gets a unique stamp and is read back.
 //!
-//! A stamped block says where it belongs, how often it was written, in which session, and ends with a sum over all of
-//! this, so that a block that is lost, old, misplaced, or damaged is told from one that is right. A [`Ledger`] knows which
-//! stamp each block must have. Left out: blocks that this session has not written.
+//! A stamped block holds its LBA, how often it was written, in which session, and a checksum over
+//! all of this, which distinguishes lost, stale, misplaced and damaged blocks from correct ones. A
+//! [`Ledger`] knows the expected stamp of each block. Left out: blocks that this session did not
+//! write.
 //!
-//! Layout, little-endian: 0 magic (8 bytes), 8 LBA (8), 16 generation (4), 20 session (4), then filling that follows from
-//! those, and in the last 8 bytes the sum of all before them.
+//! Layout, little-endian: 0 magic (8 bytes), 8 LBA (8), 16 generation (4), 20 session (4), then
+//! filler derived from those, and in the last 8 bytes the checksum of all before.
 //!
-//! Always true: no two accesses that a ledger is asked about at the same time may overlap ([`Ledger`] cannot know in which
-//! order a drive does them); a block whose write has failed is not judged until it is written again. Reads of a run are judged and are no
-//! reading back: what comes then may be from the drive's cache, and the block may be written again.
+//! Always true: accesses in flight together do not overlap, since a [`Ledger`] cannot know in which
+//! order a drive executes them; a block whose write failed is not judged until it is written again.
+//! Reads within a run are judged but do not count as read back: they may come from the drive's
+//! cache.
 
 use fastrand::Rng;
 use serde::Serialize;
 use std::fmt;
 use units::{BlockSize, Extent};
 
-/// Blocks that one ledger keeps: four bytes of memory each.
+/// Blocks that one ledger tracks at most, with four bytes of memory each.
 pub const LEDGER_BLOCKS_MAX: u64 = 64 << 20;
 
-/// Wrong blocks that are kept for the report; all are counted.
+/// Wrong blocks listed in the report; all are counted.
 pub const WRONG_KEPT_MAX: usize = 16;
 
 /// `uaskstmp`.
 const MAGIC: u64 = u64::from_le_bytes(*b"uaskstmp");
 
-/// Words before the filling.
+/// Words before the filler.
 const HEAD_WORDS: usize = 3;
 
-/// The block was written, and the write has failed: it may hold the old or the new.
+/// The write of the block failed: it may hold old or new data.
 const UNCERTAIN: u32 = 1 << 31;
 
-/// The block was read back after the run, and judged.
+/// The block was read back after the run and judged.
 const READ_BACK: u32 = 1 << 30;
 
-/// The rest.
+/// The remaining bits.
 const GENERATION: u32 = READ_BACK - 1;
 
-/// What each block of a part of a drive must hold.
+/// The expected content of each block in a part of a drive.
 #[derive(Debug)]
 pub struct Ledger {
     session: u32,
     first: u64,
     block_bytes: usize,
-    /// Times that each block was written, [`UNCERTAIN`] and [`READ_BACK`].
+    /// Write count of each block, with [`UNCERTAIN`] and [`READ_BACK`].
     generations: Vec<u32>,
-    /// The run is over: what is read now is read back.
+    /// The run is over: reads now count as read back.
     reads_back: bool,
     findings: Findings,
 }
 
-/// What reading back has found.
+/// Verification results.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Findings {
-    /// Blocks that were stamped and written, again each time.
+    /// Stamped blocks written, counted per write.
     pub written: u64,
-    /// Blocks that were read and compared with their stamp, again each time, in a run and after it.
+    /// Blocks read and compared, within and after the run, counted per read.
     pub checked: u64,
-    /// Blocks that could not be judged when they were read, since their write had failed.
+    /// Blocks read but not judged, since their write had failed.
     pub uncertain: u64,
-    /// Different blocks that a run has written or tried to write, which are all to be read back after it.
+    /// Distinct blocks written or attempted, all to be read back.
     pub to_read_back: u64,
-    /// Those of them that were, and were judged.
+    /// Of those, blocks read back and judged.
     pub read_back: u64,
-    /// Those of them that were not: they could not be read, or were not reached, or their write had failed.
+    /// Of those, blocks not judged: unreadable, not reached, or with a failed write.
     pub not_read_back: u64,
-    /// Blocks that were not right.
+    /// Wrong blocks.
     pub wrong: u64,
     /// The first of them.
     pub first_wrong: Vec<WrongBlock>,
 }
 
-/// A block that does not hold what it must.
+/// A block with wrong content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WrongBlock {
-    /// Which one.
+    /// Its LBA.
     pub lba: u64,
-    /// The generation that it must have.
+    /// Expected generation.
     pub expected: u32,
-    /// What it holds instead.
+    /// Actual content.
     pub found: BlockContent,
 }
 
-/// What lies in the place of a stamp.
+/// The actual content of a block that should hold a stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum BlockContent {
     /// No stamp.
     NoStamp,
-    /// An earlier or later write of this block: the one that must be there is lost.
+    /// An earlier or later write of this block: the expected one is lost.
     OtherGeneration {
-        /// Its generation.
+        /// Generation found.
         generation: u32,
     },
-    /// A block that belongs elsewhere.
+    /// A stamp of another LBA.
     Misplaced {
-        /// Where.
+        /// That LBA.
         belongs_to: u64,
     },
-    /// A block of an earlier session: nothing of this one has arrived.
+    /// A stamp of an earlier session: no write of this one arrived.
     OtherSession,
-    /// The stamp is right and the rest is not.
+    /// A valid header with a damaged body.
     Damaged,
 }
 
 impl Ledger {
-    /// A ledger of so many blocks; `None` if they are more than [`LEDGER_BLOCKS_MAX`].
+    /// Creates a ledger; `None` for more than [`LEDGER_BLOCKS_MAX`] blocks.
     pub fn new(extent: Extent, block_size: BlockSize, session: u32) -> Option<Self> {
         if extent.blocks.0 > LEDGER_BLOCKS_MAX {
             return None;
@@ -120,20 +122,20 @@ impl Ledger {
         })
     }
 
-    /// Stamps the blocks that are about to be written.
+    /// Stamps the blocks of a write about to start.
     pub fn stamp(&mut self, extent: Extent, memory: &mut [u8]) {
         for (lba, block) in
             (extent.lba.0..).zip(memory.chunks_exact_mut(self.block_bytes)).take(extent.blocks.0 as usize)
         {
             let Some(generation) = self.generation(lba) else { continue };
-            // The first is 1; it would take a drive's whole life to come to the flags.
+            // Generations begin at 1 and cannot reach the flags in a drive's lifetime.
             *generation = (*generation & GENERATION).wrapping_add(1) & GENERATION;
             let generation = *generation;
             stamp(block, lba, generation, self.session);
         }
     }
 
-    /// The write of those blocks has ended.
+    /// Records the completion of a write.
     pub fn written(&mut self, extent: Extent, is_good: bool) {
         if is_good {
             self.findings.written += extent.blocks.0;
@@ -146,12 +148,12 @@ impl Ledger {
         }
     }
 
-    /// The run is over, and what is read from now on is read back.
+    /// Starts the read-back phase.
     pub const fn begin_reading_back(&mut self) {
         self.reads_back = true;
     }
 
-    /// Compares blocks that were read with what they must hold.
+    /// Compares read blocks with their expected content.
     pub fn check(&mut self, extent: Extent, memory: &[u8]) {
         for (lba, block) in
             (extent.lba.0..).zip(memory.chunks_exact(self.block_bytes)).take(extent.blocks.0 as usize)
@@ -166,12 +168,12 @@ impl Ledger {
             let expected = *entry & GENERATION;
             self.findings.checked += 1;
             if let Err(found) = look(block, lba, expected, self.session) {
-                self.findings.tell(WrongBlock { lba, expected, found });
+                self.findings.add_wrong(WrongBlock { lba, expected, found });
             }
         }
     }
 
-    /// The next blocks from `lba` on that were written, `most` of them at most.
+    /// Returns the next written blocks from `lba` on, at most `most`.
     pub fn next_written(&self, lba: u64, most: u64) -> Option<Extent> {
         let at = usize::try_from(lba.saturating_sub(self.first)).ok()?;
         let rest = self.generations.get(at..)?;
@@ -181,7 +183,7 @@ impl Ledger {
         Some(Extent::new(self.first + (at + skipped) as u64, count as u64))
     }
 
-    /// What was found so far.
+    /// Returns the results so far.
     pub fn findings(&self) -> Findings {
         let (mut to_read_back, mut read_back) = (0, 0);
         for generation in self.generations.iter().filter(|generation| **generation != 0) {
@@ -211,7 +213,7 @@ impl Findings {
         self.first_wrong.extend(other.first_wrong.iter().take(room).cloned());
     }
 
-    fn tell(&mut self, block: WrongBlock) {
+    fn add_wrong(&mut self, block: WrongBlock) {
         self.wrong += 1;
         if self.first_wrong.len() < WRONG_KEPT_MAX {
             self.first_wrong.push(block);
@@ -263,7 +265,7 @@ fn look(block: &[u8], lba: u64, generation: u32, session: u32) -> Result<(), Blo
     }
 }
 
-/// Which write a stamp is of.
+/// Identifies the write of a stamp.
 #[derive(Clone, Copy)]
 struct Write {
     generation: u32,
@@ -286,7 +288,7 @@ impl Write {
     }
 }
 
-/// A sum that every bit of every word goes into, in its place.
+/// A position-dependent checksum.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum(u64);
 
@@ -301,11 +303,11 @@ impl fmt::Display for WrongBlock {
         let Self { lba, expected, found } = self;
         write!(f, "LBA {lba}, write {expected}: ")?;
         match found {
-            BlockContent::NoStamp => f.write_str("there is no stamp"),
-            BlockContent::OtherGeneration { generation } => write!(f, "it holds write {generation}"),
-            BlockContent::Misplaced { belongs_to } => write!(f, "it holds what belongs to LBA {belongs_to}"),
-            BlockContent::OtherSession => f.write_str("it holds what an earlier session wrote"),
-            BlockContent::Damaged => f.write_str("it is damaged"),
+            BlockContent::NoStamp => f.write_str("no stamp"),
+            BlockContent::OtherGeneration { generation } => write!(f, "holds write {generation}"),
+            BlockContent::Misplaced { belongs_to } => write!(f, "holds the data of LBA {belongs_to}"),
+            BlockContent::OtherSession => f.write_str("holds data of an earlier session"),
+            BlockContent::Damaged => f.write_str("damaged"),
         }
     }
 }
@@ -326,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_hold_their_stamps_are_right() {
+    fn correct_stamps_pass() {
         let (mut ledger, mut memory) = (ledger(), vec![0; 3 * 512]);
         let extent = Extent::new(110, 3);
         ledger.stamp(extent, &mut memory);
@@ -340,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_block_is_told() {
+    fn wrong_blocks_are_classified() {
         let (mut ledger, mut old, mut new) = (ledger(), vec![0; 512], vec![0; 512]);
         let one = Extent::new(110, 1);
         ledger.stamp(one, &mut old);
@@ -362,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_failed_is_not_judged_until_the_next() {
+    fn failed_writes_are_not_judged() {
         let (mut ledger, mut memory) = (ledger(), vec![0; 512]);
         let one = Extent::new(100, 1);
         ledger.stamp(one, &mut memory);
@@ -376,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn each_block_that_is_to_be_read_back_counts_once() {
+    fn each_block_to_read_back_counts_once() {
         let (mut ledger, mut memory) = (ledger(), vec![0; 4 * 512]);
         let four = Extent::new(110, 4);
         for is_good in [true, true, false, true] {
@@ -407,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_written_is_read_back() {
+    fn only_written_blocks_are_read_back() {
         let (mut ledger, mut memory) = (ledger(), vec![0; 6 * 512]);
         ledger.stamp(Extent::new(103, 6), &mut memory);
         ledger.stamp(Extent::new(149, 1), &mut memory);
@@ -419,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_has_its_limit() {
+    fn ledger_size_is_limited() {
         assert!(Ledger::new(Extent::new(0, LEDGER_BLOCKS_MAX + 1), BlockSize::B512, 0).is_none());
     }
 }

@@ -1,50 +1,55 @@
-//! Whether a drive at a port is the one that its owner was asked about, and that other routes were measured on.
+//! Detects a drive that was replaced since the user confirmed it and since other routes were
+//! measured.
 //!
-//! Compared is what a drive keeps on each transport: USB id, USB serial number, the unit's serial number (VPD page 80h), capacity. What one
-//! side does not know is learnt when the other does: the kernel asks for no page over Bulk-Only. Left out: names, which bridges
-//! show differently by transport; drives without serial numbers that are alike in all of this cannot be told apart.
+//! Compares what a drive reports on every transport: USB id, USB serial number, the serial number
+//! of the logical unit (VPD page 80h), capacity. A value that one side lacks is filled in from the
+//! other, since the kernel requests no VPD page over Bulk-Only. Left out: names, which bridges
+//! report differently per transport; identical drives without serial numbers are indistinguishable.
 //!
-//! Always true: one block more or less is the same capacity, since the kernel takes one off where it knows a drive to tell one too many.
+//! Always true: capacities that differ by one block are equal, since the kernel subtracts one on
+//! drives known to report one too many.
 
 use initiator::disk::Geometry;
 use inspect::inventory::{Disk, UsbDevice};
 use quirks::DeviceId;
 use units::Capacity;
 
-/// What is known of the drive that was agreed to.
+/// What is known of the confirmed drive.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeviceIdentity {
     id: Option<DeviceId>,
     usb_serial: Option<String>,
-    /// Of the logical unit.
+    /// Serial number of the logical unit.
     serial: Option<String>,
     bytes: Option<u64>,
 }
 
 impl DeviceIdentity {
-    /// What an inventory knows of a drive and of the unit that is driven.
+    /// Takes what an inventory knows of a drive and of the measured logical unit.
     pub(super) fn of(device: &UsbDevice, disk: Option<&Disk>) -> Self {
         Self {
             id: Some(device.id),
             usb_serial: device.serial.clone(),
             serial: disk.and_then(|disk| disk.serial.clone()).filter(|serial| is_plain(serial)),
-            // Without a medium, none is told.
+            // Without a medium there is no capacity.
             bytes: disk.and_then(|disk| disk.bytes).filter(|bytes| *bytes > 0),
         }
     }
 
-    /// Whether the device at the port is the same, before anything of it is taken.
+    /// Checks the device at the port before anything is claimed.
     ///
     /// # Errors
-    /// What was agreed to, and what is there.
+    ///
+    /// The differences between the confirmed device and this one.
     pub(super) fn recognise(&mut self, device: &UsbDevice) -> Result<(), String> {
         let now = Self::of(device, None);
         self.compare(&now)
     }
 
-    /// Whether the unit is the same, by its own answers.
+    /// Checks the logical unit by its own responses.
     ///
     /// # Errors
+    ///
     /// As above.
     pub(super) fn recognise_unit(&mut self, geometry: &Geometry) -> Result<(), String> {
         let block_bytes = geometry.block_size.bytes().into();
@@ -60,14 +65,14 @@ impl DeviceIdentity {
         self.compare(&Self { serial, bytes: Some(bytes), ..Self::default() })
     }
 
-    /// Learns what was not known.
+    /// Fills in missing values.
     fn compare(&mut self, now: &Self) -> Result<(), String> {
         let size = |agreed: &Self| agreed.bytes.map(|bytes| Capacity(bytes).to_string());
         let differences = [
             difference("USB id", self.id, now.id),
             difference("USB serial number", self.usb_serial.as_ref(), now.usb_serial.as_ref()),
             difference("serial number", self.serial.as_ref(), now.serial.as_ref()),
-            // Two sizes may read alike.
+            // Two sizes may format alike.
             difference("bytes", self.bytes, now.bytes).filter(|_| size(self) == size(now)),
             difference("capacity", size(self), size(now)),
         ];
@@ -83,7 +88,7 @@ impl DeviceIdentity {
     }
 }
 
-/// What is not known on one side is no difference.
+/// A value missing on either side is no difference.
 fn difference<T: PartialEq + std::fmt::Display>(
     what: &str,
     agreed: Option<T>,
@@ -93,7 +98,8 @@ fn difference<T: PartialEq + std::fmt::Display>(
     (agreed != now).then(|| format!("{what} {agreed} then, {now} now"))
 }
 
-/// Whether a serial number reads the same whoever has read it: other bytes are escaped in one way by the kernel's reader, in another by ours.
+/// Whether a serial number reads alike in the kernel and here: both escape other bytes, each
+/// differently.
 fn is_plain(serial: &str) -> bool {
     serial.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'\'' | b'"'))
 }
@@ -112,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn another_drive_is_told_from_the_one_that_was_agreed_to() {
+    fn a_different_drive_is_detected() {
         let told = agreed().compare(&DeviceIdentity { id: Some(DeviceId::new(0x174c, 0x1153)), ..agreed() });
         assert_eq!(told, Err("USB id 174c:55aa then, 174c:1153 now".into()));
         let told = agreed().compare(&DeviceIdentity { usb_serial: Some("0124".into()), ..agreed() });
@@ -124,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_no_difference_and_learnt() {
+    fn missing_values_match_and_are_filled_in() {
         let mut agreed = DeviceIdentity { serial: None, bytes: None, ..agreed() };
         agreed.compare(&DeviceIdentity::default()).expect("nothing is known");
         agreed.compare_unit(None, 16 << 20, 4096).expect("it was not known");
@@ -132,7 +138,7 @@ mod tests {
         agreed.compare_unit(Some("UNIT1"), (16 << 20) + 4096, 4096).expect("it was not known");
         let told = agreed.compare_unit(Some("UNIT2"), 16 << 20, 4096);
         assert_eq!(told, Err("serial number UNIT1 then, UNIT2 now".into()));
-        // Neither reads as the kernel has it.
+        // Not readable as the kernel formats it.
         agreed.compare_unit(Some("\\xff1"), 16 << 20, 4096).expect("it is no text");
     }
 }

@@ -1,8 +1,9 @@
-//! A block device or a file, whichever driver is behind it, by `io_uring`.
+//! A block device or a file through any kernel driver, by `io_uring`.
 //!
-//! The work is done by [`FileMedium`]; here memory is aligned so that requests can go past the page cache, which is what
-//! makes figures those of the drive. Where the file system has no way past it, or the caller wants the cache, the
-//! identity says so. Left out: flushes of single writes; a write has ended when the kernel says so.
+//! [`FileMedium`] does the work; this module aligns memory for direct I/O, without which figures
+//! would be those of the page cache. If the file system lacks direct I/O, or the caller wants the
+//! cache, the notes say so. Left out: per-write flushes; a write completes when the kernel reports
+//! it.
 
 use super::{
     AccessError, BenchDevice, BufferLayout, CompletedAccess, DeviceError, DriveInfo, ErrorCounters, Route,
@@ -23,23 +24,23 @@ use units::{BlockCount, BlockSize, ByteRange, Extent};
 use wire::Legible;
 use workload::{Access, AccessKind};
 
-/// Where no alignment in memory is told, a page is always enough.
+/// Alignment if the kernel reports none: one page.
 const MEMORY_ALIGN_BYTES: usize = 4096;
 
-/// How long requests of an earlier run are waited for.
+/// How long to wait for requests of an earlier run.
 const SETTLE_MAX: Duration = Duration::from_secs(30);
 
-/// How long at once.
+/// Poll interval of that wait.
 const SETTLE_TURN: Duration = Duration::from_millis(100);
 
-/// How a file is used.
+/// How to open the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileDeviceOptions {
-    /// It is written; else it is opened for reading only.
+    /// Open for writing; otherwise read-only.
     pub writes: bool,
-    /// Nothing of it is read.
+    /// The jobs read nothing.
     pub reads_nothing: bool,
-    /// Through the page cache.
+    /// Use the page cache instead of direct I/O.
     pub cached: bool,
 }
 
@@ -55,10 +56,11 @@ pub struct FileDevice {
 }
 
 impl FileDevice {
-    /// Looks at the file; `tree` is where block devices are described.
+    /// Opens the file; `tree` describes block devices.
     ///
     /// # Errors
-    /// If it cannot be opened as it has to be.
+    ///
+    /// If the file cannot be opened with these options.
     pub fn open(path: &Path, options: FileDeviceOptions, tree: Tree) -> Result<Self, DeviceError> {
         let direct = !options.cached;
         let block_size = block_size(path, direct);
@@ -68,7 +70,8 @@ impl FileDevice {
         let medium = match FileMedium::open(path, &file) {
             Err(error) if matches!(error.reason, OpenReason::NotDirect) => {
                 notes.push(
-                    "the file system has no way past the page cache: reads may come from memory".to_owned(),
+                    "the file system does not support direct I/O: reads may come from the page cache"
+                        .to_owned(),
                 );
                 file.direct = false;
                 FileMedium::open(path, &file)
@@ -77,7 +80,7 @@ impl FileDevice {
         };
         let medium = medium.map_err(|error| DeviceError::new(error.to_string()))?;
         if options.cached {
-            notes.push("requests go through the page cache: reads may come from memory".to_owned());
+            notes.push("requests use the page cache: reads may come from memory".to_owned());
         }
         let device = std::fs::metadata(path).ok().filter(|metadata| metadata.file_type().is_block_device());
         let device = device.and_then(|metadata| BlockDevice::of_number(&tree, metadata.rdev()));
@@ -96,7 +99,7 @@ impl FileDevice {
         Ok(Self { path: path.to_path_buf(), options: file, tree, device, identity, up: Some(up) })
     }
 
-    /// Whether requests go past the page cache. Where they do not, what was written and is read again may never have left memory.
+    /// Whether requests bypass the page cache. Otherwise read-back data may never have left memory.
     pub const fn is_direct(&self) -> bool {
         self.options.direct
     }
@@ -106,7 +109,7 @@ impl BenchDevice for FileDevice {
     fn open_route(&mut self, route: Route, _layout: BufferLayout) -> Result<&mut dyn Runner, DeviceError> {
         if route != Route::Kernel {
             return Err(DeviceError::not_offered(format!(
-                "{}: the kernel drives it, not our own initiator; name its USB port for {route}",
+                "{}: the kernel's driver handles this device, not uaskit's; name its USB port for {route}",
                 Legible(self.path.as_os_str().as_encoded_bytes())
             )));
         }
@@ -123,7 +126,7 @@ impl BenchDevice for FileDevice {
     }
 }
 
-/// Blocks as long as the file wants its places aligned.
+/// The block size that matches the required alignment of file offsets.
 fn block_size(path: &Path, direct: bool) -> BlockSize {
     let wanted = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN);
     match wanted {
@@ -132,24 +135,26 @@ fn block_size(path: &Path, direct: bool) -> BlockSize {
     }
 }
 
-/// Where no blocks lie, nothing is read.
+/// Reports unallocated parts, which are not read from the drive.
 fn holes(path: &Path) -> Option<String> {
-    /// The unit of `st_blocks`, whatever the file system's blocks are.
+    /// The unit of `st_blocks`, independent of the file system's block size.
     const UNIT_BYTES: u64 = 512;
     let metadata =
         std::fs::metadata(path).ok().filter(|metadata| metadata.is_file() && metadata.len() > 0)?;
     let there = metadata.blocks().saturating_mul(UNIT_BYTES);
     let percent = 100 - there.min(metadata.len()) * 100 / metadata.len();
-    (percent > 0).then(|| format!("{percent} % of the file are holes: reading them costs the drive nothing"))
+    (percent > 0).then(|| {
+        format!("{percent} % of the file is unallocated; reads of those parts do not reach the drive")
+    })
 }
 
-/// A medium that is open, with memory for requests.
+/// An open medium with buffers for requests.
 #[derive(Debug)]
 struct FileRunner {
     medium: FileMedium,
     slots: Vec<Slot>,
     in_flight: u16,
-    /// Jobs that are over and were not polled yet.
+    /// Completed requests that were not polled yet.
     over: Vec<CompletedJob>,
     /// Where the kernel counts the errors of the disk.
     counters: Option<String>,
@@ -160,7 +165,7 @@ struct FileRunner {
 #[derive(Debug, Default)]
 struct Slot {
     buffer: Vec<u8>,
-    /// Where in the buffer the aligned memory begins.
+    /// Where the aligned memory begins in the buffer.
     start: u32,
 }
 
@@ -180,7 +185,7 @@ impl FileRunner {
         runner
     }
 
-    /// Errors and timeouts of the SCSI disk, as sysfs counts them in hexadecimal.
+    /// Errors and timeouts of the SCSI disk, which sysfs counts in hexadecimal.
     fn kernel_errors(&self) -> u64 {
         let Some(directory) = &self.counters else { return 0 };
         let counts = ["ioerr_cnt", "iotmo_cnt"].map(|name| {
@@ -204,12 +209,12 @@ impl FileRunner {
         self.in_flight += 1;
         let job = Job { request, buffer: std::mem::take(buffer) };
         if let Some(finished) = self.medium.submit(job) {
-            // Refused on the spot: it ends like any other.
+            // Rejected immediately: completes like any other request.
             self.over.push(finished);
         }
     }
 
-    /// Waits for so long until nothing is under way. Nobody asks any more how it has ended.
+    /// Waits until nothing is in flight and discards the results.
     fn settle(&mut self, at_most: Duration) -> Result<(), DeviceError> {
         let until = Instant::now() + at_most;
         while self.in_flight > 0 {
@@ -218,7 +223,10 @@ impl FileRunner {
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(DeviceError::new(format!("{} requests do not end", self.in_flight)));
+                return Err(DeviceError::new(format!(
+                    "{} requests did not complete in time",
+                    self.in_flight
+                )));
             }
             self.run_once(left.min(SETTLE_TURN))?;
         }
@@ -236,7 +244,7 @@ impl Runner for FileRunner {
     }
 
     fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), DeviceError> {
-        // What has a slot of an earlier run must not end one of this.
+        // A leftover request in a slot must not complete a request of this run.
         self.settle(SETTLE_MAX)?;
         self.slots.clear();
         for _ in 0..depth {
@@ -244,7 +252,9 @@ impl Runner for FileRunner {
             let mut buffer = Vec::new();
             let reserved = buffer.try_reserve_exact(len);
             reserved.map_err(|error| {
-                DeviceError::new(format!("no memory for {depth} requests of {bytes} bytes: {error}"))
+                DeviceError::new(format!(
+                    "cannot allocate buffers for {depth} requests of {bytes} bytes: {error}"
+                ))
             })?;
             buffer.resize(len, 0_u8);
             let start = buffer.as_ptr().align_offset(MEMORY_ALIGN_BYTES).min(MEMORY_ALIGN_BYTES) as u32;
@@ -283,9 +293,9 @@ impl Runner for FileRunner {
         let Some(event) = self.medium.event_fd() else { return Ok(()) };
         let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
         match rustix::event::poll(&mut [PollFd::new(&event, PollFlags::IN)], Some(&timeout)) {
-            // A signal ends the wait early, and the caller looks why.
+            // A signal ends the wait early; the caller checks why.
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(DeviceError::new(format!("cannot wait for the file: {error}"))),
+            Err(error) => Err(DeviceError::new(format!("cannot wait for completions: {error}"))),
         }
     }
 
@@ -325,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_written_and_read_past_the_page_cache_where_it_can_be() {
+    fn files_use_direct_io_where_supported() {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("file");
         std::fs::write(&path, vec![1; 1 << 20]).expect("written");
@@ -349,7 +359,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("file");
         std::fs::write(&path, vec![1; 1 << 20]).expect("written");
-        // Some end when they are started where the file lies in memory, the others in the ring.
+        // Some complete at submission if the file is cached, the others in the ring.
         for cached in [false, true] {
             let options = FileDeviceOptions { cached, ..FileDeviceOptions::default() };
             let mut bench_device =
@@ -370,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_keeps_the_next_run_from_its_begin() {
+    fn stuck_requests_block_the_next_run() {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("file");
         std::fs::write(&path, vec![1; 1 << 20]).expect("written");
@@ -381,12 +391,12 @@ mod tests {
         // The drive never answers this one.
         runner.in_flight = 1;
         let error = runner.settle(Duration::from_millis(150)).expect_err("it does not end");
-        assert_eq!(error.what, "1 requests do not end");
+        assert_eq!(error.what, "1 requests did not complete in time");
         assert_eq!(runner.slots.len(), 2, "its memory stays");
     }
 
     #[test]
-    fn a_write_to_a_file_that_is_only_read_fails() {
+    fn writes_to_a_read_only_file_fail() {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("file");
         std::fs::write(&path, vec![1; 1 << 20]).expect("written");
@@ -400,25 +410,29 @@ mod tests {
     }
 
     #[test]
-    fn a_file_system_without_a_way_past_the_page_cache_is_told() {
-        // Files of sysfs are of a page, and no file system with less to do with drives is on every Linux.
+    fn missing_direct_io_is_noted() {
+        // Files of sysfs have the size of a page, and every Linux has sysfs.
         let path = Path::new("/sys/kernel/uevent_seqnum");
         let bench_device =
             FileDevice::open(path, FileDeviceOptions::default(), Tree::at(path)).expect("it opens");
         assert!(!bench_device.is_direct());
         let notes = bench_device.identity().notes;
-        assert!(notes[0].starts_with("the file system has no way past the page cache"), "{notes:?}");
+        assert!(notes[0].starts_with("the file system does not support direct I/O"), "{notes:?}");
     }
 
     #[test]
-    fn a_sparse_file_is_told() {
+    fn sparse_files_are_noted() {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("file");
         std::fs::File::create(&path).and_then(|file| file.set_len(1 << 20)).expect("made");
         let is_reported = |reads_nothing| {
             let options = FileDeviceOptions { writes: true, reads_nothing, cached: true };
             let bench_device = FileDevice::open(&path, options, Tree::at(place.path())).expect("it opens");
-            bench_device.identity().notes.iter().any(|note| note.starts_with("100 % of the file are holes"))
+            bench_device
+                .identity()
+                .notes
+                .iter()
+                .any(|note| note.starts_with("100 % of the file is unallocated"))
         };
         assert!(is_reported(false));
         assert!(!is_reported(true), "writes do not care");

@@ -1,9 +1,11 @@
-//! Initiator and virtual drive in one process, and a medium in memory: what the protocol machines cost, and nothing else.
+//! Initiator and virtual drive in one process with a medium in memory: the cost of the protocol
+//! code alone.
 //!
-//! The drive is the same one on every route; its medium is written once before anything is measured, so that reads move
-//! bytes that are there. Commands that the host has sent wait for the drive's next turn together ([`QueuedMedium`]), so that a depth
-//! is one. Left out: waiting. Whatever can happen happens in [`Runner::turn`], which never sleeps, since the
-//! only deadlines here are Turbo's of some microseconds.
+//! The drive is the same on every route; its medium is filled before measuring, so that reads copy
+//! real data. Commands that the host has sent wait together for the drive's next poll
+//! ([`QueuedMedium`]), so that queue depth has an effect. Left out: waiting. All progress is made
+//! in [`Runner::run_once`], which never sleeps, since the only deadlines are Turbo's, of a few
+//! microseconds.
 
 use super::queued::QueuedMedium;
 use super::{
@@ -29,17 +31,17 @@ use units::{BlockCount, BlockSize, ByteCount, ByteRange, Extent, Instant};
 use usb::attachment::LOST_KEPT_MAX;
 use workload::{Access, AccessKind};
 
-/// Streams of the drive: more than any depth that is asked for, less the two that hosts keep back.
+/// Streams of the drive: more than any requested depth plus the two that hosts reserve.
 const STREAMS: u16 = 256;
 
-/// Bytes of one command: what Linux sends at super speed, whatever the transport.
+/// Bytes of one command: what Linux sends at SuperSpeed on every transport.
 const COMMAND_BYTES_MAX: u32 = 1 << 20;
 
-/// What a depth is here.
+/// The note that explains queue depth here.
 const BATCHES: &str = "commands under way wait together for the drive's next turn and end in it: it goes by batches, without the \
                        time of any medium";
 
-/// A virtual drive in memory, and our own initiators.
+/// A virtual drive in memory with our own initiators.
 #[derive(Debug)]
 pub struct MemoryDevice {
     up: Option<Box<dyn End>>,
@@ -48,18 +50,19 @@ pub struct MemoryDevice {
     factory: Option<Box<dyn ObserverFactory>>,
 }
 
-/// A route that can be taken down again.
+/// A route that can be closed again.
 trait End: Runner + std::fmt::Debug {
     fn into_drive(self: Box<Self>) -> Drive<QueuedMedium>;
 }
 
 impl MemoryDevice {
-    /// A drive of so many bytes.
+    /// Creates a drive of this size.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    ///
+    /// If memory cannot be allocated.
     pub fn new(size: ByteCount, block_size: BlockSize, speed: Speed) -> Result<Self, DeviceError> {
-        let no_memory = |error| DeviceError::new(format!("cannot keep {size} in memory: {error}"));
+        let no_memory = |error| DeviceError::new(format!("cannot allocate {size} of memory: {error}"));
         let mut medium = RamMedium::new(size, block_size).map_err(no_memory)?;
         fill(&mut medium)?;
         let identity = DriveInfo {
@@ -84,13 +87,16 @@ impl BenchDevice for MemoryDevice {
     fn open_route(&mut self, route: Route, _layout: BufferLayout) -> Result<&mut dyn Runner, DeviceError> {
         let mut drive = match self.up.take() {
             Some(end) => end.into_drive(),
-            None => self.drive.take().ok_or_else(|| DeviceError::new("the drive is lost"))?,
+            None => self
+                .drive
+                .take()
+                .ok_or_else(|| DeviceError::new("the drive is no longer usable after an earlier failure"))?,
         };
         drive.bus_reset();
         drive.run_once();
         while drive.poll().is_some() {}
         let refused = |error| {
-            let what = format!("the drive cannot be set up: {error}");
+            let what = format!("cannot configure the virtual drive: {error}");
             if error == PlugError::NotOffered {
                 DeviceError::not_offered(what)
             } else {
@@ -103,7 +109,7 @@ impl BenchDevice for MemoryDevice {
         }
         let timeouts = Timeouts::default();
         let up: Box<dyn End> = match route {
-            Route::Kernel => return Err(DeviceError::not_offered("no driver of the kernel is involved")),
+            Route::Kernel => return Err(DeviceError::not_offered("the virtual drive has no kernel driver")),
             Route::Bot => {
                 let bot = plug::bot(&mut drive, timeouts).map_err(refused)?;
                 Box::new(MemoryRunner::new(bot, drive)?)
@@ -125,7 +131,7 @@ impl BenchDevice for MemoryDevice {
     }
 }
 
-/// Bytes in every block, so that a read reads.
+/// Writes every block, so that reads copy real data.
 fn fill(medium: &mut RamMedium) -> Result<(), DeviceError> {
     const PIECE_BYTES: u64 = 1 << 20;
     let block_bytes = u64::from(medium.block_size().bytes());
@@ -195,28 +201,28 @@ fn drive(medium: RamMedium, speed: Speed) -> Drive<QueuedMedium> {
     Drive::new(Device::new(config, vec![unit]), vec![Box::new(QueuedMedium::new(medium))])
 }
 
-/// A disk on a transport, joined with the drive.
+/// A disk on a transport, connected to the drive.
 #[derive(Debug)]
 struct MemoryRunner<T> {
     disk: Disk,
     ends: Loopback<T, QueuedMedium>,
     began: std::time::Instant,
-    /// The time of the last turn: exact enough for what is started before the next.
+    /// The time of the last poll, exact enough for requests submitted before the next.
     at: Instant,
     slots: Vec<Slot>,
-    /// Of each command under way, by its slot: which part of a request it is.
+    /// By command slot: which part of which request it moves.
     parts: Vec<Option<Part>>,
     ended: Fifo<CompletedAccess>,
-    /// Writes that were lost and were not polled yet.
+    /// Lost writes that were not polled yet.
     lost: VecDeque<LostWrite>,
 }
 
 #[derive(Debug, Default)]
 struct Slot {
     buffer: Vec<u8>,
-    /// Of the longest access.
+    /// Size of the longest access.
     room: u32,
-    /// Of the access under way.
+    /// Size of the access in flight.
     bytes: u32,
 }
 
@@ -226,12 +232,12 @@ struct Part {
     memory: Memory,
     range: ByteRange,
     direction: Direction,
-    /// It has the buffer of the whole request.
+    /// The command uses the buffer of the whole request.
     whole: bool,
 }
 
 impl Slot {
-    /// Whether a command moves all that the access under way does.
+    /// Whether a command moves all data of its request.
     fn is_all_of(&self, command: &Command) -> bool {
         command.data_phase.is_some_and(|phase| phase.range == ByteRange::new(0, self.bytes))
     }
@@ -260,27 +266,27 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
             began: std::time::Instant::now(),
             at: Instant::ZERO,
             slots: Vec::new(),
-            // The identify sequence has a slot of its own.
+            // Identification uses a separate slot.
             parts: vec![None; usize::from(depth) + 1],
             ended: Fifo::with_capacity(workload::DEPTH_MAX.into()),
             lost: VecDeque::new(),
         };
         runner.disk.start(runner.now());
-        // Some dozens of commands; each turn ends at least one.
-        for _ in 0..IDENTIFY_TURNS_MAX {
+        // A few dozen commands; each poll completes at least one.
+        for _ in 0..IDENTIFY_POLLS_MAX {
             runner.advance();
             if runner.disk.geometry().is_some() {
                 return Ok(runner);
             }
         }
-        Err(DeviceError::new("the drive cannot be identified"))
+        Err(DeviceError::new("timed out identifying the drive"))
     }
 
     fn now(&self) -> Instant {
         Instant::from_ps((self.began.elapsed().as_nanos() as u64).saturating_mul(1000))
     }
 
-    /// Carries out everything that can be, once around.
+    /// Makes all progress that is possible in one pass.
     fn advance(&mut self) {
         let now = self.now();
         self.at = now;
@@ -308,7 +314,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
         self.carry(now);
     }
 
-    /// Copies what a part of a request has read to its place.
+    /// Copies the data of a partial read into the request's buffer.
     fn give_back(&mut self, id: RequestId, part: Part, bytes: &[u8]) {
         let Some(slot) = self.slots.get_mut(id.0 as usize) else { return };
         if !part.whole && part.direction == Direction::In {
@@ -429,8 +435,8 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
     }
 }
 
-/// Turns that an identify sequence may take.
-const IDENTIFY_TURNS_MAX: u32 = 10_000;
+/// Polls allowed for identification.
+const IDENTIFY_POLLS_MAX: u32 = 10_000;
 
 impl<T: Transport + std::fmt::Debug> Runner for MemoryRunner<T> {
     fn block_size(&self) -> BlockSize {
@@ -443,7 +449,8 @@ impl<T: Transport + std::fmt::Debug> Runner for MemoryRunner<T> {
 
     fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), DeviceError> {
         self.slots.clear();
-        // A command's bytes lie with the host and with the drive: what is under way comes back, and is not asked of the system again.
+        // Buffers are reused rather than allocated again: a command's data exists at the host and
+        // at the drive.
         self.ends.pool().keep_also(2 * usize::from(depth) * bytes as usize);
         self.ends.expect(depth.into());
         for _ in 0..depth {
@@ -523,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_with_the_drive_together() {
+    fn queued_commands_reach_the_drive_together() {
         let medium = RamMedium::new(ByteCount(16 << 20), BlockSize::B512).expect("16 MiB");
         let mut drive = drive(medium, Speed::Super);
         let uas = plug::uas(&mut drive, None, Timeouts::default()).expect("UAS");
@@ -540,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn one_request_at_a_time_does_not_wait_for_another_over_turbo() {
+    fn turbo_does_not_delay_a_single_request() {
         let medium = RamMedium::new(ByteCount(16 << 20), BlockSize::B512).expect("16 MiB");
         let mut drive = drive(medium, Speed::Super);
         let bot = plug::bot_config(&mut drive, Timeouts::default()).expect("BOT");
@@ -554,11 +561,12 @@ mod tests {
         }
     }
 
-    /// A drive that answers some of its commands with a deferred error (response code 71h), and has not carried them out then.
+    /// A drive that answers some commands with a deferred error (response code 71h) without
+    /// executing them.
     #[derive(Debug)]
     struct Forgetful<T> {
         transport: T,
-        /// Operation codes that are answered so, once each.
+        /// Operation codes to answer so, once each.
         due: Vec<u8>,
         marked: Vec<CommandId>,
     }
@@ -632,7 +640,7 @@ mod tests {
     }
 
     #[test]
-    fn deferred_errors_are_heard_of_with_the_next_command_and_at_the_flush() {
+    fn deferred_errors_are_reported_with_the_next_command_and_at_the_flush() {
         let medium = RamMedium::new(ByteCount(16 << 20), BlockSize::B512).expect("16 MiB");
         let mut drive = drive(medium, Speed::Super);
         let transport = plug::uas(&mut drive, None, Timeouts::default()).expect("UAS");
@@ -653,10 +661,10 @@ mod tests {
     }
 
     #[test]
-    fn what_one_route_has_written_another_reads() {
+    fn data_written_on_one_route_is_read_on_another() {
         let mut bench_device =
             MemoryDevice::new(ByteCount(16 << 20), BlockSize::B512, Speed::Super).expect("16 MiB");
-        // Longer than one command, so that it is cut.
+        // Longer than one command, so that it is split.
         let extent = Extent::new(3, (3 << 20) / 512);
         let runner = bench_device.open_route(Route::Uas, LAYOUT).expect("UAS");
         runner.prepare(1, 3 << 20).expect("memory");
@@ -666,7 +674,7 @@ mod tests {
         for route in [Route::Bot, Route::Turbo, Route::Uas] {
             let runner = bench_device.open_route(route, LAYOUT).expect("it is offered");
             assert_eq!((runner.block_size(), runner.capacity()), (BlockSize::B512, BlockCount(32_768)));
-            // Over BOT each answer that is shorter than what was asked for ends with a STALL.
+            // Over BOT each short response ends with a STALL.
             let stalls = runner.error_counters().stalls;
             runner.prepare(2, 3 << 20).expect("memory");
             runner.start(1, Access { kind: AccessKind::Read, extent });

@@ -1,12 +1,12 @@
-//! What jobs run on: a drive, and the ways in which requests get to it.
+//! Devices that jobs run on, and the routes by which requests reach them.
 //!
-//! A [`BenchDevice`] is one drive with its [`Route`]s; it puts up one at a time, so that transports are compared on the same
-//! hardware in turns. A [`Runner`] is a route that is up: it has slots with memory, starts an access in a slot, and tells
-//! when that has ended. Left out: what is asked, how fast it was, whether the data are right; that is for the modules
-//! above.
+//! A [`BenchDevice`] is one drive with its [`Route`]s; it opens one route at a time, so that
+//! transports are compared on the same hardware. A [`Runner`] is an open route: it has slots with
+//! buffers, starts an access in a slot, and reports its completion. Left out: what to access,
+//! timing, and data verification, which the modules above do.
 //!
-//! Always true: every access that was started ends exactly once, unless the runner fails as a whole; the memory of a slot
-//! is the caller's while nothing is under way in it.
+//! Always true: every started access completes exactly once, unless the runner fails as a whole;
+//! the buffer of a slot belongs to the caller while nothing is in flight in it.
 
 mod device_identity;
 mod file;
@@ -31,229 +31,240 @@ use std::time::Duration;
 use units::{BlockCount, BlockSize};
 use workload::Access;
 
-/// How requests get to a drive.
+/// How requests reach a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// Whatever driver the kernel has bound.
+    /// The driver that the kernel has bound.
     Kernel,
-    /// Our own, Bulk-Only.
+    /// Our driver, Bulk-Only Transport.
     Bot,
-    /// Our own, Bulk-Only with packed requests.
+    /// Our driver, Bulk-Only Transport with packed requests.
     Turbo,
-    /// Our own, USB Attached SCSI.
+    /// Our driver, USB Attached SCSI.
     Uas,
 }
 
-/// Makes whoever looks on at the transfers of a drive, for each time that it is put up anew.
+/// Creates a transfer observer for each time that a route is opened.
 pub trait ObserverFactory: fmt::Debug {
-    /// Who looks on from now on, at a drive whose descriptors are read again.
+    /// Returns an observer for a drive that is attached now.
     fn observer(&self) -> Box<dyn Observer>;
 }
 
-/// A drive and the ways to it.
+/// A drive and its routes.
 pub trait BenchDevice {
-    /// Has somebody look on at the transfers of routes that are put up from now on.
+    /// Observes the transfers of all routes opened from now on.
     ///
     /// # Errors
-    /// If its transfers are not ours.
+    ///
+    /// If the kernel's driver makes the transfers.
     fn watch(&mut self, factory: Box<dyn ObserverFactory>) -> Result<(), DeviceError> {
         let _ = factory;
         Err(DeviceError::new("the kernel's driver makes the transfers"))
     }
 
-    /// Has a drive that is being put up given up when this is set, so that nobody waits for one that says nothing.
+    /// Sets a flag that, once true, ends attempts to open an unresponsive drive.
     fn set_stop_flag(&mut self, flag: Arc<AtomicBool>) {
         let _ = flag;
     }
 
-    /// Puts a route up for accesses within `room`, and takes down the one that was up.
+    /// Opens a route with buffers of this layout, and closes the open one.
     ///
     /// # Errors
-    /// Why there is no such way to this drive.
+    ///
+    /// Why the drive does not have this route, or why opening failed.
     fn open_route(&mut self, route: Route, room: BufferLayout) -> Result<&mut dyn Runner, DeviceError>;
 
-    /// Takes down what is up, and gives back what was taken. Dropping a bench_device does the same, and cannot say what went wrong.
+    /// Closes the open route and releases the device. Dropping does the same but cannot report
+    /// errors.
     ///
     /// # Errors
-    /// What was not given back, and what to do.
+    ///
+    /// What could not be released, and what to do.
     fn close(&mut self) -> Result<(), DeviceError> {
         Ok(())
     }
 
-    /// What is known of the drive by now.
+    /// Returns what is known of the drive so far.
     fn identity(&self) -> DriveInfo;
 
-    /// Why a drive that was found in the place of the one that was agreed to was left alone, if one was.
+    /// Returns why a drive was rejected, if it is not the one that the user confirmed.
     fn changed_device(&self) -> Option<&DeviceError> {
         None
     }
 
-    /// How warm the drive has said to be, before the first run and, once closed, after the last; where our drivers have asked it.
+    /// Returns the drive's temperature before the first run and, once closed, after the last, if
+    /// our drivers have read it.
     fn temperatures(&self) -> [Option<Temperature>; 2] {
         [None; 2]
     }
 }
 
-/// How much is under way at most.
+/// Buffers of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferLayout {
-    /// Accesses.
+    /// Number of slots, one per access in flight.
     pub slots: u16,
-    /// Bytes of each.
+    /// Bytes of each buffer.
     pub bytes: u32,
 }
 
-/// Who a drive is.
+/// Description of a drive.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DriveInfo {
-    /// Vendor and product, or what it is.
+    /// Vendor and product, or another description.
     pub model: Option<String>,
-    /// Its serial number.
+    /// Serial number.
     pub serial: Option<String>,
-    /// The revision of its firmware.
+    /// Firmware revision.
     pub firmware: Option<String>,
-    /// Bytes that it has.
+    /// Capacity in bytes.
     pub bytes: u64,
-    /// Bytes of a logical block.
+    /// Logical block size in bytes.
     pub block_bytes: u32,
-    /// How requests are made: the engine, and whether they go past the page cache.
+    /// How requests are made: the engine, and whether they bypass the page cache.
     pub engine: String,
-    /// What may make its figures better or worse than they are elsewhere.
+    /// Notes on conditions that distort the figures.
     pub notes: Vec<String>,
 }
 
-/// A route that is up.
+/// An open route.
 pub trait Runner {
-    /// The length of a block.
+    /// Returns the block size.
     fn block_size(&self) -> BlockSize;
 
-    /// Blocks that there are.
+    /// Returns the capacity in blocks.
     fn capacity(&self) -> BlockCount;
 
-    /// Makes slots 0 to `depth`, each with memory of `bytes`, within the room of the route. Nothing may be under way.
+    /// Allocates slots 0 to `depth`, each with a buffer of `bytes`, within the route's layout.
+    /// Nothing may be in flight.
     ///
     /// # Errors
-    /// If there is no memory for them.
+    ///
+    /// If memory cannot be allocated.
     fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), DeviceError>;
 
-    /// The memory of a slot: what an access there has read, or will write. What it holds after a write is left over.
+    /// Returns the buffer of a slot: data to write, or data that was read. Its content after a
+    /// write is unspecified.
     fn memory(&mut self, slot: u16) -> &mut [u8];
 
-    /// Starts an access in a slot that has none under way.
+    /// Starts an access in an idle slot.
     fn start(&mut self, slot: u16, access: Access);
 
-    /// Starts to bring what was written to the medium, in a slot that has nothing under way. It ends as an access does.
+    /// Starts a flush in an idle slot. It completes like an access.
     fn start_flush(&mut self, slot: u16);
 
-    /// Carries out what was started, and waits until an access has ended, or so long.
+    /// Submits started accesses and waits until one completes, or until the timeout.
     ///
     /// # Errors
-    /// If nothing more can come of this runner.
+    ///
+    /// If the runner is no longer usable.
     fn run_once(&mut self, timeout: Duration) -> Result<(), DeviceError>;
 
-    /// The next access that has ended.
+    /// Returns the next completed access.
     fn poll(&mut self) -> Option<CompletedAccess>;
 
-    /// The next write that had ended well and was lost later, where our own initiator hears of it. [`ErrorCounters::lost_writes`] counts
-    /// those as well that there was no room to keep.
+    /// Returns the next acknowledged write that was lost later, if our initiator learns of it.
+    /// [`ErrorCounters::lost_writes`] also counts those that exceeded the list.
     fn poll_lost(&mut self) -> Option<LostWrite> {
         None
     }
 
-    /// The time by which runs are measured.
+    /// Returns the time by which runs are measured.
     fn now(&self) -> std::time::Instant {
         std::time::Instant::now()
     }
 
-    /// How long an access may take, with all tries and what is done between them.
+    /// Returns the longest time that an access may take, all retries and recovery included.
     fn access_max(&self) -> Duration {
         KERNEL_ACCESS_MAX
     }
 
-    /// The same of a flush.
+    /// Returns the same for a flush.
     fn flush_max(&self) -> Duration {
         KERNEL_FLUSH_MAX
     }
 
-    /// What went wrong below so far, whether it was mended or not.
+    /// Returns all errors so far, recovered or not.
     fn error_counters(&self) -> ErrorCounters;
 
-    /// What is not to be counted for a run that begins now.
+    /// Returns the counters to subtract for a run that begins now.
     fn initial_error_counters(&mut self) -> ErrorCounters {
         self.error_counters()
     }
 }
 
-/// The kernel sends a command to a disk six times at most, gives each thirty seconds, and resets what does not answer between them.
+/// The kernel sends a command up to six times with a timeout of thirty seconds each, and resets the
+/// device in between.
 const KERNEL_ACCESS_MAX: Duration = Duration::from_secs(300);
 
-/// Twice as long, since a flush may have to empty the page cache of a file.
+/// Twice that, since a flush may write out a file's page cache.
 const KERNEL_FLUSH_MAX: Duration = Duration::from_secs(600);
 
-/// The end of an access.
+/// A completed access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletedAccess {
-    /// Its slot.
+    /// Slot of the access.
     pub slot: u16,
-    /// How it ended.
+    /// Result of the access.
     pub result: Result<(), AccessError>,
 }
 
 /// Why an access failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessError {
-    /// Our own initiator says so.
+    /// An error of our initiator.
     Disk(disk::Error),
-    /// The kernel says so.
+    /// An error of the kernel.
     Medium(MediumError),
-    /// Our own initiator says so of a flush.
+    /// A flush error of our initiator.
     DiskFlush(disk::Error),
-    /// The kernel says so of a flush.
+    /// A flush error of the kernel.
     MediumFlush(MediumError),
 }
 
-/// Why a runner cannot be put up, or cannot go on.
+/// Why a route cannot be opened, or why a runner failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceError {
-    /// What happened, and why.
+    /// What failed, and why.
     pub what: String,
-    /// Nothing has failed: this drive, where it is, does not have the route that was asked for.
+    /// Not a failure: this drive does not have the requested route.
     pub is_not_offered: bool,
 }
 
-/// What went wrong below, counted since a runner was put up. Most of it is mended by trying again.
+/// Low-level errors since the route was opened. Retries recover most of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ErrorCounters {
-    /// Commands sent again.
+    /// Retried commands.
     pub retries: u64,
-    /// Commands whose deadline passed.
+    /// Commands that timed out.
     pub timeouts: u64,
-    /// Transfers that ended with a stall.
+    /// Transfers that ended with a STALL.
     pub stalls: u64,
-    /// Statuses that were not what they should be.
+    /// Unexpected statuses.
     pub odd_statuses: u64,
-    /// BUSY and TASK SET FULL.
+    /// Statuses BUSY and TASK SET FULL.
     pub busy: u64,
-    /// Errors that the drive has mended by itself.
+    /// Recovered errors that the drive reported.
     pub recovered: u64,
-    /// Resets of a unit, an interface or a port.
+    /// Resets of a logical unit, an interface or a port.
     pub resets: u64,
-    /// Errors that the kernel has counted for the disk.
+    /// Errors that the kernel counted for the disk.
     pub kernel_errors: u64,
-    /// Deferred errors: writes that had ended well and were lost later. Nothing mends those, so that they are failures as well.
+    /// Deferred errors: acknowledged writes that were lost later. They cannot be recovered, so they
+    /// are failures as well.
     pub lost_writes: u64,
-    /// Answers of a unit that was not ready.
+    /// Commands answered with NOT READY.
     pub not_ready: u64,
-    /// Commands that the transport brought no answer for.
+    /// Commands without a response from the transport.
     pub transport_failures: u64,
-    /// UAS: tasks aborted.
+    /// UAS: aborted tasks.
     pub task_aborts: u64,
-    /// Turbo: packs that failed and were sent again in their parts.
+    /// Turbo: packs that failed and were resent as single requests.
     pub unpacked: u64,
 }
 
 impl ErrorCounters {
-    /// None at all.
+    /// All zero.
     pub const NONE: Self = Self {
         retries: 0,
         timeouts: 0,
@@ -270,7 +281,7 @@ impl ErrorCounters {
         unpacked: 0,
     };
 
-    /// What has been added since `earlier`.
+    /// Subtracts an earlier reading.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self {
@@ -290,7 +301,7 @@ impl ErrorCounters {
         }
     }
 
-    /// Both together.
+    /// Adds two readings.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
@@ -310,7 +321,7 @@ impl ErrorCounters {
         }
     }
 
-    /// Of an initiator: what its disk and its transport have counted.
+    /// Combines the counters of an initiator's disk and transport.
     pub const fn of(disk: disk::Counts, transport: initiator::Counters) -> Self {
         Self {
             retries: disk.sent_again + transport.resends as u64,
@@ -329,40 +340,40 @@ impl ErrorCounters {
         }
     }
 
-    /// Each kind with its name.
+    /// Names each counter.
     pub const fn named(&self) -> [(&'static str, u64); 13] {
         [
             ("retries", self.retries),
             ("timeouts", self.timeouts),
             ("stalls", self.stalls),
-            ("odd statuses", self.odd_statuses),
+            ("unexpected statuses", self.odd_statuses),
             ("busy", self.busy),
-            ("recovered by the drive", self.recovered),
+            ("recovered errors", self.recovered),
             ("resets", self.resets),
-            ("errors counted by the kernel", self.kernel_errors),
-            ("writes lost after they had ended well", self.lost_writes),
-            ("answers that the unit was not ready", self.not_ready),
-            ("commands without an answer", self.transport_failures),
-            ("tasks aborted", self.task_aborts),
-            ("packs sent again in parts", self.unpacked),
+            ("kernel-counted errors", self.kernel_errors),
+            ("acknowledged writes lost later", self.lost_writes),
+            ("NOT READY responses", self.not_ready),
+            ("commands without a response", self.transport_failures),
+            ("aborted tasks", self.task_aborts),
+            ("packs resent as single requests", self.unpacked),
         ]
     }
 }
 
 impl DeviceError {
-    /// Something cannot be done.
+    /// Creates an error.
     pub fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), is_not_offered: false }
     }
 
-    /// There is no such route.
+    /// Creates an error for a route that the drive does not have.
     pub fn not_offered(what: impl Into<String>) -> Self {
         Self { what: what.into(), is_not_offered: true }
     }
 }
 
 impl Route {
-    /// One word, for figures and flags.
+    /// Returns the name for output and flags.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",
@@ -383,24 +394,24 @@ impl fmt::Display for AccessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Disk(error) => error.fmt(f),
-            Self::DiskFlush(error) => write!(f, "the flush after writes: {error}"),
-            // No block is known: it is of all of them.
+            Self::DiskFlush(error) => write!(f, "flush after writes: {error}"),
+            // The kernel names no block for a failed flush.
             Self::MediumFlush(MediumError::Unwritable { .. }) => {
-                f.write_str("the flush after writes: the kernel could not write all of them")
+                f.write_str("flush after writes: the kernel could not write all data")
             }
-            Self::MediumFlush(error) => write!(f, "the flush after writes: {}", Self::Medium(*error)),
-            Self::Medium(MediumError::Unreadable { lba }) => write!(f, "cannot be read at {lba}"),
-            Self::Medium(MediumError::Unwritable { lba }) => write!(f, "cannot be written at {lba}"),
-            Self::Medium(MediumError::OutOfSpace) => f.write_str("no room left"),
+            Self::MediumFlush(error) => write!(f, "flush after writes: {}", Self::Medium(*error)),
+            Self::Medium(MediumError::Unreadable { lba }) => write!(f, "read error at {lba}"),
+            Self::Medium(MediumError::Unwritable { lba }) => write!(f, "write error at {lba}"),
+            Self::Medium(MediumError::OutOfSpace) => f.write_str("no space left"),
             Self::Medium(MediumError::WriteProtected) => f.write_str("write protected"),
-            Self::Medium(MediumError::Shrunk) => f.write_str("it has become shorter"),
+            Self::Medium(MediumError::Shrunk) => f.write_str("the medium shrank"),
             Self::Medium(error) => write!(f, "{error:?}"),
         }
     }
 }
 
 impl AccessError {
-    /// Nothing more can come of the drive.
+    /// Whether the drive is no longer usable.
     pub const fn is_final(&self) -> bool {
         matches!(
             self,
@@ -411,7 +422,7 @@ impl AccessError {
         )
     }
 
-    /// The same, of a flush.
+    /// Turns the error into that of a flush.
     #[must_use]
     pub const fn of_flush(self) -> Self {
         match self {

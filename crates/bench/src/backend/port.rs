@@ -1,12 +1,13 @@
-//! A drive at a USB port, taken from the kernel's driver: our own BOT, Turbo and UAS over usbfs.
+//! A drive at a USB port, detached from the kernel's driver: our own BOT, Turbo and UAS over usbfs.
 //!
-//! A route is an [`Attachment`], since streams, settings and memory belong to one; between two the interface is in a [`ClaimedInterface`], so that the
-//! kernel does not make a disk of it each time. A drive that has failed meanwhile is given back and taken anew. As long as the route and
-//! its room stay the same it stays up. When it is put up first, and before it is closed, the drive is asked how warm it is.
-//! The interface is taken with all of its units, of which one is driven.
+//! Each route is an [`Attachment`] with its streams, alternate setting and buffers; between two
+//! routes a [`ClaimedInterface`] keeps the interface claimed, so that the kernel does not create a disk each
+//! time. A failed drive is released and attached again. A route stays open while route and buffer
+//! layout stay the same. The drive's temperature is read when it is first opened and before it is
+//! closed. The interface is claimed with all of its logical units, of which one is used.
 //!
-//! Always true: whatever ends the bench_device, the kernel's driver has the interface again; a drive that took the place of the one that was
-//! looked at first is left alone.
+//! Always true: the kernel's driver is reattached on close, even after an error; a drive that
+//! replaced the one first seen is left alone.
 
 use super::device_identity::DeviceIdentity;
 use super::quirks::KnownQuirks;
@@ -38,18 +39,18 @@ pub struct UsbPortDevice {
     port: String,
     lun: u8,
     identity: DriveInfo,
-    /// What tells the drive from others, since it was looked at first.
+    /// Identifies the drive that was seen first.
     agreed: DeviceIdentity,
-    /// Why another one was left alone.
+    /// Why a replaced drive was rejected.
     changed_device: Option<DeviceError>,
-    /// How each route was carried so far.
+    /// How each route was opened so far.
     routes: Vec<String>,
     up: Option<Up>,
-    /// What is ours of the drive while no route is up.
+    /// The claimed interface while no route is open.
     claimed: ClaimedInterface,
     factory: Option<Box<dyn ObserverFactory>>,
     thermometer: Thermometer,
-    /// Whoever measures wants to come to an end.
+    /// Ends attempts to open an unresponsive drive.
     stop: Stop,
 }
 
@@ -60,33 +61,37 @@ struct Up {
     runner: Box<dyn Attached>,
 }
 
-/// A disk that is driven by us, over a door that somebody looks on at, or nobody.
+/// A disk that our driver uses, with or without a transfer observer.
 trait Attached: Runner + std::fmt::Debug {
     fn is_usable(&self) -> bool;
 
-    /// What the disk says of itself.
+    /// Returns what the disk reports of itself.
     fn geometry(&self) -> &Geometry;
 
-    /// Over what, how many requests at once, how data go.
+    /// Describes transport, depth and data path.
     fn carried(&self) -> String;
 
-    /// How warm the drive says to be now, if it tells.
+    /// Returns the drive's current temperature, if it reports one.
     fn temperature(&mut self, ask: AskTemperature) -> Option<Temperature>;
 
-    /// Ends, and leaves the interface in the hold if it can be kept.
+    /// Closes, and leaves the interface claimed in `hold` if possible.
     fn leave(self: Box<Self>, claimed: &mut ClaimedInterface) -> Result<(), DeviceError>;
 }
 
 impl UsbPortDevice {
-    /// A logical unit of the drive at a port of this machine, whose inventory has just been read. Nothing is taken yet.
+    /// Prepares a logical unit of the drive at a port of this machine, from a fresh inventory.
+    /// Nothing is claimed yet.
     ///
     /// # Errors
-    /// If there is no drive, or it is known to have one unit alone and another is asked for: what answers there may be the same disk.
+    ///
+    /// If there is no drive, or Linux knows it to have one logical unit and another is requested,
+    /// which may be the same disk.
     pub fn new(port: &str, lun: u8, inventory: &Inventory) -> Result<Self, DeviceError> {
         let tree = usb::running_tree();
         let device = find(inventory, port)?;
         if lun > 0 && KnownQuirks::of(inventory, device).has_one_unit() {
-            let what = "Linux knows that the drive has one logical unit alone, whatever it says (SINGLE_LUN)";
+            let what =
+                "Linux knows this drive to have a single logical unit, whatever it reports (SINGLE_LUN)";
             return Err(DeviceError::new(what));
         }
         let driven = driven_disks(&tree, device, lun).into_iter().next();
@@ -104,7 +109,7 @@ impl UsbPortDevice {
         Ok(Self { identity, agreed: DeviceIdentity::of(device, disk), ..Self::at(tree, port, lun) })
     }
 
-    /// A port of which nothing is known yet, and where nothing was taken.
+    /// A port of which nothing is known or claimed yet.
     fn at(tree: Tree, port: &str, lun: u8) -> Self {
         Self {
             tree,
@@ -128,13 +133,13 @@ impl UsbPortDevice {
             Route::Turbo => TransportChoice::Turbo,
             Route::Uas => TransportChoice::Uas,
             Route::Kernel => {
-                let what = "the kernel's driver was taken off; name the block device";
+                let what = "the kernel's driver is detached; name the block device instead";
                 return Err(DeviceError::not_offered(what));
             }
         };
         let (lun, slots, slot_bytes) = (self.lun, room.slots, room.bytes);
         let config = AttachConfig { transport, lun, slots, slot_bytes, ..AttachConfig::default() };
-        // Read again: a reset may have given the device another number.
+        // Read again: a reset may have changed the device number.
         let inventory = Inventory::read(&self.tree, Scope::Brief);
         let device = find(&inventory, &self.port)?;
         self.recognise(|agreed| agreed.recognise(device))?;
@@ -152,32 +157,32 @@ impl UsbPortDevice {
         let was_held = self.claimed.is_claimed();
         match self.open(device, &AttachConfig { ask_temperature, ..config }) {
             Err(error) if self.is_to_end(&error) => Err(unopened(error)),
-            Err(_) if was_held && !self.claimed.is_claimed() => self.open_anew(route, &config),
-            Err(error) if self.may_let_go(&error) => self.open_anew(route, &config),
+            Err(_) if was_held && !self.claimed.is_claimed() => self.reopen(route, &config),
+            Err(error) if self.may_become_available(&error) => self.reopen(route, &config),
             Err(AttachError::Identify(_) | AttachError::IdentifyTimedOut)
                 if ask_temperature != AskTemperature::Not =>
             {
                 self.thermometer.note_before(None);
-                self.open_anew(route, &config)
+                self.reopen(route, &config)
             }
             Ok(attached) => self.admit(route, attached),
             Err(error) => Err(unopened(error)),
         }
     }
 
-    /// Takes another drive than the one that was looked at first for an error, and says so.
+    /// Reports an error if the drive is not the one first seen.
     fn recognise(
         &mut self,
         compare: impl FnOnce(&mut DeviceIdentity) -> Result<(), String>,
     ) -> Result<(), DeviceError> {
         compare(&mut self.agreed).map_err(|differences| {
             let changed_device =
-                DeviceError::new(format!("another drive is at port {} now: {differences}", self.port));
+                DeviceError::new(format!("a different drive is at port {} now: {differences}", self.port));
             self.changed_device.insert(changed_device).clone()
         })
     }
 
-    /// Lets a disk be driven if it is that of the drive that was looked at first. Another one is given back at once, untouched.
+    /// Accepts a disk of the drive first seen. Another one is released untouched.
     fn admit(&mut self, route: Route, attached: Box<dyn Attached>) -> Result<Box<dyn Attached>, DeviceError> {
         self.recognise(|agreed| agreed.recognise_unit(attached.geometry()))?;
         self.learn(route, &*attached);
@@ -197,16 +202,15 @@ impl UsbPortDevice {
         }))
     }
 
-    /// Whether a drive that was ours a moment ago may be again in a moment: it has failed and was given back, and the kernel reads its
-    /// partitions, and so may whoever looks at disks that come.
-    fn may_let_go(&self, error: &AttachError) -> bool {
-        is_of_a_moment(error) && !self.routes.is_empty()
+    /// Whether a drive may become available shortly: after a failure it was released, and the
+    /// kernel or a disk manager may still be reading its partitions.
+    fn may_become_available(&self, error: &AttachError) -> bool {
+        is_temporary(error) && !self.routes.is_empty()
     }
 
-    /// Opens a drive that has failed since it was ours or when it was asked for what it does not know, and may come back, or that
-    /// somebody else has for a moment.
-    fn open_anew(&mut self, route: Route, config: &AttachConfig) -> Result<Box<dyn Attached>, DeviceError> {
-        let until = Instant::now() + COME_BACK_MAX;
+    /// Retries opening a drive that failed earlier, may reappear, or is in use for a moment.
+    fn reopen(&mut self, route: Route, config: &AttachConfig) -> Result<Box<dyn Attached>, DeviceError> {
+        let until = Instant::now() + REATTACH_MAX;
         loop {
             let inventory = Inventory::read(&self.tree, Scope::Brief);
             let why = match find(&inventory, &self.port) {
@@ -223,11 +227,11 @@ impl UsbPortDevice {
             if self.stop.is_wanted() || Instant::now() >= until {
                 return Err(why);
             }
-            std::thread::sleep(COME_BACK_POLL);
+            std::thread::sleep(REATTACH_POLL);
         }
     }
 
-    /// Whether a drive that did not open is not to be tried again, since somebody wants to come to an end.
+    /// Whether to stop retrying, since the caller wants to end.
     fn is_to_end(&self, error: &AttachError) -> bool {
         *error == AttachError::IdentifyInterrupted || self.stop.is_wanted()
     }
@@ -237,7 +241,7 @@ impl UsbPortDevice {
         up.runner.leave(&mut self.claimed)
     }
 
-    /// Notes what the disk says of itself, and how it is carried.
+    /// Records the geometry and how the route was opened.
     fn learn(&mut self, route: Route, attached: &dyn Attached) {
         let geometry = attached.geometry();
         self.thermometer.note_before(geometry.temperature);
@@ -255,12 +259,12 @@ impl UsbPortDevice {
     }
 }
 
-/// Whether somebody else has the drive, who may let it go.
-const fn is_of_a_moment(error: &AttachError) -> bool {
+/// Whether another user has the drive and may release it soon.
+const fn is_temporary(error: &AttachError) -> bool {
     matches!(error, AttachError::InUse { .. } | AttachError::Bus(UsbfsError::Busy { .. }))
 }
 
-fn not_given_back(error: UsbfsError) -> DeviceError {
+fn not_released(error: UsbfsError) -> DeviceError {
     DeviceError::new(error.to_string())
 }
 
@@ -276,10 +280,10 @@ fn find<'a>(inventory: &'a Inventory, port: &str) -> Result<&'a UsbDevice, Devic
     })?;
     let title = device.title();
     if !device.is_storage() {
-        return Err(DeviceError::new(format!("{title} at port {port} is no drive; see uaskit list")));
+        return Err(DeviceError::new(format!("{title} at port {port} is not a drive; see uaskit list")));
     }
     if !device.is_configured() {
-        let what = format!("the kernel has set no configuration of {title}; see uaskit why {port}");
+        let what = format!("the kernel has not configured {title}; see uaskit why {port}");
         return Err(DeviceError::new(what));
     }
     Ok(device)
@@ -303,7 +307,7 @@ impl BenchDevice for UsbPortDevice {
             let runner = self.attach(route, room)?;
             self.up = Some(Up { route, room, runner });
         }
-        let up = self.up.as_mut().ok_or_else(|| DeviceError::new("nothing is attached"))?;
+        let up = self.up.as_mut().ok_or_else(|| DeviceError::new("no route is open"))?;
         Ok(&mut *up.runner)
     }
 
@@ -314,11 +318,11 @@ impl BenchDevice for UsbPortDevice {
             self.thermometer.note_after(up.runner.temperature(ask));
         }
         let left = self.take_down();
-        left.and(self.claimed.reattach().map_err(not_given_back))
+        left.and(self.claimed.reattach().map_err(not_released))
     }
 
     fn temperatures(&self) -> [Option<Temperature>; 2] {
-        self.thermometer.told()
+        self.thermometer.readings()
     }
 
     fn identity(&self) -> DriveInfo {
@@ -330,13 +334,13 @@ impl BenchDevice for UsbPortDevice {
     }
 }
 
-/// A disk that is driven by us.
+/// A disk that our driver uses.
 #[derive(Debug)]
 struct PortRunner<D: HostBus> {
     attachment: Attachment<D>,
-    /// Its troubles were asked for: those of putting it up are told.
+    /// The counters of opening were reported.
     is_reported: bool,
-    /// Accesses that have ended and were not polled yet.
+    /// Completed accesses that were not polled yet.
     over: Vec<CompletedAccess>,
 }
 
@@ -353,24 +357,24 @@ where
     }
 
     fn carried(&self) -> String {
-        let copies = if self.attachment.is_zero_copy() { "without a copy" } else { "copied by the kernel" };
-        format!("{}, {} at once, {copies}", self.attachment.transport(), self.attachment.depth())
+        let copies = if self.attachment.is_zero_copy() { "zero-copy" } else { "copied by the kernel" };
+        format!("{}, depth {}, {copies}", self.attachment.transport(), self.attachment.depth())
     }
 
     fn temperature(&mut self, ask: AskTemperature) -> Option<Temperature> {
-        // Nothing is wrong with a measurement whose drive does not tell.
+        // A drive that reports no temperature is not an error.
         self.attachment.temperature(ask).ok().flatten()
     }
 
     fn leave(self: Box<Self>, claimed: &mut ClaimedInterface) -> Result<(), DeviceError> {
-        claimed.retain(self.attachment).map_err(not_given_back)
+        claimed.retain(self.attachment).map_err(not_released)
     }
 }
 
 impl<D: HostBus> PortRunner<D> {
     fn submit(&mut self, slot: u16, operation: Operation, extent: Extent) {
         if self.attachment.submit(slot, operation, extent).is_err() {
-            // Only a unit that is gone, or that has changed, takes no request that fits.
+            // Only a missing or changed logical unit rejects a request that fits.
             self.over.push(CompletedAccess { slot, result: Err(AccessError::Disk(Error::Gone)) });
         }
     }
@@ -386,7 +390,7 @@ impl<D: HostBus> Runner for PortRunner<D> {
     }
 
     fn prepare(&mut self, depth: u16, _bytes: u32) -> Result<(), DeviceError> {
-        // The room was made when it was attached; what an earlier run left under way comes to its end first.
+        // Buffers were allocated at attachment; leftover requests of an earlier run complete first.
         let until = Instant::now() + SETTLE_MAX;
         while self.attachment.in_flight() > 0 && Instant::now() < until {
             self.attachment.wait(until).map_err(|error| DeviceError::new(error.to_string()))?;
@@ -395,7 +399,10 @@ impl<D: HostBus> Runner for PortRunner<D> {
             self.attachment.expect(depth);
             Ok(())
         } else {
-            Err(DeviceError::new(format!("{} requests do not end", self.attachment.in_flight())))
+            Err(DeviceError::new(format!(
+                "{} requests did not complete in time",
+                self.attachment.in_flight()
+            )))
         }
     }
 
@@ -452,20 +459,20 @@ impl<D: HostBus> Runner for PortRunner<D> {
     }
 }
 
-/// What a drive has refused when it was put up, which is no trouble of the first run. That it has run into time-outs then, and was reset,
-/// is: nothing else would tell.
+/// Removes what opening a drive rejects, which is no error of the first run. Timeouts and resets
+/// stay, since nothing else would report them.
 const fn refused(troubles: ErrorCounters) -> ErrorCounters {
     ErrorCounters { timeouts: 0, resets: 0, transport_failures: 0, task_aborts: 0, ..troubles }
 }
 
-/// How long a command may take with this deadline: each try to its end, every rung that there is of a recovery after it, and all that the
-/// disk puts up with.
+/// The longest time of a command with this deadline: all attempts, each with every recovery step
+/// after it, and all busy waits.
 fn longest(deadline: fn(&RetryLimits) -> units::Duration) -> Duration {
     let AttachConfig { timeouts, retry_limits, .. } = AttachConfig::default();
     let Timeouts { sense, data_after_status, abort_task, logical_unit_reset, .. } = timeouts;
     let Timeouts { nexus_reset, clear_halt, mass_storage_reset, port_reset, .. } = timeouts;
     let managed = sense + data_after_status + abort_task + logical_unit_reset + nexus_reset;
-    // Both halts are cleared; after the port the alternate setting and the streams are set up again.
+    // Clears both halts; after a port reset the alternate setting and the streams are set up again.
     let reset = mass_storage_reset + clear_halt + clear_halt + port_reset + port_reset + port_reset;
     let each = std_of(deadline(&retry_limits) + managed + reset);
     let busy = std_of(retry_limits.busy_wait_max) * retry_limits.busy_max.into();
@@ -480,21 +487,21 @@ fn ended(finished: usb::attachment::FinishedRequest) -> CompletedAccess {
     CompletedAccess { slot: finished.slot, result: finished.result.map(|_| ()).map_err(AccessError::Disk) }
 }
 
-/// How long requests of an earlier run are waited for.
+/// How long to wait for requests of an earlier run.
 const SETTLE_MAX: Duration = Duration::from_secs(30);
 
-/// How long a drive that was lost, or that somebody has since it was given back, may take to be there again.
-const COME_BACK_MAX: Duration = Duration::from_secs(5);
+/// How long a lost drive, or one in use since its release, may take to become available.
+const REATTACH_MAX: Duration = Duration::from_secs(5);
 
-/// How often it is looked for.
-const COME_BACK_POLL: Duration = Duration::from_millis(250);
+/// Poll interval of that wait.
+const REATTACH_POLL: Duration = Duration::from_millis(250);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_has_failed_is_told_from_what_is_not_offered() {
+    fn failures_differ_from_routes_not_offered() {
         let transport = TransportChoice::Uas;
         assert!(unopened(AttachError::NotOffered { transport, because: None }).is_not_offered);
         let memory = UsbfsError::Memory { limit_mb: Some(1), wanted_bytes: Some(8 << 20) };
@@ -502,15 +509,15 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_drive_for_a_moment_is_waited_for() {
+    fn a_drive_in_use_for_a_moment_is_retried() {
         let busy = UsbfsError::Busy { interface: "2-1:1.0".into(), holder: Some("uas".into()) };
         let in_use = AttachError::InUse { disk: "sda".into(), by: "something holds it".into() };
-        assert!(is_of_a_moment(&busy.into()) && is_of_a_moment(&in_use));
-        assert!(!is_of_a_moment(&UsbfsError::Disconnected.into()));
+        assert!(is_temporary(&busy.into()) && is_temporary(&in_use));
+        assert!(!is_temporary(&UsbfsError::Disconnected.into()));
     }
 
     #[test]
-    fn what_went_wrong_when_a_drive_was_put_up_is_told_of_the_first_run() {
+    fn errors_of_opening_count_for_the_first_run() {
         let open_route = ErrorCounters {
             timeouts: 2,
             resets: 3,
@@ -527,14 +534,15 @@ mod tests {
     }
 
     #[test]
-    fn a_command_may_take_all_its_tries_with_a_recovery_after_each() {
-        // Five tries of 30 or 60 seconds, each with a recovery of 63.2; twenty times busy for a second, and thirty becoming ready.
+    fn access_timeout_covers_all_attempts_and_recoveries() {
+        // Five attempts of 30 or 60 seconds, each with a recovery of 63.2; twenty busy waits of a
+        // second, and thirty becoming ready.
         assert_eq!(longest(|disk| disk.command_timeout), Duration::from_secs(5 * 30 + 316 + 20 + 30));
         assert_eq!(longest(|disk| disk.long_timeout), Duration::from_secs(5 * 60 + 316 + 20 + 30));
     }
 
     #[test]
-    fn nobody_who_wants_to_come_to_an_end_waits_for_a_drive() {
+    fn a_set_stop_flag_ends_the_wait_for_a_drive() {
         // A port of a machine without USB.
         let mut bench_device =
             UsbPortDevice::at(Tree::of("".parse().expect("a record of nothing")), "99-9", 0);
@@ -544,8 +552,8 @@ mod tests {
         bench_device.set_stop_flag(word);
         assert!(bench_device.is_to_end(&AttachError::IdentifyTimedOut));
         let began = Instant::now();
-        bench_device.open_anew(Route::Uas, &AttachConfig::default()).expect_err("there is no drive at all");
-        assert!(began.elapsed() < COME_BACK_MAX / 2, "{:?}", began.elapsed());
+        bench_device.reopen(Route::Uas, &AttachConfig::default()).expect_err("there is no drive at all");
+        assert!(began.elapsed() < REATTACH_MAX / 2, "{:?}", began.elapsed());
     }
 
     /// A recorded guest, and the same with another drive at port 3-3.
@@ -559,27 +567,27 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_in_the_place_of_the_one_that_was_agreed_to_is_left_alone() {
+    fn a_replaced_drive_is_left_alone() {
         let (guest, other) = replaced();
         let mut bench_device =
             UsbPortDevice::new("3-3", 0, &Inventory::read(&guest, Scope::Brief)).expect("it is recorded");
         let before = bench_device.identity();
         bench_device.tree = other;
-        let differs = "another drive is at port 3-3 now: USB serial number SERIAL-6 then, SERIAL-9 now";
+        let differs = "a different drive is at port 3-3 now: USB serial number SERIAL-6 then, SERIAL-9 now";
         let room = BufferLayout { slots: 1, bytes: 4096 };
         let told = bench_device.open_route(Route::Bot, room).err().map(|error| error.to_string());
         assert_eq!(told.as_deref(), Some(differs));
         assert_eq!(bench_device.changed_device().map(DeviceError::to_string).as_deref(), Some(differs));
         assert_eq!(bench_device.identity(), before, "nothing is learnt of it");
-        // Nor while one is waited for that has gone.
+        // Nor while waiting for one that detached.
         let began = Instant::now();
-        let told = bench_device.open_anew(Route::Bot, &AttachConfig::default()).expect_err("it is another");
+        let told = bench_device.reopen(Route::Bot, &AttachConfig::default()).expect_err("it is another");
         assert_eq!(told.to_string(), differs);
-        assert!(began.elapsed() < COME_BACK_MAX / 2, "{:?}", began.elapsed());
+        assert!(began.elapsed() < REATTACH_MAX / 2, "{:?}", began.elapsed());
     }
 
     #[test]
-    fn a_port_without_a_drive_is_told() {
+    fn a_port_without_a_drive_is_an_error() {
         let error =
             UsbPortDevice::new("99-9", 0, &Inventory::default()).expect_err("there is no drive at all");
         assert_eq!(error.to_string(), "nothing is plugged into port 99-9; see uaskit list --all");

@@ -1,14 +1,15 @@
-//! A medium in memory that has a queue: nothing is told of a job before it is asked for.
+//! A medium in memory with a queue: nothing completes at submission.
 //!
-//! Memory answers on the spot, and a drive on it is done with each command before the next one comes: no two would ever be under
-//! way, whatever the depth. With a queue in front, all commands that the host has sent are with the drive until its next
-//! turn, as with a drive that takes time. Left out: the time.
+//! Memory completes immediately, so a drive on it would finish each command before the next arrives
+//! and never have two in flight, whatever the depth. With a queue in front, all commands that the
+//! host has sent stay with the drive until its next poll, as with a real drive. Left out: time.
 //!
-//! Memory works while the protocol does. A write whose turn it is goes past the caches at once, and is on its way while the next command
-//! comes; of what is to be read some lines are fetched when the job comes, and some more before the one ahead of it is done, as by
-//! a drive that knows what comes next and does not begin with it only then.
+//! The protocol code runs while memory works. A write bypasses the caches, and completes while the
+//! next command arrives; for a read some cache lines are prefetched when the job arrives and some
+//! when it is next, as by a drive that reads ahead.
 //!
-//! Always true: jobs are done, and end, in the order in which they came; none ends before all can see what it has written.
+//! Always true: jobs execute and complete in order of arrival; none completes before its writes are
+//! visible.
 
 use bus::Fifo;
 use device::medium::{MediumDone, MediumError, MediumOp};
@@ -18,28 +19,30 @@ use std::io;
 use std::ops::Range;
 use units::{BlockCount, BlockSize};
 
-/// Memory behind a queue.
+/// A memory medium behind a queue.
 #[derive(Debug)]
 pub(super) struct QueuedMedium {
     medium: StreamedRam,
     waiting: Fifo<Job>,
-    /// What came of the first of those, so many as it has done.
+    /// Results of the jobs at the front that were executed.
     done: Fifo<Result<MediumDone, MediumError>>,
 }
 
-/// Lines of a job's blocks that are fetched when it comes: fewer than a processor has under way.
+/// Cache lines of a job's blocks to prefetch on arrival: fewer than a processor can have
+/// outstanding.
 const LINES_AT_FIRST: Range<usize> = 0..24;
-/// Those that are fetched when it is next. The rest of a block of 4 KiB comes by itself while these are copied.
+/// Those to prefetch when the job is next. The hardware prefetcher fetches the rest of a 4 KiB
+/// block.
 const LINES_BEFORE: Range<usize> = 24..48;
 
 impl QueuedMedium {
-    /// With nothing in the queue.
+    /// Creates an empty queue.
     pub(super) fn new(medium: RamMedium) -> Self {
         Self { medium: StreamedRam::new(medium), waiting: Fifo::new(), done: Fifo::new() }
     }
 
-    /// Does all that waits and is not done, one after the other.
-    fn carry_out_all(&mut self) {
+    /// Executes all waiting jobs in order.
+    fn execute_all(&mut self) {
         for index in self.done.len()..self.waiting.len() {
             if let Some(next) = self.waiting.get(index + 1) {
                 self.medium.expect(next.request.extent, LINES_BEFORE);
@@ -50,8 +53,8 @@ impl QueuedMedium {
     }
 }
 
-/// Notes what came of a job. A result that is moved is read when its block is on its way to memory, and waits for all of it: see
-/// [`Fifo`].
+/// Records a result. A result that is moved is read while its cache line is in flight, and stalls:
+/// see [`Fifo`].
 #[inline]
 fn note(done: &mut Fifo<Result<MediumDone, MediumError>>, result: Result<MediumDone, MediumError>) {
     match result {
@@ -77,7 +80,7 @@ impl Medium for QueuedMedium {
 
     fn poll(&mut self) -> Option<CompletedJob> {
         if self.done.is_empty() {
-            self.carry_out_all();
+            self.execute_all();
         }
         self.medium.settle();
         Some(self.waiting.pop_front()?.finish(self.done.pop_front()?))
@@ -131,8 +134,8 @@ mod tests {
     }
 
     #[test]
-    fn jobs_are_done_in_their_order_whichever_are_done_when_they_come() {
-        // Of a small one all are done when they are asked for.
+    fn jobs_complete_in_order_of_arrival() {
+        // With a small medium all are done when polled.
         for mib in [1, 64] {
             let medium = RamMedium::new(ByteCount(mib << 20), BlockSize::B512).expect("there is memory");
             let mut queued = QueuedMedium::new(medium);

@@ -1,8 +1,8 @@
-//! What Linux knows of a drive at a port that our own drivers go by.
+//! Linux quirks of a drive at a port that our own drivers honour.
 //!
-//! A bridge that cannot take large commands cannot take ours either, and residues that mean nothing to Linux mean nothing to our BOT,
-//! which would learn it of a few commands only. That Linux keeps a drive off UAS is told, with who says so, and nothing more: to see what it does there
-//! is what a bench is for. Left out: what is of no use without a file system above.
+//! A bridge that cannot take large commands cannot take ours either, and residues that Linux
+//! ignores mislead our BOT as well. That Linux disables UAS for a drive is only noted with its
+//! source: a benchmark may want to see why. Left out: quirks that matter only to file systems.
 
 use super::Route;
 use inspect::diagnose::{Evidence, Quirks};
@@ -11,19 +11,19 @@ use quirks::quirk::table::TableRow;
 use quirks::quirk::{Flag, Flags};
 use std::fmt;
 
-/// Bytes of 240 sectors and of 64, as the flags of those names have it.
+/// Bytes of 240 and of 64 sectors, as the flags of those names.
 const MAX_BYTES: [(Flag, u32); 2] = [(Flag::MaxSectors64, 64 * 512), (Flag::MaxSectors240, 240 * 512)];
 
-/// The quirks of a drive, as the driver of each route goes by them.
+/// The quirks of a drive, by route.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownQuirks {
     uas: Flags,
     storage: Flags,
-    /// Who says to ignore UAS.
+    /// The source of the quirk that disables UAS.
     ignored_by: Option<Source>,
 }
 
-/// Where a quirk comes from.
+/// The source of a quirk.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     /// The user's entry.
@@ -35,7 +35,7 @@ enum Source {
 }
 
 impl KnownQuirks {
-    /// What is in force for a drive.
+    /// Looks up the effective quirks of a drive.
     pub(super) fn of(inventory: &Inventory, device: &UsbDevice) -> Self {
         let none = Self { uas: Flags::NONE, storage: Flags::NONE, ignored_by: None };
         Evidence::gather(inventory, device).into_iter().fold(none, |all, evidence| Self {
@@ -45,17 +45,17 @@ impl KnownQuirks {
         })
     }
 
-    /// The flags of either driver.
+    /// Returns the flags of both drivers.
     pub(super) const fn flags(self) -> Flags {
         self.uas.union(self.storage)
     }
 
-    /// Whether residues of BOT mean nothing.
+    /// Whether BOT residues are to be ignored.
     pub(super) const fn ignores_residue(self) -> bool {
         self.storage.contains(Flag::IgnoreResidue)
     }
 
-    /// Whether the drive has unit 0 alone, whatever it says.
+    /// Whether the drive has LUN 0 alone, whatever it reports.
     pub(super) const fn has_one_unit(self) -> bool {
         self.flags().contains(Flag::SingleLun)
     }
@@ -64,36 +64,36 @@ impl KnownQuirks {
         if matches!(route, Route::Uas) { self.uas } else { self.storage }
     }
 
-    /// Bytes of one command at most, if the drive takes no larger ones.
+    /// Returns the largest command in bytes, if limited.
     pub(super) fn transfer_bytes_max(self, route: Route) -> Option<u32> {
         let flags = self.on(route);
         MAX_BYTES.into_iter().find(|(flag, _)| flags.contains(*flag)).map(|(_, bytes)| bytes)
     }
 
-    /// What is to be said of a route.
+    /// Returns notes on a route.
     pub(super) fn notes(self, route: Route) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(bytes) = self.transfer_bytes_max(route) {
             let kib = bytes / 1024;
-            notes.push(format!("{route}: commands of {kib} KiB at most, since Linux knows that the drive takes no larger ones"));
+            notes.push(format!(
+                "{route}: commands limited to {kib} KiB, the maximum that Linux allows for this drive"
+            ));
         }
         if let (Route::Uas, Some(source)) = (route, self.ignored_by) {
-            notes.push(format!(
-                "uas: Linux keeps this drive off UAS, and it is driven there all the same: {source}"
-            ));
+            notes.push(format!("uas: Linux disables UAS for this drive, measured here anyway: {source}"));
         }
         notes
     }
 }
 
 impl Source {
-    /// Who says to ignore UAS, of those that are in force.
+    /// Returns the effective source of the quirk that disables UAS.
     fn of_ignored_uas(quirks: &Quirks) -> Option<Self> {
         let ignores = |flags: Flags| flags.contains(Flag::IgnoreUas);
         if !ignores(quirks.uas().union(quirks.storage())) {
             return None;
         }
-        // An entry replaces what is built in.
+        // A user's entry replaces the built-in one.
         if quirks.user.is_some() {
             return Some(Self::User);
         }
@@ -108,12 +108,12 @@ impl Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::User => f.write_str("usb-storage.quirks= has the letter u for it"),
+            Self::User => f.write_str("usb-storage.quirks= has flag u"),
             Self::Row(row) => {
                 let TableRow { id, name, .. } = row;
-                write!(f, "the row {id} of {} says so, {name}", row.file())
+                write!(f, "entry {id} of {}, {name}", row.file())
             }
-            Self::Code(reason) => write!(f, "uas-detect.h says so, {reason}"),
+            Self::Code(reason) => write!(f, "uas-detect.h, {reason}"),
         }
     }
 }
@@ -126,7 +126,7 @@ mod tests {
     use quirks::quirk::{BuiltIn, CodedRule};
     use quirks::{DeviceId, Identity, Names};
 
-    /// A recorded machine whose drive at port 3-3 the user says this of.
+    /// A recorded machine with this user quirk for the drive at port 3-3.
     fn known(quirks: &str) -> KnownQuirks {
         const GUEST: &str = include_str!("../../../inspect/tests/trees/guest.tree");
         let text = format!("{GUEST}\n/sys/module/usb_storage/parameters/quirks = {quirks}\n");
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_takes_no_large_commands_gets_none() {
+    fn max_sectors_quirks_limit_commands() {
         for route in [Route::Bot, Route::Turbo, Route::Uas] {
             assert_eq!(known("").transfer_bytes_max(route), None);
             assert_eq!(known("1209:0001:g").transfer_bytes_max(route), Some(122_880));
@@ -145,44 +145,44 @@ mod tests {
             assert_eq!(known("1209:0001:gm").transfer_bytes_max(route), Some(32_768));
         }
         let note = &known("1209:0001:g").notes(Route::Turbo)[0];
-        assert!(note.contains("commands of 120 KiB at most"), "{note}");
+        assert!(note.contains("commands limited to 120 KiB"), "{note}");
     }
 
     #[test]
-    fn that_linux_keeps_it_off_uas_is_told_of_uas_alone() {
+    fn a_disabled_uas_is_noted_for_uas_alone() {
         assert!(known("").notes(Route::Uas).is_empty());
         assert!(known("1209:0001:u").notes(Route::Bot).is_empty());
         let notes = known("1209:0001:u").notes(Route::Uas);
-        assert!(notes.len() == 1 && notes[0].contains("keeps this drive off UAS"), "{notes:?}");
-        assert!(notes[0].ends_with("usb-storage.quirks= has the letter u for it"), "{notes:?}");
+        assert!(notes.len() == 1 && notes[0].contains("disables UAS for this drive"), "{notes:?}");
+        assert!(notes[0].ends_with("usb-storage.quirks= has flag u"), "{notes:?}");
     }
 
     #[test]
-    fn the_row_that_keeps_a_drive_off_uas_is_named() {
+    fn the_source_of_a_disabled_uas_is_named() {
         let note = |vendor, product, revision| {
             let id = DeviceId::new(vendor, product);
             let identity = Identity { id, revision, names: Names::default() };
             let quirks = Quirks { built_in: BuiltIn::of(&identity, None), user: None };
             Source::of_ignored_uas(&quirks).map(|source| source.to_string())
         };
-        let apricorn = "the row 0984:0301 of unusual_uas.h says so, Apricorn";
+        let apricorn = "entry 0984:0301 of unusual_uas.h, Apricorn";
         assert_eq!(note(0x0984, 0x0301, 0x0128).as_deref(), Some(apricorn));
         assert_eq!(note(0x0984, 0x0301, 0x0129), None);
         let coded = Some(CodedRule::Hiksemi);
         let quirks = Quirks { built_in: BuiltIn { coded, ..BuiltIn::default() }, user: None };
         let source = Source::of_ignored_uas(&quirks).map(|source| source.to_string());
-        assert!(source.is_some_and(|source| source.starts_with("uas-detect.h says so, ")));
+        assert!(source.is_some_and(|source| source.starts_with("uas-detect.h, ")));
         // JMicron JMS567: quirks, and none of them about this.
         assert_eq!(note(0x152d, 0x0578, 0), None);
     }
 
     #[test]
-    fn a_drive_whose_units_are_all_the_same_has_one() {
+    fn single_lun_drives_have_one_logical_unit() {
         assert!(known("1209:0001:s").has_one_unit() && !known("").has_one_unit());
     }
 
     #[test]
-    fn residues_mean_nothing_where_linux_says_so() {
+    fn ignore_residue_follows_linux() {
         assert!(known("1209:0001:r").ignores_residue());
         assert!(!known("").ignores_residue() && !known("1209:0001:g").ignores_residue());
     }

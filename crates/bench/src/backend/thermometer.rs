@@ -1,15 +1,17 @@
-//! How warm a drive at a port says to be, before the first run and after the last.
+//! The drive's own temperature, before the first run and after the last.
 //!
-//! Our drivers ask for it when they survey the drive, which is not measured; the rules of Linux say how far. A bridge that
-//! stumbles over a command is told by its quirks, of either driver, since we drive it both ways. Left out: the kernel's sensor.
+//! Our drivers read it while identifying the drive, which is not measured; Linux quirks say which
+//! commands are safe. The quirks of both drivers apply, since we use the drive both ways. Left out:
+//! the kernel's sensor.
 //!
-//! Always true: a drive that has told nothing is not asked again, and one that did not survive the question is put up without.
+//! Always true: a drive that reported nothing is not asked again, and one that failed on the
+//! request is opened without it.
 
 use super::quirks::KnownQuirks;
 use initiator::disk::{AskTemperature, Temperature, TemperatureSource};
 use quirks::quirk::{Flag, Flags};
 
-/// What was asked of a drive, and what it told.
+/// What was requested of a drive, and what it reported.
 #[derive(Debug, Default)]
 pub(super) struct Thermometer {
     is_asked: bool,
@@ -17,19 +19,19 @@ pub(super) struct Thermometer {
 }
 
 impl Thermometer {
-    /// How to ask a drive that is put up: once.
+    /// How to ask a drive that is opened: once.
     pub(super) fn asks(&self, known: KnownQuirks) -> AskTemperature {
         if self.is_asked { AskTemperature::Not } else { allowed(known.flags()) }
     }
 
-    /// It was put up, or did not survive the question.
+    /// Records the first reading, also if the drive failed on the request.
     pub(super) fn note_before(&mut self, told: Option<Temperature>) {
         if !self.is_asked {
             (self.is_asked, self.told[0]) = (true, told);
         }
     }
 
-    /// How to ask at the end: as it has told at the beginning, if it has.
+    /// How to ask at the end: as at the beginning, if that worked.
     pub(super) fn asks_again(&self) -> Option<AskTemperature> {
         match self.told {
             [Some(Temperature { source: TemperatureSource::LogPage, .. }), None] => {
@@ -46,16 +48,16 @@ impl Thermometer {
         self.told[1] = told;
     }
 
-    /// Before the first run, and after the last.
-    pub(super) const fn told(&self) -> [Option<Temperature>; 2] {
+    /// Returns the readings before the first run and after the last.
+    pub(super) const fn readings(&self) -> [Option<Temperature>; 2] {
         self.told
     }
 }
 
-/// How far a drive may be asked, by the flags that are in force for it in Linux.
+/// Which requests are safe with these effective Linux flags.
 const fn allowed(flags: Flags) -> AskTemperature {
     if flags.contains(Flag::NoReportOpcodes) {
-        // One command that it does not know was too much for it.
+        // One unknown command is too much for it.
         AskTemperature::Not
     } else if flags.contains(Flag::NoAta1x) {
         AskTemperature::ByLog
@@ -70,7 +72,7 @@ mod tests {
     use inspect::inventory::{Inventory, Scope};
     use inspect::tree::Tree;
 
-    /// A recorded machine whose drive at port 3-3 has these ids; the user says so of quirks.
+    /// A recorded machine with these ids at port 3-3 and these user quirks.
     fn asks(id: (&str, &str), quirks: &str) -> AskTemperature {
         const GUEST: &str = include_str!("../../../inspect/tests/trees/guest.tree");
         const DEVICE: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3";
@@ -87,34 +89,35 @@ mod tests {
     }
 
     #[test]
-    fn quirks_of_linux_say_how_far_a_drive_is_asked() {
+    fn linux_quirks_limit_temperature_requests() {
         assert_eq!(asks(("46f4", "0003"), ""), AskTemperature::ByLogOrSmart);
-        // VL711 has ATA pass-through blocked, all of Seagate as well; JMS567 chokes on REPORT SUPPORTED OPERATION CODES.
+        // VL711 has ATA pass-through blocked, as has all of Seagate; JMS567 hangs on REPORT
+        // SUPPORTED OPERATION CODES.
         assert_eq!(asks(("2109", "0711"), ""), AskTemperature::ByLog);
         assert_eq!(asks(("0bc2", "2312"), ""), AskTemperature::ByLog);
         assert_eq!(asks(("152d", "0567"), ""), AskTemperature::Not);
     }
 
     #[test]
-    fn what_the_user_says_replaces_what_is_built_in() {
+    fn user_quirks_replace_built_in_ones() {
         assert_eq!(asks(("46f4", "0003"), "46f4:0003:t"), AskTemperature::ByLog);
         assert_eq!(asks(("46f4", "0003"), "46f4:0003:f"), AskTemperature::Not);
         assert_eq!(asks(("2109", "0711"), "2109:0711:"), AskTemperature::ByLogOrSmart);
     }
 
     #[test]
-    fn a_drive_is_asked_once_before_and_once_after_if_it_has_told() {
+    fn temperature_is_read_once_before_and_once_after() {
         let warm = |celsius, source| Some(Temperature { celsius, source });
         let mut silent = Thermometer::default();
         silent.note_before(None);
         assert_eq!((silent.is_asked, silent.asks_again()), (true, None));
         let mut telling = Thermometer::default();
         telling.note_before(warm(35, TemperatureSource::LogPage));
-        // Another transport is put up, and was not asked.
+        // Another transport is opened, and was not asked.
         telling.note_before(None);
         assert_eq!(telling.asks_again(), Some(AskTemperature::ByLog));
         telling.note_after(warm(41, TemperatureSource::LogPage));
-        assert_eq!(telling.told().map(|told| told.map(|told| told.celsius)), [Some(35), Some(41)]);
+        assert_eq!(telling.readings().map(|told| told.map(|told| told.celsius)), [Some(35), Some(41)]);
         assert_eq!(telling.asks_again(), None);
         let mut smart = Thermometer::default();
         smart.note_before(warm(35, TemperatureSource::Smart));

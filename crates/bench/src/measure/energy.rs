@@ -1,15 +1,16 @@
-//! Energy of the processor packages, where the kernel shows its counters (RAPL, `/sys/class/powercap`).
+//! Energy of the processor packages from the kernel's RAPL counters (`/sys/class/powercap`).
 //!
-//! The counters are those of whole packages: everything that runs on the machine is in them, and the drive is not. Mostly
-//! only root may read them. They start anew at a limit that is read beside them, mostly 65 or 262 kJ: minutes of a busy machine. A [`Meter`]
-//! adds up meanwhile.
+//! The counters cover whole packages: everything that runs on the machine, without the drive.
+//! Usually only root may read them. They wrap at a limit that is exported beside them, mostly 65 or
+//! 262 kJ: minutes of a busy machine. A [`Meter`] adds up across wraps.
 
 use inspect::tree::Tree;
 use std::time::{Duration, Instant};
 
 const CLASS: &str = "/sys/class/powercap";
 
-/// How often a meter looks at the counters: what starts anew after 65 kJ does so once at most meanwhile, up to 6.5 kW.
+/// How often to read the counters: one that wraps at 65 kJ wraps at most once in between, up to 6.5
+/// kW.
 const LOOK: Duration = Duration::from_secs(10);
 
 /// Counters of the packages.
@@ -30,9 +31,9 @@ struct Package {
 pub struct EnergyMark(Vec<u64>);
 
 impl Energy {
-    /// The packages below a tree; none where they cannot be read.
+    /// Finds the packages below a tree; none if they cannot be read.
     pub fn new(tree: Tree) -> Self {
-        // `intel-rapl:0` is a package, `intel-rapl:0:0` a part of it. AMD has the same names.
+        // `intel-rapl:0` is a package, `intel-rapl:0:0` a part of it. AMD uses the same names.
         let zones =
             tree.names(CLASS, |name| name.starts_with("intel-rapl:") && name.matches(':').count() == 1);
         let package = |zone: &String| {
@@ -46,7 +47,7 @@ impl Energy {
         Self { packages, tree }
     }
 
-    /// The counters now; `None` where there are none.
+    /// Reads the counters; `None` if there are none.
     pub fn mark(&self) -> Option<EnergyMark> {
         if self.packages.is_empty() {
             return None;
@@ -55,7 +56,7 @@ impl Energy {
         self.packages.iter().map(read).collect::<Option<Vec<u64>>>().map(EnergyMark)
     }
 
-    /// Joules between two marks; each counter may have started anew once.
+    /// Returns the joules between two marks; each counter may have wrapped once.
     pub fn joules_between(&self, from: &EnergyMark, to: &EnergyMark) -> f64 {
         let between = |((package, from), to): ((&Package, &u64), &u64)| match to.checked_sub(*from) {
             Some(microjoules) => microjoules,
@@ -66,11 +67,11 @@ impl Energy {
     }
 }
 
-/// Energy since it was made, however often the counters have started anew.
+/// Energy since creation, however often the counters wrap.
 #[derive(Debug)]
 pub(super) struct Meter<'e> {
     energy: &'e Energy,
-    /// The last readings, and when; none from the first time on that there were none.
+    /// The last readings and their time; none from the first failed reading on.
     last: Option<EnergyMark>,
     looked: Instant,
     joules: f64,
@@ -81,14 +82,14 @@ impl<'e> Meter<'e> {
         Self { energy, last: energy.mark(), looked: now, joules: 0.0 }
     }
 
-    /// Looks at the counters, if it is time. To be called more often than they start anew.
-    pub(super) fn keep_up(&mut self, now: Instant) {
+    /// Reads the counters when due. Call more often than they wrap.
+    pub(super) fn update(&mut self, now: Instant) {
         if now - self.looked >= LOOK {
             self.joules(now);
         }
     }
 
-    /// Joules so far; `None` where they cannot be read, or could not be in between.
+    /// Returns the joules so far; `None` if they could not be read at any time.
     pub(super) fn joules(&mut self, now: Instant) -> Option<f64> {
         let last = self.last.take()?;
         let mark = self.energy.mark()?;
@@ -104,7 +105,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn packages_are_added_up_and_their_counters_start_anew() {
+    fn package_energy_adds_up_across_counter_wraps() {
         let place = tempfile::tempdir().expect("a directory");
         let write = |zone: &str, name: &str, text: &str| {
             let directory = place.path().join("sys/class/powercap").join(zone);
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_meter_adds_up_what_the_counters_have_forgotten() {
+    fn a_meter_adds_up_across_wraps() {
         let place = tempfile::tempdir().expect("a directory");
         let zone = place.path().join("sys/class/powercap/intel-rapl:0");
         fs::create_dir_all(&zone).expect("made");
@@ -144,9 +145,9 @@ mod tests {
         let mut meter = Meter::new(&energy, began);
         for (seconds, microjoules) in [(10, "500"), (15, "600"), (20, "100"), (30, "700"), (40, "300")] {
             write("energy_uj", microjoules);
-            meter.keep_up(began + Duration::from_secs(seconds));
+            meter.update(began + Duration::from_secs(seconds));
         }
-        // 600, 600, 600 and 600: the reading after 15 seconds was not looked at.
+        // 600, 600, 600 and 600: the reading after 15 seconds was not due.
         let joules = meter.joules(began + Duration::from_secs(41)).expect("they can be read");
         assert!((joules - 2400e-6).abs() < 1e-12, "{joules}");
         fs::remove_file(zone.join("energy_uj")).expect("removed");
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn without_counters_nothing_is_told() {
+    fn without_counters_there_is_no_reading() {
         let place = tempfile::tempdir().expect("a directory");
         assert_eq!(Energy::new(Tree::at(place.path())).mark(), None);
     }

@@ -1,4 +1,4 @@
-//! A drive that does as it is told, for tests of what measures it.
+//! A drive with scripted behaviour, for tests of measurements.
 
 use super::{CampaignObserver, Job, Progress, ProgressSink, Row};
 use crate::backend::{
@@ -15,66 +15,67 @@ use workload::{Access, AccessKind};
 /// Blocks of the drive.
 pub(super) const BLOCKS: u64 = 1024;
 
-/// A drive in memory, with faults on order.
+/// A drive in memory with injectable faults.
 #[derive(Debug)]
 pub(super) struct Fixture {
     pub(super) memory: Vec<u8>,
     slots: Vec<Vec<u8>>,
     ended: VecDeque<CompletedAccess>,
-    /// How long a turn takes.
+    /// Duration of a poll.
     pub(super) service: Duration,
-    /// How much longer it takes after each time that the drive is put up.
+    /// Added to that each time the route is opened.
     pub(super) drift: Duration,
-    /// The stand has a time of its own: what it shows does not depend on how busy the machine is.
+    /// Simulated time, independent of the load of the machine.
     pub(super) now: Instant,
-    /// This block cannot be written.
+    /// Writes of this block fail.
     pub(super) bad: Option<u64>,
-    /// This block cannot be read.
+    /// Reads of this block fail.
     pub(super) unreadable: Option<u64>,
     /// Writes of this block are lost.
     pub(super) forgets: Option<u64>,
-    /// Reads end well and bring nothing.
+    /// Reads succeed without transferring data.
     pub(super) brings_nothing: bool,
-    /// What becomes of each flush, and how long it takes.
+    /// Result and duration of each flush.
     pub(super) flush: (Result<(), AccessError>, Duration),
-    /// Writes that are told to be lost at the next flush.
+    /// Writes reported lost at the next flush.
     pub(super) loses: Vec<LostWrite>,
-    /// Of those that were told, so many are not kept.
+    /// How many of those are not listed.
     pub(super) unkept: u64,
-    /// A flush does not end.
+    /// Flushes never complete.
     pub(super) stuck_flush: bool,
     /// Flushes so far.
     pub(super) flushes: u32,
     lost: VecDeque<LostWrite>,
     lost_writes: u64,
-    /// The access of this number, counted from 1, does not end.
+    /// The access of this number, from 1, never completes.
     pub(super) stuck: Option<u64>,
-    /// How long it says that an access may take.
+    /// The reported maximum duration of an access.
     pub(super) access_max: Duration,
-    /// No more than one ends in a turn.
+    /// At most one access completes per poll.
     pub(super) is_serial: bool,
     may_end: bool,
-    /// So many end together, the service after those before them or after they were started; no turn takes longer than its patience.
+    /// How many complete together, the service time after the previous ones or after submission; no
+    /// poll exceeds its timeout.
     pub(super) batch: Option<usize>,
-    /// When the next of these end.
+    /// When the next of these complete.
     due: Option<Instant>,
-    /// So many of these may end now.
+    /// How many of these may complete now.
     ready: usize,
-    /// The first that end after the access of this number was started, counted from 1, take so much longer.
+    /// Extra time of the first completions after the access of this number, from 1.
     pub(super) stall: Option<(u64, Duration)>,
-    /// After so many accesses nothing comes any more.
+    /// After this many accesses nothing completes.
     pub(super) gone_after: Option<u64>,
-    /// It can be put up fewer times than that.
+    /// It can be opened fewer times than this.
     pub(super) fails_from: Option<usize>,
-    /// Routes that there are not.
+    /// Routes that are not offered.
     pub(super) missing: Vec<Route>,
-    /// Routes in the order in which they were put up.
+    /// Routes in the order in which they were opened.
     pub(super) open_route: Vec<Route>,
     started: u64,
-    /// The first blocks that were accessed each time that it was put up.
+    /// The first blocks accessed each time it was opened.
     pub(super) first_places: Vec<Vec<u64>>,
     in_flight: Vec<Access>,
-    /// Two accesses under way had a block in common.
+    /// Whether two accesses in flight overlapped.
     pub(super) overlapped: bool,
 }
 
@@ -124,7 +125,7 @@ impl BenchDevice for Fixture {
         self.first_places.push(Vec::new());
         self.service += self.drift;
         if self.missing.contains(&route) {
-            return Err(DeviceError::not_offered("there is no such way"));
+            return Err(DeviceError::not_offered("this route is not offered"));
         }
         let is_time = self.fails_from.is_some_and(|round| self.open_route.len() >= round);
         if is_time { Err(DeviceError::new("there is no memory")) } else { Ok(self) }
@@ -145,7 +146,7 @@ impl Runner for Fixture {
     }
 
     fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), DeviceError> {
-        // As at a port, memory has what was in it.
+        // As at a port, buffers keep their content.
         self.slots.resize_with(depth.into(), Vec::new);
         self.slots.iter_mut().for_each(|slot| slot.resize(bytes as usize, 0));
         Ok(())
@@ -192,7 +193,7 @@ impl Runner for Fixture {
     }
 
     fn start_flush(&mut self, slot: u16) {
-        assert!(self.in_flight.is_empty(), "it is of writes that have ended");
+        assert!(self.in_flight.is_empty(), "a flush follows completed writes");
         self.flushes += 1;
         self.lost_writes += self.loses.len() as u64 + self.unkept;
         self.lost.extend(self.loses.drain(..));
@@ -249,7 +250,7 @@ impl Runner for Fixture {
     }
 }
 
-/// An onlooker that ends everything after so many ticks.
+/// A progress observer that stops after a number of ticks.
 #[derive(Debug, Default)]
 pub(super) struct FakeObserver {
     pub(super) begun: Vec<(Route, u32)>,

@@ -1,9 +1,10 @@
-//! Jobs on routes: run in turns, repeated until the figures are steady, put together.
+//! Runs jobs on routes in alternation until the figures are steady, and combines the runs.
 //!
-//! A round runs a job once on each route, one after another, so that whatever changes on the machine meanwhile meets all
-//! of them. Rounds are repeated until the 95 % interval of each route's rate is narrow enough, or there were enough of
-//! them. Latencies of all rounds are put together. A round that somebody has cut off counts only where there is no whole one: what it has
-//! is of a shorter time, and the begin of one is not like the rest of it. A route that cannot be put up says why, and the others go on.
+//! A round runs a job once on each route, one after another, so that changes of the machine affect
+//! all of them. Rounds repeat until the 95 % interval of each route's rate is narrow enough, or up
+//! to a maximum. Latencies of all rounds are merged. An interrupted round counts only if there is
+//! no complete one: its time is shorter, and the start of a run is not representative. A route that
+//! cannot be opened reports why, and the others continue.
 
 mod energy;
 mod run;
@@ -23,18 +24,18 @@ use std::fmt;
 use std::time::Duration;
 use workload::{Accesses, Fill, Job};
 
-/// How jobs are measured.
+/// How to measure jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Of each run.
+    /// Conditions of each run.
     pub conditions: RunConditions,
-    /// Rounds at least and at most.
+    /// Minimum and maximum of rounds.
     pub rounds: (u32, u32),
-    /// Rounds end when half of each route's interval is at most this part of its rate.
+    /// Stop once half of each route's interval is within this fraction of its rate.
     pub steady_within: f64,
-    /// Writes are stamped and read back.
+    /// Stamp writes and read them back.
     pub verify: bool,
-    /// Tells what is written from what earlier campaigns have written: another one each time.
+    /// Distinguishes writes of this campaign from those of earlier ones.
     pub session: u32,
 }
 
@@ -47,72 +48,72 @@ pub struct Row {
     pub label: String,
     /// Its depth.
     pub depth: u16,
-    /// The first byte of the drive that it may use, and how many from there; all there are unless given.
+    /// First byte and length of the used part of the drive; the whole drive if absent.
     pub part: (u64, Option<u64>),
-    /// What it writes, if it does; with [`Plan::verify`] it is stamps.
+    /// Data written, if any; with [`Plan::verify`] stamps.
     pub fill: Option<Fill>,
-    /// What failed, whether there are figures or not.
+    /// Failed accesses, with or without figures.
     pub failures: Failures,
-    /// What went wrong below, likewise.
+    /// Low-level errors, likewise.
     pub troubles: ErrorCounters,
-    /// What reading back has found, likewise.
+    /// Verification results, likewise.
     pub findings: Option<Findings>,
-    /// What came of it.
+    /// The figures, or why there are none.
     pub figures: Result<Figures, MeasureError>,
 }
 
-/// What the runs of a job on one route have brought together.
+/// Combined results of a job's runs on one route.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// I/Os in a second.
+    /// I/Os per second.
     pub iops: Estimate,
-    /// The same of each round that counts.
+    /// I/Os per second of each counted round.
     pub iops_of_rounds: Vec<f64>,
-    /// Millions of bytes in a second.
+    /// Megabytes (10⁶ bytes) per second.
     pub mb_per_s: f64,
     /// Latencies of all rounds, in nanoseconds.
     pub latency: Histogram<u64>,
-    /// Processor time of this process for an I/O, in microseconds.
+    /// Processor time of this process per I/O, in microseconds.
     pub processor_us_per_io: f64,
-    /// Energy of the processor packages for 10⁹ bytes.
+    /// Energy of the processor packages per 10⁹ bytes.
     pub joules_per_gb: Option<f64>,
-    /// Rates against those of the first route that has figures; `None` for that one.
+    /// Ratio to the first route with figures; `None` for that one.
     pub ratio: Option<Estimate>,
-    /// I/Os in all.
+    /// Total I/Os.
     pub ios: u64,
-    /// Rounds that count.
+    /// Counted rounds.
     pub rounds: u32,
-    /// The interval has become as narrow as it should.
+    /// The interval is as narrow as requested.
     pub is_steady: bool,
-    /// Somebody has ended it early.
+    /// Interrupted early.
     pub interrupted: bool,
 }
 
 /// Why a row has no figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MeasureError {
-    /// The route cannot be put up.
+    /// The route cannot be opened.
     Route(DeviceError),
-    /// A run has failed.
+    /// A run failed.
     Run(RunError),
-    /// Somebody has ended it before there was anything to count.
+    /// Interrupted before anything was counted.
     Interrupted,
-    /// More blocks than can be checked.
+    /// Too many blocks to verify.
     TooManyBlocks {
-        /// How many.
+        /// Number of blocks.
         blocks: u64,
     },
 }
 
-/// Whoever looks at a campaign.
+/// Observes a campaign.
 pub trait CampaignObserver: ProgressSink {
     /// A run begins.
     fn begin(&mut self, job: &Job, route: Route, round: u32);
 
-    /// Whether to end here.
+    /// Whether to stop.
     fn is_over(&self) -> bool;
 
-    /// The rows of a job are there.
+    /// The rows of a job are complete.
     fn rows(&mut self, rows: &[Row]) {
         let _ = rows;
     }
@@ -128,8 +129,8 @@ struct RouteRuns {
     error: Option<MeasureError>,
 }
 
-/// Runs jobs on routes; a row for each of both, those of a job together. Rows that were not begun when it was ended are
-/// not there.
+/// Runs jobs on routes and returns a row for each pair, grouped by job. Rows not begun before an
+/// interruption are absent.
 pub fn measure(
     bench_device: &mut dyn BenchDevice,
     routes: &[Route],
@@ -158,10 +159,12 @@ pub fn measure(
     rows
 }
 
-/// What a round that was cut off must have lasted to count where there is no other: as long as it takes to see that it is to end.
+/// Minimum length of an interrupted round that counts if there is no other: the time to notice the
+/// interruption.
 const CUT_OFF_MIN: Duration = run::TICK;
 
-/// Bytes of memory that every job may have, although only one needs them: a part of what usbfs gives by default.
+/// Buffer bytes that all jobs may share, although only one needs them: a part of usbfs's default
+/// limit.
 const SHARED_BUFFER_BYTES_MAX: u64 = 8 << 20;
 
 fn layout_of(job: &Job) -> BufferLayout {
@@ -177,22 +180,22 @@ fn shared_layout(jobs: &[Job]) -> Option<BufferLayout> {
     (u64::from(room.slots) * u64::from(room.bytes) <= SHARED_BUFFER_BYTES_MAX).then_some(room)
 }
 
-/// What is measured, how, and who looks on.
+/// A campaign: what to measure, how, and who observes.
 struct Campaign<'r, 'o> {
     bench_device: &'r mut dyn BenchDevice,
     routes: &'r [Route],
     plan: &'r Plan,
     energy: &'r Energy,
     observer: &'o mut dyn CampaignObserver,
-    /// Enough for every job, if that is not too much: a route then stays up from job to job.
+    /// A layout large enough for every job, if affordable: a route then stays open from job to job.
     room: Option<BufferLayout>,
-    /// Of the last run: what one run has written is never taken for what the next one has.
+    /// Of the last run: stamps of different runs never match.
     session: u32,
 }
 
 impl Campaign<'_, '_> {
-    /// All rounds of a job. Each run has places of its own: what one has read may lie in the drive's memory, and would be quicker for
-    /// the next. Each round begins with another route.
+    /// Runs all rounds of a job. Each run uses other LBAs, since data read earlier may be in the
+    /// drive's cache. Each round begins with another route.
     fn run_job(&mut self, number: usize, job: &Job) -> Vec<Row> {
         let mut all_runs: Vec<RouteRuns> = self.routes.iter().map(|&route| RouteRuns::new(route)).collect();
         let (least, most) = self.plan.rounds;
@@ -219,10 +222,10 @@ impl Campaign<'_, '_> {
                 break;
             }
         }
-        put_together(all_runs, job, self.plan)
+        combine(all_runs, job, self.plan)
     }
 
-    /// One run, and reading back what it wrote.
+    /// Makes one run and reads back what it wrote.
     fn run_round(
         &mut self,
         route_runs: &mut RouteRuns,
@@ -245,12 +248,12 @@ impl Campaign<'_, '_> {
         let (watch, energy) = (&mut *self.observer, Some(self.energy));
         let context = RunContext { ledger: ledger.as_mut(), watch, energy };
         let ran = run(runner, job, conditions, context);
-        let ran = ran.map_err(|broken| route_runs.take_broken(&broken)).map(|run| route_runs.take(run));
+        let ran = ran.map_err(|broken| route_runs.add_failed(&broken)).map(|run| route_runs.take(run));
         let Some(ledger) = &mut ledger else { return ran };
         let back = ran.and_then(|()| {
-            read_back(runner, ledger, self.observer).map_err(|broken| route_runs.take_broken(&broken))
+            read_back(runner, ledger, self.observer).map_err(|broken| route_runs.add_failed(&broken))
         });
-        // What was found before either broke off is found.
+        // Keep results from before the failure of either.
         route_runs.findings.get_or_insert_default().add(&ledger.findings());
         let (failures, troubles) = back?;
         route_runs.count(&failures, troubles);
@@ -258,7 +261,7 @@ impl Campaign<'_, '_> {
     }
 }
 
-/// The seed of one run of a job, in a round, on a route: another for each, and always the same for the same.
+/// Derives the seed of one run from job, round and route: distinct and reproducible.
 fn seed_of(seed: u64, place: [u64; 3]) -> u64 {
     place.into_iter().fold(seed, |seed, number| Rng::with_seed(seed ^ number).u64(..))
 }
@@ -269,14 +272,14 @@ impl RouteRuns {
         Self { route, runs: Vec::new(), findings: None, failures, troubles: ErrorCounters::NONE, error: None }
     }
 
-    /// A run has come to its end.
+    /// Adds a completed run.
     fn take(&mut self, run: Run) {
         self.count(&run.failures, run.troubles);
         self.runs.push(run);
     }
 
-    /// A run has broken off: why.
-    fn take_broken(&mut self, broken: &FailedRun) -> MeasureError {
+    /// Adds a failed run and returns its error.
+    fn add_failed(&mut self, broken: &FailedRun) -> MeasureError {
         self.count(&broken.failures, broken.troubles);
         MeasureError::Run(broken.why.clone())
     }
@@ -286,14 +289,14 @@ impl RouteRuns {
         self.troubles = self.troubles.and(troubles);
     }
 
-    /// The runs that count: whole ones, whatever they have brought, else one that was cut off, if that is enough to say something.
+    /// Returns the counted runs: complete ones, else a sufficiently long interrupted one.
     fn counted(&self) -> impl Iterator<Item = &Run> {
         let has_whole = self.runs.iter().any(|run| !run.interrupted);
         let says_enough = |run: &Run| run.ios > 0 && run.elapsed >= CUT_OFF_MIN;
         self.runs.iter().filter(move |run| if has_whole { !run.interrupted } else { says_enough(run) })
     }
 
-    /// I/Os in a second, of each run that counts.
+    /// Returns I/Os per second of each counted run.
     fn rates(&self) -> Vec<f64> {
         let rate = |run: &Run| run.ios as f64 / run.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
         self.counted().filter(|run| !run.elapsed.is_zero()).map(rate).collect()
@@ -316,7 +319,7 @@ impl RouteRuns {
         let mut latency = run::histogram();
         let (mut ios, mut bytes, mut processor, mut elapsed) = (0, 0, Duration::ZERO, Duration::ZERO);
         for run in self.counted() {
-            // All histograms have the same bounds, so that adding cannot fail.
+            // All histograms have the same bounds, so adding cannot fail.
             let _ = latency.add(&run.latency);
             (ios, bytes) = (ios + run.ios, bytes + run.bytes);
             (processor, elapsed) = (processor + run.processor, elapsed + run.elapsed);
@@ -340,10 +343,10 @@ impl RouteRuns {
     }
 }
 
-fn put_together(all_runs: Vec<RouteRuns>, job: &Job, plan: &Plan) -> Vec<Row> {
+fn combine(all_runs: Vec<RouteRuns>, job: &Job, plan: &Plan) -> Vec<Row> {
     let mut first: Option<Vec<f64>> = None;
     let mut rows = Vec::new();
-    // A route that was not begun says nothing.
+    // A route that was not begun has no row.
     for route_runs in
         all_runs.into_iter().filter(|route_runs| route_runs.error.is_some() || !route_runs.runs.is_empty())
     {
@@ -372,12 +375,9 @@ impl fmt::Display for MeasureError {
         match self {
             Self::Route(error) => error.fmt(f),
             Self::Run(error) => error.fmt(f),
-            Self::Interrupted => f.write_str("it was ended before there was anything to count"),
+            Self::Interrupted => f.write_str("interrupted before anything was counted"),
             Self::TooManyBlocks { blocks } => {
-                write!(
-                    f,
-                    "{blocks} blocks cannot be checked, {LEDGER_BLOCKS_MAX} are the most; use less with --size"
-                )
+                write!(f, "cannot verify {blocks} blocks (maximum {LEDGER_BLOCKS_MAX}); reduce --size")
             }
         }
     }

@@ -1,15 +1,18 @@
-//! One run: a job on a runner, at its depth, for a time or until its part of the drive was moved once.
+//! One run: a job on a runner at its depth, for a time or until its span was moved once.
 //!
-//! The warm-up comes first and counts for nothing, until the first access ends at its end or later. From that end on accesses count, until
-//! the first that ends when the time is over or later. The time of a rate so lies between ends of accesses: else each run would lose a part of
-//! one, always the same, since all begin with an idle drive; and a drive that stalls when the time is over has all of that counted. Then
-//! those under way are waited for, and count for nothing again. Where all was moved nothing is under way any more, and if that was within
-//! the warm-up, all of it counts, as with fio. The latency of an access is from just before it is started to when
-//! its end is seen. An access that fails is counted as a failure and is no I/O. After writes comes a flush, which counts for nothing
-//! either: a drive tells of what it has lost of its cache by then. A write that is lost so is a failure. Where a [`Ledger`] is kept, writes are
-//! stamped, reads are checked, and no access overlaps one under way.
+//! The warm-up is not counted and ends with the first completion after its time. From then on
+//! accesses count, until the first completion after the measured time. So rates are taken between
+//! completions: otherwise each run would lose part of an access, since all begin with an idle
+//! drive, and a drive that stalls at the end of the time is measured with the whole stall. Accesses
+//! in flight at the end are awaited and not counted. A job that moved everything has nothing in
+//! flight; if that happened within the warm-up, all of it counts, as with fio. Latency is from just
+//! before submission to when the completion is seen. A failed access counts as a failure, not as an
+//! I/O. After writes comes an uncounted flush, by which a drive reports lost cached writes; those
+//! are failures. With a [`Ledger`], writes are stamped, reads are checked, and no access overlaps
+//! one in flight.
 //!
-//! Always true: nothing is allocated per access in steady state; the caller is asked some times a second whether to go on.
+//! Always true: nothing is allocated per access in steady state; the caller is asked several times
+//! a second whether to continue.
 
 use super::energy::{Energy, Meter};
 use super::run_plan::RunPlan;
@@ -24,126 +27,128 @@ use std::time::{Duration, Instant};
 use units::Extent;
 use workload::{Access, AccessKind, Accesses, Fill, Job, JobError};
 
-/// How long a runner waits before it looks around.
+/// How long a runner waits for a completion.
 const POLL_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// How often the caller is asked.
+/// How often the progress sink is called.
 pub(super) const TICK: Duration = Duration::from_millis(50);
 
-/// How long what is under way at the end is waited for where somebody waits for it; else for as long as its runner may try.
+/// How long to wait for accesses in flight after an interruption; otherwise as long as the runner
+/// may retry.
 const INTERRUPTED_DRAIN_MAX: Duration = Duration::from_secs(10);
 
-/// Kinds of failures that are kept apart; all are counted.
+/// Distinct failures that are kept; all are counted.
 const FAILURE_KINDS_MAX: usize = 16;
 
-/// The longest latency that is told from longer ones, in nanoseconds.
+/// The longest recorded latency in nanoseconds.
 const LATENCY_NS_MAX: u64 = 120_000_000_000;
 
-/// Places that are drawn anew since they overlap an access under way, before the slot waits.
+/// How often an LBA that overlaps an access in flight is redrawn before the slot waits.
 const DRAWS_MAX: u32 = 16;
 
-/// How what was written is read back.
+/// How written data is read back.
 const READ_BACK_BYTES: u32 = 64 << 10;
 const READ_BACK_DEPTH: u16 = 4;
 
-/// How one run is made.
+/// Conditions of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunConditions {
-    /// What counts, and until one more access has ended.
+    /// Measured time, until one more access completes.
     pub run: Duration,
-    /// What comes before it.
+    /// Warm-up time.
     pub warm_up: Duration,
-    /// What is written.
+    /// Payload of writes.
     pub fill: Fill,
-    /// Where places and payload come from.
+    /// Random seed for LBAs and payload.
     pub seed: u64,
 }
 
-/// What one run has brought.
+/// Results of one run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Accesses that ended well within the time.
+    /// Successful accesses within the measured time.
     pub ios: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The time, from an end of accesses, or the begin where there is no warm-up, to the last one that counts.
+    /// Measured time: between completions, or from the start where there is no warm-up.
     pub elapsed: Duration,
-    /// Their latencies, in nanoseconds.
+    /// Latencies in nanoseconds.
     pub latency: Histogram<u64>,
-    /// Processor time of this process meanwhile.
+    /// Processor time of this process over that time.
     pub processor: Duration,
-    /// Energy of the processor packages meanwhile.
+    /// Energy of the processor packages over that time.
     pub joules: Option<f64>,
-    /// What failed, in the warm-up and at the end as well.
+    /// Failures, those of warm-up and drain included.
     pub failures: Failures,
-    /// What went wrong below, likewise.
+    /// Low-level errors, likewise.
     pub troubles: ErrorCounters,
-    /// The caller has ended it early.
+    /// Interrupted early.
     pub interrupted: bool,
 }
 
-/// Accesses that failed, by reason.
+/// Failed accesses, by reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failures {
-    /// All of them.
+    /// Total.
     pub count: u64,
-    /// The first kinds, each with how many there were.
+    /// The first distinct reasons with their counts.
     pub kinds: Vec<(AccessError, u64)>,
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Since its begin, warm-up included.
+    /// Time since the start, warm-up included.
     pub elapsed: Duration,
-    /// How long it will be.
+    /// Expected length.
     pub whole: Duration,
-    /// Accesses that have ended well.
+    /// Successful accesses.
     pub ios: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Accesses that have failed.
+    /// Failed accesses.
     pub failures: u64,
 }
 
-/// Whoever looks at a run.
+/// Receives the progress of a run.
 pub trait ProgressSink {
-    /// How far it is; `false` ends it.
+    /// Reports progress; `false` ends the run.
     fn tick(&mut self, progress: Progress) -> bool;
 }
 
-/// Why there are no figures.
+/// Why a run has no figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
     /// The job does not fit the drive.
     Job(JobError),
-    /// The runner cannot go on.
+    /// The runner is no longer usable.
     BenchDevice(DeviceError),
-    /// The drive is gone, or cannot be brought to work again.
+    /// The drive is gone or could not be recovered.
     Gone(AccessError),
-    /// Accesses do not end.
+    /// Accesses do not complete.
     Stuck {
-        /// How many.
+        /// Number of accesses.
         in_flight: usize,
     },
-    /// The flush after writes does not end.
+    /// The flush after writes does not complete.
     Unflushed,
 }
 
-/// A run that has come to nothing, and what went wrong until then.
+/// A failed run with its errors so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedRun {
-    /// Why.
+    /// Why it failed.
     pub why: RunError,
-    /// What failed.
+    /// Failed accesses.
     pub failures: Failures,
-    /// What went wrong below.
+    /// Low-level errors.
     pub troubles: ErrorCounters,
 }
 
 /// Runs a job.
 ///
 /// # Errors
+///
 /// Why there are no figures.
 pub fn run(
     runner: &mut dyn Runner,
@@ -163,13 +168,14 @@ pub fn run(
     let accesses = (accesses, load.runner.block_size().bytes());
     let run_plan = RunPlan::new(job, conditions, accesses, payload);
     let ended = load.measure(run_plan);
-    load.told(ended)
+    load.with_errors(ended)
 }
 
-/// Reads everything back that a ledger has stamped. The runner must have room for it.
+/// Reads back everything that a ledger has stamped. The runner's buffers must be large enough.
 ///
 /// # Errors
-/// Why that was not possible.
+///
+/// Why reading failed.
 pub fn read_back(
     runner: &mut dyn Runner,
     ledger: &mut Ledger,
@@ -181,35 +187,35 @@ pub fn read_back(
     let mut load =
         Load::new(runner, RunContext { ledger: Some(ledger), watch, energy: None }, READ_BACK_DEPTH);
     let ended = load.read_back(blocks_max);
-    load.told(ended).map(|()| (load.take_failures(), load.error_counters()))
+    load.with_errors(ended).map(|()| (load.take_failures(), load.error_counters()))
 }
 
-/// BufferLayout for a job, and for reading back what it has written.
+/// Extends a job's layout so that its writes can be read back.
 pub(super) fn with_read_back_buffers(room: BufferLayout) -> BufferLayout {
     BufferLayout { slots: room.slots.max(READ_BACK_DEPTH), bytes: room.bytes.max(READ_BACK_BYTES) }
 }
 
-/// Who and what is there besides the runner.
+/// What a run uses besides the runner.
 pub struct RunContext<'a> {
-    /// What blocks must hold, if that is checked.
+    /// Expected block contents, if verified.
     pub ledger: Option<&'a mut Ledger>,
-    /// Whoever looks on.
+    /// Receives progress.
     pub watch: &'a mut dyn ProgressSink,
-    /// Meters of energy.
+    /// Energy counters.
     pub energy: Option<&'a Energy>,
 }
 
-/// Accesses under way.
+/// Accesses in flight.
 struct Load<'r, 's> {
     runner: &'r mut dyn Runner,
     context: RunContext<'s>,
     meter: Option<Meter<'s>>,
     idle: Vec<u16>,
     in_flight: Vec<Option<(Access, Instant)>>,
-    /// The slot of the flush under way.
+    /// The slot of the flush in flight.
     flush: Option<u16>,
     began: Instant,
-    /// When one of them has ended last.
+    /// When an access completed last.
     heard: Instant,
     ticked: Instant,
     block_bytes: u64,
@@ -217,10 +223,10 @@ struct Load<'r, 's> {
     ios: u64,
     bytes: u64,
     failures: Failures,
-    /// What the runner had told before.
+    /// Error counters at the start.
     initial_error_counters: ErrorCounters,
     final_fault: Option<AccessError>,
-    /// Lost writes that are among the failures.
+    /// Lost writes already among the failures.
     lost_reported: u64,
 }
 
@@ -248,15 +254,15 @@ impl<'r, 's> Load<'r, 's> {
         }
     }
 
-    /// What has ended so, with what went wrong until then if it broke off.
-    fn told<T>(&mut self, ended: Result<T, RunError>) -> Result<T, Box<FailedRun>> {
+    /// Adds failures and counters to an error.
+    fn with_errors<T>(&mut self, ended: Result<T, RunError>) -> Result<T, Box<FailedRun>> {
         ended.map_err(|why| {
             let failures = self.take_failures();
             Box::new(FailedRun { why, failures, troubles: self.error_counters() })
         })
     }
 
-    /// All that failed, lost writes that nobody has kept among them.
+    /// Takes all failures, unlisted lost writes included.
     fn take_failures(&mut self) -> Failures {
         self.count_lost_writes();
         self.failures.count += self.error_counters().lost_writes.saturating_sub(self.lost_reported);
@@ -267,7 +273,7 @@ impl<'r, 's> Load<'r, 's> {
         self.runner.error_counters().since(self.initial_error_counters)
     }
 
-    /// Writes over the memory that is to be read into: it may still hold what the blocks should have.
+    /// Overwrites the buffer to read into: it may still hold the expected data.
     fn poison(&mut self, slot: u16, extent: Extent) {
         let bytes = (extent.blocks.0 * self.block_bytes) as usize;
         if let Some(memory) = self.runner.memory(slot).get_mut(..bytes) {
@@ -278,14 +284,15 @@ impl<'r, 's> Load<'r, 's> {
     fn read_back(&mut self, blocks_max: u64) -> Result<(), RunError> {
         let (mut next, mut goes_on) = (0, true);
         while goes_on && self.fill_from_ledger(&mut next, blocks_max) {
-            self.check_that_they_end(None)?;
+            self.check_progress(None)?;
             self.run_once()?;
             goes_on = self.tick(Duration::ZERO);
         }
         self.drain(goes_on, Duration::ZERO)
     }
 
-    /// Starts to read stamped blocks from `next` on in all slots that have nothing under way; `false` if there are no more.
+    /// Starts reads of stamped blocks from `next` on in all idle slots; `false` if there are no
+    /// more.
     fn fill_from_ledger(&mut self, next: &mut u64, blocks_max: u64) -> bool {
         while let Some(slot) = self.idle.pop() {
             let ledger = self.context.ledger.as_ref();
@@ -311,7 +318,7 @@ impl<'r, 's> Load<'r, 's> {
                 break;
             }
             if from.is_none() && self.heard - self.began >= run_plan.warm_up {
-                self.forget();
+                self.end_warm_up();
                 from = Some(self.marks(self.heard));
             }
             if self.is_over(now, from.as_ref().map(|from| from.at), &run_plan) || !goes_on {
@@ -319,16 +326,16 @@ impl<'r, 's> Load<'r, 's> {
             }
             self.fill(&mut run_plan);
             self.run_once()?;
-            goes_on = self.tick(run_plan.whole(now - self.began));
+            goes_on = self.tick(run_plan.expected_length(now - self.began));
         }
         let to = self.marks(self.heard);
-        let whole = run_plan.whole(to.at - self.began);
+        let whole = run_plan.expected_length(to.at - self.began);
         let (ios, bytes, latency) = (self.ios, self.bytes, std::mem::replace(&mut self.latency, histogram()));
         self.drain(goes_on, whole)?;
         if run_plan.writes {
             self.flush(goes_on, whole)?;
         }
-        // CompletedAccess within the warm-up: nothing counts.
+        // Ended within the warm-up: everything counts.
         let counted = from.is_some();
         let from = from.unwrap_or(to);
         Ok(Run {
@@ -344,9 +351,9 @@ impl<'r, 's> Load<'r, 's> {
         })
     }
 
-    /// Whether enough was counted: one has ended when the time was over. A rate of nothing says nothing, so that a run that is shorter than
-    /// an access, or during which the processor was somebody else's, goes on until then. Once its time is over, or if it has no time to
-    /// keep, it is over as well when none ends any more.
+    /// Whether enough was counted: an access completed after the time was over. A rate of zero says
+    /// nothing, so a run shorter than one access goes on until then. Once the time is over, or if
+    /// there is none, it also ends when accesses stop completing.
     fn is_over(&self, now: Instant, from: Option<Instant>, run_plan: &RunPlan) -> bool {
         let is_counted = |wanted| from.is_some_and(|from| self.heard > from && self.heard - from >= wanted);
         let is_time_over = run_plan.run.is_none_or(|wanted| now - self.began >= run_plan.warm_up + wanted);
@@ -354,20 +361,20 @@ impl<'r, 's> Load<'r, 's> {
         run_plan.run.is_some_and(is_counted) || (is_time_over && is_silent())
     }
 
-    /// The warm-up is over.
-    fn forget(&mut self) {
+    /// Ends the warm-up.
+    fn end_warm_up(&mut self) {
         (self.ios, self.bytes) = (0, 0);
         self.latency.reset();
     }
 
-    /// Starts accesses in all slots that have none.
+    /// Starts accesses in all idle slots.
     fn fill(&mut self, run_plan: &mut RunPlan) {
         while !run_plan.is_complete()
             && let Some(slot) = self.idle.pop()
         {
             let drawn = self.draw(&mut run_plan.accesses);
             let Some(access) =
-                drawn.filter(|access| run_plan.takes(access.extent.blocks.0 * self.block_bytes))
+                drawn.filter(|access| run_plan.accepts(access.extent.blocks.0 * self.block_bytes))
             else {
                 return self.idle.push(slot);
             };
@@ -383,7 +390,7 @@ impl<'r, 's> Load<'r, 's> {
         }
     }
 
-    /// The next access; with a ledger, one that does not overlap those under way.
+    /// Draws the next access; with a ledger, one that overlaps none in flight.
     fn draw(&self, accesses: &mut Accesses) -> Option<Access> {
         if self.context.ledger.is_none() {
             return Some(accesses.draw());
@@ -398,7 +405,7 @@ impl<'r, 's> Load<'r, 's> {
         self.runner.start(slot, access);
     }
 
-    /// Waits, and takes what has ended.
+    /// Waits, and processes completions.
     fn run_once(&mut self) -> Result<(), RunError> {
         self.runner.run_once(POLL_TIMEOUT).map_err(RunError::BenchDevice)?;
         let now = self.runner.now();
@@ -409,7 +416,7 @@ impl<'r, 's> Load<'r, 's> {
         self.final_fault.map_or(Ok(()), |fault| Err(RunError::Gone(fault)))
     }
 
-    /// Counts writes that had ended well, and have not.
+    /// Counts acknowledged writes that were lost later.
     fn count_lost_writes(&mut self) {
         while let Some(lost) = self.runner.poll_lost() {
             self.lost_reported += 1;
@@ -442,13 +449,13 @@ impl<'r, 's> Load<'r, 's> {
             }
             Err(fault) => {
                 self.failures.count(fault, 1);
-                // What follows it in the same turn is of no more weight.
+                // Later errors of the same poll matter less.
                 self.final_fault = self.final_fault.or(Some(fault).filter(AccessError::is_final));
             }
         }
     }
 
-    /// Asks whether to go on, if it is time.
+    /// Reports progress when due; `false` to stop.
     fn tick(&mut self, whole: Duration) -> bool {
         let now = self.runner.now();
         if now - self.ticked < TICK {
@@ -456,7 +463,7 @@ impl<'r, 's> Load<'r, 's> {
         }
         self.ticked = now;
         if let Some(meter) = &mut self.meter {
-            meter.keep_up(now);
+            meter.update(now);
         }
         let progress = Progress {
             elapsed: now - self.began,
@@ -468,12 +475,12 @@ impl<'r, 's> Load<'r, 's> {
         self.context.watch.tick(progress)
     }
 
-    /// Waits for what is under way. As long as somebody has time for it, one may take its whole patience after another.
+    /// Waits for accesses in flight, each for the runner's full timeout unless interrupted.
     fn drain(&mut self, mut goes_on: bool, whole: Duration) -> Result<(), RunError> {
         let soon = |load: &Self| load.runner.now() + INTERRUPTED_DRAIN_MAX;
         let mut until = (!goes_on).then(|| soon(self));
         while !self.is_quiet() {
-            self.check_that_they_end(until)?;
+            self.check_progress(until)?;
             self.run_once()?;
             if goes_on && !self.tick(whole) {
                 (goes_on, until) = (false, Some(soon(self)));
@@ -482,8 +489,8 @@ impl<'r, 's> Load<'r, 's> {
         Ok(())
     }
 
-    /// Fails if none has ended for longer than one may take, or if that was to be by now.
-    fn check_that_they_end(&self, until: Option<Instant>) -> Result<(), RunError> {
+    /// Fails if nothing has completed for longer than one access may take, or past the deadline.
+    fn check_progress(&self, until: Option<Instant>) -> Result<(), RunError> {
         let now = self.runner.now();
         if until.is_some_and(|until| now >= until) || now - self.heard >= self.runner.access_max() {
             return Err(RunError::Stuck { in_flight: self.in_flight.iter().flatten().count() });
@@ -491,7 +498,7 @@ impl<'r, 's> Load<'r, 's> {
         Ok(())
     }
 
-    /// Brings what was written to the medium, so that what is lost on the way is heard of.
+    /// Flushes, so that lost cached writes are reported.
     fn flush(&mut self, goes_on: bool, whole: Duration) -> Result<(), RunError> {
         let Some(slot) = self.idle.pop() else { return Ok(()) };
         let began = self.runner.now();
@@ -514,7 +521,7 @@ impl<'r, 's> Load<'r, 's> {
     fn end_flush(&mut self, ended: CompletedAccess) {
         self.idle.extend(self.flush.take());
         match ended.result {
-            // Whoever tells of one at the flush has told of each by itself.
+            // Lost writes reported at the flush were also reported one by one.
             Ok(()) | Err(AccessError::Disk(disk::Error::LostWrite(_))) => {}
             Err(fault) => {
                 let fault = fault.of_flush();
@@ -524,7 +531,7 @@ impl<'r, 's> Load<'r, 's> {
         }
     }
 
-    /// Of a moment that has just been.
+    /// Reads clocks and meters for a moment that has just passed.
     fn marks(&mut self, at: Instant) -> Marks {
         let spent = rustix::time::clock_gettime(ClockId::ProcessCPUTime);
         let processor = Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32);
@@ -562,14 +569,14 @@ impl Failures {
     }
 }
 
-/// Latencies to three digits.
+/// A latency histogram with three significant digits.
 pub(super) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3)
         .expect("the bounds are in order and three digits are allowed")
 }
 
 impl From<RunError> for Box<FailedRun> {
-    /// Of a run that did not begin.
+    /// A failure before the run began.
     fn from(why: RunError) -> Self {
         Self::new(FailedRun { why, failures: Failures::default(), troubles: ErrorCounters::NONE })
     }
@@ -580,9 +587,9 @@ impl fmt::Display for RunError {
         match self {
             Self::Job(error) => error.fmt(f),
             Self::BenchDevice(error) => error.fmt(f),
-            Self::Gone(fault) => write!(f, "the drive is lost: {fault}"),
-            Self::Stuck { in_flight } => write!(f, "{in_flight} requests do not end"),
-            Self::Unflushed => f.write_str("the flush after writes does not end"),
+            Self::Gone(fault) => write!(f, "lost the drive: {fault}"),
+            Self::Stuck { in_flight } => write!(f, "{in_flight} requests did not complete in time"),
+            Self::Unflushed => f.write_str("flush after writes timed out"),
         }
     }
 }

@@ -1,26 +1,26 @@
-//! What one run is to do, and when it is over.
+//! What one run does, and when it ends.
 //!
-//! It is over after its time; a job that moves its part of the drive once ([`Job::once`]) is over when as many bytes were begun as that part
-//! has and all of them have ended, those of a warm-up among them, as fio counts them. Always true: no access is begun that would
-//! bring more bytes than that.
+//! A run ends after its time; a job that moves its span once ([`Job::once`]) ends when as many
+//! bytes were started as the span has and all of them have completed, warm-up included, as in fio.
+//! Always true: no access is started that would exceed those bytes.
 
 use super::run::RunConditions;
 use crate::payload::Payload;
 use std::time::Duration;
 use workload::{Accesses, Job};
 
-/// What is to be run.
+/// The plan of one run.
 pub(super) struct RunPlan {
     pub(super) accesses: Accesses,
     pub(super) payload: Payload,
     pub(super) warm_up: Duration,
-    /// What counts; for as long as there is something to move, unless given.
+    /// Measured time; unlimited while there is data to move, unless given.
     pub(super) run: Option<Duration>,
     pub(super) writes: bool,
     once: Option<Once>,
 }
 
-/// Bytes that are moved in all.
+/// Total bytes to move.
 #[derive(Clone, Copy, Debug)]
 struct Once {
     all: u64,
@@ -47,21 +47,21 @@ impl RunPlan {
         }
     }
 
-    /// Whether an access of so many bytes still belongs to it. After one that does not, none does.
-    pub(super) fn takes(&mut self, bytes: u64) -> bool {
+    /// Whether an access of this size is still part of the run. After one that is not, none is.
+    pub(super) fn accepts(&mut self, bytes: u64) -> bool {
         let Some(once) = &mut self.once else { return true };
         let left = once.left.checked_sub(bytes);
         once.left = left.unwrap_or(0);
         left.is_some()
     }
 
-    /// Whether all that is to be moved was begun.
+    /// Whether all bytes to move were started.
     pub(super) fn is_complete(&self) -> bool {
         self.once.is_some_and(|once| once.left == 0)
     }
 
-    /// How long it will be in all, as it looks after so much time; not nothing.
-    pub(super) fn whole(&self, elapsed: Duration) -> Duration {
+    /// The expected length of the run, judged after this time; never zero.
+    pub(super) fn expected_length(&self, elapsed: Duration) -> Duration {
         let by_time = self.run.map(|run| self.warm_up + run);
         let by_bytes = self.once.and_then(|Once { all, left }| {
             let times = all as f64 / all.saturating_sub(left).max(1) as f64;

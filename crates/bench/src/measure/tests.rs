@@ -39,7 +39,7 @@ fn random(read_percent: u8, depth: u16) -> Job {
 }
 
 #[test]
-fn a_drive_of_known_speed_is_measured_right() {
+fn known_speed_is_measured_correctly() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     fixture.service = Duration::from_millis(1);
     let rows = rows(&mut fixture, &[Route::Kernel], random(100, 1), &plan((3, 3)), &mut fake_observer);
@@ -52,7 +52,7 @@ fn a_drive_of_known_speed_is_measured_right() {
 }
 
 #[test]
-fn a_round_is_no_shorter_than_an_access() {
+fn a_round_lasts_at_least_one_access() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     fixture.service = Duration::from_millis(70);
     let rows = rows(&mut fixture, &[Route::Kernel], random(100, 1), &plan((3, 3)), &mut fake_observer);
@@ -73,7 +73,7 @@ fn paced(depth: u16, batch: usize, service: Duration, change: impl FnOnce(&mut F
 }
 
 #[test]
-fn slow_requests_and_batches_have_their_true_rate() {
+fn slow_requests_and_batches_are_measured_correctly() {
     // 8 MiB at 38 and at 36 MB/s, and what fits neither the warm-up nor the time.
     for service in [220_753, 233_017, 70_001, 999_999, 2_000_003].map(Duration::from_micros) {
         for (depth, batch) in [(1, 1), (4, 1), (4, 4), (32, 14)] {
@@ -117,7 +117,7 @@ impl ProgressSink for Heater {
 }
 
 #[test]
-fn energy_of_hours_is_all_of_it() {
+fn energy_is_complete_over_hours() {
     let place = tempfile::tempdir().expect("a directory");
     let mut heater = Heater(place.path().join("sys/class/powercap/intel-rapl:0"));
     heater.show("name", "package-0");
@@ -144,7 +144,7 @@ fn once(change: impl FnOnce(&mut Job), plan: &Plan) -> Row {
 }
 
 #[test]
-fn a_part_that_is_moved_once_is_counted_from_its_first_access_to_its_last() {
+fn a_span_moved_once_counts_from_first_to_last_access() {
     let ios_and_rate = |change: fn(&mut Job)| {
         let figures = once(change, &plan((3, 3))).figures.expect("figures");
         assert_eq!(figures.rounds, 3);
@@ -164,7 +164,7 @@ fn a_part_that_is_moved_once_is_counted_from_its_first_access_to_its_last() {
 }
 
 #[test]
-fn a_part_that_is_written_once_is_read_back_as_a_whole() {
+fn a_span_written_once_is_read_back_completely() {
     let verify = Plan { verify: true, ..plan((1, 1)) };
     let row = once(|job| job.specs = vec![AccessSpec::all(4096, 0, 0)], &verify);
     let findings = row.findings.expect("findings");
@@ -174,7 +174,7 @@ fn a_part_that_is_written_once_is_read_back_as_a_whole() {
 }
 
 #[test]
-fn a_part_whose_accesses_do_not_end_is_not_waited_for_without_end() {
+fn stuck_accesses_of_a_span_time_out() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     (fixture.service, fixture.access_max) = (Duration::from_secs(1), Duration::from_secs(400));
     fixture.stuck = Some(16);
@@ -182,12 +182,12 @@ fn a_part_whose_accesses_do_not_end_is_not_waited_for_without_end() {
     let job = Job { once: true, span_bytes: Some(64 << 10), ..random(100, 4) };
     let rows = rows(&mut fixture, &[Route::Kernel], job, &plan((1, 1)), &mut fake_observer);
     let error = rows[0].figures.as_ref().expect_err("it does not end");
-    assert_eq!(error.to_string(), "1 requests do not end");
+    assert_eq!(error.to_string(), "1 requests did not complete in time");
     assert!((400..=820).contains(&(fixture.now - began).as_secs()), "{:?}", fixture.now - began);
 }
 
 #[test]
-fn routes_take_turns_and_are_held_against_the_first() {
+fn routes_alternate_and_are_compared_with_the_first() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     let routes = [Route::Bot, Route::Turbo, Route::Uas];
     fixture.missing = vec![Route::Turbo];
@@ -197,14 +197,14 @@ fn routes_take_turns_and_are_held_against_the_first() {
     assert_eq!(fake_observer.begun[3..], [(Route::Uas, 2), (Route::Bot, 2)]);
     assert!(rows[0].figures.as_ref().is_ok_and(|figures| figures.ratio.is_none()));
     let missing = rows[1].figures.as_ref().expect_err("it is not there");
-    assert_eq!((missing.to_string().as_str(), missing.is_failure()), ("there is no such way", false));
+    assert_eq!((missing.to_string().as_str(), missing.is_failure()), ("this route is not offered", false));
     let ratio = rows[2].figures.as_ref().ok().and_then(|figures| figures.ratio).expect("a ratio");
     let [low, high] = ratio.interval.expect("two rounds");
     assert!(low <= ratio.value && ratio.value <= high && ratio.value > 0.0, "{ratio:?}");
 }
 
 #[test]
-fn a_route_that_cannot_be_put_up_has_failed_whether_it_had_been_up_or_not() {
+fn a_route_that_cannot_be_opened_fails_its_row() {
     for (fails_from, rounds) in [(1, 1), (2, 3)] {
         let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
         fixture.fails_from = Some(fails_from);
@@ -228,7 +228,7 @@ fn rounds_end_when_the_figures_are_steady() {
 }
 
 #[test]
-fn failures_and_troubles_are_counted_and_are_no_ios() {
+fn failures_are_counted_and_are_no_ios() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     fixture.bad = Some(0);
     let job = Job { span_bytes: Some(4096), ..random(0, 1) };
@@ -247,7 +247,7 @@ fn lost(lba: u64) -> LostWrite {
 }
 
 #[test]
-fn writes_are_flushed_after_the_time_and_reads_are_not() {
+fn only_writes_are_flushed_after_the_run() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     fixture.service = Duration::from_millis(1);
     fixture.flush.1 = Duration::from_secs(60);
@@ -260,7 +260,7 @@ fn writes_are_flushed_after_the_time_and_reads_are_not() {
 }
 
 #[test]
-fn a_write_that_is_lost_later_is_a_failure_once() {
+fn a_lost_write_counts_as_one_failure() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     (fixture.loses, fixture.unkept) = (vec![lost(77), lost(78), lost(77)], 2);
     fixture.flush.0 = Err(AccessError::Disk(Error::LostWrite(lost(77))));
@@ -274,38 +274,35 @@ fn a_write_that_is_lost_later_is_a_failure_once() {
 }
 
 #[test]
-fn a_flush_that_fails_is_a_failure_and_one_that_does_not_end_ends_the_row() {
+fn a_failed_flush_is_a_failure_and_a_stuck_one_ends_the_row() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     let bad = MediumError::Unwritable { lba: Lba(0) };
     fixture.flush.0 = Err(AccessError::Medium(bad));
     let shown = rows(&mut fixture, &[Route::Kernel], random(50, 4), &plan((2, 2)), &mut fake_observer);
     assert_eq!(shown[0].failures.kinds, [(AccessError::MediumFlush(bad), 2)]);
     let text = shown[0].failures.kinds[0].0.to_string();
-    assert_eq!(text, "the flush after writes: the kernel could not write all of them");
+    assert_eq!(text, "flush after writes: the kernel could not write all data");
     (fixture.flush.0, fixture.stuck_flush) = (Ok(()), true);
     fixture.service = Duration::from_secs(30);
     let shown = rows(&mut fixture, &[Route::Kernel], random(0, 1), &plan((1, 1)), &mut fake_observer);
     let error = shown[0].figures.as_ref().expect_err("it does not end");
-    assert_eq!(
-        (error.to_string().as_str(), error.is_failure()),
-        ("the flush after writes does not end", true)
-    );
+    assert_eq!((error.to_string().as_str(), error.is_failure()), ("flush after writes timed out", true));
 }
 
 #[test]
-fn a_drive_that_is_gone_ends_its_row() {
+fn a_detached_drive_ends_its_row() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     fixture.gone_after = Some(100);
     let rows = rows(&mut fixture, &[Route::Kernel], random(100, 4), &plan((3, 9)), &mut fake_observer);
     let error = rows[0].figures.as_ref().expect_err("it is gone");
-    assert_eq!(error.to_string(), "the drive is lost: the unit is gone");
+    assert_eq!(error.to_string(), "lost the drive: the unit is gone");
     assert_eq!(fixture.open_route.len(), 1);
     let Row { failures, troubles, .. } = &rows[0];
     assert!(error.is_failure() && failures.count > 0 && troubles.retries > 0, "{failures:?} {troubles:?}");
 }
 
 #[test]
-fn an_access_that_does_not_end_is_waited_for_as_long_as_it_may_take() {
+fn a_stuck_access_is_awaited_for_its_maximum() {
     // Somebody who ends it while it is waited for does not wait much longer.
     for (ticks_left, waited) in [(None, 400..=405), (Some(4), 10..=16)] {
         let (mut fixture, mut fake_observer) =
@@ -315,13 +312,13 @@ fn an_access_that_does_not_end_is_waited_for_as_long_as_it_may_take() {
         let began = fixture.now;
         let rows = rows(&mut fixture, &[Route::Kernel], random(100, 2), &plan((1, 1)), &mut fake_observer);
         let error = rows[0].figures.as_ref().expect_err("it does not end");
-        assert_eq!(error.to_string(), "1 requests do not end");
+        assert_eq!(error.to_string(), "1 requests did not complete in time");
         assert!(waited.contains(&(fixture.now - began).as_secs()), "{:?}", fixture.now - began);
     }
 }
 
 #[test]
-fn reading_back_waits_for_what_does_not_end_as_long_as_a_run_does() {
+fn read_back_times_out_like_a_run() {
     // 128 writes, four in a second, and eight reads, of which one does not end. All may be read while it is waited for; somebody who
     // ends it does not wait much longer.
     for (ticks_left, waited, checked) in [(None, 434..=437, 896), (Some(34), 44..=46, 384)] {
@@ -334,7 +331,7 @@ fn reading_back_waits_for_what_does_not_end_as_long_as_a_run_does() {
         let verify = Plan { verify: true, ..plan((1, 1)) };
         let rows = rows(&mut fixture, &[Route::Kernel], job, &verify, &mut fake_observer);
         let error = rows[0].figures.as_ref().expect_err("it does not end");
-        assert_eq!(error.to_string(), "1 requests do not end");
+        assert_eq!(error.to_string(), "1 requests did not complete in time");
         assert!(waited.contains(&(fixture.now - began).as_secs()), "{:?}", fixture.now - began);
         let findings = rows[0].findings.clone().expect("findings");
         assert_eq!((findings.written, findings.checked, findings.wrong), (1024, checked, 0));
@@ -342,7 +339,7 @@ fn reading_back_waits_for_what_does_not_end_as_long_as_a_run_does() {
 }
 
 #[test]
-fn accesses_that_end_one_after_another_may_each_take_as_long() {
+fn each_access_has_its_full_timeout() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     (fixture.service, fixture.access_max) = (Duration::from_secs(200), Duration::from_secs(300));
     fixture.is_serial = true;
@@ -351,7 +348,7 @@ fn accesses_that_end_one_after_another_may_each_take_as_long() {
 }
 
 #[test]
-fn an_end_before_the_end_keeps_what_was_measured() {
+fn an_interruption_keeps_the_figures_so_far() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     fake_observer.ticks_left = Some(2);
     let mut plan = plan((3, 9));
@@ -381,7 +378,7 @@ fn ended_at(tick: u32) -> Row {
 }
 
 #[test]
-fn a_round_that_was_cut_off_counts_only_where_there_is_no_whole_one() {
+fn an_interrupted_round_counts_only_without_a_complete_one() {
     // Each run has two ticks. The second one of a run finds it 90 ms long, the first 40 ms.
     let alone = ended_at(2).figures.expect("figures");
     assert_eq!((alone.rounds, alone.iops_of_rounds.len(), alone.interrupted), (1, 1, true));
@@ -397,7 +394,7 @@ fn a_round_that_was_cut_off_counts_only_where_there_is_no_whole_one() {
 }
 
 #[test]
-fn what_was_ended_before_there_was_anything_to_count_has_no_figures() {
+fn an_early_interruption_has_no_figures() {
     let too_soon = ended_at(1);
     let error = too_soon.figures.expect_err("40 ms are too few");
     assert_eq!((&error, error.is_failure()), (&MeasureError::Interrupted, false));
@@ -422,16 +419,16 @@ fn what_was_ended_before_there_was_anything_to_count_has_no_figures() {
 }
 
 #[test]
-fn what_does_not_fit_the_drive_is_told() {
+fn a_job_that_does_not_fit_is_an_error() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     let job = Job::of(AccessSpec::all(1 << 20, 100, 0), 1);
     let rows = rows(&mut fixture, &[Route::Kernel], job, &plan((1, 1)), &mut fake_observer);
     let error = rows[0].figures.as_ref().expect_err("the drive is smaller");
-    assert_eq!(error.to_string(), "524288 bytes have no room for an access of 1048576");
+    assert_eq!(error.to_string(), "the used part of 524288 bytes is smaller than one access of 1048576");
 }
 
 #[test]
-fn no_run_finds_in_the_drives_memory_what_another_has_read() {
+fn runs_use_different_lbas() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     let jobs = [random(100, 1), random(100, 2)];
     let energy = Energy::new(Tree::at("/nowhere"));
@@ -448,7 +445,7 @@ fn no_run_finds_in_the_drives_memory_what_another_has_read() {
 }
 
 #[test]
-fn wrong_blocks_are_told_of_a_run_that_breaks_off() {
+fn a_failed_run_reports_wrong_blocks() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     (fixture.forgets, fixture.gone_after) = (Some(77), Some(4000));
     let verify = Plan { verify: true, ..plan((1, 1)) };
@@ -463,7 +460,7 @@ fn wrong_blocks_are_told_of_a_run_that_breaks_off() {
 }
 
 #[test]
-fn reading_back_that_was_ended_or_has_failed_is_not_told_as_done() {
+fn incomplete_read_back_is_reported() {
     let verify = Plan { verify: true, ..plan((1, 1)) };
     let job = Job { once: true, ..Job::of(AccessSpec::all(4096, 0, 0), 4) };
     let findings = |fixture: &mut Fixture, mut fake_observer: FakeObserver| {
@@ -503,7 +500,7 @@ fn a_good_drive_passes_verification_without_overlaps() {
 }
 
 #[test]
-fn a_drive_that_forgets_a_write_is_caught() {
+fn a_lost_write_is_detected() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     fixture.forgets = Some(77);
     let verify = Plan { verify: true, ..plan((1, 1)) };
@@ -514,7 +511,7 @@ fn a_drive_that_forgets_a_write_is_caught() {
 }
 
 #[test]
-fn memory_that_was_written_from_is_not_taken_for_what_was_read() {
+fn a_stale_buffer_does_not_pass_verification() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     fixture.brings_nothing = true;
     let verify = Plan { verify: true, ..plan((1, 1)) };
@@ -526,7 +523,7 @@ fn memory_that_was_written_from_is_not_taken_for_what_was_read() {
 }
 
 #[test]
-fn what_an_earlier_run_has_written_is_not_taken_for_this_ones() {
+fn stamps_of_an_earlier_run_do_not_pass() {
     let (mut fixture, mut fake_observer) = (Fixture::new(), FakeObserver::default());
     let verify = Plan { verify: true, ..plan((1, 1)) };
     let job = Job { span_bytes: Some(64 * 1024), ..Job::of(AccessSpec::all(512, 0, 0), 4) };

@@ -1,6 +1,6 @@
-//! Rows for spreadsheets: comma-separated, quoted where they must be (RFC 4180), one line of names first.
+//! CSV rows (RFC 4180) with a header line.
 //!
-//! Columns are only added, at the end, since some readers count them.
+//! New columns are appended, since some readers count them.
 
 use super::{Record, RecordRow};
 
@@ -9,7 +9,7 @@ const NAMES: &str = "transport,job,depth,iops,iops_low,iops_high,mb_per_s,mean_u
                      resets,wrong_blocks,error,timeouts,stalls,odd_statuses,busy,recovered,kernel_errors,lost_writes,not_ready,\
                      transport_failures,task_aborts,unpacked,offset_bytes,span_bytes,written_data,not_read_back";
 
-/// The rows of a record.
+/// Formats the rows of a record.
 pub fn csv(record: &Record) -> String {
     let lines = record.rows.iter().map(line);
     std::iter::once(NAMES.to_owned()).chain(lines).map(|line| line + "\r\n").collect()

@@ -1,7 +1,7 @@
-//! What a benchmark leaves behind: figures, and everything that one must know to believe them.
+//! The record of a benchmark: figures and the conditions needed to trust them.
 //!
-//! A [`Record`] is one value with a name for everything; programs get it as JSON, whose fields are only added to, or as
-//! lines of CSV, people as a table. Units are in the names.
+//! A [`Record`] is one value; programs get it as JSON, whose fields are only ever added to, or as
+//! CSV rows, people as a table. Units are part of the names.
 
 mod csv;
 mod machine;
@@ -20,11 +20,11 @@ use workload::Fill;
 /// One benchmark.
 #[derive(Clone, Debug, Serialize)]
 pub struct Record {
-    /// The version of this program.
+    /// Version of this program.
     pub version: &'static str,
-    /// What was called.
+    /// Command line.
     pub command_line: Vec<String>,
-    /// When it began, in seconds since 1970.
+    /// Start, in seconds since 1970.
     pub began_unix_s: u64,
     /// The machine.
     pub machine: Machine,
@@ -34,104 +34,106 @@ pub struct Record {
     pub workloads: Vec<String>,
     /// How it was measured.
     pub method: Method,
-    /// It was ended before its end.
+    /// Interrupted early.
     pub interrupted: bool,
-    /// I/Os in a second of the row with the most, if one workload ran on one transport.
+    /// I/Os per second of the fastest row; only for a single workload on one transport.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iops: Option<f64>,
     /// Which row that is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iops_of: Option<RowName>,
-    /// Millions of bytes in a second, of that row.
+    /// Megabytes (10⁶ bytes) per second of that row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mb_per_s: Option<f64>,
-    /// Requests that failed, of all rows.
+    /// Failed requests of all rows.
     pub errors: u64,
-    /// What went wrong below, of all rows.
+    /// Low-level errors of all rows.
     pub troubles: ErrorCounters,
-    /// What was written down of its transfers meanwhile, if that was asked for and the file could be written.
+    /// The capture of the transfers, if requested and writable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub captured: Option<CaptureSummary>,
     /// A row for each job on each transport.
     pub rows: Vec<RecordRow>,
 }
 
-/// What came of a capture.
+/// Summary of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CaptureSummary {
     /// Files.
     pub files: u32,
     /// Records in them all.
     pub records: u64,
-    /// Events for which there was no room, and that they lack.
+    /// Events dropped because the buffer was full.
     pub dropped: u64,
 }
 
 /// The machine.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Machine {
-    /// The kernel's release.
+    /// Kernel release.
     pub kernel: Option<String>,
-    /// The processor.
+    /// Processor.
     pub processor: Option<String>,
     /// Processors in use.
     pub processors: usize,
 }
 
-/// What was measured.
+/// The measured device.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Target {
-    /// What was named.
+    /// Name on the command line.
     pub name: String,
     /// `virtual`, `file`, `block-device` or `usb-port`.
     pub kind: &'static str,
-    /// Who it is, as far as the bench_device knows by now.
+    /// Description of the drive.
     #[serde(flatten)]
     pub identity: DriveInfo,
     /// Its USB port.
     pub usb_port: Option<String>,
-    /// The logical unit of the drive there that was measured, where our own drivers have done so.
+    /// Logical unit, if our own drivers measured it.
     pub lun: Option<u8>,
     /// Its USB id, bridge and all.
     pub usb_id: Option<String>,
-    /// Its link.
+    /// Negotiated link.
     pub usb_speed: Option<String>,
     /// The host controller.
     pub controller: Option<String>,
-    /// The kernel's driver.
+    /// Kernel driver.
     pub driver: Option<String>,
-    /// Degrees Celsius before and after, where the drive or a sensor tells.
+    /// Degrees Celsius before and after, if known.
     pub temperature_c: [Option<f64>; 2],
-    /// Who tells: `log-page` (LOG SENSE, 0Dh) or `smart` of the drive, else `kernel`.
+    /// Source of the temperature: `log-page` (LOG SENSE, 0Dh) or `smart` of the drive, else
+    /// `kernel`.
     pub temperature_source: Option<&'static str>,
 }
 
-/// How it was measured.
+/// Method of measurement.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Method {
-    /// Of each run, unless the job has its own; it goes on to the next end of a request, and rates are of the time between two of these.
+    /// Measured time of each run, unless the job has its own; ends with the next completion, and
+    /// rates are between completions.
     pub run_s: f64,
-    /// Dropped before it, likewise: until the next end as well.
+    /// Warm-up, likewise.
     pub warm_up_s: f64,
-    /// Rounds at least.
+    /// Minimum of rounds.
     pub rounds_min: u32,
-    /// Rounds at most.
+    /// Maximum of rounds.
     pub rounds_max: u32,
-    /// Rounds end when half of each interval is at most so many percent.
+    /// Rounds end once half of each interval is within this percentage.
     pub steady_within_percent: f64,
-    /// What intervals are.
+    /// Kind of intervals.
     pub intervals: &'static str,
-    /// Where places and payload come from.
+    /// Random seed for LBAs and payload.
     pub seed: u64,
     /// Writes were stamped and read back; stamping costs processor time.
     pub verify: bool,
 }
 
-/// Percent of requests whose latency a record tells.
+/// Latency percentiles in a record.
 pub const PERCENTS: [f64; 13] =
     [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.99, 100.0];
 
-/// What is said of intervals.
+/// Description of the intervals.
 pub const INTERVALS: &str =
     "95 %, Student's t on logarithms of the rates of repeated runs; ratios by rounds, transports in turns";
 
@@ -142,27 +144,27 @@ pub struct RecordRow {
     pub transport: &'static str,
     /// The job.
     pub job: String,
-    /// Requests under way at once.
+    /// Queue depth.
     pub depth: u16,
-    /// The first byte of the part of the drive that it has used.
+    /// First byte of the part of the drive that was used.
     pub offset_bytes: u64,
-    /// Bytes of that part, as far as somebody knows how large the drive is.
+    /// Bytes of that part, if the drive's size is known.
     pub span_bytes: Option<u64>,
-    /// What was written: `random`, `zero`, `repeated` or `stamps`.
+    /// Data written: `random`, `zero`, `repeated` or `stamps`.
     pub written_data: Option<&'static str>,
     /// Why there are no figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// It has come to nothing, where others without figures are of a transport that is not offered, or were ended too soon.
+    /// Failed, as opposed to a transport that is not offered or an interruption.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
-    /// Requests that failed, whether there are figures or not.
+    /// Failed requests, with or without figures.
     pub errors: u64,
-    /// The first kinds of them.
+    /// The first distinct reasons.
     pub error_kinds: Vec<ErrorKind>,
-    /// What went wrong below, and was mended or not.
+    /// Low-level errors, recovered or not.
     pub troubles: ErrorCounters,
-    /// What reading back has found.
+    /// Verification results.
     pub verify: Option<Findings>,
     /// The figures.
     #[serde(flatten)]
@@ -172,39 +174,39 @@ pub struct RecordRow {
 /// The figures of a row.
 #[derive(Clone, Debug, Serialize)]
 pub struct RowFigures {
-    /// I/Os in a second: the geometric mean of the runs.
+    /// I/Os per second: geometric mean of the runs.
     pub iops: f64,
     /// Its interval.
     pub iops_interval: Option<[f64; 2]>,
-    /// I/Os in a second of each round, of which that is the mean.
+    /// I/Os per second of each round.
     pub iops_of_rounds: Vec<f64>,
-    /// Millions of bytes in a second.
+    /// Megabytes (10⁶ bytes) per second.
     pub mb_per_s: f64,
     /// Mean latency in microseconds.
     pub mean_us: f64,
     /// Median.
     pub p50_us: f64,
-    /// 99 of a hundred are quicker.
+    /// 99th percentile.
     pub p99_us: f64,
-    /// 999 of a thousand are quicker.
+    /// 99.9th percentile.
     pub p999_us: f64,
-    /// The longest.
+    /// Maximum.
     pub max_us: f64,
-    /// Percent of requests, and the microseconds that they took at most; from few to many.
+    /// Percentiles with their latencies in microseconds, ascending.
     pub percentiles_us: Vec<[f64; 2]>,
-    /// Processor time of this process for an I/O.
+    /// Processor time of this process per I/O.
     pub processor_us_per_io: f64,
-    /// Energy of the processor packages for 10⁹ bytes.
+    /// Energy of the processor packages per 10⁹ bytes.
     pub joules_per_gb: Option<f64>,
-    /// The rate against that of the first transport.
+    /// Ratio to the first transport.
     pub ratio_to_first: Option<Estimate>,
-    /// I/Os that count.
+    /// I/Os counted.
     pub ios: u64,
-    /// Runs that count.
+    /// Runs counted.
     pub rounds: u32,
-    /// The rate is as steady as was asked for.
+    /// The rate is as steady as requested.
     pub steady: bool,
-    /// It was ended early.
+    /// Interrupted early.
     pub interrupted: bool,
 }
 
@@ -218,12 +220,13 @@ pub struct ErrorKind {
 }
 
 impl Target {
-    /// What a bench_device knows of it.
+    /// Describes a target.
     pub fn of(name: impl Into<String>, kind: &'static str, identity: DriveInfo) -> Self {
         Self { name: name.into(), kind, identity, ..Self::default() }
     }
 
-    /// Takes in what the drive has told, and the kernel's sensor: two sensors may differ, so both readings are of one.
+    /// Adds temperatures of the drive, or else of the kernel's sensor: both readings are from one
+    /// sensor, since two may differ.
     pub fn add_temperatures(&mut self, of_drive: [Option<Temperature>; 2], of_kernel: [Option<f64>; 2]) {
         let of_drive_c = of_drive.map(|told| told.map(|told| f64::from(told.celsius)));
         let source = of_drive[0].or(of_drive[1]).map(|told| match told.source {
@@ -239,7 +242,7 @@ impl Target {
     }
 }
 
-/// Which row of a record.
+/// Identifies a row of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RowName {
     /// Its transport.
@@ -251,7 +254,7 @@ pub struct RowName {
 }
 
 impl Record {
-    /// Takes rows in, and what follows from all of them.
+    /// Adds rows and the values derived from all of them.
     pub fn take(&mut self, rows: &[Row]) {
         let (identity, verify) = (&self.target.identity, self.method.verify);
         self.rows = rows.iter().map(|row| RecordRow::of(row, identity, verify)).collect();
@@ -270,24 +273,24 @@ impl Record {
         self.iops_of = named;
     }
 
-    /// Blocks that were read back and were not right.
+    /// Returns the number of wrong blocks.
     pub fn wrong_blocks(&self) -> u64 {
         self.findings().wrong
     }
 
-    /// What reading back has found, of all rows.
+    /// Returns the verification results of all rows.
     pub fn findings(&self) -> Findings {
         let mut all = Findings::default();
         self.rows.iter().filter_map(|row| row.verify.as_ref()).for_each(|findings| all.add(findings));
         all
     }
 
-    /// Whether nobody has let it come to figures: it says nothing of what was to be measured.
+    /// Whether an interruption left no figures.
     pub fn is_ended_before_figures(&self) -> bool {
         self.interrupted && self.rows.iter().all(|row| row.figures.is_none())
     }
 
-    /// The first row that has come to nothing.
+    /// Returns the first failed row.
     pub fn failed_row(&self) -> Option<&RecordRow> {
         self.rows.iter().find(|row| row.failed)
     }
@@ -326,7 +329,7 @@ impl RecordRow {
     }
 }
 
-/// Bytes of a part of a drive from its first byte on: whole blocks, and no more than there are.
+/// Bytes of a part from its first byte on: whole blocks, within the drive.
 fn span(identity: &DriveInfo, (offset_bytes, asked): (u64, Option<u64>)) -> Option<u64> {
     let there = (identity.bytes > 0).then(|| identity.bytes.saturating_sub(offset_bytes));
     let bytes = [there, asked].into_iter().flatten().min()?;

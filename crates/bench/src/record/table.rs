@@ -1,7 +1,8 @@
-//! Rows for people: what was measured, a table, and below it what did not go well.
+//! A table for people: the measured device, the rows, and below them what went wrong.
 //!
-//! Columns that nothing is known for are left out, and on a terminal that is too narrow those that matter less, which is said. What the table has no room for, such as reasons of failures and wrong
-//! blocks, has a line each: nothing that went wrong is hidden. Text of others comes out without control characters.
+//! Empty columns are omitted, and on a narrow terminal the less important ones, with a note.
+//! Details without a column, such as reasons of failures and wrong blocks, get a line each: no
+//! error is hidden. Foreign text is printed without control characters.
 
 use super::{Record, RecordRow, RowFigures, Target};
 use crate::backend::DriveInfo;
@@ -9,14 +10,14 @@ use report::{Fitted, TextTable};
 use units::Capacity;
 use workload::short_bytes;
 
-/// What was measured, where and how, in a few lines.
+/// Describes device, machine and method in a few lines.
 pub fn heading(record: &Record) -> String {
     let target = &record.target;
     let known =
         |words: [Option<&String>; 3]| words.into_iter().flatten().cloned().collect::<Vec<_>>().join(", ");
     let serial = target.identity.serial.as_ref().map(|serial| format!("serial number {serial}"));
     let firmware = target.identity.firmware.as_ref().map(|firmware| format!("firmware {firmware}"));
-    let unknown = "unknown make".to_owned();
+    let unknown = "unknown model".to_owned();
     let who =
         known([Some(target.identity.model.as_ref().unwrap_or(&unknown)), serial.as_ref(), firmware.as_ref()]);
     let mut lines = vec![format!("{}: {who}{}", target.name, extent(&target.identity))];
@@ -24,14 +25,14 @@ pub fn heading(record: &Record) -> String {
         let of_usb = known([target.usb_id.as_ref(), target.usb_speed.as_ref(), target.controller.as_ref()]);
         lines.push(format!("USB port {port}: {of_usb}"));
     }
-    // Of a drive that never came up nobody knows how its requests would have been made.
+    // For a drive that was never opened the engine is unknown.
     if !target.identity.engine.is_empty() {
         lines.push(format!("Requests: {}", target.identity.engine));
     }
     let machine = &record.machine;
     lines.push(format!(
         "Linux {}, {} x {}, uaskit {}",
-        machine.kernel.as_deref().unwrap_or("of unknown release"),
+        machine.kernel.as_deref().unwrap_or("(unknown release)"),
         machine.processors,
         machine.processor.as_deref().unwrap_or("processor"),
         record.version
@@ -40,41 +41,41 @@ pub fn heading(record: &Record) -> String {
     lines.into_iter().map(|line| line.chars().map(visible).collect::<String>()).collect::<Vec<_>>().join("\n")
 }
 
-/// How large the drive is and in which blocks, as far as somebody knows.
+/// Size and block size of the drive, as far as known.
 fn extent(identity: &DriveInfo) -> String {
     let size = (identity.bytes > 0).then(|| format!(", {}", Capacity(identity.bytes)));
     let blocks = (identity.block_bytes > 0).then(|| format!(", blocks of {}", identity.block_bytes));
     size.into_iter().chain(blocks).collect()
 }
 
-/// How warm the drive was.
+/// Temperature of the drive.
 fn temperature(target: &Target) -> Option<String> {
     let source = match target.temperature_source {
         Some("log-page") => " (by LOG SENSE)",
         Some("smart") => " (by SMART)",
-        Some("kernel") => " (by the kernel's sensor)",
+        Some("kernel") => " (kernel sensor)",
         _ => "",
     };
     let degrees = match target.temperature_c {
-        [Some(before), Some(after)] => format!("{before:.0} degrees Celsius before, {after:.0} after"),
-        [Some(before), None] => format!("{before:.0} degrees Celsius before"),
-        [None, Some(after)] => format!("{after:.0} degrees Celsius after"),
+        [Some(before), Some(after)] => format!("{before:.0} °C before, {after:.0} °C after"),
+        [Some(before), None] => format!("{before:.0} °C before"),
+        [None, Some(after)] => format!("{after:.0} °C after"),
         [None, None] => return None,
     };
     Some(degrees + source)
 }
 
-/// Text of others without what could play with a terminal.
+/// Foreign text without control characters.
 fn visible(letter: char) -> char {
     if letter.is_control() { '?' } else { letter }
 }
 
-/// Columns that are left out one after the other until a narrow terminal has room for the rest; the ratio to the first transport stays.
+/// Columns omitted one after another until the table fits a narrow terminal; the ratio to the first transport stays.
 const LEFT_OUT_FIRST: [&str; 10] =
     ["CPU/IO", "p99.9", "J/GB", "max", "p50", "part", "±", "mean", "MB/s", "p99"];
 
-/// The table of a record, and the lines below it. `terminal_columns` is how wide the terminal is; `None` if it is none, which has room
-/// for everything.
+/// Formats the table of a record and the lines below it. `terminal_columns` is the width of the
+/// terminal; `None` for unlimited.
 pub fn table(record: &Record, terminal_columns: Option<usize>) -> String {
     let shown =
         |any: fn(&RowFigures) -> bool| record.rows.iter().any(|row| row.figures.as_ref().is_some_and(any));
@@ -96,7 +97,7 @@ pub fn table(record: &Record, terminal_columns: Option<usize>) -> String {
     let Fitted { mut text, left_out } = table.fitted(terminal_columns);
     if !left_out.is_empty() {
         let names = left_out.join(", ");
-        text += &format!("\nNot shown: {names}; a wider terminal, --json and --csv have them.");
+        text += &format!("\nHidden columns: {names}; use a wider terminal, --json or --csv.");
     }
     for line in remarks(record) {
         text.push('\n');
@@ -105,11 +106,11 @@ pub fn table(record: &Record, terminal_columns: Option<usize>) -> String {
     text
 }
 
-/// Which columns there is something for.
+/// The optional columns that have content.
 #[derive(Clone, Copy)]
 struct Columns {
     part: bool,
-    /// Bytes of the drive, if they are known.
+    /// Size of the drive, if known.
     whole: Option<u64>,
     ratio: bool,
     joules: bool,
@@ -135,7 +136,7 @@ impl Columns {
         }
         let Some(figures) = &row.figures else {
             cells.push("none".into());
-            // Up to the last column, which says what failed.
+            // Up to the last column, which has the failures.
             cells.resize(self.header().len() - 1, String::new());
             cells.push(row.errors.to_string());
             return cells;
@@ -166,7 +167,7 @@ impl Columns {
     }
 }
 
-/// Which part of the drive a row has used, if that is not all of it.
+/// The part of the drive that a row used, if not all of it.
 fn part(row: &RecordRow, whole: Option<u64>) -> Option<String> {
     let RecordRow { offset_bytes, span_bytes, .. } = *row;
     let from = format!(" from {}", short_bytes(offset_bytes));
@@ -178,7 +179,7 @@ fn part(row: &RecordRow, whole: Option<u64>) -> Option<String> {
     }
 }
 
-/// What a table has no room for.
+/// Details that have no column.
 fn remarks(record: &Record) -> Vec<String> {
     let mut lines = Vec::new();
     for row in &record.rows {
@@ -196,13 +197,13 @@ fn remarks(record: &Record) -> Vec<String> {
             lines.push(format!("{name}: {}", troubles.join(", ")));
         }
         if let Some(findings) = &row.verify {
-            // A block counts once a run here, however often it was written.
+            // A block counts once per run here, however often it was written.
             let missing = match findings.not_read_back {
                 0 => String::new(),
-                count => format!(", {count} NOT, since they were not read or their write failed"),
+                count => format!(", {count} NOT VERIFIED (unreadable or failed writes)"),
             };
             lines.push(format!(
-                "{name}: {} blocks to read back, {} read back{missing}, {} wrong",
+                "{name}: {} blocks written, {} verified{missing}, {} wrong",
                 findings.to_read_back, findings.read_back, findings.wrong
             ));
             lines.extend(findings.first_wrong.iter().map(|wrong| format!("  {wrong}")));
@@ -219,7 +220,7 @@ fn remarks(record: &Record) -> Vec<String> {
     lines
 }
 
-/// Half of an interval in percent; where that is no small part, the ends say more: they are not as far from the rate.
+/// Half of an interval in percent; for wide intervals its ends, which are not symmetric.
 fn interval([low, high]: [f64; 2]) -> String {
     const PERCENT_MAX: f64 = 20.0;
     match (high / low).ln() / 2.0 * 100.0 {
@@ -228,19 +229,19 @@ fn interval([low, high]: [f64; 2]) -> String {
     }
 }
 
-/// Two digits of a rate: an end of a wide interval has no more.
+/// A rate to two digits: the end of a wide interval has no more.
 fn roughly(iops: f64) -> String {
     let unit = 10_f64.powf(iops.log10().floor() - 1.0);
     let (rounded, is_whole) = ((iops / unit).round() * unit, unit >= 1.0);
     if is_whole { format!("{rounded:.0}") } else { format!("{rounded:.1}") }
 }
 
-/// A rate with as many digits as mean something.
+/// A rate with its significant digits.
 fn rate(iops: f64) -> String {
     if iops < 100.0 { format!("{iops:.1}") } else { format!("{iops:.0}") }
 }
 
-/// Microseconds, in the unit that people would choose.
+/// A latency in a suitable unit.
 fn time(us: f64) -> String {
     match us {
         us if us < 10.0 => format!("{us:.2} us"),
@@ -255,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wide_interval_is_told_by_its_ends() {
+    fn wide_intervals_show_their_ends() {
         assert_eq!(interval([980.0, 1020.2]), "2.0 %");
         assert_eq!(interval([50.25, 904.0]), "50 to 900");
         assert_eq!(interval([3.12, 26_950_000.0]), "3.1 to 27000000");

@@ -89,7 +89,7 @@ fn three() -> Record {
 }
 
 #[test]
-fn the_top_says_what_one_workload_has_brought() {
+fn the_record_has_the_headline_of_a_single_workload() {
     let bot = || [row(Route::Bot, 1, Ok(figures(500.0))), row(Route::Bot, 4, Ok(figures(1000.0)))];
     let first = record(&bot());
     assert_eq!((first.iops, first.mb_per_s), (Some(1000.0), Some(4.096)));
@@ -166,13 +166,13 @@ fn json_has_the_fields_that_programs_read() {
         value["rows"][1]["verify"]["first_wrong"][0]["found"],
         serde_json::json!({ "kind": "other-generation", "generation": 1 })
     );
-    assert_eq!(value["rows"][1]["error_kinds"][0]["reason"], "cannot be read at LBA 9");
+    assert_eq!(value["rows"][1]["error_kinds"][0]["reason"], "read error at LBA 9");
     assert_eq!(value["rows"][2]["error"], "no way, \"none\"");
     assert!(value["rows"][2].get("iops").is_none());
 }
 
 #[test]
-fn json_has_what_programs_read_of_the_machine() {
+fn json_has_the_fields_of_the_machine() {
     let value: Value = serde_json::to_value(three()).expect("a record is JSON");
     let machine: Vec<&str> =
         value["machine"].as_object().expect("an object").keys().map(String::as_str).collect();
@@ -180,7 +180,7 @@ fn json_has_what_programs_read_of_the_machine() {
 }
 
 #[test]
-fn every_kind_of_trouble_has_its_field() {
+fn every_error_counter_has_a_field() {
     let value: Value = serde_json::to_value(three()).expect("a record is JSON");
     assert_eq!(
         value["rows"][1]["troubles"],
@@ -192,7 +192,7 @@ fn every_kind_of_trouble_has_its_field() {
 }
 
 #[test]
-fn what_went_wrong_before_a_row_came_to_nothing_counts() {
+fn errors_of_a_failed_row_count() {
     let lost = MeasureError::Run(RunError::Gone(AccessError::Medium(MediumError::Absent)));
     let lost = Row {
         failures: Failures { count: 4, kinds: vec![(AccessError::Medium(MediumError::Absent), 4)] },
@@ -215,7 +215,7 @@ fn what_went_wrong_before_a_row_came_to_nothing_counts() {
 }
 
 #[test]
-fn each_row_says_which_part_of_the_drive_it_has_used_and_what_it_has_written() {
+fn rows_name_the_used_part_and_payload() {
     let of = |part, fill| Row { part, fill, ..row(Route::Uas, 1, Ok(figures(1000.0))) };
     let mut record = record(&[]);
     record.target.identity.block_bytes = 4096;
@@ -250,7 +250,7 @@ fn each_row_says_which_part_of_the_drive_it_has_used_and_what_it_has_written() {
 }
 
 #[test]
-fn percentiles_are_those_of_the_latencies() {
+fn percentiles_match_the_latencies() {
     let figures = RowFigures::of(&figures(1.0));
     let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 0.002;
     assert!(near(figures.mean_us, 500.5) && near(figures.p50_us, 500.0) && near(figures.p99_us, 990.0));
@@ -263,7 +263,7 @@ fn percentiles_are_those_of_the_latencies() {
 }
 
 #[test]
-fn csv_quotes_what_it_must() {
+fn csv_quotes_where_required() {
     let csv = csv(&three());
     let lines: Vec<&str> = csv.split("\r\n").collect();
     assert_eq!(lines.len(), 5);
@@ -281,15 +281,15 @@ fn csv_quotes_what_it_must() {
 }
 
 #[test]
-fn a_table_hides_nothing_that_went_wrong() {
+fn the_table_shows_every_error() {
     let text = table(&three(), None);
     for expected in [
         "2.00 (1.50 to 2.50)",
         "4K random, 70 % read, turbo, depth 1: no figures: no way",
-        "uas, depth 1: 7 failed: cannot be read at LBA 9",
-        "uas, depth 1: 3 retries, 2 writes lost after they had ended well, 5 packs sent again in parts",
-        "9 blocks to read back, 8 read back, 1 NOT, since they were not read or their write failed, 4 wrong",
-        "LBA 5, write 2: it holds write 1\n  and 3 more\n",
+        "uas, depth 1: 7 failed: read error at LBA 9",
+        "uas, depth 1: 3 retries, 2 acknowledged writes lost later, 5 packs resent as single requests",
+        "9 blocks written, 8 verified, 1 NOT VERIFIED (unreadable or failed writes), 4 wrong",
+        "LBA 5, write 2: holds write 1\n  and 3 more\n",
         "Note: something.",
     ] {
         assert!(text.contains(expected), "{expected}\n{text}");
@@ -300,20 +300,19 @@ fn a_table_hides_nothing_that_went_wrong() {
 }
 
 #[test]
-fn a_narrow_terminal_has_the_columns_that_matter_and_is_told_of_the_others() {
+fn a_narrow_terminal_lists_hidden_columns() {
     let rows = [row(Route::Bot, 1, Ok(figures(1000.0))), row(Route::Uas, 32, Ok(figures(2000.0)))];
     let record = record(&rows);
     let width = |text: &str| text.lines().take(4).map(|line| line.chars().count()).max();
     let whole = table(&record, None);
-    assert!(width(&whole) > Some(120) && !whole.contains("Not shown"), "{whole}");
+    assert!(width(&whole) > Some(120) && !whole.contains("Hidden columns"), "{whole}");
     assert_eq!(table(&record, Some(200)), whole);
     let narrow = table(&record, Some(80));
     assert!(width(&narrow) <= Some(80), "{narrow}");
     for shown in ["job", "transport", "depth", "IOPS", "p99", "errors"] {
         assert!(narrow.lines().next().is_some_and(|names| names.contains(&format!(" {shown} "))), "{narrow}");
     }
-    let left_out =
-        "Not shown: CPU/IO, p99.9, max, p50, ±, mean; a wider terminal, --json and --csv have them.";
+    let left_out = "Hidden columns: CPU/IO, p99.9, max, p50, ±, mean; use a wider terminal, --json or --csv.";
     assert!(narrow.contains(left_out), "{narrow}");
     // What is short of room all the same keeps what tells rows apart.
     assert!(table(&record, Some(20)).contains("1000"));
@@ -330,7 +329,7 @@ fn a_narrow_terminal_has_the_columns_that_matter_and_is_told_of_the_others() {
 }
 
 #[test]
-fn of_a_drive_that_never_came_up_the_head_says_what_is_known() {
+fn the_heading_of_an_unopened_drive_has_what_is_known() {
     let mut record = record(&[]);
     record.target.identity.model = Some("ACME Bridge".into());
     let head = heading(&record);
@@ -345,34 +344,26 @@ fn of_a_drive_that_never_came_up_the_head_says_what_is_known() {
 }
 
 #[test]
-fn both_temperatures_are_of_one_source_and_told_with_it() {
+fn both_temperatures_are_from_one_named_source() {
     let degrees = |celsius, source| Some(Temperature { celsius, source });
     let of = |of_drive, of_kernel| {
         let mut record = record(&[]);
         record.target.add_temperatures(of_drive, of_kernel);
-        let line = heading(&record).lines().find(|line| line.contains("degrees")).map(str::to_owned);
+        let line = heading(&record).lines().find(|line| line.contains("°C")).map(str::to_owned);
         (record.target.temperature_c, record.target.temperature_source, line)
     };
     let (log, smart) = (TemperatureSource::LogPage, TemperatureSource::Smart);
     assert_eq!(
         of([degrees(35, log), degrees(41, log)], [Some(34.5), Some(40.0)]),
-        (
-            [Some(35.0), Some(41.0)],
-            Some("log-page"),
-            Some("35 degrees Celsius before, 41 after (by LOG SENSE)".into())
-        )
+        ([Some(35.0), Some(41.0)], Some("log-page"), Some("35 °C before, 41 °C after (by LOG SENSE)".into()))
     );
     assert_eq!(
         of([degrees(35, smart), None], [Some(34.5), Some(40.0)]),
-        (
-            [Some(34.5), Some(40.0)],
-            Some("kernel"),
-            Some("34 degrees Celsius before, 40 after (by the kernel's sensor)".into())
-        )
+        ([Some(34.5), Some(40.0)], Some("kernel"), Some("34 °C before, 40 °C after (kernel sensor)".into()))
     );
     assert_eq!(
         of([degrees(35, smart), None], [None, None]),
-        ([Some(35.0), None], Some("smart"), Some("35 degrees Celsius before (by SMART)".into()))
+        ([Some(35.0), None], Some("smart"), Some("35 °C before (by SMART)".into()))
     );
     assert_eq!(of([None, None], [None, None]), ([None, None], None, None));
 }

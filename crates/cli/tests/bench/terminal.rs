@@ -28,7 +28,7 @@ fn a_narrow_terminal_has_the_columns_that_it_has_room_for() {
         "{narrow}"
     );
     assert!(
-        narrow.contains("\nNot shown: CPU/IO, ")
+        narrow.contains("\nHidden columns: CPU/IO, ")
             && narrow.contains("; a wider terminal, --json and --csv have them."),
         "{narrow}"
     );
@@ -38,6 +38,6 @@ fn a_narrow_terminal_has_the_columns_that_it_has_room_for() {
     assert!(lines.all(|line| line.chars().count() <= 60) && narrower.contains(" ratio "), "{narrower}");
     let elsewhere = bench(&ARGUMENTS);
     for all in [printed_on(200), String::from_utf8_lossy(&elsewhere.stdout).into_owned()] {
-        assert!(table(&all)[0].contains("CPU/IO") && !all.contains("Not shown"), "{all}");
+        assert!(table(&all)[0].contains("CPU/IO") && !all.contains("Hidden columns"), "{all}");
     }
 }
