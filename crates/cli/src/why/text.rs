@@ -129,11 +129,15 @@ fn drive(device: &UsbDevice, diagnoses: &[Diagnosis]) -> String {
 }
 
 fn headline(device: &UsbDevice) -> String {
+    let id = match device.id.to_string() {
+        // Not every text has them.
+        id if id == "0000:0000" => "ids unknown".to_owned(),
+        id => id,
+    };
     let family = bridge_family(device.id).map_or_else(String::new, |family| format!(", {family}"));
     let disks = device.disks().filter_map(|disk| Some(format!(", /dev/{}", disk.node.as_ref()?)));
     let (port, title) = (&device.port, device.title());
-    let line =
-        format!("{port}: {} {title}{family}, {}{}", device.id, device.speed, disks.collect::<String>());
+    let line = format!("{port}: {id} {title}{family}, {}{}", device.speed, disks.collect::<String>());
     tame(&line) + "\n"
 }
 

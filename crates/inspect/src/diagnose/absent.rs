@@ -208,7 +208,7 @@ fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
     let why = causes.first().map(|cause| cause.because.clone());
     let kind = if why.is_none() && failed.is_none() { AbsentKind::Unplugged } else { AbsentKind::Dropped };
     let why = match (why, reset) {
-        (Some(why), reset) => format!("{why}{reset}"),
+        (Some(why), reset) => format!("it stopped answering: {why}{reset}"),
         (None, "") => format!("it was disconnected{when}; the log shows no trouble before that"),
         (None, _) => "its reset failed".to_owned(),
     };
@@ -217,7 +217,8 @@ fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
     readings.extend(end.map(|entry| scene.reading_of(entry)));
     readings.dedup();
     let mut advice: Vec<Advice> = Vec::new();
-    if kind == AbsentKind::Dropped {
+    let is_of_drive = causes.first().is_none_or(|cause| cause.kind > CauseKind::DriveFailing);
+    if kind == AbsentKind::Dropped && is_of_drive {
         advice.push(advice::power_cycle());
     }
     for one in causes.into_iter().flat_map(|cause| cause.advice) {
@@ -238,7 +239,7 @@ fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
 /// Ports that switched off and at which the log has no device.
 fn over_currents(inventory: &Inventory, history: &History<'_>, path: &str, known: &[Absent]) -> Vec<Absent> {
     let mut all: Vec<Absent> = Vec::new();
-    for entry in history.entries.iter().filter(|entry| entry.line.text.contains("over-current")) {
+    for entry in history.entries.iter().filter(|entry| entry.line.begins(&["over-current"])) {
         let source = entry.line.source;
         let of_hub = source.strip_prefix("hub ").and_then(|name| name.split(':').next()).map(|hub| {
             let port = entry.line.text.rsplit_once("port ").map_or("?", |(_, port)| port.trim());

@@ -18,6 +18,10 @@ impl Budget {
     pub(super) fn of(evidence: &Evidence<'_>) -> Option<Self> {
         let wanted_ma = evidence.device.wanted_ma()?;
         let hub = evidence.inventory.hub_of(evidence.device);
+        if evidence.device.speed == crate::inventory::LinkSpeed::Unknown && evidence.inventory.is_from_text()
+        {
+            return None;
+        }
         // A text may not say whether a hub has its own power supply.
         if evidence.inventory.is_from_text()
             && hub.is_none_or(|hub| !hub.is_root_hub() && hub.configuration.is_none())

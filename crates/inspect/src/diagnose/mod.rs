@@ -26,6 +26,7 @@ pub use rules::{Judgement, Rule, Verdict};
 
 use crate::inventory::{Inventory, Transport, UsbDevice};
 use crate::text::Report;
+use quirks::DeviceId;
 use quirks::quirk::Flags;
 
 /// What is to be said of one interface of a drive.
@@ -86,12 +87,18 @@ pub enum Decision {
     NotShown,
 }
 
+/// Ids that no text of a report has.
+const NO_ID: DeviceId = DeviceId::new(0, 0);
+
 /// Looks at every storage interface of a device.
 pub fn diagnose(inventory: &Inventory, device: &UsbDevice) -> Vec<Diagnosis> {
     let mut diagnoses: Vec<Diagnosis> =
         Evidence::gather(inventory, device).iter().map(Diagnosis::of).collect();
     if let Some(report) = &inventory.report {
         diagnoses.iter_mut().for_each(|diagnosis| diagnosis.cite(report));
+    }
+    if device.id == NO_ID {
+        diagnoses.iter_mut().for_each(Diagnosis::drop_commands_without_id);
     }
     diagnoses
 }
@@ -124,6 +131,19 @@ impl Diagnosis {
             expected,
             judgements,
         }
+    }
+
+    /// Drops advice whose commands need ids that a report does not have.
+    fn drop_commands_without_id(&mut self) {
+        let needs_id = |advice: &Advice| {
+            let mut steps = advice.steps.iter();
+            steps.any(|step| step.line.contains("0000:0000") || step.line.contains("\"0000\""))
+        };
+        let of_rules = self.judgements.iter_mut().map(|one| &mut one.advice);
+        let of_causes = self.causes.iter_mut().map(|one| &mut one.advice);
+        let of_checks = self.checks.iter_mut().map(|one| &mut one.advice);
+        let all = of_rules.chain(of_causes).chain(of_checks).chain([&mut self.advice]);
+        all.for_each(|advice| advice.retain(|one| !needs_id(one)));
     }
 
     /// Has every reading name the line of a text that it comes from.

@@ -174,7 +174,7 @@ impl FailedCommands {
         let tag = tag_of(line.text);
         if text.starts_with("uas_eh_abort_handler") || text.starts_with("uas_zap_pending") {
             self.open(index, line.source, tag).is_aborted = true;
-        } else if text.starts_with("FAILED Result") || text.contains("Result: hostbyte=") {
+        } else if ["FAILED Result", "Result: ", "UNKNOWN("].iter().any(|start| text.starts_with(start)) {
             let _ = self.open(index, line.source, tag);
         } else if let Some(key) =
             text.strip_prefix("Sense Key : ").or_else(|| text.strip_prefix("Sense Key: "))
@@ -182,7 +182,9 @@ impl FailedCommands {
             let key = SenseKey::of(key);
             let has_one = |command: &FailedCommand| command.sense.is_none();
             self.known(index, line.source, tag, has_one).sense = Some(key);
-        } else if let Some(sense) = text.strip_prefix("Add. Sense: ").or_else(|| text.strip_prefix("ASC=")) {
+        } else if let Some(sense) =
+            text.strip_prefix("Add. Sense: ").or_else(|| Some(text).filter(|text| text.starts_with("ASC=")))
+        {
             let has_one = |command: &FailedCommand| command.additional.is_empty();
             self.known(index, line.source, tag, has_one).additional = sense.to_owned();
         } else if let Some(bytes) = text.strip_prefix("CDB: ") {

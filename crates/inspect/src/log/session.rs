@@ -162,7 +162,8 @@ pub(super) fn note(session: &mut Session, index: usize, raw: &str, line: LogLine
 }
 
 fn is_about_uas(text: &str) -> bool {
-    text.starts_with("UAS is ") || text.contains("required by the UAS driver") || text.contains("cmplt err")
+    let is_refusal = text.starts_with("USB controller ") && text.contains("required by the UAS driver");
+    text.starts_with("UAS is ") || is_refusal || text.starts_with("cmd cmplt err")
 }
 
 /// Whether a line begins a session of a device that was there before the log.

@@ -74,6 +74,14 @@ pub(super) fn machine(mut facts: Facts) -> Built {
         root.attributes.entry("idVendor".to_owned()).or_insert_with(|| ("1d6b".to_owned(), none.clone()));
         root.attributes.entry("idProduct".to_owned()).or_insert_with(|| ("0002".to_owned(), none));
     }
+    for device in &mut facts.devices {
+        let is_drive = device.interfaces.values().any(|interface| interface.is_storage);
+        if is_drive && device.id().is_none() {
+            let source = device.interfaces.values().find_map(|interface| Some(interface.driver.clone()?.1));
+            let none = source.unwrap_or(Source { file: String::new(), line: 0, text: String::new() });
+            device.set_id(quirks::DeviceId::new(0, 0), &none);
+        }
+    }
     for device in &facts.devices {
         write_device(device, &controllers, &mut built);
     }

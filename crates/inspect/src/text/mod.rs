@@ -213,12 +213,19 @@ impl Report {
             }
             return all;
         };
+        if device.id == DeviceId::new(0, 0) {
+            lacks("the ids of the drive", "lsusb".to_owned());
+        }
         if device.interfaces.iter().any(|interface| !interface.is_driver_known) {
             lacks("the driver and the speed", "lsusb -t".to_owned());
         }
         let is_short = self.short.contains(&device.port);
         if device.described().is_none() || is_short {
-            lacks("the descriptors", format!("sudo lsusb -v -d {}", device.id));
+            let all = device.id == DeviceId::new(0, 0);
+            lacks(
+                "the descriptors",
+                if all { "sudo lsusb -v".to_owned() } else { format!("sudo lsusb -v -d {}", device.id) },
+            );
         }
         let controller = inventory.controller_of(device);
         if device.speed.is_super() && controller.is_none_or(|controller| controller.pci.is_none()) {

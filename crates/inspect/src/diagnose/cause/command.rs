@@ -5,7 +5,7 @@
 
 use super::{Cause, CauseKind, Scene, errno_meaning, times};
 use crate::diagnose::advice::{self, Advice};
-use crate::log::{CommandClass, Entry, FailedCommand, command_name};
+use crate::log::{CommandClass, Entry, FailedCommand, LogLine, command_name};
 
 /// Lines between two aborts of a batch: each abort has its CDB, and other units may print between them.
 const BATCH_LINES_MAX: usize = 12;
@@ -93,10 +93,7 @@ fn of_command(scene: &Scene<'_>, command: &FailedCommand) -> Cause {
 
 /// Transfers that failed, resets and unreadable blocks without an aborted command in the log.
 fn of_link(scene: &Scene<'_>) -> Option<Cause> {
-    let is_failure = |entry: &Entry<'_>| {
-        let text = entry.line.text;
-        text.contains("cmplt err") || text.contains("urb: status") || text.contains("urb err")
-    };
+    let is_failure = |entry: &Entry<'_>| is_failed_transfer(entry.line);
     let failed: Vec<(usize, &Entry<'_>)> = scene.own().filter(|(_, entry)| is_failure(entry)).collect();
     if let Some((index, entry)) = failed.first() {
         let meaning =
@@ -133,6 +130,12 @@ fn of_link(scene: &Scene<'_>) -> Option<Cause> {
     Some(cause)
 }
 
+/// Whether a line of `uas` says that a transfer failed.
+pub(super) fn is_failed_transfer(line: LogLine<'_>) -> bool {
+    const WORDS: [&str; 5] = ["cmd cmplt err", "data cmplt err", "stat urb: ", "sense urb: ", "cmd urb: "];
+    WORDS.iter().any(|words| line.of_command().starts_with(words))
+}
+
 fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("one {what}") } else { format!("{count} {what}s") }
 }
@@ -146,7 +149,7 @@ fn transport_advice(scene: &Scene<'_>) -> Vec<Advice> {
 }
 
 fn of_transport(scene: &Scene<'_>, first: &FailedCommand, all: &[&FailedCommand]) -> Cause {
-    let name = if first.cdb.is_empty() { "commands".to_owned() } else { command_name(&first.cdb) };
+    let name = if first.cdb.is_empty() { "a command".to_owned() } else { command_name(&first.cdb) };
     let because = match all.len() {
         1 => format!("{name} was aborted: the transport lost it"),
         count => format!("{count} commands were aborted, {name} first: the transport lost them"),

@@ -77,6 +77,19 @@ impl CauseKind {
         }
     }
 
+    /// Whether it may be the result of missing power or a dead controller.
+    const fn is_symptom(self) -> bool {
+        matches!(
+            self,
+            Self::StreamEvents
+                | Self::Flapping
+                | Self::Enumeration
+                | Self::Link
+                | Self::LinkPower
+                | Self::Transport
+        )
+    }
+
     /// Whether settings that only win something should wait until it is dealt with.
     pub const fn is_serious(self) -> bool {
         !matches!(self, Self::Flapping | Self::Enumeration | Self::LinkPower | Self::UndervoltageAlone)
@@ -239,6 +252,14 @@ pub(super) fn of_scene(scene: &Scene<'_>) -> Vec<Cause> {
     .flatten()
     .collect();
     causes.sort_by_key(|cause| cause.kind);
+    // What a deeper cause explains is no cause of its own.
+    match causes.first().map(|cause| cause.kind) {
+        Some(CauseKind::ControllerDied | CauseKind::OverCurrent | CauseKind::Undervoltage) => {
+            causes.retain(|cause| !cause.kind.is_symptom());
+        }
+        Some(CauseKind::DriveFailing) => causes.retain(|cause| cause.kind != CauseKind::Transport),
+        _ => {}
+    }
     causes
 }
 

@@ -94,14 +94,13 @@ pub(super) fn flapping(scene: &Scene<'_>) -> Option<Cause> {
     if returns.len() < RETURNS_MIN {
         return None;
     }
-    // The last disconnect may have no return yet.
-    let open = sessions.last().and_then(|session| session.ended);
-    let lines: Vec<usize> = returns.iter().map(|(line, _)| *line).chain(open).collect();
+    let lines: Vec<usize> = sessions.iter().filter_map(|session| session.ended).collect();
+    let each = if returns.len() == lines.len() { "each time" } else { "most times" };
     let longest = returns.iter().filter_map(|(_, gap)| *gap).max();
     let within = match longest {
-        Some(0) => " and was back within a second each time".to_owned(),
-        Some(seconds) => format!(" and was back within {seconds} s each time"),
-        None => " and came back each time".to_owned(),
+        Some(0) => format!(" and was back within a second {each}"),
+        Some(seconds) => format!(" and was back within {seconds} s {each}"),
+        None => format!(" and came back {each}"),
     };
     let because = format!("the drive disconnected {} without being unplugged{within}", times(lines.len()));
     let cause = scene.cause(CauseKind::Flapping, because, &lines);
@@ -111,8 +110,12 @@ pub(super) fn flapping(scene: &Scene<'_>) -> Option<Cause> {
 pub(super) fn enumeration(scene: &Scene<'_>) -> Option<Cause> {
     let is_own = |entry: &Entry<'_>| is_enumeration_error(entry.line);
     let lines: Vec<(usize, &Entry<'_>)> = scene.own().filter(|(_, entry)| is_own(entry)).collect();
-    let (_, last) = lines.last()?;
-    let meaning = errno_meaning(last.line.text).map_or_else(String::new, |meaning| format!(" ({meaning})"));
+    lines.last()?;
+    let meaning = lines
+        .iter()
+        .rev()
+        .find_map(|(_, entry)| errno_meaning(entry.line.text))
+        .map_or_else(String::new, |meaning| format!(" ({meaning})"));
     let because =
         format!("the device did not answer while it was enumerated, {}{meaning}", times(lines.len()));
     let lines: Vec<usize> = lines.iter().map(|(index, _)| *index).collect();
@@ -138,13 +141,15 @@ pub(super) fn link(scene: &Scene<'_>) -> Option<Cause> {
 }
 
 pub(super) fn link_power(scene: &Scene<'_>) -> Option<Cause> {
-    let is_failure = |entry: &Entry<'_>| {
-        let text = entry.line.text;
-        let is_state = text.contains("-initiated U1")
-            || text.contains("-initiated U2")
-            || text.contains("LPM exit latency");
-        is_state && text.contains("failed")
-    };
+    const WORDS: [&str; 6] = [
+        "Disable of device-initiated U",
+        "Enable of device-initiated U",
+        "Disable of host-initiated U",
+        "Set SEL for device-initiated U",
+        "LPM exit latency is zeroed",
+        "Failed to set U",
+    ];
+    let is_failure = |entry: &Entry<'_>| entry.line.begins(&WORDS);
     let lines: Vec<usize> =
         scene.own().filter(|(_, entry)| is_failure(entry)).map(|(index, _)| index).collect();
     if lines.is_empty() {

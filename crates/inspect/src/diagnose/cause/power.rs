@@ -39,7 +39,8 @@ pub(super) fn undervoltage(scene: &Scene<'_>) -> Option<Cause> {
             let each = if followed == sags.len() && followed > 1 {
                 "each time right before trouble at the drive".to_owned()
             } else {
-                format!("{} right before trouble at the drive", times(followed))
+                let count = if sags.len() == 1 { String::new() } else { format!("{} ", times(followed)) };
+                format!("{count}right before trouble at the drive")
             };
             (CauseKind::Undervoltage, format!("the board's supply voltage was too low {count}{when}, {each}"))
         }
@@ -63,7 +64,7 @@ fn is_trouble(entry: &Entry<'_>) -> bool {
     let command = line.of_command();
     line.begins(&["reset ", "USB disconnect", "device descriptor read"])
         || command.starts_with("uas_eh_abort_handler")
-        || line.text.contains("cmplt err")
+        || super::command::is_failed_transfer(line)
         || line.disk_in_error().is_some()
 }
 
@@ -72,7 +73,7 @@ pub(super) fn over_current(scene: &Scene<'_>) -> Option<Cause> {
     let parent = device.parent();
     let is_own = |entry: &Entry<'_>| {
         let line = entry.line;
-        if !line.text.contains("over-current") {
+        if !line.begins(&["over-current"]) {
             return false;
         }
         let of_port = port_of_hub_line(line.source).is_some_and(|port| port == device.port);

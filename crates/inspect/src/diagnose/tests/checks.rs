@@ -50,9 +50,9 @@ fn link_cases() -> Vec<CheckCase> {
         (Link, usb_3_2.clone() + &bos, Good, "5 Gb/s"),
         (Link, usb_3_2 + &at("speed", "10000"), Good, "10 Gb/s"),
         (Power, String::new(), Good, "supply of its own"),
-        (Power, at("bMaxPower", "896mA") + &at("speed", "10000"), Good, "896 mA at most"),
+        (Power, at("bMaxPower", "896mA") + &at("speed", "10000"), Good, "at most 896 mA from the bus"),
         (Power, unconfigured() + &max_power(113) + &at("speed", "10000"), Concern, "gives 900 mA"),
-        (Power, at("bMaxPower", "896mA"), Good, "896 mA at most"),
+        (Power, at("bMaxPower", "896mA"), Good, "at most 896 mA from the bus"),
         (Power, unconfigured() + &max_power(113), Concern, "may draw 904 mA, and the port gives 900 mA"),
         (
             Power,
@@ -60,11 +60,11 @@ fn link_cases() -> Vec<CheckCase> {
             Concern,
             "may draw 504 mA, and the port gives 500 mA",
         ),
-        (Power, unconfigured() + &max_power(112), Good, "896 mA at most"),
+        (Power, unconfigured() + &max_power(112), Good, "at most 896 mA from the bus"),
         // Somebody has set the configuration that the kernel had rejected.
         (Power, at("bMaxPower", "904mA") + &max_power(113), Concern, "gives 900 mA"),
         (Power, format!("{port}/over_current_count = 2\n"), Concern, "too much"),
-        (Power, format!("{DRIVE}/bMaxPower -\n"), Unknown, "does not tell what it may draw"),
+        (Power, format!("{DRIVE}/bMaxPower -\n"), Unknown, "maximum current is not known"),
     ]
 }
 

@@ -56,7 +56,7 @@ fn a_module_that_is_not_installed_is_to_be_installed() {
             told(&diagnosis, Rule::Loaded),
             (
                 Decision::Decided(Rule::Loaded),
-                "uas is a module of this kernel that is not installed: usb-storage leaves the drive to it, and nobody \
+                "uas is a module of this kernel that is not installed: usb-storage leaves the drive to it, and no driver \
                  takes it"
                     .into(),
                 "Get the driver".into(),
