@@ -207,6 +207,7 @@ fn transport(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
         Transport::None => "It has no driver".to_owned(),
         Transport::Unknown => "The report does not name its driver".to_owned(),
     };
+    let now = if diagnosis.is_without_unit { format!("{now}, and has no disk") } else { now };
     let reason = match diagnosis.decision {
         Decision::AllMet if !diagnosis.causes.is_empty() => return format!("{now}."),
         Decision::AllMet if diagnosis.judgements.iter().any(|one| one.verdict == Verdict::Unknown) => {

@@ -46,6 +46,8 @@ pub struct Diagnosis {
     pub judgements: Vec<Judgement>,
     /// Flags, and where they come from.
     pub quirks: Quirks,
+    /// A driver has it, and there is no logical unit: the first commands got no answer.
+    pub is_without_unit: bool,
     /// Trouble that the log shows, the cause that explains most first.
     pub causes: Vec<Cause>,
     /// What else is to be said.
@@ -121,6 +123,9 @@ impl Diagnosis {
         }
         Self {
             interface: evidence.interface.name.clone(),
+            is_without_unit: matches!(transport, Transport::Uas { .. } | Transport::Bot)
+                && evidence.interface.disks.is_empty()
+                && !evidence.inventory.is_from_text(),
             checks: check::all(evidence, &causes),
             causes,
             advice,

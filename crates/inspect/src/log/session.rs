@@ -1,4 +1,7 @@
 //! One attachment of a device to a port, as the lines of the log describe it.
+//!
+//! Strings of a device are kept for people and decide nothing. Left out: interfaces beyond the one that became a SCSI host,
+//! and what the log says of file systems.
 
 use super::{LogLine, announced_id};
 use crate::inventory::LinkSpeed;

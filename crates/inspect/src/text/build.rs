@@ -1,4 +1,7 @@
 //! From facts to the files of a machine, and what of them was missing.
+//!
+//! Paths below /sys/devices are made up, those below /sys/bus/usb/devices are the kernel's, so that readings name the
+//! attribute that a user can look at. Always true: an attribute without a text is absent.
 
 use super::facts::{ControllerFact, DeviceFact, Facts, UnitFact};
 use super::lsusb::ROOT_DRIVER;
@@ -34,8 +37,12 @@ pub(super) fn read_log(reader: &Reader<'_>, facts: &mut Facts) -> bool {
             super::system::command_line(LogLine::of(text).text, facts, source());
             continue;
         }
-        is_log |= crate::inventory::is_about_drives(text);
-        facts.log.push((text.to_owned(), source()));
+        // The log of another program's lines stays out; sleep of the machine explains resets.
+        let is_of_drives = crate::inventory::is_about_drives(text);
+        is_log |= is_of_drives;
+        if is_of_drives || text.contains("PM: ") {
+            facts.log.push((text.to_owned(), source()));
+        }
     }
     is_log
 }

@@ -73,6 +73,10 @@ fn begins(text: &str, next: &str) -> Option<TextKind> {
     if text.is_empty() {
         return None;
     }
+    // Most lines are of a log and begin with a time.
+    if text.starts_with(['[', '<']) {
+        return text.contains("Linux version ").then_some(TextKind::Uname);
+    }
     if is_tree_line(text) && text.trim_start().starts_with("/:") {
         return Some(TextKind::LsusbTree);
     }

@@ -240,3 +240,17 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn a_long_log_is_read_fast() {
+    const BYTES: usize = 8 << 20;
+    let other = "[  100.000001] audit: type=1400 audit(1.1:2): apparmor=\"DENIED\" operation=\"open\" profile=\"x\"\n";
+    let text = DMESG.to_owned() + &other.repeat(BYTES / other.len());
+    let begun = std::time::Instant::now();
+    let inventory = documents(&[("log", &text)]);
+    let seconds = begun.elapsed().as_secs_f64();
+    assert_eq!(inventory.storage().count(), 1);
+    println!("{:.0} MB/s", text.len() as f64 / 1e6 / seconds);
+    // Far below what a release build on a quiet machine does: a limit for a mistake of order, not of degree.
+    assert!(seconds < 8.0, "{seconds} s");
+}

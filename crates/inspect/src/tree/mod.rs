@@ -11,6 +11,7 @@ mod source;
 
 pub use record::{ExpandError, Record, RecordError, expand};
 
+use crate::{archive, text};
 use record::Entry;
 use source::Source;
 use std::cell::RefCell;
@@ -250,14 +251,21 @@ pub fn log_of(file: &Path, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, U
     text_of_log(BufReader::new(file), &keep).map(last_of)
 }
 
-/// The lines of a log that is a text.
+/// The lines of a log that is a text, packed or not, without what pasting adds.
 fn text_of_log(reader: impl BufRead, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-    let mut reader = reader.take(LONG_FILE_BYTES_MAX);
-    let beginning = reader.fill_buf().map_err(|error| Unread::from(&error))?;
-    if beginning.iter().take(BEGINNING_BYTES).any(|byte| *byte == 0) {
+    let mut bytes = Vec::new();
+    let read = reader.take(LONG_FILE_BYTES_MAX).read_to_end(&mut bytes);
+    read.map_err(|error| Unread::from(&error))?;
+    let documents = archive::documents("log", &bytes).map_err(|_| Unread::Failed)?;
+    if documents.is_empty() {
         return Err(Unread::Failed);
     }
-    lines(&mut reader, keep)
+    let mut kept = Vec::new();
+    for document in &documents {
+        let lines = text::lines(&document.text);
+        kept.extend(lines.into_iter().filter(|line| keep(&line.text)).map(|line| line.text.into_owned()));
+    }
+    Ok(kept)
 }
 
 fn last_of(mut lines: Vec<String>) -> Vec<String> {
@@ -353,9 +361,6 @@ pub const LONG_FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Names of a directory.
 pub const NAMES_MAX: usize = 4096;
-
-/// Bytes of a log that show whether it is text.
-const BEGINNING_BYTES: usize = 8192;
 
 /// Lines of the kernel's log that are kept.
 pub const LOG_LINES_MAX: usize = 4096;

@@ -1,4 +1,7 @@
 //! The port: devices that do not answer, come and go, or lose their link (drivers/usb/core/hub.c).
+//!
+//! A disconnect may be a hand; several of the same ids, each followed by a return, are not. Error numbers are explained as
+//! USB uses them. Left out: ports of other controllers than the drive's own.
 
 use super::{Cause, CauseKind, Scene, times};
 use crate::diagnose::advice;
