@@ -259,12 +259,18 @@ impl Kind {
             Some(Self::Enumeration)
         } else if line.begins(&LINK_LOSSES) {
             Some(Self::Link)
-        } else if line.disk_in_error().is_some() {
+        } else if line.disk_in_error().is_some() && !is_refused_discard(line) {
             Some(Self::Blocks)
         } else {
             None
         }
     }
+}
+
+/// Whether a DISCARD or WRITE ZEROES failed: the drive refused to free blocks, and none are lost.
+pub(crate) fn is_refused_discard(line: LogLine<'_>) -> bool {
+    line.disk_in_error().is_some()
+        && ["(DISCARD)", "(WRITE_ZEROES)"].iter().any(|operation| line.text.contains(operation))
 }
 
 /// Whether there is less power than a configuration wants: it was not chosen by the kernel, or set by hand.

@@ -107,7 +107,7 @@ fn of_link(scene: &Scene<'_>) -> Option<Cause> {
     let is_lost = |entry: &Entry<'_>| {
         entry.line.disk_in_error().is_some()
             && entry.line.text.contains("I/O error")
-            && !["(DISCARD)", "(WRITE_ZEROES)"].iter().any(|kind| entry.line.text.contains(kind))
+            && !crate::inventory::is_refused_discard(entry.line)
     };
     let lost: Vec<usize> = scene.own().filter(|(_, entry)| is_lost(entry)).map(|(index, _)| index).collect();
     let resets: Vec<usize> =

@@ -171,6 +171,16 @@ fn events_of_streams_are_known_in_old_words() {
     assert_eq!(kind, CauseKind::StreamEvents, "{because}");
 }
 
+#[test]
+fn a_refused_discard_loses_no_block() {
+    for operation in ["0x3:(DISCARD)", "0x9:(WRITE_ZEROES)"] {
+        let line = format!("[  50.0] critical target error, dev sdc, sector 0 op {operation} flags 0x800");
+        let diagnosis = with(&[&line]);
+        assert!(diagnosis.causes.is_empty(), "{diagnosis:#?}");
+        assert_eq!(check_of(&diagnosis, CheckKind::Resets).health, Health::Good);
+    }
+}
+
 fn gone(lines: &[&str]) -> Vec<super::super::Absent> {
     let text = format!("{GUEST}{}", log_of(lines));
     absent(&Inventory::read(&Tree::of(text.parse().expect("a record")), Scope::Whole { log: None }))
