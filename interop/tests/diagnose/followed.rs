@@ -85,7 +85,7 @@ fn write(guest: &mut Guest, line: &str) -> Result<()> {
     let there = guest.stdout_of(&format!("cat {MODPROBE_FILE} 2>/dev/null || true"))?;
     let taken = match line.strip_prefix("take out: ") {
         Some(taken) => taken,
-        None if line == "take the line out again" => there.trim_end(),
+        None if line == "remove the line" => there.trim_end(),
         None => return guest.stdout_of(&format!("echo '{line}' > {MODPROBE_FILE}")).map(drop),
     };
     let kept: Vec<&str> = there.lines().filter(|one| *one != taken).collect();
@@ -157,7 +157,7 @@ fn the_line_for_modprobe_is_obeyed_and_taken_back() -> Result<()> {
 #[test]
 fn the_word_for_the_kernels_command_line_is_obeyed_and_taken_back() -> Result<()> {
     let off = advice(&mut DEBIAN.lock()?.vm.guest, "streams", KEEP_OFF)?;
-    assert_eq!(line(&off["back"], COMMAND_LINE), "take the word out again");
+    assert_eq!(line(&off["back"], COMMAND_LINE), "remove the parameter");
     let word = line(&off["steps"], COMMAND_LINE);
     let second = {
         let guest = &mut debian("diagnose-word", word)?.vm.guest;

@@ -112,7 +112,7 @@ pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: impl Fn(&Qu
                 "the kernel command line has such a word already, and it wins over modprobe.d"
             })
             .back("on the kernel command line", &place.line),
-        None => advice.back("on the kernel command line", "take the word out again"),
+        None => advice.back("on the kernel command line", "remove the parameter"),
     };
     if !is_built_in {
         advice = in_modprobe_file(advice, settings, &lasting);
@@ -184,7 +184,7 @@ fn in_modprobe_file(advice: Advice, settings: &QuirkSettings, value: &str) -> Ad
                 format!("or in {MODPROBE_FILE}, then rebuild the initramfs and reboot"),
                 format!("options usb-storage quirks={value}"),
             )
-            .back(back, "take the line out again"),
+            .back(back, "remove the line"),
     }
 }
 

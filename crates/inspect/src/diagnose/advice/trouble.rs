@@ -79,7 +79,7 @@ pub(in crate::diagnose) fn stop_poller() -> Advice {
         .step("smartd", "sudo systemctl disable --now smartd smartmontools")
         .step("hd-idle", "sudo systemctl disable --now hd-idle")
         .step("udisks, which polls SMART every 10 minutes", "sudo systemctl mask --now udisks2")
-        .back("to undo", "sudo systemctl enable --now smartd; sudo systemctl unmask --now udisks2")
+        .back("the services", "sudo systemctl enable --now smartd; sudo systemctl unmask --now udisks2")
 }
 
 /// Has the kernel answer ATA PASS-THROUGH itself.
@@ -120,7 +120,7 @@ pub(in crate::diagnose) fn stop_trim(evidence: &Evidence<'_>) -> Advice {
     };
     advice
         .step(format!("for good, in {FILE}"), rule)
-        .back("to undo", format!("sudo systemctl enable --now fstrim.timer; sudo rm {FILE}"))
+        .back("timer and rule", format!("sudo systemctl enable --now fstrim.timer; sudo rm {FILE}"))
 }
 
 /// For what hangs until its power is cut.
@@ -142,7 +142,7 @@ pub(in crate::diagnose) fn no_spin_down() -> Advice {
     Advice::new("Do not let the drive spin down")
         .cost("the drive runs all the time")
         .step("hd-idle", "sudo systemctl disable --now hd-idle")
-        .back("to undo", "sudo systemctl enable --now hd-idle")
+        .back("the service", "sudo systemctl enable --now hd-idle")
 }
 
 /// What is cheap to try and most often right for signal errors.

@@ -94,8 +94,8 @@ fn lines_that_last_have_what_lasts_and_the_other_what_is_in_force() {
             "usb-storage.quirks=1:2:u,1209:0001:gu",
             "options usb-storage quirks=1:2:u,1209:0001:gu",
             now,
-            "take the word out again",
-            "take the line out again",
+            "remove the parameter",
+            "remove the line",
             before,
         ]
     );
@@ -108,7 +108,7 @@ fn lines_that_last_have_what_lasts_and_the_other_what_is_in_force() {
             "options usb-storage quirks=5:6:u,1209:0001:fu",
             now,
             "usb-storage.quirks=5:6:u",
-            "take the line out again",
+            "remove the line",
             before,
         ]
     );
