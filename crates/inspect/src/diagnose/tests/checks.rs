@@ -87,13 +87,13 @@ fn disk_cases() -> Vec<CheckCase> {
         ),
         (Trim, String::new(), Good, "unmap"),
         (Trim, mode("full"), Concern, "takes UNMAP"),
-        (Trim, mode("disabled"), Concern, "has refused it"),
+        (Trim, mode("disabled"), Concern, "the drive refused it"),
         (Trim, mode("full") + &no_pages + &bound("usb-storage"), Unknown, "over BOT"),
         (
             Trim,
             mode("full") + &format!("{unit}/vpd_pgb0 -\n{unit}/vpd_pgb2 : 00b2000400000000\n"),
             Good,
-            "takes none",
+            "supports none",
         ),
         (
             Trim,
@@ -250,14 +250,14 @@ fn kernel_cases() -> Vec<CheckCase> {
         (Smart, ids(0x125f, 0xa94a) + &at("bcdDevice", "0160"), Unknown, "Linux since 6.15 blocks ATA"),
         (Smart, ids(0x125f, 0xa94a) + &at("bcdDevice", "0160") + &kernel("6.15.0"), Concern, "blocks ATA"),
         (Smart, ids(0x125f, 0xa94a) + &at("bcdDevice", "0160") + &quirks("125f:a94a:"), Good, "no quirk"),
-        (Settings, String::new(), Good, "nobody"),
+        (Settings, String::new(), Good, "no quirk is set"),
         (Settings, quirks("1209:0001:f"), Concern, "after the next boot: no entry"),
         (Settings, "/proc/cmdline = usb-storage.quirks=1209:0001:u\n".into(), Concern, "in force: no entry"),
         (
             Settings,
             quirks("1209:0001:f") + "/proc/cmdline = usb-storage.quirks=1209:0001:f\n",
             Good,
-            "for the next boot, too",
+            "now and after the next boot",
         ),
         (
             Settings,
