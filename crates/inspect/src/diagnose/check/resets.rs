@@ -4,6 +4,7 @@ use super::{Check, CheckKind, Health};
 use crate::diagnose::advice;
 use crate::diagnose::cause::{Cause, sessions_of};
 use crate::diagnose::evidence::{Evidence, Reading};
+use crate::inventory::KernelLog;
 
 pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
     let kind = CheckKind::Resets;
@@ -41,24 +42,8 @@ pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{what}: {count}"))
         .collect();
-    let history = log.history();
-    if counted.is_empty() && log.is_unreadable(&history) {
-        return kind
-            .says(Health::Unknown, "the lines of that log could not be taken apart")
-            .seen(Reading::new(&log.path, history.entries.first().map_or("", |entry| entry.raw)));
-    }
-    if counted.is_empty()
-        && sessions_of(&history, evidence.device).is_empty()
-        && evidence.inventory.is_from_text()
-    {
-        return kind
-            .says(Health::Unknown, "the kernel's log has no line about this drive")
-            .seen(Reading::new(&log.path, "no line about its port"));
-    }
     if counted.is_empty() {
-        return kind
-            .says(Health::Good, "none in the kernel's log")
-            .seen(Reading::new(&log.path, "no line of that kind"));
+        return without_trouble(evidence, log);
     }
     // Being unplugged is no trouble by itself.
     let only_unplugged = troubles.disconnects > 0 && counted.len() == 1;
@@ -83,4 +68,21 @@ pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
     } else {
         check
     }
+}
+
+/// What a log says in which nothing was counted: good only if lines are about this drive.
+fn without_trouble(evidence: &Evidence<'_>, log: &KernelLog) -> Check {
+    let kind = CheckKind::Resets;
+    let history = log.history();
+    if log.is_unreadable(&history) {
+        return kind
+            .says(Health::Unknown, "the lines of that log could not be taken apart")
+            .seen(Reading::new(&log.path, history.entries.first().map_or("", |entry| entry.raw)));
+    }
+    if sessions_of(&history, evidence.device).is_empty() && evidence.inventory.is_from_text() {
+        return kind
+            .says(Health::Unknown, "the kernel's log has no line about this drive")
+            .seen(Reading::new(&log.path, "no line about its port"));
+    }
+    kind.says(Health::Good, "none in the kernel's log").seen(Reading::new(&log.path, "no line of that kind"))
 }
