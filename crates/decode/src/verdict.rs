@@ -325,18 +325,23 @@ impl Verdict {
     }
 }
 
+/// Commands that some devices do not survive, with the quirk by which Linux does not send them.
+pub const UNSENT: [(OperationCode, Flag); 10] = [
+    (OperationCode::MaintenanceIn, Flag::NoReportOpcodes),
+    (OperationCode::AtaPassThrough12, Flag::NoAta1x),
+    (OperationCode::AtaPassThrough16, Flag::NoAta1x),
+    (OperationCode::ReportLuns, Flag::NoReportLuns),
+    (OperationCode::WriteSame10, Flag::NoSame),
+    (OperationCode::WriteSame16, Flag::NoSame),
+    (OperationCode::ServiceActionIn16, Flag::NoReadCapacity16),
+    (OperationCode::PreventAllowMediumRemoval, Flag::NotLockable),
+    (OperationCode::ModeSense6, Flag::NoWriteProtectDetect),
+    (OperationCode::ModeSense10, Flag::NoWriteProtectDetect),
+];
+
 /// The quirk by which Linux does not send a command.
 fn unsent(opcode: OperationCode) -> Option<Flag> {
-    Some(match opcode {
-        OperationCode::MaintenanceIn => Flag::NoReportOpcodes,
-        OperationCode::AtaPassThrough12 | OperationCode::AtaPassThrough16 => Flag::NoAta1x,
-        OperationCode::ReportLuns => Flag::NoReportLuns,
-        OperationCode::WriteSame10 | OperationCode::WriteSame16 => Flag::NoSame,
-        OperationCode::ServiceActionIn16 => Flag::NoReadCapacity16,
-        OperationCode::PreventAllowMediumRemoval => Flag::NotLockable,
-        OperationCode::ModeSense6 | OperationCode::ModeSense10 => Flag::NoWriteProtectDetect,
-        _ => return None,
-    })
+    UNSENT.iter().find(|(unsent, _)| *unsent == opcode).map(|(_, flag)| *flag)
 }
 
 impl fmt::Display for Side {

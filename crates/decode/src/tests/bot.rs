@@ -458,8 +458,14 @@ fn a_stall_that_no_status_follows_is_the_devices_fault() {
     let status = script.end(10, 0x81, (STALL, 0), &[]);
     script.control([0x21, 0xff, 0, 0, 0, 0, 0, 0], &[]);
     let faults = script.faults();
-    assert!(faults.contains(&(Fault::Stall, 2, &[data, status][..])), "{faults:?}");
-    assert_eq!((faults[1].0, faults[2]), (Fault::Reset, (Fault::Aborted, 1, &[began, script.packets][..])));
+    assert_eq!(
+        faults,
+        [
+            (Fault::Reset, 1, &[status + 2][..]),
+            (Fault::Aborted, 1, &[began, status + 2]),
+            (Fault::Stall, 2, &[data, status]),
+        ]
+    );
 }
 
 /// The status of one command and the wrapper of the next were not captured.

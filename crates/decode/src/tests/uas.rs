@@ -456,3 +456,16 @@ fn without_descriptors_the_end_of_data_alone_says_how_many_there_were() {
     script.end(10, 0x83, (0, 16), &[3, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(script.one().moved, 4096);
 }
+
+#[test]
+fn of_transfers_with_one_record_a_write_that_is_good_has_moved_what_was_submitted() {
+    let mut script = Script::enumerated(1);
+    for tag in 1..3 {
+        script.submit(11, 2, 512, &[0x55; 512]);
+        script.submit(12, 4, 32, &command(tag, &[0x2a, 0, 0, 0, 0x10, 0, 0, 0, 1, 0]));
+        script.end(10, 0x83, (0, 16), &[3, 0, 0, tag, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(script.one().moved, 512);
+    }
+    script.decoder.finish();
+    assert_eq!(script.faults(), []);
+}

@@ -38,6 +38,8 @@ pub(crate) struct Uas {
     last_ended: Option<Mark>,
     /// Tags that were used since the capture began, or since packets were missing.
     used: BTreeSet<u16>,
+    /// Whether the capture has both ends of transfers, and not one record of each.
+    has_both_ends: bool,
     /// Whether the device was configured since then: all that is in flight has been seen to begin.
     knows_all: bool,
 }
@@ -48,6 +50,8 @@ struct Task {
     open: Open,
     /// Its status, while its data are not over.
     status: Option<(Outcome, Mark)>,
+    /// Bytes to the device that were submitted and whose end was not seen.
+    sending: u64,
     /// What it asks for is what its transfers ask for, since its command block does not say.
     asks_by_transfer: bool,
 }
@@ -72,6 +76,7 @@ impl Uas {
             }
         }
         let Some(ended) = event.ended() else { return };
+        self.has_both_ends = true;
         let Some(tag) = self.sending.remove(&event.id) else { return };
         let Some(task) = self.commands.get_mut(&tag) else { return };
         if !event.is_submitted() {
@@ -86,6 +91,7 @@ impl Uas {
     /// A transfer on the status pipe.
     pub(crate) fn take_status(&mut self, event: &Event<'_>, reporter: &mut Reporter<'_>) {
         let Some(ended) = event.ended() else {
+            self.has_both_ends = true;
             self.flow.status_submitted(event);
             return;
         };
@@ -174,6 +180,7 @@ impl Uas {
                 // A packet is not asked for by itself.
                 if event.ended().is_none() {
                     task.ask(event);
+                    task.send(event.is_in(), event.len());
                 }
             }
         }
@@ -187,6 +194,10 @@ impl Uas {
         let Some(task) = self.commands.get_mut(&tag) else { return };
         if !event.is_submitted() {
             task.open.step(event, part);
+        }
+        if !event.is_in() {
+            // A transfer whose end has a length has submitted at least that.
+            task.sending = 0;
         }
         if ended == TransferEnd::Done || event.len() > 0 {
             task.open.moved(event);
@@ -261,12 +272,14 @@ impl Uas {
             steps: Vec::new(),
             steps_left_off: 0,
         });
-        let mut task = Task { open, status: None, asks_by_transfer: false };
+        let mut task = Task { open, status: None, sending: 0, asks_by_transfer: false };
         for transfer in self.flow.claim(iu.tag) {
             task.open.command.stream = transfer.stream.or(task.open.command.stream);
             task.open.command.step(transfer.step);
             if transfer.step.part != Part::Status {
-                let asked = u64::from(transfer.step.length.unwrap_or(0));
+                let length = transfer.step.length.unwrap_or(0);
+                task.send(transfer.step.part == Part::DataIn, length);
+                let asked = u64::from(length);
                 task.open.command.asked = Some(task.open.command.asked.unwrap_or(0) + asked);
             }
         }
@@ -399,7 +412,8 @@ impl Uas {
         let Some((outcome, at)) = task.status else { return };
         // What is left of the data of a command that failed is cancelled by the host.
         let has_all = reporter.has_all_since(task.open.command.began.packet);
-        if outcome == Outcome::Status(Status::Good) && has_all && self.flow.waits_for(tag) {
+        let is_good = outcome == Outcome::Status(Status::Good);
+        if is_good && has_all && self.has_both_ends && self.flow.waits_for(tag) {
             return;
         }
         self.flow.forget(tag);
@@ -408,7 +422,10 @@ impl Uas {
         }
     }
 
-    fn end(&mut self, task: Task, outcome: Outcome, at: Mark, reporter: &mut Reporter<'_>) {
+    fn end(&mut self, mut task: Task, outcome: Outcome, at: Mark, reporter: &mut Reporter<'_>) {
+        if outcome == Outcome::Status(Status::Good) && !self.has_both_ends {
+            task.open.command.moved += task.sending;
+        }
         self.last_ended = self.last_ended.max(Some(at));
         let (command, answer) = task.open.ended(outcome, Some(at));
         reporter.end(command, &answer);
@@ -501,6 +518,13 @@ impl Task {
 
     fn tag(&self) -> u16 {
         self.open.command.tag as u16
+    }
+
+    /// Data are submitted; their end may not be in the capture.
+    fn send(&mut self, is_in: bool, bytes: u32) {
+        if !is_in {
+            self.sending += u64::from(bytes);
+        }
     }
 
     /// The host asks for data, or sends them, after the command.
