@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_are_missing_are_told_by_the_next() {
+    fn missing_records_are_counted_in_the_next() {
         let mut pcapng = begun();
         let interface = usbmon(&mut pcapng);
         let record = Record { at: Instant::ZERO, head: &[1], body: &[], cut: 0, comments: &[] };

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_that_cannot_be_walked_is_told_as_it_is() {
+    fn a_malformed_configuration_is_written_as_it_is() {
         let whole = uas([0, 4]);
         for len in [0, 3, 5, 255] {
             let mut bytes = whole.clone();

@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_of_two_buses_are_told_one_after_the_other() {
+    fn transactions_of_two_buses_are_written_one_after_the_other() {
         let mut out = Pcapng::new(Vec::new(), "memory".into(), "").unwrap();
         let [mut one, mut other] =
             [5, 6].map(|device| Transactions::new(&mut out, "", "", Place { bus: 1, device }).unwrap());
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_burst_that_is_refused_the_first_is_told() {
+    fn of_a_refused_burst_the_first_packet_is_written() {
         let lines = written(|packets, out| {
             let refusal = Said::NotReady { endpoint: OUT_2, stream: None };
             for said in [out_data(0, &[1]), out_data(1, &[2]), refusal, refusal] {
@@ -582,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_refused_is_told_with_its_stream() {
+    fn a_refused_request_is_written_with_its_stream() {
         let lines = written(|packets, out| {
             for stream in [0xfffe, 0xffff, 9] {
                 let said = Said::NotReady { endpoint: IN_1, stream: Some(stream) };
@@ -654,7 +654,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_configuration_was_on_the_link_is_said() {
+    fn a_rewritten_configuration_has_its_original_in_a_comment() {
         let setup = SetupPacket::decode(&[0x80, 6, 0, 2, 0, 0, 25, 0]).unwrap();
         let bytes = [9, 2, 25, 0, 1, 1, 0, 0xc0, 0, 9, 4, 0, 0, 1, 8, 6, 0x50, 0, 7, 5, 0x81, 2, 0, 4, 0];
         let control = Control { id: TransferId(1), setup, bytes: &bytes, status: TransferStatus::Done };

@@ -72,7 +72,7 @@ impl Transfers {
     ) -> Result<(), WriteError> {
         let Transfer { id, pipe, length } = *transfer;
         let event = Event { id, endpoint: pipe.endpoint, kind: UsbmonKind::Bulk, setup: None, length, bytes };
-        self.tell_begin(out, at, &event, &comment(pipe))
+        self.write_begin(out, at, &event, &comment(pipe))
     }
 
     /// A transfer has ended, with so many bytes moved; `bytes` came from the device.
@@ -90,7 +90,7 @@ impl Transfers {
         let Transfer { id, pipe, .. } = *transfer;
         let (endpoint, kind) = (pipe.endpoint, UsbmonKind::Bulk);
         let event = Event { id, endpoint, kind, setup: None, length: actual, bytes };
-        self.tell_end(out, at, &event, error_number(status), &comment(pipe))
+        self.write_end(out, at, &event, error_number(status), &comment(pipe))
     }
 
     /// A control transfer, whole.
@@ -112,13 +112,13 @@ impl Transfers {
         };
         let (length, kind) = (setup.length.into(), UsbmonKind::Control);
         let event = Event { id, endpoint, kind, setup: Some(setup.encode()), length, bytes };
-        self.tell_begin(out, at, &event, "")?;
+        self.write_begin(out, at, &event, "")?;
         let moved = bytes.len() as u32;
         let event = Event { setup: None, length: moved, ..event };
-        self.tell_end(out, at, &event, error_number(status), "")
+        self.write_end(out, at, &event, error_number(status), "")
     }
 
-    fn tell_begin<W: Write>(
+    fn write_begin<W: Write>(
         &self,
         out: &mut Pcapng<W>,
         at: Instant,
@@ -135,7 +135,7 @@ impl Transfers {
         self.add(out, at, header, &event, comment)
     }
 
-    fn tell_end<W: Write>(
+    fn write_end<W: Write>(
         &self,
         out: &mut Pcapng<W>,
         at: Instant,
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_is_told_twice_and_its_bytes_come_with_the_end() {
+    fn a_read_has_two_records_and_its_bytes_come_with_the_end() {
         let pipe = Pipe { endpoint: IN_1, stream: StreamId::new(7) };
         let transfer = Transfer { id: TransferId(9), pipe, length: 4 };
         let records = written(100, |transfers, out| {
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_told_twice_and_its_bytes_go_with_the_beginning() {
+    fn a_write_has_two_records_and_its_bytes_go_with_the_beginning() {
         let transfer = Transfer { id: TransferId(9), pipe: Pipe::plain(OUT_2), length: 3 };
         let records = written(2, |transfers, out| {
             transfers.submitted(out, Instant::ZERO, &transfer, &[1, 2, 3]).unwrap();

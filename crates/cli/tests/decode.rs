@@ -46,7 +46,7 @@ fn count(objects: &[Value], fields: &[(&str, Value)]) -> usize {
 }
 
 #[test]
-fn every_simulated_command_is_told_once() {
+fn every_simulated_command_is_printed_once() {
     let place = Place::new();
     for (write, opcode) in [(&[][..], 0x28), (&["--write"][..], 0x2a)] {
         let objects = json(&captured(&place, write), &[]);
@@ -72,7 +72,7 @@ fn every_simulated_command_is_told_once() {
 }
 
 #[test]
-fn packets_tell_the_same_commands_as_transfers() {
+fn packets_have_the_same_commands_as_transfers() {
     let place = Place::new();
     let ended = |arguments: &[&str]| {
         let objects = json(&captured(&place, arguments), &[]);
@@ -119,7 +119,7 @@ fn drives_that_share_a_link_are_devices_of_their_own() {
 }
 
 #[test]
-fn a_stream_is_told_and_the_sense_data_are_spelt_out() {
+fn a_stream_is_printed_and_the_sense_data_are_spelt_out() {
     let place = Place::new();
     let text = String::from_utf8(decode(&captured(&place, &[]), &["--errors"]).stdout).expect("text");
     let lines: Vec<&str> = text.lines().collect();
@@ -273,9 +273,9 @@ fn of_a_damaged_file_what_can_be_read_is_read() {
     assert!(count(&objects, &[("kind", "command".into())]) > 190);
 }
 
-/// What bench does between its runs, to put up the next transport, is nobody's fault.
+/// What bench does between its runs, to set up the next transport, is no fault.
 #[test]
-fn of_a_benchmark_nobody_is_blamed() {
+fn a_benchmark_has_no_verdicts() {
     let place = Place::new();
     let path = place.file("bench.pcapng");
     let mut bench = Command::new(UASKIT);
@@ -286,7 +286,7 @@ fn of_a_benchmark_nobody_is_blamed() {
     let objects = json(&path, &["--quiet"]);
     let sure = [("kind", "verdict".into()), ("sure", true.into())];
     assert_eq!(count(&objects, &sure), 0, "{objects:?}");
-    // A drive in the same memory has done a command before the next one comes, which is told and nobody's fault.
+    // A drive in the same memory has done a command before the next one comes, which is a note and no fault.
     let (alone, notes): (Vec<&Value>, Vec<&Value>) = objects
         .iter()
         .filter(|object| object["kind"] == "note")
@@ -301,9 +301,9 @@ fn of_a_benchmark_nobody_is_blamed() {
     );
 }
 
-/// Files that were begun anew after so many bytes each begin with what is known of the drive.
+/// Files that were started after so many bytes each begin with what is known of the drive.
 #[test]
-fn of_files_behind_each_other_nobody_is_blamed() {
+fn joined_files_have_no_verdicts() {
     let place = Place::new();
     let path = place.file("part.pcapng");
     let mut bench = Command::new(UASKIT);
@@ -405,7 +405,7 @@ fn of_one_command_each_percentile_is_how_long_it_took() {
     }
 }
 
-/// Whoever reads has seen enough, also of what is damaged.
+/// A reader of the output that ends early is no failure, with a damaged capture either.
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let place = Place::new();

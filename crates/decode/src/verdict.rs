@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_was_not_used_is_told_as_it_was_seen() {
+    fn a_queue_that_was_not_used_is_reported_as_it_was_seen() {
         let fault = Fault::DepthOne { idle_percent: 12, gap_ns: 5_260 };
         let mut verdicts = Verdicts::default();
         verdicts.add(&Finding { count: 200, opcode: None, ..finding(fault, &[40, 41]) });

@@ -84,7 +84,7 @@ impl fmt::Display for Dropped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { offset, packets, is_here } = self;
         if *packets == 0 {
-            return write!(f, "at offset {offset}: the author of the text has left out events here");
+            return write!(f, "at offset {offset}: events may have been left out here");
         }
         let place = if *is_here { "here" } else { "somewhere before" };
         let (what, were) = if *packets == 1 { ("packet", "was") } else { ("packets", "were") };

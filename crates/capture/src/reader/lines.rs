@@ -3,8 +3,8 @@
 //! A line becomes a packet of link type 220: a header and at most 32 bytes of data, which hold a command wrapper (31), a status
 //! wrapper (13), a COMMAND IU with a 16-byte command block (32) and the head of a SENSE IU. Lengths are complete. Text that is no
 //! event (prose, a mail's header, a log) is skipped; quote marks and other words before an event are ignored, and data that a mail
-//! program has wrapped to the next line are read; where an author has left out events (`...`, `[snip]`), packets are missing. Left
-//! out: isochronous descriptors.
+//! program has wrapped to the next line are read. Where an author's words or `...` stand between two events, others may have been left
+//! out: packets are missing there, unless the second event is the end of the first. Left out: isochronous descriptors.
 //!
 //! Invariants: an event whose fields cannot be read is damage; a line is held only up to [`LINE_BYTES_MAX`]; times never go back by
 //! half the range of usbmon's counter, which wraps after 4096 s.
@@ -33,6 +33,10 @@ pub(super) struct Lines {
     /// Time of the latest event, and what to add since the counter has wrapped.
     latest_us: u64,
     wrapped_us: u64,
+    /// The latest event: the transfer's id, and whether it was submitted.
+    latest: Option<(u64, bool)>,
+    /// Whether words of an author have followed it.
+    has_words: bool,
     /// Whether the end of the line at the front is not there yet, so that the line is dropped up to its end.
     is_in_long_line: bool,
 }
@@ -50,8 +54,8 @@ enum Line {
     Event(Box<Event>),
     /// It begins as an event and does not go on as one.
     Damaged,
-    /// The author of the text has left out events here.
-    Elided,
+    /// Words of an author, or a mark by which authors leave something out.
+    Words,
     /// Something else.
     Other,
 }
@@ -71,6 +75,8 @@ impl Lines {
             packet: Vec::new(),
             latest_us: 0,
             wrapped_us: 0,
+            latest: None,
+            has_words: false,
             is_in_long_line: false,
         }))
     }
@@ -89,13 +95,30 @@ impl Lines {
         }
         match line(bytes) {
             Line::Other => Ok(Step::Skip(len)),
-            Line::Elided => Ok(Step::Dropped(Dropped { packets: 0, is_here: true, offset: 0 }, len)),
+            Line::Words => {
+                self.has_words = true;
+                Ok(Step::Skip(len))
+            }
             Line::Damaged => Ok(Step::Damage(DamageKind::Line, len)),
+            Line::Event(event) if self.has_gap(&event) => {
+                // The line is read again, as what follows the gap.
+                self.latest = None;
+                Ok(Step::Dropped(Dropped { packets: 0, is_here: true, offset: 0 }, 0))
+            }
             Line::Event(event) => self.event(*event, len, window),
         }
     }
 
+    /// Whether events may have been left out before this one.
+    fn has_gap(&self, event: &Event) -> bool {
+        let is_end = event.header.event != UsbmonEvent::Submit;
+        self.has_words
+            && self.latest.is_some_and(|(id, is_submitted)| !(is_submitted && is_end && id == event.id))
+    }
+
     fn event<R: Read>(&mut self, mut event: Event, len: usize, window: &mut Window<R>) -> io::Result<Step> {
+        self.latest = Some((event.id, event.header.event == UsbmonEvent::Submit));
+        self.has_words = false;
         let wanted = (event.header.length as usize).min(DATA_BYTES_MAX);
         let mut all = len;
         if !event.data.is_empty() && event.data.len() < wanted {
@@ -205,15 +228,14 @@ fn line(bytes: &[u8]) -> Line {
             };
         }
     }
-    if is_elision(&words) { Line::Elided } else { Line::Other }
+    if is_prose(&words) { Line::Words } else { Line::Other }
 }
 
-/// Whether a line is one by which authors say that they have left something out.
-fn is_elision(words: &[&str]) -> bool {
-    const WORDS_MAX: usize = 4;
-    const MARKS: [&str; 6] = ["...", "\u{2026}", "[...", "[\u{2026}", "[snip", "<snip"];
-    let is_mark = |word: &&str| MARKS.iter().any(|mark| word.to_ascii_lowercase().starts_with(mark));
-    words.len() <= WORDS_MAX && words.first().is_some_and(is_mark)
+/// Whether a line has words, or stands for what was left out. A line of dashes and carets marks a part of an event.
+fn is_prose(words: &[&str]) -> bool {
+    let is_elision =
+        words.first().is_some_and(|word| word.starts_with("...") || word.starts_with('\u{2026}'));
+    is_elision || words.iter().any(|word| word.chars().any(char::is_alphanumeric))
 }
 
 /// What follows the address: status or setup packet, length, data.
@@ -466,17 +488,28 @@ mod tests {
         assert_eq!(packets.len(), 2);
     }
 
-    #[test]
-    fn where_an_author_left_out_events_packets_are_missing() {
-        let text = "f0 1 S Bi:1:005:1 -115 13 <\n> ...\n[snip]\nSee ... below.\nf0 2 C Bi:1:005:1 0 0\n";
+    /// Where packets are missing, by the number of the packet that follows.
+    fn gaps(text: &str) -> Vec<u64> {
         let mut reader = Reader::new(text.as_bytes(), "memory".into()).unwrap();
-        let mut dropped = Vec::new();
+        let (mut packets, mut gaps) = (0, Vec::new());
         while let Some(item) = reader.next_item().unwrap() {
-            if let Item::Dropped(one) = item {
-                dropped.push((one.offset, one.packets, one.is_here));
+            match item {
+                Item::Packet(packet) => packets = packet.number,
+                Item::Dropped(dropped) => gaps.push(packets + u64::from(dropped.is_here)),
+                other => panic!("{other:?}"),
             }
         }
-        assert_eq!(dropped, [(28, 0, true), (34, 0, true)]);
+        gaps
+    }
+
+    #[test]
+    fn where_words_stand_between_events_others_may_be_missing() {
+        let [begin, end] = ["f0 1 S Bi:1:005:1 -115 13 <\n", "f0 2 C Bi:1:005:1 0 0\n"];
+        assert_eq!(gaps(&format!("Hello,\n> {begin}> {end}\nBye\n")), [], "before and behind all of them");
+        assert_eq!(gaps(&format!("{begin}{end}-----^^\n\n>\n{begin}{end}")), [], "no words");
+        assert_eq!(gaps(&format!("{begin}{end}> ...\n{begin}{end}That is a test.\n\n{begin}")), [3, 5]);
+        assert_eq!(gaps(&format!("{begin}And 30 s later:\n{end}")), [], "the end of the same transfer");
+        assert_eq!(gaps(&format!("{begin}[snip]\n{}", end.replace("f0", "f1"))), [2]);
     }
 
     #[test]

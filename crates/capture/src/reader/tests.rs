@@ -84,7 +84,7 @@ fn files_behind_each_other_are_sections() {
 }
 
 #[test]
-fn a_section_of_the_other_byte_order_tells_the_same() {
+fn a_section_of_the_other_byte_order_has_the_same_packets() {
     #[rustfmt::skip]
     let file = [
         0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0, 28, 0x1a, 0x2b, 0x3c, 0x4d, 0, 1, 0, 0,
@@ -97,7 +97,7 @@ fn a_section_of_the_other_byte_order_tells_the_same() {
 }
 
 #[test]
-fn a_truncated_block_is_told_with_its_offset() {
+fn a_truncated_block_is_reported_with_its_offset() {
     let file = pcapng(&[&PACKET, &PACKET]);
     for cut in 1..56 {
         let (packets, damages) = read(&file[..file.len() - cut]);
@@ -130,7 +130,7 @@ fn a_length_that_nothing_has_does_not_eat_the_file() {
 }
 
 #[test]
-fn a_packet_of_an_interface_that_was_not_told_of_is_damage() {
+fn a_packet_of_an_undescribed_interface_is_damage() {
     let mut other = PACKET;
     other[8] = 3;
     let (packets, damages) = read(&pcapng(&[&other, &PACKET]));
@@ -216,7 +216,7 @@ fn what_packets_look_like() {
 }
 
 #[test]
-fn a_block_of_a_kind_that_nobody_has_is_told() {
+fn a_block_of_an_unregistered_type_is_reported() {
     let mut unknown = PACKET;
     unknown[0..4].copy_from_slice(&[0x12, 0x34, 0x56, 0x78]);
     let (packets, damages) = read(&pcapng(&[&PACKET, &unknown, &PACKET]));
@@ -232,7 +232,7 @@ fn a_block_of_a_kind_that_nobody_has_is_told() {
 }
 
 #[test]
-fn packets_that_were_dropped_are_told() {
+fn packets_that_were_dropped_are_reported() {
     #[rustfmt::skip]
     let packet = [
         6, 0, 0, 0, 52, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0,
@@ -295,7 +295,7 @@ fn nanoseconds_and_the_other_byte_order_are_read() {
 }
 
 #[test]
-fn a_truncated_record_is_told_with_its_offset() {
+fn a_truncated_record_is_reported_with_its_offset() {
     let file = pcap(2, 64);
     for cut in 1..80 {
         let (packets, damages) = read(&file[..file.len() - cut]);
@@ -339,7 +339,7 @@ fn events(order: ByteOrder, fractions: &[u32]) -> Vec<u8> {
 }
 
 #[test]
-fn behind_a_damaged_file_header_records_tell_what_they_are() {
+fn behind_a_damaged_file_header_the_link_type_is_inferred_from_records() {
     for order in [ByteOrder::Little, ByteOrder::Big] {
         for (fractions, last_ns) in
             [(&[0, 999_999][..], 999_999_000), (&[5, 999_999_999], 999_999_999), (&[7], 7_000)]

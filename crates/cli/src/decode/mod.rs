@@ -250,7 +250,10 @@ impl<'a> Printer<'a> {
         if self.drops > DROPS_REPORTED_MAX {
             self.out.flush()?;
             let more = counted(self.drops - DROPS_REPORTED_MAX, "more place");
-            warn(&format!("and at {more}; {} were dropped in all", counted(self.dropped, "packet")));
+            let packets = counted(self.dropped, "packet");
+            let all =
+                if self.dropped > 0 { format!("; {packets} were dropped in all") } else { String::new() };
+            warn(&format!("and at {more}{all}"));
         }
         if self.arguments.json {
             return self.end_json(decoder);
@@ -264,6 +267,9 @@ impl<'a> Printer<'a> {
         if self.damages > 0 {
             let (times, lost) = (counted(self.damages, "time"), counted(self.bytes_lost, "byte"));
             writeln!(self.out, "damage: {times}, {lost} not read")?;
+        }
+        if self.dropped == 0 && self.drops > 0 {
+            writeln!(self.out, "events may be missing at {}", counted(self.drops, "place"))?;
         }
         if self.dropped > 0 {
             let (packets, places) = (counted(self.dropped, "packet"), counted(self.drops, "place"));

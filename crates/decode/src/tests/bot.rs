@@ -207,14 +207,14 @@ fn a_residue_of_padded_data_does_not_lie() {
 }
 
 #[test]
-fn a_residue_of_more_than_was_asked_for_is_told() {
+fn a_residue_of_more_than_was_asked_for_is_reported() {
     let mut script = Script::enumerated(0);
     let packet = read(&mut script, 1, 512, 512, 513);
     assert_eq!(script.faults(), [(Fault::ResidueTooLong, 1, &[7, packet][..])]);
 }
 
 #[test]
-fn a_status_of_another_command_is_told() {
+fn a_status_of_another_command_is_reported() {
     let mut script = Script::enumerated(0);
     script.send(1, &cbw(2, 0, 0, &TEST_UNIT_READY));
     let packet = script.receive(0x81, 13, &csw(1, 0, 0));
@@ -223,7 +223,7 @@ fn a_status_of_another_command_is_told() {
 }
 
 #[test]
-fn what_is_no_status_is_told() {
+fn what_is_no_status_is_reported() {
     let mut script = Script::enumerated(0);
     script.send(1, &cbw(1, 0, 0, &TEST_UNIT_READY));
     let mut bytes = csw(1, 0, 0);
@@ -233,7 +233,7 @@ fn what_is_no_status_is_told() {
 }
 
 #[test]
-fn a_status_of_no_bytes_is_told_and_asked_for_again() {
+fn a_status_of_no_bytes_is_reported_and_asked_for_again() {
     let mut script = Script::enumerated(0);
     script.send(1, &cbw(1, 0, 0, &TEST_UNIT_READY));
     let packet = script.receive(0x81, 13, &[]);
@@ -369,7 +369,7 @@ fn requests_that_end_at_64_kib_are_cut_by_the_host() {
 }
 
 #[test]
-fn blocks_that_are_never_given_back_are_told() {
+fn blocks_that_are_never_unmapped_are_reported() {
     let mut script = Script::enumerated(0);
     let page = [0, 0xb2, 0, 4, 0, 0x80, 2, 0];
     script.send(1, &cbw(1, 8, 0x80, &[0x12, 1, 0xb2, 0, 8, 0]));
@@ -383,7 +383,7 @@ fn blocks_that_are_never_given_back_are_told() {
 }
 
 #[test]
-fn bytes_that_are_no_wrapper_are_told() {
+fn bytes_that_are_no_wrapper_are_reported() {
     let mut script = Script::enumerated(0);
     script.send(1, &[0x55; 31]);
     assert_eq!(script.faults(), [], "they may be data of a command before the capture");
@@ -394,7 +394,7 @@ fn bytes_that_are_no_wrapper_are_told() {
 }
 
 #[test]
-fn a_status_after_the_status_is_told() {
+fn a_status_after_the_status_is_reported() {
     let mut script = Script::enumerated(0);
     read(&mut script, 1, 512, 512, 0);
     let packet = script.receive(0x81, 13, &csw(1, 0, 0));
@@ -403,7 +403,7 @@ fn a_status_after_the_status_is_told() {
 
 /// How a read ends whose data do not: by the error that the kernel gives.
 #[test]
-fn transfers_that_fail_are_told_by_what_failed() {
+fn failed_transfers_are_reported_by_cause() {
     for (errno, fault) in [(-71, Fault::BusError), (-75, Fault::Babble), (-108, Fault::Gone)] {
         let mut script = Script::enumerated(0);
         script.send(1, &cbw(1, 512, 0x80, &READ_10));
@@ -478,7 +478,7 @@ fn a_status_of_a_command_that_was_lost_is_no_fault() {
         script.receive(0x81, 512, &second);
         let command = script.one();
         assert_eq!((command.outcome, command.is_error()), (Outcome::NotKept, false));
-        assert_eq!(command.duration_ns(), None, "nobody knows when it ended");
+        assert_eq!(command.duration_ns(), None, "when it ended is not known");
         read(&mut script, 3, 512, 512, 0);
         assert_eq!(script.one().idle_ns, None);
         assert_eq!(script.faults(), []);

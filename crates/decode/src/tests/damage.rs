@@ -1,11 +1,11 @@
-//! Captures of which a part is missing: what is said of the rest is so, or is said not to be sure.
+//! Captures of which a part is missing: verdicts on the rest are right, or are not sure.
 
 use super::*;
 use capture::{Interface, Item, LinkType, Pcapng, Reader, Record};
 use std::ops::Range;
 use wire::scsi::opcode::OperationCode;
 
-/// The file of a script without these packets, of which the next one tells; and where each block behind the interface begins.
+/// The file of a script without these packets, which the next one counts; and where each block behind the interface begins.
 fn file(script: &Script, dropped: Range<usize>) -> (Vec<u8>, Vec<usize>) {
     let mut out = Pcapng::new(Vec::new(), "memory".into(), "").unwrap();
     let interface =
@@ -75,7 +75,7 @@ fn damaged(file: &[u8], blocks: &[usize], dice: &mut good::Dice) -> Vec<u8> {
 }
 
 #[test]
-fn no_damage_makes_a_verdict_that_is_said_to_be_sure() {
+fn no_damage_makes_a_sure_verdict() {
     let seed = good::seed();
     let mut dice = good::Dice(seed);
     let scripts = good::all(&mut dice);

@@ -36,7 +36,7 @@ fn decoded(link: Link, recorded: &[Recorded]) -> (Decoder, Vec<Command>) {
     (decoder, commands)
 }
 
-/// Nothing is said; what came of it all.
+/// Expects no verdict; returns the commands.
 fn quiet(recorded: &[Recorded], what: impl Fn() -> String) -> Vec<Command> {
     let (decoder, commands) = decoded(Link::Usbmon, recorded);
     assert_eq!(decoder.verdicts(), [], "{}", what());
@@ -104,7 +104,7 @@ fn two_buses_have_the_same_addresses() {
 
 /// A keyboard, a camera and a stick of another vendor, at other addresses and beside the drive in the same device.
 #[test]
-fn what_is_no_drive_is_nobodys_business() {
+fn what_is_no_drive_makes_no_commands() {
     let seed = seed();
     let mut dice = Dice(seed);
     for script in all(&mut dice) {
@@ -159,7 +159,7 @@ fn bytes_before_a_stall_have_moved() {
     script.receive(0x81, 13, &[b'U', b'S', b'B', b'S', 1, 0, 0, 0, 0, 12, 0, 0, 1]);
     script.decoder.finish();
     assert_eq!(script.one().moved, 1024);
-    assert_eq!(script.faults(), [(Fault::StallEndsData, 1, &[stalled][..])], "no residue lies");
+    assert_eq!(script.faults(), [(Fault::StallEndsData, 1, &[stalled][..])], "the residue is right");
     assert!(script.decoder.verdicts()[0].is_note());
 }
 
@@ -253,7 +253,7 @@ fn a_configuration_of_an_idle_device_is_a_note() {
     );
 }
 
-/// A packet of usbmon as USBPcap tells it: what a transfer to the host asks for and how much of one to the device moved is left out.
+/// A packet of usbmon as USBPcap records it: without the requested length of a transfer to the host and the moved length of one to the device.
 fn usbpcap((at_ns, stream, bytes): &Recorded) -> Recorded {
     let (is_up, kind, endpoint) = (bytes[8] == b'C', bytes[KIND_AT], bytes[10]);
     let setup: &[u8] = if kind == 2 && !is_up { &bytes[40..48] } else { &[] };
@@ -272,7 +272,7 @@ fn usbpcap((at_ns, stream, bytes): &Recorded) -> Recorded {
 }
 
 #[test]
-fn usbpcap_tells_the_same() {
+fn usbpcap_has_the_same_commands() {
     for script in all(&mut Dice(seed())) {
         let recorded: Vec<Recorded> = script.recorded.iter().map(usbpcap).collect();
         let (decoder, commands) = decoded(Link::Usbpcap, &recorded);

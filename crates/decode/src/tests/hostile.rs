@@ -1,4 +1,4 @@
-//! Traffic that nobody meant to send: nothing panics, nothing grows.
+//! Random traffic: nothing panics, nothing grows.
 
 use super::*;
 use crate::{STEPS_MAX, decoder::DEVICES_MAX};

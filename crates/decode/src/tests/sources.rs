@@ -1,4 +1,4 @@
-//! The same command, recorded in each of the ways that captures tell it.
+//! The same command, recorded in each capture format.
 
 use crate::{Command, Decoder, Outcome};
 use capture::{ByteOrder, Link, Packet};
@@ -97,10 +97,10 @@ fn usbpcap_does_not_say_how_much_was_written_and_all_of_it_was() {
     ];
     let (commands, decoder) = decode(Link::Usbpcap, ByteOrder::Little, &packets);
     assert_eq!((commands[0].moved, commands[0].block.name()), (512, "WRITE(10)".to_owned()));
-    assert!(decoder.verdicts().is_empty(), "no residue lies");
+    assert!(decoder.verdicts().is_empty(), "the residue is right");
 }
 
-/// As QEMU tells it: event, endpoint, status, length, bytes.
+/// As QEMU records it: event, endpoint, status, length, bytes.
 fn qemu(event: u8, endpoint: u8, status: i32, length: u32, bytes: &[u8]) -> Vec<u8> {
     let mut packet = vec![9, 0, 0, 0, 0, 0, 0, endpoint, event, 3, endpoint, 5, 2, 0, b'-', b'='];
     packet.resize(28, 0);

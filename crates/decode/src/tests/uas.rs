@@ -54,7 +54,7 @@ fn a_read_is_one_command() {
 }
 
 #[test]
-fn a_drive_that_has_spoken_both_is_told_with_both() {
+fn a_drive_that_used_both_transports_has_both() {
     let mut script = Script::enumerated(1);
     submit_read(&mut script, 7);
     end_read(&mut script, 7);
@@ -86,7 +86,7 @@ fn data_are_of_the_command_that_they_were_submitted_for() {
 }
 
 #[test]
-fn a_stream_that_is_told_names_the_command() {
+fn a_captured_stream_names_the_command() {
     let mut script = Script::enumerated(1);
     // Data of both before either command, the wrong way round.
     script.on(2).submit(21, 0x81, 4096, &[]);
@@ -135,7 +135,7 @@ fn a_check_condition_is_spelt_out() {
 }
 
 #[test]
-fn a_check_condition_without_sense_data_is_told() {
+fn a_check_condition_without_sense_data_is_reported() {
     let mut script = Script::enumerated(1);
     script.submit(12, 4, 32, &command(1, &[0; 6]));
     let packet = script.receive(0x83, 112, &sense(1, 2, &[]));
@@ -212,7 +212,7 @@ fn an_overlap_that_the_device_alone_sees_is_its_fault() {
 }
 
 #[test]
-fn bytes_that_are_no_unit_are_told() {
+fn bytes_that_are_no_unit_are_reported() {
     let mut script = Script::enumerated(1);
     submit_read(&mut script, 1);
     let status = script.receive(0x83, 112, &[9, 0, 0, 1]);
@@ -256,7 +256,7 @@ fn an_aborted_task_ends_with_the_response() {
 }
 
 #[test]
-fn fua_that_is_refused_is_told_with_its_quirk() {
+fn fua_that_is_refused_is_reported_with_its_quirk() {
     let mut script = Script::enumerated(1);
     let data = [0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x24, 0, 0, 0, 0, 0];
     let began = script.submit(12, 4, 32, &command(1, &WRITE_10_FUA));
@@ -266,7 +266,7 @@ fn fua_that_is_refused_is_told_with_its_quirk() {
 }
 
 #[test]
-fn a_queue_that_is_never_used_is_told() {
+fn a_queue_that_is_never_used_is_reported() {
     let mut script = Script::enumerated(1);
     for nth in 0..32 {
         // Once soon after the one before, else later.
@@ -282,7 +282,7 @@ fn a_queue_that_is_never_used_is_told() {
     assert!((1_000_000..2_000_000).contains(&gap_ns), "{note}");
     let [before, after] = [&commands[6], &commands[7]];
     assert_eq!(note.packets, [before.ended.expect("it ended").packet, after.began.packet]);
-    // One more that begins before another has ended, and there is nothing to tell.
+    // One more that begins before another has ended, and there is nothing to report.
     let mut script = Script::enumerated(1);
     for _ in 0..16 {
         submit_read(&mut script, 1);
