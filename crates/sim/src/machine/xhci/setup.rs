@@ -1,7 +1,7 @@
 //! The description of a machine: a host, and what is plugged in where.
 //!
 //! ```
-//! use uaskit_sim::machine::Commanded;
+//! use uaskit_sim::machine::Simulation;
 //! use uaskit_sim::machine::xhci::{Drive, Host, Hub, Setup};
 //! use units::Duration;
 //!
@@ -11,7 +11,7 @@
 //!     .with(2, Drive::uas());
 //! let world = setup.power_on()?;
 //! assert_eq!(world.drives(), 3);
-//! # Ok::<(), sim::machine::xhci::PowerOnError>(())
+//! # Ok::<(), uaskit_sim::machine::xhci::PowerOnError>(())
 //! ```
 //!
 //! Left out: mixed SuperSpeed rates, USB 2.0 drives behind SuperSpeed hubs, drives with several
