@@ -3,7 +3,7 @@
 //! Left out: the path between both ends, which is the root port's. Invariant: state of a transfer
 //! is dropped when it completes.
 
-use super::host_endpoint::HostEndpoint;
+use super::host_transport::HostTransport;
 use crate::engine::{Alarm, EventKey};
 use crate::link::bulk::PacketPayload;
 use crate::link::{DevicePort, HostPort, usb2};
@@ -17,7 +17,7 @@ use wire::usb::Direction;
 
 #[derive(Debug)]
 pub(super) struct AttachedDrive {
-    pub(super) host_endpoint: HostEndpoint,
+    pub(super) host_transport: HostTransport,
     pub(super) drive: DriveSide,
     /// Stopped endpoints that are not quiet yet.
     pub(super) stopping: Vec<EndpointAddress>,
@@ -97,7 +97,7 @@ impl AttachedDrive {
         let DriveParts { device, plain, enclosure } = occupant;
         let drive = DriveSide::new(device, plain).with(enclosure);
         Self {
-            host_endpoint: HostEndpoint::new(number),
+            host_transport: HostTransport::new(number),
             drive,
             stopping: Vec::new(),
             endings: Vec::new(),

@@ -285,11 +285,11 @@ impl XhciMachine {
         let Task { interrupt, turn, drive, work } = task;
         match work {
             Work::Interrupt => self.take_interrupt(now),
-            Work::Command(id) => self.drives[drive].host_endpoint.core_worked(turn, CoreClient::Command(id)),
+            Work::Command(id) => self.drives[drive].host_transport.core_worked(turn, CoreClient::Command(id)),
             Work::Transfer(transfer) => self.offer_to_driver(now, turn, drive, transfer),
             Work::Cancelled(id) => {
                 let cancelled = Completion { id, status: TransferStatus::Cancelled, actual: 0 };
-                self.drives[drive].host_endpoint.transport.handle_completion(now, cancelled, &[]);
+                self.drives[drive].host_transport.transport.handle_completion(now, cancelled, &[]);
                 self.system.mark_dirty(drive);
             }
             Work::Completion(completion, _) => {
@@ -307,9 +307,9 @@ impl XhciMachine {
     #[inline(always)]
     fn offer_to_driver(&mut self, now: Instant, turn: CoreSlice, drive: usize, transfer: Transfer) {
         let (id, device) = (transfer.id, self.devices[drive].device);
-        let host_endpoint = &mut self.drives[drive].host_endpoint;
-        host_endpoint.offer(&mut self.system, now, device, transfer);
-        host_endpoint.core_worked(turn, CoreClient::Transfer(id));
+        let host_transport = &mut self.drives[drive].host_transport;
+        host_transport.offer(&mut self.system, now, device, transfer);
+        host_transport.core_worked(turn, CoreClient::Transfer(id));
     }
 
     #[inline(always)]
@@ -321,7 +321,7 @@ impl XhciMachine {
         completion: Completion,
     ) {
         let attached = &mut self.drives[drive];
-        if !attached.host_endpoint.complete(&mut self.system, known, completion) {
+        if !attached.host_transport.complete(&mut self.system, known, completion) {
             let subject = ViolationSubject::Transfer(Side::Host, completion.id);
             attached.injector.ledger.report_violation(Invariant::TransferOnce, now, subject);
         }
@@ -329,7 +329,7 @@ impl XhciMachine {
 
     #[inline(always)]
     fn take_end(&mut self, now: Instant, turn: CoreSlice, drive: usize, (id, outcome): (CommandId, Outcome)) {
-        self.drives[drive].host_endpoint.core_worked(turn, CoreClient::Command(id));
+        self.drives[drive].host_transport.core_worked(turn, CoreClient::Command(id));
         self.finish_command(now, drive, id, outcome);
         if self.engine.is_traced() {
             self.engine.note("driver", format_args!("{}{id} ends", self.tag(drive)));

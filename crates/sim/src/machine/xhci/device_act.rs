@@ -54,7 +54,7 @@ impl XhciMachine {
             Out::Medium(request) => {
                 let done_at = attached.drive.plain.take(now, request, &mut attached.injector.faults);
                 attached
-                    .host_endpoint
+                    .host_transport
                     .observers
                     .notify(|observer| observer.medium_requested(now, &request, done_at));
                 if self.engine.is_traced() {
@@ -97,18 +97,18 @@ impl XhciMachine {
         let attached = &mut self.drives[number];
         match happened {
             Some(EnclosureEvent::Heard(since, stream)) => {
-                attached.host_endpoint.observers.notify(|observer| observer.translated(since, now, stream));
+                attached.host_transport.observers.notify(|observer| observer.translated(since, now, stream));
                 true
             }
             Some(EnclosureEvent::Status(since, transfer)) => {
                 let stream = transfer.pipe.stream;
-                attached.host_endpoint.observers.notify(|observer| observer.translated(since, now, stream));
+                attached.host_transport.observers.notify(|observer| observer.translated(since, now, stream));
                 self.send_transfer(now, number, transfer);
                 true
             }
             Some(EnclosureEvent::Stored(since, request)) => {
                 attached
-                    .host_endpoint
+                    .host_transport
                     .observers
                     .notify(|observer| observer.medium_requested(since, &request, now));
                 true
@@ -151,7 +151,7 @@ impl XhciMachine {
         let is_open = self.root_ports[end.root].is_split_open(end.device, transfer.pipe.endpoint);
         let attached = &mut self.drives[number];
         self.ready_ports[Side::Device as usize].add(end.root);
-        attached.host_endpoint.observers.notify(|observer| observer.offered(now, &transfer));
+        attached.host_transport.observers.notify(|observer| observer.offered(now, &transfer));
         let (host, device) = self.root_ports[end.root].ports(end.device);
         let pipe = transfer.pipe;
         let expected = match attached.is_over_below(pipe, host, is_open) {
@@ -242,7 +242,7 @@ impl XhciMachine {
         let verdict = attached.drive.device.handle_control(setup, data_out);
         self.dirty_drives.add(number);
         let exchange = ControlExchange { setup, answer: verdict.clone() };
-        attached.host_endpoint.observers.notify(|observer| observer.control(now, &exchange));
+        attached.host_transport.observers.notify(|observer| observer.control(now, &exchange));
         let sets_up = matches!(
             setup.standard(),
             Some(StandardRequest::SetInterface | StandardRequest::SetConfiguration)

@@ -42,7 +42,7 @@ impl XhciMachine {
         }
         for (attached, faults) in self.drives.iter_mut().zip(faults) {
             attached.injector.faults = faults;
-            attached.host_endpoint.watch();
+            attached.host_transport.watch();
         }
         self.system.controller.watch(now);
         (self.injects_faults, self.shows_packets) = (true, true);
@@ -76,7 +76,7 @@ impl XhciMachine {
     pub fn transport_counters(&self, drive: usize) -> Counters {
         self.drives
             .get(drive)
-            .map_or_else(Counters::default, |attached| attached.host_endpoint.transport.counters())
+            .map_or_else(Counters::default, |attached| attached.host_transport.transport.counters())
     }
 
     /// Returns whether driver and controller have counted no errors.
@@ -155,7 +155,7 @@ impl XhciMachine {
             attached.drive.audit(now, &mut attached.injector.ledger);
         }
         let of_others = self.drives.iter().find_map(|attached| attached.injector.ledger.violation());
-        let are_consistent = self.drives.iter().all(|attached| attached.host_endpoint.is_consistent(now));
+        let are_consistent = self.drives.iter().all(|attached| attached.host_transport.is_consistent(now));
         let ledger = &mut self.drives[DRIVE].injector.ledger;
         ledger.check_schedule(self.engine.scheduled_late());
         for (is_consistent, queue) in [
@@ -231,7 +231,7 @@ impl XhciMachine {
     /// # Errors
     /// The violation.
     pub fn audit_rest(&self, number: usize, is_left_alone: bool) -> Result<(), Violation> {
-        let Some(AttachedDrive { host_endpoint, drive, injector, .. }) = self.drives.get(number) else {
+        let Some(AttachedDrive { host_transport, drive, injector, .. }) = self.drives.get(number) else {
             return Ok(());
         };
         let has_lost = injector.faults.has_lost_packets();
@@ -242,11 +242,11 @@ impl XhciMachine {
             return Ok(());
         }
         let takes_turns = self.root_ports[0].bus().is_some() && !is_gone;
-        let was_reset = host_endpoint.transport.counters().resets() > 0;
+        let was_reset = host_transport.transport.counters().resets() > 0;
         let rest =
-            AtRest { takes_turns, was_reset, awaits: host_endpoint.transport.poll_timeout().is_some() };
+            AtRest { takes_turns, was_reset, awaits: host_transport.transport.poll_timeout().is_some() };
         let drive = is_left_alone.then_some((drive, has_lost));
-        rest.audit(self.engine.now(), (host_endpoint.in_flight(), "a TD that has not ended"), drive)
+        rest.audit(self.engine.now(), (host_transport.in_flight(), "a TD that has not ended"), drive)
     }
 
     /// Ends the machine and returns its drives: see
@@ -395,14 +395,14 @@ impl XhciMachine {
     pub(super) fn finish_command(&mut self, now: Instant, drive: usize, id: CommandId, outcome: Outcome) {
         for _ in 0..self.drives[drive].injector.ends() {
             let attached = &mut self.drives[drive];
-            if !attached.host_endpoint.has(id) {
+            if !attached.host_transport.has(id) {
                 attached.injector.ledger.report_violation(
                     Invariant::CommandOnce,
                     now,
                     ViolationSubject::Command(id),
                 );
             }
-            let finished = attached.host_endpoint.finish(&mut self.system, now, id, outcome.clone());
+            let finished = attached.host_transport.finish(&mut self.system, now, id, outcome.clone());
             digest::end(&mut self.engine, &finished);
             self.finished.push_back(finished);
         }

@@ -65,7 +65,7 @@ impl XhciMachine {
                 self.root_ports[end.root].ports(end.device).0.remove(address);
             }
             LinkAct::Queue(pipe, transfer) => {
-                let observers = &mut self.drives[drive].host_endpoint.observers;
+                let observers = &mut self.drives[drive].host_transport.observers;
                 observers.notify(|observer| observer.fetched(now, pipe, transfer.id));
                 if pipe.endpoint.direction() == Direction::Out {
                     let going = OutTransfer { id: transfer.id, bytes: transfer.bytes, taken: 0 };

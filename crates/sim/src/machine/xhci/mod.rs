@@ -23,8 +23,8 @@ mod device_act;
 mod enclosure;
 mod faults;
 mod host_device;
-mod host_endpoint;
 mod host_system;
+mod host_transport;
 mod hotplug;
 mod hub_packets;
 mod hubs;
@@ -184,7 +184,7 @@ impl XhciMachine {
     /// Aborts a command, which still completes once.
     pub fn abort(&mut self, drive: usize, id: CommandId) {
         let Some(attached) = self.drives.get_mut(drive) else { return };
-        attached.host_endpoint.transport.abort(self.engine.now(), id);
+        attached.host_transport.transport.abort(self.engine.now(), id);
         self.system.mark_dirty(drive);
         self.settle();
     }
@@ -322,8 +322,8 @@ impl XhciMachine {
     fn pass_deadline(&mut self, now: Instant) {
         self.system.drive(now, |driver, access| driver.handle_timeout(access, now));
         for (number, attached) in self.drives.iter_mut().enumerate() {
-            if attached.host_endpoint.transport.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
-                attached.host_endpoint.transport.handle_timeout(now);
+            if attached.host_transport.transport.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
+                attached.host_transport.transport.handle_timeout(now);
                 self.system.mark_dirty(number);
             }
         }
@@ -398,7 +398,7 @@ impl XhciMachine {
             None => (IndexSet64::below(self.drives.len()), Instant::from_ps(u64::MAX)),
         };
         for drive in asked {
-            let transport = &self.drives[drive].host_endpoint.transport;
+            let transport = &self.drives[drive].host_transport.transport;
             if transport.wants_time_before(by)
                 && let Some(deadline) = transport.poll_timeout()
             {
@@ -434,7 +434,7 @@ impl XhciMachine {
             return true;
         }
         while let Some(drive) = self.system.pending_output.first() {
-            if let Some(output) = self.drives[drive].host_endpoint.transport.poll_output() {
+            if let Some(output) = self.drives[drive].host_transport.transport.poll_output() {
                 self.carry_out(now, drive, output);
                 return true;
             }
@@ -480,23 +480,23 @@ impl XhciMachine {
                 let attached = &mut self.drives[drive];
                 if self.core.is_free()
                     && !self.injects_faults
-                    && !attached.host_endpoint.write_gate.is_serial()
+                    && !attached.host_transport.write_gate.is_serial()
                 {
                     // The usual case, without the steps for faults and costs.
-                    return attached.host_endpoint.offer(system, now, host_device.device, transfer);
+                    return attached.host_transport.offer(system, now, host_device.device, transfer);
                 }
                 let transfer =
                     if self.injects_faults { attached.injector.submit(transfer) } else { transfer };
-                if let Some(transfer) = attached.host_endpoint.write_gate.pass(transfer) {
+                if let Some(transfer) = attached.host_transport.write_gate.pass(transfer) {
                     self.run_on_core(now, drive, Work::Transfer(transfer));
                 }
             }
             Output::Cancel(id) => {
-                let host_endpoint = &mut self.drives[drive].host_endpoint;
-                if host_endpoint.write_gate.cancel(id) {
+                let host_transport = &mut self.drives[drive].host_transport;
+                if host_transport.write_gate.cancel(id) {
                     self.run_on_core(now, drive, Work::Cancelled(id));
                 } else if !self.core.cancel(drive, id) {
-                    host_endpoint.cancel(system, now, host_device.device, id);
+                    host_transport.cancel(system, now, host_device.device, id);
                 }
             }
             Output::Request(id, request) => {
@@ -504,7 +504,7 @@ impl XhciMachine {
                 self.deliver_sequence_results(drive);
             }
             Output::Finished(id, outcome) => {
-                let next = self.drives[drive].host_endpoint.write_gate.ended(id);
+                let next = self.drives[drive].host_transport.write_gate.ended(id);
                 self.run_on_core(now, drive, Work::Finish(id, outcome));
                 next.into_iter().for_each(|transfer| self.run_on_core(now, drive, Work::Transfer(transfer)));
             }
@@ -522,7 +522,7 @@ impl XhciMachine {
                 if host_device.control_ended(&mut self.system, now, done.id, (done.status, done.actual)) {
                     self.deliver_sequence_results(number);
                 } else if number < self.drives.len() {
-                    let copied = self.drives[number].host_endpoint.copied_after(done.id, done.actual);
+                    let copied = self.drives[number].host_transport.copied_after(done.id, done.actual);
                     self.run_on_core(now, number, Work::Completion(done, copied));
                 } else {
                     self.hub_reported(number, done);
@@ -570,7 +570,7 @@ impl XhciMachine {
     fn lose(&mut self, now: Instant, number: usize) {
         self.devices[number].device = None;
         if let Some(attached) = self.drives.get_mut(number) {
-            attached.host_endpoint.transport.handle_disconnect(now);
+            attached.host_transport.transport.handle_disconnect(now);
             self.system.mark_dirty(number);
         }
         self.detach_hub(number);
@@ -583,7 +583,7 @@ impl XhciMachine {
         }
         while let Some((id, answer)) = self.devices[number].sequences.answers.pop_front() {
             if let Some(attached) = self.drives.get_mut(number) {
-                attached.host_endpoint.transport.handle_answer(self.engine.now(), id, answer);
+                attached.host_transport.transport.handle_answer(self.engine.now(), id, answer);
                 self.system.mark_dirty(number);
             }
         }

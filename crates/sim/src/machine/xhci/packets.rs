@@ -145,7 +145,10 @@ impl XhciMachine {
             let has_effect = system.controller.handle_progress(now, &mut system.memory, &progress, bytes);
             system.is_touched |= has_effect || progress.ended.is_some();
             if progress.ended.is_some() {
-                attached.host_endpoint.observers.notify(|observer| observer.link_completed(now, progress.id));
+                attached
+                    .host_transport
+                    .observers
+                    .notify(|observer| observer.link_completed(now, progress.id));
                 has_withdrawn |= attached.forget(port, progress.id);
             }
             if !host.has_pending() {
@@ -378,7 +381,7 @@ impl XhciMachine {
 
     /// Returns whether packets of a device are observed.
     pub(super) fn watches_packets(&self, number: usize) -> bool {
-        self.drives.get(number).is_some_and(|attached| attached.host_endpoint.observers.watch_packets())
+        self.drives.get(number).is_some_and(|attached| attached.host_transport.observers.watch_packets())
     }
 
     #[cold]
@@ -405,7 +408,7 @@ impl XhciMachine {
         show: impl Fn(&mut dyn Observer, &[u8]),
     ) {
         let attached = &mut self.drives[number];
-        let mut observers = std::mem::take(&mut attached.host_endpoint.observers);
+        let mut observers = std::mem::take(&mut attached.host_transport.observers);
         let mut scratch = std::mem::take(&mut self.scratch);
         let bytes = match (piece, from) {
             (None, _) => &[][..],
@@ -416,7 +419,7 @@ impl XhciMachine {
             (Some(piece), Side::Device) => self.drives[number].drive.bytes(piece),
         };
         observers.notify(|observer| show(observer, bytes));
-        (self.drives[number].host_endpoint.observers, self.scratch) = (observers, scratch);
+        (self.drives[number].host_transport.observers, self.scratch) = (observers, scratch);
     }
 
     fn control_bytes(&self, number: usize, piece: PacketPayload, from: Side) -> &[u8] {

@@ -284,8 +284,8 @@ impl XhciMachine {
             Protocol::Bot => self.bot(number)?,
             Protocol::Uas => AnyTransport::Uas(self.uas(number, depth)?),
         };
-        let host_endpoint = &mut self.drives[number].host_endpoint;
-        (host_endpoint.transport, host_endpoint.write_gate) =
+        let host_transport = &mut self.drives[number].host_transport;
+        (host_transport.transport, host_transport.write_gate) =
             (transport, WriteGate::new(self.writes_in_turn));
         self.system.mark_dirty(number);
         self.let_link_sleep(number)

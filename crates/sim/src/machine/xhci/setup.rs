@@ -9,8 +9,8 @@
 //! let setup = Setup::new(Host::chipset())
 //!     .with(1, Hub::new(4).with(1, Drive::uas()).with(2, Drive::bot().latency(Duration::from_ms(5))))
 //!     .with(2, Drive::uas());
-//! let world = setup.power_on()?;
-//! assert_eq!(world.drives(), 3);
+//! let machine = setup.power_on()?;
+//! assert_eq!(machine.drives(), 3);
 //! # Ok::<(), uaskit_sim::machine::xhci::PowerOnError>(())
 //! ```
 //!

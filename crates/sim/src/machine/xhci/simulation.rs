@@ -63,7 +63,7 @@ impl Simulation for XhciMachine {
     }
 
     fn depth(&self, drive: usize) -> usize {
-        self.drives.get(drive).map_or(0, |attached| attached.host_endpoint.transport.depth())
+        self.drives.get(drive).map_or(0, |attached| attached.host_transport.transport.depth())
     }
 
     fn misplaced_blocks(&self, drive: usize) -> u64 {
@@ -87,21 +87,21 @@ impl Simulation for XhciMachine {
 
     fn observe(&mut self, drive: usize, observer: Box<dyn Observer>) {
         if let Some(attached) = self.drives.get_mut(drive) {
-            attached.host_endpoint.observers.add(observer);
-            self.shows_packets |= attached.host_endpoint.observers.watch_packets();
+            attached.host_transport.observers.add(observer);
+            self.shows_packets |= attached.host_transport.observers.watch_packets();
         }
     }
 
     fn queued_since(&mut self, drive: usize, since: Instant, command: CommandId) {
         if let Some(attached) = self.drives.get_mut(drive) {
-            attached.host_endpoint.observers.notify(|observer| observer.queued_since(since, command));
+            attached.host_transport.observers.notify(|observer| observer.queued_since(since, command));
         }
     }
 
     fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
         let (now, attached) = (self.engine.now(), self.drives.get_mut(drive).ok_or(Refusal::Gone)?);
         digest::begin(&mut self.engine, drive, command, &buffer);
-        attached.host_endpoint.submit(&mut self.system, now, command, buffer)?;
+        attached.host_transport.submit(&mut self.system, now, command, buffer)?;
         self.engine.note("driver", format_args!("{}{}", self.tag(drive), CommandStart(command)));
         if !self.core.is_free() {
             self.enqueue_task(now, drive, Work::Command(command.id));

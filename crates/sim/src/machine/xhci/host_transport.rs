@@ -24,7 +24,7 @@ use wire::usb::Direction;
 use xhci_driver::{DeviceId, DmaLayout, DmaMemory};
 
 #[derive(Debug)]
-pub(super) struct HostEndpoint {
+pub(super) struct HostTransport {
     /// Number of the drive.
     drive: usize,
     pub(super) transport: AnyTransport,
@@ -73,7 +73,7 @@ enum Carries {
     Pack,
 }
 
-impl HostEndpoint {
+impl HostTransport {
     pub(super) fn new(drive: usize) -> Self {
         Self {
             drive,
