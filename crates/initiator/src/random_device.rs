@@ -1,8 +1,8 @@
-//! Wild devices: whatever a device sends, and whatever becomes of transfers and requests, every command ends once and
-//! with its buffer at rest, nothing panics, and nothing is waited for without a deadline.
+//! Random devices: whatever a device sends, and whatever becomes of transfers and requests, every
+//! command ends once with its buffer unused, nothing panics, and every wait has a deadline.
 //!
-//! The device answers each transfer as the script says: with bytes that resemble messages, or with anything. In the end
-//! it says nothing any more, and time must bring everything to an end.
+//! The device answers each transfer as the random script says: with bytes that resemble messages,
+//! or with any. In the end it falls silent, and timeouts must end everything.
 
 use crate::script::{read_10, test_unit_ready, write_10};
 use crate::turbo::{LookAhead, Turbo, TurboConfig};

@@ -1,7 +1,8 @@
-//! A transport in a script: a test plays the bus, the device and the clock.
+//! Scripted tests of a transport: the test plays the bus, the device and the clock.
 //!
-//! Outputs are taken one by one and in order; what the test does not expect fails it. Always true, or the test fails:
-//! each transfer completes once, each command ends once and with none of its transfers in flight.
+//! Outputs are taken one by one in order; an unexpected one fails the test. Always true, or the
+//! test fails: each transfer completes once, each command ends once and with none of its transfers
+//! in flight.
 
 use crate::{
     BusAnswer, BusRequest, Command, CommandBlock, CommandId, DataPhase, Outcome, Output, Payload, Refusal,

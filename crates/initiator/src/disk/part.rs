@@ -1,10 +1,10 @@
-//! From blocks to commands: how many at once, by which CDB, with which data (SBC-4).
+//! Splitting of requests into commands: length, CDB, data (SBC-4).
 //!
-//! Pure. A run of blocks is cut where the unit's limits, the transport's maximum or the fields of the CDB end it, and
-//! then back to a boundary that the unit likes. CDBs are 10 bytes long while addresses fit into 32 bits, 16 beyond, and
-//! 6 only for a unit that has refused the longer ones.
+//! Pure. An extent is cut at the unit's limits, the transport's maximum or the field width of the
+//! CDB, and then back to a boundary that the unit prefers. CDBs have 10 bytes while addresses fit
+//! into 32 bits, else 16, and 6 only for a unit that rejected the longer ones.
 //!
-//! Always true: a cut is at least one block and at most what is left.
+//! Always true: a part is at least one block and at most the rest.
 
 use super::geometry::{Geometry, UnmapMethod};
 use super::request::Operation;

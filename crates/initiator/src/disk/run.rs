@@ -1,10 +1,10 @@
-//! What a disk makes of what came back (SAM-5 clause 5).
+//! Handling of completed commands (SAM-5 clause 5).
 //!
-//! A command that came back is done, is kept to be sent again, or ends its request; a request that is over waits for its
-//! commands and ends then.
+//! A completed command is done, is kept to be retried, or ends its request; a request that is over
+//! waits for its commands and ends then.
 //!
-//! Always true: a place is released exactly once, and the request is reported; a request without commands that has nothing
-//! to send is ended at once.
+//! Always true: a slot is freed exactly once, and the request is notified; a request without
+//! commands and with nothing to send ends at once.
 
 use super::identify::{Identify, IdentifyError, IdentifyStep};
 use super::request::{Error, Operation};
@@ -31,7 +31,7 @@ enum Postponed {
 
 /// Ends of commands.
 impl Disk {
-    /// A command of a request has ended and was cancelled.
+    /// Handles a completed command of a request.
     pub(super) fn end_command(&mut self, now: Instant, at: u16, outcome: &Outcome) {
         match outcome {
             Outcome::Answered(answer) if answer.is_good() => self.end_done(now, at, answer.moved),
@@ -72,7 +72,7 @@ impl Disk {
         }
     }
 
-    /// Counts what an outcome tells besides its verdict.
+    /// Counts what an outcome implies besides its verdict.
     fn note(&mut self, judged: &Judged, outcome: &Outcome) {
         let counts = &mut self.counts;
         let counter = match judged.verdict {
@@ -97,7 +97,7 @@ impl Disk {
         }
     }
 
-    /// Keeps a command for later, if patience allows.
+    /// Keeps a command for a retry, within the retry limits.
     fn postpone(&mut self, now: Instant, at: u16, mut task: Task, transient: TransientError) -> Postponed {
         let stage = match task.retries.count(transient.cause, &self.config.retry_limits, now) {
             Next::AtOnce => Stage::Ready,
@@ -118,8 +118,8 @@ impl Disk {
         Postponed::Kept
     }
 
-    /// GOOD, or as good. Whether all bytes were moved is looked at here: if not, the command is sent again, since what is missing may have
-    /// been lost on the way.
+    /// Handles GOOD or equivalent. If bytes are missing, the command is retried, since they may
+    /// have been lost in transfer.
     #[inline(always)]
     fn end_done(&mut self, now: Instant, at: u16, moved: u32) {
         self.slots.widen();
@@ -149,7 +149,7 @@ impl Disk {
         self.slots.keep(at, Task::new(work));
     }
 
-    /// GOOD, but not as many bytes as were expected.
+    /// Handles GOOD with an unexpected byte count.
     #[cold]
     fn end_otherwise(&mut self, now: Instant, at: u16, request: u16, moved: u32) {
         let (Some(&task), Some(active)) = (self.slots.task(at), self.requests.get_mut(request)) else {
@@ -284,7 +284,7 @@ impl Disk {
 
 /// Ends of requests.
 impl Disk {
-    /// A request is over, for this reason or for one at an earlier block.
+    /// Fails a request; the error of the lowest block is reported.
     #[cold]
     pub(super) fn fail_request(&mut self, request: u16, lba: Lba, error: Error) {
         if let Some(active) = self.requests.get_mut(request) {
@@ -295,7 +295,7 @@ impl Disk {
         self.settle(request);
     }
 
-    /// The caller wants no more of a request.
+    /// Stops a request on behalf of the caller.
     pub(super) fn stop_request(&mut self, request: u16) {
         if let Some(active) = self.requests.get_mut(request) {
             active.abort();
@@ -303,7 +303,7 @@ impl Disk {
         self.requests.leave_line(request);
     }
 
-    /// Gives up the commands of a request that are not in flight.
+    /// Drops the commands of a request that are not in flight.
     pub(super) fn drop_unsent(&mut self, request: u16) {
         if self.requests.get(request).is_none_or(|active| active.commands == 0) {
             return;
@@ -349,7 +349,7 @@ impl Disk {
         self.requests.release(request);
     }
 
-    /// The unit is gone.
+    /// Handles the disappearance of the unit.
     fn go(&mut self) {
         self.state = State::Gone;
         if let Some(run) = self.identify.take() {
@@ -367,7 +367,7 @@ impl Disk {
     }
 }
 
-/// Whether all that is wrong is a check condition with nothing to say.
+/// Returns whether the only fault is a CHECK CONDITION with NO SENSE.
 const fn has_empty_sense(verdict: &Verdict) -> bool {
     matches!(
         verdict,
@@ -384,7 +384,7 @@ impl Disk {
         self.slots.fill(self.slots.identify_slot(), Task::new(Work::Identify));
     }
 
-    /// What the identify sequence found may not hold any more.
+    /// Identifies the unit again, since it may have changed.
     fn look_again(&mut self) {
         match &mut self.identify {
             Some(run) => run.stale = true,
@@ -393,7 +393,7 @@ impl Disk {
         }
     }
 
-    /// A step of the identify sequence has ended and was cancelled.
+    /// Handles a completed identify command.
     pub(super) fn end_step(&mut self, now: Instant, outcome: &Outcome, answer: &[u8]) {
         let mut judged = judge(outcome);
         self.note(&judged, outcome);
@@ -431,7 +431,7 @@ impl Disk {
         }
     }
 
-    /// Takes the identify sequence one step on, or to its end.
+    /// Continues the identify sequence or ends it.
     fn advance_identify(&mut self, step: impl FnOnce(&mut Identify) -> Result<bool, Error>) {
         let Some(mut run) = self.identify.take() else { return };
         let at = self.slots.identify_slot();

@@ -1,9 +1,10 @@
-//! The places for commands: what each is about, and whether it is in flight, waits, or is to be sent.
+//! The command slots: each command and whether it is in flight, waiting, or to be sent.
 //!
-//! One place more than commands can be in flight: the last is the identify sequence's. A unit that says BUSY is left alone for a
-//! time; one whose task set is full gets no more commands than it had, and then one more for each [`WIDEN_AFTER`] that
-//! go well. Always true: as many commands in flight as the depth allows; an outcome finds its command only while that is in flight, since each sending has a generation of
-//! its own.
+//! There is one slot more than the queue depth: the last is for identification. After BUSY nothing
+//! is sent for a time; after TASK SET FULL the depth is reduced, and grows by one for each
+//! [`WIDEN_AFTER`] successful commands. Always true: no more commands in flight than the depth; an
+//! outcome matches its command only while that is in flight, since each submission has its own
+//! generation.
 
 use super::part::{self, LIST_BYTES_MAX, RUNS_MAX, Share};
 use super::verdict::RetryCounts;
@@ -138,18 +139,18 @@ impl Slots {
         self.in_flight < self.width && self.held_until.is_none_or(|until| until <= now)
     }
 
-    /// The unit has no time: nothing is sent until then.
+    /// Sends nothing until then: the unit is busy.
     pub(super) fn hold(&mut self, until: Instant) {
         self.held_until = Some(self.held_until.map_or(until, |held| held.max(until)));
     }
 
-    /// The unit has no room for more than is in flight.
+    /// Limits the depth to what is in flight: the task set is full.
     pub(super) fn narrow(&mut self) {
         self.width = self.in_flight.clamp(1, self.width);
         self.well = 0;
     }
 
-    /// A command went well.
+    /// Records a successful command.
     pub(super) fn widen(&mut self) {
         // The identify sequence's place is none of the depth.
         if usize::from(self.width) == self.slots.len() - 1 {
@@ -201,7 +202,7 @@ impl Slots {
         CommandId { slot: at, generation: slot.generation }
     }
 
-    /// The command that `id` names is not in flight any more, if it was.
+    /// Records the completion of a command and returns its task, if it was in flight.
     pub(super) fn complete(&mut self, id: CommandId) -> Option<&Task> {
         let slot = self.slots.get_mut(usize::from(id.slot))?;
         let task = slot.task.as_mut()?;
@@ -214,7 +215,7 @@ impl Slots {
         Some(task)
     }
 
-    /// Keeps a task that was cancelled, to be sent as soon as there is room or at a time.
+    /// Keeps a completed task, to be sent again when there is room or at a time.
     pub(super) fn keep(&mut self, at: u16, task: Task) {
         match task.stage {
             Stage::Ready if at != self.identify_slot() => self.ready.push_back(at),
@@ -224,7 +225,7 @@ impl Slots {
         self.fill(at, task);
     }
 
-    /// Forgets a command that is not in flight.
+    /// Frees the slot of a command that is not in flight.
     #[inline(always)]
     pub(super) fn release(&mut self, at: u16) {
         let identify_slot = self.identify_slot();
@@ -245,7 +246,7 @@ impl Slots {
         }
     }
 
-    /// Makes those ready whose time has come.
+    /// Marks tasks ready whose time has come.
     pub(super) fn wake(&mut self, now: Instant) {
         self.held_until = self.held_until.filter(|&until| until > now);
         if self.waiting == 0 {
@@ -296,7 +297,7 @@ impl Slots {
         slot.list_bytes = part::unmap_list(runs, &mut slot.list);
     }
 
-    /// Requests that come along with a command.
+    /// Returns the requests merged into a command.
     pub(super) fn merged(&self, at: u16) -> &[u16] {
         &self.slots[usize::from(at)].merged
     }

@@ -1,9 +1,10 @@
-//! How warm a unit says to be: LOG SENSE of the Temperature page 0Dh (SPC-5, log parameters), else attribute 194 or 190 of SMART
-//! READ DATA by ATA PASS-THROUGH(16) (SAT-4; ACS-3 clause 7.48.6).
+//! The temperature of a unit: LOG SENSE of the Temperature page 0Dh (SPC-5, log parameters), else
+//! attribute 194 or 190 of SMART READ DATA by ATA PASS-THROUGH(16) (SAT-4; ACS-3 clause 7.48.6).
 //!
-//! An identify sequence asks if it is reported to, once, on its way to the mode pages: what a unit makes of a command that it does not know
-//! shows in the steps after it, and not in a request. The numbers of attributes are no standard but a custom that all keep
-//! (Linux, drivers/hwmon/drivetemp.c goes by them as well); so is the raw value, whose lowest byte is in degrees.
+//! If requested, identification reads it once before the mode pages, so that the effect of an
+//! unknown command on the unit shows in later steps and not in a request. The attribute numbers are
+//! a de facto standard (Linux uses them in drivers/hwmon/drivetemp.c), as is the raw value, whose
+//! lowest byte is in degrees.
 //!
 //! Always true: an implausible value counts as not reported.
 
@@ -16,7 +17,7 @@ use wire::ata::{AtaCommand, CommandRegisters, SmartReadings, SmartSubcommand};
 use wire::scsi::cdb::{AtaPassThrough, AtaProtocol, AtaTransferLength, CdbWidth, LogPageControl, LogSense};
 use wire::scsi::log::{LogPageCode, TemperatureLog};
 
-/// How long a unit may take for an answer that no one needs.
+/// Timeout of the optional command.
 pub(super) const TEMPERATURE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Bytes that are asked for of the page: its header and two parameters have 16; one byte can say it.
@@ -28,30 +29,30 @@ const ATTRIBUTES: [u8; 2] = [194, 190];
 /// Degrees that a drive at work can have. 0 is what bridges say that have no sensor.
 const PLAUSIBLE_C: RangeInclusive<u8> = 1..=125;
 
-/// Whether an identify sequence asks for the temperature, and how. A command that a unit does not know has made some bridges drop the
-/// link: the caller that knows the device has to say how far to go.
+/// Whether identification reads the temperature, and how. Unknown commands have made some bridges
+/// drop the link: the caller, who knows the device, chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AskTemperature {
     /// Not at all.
     #[default]
     Not,
-    /// By LOG SENSE, of a unit that claims an SPC.
+    /// By LOG SENSE, if the unit claims an SPC version.
     ByLog,
-    /// By LOG SENSE, and where that tells nothing by SMART, of a unit that lists VPD page 89h (ATA Information), which every
+    /// By LOG SENSE, else by SMART if the unit lists VPD page 89h (ATA Information), which every
     /// SCSI / ATA translation has (SAT-4).
     ByLogOrSmart,
 }
 
-/// How warm a unit is.
+/// The temperature of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Temperature {
     /// Degrees Celsius.
     pub celsius: u8,
-    /// Who says so.
+    /// Where it comes from.
     pub source: TemperatureSource,
 }
 
-/// Where a temperature comes from.
+/// The source of a temperature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TemperatureSource {
     /// LOG SENSE, page 0Dh.

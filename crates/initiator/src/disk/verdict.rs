@@ -1,9 +1,10 @@
-//! From the end of a command to what to do next (SAM-5 clause 5.3, SPC-5 sense keys and additional sense codes).
+//! The next action after a completed command (SAM-5 clause 5.3, SPC-5 sense keys and additional
+//! sense codes).
 //!
-//! Pure: an outcome goes in, a verdict comes out. How often something is done again is for [`RetryCounts`] to count. Where
-//! standards leave a choice, this chooses as Linux's `scsi_check_sense` does.
+//! Pure: maps an outcome to a verdict. [`RetryCounts`] limits retries. Where standards leave a
+//! choice, this follows Linux's `scsi_check_sense`.
 //!
-//! Left out: how many bytes were moved, which the asker has to look at after [`Verdict::Done`].
+//! Left out: the byte count, which the caller must check after [`Verdict::Done`].
 
 use super::config::RetryLimits;
 use super::request::{Error, Field, LostWrite};
@@ -16,54 +17,54 @@ use wire::uas::ResponseCode;
 /// What to do after a command has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It was carried out.
+    /// It was executed.
     Done,
-    /// It was not, and may be if it is sent again.
+    /// It was not executed; a retry may succeed.
     Transient(TransientError),
-    /// It was not, and will not be.
+    /// It was not executed; a retry is useless.
     End(Error),
 }
 
-/// What kept a command from being carried out, this time.
+/// Why a command was not executed this time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TransientError {
     pub(super) cause: Cause,
-    /// What it is if there is no end of it.
+    /// The error if retries are exhausted.
     pub(super) error: Error,
 }
 
-/// Why to send a command again, and when.
+/// Why and when to retry a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// Something that may have passed: at once.
+    /// A transient fault: at once.
     Passing,
-    /// The unit had something to report first: at once.
+    /// A unit attention: at once.
     Attention {
-        /// What it reports may have changed what the identify sequence found.
+        /// Whether the result of identification may be outdated.
         changed: bool,
     },
-    /// The unit has no room or no time: later.
+    /// The unit is busy: later.
     Busy {
-        /// How much later, if the unit says so.
+        /// How much later, if the unit specifies it.
         wait: Option<Duration>,
     },
     /// The unit is becoming ready: later.
     NotReady,
-    /// The unit waits for START STOP UNIT.
+    /// The unit needs START STOP UNIT.
     Stopped,
 }
 
-/// What else an outcome tells.
+/// The meaning of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Judged {
     pub(super) verdict: Verdict,
-    /// A write that had ended well was lost.
+    /// An acknowledged write was lost.
     pub(super) lost: Option<LostWrite>,
-    /// It was carried out with an effort.
+    /// RECOVERED ERROR.
     pub(super) recovered: bool,
 }
 
-/// How often one command was put off, by what.
+/// How often one command was retried, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RetryCounts {
     attempts: u8,
@@ -72,7 +73,7 @@ pub(super) struct RetryCounts {
     unready_since: Option<Instant>,
 }
 
-/// When a command that was put off goes out again.
+/// When a command is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     AtOnce,
@@ -81,7 +82,7 @@ pub(super) enum Next {
 }
 
 impl RetryCounts {
-    /// Counts a trouble and says when to try again.
+    /// Counts a retry and returns when to do it.
     pub(super) fn count(&mut self, cause: Cause, retry_limits: &RetryLimits, now: Instant) -> Next {
         match cause {
             Cause::Passing => {
@@ -112,7 +113,7 @@ impl RetryCounts {
     }
 }
 
-/// What to do after `outcome`.
+/// Returns the meaning of an outcome.
 pub(super) fn judge(outcome: &Outcome) -> Judged {
     match outcome {
         Outcome::Answered(answer) => judge_answer(answer),
@@ -165,7 +166,7 @@ fn judge_sense(sense: &Sense) -> Judged {
     Judged { verdict, lost: None, recovered: sense.key == SenseKey::RecoveredError }
 }
 
-/// Sense data about an earlier command; this one was not begun.
+/// Judges sense data about an earlier command; this one was not started.
 fn judge_deferred(sense: &Sense) -> Judged {
     let Sense { key, additional, .. } = *sense;
     let harmless = matches!(key, SenseKey::NoSense | SenseKey::RecoveredError | SenseKey::UnitAttention);
@@ -249,7 +250,7 @@ const fn data_protect(additional: AdditionalSense) -> Error {
     }
 }
 
-/// Whether a unit attention says that what the identify sequence found may not hold any more.
+/// Returns whether a unit attention invalidates the result of identification.
 const fn changes(additional: AdditionalSense) -> bool {
     matches!(
         additional,

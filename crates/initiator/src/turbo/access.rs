@@ -1,4 +1,4 @@
-//! Reads and writes that can be packed: what they have in common, and which follows which.
+//! Reads and writes that can be merged: comparison and concatenation.
 
 use crate::{Command, CommandBlock};
 use bus::Direction;

@@ -1,9 +1,9 @@
-//! How the outcome of a pack is dealt back to its requests.
+//! Distribution of the outcome of a merged command to its requests.
 //!
-//! GOOD: each request gets the part of the bytes that is its own. CHECK CONDITION: a medium error that names its block
-//! splits a read there; a unit attention (or a deferred error) is reported once, to the first; everything else says
-//! nothing about single requests, so each is sent again by itself. Reads and writes can be repeated. A failure of the
-//! transport affected all of them.
+//! GOOD: each request gets its part of the bytes. CHECK CONDITION: a medium error that names its
+//! block splits a read there; a unit attention (or deferred error) is reported once, to the first
+//! request; any other error says nothing about single requests, so each is sent again alone. Reads
+//! and writes can be repeated. A transport failure affects all requests.
 
 use super::access::Access;
 use super::{Member, Turbo, Waiting};

@@ -1,9 +1,10 @@
-//! Whether the system uses a disk, so that its driver must not be taken away.
+//! Detection of disks in use by the system, whose driver must not be detached.
 //!
-//! The kernel itself is asked: a block device that is mounted, swapped to, part of a volume or opened by one who wants
-//! it alone cannot be opened for exclusive use. Of a loop device on top of it only files tell. Without the right to open it, files
-//! tell of the others as well ([`block`]), which do not know all: the caller that is going to write asks [`block::claim`] before, which says
-//! so. On the way what was written to the device is sent to it.
+//! The kernel is asked: a block device that is mounted, swapped to, part of a volume or opened
+//! exclusively cannot be opened for exclusive use. Loop devices on top are found by sysfs files
+//! only. Without permission to open it, files are used for the others as well ([`block`]), which
+//! are incomplete: a caller that is going to write uses [`block::claim`] before, which reports
+//! that. Opening also flushes pending writes to the device.
 
 use inspect::block::{self, BlockDevice, Objection};
 use inspect::inventory::Disk;

@@ -1,11 +1,13 @@
-//! Transfers cut into URBs, as the kernel wants them, and put together again. Without I/O.
+//! Splitting of transfers into URBs, and joining of their results. Without I/O.
 //!
-//! Mostly a transfer is one URB. Where the controller's driver wants them short, a transfer is several: *chained*, all
-//! handed over at once with the flag that they go on from one another, so that the kernel stops them all behind a short
-//! one; or *in turn*, the next when the one before has ended. What is in turn keeps its pipe for itself.
+//! Most transfers are one URB. Where the controller's driver limits the length, a transfer is
+//! several: *chained*, submitted at once with the flag that they continue one another, so that the
+//! kernel stops all of them behind a short one; or *in turn*, each after the completion of the one
+//! before. A transfer in turn has its pipe for itself.
 //!
-//! Always true: pieces of a pipe are in the order of the transfers; the first piece that was not filled ends its
-//! transfer; a transfer ends exactly once, when none of its pieces is in flight. Left out: where bytes are.
+//! Always true: URBs of a pipe are in the order of the transfers; the first URB that is not filled
+//! ends its transfer; a transfer ends exactly once, when none of its URBs is in flight. Left out:
+//! addresses.
 
 use super::kernel::Capabilities;
 use crate::host_bus::{BufferId, TransferRequest};

@@ -1,4 +1,4 @@
-//! Where a disk and a unit are put together, and time is made to pass.
+//! A disk, a scripted unit and a clock.
 
 use super::super::*;
 use super::unit::Unit;

@@ -1,4 +1,4 @@
-//! Scripts: identify sequences of units of many kinds.
+//! Identification of units of many kinds.
 
 use super::super::*;
 use super::fixture::Fixture;

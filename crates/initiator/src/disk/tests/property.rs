@@ -1,4 +1,4 @@
-//! A unit and a transport that answer as they like, by dice; a disk on which every request ends once and rightly.
+//! A unit and a transport that answer randomly: every request ends once with a correct result.
 
 use super::super::*;
 use super::fixture::Fixture;

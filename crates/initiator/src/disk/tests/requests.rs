@@ -1,4 +1,4 @@
-//! Scripts: requests on a identified disk, each answer of the unit in its place.
+//! Requests on an identified disk, with scripted answers of the unit.
 
 use super::super::*;
 use super::fixture::Fixture;

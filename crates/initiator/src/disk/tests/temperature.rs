@@ -1,4 +1,4 @@
-//! Scripts: units that are asked how warm they are, and what that must not do to them.
+//! Reading the temperature, and its effect on units.
 
 use super::super::*;
 use super::fixture::Fixture;

@@ -1,4 +1,4 @@
-//! The device is played by the test, byte for byte: with streams, in turns, and up error recovery.
+//! The test plays the device, byte for byte: with streams, without streams, and error recovery.
 
 mod recovery;
 mod streams;

@@ -1,4 +1,4 @@
-//! Up error recovery, recovery step by recovery step.
+//! Error recovery, step by step.
 
 use super::*;
 use crate::StreamEndpoints;

@@ -1,4 +1,4 @@
-//! With streams: order, tags, statuses that are none, data that do not come.
+//! With streams: order, tags, malformed statuses, missing data.
 
 use super::*;
 use alloc::vec;

@@ -1,4 +1,4 @@
-//! Without streams: READY IUs, statuses of no one.
+//! Without streams: READY IUs, statuses with unknown tags.
 
 use super::*;
 

@@ -1,7 +1,8 @@
-//! Memory for transfers, in buffers: usbfs's own where it can be mapped, so that nothing is copied, else the process's.
+//! DMA buffers: memory mapped from usbfs where possible, so that nothing is copied, else of the
+//! process.
 //!
-//! A buffer is the buffer of one thing, contiguous for the controller as well, and counts the URBs that are in it. Always
-//! true: a buffer stays where it is until the end; no reference to it is given out while an URB is in it.
+//! A buffer is contiguous, also for the controller, and counts the URBs that use it. Always true: a
+//! buffer does not move; no reference to it is given out while an URB uses it.
 
 use super::node::{Capabilities, Node};
 use crate::host_bus::{BufferId, BufferMemory};

@@ -1,4 +1,4 @@
-//! Buffers in memory that a device sees.
+//! DMA buffers in memory shared with a device.
 
 use super::memory::SharedMemory;
 use crate::host_bus::{BufferId, BufferMemory};
