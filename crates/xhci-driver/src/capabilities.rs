@@ -18,18 +18,18 @@ use wire::xhci::{
 pub struct Capabilities {
     /// Its registers.
     pub registers: CapabilityRegisters,
-    /// Which ports speak what.
+    /// The protocols of the ports.
     pub protocols: Vec<Protocol>,
     /// Where the firmware's hand-over is, in bytes.
     pub(crate) legacy: Option<u32>,
 }
 
-/// Some ports, and what they speak.
+/// A range of ports and its protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Protocol {
-    /// The ports, the revision, the slot type.
+    /// Ports, revision, slot type.
     pub supported: SupportedProtocol,
-    /// What their speed ids mean, where the controller says so.
+    /// The speed ids, if listed.
     pub speeds: Vec<LinkSpeed>,
 }
 
@@ -40,7 +40,7 @@ pub enum Unusable {
     NotThere,
     /// An interface version below 0.95.
     Version(u16),
-    /// Registers that lie upon each other, or no slots or ports.
+    /// Overlapping registers, or no slots or ports.
     Nonsense,
 }
 
@@ -76,8 +76,8 @@ impl Capabilities {
 
     /// What a port's speed id means.
     pub fn link_speed(&self, port: u8, speed_id: u8) -> Option<LinkSpeed> {
-        let told = self.protocol(port).map_or(&[][..], |protocol| &protocol.speeds);
-        told.iter().find(|speed| speed.id == speed_id).copied().or_else(|| LinkSpeed::usual(speed_id))
+        let speeds = self.protocol(port).map_or(&[][..], |protocol| &protocol.speeds);
+        speeds.iter().find(|speed| speed.id == speed_id).copied().or_else(|| LinkSpeed::usual(speed_id))
     }
 
     /// The same in the bus's words, which know no low speed and nothing above SuperSpeed.

@@ -129,7 +129,7 @@ pub fn retire(place: EventTarget, code: CompletionCode, residual: u32, may_retry
     }
 }
 
-/// What a code means that comes without a place. A halt of the device stays until somebody clears it, and the code that could
+/// Returns the meaning of a code without a place. A halt of the device stays until it is cleared, and the code that could
 /// knows of it by a transfer only.
 fn nowhere(code: CompletionCode, may_retry: bool) -> Retirement {
     use CompletionCode as Code;

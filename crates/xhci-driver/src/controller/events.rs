@@ -117,18 +117,18 @@ impl Live {
             self.counters.stray_events += 1;
             return;
         };
-        let told = endpoint.handle_event(event);
+        let result = endpoint.handle_event(event);
         let is_lost = endpoint.is_lost();
-        self.tell(id, told.completion);
-        match told.place {
+        self.emit(id, result.completion);
+        match result.place {
             EventTarget::Nowhere => self.counters.stray_events += 1,
             EventTarget::Finished => self.counters.late_events += 1,
             _ => {}
         }
         if is_lost && !is_leaving {
             self.give_up(hw, now, (slot, endpoint_id));
-        } else if told.recovery != Recovery::Nothing && !is_leaving {
-            self.recover(hw, now, (slot, endpoint_id), told.recovery);
+        } else if result.recovery != Recovery::Nothing && !is_leaving {
+            self.recover(hw, now, (slot, endpoint_id), result.recovery);
         }
     }
 

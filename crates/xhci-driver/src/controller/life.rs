@@ -1,8 +1,9 @@
-//! How a controller comes to run (xHCI 1.2 clauses 4.2, 4.22.1, 5.4.1): handed over, halted, reset, set up, started.
+//! The start sequence of a controller (xHCI 1.2 clauses 4.2, 4.22.1, 5.4.1): handover, halt, reset,
+//! setup, start.
 //!
-//! Each step waits for a register, looked at every [`POLL_INTERVAL`] and given up after a named patience. A controller
-//! that answers at once, as simulated ones do, is through in one call. Memory of an earlier life is given back only
-//! after the reset, since until then the controller may write to it.
+//! Each step waits for a register, polled every [`POLL_INTERVAL`] with a named timeout. With a
+//! controller that answers at once, as simulated ones do, it takes one call. Memory of an earlier
+//! run is freed only after the reset, since the controller may write to it until then.
 
 use super::{Controller, live::Live};
 use crate::capabilities::Capabilities;

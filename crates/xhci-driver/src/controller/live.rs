@@ -170,7 +170,7 @@ impl Live {
             };
             let (id, ended) = (device.id, device.end_all(TransferStatus::Disconnected));
             let waiting = [device.request.take(), device.left_for.take()];
-            self.tell(id, ended);
+            self.emit(id, ended);
             waiting.into_iter().flatten().for_each(|request| self.answer(request, Answer::Gone));
         }
         let attaching = core::mem::take(&mut self.attaching);
@@ -276,7 +276,7 @@ impl Live {
         hw.write_bytes(self.contexts + 8 * u64::from(slot), &contexts.to_le_bytes());
     }
 
-    pub(super) fn tell(&mut self, device: DeviceId, completions: impl IntoIterator<Item = Completion>) {
+    pub(super) fn emit(&mut self, device: DeviceId, completions: impl IntoIterator<Item = Completion>) {
         for completion in completions {
             self.outputs.push_back(Output::Completed(device, completion));
         }

@@ -1,8 +1,8 @@
-//! The controller as its owner sees it: started, given transfers and requests, told of interrupts and time.
+//! The interface of the driver: start, transfers, requests, interrupts and time.
 //!
-//! The owner calls the methods below as things happen, takes everything from [`Controller::poll_output`] after each,
-//! and calls [`Controller::handle_timeout`] when [`Controller::poll_timeout`] says so. What a running controller is made
-//! of is in `live`; how it comes to run is in `life`.
+//! The owner calls the methods below as things happen, takes all outputs from
+//! [`Controller::poll_output`] after each, and calls [`Controller::handle_timeout`] at
+//! [`Controller::poll_timeout`]. `live` is a running controller, `life` the start sequence.
 
 mod command;
 mod events;
@@ -39,47 +39,49 @@ pub struct Controller {
     capabilities: Option<Capabilities>,
     phase: Phase,
     live: Option<Box<Live>>,
-    /// What a controller that died may still write to, until it is reset.
+    /// A controller that failed may write to this memory until it is reset.
     buried: Option<Box<Live>>,
     outputs: VecDeque<Output>,
 }
 
 impl Controller {
-    /// A driver that has not touched its controller yet.
+    /// Creates a driver that has not accessed its controller yet.
     pub fn new(config: Config) -> Self {
         let outputs = VecDeque::new();
         Self { config, capabilities: None, phase: Phase::Off, live: None, buried: None, outputs }
     }
 
-    /// Takes the controller over: from the firmware, through a reset, until it runs. [`Output::Running`] says that it
-    /// does, [`Output::Died`] that it does not. Everything that was in progress ends.
+    /// Takes the controller over from firmware, resets and starts it. [`Output::Running`] reports
+    /// success, [`Output::Died`] failure. Everything in progress ends.
     pub fn start(&mut self, hw: &mut impl Hardware, now: Instant) {
         self.bury();
         self.begin(hw, now);
     }
 
-    /// What the controller is; `None` before [`start`](Self::start).
+    /// Returns the capabilities; `None` before [`start`](Self::start).
     pub fn capabilities(&self) -> Option<&Capabilities> {
         self.capabilities.as_ref()
     }
 
-    /// What went otherwise than it should, since it runs.
+    /// Returns the counts since the start.
     pub fn counters(&self) -> Counters {
         self.live.as_ref().or(self.buried.as_ref()).map_or(Counters::default(), |live| live.counters)
     }
 
-    /// Takes a transfer on. It ends with one [`Output::Completed`].
+    /// Submits a transfer. It ends with one [`Output::Completed`].
     ///
     /// # Errors
-    /// A [`Refusal`]; nothing comes of it then.
+    ///
+    /// A [`Refusal`], without effect.
     pub fn submit(&mut self, hw: &mut impl Hardware, transfer: &Transfer) -> Result<(), Refusal> {
         self.live.as_mut().ok_or(Refusal::Gone)?.submit(hw, transfer)
     }
 
-    /// Takes a control transfer on. It ends with one [`Output::Completed`].
+    /// Submits a control transfer. It ends with one [`Output::Completed`].
     ///
     /// # Errors
-    /// A [`Refusal`]; nothing comes of it then.
+    ///
+    /// A [`Refusal`], without effect.
     pub fn submit_control(
         &mut self,
         hw: &mut impl Hardware,
@@ -88,8 +90,8 @@ impl Controller {
         self.live.as_mut().ok_or(Refusal::Gone)?.submit_control(hw, transfer)
     }
 
-    /// A transfer is wanted back. It still ends with one completion, as cancelled or as what it has become in the
-    /// meantime. Nothing happens if it has ended.
+    /// Cancels a transfer. It still completes once, as cancelled or with its actual status. No
+    /// effect if it has completed.
     pub fn cancel(
         &mut self,
         hw: &mut impl Hardware,
@@ -101,8 +103,8 @@ impl Controller {
         }
     }
 
-    /// The address that the controller has given a device (xHCI 1.2 clause 6.2.2, USB Device Address), as its translator knows it. `None`
-    /// if there is no such device.
+    /// Returns the address that the controller assigned to a device (xHCI 1.2 clause 6.2.2, USB
+    /// Device Address), as its translator knows it. `None` if there is no such device.
     pub fn address(&mut self, hw: &mut impl Hardware, device: DeviceId) -> Option<u8> {
         let output = self.live.as_mut()?.device(device)?.output;
         let mut bytes = [0; SlotContext::LEN];
@@ -110,10 +112,11 @@ impl Controller {
         SlotContext::decode(&bytes).ok().map(|slot| slot.address)
     }
 
-    /// Takes a request on. It ends with one [`Output::Answered`].
+    /// Submits a request. It ends with one [`Output::Answered`].
     ///
     /// # Errors
-    /// A [`Refusal`]; nothing comes of it then.
+    ///
+    /// A [`Refusal`], without effect.
     pub fn request(
         &mut self,
         hw: &mut impl Hardware,
@@ -125,7 +128,7 @@ impl Controller {
         live.request(hw, now, capabilities, (id, request))
     }
 
-    /// The controller has raised an interrupt, or may have.
+    /// Handles a possible interrupt.
     pub fn handle_interrupt(&mut self, hw: &mut impl Hardware, now: Instant) {
         if let Some(live) = &mut self.live
             && let Some(death) = live.handle_interrupt(hw, now)
@@ -134,7 +137,7 @@ impl Controller {
         }
     }
 
-    /// The time of a [`Deadline`] has come. Nothing happens if it has not.
+    /// Handles a [`Deadline`]; no effect before it.
     pub fn handle_timeout(&mut self, hw: &mut impl Hardware, now: Instant) {
         self.wait_on(hw, now);
         if let Some(live) = &mut self.live
@@ -144,13 +147,13 @@ impl Controller {
         }
     }
 
-    /// What happened, oldest first.
+    /// Returns the next output, oldest first.
     #[inline]
     pub fn poll_output(&mut self) -> Option<Output> {
         if self.outputs.is_empty() { self.live.as_mut()?.poll_output() } else { self.outputs.pop_front() }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Deadline> {
         let waits = match &self.phase {
             Phase::Waiting(wait) => Some(Deadline { at: wait.poll_at, reason: wait.what }),
@@ -159,7 +162,7 @@ impl Controller {
         waits.or_else(|| self.live.as_ref()?.poll_timeout())
     }
 
-    /// The controller is of no use; what is in progress ends.
+    /// Handles a failed controller; everything in progress ends.
     fn die(&mut self, hw: &mut impl Hardware, death: Death) {
         self.halt(hw);
         self.bury();

@@ -1,10 +1,10 @@
-//! What an endpoint needs when TDs are cancelled or fail (xHCI 1.2 clauses 4.6.8 to 4.6.10).
+//! Recovery of an endpoint whose TDs are cancelled or fail (xHCI 1.2 clauses 4.6.8 to 4.6.10).
 //!
-//! Stop or Reset Endpoint, then Set TR Dequeue Pointer ring by ring, then the doorbells; after a halt that somebody was reported of,
-//! these wait until he has cleared it. A Stop Endpoint that comes too
-//! late is reported by Context State Error; the endpoint's context says what it is instead. Always true: an endpoint has one
-//! command in flight at most, and an endpoint that cannot be brought to work costs the device its slot: only then has
-//! the controller surely let go of the buffers.
+//! Stop or Reset Endpoint, then Set TR Dequeue Pointer ring by ring, then the doorbells; after a
+//! reported halt, the doorbells wait until it is cleared. A Stop Endpoint that is too late fails
+//! with Context State Error; the endpoint context then gives the state. Always true: an endpoint
+//! has at most one command in flight; an endpoint that cannot be recovered costs the device its
+//! slot, since only then has the controller certainly released the buffers.
 
 use super::command::Purpose;
 use super::live::Live;
@@ -19,7 +19,7 @@ use wire::xhci::{CommandTrb, CompletionCode, EndpointContext, EndpointId, Endpoi
 pub(super) type EndpointRef = (u8, EndpointId);
 
 impl Live {
-    /// An event said that the endpoint needs help. If a command is in progress already, its answer tells.
+    /// Starts the recovery that an event calls for. If a command is in flight, its answer decides.
     pub(super) fn recover(
         &mut self,
         hw: &mut impl Hardware,
@@ -165,11 +165,11 @@ impl Live {
         let Some(device) = self.in_slot(slot) else { return };
         let (id, output) = (device.id, device.output_of(endpoint));
         let Some(found) = device.endpoint(endpoint) else { return };
-        let told = found.settle(hw, output);
+        let completions = found.settle(hw, output);
         if forgets {
             found.remind();
         }
-        self.tell(id, told);
+        self.emit(id, completions);
         self.move_on(hw, now, (slot, endpoint));
     }
 
@@ -184,12 +184,12 @@ impl Live {
             self.command(hw, now, (command, Purpose::Move(slot, endpoint)));
             return;
         }
-        let told = found.moved();
+        let completions = found.moved();
         let (again, is_cleared) = (found.has_cancelled(), found.is_cleared);
         if !again {
             (found.state, found.stops) = (State::Running, 0);
         }
-        self.tell(id, told);
+        self.emit(id, completions);
         match (again, is_cleared) {
             (true, _) => self.settle(hw, now, (slot, endpoint)),
             (false, true) => self.go_on_cleared(hw, now, (slot, endpoint)),

@@ -1,7 +1,9 @@
-//! Endpoints that begin again with their numbers because the device does (xHCI 1.2 clauses 4.6.6 and 4.6.8).
+//! Resetting the sequence numbers of an endpoint after the device has (xHCI 1.2 clauses 4.6.6 and
+//! 4.6.8).
 //!
-//! What was done for a halt may be enough; else the endpoint is dropped and added with the rings that it has, so that what is
-//! submitted in the meantime is not lost. Always true: no doorbell is rung before the controller has agreed.
+//! The recovery from a halt may suffice; else the endpoint is dropped and added with its rings, so
+//! that transfers submitted in the meantime are not lost. Always true: no doorbell is rung before
+//! the controller has agreed.
 
 use super::command::Purpose;
 use super::live::Live;

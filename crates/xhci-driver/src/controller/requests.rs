@@ -254,10 +254,10 @@ impl Live {
         let slot = self.device(device)?.slot;
         let context = match transfer_type {
             TransferType::Interrupt => {
-                let told = companion.map_or(0, |companion| companion.bytes_per_interval);
+                let value = companion.map_or(0, |companion| companion.bytes_per_interval);
                 EndpointContext {
                     interval: interval(descriptor.interval, slot.speed_id),
-                    interval_bytes: if told > 0 { told } else { descriptor.packet_len() }.into(),
+                    interval_bytes: if value > 0 { value } else { descriptor.packet_len() }.into(),
                     average_trb_length: 1024,
                     ..plain
                 }
@@ -543,7 +543,7 @@ impl Live {
             }
         }
         device.slot.context_entries = 1;
-        self.tell(id, ended);
+        self.emit(id, ended);
         self.ask_address(hw, now, slot, Purpose::Readdress(slot));
     }
 
@@ -554,7 +554,7 @@ impl Live {
         self.point_slot(hw, slot, 0);
         device.release(hw);
         self.settling.retain(|(_, settling, _)| *settling != slot);
-        self.tell(id, ended);
+        self.emit(id, ended);
         match (device.left_for, device.request) {
             (None, None) if device.is_attached => self.outputs.push_back(Output::Gone(id)),
             (left_for, request) => {
@@ -567,11 +567,11 @@ impl Live {
 
 /// 2^n times 125 us between two services of an interrupt endpoint (xHCI 1.2 clause 6.2.3.6). From high speed on the descriptor
 /// has n + 1; below it has milliseconds, of which the power of two that is not longer is taken.
-fn interval(told: u8, speed_id: u8) -> u8 {
+fn interval(value: u8, speed_id: u8) -> u8 {
     let is_exponent = speed_id > 2;
     match is_exponent {
-        true => told.clamp(1, 16) - 1,
-        false => 3 + told.max(1).ilog2() as u8,
+        true => value.clamp(1, 16) - 1,
+        false => 3 + value.max(1).ilog2() as u8,
     }
 }
 
@@ -582,7 +582,10 @@ mod tests {
     #[test]
     fn an_interval_is_encoded_as_a_power_of_two() {
         // High speed and SuperSpeed: 12 is 2^11 microframes; full speed: 255 ms is 128 ms.
-        assert_eq!([(12, 3), (8, 4), (0, 4), (200, 4)].map(|(told, id)| interval(told, id)), [11, 7, 0, 15]);
-        assert_eq!([(1, 1), (10, 1), (255, 1), (0, 2)].map(|(told, id)| interval(told, id)), [3, 6, 10, 3]);
+        assert_eq!(
+            [(12, 3), (8, 4), (0, 4), (200, 4)].map(|(value, id)| interval(value, id)),
+            [11, 7, 0, 15]
+        );
+        assert_eq!([(1, 1), (10, 1), (255, 1), (0, 2)].map(|(value, id)| interval(value, id)), [3, 6, 10, 3]);
     }
 }

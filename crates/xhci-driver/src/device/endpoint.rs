@@ -1,11 +1,12 @@
-//! An endpoint: its rings, the TDs on them, and what is done when some are cancelled or fail (xHCI 1.2 clauses 4.6.8
-//! to 4.6.10, 4.8.3).
+//! An endpoint: its rings, the TDs on them, cancellation and failure (xHCI 1.2 clauses 4.6.8 to
+//! 4.6.10, 4.8.3).
 //!
-//! To take TDs back the endpoint is stopped. Then, ring by ring: if the controller stands in such a TD, or nothing else
-//! is left, its dequeue pointer is moved on; a TD behind one that stays becomes no-ops. After a halt it is the same,
-//! with Reset Endpoint in place of Stop Endpoint. The states say which command is in progress; there is one at a time.
+//! To cancel TDs the endpoint is stopped. Then, ring by ring: if the controller is in such a TD, or
+//! nothing else is left, the dequeue pointer is moved past it; a TD behind one that stays becomes
+//! no-ops. After a halt it is the same, with Reset Endpoint instead of Stop Endpoint. The state
+//! names the command in flight; there is one at a time.
 //!
-//! Always true: a TD's completion is reported once, and only when the controller does not stand in it.
+//! Always true: a TD's completion is reported once, and only when the controller is not in it.
 
 mod hold;
 
@@ -326,11 +327,11 @@ impl Endpoint {
     /// What any event means here.
     #[inline(never)]
     pub(crate) fn handle_event(&mut self, event: TransferEvent) -> EventResult {
-        let told = self.retire(event);
-        if told.completion.is_some() {
-            self.hold_after(told.recovery);
+        let result = self.retire(event);
+        if result.completion.is_some() {
+            self.hold_after(result.recovery);
         }
-        told
+        result
     }
 
     fn retire(&mut self, event: TransferEvent) -> EventResult {
@@ -441,7 +442,7 @@ impl Endpoint {
     /// Takes back what is wanted back, now that the endpoint is stopped. What is reported at once is returned; what has to
     /// wait for [`Self::next_move`] is reported by [`Self::moved`]. `output` is where the endpoint's context is.
     pub(crate) fn settle(&mut self, hw: &mut impl DmaMemory, output: u64) -> Vec<Completion> {
-        let mut told = self.end_begun();
+        let mut completions = self.end_begun();
         for number in 0..self.rings.len() {
             let ring = &self.rings[number];
             if !ring.must_move && ring.tds.iter().all(|td| td.state != TdState::Cancelled) {
@@ -461,14 +462,14 @@ impl Endpoint {
                     self.moves.push((number as u16, to));
                     self.leaving.extend(leaving);
                 }
-                None => told.extend(ring.void(hw)),
+                None => completions.extend(ring.void(hw)),
             }
             if ring.must_move {
-                told.extend(ring.void(hw));
+                completions.extend(ring.void(hw));
                 ring.must_move = false;
             }
         }
-        told
+        completions
     }
 
     /// The next ring to be moved.
@@ -548,7 +549,7 @@ impl Ring {
 
     /// Turns what is wanted back into no-ops, behind something that stays.
     fn void(&mut self, hw: &mut impl DmaMemory) -> Vec<Completion> {
-        let mut told = Vec::new();
+        let mut completions = Vec::new();
         for td in self.tds.iter_mut().filter(|td| td.state == TdState::Cancelled) {
             for number in 0..td.trbs {
                 let is_last = number + 1 == td.trbs;
@@ -556,10 +557,10 @@ impl Ring {
                 let at = self.ring.after(td.first(), number);
                 self.ring.overwrite(hw, at, TransferTrb::NoOp { interrupter: 0, flags });
             }
-            told.push(td.cancelled());
+            completions.push(td.cancelled());
             td.state = TdState::NoOp;
         }
-        told
+        completions
     }
 }
 

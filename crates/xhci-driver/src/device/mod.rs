@@ -1,6 +1,7 @@
-//! A device in its slot: its contexts, its endpoints, what is asked for it (xHCI 1.2 clauses 4.3, 4.5, 4.6).
+//! A device in its slot: contexts, endpoints, requests (xHCI 1.2 clauses 4.3, 4.5, 4.6).
 //!
-//! Always true: what the controller has been reported of is kept until it has released it; one request at a time.
+//! Always true: memory known to the controller is kept until it has released it; one request at a
+//! time.
 
 pub(crate) mod endpoint;
 mod spacing;

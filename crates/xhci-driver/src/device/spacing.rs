@@ -1,6 +1,7 @@
-//! How far apart the rings of an endpoint lie in memory, by which the ring of an address is found without a search.
+//! The distance of an endpoint's rings in memory, to find the ring of an address without a search.
 //!
-//! Rings that were made together mostly lie evenly. Where they do not the guess is wrong, and the code that asked has to search.
+//! Rings allocated together are mostly equidistant. Where they are not the guess is wrong, and the
+//! caller must search.
 
 /// Where the last ring of an endpoint lies, and how far before it the one before that.
 #[derive(Debug, Default)]

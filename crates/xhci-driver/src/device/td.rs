@@ -27,7 +27,7 @@ pub(crate) struct Td {
     pub(crate) kind: TdKind,
     pub(crate) state: TdState,
     pub(crate) trbs: u32,
-    /// Bytes that an event told before the end.
+    /// Bytes transferred, as reported by an event before the last.
     pub(crate) noted: Option<u32>,
 }
 
@@ -253,10 +253,10 @@ impl Td {
         }
     }
 
-    /// Bytes moved, as an event at `offset` with `told` says; never more than were asked for.
+    /// Returns the bytes transferred, as an event at `offset` with `event_length` says; never more than were asked for.
     #[inline]
     pub(crate) fn moved(&self, ring: &ProducerRing, packet: u32, at: (u32, u32), actual: Actual) -> u32 {
-        let (offset, told) = at;
+        let (offset, event_length) = at;
         let skipped = u32::from(self.kind == TdKind::Control);
         let piece = || {
             let number = offset.saturating_sub(skipped) as usize;
@@ -267,12 +267,12 @@ impl Td {
         };
         let moved = match actual {
             Actual::Nothing => 0,
-            Actual::EventLength => told,
+            Actual::EventLength => event_length,
             Actual::Noted => self.noted.unwrap_or(self.length),
             Actual::BeforeTrb => piece().0,
             Actual::ThisTrb => {
                 let (before, length) = piece();
-                before + length.saturating_sub(told)
+                before + length.saturating_sub(event_length)
             }
         };
         moved.min(self.length)

@@ -105,7 +105,7 @@ impl Hub {
         self.shape
     }
 
-    /// The port is to be reset that somebody is at. Whether that is begun: [`HubOutput::PortReset`] says what comes of it.
+    /// Resets the port of a connected device. Returns whether the reset was started; [`HubOutput::PortReset`] reports its end.
     pub fn reset_port(&mut self, now: Instant, port: u8) -> bool {
         let has_failed = self.has_failed;
         let Some(state) = self.port(port).filter(|state| **state == Port::There && !has_failed) else {

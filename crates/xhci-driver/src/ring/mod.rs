@@ -1,7 +1,9 @@
-//! Rings (xHCI 1.2 clause 4.9): those that the driver fills, the one that it empties, and how a buffer is cut for them.
+//! Rings (xHCI 1.2 clause 4.9): those that the driver fills, the event ring, and the splitting of
+//! buffers.
 //!
-//! Left out: what TRBs mean. Always true: a ring never holds more than it has room for, a TD is shown to the
-//! controller whole, an address from the controller is looked up and never trusted.
+//! Left out: the meaning of TRBs. Always true: a ring never holds more than its capacity, a TD
+//! becomes visible to the controller as a whole, an address from the controller is looked up and
+//! never trusted.
 
 mod event;
 mod producer;
