@@ -18,7 +18,7 @@ pub struct Fifo<T> {
     len: usize,
 }
 
-/// The first item, borrowed in place. It stays in the queue unless [`take`](Self::take)n or [`discard`](Self::discard)ed.
+/// The first item, borrowed in place. It stays in the queue unless [`take`](Self::take) or [`discard`](Self::discard) is called.
 #[derive(Debug)]
 pub struct Front<'a, T> {
     place: &'a mut Option<T>,
