@@ -1,9 +1,9 @@
 //! A FIFO whose items are constructed in place.
 //!
-//! An item that is built on the stack and then moved is written field by field and read back in wide
-//! words, which defeats store forwarding: a dozen cycles, and hundreds behind a block of data on its
-//! way to memory. Here the slot is reserved first, so that nothing is moved. Always true: items lie
-//! in order in a ring whose number of slots is a power of two.
+//! An item that is built on the stack and then moved is written field by field and read back in
+//! wide words, which defeats store forwarding: a dozen cycles, and hundreds behind a block of data
+//! on its way to memory. Here the slot is reserved first, so that nothing is moved. Always true:
+//! items lie in order in a ring whose number of slots is a power of two.
 
 use alloc::vec::Vec;
 use core::hint::cold_path;
@@ -18,7 +18,8 @@ pub struct Fifo<T> {
     len: usize,
 }
 
-/// The first item, borrowed in place. It stays in the queue unless [`take`](Self::take) or [`discard`](Self::discard) is called.
+/// The first item, borrowed in place. It stays in the queue unless [`take`](Self::take) or
+/// [`discard`](Self::discard) is called.
 #[derive(Debug)]
 pub struct Front<'a, T> {
     place: &'a mut Option<T>,

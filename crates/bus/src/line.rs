@@ -1,7 +1,7 @@
 //! A FIFO optimised for zero or one element.
 //!
-//! The first element lies in the struct itself, so that a push and a pop without others are one move.
-//! Always true: without a first element the FIFO is empty.
+//! The first element lies in the struct itself, so that a push and a pop without others are one
+//! move. Always true: without a first element the FIFO is empty.
 
 use alloc::collections::VecDeque;
 use core::hint::cold_path;

@@ -1,8 +1,8 @@
 //! Observation of a host's transfers, for capture.
 //!
-//! An observer gets what the host sees: a bulk transfer when it is submitted and when its completion
-//! is fetched, a control transfer as a whole. Each submitted transfer is reported completed once,
-//! unless the device is released before.
+//! An observer gets what the host sees: a bulk transfer when it is submitted and when its
+//! completion is fetched, a control transfer as a whole. Each submitted transfer is reported
+//! completed once, unless the device is released before.
 
 use crate::{Pipe, TransferStatus};
 use core::fmt;
@@ -18,7 +18,8 @@ pub trait Observer: Send + fmt::Debug {
     /// Reports a submitted transfer; `bytes` is the payload of an Out transfer.
     fn submitted(&mut self, id: u64, pipe: Pipe, length: u32, bytes: &[u8]);
 
-    /// Reports a completed transfer with its status and byte count; `bytes` is the payload of an In transfer.
+    /// Reports a completed transfer with its status and byte count; `bytes` is the payload of an In
+    /// transfer.
     fn completed(&mut self, id: u64, pipe: Pipe, end: (TransferStatus, u32), bytes: &[u8]);
 
     /// Reports a control transfer with the bytes of its data stage and its status.

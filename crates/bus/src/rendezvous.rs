@@ -10,9 +10,9 @@
 //! real hardware must know whether the host expects a zero-length packet.
 //!
 //! Each transfer carries a context value of its owner, returned on completion. A [`TransferSink`],
-//! passed to each call, moves the payload ([`CopyRange`]) and receives the completions. Always true:
-//! no pipe has pending transfers of both sides; pipes complete in the order of submission; each
-//! transfer completes once.
+//! passed to each call, moves the payload ([`CopyRange`]) and receives the completions. Always
+//! true: no pipe has pending transfers of both sides; pipes complete in the order of submission;
+//! each transfer completes once.
 
 use crate::line::Line;
 use crate::{Direction, EndpointAddress, Pipe, Speed, TransferStatus};
@@ -21,7 +21,8 @@ use core::hint::cold_path;
 
 /// Transfers that a host may have outstanding on all pipes together.
 ///
-/// QEMU keeps at most streams + 16 on an endpoint, so 256 streams on three endpoints fit four times.
+/// QEMU keeps at most streams + 16 on an endpoint, so 256 streams on three endpoints fit four
+/// times.
 pub const HOST_TRANSFERS_MAX: usize = 4096;
 
 /// Bytes to copy between a host transfer and a device transfer.
@@ -89,7 +90,8 @@ pub enum Rearm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// Matches the transfers of one device's pipes. `H` is the context of host transfers, `D` of device transfers.
+/// Matches the transfers of one device's pipes. `H` is the context of host transfers, `D` of device
+/// transfers.
 #[derive(Debug)]
 pub struct Rendezvous<H, D> {
     packet_bytes: u32,
@@ -209,8 +211,9 @@ impl<H, D> Rendezvous<H, D> {
         true
     }
 
-    /// Submits a device transfer of `length` bytes. `ends` says whether an In transfer also completes
-    /// a host transfer with room left. `context` is called to construct the context in place.
+    /// Submits a device transfer of `length` bytes. `ends` says whether an In transfer also
+    /// completes a host transfer with room left. `context` is called to construct the context in
+    /// place.
     #[inline(always)]
     pub fn submit_device(
         &mut self,
@@ -253,16 +256,18 @@ impl<H, D> Rendezvous<H, D> {
         true
     }
 
-    /// Cancels the host's transfers of one endpoint, on all its streams, in the order of submission.
-    /// The device's stay.
+    /// Cancels the host's transfers of one endpoint, on all its streams, in the order of
+    /// submission. The device's stay.
     #[cold]
     pub fn cancel_host_at(&mut self, address: EndpointAddress, sink: &mut impl TransferSink<H, D>) {
         self.end_host(address.index(), TransferStatus::Cancelled, sink);
     }
 
-    /// Cancels all host transfers, those of each endpoint in the order of submission. The device's stay.
+    /// Cancels all host transfers, those of each endpoint in the order of submission. The device's
+    /// stay.
     ///
-    /// Called when a setting is selected: transfers of the old setting must not match those of the new.
+    /// Called when a setting is selected: transfers of the old setting must not match those of the
+    /// new.
     #[cold]
     pub fn cancel_all_host(&mut self, sink: &mut impl TransferSink<H, D>) {
         for index in 0..self.endpoints.len() {
@@ -304,7 +309,8 @@ impl<H, D> Rendezvous<H, D> {
         self.endpoints[address.index()].halted = false;
     }
 
-    /// Completes the host's transfers on a pipe: In transfers as short, Out transfers with their bytes discarded.
+    /// Completes the host's transfers on a pipe: In transfers as short, Out transfers with their
+    /// bytes discarded.
     #[inline(always)]
     pub fn finish(&mut self, pipe: Pipe, sink: &mut impl TransferSink<H, D>) {
         let queue = self.endpoints[pipe.endpoint.index()].queue(pipe);

@@ -1,13 +1,14 @@
 //! Transfers, their pipes and their completions (USB 3.2 clauses 8.12 and 4.4.6.4).
 //!
-//! A pipe is an endpoint plus, on a bulk streaming endpoint, a stream. Reserved stream ids cannot be
-//! constructed. Left out: the payload of a transfer.
+//! A pipe is an endpoint plus, on a bulk streaming endpoint, a stream. Reserved stream ids cannot
+//! be constructed. Left out: the payload of a transfer.
 
 use core::fmt;
 use core::num::NonZeroU16;
 use wire::usb::EndpointAddress;
 
-/// A bulk stream: 1…65,533 (USB 3.2 clause 8.12.1.4). Stream 0 and the two reserved ids do not exist.
+/// A bulk stream: 1…65,533 (USB 3.2 clause 8.12.1.4). Stream 0 and the two reserved ids do not
+/// exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(NonZeroU16);
 
@@ -96,7 +97,8 @@ pub enum Speed {
 }
 
 impl Speed {
-    /// Returns the maximum packet size of a bulk endpoint, in bytes (USB 2.0 clause 5.8.3, USB 3.2 table 9-26).
+    /// Returns the maximum packet size of a bulk endpoint, in bytes (USB 2.0 clause 5.8.3, USB 3.2
+    /// table 9-26).
     pub const fn bulk_packet_bytes(self) -> u32 {
         match self {
             Self::Full => 64,

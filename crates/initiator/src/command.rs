@@ -82,8 +82,8 @@ impl CommandBlock {
         &self.bytes
     }
 
-    /// The bytes as a COMMAND IU carries them: the first 16, those that follow, zero past the length, and how many of
-    /// these are sent, in fours.
+    /// The bytes as a COMMAND IU carries them: the first 16, those that follow, zero past the
+    /// length, and how many of these are sent, in fours.
     #[inline]
     pub(crate) fn in_iu(&self) -> (&[u8; 16], &[u8; 16], usize) {
         let (cdb, additional) = self.bytes.split_first_chunk::<16>().expect("a block has 32 bytes");

@@ -183,7 +183,8 @@ impl<T: Transport> Script<T> {
         self.transport.handle_completion(self.now, Completion { id, status, actual }, bytes);
     }
 
-    /// The transfer moved all it could. Of what is sent from within an output every second is said to have been sent on the spot.
+    /// The transfer moved all it could. Of what is sent from within an output every second is said
+    /// to have been sent on the spot.
     #[track_caller]
     pub(crate) fn done(&mut self, transfer: Transfer) {
         self.on_the_spot ^= matches!(transfer.payload, Payload::Inline(_));

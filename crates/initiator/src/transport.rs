@@ -56,8 +56,8 @@ impl Counters {
 
 /// A transport of SCSI commands over USB, from the host's side.
 ///
-/// The driver calls `submit`, `abort` and the `handle_*` methods as things happen, takes everything from
-/// [`poll_output`](Self::poll_output) after each, carries it out in order, and calls
+/// The driver calls `submit`, `abort` and the `handle_*` methods as things happen, takes everything
+/// from [`poll_output`](Self::poll_output) after each, carries it out in order, and calls
 /// [`handle_timeout`](Self::handle_timeout) when [`poll_timeout`](Self::poll_timeout) says so.
 pub trait Transport {
     /// Accepts a command. It ends with one [`Output::Finished`].

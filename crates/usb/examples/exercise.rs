@@ -1,4 +1,5 @@
-//! A disk driven by our own initiator, for trials against real kernels: writes, reads back, compares, measures.
+//! A disk driven by our own initiator, for trials against real kernels: writes, reads back,
+//! compares, measures.
 //!
 //! `exercise PORT bot|turbo|uas VERB …`, where VERB is
 //! - `verify FIRST COUNT BYTES DEPTH`: COUNT stamped pieces of BYTES from block FIRST on, written, flushed, read back;
@@ -7,7 +8,8 @@
 //! - `panic-between`: panics while the interface is held from one attachment to the next;
 //! - `claimed`: reads until a signal comes in.
 //!
-//! `--timeout-ms N` behind it all ends a command's patience sooner. The last line is `key=value` pairs. Exit status 1: something was not right. Ctrl-C ends it in good order.
+//! `--timeout-ms N` behind it all ends a command's patience sooner. The last line is `key=value`
+//! pairs. Exit status 1: something was not right. Ctrl-C ends it in good order.
 
 mod trial;
 

@@ -1,7 +1,8 @@
-//! What a controller is: its capability registers, and the chain of extended capabilities (xHCI 1.2 clauses 5.3, 7).
+//! What a controller is: its capability registers, and the chain of extended capabilities (xHCI 1.2
+//! clauses 5.3, 7).
 //!
-//! Read once, whole, into a value that makes sense: offsets that overlap nothing, at least one slot and one port, a
-//! chain that ends. Left out: capabilities that the driver has no use for.
+//! Read once, whole, into a value that makes sense: offsets that overlap nothing, at least one slot
+//! and one port, a chain that ends. Left out: capabilities that the driver has no use for.
 
 use crate::hardware::Registers;
 use crate::limit::EXTENDED_CAPABILITIES_MAX;

@@ -129,8 +129,8 @@ pub fn retire(place: EventTarget, code: CompletionCode, residual: u32, may_retry
     }
 }
 
-/// Returns the meaning of a code without a place. A halt of the device stays until it is cleared, and the code that could
-/// knows of it by a transfer only.
+/// Returns the meaning of a code without a place. A halt of the device stays until it is cleared,
+/// and the code that could knows of it by a transfer only.
 fn nowhere(code: CompletionCode, may_retry: bool) -> Retirement {
     use CompletionCode as Code;
     match code {

@@ -196,7 +196,8 @@ pub enum Refusal {
     Gone,
     /// There is no such port, endpoint or stream.
     NoSuchPipe,
-    /// It is longer than [`crate::limit::TRANSFER_BYTES_MAX`], or the control transfer is SET_ADDRESS.
+    /// It is longer than [`crate::limit::TRANSFER_BYTES_MAX`], or the control transfer is
+    /// SET_ADDRESS.
     NotAllowed,
     /// The controller or the endpoint has no streams.
     NoStreams,
@@ -284,8 +285,8 @@ pub struct Config {
     /// Bulk transfers end with an event data TRB, which reports the bytes transferred, instead of
     /// an event of their last TRB.
     pub event_data: bool,
-    /// TRBs of a segment of the event ring: 256 to 4096. A controller that has no room for an event should wait for it;
-    /// QEMU's drops the event, and with it a completion.
+    /// TRBs of a segment of the event ring: 256 to 4096. A controller that has no room for an event
+    /// should wait for it; QEMU's drops the event, and with it a completion.
     pub event_ring_trbs: u16,
     /// Segments of a transfer ring.
     pub ring_segments: u16,

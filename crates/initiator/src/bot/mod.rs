@@ -258,8 +258,9 @@ impl Bot {
                     self.sense = SenseBytes::new(bytes);
                     self.quirks.see_sense(bytes);
                 }
-                // A host controller halts its end of a pipe that has babbled, and begins to count packets again: only with
-                // the device's end cleared do both agree again (xHCI 1.2 clause 4.6.8).
+                // A host controller halts its end of a pipe that has babbled, and begins to count
+                // packets again: only with the device's end cleared do both agree again (xHCI 1.2
+                // clause 4.6.8).
                 if matches!(completion.status, TransferStatus::Stall | TransferStatus::Babble) {
                     exchange.phase = Phase::DataHalted;
                     self.clear_halt(now, exchange, self.data_endpoint(&exchange));

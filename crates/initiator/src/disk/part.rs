@@ -14,14 +14,16 @@ use units::{BlockCount, ByteCount, ByteRange, Extent, Lba};
 use wire::scsi::block::{UnmapDescriptor, UnmapList};
 use wire::scsi::cdb::{CdbWidth, Read, SynchronizeCache, Unmap, Write, WriteSame};
 
-/// Blocks of one READ or WRITE with a 10-byte CDB, and of one WRITE SAME where the unit sets no limit.
+/// Blocks of one READ or WRITE with a 10-byte CDB, and of one WRITE SAME where the unit sets no
+/// limit.
 const BLOCKS_MAX_TEN: u64 = 0xffff;
 /// Blocks of one READ(6) or WRITE(6).
 const BLOCKS_MAX_SIX: u64 = 0x100;
-/// Blocks of one WRITE SAME that unmaps, and of one UNMAP, where the unit sets no limit: as Linux has it.
+/// Blocks of one WRITE SAME that unmaps, and of one UNMAP, where the unit sets no limit: as Linux
+/// has it.
 const BLOCKS_MAX_UNMAP: u64 = 0x7f_ffff;
-/// Bytes that one command with [`Memory::Parameters`](super::Memory::Parameters) sends at most: the zeroes of a WRITE,
-/// where a unit has no WRITE SAME.
+/// Bytes that one command with [`Memory::Parameters`](super::Memory::Parameters) sends at most: the
+/// zeroes of a WRITE, where a unit has no WRITE SAME.
 pub const PARAMETER_BYTES_MAX: u32 = 64 << 10;
 /// The operation code of UNMAP.
 const UNMAP: u8 = 0x42;
@@ -229,7 +231,8 @@ fn unmoved_blocks(operation: Operation, rest: Extent, geometry: &Geometry) -> u6
     cut(rest, max, || (granule, aligned))
 }
 
-/// Blocks of a READ or a WRITE, as the unit's limits, its boundaries and the field in the CDB allow.
+/// Blocks of a READ or a WRITE, as the unit's limits, its boundaries and the field in the CDB
+/// allow.
 #[inline]
 fn moved_blocks(rest: Extent, bytes_max: u32, geometry: &Geometry, learned: LearnedQuirks) -> u64 {
     let limits = &geometry.limits;
@@ -254,8 +257,9 @@ const fn or_no_limit(reported: u64) -> u64 {
     if reported == 0 { u64::MAX } else { reported }
 }
 
-/// Blocks from the front of `rest`: at most `max`, and where that does not reach its end, up to a boundary: an address
-/// that is `aligned` more than a multiple of `granule`, which are asked for only then.
+/// Blocks from the front of `rest`: at most `max`, and where that does not reach its end, up to a
+/// boundary: an address that is `aligned` more than a multiple of `granule`, which are asked for
+/// only then.
 #[inline]
 fn cut(rest: Extent, max: u64, boundaries: impl FnOnce() -> (u64, u64)) -> u64 {
     let max = max.max(1);

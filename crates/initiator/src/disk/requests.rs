@@ -71,7 +71,8 @@ impl Active {
         self.alone
     }
 
-    /// The command that it shared was not carried out: it begins again, unless it is over. Whether it does.
+    /// The command that it shared was not carried out: it begins again, unless it is over. Whether
+    /// it does.
     pub(super) fn go_alone(&mut self) -> bool {
         self.alone = true;
         if self.over {

@@ -56,7 +56,8 @@ impl Disk {
         self.push_command(Command { id, lun, attribute, cdb, data_phase, deadline }, memory);
     }
 
-    /// Sends the next command of the request at the head of the line. `false`: there is none, or no place for it.
+    /// Sends the next command of the request at the head of the line. `false`: there is none, or no
+    /// place for it.
     fn send_first(&mut self, now: Instant) -> bool {
         let Some(request) = self.requests.first() else { return false };
         let (Some(active), Some(geometry)) = (self.requests.get_mut(request), &self.geometry) else {
@@ -86,7 +87,8 @@ impl Disk {
         true
     }
 
-    /// Sends a command once more, or the rest of what it was to do; the unit may have changed in the meantime.
+    /// Sends a command once more, or the rest of what it was to do; the unit may have changed in
+    /// the meantime.
     #[cold]
     fn send_again(&mut self, now: Instant, at: u16) {
         let Some(&task) = self.slots.task(at) else { return };
@@ -109,8 +111,8 @@ impl Disk {
         objection(self.requests.get(request)?, self.geometry.as_ref()?)
     }
 
-    /// Sends a command for the front of what is left of a request, or `again` for what an earlier one was to do: blocks,
-    /// and where their data begin.
+    /// Sends a command for the front of what is left of a request, or `again` for what an earlier
+    /// one was to do: blocks, and where their data begin.
     fn send_blocks(&mut self, now: Instant, at: u16, request: u16, again: Option<(Extent, u32)>) {
         let (Some(active), Some(geometry)) = (self.requests.get_mut(request), &self.geometry) else { return };
         let Request { id, operation, .. } = active.request;

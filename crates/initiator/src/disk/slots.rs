@@ -265,7 +265,8 @@ impl Slots {
         }
     }
 
-    /// The earliest time at which [`Self::wake`] has something to do; `sends` says that there is something to begin.
+    /// The earliest time at which [`Self::wake`] has something to do; `sends` says that there is
+    /// something to begin.
     pub(super) fn next_wake(&self, sends: bool) -> Option<(Instant, WaitReason)> {
         let sends = sends || !self.ready.is_empty() || self.identify_is_ready();
         let held = self.held_until.filter(|_| sends).map(|until| (until, WaitReason::Busy));

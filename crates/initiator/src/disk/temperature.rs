@@ -20,7 +20,8 @@ use wire::scsi::log::{LogPageCode, TemperatureLog};
 /// Timeout of the optional command.
 pub(super) const TEMPERATURE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Bytes that are asked for of the page: its header and two parameters have 16; one byte can say it.
+/// Bytes that are asked for of the page: its header and two parameters have 16; one byte can say
+/// it.
 const LOG_BYTES: u16 = 252;
 
 /// Attributes with a temperature, the one that counts first.

@@ -179,7 +179,8 @@ fn verdict_of(sense: &Sense) -> Verdict {
     let Sense { key, additional, .. } = *sense;
     match key {
         SenseKey::RecoveredError | SenseKey::Completed => Verdict::Done,
-        // A check condition about nothing, as of bridges that lose what there was to say: that all went well is not said.
+        // A check condition about nothing, as of bridges that lose what there was to say: that all
+        // went well is not said.
         SenseKey::NoSense => passing(Error::Sense { key, additional }),
         SenseKey::NotReady => not_ready(additional),
         SenseKey::MediumError => medium_error(sense),

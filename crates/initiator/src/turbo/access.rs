@@ -20,8 +20,8 @@ enum Kind {
     Write(Write),
 }
 
-/// Blocks of the longest READ(10) and WRITE(10). A pack is not made longer, since devices that know the longer forms
-/// need not know them for every length.
+/// Blocks of the longest READ(10) and WRITE(10). A pack is not made longer, since devices that know
+/// the longer forms need not know them for every length.
 const BLOCKS_MAX: u32 = 0xffff;
 
 impl Access {

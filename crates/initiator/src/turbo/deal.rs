@@ -87,7 +87,8 @@ impl Turbo {
         });
     }
 
-    /// Ends some requests of the pack, and puts the others back to the front of the queue, in their order.
+    /// Ends some requests of the pack, and puts the others back to the front of the queue, in their
+    /// order.
     fn send_again(&mut self, judge: impl Fn(&Member) -> Verdict) {
         let mut again = self.queue.len();
         for member in self.members.drain(..) {

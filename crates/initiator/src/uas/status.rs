@@ -119,7 +119,8 @@ impl Uas {
             StatusIu::Response(ResponseIu { code, .. }) => {
                 cold_path();
                 if let Some(task) = &mut self.tasks[usize::from(index)] {
-                    // What the device has refused it does not have, whatever was wrong with it before.
+                    // What the device has refused it does not have, whatever was wrong with it
+                    // before.
                     task.stage = Stage::Running;
                 }
                 self.release(index, Failure::Refused(code));
@@ -170,7 +171,8 @@ impl Uas {
             return self.wait_again(index);
         }
         if task.stage != Stage::Running {
-            // It is to be brought to an end; its data would be taken for another's once the device has released it.
+            // It is to be brought to an end; its data would be taken for another's once the device
+            // has released it.
             return;
         }
         match task.command.transfer() {

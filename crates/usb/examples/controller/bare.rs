@@ -1,7 +1,8 @@
-//! Transfers as a transport would make them, one at a time and wrong on purpose: stalls, cancels, resets.
+//! Transfers as a transport would make them, one at a time and wrong on purpose: stalls, cancels,
+//! resets.
 //!
-//! Each trial ends with an INQUIRY that works, which shows that nothing was left behind. Left out: data of any length.
-//! Always true: a wait has a limit.
+//! Each trial ends with an INQUIRY that works, which shows that nothing was left behind. Left out:
+//! data of any length. Always true: a wait has a limit.
 
 use crate::trial::Failure;
 use bus::{Completion, Direction, Pipe, StreamId, TransferId, TransferStatus};
@@ -113,7 +114,8 @@ impl Bare<BotPlan> {
         Ok(())
     }
 
-    /// What is no wrapper is refused with a stall, until the halt is cleared; then everything works again.
+    /// What is no wrapper is refused with a stall, until the halt is cleared; then everything works
+    /// again.
     pub(crate) fn stalls(&mut self) -> Result<bool, Failure> {
         self.inquiry()?;
         let bulk_out = self.plan.bulk_out;
@@ -209,8 +211,9 @@ impl Bare<UasPlan> {
         Ok(())
     }
 
-    /// Statuses that are waited for on many streams and cancelled, first one by one, then all at once; one more stream is left alone.
-    /// Each stream has had `earlier` commands before, so that its rings are on whatever lap.
+    /// Statuses that are waited for on many streams and cancelled, first one by one, then all at
+    /// once; one more stream is left alone. Each stream has had `earlier` commands before, so that
+    /// its rings are on whatever lap.
     pub(crate) fn cancels(&mut self, host: &UsbHost, earlier: u32) -> Result<bool, Failure> {
         let streams = 14;
         self.inquiry(1)?;
@@ -245,8 +248,8 @@ impl Bare<UasPlan> {
         Ok(self.bus.in_flight() == 0)
     }
 
-    /// Reads of whose data some are cancelled in flight, and asked for again while the command goes on. The disk is
-    /// full of [`pattern`].
+    /// Reads of whose data some are cancelled in flight, and asked for again while the command goes
+    /// on. The disk is full of [`pattern`].
     pub(crate) fn takes_data_back(&mut self) -> Result<bool, Failure> {
         let (tags, mut taken_back) = (14, 0);
         // The first command after power on is reported of it instead.

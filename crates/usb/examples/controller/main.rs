@@ -1,4 +1,5 @@
-//! Disks behind a controller that is driven from here, for trials against controllers that others have made.
+//! Disks behind a controller that is driven from here, for trials against controllers that others
+//! have made.
 //!
 //! `controller PCI VERB …`, where a disk is named by its serial number, TRANSPORT is bot, turbo or uas, and VERB is
 //! - `list`: what the controller says of itself, and what is behind its ports;
@@ -206,7 +207,8 @@ impl Bus {
         Ok(trial.errors == 0)
     }
 
-    /// All at once, on one thread: the caller that has room is given work, then one waits for whatever comes.
+    /// All at once, on one thread: the caller that has room is given work, then one waits for
+    /// whatever comes.
     fn together(
         &mut self,
         disks: &[&str],
@@ -230,7 +232,8 @@ impl Bus {
         Ok(errors == 0)
     }
 
-    /// One operation on each piece of each disk. What is written and read tells the disk and the piece.
+    /// One operation on each piece of each disk. What is written and read tells the disk and the
+    /// piece.
     fn round(
         &self,
         disks: &mut [Attachment<HostedInterface>],
@@ -335,7 +338,8 @@ impl Bus {
     }
 }
 
-/// Writes the same 16 MiB again and again: how long it takes until somebody pulls the disk out is nothing that it knows.
+/// Writes the same 16 MiB again and again: how long it takes until somebody pulls the disk out is
+/// nothing that it knows.
 fn write_on(trial: &mut Trial<HostedInterface>) -> Result<(), Failure> {
     const PIECES: u64 = 4096;
     let per_piece = trial.blocks(4096);

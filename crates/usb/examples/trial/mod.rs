@@ -1,7 +1,8 @@
 //! A disk under trial, over whatever bus: writes, reads back, compares, measures.
 //!
-//! What is written is a stamp: the number of its piece and what follows from it, so that a piece in the wrong place is
-//! seen. All slots are kept busy until there is nothing more to do, the disk is gone, or somebody stops it.
+//! What is written is a stamp: the number of its piece and what follows from it, so that a piece in
+//! the wrong place is seen. All slots are kept busy until there is nothing more to do, the disk is
+//! gone, or somebody stops it.
 
 use initiator::disk::{Error, Operation, RequestRefusal};
 use std::cell::RefCell;
@@ -40,7 +41,8 @@ where
         u64::from(bytes / self.disk.geometry().block_size.bytes())
     }
 
-    /// Keeps all slots busy with what `next` says, until it says nothing more; `each` looks at what has ended.
+    /// Keeps all slots busy with what `next` says, until it says nothing more; `each` looks at what
+    /// has ended.
     pub(crate) fn keep_busy(
         &mut self,
         mut next: impl FnMut(&mut Attachment<D>, u16) -> Option<(Operation, Extent)>,

@@ -19,7 +19,8 @@ pub(super) fn user_of(tree: &Tree, disk: &Disk) -> Option<String> {
     let node = disk.node.as_deref()?;
     let flags = (OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
     match OpenOptions::new().read(true).custom_flags(flags).open(format!("/dev/{node}")) {
-        // A driver that goes drops what was not sent yet. A disk without a medium fails here, and has nothing to lose.
+        // A driver that goes drops what was not sent yet. A disk without a medium fails here, and
+        // has nothing to lose.
         Ok(device) => {
             let _ = device.sync_all();
             block::loops_on(tree, &BlockDevice::of_name(tree, node)?).into_iter().find_map(word_of)

@@ -70,7 +70,8 @@ impl Memory {
             Plan::Bot(_) => config.slots,
             Plan::Uas(_) => config.depth.unwrap_or(TASKS_MAX).min(TASKS_MAX),
         };
-        // A status and a COMMAND IU each; task management, and what is submitted before the last one has ended.
+        // A status and a COMMAND IU each; task management, and what is submitted before the last
+        // one has ended.
         let messages = commands.saturating_mul(2).saturating_add(32);
         let is_packing = config.transport == TransportChoice::Turbo;
         let block = |count, bytes| BufferBlock { count, bytes };

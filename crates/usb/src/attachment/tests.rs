@@ -1,4 +1,5 @@
-//! A whole attachment on a bridge in memory, over Bulk-Only Transport; and one attachment after another on the same bus.
+//! A whole attachment on a bridge in memory, over Bulk-Only Transport; and one attachment after
+//! another on the same bus.
 
 mod temperature;
 

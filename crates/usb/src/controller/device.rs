@@ -127,7 +127,8 @@ impl HostedDevice {
         self.inner.borrow_mut().control(self.id, "perform a control transfer", setup, bytes)
     }
 
-    /// One of its texts, in the first of its languages that is asked for: US English. `None` if it has none.
+    /// One of its texts, in the first of its languages that is asked for: US English. `None` if it
+    /// has none.
     ///
     /// # Errors
     /// If the device does not answer.
@@ -155,7 +156,8 @@ impl HostedDevice {
         found.ok_or(ControllerError::NoSetting { interface, alternate })
     }
 
-    /// Chooses the configuration, with the first setting of an interface. Endpoint 0 alone is there before.
+    /// Chooses the configuration, with the first setting of an interface. Endpoint 0 alone is there
+    /// before.
     pub(super) fn configure(&self, interface: u8) -> Result<(), ControllerError> {
         let add = plans(self.setting(interface, 0)?);
         let change = Request::Configure { device: self.id, add, drop: Vec::new() };

@@ -31,7 +31,8 @@ pub(super) const CONTROL_LIMIT: Duration = Duration::from_secs(2);
 /// How long a transfer that is cancelled may take to end.
 pub(super) const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 
-/// How often one looks although no interrupt has come: a controller that forgets one must not hang us.
+/// How often one looks although no interrupt has come: a controller that forgets one must not hang
+/// us.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Bytes of a control transfer's data stage: descriptors of disks are far shorter.
@@ -55,7 +56,8 @@ pub(super) struct Inner {
     changes: BTreeMap<u8, PortStatus>,
     /// Ports reported as connected.
     peopled: BTreeSet<u8>,
-    /// For control transfers, by slot: they are kept, since a slot is used again only when its device has ended.
+    /// For control transfers, by slot: they are kept, since a slot is used again only when its
+    /// device has ended.
     buffers: BTreeMap<u8, u64>,
     is_running: bool,
     death: Option<Death>,
@@ -150,7 +152,8 @@ impl Inner {
         }
     }
 
-    /// Sees to what is due, or waits for it: an interrupt, the driver's deadline, the end of the time.
+    /// Sees to what is due, or waits for it: an interrupt, the driver's deadline, the end of the
+    /// time.
     pub(super) fn turn(&mut self, limit: Duration) -> Result<Readiness, ControllerError> {
         if let Some(death) = self.death {
             return Err(ControllerError::Died(death));
@@ -336,7 +339,8 @@ impl Inner {
         }
     }
 
-    /// How a control transfer has ended, if it has. An earlier one that was given up is passed over.
+    /// How a control transfer has ended, if it has. An earlier one that was given up is passed
+    /// over.
     fn ended(&mut self, device: DeviceId, id: TransferId) -> Option<Completion> {
         let mailbox = self.mailboxes.get_mut(&device)?;
         mailbox.control.take().filter(|completion| completion.id == id)

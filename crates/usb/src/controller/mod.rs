@@ -81,8 +81,9 @@ pub struct HostCounters {
 }
 
 impl Default for HostConfig {
-    /// Rings of two segments: the command pipe of UAS has to hold an IU for each of 254 tags, and one that crosses a
-    /// boundary of 64 KiB takes two places. As many events as may be: the caller that uses a disk is not always there to take them.
+    /// Rings of two segments: the command pipe of UAS has to hold an IU for each of 254 tags, and
+    /// one that crosses a boundary of 64 KiB takes two places. As many events as may be: the caller
+    /// that uses a disk is not always there to take them.
     fn default() -> Self {
         Self { driver: Config { ring_segments: 2, event_ring_trbs: 4096, ..Config::default() } }
     }

@@ -1,7 +1,7 @@
 //! What is known of controllers by their PCI ids.
 //!
-//! The ids are those for which Linux has the same quirks (`drivers/usb/host/xhci-pci.c`), and those that were seen here.
-//! Left out: quirks of what this driver does not do, such as suspend.
+//! The ids are those for which Linux has the same quirks (`drivers/usb/host/xhci-pci.c`), and those
+//! that were seen here. Left out: quirks of what this driver does not do, such as suspend.
 
 use crate::vfio::PciId;
 use xhci_driver::Quirks;

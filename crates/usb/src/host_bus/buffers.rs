@@ -58,8 +58,9 @@ impl BufferMemory {
     /// Returns the bytes of a buffer; `None` while a transfer uses it.
     pub(crate) fn bytes(&mut self, id: BufferId) -> Option<&mut [u8]> {
         let buffer = self.buffers.get(id.0 as usize).filter(|buffer| buffer.transfers == 0)?;
-        // SAFETY: the buffer's bytes are mapped for as long as `self` lives, belong to it alone and are initialised, and
-        // no transfer is in it, so neither the kernel nor the controller touches them. The borrow of `self` keeps it so.
+        // SAFETY: the buffer's bytes are mapped for as long as `self` lives, belong to it alone and
+        // are initialised, and no transfer is in it, so neither the kernel nor the controller
+        // touches them. The borrow of `self` keeps it so.
         Some(unsafe { slice::from_raw_parts_mut(buffer.start, buffer.bytes as usize) })
     }
 
@@ -67,8 +68,9 @@ impl BufferMemory {
     pub(crate) fn copy_out(&self, id: BufferId, range: ByteRange, into: &mut [u8]) -> usize {
         let Some((start, bytes)) = self.range(id, range) else { return 0 };
         let bytes = bytes.min(into.len());
-        // SAFETY: `range` has shown that these bytes are the buffer's; there are no references to them, since `bytes`
-        // borrows `self` for writing. A byte that is being written to is some byte.
+        // SAFETY: `range` has shown that these bytes are the buffer's; there are no references to
+        // them, since `bytes` borrows `self` for writing. A byte that is being written to is some
+        // byte.
         unsafe { ptr::copy_nonoverlapping(start, into.as_mut_ptr(), bytes) };
         bytes
     }
@@ -90,7 +92,8 @@ impl BufferMemory {
             return 0;
         };
         let bytes = available.min(room);
-        // SAFETY: as above; the two may be in the same buffer and overlap, which this kind of copy allows.
+        // SAFETY: as above; the two may be in the same buffer and overlap, which this kind of copy
+        // allows.
         unsafe { ptr::copy(source, target, bytes) };
         bytes
     }

@@ -203,7 +203,8 @@ mod tests {
     use std::collections::VecDeque;
     use std::sync::{Arc, Mutex};
 
-    /// A bus onto nothing: what is submitted ends when it is asked for, with the bytes of the buffer.
+    /// A bus onto nothing: what is submitted ends when it is asked for, with the bytes of the
+    /// buffer.
     #[derive(Debug, Default)]
     struct Nothing {
         memory: [u8; 16],

@@ -167,7 +167,8 @@ mod tests {
         };
         for (limit, wanted_mb) in [(1, 1), (1, 9), (16, 3), (16, 100), (16, 2048), (100, 100)] {
             let (advised_mb, names_need) = advised(limit, Some((wanted_mb << 20) - 1));
-            // Others may have all that may be had so far; what is copied must be half of it at most.
+            // Others may have all that may be had so far; what is copied must be half of it at
+            // most.
             assert!(names_need && advised_mb >= limit + wanted_mb && advised_mb >= 2 * wanted_mb);
         }
         assert_eq!((advised(16, Some(9 << 20)), advised(16, None)), ((25, true), (17, false)));

@@ -170,7 +170,8 @@ impl UsbInterface {
         // Busy if a late driver or the user claimed it first.
         let refusal = match node.connect(self.interface.number) {
             Ok(true) | Err(Errno::BUSY | Errno::NODEV) => return Ok(()),
-            // No driver binds to a drive that is being unplugged, which the kernel reports a moment later.
+            // No driver binds to a drive that is being unplugged, which the kernel reports a moment
+            // later.
             Ok(false) if goes_away(node, self.interface.number) => return Ok(()),
             Ok(false) => None,
             Err(errno) => Some(errno),
@@ -210,7 +211,8 @@ impl UsbInterface {
     fn end_all(&mut self) {
         self.pieces.cancel_all();
         self.settle();
-        // Discarded URBs have ended when that call is over. An error leaves nothing to be done about them.
+        // Discarded URBs have ended when that call is over. An error leaves nothing to be done
+        // about them.
         let _ = self.reap();
     }
 
@@ -354,8 +356,9 @@ impl HostBus for UsbInterface {
     fn allocate_streams(&mut self, endpoints: [EndpointAddress; 3], wanted: u16) -> Result<u16, UsbfsError> {
         let granted = self.device.node().allocate_streams(endpoints.map(u8::from), wanted);
         let granted = granted.map_err(|errno| match errno {
-            // ENOSYS: the xHCI controller has no streams. EINVAL: another controller or driver without streams. EINVAL is also
-            // returned for endpoints that have streams already or are not bulk at SuperSpeed, which is excluded here.
+            // ENOSYS: the xHCI controller has no streams. EINVAL: another controller or driver
+            // without streams. EINVAL is also returned for endpoints that have streams already or
+            // are not bulk at SuperSpeed, which is excluded here.
             Errno::NOSYS | Errno::INVAL => UsbfsError::NoStreams,
             errno => self.failed("allocate streams", errno),
         })?;
@@ -368,8 +371,8 @@ impl HostBus for UsbInterface {
         moved.map_err(|errno| self.failed("perform a control transfer", errno))
     }
 
-    /// The kernel wants no transfer of the endpoint in flight, since the controller loses its place in them. A port
-    /// reset is left then, which is what Linux's own driver does.
+    /// The kernel wants no transfer of the endpoint in flight, since the controller loses its place
+    /// in them. A port reset is left then, which is what Linux's own driver does.
     fn clear_halt(&mut self, endpoint: EndpointAddress) -> Result<(), UsbfsError> {
         let has_streams = self.streams.is_some_and(|endpoints| endpoints.contains(&endpoint));
         if has_streams && self.pieces.is_busy(endpoint) {
@@ -378,8 +381,8 @@ impl HostBus for UsbInterface {
         self.device.node().clear_halt(endpoint.into()).map_err(|errno| self.failed("clear a halt", errno))
     }
 
-    /// The kernel would take the claim away and bind a driver of its own, so the interface is released before and
-    /// claimed again after.
+    /// The kernel would take the claim away and bind a driver of its own, so the interface is
+    /// released before and claimed again after.
     fn reset(&mut self) -> Result<(), UsbfsError> {
         self.release();
         let reset = self.device.node().reset();

@@ -21,7 +21,8 @@ const WHOLE_BYTES_MAX: u32 = 1 << 30;
 /// Bytes of an URB whose memory must be in one place: what the kernel finds without trouble.
 const ONE_PLACE_BYTES_MAX: u32 = 32 << 10;
 
-/// Bytes of an URB where the kernel takes no longer ones, and of pieces that are chained: what it always took.
+/// Bytes of an URB where the kernel takes no longer ones, and of pieces that are chained: what it
+/// always took.
 const CHAINED_BYTES_MAX: u32 = 16 << 10;
 
 /// How transfers are cut.
@@ -152,7 +153,8 @@ impl Pieces {
         self.start(index, request);
     }
 
-    /// Cancels a transfer. It still completes, as cancelled or as what it has become. `false`: there is none.
+    /// Cancels a transfer. It still completes, as cancelled or as what it has become. `false`:
+    /// there is none.
     pub(super) fn cancel(&mut self, id: TransferId) -> bool {
         let found = self.entries.iter().position(|entry| entry.is_some_and(|entry| entry.request.id == id));
         let Some((at, entry)) = found.and_then(|at| Some((at, self.entries[at].as_mut()?))) else {
@@ -307,7 +309,8 @@ mod tests {
         std::iter::from_fn(|| pieces.poll()).collect()
     }
 
-    /// The pieces to be submitted: where they begin in memory, how long they are, whether they go on, whether they stop.
+    /// The pieces to be submitted: where they begin in memory, how long they are, whether they go
+    /// on, whether they stop.
     fn submitted(actions: &[Action]) -> Vec<(u32, u32, bool, bool)> {
         let piece = |action: &Action| match action {
             Action::Submit(piece) => {
@@ -469,7 +472,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any lengths, ends and cancels: each transfer completes once, and on a pipe in the order of submission.
+        /// Any lengths, ends and cancels: each transfer completes once, and on a pipe in the order
+        /// of submission.
         #[test]
         fn every_transfer_completes_once_and_in_order(
             rules in prop_oneof![Just(WHOLE), Just(CHAINED), Just(IN_TURN)],

@@ -1,7 +1,7 @@
 //! A PCI function: found, opened, reset, its registers mapped, its interrupt on a descriptor.
 //!
-//! Always true: what the device sees of memory is what [`Function::share`] gave it; when the function is dropped the
-//! kernel stops it and resets it.
+//! Always true: what the device sees of memory is what [`Function::share`] gave it; when the
+//! function is dropped the kernel stops it and resets it.
 
 use super::addresses::Addresses;
 use super::error::VfioError;
@@ -32,8 +32,8 @@ const MSI_X: u32 = 2;
 const COMMAND: u64 = 0x04;
 const MEMORY_AND_MASTER: u16 = 0x06;
 
-/// Bus addresses that are given out: below 4 GiB for controllers that know no more, and off the place to which
-/// interrupts are written (FEE0_0000h).
+/// Bus addresses that are given out: below 4 GiB for controllers that know no more, and off the
+/// place to which interrupts are written (FEE0_0000h).
 const BUS_START: u64 = 16 << 20;
 const BUS_END: u64 = 0xfee0_0000;
 
@@ -53,7 +53,8 @@ pub struct PciId {
 /// An xHCI controller in our hands.
 #[derive(Debug)]
 pub struct Function {
-    // Dropped in this order: what is mapped, the device, its group; the container lasts as long as any memory.
+    // Dropped in this order: what is mapped, the device, its group; the container lasts as long as
+    // any memory.
     registers: Registers,
     device: Device,
     _group: Group,
@@ -65,7 +66,8 @@ pub struct Function {
 }
 
 impl Function {
-    /// Opens an xHCI controller that `vfio-pci` has, resets it, and lets it access memory that will be shared.
+    /// Opens an xHCI controller that `vfio-pci` has, resets it, and lets it access memory that will
+    /// be shared.
     ///
     /// # Errors
     /// Why it cannot be had.
@@ -162,14 +164,16 @@ impl Function {
 
 impl Drop for Function {
     fn drop(&mut self) {
-        // It must not go on writing when the caller that used it is gone; the IOMMU would only complain.
+        // It must not go on writing when the caller that used it is gone; the IOMMU would only
+        // complain.
         if let Ok(space) = self.device.region(CONFIGURATION) {
             let _ = set_command(&self.device, space, 0);
         }
     }
 }
 
-/// Where shared memory begins: structures that must not cross 64 KiB fit, and so does a page of any length in use.
+/// Where shared memory begins: structures that must not cross 64 KiB fit, and so does a page of any
+/// length in use.
 const BLOCK: u64 = 64 << 10;
 
 /// The group of a function that vfio-pci has.
@@ -215,7 +219,8 @@ fn set_command(device: &Device, space: Region, value: u16) -> rustix::io::Result
     rustix::io::pwrite(device.fd(), &value.to_le_bytes(), space.offset + COMMAND).map(drop)
 }
 
-/// Has the first message interrupt signal a descriptor. Every xHCI controller has some (xHCI 1.2 clause 5.2.8.3).
+/// Has the first message interrupt signal a descriptor. Every xHCI controller has some (xHCI 1.2
+/// clause 5.2.8.3).
 fn interrupts(device: &Device, address: &PciAddress) -> Result<OwnedFd, VfioError> {
     let flags = EventfdFlags::NONBLOCK.union(EventfdFlags::CLOEXEC);
     let event = eventfd(0, flags).map_err(VfioError::of("make an event descriptor"))?;

@@ -1,8 +1,10 @@
-//! The command ring: what is asked of the controller, and who waits for the answer (xHCI 1.2 clause 4.6).
+//! The command ring: what is asked of the controller, and who waits for the answer (xHCI 1.2 clause
+//! 4.6).
 //!
-//! Commands are answered in order. One that is not answered in [`COMMAND_TIMEOUT`] is aborted; if the ring does not
-//! stop then, the controller is given up. Always true: an endpoint and a device have one command in flight at most, so
-//! what waits here is bounded by how many of these there are.
+//! Commands are answered in order. One that is not answered in [`COMMAND_TIMEOUT`] is aborted; if
+//! the ring does not stop then, the controller is given up. Always true: an endpoint and a device
+//! have one command in flight at most, so what waits here is bounded by how many of these there
+//! are.
 
 use crate::hardware::Hardware;
 use crate::limit::{ABORT_TIMEOUT, COMMAND_RING_TRBS, COMMAND_TIMEOUT, COMMANDS_MAX};
@@ -43,7 +45,8 @@ pub(crate) struct Commands {
     ring: ProducerRing,
     pending: VecDeque<Pending>,
     waiting: VecDeque<(CommandTrb, Purpose)>,
-    /// Until when the first one is to be answered; or, while it is aborted, until when the ring is to stop.
+    /// Until when the first one is to be answered; or, while it is aborted, until when the ring is
+    /// to stop.
     deadline: Option<Instant>,
     is_aborting: bool,
     /// The oldest command was given up before and is still not answered.
@@ -102,8 +105,8 @@ impl Commands {
         filled
     }
 
-    /// The command at this address was answered: who waits for it, and whether the doorbell is to be rung. `None` if it
-    /// is not the oldest one, which cannot be.
+    /// The command at this address was answered: who waits for it, and whether the doorbell is to
+    /// be rung. `None` if it is not the oldest one, which cannot be.
     pub(crate) fn answered(
         &mut self,
         hw: &mut impl Hardware,
@@ -119,8 +122,9 @@ impl Commands {
         Some((answered.purpose, self.fill(hw, now)))
     }
 
-    /// The oldest command is to be aborted; the ring is to stop in time. Whether that is of use: a command that outlives
-    /// one abort, which some controllers carry out without an answer, outlives the next as well.
+    /// The oldest command is to be aborted; the ring is to stop in time. Whether that is of use: a
+    /// command that outlives one abort, which some controllers carry out without an answer,
+    /// outlives the next as well.
     pub(crate) fn abort(&mut self, now: Instant) -> bool {
         if self.is_aborting || self.was_aborted {
             return false;

@@ -1,7 +1,8 @@
 //! Interrupts, events and deadlines of a running controller (xHCI 1.2 clauses 4.9.4, 4.17, 4.19).
 //!
-//! Nothing in an event is trusted: slots, endpoints and addresses are looked up, and what leads nowhere is counted.
-//! Always true: one call takes [`EVENTS_PER_CALL`] events at most, so a controller that never ends does not keep us.
+//! Nothing in an event is trusted: slots, endpoints and addresses are looked up, and what leads
+//! nowhere is counted. Always true: one call takes [`EVENTS_PER_CALL`] events at most, so a
+//! controller that never ends does not keep us.
 
 use super::live::Live;
 use crate::device::endpoint::TransferEvent;
@@ -132,7 +133,8 @@ impl Live {
         }
     }
 
-    /// A root port changed: the change is noted, a reset that ended is answered, who was there is gone.
+    /// A root port changed: the change is noted, a reset that ended is answered, who was there is
+    /// gone.
     fn handle_port(&mut self, hw: &mut impl Hardware, now: Instant, port: u8) {
         let at = self.operational + offset::port_status(port);
         let status = PortStatus::from(hw.read_register(at));

@@ -100,7 +100,8 @@ impl Controller {
         }
     }
 
-    /// Tells the controller to stop. Every other bit of its command register goes with that, interrupts as well.
+    /// Tells the controller to stop. Every other bit of its command register goes with that,
+    /// interrupts as well.
     pub(super) fn halt(&mut self, hw: &mut impl Registers) {
         if self.capabilities.is_some() {
             hw.write_register(self.operational() + offset::USB_COMMAND, UsbCommand::EMPTY.into());

@@ -1,7 +1,7 @@
 //! A running controller: its rings, its devices, and the transfers given to them.
 //!
-//! Always true: a slot has at most one device; a doorbell is rung only for an endpoint that runs; memory that the
-//! controller knows of stays until the controller has released it.
+//! Always true: a slot has at most one device; a doorbell is rung only for an endpoint that runs;
+//! memory that the controller knows of stays until the controller has released it.
 
 use super::command::{Commands, Purpose};
 use crate::capabilities::Capabilities;

@@ -41,7 +41,8 @@ impl Live {
         }
     }
 
-    /// Something is wanted back of an endpoint that no command is in progress for. One that is held has stopped already.
+    /// Something is wanted back of an endpoint that no command is in progress for. One that is held
+    /// has stopped already.
     pub(super) fn cancel_tds(&mut self, hw: &mut impl Hardware, now: Instant, which: EndpointRef) {
         let found = self.endpoint_at(which);
         match found.map(|endpoint| endpoint.is_held()) {

@@ -40,8 +40,9 @@ impl Live {
         Ok(())
     }
 
-    /// The device's end is cleared, and ours is to be. If a command is in progress for it, that is answered first, and this is
-    /// called again. Linux waits for both ends as well (`xhci_endpoint_reset`).
+    /// The device's end is cleared, and ours is to be. If a command is in progress for it, that is
+    /// answered first, and this is called again. Linux waits for both ends as well
+    /// (`xhci_endpoint_reset`).
     pub(super) fn go_on_cleared(
         &mut self,
         hw: &mut impl Hardware,

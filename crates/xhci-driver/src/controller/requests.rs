@@ -1,7 +1,9 @@
-//! Requests: slots, addresses, endpoints, streams, hubs (xHCI 1.2 clauses 4.3, 4.5.2, 4.6.3 to 4.6.7, 4.6.11).
+//! Requests: slots, addresses, endpoints, streams, hubs (xHCI 1.2 clauses 4.3, 4.5.2, 4.6.3 to
+//! 4.6.7, 4.6.11).
 //!
-//! A request changes the driver's picture of a device only when the controller has agreed. Always true: one request of
-//! a device is in flight at a time; what a refused change had allocated is given back.
+//! A request changes the driver's picture of a device only when the controller has agreed. Always
+//! true: one request of a device is in flight at a time; what a refused change had allocated is
+//! given back.
 
 use super::command::Purpose;
 use super::live::Live;
@@ -293,7 +295,8 @@ impl Live {
         Endpoint::plain(hw, id, context, writing, ring)
     }
 
-    /// Asks the controller for a change of endpoints, if all that come could be made and those that go are idle.
+    /// Asks the controller for a change of endpoints, if all that come could be made and those that
+    /// go are idle.
     fn change(
         &mut self,
         hw: &mut impl Hardware,
@@ -547,7 +550,8 @@ impl Live {
         self.ask_address(hw, now, slot, Purpose::Readdress(slot));
     }
 
-    /// The slot is the controller's again, or the controller knows of none: it has released it of everything.
+    /// The slot is the controller's again, or the controller knows of none: it has released it of
+    /// everything.
     fn slot_taken(&mut self, hw: &mut impl Hardware, slot: u8) {
         let Some(mut device) = self.devices.get_mut(usize::from(slot)).and_then(Option::take) else { return };
         let (id, ended) = (device.id, device.end_all(TransferStatus::Disconnected));
@@ -565,8 +569,9 @@ impl Live {
     }
 }
 
-/// 2^n times 125 us between two services of an interrupt endpoint (xHCI 1.2 clause 6.2.3.6). From high speed on the descriptor
-/// has n + 1; below it has milliseconds, of which the power of two that is not longer is taken.
+/// 2^n times 125 us between two services of an interrupt endpoint (xHCI 1.2 clause 6.2.3.6). From
+/// high speed on the descriptor has n + 1; below it has milliseconds, of which the power of two
+/// that is not longer is taken.
 fn interval(value: u8, speed_id: u8) -> u8 {
     let is_exponent = speed_id > 2;
     match is_exponent {

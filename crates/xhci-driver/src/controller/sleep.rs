@@ -1,7 +1,8 @@
-//! Links that sleep: when those of root ports do, and what their sleep costs a device (xHCI 1.2 clauses 4.6.7, 4.23.5.2 and
-//! 5.4.9.1).
+//! Links that sleep: when those of root ports do, and what their sleep costs a device (xHCI 1.2
+//! clauses 4.6.7, 4.23.5.2 and 5.4.9.1).
 //!
-//! Left out: link power of USB 2.0 (L1), and suspend. What is written is the caller's to know: from exit latencies of both ends.
+//! Left out: link power of USB 2.0 (L1), and suspend. What is written is the caller's to know: from
+//! exit latencies of both ends.
 
 use super::command::Purpose;
 use super::live::Live;

@@ -207,7 +207,8 @@ impl Endpoint {
         }
     }
 
-    /// The ring again, from its beginning. For the control endpoint of a device that gets its address again.
+    /// The ring again, from its beginning. For the control endpoint of a device that gets its
+    /// address again.
     pub(crate) fn restart(&mut self, hw: &mut impl DmaMemory) {
         for ring in &mut self.rings {
             ring.ring.clear(hw);
@@ -296,8 +297,8 @@ impl Endpoint {
             .any(|ring| ring.must_move || ring.tds.iter().any(|td| td.state == TdState::Cancelled))
     }
 
-    /// An event of the oldest TD of a ring, if that has one TRB and is done by it, as most are: in code that is short. `None` if
-    /// it is another one, or ends otherwise.
+    /// An event of the oldest TD of a ring, if that has one TRB and is done by it, as most are: in
+    /// code that is short. `None` if it is another one, or ends otherwise.
     #[inline]
     pub(crate) fn retire_alone(&mut self, event: TransferEvent) -> Option<Completion> {
         let may_retry = self.retries < self.retries_max;
@@ -374,7 +375,8 @@ impl Endpoint {
         if at > 0 {
             ring.pass(at);
         }
-        // Where the controller stands nothing new is written, or that would be taken for where it stands.
+        // Where the controller stands nothing new is written, or that would be taken for where it
+        // stands.
         if !ring.must_move {
             ring.give_back();
         }
@@ -396,7 +398,8 @@ impl Endpoint {
         EventResult { place, completion, recovery }
     }
 
-    /// Ends the transfer that has waited longest, if there is one. It stays on its ring until that is moved on.
+    /// Ends the transfer that has waited longest, if there is one. It stays on its ring until that
+    /// is moved on.
     fn end_oldest(&mut self, status: TransferStatus) -> Option<Completion> {
         let first = |ring: &Ring| ring.tds.iter().position(|td| td.state == TdState::Live);
         let waiting = self.rings.iter().enumerate().filter_map(|(number, ring)| Some((number, first(ring)?)));
@@ -439,8 +442,9 @@ impl Endpoint {
         Err(EventTarget::Finished)
     }
 
-    /// Takes back what is wanted back, now that the endpoint is stopped. What is reported at once is returned; what has to
-    /// wait for [`Self::next_move`] is reported by [`Self::moved`]. `output` is where the endpoint's context is.
+    /// Takes back what is wanted back, now that the endpoint is stopped. What is reported at once
+    /// is returned; what has to wait for [`Self::next_move`] is reported by [`Self::moved`].
+    /// `output` is where the endpoint's context is.
     pub(crate) fn settle(&mut self, hw: &mut impl DmaMemory, output: u64) -> Vec<Completion> {
         let mut completions = self.end_begun();
         for number in 0..self.rings.len() {
@@ -518,8 +522,9 @@ impl Ring {
         passed.for_each(|td| td.state = TdState::Over);
     }
 
-    /// Where the controller is to go on, and what leaves the ring by that; `None` if it stays where it is. It never
-    /// goes back: a transfer that it has passed is not done twice, even if no one has told of its end.
+    /// Where the controller is to go on, and what leaves the ring by that; `None` if it stays where
+    /// it is. It never goes back: a transfer that it has passed is not done twice, even if no one
+    /// has told of its end.
     fn leave(&mut self, stands: Option<u32>) -> Option<(Position, Vec<Completion>)> {
         let is_here = |td: &Td| stands.and_then(|index| td.offset_of(&self.ring, index)).is_some();
         let here = self.tds.iter().position(is_here).unwrap_or(0);

@@ -1,8 +1,9 @@
 //! Stream context arrays (xHCI 1.2 clause 4.12.2): which context a stream has.
 //!
-//! A linear primary array holds a ring per stream. Where the controller's primary array is too small for all streams,
-//! it holds secondary arrays instead: the low part of the stream id is the place in the primary array, the high part
-//! the place in the secondary one. Stream 0 exists in neither.
+//! A linear primary array holds a ring per stream. Where the controller's primary array is too
+//! small for all streams, it holds secondary arrays instead: the low part of the stream id is the
+//! place in the primary array, the high part the place in the secondary one. Stream 0 exists in
+//! neither.
 
 use crate::Quirks;
 use crate::capabilities::Capabilities;

@@ -1,7 +1,9 @@
-//! Transfer descriptors: what of a ring belongs to one transfer, and how it is written (xHCI 1.2 clause 4.11).
+//! Transfer descriptors: what of a ring belongs to one transfer, and how it is written (xHCI 1.2
+//! clause 4.11).
 //!
-//! Bulk: data TRBs, and an event data TRB where these are in use. Control: setup, data, status, each a TD of its own to
-//! the controller, one to us. Left out: buffers in several parts. Always true: a TD that does not fit is not begun.
+//! Bulk: data TRBs, and an event data TRB where these are in use. Control: setup, data, status,
+//! each a TD of its own to the controller, one to us. Left out: buffers in several parts. Always
+//! true: a TD that does not fit is not begun.
 
 use crate::hardware::DmaMemory;
 use crate::retire::{Actual, EventTarget};
@@ -88,7 +90,8 @@ impl Td {
         Position { index: self.first, cycle: self.cycle }
     }
 
-    /// Writes a transfer to a ring; `None` if there is no room. Most have one TRB, which is seen whole or not at all.
+    /// Writes a transfer to a ring; `None` if there is no room. Most have one TRB, which is seen
+    /// whole or not at all.
     #[inline]
     pub(crate) fn write(
         hw: &mut impl DmaMemory,
@@ -253,7 +256,8 @@ impl Td {
         }
     }
 
-    /// Returns the bytes transferred, as an event at `offset` with `event_length` says; never more than were asked for.
+    /// Returns the bytes transferred, as an event at `offset` with `event_length` says; never more
+    /// than were asked for.
     #[inline]
     pub(crate) fn moved(&self, ring: &ProducerRing, packet: u32, at: (u32, u32), actual: Actual) -> u32 {
         let (offset, event_length) = at;

@@ -105,7 +105,8 @@ impl Hub {
         self.shape
     }
 
-    /// Resets the port of a connected device. Returns whether the reset was started; [`HubOutput::PortReset`] reports its end.
+    /// Resets the port of a connected device. Returns whether the reset was started;
+    /// [`HubOutput::PortReset`] reports its end.
     pub fn reset_port(&mut self, now: Instant, port: u8) -> bool {
         let has_failed = self.has_failed;
         let Some(state) = self.port(port).filter(|state| **state == Port::There && !has_failed) else {
@@ -116,8 +117,9 @@ impl Hub {
         true
     }
 
-    /// The translator at a port is to forget what it has of an endpoint there, which was given up with something in progress
-    /// (clause 11.17.5). Whether that is begun: [`HubOutput::BufferCleared`] says what comes of it.
+    /// The translator at a port is to forget what it has of an endpoint there, which was given up
+    /// with something in progress (clause 11.17.5). Whether that is begun:
+    /// [`HubOutput::BufferCleared`] says what comes of it.
     pub fn clear_buffer(&mut self, port: u8, buffer: TtBuffer) -> bool {
         if self.has_failed || !self.is_up || self.port(port).is_none() {
             return false;
@@ -322,7 +324,8 @@ impl Hub {
         }
     }
 
-    /// Where a device is for the controller (xHCI 1.2 clauses 6.2.2 and 8.9). `None` if it would be behind too many hubs.
+    /// Where a device is for the controller (xHCI 1.2 clauses 6.2.2 and 8.9). `None` if it would be
+    /// behind too many hubs.
     fn location_of(&self, port: u8, speed_id: u8) -> Option<Location> {
         let HubLocation { device, location } = self.place;
         let multiple = self.shape.is_some_and(|shape| shape.multiple_translators);

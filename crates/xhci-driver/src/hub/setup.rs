@@ -1,6 +1,7 @@
 //! The steps of a hub's driver: what each asks for, and what is learned of its answer.
 //!
-//! Always true: nothing that a descriptor says is trusted beyond its kind: ports are 15 at most, lengths are bounded.
+//! Always true: nothing that a descriptor says is trusted beyond its kind: ports are 15 at most,
+//! lengths are bounded.
 
 use super::Hub;
 use crate::types::{EndpointPlan, HubShape, Request};

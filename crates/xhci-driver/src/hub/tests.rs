@@ -1,4 +1,5 @@
-//! A hub's driver against a hub that is a script: what it asks, byte by byte, and what it makes of the answers.
+//! A hub's driver against a hub that is a script: what it asks, byte by byte, and what it makes of
+//! the answers.
 
 extern crate std;
 use super::*;

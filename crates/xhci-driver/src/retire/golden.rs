@@ -1,4 +1,5 @@
-//! The whole table beside `golden.txt`: each cell has a line there to be read, and one that changes shows.
+//! The whole table beside `golden.txt`: each cell has a line there to be read, and one that changes
+//! shows.
 
 extern crate std;
 
@@ -83,7 +84,8 @@ const fn status_of(status: TransferStatus) -> &'static str {
     }
 }
 
-/// A row for each place and code, in the order of the standard's table, and one more where a retry makes a difference.
+/// A row for each place and code, in the order of the standard's table, and one more where a retry
+/// makes a difference.
 fn table() -> Vec<String> {
     let mut codes: Vec<(RangeInclusive<u8>, String)> = (0..=36)
         .filter(|code| *code != 30)

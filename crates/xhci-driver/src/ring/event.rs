@@ -1,7 +1,8 @@
 //! The event ring, which the controller fills (xHCI 1.2 clause 4.9.4).
 //!
-//! There are no links: the segment table says where it goes on, and the cycle bit turns after the last segment.
-//! Always true: one event is taken per call, and an event with the wrong cycle bit is not there.
+//! There are no links: the segment table says where it goes on, and the cycle bit turns after the
+//! last segment. Always true: one event is taken per call, and an event with the wrong cycle bit is
+//! not there.
 
 use crate::hardware::{DmaLayout, DmaMemory};
 use alloc::vec::Vec;
@@ -49,7 +50,8 @@ impl EventRing {
         (self.table, self.segments.len() as u32)
     }
 
-    /// The next event, if there is one. Not inlined: a TRB stays in one piece where it is handed over in memory.
+    /// The next event, if there is one. Not inlined: a TRB stays in one piece where it is handed
+    /// over in memory.
     #[inline(never)]
     pub(crate) fn take(&mut self, hw: &mut impl DmaMemory) -> Option<[u8; TRB_BYTES]> {
         let at = self.dequeue()?;
@@ -106,7 +108,8 @@ mod tests {
 
     #[test]
     fn an_event_that_comes_while_it_is_read_is_not_torn() {
-        /// Memory in which an event appears between the first twelve bytes that are read and the rest.
+        /// Memory in which an event appears between the first twelve bytes that are read and the
+        /// rest.
         struct Meanwhile(Memory, Option<(u64, [u8; 16])>);
         impl DmaMemory for Meanwhile {
             fn allocate(&mut self, layout: DmaLayout) -> Option<u64> {

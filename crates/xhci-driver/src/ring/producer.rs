@@ -1,17 +1,19 @@
 //! A ring that the driver fills: transfer rings and the command ring (xHCI 1.2 clause 4.9.2).
 //!
-//! Segments are joined by link TRBs, the last of which goes back to the first and toggles the cycle bit. Places are
-//! counted without the links. A TD is written behind its first TRB, whose cycle bit is turned last, so that the
-//! controller sees all of it or nothing.
+//! Segments are joined by link TRBs, the last of which goes back to the first and toggles the cycle
+//! bit. Places are counted without the links. A TD is written behind its first TRB, whose cycle bit
+//! is turned last, so that the controller sees all of it or nothing.
 //!
-//! Always true: `used` places lie behind the enqueue place and are never overwritten before they are given back.
+//! Always true: `used` places lie behind the enqueue place and are never overwritten before they
+//! are given back.
 
 use crate::hardware::{DmaLayout, DmaMemory};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use wire::xhci::{TRB_BYTES, TransferTrb, TrbFlags};
 
-/// A place in a ring, and the cycle bit that belongs there when it is filled next or was filled last.
+/// A place in a ring, and the cycle bit that belongs there when it is filled next or was filled
+/// last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) index: u32,
@@ -84,8 +86,8 @@ impl ProducerRing {
         self.per_segment() * self.segments.len() as u32
     }
 
-    /// Places that may be filled. One stays empty: a controller that waits at the last link would else never see that
-    /// link in the form that it waits for.
+    /// Places that may be filled. One stays empty: a controller that waits at the last link would
+    /// else never see that link in the form that it waits for.
     pub(crate) fn room(&self) -> u32 {
         self.capacity() - 1 - self.used
     }
@@ -165,8 +167,9 @@ impl ProducerRing {
         Position { index: sum % self.capacity(), cycle: from.cycle ^ !rounds.is_multiple_of(2) }
     }
 
-    /// Writes a TRB at the enqueue place, and the link after it if it was the last before one. A `held` TRB has the
-    /// wrong cycle bit until it is [`published`](Self::publish). There must be room.
+    /// Writes a TRB at the enqueue place, and the link after it if it was the last before one. A
+    /// `held` TRB has the wrong cycle bit until it is [`published`](Self::publish). There must be
+    /// room.
     #[inline]
     pub(crate) fn put(
         &mut self,

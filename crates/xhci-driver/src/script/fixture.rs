@@ -111,7 +111,8 @@ impl Stand {
         Ok(answered.expect("an answer"))
     }
 
-    /// Bulk IN 1 is cleared at the device, and the driver is reported. Its answer is among the outputs, at some time.
+    /// Bulk IN 1 is cleared at the device, and the driver is reported. Its answer is among the
+    /// outputs, at some time.
     pub(crate) fn clear(&mut self, device: DeviceId) {
         let request = (RequestId(7), Request::ResetToggle(device, bulk_in()));
         self.xhci.request(&mut self.hw, self.now, request).expect("it can be cleared");

@@ -1,5 +1,6 @@
-//! A controller as far as a driver's tests need one: it executes commands on contexts and posts the events it is given.
-//! Transfers it does not execute: a test says what became of them. What it answers otherwise is scripted.
+//! A controller as far as a driver's tests need one: it executes commands on contexts and posts the
+//! events it is given. Transfers it does not execute: a test says what became of them. What it
+//! answers otherwise is scripted.
 
 extern crate std;
 

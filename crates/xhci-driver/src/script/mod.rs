@@ -1,4 +1,5 @@
-//! What the tests stand a driver on: memory that checks its layouts, a controller that answers commands, a driver.
+//! What the tests stand a driver on: memory that checks its layouts, a controller that answers
+//! commands, a driver.
 
 mod fixture;
 mod machine;

@@ -104,8 +104,8 @@ fn what_is_not_needed_has_little_time_and_the_first_that_is_silent_is_asked_for_
     assert_eq!((of(0x00), of(0x25)), (vec![usual], vec![usual]));
 }
 
-/// Identifies a unit that loses the statuses of some of the commands that need not be answered, counted from 0; what it was
-/// asked then, how many were lost, and the geometry.
+/// Identifies a unit that loses the statuses of some of the commands that need not be answered,
+/// counted from 0; what it was asked then, how many were lost, and the geometry.
 fn identified_with_lost(is_lost: impl Fn(usize) -> bool) -> (Vec<Vec<u8>>, usize, Geometry) {
     let config = DiskConfig { report_luns: true, ..DiskConfig::new(4, 1 << 20) };
     let mut fixture = Fixture::new(Unit::new(), config);
@@ -157,7 +157,8 @@ fn a_third_status_that_is_lost_is_not_asked_for_again() {
 
 #[test]
 fn whatever_is_lost_identification_waits_six_times_at_most() {
-    // Every choice of lost statuses among the first commands that need not be answered; there are 11 at most.
+    // Every choice of lost statuses among the first commands that need not be answered; there are
+    // 11 at most.
     let mut longest = 0;
     for lost in 0..1_u32 << 11 {
         let (asked, waits, found) = identified_with_lost(|at| lost & 1 << at != 0);

@@ -75,7 +75,8 @@ fn operation(choice: u8) -> Operation {
     }
 }
 
-/// Carries one command out, wholly or not: what is not claimed to have been moved may not have been.
+/// Carries one command out, wholly or not: what is not claimed to have been moved may not have
+/// been.
 fn carry_out(
     fixture: &mut Fixture,
     command: &Command,

@@ -11,7 +11,8 @@ const ALLOCATE: BusRequest = BusRequest::AllocateStreams {
 };
 
 impl Script<Uas> {
-    /// The next outputs are this function, under one of the two tags after those of commands in turn; its IU is taken.
+    /// The next outputs are this function, under one of the two tags after those of commands in
+    /// turn; its IU is taken.
     #[track_caller]
     fn expect_function(&mut self, function: u8, managed: u8) -> Transfer {
         let tag = 15 + (self.tag % 2) as u8;

@@ -219,7 +219,8 @@ fn a_status_before_its_command_of_which_no_data_have_moved_is_a_late_one_as_well
     assert_eq!(script.transport.counters().odd_statuses, 1);
 }
 
-/// The device has acknowledged the IU, and that was lost: the host asks once more when the command has ended.
+/// The device has acknowledged the IU, and that was lost: the host asks once more when the command
+/// has ended.
 #[test]
 fn a_status_after_the_data_is_that_of_the_command_whose_iu_is_in_flight() {
     for command in [read_10(0, 0, 8), write_10(0, 0, 8)] {
@@ -314,7 +315,8 @@ fn a_good_status_after_data_that_stalled_or_babbled_is_not_believed() {
     }
 }
 
-/// The host's end counts packets again, and the device's would take the next for one that comes again.
+/// The host's end counts packets again, and the device's would take the next for one that comes
+/// again.
 #[test]
 fn a_pipe_that_has_failed_is_cleared_before_the_command_is_aborted() {
     for (pipe, which) in [(STATUS, 0), (DATA_IN, 1), (COMMAND, 2)] {

@@ -101,7 +101,8 @@ fn ius_with_unknown_tags_are_dropped() {
     script.expect_rest();
 }
 
-/// The last of the statuses that are put up with is the one that comes back when the device is gone.
+/// The last of the statuses that are put up with is the one that comes back when the device is
+/// gone.
 #[test]
 fn a_status_transfer_that_comes_back_from_a_device_that_is_gone_resets_no_port() {
     let mut script = without_streams();
@@ -167,8 +168,8 @@ fn an_endless_row_of_useless_statuses_brings_a_port_reset() {
     script.expect_rest();
 }
 
-/// The device still has packets of this command, and the next one's come after them. It throws away what it takes for a packet that
-/// has come before, or the host does.
+/// The device still has packets of this command, and the next one's come after them. It throws away
+/// what it takes for a packet that has come before, or the host does.
 #[test]
 fn a_data_pipe_that_has_failed_is_cleared_before_anything_else_moves_there() {
     let mut script = without_streams();

@@ -1,7 +1,7 @@
 //! What usbfs's ioctls point to, as `include/uapi/linux/usbdevice_fs.h` lays it out.
 //!
-//! The number of an ioctl says how long its argument is; each layout is compared with it when this is compiled. Left
-//! out: isochronous packets, signals, what root hubs answer.
+//! The number of an ioctl says how long its argument is; each layout is compared with it when this
+//! is compiled. Left out: isochronous packets, signals, what root hubs answer.
 
 use linux_raw_sys::ioctl as number;
 use rustix::ffi::c_void;
@@ -109,7 +109,8 @@ pub(super) struct Forwarded {
     pub(super) argument: *mut c_void,
 }
 
-/// `struct usbdevfs_streams`: endpoint addresses follow, three of them here. The kernel reads as many as are counted.
+/// `struct usbdevfs_streams`: endpoint addresses follow, three of them here. The kernel reads as
+/// many as are counted.
 #[repr(C)]
 pub(super) struct Streams {
     pub(super) head: StreamsHead,

@@ -11,8 +11,9 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use std::fmt;
 use std::ptr;
 
-/// Bytes of an area that holds several buffers. The controller wants each area in one piece, which the kernel finds more
-/// easily if it is small, and it looks at all areas for each URB, so they should be few.
+/// Bytes of an area that holds several buffers. The controller wants each area in one piece, which
+/// the kernel finds more easily if it is small, and it looks at all areas for each URB, so they
+/// should be few.
 const AREA_BYTES: usize = 256 << 10;
 
 /// The longest pages that kernels are built for.
@@ -44,13 +45,15 @@ impl Memory {
         areas(count, stride).map(|buffers| (buffers * stride).next_multiple_of(PAGE_BYTES_MAX) as u64).sum()
     }
 
-    /// Makes so many buffers of so many bytes, all zero. They have successive names, of which this is the first.
+    /// Makes so many buffers of so many bytes, all zero. They have successive names, of which this
+    /// is the first.
     pub(super) fn add(&mut self, node: &Node, count: u16, bytes: u32) -> Result<BufferId> {
         let first = self.buffers.next();
         let stride = BufferMemory::stride(bytes);
         for here in areas(count, stride) {
             let area = self.map(node, here * stride)?;
-            // SAFETY: the area has `here * stride` bytes, is kept for as long as the buffers are, and is theirs alone.
+            // SAFETY: the area has `here * stride` bytes, is kept for as long as the buffers are,
+            // and is theirs alone.
             unsafe { self.buffers.add(area.start, here, bytes) };
             self.areas.push(area);
         }
@@ -61,7 +64,8 @@ impl Memory {
     fn map(&mut self, node: &Node, bytes: usize) -> Result<Area> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         if self.refusal.is_none() {
-            // SAFETY: a new mapping at a place that the kernel chooses touches no memory that is in use.
+            // SAFETY: a new mapping at a place that the kernel chooses touches no memory that is in
+            // use.
             match unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, node.fd(), 0) } {
                 Ok(start) => return Ok(Area { start: start.cast(), bytes }),
                 Err(errno) => self.refusal = Some(errno),
@@ -96,9 +100,10 @@ fn areas(count: u16, stride: usize) -> impl Iterator<Item = usize> {
 
 impl Drop for Area {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made with these bounds and is this value's alone; `Memory` goes as a whole, so no
-        // buffer is left. An URB that is still in flight does no harm: the kernel keeps its own hold of usbfs's memory,
-        // and writes to a process's memory only inside of a call that reaps.
+        // SAFETY: the mapping was made with these bounds and is this value's alone; `Memory` goes
+        // as a whole, so no buffer is left. An URB that is still in flight does no harm: the kernel
+        // keeps its own hold of usbfs's memory, and writes to a process's memory only inside of a
+        // call that reaps.
         let ended = unsafe { munmap(self.start.cast(), self.bytes) };
         debug_assert_eq!(ended, Ok(()), "a mapping of our own can be ended");
     }

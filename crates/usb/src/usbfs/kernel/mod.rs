@@ -1,10 +1,12 @@
-//! The kernel's side of usbfs: ioctls and memory (Linux, `include/uapi/linux/usbdevice_fs.h`, `drivers/usb/core/devio.c`).
+//! The kernel's side of usbfs: ioctls and memory (Linux, `include/uapi/linux/usbdevice_fs.h`,
+//! `drivers/usb/core/devio.c`).
 //!
-//! Why its `unsafe` is sound: URBs lie in a table and their payload in buffers, neither of which moves
-//! while the kernel uses any of them, and what the kernel uses is neither referenced nor changed.
-//! The kernel writes to a process's memory only inside of the call that reaps; to usbfs's memory, which is mapped, the
-//! controller writes at any time, so a buffer with an URB in it is never borrowed. Ioctls carry the type of their argument,
-//! whose length is compared with the kernel's number when this is compiled.
+//! Why its `unsafe` is sound: URBs lie in a table and their payload in buffers, neither of which
+//! moves while the kernel uses any of them, and what the kernel uses is neither referenced nor
+//! changed. The kernel writes to a process's memory only inside of the call that reaps; to usbfs's
+//! memory, which is mapped, the controller writes at any time, so a buffer with an URB in it is
+//! never borrowed. Ioctls carry the type of their argument, whose length is compared with the
+//! kernel's number when this is compiled.
 #![allow(unsafe_code)]
 
 mod layout;
@@ -30,8 +32,8 @@ pub(super) struct Device {
     memory: Memory,
 }
 
-// SAFETY: the pointers inside lead to memory that this value alone owns, and nothing of it belongs to a thread: the
-// kernel looks at the process that reaps, not at the thread.
+// SAFETY: the pointers inside lead to memory that this value alone owns, and nothing of it belongs
+// to a thread: the kernel looks at the process that reaps, not at the thread.
 unsafe impl Send for Device {}
 
 impl Device {
@@ -41,8 +43,8 @@ impl Device {
         Ok(Self { node, capabilities, urbs: Urbs::new(0), memory: Memory::new(capabilities) })
     }
 
-    /// Lets all memory go, and makes room for so many URBs at once. `EBUSY`: the kernel has URBs of before, which it will
-    /// write to.
+    /// Lets all memory go, and makes room for so many URBs at once. `EBUSY`: the kernel has URBs of
+    /// before, which it will write to.
     pub(super) fn renew(&mut self, urbs_max: u16) -> Result<()> {
         if self.urbs.in_flight() > 0 {
             return Err(Errno::BUSY);

@@ -1,6 +1,7 @@
 //! A device node, `/dev/bus/usb/BBB/DDD`, and what is asked of it at once: everything but URBs.
 //!
-//! Each function is one ioctl, which waits until the device has answered or the kernel's time is over.
+//! Each function is one ioctl, which waits until the device has answered or the kernel's time is
+//! over.
 
 use super::layout::{
     self, CLAIM_EXCEPT_DRIVER, CLAIM_IF_DRIVER, Control, DRIVER_NAME_BYTES, DisconnectClaim, Forwarded,
@@ -45,8 +46,9 @@ struct Call<T> {
     argument: *mut T,
 }
 
-// SAFETY: the argument is handed on as it is and the kernel's answer is taken as the number that it is. That the
-// pointer is good for this ioctl is the contract of [`Node::call`], which alone makes such a value.
+// SAFETY: the argument is handed on as it is and the kernel's answer is taken as the number that it
+// is. That the pointer is good for this ioctl is the contract of [`Node::call`], which alone makes
+// such a value.
 unsafe impl<T> Ioctl for Call<T> {
     type Output = u32;
 
@@ -79,8 +81,8 @@ impl Node {
     /// One ioctl on the device.
     ///
     /// # Safety
-    /// `argument` must point to what usbfs reads and writes for this number, and so must the pointers in it, for as
-    /// long as the kernel uses them.
+    /// `argument` must point to what usbfs reads and writes for this number, and so must the
+    /// pointers in it, for as long as the kernel uses them.
     pub(super) unsafe fn call<T>(&self, number: Number<T>, argument: *mut T) -> Result<u32> {
         // SAFETY: as the caller promises.
         unsafe { rustix::ioctl::ioctl(&self.fd, Call { number, argument }) }
@@ -88,8 +90,8 @@ impl Node {
 
     /// One ioctl whose argument is numbers alone.
     fn call_plain<T: Plain>(&self, number: Number<T>, argument: &mut T) -> Result<u32> {
-        // SAFETY: the number's own type, as long as the kernel takes it to be, borrowed for the whole call; whatever
-        // the kernel writes into it is a value of it.
+        // SAFETY: the number's own type, as long as the kernel takes it to be, borrowed for the
+        // whole call; whatever the kernel writes into it is a value of it.
         unsafe { self.call(number, ptr::from_mut(argument)) }
     }
 
@@ -172,8 +174,8 @@ impl Node {
             timeout_ms: u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX),
             bytes: bytes.as_mut_ptr().cast(),
         };
-        // SAFETY: the type is that of the opcode; it points to `length` bytes that are borrowed for as long as the call
-        // lasts, and the kernel keeps nothing of them.
+        // SAFETY: the type is that of the opcode; it points to `length` bytes that are borrowed for
+        // as long as the call lasts, and the kernel keeps nothing of them.
         let moved = unsafe { self.call(layout::CONTROL, ptr::from_mut(&mut argument)) }?;
         Ok(moved as usize)
     }

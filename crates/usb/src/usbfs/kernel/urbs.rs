@@ -1,7 +1,7 @@
 //! URBs: submitted, discarded, reaped.
 //!
-//! A table of fixed length; a place in it is one URB from its submission until it was reaped. Always true: an URB that
-//! the kernel has is not moved, changed or looked at.
+//! A table of fixed length; a place in it is one URB from its submission until it was reaped.
+//! Always true: an URB that the kernel has is not moved, changed or looked at.
 
 use super::layout::{self, FLAG_CONTINUATION, FLAG_SHORT_NOT_OK, KIND_BULK, Urb};
 use super::memory::Memory;
@@ -49,8 +49,8 @@ impl Urbs {
         }
     }
 
-    /// Hands an URB to the kernel. It comes back by [`Self::reap`] unless this fails: `EBUSY` is our own table being
-    /// full.
+    /// Hands an URB to the kernel. It comes back by [`Self::reap`] unless this fails: `EBUSY` is
+    /// our own table being full.
     pub(super) fn submit(&mut self, node: &Node, memory: &mut Memory, piece: &Piece) -> Result<()> {
         let length = i32::try_from(piece.range.len).map_err(|_| Errno::INVAL)?;
         let place = self.free.pop().ok_or(Errno::BUSY)?;
@@ -66,8 +66,9 @@ impl Urbs {
             flags |= FLAG_CONTINUATION;
         }
         let urb = self.table[usize::from(place)].get();
-        // SAFETY: the place is free, so the kernel does not have this URB and there is no reference to it. The buffer
-        // is in a buffer that is lent until the URB is reaped, with `length` bytes behind it.
+        // SAFETY: the place is free, so the kernel does not have this URB and there is no reference
+        // to it. The buffer is in a buffer that is lent until the URB is reaped, with `length`
+        // bytes behind it.
         let submitted = unsafe {
             urb.write(Urb {
                 kind: KIND_BULK,
@@ -98,8 +99,8 @@ impl Urbs {
     pub(super) fn discard(&self, node: &Node, transfer: u32) {
         for (under_way, urb) in self.under_way.iter().zip(&self.table) {
             if under_way.is_some_and(|under_way| under_way.ticket.transfer == transfer) {
-                // SAFETY: the kernel only compares the address with those of the URBs that it has. An error says that
-                // this one has ended already.
+                // SAFETY: the kernel only compares the address with those of the URBs that it has.
+                // An error says that this one has ended already.
                 let _ = unsafe { node.call(layout::DISCARD_URB, urb.get()) };
             }
         }
@@ -108,9 +109,9 @@ impl Urbs {
     /// An URB that has ended, if one has. `ENODEV` once the device is gone and nothing is left.
     pub(super) fn reap(&mut self, node: &Node, memory: &mut Memory) -> Result<Option<Reaped>> {
         let mut ended: *mut c_void = ptr::null_mut();
-        // SAFETY: the kernel writes one address to `ended`. Before that it writes to the URB with this address, and to
-        // its buffer if that is memory of this process: both are in places that are kept until now, since it has only
-        // addresses that were handed in by `submit`.
+        // SAFETY: the kernel writes one address to `ended`. Before that it writes to the URB with
+        // this address, and to its buffer if that is memory of this process: both are in places
+        // that are kept until now, since it has only addresses that were handed in by `submit`.
         match unsafe { node.call(layout::REAP_URB_NO_DELAY, ptr::from_mut(&mut ended)) } {
             Ok(_) => {}
             Err(Errno::AGAIN) => return Ok(None),
@@ -119,8 +120,8 @@ impl Urbs {
         let offset = (ended as usize).wrapping_sub(self.table.as_ptr() as usize);
         let place = offset / size_of::<UnsafeCell<Urb>>();
         let under_way = self.under_way.get_mut(place).and_then(Option::take).ok_or(Errno::FAULT)?;
-        // SAFETY: the kernel has released this URB, and there is no reference to it; all its fields are numbers and
-        // pointers, of which any value is one.
+        // SAFETY: the kernel has released this URB, and there is no reference to it; all its fields
+        // are numbers and pointers, of which any value is one.
         let urb = unsafe { self.table[place].get().read() };
         memory.buffers().end_transfer(under_way.buffer);
         self.free.push(place as u16);

@@ -20,13 +20,13 @@ impl SharedBuffers {
         usize::from(count) * BufferMemory::stride(bytes)
     }
 
-    /// Makes buffers of shared memory, as many as are asked for and have room. They have successive names, of which this
-    /// is the first.
+    /// Makes buffers of shared memory, as many as are asked for and have room. They have successive
+    /// names, of which this is the first.
     pub(crate) fn add(&mut self, memory: SharedMemory, count: u16, bytes: u32) -> BufferId {
         let first = self.buffers.next();
         let room = memory.len() / BufferMemory::stride(bytes);
-        // SAFETY: no more strides than the memory has; it is kept for as long as the buffers are, and they are all that
-        // refers to it.
+        // SAFETY: no more strides than the memory has; it is kept for as long as the buffers are,
+        // and they are all that refers to it.
         unsafe { self.buffers.add(memory.start(), room.min(count.into()), bytes) };
         self.areas.push(memory);
         first

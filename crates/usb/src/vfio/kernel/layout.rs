@@ -1,7 +1,7 @@
 //! What VFIO's ioctls point to, as `include/uapi/linux/vfio.h` lays it out.
 //!
-//! Each argument begins with its own length, so that it can grow; the numbers of the ioctls say none. Left out: whatever
-//! follows by way of capability chains, and everything about migration.
+//! Each argument begins with its own length, so that it can grow; the numbers of the ioctls say
+//! none. Left out: whatever follows by way of capability chains, and everything about migration.
 
 use linux_raw_sys::ioctl as number;
 use rustix::ioctl::{Opcode, opcode};

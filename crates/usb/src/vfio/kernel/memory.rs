@@ -1,7 +1,8 @@
 //! Memory of this process that a device sees as well, at a bus address.
 //!
-//! It is pinned for as long as it is shared. Always true: the device sees it no more before the process gives it back;
-//! what the device may write is read and written by pointer, word by word where a word must not be torn.
+//! It is pinned for as long as it is shared. Always true: the device sees it no more before the
+//! process gives it back; what the device may write is read and written by pointer, word by word
+//! where a word must not be torn.
 
 use super::node::Container;
 use rustix::io::Result;
@@ -22,7 +23,8 @@ pub struct SharedMemory {
     container: Arc<Container>,
 }
 
-// SAFETY: the mapping is this value's alone and belongs to no thread; every access needs a borrow of it.
+// SAFETY: the mapping is this value's alone and belongs to no thread; every access needs a borrow
+// of it.
 unsafe impl Send for SharedMemory {}
 
 impl SharedMemory {
@@ -30,12 +32,13 @@ impl SharedMemory {
     pub(in crate::vfio) fn share(container: Arc<Container>, bytes: usize, bus_address: u64) -> Result<Self> {
         let bytes = Self::rounded(bytes);
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at a place that the kernel chooses touches no memory that is in use.
+        // SAFETY: a new mapping at a place that the kernel chooses touches no memory that is in
+        // use.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) }?;
         // From here on dropping the value ends the mapping, whether it was shared or not.
         let memory = Self { start: start.cast(), bytes, bus_address, container };
-        // SAFETY: these bytes stay mapped until `drop`, which takes them out of the device's sight first; they are only
-        // reached through pointers, or while no transfer is in them.
+        // SAFETY: these bytes stay mapped until `drop`, which takes them out of the device's sight
+        // first; they are only reached through pointers, or while no transfer is in them.
         unsafe { memory.container.map(memory.start, bytes, bus_address) }?;
         Ok(memory)
     }
@@ -73,7 +76,8 @@ impl SharedMemory {
     /// Reads from a bus address on; whether all of that is here.
     pub fn read(&self, bus_address: u64, into: &mut [u8]) -> bool {
         let Some(from) = self.place(bus_address, into.len()) else { return false };
-        // SAFETY: `place` has shown that the bytes are here; `into` is not, since no one is given a reference to it.
+        // SAFETY: `place` has shown that the bytes are here; `into` is not, since no one is given a
+        // reference to it.
         unsafe { ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
         fence(Ordering::Acquire);
         true
@@ -82,7 +86,8 @@ impl SharedMemory {
     /// Reads four bytes at once, at a multiple of four.
     pub fn read_u32(&self, bus_address: u64) -> Option<u32> {
         let from = self.place(bus_address, 4).filter(|_| bus_address.is_multiple_of(4))?;
-        // SAFETY: as above; the memory begins at a page, so a multiple of four on the bus is one here.
+        // SAFETY: as above; the memory begins at a page, so a multiple of four on the bus is one
+        // here.
         let value = unsafe { from.cast::<u32>().read_volatile() };
         fence(Ordering::Acquire);
         Some(u32::from_le(value))
@@ -121,7 +126,8 @@ impl Drop for SharedMemory {
         // If the device still sees it, which cannot be, it must not go.
         match self.container.unmap(self.bytes, self.bus_address) {
             Ok(()) => {
-                // SAFETY: the mapping was made with these bounds and is this value's alone; no device sees it.
+                // SAFETY: the mapping was made with these bounds and is this value's alone; no
+                // device sees it.
                 let ended = unsafe { munmap(self.start.cast(), self.bytes) };
                 debug_assert_eq!(ended, Ok(()), "a mapping of our own can be ended");
             }

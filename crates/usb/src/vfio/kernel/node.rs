@@ -47,8 +47,9 @@ struct Call {
     argument: *mut c_void,
 }
 
-// SAFETY: the argument is handed on as it is and the kernel's answer is taken as the number that it is. That the
-// argument is good for this ioctl is the contract of [`call`], which alone makes such a value.
+// SAFETY: the argument is handed on as it is and the kernel's answer is taken as the number that it
+// is. That the argument is good for this ioctl is the contract of [`call`], which alone makes such
+// a value.
 unsafe impl Ioctl for Call {
     type Output = i32;
 
@@ -71,8 +72,8 @@ unsafe impl Ioctl for Call {
 /// One ioctl.
 ///
 /// # Safety
-/// `argument` must be what the kernel wants for this number: a number of its own, or a pointer to what it reads and
-/// writes.
+/// `argument` must be what the kernel wants for this number: a number of its own, or a pointer to
+/// what it reads and writes.
 unsafe fn call(fd: BorrowedFd<'_>, opcode: Opcode, argument: *mut c_void) -> Result<i32> {
     // SAFETY: as the caller promises.
     unsafe { rustix::ioctl::ioctl(fd, Call { opcode, argument }) }
@@ -108,8 +109,8 @@ impl Container {
     /// Lets devices see memory of this process at a bus address.
     ///
     /// # Safety
-    /// From `start` on there must be `size` bytes that are mapped and stay so until [`Self::unmap`], and a device may
-    /// write to them at any time.
+    /// From `start` on there must be `size` bytes that are mapped and stay so until
+    /// [`Self::unmap`], and a device may write to them at any time.
     pub(super) unsafe fn map(&self, start: *mut u8, size: usize, bus_address: u64) -> Result<()> {
         let mut argument = MapDma {
             bytes: size_of::<MapDma>() as u32,
@@ -205,7 +206,8 @@ impl Device {
             count: 1,
             eventfd: eventfd.as_raw_fd(),
         };
-        // SAFETY: the type is that of the number with one descriptor, which is open; the kernel keeps its own hold of it.
+        // SAFETY: the type is that of the number with one descriptor, which is open; the kernel
+        // keeps its own hold of it.
         unsafe { call(self.fd.as_fd(), layout::DEVICE_SET_IRQS, ptr::from_mut(&mut argument).cast()) }
             .map(drop)
     }

@@ -1,7 +1,7 @@
 //! Registers of a function, mapped.
 //!
-//! Always true: an access is one of 32 bits, at a multiple of four, inside the mapping; accesses reach the device in the
-//! order of the calls, and after what was written to memory before them.
+//! Always true: an access is one of 32 bits, at a multiple of four, inside the mapping; accesses
+//! reach the device in the order of the calls, and after what was written to memory before them.
 
 use super::node::{Device, Region};
 use rustix::io::{Errno, Result};
@@ -16,14 +16,16 @@ pub struct Registers {
     bytes: usize,
 }
 
-// SAFETY: the mapping is this value's alone and belongs to no thread; every access needs a mutable borrow of it.
+// SAFETY: the mapping is this value's alone and belongs to no thread; every access needs a mutable
+// borrow of it.
 unsafe impl Send for Registers {}
 
 impl Registers {
     pub(in crate::vfio) fn map(device: &Device, region: Region) -> Result<Self> {
         let bytes = usize::try_from(region.size).map_err(|_| Errno::INVAL)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at a place that the kernel chooses touches no memory that is in use.
+        // SAFETY: a new mapping at a place that the kernel chooses touches no memory that is in
+        // use.
         let start =
             unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, device.fd(), region.offset) }?;
         Ok(Self { start: start.cast(), bytes })
@@ -42,7 +44,8 @@ impl Registers {
     /// A register; all ones where there is none.
     pub fn read(&mut self, offset: u32) -> u32 {
         let Some(place) = self.place(offset) else { return u32::MAX };
-        // SAFETY: `place` has shown that the four bytes are in the mapping and aligned; any value of them is a number.
+        // SAFETY: `place` has shown that the four bytes are in the mapping and aligned; any value
+        // of them is a number.
         let value = unsafe { place.read_volatile() };
         // What the device has written to memory before it answered is seen after it.
         fence(Ordering::Acquire);

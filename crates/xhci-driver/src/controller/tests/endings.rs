@@ -310,7 +310,8 @@ fn pulling_a_device_ends_its_transfers_once_and_voids_its_id() {
 
 #[test]
 fn a_place_where_the_controller_stands_is_not_filled_anew() {
-    // Three places: the second transfer lies behind the first, and a third would lie where the first was.
+    // Three places: the second transfer lies behind the first, and a third would lie where the
+    // first was.
     let (mut stand, device) = Stand::with_device(Config { ring_trbs: 4, ..Config::default() });
     stand.hw.is_mute = true;
     stand.submit(device, plain_in(), (1, 512)).unwrap();

@@ -1,4 +1,5 @@
-//! The driver on a scripted controller: its life, transfers, streams, what is cancelled, and events that lie.
+//! The driver on a scripted controller: its life, transfers, streams, what is cancelled, and events
+//! that lie.
 
 extern crate std;
 

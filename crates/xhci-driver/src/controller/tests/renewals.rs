@@ -1,4 +1,5 @@
-//! Endpoints that begin again with their numbers after a failure that did not say whether they halted, or after none.
+//! Endpoints that begin again with their numbers after a failure that did not say whether they
+//! halted, or after none.
 
 use super::*;
 

@@ -1,8 +1,10 @@
-//! Stop Endpoint that meets the end of a TD (xHCI 1.2 clause 4.6.9): each TRB of either side to the byte.
+//! Stop Endpoint that meets the end of a TD (xHCI 1.2 clause 4.6.9): each TRB of either side to the
+//! byte.
 //!
-//! The test is the controller: it takes commands from their ring, changes the context as one would, and posts events in the order in
-//! which clause 4.6.9 has them: what ended before the stop, where it stopped, and the answer to the command. Where a ring lies is
-//! not literal. Slot 1, bulk IN 1, which is endpoint context 3.
+//! The test is the controller: it takes commands from their ring, changes the context as one would,
+//! and posts events in the order in which clause 4.6.9 has them: what ended before the stop, where
+//! it stopped, and the answer to the command. Where a ring lies is not literal. Slot 1, bulk IN 1,
+//! which is endpoint context 3.
 
 use super::*;
 
@@ -91,7 +93,8 @@ fn a_td_that_ends_before_the_stop_is_done_and_the_next_one_runs_on() {
         &[
             // Transfer event: Success, nothing left.
             trb(first, [0, 0, 0, 0x01, 0x01, 0x80, 0x03, 0x01]),
-            // Stopped - Length Invalid: it has not begun with the second. What it says of a length means nothing.
+            // Stopped - Length Invalid: it has not begun with the second. What it says of a length
+            // means nothing.
             trb(second, [0xad, 0xde, 0, 0x1b, 0x01, 0x80, 0x03, 0x01]),
             // Command completion event: Success.
             trb(at, [0, 0, 0, 0x01, 0x01, 0x84, 0, 0x01]),
@@ -142,7 +145,8 @@ fn a_stall_before_the_stop_is_answered_by_context_state_error_and_a_reset() {
 fn a_td_that_is_stopped_before_its_second_trb_has_moved_the_first() {
     let mut race = Race::with(&[0x2_0000]);
     let [first, second] = race.at[..] else { panic!("{:?}", race.at) };
-    // 65,536 bytes each, the first chained to the other. 64 packets are left behind it, and TD Size says 31 at most.
+    // 65,536 bytes each, the first chained to the other. 64 packets are left behind it, and TD Size
+    // says 31 at most.
     assert_eq!(race.bytes_at(first), [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x3f, 0, 0x15, 0x04, 0, 0]);
     assert_eq!(race.bytes_at(second), [0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0x01, 0, 0x25, 0x04, 0, 0]);
     let (command, at) = race.cancel(1);

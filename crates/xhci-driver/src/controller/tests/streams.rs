@@ -36,7 +36,8 @@ fn rings_on_another_lap_are_set_again_where_cycles_are_forgotten() {
     for forgets_cycles in [false, true] {
         let quirks = Quirks { forgets_cycles, ..Quirks::default() };
         let (mut stand, device) = with_streams(Config { quirks, stream_ring_trbs: 4, ..Config::default() });
-        // Stream 5, whose ring has three places, comes to its second lap; stream 7 stays on its first.
+        // Stream 5, whose ring has three places, comes to its second lap; stream 7 stays on its
+        // first.
         stand.submit(device, stream(5), (1, 512)).unwrap();
         let first = stand.trbs(device, stream(5))[0].0;
         stand.event(device, bulk_in(), (first, 1, 0));
