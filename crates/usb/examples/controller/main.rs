@@ -242,7 +242,7 @@ impl Bus {
         bytes: u32,
     ) -> Result<u32, Failure> {
         let mut next = vec![0; disks.len()];
-        let mut under_way: Vec<BTreeMap<u16, u32>> = vec![BTreeMap::new(); disks.len()];
+        let mut outstanding: Vec<BTreeMap<u16, u32>> = vec![BTreeMap::new(); disks.len()];
         let (mut errors, mut expected) = (0, vec![0; bytes as usize]);
         let number = |disk: usize, index: u32| (disk as u64) << 32 | u64::from(index);
         loop {
@@ -250,7 +250,7 @@ impl Bus {
             for (at, disk) in disks.iter_mut().enumerate() {
                 let per_piece = u64::from(bytes / disk.geometry().block_size.bytes());
                 for slot in 0..disk.slots() {
-                    if next[at] < count && !under_way[at].contains_key(&slot) {
+                    if next[at] < count && !outstanding[at].contains_key(&slot) {
                         let buffer = disk.buffer(slot).ok_or("a free slot has a buffer")?;
                         if operation == WRITE {
                             stamp(buffer, number(at, next[at]))
@@ -262,13 +262,13 @@ impl Bus {
                             _ => Extent::new(u64::from(first) + u64::from(next[at]) * per_piece, per_piece),
                         };
                         disk.submit(slot, operation, extent)?;
-                        under_way[at].insert(slot, next[at]);
+                        outstanding[at].insert(slot, next[at]);
                         next[at] += 1;
                     }
                 }
                 while let Some(finished) = disk.wait(Instant::now())? {
                     any = true;
-                    let index = under_way[at].remove(&finished.slot).ok_or("it was not under way")?;
+                    let index = outstanding[at].remove(&finished.slot).ok_or("it was not under way")?;
                     stamp(&mut expected, number(at, index));
                     let differs = operation == READ && disk.buffer(finished.slot) != Some(&mut expected[..]);
                     if finished.result.is_err() || differs {
@@ -277,7 +277,8 @@ impl Bus {
                     }
                 }
             }
-            let is_over = next.iter().all(|next| *next == count) && under_way.iter().all(BTreeMap::is_empty);
+            let is_over =
+                next.iter().all(|next| *next == count) && outstanding.iter().all(BTreeMap::is_empty);
             if is_over {
                 return Ok(errors);
             }

@@ -481,13 +481,13 @@ mod tests {
             script in prop::collection::vec((0_u8..8, any::<prop::sample::Index>()), 0..200),
         ) {
             let mut pieces = Pieces::new(rules);
-            let mut under_way: Vec<Piece> = Vec::new();
+            let mut outstanding: Vec<Piece> = Vec::new();
             let mut completed: Vec<Completion> = Vec::new();
             let mut cancelled = Vec::new();
-            let mut take = |pieces: &mut Pieces, under_way: &mut Vec<Piece>| {
+            let mut take = |pieces: &mut Pieces, outstanding: &mut Vec<Piece>| {
                 while let Some(action) = pieces.poll() {
                     match action {
-                        Action::Submit(piece) => under_way.push(piece),
+                        Action::Submit(piece) => outstanding.push(piece),
                         Action::Discard { .. } => {}
                         Action::Complete(completion) => completed.push(completion),
                     }
@@ -503,19 +503,19 @@ mod tests {
                     let id = index.index(lengths.len()) as u64;
                     if pieces.cancel(TransferId(id)) { cancelled.push(id); }
                 }
-                take(&mut pieces, &mut under_way);
+                take(&mut pieces, &mut outstanding);
                 // A pipe completes its pieces in order.
-                if under_way.is_empty() { continue; }
-                let chosen = under_way[index.index(under_way.len())];
-                let at = under_way.iter().position(|piece| piece.pipe == chosen.pipe).expect("it is there");
-                let piece = under_way.remove(at);
+                if outstanding.is_empty() { continue; }
+                let chosen = outstanding[index.index(outstanding.len())];
+                let at = outstanding.iter().position(|piece| piece.pipe == chosen.pipe).expect("it is there");
+                let piece = outstanding.remove(at);
                 let (status, actual) = match what {
                     1 => (Short, piece.range.len / 2),
                     2 => (Stall, 0),
                     _ => (Done, piece.range.len),
                 };
                 pieces.handle(piece.ticket, status, actual);
-                take(&mut pieces, &mut under_way);
+                take(&mut pieces, &mut outstanding);
             }
             prop_assert_eq!(pieces.len(), 0);
             let mut ids: Vec<u64> = completed.iter().map(|completion| completion.id.0).collect();

@@ -21,7 +21,7 @@ const ERRNO_MAX: i32 = 4095;
 /// URBs at once.
 pub(super) struct Urbs {
     table: Box<[UnsafeCell<Urb>]>,
-    under_way: Vec<Option<UnderWay>>,
+    outstanding: Vec<Option<UnderWay>>,
     free: Vec<u16>,
 }
 
@@ -44,7 +44,7 @@ impl Urbs {
     pub(super) fn new(count: u16) -> Self {
         Self {
             table: (0..count).map(|_| UnsafeCell::new(Urb::EMPTY)).collect(),
-            under_way: vec![None; count.into()],
+            outstanding: vec![None; count.into()],
             free: (0..count).rev().collect(),
         }
     }
@@ -83,7 +83,7 @@ impl Urbs {
         };
         match submitted {
             Ok(_) => {
-                self.under_way[usize::from(place)] =
+                self.outstanding[usize::from(place)] =
                     Some(UnderWay { ticket: piece.ticket, buffer: piece.buffer });
                 Ok(())
             }
@@ -97,8 +97,8 @@ impl Urbs {
 
     /// Takes back the URBs of a transfer. Each is still reaped, as what it has become.
     pub(super) fn discard(&self, node: &Node, transfer: u32) {
-        for (under_way, urb) in self.under_way.iter().zip(&self.table) {
-            if under_way.is_some_and(|under_way| under_way.ticket.transfer == transfer) {
+        for (outstanding, urb) in self.outstanding.iter().zip(&self.table) {
+            if outstanding.is_some_and(|outstanding| outstanding.ticket.transfer == transfer) {
                 // SAFETY: the kernel only compares the address with those of the URBs that it has.
                 // An error says that this one has ended already.
                 let _ = unsafe { node.call(layout::DISCARD_URB, urb.get()) };
@@ -119,19 +119,19 @@ impl Urbs {
         }
         let offset = (ended as usize).wrapping_sub(self.table.as_ptr() as usize);
         let place = offset / size_of::<UnsafeCell<Urb>>();
-        let under_way = self.under_way.get_mut(place).and_then(Option::take).ok_or(Errno::FAULT)?;
+        let outstanding = self.outstanding.get_mut(place).and_then(Option::take).ok_or(Errno::FAULT)?;
         // SAFETY: the kernel has released this URB, and there is no reference to it; all its fields
         // are numbers and pointers, of which any value is one.
         let urb = unsafe { self.table[place].get().read() };
-        memory.buffers().end_transfer(under_way.buffer);
+        memory.buffers().end_transfer(outstanding.buffer);
         self.free.push(place as u16);
         let actual = u32::try_from(urb.actual_length).unwrap_or(0);
         let asked = u32::try_from(urb.buffer_length).unwrap_or(0);
-        Ok(Some(Reaped { ticket: under_way.ticket, status: status_of(urb.status, actual, asked), actual }))
+        Ok(Some(Reaped { ticket: outstanding.ticket, status: status_of(urb.status, actual, asked), actual }))
     }
 
     pub(super) fn in_flight(&self) -> usize {
-        self.under_way.len() - self.free.len()
+        self.outstanding.len() - self.free.len()
     }
 }
 
