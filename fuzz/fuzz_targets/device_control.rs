@@ -2,8 +2,8 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use fuzz::{Host, DriveKind};
 use device::Verdict;
+use fuzz::{DriveKind, Host};
 use wire::usb::Descriptors;
 
 #[derive(Arbitrary, Debug)]

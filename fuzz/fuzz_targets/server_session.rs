@@ -5,8 +5,8 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use fuzz::DriveKind;
 use drive::Drive;
+use fuzz::DriveKind;
 use server::usbredir::{Limits, SLICES_MAX, Session};
 use std::{collections::BTreeSet, io::IoSlice};
 use wire::{Writer, usbredir::*};
@@ -81,8 +81,12 @@ struct Client {
 impl Client {
     fn connect(kind: DriveKind, offered: Capabilities) -> Self {
         let drive = kind.drive();
-        let limits =
-            Limits { outgoing_bytes: 64 << 10, payload_bytes_soft: 128 << 10, payload_bytes_hard: 512 << 10 };
+        let limits = Limits {
+            outgoing_bytes: 64 << 10,
+            payload_bytes_soft: 128 << 10,
+            payload_bytes_hard: 512 << 10,
+            ..Limits::default()
+        };
         let session = Session::new(limits, "fuzz", &drive);
         let mut client = Self {
             drive,

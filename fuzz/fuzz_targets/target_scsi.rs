@@ -3,8 +3,8 @@
 
 use arbitrary::Arbitrary;
 use bus::{Pipe, TransferStatus};
-use fuzz::{Host, DriveKind};
 use device::device::{DATA_IN, DATA_OUT};
+use fuzz::{DriveKind, Host};
 use wire::bot::Csw;
 
 #[derive(Arbitrary, Debug)]

@@ -3,8 +3,8 @@
 
 use arbitrary::Arbitrary;
 use bus::{EndpointAddress, Pipe, StreamId};
-use fuzz::{Host, DriveKind};
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
+use fuzz::{DriveKind, Host};
 use wire::uas::{CommandIu, TaskAttribute, TaskManagementFunction, TaskManagementIu};
 
 #[derive(Arbitrary, Debug)]

@@ -60,6 +60,7 @@ impl DriveKind {
     /// The drive, just powered on.
     pub fn drive(&self) -> Drive {
         let config = DeviceConfig {
+            bot_short_data: Default::default(),
             speed: self.speed,
             transports: Transports::Dual,
             streams: self.streams,

@@ -6,4 +6,4 @@ pub mod families;
 mod host;
 pub mod wild;
 
-pub use host::{Host, DriveKind};
+pub use host::{DriveKind, Host};
