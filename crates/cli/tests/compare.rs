@@ -375,9 +375,9 @@ fn a_misspelt_part_is_offered_the_one_that_was_meant() {
 #[test]
 fn what_is_beyond_a_limit_is_refused_with_the_limit() {
     for (wrong, limit) in [
-        (&["--raw", "--block", "5M"][..], "one command moves 4194304 bytes at most"),
-        (&["--raw", "--block", "15M", "--controller", "none"], "one command moves 8388608 bytes at most"),
-        (&["--raw", "--depth", "8", "--commands", "1"], "8 commands are under way at once"),
+        (&["--raw", "--block", "5M"][..], "a command moves at most 4194304 bytes"),
+        (&["--raw", "--block", "15M", "--controller", "none"], "a command moves at most 8388608 bytes"),
+        (&["--raw", "--depth", "8", "--commands", "1"], "measure more than 8 commands"),
         (&["--raw", "--drives", "15", "--hubs", "5"], "the controller has 64 endpoints"),
         (&["--raw", "--threads", "65535"], "more make nothing faster"),
         (&["--threads", "65535"], "more make nothing faster"),
@@ -444,7 +444,7 @@ fn a_folder_of_parts_is_read_and_what_is_wrong_with_it_is_told() {
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        told.contains("mine.toml, line 6: the unit is `ps`, `ns`, `us`, `ms` or `s` here, not `hours`"),
+        told.contains("mine.toml, line 6: invalid unit `hours`, expected `ps`, `ns`, `us`, `ms` or `s`"),
         "{told}"
     );
     std::fs::remove_dir_all(&parts).unwrap();

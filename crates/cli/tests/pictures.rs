@@ -28,7 +28,7 @@ fn row(text: &str, panel: &str, name: &str) -> String {
 #[test]
 fn two_commands_overlap_on_uas_and_follow_each_other_on_bot() {
     let text = text(&["--timeline", "--transport", "bot,uas"]);
-    let uas = row(&text, "\nuasp:", "under way");
+    let uas = row(&text, "\nuasp:", "in flight");
     assert!(uas.contains('#') && uas.contains('1') && uas.contains('2'), "{text}");
     // The second waits in the driver; its wrapper goes out when the status of the first has come.
     let bot = |name| row(&text, "\nbot:", name);

@@ -32,7 +32,7 @@ fn a_comparison_has_charts_parts_constants_seeds_and_the_command() {
             "<h2>Findings</h2>",
             "4K random read: MB/s",
             "4K random read: IOPS",
-            "Latency by share",
+            "Latency percentiles",
             "Distribution",
         ],
     );
@@ -44,7 +44,7 @@ fn a_comparison_has_charts_parts_constants_seeds_and_the_command() {
             "Energy for 10⁹ bytes",
             "Constants of the parts",
             "1 to 5",
-            "commands of a request",
+            "commands per request",
             "data-places=",
         ],
     );
@@ -114,8 +114,8 @@ fn where_the_time_goes_tells_pieces_of_requests_and_each_part_has_one_colour() {
     holds(
         &page,
         &[
-            "On a SATA cable (sata) its time is told with that of the drive.",
-            "A request is so many commands: 2 of sata, 32 of turbo, 10 of uasp.",
+            "With native SATA (sata) the time of the cable counts as drive time.",
+            "Commands per request: 2 on sata, 32 on turbo, 10 on uasp.",
             "turbo, 1 deep, 32 a request",
         ],
     );
@@ -135,7 +135,7 @@ fn a_validation_says_what_fails_and_has_a_digest() {
     holds(
         &page,
         &[
-            "<li>The one claim that runs decide fails: P065.</li>",
+            "<li>The only decidable claim fails: P065.</li>",
             "<li>P065 fails, Fnet XFast USB, Turbo,",
             "where more than",
             "<dt>digest</dt>",
@@ -173,7 +173,7 @@ fn a_benchmark_has_its_rounds_and_its_machine() {
         &page,
         &[
             "4K random read: IOPS",
-            "Latency by share",
+            "Latency percentiles",
             "Everything measured",
             "<dt>kernel</dt>",
             "class=\"whisker",

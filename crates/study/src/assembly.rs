@@ -1,9 +1,11 @@
-//! A disk out of parts: what a setup names, powered on and ready for an application's requests.
+//! A simulated disk built from the parts of a setup, powered on and ready for requests.
 //!
-//! Numbers are of the catalogue's parts; which transport runs follows from them ([`Activation`]). On a link of USB 2.0 hubs are of high
-//! speed, and a drive of full speed is behind the translator of the last. Left out: several drives.
+//! Numbers come from the catalogue's parts; the active transport follows from them
+//! ([`Activation`]). On USB 2.0 links hubs are high-speed, and a full-speed drive is behind the
+//! last hub's transaction translator. Left out: several drives.
 //!
-//! Always true: two setups that name the same parts are the same world; nothing here knows a setup or a figure by name.
+//! Always true: setups with the same parts build the same machine; nothing here depends on the name
+//! of a setup or a figure.
 
 use crate::measure::{Disk, MeasureError};
 use crate::parts::{
@@ -34,38 +36,38 @@ use std::fmt;
 use units::{BlockCount, BlockSize, Duration, Extent, Instant};
 use wire::usb::Direction;
 
-/// A disk that is on.
+/// A powered-on disk.
 #[derive(Debug)]
 pub struct Assembled {
     stack: OnStack,
-    /// What carries its commands, and why.
+    /// The active transport and the reasons for it.
     pub activation: Activation,
-    /// Its blocks of [`BLOCK_SIZE`].
+    /// Capacity in blocks of [`BLOCK_SIZE`].
     pub capacity: BlockCount,
-    /// What its parts draw.
+    /// Power draw of its parts.
     pub draws: PowerDraws,
 }
 
-/// Bytes of a block of all drives here.
+/// Block size of all drives here.
 pub const BLOCK_SIZE: BlockSize = BlockSize::B512;
 
-/// Behind USB, or at a port of the host.
+/// Behind USB, or native.
 #[derive(Debug)]
 enum OnStack {
     Usb(Box<Stack<XhciMachine>>),
     Native(Box<Stack<AhciMachine>>),
 }
 
-/// Why parts are no disk.
+/// Why a disk cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AssemblyError {
-    /// They are no chain.
+    /// The parts cannot be connected.
     Chain(ChainError),
-    /// The catalogue has not this part.
+    /// A part is not in the catalogue.
     Unknown(String),
-    /// The world does not come up.
+    /// Power-on failed.
     PowerOn(PowerOnError),
-    /// The driver finds no disk.
+    /// The driver found no disk.
     Stack(StackError),
 }
 
@@ -73,9 +75,10 @@ pub enum AssemblyError {
 const STAGING_BYTES: u32 = 64 << 20;
 
 impl Assembled {
-    /// Powers an assembly on.
+    /// Powers on an assembly.
     ///
     /// # Errors
+    ///
     /// See [`AssemblyError`].
     pub fn power_on(
         assembly: &Assembly,
@@ -85,9 +88,10 @@ impl Assembled {
         Self::power_on_watched(assembly, catalogue, contents, None)
     }
 
-    /// The same with one who is told everything of the drive from the enumeration on, if there is a USB.
+    /// Powers on an assembly with an observer of the drive from enumeration on, if it has USB.
     ///
     /// # Errors
+    ///
     /// See [`AssemblyError`].
     pub fn power_on_watched(
         assembly: &Assembly,
@@ -107,7 +111,7 @@ impl Assembled {
         Ok(Self { stack, activation, capacity, draws })
     }
 
-    /// Virtual time, events and digest so far.
+    /// Returns virtual time, events and digest so far.
     pub fn books(&self) -> (Instant, u64, u64) {
         match &self.stack {
             OnStack::Usb(stack) => books(stack.machine()),
@@ -115,9 +119,10 @@ impl Assembled {
         }
     }
 
-    /// Compares the books of the world.
+    /// Checks all invariants.
     ///
     /// # Errors
+    ///
     /// The first violation.
     pub fn audit(&mut self) -> Result<(), Violation> {
         match &mut self.stack {
@@ -126,7 +131,7 @@ impl Assembled {
         }
     }
 
-    /// What parts have done so far.
+    /// Returns the counters of the parts so far.
     pub fn components(&self) -> Components {
         match &self.stack {
             OnStack::Usb(stack) => stack.machine().components(),
@@ -134,7 +139,7 @@ impl Assembled {
         }
     }
 
-    /// How long parts have been at work so far.
+    /// Returns the busy times of the parts so far.
     pub fn activity(&mut self) -> Activity {
         match &mut self.stack {
             OnStack::Usb(stack) => {
@@ -146,7 +151,7 @@ impl Assembled {
                 let (bridge, drive) = enclosure.map_or((Duration::ZERO, Duration::ZERO), |enclosure| {
                     (enclosure.at_work(now), enclosure.store().at_work(now))
                 });
-                // A bus of USB 2.0 has no books of its own.
+                // USB 2.0 buses have no counters.
                 let controller = link.map_or(bridge, |(_, carried)| carried);
                 let link = link.map(|(states, _)| states);
                 Activity { core, controller, bridge: Some(bridge), drive, link }
@@ -158,7 +163,7 @@ impl Assembled {
         }
     }
 
-    /// The world behind USB, if there is one.
+    /// Returns the USB machine, if there is one.
     pub fn usb(&mut self) -> Option<&mut XhciMachine> {
         match &mut self.stack {
             OnStack::Usb(stack) => Some(stack.machine_mut()),
@@ -166,7 +171,7 @@ impl Assembled {
         }
     }
 
-    /// Has somebody look on at commands from now on, and behind USB at transfers and packets.
+    /// Observes commands from now on, and behind USB transfers and packets.
     pub fn observe(&mut self, observer: Box<dyn Observer>) {
         match &mut self.stack {
             OnStack::Usb(stack) => stack.machine_mut().observe(0, observer),
@@ -174,7 +179,7 @@ impl Assembled {
         }
     }
 
-    /// Notes what happens from now on: packets, TRBs, frames of cables.
+    /// Traces packets, TRBs and SATA frames from now on.
     pub fn trace_to(&mut self, trace: Box<dyn Trace>) {
         match &mut self.stack {
             OnStack::Usb(stack) => stack.machine_mut().trace_to(trace),
@@ -182,7 +187,7 @@ impl Assembled {
         }
     }
 
-    /// Notes nothing more.
+    /// Stops tracing.
     pub fn take_trace(&mut self) -> Option<Box<dyn Trace>> {
         match &mut self.stack {
             OnStack::Usb(stack) => stack.machine_mut().take_trace(),
@@ -404,7 +409,7 @@ impl fmt::Display for AssemblyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Chain(error) => error.fmt(f),
-            Self::Unknown(name) => write!(f, "there is no part `{name}`"),
+            Self::Unknown(name) => write!(f, "no such part: `{name}`"),
             Self::PowerOn(error) => error.fmt(f),
             Self::Stack(error) => error.fmt(f),
         }
@@ -431,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn transports_differ_as_they_are_made() {
+    fn transports_scale_differently() {
         let read = AccessSpec::all(4096, 100, 100);
         let [bot_1, bot_8] = [1, 8].map(|depth| rate("myce", "bot", read, depth));
         let [uas_1, uas_8] = [1, 8].map(|depth| rate("myce", "uasp", read, depth));

@@ -1,10 +1,11 @@
-//! The same commands over each transport, on a plain drive: what the link and the two protocols are worth by themselves.
+//! The maximum throughput of each transport: the same commands over link and protocol with a
+//! fixed-latency drive.
 //!
-//! A closed loop: so many commands are wanted at once, at random places, and each that ends is followed by another. The host is a
-//! driver and a controller of whose times the controller's count; or there is neither, and what comes out is what link
-//! and protocols allow at most. BOT takes one command at a time, whatever is asked for: the others wait in their order, and their
-//! time counts from when they were wanted, as whoever wants them sees it. Behind a controller there may be several drives, each
-//! with a loop of its own.
+//! A closed loop keeps a number of commands outstanding at random LBAs. The host is a driver and a
+//! controller of which only the controller takes time; or there is neither, and the result is the
+//! limit of link and protocol. BOT carries one command at a time, whatever the depth: the others
+//! wait in order, and their latency includes the wait, as an application sees it. A controller may
+//! have several drives, each with its own loop.
 
 mod command_time;
 mod error;
@@ -36,7 +37,7 @@ use wire::scsi::cdb::{Cdb, CdbWidth, Read, Write};
 use wire::scsi::lun::LunField;
 use wire::usb::Direction;
 
-/// What is asked of the drive.
+/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// The controller and how its driver goes about it, with a SuperSpeed link alone; `None` for neither: transfers are on
@@ -44,107 +45,108 @@ pub struct Load {
     pub host: Option<Host>,
     /// What the drive is connected by.
     pub connection: Connection,
-    /// Whether blocks are written.
+    /// Whether to write.
     pub writes: bool,
-    /// Bytes of a command: whole blocks of 512, [`Load::bytes_max`] at most.
+    /// Bytes per command: whole blocks of 512, at most [`Load::bytes_max`].
     pub bytes: u32,
     /// Drives, and hubs between them and the host. More than one drive needs a controller.
     pub drives: Drives,
-    /// Commands that are wanted at once of each drive, at most [`DEPTH_MAX`]. What the transport does not take waits.
+    /// Queue depth per drive, at most [`DEPTH_MAX`]. What the transport does not accept waits.
     pub depth: u16,
-    /// Commands in all, over all drives, after as many as are under way to begin with. They are more than these, since as many can end
-    /// at one time.
+    /// Total commands over all drives, counted after as many as are in flight. It exceeds the
+    /// number in flight, since that many can complete at once.
     pub commands: u32,
-    /// What the drive takes for a command.
+    /// Drive latency per command.
     pub latency: Duration,
-    /// Commands that the drive serves at once.
+    /// Commands that the drive serves concurrently.
     pub at_once: u16,
-    /// Where the random places come from.
+    /// Random seed of LBAs.
     pub seed: u64,
 }
 
-/// What came out.
+/// Results.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
-    /// Commands that have ended.
+    /// Completed commands.
     pub commands: u64,
-    /// Virtual time that they took together.
+    /// Virtual time of the measurement.
     pub elapsed: Duration,
-    /// Bytes that they moved.
+    /// Bytes moved.
     pub bytes: u64,
-    /// Mean time of a command, from when it was wanted.
+    /// Mean latency, from submission by the application.
     pub mean: Duration,
-    /// Commands that the transport has, on average.
+    /// Mean number of commands that the transport holds.
     pub depth: f64,
-    /// What the lanes of a SuperSpeed link carried: the host's, the device's.
+    /// Counters of the SuperSpeed lanes: the host's, the device's.
     pub traffic: Option<[Traffic; 2]>,
-    /// Events that happened.
+    /// Events.
     pub events: u64,
-    /// The digest of all that happened.
+    /// Digest of all events.
     pub digest: u64,
-    /// Where the time of the first drive's commands went, if that was to be explained.
+    /// Stage times of the first drive's commands, if requested.
     pub explained: Option<Explained>,
 }
 
-/// How many drives there are, and what is between them and the host.
+/// Number of drives, and the hubs in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drives {
-    /// How many.
+    /// Number of drives.
     pub count: u8,
-    /// Hubs in a row behind the first root port, the drives at the last one; without, each drive has a root port of its own. On a bus of
-    /// USB 2.0 they are of high speed, and drives of full speed are behind the translator of the last.
+    /// Hubs in a row behind the first root port, with the drives at the last one; without hubs each
+    /// drive has a root port. On USB 2.0 they are high-speed, and full-speed drives are behind the
+    /// last hub's transaction translator.
     pub hubs: u8,
 }
 
-/// What came out of a load, together and by drive.
+/// Results of a load, in total and per drive.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// All drives together.
+    /// Total.
     pub total: Figures,
-    /// Each drive.
+    /// Per drive.
     pub drives: Vec<DriveFigures>,
-    /// What each component has done meanwhile.
+    /// Counters of the components.
     pub components: Components,
 }
 
-/// What came out of one drive.
+/// Results of one drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriveFigures {
-    /// Commands that have ended.
+    /// Completed commands.
     pub commands: u64,
-    /// Their mean time, from when they were wanted.
+    /// Mean latency, from submission by the application.
     pub mean: Duration,
-    /// Commands in a second.
+    /// Commands per second.
     pub iops: f64,
-    /// Megabytes (10⁶ bytes) in a second.
+    /// Megabytes (10⁶ bytes) per second.
     pub megabytes_per_second: f64,
 }
 
-/// Who looks on while a load runs. Nobody by default, which costs nothing.
+/// Observers of a running load. None by default, at no cost.
 #[derive(Default)]
 pub struct LoadObservers {
-    /// Is told everything of a drive from the enumeration on: the first of the first drive, and so on.
+    /// Transfer observers from enumeration on, by drive.
     pub observers: Vec<Box<dyn Observer>>,
-    /// Gets the notes of so many commands.
+    /// Receives the trace of this many commands.
     pub trace: Option<(Box<dyn Trace>, u32)>,
-    /// Whether to say where the time of the first drive's commands goes.
+    /// Whether to explain the stage times of the first drive's commands.
     pub explain: bool,
 }
 
 const FULL: AnyRate = AnyRate::Usb2(usb2::Rate::Full);
 
-/// Ports of a hub here: as many as a route has names for.
+/// Ports of a hub here: as many as a route string can address.
 const HUB_PORTS: u8 = 15;
-/// The most commands under way: what 64 streams carry.
+/// Maximum queue depth: what 64 streams carry.
 pub const DEPTH_MAX: u16 = 62;
 const DEPTH_OF_32_STREAMS: u16 = 30;
 
-/// Of the drive. Each block holds its number, by which what was read or written in the wrong place shows.
+/// Block size. Each block holds its number, so that misplaced data is detected.
 const BLOCK_SIZE: BlockSize = BlockSize::B512;
 /// Bytes of a block.
 const BLOCK_BYTES: u32 = BLOCK_SIZE.bytes();
-/// The medium: 512 KiB, and where commands are longer than that one of them. What lies where plays no part in how long a plain
-/// drive takes.
+/// Size of the medium: 512 KiB, or one command if that is larger. LBAs do not affect the latency of
+/// this drive.
 const MEDIUM_BLOCKS: u32 = 1 << 10;
 /// Commands that are too old are the transport's business; none is here.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -152,6 +154,7 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// Measures a transport.
 ///
 /// # Errors
+///
 /// See [`CeilingError`].
 pub fn measure(load: &Load, protocol: Protocol, observers: LoadObservers) -> Result<Run, CeilingError> {
     load.check()?;
@@ -174,29 +177,31 @@ pub fn measure(load: &Load, protocol: Protocol, observers: LoadObservers) -> Res
     }
 }
 
-/// Measures UAS, with nobody looking on.
+/// Measures UAS without observers.
 ///
 /// # Errors
+///
 /// See [`CeilingError`].
 pub fn uas(load: &Load) -> Result<Figures, CeilingError> {
     measure(load, Protocol::Uas, LoadObservers::default()).map(|run| run.total)
 }
 
-/// Measures BOT, with nobody looking on.
+/// Measures BOT without observers.
 ///
 /// # Errors
+///
 /// See [`CeilingError`].
 pub fn bot(load: &Load) -> Result<Figures, CeilingError> {
     measure(load, Protocol::Bot, LoadObservers::default()).map(|run| run.total)
 }
 
 impl Figures {
-    /// Commands per second.
+    /// Returns commands per second.
     pub fn iops(&self) -> f64 {
         self.commands as f64 / self.seconds()
     }
 
-    /// Megabytes (10⁶ bytes) per second.
+    /// Returns megabytes (10⁶ bytes) per second.
     pub fn megabytes_per_second(&self) -> f64 {
         self.bytes as f64 / 1e6 / self.seconds()
     }
@@ -207,7 +212,7 @@ impl Figures {
 }
 
 impl Load {
-    /// Bytes of a command at most: what the driver gives to its controller in one transfer, or else what the drive takes.
+    /// Returns the maximum bytes of a command: one transfer of the driver, or the drive's limit.
     pub const fn bytes_max(&self) -> u32 {
         match self.host {
             Some(_) => ::xhci_driver::limit::TRANSFER_BYTES_MAX,
@@ -215,12 +220,12 @@ impl Load {
         }
     }
 
-    /// Commands under way at once, with all drives together.
+    /// Returns the commands in flight over all drives.
     pub fn under_way(&self) -> u32 {
         u32::from(self.depth) * u32::from(self.drives.count)
     }
 
-    /// An audit looks at all drives.
+    /// Scales the audit interval, since an audit checks all drives.
     fn audited_every(&self) -> u32 {
         AUDIT_INTERVAL_COMMANDS * u32::from(self.drives.count).max(1)
     }
@@ -244,7 +249,7 @@ impl Load {
         if self.depth > DEPTH_OF_32_STREAMS { 64 } else { 32 }
     }
 
-    /// A drive that offers BOT alone.
+    /// A drive with BOT only.
     fn bot(&self) -> Result<(Plugged<Bot>, FixedLatencyDrive), CeilingError> {
         let plain = self.plain();
         let plugged = machine::bot(plain.device_with(Transports::BotOnly, self.connection.speed()))
@@ -252,7 +257,7 @@ impl Load {
         Ok((plugged, plain))
     }
 
-    /// A drive that offers both.
+    /// A drive with both transports.
     fn uas(&self) -> Result<(Plugged<Uas>, FixedLatencyDrive), CeilingError> {
         let plain = self.plain();
         let plugged = machine::uas(plain.device_with(Transports::Dual, self.connection.speed()), None)
@@ -260,11 +265,11 @@ impl Load {
         Ok((plugged, plain))
     }
 
-    /// The world that a load is for.
+    /// The machine for a load.
     fn setup(&self, host: Host, protocol: Protocol) -> Setup {
         let (rate, hubs) = match self.connection {
             Connection::SuperSpeed(rate) => (AnyRate::SuperSpeed(rate), self.drives.hubs),
-            // What the controller adds is its own.
+            // The controller adds its own.
             Connection::Usb2 { rate, hubs, .. } => (AnyRate::Usb2(rate), hubs.max(self.drives.hubs)),
         };
         let drive = match protocol {
@@ -287,7 +292,7 @@ impl Load {
         Setup::new(host).at(bus).with(1, first)
     }
 
-    /// A host and drives that are on, and who still wants to look.
+    /// A powered-on machine, and the remaining observers.
     fn power_on(
         &self,
         host: Host,
@@ -306,13 +311,13 @@ impl Load {
         MEDIUM_BLOCKS.max(self.blocks().unwrap_or(0).into())
     }
 
-    /// Blocks of a command.
+    /// Blocks per command.
     fn blocks(&self) -> Option<u16> {
         let blocks = u16::try_from(self.bytes / BLOCK_BYTES).ok()?;
         (blocks > 0 && self.bytes.is_multiple_of(BLOCK_BYTES) && self.commands > 0).then_some(blocks)
     }
 
-    /// A place for a command.
+    /// A random LBA for a command.
     fn place(&self, random: &mut Random) -> Option<Lba> {
         let blocks = self.blocks()?;
         let places = u64::from(self.medium_blocks() / u32::from(blocks));
@@ -338,40 +343,41 @@ impl Load {
     }
 }
 
-/// A load that runs, as long as somebody wants it to.
+/// A running measurement.
 pub struct Measurement<W> {
     load: Load,
     turns: Loop<W>,
-    /// What was there when it began to count.
+    /// Counters when counting began.
     began: Instant,
     events: u64,
     components: Components,
-    /// By drive.
+    /// Per drive.
     tallies: Vec<CommandTimes>,
-    /// Commands until the books are compared again.
+    /// Commands until the next audit.
     until_audit: u32,
     explained: Option<Explained>,
 }
 
-/// A load on a world.
+/// A load on a machine.
 struct Loop<W> {
     world: W,
     random: Random,
-    /// The command of each slot, by drive.
+    /// The command of each slot, per drive.
     begun: Vec<Vec<StartedCommand>>,
-    /// Since when the commands are wanted that the transport does not take yet, by drive.
+    /// Submission times of commands that the transport does not accept yet, per drive.
     waiting: Vec<VecDeque<Instant>>,
-    /// Memory of commands that have ended.
+    /// Buffers of completed commands.
     spare: Vec<Vec<u8>>,
     explain: Option<Rc<RefCell<Explain>>>,
-    /// Commands whose notes are still wanted.
+    /// Commands still to be traced.
     noted: u32,
 }
 
 impl Measurement<XhciMachine> {
-    /// Begins to measure UAS with streams over a driver and a controller, with nobody looking on.
+    /// Starts measuring UAS with streams over driver and controller, without observers.
     ///
     /// # Errors
+    ///
     /// See [`CeilingError`].
     pub fn uas(load: &Load, host: Host) -> Result<Self, CeilingError> {
         let (world, observers) = load.power_on(host, Protocol::Uas, LoadObservers::default())?;
@@ -407,7 +413,7 @@ impl<W: Simulation> Measurement<W> {
             let waiting = load.depth.saturating_sub(depth).into();
             turns.waiting[drive].extend(std::iter::repeat_n(now, waiting));
         }
-        // What fills the pipes is not counted.
+        // Filling the pipes is not counted.
         for _ in 0..load.under_way() {
             let (drive, _) = turns.next(load)?;
             turns.take_shares(drive);
@@ -425,9 +431,10 @@ impl<W: Simulation> Measurement<W> {
         })
     }
 
-    /// Goes on until so many more commands have ended.
+    /// Continues until this many more commands have completed.
     ///
     /// # Errors
+    ///
     /// See [`CeilingError`].
     pub fn go_on(&mut self, commands: u32) -> Result<(), CeilingError> {
         for _ in 0..commands {
@@ -449,7 +456,7 @@ impl<W: Simulation> Measurement<W> {
         Ok(())
     }
 
-    /// What has come out so far, of all drives together.
+    /// Returns the totals over all drives so far.
     pub fn figures(&self) -> Figures {
         let elapsed = self.turns.world.now() - self.began;
         let traffic = self.components().links.first().map(|lanes| lanes.map(|lane| lane.traffic));
@@ -472,12 +479,12 @@ impl<W: Simulation> Measurement<W> {
         }
     }
 
-    /// What components have done meanwhile.
+    /// Returns the counters of the components since counting began.
     fn components(&self) -> Components {
         self.turns.world.components().since(&self.components)
     }
 
-    /// The same by drive.
+    /// Returns the results per drive so far.
     pub fn drives(&self) -> Vec<DriveFigures> {
         let seconds = (self.turns.world.now() - self.began).as_ps() as f64 / 1e12;
         let of = |tally: &CommandTimes| DriveFigures {
@@ -515,19 +522,19 @@ impl<W: Simulation> Loop<W> {
         }
     }
 
-    /// A world whose books are broken has no figures.
+    /// Checks all invariants: a violation invalidates the figures.
     fn audit(&mut self) -> Result<(), CeilingError> {
         self.world.audit().map_err(|violation| CeilingError::Stopped(StopReason::Broken(violation)))
     }
 
-    /// Where the time of the command went that has just ended, if it is to be explained. Of several that end at one time each is asked
-    /// after by itself, in the order in which they ended.
+    /// Takes the stage times of the command that just completed, if requested. Commands that
+    /// complete together are taken in order of completion.
     fn take_shares(&mut self, drive: usize) -> Option<StageTimes> {
         let explain = self.explain.as_ref().filter(|_| drive == 0)?;
         explain.borrow_mut().poll().map(|explained| explained.shares)
     }
 
-    /// A drive that was just plugged in says so to the first command.
+    /// Consumes the unit attention of a newly attached drive.
     fn greet(&mut self, drive: usize) -> Result<(), CeilingError> {
         let command = Command {
             id: CommandId { slot: 0, generation: 0 },
@@ -544,7 +551,7 @@ impl<W: Simulation> Loop<W> {
         Ok(())
     }
 
-    /// Gives the transport a command that is wanted since then.
+    /// Submits a command that the application wanted since `wanted`.
     fn submit(&mut self, load: &Load, drive: usize, slot: u16, wanted: Instant) -> Result<(), CeilingError> {
         let now = self.world.now();
         let lba = load.place(&mut self.random).ok_or(CeilingError::Load)?;
@@ -554,11 +561,12 @@ impl<W: Simulation> Loop<W> {
             numbers::put(lba, &mut buffer, BLOCK_SIZE);
         }
         self.begun[drive][usize::from(slot)] = StartedCommand { lba, wanted, at: now };
-        // The transport refuses nothing within its depth.
+        // Within its depth the transport rejects nothing.
         self.world.submit(drive, &command, buffer).map_err(|_| CeilingError::Stuck)
     }
 
-    /// A command ends, and another is wanted; the one that waits longest takes its place. Of which drive, and how long it took.
+    /// Completes a command and submits the one that waits longest. Returns the drive and the
+    /// latency.
     fn next(&mut self, load: &Load) -> Result<(usize, CommandTime), CeilingError> {
         let finished = self.world.run().map_err(CeilingError::Stopped)?.ok_or(CeilingError::Stuck)?;
         let FinishedCommand { drive, id, outcome, buffer } = finished;
@@ -588,7 +596,7 @@ impl<W: Simulation> Loop<W> {
 }
 
 impl Drives {
-    /// A drive at a root port.
+    /// One drive at a root port.
     pub const ONE: Self = Self { count: 1, hubs: 0 };
 }
 
@@ -626,7 +634,7 @@ mod tests {
     }
 
     #[test]
-    fn bot_is_flat_and_uas_grows_with_depth_until_the_link_is_full() {
+    fn bot_is_flat_and_uas_scales_until_the_link_saturates() {
         let [bot_1, uas_1] = both(&load(1, 4096));
         let [bot_4, uas_4] = both(&load(4, 4096));
         let [bot_30, uas_30] = both(&load(30, 4096));
@@ -637,7 +645,7 @@ mod tests {
     }
 
     #[test]
-    fn at_depth_1_a_command_takes_its_packets_and_the_drive() {
+    fn latency_at_depth_1_is_packets_plus_drive() {
         for writes in [false, true] {
             for figures in both(&Load { writes, ..load(1, 4096) }) {
                 // Four data packets of 2,112 ns, a command and a status, what acknowledges and asks, and a turn of
@@ -649,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn bot_gains_by_longer_commands_what_uas_has_by_depth() {
+    fn bot_gains_with_command_size_as_uas_with_depth() {
         let rates = |bytes| {
             both(&Load { commands: 200, ..load(4, bytes) }).map(|figures| figures.megabytes_per_second())
         };
@@ -660,7 +668,7 @@ mod tests {
     }
 
     #[test]
-    fn no_lane_carries_more_than_its_symbols_and_nothing_is_lost() {
+    fn lanes_stay_within_their_symbol_rate() {
         for writes in [false, true] {
             for figures in both(&Load { writes, ..load(30, 4096) }) {
                 let traffic = figures.traffic.unwrap();
@@ -676,7 +684,7 @@ mod tests {
     }
 
     #[test]
-    fn at_high_speed_both_fill_the_bus_and_uas_pays_for_its_turns() {
+    fn both_transports_saturate_a_high_speed_bus() {
         for writes in [false, true] {
             let load =
                 Load { connection: usb2::Rate::High.into(), writes, commands: 300, ..load(30, 64 << 10) };
@@ -689,7 +697,7 @@ mod tests {
     }
 
     #[test]
-    fn at_high_speed_a_short_command_gains_by_depth_until_the_bus_is_full() {
+    fn short_commands_scale_at_high_speed_until_saturation() {
         let of =
             |depth| both(&Load { connection: usb2::Rate::High.into(), commands: 500, ..load(depth, 4096) });
         let ([bot_1, uas_1], [bot_8, uas_8]) = (of(1), of(8));
@@ -700,7 +708,7 @@ mod tests {
     }
 
     #[test]
-    fn full_speed_carries_both_as_well() {
+    fn full_speed_carries_both_transports() {
         let load = Load { connection: usb2::Rate::Full.into(), commands: 50, ..load(4, 4096) };
         for figures in both(&load) {
             let rate = figures.megabytes_per_second();
@@ -709,7 +717,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_are_under_way_as_were_asked_for() {
+    fn the_requested_depth_is_in_flight() {
         for depth in [1, 7, 30] {
             // Little's law: the stays of those that ended in the span, which begins and ends full.
             let figures = uas(&load(depth, 4096)).unwrap();
@@ -718,7 +726,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_the_one_command_of_bot_waits_in_its_latency() {
+    fn bot_latency_includes_the_queue() {
         let alone = bot(&load(1, 4096)).unwrap();
         for depth in [4, 30] {
             let figures = bot(&load(depth, 4096)).unwrap();
@@ -731,7 +739,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_add_up_to_the_time_of_all_commands() {
+    fn stage_times_add_up_to_total_latency() {
         for (protocol, depth, writes) in [
             (Protocol::Bot, 1, false),
             (Protocol::Bot, 1, true),
@@ -791,7 +799,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_each_command_add_up_to_its_own_time() {
+    fn stage_times_of_each_command_add_up() {
         for connection in [Rate::Gen1.into(), usb2::Rate::High.into()] {
             for (depth, bytes, writes) in [(1, 4096, false), (8, 512, true), (8, 64 << 10, false)] {
                 let load = Load { connection, writes, ..load(depth, bytes) };
@@ -809,7 +817,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_one_drive_of_several_add_up_to_the_time_of_its_own_commands() {
+    fn stage_times_of_one_of_several_drives_add_up() {
         for protocol in [Protocol::Bot, Protocol::Uas] {
             for hubs in [0, 1] {
                 let drives = Drives { count: 2, hubs };
@@ -830,7 +838,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_as_long_as_the_driver_or_the_drive_takes_and_no_longer() {
+    fn command_size_is_limited_by_driver_and_drive() {
         let of = |host, bytes| {
             let load = Load { host, commands: 2, ..load(1, bytes) };
             measure(&load, Protocol::Uas, LoadObservers::default()).map(|run| run.total.bytes)
@@ -843,7 +851,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_end_at_one_time_is_not_measured() {
+    fn too_few_commands_are_rejected() {
         for depth in [1, 8, 30] {
             let of = |commands| {
                 let load = Load { commands, latency: Duration::ZERO, ..load(depth, 512) };
@@ -863,7 +871,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_on_changes_nothing() {
+    fn observers_do_not_change_the_run() {
         struct Nobody;
         impl Observer for Nobody {}
         let load = Load { commands: 300, ..load(30, 4096) };
@@ -878,7 +886,7 @@ mod tests {
     }
 
     #[test]
-    fn each_drive_is_looked_on_at_by_its_own_observer() {
+    fn each_drive_has_its_observer() {
         #[derive(Default)]
         struct Counts(u64);
         impl Observer for Counts {
@@ -907,7 +915,7 @@ mod tests {
     }
 
     #[test]
-    fn one_seed_is_one_world() {
+    fn equal_seeds_have_equal_digests() {
         let digest = |seed| uas(&Load { seed, commands: 100, ..load(8, 4096) }).unwrap().digest;
         assert_eq!(digest(1), digest(1));
         assert_eq!(digest(1), GOLDEN, "the same on every machine");
@@ -915,7 +923,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_elsewhere_is_noticed() {
+    fn misplaced_data_is_detected() {
         // Blocks of zeroes hold no numbers.
         let load = load(2, 4096);
         let plain = FixedLatencyDrive::new(load.medium_blocks(), BLOCK_SIZE, Duration::from_us(1), 1);
@@ -925,7 +933,7 @@ mod tests {
     }
 
     #[test]
-    fn a_world_whose_books_are_broken_has_no_figures() {
+    fn a_violation_invalidates_the_figures() {
         use sim::check::Invariant;
         use sim::fault::{Faults, SeededBug};
         let load = load(8, 64 << 10);
@@ -944,7 +952,7 @@ mod tests {
     }
 
     #[test]
-    fn components_say_what_they_have_done() {
+    fn components_count_their_work() {
         let load = Load { host: Some(Host::with(Part::CHIPSET)), commands: 400, ..load(8, 4096) };
         let run = measure(&load, Protocol::Uas, LoadObservers::default()).unwrap();
         let (all, components) = (run.total, &run.components);
@@ -967,7 +975,7 @@ mod tests {
     }
 
     #[test]
-    fn books_are_compared_on_the_way_and_not_when_all_is_over() {
+    fn audits_run_during_the_measurement() {
         use sim::fault::{Faults, SeededBug};
         let load = load(8, 64 << 10);
         let (plugged, plain) = load.uas().unwrap();
@@ -978,7 +986,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_makes_no_sense_is_refused() {
+    fn invalid_loads_are_rejected() {
         for wrong in [Load { bytes: 0, ..load(1, 512) }, load(1, 513), Load { commands: 0, ..load(1, 512) }] {
             assert_eq!(uas(&wrong).err(), Some(CeilingError::Load), "{wrong:?}");
         }
@@ -989,7 +997,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_costs_its_accesses_and_its_moderation_and_no_more() {
+    fn controller_overhead_is_accesses_and_moderation() {
         let [bot_none, uas_none] = both(&load(1, 4096));
         let [bot, uas] = driven(Part::CHIPSET, load(1, 4096));
         for (with, without) in [(bot, bot_none), (uas, uas_none)] {
@@ -1009,7 +1017,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_with_one_lane_moves_what_its_lane_does() {
+    fn a_one_lane_card_is_limited_by_its_lane() {
         for writes in [false, true] {
             let long = Load { commands: 200, writes, ..load(8, 64 << 10) };
             let [_, chipset] = driven(Part::CHIPSET, long.clone());
@@ -1032,7 +1040,7 @@ mod tests {
     }
 
     #[test]
-    fn one_seed_is_one_world_with_a_controller() {
+    fn equal_seeds_have_equal_digests_with_a_controller() {
         let digest =
             |seed| driven(Part::CARD, Load { seed, commands: 100, ..load(8, 4096) }).map(|f| f.digest);
         assert_eq!(digest(1), digest(1));

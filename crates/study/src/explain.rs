@@ -1,17 +1,18 @@
-//! Where the time of each command goes, by looking on: on the link, in the drive, or waiting for one of them.
+//! Attributes the latency of each command to stages: link, drive, or waiting for one of them.
 //!
-//! At each instant a command is *in the drive* while its medium has been asked for something, the drive's own queue included,
-//! since acknowledgements that cross meanwhile hold nothing up; else *on the link* while a packet of it is sent, under
-//! way, or worked on by the port that it came to, in either direction; else in the *bridge* while its firmware works for it;
-//! else in the *driver* while the host's core does, or in line for that core (*core-wait*); else in the *controller* while a transfer
-//! of it is in a ring and not on the link yet, or has been carried and the core does not know, for the sake of moderation for
-//! example; else it *waits*: for its turn on a lane or an endpoint, for a credit, for a stream. Before anything of that, it is in
-//! the *queue*: from when the driver has its request until the controller has something of it, unless the core works for it.
-//! Packets are known by their stream, and where there are no streams by the tag in them, by the endpoint on which one command
-//! moves data at a time, or by there being one command on the wire: over BOT the oldest, while others wait ready in the driver.
-//! Left out: room in a bridge's memory as a stage of its own; who lacks it waits.
+//! At each instant a command is *in the drive* while its medium has work for it, the drive's queue
+//! included, since concurrent acknowledgements delay nothing; else *on the link* while one of its
+//! packets is being sent, propagating, or processed by the receiving port; else in the *bridge*
+//! while its firmware works for it; else in the *driver* while the host's core does, or waits for
+//! that core (*core-wait*); else in the *controller* while one of its transfers is in a ring and
+//! not on the link, or completed without the core knowing, for example due to interrupt moderation;
+//! else it *waits*: for a lane or an endpoint, for a credit, for a stream. Before all that it is in
+//! the *queue*: from when the driver has its request until the controller has part of it, unless
+//! the core works for it. Packets are matched by stream, or without streams by tag, by the endpoint
+//! on which one command at a time moves data, or by being the only command on the wire: over BOT
+//! the oldest. Left out: buffer space of a bridge as a stage; waiting for it counts as waiting.
 //!
-//! Always true: the shares of a command add up to its latency, to the picosecond.
+//! Always true: the stage times of a command add up to its latency, to the picosecond.
 
 use bus::{Pipe, StreamId, TransferId, TransferStatus};
 use device::medium::MediumRequest;
@@ -30,80 +31,80 @@ use wire::bot::{Cbw, Csw};
 use wire::uas::{CommandIu, PipeUsage, ReadyIu, StatusIu};
 use wire::usb::{Direction, EndpointAddress};
 
-/// The time of one command.
+/// The stage times of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explained {
-    /// Which one.
+    /// The command.
     pub command: CommandId,
-    /// From when the driver had its request to its end.
+    /// From the driver's receipt of its request to its completion.
     pub latency: Duration,
-    /// Where that went.
+    /// Time per stage.
     pub shares: StageTimes,
 }
 
-/// One command with all that was done for it.
+/// A command with everything that was done for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandTrace {
-    /// Which one.
+    /// The command.
     pub command: CommandId,
-    /// What it moves, if anything.
+    /// The access, if it moves data.
     pub data_phase: Option<DataPhase>,
-    /// When it was given to the transport.
+    /// Submission to the transport.
     pub began: Instant,
-    /// When it ended.
+    /// Completion.
     pub ended: Instant,
-    /// What was done for it, in the order in which it became known.
+    /// What was done for it, in order of detection.
     pub spans: Vec<Span>,
 }
 
-/// Commands of the device that may have had the medium do something before they offered to move data. Those that move none,
-/// such as a flush, never do, and are forgotten when there are more.
+/// Maximum of commands whose medium work is known before they offer data. Those without data, such
+/// as flushes, never do and are evicted.
 const UNKNOWN_MAX: usize = 256;
 
-/// Spans of nobody that are kept.
+/// Maximum of spans without a command.
 const UNOWNED_MAX: usize = 1 << 16;
 
-/// Looks on, and explains each command that ends.
+/// Observes a run and explains each completed command.
 #[derive(Debug, Default)]
 pub struct Explain {
     under_way: BTreeMap<CommandId, Account>,
     by_stream: BTreeMap<StreamId, CommandId>,
-    /// Commands as the device names them, once it has offered to move their data.
+    /// Commands by the device's id, once it has offered their data.
     by_device: BTreeMap<device::command::CommandId, CommandId>,
-    /// What the medium does for commands of the device that are not known yet.
+    /// Medium work of commands that are not matched yet.
     at_medium: BTreeMap<device::command::CommandId, Vec<Span>>,
     explained: VecDeque<Explained>,
-    /// Whose transfers are under way.
+    /// Commands of transfers in flight.
     by_transfer: BTreeMap<TransferId, Owner>,
-    /// Transfers between driver and link, in the order in which they were submitted.
+    /// Transfers between driver and link, in submission order.
     at_controller: VecDeque<AtController>,
-    /// What was done for streams of which nobody knows yet whose they are.
+    /// Work for streams that are not matched yet.
     for_stream: BTreeMap<StreamId, Vec<Span>>,
-    /// Commands that have no tag yet, in order.
+    /// Commands without a tag yet, in order.
     unnamed: VecDeque<CommandId>,
-    /// The command whose CBW went last, over BOT, or those of which it is a pack: whatever is done is done for all of them.
+    /// Over BOT, the command of the last CBW, or those in its pack: work counts for all of them.
     wrapped: Vec<CommandId>,
     bus: OnBus,
-    /// What each endpoint with streams is for, or beside which there are such.
+    /// The purpose of each endpoint with streams, or beside such.
     pipes: BTreeMap<EndpointAddress, PipeUsage>,
-    /// Whether commands come in units of UAS.
+    /// Whether commands are UAS information units.
     speaks_uas: bool,
     told: Vec<CommandTrace>,
-    /// Commands that are told at most.
+    /// Maximum of traced commands.
     tells: usize,
-    /// What was done for one of several commands, of which nobody knows for which.
+    /// Work for one of several commands that cannot be distinguished.
     unowned: Vec<Span>,
 }
 
-/// Whose a transfer is.
+/// The command of a transfer.
 #[derive(Clone, Copy, Debug)]
 enum Owner {
     Command(CommandId),
-    /// That of whoever has the stream: a status is waited for before the command is named.
+    /// That of the stream: a status transfer is submitted before its command is known.
     Stream(StreamId),
 }
 
-/// A transfer that the driver has submitted.
+/// A submitted transfer.
 #[derive(Clone, Copy, Debug)]
 struct AtController {
     id: TransferId,
@@ -111,36 +112,36 @@ struct AtController {
     state: Handling,
 }
 
-/// Whose turn it is with a transfer, and since when.
+/// What a transfer waits for, and since when.
 #[derive(Clone, Copy, Debug)]
 enum Handling {
-    /// It is in its ring.
+    /// In its ring.
     Queued(Instant),
-    /// It is on the link, under that number.
+    /// On the link, under this number.
     OnLink(TransferId),
-    /// It has been carried.
+    /// Completed.
     Carried(Instant),
 }
 
-/// What is known of a bus of USB 2.0.
+/// State of a USB 2.0 bus.
 #[derive(Debug, Default)]
 struct OnBus {
-    /// Whose data the host moves on an endpoint.
+    /// Command whose data the host moves on an endpoint.
     moves: BTreeMap<EndpointAddress, CommandId>,
-    /// Whose data the device was told or tells to be next, Out first.
+    /// Command whose data the device moves next, Out first.
     ready: [Option<CommandId>; 2],
-    /// What began the transaction, and when.
+    /// Start of the transaction.
     token: Option<(EndpointAddress, Instant)>,
-    /// Whose it is, once that is known.
+    /// Its command, once known.
     owner: Option<CommandId>,
 }
 
-/// A command under way.
+/// A command in flight.
 #[derive(Debug)]
 struct Account {
     /// When the driver had its request.
     asked: Instant,
-    /// When it was given to the transport.
+    /// Submission to the transport.
     began: Instant,
     data_phase: Option<DataPhase>,
     spans: Vec<Span>,
@@ -149,13 +150,13 @@ struct Account {
 /// Time in a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Which.
+    /// The stage.
     pub stage: LatencyStage,
-    /// Of a packet with payload on the link, the pipe; BOT has them as well, by what its bytes are.
+    /// The pipe of a packet with payload; BOT has them as well, by content.
     pub pipe: Option<PipeUsage>,
-    /// From when.
+    /// Start.
     pub from: Instant,
-    /// Until when.
+    /// End.
     pub to: Instant,
 }
 
@@ -166,23 +167,23 @@ impl Span {
 }
 
 impl Explain {
-    /// One that keeps the first commands that end, so many, with all that was done for them.
+    /// Creates an observer that traces the first commands to complete.
     pub fn with_traces(commands: usize) -> Self {
         Self { tells: commands, ..Self::default() }
     }
 
-    /// Those that were kept, in the order of their ends.
+    /// Takes the traces, in order of completion.
     pub fn take_traces(&mut self) -> Vec<CommandTrace> {
         std::mem::take(&mut self.told)
     }
 
-    /// What was done while those that were kept were under way, and nobody knows for which: commands that Turbo packs are one on the
-    /// wire.
+    /// Takes the work during traced commands that could not be matched: commands packed by Turbo
+    /// are one on the wire.
     pub fn take_unowned(&mut self) -> Vec<Span> {
         std::mem::take(&mut self.unowned)
     }
 
-    /// The next command that has ended, in the order of their ends.
+    /// Returns the next completed command, in order of completion.
     pub fn poll(&mut self) -> Option<Explained> {
         self.explained.pop_front()
     }
@@ -472,7 +473,7 @@ impl Observer for Explain {
     }
 }
 
-/// Where a command is that is in several places at once.
+/// Precedence of simultaneous stages.
 const PRECEDENCE: [LatencyStage; 6] = [
     LatencyStage::Drive,
     LatencyStage::Link,
@@ -562,7 +563,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_overlaps_counts_once_and_the_drive_comes_first() {
+    fn overlapping_stages_count_once_with_the_drive_first() {
         let spans = vec![
             span(LatencyStage::Link, 15, 20),
             span(LatencyStage::Drive, 20, 50),
@@ -581,7 +582,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_waits_above_the_transport_is_in_the_queue() {
+    fn requests_above_the_transport_are_queued() {
         let mut explain = Explain::default();
         let id = CommandId { slot: 3, generation: 1 };
         let command = Command {

@@ -2,7 +2,7 @@
 //!
 //! The physics is in [`sim`]; this crate decides what to build of it and what to measure. [`parts`] is the catalogue of real
 //! parts, [`setups`] join them by name, [`assembly`] powers them on, [`measure`](mod@measure) runs workloads on them and [`trial`] is one
-//! such run with its results. [`ceiling`] measures each transport on a plain drive. [`explain`] and [`overhead`] observe a run:
+//! such run with its results. [`ceiling`] measures the maximum of each transport with a fixed-latency drive. [`explain`] and [`overhead`] observe a run:
 //! where the time of each command goes, and what information units cost. [`published`] decides figures that others have published
 //! and fits parts to them. [`swarm`] makes random machines with faults and checks the invariants of [`sim::check`] in them.
 //!

@@ -1,12 +1,12 @@
-//! A workload measured on a disk: a closed loop, of which the beginning is dropped.
+//! Measures a workload on a disk: a closed loop without its start-up.
 //!
-//! So many requests are under way, and each that ends is followed by another, as IOMeter and fio do it. What fills pipes and
-//! caches is not counted. It ends when enough requests and enough virtual time have passed, so that short requests are many
-//! and long ones are not few; or when enough bytes have moved.
+//! A number of requests is kept in flight, as by IOMeter and fio. Filling pipes and caches is not
+//! counted. The run ends after enough requests and enough virtual time, so that short requests are
+//! many and long ones not few; or after enough bytes.
 //!
-//! Left out: think time, rates, and several programs at once.
+//! Left out: think time, rates, and concurrent programs.
 //!
-//! Always true: what is counted ended within the time that is counted; one seed gives one figure.
+//! Always true: counted requests completed within the measured time; one seed gives one figure.
 
 use initiator::disk::{Error, RequestRefusal};
 use sim::drive::{Deferred, SECTOR_BYTES};
@@ -16,65 +16,67 @@ use units::{BlockCount, BlockSize, Duration, Extent, Instant};
 use wire::usb::Direction;
 use workload::{AccessKind, Accesses, Job, JobError};
 
-/// What takes requests for blocks: a class driver with all that is below it.
+/// Accepts block requests: a class driver with everything below.
 pub trait Disk {
-    /// The time.
+    /// Returns the virtual time.
     fn now(&self) -> Instant;
 
-    /// Takes a request, by a number that is free. It may wait before anything below hears of it.
+    /// Submits a request under a free number. It may be delayed.
     ///
     /// # Errors
-    /// If it does not.
+    ///
+    /// If it is not accepted.
     fn submit(&mut self, number: u16, direction: Direction, extent: Extent) -> Result<(), MeasureError>;
 
-    /// Lets things happen until a request ends: which. `None` if nothing is going to happen any more.
+    /// Advances until a request completes, and returns it. `None` if there are no more events.
     ///
     /// # Errors
-    /// If it came to nothing.
+    ///
+    /// If the simulation failed.
     fn next(&mut self) -> Result<Option<u16>, MeasureError>;
 
-    /// What happens from now on is counted.
+    /// Starts the measured time.
     fn begin(&mut self) {}
 
-    /// Writes that it keeps for later: while they become more, it is quicker than it stays.
+    /// Returns the deferred writes: while they grow, the disk is faster than in steady state.
     fn deferred(&mut self) -> Deferred {
         Deferred::default()
     }
 }
 
-/// How long to measure.
+/// Length of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Virtual time that is dropped at the beginning, and as many requests as are under way at least; if there are writes, all
-    /// from which on the disk keeps no more of them for later than before, within [`SETTLING_MAX`]. If it is none, what comes first is
-    /// counted.
+    /// Virtual time to drop at the start, and at least as many requests as are in flight; with
+    /// writes, until the disk defers no more of them than before, within [`SETTLING_MAX`]. If zero,
+    /// counting starts with the first request.
     pub warm_up: Duration,
-    /// Virtual time that is counted, at least.
+    /// Minimum of measured virtual time.
     pub span: Duration,
-    /// Requests that are counted, at least; and at most if there are as many bytes.
+    /// Minimum of counted requests; also the maximum once `bytes` are moved.
     pub requests: u32,
-    /// Bytes that are enough, whatever the time.
+    /// Bytes that suffice, whatever the time.
     pub bytes: u64,
-    /// How often each of those that are under way is followed by another, at least: long ones that end all at once make a
-    /// figure of their ends otherwise.
+    /// Minimum number of times that each request in flight is replaced: long ones that complete
+    /// together would otherwise dominate.
     pub rounds: u32,
-    /// How often as much is written as the disk keeps for later, within [`SETTLING_MAX`]: the arm sweeps to and fro over what it
-    /// keeps, and is quicker at times.
+    /// How many times the deferred writes are replaced, within [`SETTLING_MAX`]: the arm sweeps
+    /// over them, and is faster at times.
     pub caches: u32,
 }
 
-/// What came out.
+/// Results.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// Requests that have ended.
+    /// Completed requests.
     pub requests: u64,
-    /// Bytes that they moved.
+    /// Bytes moved.
     pub bytes: u64,
-    /// Virtual time.
+    /// Measured virtual time.
     pub elapsed: Duration,
-    /// Mean time of a request.
+    /// Mean latency.
     pub mean: Duration,
-    /// The longest.
+    /// Maximum latency.
     pub longest: Duration,
 }
 
@@ -83,28 +85,28 @@ pub struct Measured {
 pub enum MeasureError {
     /// The job does not fit the disk.
     Job(JobError),
-    /// The world does not go on.
+    /// The simulation stopped.
     Stopped(StopReason),
-    /// The class driver did not take a request.
+    /// The class driver rejected a request.
     Refused(RequestRefusal),
-    /// A request failed, which none should.
+    /// A request failed.
     Failed(Error),
-    /// Nothing happens any more, and requests are under way.
+    /// No more events while requests are in flight.
     Stuck,
-    /// What was read or written belongs elsewhere.
+    /// Data was read from or written to the wrong place.
     Contents,
 }
 
-/// How long a disk may take to settle: so seldom does a job write then that the disk has all time for it.
+/// Maximum settling time: a job that writes so rarely leaves the disk enough time.
 pub const SETTLING_MAX: Duration = Duration::from_secs(300);
 
-/// A disk has settled if, while as much was written as it can keep for later, what it keeps has not grown by this part of it:
-/// so much at most are writes still too quick.
+/// A disk has settled if its deferred writes grew by less than this fraction while as many were
+/// written as it can defer: the remaining error of writes.
 const SETTLED_PART: u64 = 40;
 
 impl Stretch {
-    /// Long enough for a figure that half a percent of other seeds agree with: as many requests as that takes, and the time
-    /// in which a cache or a buffer that is full at the beginning is not any more.
+    /// Long enough that other seeds agree within half a percent, and that caches and buffers leave
+    /// their initial state.
     pub const USUAL: Self = Self {
         warm_up: Duration::from_ms(20),
         span: Duration::from_ms(100),
@@ -116,12 +118,12 @@ impl Stretch {
 }
 
 impl Measured {
-    /// Requests in a second.
+    /// Returns requests per second.
     pub fn iops(&self) -> f64 {
         self.requests as f64 / self.seconds()
     }
 
-    /// Megabytes (10⁶ bytes) in a second.
+    /// Returns megabytes (10⁶ bytes) per second.
     pub fn megabytes_per_second(&self) -> f64 {
         self.bytes as f64 / 1e6 / self.seconds()
     }
@@ -134,6 +136,7 @@ impl Measured {
 /// Runs a job on a disk of this size.
 ///
 /// # Errors
+///
 /// See [`MeasureError`].
 pub fn measure(
     disk: &mut dyn Disk,
@@ -169,7 +172,7 @@ pub fn measure(
     Ok(count.ended())
 }
 
-/// Blocks that a disk can keep for later.
+/// Blocks that a disk can defer.
 fn room_of(deferred: Deferred, block_size: BlockSize) -> u64 {
     (deferred.room * u64::from(SECTOR_BYTES)).div_ceil(u64::from(block_size.bytes()))
 }
@@ -180,12 +183,12 @@ impl Stretch {
             return false;
         }
         let is_long = sum.elapsed >= self.span || sum.bytes >= self.bytes;
-        // Of long requests a few are as good as many short ones.
+        // Of long requests a few suffice.
         is_long && (sum.requests >= u64::from(self.requests) || sum.bytes >= self.bytes)
     }
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Under {
     since: Instant,
@@ -193,20 +196,20 @@ struct Under {
     is_write: bool,
 }
 
-/// One that has ended.
+/// A completed request.
 struct Ended {
     blocks: u64,
     is_write: bool,
     stay: Duration,
 }
 
-/// What is counted, from a time on.
+/// Counters from a point in time.
 struct Count {
     began: Instant,
     sum: Measured,
-    /// How long all requests took together.
+    /// Total latency.
     stays: Duration,
-    /// Blocks of writes.
+    /// Blocks written.
     written: u64,
 }
 
@@ -245,8 +248,8 @@ impl Turns {
         disk.submit(number, direction, access.extent)
     }
 
-    /// Goes on until a disk with so much room keeps no more writes for later than before: what is counted since then. If it does not
-    /// settle, nothing is yet.
+    /// Advances until a disk defers no more writes than before, and returns the counters since. If
+    /// it does not settle they are empty.
     fn settle(
         &mut self,
         disk: &mut dyn Disk,
@@ -270,7 +273,7 @@ impl Turns {
         }
     }
 
-    /// The same as [`Self::next`], counted.
+    /// Like [`Self::next`], counted.
     fn count(
         &mut self,
         disk: &mut dyn Disk,
@@ -288,7 +291,7 @@ impl Turns {
         Ok(())
     }
 
-    /// A request ends, and another takes its place.
+    /// Completes a request and submits another.
     fn next(&mut self, disk: &mut dyn Disk) -> Result<Ended, MeasureError> {
         let number = disk.next()?.ok_or(MeasureError::Stuck)?;
         let Under { since, blocks, is_write } = self.since[usize::from(number)];
@@ -303,14 +306,12 @@ impl fmt::Display for MeasureError {
         match self {
             Self::Job(error) => error.fmt(f),
             Self::Stopped(stopped) => stopped.fmt(f),
-            Self::Refused(refusal) => write!(f, "the driver did not take a request: {refusal:?}"),
-            Self::Failed(error) => write!(f, "a request failed in a world without faults: {error:?}"),
-            Self::Stuck => {
-                f.write_str("nothing happens any more, and requests are under way: a fault of the model")
+            Self::Refused(refusal) => write!(f, "the driver rejected a request: {refusal:?}"),
+            Self::Failed(error) => {
+                write!(f, "a request failed without injected faults (simulator bug): {error:?}")
             }
-            Self::Contents => {
-                f.write_str("blocks were read or written in the wrong place: a fault of the model")
-            }
+            Self::Stuck => f.write_str("the simulation has stopped with requests in flight (simulator bug)"),
+            Self::Contents => f.write_str("blocks were read or written in the wrong place (simulator bug)"),
         }
     }
 }
@@ -362,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn long_requests_that_are_many_at_once_go_round_often() {
+    fn long_requests_are_replaced_several_times() {
         let job = Job::of(AccessSpec::all(4 << 20, 100, 100), 8);
         let stretch = Stretch { bytes: 1, rounds: 5, ..Stretch::USUAL };
         let size = (BlockSize::B512, BlockCount(1 << 20));
@@ -370,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_counted_while_a_disk_keeps_ever_more_for_later() {
+    fn settling_is_not_counted() {
         // 80 sectors have room. Those requests are slow here, of which more and more are kept, and none of them is counted.
         let counted = |reads, warm_up, (keeps, slow)| {
             let job = Job::of(AccessSpec::all(4096, reads, 100), 1);
@@ -395,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn of_writes_that_are_kept_a_cache_full_is_counted() {
+    fn deferred_writes_are_counted_for_a_full_cache() {
         let requests = |caches, reads| {
             let job = Job::of(AccessSpec::all(4096, reads, 100), 1);
             let stretch = Stretch { caches, ..Stretch::USUAL };
@@ -407,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_warm_is_counted() {
+    fn the_warm_state_is_counted() {
         let job = Job::of(AccessSpec::all(4096, 100, 100), 4);
         let stretch = Stretch { warm_up: Duration::from_ms(11), bytes: 64 << 20, ..Stretch::USUAL };
         let size = (BlockSize::B512, BlockCount(1 << 20));

@@ -1,7 +1,7 @@
-//! What pipes of UAS carry that is not payload: information units, counted as the host has sent and received them.
+//! UAS pipe traffic besides payload: information units sent and received by the host.
 //!
-//! Left out: packets and their headers, which the link counts; wrappers of BOT, which share the pipes of the data. Always true:
-//! a unit counts when its transfer has ended, with the bytes that have moved.
+//! Left out: packets and headers, which the link counts; BOT wrappers, which share the data pipes.
+//! Always true: a unit counts when its transfer completes, with the bytes moved.
 
 use bus::TransferStatus;
 use device::device::{COMMAND, STATUS};
@@ -13,21 +13,21 @@ use wire::uas::IuId;
 /// Information units of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overhead {
-    /// Commands that have ended.
+    /// Completed commands.
     commands: u64,
-    /// Bytes of units on the command and the status pipe.
+    /// Bytes of units on the command and status pipes.
     unit_bytes: u64,
-    /// READ READY and WRITE READY among them.
+    /// READ READY and WRITE READY units among them.
     ready_units: u64,
 }
 
 impl Overhead {
-    /// Bytes of information units of a command, mean. `None` if there were none.
+    /// Returns the mean bytes of information units per command. `None` without any.
     pub fn unit_bytes(&self) -> Option<f64> {
         (self.unit_bytes > 0).then(|| self.unit_bytes as f64 / self.commands.max(1) as f64)
     }
 
-    /// READY units of a command, mean. `None` if there were no units at all.
+    /// Returns the mean number of READY units per command. `None` without any units.
     pub fn ready_units(&self) -> Option<f64> {
         (self.unit_bytes > 0).then(|| self.ready_units as f64 / self.commands.max(1) as f64)
     }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_counted_with_their_bytes_and_ready_ones_by_themselves() {
+    fn units_and_ready_units_are_counted() {
         assert_eq!(unit(COMMAND, 0x01, 32), Overhead { commands: 2, unit_bytes: 32, ready_units: 0 });
         for ready in [0x06, 0x07] {
             assert_eq!(unit(STATUS, ready, 4), Overhead { commands: 2, unit_bytes: 4, ready_units: 1 });
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn payload_that_looks_like_a_unit_is_none() {
+    fn payload_is_not_counted_as_a_unit() {
         let payload = unit(device::device::DATA_IN, 0x06, 4096);
         assert_eq!((payload.unit_bytes(), payload.ready_units()), (None, None));
     }

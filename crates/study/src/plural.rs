@@ -1,16 +1,16 @@
-//! Things in words: how many, and which.
+//! Counts and lists in words.
 
-/// So many of something whose plural ends in s: `1 command`, `2 commands`.
+/// Formats a count with a plural in s: `1 command`, `2 commands`.
 pub fn counted(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// The same of a length.
+/// Formats a length likewise.
 pub fn counted_len(number: usize, what: &str) -> String {
     counted(number as u64, what)
 }
 
-/// Names one after the other: `a`, `a and b`, `a, b and c`.
+/// Lists names: `a`, `a and b`, `a, b and c`.
 pub fn listed(names: &[impl AsRef<str>]) -> String {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     match names.as_slice() {

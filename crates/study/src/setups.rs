@@ -30,28 +30,28 @@ use wire::xhci::RouteString;
 /// A setup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// What it is called on command lines: the name of its file.
+    /// Name on command lines, which is that of its file.
     pub name: String,
-    /// What it is, in a line.
+    /// Description in a line.
     pub title: String,
-    /// Where it is described.
+    /// Source of the description.
     pub source: String,
     /// Its variants, in the order of the file.
     pub variants: Vec<Variant>,
 }
 
-/// One way to join the parts of a setup.
+/// One combination of parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// What it is called.
     pub name: String,
-    /// What differs, in a line; empty if its name says it.
+    /// What differs, in a line; empty if the name suffices.
     pub title: String,
     /// Its parts.
     pub assembly: Assembly,
 }
 
-/// Parts by name, joined.
+/// The names of connected parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assembly {
     /// Of [`PartKind::Host`].
@@ -60,19 +60,19 @@ pub struct Assembly {
     pub driver: String,
     /// Of [`PartKind::Controller`]; of [`PartKind::Sata`] where there is no USB.
     pub controller: String,
-    /// Of [`PartKind::Hub`], that of the root port first.
+    /// Of [`PartKind::Hub`], from the root port on.
     pub hubs: Vec<String>,
-    /// Of [`PartKind::Bridge`]; none where there is no USB.
+    /// Of [`PartKind::Bridge`]; none for native SATA.
     pub bridge: Option<String>,
-    /// Of [`PartKind::Link`]; none where there is no USB.
+    /// Of [`PartKind::Link`]; none for native SATA.
     pub link: Option<String>,
     /// The drive.
     pub drive: DriveName,
-    /// Whether the link at the root port may go to U1 and U2, as Linux lets it.
+    /// Whether the root port's link may enter U1 and U2, as under Linux.
     pub power_states: bool,
 }
 
-/// A drive by name.
+/// The name of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DriveName {
     /// Of [`PartKind::Ssd`].
@@ -109,17 +109,17 @@ struct Choice {
     power_states: Option<bool>,
 }
 
-/// A file that is being read.
+/// A file being read.
 struct Reading<'a> {
     text: &'a str,
     catalogue: &'a Catalogue,
     all: Choice,
 }
 
-/// Hubs between a root port and a drive.
+/// Maximum hubs between root port and drive.
 const HUBS_MAX: usize = RouteString::TIERS_MAX as usize;
 
-/// The setups that come with the project: name, text.
+/// Built-in setups: name, text.
 const BUILT_IN: [(&str, &str); 5] = [
     ("geerling", include_str!("../setups/geerling.toml")),
     ("hardware-fr", include_str!("../setups/hardware-fr.toml")),
@@ -129,19 +129,21 @@ const BUILT_IN: [(&str, &str); 5] = [
 ];
 
 impl Setup {
-    /// The setups that come with the project, by name.
+    /// Returns the built-in setups, by name.
     ///
     /// # Errors
-    /// If the catalogue does not have a part of theirs.
+    ///
+    /// If a part is not in the catalogue.
     pub fn built_in(catalogue: &Catalogue) -> Result<Vec<Self>, PartError> {
         let read =
             |(name, text): (&str, &str)| Self::read(name, &format!("setups/{name}.toml"), text, catalogue);
         BUILT_IN.into_iter().map(read).collect()
     }
 
-    /// Reads the text of a file, which `file` is the name of.
+    /// Reads the text of the file named `file`.
     ///
     /// # Errors
+    ///
     /// See [`PartError`].
     pub fn read(name: &str, file: &str, text: &str, catalogue: &Catalogue) -> Result<Self, PartError> {
         let told = |Fault { line, what }| PartError { file: file.into(), line, what };
@@ -157,7 +159,7 @@ impl Setup {
         Ok(Self { name: name.into(), title, source, variants })
     }
 
-    /// A variant by name.
+    /// Finds a variant.
     pub fn variant(&self, name: &str) -> Option<&Variant> {
         self.variants.iter().find(|variant| variant.name == name)
     }
@@ -168,7 +170,7 @@ fn table_of(variant: &str) -> String {
 }
 
 impl Assembly {
-    /// What is between a program and the drive.
+    /// Returns the chain of parts between a program and the drive.
     pub fn chain(&self) -> Chain<'_> {
         Chain {
             driver: &self.driver,
@@ -178,24 +180,25 @@ impl Assembly {
         }
     }
 
-    /// What carries its commands.
+    /// Determines the active transport.
     ///
     /// # Errors
-    /// See [`ChainError`]; none for a catalogue that has the parts that it was read with.
+    ///
+    /// See [`ChainError`]; none with the catalogue that the setup was read with.
     pub fn activation(&self, catalogue: &Catalogue) -> Result<Activation, ChainError> {
         Activation::of(catalogue, self.chain())
     }
 }
 
 impl DriveName {
-    /// Its name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Ssd(name) | Self::Hdd(name) => name,
         }
     }
 
-    /// The drive of this name, of whichever kind it is.
+    /// Finds the drive of this name, of either kind.
     pub fn find(name: &str, catalogue: &Catalogue) -> Option<Self> {
         let is_ssd = catalogue.ssd(name).is_some();
         let ssd = || is_ssd.then(|| Self::Ssd(name.into()));
@@ -226,19 +229,19 @@ impl Reading<'_> {
             self.known(table, "hubs", hub.clone(), PartKind::Hub)?;
         }
         if assembly.hubs.len() > HUBS_MAX || (assembly.link.is_none() && !assembly.hubs.is_empty()) {
-            let what = format!("there are up to {HUBS_MAX} hubs on USB, and none without");
+            let what = format!("at most {HUBS_MAX} hubs are possible with USB, none without");
             return Err(self.fault(table, "hubs", what));
         }
         self.check(table, &assembly, choice.os)?;
         Ok(assembly)
     }
 
-    /// Whether some transport runs, under the system that is told.
+    /// Checks that some transport is active, under the given system.
     fn check(&self, table: &str, assembly: &Assembly, os: Option<Os>) -> Result<(), Fault> {
         let driver = self.catalogue.driver(&assembly.driver);
         let known = driver.map_or(Os::Any, |driver| driver.os);
         if os.is_some_and(|os| known != Os::Any && os != known) {
-            let what = format!("`{}` is not a driver of that system", assembly.driver);
+            let what = format!("`{}` is not a driver of that operating system", assembly.driver);
             return Err(self.fault(table, "os", what));
         }
         let kind_of = |error: &ChainError| match error {
@@ -267,12 +270,12 @@ impl Reading<'_> {
     fn drive(&self, table: &str, name: &str) -> Result<DriveName, Fault> {
         DriveName::find(name, self.catalogue).ok_or_else(|| {
             let names = self.names(|kind| matches!(kind, PartKind::Ssd | PartKind::Hdd));
-            self.fault(table, "drive", format!("there is no drive `{name}`; there are {names}"))
+            self.fault(table, "drive", format!("no such drive: `{name}`; available: {names}"))
         })
     }
 
     fn unknown(&self, kind: PartKind, name: &str) -> String {
-        format!("there is no {kind} `{name}`; there are {}", self.names(|other| other == kind))
+        format!("no such {kind}: `{name}`; available: {}", self.names(|other| other == kind))
     }
 
     fn names(&self, is_meant: impl Fn(PartKind) -> bool) -> String {
@@ -282,10 +285,10 @@ impl Reading<'_> {
 
     fn missing(&self, table: &str, key: &str) -> Fault {
         let line = schema::line_of_table(self.text, table);
-        Fault { line, what: format!("`{key}` is missing, here and in `[all]`") }
+        Fault { line, what: format!("missing `{key}` here and in `[all]`") }
     }
 
-    /// A fault at a key, wherever it is told.
+    /// An error at a key in either table.
     fn fault(&self, table: &str, key: &str, what: String) -> Fault {
         let own = schema::line_of(self.text, &format!("{table}.{key}"));
         Fault { line: own.or_else(|| schema::line_of(self.text, &format!("all.{key}"))), what }
@@ -293,7 +296,8 @@ impl Reading<'_> {
 }
 
 impl Choice {
-    /// What is chosen, and else what holds for all. A drive on a cable has neither bridge nor link, whatever all others have.
+    /// Overrides the common choice. Native SATA has neither bridge nor link, whatever the common
+    /// choice says.
     fn over(self, all: &Self) -> Self {
         let all = all.clone();
         let none = |chosen: Option<String>| chosen.filter(|name| name != NONE);
@@ -312,7 +316,7 @@ impl Choice {
     }
 }
 
-/// A part that a variant does not have though the others do.
+/// Removes a common part.
 const NONE: &str = "none";
 
 #[cfg(test)]
@@ -338,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn all_setups_are_made_of_parts_that_are_there() {
+    fn built_in_setups_have_all_parts() {
         let setups = Setup::built_in(&catalogue()).expect("setups that come with the project");
         assert_eq!(setups.len(), BUILT_IN.len());
         for setup in &setups {
@@ -366,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_have_a_variant_may_have_otherwise() {
+    fn variants_override_the_common_choice() {
         let setups = Setup::built_in(&catalogue()).expect("setups that come with the project");
         let myce = setups.iter().find(|setup| setup.name == "myce").expect("a setup");
         let names: Vec<_> = myce.variants.iter().map(|variant| variant.name.as_str()).collect();
@@ -385,24 +389,24 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_not_there_is_told_with_those_that_are() {
+    fn an_unknown_part_lists_the_available_ones() {
         let told = told(&TEXT.replace("\"vl805\"", "\"vl999\""));
         let start = format!(
-            "mine.toml, line {}: there is no host controller `vl999`; there are ",
+            "mine.toml, line {}: no such host controller: `vl999`; available: ",
             line("controller =")
         );
         assert!(told.starts_with(&start) && told.contains("vl805"), "{told}");
         let told = self::told(&TEXT.replace("\"dramless-240\"", "\"floppy\""));
-        assert!(told.contains("no drive `floppy`") && told.contains("disk-7200"), "{told}");
+        assert!(told.contains("no such drive: `floppy`") && told.contains("disk-7200"), "{told}");
     }
 
     #[test]
-    fn what_is_missing_or_not_known_is_told_with_its_line() {
+    fn missing_and_unknown_keys_have_their_line() {
         let text = TEXT.replace("controller = \"vl805\"\n", "");
         let header = text[..text.find("[variant").expect("a table")].matches('\n').count() + 1;
         assert_eq!(
             told(&text),
-            format!("mine.toml, line {header}: `controller` is missing, here and in `[all]`")
+            format!("mine.toml, line {header}: missing `controller` here and in `[all]`")
         );
         let told = told(&TEXT.replace("controller =", "control ="));
         assert!(
@@ -412,15 +416,15 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_of_another_system_is_refused() {
+    fn a_driver_of_another_system_is_rejected() {
         let told = told(&TEXT.replace("os = \"linux\"", "os = \"windows8\""));
-        assert!(told.ends_with("is not a driver of that system"), "{told}");
+        assert!(told.ends_with("is not a driver of that operating system"), "{told}");
     }
 
     #[test]
-    fn more_hubs_than_the_standard_has_are_refused() {
+    fn too_many_hubs_are_rejected() {
         let hubs = ["\"superspeed-4\""; 6].join(", ");
         let told = told(&TEXT.replace("os = ", &format!("hubs = [{hubs}]\nos = ")));
-        assert!(told.contains("up to 5 hubs"), "{told}");
+        assert!(told.contains("at most 5 hubs"), "{told}");
     }
 }

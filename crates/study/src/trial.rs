@@ -1,10 +1,10 @@
-//! One measurement that is written as `setup/variant workload depth`, made: from names to a figure.
+//! One measurement written as `setup/variant workload depth`: from names to a figure.
 //!
-//! The data set is that of IOMeter's runs in the articles, 10 GB of data that repeat. The order on a platter is that of four
-//! reads on one track, which come while the head is on its way there. What parts draw is on a [`EnergyRecorder`], which begins when the
-//! figures do.
+//! The data set is that of the articles' IOMeter runs, 10 GB of repetitive data. The order on a
+//! platter is that of four reads of one track that arrive during the seek to it. Energy is summed
+//! from the start of the measured time.
 //!
-//! Always true: what is measured depends on parts, workload, depth and seed alone.
+//! Always true: results depend on parts, workload, depth and seed alone.
 
 use crate::assembly::{Assembled, AssemblyError, BLOCK_SIZE};
 use crate::explain::Explain;
@@ -27,74 +27,76 @@ use units::{Duration, Extent, Instant};
 use wire::usb::Direction;
 use workload::{AccessSpec, Job};
 
-/// What is asked besides the workload.
+/// Conditions of a run besides the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Where random places come from.
+    /// Random seed of LBAs.
     pub seed: u64,
-    /// How long.
+    /// Length of the run.
     pub stretch: Stretch,
-    /// What is on the drive, and what is written.
+    /// Content of the drive, and payload.
     pub contents: Contents,
-    /// Whether to say where the time of commands goes.
+    /// Whether to explain stage times.
     pub explains: bool,
 }
 
-/// What came of a run, with its books.
+/// Results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// The figures.
     pub measured: Measured,
-    /// Events that happened.
+    /// Events.
     pub events: u64,
-    /// The digest of all that happened.
+    /// Digest of all events.
     pub digest: u64,
-    /// What it has cost.
+    /// Energy.
     pub spent: EnergyUse,
-    /// What UAS has carried that is not payload.
+    /// UAS overhead besides payload.
     pub overhead: Overhead,
-    /// What parts did while figures were counted.
+    /// Counters of the parts during the measured time.
     pub components: Components,
-    /// Where the time of all commands together went, their number, if that was to be explained. They are those of the requests that are
-    /// counted, one of each, in the order of their ends; of requests that are longer than a command, all that have ended meanwhile.
+    /// Total stage times of commands with their number, if requested. For requests of one command
+    /// these are the counted requests in order of completion; for longer ones all commands
+    /// completed meanwhile.
     pub explained: Option<(StageTimes, u64)>,
 }
 
-/// Who looks on while a job runs. Nobody by default, which costs nothing.
+/// Observers of a running job. None by default, at no cost.
 #[derive(Default)]
 pub struct TrialObservers {
-    /// Is told everything of the drive from the enumeration on.
+    /// Observes the drive from enumeration on.
     pub observer: Option<Box<dyn Observer>>,
-    /// Is told everything of the drive from the first request on.
+    /// Observes the drive from the first request on.
     pub late_observer: Option<Box<dyn Observer>>,
-    /// Gets the notes of what happens until so many requests have ended.
+    /// Receives the trace until this many requests have completed.
     pub trace: Option<(Box<dyn Trace>, u32)>,
-    /// Gets how long each request took that is counted, in the order of their ends; [`LATENCIES_MAX`] at most.
+    /// Receives the latency of each counted request in order of completion; at most
+    /// [`LATENCIES_MAX`].
     pub latencies: Option<Rc<RefCell<Vec<Duration>>>>,
 }
 
-/// Why a measurement cannot be made.
+/// Why a measurement has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrialError {
-    /// There is no such variant.
+    /// The variant does not exist.
     Unknown(String),
-    /// The parts are no disk.
+    /// The parts cannot be built.
     Assembly(AssemblyError),
-    /// The disk came to nothing.
+    /// The run failed.
     Measure(MeasureError),
-    /// The order on a platter was asked of a drive that has none.
+    /// The order on a platter needs a hard disk.
     NoPlatter,
 }
 
-/// Latencies of a run that are kept, at most: the first ones.
+/// Maximum of recorded latencies: the first ones.
 pub const LATENCIES_MAX: usize = 1 << 20;
 
 /// Bytes of the data set (P018).
 pub const DATA_SET_BYTES: u64 = 10_000_000_000;
 
 impl Terms {
-    /// Those of the published runs. Data that repeat leave a seventh when they are compressed: 4 KiB of one pattern become
-    /// little more than a unit of the map, and the rest is what a drive keeps beside it. Chosen, not measured.
+    /// Terms of the published runs. Repetitive data compress to a seventh: 4 KiB of one pattern
+    /// shrink to little more than a mapping unit, plus the drive's metadata. Chosen, not measured.
     pub const USUAL: Self = Self {
         seed: 1,
         stretch: Stretch::USUAL,
@@ -106,6 +108,7 @@ impl Terms {
 /// Runs a job on parts.
 ///
 /// # Errors
+///
 /// See [`TrialError`].
 pub fn run(
     assembly: &Assembly,
@@ -116,9 +119,10 @@ pub fn run(
     run_observed(assembly, catalogue, job, terms, TrialObservers::default())
 }
 
-/// The same with somebody who looks on, which changes nothing. A drive on a cable has no USB to be looked at.
+/// Runs a job with observers, which do not affect it. Native SATA has no USB to observe.
 ///
 /// # Errors
+///
 /// See [`TrialError`].
 pub fn run_observed(
     assembly: &Assembly,
@@ -162,20 +166,20 @@ pub fn run_observed(
     Ok(Trial { measured, events, digest, spent, overhead, components, explained })
 }
 
-/// A disk with a bill for what it takes.
+/// A disk with energy and latency accounting.
 struct Metered {
     disk: Assembled,
     bill: EnergyRecorder,
-    /// What parts had done when figures began.
+    /// Counters at the start of the measured time.
     before: Components,
-    /// Requests of which notes are to be taken, that have not ended.
+    /// Requests still to be traced.
     traced: Option<u32>,
-    /// Requests until the books are compared again.
+    /// Requests until the next audit.
     until_audit: u32,
-    /// How long requests took, if anybody asks, and since when they are under way, by their numbers.
+    /// Latencies, if requested, and submission times by request number.
     latencies: Option<Rc<RefCell<Vec<Duration>>>>,
     under_way: Vec<Asked>,
-    /// Who explains commands, if that is wanted, and those of the requests that are counted.
+    /// Explains commands, if requested, with the sums over counted requests.
     explain: Option<Rc<RefCell<Explain>>>,
     explained: (StageTimes, u64),
 }
@@ -197,7 +201,7 @@ impl Metered {
         Self { disk, bill, before, traced, until_audit, latencies, under_way, explain, explained }
     }
 
-    /// A world whose books are broken has no figures.
+    /// Checks all invariants: a violation invalidates the figures.
     fn audit(&mut self) -> Result<(), MeasureError> {
         self.until_audit = AUDIT_INTERVAL_COMMANDS;
         self.disk.audit().map_err(|violation| MeasureError::Stopped(StopReason::Broken(violation)))
@@ -207,8 +211,8 @@ impl Metered {
         self.bill.spent(self.disk.now(), self.disk.activity())
     }
 
-    /// A request has ended: adds what is told of its command. Several requests may have ended at this time, of which each
-    /// is asked after by itself.
+    /// Adds the explained command of a completed request. Requests that complete together are taken
+    /// in order.
     fn explain(&mut self, request: Asked) {
         let Some(explain) = &self.explain else { return };
         let mut explain = explain.borrow_mut();
@@ -283,6 +287,7 @@ impl Disk for Metered {
 /// Makes a measurement of a published row.
 ///
 /// # Errors
+///
 /// See [`TrialError`].
 pub fn outcome(facts: Facts<'_>, measurement: &Measurement, terms: &Terms) -> Result<Outcome, TrialError> {
     let Measurement { setup, variant, workload, depth } = measurement;
@@ -304,47 +309,50 @@ pub fn outcome(facts: Facts<'_>, measurement: &Measurement, terms: &Terms) -> Re
     })
 }
 
-/// Where four reads are on a track, in hundredths of it from where the head comes to: requests 1 to 4, of which 3 comes by
-/// first, then 2, 4 and 1 (P013).
+/// Positions of four reads on a track, in hundredths from where the head arrives: requests 1 to 4,
+/// of which 3 passes first, then 2, 4 and 1 (P013).
 const PLACES: [u64; 4] = [80, 30, 10, 50];
-/// The cylinder with that track: away from where the arm is at power-on.
+/// The cylinder of that track, away from the arm's initial position.
 const CYLINDER: u64 = 1000;
-/// Sectors of such a read.
+/// Sectors of each read.
 const READ_SECTORS: u64 = 8;
 
-/// In which order a disk served requests on one track.
+/// The order in which a disk served requests on one track.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
     /// Of the track.
     pub cylinder: u64,
-    /// Where the requests are, from request 1 on, in hundredths of the track from where the head comes to it.
+    /// Positions of the requests, from request 1 on, in hundredths of the track from where the head
+    /// arrives.
     pub places: Vec<u64>,
-    /// A turn of the platters.
+    /// Duration of a revolution.
     pub rotation: Duration,
-    /// The requests in the order of their ends; number 0 is one at the beginning of the track that the disk was busy with when the
-    /// others came.
+    /// The requests in order of completion; number 0 is one at the start of the track that the disk
+    /// was serving when the others arrived.
     pub served: Vec<Served>,
 }
 
-/// A request that was served.
+/// A served request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
     /// Its number.
     pub number: u16,
-    /// When it had ended, from when all were asked for.
+    /// Completion time, from the submission of all.
     pub at: Duration,
 }
 
 impl Service {
-    /// The order as the digits of a number: 3241.
+    /// Returns the order as the digits of a number: 3241.
     pub fn order(&self) -> u32 {
         self.served.iter().fold(0, |order, served| order * 10 + u32::from(served.number))
     }
 }
 
-/// How a disk serves four reads on one track. They come while it is busy with one before them, at the beginning of the track.
+/// Returns how a disk serves four reads on one track, which arrive while it serves another at the
+/// start of the track.
 ///
 /// # Errors
+///
 /// See [`TrialError`].
 pub fn platter(assembly: &Assembly, catalogue: &Catalogue, terms: &Terms) -> Result<Service, TrialError> {
     let DriveName::Hdd(name) = &assembly.drive else { return Err(TrialError::NoPlatter) };
@@ -368,7 +376,7 @@ pub fn platter(assembly: &Assembly, catalogue: &Catalogue, terms: &Terms) -> Res
     Ok(Service { cylinder: CYLINDER, places: PLACES.to_vec(), rotation: part.rotation, served })
 }
 
-/// What a program asks. `None` if it is no loop of requests.
+/// Converts a workload to a job. `None` if it is not a loop of requests.
 pub fn job(workload: &Workload, depth: u16) -> Option<Job> {
     let share = match *workload {
         Workload::Blocks { bytes, access, way } => {
@@ -385,10 +393,10 @@ pub fn job(workload: &Workload, depth: u16) -> Option<Job> {
 impl fmt::Display for TrialError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown(name) => write!(f, "there is no setup `{name}`"),
+            Self::Unknown(name) => write!(f, "no such setup: `{name}`"),
             Self::Assembly(error) => error.fmt(f),
             Self::Measure(error) => error.fmt(f),
-            Self::NoPlatter => f.write_str("only a disk has a platter whose order can be told"),
+            Self::NoPlatter => f.write_str("only a hard disk has a platter order"),
         }
     }
 }
@@ -409,12 +417,12 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_behind_uas_serves_a_track_as_it_turns_and_behind_bot_as_it_is_asked() {
+    fn uas_reorders_reads_of_a_track_and_bot_does_not() {
         assert_eq!((order("disk-uasp"), order("hdd-bot")), (3241, 1234));
     }
 
     #[test]
-    fn the_stages_of_a_command_are_told_and_a_bridge_is_one() {
+    fn stage_times_include_the_bridge() {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();
         let myce = setups.iter().find(|setup| setup.name == "myce").unwrap();
@@ -443,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_each_command_add_up_to_its_own_time() {
+    fn stage_times_of_each_command_add_up() {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();
         let myce = setups.iter().find(|setup| setup.name == "myce").unwrap();
@@ -470,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_for_a_pack_is_done_for_each_command_in_it() {
+    fn work_for_a_pack_counts_for_each_command() {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();
         let myce = setups.iter().find(|setup| setup.name == "myce").unwrap();
@@ -490,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_cable_time_goes_to_the_driver_and_to_the_drive() {
+    fn native_sata_has_driver_and_drive_stages_only() {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();
         let sata =
@@ -518,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_above_the_transport_is_told_and_stages_still_add_up() {
+    fn queueing_above_the_transport_is_a_stage() {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();
         let of = |setup: &str, variant: &str| {
@@ -543,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_of_more_than_a_bridge_holds_end_where_one_moves_at_a_time() {
+    fn reads_larger_than_the_bridge_buffer_complete() {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();
         let toms = setups.iter().find(|setup| setup.name == "toms").unwrap();
@@ -558,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_does_not_sleep_is_in_u0_and_what_parts_take_adds_up() {
+    fn an_awake_link_stays_in_u0_and_power_adds_up() {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();
         let myce = setups.iter().find(|setup| setup.name == "myce").unwrap();
@@ -580,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn flash_has_no_platter() {
+    fn an_ssd_has_no_platter_order() {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();
         let facts = Facts { catalogue: &catalogue, setups: &setups };
@@ -589,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_are_those_of_the_requests_that_are_counted() {
+    fn latencies_cover_the_counted_requests() {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();
         let myce = setups.iter().find(|setup| setup.name == "myce").unwrap();
@@ -607,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn one_seed_is_one_figure() {
+    fn equal_seeds_have_equal_figures() {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();
         let facts = Facts { catalogue: &catalogue, setups: &setups };

@@ -110,7 +110,7 @@ fn rates(diff: &Diff, ways: &[ReportRoute]) -> Section {
     if !single.is_empty() {
         let bars = beside(&single);
         let text = format!("Rates of jobs that have one depth: {}", reach(&bars, "MB/s"));
-        section = section.figure(Figure::new("At one depth", text, Picture::Bars(bars)));
+        section = section.figure(Figure::new("Jobs with one depth", text, Picture::Bars(bars)));
     }
     let head = ["row", "MB/s before", "after", "IOPS before", "after", "p99 before, µs", "after"];
     let table = diff.changes.iter().fold(Table::new(head), |table, change| {
@@ -210,7 +210,7 @@ fn latencies(runs: [&Saved; 2], diff: &Diff, ways: &[ReportRoute]) -> Section {
             let (by_depth, unit) = in_unit(by_depth);
             let text = course(&by_depth, unit.sign());
             section = section.figure(Figure::new(
-                format!("99 of a hundred: {job}"),
+                format!("99th percentile: {job}"),
                 text,
                 Picture::Lines(by_depth),
             ));
@@ -219,7 +219,7 @@ fn latencies(runs: [&Saved; 2], diff: &Diff, ways: &[ReportRoute]) -> Section {
         let chosen = of_job.iter().filter(|change| change.depth == depth);
         let curves = by_share(chosen.flat_map(|change| sides(runs, change, ways)));
         if !curves.series.is_empty() {
-            let title = format!("Latency by share: {job}, {depth} under way");
+            let title = format!("Latency percentiles: {job}, {depth} under way");
             let text = "What a share of the requests does not take longer than.";
             section = section.figure(Figure::new(title, text, Picture::Lines(curves)));
         }

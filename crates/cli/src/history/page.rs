@@ -55,7 +55,7 @@ pub(super) fn show(file: &Path, runs: &[Saved]) -> Result<(), Failure> {
         let rates = told().filter_map(|job| of_job(job, runs, &ways, &RATE));
         sections.push(rates.fold(Section::new(format!("Throughput, run by run: {drive}")), Section::figure));
         let latencies = told().filter_map(|job| of_job(job, runs, &ways, &LATENCY));
-        let latency = Section::new(format!("99 of a hundred, run by run: {drive}"));
+        let latency = Section::new(format!("99th percentile, run by run: {drive}"));
         sections.push(latencies.fold(latency, Section::figure));
         if jobs.len() > left {
             findings.push(format!("{drive}: no chart of {}", counted_len(jobs.len() - left, "more job")));

@@ -35,7 +35,7 @@ pub(crate) fn by_share<'a>(of: impl IntoIterator<Item = (String, Look, bool, &'a
         Series { is_dashed, ..Series::new(name, look, points) }
     };
     let series = of.into_iter().map(curve).filter(|series| !series.points.is_empty());
-    let lines = Lines::new(Axis::nines("share of requests"), Axis::log("latency, µs"), series.collect());
+    let lines = Lines::new(Axis::nines("percentile"), Axis::log("latency, µs"), series.collect());
     in_unit(lines.shaped(Shape::Curve)).0
 }
 

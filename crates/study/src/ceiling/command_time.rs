@@ -1,59 +1,59 @@
-//! How long commands of a load take: from when they are wanted, and from when the transport has them; and where that time goes.
+//! Latencies of a load's commands, with and without the wait for the transport, and their stages.
 
 use sim::engine::{LatencyStage, LatencyTracker, StageTimes};
 use units::{Duration, Instant, Lba};
 
-/// Commands of a drive that have ended, and their times together.
+/// Sums over the completed commands of a drive.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CommandTimes {
-    /// How many.
+    /// Number.
     pub(super) commands: u64,
-    /// From when they were wanted.
+    /// Since submission by the application.
     pub(super) stays: Duration,
-    /// From when the transport had them.
+    /// Since submission to the transport.
     pub(super) held: Duration,
 }
 
-/// A command that the transport has.
+/// A command in the transport.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StartedCommand {
-    /// Where.
+    /// Its LBA.
     pub(super) lba: Lba,
-    /// Since when it is wanted.
+    /// Submission by the application.
     pub(super) wanted: Instant,
-    /// Since when the transport has it.
+    /// Submission to the transport.
     pub(super) at: Instant,
 }
 
-/// How long a command took.
+/// The latency of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CommandTime {
-    /// Before the transport had it.
+    /// Wait for the transport.
     pub(super) waited: Duration,
-    /// From then on.
+    /// Time in the transport.
     pub(super) held: Duration,
 }
 
-/// Where the time of a drive's commands went, all of them together.
+/// Total stage times of a drive's commands.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Explained {
     /// Time by stage.
     pub shares: StageTimes,
-    /// Commands of which it is the time.
+    /// Number of commands.
     pub commands: u64,
-    /// That of the one which took longest, the first of those that took as long.
+    /// Stage times of the slowest command, the first of equals.
     pub slowest: StageTimes,
 }
 
 impl CommandTimes {
-    /// The mean of their times.
+    /// Mean latency.
     pub(super) fn mean(&self) -> Duration {
         Duration::from_ps(self.stays.as_ps().checked_div(self.commands).unwrap_or(0))
     }
 }
 
 impl CommandTime {
-    /// The time in which it waited, as that in the queue and nowhere else.
+    /// Counts the wait as the queue stage.
     pub(super) fn queued(self) -> StageTimes {
         LatencyTracker::start(Instant::ZERO, LatencyStage::Queue).end(Instant::ZERO + self.waited).1
     }

@@ -1,4 +1,4 @@
-//! Why a load came to no figures: it cannot be measured, or the world did not do what it should.
+//! Why a load has no figures: invalid parameters, or a failed simulation.
 
 use super::BLOCK_BYTES;
 use initiator::Outcome;
@@ -6,28 +6,28 @@ use sim::machine::xhci::PowerOnError;
 use sim::machine::{PlugError, StopReason};
 use std::fmt;
 
-/// Why there are no figures.
+/// Why a load has no figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CeilingError {
-    /// No whole blocks, too many of them, or no commands.
+    /// Partial blocks, too many blocks, or no commands.
     Load,
-    /// More bytes in a command than these, which are the most.
+    /// Too many bytes per command, with the maximum.
     TooLong(u32),
-    /// No more commands than these, which are under way at once.
+    /// Not more commands than are in flight at once.
     TooFew(u32),
-    /// The drive has not the transport.
+    /// The drive lacks the transport.
     Plug(PlugError),
-    /// The drive cannot be brought up on its controller.
+    /// The drive cannot be enumerated on its controller.
     PowerOn(PowerOnError),
-    /// Several drives are behind a controller alone.
+    /// Several drives need a controller.
     OneDrive,
-    /// The world does not go on.
+    /// The simulation stopped.
     Stopped(StopReason),
-    /// A command failed, which none should.
+    /// A command failed.
     Failed(Outcome),
-    /// A drive has read, or was made to write, what belongs elsewhere.
+    /// Data was read from or written to the wrong place.
     Contents,
-    /// Nothing happens any more, and commands are under way.
+    /// No more events while commands are in flight.
     Stuck,
 }
 
@@ -36,24 +36,24 @@ impl fmt::Display for CeilingError {
         match self {
             Self::Load => write!(
                 f,
-                "a command moves whole blocks of {BLOCK_BYTES} bytes, one at least, and there is at least one command"
+                "a command needs at least one whole block of {BLOCK_BYTES} bytes, and a run at least one command"
             ),
-            Self::TooLong(most) => write!(f, "one command moves {most} bytes at most"),
+            Self::TooLong(most) => write!(f, "a command moves at most {most} bytes"),
             Self::TooFew(under_way) => {
                 write!(
                     f,
-                    "{under_way} commands are under way at once and may end together, so that more have to be measured"
+                    "measure more than {under_way} commands, which may be in flight and complete together"
                 )
             }
             Self::Plug(error) => error.fmt(f),
             Self::PowerOn(error) => error.fmt(f),
-            Self::OneDrive => f.write_str("without a controller there is one drive, and no hub"),
+            Self::OneDrive => f.write_str("several drives or hubs need a controller"),
             Self::Stopped(stopped) => stopped.fmt(f),
-            Self::Failed(outcome) => write!(f, "a command failed in a world without faults: {outcome:?}"),
-            Self::Contents => f.write_str("a block holds what belongs elsewhere: a fault of the model"),
-            Self::Stuck => {
-                f.write_str("nothing happens any more, and commands are under way: a fault of the model")
+            Self::Failed(outcome) => {
+                write!(f, "a command failed without injected faults (simulator bug): {outcome:?}")
             }
+            Self::Contents => f.write_str("a block holds data of another place (simulator bug)"),
+            Self::Stuck => f.write_str("the simulation has stopped with commands in flight (simulator bug)"),
         }
     }
 }

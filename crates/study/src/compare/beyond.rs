@@ -1,11 +1,12 @@
-//! What a comparison says besides throughput, in sentences: who waits how long, and what it draws.
+//! Findings about latency and energy.
 //!
-//! Each is of the job of which the page tells more. Of many ways the ends are named. Always true: a sentence has its figures.
+//! Each is about the job of the detailed charts and names the best and the worst route. Always
+//! true: a sentence has its figures.
 
 use crate::page::{Measured, ReportRoute, Unit, Values};
 use report::mean;
 
-/// Latency and energy of a job.
+/// Findings on latency and energy of a job.
 pub(super) fn findings(ways: &[ReportRoute], row: &Measured) -> Vec<String> {
     let job = format!("{} at QD{}", row.job.label, row.job.depth);
     let of = |value: &dyn Fn(&Values) -> Option<f64>| {
@@ -28,7 +29,7 @@ pub(super) fn findings(ways: &[ReportRoute], row: &Measured) -> Vec<String> {
     told.into_iter().flatten().collect()
 }
 
-/// The least and the most, each with its way; nothing of one way alone.
+/// The least and the greatest with their routes; none for a single route.
 fn ends(sorted: &[(&str, f64)], told: impl Fn(f64) -> String) -> Option<String> {
     let [(least, low), .., (most, high)] = sorted else { return None };
     Some(format!("{} over {least} and {} over {most}", told(*low), told(*high)))

@@ -1,7 +1,8 @@
-//! Charts that only simulated runs have: where the time of a command goes, and where the energy.
+//! Charts of simulated runs only: where time and energy of a command go.
 //!
-//! Both are means of the runs of all seeds, of a few rows: the first kind of job, and the first of long blocks. Left out: what a
-//! SATA cable takes, which is told with the drive, and which the section says. Always true: a part has one colour in both.
+//! Both are means over all seeds for a few rows: the first kind of job, and the first with large
+//! blocks. Left out: time on a SATA cable, which counts as the drive's, as the section says. Always
+//! true: a part has the same colour in both.
 
 use super::Configuration;
 use super::runs::{JobRuns, Runs};
@@ -14,15 +15,15 @@ use sim::power::machine::Consumer;
 use std::ops::Range;
 use workload::Job;
 
-// Each part has a colour of its own; the line for the core has stripes of that of the driver, which is what the core does.
+// Each part has its own colour; stripes in the driver's colour mark waiting for the core.
 const _: () =
     assert!(LatencyStage::ALL.len() <= 1 + PARTS_HUES as usize && Consumer::ALL.len() <= PARTS_HUES as usize);
 
-/// Blocks from which on a job is told beside the first one.
+/// Blocks of this size count as large.
 const LONG_BYTES: u32 = 64 << 10;
 
-/// Places of jobs of which more is told: of the first kind, and of the first that moves long blocks; of each the first, the one with some
-/// under way, the last.
+/// Indexes of the detailed jobs: of the first kind and of the first with large blocks, each with
+/// its first, a middle and its last depth.
 pub(super) fn told(jobs: &[&Job]) -> Vec<Vec<usize>> {
     let mut begins = 0;
     let mut kinds: Vec<Range<usize>> = Vec::new();
@@ -46,7 +47,7 @@ fn told_rows(gathered: &[JobRuns]) -> Vec<Vec<&JobRuns>> {
     told(&jobs).into_iter().map(|places| places.into_iter().map(|nth| &gathered[nth]).collect()).collect()
 }
 
-/// The colour of a stage; a consumer has that of the stage that is the same part.
+/// The colour of a stage; a power consumer has that of its stage.
 pub fn stage_look(stage: LatencyStage) -> Look {
     match stage {
         LatencyStage::Queue => PARTS_HUE.into(),
@@ -60,7 +61,8 @@ pub fn stage_look(stage: LatencyStage) -> Look {
     }
 }
 
-/// The stage whose colour a consumer has: cores do what drivers do. The rest is none of the parts, as waiting is in none of them.
+/// The stage whose colour a consumer has: cores run drivers. The rest belongs to no part, like
+/// waiting.
 const fn part(of: Consumer) -> LatencyStage {
     match of {
         Consumer::Cores => LatencyStage::Driver,
@@ -72,19 +74,19 @@ const fn part(of: Consumer) -> LatencyStage {
     }
 }
 
-/// Commands of a request, if all are of one size: what the class driver and the driver do not take at once is cut.
+/// Commands per request, if constant: the drivers split long requests.
 fn commands_of(column: &Configuration, job: &Job) -> Option<u32> {
     let [share] = job.specs[..] else { return None };
     Some(share.bytes.div_ceil(column.activation.request_bytes_max.max(1)))
 }
 
-/// A bar: a way at a depth, and where its commands spend their time in the runs of all seeds.
+/// A bar: mean time of a command in each stage, of a route at a depth, over all seeds.
 struct Spent {
     way: String,
     depth: u16,
-    /// Commands of a request, if that is one number.
+    /// Commands per request, if constant.
     commands: Option<u32>,
-    /// Mean microseconds of a command in each stage.
+    /// Mean microseconds per command and stage.
     us: [f64; LatencyStage::ALL.len()],
     largest: LatencyStage,
 }
@@ -112,7 +114,7 @@ impl Spent {
     }
 }
 
-/// Where the time of commands goes, for each way and depth.
+/// Charts the stages of commands per route and depth.
 pub(super) fn stages(columns: &[Configuration], gathered: &[JobRuns]) -> Section {
     let lead = "Mean time of a command by where it is spent, from when its driver has it in hand, of the same seeds as all lines; parts add up to \
                 the whole. What waits has no place: in a queue, in line for the host's core (striped), for a lane, for a credit. A command is what a transport is given: of a long request \
@@ -126,7 +128,10 @@ pub(super) fn stages(columns: &[Configuration], gathered: &[JobRuns]) -> Section
     let lead = match cabled.as_slice() {
         [] => lead.to_owned(),
         names => {
-            format!("{lead} On a SATA cable ({}) its time is told with that of the drive.", names.join(", "))
+            format!(
+                "{lead} With native SATA ({}) the time of the cable counts as drive time.",
+                names.join(", ")
+            )
         }
     };
     let mut section = Section::new("Where the time goes").lead(lead);
@@ -139,7 +144,7 @@ pub(super) fn stages(columns: &[Configuration], gathered: &[JobRuns]) -> Section
     section
 }
 
-/// Where most of the time goes in the first job, in a sentence.
+/// Names the dominant stage of the first job.
 pub(super) fn finding(columns: &[Configuration], gathered: &[JobRuns]) -> Option<String> {
     let rows = told_rows(gathered).into_iter().next()?;
     let all = spent(columns, &rows);
@@ -148,7 +153,7 @@ pub(super) fn finding(columns: &[Configuration], gathered: &[JobRuns]) -> Option
         .then(|| format!("{label}: most of a command's time outside of the queue goes to: {}", most(&all)))
 }
 
-/// Each way at each depth.
+/// Each route at each depth.
 fn spent(columns: &[Configuration], rows: &[&JobRuns]) -> Vec<Spent> {
     let each = columns.iter().enumerate().flat_map(|(nth, column)| {
         rows.iter().filter_map(move |row| Spent::of(column, &row.job, &row.of[nth]))
@@ -159,7 +164,7 @@ fn spent(columns: &[Configuration], rows: &[&JobRuns]) -> Vec<Spent> {
 fn figure(title: &str, all: &[Spent]) -> Figure {
     let unit = Unit::of(all.iter().map(|spent| spent.us.iter().sum()));
     let heads = LatencyStage::ALL.map(|stage| unit.name(stage.name()));
-    let head = ["", "depth", "commands of a request"].map(String::from).into_iter().chain(heads);
+    let head = ["", "depth", "commands per request"].map(String::from).into_iter().chain(heads);
     let mut table = Table::new(head.chain([unit.name("in all")]));
     for spent in all {
         let names = [
@@ -184,7 +189,7 @@ fn figure(title: &str, all: &[Spent]) -> Figure {
             .collect(),
         is_stacked: true,
     };
-    let text = format!("{} Most of it, apart from the queue: {}.", cut(all), most(all));
+    let text = format!("{} Most of it, excluding the queue: {}.", cut(all), most(all));
     Figure::new(title, text.trim_start(), Picture::Bars(bars)).table(table)
 }
 
@@ -206,20 +211,20 @@ fn most(all: &[Spent]) -> String {
     LatencyStage::ALL.into_iter().filter_map(of_stage).collect::<Vec<_>>().join("; ")
 }
 
-/// How many commands a request is, in words; nothing where each is one.
+/// Describes commands per request, unless it is always one.
 fn cut(all: &[Spent]) -> String {
     let each = each_once(all.iter().filter_map(|spent| Some((spent.way.as_str(), spent.commands?))));
     if each.iter().all(|(_, count)| *count == 1) {
         return String::new();
     }
-    let told: Vec<String> = each.iter().map(|(way, count)| format!("{count} of {way}")).collect();
-    format!("A request is so many commands: {}.", told.join(", "))
+    let told: Vec<String> = each.iter().map(|(way, count)| format!("{count} on {way}")).collect();
+    format!("Commands per request: {}.", told.join(", "))
 }
 
-/// What each consumer takes for 10⁹ bytes.
+/// Charts the energy of each consumer per 10⁹ bytes.
 pub(super) fn consumers(columns: &[Configuration], gathered: &[JobRuns]) -> Section {
     let mut section = Section::new("Where the energy goes")
-        .lead("Of the whole machine, by part, with the colours that parts have above; means of all seeds. The rest is what it draws whatever it does: the quicker way has less of it for each byte.");
+        .lead("Energy of the whole machine by part, in the colours above; means over all seeds. The rest is the base load: a faster route spends less of it per byte.");
     for rows in told_rows(gathered) {
         let mut groups = Vec::new();
         for (nth, column) in columns.iter().enumerate() {
@@ -243,7 +248,7 @@ pub(super) fn consumers(columns: &[Configuration], gathered: &[JobRuns]) -> Sect
             groups,
             is_stacked: true,
         };
-        let text = format!("Joules for 10⁹ bytes, by what takes them. {}", reach(&bars, "J/GB"));
+        let text = format!("Joules per 10⁹ bytes by consumer. {}", reach(&bars, "J/GB"));
         section = section.figure(Figure::new(&rows[0].job.label, text, Picture::Bars(bars)));
     }
     section
@@ -255,7 +260,7 @@ mod tests {
     use workload::AccessSpec;
 
     #[test]
-    fn where_most_is_spent_is_told_by_stage() {
+    fn the_dominant_stage_is_named() {
         let spent = |way: &str, depth, largest| Spent {
             way: way.into(),
             depth,
@@ -274,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn more_is_told_of_a_few_jobs() {
+    fn a_few_jobs_have_detailed_charts() {
         let jobs = |bytes, depths: &[u16]| -> Vec<Job> {
             depths.iter().map(|depth| Job::of(AccessSpec::all(bytes, 100, 100), *depth)).collect()
         };

@@ -1,4 +1,5 @@
-//! A column of a comparison: parts that run some transport, and one run of a job on them.
+//! A configuration of a comparison: parts on which some transport runs, and one run of a job on
+//! them.
 //!
 //! Always true: the parts are in the catalogue, and some transport runs on them.
 
@@ -10,27 +11,27 @@ use crate::trial::{self, Terms, Trial, TrialError, TrialObservers};
 use units::Duration;
 use workload::Job;
 
-/// A column of the comparison.
+/// A configuration of the comparison.
 #[derive(Clone, Debug)]
 pub struct Configuration {
-    /// The variant of the setup, or the driver in its place.
+    /// Name of the setup's variant, or of the driver that replaces its own.
     pub name: String,
-    /// Its parts.
+    /// The parts.
     pub assembly: Assembly,
-    /// Which transport runs on them, and why.
+    /// The active transport and the reasons for it.
     pub activation: Activation,
 }
 
-/// What came of a job on each column.
+/// Results of a job on each configuration.
 pub struct Row {
-    /// The job that ran.
+    /// The job.
     pub job: Job,
-    /// One of each column.
+    /// One result per configuration.
     pub trials: Vec<Trial>,
 }
 
 impl Configuration {
-    /// Its transport in one word, as `uaskit bench` has them.
+    /// Returns the transport in one word, as in `uaskit bench`.
     pub const fn transport(&self) -> &'static str {
         match self.activation.transport {
             Carried::Bot => "bot",
@@ -40,7 +41,7 @@ impl Configuration {
         }
     }
 
-    /// Whether a part is one of its own.
+    /// Whether the configuration uses a part.
     pub fn uses(&self, kind: PartKind, name: &str, catalogue: &Catalogue) -> bool {
         let assembly = &self.assembly;
         match kind {
@@ -56,7 +57,7 @@ impl Configuration {
     }
 }
 
-/// The parts of a column with others in their place, by kind; a hub without a name is none. None if there is no such drive.
+/// Replaces parts by kind; an empty hub name removes the hub. None if the drive does not exist.
 pub fn replaced(
     column: &Configuration,
     parts: &[(PartKind, &str)],
@@ -76,14 +77,14 @@ pub fn replaced(
                 assembly.hubs =
                     Some(name).filter(|name| !name.is_empty()).map(str::to_owned).into_iter().collect();
             }
-            // A drive on a cable has none of these.
+            // Native SATA has none of these.
             _ => {}
         }
     }
     Some((column.name.clone(), assembly))
 }
 
-/// What came of a job on a column.
+/// Runs a job on a configuration.
 pub fn one(
     column: &Configuration,
     job: &Job,
@@ -95,16 +96,16 @@ pub fn one(
     match trial::run_observed(&column.assembly, catalogue, &job, terms, watch) {
         Ok(trial) => Ok(trial),
         Err(TrialError::Measure(MeasureError::Job(error))) => {
-            Err(StudyError::usage(format!("{} cannot be asked of this drive", job.label)).because(error))
+            Err(StudyError::usage(format!("{} does not fit this drive", job.label)).because(error))
         }
         Err(error) => {
-            let what = format!("{}: {} came to nothing", column.name, job.label);
+            let what = format!("{}: {}: simulation failed", column.name, job.label);
             Err(StudyError::new(what).because(error))
         }
     }
 }
 
-/// Columns on BOT and on UAS, by their places, between which nothing differs but the driver.
+/// Pairs of indexes of configurations on BOT and UAS that differ only in the driver.
 pub fn pairs(columns: &[Configuration]) -> impl Iterator<Item = (usize, usize)> {
     let is_bot = |column: &Configuration| column.activation.transport == Carried::Bot;
     let is_uas = |column: &Configuration| matches!(column.activation.transport, Carried::Uas(_));
@@ -116,7 +117,7 @@ pub fn pairs(columns: &[Configuration]) -> impl Iterator<Item = (usize, usize)> 
     })
 }
 
-/// The same terms, for so many requests from the first on.
+/// The same terms for a limited number of requests.
 pub fn short(terms: &Terms, requests: u32) -> Terms {
     let stretch = Stretch {
         warm_up: Duration::ZERO,

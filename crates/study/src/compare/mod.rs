@@ -1,8 +1,10 @@
-//! Comparison of transports and parts: each job on each column of a setup, what came out, and how it is shown.
+//! Comparison of transports and parts: each job on each configuration of a setup, the results, and
+//! their presentation.
 //!
-//! A [`Configuration`] is one variant of a setup. [`runs`] measures columns, [`findings`] puts results into sentences, [`page`] into charts.
-//! [`timeline`] and [`platter`] draw single requests, and [`Point`] is one run of a sweep over parts and jobs. Left out: what
-//! the command line says, files, and tables for a terminal, which are the caller's.
+//! A [`Configuration`] is one variant of a setup. [`runs`] measures configurations, [`findings`]
+//! summarises results in sentences, [`page`] in charts. [`timeline`] and [`platter`] draw single
+//! requests, and [`Point`] is one run of a sweep. Left out: command-line arguments, files, and
+//! terminal tables.
 
 mod beyond;
 mod bottleneck;

@@ -1,9 +1,10 @@
 //! `--report`: a comparison as a page.
 //!
-//! Each job has run on each column with several seeds, one after the other from the one that was asked for: random places, and with them
-//! figures, differ from seed to seed, and the intervals are Student's over those. Where the time goes is a mean of all of them as well. A run by
-//! block, as ATTO does it, comes with the usual jobs alone. Always true: the figures of the first seed are those that are printed, and
-//! findings are of the means that are drawn.
+//! Each job runs on each configuration with consecutive seeds from the requested one: random LBAs,
+//! and with them figures, vary with the seed, and intervals are Student's over seeds. Stage times
+//! are means over seeds as well. A run by block size, as in ATTO, accompanies the default jobs.
+//! Always true: the figures of the first seed are those that are printed, and findings use the
+//! means that are drawn.
 
 use super::findings::{findings, means};
 use super::runs::{self, JobRuns, RunRequest, SEEDS};
@@ -18,14 +19,14 @@ use crate::trial::Terms;
 use report::{Cell, Fact, Page, Section, Table};
 use workload::Job;
 
-/// Bytes that are enough for a size of blocks.
+/// Bytes to move per block size.
 const BLOCK_BYTES: u64 = 24 << 20;
 
-/// What intervals are.
-const INTERVALS: &str = "Bars across marks are 95 % intervals: Student's t on logarithms of the rates of five seeds, which is how much random places change. \
+/// Description of the intervals.
+const INTERVALS: &str = "Error bars are 95 % intervals: Student's t on logarithms of the rates of five seeds, which vary the random LBAs. \
      They say nothing of how well the model fits: that is what uaskit validate is for.";
 
-/// What a page shows, besides the runs.
+/// Content of a page, besides the runs.
 pub struct PageContent<'a> {
     /// The setup.
     pub setup: &'a Setup,
@@ -33,21 +34,22 @@ pub struct PageContent<'a> {
     pub columns: &'a [Configuration],
     /// Parts by name.
     pub catalogue: &'a Catalogue,
-    /// Seed and length of runs.
+    /// Description of replaced parts; empty if there are none.
     pub terms: &'a Terms,
-    /// Parts that are not those of the setup, in words; empty if all are.
+    /// Commands of each configuration on the four pipes.
     pub replaced: &'a str,
-    /// Commands of each column on the four pipes.
+    /// The constants of all parts, as in the record.
     pub commands: Option<u32>,
-    /// The constants of all parts, as the record has them.
+    /// The command that repeats the run.
     pub constants: &'a serde_json::Value,
     /// How the run is repeated.
     pub again: Fact,
 }
 
-/// Runs many sizes of blocks once each, which go with the usual jobs.
+/// Runs many block sizes once each, to accompany the default jobs.
 ///
 /// # Errors
+///
 /// If a run fails.
 pub fn block_runs(
     (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
@@ -56,9 +58,10 @@ pub fn block_runs(
     runs::gather((columns, catalogue, &brief(terms)), &atto(), RunRequest::BLOCKS, sink)
 }
 
-/// Builds the page of a comparison from its runs, and from those by block where there are any.
+/// Builds the page of a comparison from its runs, and from those by block size if any.
 ///
 /// # Errors
+///
 /// If a run that is drawn fails.
 pub fn page(
     content: &PageContent<'_>,
@@ -98,13 +101,13 @@ pub fn page(
     Ok(facts(page, content, gathered))
 }
 
-/// Terms for blocks of many sizes: of the long ones a few are enough.
+/// Terms for many block sizes: a few long requests suffice.
 fn brief(terms: &Terms) -> Terms {
     let stretch = Stretch { bytes: terms.stretch.bytes.min(BLOCK_BYTES), ..terms.stretch };
     Terms { stretch, ..*terms }
 }
 
-/// Every second size of ATTO's.
+/// Every second block size of ATTO.
 fn atto() -> Vec<Job> {
     let jobs = workload::named("atto").map_or_else(Vec::new, |workload| workload.on_whole_drive().jobs);
     jobs.into_iter().filter(|job| job.bytes_max().trailing_zeros() % 2 == 1).collect()
@@ -114,14 +117,14 @@ fn lead(columns: &[Configuration], terms: &Terms) -> String {
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let beside = if names.len() > 1 { " side by side" } else { "" };
     format!(
-        "{}{beside} in a simulated world, packet by packet. The same on every machine; means of seeds {} to {}.",
+        "{}{beside}, simulated packet by packet. Results are identical on every machine; means of seeds {} to {}.",
         names.join(", "),
         terms.seed,
         terms.seed.saturating_add(SEEDS - 1)
     )
 }
 
-/// What one must know to believe it and to do it again.
+/// Adds setup and method.
 fn facts(page: Page, content: &PageContent<'_>, gathered: &[JobRuns]) -> Page {
     let &PageContent { setup, columns, terms, .. } = content;
     let mut of_columns = Table::new([
@@ -134,7 +137,7 @@ fn facts(page: Page, content: &PageContent<'_>, gathered: &[JobRuns]) -> Page {
         "bridge",
         "link",
         "drive",
-        "commands at once",
+        "queue depth",
     ]);
     for column in columns {
         let assembly = &column.assembly;
@@ -160,18 +163,18 @@ fn facts(page: Page, content: &PageContent<'_>, gathered: &[JobRuns]) -> Page {
         .fact(Fact::pair(
             "each run",
             format!(
-                "{} ms of virtual time at least, after {} ms",
+                "at least {} ms of virtual time, after a warm-up of {} ms",
                 report::number(span),
                 terms.stretch.warm_up.as_ps() as f64 / 1e9
             ),
         ))
         .fact(content.again.clone())
-        .fact(Fact::Table("What stands behind each name".into(), of_columns))
+        .fact(Fact::Table("Configurations".into(), of_columns))
         .fact(Fact::Table("Constants of the parts".into(), constants))
         .fact(Fact::Table("Digests".into(), digests(columns, gathered, terms)))
 }
 
-/// Of the first seed: one is enough to see whether two programs do the same.
+/// Digests of the first seed, which suffices to compare two programs.
 fn digests(columns: &[Configuration], gathered: &[JobRuns], terms: &Terms) -> Table {
     let mut digests = Table::new(["", "depth", "which", "seed", "digest", "requests", "events"]);
     for row in gathered {
@@ -192,7 +195,7 @@ fn digests(columns: &[Configuration], gathered: &[JobRuns], terms: &Terms) -> Ta
     digests
 }
 
-/// Every number of every part, with its source.
+/// A table of every constant of every part, with its source.
 fn constants(parts: &serde_json::Value) -> Table {
     let mut table = Table::new(["part", "number", "value", "unit", "source"]);
     let word = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);

@@ -1,7 +1,8 @@
-//! `--platter`: in which order a disk serves four reads on one track, and how many turns that takes.
+//! `--platter`: the order in which a disk serves four reads on one track, and the revolutions that
+//! takes.
 //!
-//! A disk with a queue takes what comes by first; behind BOT it has one at a time. The line is time: a turn of it is a turn of the
-//! platters, from the end of the request before them on.
+//! A disk with a queue serves what passes the head first; behind BOT it has one request at a time.
+//! The line is time: one turn of it is one revolution, from the end of the preceding request.
 
 use super::Configuration;
 use crate::error::StudyError;
@@ -13,7 +14,7 @@ use std::f64::consts::TAU;
 use std::fmt::Write;
 use svg::node::element::{Circle, Definitions, Group, Marker, Path as Line};
 
-/// One way to the disk.
+/// One route to the disk.
 struct Panel {
     title: String,
     service: Service,
@@ -24,9 +25,10 @@ pub struct PlatterOrder {
     panels: Vec<Panel>,
 }
 
-/// Runs the reads on each column; the order of none if no drive has platters.
+/// Runs the reads on each configuration; empty if no drive has platters.
 ///
 /// # Errors
+///
 /// If a run fails.
 pub fn order_of_reads(asked: (&[Configuration], &Catalogue, &Terms)) -> Result<PlatterOrder, StudyError> {
     Ok(PlatterOrder { panels: panels(asked)? })
@@ -38,7 +40,7 @@ impl PlatterOrder {
         self.panels.is_empty()
     }
 
-    /// As a picture.
+    /// Returns an SVG drawing.
     pub fn drawing(&self) -> Drawing {
         picture(&self.panels)
     }
@@ -48,19 +50,19 @@ impl PlatterOrder {
         self.panels.iter().map(|panel| panel.title.as_str()).collect()
     }
 
-    /// As text for a terminal.
+    /// Returns text for a terminal.
     pub fn text(&self) -> String {
         self.panels.iter().map(printed).collect()
     }
 }
 
-/// The same for a page; none if nothing has a platter.
+/// Returns a figure for a page; none if no drive has platters.
 pub fn figure(asked: (&[Configuration], &Catalogue, &Terms)) -> Result<Option<Figure>, StudyError> {
     let panels = panels(asked)?;
     if panels.is_empty() {
         return Ok(None);
     }
-    let mut table = Table::new(["", "order", "turns of the platters", "ms of a turn"]);
+    let mut table = Table::new(["", "order", "revolutions", "ms per revolution"]);
     for panel in &panels {
         let whole = turns(&panel.service).last().map_or(0.0, |last| last.1);
         let turn = panel.service.rotation.as_ps() as f64 / 1e9;
@@ -76,7 +78,7 @@ pub fn figure(asked: (&[Configuration], &Catalogue, &Terms)) -> Result<Option<Fi
     Ok(Some(Figure::new(TITLE, text, Picture::Drawing(Box::new(picture(&panels)))).table(table)))
 }
 
-/// Of each column that has a platter.
+/// Configurations with platters.
 fn panels(
     (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
 ) -> Result<Vec<Panel>, StudyError> {
@@ -86,13 +88,13 @@ fn panels(
         match trial::platter(&column.assembly, catalogue, terms) {
             Ok(service) => panels.push(Panel { title, service }),
             Err(TrialError::NoPlatter) => {}
-            Err(error) => return Err(StudyError::new(format!("{title} came to nothing")).because(error)),
+            Err(error) => return Err(StudyError::new(format!("{title}: simulation failed")).because(error)),
         }
     }
     Ok(panels)
 }
 
-/// Where each request was served, in turns of the platters from the end of request 0 on, in the order of service.
+/// When each request was served, in revolutions from the end of request 0, in order of service.
 fn turns(service: &Service) -> Vec<(u16, f64)> {
     let rotation = service.rotation.as_ps().max(1) as f64;
     let begin = service.served.iter().find(|served| served.number == 0).map_or(0, |served| served.at.as_ps());
@@ -114,7 +116,7 @@ fn order(service: &Service) -> String {
 fn summary(panel: &Panel) -> String {
     let turns = turns(&panel.service).last().map_or(0.0, |last| last.1);
     format!(
-        "served {} in {turns:.1} turns of {:.2} ms",
+        "served {} in {turns:.1} revolutions of {:.2} ms",
         order(&panel.service),
         panel.service.rotation.as_ps() as f64 / 1e9
     )
@@ -126,7 +128,7 @@ const HEAD: f64 = 40.0;
 const FOOT: f64 = 56.0;
 const EDGE: f64 = 160.0;
 const TRACK: f64 = 138.0;
-/// Platters beside each other: as many as a page has room for.
+/// Platters side by side: as many as fit a page.
 const ABREAST: usize = 3;
 
 fn picture(panels: &[Panel]) -> Drawing {
@@ -151,7 +153,7 @@ fn picture(panels: &[Panel]) -> Drawing {
     drawing
 }
 
-/// A place on the platter; the head is at the top, and what lies at an angle comes by later.
+/// A position on the platter; the head is at the top, and larger angles pass later.
 fn at((x, y): (f64, f64), radius: f64, turns: f64) -> (f64, f64) {
     let (sine, cosine) = (turns * TAU).sin_cos();
     (x + radius * sine, y - radius * cosine)
@@ -165,7 +167,7 @@ fn drawn(panel: &Panel, centre: (f64, f64)) -> Group {
     }
     let turns = turns(&panel.service);
     let whole = turns.last().map_or(1.0, |last| last.1.max(0.25));
-    // From inside to the track, however many turns it is.
+    // From the inside to the track, whatever the number of revolutions.
     let radius = |turn: f64| 52.0 + (TRACK - 18.0 - 52.0) * turn / whole;
     let mut since = 0.0;
     for &(_, turn) in &turns {
@@ -238,16 +240,16 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_by_in_one_turn_is_one_line() {
+    fn requests_of_one_revolution_are_one_line() {
         let panel = panel([(0, 20_000), (3, 21_100), (2, 23_100), (4, 25_200), (1, 28_100)]);
-        assert_eq!(summary(&panel), "served 3-2-4-1 in 0.8 turns of 10.00 ms");
+        assert_eq!(summary(&panel), "served 3-2-4-1 in 0.8 revolutions of 10.00 ms");
         let out = printed(&panel);
         assert_eq!(out.matches("turn 1").count() + out.matches("turn 2").count(), 1, "{out}");
         assert!(out.contains("|------3-----------2-----------4-----------------1-----------|"), "{out}");
     }
 
     #[test]
-    fn platters_have_room_on_a_page_however_many_there_are() {
+    fn any_number_of_platters_fits_a_page() {
         let of = |count: u64| {
             (0..count)
                 .map(|_| panel([(0, 20_000), (3, 21_100), (2, 23_100), (4, 25_200), (1, 28_100)]))
@@ -262,9 +264,9 @@ mod tests {
     }
 
     #[test]
-    fn what_has_gone_by_waits_for_the_next_turn() {
+    fn missed_requests_wait_for_the_next_revolution() {
         let panel = panel([(0, 20_000), (1, 28_300), (2, 33_200), (3, 41_300), (4, 45_200)]);
-        assert_eq!(summary(&panel), "served 1-2-3-4 in 2.5 turns of 10.00 ms");
+        assert_eq!(summary(&panel), "served 1-2-3-4 in 2.5 revolutions of 10.00 ms");
         let picture = picture(&[panel]).document().to_string();
         assert!(
             picture.contains("served 1-2-3-4") && picture.matches("url(#arrow)").count() == 4,

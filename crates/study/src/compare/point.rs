@@ -1,7 +1,7 @@
-//! A point of a sweep as a line of JSON: what was asked, and what came out.
+//! A point of a sweep as a line of JSON: parameters and results.
 //!
-//! A point that cannot be simulated has a reason in place of figures. Always true: a line has no line break within it, and the same
-//! point makes the same bytes.
+//! A point that cannot be simulated has a reason in place of figures. Always true: a line contains
+//! no line break, and equal points give equal bytes.
 
 use crate::parts::{Activation, Catalogue};
 use crate::setups::{Assembly, DriveName};
@@ -9,25 +9,25 @@ use crate::trial::{self, Terms, Trial};
 use serde_json::{Value, json};
 use workload::Job;
 
-/// A point of a grid.
+/// A point of a sweep.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// From 0, over the whole grid.
+    /// Index over the whole grid, from 0.
     pub number: usize,
-    /// The variant of the setup.
+    /// Name of the setup's variant.
     pub variant: String,
-    /// Its parts.
+    /// The parts.
     pub assembly: Assembly,
-    /// Which transport runs on them, and why.
+    /// The active transport and the reasons for it.
     pub activation: Activation,
     /// The job.
     pub job: Job,
-    /// The seed of random places.
+    /// The random seed.
     pub seed: u64,
 }
 
 impl Point {
-    /// Runs it.
+    /// Runs the point.
     pub fn line(&self, catalogue: &Catalogue, terms: &Terms) -> String {
         let span = self.job.span_bytes.unwrap_or(trial::DATA_SET_BYTES);
         let job = Job { span_bytes: Some(span), ..self.job.clone() };

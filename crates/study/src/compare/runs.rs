@@ -1,6 +1,7 @@
-//! Runs of a comparison: each job on each column, with one seed or several, and how long each request took if anybody asks.
+//! Runs of a comparison: each job on each configuration with one or more seeds, optionally with
+//! latencies.
 //!
-//! Always true: the first seed is the one that was asked for, and others change nothing about its run.
+//! Always true: the first seed is the requested one, unaffected by the others.
 
 use super::{Configuration, Row, chart, one};
 use crate::error::StudyError;
@@ -15,54 +16,54 @@ use std::rc::Rc;
 use units::Duration;
 use workload::{Estimate, Job};
 
-/// Seeds of what is reported or kept.
+/// Seeds of reports and saved runs.
 pub const SEEDS: u64 = 5;
 
-/// What is asked of runs besides their terms.
+/// What to run besides the terms.
 #[derive(Clone, Copy, Debug)]
 pub struct RunRequest {
-    /// From the one of the terms on.
+    /// Number of seeds, from the one of the terms on.
     pub seeds: u64,
-    /// Where the time goes in the jobs of which a report tells it, with all seeds, whatever the terms say.
+    /// Explain stage times of the detailed jobs with all seeds.
     pub explains: bool,
-    /// How long each request took.
+    /// Record latencies.
     pub latencies: bool,
-    /// What the runs are for, in a word, if somebody waits for them; nothing is shown of others.
+    /// Label of the progress display; none hides it.
     pub told: Option<&'static str>,
 }
 
-/// What came of a job.
+/// Results of a job.
 pub struct JobRuns {
-    /// The job that ran.
+    /// The job.
     pub job: Job,
-    /// Of each column.
+    /// One per configuration.
     pub of: Vec<Runs>,
 }
 
-/// What came of a job on a column.
+/// Results of a job on a configuration.
 #[derive(Default)]
 pub struct Runs {
-    /// By seed, at least one.
+    /// One per seed, at least one.
     pub trials: Vec<Trial>,
-    /// Of the requests of all seeds; none if nobody asked.
+    /// Latencies of all seeds, if recorded.
     latencies: Vec<Duration>,
 }
 
 impl RunRequest {
-    /// One run of each, and its figures.
+    /// One seed, figures only.
     pub const ONCE: Self = Self { seeds: 1, explains: false, latencies: false, told: None };
 
-    /// What a report shows.
+    /// For a report.
     pub const REPORT: Self = Self { seeds: SEEDS, explains: true, latencies: true, told: Some("report") };
 
-    /// What a report shows of blocks.
+    /// For the block sizes of a report.
     pub const BLOCKS: Self = Self { told: Some("blocks"), ..Self::ONCE };
 
-    /// What is kept of a run without a report: as many seeds, so that it can be held against another with the spread of both.
+    /// For a saved run without a report: several seeds, so that it can be compared with its spread.
     pub const KEPT: Self = Self { seeds: SEEDS, latencies: true, told: Some("runs"), ..Self::ONCE };
 }
 
-/// A job on a column with one seed, and how long its requests took if that is wanted.
+/// Runs a job on a configuration with one seed.
 pub fn look(
     column: &Configuration,
     job: &Job,
@@ -75,7 +76,7 @@ pub fn look(
     Ok(Runs { trials: vec![trial], latencies: latencies.take() })
 }
 
-/// Runs each job on each column with each seed, on the threads of the pool that it is called in.
+/// Runs each job on each configuration with each seed, on the current thread pool.
 pub fn gather(
     (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
     jobs: &[Job],
@@ -106,7 +107,7 @@ pub fn gather(
 }
 
 impl JobRuns {
-    /// The figures of the first seed; they say where the time goes if they are asked to.
+    /// Returns the figures of the first seed, with stage times on request.
     pub fn row(&self, explains: bool) -> Row {
         let first = |runs: &Runs| {
             let trial = runs.trials[0].clone();
@@ -115,31 +116,31 @@ impl JobRuns {
         Row { job: self.job.clone(), trials: self.of.iter().map(first).collect() }
     }
 
-    /// For the charts that all pages have.
+    /// Converts to the input of the common charts.
     pub fn measured(&self) -> Measured {
         Measured { job: self.job.clone(), of: self.of.iter().map(|runs| Some(runs.values())).collect() }
     }
 }
 
 impl Runs {
-    /// These and the runs of other seeds.
+    /// Merges the runs of other seeds.
     fn and(mut self, others: Self) -> Self {
         self.trials.extend(others.trials);
         self.latencies.extend(others.latencies);
         self
     }
 
-    /// A figure of each seed.
+    /// Returns a figure of each seed.
     pub fn each(&self, value: fn(&Trial) -> f64) -> Vec<f64> {
         self.trials.iter().map(value).collect()
     }
 
-    /// Of the requests of all seeds.
+    /// Returns the latencies of all seeds.
     pub fn latency(&self) -> Latency {
         Latency::of(self.latencies.iter().map(|latency| (us(*latency), 1)))
     }
 
-    /// One number for what has happened with all seeds: that of the run, if there is one.
+    /// Returns a digest over all seeds; that of the run if there is one.
     pub fn digest(&self) -> u64 {
         match self.trials.as_slice() {
             [one] => one.digest,
@@ -171,7 +172,7 @@ pub fn us(time: Duration) -> f64 {
     time.as_ps() as f64 / 1e6
 }
 
-/// One digest of all runs, in their order.
+/// Returns a digest of all runs in order.
 pub fn digest(gathered: &[JobRuns]) -> String {
     let trials = gathered.iter().flat_map(|row| row.of.iter().flat_map(|runs| &runs.trials));
     format!("{:016x}", mixed(trials))

@@ -1,8 +1,9 @@
-//! `--timeline`: two requests that are under way together, on the four pipes.
+//! `--timeline`: two requests in flight together, on the four pipes.
 //!
-//! What is drawn is what was noted while a run went on ([`crate::explain`]): work of the driver, packets with payload on each pipe, work of
-//! the bridge's firmware, the drive. BOT has two endpoints; its wrappers are shown where UAS has pipes for what they say. Left out:
-//! packets without payload, such as acknowledgements, and a drive on a cable, which has no pipes.
+//! Drawn from the events that [`crate::explain`] recorded: driver work, packets with payload on
+//! each pipe, firmware work of the bridge, the drive. BOT has two endpoints; its wrappers are drawn
+//! on the pipes that UAS uses for the same purpose. Left out: packets without payload, such as
+//! acknowledgements, and native SATA, which has no pipes.
 
 use super::{Configuration, one, short};
 use crate::error::StudyError;
@@ -20,7 +21,7 @@ use units::Instant;
 use wire::uas::PipeUsage;
 use workload::Job;
 
-/// Commands that a run has, and of those the first that are not drawn: so many are the beginning.
+/// Commands of a run, and how many of the first are skipped as start-up.
 const COMMANDS: usize = 40;
 const BEGINNING: usize = 8;
 
@@ -34,7 +35,7 @@ enum Row {
     Drive,
 }
 
-/// Whose a bar is.
+/// The request of a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
     First,
@@ -42,7 +43,7 @@ enum Whose {
     Other,
 }
 
-/// What happens for somebody, in nanoseconds from the beginning of the first command.
+/// An activity for a request, in nanoseconds from the start of the first command.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bar {
     row: Row,
@@ -55,12 +56,12 @@ struct Bar {
 struct Panel {
     title: String,
     bars: Vec<Bar>,
-    /// When the second of both has ended.
+    /// When the second request ended.
     ends: f64,
 }
 
 const ROWS: [(Row, &str); 8] = [
-    (Row::UnderWay, "under way"),
+    (Row::UnderWay, "in flight"),
     (Row::Driver, "driver"),
     (Row::Pipe(PipeUsage::Command), "command pipe"),
     (Row::Pipe(PipeUsage::DataOut), "data-out pipe"),
@@ -70,15 +71,16 @@ const ROWS: [(Row, &str); 8] = [
     (Row::Drive, "drive"),
 ];
 
-/// Two requests that are in flight together, on each column that has USB.
+/// Two requests in flight together, on each configuration with USB.
 pub struct RequestTimeline {
     title: String,
     panels: Vec<Panel>,
 }
 
-/// Runs the job and finds the requests; the timeline of no column if no drive has pipes.
+/// Runs the job and finds the requests; empty if no drive has pipes.
 ///
 /// # Errors
+///
 /// If a run fails.
 pub fn timeline(
     job: &Job,
@@ -92,7 +94,7 @@ pub fn timeline(
 }
 
 impl RequestTimeline {
-    /// Whether no column has pipes with two requests on them.
+    /// Whether no configuration has two requests on pipes.
     pub fn is_empty(&self) -> bool {
         self.panels.is_empty()
     }
@@ -113,7 +115,7 @@ impl RequestTimeline {
     }
 }
 
-/// One transport; none if two commands never came.
+/// One transport; none without two commands.
 fn panel(
     column: &Configuration,
     job: &Job,
@@ -133,7 +135,7 @@ fn panel(
     Ok(Some(Panel::new(title, (&told, &unowned), (first, second))))
 }
 
-/// Two commands that follow each other, and overlap if any do.
+/// Two consecutive commands, overlapping if any do.
 fn pair(told: &[CommandTrace]) -> Option<[&CommandTrace; 2]> {
     let late = told.get(BEGINNING.min(told.len().saturating_sub(2))..)?;
     let mut pairs = late.windows(2).filter_map(|two| <&[CommandTrace; 2]>::try_from(two).ok());
@@ -183,7 +185,7 @@ impl Row {
     }
 }
 
-/// The same with bars of one command that nearly touch as one.
+/// Merges bars of one command that nearly touch.
 fn joined(mut bars: Vec<Bar>, whole: f64) -> Vec<Bar> {
     let place = |row: Row| ROWS.iter().position(|(known, _)| *known == row).unwrap_or(ROWS.len());
     bars.sort_by(|one, other| {
@@ -201,7 +203,7 @@ fn joined(mut bars: Vec<Bar>, whole: f64) -> Vec<Bar> {
             _ => all.push(bar),
         }
     }
-    // What is of others lies below.
+    // Other requests are drawn below.
     all.sort_by_key(|bar| bar.whose != Whose::Other);
     all
 }
@@ -224,7 +226,7 @@ fn picture(title: &str, panels: &[Panel]) -> Drawing {
     for (x, class, name) in [
         (16.0, "first", "the first"),
         (120.0, "second", "the second"),
-        (236.0, "other", "others, or not told apart"),
+        (236.0, "other", "others, or indistinguishable"),
     ] {
         let sample = Rectangle::new().set("class", class).set("x", x).set("y", 40).set("width", 14);
         drawing = drawing.with(sample.set("height", 12).set("rx", 2)).with(text(name, (x + 20.0, 51.0), ""));
@@ -264,7 +266,7 @@ fn drawn(panel: &Panel, top: f64, whole: f64) -> Group {
         let y = top + PANEL_HEAD + number as f64 * ROW;
         group = group.add(text(*name, (LEFT - 10.0, y + 14.0), "").set("text-anchor", "end"));
         for bar in panel.bars.iter().filter(|bar| bar.row == *row) {
-            // Two that are under way together lie beside each other.
+            // Two in flight together are side by side.
             let (y, height) = match (bar.row, bar.whose) {
                 (Row::UnderWay, Whose::Second) => (y + 10.0, 7.0),
                 (Row::UnderWay, _) => (y + 2.0, 7.0),
@@ -285,7 +287,7 @@ fn drawn(panel: &Panel, top: f64, whole: f64) -> Group {
     group
 }
 
-/// A round distance of some ten ticks, in nanoseconds.
+/// A round tick distance for about ten ticks, in nanoseconds.
 fn tick(whole: f64) -> f64 {
     let power = 10_f64.powf((whole / 10.0).log10().floor());
     [1.0, 2.0, 5.0, 10.0].map(|of| of * power).into_iter().find(|step| whole / step <= 12.0).unwrap_or(whole)
@@ -297,7 +299,7 @@ const COLUMNS: usize = 96;
 fn printed(title: &str, panels: &[Panel]) -> String {
     let whole = panels.iter().map(|panel| panel.ends).fold(1.0, f64::max);
     let mut out = format!(
-        "{title}\n1 the first, 2 the second, # both, . others, or not told apart; a column is {:.2} us\n",
+        "{title}\n1 the first, 2 the second, # both, . others, or indistinguishable; one column is {:.2} us\n",
         whole / 1e3 / COLUMNS as f64
     );
     for panel in panels {

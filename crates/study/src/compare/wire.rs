@@ -1,7 +1,8 @@
-//! Thousands of commands on the four pipes, for a timeline that zooms.
+//! Thousands of commands on the four pipes, for a zoomable timeline.
 //!
-//! What is shown is what [`crate::explain`] has noted: packets with payload on each pipe, those of one command that follow each other as one
-//! bar. BOT has two endpoints; its wrappers are where UAS has pipes for what they say. Left out: a drive on a cable, which has no pipes.
+//! Drawn from the events that [`crate::explain`] recorded: packets with payload on each pipe,
+//! consecutive ones of a command as one bar. BOT has two endpoints; its wrappers are on the pipes
+//! that UAS uses for the same purpose. Left out: native SATA, which has no pipes.
 
 use super::{Configuration, one, short};
 use crate::error::StudyError;
@@ -18,14 +19,14 @@ use units::Instant;
 use wire::uas::PipeUsage;
 use workload::Job;
 
-/// Commands of each way unless told otherwise, and at most.
+/// Default and maximum of commands per configuration.
 const COMMANDS: u32 = 3000;
 const COMMANDS_MAX: u32 = 100_000;
 
-/// Packets of one command that are closer than this are one bar.
+/// Packets of one command closer than this are one bar.
 const APART_NS: u64 = 3000;
 
-/// Payload of a picture's run, at most.
+/// Maximum payload of the run of a picture.
 const PAYLOAD_BYTES_MAX: u32 = 2 << 30;
 
 const LANES: [(PipeUsage, &str); 4] = [
@@ -35,7 +36,7 @@ const LANES: [(PipeUsage, &str); 4] = [
     (PipeUsage::Status, "status"),
 ];
 
-/// None if nothing has pipes.
+/// None if no configuration has pipes.
 pub(super) fn timeline(
     commands: Option<u32>,
     (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
@@ -65,7 +66,7 @@ pub(super) fn timeline(
         each.collect::<Vec<_>>().join("; ")
     );
     let lanes = LANES.map(|(_, name)| name.to_owned()).to_vec();
-    let title = format!("Commands on the four pipes: {}, {} under way", job.label, job.depth);
+    let title = format!("Commands on the four pipes: {}, depth {}", job.label, job.depth);
     Ok(Some(Figure::new(title, text, Picture::Timeline(Timeline { lanes, panels }))))
 }
 
@@ -87,11 +88,11 @@ fn panel(
     Ok(Some(Panel { name: way.name.clone(), hue: way.look.hue, commands }))
 }
 
-/// Requests of so many bytes that have so many commands, of `at_once` bytes at most, and all together no more bytes than a picture is
-/// worth.
+/// Requests of `bytes` needed for this many commands of at most `at_once` bytes, within the payload
+/// limit.
 fn requests(commands: u32, (bytes, at_once): (u32, u32), depth: u16) -> u32 {
     let pieces = bytes.div_ceil(at_once.max(1)).max(1);
-    // Those under way at the end may have ended in part.
+    // Requests in flight at the end may be incomplete.
     let requests =
         if pieces == 1 { commands } else { commands.div_ceil(pieces).saturating_add(u32::from(depth)) };
     requests.min((PAYLOAD_BYTES_MAX / bytes.max(1)).max(1))

@@ -1,6 +1,7 @@
-//! Charts of how long requests take: by share of them, how they are spread, and by depth.
+//! Charts of latency: by percentile, as histograms, and over depth.
 //!
-//! Shares are on a scale in nines, as storage is asked for them. A share is shown as far as there are ten requests beyond it, and no further.
+//! Percentiles use a scale in nines. A percentile is shown only if at least ten requests are beyond
+//! it.
 
 use super::{
     FEW, Measured, ReportRoute, Unit, Values, by_label, chosen, course, describe_peaks, in_unit, over_depth,
@@ -8,27 +9,27 @@ use super::{
 };
 use report::{Axis, Bars, Cell, Figure, Group, Lines, Picture, Point, Section, Series, Shape, Table};
 
-/// How long requests took: values in microseconds with how many took so long, the shortest first.
+/// A latency distribution: values in microseconds with their counts, ascending.
 #[derive(Clone, Debug, Default)]
 pub struct Latency {
     counted: Vec<(f64, u64)>,
     requests: u64,
 }
 
-/// Requests beyond a share, for it to be shown.
+/// Requests that must be beyond a percentile.
 const BEYOND: f64 = 10.0;
 
-/// Of curves, and of steps.
+/// Points of curves and histograms.
 const POINTS: usize = 60;
 const BINS: usize = 48;
 
-/// Of many ways each has as many fewer, so that a page has room for them.
+/// Reduces points for many routes, so that the page stays small.
 fn fineness(of: usize, ways: usize) -> usize {
     if ways <= FEW { of } else { of / 2 }
 }
 
 impl Latency {
-    /// Of values in microseconds, each with how often it came.
+    /// Builds a distribution from values in microseconds with counts.
     pub fn of(values: impl IntoIterator<Item = (f64, u64)>) -> Self {
         let mut counted: Vec<(f64, u64)> =
             values.into_iter().filter(|(us, count)| us.is_finite() && *count > 0).collect();
@@ -42,7 +43,7 @@ impl Latency {
         self.counted.iter().map(|(us, count)| us * *count as f64).sum::<f64>() / self.requests.max(1) as f64
     }
 
-    /// What a share of requests does not take longer than.
+    /// Returns a percentile.
     pub fn at(&self, share: f64) -> Option<f64> {
         let rank = (self.requests as f64 * share).ceil().max(1.0) as u64;
         let mut passed = 0;
@@ -53,13 +54,14 @@ impl Latency {
         found.or(self.counted.last()).map(|(us, _)| *us)
     }
 
-    /// The same, if a request is beyond the share: of a hundred requests no 99.9 % are told from all of them.
+    /// Returns a percentile if at least one request is beyond it: of a hundred requests, 99.9 %
+    /// would equal the maximum.
     pub fn known(&self, share: f64) -> Option<f64> {
         let beyond = self.requests as f64 * (1.0 - share);
         self.at(share).filter(|_| share >= 1.0 || beyond >= 0.999)
     }
 
-    /// Whether there are enough requests to speak of a share.
+    /// Whether there are enough requests for a percentile.
     fn knows(&self, share: f64) -> bool {
         self.requests as f64 * (1.0 - share) >= BEYOND
     }
@@ -72,7 +74,7 @@ impl Latency {
             .collect()
     }
 
-    /// Percents of requests in bins that begin at these values.
+    /// Percentages of requests in bins that begin at these values.
     fn steps(&self, bins: &[f64]) -> Vec<Point> {
         let mut counts = vec![0_u64; bins.len()];
         for (us, count) in &self.counted {
@@ -84,11 +86,11 @@ impl Latency {
     }
 }
 
-/// Shares of which the table tells.
+/// Percentiles in the table.
 const TOLD: [(f64, &str); 5] =
     [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (0.9999, "p99.99")];
 
-/// Latencies of a row, and how some of them depend on depth.
+/// Charts the latencies of a row, and some percentiles over depth.
 pub fn latencies(ways: &[ReportRoute], all: &[Measured], row: &Measured) -> Section {
     let mut section = Section::new("Latency");
     let known: Vec<(&ReportRoute, &Latency)> = ways
@@ -100,7 +102,7 @@ pub fn latencies(ways: &[ReportRoute], all: &[Measured], row: &Measured) -> Sect
     if known.is_empty() {
         return section;
     }
-    let title = format!("{}, {} under way", row.job.label, row.job.depth);
+    let title = format!("{}, depth {}", row.job.label, row.job.depth);
     let of = |shape: &dyn Fn(&Latency) -> Vec<Point>| {
         known
             .iter()
@@ -108,7 +110,7 @@ pub fn latencies(ways: &[ReportRoute], all: &[Measured], row: &Measured) -> Sect
             .collect::<Vec<_>>()
     };
     let curves = Lines::new(
-        Axis::nines("share of requests"),
+        Axis::nines("percentile"),
         Axis::log("latency, µs"),
         of(&|latency| latency.curve(fineness(POINTS, ways.len()))),
     );
@@ -117,9 +119,12 @@ pub fn latencies(ways: &[ReportRoute], all: &[Measured], row: &Measured) -> Sect
         let median = report::mean(unit.value(latency.at(0.5)?));
         Some(format!("{} {median} {}", way.name, unit.sign()))
     });
-    let text = format!("Half of the requests take no longer than: {}.", half.collect::<Vec<_>>().join(", "));
-    let figure =
-        Figure::new(format!("Latency by share: {title}"), text, Picture::Lines(curves.shaped(Shape::Curve)));
+    let text = format!("Median latency: {}.", half.collect::<Vec<_>>().join(", "));
+    let figure = Figure::new(
+        format!("Latency percentiles: {title}"),
+        text,
+        Picture::Lines(curves.shaped(Shape::Curve)),
+    );
     section = section.figure(figure.table(table(&known, unit)));
     let bins = bins(&known, fineness(BINS, ways.len()));
     let unit = Unit::of(bins.iter().copied());
@@ -130,7 +135,7 @@ pub fn latencies(ways: &[ReportRoute], all: &[Measured], row: &Measured) -> Sect
     let shares = Axis::linear("% of requests").counted_in("%");
     let hills = Lines::new(Axis::log(unit.name("latency")), shares, of(&step));
     let text = format!(
-        "How many of a hundred requests take how long; a step is a twentieth of a doubling or more. {}",
+        "Latency histogram; bins are at least a twentieth of a doubling wide. {}",
         describe_peaks(&hills, unit.sign())
     );
     let figure =
@@ -138,7 +143,7 @@ pub fn latencies(ways: &[ReportRoute], all: &[Measured], row: &Measured) -> Sect
     section = section.figure(figure);
     if let Some((bars, table, unit)) = each_job(ways, all) {
         let text = format!(
-            "What half of the requests of each job do not take longer than; the table has the other shares. {}",
+            "Median latency of each job; the table has other percentiles. {}",
             reach(&bars, unit.sign())
         );
         section = section.figure(Figure::new("Latency of each job", text, Picture::Bars(bars)).table(table));
@@ -146,7 +151,7 @@ pub fn latencies(ways: &[ReportRoute], all: &[Measured], row: &Measured) -> Sect
     let Some((label, rows)) = by_label(all).into_iter().find(|(_, rows)| rows.len() > 1) else {
         return section;
     };
-    for (share, name) in [(0.5, "Median"), (0.99, "99 of a hundred")] {
+    for (share, name) in [(0.5, "Median"), (0.99, "99th percentile")] {
         let value =
             |values: &Values| Some((Some(&values.latency).filter(|of| of.knows(share))?.at(share)?, None));
         let lines = over_depth(ways, rows, Axis::linear("latency, µs"), value);
@@ -159,7 +164,7 @@ pub fn latencies(ways: &[ReportRoute], all: &[Measured], row: &Measured) -> Sect
     section
 }
 
-/// Medians of all kinds of jobs, if there are several, each at the depth of which more is told.
+/// Medians of all kinds of jobs, if there are several, each at its detailed depth.
 fn each_job(ways: &[ReportRoute], all: &[Measured]) -> Option<(Bars, Table, Unit)> {
     let rows: Vec<&Measured> = by_label(all).into_iter().filter_map(|(_, rows)| chosen(rows)).collect();
     if rows.len() < 2 {
@@ -194,14 +199,14 @@ fn each_job(ways: &[ReportRoute], all: &[Measured]) -> Option<(Bars, Table, Unit
     Some((bars, table, unit))
 }
 
-/// A table of latencies, which begins with these columns.
+/// Creates a table of latencies with these first columns.
 fn head<const N: usize>(names: [&str; N], unit: Unit) -> Table {
     let means = [unit.name("mean")].into_iter().chain(TOLD.map(|(_, name)| unit.name(name)));
     let ends = [unit.name("longest"), "requests".to_owned()];
     Table::new(names.map(String::from).into_iter().chain(means).chain(ends))
 }
 
-/// Cells of what is behind the first columns.
+/// The cells after the first columns.
 fn told(latency: &Latency, unit: Unit) -> impl Iterator<Item = Cell> {
     let cell = move |us: Option<f64>| us.map_or(Cell::Empty, |us| Cell::Mean(unit.value(us)));
     let shares = TOLD.map(|(share, _)| cell(latency.at(share).filter(|_| latency.knows(share))));
@@ -215,11 +220,11 @@ fn table(known: &[(&ReportRoute, &Latency)], unit: Unit) -> Table {
     })
 }
 
-/// Where bins begin: all over what was measured, each as much longer than the one before. What one in ten thousand takes is out.
+/// Bin starts: logarithmic over the measured range, without the slowest one in ten thousand.
 fn bins(known: &[(&ReportRoute, &Latency)], count: usize) -> Vec<f64> {
     let least = known.iter().filter_map(|(_, of)| of.at(0.0)).fold(f64::INFINITY, f64::min).max(0.001);
     let most = known.iter().filter_map(|(_, of)| of.at(0.9995)).fold(least, f64::max) * 1.05;
-    // No finer than a twentieth of a doubling: a value that is always the same would be a needle.
+    // At least a twentieth of a doubling: a constant value would be a spike.
     let factor = (most / least).powf(1.0 / (count - 4) as f64).max(2_f64.powf(0.05));
     (0..count)
         .map(|nth| least * factor.powi(nth as i32 - 2))
@@ -234,7 +239,7 @@ mod tests {
     use workload::{AccessSpec, Job};
 
     #[test]
-    fn shares_are_those_of_the_requests() {
+    fn percentiles_match_the_requests() {
         let latency = Latency::of((1..=1000).map(|us| (f64::from(us), 1)));
         assert_eq!(
             [0.0, 0.5, 0.99, 1.0].map(|share| latency.at(share)),
@@ -244,14 +249,14 @@ mod tests {
     }
 
     #[test]
-    fn a_share_beyond_which_there_are_few_is_not_spoken_of() {
+    fn percentiles_need_enough_requests() {
         let latency = Latency::of([(100.0, 1000)]);
         assert_eq!((latency.knows(0.99), latency.knows(0.999)), (true, false));
         assert!(latency.curve(POINTS).iter().all(|point| point.x <= 0.99));
     }
 
     #[test]
-    fn each_job_is_told_at_the_depth_of_which_more_is_told() {
+    fn each_job_is_shown_at_its_detailed_depth() {
         let estimate = Estimate { value: 1.0, interval: None };
         let values = |us: f64| Values {
             iops: estimate,
@@ -278,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_have_all_requests() {
+    fn histograms_include_all_requests() {
         let latency = Latency::of((1..=300).map(|us| (f64::from(us), 3)));
         let way = ReportRoute { name: "uas".into(), look: report::Look::default() };
         let bins = bins(&[(&way, &latency)], BINS);

@@ -1,7 +1,7 @@
-//! Charts of a report page, for results of any kind of drive and transport.
+//! Charts of a report page for results of any drive and transport, simulated or real.
 //!
-//! Commands bring what they have measured into [`ReportRoute`]s and [`Measured`]; charts of throughput, latency and energy are made of that alike,
-//! whether the drive is simulated or real. Left out: what only one command has, which is beside it.
+//! Commands convert their results to [`ReportRoute`]s and [`Measured`]; charts of throughput,
+//! latency and energy are built from those. Left out: charts specific to one command.
 
 mod latency;
 mod summary;
@@ -17,28 +17,28 @@ use report::{Axis, Fact, Figure, Lines, Look, Picture, Point, Section, Series};
 use std::collections::BTreeSet;
 use workload::{Estimate, Job};
 
-/// Ways of which everything has room on a page: charts for bytes and for I/Os, which have the same shape, and fine curves.
+/// Routes for which a page has detailed charts: separate ones for bytes and I/Os, and fine curves.
 const FEW: usize = 6;
 
-/// A way to a drive: its name, and how it looks in every chart.
+/// A route to a drive: its name and its look in every chart.
 #[derive(Clone, Debug)]
 pub struct ReportRoute {
-    /// Shown in legends and tables.
+    /// Name in legends and tables.
     pub name: String,
     /// Colour and mark, the same in every chart.
     pub look: Look,
 }
 
-/// What came of a job, on each way.
+/// Results of a job on each route.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The job that ran.
     pub job: Job,
-    /// As many as there are ways; none where there is no figure.
+    /// One per route; none without figures.
     pub of: Vec<Option<Values>>,
 }
 
-/// The figures of a job on a way.
+/// The figures of a job on a route.
 #[derive(Clone, Debug)]
 pub struct Values {
     /// Requests per second.
@@ -49,11 +49,11 @@ pub struct Values {
     pub latency: Latency,
     /// Of the whole machine.
     pub watts: Option<f64>,
-    /// Energy of the whole machine for 10⁹ bytes.
+    /// Energy of the whole machine per 10⁹ bytes.
     pub joules_per_gb: Option<f64>,
 }
 
-/// A colour for a transport, the same on every page; others count on from `nth`.
+/// The colour of a transport, the same on every page; others continue from `nth`.
 pub fn hue(transport: &str, nth: usize) -> u8 {
     match transport {
         "uas" => 0,
@@ -64,7 +64,7 @@ pub fn hue(transport: &str, nth: usize) -> u8 {
     }
 }
 
-/// Ways of which each has a colour of its own, as long as there are some; then colours begin again with other marks.
+/// Assigns distinct colours while there are enough, then repeats colours with other marks.
 pub fn ways<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<ReportRoute> {
     let mut ways: Vec<ReportRoute> = Vec::new();
     for (nth, (name, transport)) in all.enumerate() {
@@ -77,13 +77,13 @@ pub fn ways<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<ReportRout
     ways
 }
 
-/// Rows that follow each other with one label.
+/// Groups consecutive rows with one label.
 pub fn by_label(all: &[Measured]) -> Vec<(&str, &[Measured])> {
     let chunks = all.chunk_by(|one, next| one.job.label == next.job.label);
     chunks.filter_map(|chunk| Some((chunk.first()?.job.label.as_str(), chunk))).collect()
 }
 
-/// Each once, in the order in which they come first.
+/// Removes duplicates, keeping the first of each.
 pub fn each_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut each = Vec::new();
     for one in all {
@@ -94,26 +94,26 @@ pub fn each_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     each
 }
 
-/// The depth about which more is told: some are under way, and not so many that they wait for each other most of the time.
+/// The depth of the detailed charts: several requests in flight, but without much queueing.
 pub fn featured_depth(depths: impl Iterator<Item = u16> + Clone) -> Option<u16> {
     depths.clone().filter(|depth| *depth <= 8).max().or_else(|| depths.min())
 }
 
-/// The row about which more is told, of the first kind of job.
+/// The row of the detailed charts, of the first kind of job.
 pub fn chosen(all: &[Measured]) -> Option<&Measured> {
     let (_, rows) = *by_label(all).first()?;
     let depth = featured_depth(rows.iter().map(|row| row.job.depth))?;
     rows.iter().find(|row| row.job.depth == depth)
 }
 
-/// Places across for depths, each once.
+/// The horizontal axis of depths.
 pub fn depth_axis(depths: impl Iterator<Item = u16>) -> Axis {
     let depths: BTreeSet<u16> = depths.collect();
     let labels = depths.into_iter().map(|depth| (f64::from(depth), depth.to_string()));
-    Axis::log("requests under way").labelled(labels)
+    Axis::log("requests in flight").labelled(labels)
 }
 
-/// A value of each way by depth.
+/// Charts a value of each route over depth.
 pub fn over_depth(
     ways: &[ReportRoute],
     rows: &[Measured],
@@ -134,7 +134,7 @@ pub fn over_depth(
     Lines::new(x, y, series.collect())
 }
 
-/// Energy, where it is known.
+/// Charts of energy, where known.
 pub fn energy(ways: &[ReportRoute], all: &[Measured]) -> Section {
     let mut section = Section::new("Power and energy");
     let Some((label, rows)) = by_label(all).into_iter().find(|(_, rows)| rows.len() > 1) else {
@@ -151,11 +151,11 @@ pub fn energy(ways: &[ReportRoute], all: &[Measured]) -> Section {
     section
 }
 
-/// A moment, in seconds since 1970, as people write it: `2026-01-31 09:05 UTC`.
+/// Formats seconds since 1970: `2026-01-31 09:05 UTC`.
 pub fn date(unix_s: u64) -> String {
     let (minutes, mut days) = (unix_s / 60 % 1440, unix_s / 86_400);
     let is_leap = |year: u64| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
-    // Four centuries are always as long, so that years are few to go through.
+    // Four centuries have a constant length, so the loop over years is short.
     let mut year = 1970 + days / 146_097 * 400;
     days %= 146_097;
     while days >= 365 + u64::from(is_leap(year)) {
@@ -172,7 +172,7 @@ pub fn date(unix_s: u64) -> String {
     format!("{year}-{month:02}-{:02} {:02}:{:02} UTC", days + 1, minutes / 60, minutes % 60)
 }
 
-/// The version, as a fact.
+/// The program version, as a fact.
 pub fn version() -> Fact {
     Fact::pair("uaskit", env!("CARGO_PKG_VERSION"))
 }
@@ -182,14 +182,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transports_keep_their_colours_and_no_two_ways_share_one() {
+    fn transports_keep_distinct_colours() {
         let all = [("uasp", "uas"), ("bot", "bot"), ("uas-linux", "uas"), ("sata", "sata")];
         let hues: Vec<u8> = ways(all.into_iter()).iter().map(|way| way.look.hue).collect();
         assert_eq!(hues, [0, 1, 3, 5]);
     }
 
     #[test]
-    fn two_dozen_ways_look_otherwise_each() {
+    fn two_dozen_routes_have_distinct_looks() {
         let names: Vec<String> = (0..24).map(|nth| format!("way {nth}")).collect();
         let all =
             names.iter().enumerate().map(|(nth, name)| (name.as_str(), ["bot", "uas", "turbo"][nth % 3]));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_dates() {
+    fn timestamps_are_formatted() {
         let all =
             [(0, "1970-01-01 00:00"), (951_782_399, "2000-02-28 23:59"), (951_868_799, "2000-02-29 23:59")];
         let later = [

@@ -1,14 +1,14 @@
-//! What charts show, in words: for who does not see them, and for who wants no more than the ends.
+//! Summaries of charts as text, for screen readers and for a quick overview.
 
 use report::{Bars, Group, Lines, Series, mean};
 
-/// What lines do, in words: where each begins and ends.
+/// Describes where each line begins and ends.
 pub fn course(lines: &Lines, unit: &str) -> String {
     let of = |series: &Series| {
         let (first, last) = (series.points.first()?, series.points.last()?);
         let [from, to] = [first.y, last.y].map(mean);
         let ends = match series.points.as_slice() {
-            [_] => format!("is at {to}"),
+            [_] => format!("is {to}"),
             _ if from == to => format!("stays at {to}"),
             _ => format!("goes from {from} to {to}"),
         };
@@ -18,17 +18,18 @@ pub fn course(lines: &Lines, unit: &str) -> String {
     format!("{}.", all.join("; "))
 }
 
-/// Where steps are highest, in words.
+/// Describes the peaks of histograms.
 pub fn describe_peaks(lines: &Lines, unit: &str) -> String {
     let of = |series: &Series| {
         let most = series.points.iter().max_by(|one, other| one.y.total_cmp(&other.y))?;
         Some(format!("{} at {} {unit}, {} %", series.name, mean(most.x), mean(most.y)))
     };
     let all: Vec<String> = lines.series.iter().filter_map(of).collect();
-    format!("Most are {}.", all.join("; "))
+    format!("Peaks: {}.", all.join("; "))
 }
 
-/// How far bars reach, in words: of each series the shortest and the longest, of bars in parts those of all groups.
+/// Describes the range of bars: of each series the shortest and the longest, of stacked bars the
+/// totals.
 pub fn reach(bars: &Bars, unit: &str) -> String {
     let (groups, all) = (&bars.groups, bars.series.iter().enumerate());
     if bars.is_stacked {
@@ -56,7 +57,7 @@ fn stacked(bars: &Bars, unit: &str) -> String {
         .map_or_else(String::new, |ends| format!("{}{}.", ends[..1].to_uppercase(), &ends[1..]))
 }
 
-/// The least and the most of what groups have, and more about each; none of nothing.
+/// Describes the least and the greatest value of groups; none without values.
 fn ends<'a>(
     all: impl Iterator<Item = (f64, &'a Group)> + Clone,
     unit: &str,
@@ -67,7 +68,7 @@ fn ends<'a>(
     let [from, to] =
         [low, high].map(|(value, group)| (mean(value), format!("{}{}", group.label, more(value, group))));
     Some(match std::ptr::eq(low.1, high.1) {
-        true => format!("is at {} {unit} ({})", from.0, from.1),
+        true => format!("is {} {unit} ({})", from.0, from.1),
         false => format!("goes from {} ({}) to {} {unit} ({})", from.0, from.1, to.0, to.1),
     })
 }
@@ -78,14 +79,14 @@ mod tests {
     use report::{Axis, Point};
 
     #[test]
-    fn lines_are_told_by_their_ends() {
+    fn lines_are_described_by_their_ends() {
         let points = vec![Point::new(1.0, 34.0), Point::new(32.0, 144.5)];
         let same = vec![Point::new(1.0, 35.0), Point::new(32.0, 35.0)];
         let one = vec![Point::new(1.0, 36.0)];
         let series =
             vec![Series::new("uasp", 0, points), Series::new("bot", 1, same), Series::new("sata", 5, one)];
         let lines = Lines::new(Axis::log("depth"), Axis::linear("MB/s"), series);
-        let told = "uasp goes from 34 to 145 MB/s; bot stays at 35 MB/s; sata is at 36 MB/s.";
+        let told = "uasp goes from 34 to 145 MB/s; bot stays at 35 MB/s; sata is 36 MB/s.";
         assert_eq!(course(&lines, "MB/s"), told);
     }
 
@@ -102,17 +103,17 @@ mod tests {
     }
 
     #[test]
-    fn bars_are_told_by_their_ends() {
-        assert_eq!(reach(&bars(false), "W"), "flash goes from 1.5 (uas) to 3 W (bot); link is at 1 W (bot).");
+    fn bars_are_described_by_their_ends() {
+        assert_eq!(reach(&bars(false), "W"), "flash goes from 1.5 (uas) to 3 W (bot); link is 1 W (bot).");
         let whole = "Goes from 1.5 (uas, 100 % of it flash) to 4 W (bot, 75 % of it flash).";
         assert_eq!(reach(&bars(true), "W"), whole);
         assert_eq!(reach(&Bars { is_stacked: true, ..Bars::default() }, "W"), "");
     }
 
     #[test]
-    fn steps_are_told_by_where_most_are() {
+    fn histograms_are_described_by_their_peaks() {
         let points = vec![Point::new(100.0, 8.0), Point::new(120.0, 31.0), Point::new(150.0, 2.0)];
         let lines = Lines::new(Axis::log("us"), Axis::linear("%"), vec![Series::new("uas", 0, points)]);
-        assert_eq!(describe_peaks(&lines, "µs"), "Most are uas at 120 µs, 31 %.");
+        assert_eq!(describe_peaks(&lines, "µs"), "Peaks: uas at 120 µs, 31 %.");
     }
 }

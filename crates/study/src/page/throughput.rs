@@ -1,4 +1,4 @@
-//! Charts of how much is moved: by depth, by block, and where there is one depth alone.
+//! Charts of throughput: over depth, by block size, and for jobs with one depth.
 
 use super::{FEW, Measured, ReportRoute, Unit, Values, by_label, course, over_depth, reach};
 use report::{Axis, Bars, Cell, Figure, Group, Picture, Section, Table};
@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use workload::Estimate;
 use workload::{AccessSpec, Job, short_bytes};
 
-/// Bytes and I/Os of each kind of job that has several depths, beside each other; of many ways on one axis where blocks are alike.
+/// Bytes and I/Os of each kind of job with several depths, side by side; for many routes on one
+/// axis if all blocks are alike.
 pub fn by_depth(ways: &[ReportRoute], all: &[Measured], intervals: &str) -> Section {
-    let mut section = Section::new("Throughput by requests under way").lead(intervals);
+    let mut section = Section::new("Throughput by queue depth").lead(intervals);
     for (label, rows) in by_label(all).into_iter().filter(|(_, rows)| rows.len() > 1) {
         let of = |values: &Values| Some((values.mb_per_s.value, values.mb_per_s.interval));
         let mut megabytes = over_depth(ways, rows, Axis::linear("MB/s"), of);
@@ -27,7 +28,7 @@ pub fn by_depth(ways: &[ReportRoute], all: &[Measured], intervals: &str) -> Sect
     section
 }
 
-/// How long all requests are, if they are alike.
+/// The length of all requests, if they are alike.
 fn one_size(rows: &[Measured]) -> Option<u32> {
     let mut all = rows.iter().flat_map(|row| &row.job.specs).map(|share| share.bytes);
     let first = all.next()?;
@@ -39,7 +40,7 @@ fn figure(title: String, lines: report::Lines, unit: &str, table: Table) -> Figu
     Figure::new(title, text, Picture::Lines(lines)).table(table)
 }
 
-/// Everything about rates, a row for each depth and way.
+/// A table of all rates, a row per depth and route.
 fn table(ways: &[ReportRoute], rows: &[Measured]) -> Table {
     let means = rows.iter().flat_map(|row| row.of.iter().flatten()).map(|values| values.latency.mean_us());
     let unit = Unit::of(means);
@@ -61,9 +62,9 @@ fn table(ways: &[ReportRoute], rows: &[Measured]) -> Table {
     table
 }
 
-/// Jobs that have one depth alone, beside each other.
+/// Jobs with a single depth, side by side.
 pub fn single(ways: &[ReportRoute], all: &[Measured]) -> Section {
-    let section = Section::new("At one depth");
+    let section = Section::new("Jobs with one depth");
     let rows: Vec<&Measured> = by_label(all)
         .into_iter()
         .filter_map(|(_, rows)| if let [row] = rows { Some(row) } else { None })
@@ -80,24 +81,23 @@ pub fn single(ways: &[ReportRoute], all: &[Measured]) -> Section {
         group(label, row)
     });
     let bars = bars(ways, "", groups.collect());
-    let text =
-        format!("Millions of bytes in a second, at the one depth that the job has: {}", reach(&bars, "MB/s"));
-    section.figure(Figure::new("MB/s at one depth", text, Picture::Bars(bars)))
+    let text = format!("MB/s (10⁶ bytes per second) at the job's only depth: {}", reach(&bars, "MB/s"));
+    section.figure(Figure::new("MB/s by job", text, Picture::Bars(bars)))
 }
 
-/// Sizes that make a series of blocks.
+/// Minimum number of sizes in a series of blocks.
 const BLOCKS_LEAST: usize = 3;
 
-/// Reads or writes, random or not, depth.
+/// Read percentage, random percentage, depth.
 type JobKind = (u8, u8, u16);
 
-/// What kind a job is, and of which size, if all of its requests are alike.
+/// Kind and size of a job, if all of its requests are alike.
 fn block(job: &Job) -> Option<(JobKind, u32)> {
     let [AccessSpec { bytes, read_percent, random_percent, .. }] = job.specs[..] else { return None };
     Some(((read_percent, random_percent, job.depth), bytes))
 }
 
-/// Jobs that differ in nothing but the size of their requests.
+/// Groups jobs that differ only in request size.
 fn blocks(all: &[Measured]) -> BTreeMap<JobKind, BTreeMap<u32, &Measured>> {
     let mut kinds: BTreeMap<JobKind, BTreeMap<u32, &Measured>> = BTreeMap::new();
     for row in all {
@@ -108,9 +108,9 @@ fn blocks(all: &[Measured]) -> BTreeMap<JobKind, BTreeMap<u32, &Measured>> {
     kinds
 }
 
-/// Bars by block, as ATTO shows them.
+/// Bars by block size, as in ATTO.
 pub fn by_block(ways: &[ReportRoute], all: &[Measured]) -> Section {
-    let mut section = Section::new("Throughput by block");
+    let mut section = Section::new("Throughput by block size");
     for ((reads, random, depth), rows) in blocks(all).into_iter().rev() {
         if rows.len() < BLOCKS_LEAST {
             continue;
@@ -126,12 +126,9 @@ pub fn by_block(ways: &[ReportRoute], all: &[Measured]) -> Section {
                 .iter()
                 .zip(values)
                 .filter_map(|(way, value)| Some(format!("{} {}", way.name, report::mean(value?))));
-            format!(
-                "{depth} under way. MB/s with blocks of {label}: {}.",
-                each.collect::<Vec<_>>().join(", ")
-            )
+            format!("Depth {depth}. MB/s with {label} blocks: {}.", each.collect::<Vec<_>>().join(", "))
         });
-        let title = format!("{}{} by block", kind[..1].to_uppercase(), &kind[1..]);
+        let title = format!("{}{} by block size", kind[..1].to_uppercase(), &kind[1..]);
         section = section.figure(Figure::new(title, text, Picture::Bars(bars)));
     }
     section
@@ -164,19 +161,17 @@ mod tests {
         let section = |count: usize| {
             let ways: Vec<ReportRoute> =
                 (0..count).map(|nth| ReportRoute { name: nth.to_string(), look: Look::default() }).collect();
-            let row = |label: &str, depth, shares: &[u32]| Measured {
+            let row = |label: &str, depth, sizes: &[u32]| Measured {
                 job: Job {
                     label: label.into(),
-                    specs: shares.iter().map(|bytes| AccessSpec::all(*bytes, 100, 100)).collect(),
+                    specs: sizes.iter().map(|bytes| AccessSpec::all(*bytes, 100, 100)).collect(),
                     ..Job::of(AccessSpec::all(4096, 100, 100), depth)
                 },
                 of: (1..=count).map(|nth| Some(values(nth))).collect(),
             };
             let rows = [("read", &[4096][..]), ("mix", &[512, 4096])];
-            let all: Vec<Measured> = rows
-                .iter()
-                .flat_map(|(label, shares)| [1, 2].map(|depth| row(label, depth, shares)))
-                .collect();
+            let all: Vec<Measured> =
+                rows.iter().flat_map(|(label, sizes)| [1, 2].map(|depth| row(label, depth, sizes))).collect();
             Page::new("p").section(by_depth(&ways, &all, "Intervals.")).html().expect("it has room")
         };
         let titles = |page: &str| -> Vec<String> {

@@ -1,6 +1,6 @@
-//! The unit of latencies in a chart: microseconds, or milliseconds where something takes ten of them.
+//! The unit of latencies in a chart: microseconds, or milliseconds from ten of them on.
 //!
-//! One for each chart: its axis, its table and what is shown under the pointer have the same.
+//! One per chart: its axis, table and tooltips agree.
 
 use report::{Lines, Series};
 
@@ -13,16 +13,16 @@ pub enum Unit {
     Ms,
 }
 
-/// Microseconds from which on milliseconds are easier to read.
+/// Microseconds from which on milliseconds are used.
 const MS_FROM_US: f64 = 10_000.0;
 
 impl Unit {
-    /// For values in microseconds.
+    /// Chooses the unit for values in microseconds.
     pub fn of(us: impl IntoIterator<Item = f64>) -> Self {
         if us.into_iter().any(|us| us.is_finite() && us >= MS_FROM_US) { Self::Ms } else { Self::Us }
     }
 
-    /// Its sign.
+    /// Returns the symbol.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Us => "µs",
@@ -30,7 +30,7 @@ impl Unit {
         }
     }
 
-    /// A value in microseconds in this unit.
+    /// Converts a value in microseconds.
     pub fn value(self, us: f64) -> f64 {
         match self {
             Self::Us => us,
@@ -38,13 +38,13 @@ impl Unit {
         }
     }
 
-    /// What is shown, with the unit: `latency, ms`.
+    /// Appends the unit to a name: `latency, ms`.
     pub fn name(self, what: &str) -> String {
         format!("{what}, {}", self.sign())
     }
 }
 
-/// Lines whose upright axis is latency in microseconds, in the unit that is easier to read.
+/// Converts lines whose vertical axis is latency in microseconds.
 pub fn in_unit(mut lines: Lines) -> (Lines, Unit) {
     let unit = Unit::of(lines.series.iter().flat_map(|series| &series.points).map(|point| point.y));
     for Series { points, .. } in &mut lines.series {
@@ -57,7 +57,7 @@ pub fn in_unit(mut lines: Lines) -> (Lines, Unit) {
     (lines, unit)
 }
 
-/// The same of lines whose unit is told: if that is microseconds.
+/// Converts lines if their unit is microseconds.
 pub fn in_easier(lines: Lines, unit: &str) -> (Lines, &str) {
     if unit != Unit::Us.sign() {
         return (lines, unit);

@@ -17,53 +17,53 @@ use quirks::quirk::{BridgeFacts, BuiltIn, Flag, Flags};
 use std::fmt;
 use wire::usb::ClassCode;
 
-/// Parts between a program and a drive, by name.
+/// The names of the parts between a program and a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain<'a> {
-    /// The driver that is asked first.
+    /// The preferred driver.
     pub driver: &'a str,
-    /// A host controller, or an adapter of Serial ATA.
+    /// A host controller or SATA adapter.
     pub controller: &'a str,
-    /// None on a cable without USB.
+    /// None for native SATA.
     pub bridge: Option<&'a str>,
-    /// None on a cable without USB.
+    /// None for native SATA.
     pub link: Option<&'a str>,
 }
 
-/// What carries commands, and why nothing better does.
+/// The active transport, and why no better one is active.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Activation {
-    /// The driver that has the drive, by name.
+    /// Name of the active driver.
     pub driver: String,
     /// The transport.
     pub transport: Carried,
-    /// Commands under way at most; with Turbo, requests that are packed into one.
+    /// Queue depth; with Turbo, requests packed into one.
     pub depth: u16,
-    /// Bytes of a command that moves data, at most.
+    /// Maximum bytes of a data command.
     pub command_bytes_max: u32,
-    /// Bytes of a request that the driver gets, which packs several of them if it is one like Turbo.
+    /// Maximum bytes of a request given to the driver, which packs several if it supports that.
     pub request_bytes_max: u32,
-    /// Every rule that was asked, in its order.
+    /// Every checked rule, in order.
     pub reasons: Vec<Reason>,
 }
 
-/// A transport as it runs.
+/// An active transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried {
     /// Bulk-Only Transport.
     Bot,
     /// Bulk-Only Transport with packs.
     Turbo,
-    /// UAS, and how transfers find their command.
+    /// UAS, and how transfers are matched with commands.
     Uas(Matched),
     /// No USB at all.
     Sata,
 }
 
-/// How transfers of UAS find their command.
+/// How UAS transfers are matched with commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matched {
-    /// By streams of the controller, so many.
+    /// By this many streams of the controller.
     Streams(u16),
     /// By streams that the driver emulates.
     Emulated,
@@ -71,75 +71,75 @@ pub enum Matched {
     Ready,
 }
 
-/// A rule that was asked.
+/// A checked rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
     /// Which.
     pub rule: Rule,
-    /// Of which driver, by name.
+    /// Name of the driver.
     pub driver: String,
-    /// Whether it is met. One that is not sends the drive to another transport.
+    /// Whether it is met. An unmet rule selects another transport.
     pub is_met: bool,
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub because: String,
 }
 
-/// What is asked, in this order.
+/// The rules, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// The driver speaks UAS.
+    /// The driver supports UAS.
     Driver,
-    /// The driver is for that controller.
+    /// The driver supports that controller.
     Controller,
     /// An alternate setting is 08/06/62.
     AlternateSetting,
-    /// No quirk says that UAS is to be ignored.
+    /// No quirk disables UAS.
     NotIgnored,
-    /// The controller takes lists of memory pieces.
+    /// The controller supports scatter-gather lists.
     ScatterGather,
     /// At SuperSpeed, the controller has streams.
     Streams,
 }
 
 impl Rule {
-    /// The question in words.
+    /// Returns the rule as a question.
     pub const fn question(self) -> &'static str {
         match self {
             Self::Driver => "does the driver speak UAS?",
             Self::Controller => "is the driver for this host controller?",
             Self::AlternateSetting => "does an alternate setting speak UAS?",
             Self::NotIgnored => "is no quirk set to ignore UAS?",
-            Self::ScatterGather => "does the host controller take scatter-gather lists?",
-            Self::Streams => "has the host controller streams, where they are needed?",
+            Self::ScatterGather => "does the host controller support scatter-gather lists?",
+            Self::Streams => "does the host controller have streams, if needed?",
         }
     }
 }
 
-/// Why parts make no chain.
+/// Why parts cannot be connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainError {
-    /// There is no part of that name.
+    /// No part of that name.
     Unknown(PartKind, String),
-    /// The driver is not for that controller, and none takes its place.
+    /// The driver does not support that controller and has no fallback.
     NoDriver {
         /// The driver.
         driver: String,
         /// The controller.
         controller: String,
     },
-    /// A driver for drives on a cable was given a bridge or a link, or one for USB was not.
+    /// A native SATA driver with a bridge or link, or a USB driver without.
     Mixed(String),
-    /// Drivers fall back on each other.
+    /// Fallback drivers form a cycle.
     Circle(String),
 }
 
-/// Drivers that fall back on one another at most.
+/// Maximum length of a fallback chain.
 const FALLBACKS_MAX: usize = 8;
-/// Linux leaves two of its streams unused: one for what has no tag, one for bridges that count from another number.
+/// Linux reserves two streams: one for untagged, one for bridges that count from another number.
 const LINUX_STREAMS_KEPT: u16 = 2;
-/// Commands that Linux has under way below SuperSpeed, before what it keeps.
+/// Linux's queue depth below SuperSpeed, before the reserved ones.
 const LINUX_DEPTH_USB2: u16 = 32;
-/// What a quirk of 240 sectors leaves of a command.
+/// Command size left by a quirk of 240 sectors.
 const BYTES_OF_240_SECTORS: u32 = 240 * 512;
 
 /// A chain with its parts looked up.
@@ -153,9 +153,10 @@ struct Parts<'a> {
 }
 
 impl Activation {
-    /// What becomes of a chain of parts.
+    /// Determines the transport of a chain of parts.
     ///
     /// # Errors
+    ///
     /// See [`ChainError`].
     pub fn of(catalogue: &Catalogue, chain: Chain<'_>) -> Result<Self, ChainError> {
         let driver = find(PartKind::Driver, chain.driver, Catalogue::driver, catalogue)?;
@@ -178,7 +179,7 @@ impl Activation {
         parts.activation(chain.driver)
     }
 
-    /// The rule that decided against a better transport; none if the best one runs.
+    /// Returns the rule that excluded a better transport; none if the best one is active.
     pub fn decisive(&self) -> Option<&Reason> {
         self.reasons.iter().find(|reason| !reason.is_met)
     }
@@ -209,7 +210,7 @@ fn on_cable(catalogue: &Catalogue, chain: Chain<'_>, driver: &DriverPart) -> Res
 }
 
 impl Parts<'_> {
-    /// Asks one driver after the other until one has the drive.
+    /// Tries drivers along the fallback chain.
     fn activation(&self, first: &str) -> Result<Activation, ChainError> {
         let mut name = first.to_owned();
         let mut reasons = Vec::new();
@@ -233,7 +234,7 @@ impl Parts<'_> {
         ChainError::NoDriver { driver: driver.into(), controller: self.controller_name.into() }
     }
 
-    /// Asks the rules of one driver, up to the first that says no.
+    /// Checks the rules of one driver, up to the first unmet one.
     fn ask(&self, name: &str, driver: &DriverPart, reasons: &mut Vec<Reason>) {
         let first = [Self::for_controller, Self::speaks_uas, Self::setting];
         let last = [Self::not_ignored, Self::scatter_gather, Self::streams];
@@ -250,28 +251,29 @@ impl Parts<'_> {
         let is_met = driver.controllers.iter().any(|known| known == self.controller_name);
         let (all, one) = (driver.controllers.join(", "), self.controller_name);
         let because = match is_met {
-            true => format!("{name} is for {one}"),
-            false => format!("{name} is for {all}, and not for {one}"),
+            true => format!("{name} supports {one}"),
+            false => format!("{name} supports {all}, not {one}"),
         };
         (!driver.controllers.is_empty()).then_some((Rule::Controller, is_met, because))
     }
 
     fn speaks_uas(&self, name: &str, driver: &DriverPart) -> Option<(Rule, bool, String)> {
         let is_met = driver.transport == DriverTransport::Uas;
-        let because = if is_met { format!("{name} speaks UAS") } else { format!("{name} speaks no UAS") };
+        let because =
+            if is_met { format!("{name} supports UAS") } else { format!("{name} does not support UAS") };
         Some((Rule::Driver, is_met, because))
     }
 
     fn setting(&self, _: &str, _: &DriverPart) -> Option<(Rule, bool, String)> {
         let is_met = self.bridge.transports != Transports::BotOnly;
         let because = match is_met {
-            true => format!("a setting is {}", ClassCode::UAS),
-            false => format!("no setting is {}: the drive speaks no UAS", ClassCode::UAS),
+            true => format!("an alternate setting is {}", ClassCode::UAS),
+            false => format!("no alternate setting is {}: the drive does not support UAS", ClassCode::UAS),
         };
         Some((Rule::AlternateSetting, is_met, because))
     }
 
-    /// Linux alone has a list.
+    /// Only Linux has such a list.
     fn not_ignored(&self, _: &str, driver: &DriverPart) -> Option<(Rule, bool, String)> {
         if driver.os != Os::Linux {
             return None;
@@ -280,7 +282,7 @@ impl Parts<'_> {
         let is_met = !built_in.uas().contains(Flag::IgnoreUas);
         let because = match (is_met, built_in.coded) {
             (true, None) => "no quirk".to_owned(),
-            (false, None) => format!("Linux's own table says to ignore UAS for {}", self.bridge.id),
+            (false, None) => format!("Linux's built-in quirks disable UAS for {}", self.bridge.id),
             (_, Some(coded)) => coded.reason().to_owned(),
         };
         Some((Rule::NotIgnored, is_met, because))
@@ -290,18 +292,19 @@ impl Parts<'_> {
         let (is_met, title) = (self.controller.scatter_gather, self.controller_title);
         let because = match is_met {
             true => "it does".to_owned(),
-            false => format!("the {title} takes no scatter-gather lists"),
+            false => format!("the {title} does not support scatter-gather lists"),
         };
         Some((Rule::ScatterGather, is_met, because))
     }
 
     fn streams(&self, name: &str, driver: &DriverPart) -> Option<(Rule, bool, String)> {
         if self.speed != Speed::Super {
-            return Some((Rule::Streams, true, "below super speed none are needed".into()));
+            return Some((Rule::Streams, true, "not needed below SuperSpeed".into()));
         }
         let emulates = driver.streams == DriverStreams::Emulated;
         let who = if driver.os == Os::Linux { "Linux" } else { name };
-        // Linux asks for arrays of four entries (`can_do_streams`), and no controller with streams has fewer.
+        // Linux needs arrays of four entries (`can_do_streams`), the minimum of any controller with
+        // streams.
         let (is_met, because) = match self.controller.streams_of(name) {
             StreamsOf::Missing if emulates => {
                 (true, format!("the controller has no streams, and {name} emulates them"))
@@ -316,7 +319,7 @@ impl Parts<'_> {
         Some((Rule::Streams, is_met, because))
     }
 
-    /// What Linux knows of the bridge.
+    /// Linux's built-in quirks of the bridge.
     fn built_in(&self) -> BuiltIn {
         let unit_ma = if self.speed == Speed::Super { 8 } else { 2 };
         let max_power = u8::try_from(self.bridge.max_power_ma / unit_ma).unwrap_or(u8::MAX);
@@ -326,7 +329,7 @@ impl Parts<'_> {
         BuiltIn::of(&self.bridge.identity(), speaks.then_some(facts))
     }
 
-    /// What a driver does that has the drive.
+    /// The properties of the active driver.
     fn runs(&self, name: String, driver: &DriverPart, reasons: Vec<Reason>) -> Activation {
         let is_linux = driver.os == Os::Linux;
         let transport = self.carried(&name, driver);
@@ -358,7 +361,7 @@ impl Parts<'_> {
             DriverTransport::Sata => Carried::Sata,
             DriverTransport::Uas if self.speed != Speed::Super => Carried::Uas(Matched::Ready),
             DriverTransport::Uas if self.controller.streams_of(name) == StreamsOf::Work => {
-                // Entry 0 of the array is no stream.
+                // Entry 0 of the array is not a stream.
                 let entries = 2_u16 << self.controller.part.primary_streams_exponent.min(14);
                 Carried::Uas(Matched::Streams(self.bridge.streams.min(entries - 1)))
             }
@@ -368,7 +371,7 @@ impl Parts<'_> {
 }
 
 impl Rule {
-    /// Its name for programs; those that `uaskit why` asks as well have the same.
+    /// Returns the name for programs, shared with `uaskit why`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Driver => "driver",
@@ -380,7 +383,7 @@ impl Rule {
         }
     }
 
-    /// What it asks, for people.
+    /// Returns the rule as a statement.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Driver => "the driver speaks UAS",
@@ -421,14 +424,14 @@ impl fmt::Display for Activation {
 impl fmt::Display for ChainError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown(kind, name) => write!(f, "there is no {kind} `{name}`"),
+            Self::Unknown(kind, name) => write!(f, "no such {kind}: `{name}`"),
             Self::NoDriver { driver, controller } => {
-                write!(f, "{driver} does not take {controller}, and nothing takes its place")
+                write!(f, "{driver} does not support {controller} and has no fallback")
             }
             Self::Mixed(driver) => {
-                write!(f, "a drive behind {driver} has a bridge and a link, or neither if it is without USB")
+                write!(f, "{driver} needs both a bridge and a link for USB, or neither for native SATA")
             }
-            Self::Circle(driver) => write!(f, "what {driver} falls back on falls back on it"),
+            Self::Circle(driver) => write!(f, "the fallback drivers of {driver} form a cycle"),
         }
     }
 }
@@ -454,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn uas_runs_where_every_rule_is_met() {
+    fn uas_is_active_if_every_rule_is_met() {
         let activation = activation("linux-uas", "vl805", "jms567", "gen1").expect("a chain");
         assert_eq!(activation.to_string(), "It is on UAS with 31 streams by linux-uas: every rule is met.");
         assert_eq!((activation.depth, activation.command_bytes_max), (29, 512 << 10));
@@ -463,18 +466,18 @@ mod tests {
     #[test]
     fn a_driver_of_bot_alone_is_the_reason_itself() {
         let told = told("windows7-usbstor", "intel-7-series", "asm1051e", "gen1");
-        assert_eq!(told, "It is on BOT by windows7-usbstor: windows7-usbstor speaks no UAS.");
+        assert_eq!(told, "It is on BOT by windows7-usbstor: windows7-usbstor does not support UAS.");
     }
 
     #[test]
     fn a_bridge_without_uas_falls_back() {
         let told = told("linux-uas", "vl805", "jms539", "gen1");
-        let because = "no setting is 08/06/62 (UAS): the drive speaks no UAS";
+        let because = "no alternate setting is 08/06/62 (UAS): the drive does not support UAS";
         assert_eq!(told, format!("It is on BOT by linux-usb-storage: {because}."));
     }
 
     #[test]
-    fn linux_leaves_controllers_with_broken_streams_alone() {
+    fn linux_does_not_use_broken_streams() {
         for (controller, title) in [("asm1042", "ASMedia ASM1042"), ("ej168", "EtronTech EJ168")] {
             let because = format!("Linux does not use the streams of the {title}, since they are broken");
             let told = told("linux-uas", controller, "jms567", "gen1");
@@ -523,16 +526,16 @@ mod tests {
     #[test]
     fn a_controller_without_scatter_gather_lists_has_no_uas() {
         let told = told("linux-uas", "dwc-otg", "asm1153", "high");
-        let because = "the DesignWare OTG controller takes no scatter-gather lists";
+        let because = "the DesignWare OTG controller does not support scatter-gather lists";
         assert_eq!(told, format!("It is on BOT by linux-usb-storage: {because}."));
     }
 
     #[test]
-    fn linux_tells_asmedia_bridges_by_streams_and_current() {
+    fn linux_identifies_asmedia_bridges_by_streams_and_current() {
         let told = |bridge, link| told("linux-uas", "intel-7-series", bridge, link);
         assert!(told("asm1051e", "gen1").contains("it may be an ASM1051, whose UAS is broken"));
         assert!(told("asm1153", "gen1").starts_with("It is on UAS"));
-        assert!(told("asm1053e", "high").contains("below super speed"));
+        assert!(told("asm1053e", "high").contains("below SuperSpeed"));
         let short = activation("linux-uas", "intel-7-series", "asm1053e", "gen1").expect("a chain");
         assert_eq!((short.command_bytes_max, short.depth), (122_880, 62));
     }
@@ -542,12 +545,12 @@ mod tests {
         let told = told("renesas-uasp", "upd720201", "upd720230", "gen1");
         assert!(told.starts_with("It is on UAS"), "{told}");
         let error = activation("windows8-usbstor-asmedia", "ej168", "asm1051e", "gen1").unwrap_err();
-        let what = "windows8-usbstor-asmedia does not take ej168, and nothing takes its place";
+        let what = "windows8-usbstor-asmedia does not support ej168 and has no fallback";
         assert_eq!(error.to_string(), what);
     }
 
     #[test]
-    fn a_cable_has_neither_bridge_nor_link() {
+    fn native_sata_has_neither_bridge_nor_link() {
         let catalogue = Catalogue::built_in().expect("parts that come with the project");
         let chain = Chain { driver: "sata-native", controller: "ahci-6g", bridge: None, link: None };
         let activation = Activation::of(&catalogue, chain).expect("a chain");
@@ -559,8 +562,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn unknown_parts_are_named() {
         let error = activation("linux-uas", "vl805", "jms999", "gen1").unwrap_err();
-        assert_eq!(error.to_string(), "there is no bridge `jms999`");
+        assert_eq!(error.to_string(), "no such bridge: `jms999`");
     }
 }

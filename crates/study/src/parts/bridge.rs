@@ -1,8 +1,8 @@
-//! Bridges from USB to SATA.
+//! USB-to-SATA bridges.
 //!
-//! A bridge has a processor, which looks at each command when it comes and when it ends, and through which payload may have to go;
-//! as many commands at once as it has places for; a buffer; and a cable. Left out: bridges with two drives, errors, and bursts of less
-//! than 16 packets, which none is known to have.
+//! A bridge has a processor, which handles each command at start and end and may have to copy
+//! payload; a number of command slots; a buffer; and a SATA port. Left out: bridges with two
+//! drives, errors, and bursts below 16 packets.
 
 use super::PartModel;
 use super::quantity::{Count, Current, Quantity, Rate, Size, Time};
@@ -19,46 +19,46 @@ use units::Duration;
 /// A bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BridgePart {
-    /// idVendor and idProduct of enclosures with it.
+    /// idVendor and idProduct of its enclosures.
     pub id: DeviceId,
     /// bcdDevice.
     pub revision: u16,
-    /// What the configuration draws of the bus, in milliamperes; 0 if it says that it has its own supply.
+    /// bMaxPower in milliamperes; 0 if self-powered.
     pub max_power_ma: u16,
-    /// What it speaks.
+    /// Supported transports.
     pub transports: Transports,
-    /// Streams of its pipes; 0 where it speaks no UAS.
+    /// UAS streams; 0 without UAS.
     pub streams: u16,
-    /// Commands that it takes at once over UAS.
+    /// UAS queue depth.
     pub commands: u16,
-    /// From a packet of the host to the answer.
+    /// Response time to a packet of the host.
     pub response: Duration,
-    /// Payload that it holds, in bytes.
+    /// Buffer size in bytes.
     pub buffer_bytes: u32,
-    /// Payload of a write that goes on together when all of it has come, in bytes.
+    /// Bytes of a write that are forwarded together.
     pub write_piece_bytes: u32,
-    /// What its processor takes.
+    /// Processor costs.
     pub firmware: FirmwareCosts,
-    /// Its SATA side. Over BOT commands are given alone.
+    /// SATA port. Over BOT commands are not queued.
     pub store: StorePart,
 }
 
-/// What the processor of a bridge takes, one thing after the other.
+/// Processor costs of a bridge, sequential.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FirmwareCosts {
-    /// A CBW, until the drive has its command.
+    /// From CBW to the drive's command.
     pub bot_command: Duration,
-    /// The end of a command, until its CSW.
+    /// From completion to CSW.
     pub bot_status: Duration,
-    /// A COMMAND IU, until the drive has its command.
+    /// From COMMAND IU to the drive's command.
     pub uas_command: Duration,
-    /// The end of a command, until its SENSE IU.
+    /// From completion to SENSE IU.
     pub uas_status: Duration,
-    /// A byte that moves through the buffer, in picoseconds.
+    /// Per byte copied through the buffer, in picoseconds.
     pub byte_ps: u64,
 }
 
-/// A transport with costs of its own.
+/// A transport with separate costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BridgeSide {
     /// Bulk-Only Transport.
@@ -115,11 +115,11 @@ struct UsbTable {
 #[serde(deny_unknown_fields)]
 struct BufferTable {
     size: Quantity<Size>,
-    /// What of a read goes on together, once it is whole; no more than half of the buffer.
+    /// Bytes of a read that are forwarded together; at most half of the buffer.
     read_piece: Quantity<Size>,
-    /// The same of a write.
+    /// The same for a write.
     write_piece: Quantity<Size>,
-    /// Through the buffer.
+    /// Copy rate through the buffer.
     rate: Quantity<Rate>,
 }
 
@@ -129,11 +129,11 @@ struct SataTable {
     rate: SataRate,
     latency: Quantity<Time>,
     queued: Quantity<Count>,
-    /// From the drive's leave to send a data frame of a write that is not queued, to that frame.
+    /// From the drive's request for data of an unqueued write to the data frame.
     frame: Quantity<Time>,
 }
 
-/// Of a cable, as files call it.
+/// SATA rate names in files.
 #[derive(Clone, Copy, Deserialize)]
 pub(super) enum SataRate {
     #[serde(rename = "3 Gb/s")]
@@ -143,12 +143,12 @@ pub(super) enum SataRate {
 }
 
 impl BridgePart {
-    /// Who it says that it is; bridges of one id are told apart by other things.
+    /// Returns the USB identity, which bridges may share.
     pub const fn identity(&self) -> Identity<'static> {
         Identity { id: self.id, revision: self.revision, names: Names { manufacturer: None, product: None } }
     }
 
-    /// What a command takes of its processor, coming and going.
+    /// Returns the processor costs of a command: start and end.
     pub const fn costs(&self, side: BridgeSide) -> (Duration, Duration) {
         match side {
             BridgeSide::Bot => (self.firmware.bot_command, self.firmware.bot_status),
@@ -207,7 +207,7 @@ impl UasTable {
         if streams.is_power_of_two() {
             return Ok(streams);
         }
-        let what = format!("`uas.streams` is {streams}, and a power of two was expected");
+        let what = format!("`uas.streams` is {streams}, expected a power of two");
         Err(FieldError::new("uas.streams", what))
     }
 }
@@ -224,7 +224,7 @@ impl SataRate {
 fn hex(place: &str, digits: Option<&str>) -> Result<u16, FieldError> {
     let four = digits.filter(|digits| digits.len() == 4);
     four.and_then(|digits| u16::from_str_radix(digits, 16).ok()).ok_or_else(|| {
-        let what = format!("four digits of base 16 were expected in each number of `{place}`");
+        let what = format!("`{place}` needs four hexadecimal digits per id");
         FieldError::new(place, what)
     })
 }

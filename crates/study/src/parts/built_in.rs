@@ -1,6 +1,6 @@
-//! The parts that come with the project.
+//! The built-in parts.
 //!
-//! A part is in here by its name alone. Always true: no two are of the same kind and name.
+//! A part is listed by name alone. Always true: kind and name are unique.
 
 use super::PartKind;
 

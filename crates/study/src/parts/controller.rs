@@ -1,7 +1,7 @@
-//! Host controllers of USB.
+//! USB host controllers.
 //!
-//! What is told is what [`sim::xhc`] takes, and which drivers can use its streams: some are offered and do not work
-//! but with a driver that knows how. Left out: what a driver takes.
+//! Fields are the parameters of [`sim::xhc`], and the drivers that can use the streams: some
+//! controllers offer streams that work only with a specific driver. Left out: driver costs.
 
 use super::PartModel;
 use super::quantity::{Count, Quantity, Rate, Size, Time};
@@ -15,24 +15,24 @@ use wire::xhci::ContextSize;
 /// A host controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerPart {
-    /// How it works.
+    /// Model parameters.
     pub part: Part,
-    /// Its vendor and device id on PCI.
+    /// PCI vendor and device id.
     pub pci: (u16, u16),
-    /// Drivers that can use its streams, by name; all can if not told.
+    /// Names of drivers that can use its streams; all if not given.
     pub streams_only: Option<Vec<String>>,
-    /// Whether it takes lists of memory pieces.
+    /// Whether it supports scatter-gather lists.
     pub scatter_gather: bool,
 }
 
-/// What a driver has of a controller's streams.
+/// The streams that a driver can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamsOf {
     /// Working ones.
     Work,
-    /// None: the controller does not offer any.
+    /// None: the controller offers none.
     Missing,
-    /// None: those that it offers do not work with this driver.
+    /// None: those offered do not work with this driver.
     Broken,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct ControllerFile {
     pci: String,
     version: Version,
     contexts_of_64_bytes: bool,
-    /// As all do of which nothing is told.
+    /// Default if not given.
     scatter_gather: Option<bool>,
     streams: StreamTable,
     ports: PortTable,
@@ -53,7 +53,7 @@ pub(super) struct ControllerFile {
     usb2: Usb2Table,
 }
 
-/// Of the interface.
+/// The xHCI version.
 #[derive(Clone, Copy, Deserialize)]
 enum Version {
     #[serde(rename = "0.96")]
@@ -67,7 +67,7 @@ enum Version {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StreamTable {
-    /// Of the primary array; 0 is no streams.
+    /// Size of the primary stream array; 0 means no streams.
     entries: Quantity<Count>,
     only: Option<Vec<String>>,
 }
@@ -85,9 +85,9 @@ struct MemoryTable {
     register_write: Quantity<Time>,
     read: Quantity<Time>,
     write: Quantity<Time>,
-    /// Payload that comes from the bus.
+    /// Payload from the bus to memory.
     inward: Quantity<Rate>,
-    /// Payload that goes to the bus.
+    /// Payload from memory to the bus.
     outward: Quantity<Rate>,
     buffer: Quantity<Size>,
 }
@@ -100,11 +100,11 @@ struct TimeTable {
     command: Quantity<Time>,
     transfers_ahead: Quantity<Count>,
     next_trb_out: Quantity<Time>,
-    /// Interrupts come at multiples of this; whenever there is something if it is not told.
+    /// Interrupt moderation interval; without, interrupts are immediate.
     interrupt_grid: Option<Quantity<Time>>,
 }
 
-/// On a bus of USB 2.0.
+/// On a USB 2.0 bus.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Usb2Table {
@@ -115,7 +115,7 @@ struct Usb2Table {
 }
 
 impl ControllerPart {
-    /// What a driver has of its streams.
+    /// Returns the streams that a driver can use.
     pub fn streams_of(&self, driver: &str) -> StreamsOf {
         let knows = |only: &Vec<String>| only.iter().any(|name| name == driver);
         if self.part.primary_streams_exponent == 0 {
@@ -172,15 +172,14 @@ impl File for ControllerFile {
 }
 
 impl ControllerFile {
-    /// Of entries n makes 2^(n+1).
+    /// An exponent of n means 2^(n+1) entries.
     fn primary_streams_exponent(&self) -> Result<u8, FieldError> {
         let entries: u32 = within("streams.entries", &self.streams.entries, 0, 1 << 16)?;
         match entries {
             0 => Ok(0),
             4.. if entries.is_power_of_two() => Ok(entries.ilog2() as u8 - 1),
             _ => {
-                let what =
-                    format!("`streams.entries` is {entries}, and 0 or a power of two from 4 was expected");
+                let what = format!("`streams.entries` is {entries}, expected 0 or a power of two from 4");
                 Err(FieldError::new("streams.entries", what))
             }
         }
@@ -191,10 +190,7 @@ impl ControllerFile {
             Some((u16::from_str_radix(vendor, 16).ok()?, u16::from_str_radix(device, 16).ok()?))
         });
         ids.ok_or_else(|| {
-            FieldError::new(
-                "pci",
-                format!("`pci` is `{}`, and two ids such as `1b21:1042` were expected", self.pci),
-            )
+            FieldError::new("pci", format!("`pci` is `{}`, expected two ids such as `1b21:1042`", self.pci))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Drives: flash and disks.
 //!
-//! What is told is what the models of [`sim::drive`] take, and as they take it. Left out: what does not change how long
-//! anything takes.
+//! Fields are the parameters of the models in [`sim::drive`]. Left out: whatever does not affect
+//! timing.
 
 use super::PartModel;
 use super::quantity::{Count, Quantity, Rate, RotationSpeed, Share, Size, Time};
@@ -24,9 +24,9 @@ pub(super) struct SsdFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SsdController {
-    /// For each command, one after the other.
+    /// Per command, sequential.
     command: Quantity<Time>,
-    /// Whether it compresses what it stores.
+    /// Whether stored data is compressed.
     compresses: bool,
     write_buffer: Quantity<Size>,
     read_ahead: Quantity<Count>,
@@ -158,8 +158,8 @@ impl HddFile {
         })
     }
 
-    /// As many cylinders as the capacity needs, in zones of the same number; tracks become shorter from zone to zone by as
-    /// much.
+    /// As many cylinders as the capacity needs, in zones of equal size whose tracks shorten
+    /// linearly.
     fn zones(&self, surfaces: u32) -> Result<Vec<Zone>, FieldError> {
         let platters = &self.platters;
         let count: u32 = within("platters.zones", &platters.zones, 1, 256)?;

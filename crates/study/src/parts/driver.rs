@@ -1,8 +1,9 @@
-//! Drivers: what a host does for each command, and how many it lets be under way.
+//! Drivers: host cost per command, and queue depth.
 //!
-//! A driver here is all that a system has between a program and the controller's registers: class driver, port driver, the
-//! stack of the bus. Structure comes first (transport, streams, packing, lengths), costs second. Left out: what differs between
-//! processors, which is a host's ([`HostPart`](super::HostPart)).
+//! A driver here includes everything that a system has between an application and the controller's
+//! registers: class driver, port driver, bus stack. Structure comes first (transport, streams,
+//! packing, lengths), costs second. Left out: differences between processors, which belong to a
+//! host ([`HostPart`](super::HostPart)).
 
 use super::PartModel;
 use super::quantity::{Count, Quantity, Rate, Size, Time};
@@ -15,41 +16,41 @@ use units::Duration;
 /// A driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverPart {
-    /// The system that it is of.
+    /// Operating system.
     pub os: Os,
-    /// What it speaks.
+    /// Transport.
     pub transport: DriverTransport,
-    /// Where streams come from.
+    /// Source of streams.
     pub streams: DriverStreams,
-    /// Bytes of a transfer at SuperSpeed at most.
+    /// Maximum bytes of a transfer at SuperSpeed.
     pub transfer_bytes_max: u32,
-    /// And at high and full speed.
+    /// The same at high and full speed.
     pub transfer_bytes_max_usb2: u32,
-    /// Bytes at which the class driver above cuts requests, whatever the driver itself would take.
+    /// Bytes at which the class driver above splits requests.
     pub class_bytes_max: Option<u32>,
-    /// How the pieces of a request follow one another that is longer than a transfer.
+    /// How the parts of a split request are issued.
     pub pieces: Pieces,
-    /// Commands under way at most.
+    /// Maximum queue depth.
     pub depth: u16,
-    /// Commands that wait in it, ready, behind the one that is under way over BOT.
+    /// Prepared commands waiting behind the one in flight over BOT.
     pub behind: u16,
-    /// Whether what goes out is with the controller for one command at a time, over UAS.
+    /// Over UAS, whether data-out is given to the controller for one command at a time.
     pub writes_in_turn: bool,
-    /// How neighbours are packed into one command; none are if not told.
+    /// Packing of adjacent requests; none if not given.
     pub packing: Option<Packing>,
-    /// The least time between two interrupts.
+    /// Minimum time between two interrupts.
     pub moderation: Duration,
-    /// What it takes, on the host for which costs are told.
+    /// Costs on the reference host.
     pub costs: HostCosts,
-    /// What a command takes in addition where streams are emulated.
+    /// Additional cost per command with emulated streams.
     pub emulation: Duration,
-    /// Controllers that it is for, by name; all if there is none.
+    /// Names of supported controllers; all if empty.
     pub controllers: Vec<String>,
-    /// The driver that has the drive where this one cannot.
+    /// The fallback driver.
     pub fallback: Option<String>,
 }
 
-/// A system.
+/// An operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Os {
@@ -59,67 +60,67 @@ pub enum Os {
     Windows8,
     /// Linux.
     Linux,
-    /// Whatever the system: no USB is between.
+    /// Any: no USB in between.
     Any,
 }
 
-/// What a driver speaks.
+/// The transport of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DriverTransport {
     /// Bulk-Only Transport.
     Bot,
-    /// Bulk-Only Transport, with neighbours packed into long transfers.
+    /// Bulk-Only Transport with adjacent requests packed into long transfers.
     Turbo,
     /// USB Attached SCSI.
     Uas,
-    /// ATA over a cable, without USB.
+    /// ATA over a native cable.
     Sata,
 }
 
-/// How the pieces of a request follow one another.
+/// How the parts of a split request are issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pieces {
-    /// All of them are commands at once, as many as the queue takes.
+    /// All at once, as far as the queue permits.
     #[default]
     AtOnce,
-    /// Each waits for the end of the one before.
+    /// One after another.
     InTurn,
 }
 
-/// Where the streams of a driver come from.
+/// The source of a driver's streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DriverStreams {
     /// It uses none.
     None,
-    /// The controller's; without them it does not start.
+    /// The controller's; required.
     Hardware,
-    /// The controller's, and where it has none they are emulated.
+    /// The controller's, or emulated if it has none.
     Emulated,
 }
 
-/// How neighbours are packed.
+/// Packing of adjacent requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packing {
-    /// Bytes that a pack may have.
+    /// Maximum bytes of a pack.
     pub bytes_max: u32,
-    /// How long a request that is alone waits for a neighbour.
+    /// How long a single request waits for an adjacent one.
     pub look_ahead: Duration,
     /// Which requests wait.
     pub waits: Waits,
-    /// Whether requests that wait in the queue are merged as well, whatever their order.
+    /// Whether waiting requests are merged as well, in any order.
     pub merges: bool,
 }
 
-/// Which requests wait for a neighbour.
+/// Which requests wait for an adjacent one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Waits {
-    /// None: what is in the queue is packed.
+    /// None: only queued requests are packed.
     Never,
-    /// Those that go on where the one before ended.
+    /// Those that continue the previous request.
     AfterNeighbour,
     /// All.
     Always,
@@ -147,10 +148,10 @@ pub(super) struct DriverFile {
 #[serde(deny_unknown_fields)]
 struct TransferTable {
     longest: Quantity<Size>,
-    /// The same if not told.
+    /// Defaults to the same.
     longest_usb2: Option<Quantity<Size>>,
     class: Option<Quantity<Size>>,
-    /// At once, if not told.
+    /// Defaults to all at once.
     #[serde(default)]
     pieces: Pieces,
 }
@@ -159,9 +160,9 @@ struct TransferTable {
 #[serde(deny_unknown_fields)]
 struct QueueTable {
     depth: Quantity<Count>,
-    /// None, if not told.
+    /// Defaults to none.
     behind: Option<Quantity<Count>>,
-    /// At once, if not told.
+    /// Defaults to all at once.
     #[serde(default)]
     writes: Pieces,
 }
@@ -170,17 +171,17 @@ struct QueueTable {
 #[serde(deny_unknown_fields)]
 struct PackingTable {
     longest: Quantity<Size>,
-    /// What the driver may be told for `longest` at least and at most: said, and not used.
+    /// The configurable range of `longest`; documented, not used.
     range_least: Option<Quantity<Size>>,
     range_most: Option<Quantity<Size>>,
     look_ahead: Quantity<Time>,
     waits: Waits,
-    /// No, if not told.
+    /// Defaults to no.
     #[serde(default)]
     merges: bool,
-    /// What each pack takes.
+    /// Cost of each pack.
     pack: Quantity<Time>,
-    /// Between a pack and the memory of its requests.
+    /// Copy between a pack and the buffers of its requests.
     copy: Quantity<Rate>,
 }
 
@@ -209,13 +210,15 @@ struct CostTable {
 }
 
 impl DriverPart {
-    /// Bytes of a command that moves data, at most: what the class driver and the driver both take, or a pack.
+    /// Maximum bytes of a data command: what both the class driver and the driver accept, or a
+    /// pack.
     pub fn command_bytes_max(&self, speed: Speed) -> u32 {
         let packs = self.packing.map_or(0, |packing| packing.bytes_max);
         self.request_bytes_max(speed).max(packs)
     }
 
-    /// Bytes of a request that the driver gets: longer ones are cut by the class driver above it, or by itself.
+    /// Maximum bytes of a request given to the driver; longer ones are split by the class driver or
+    /// by itself.
     pub fn request_bytes_max(&self, speed: Speed) -> u32 {
         let longest =
             if speed == Speed::Super { self.transfer_bytes_max } else { self.transfer_bytes_max_usb2 };
@@ -230,16 +233,13 @@ impl File for DriverFile {
 
     fn make(&self) -> Result<PartModel, FieldError> {
         if self.transport == DriverTransport::Turbo && self.packing.is_none() {
-            return Err(FieldError::new(
-                "transport",
-                "`transport` is `turbo`, and a table `[packing]` was expected",
-            ));
+            return Err(FieldError::new("transport", "`transport = \"turbo\"` needs a table `[packing]`"));
         }
         if self.transport != DriverTransport::Uas && self.streams != DriverStreams::None {
-            return Err(FieldError::new("streams", "streams are of `uas` alone, and `none` was expected"));
+            return Err(FieldError::new("streams", "only `uas` has streams; expected `none`"));
         }
         if (self.streams == DriverStreams::Emulated) != self.emulation.is_some() {
-            let what = "a table `[emulation]` was expected exactly where `streams` is `emulated`";
+            let what = "table `[emulation]` is required with `streams = \"emulated\"`, and invalid otherwise";
             return Err(FieldError::new("streams", what));
         }
         let longest = bytes("transfer.longest", &self.transfer.longest)?;
@@ -278,7 +278,7 @@ impl PackingTable {
         let range = [&self.range_least, &self.range_most].map(|bound| bound.as_ref().map(Quantity::whole));
         let [least, most] = [range[0].unwrap_or(0), range[1].unwrap_or(u64::MAX)];
         if !(least..=most).contains(&u64::from(bytes_max)) {
-            let what = format!("`packing.longest` is {bytes_max} bytes, and {least} to {most} was expected");
+            let what = format!("`packing.longest` is {bytes_max} bytes, expected {least} to {most}");
             return Err(FieldError::new("packing.longest", what));
         }
         Ok(Packing {

@@ -1,7 +1,7 @@
-//! Hosts, and what all parts of a machine draw.
+//! Hosts, and the power draw of a machine's parts.
 //!
-//! Costs of drivers are told for one host; how much longer another takes is a number of that host. Left out: that caches
-//! and clocks of a processor change while it runs.
+//! Driver costs are given for a reference host; a host has a factor. Left out: caches and frequency
+//! changes.
 
 use super::PartModel;
 use super::quantity::{Count, PowerDraw, Quantity, Share};
@@ -17,9 +17,9 @@ use units::Duration;
 pub struct HostPart {
     /// Cores that drivers can run on.
     pub cores: u8,
-    /// What takes a driver a thousand takes it this much here.
+    /// Time here, in thousandths of that on the reference host.
     pub pace_per_mille: u32,
-    /// What it draws, by the name of a part.
+    /// Power draw part, by name.
     pub power: String,
 }
 
@@ -62,7 +62,7 @@ struct LinkDraws {
 }
 
 impl HostPart {
-    /// What a driver takes here, of what it takes on the host that costs are told for.
+    /// Scales the costs of a driver to this host.
     pub fn costs(&self, there: &HostCosts) -> HostCosts {
         HostCosts {
             command: self.here(there.command),
@@ -77,7 +77,7 @@ impl HostPart {
         }
     }
 
-    /// One such time.
+    /// Scales one cost.
     pub fn here(&self, cost: Duration) -> Duration {
         let ps = u128::from(cost.as_ps()) * u128::from(self.pace_per_mille) / 1000;
         Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))

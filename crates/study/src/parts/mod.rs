@@ -38,26 +38,26 @@ use sim::drive::solid::SolidPart;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What kind of part.
+/// The kind of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PartKind {
-    /// A bridge from USB to SATA.
+    /// A USB-to-SATA bridge.
     Bridge,
-    /// A host controller of USB.
+    /// A USB host controller.
     Controller,
-    /// A driver, with all of its system that is below a program.
+    /// A driver, with the system's stack below the application.
     Driver,
     /// A hard disk.
     Hdd,
     /// A host: what its processor takes.
     Host,
-    /// A hub.
+    /// A host: its processor.
     Hub,
     /// A link.
     Link,
     /// What the parts of a machine draw.
     Power,
-    /// An adapter for drives without USB.
+    /// A host adapter for drives without USB.
     Sata,
     /// A solid-state drive.
     Ssd,
@@ -78,7 +78,7 @@ impl PartKind {
         Self::Ssd,
     ];
 
-    /// The folder that its files are in.
+    /// Returns the directory of its files.
     pub const fn folder(self) -> &'static str {
         match self {
             Self::Bridge => "bridges",
@@ -94,32 +94,32 @@ impl PartKind {
         }
     }
 
-    /// The kind whose files are in this folder.
+    /// Finds the kind of a directory.
     pub fn of_folder(folder: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.folder() == folder)
     }
 }
 
-/// What a part is made of.
+/// The model of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartModel {
-    /// A bridge from USB to SATA.
+    /// A USB-to-SATA bridge.
     Bridge(BridgePart),
-    /// A host controller of USB.
+    /// A USB host controller.
     Controller(ControllerPart),
-    /// A driver, with all of its system that is below a program.
+    /// A driver, with the system's stack below the application.
     Driver(DriverPart),
     /// A hard disk.
     Hdd(DiskPart),
-    /// A host: what its processor takes.
+    /// A host: its processor.
     Host(HostPart),
     /// A hub.
     Hub(HubPart),
     /// A link.
     Link(LinkPart),
-    /// What the parts of a machine draw.
+    /// Power draw of the parts of a machine.
     Power(PowerPart),
-    /// An adapter for drives without USB.
+    /// A host adapter for drives without USB.
     Sata(SataPart),
     /// A solid-state drive.
     Ssd(SolidPart),
@@ -128,20 +128,20 @@ pub enum PartModel {
 /// A part of the catalogue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// What it is called on command lines: the name of its file.
+    /// Name on command lines, which is that of its file.
     pub name: String,
-    /// What it is, in a line.
+    /// Description in a line.
     pub title: String,
-    /// What it is made of.
+    /// Its model.
     pub make: PartModel,
-    /// Its numbers, as its file gives them.
+    /// Its constants, as in the file.
     pub constants: Vec<Constant>,
-    /// The text of its file.
+    /// The text of the file.
     text: String,
 }
 
 impl Entry {
-    /// What kind of part it is.
+    /// Returns the kind of the part.
     pub const fn kind(&self) -> PartKind {
         match self.make {
             PartModel::Bridge(_) => PartKind::Bridge,
@@ -164,22 +164,23 @@ pub struct Catalogue {
     entries: BTreeMap<(PartKind, String), Entry>,
 }
 
-/// Why a file is no part.
+/// An error in the file of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartError {
-    /// The file, as whoever read it calls it.
+    /// Name of the file.
     pub file: String,
-    /// The line, from 1; none where the file as a whole is meant.
+    /// Line, from 1; none if it concerns the whole file.
     pub line: Option<usize>,
     /// What is wrong, and what was expected.
     pub what: String,
 }
 
 impl Catalogue {
-    /// The parts that come with the project.
+    /// Returns the built-in parts.
     ///
     /// # Errors
-    /// If one of them is no part: a fault of ours, which a test looks for.
+    ///
+    /// If one is invalid, which a test excludes.
     pub fn built_in() -> Result<Self, PartError> {
         let mut catalogue = Self { entries: BTreeMap::new() };
         for &(kind, name, text) in built_in::BUILT_IN {
@@ -189,10 +190,11 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Adds a part from the text of its file, in place of one of the same name.
+    /// Adds a part from the text of its file, replacing one of the same name.
     ///
     /// # Errors
-    /// See [`PartError`]; `file` is what it calls the file.
+    ///
+    /// See [`PartError`]; `file` is the name of the file in it.
     pub fn add(&mut self, kind: PartKind, name: &str, file: &str, text: &str) -> Result<(), PartError> {
         let entry = schema::read(kind, name, text).map_err(|fault| PartError {
             file: file.into(),
@@ -203,29 +205,31 @@ impl Catalogue {
         Ok(())
     }
 
-    /// The same parts, one of them with another value of one of its numbers, in the unit of its file: to see what hangs on it.
+    /// Returns the catalogue with one constant changed, in the unit of its file, to see its effect.
     ///
     /// # Errors
-    /// If there is no such part or number, or it cannot have that value.
+    ///
+    /// If the part or constant does not exist, or the value is invalid.
     pub fn with(&self, kind: PartKind, name: &str, place: &str, value: f64) -> Result<Self, PartError> {
         let mut changed = self.clone();
         changed.change(kind, name, &[(place, value)])?;
         Ok(changed)
     }
 
-    /// Gives some numbers of a part other values, in the units of its file, all at once.
+    /// Changes constants of a part at once, in the units of its file.
     ///
     /// # Errors
-    /// If there is no such part or number, or they cannot have those values; then nothing is changed.
+    ///
+    /// If the part or a constant does not exist, or a value is invalid; then nothing is changed.
     pub fn change(&mut self, kind: PartKind, name: &str, values: &[(&str, f64)]) -> Result<(), PartError> {
         let error = |line, what| PartError { file: format!("{}/{name}.toml", kind.folder()), line, what };
-        let entry = self.find(kind, name).ok_or_else(|| error(None, "there is no such part".into()))?;
+        let entry = self.find(kind, name).ok_or_else(|| error(None, "no such part".into()))?;
         let entry = schema::with(entry, values).map_err(|fault| error(fault.line, fault.what))?;
         self.entries.insert((kind, name.into()), entry);
         Ok(())
     }
 
-    /// A part.
+    /// Finds a part.
     pub fn find(&self, kind: PartKind, name: &str) -> Option<&Entry> {
         self.entries.get(&(kind, name.to_owned()))
     }
@@ -310,7 +314,7 @@ impl Catalogue {
         }
     }
 
-    /// All parts, by kind and name.
+    /// Returns all parts, by kind and name.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.values()
     }

@@ -1,10 +1,10 @@
-//! Numbers with units, as the files of parts give them.
+//! Numbers with units in part files.
 //!
-//! A number is a table of its value, its unit, and either its source or the published rows that it was fitted on. Its field
-//! says what it measures, and so which units it may have; inside, everything is whole: picoseconds, bytes, things. Left out:
-//! negative numbers, which no part needs.
+//! A number is a table of value, unit, and either its source or the published rows on which it was
+//! fitted. Its field determines the quantity and the allowed units; internally everything is whole:
+//! picoseconds, bytes, counts. Left out: negative numbers, which no part needs.
 //!
-//! Always true: a number that could not be told exactly enough in whole units is refused.
+//! Always true: a number that is not exact enough in whole units is rejected.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -13,64 +13,64 @@ use std::fmt;
 use std::marker::PhantomData;
 use units::Duration;
 
-/// A number of a part, as its file gives it.
+/// A constant of a part, as in its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constant {
-    /// Where it is in the file: `flash.read`.
+    /// Key in the file: `flash.read`.
     pub place: String,
     /// Its value.
     pub value: f64,
     /// Its unit.
     pub unit: String,
-    /// Where it is from.
+    /// Origin.
     pub origin: Origin,
 }
 
-/// Where a number is from.
+/// The origin of a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A document, a measurement, or why it was chosen.
+    /// A document, a measurement, or the reason for choosing it.
     Source(String),
     /// The published rows on which it was fitted.
     Fitted(Vec<String>),
 }
 
 impl Constant {
-    /// Its value in bytes, microseconds, milliwatts, or things: whichever its unit is of.
+    /// Converts the value to bytes, microseconds, milliwatts, or a count, depending on its unit.
     pub fn plain(&self) -> f64 {
         let factor = |units: &[(&str, f64)], one: f64| {
             units.iter().find(|(name, _)| *name == self.unit).map(|(_, factor)| factor / one)
         };
         let time = || factor(Time::UNITS, 1e6);
         let draw = || factor(PowerDraw::UNITS, 1e3);
-        // A sector is a thing to be counted before it is 512 bytes.
+        // A sector is a count here, not 512 bytes.
         let count = factor(Count::UNITS, 1.0);
         let factor = count.or_else(time).or_else(draw).or_else(|| factor(Size::UNITS, 1.0));
         factor.unwrap_or(1.0) * self.value
     }
 }
 
-/// What a number measures.
+/// A physical quantity.
 pub(super) trait Measure {
-    /// Its units, and how many of what is inside each is.
+    /// Its units, with their size in internal units.
     const UNITS: &'static [(&'static str, f64)];
 }
 
-/// Inside: picoseconds.
+/// In picoseconds.
 pub(super) enum Time {}
-/// Inside: bytes.
+/// In bytes.
 pub(super) enum Size {}
-/// Inside: things.
+/// A count.
 pub(super) enum Count {}
-/// Inside: thousandths.
+/// In thousandths.
 pub(super) enum Share {}
-/// Inside: picoseconds of a turn.
+/// In picoseconds per revolution.
 pub(super) enum RotationSpeed {}
-/// Inside: picoseconds of a byte.
+/// In picoseconds per byte.
 pub(super) enum Rate {}
-/// Inside: microwatts.
+/// In microwatts.
 pub(super) enum PowerDraw {}
-/// Inside: milliamperes.
+/// In milliamperes.
 pub(super) enum Current {}
 
 impl Measure for Time {
@@ -115,7 +115,7 @@ impl Measure for Share {
 }
 
 impl Measure for RotationSpeed {
-    // What is inside goes down as these go up: see `whole`.
+    // Internal values decrease as these increase: see `whole`.
     const UNITS: &'static [(&'static str, f64)] = &[("rpm", -60e12)];
 }
 
@@ -131,7 +131,7 @@ impl Measure for Current {
     const UNITS: &'static [(&'static str, f64)] = &[("mA", 1.0)];
 }
 
-/// A number of a field, in whole units.
+/// A number in whole internal units.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quantity<M> {
     whole: u64,
@@ -151,13 +151,13 @@ impl Quantity<Time> {
 }
 
 impl Quantity<PowerDraw> {
-    /// More than four kilowatts are as much as can be told.
+    /// Saturates at about four kilowatts.
     pub(super) fn draw(&self) -> Microwatts {
         Microwatts(u32::try_from(self.whole).unwrap_or(u32::MAX))
     }
 }
 
-/// A number as it is written.
+/// A number as written in a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "expected { value, unit, and source or fitted }")]
 pub(super) struct Written {
@@ -172,7 +172,7 @@ impl Written {
         match (self.source, self.fitted) {
             (Some(source), None) if !source.trim().is_empty() => Ok(Origin::Source(source)),
             (None, Some(rows)) if !rows.is_empty() => Ok(Origin::Fitted(rows)),
-            _ => Err("a number needs either `source` or `fitted`, and that must say something"),
+            _ => Err("a number needs a non-empty `source` or `fitted`"),
         }
     }
 }
@@ -186,17 +186,18 @@ impl<'de, M: Measure> Deserialize<'de> for Quantity<M> {
     }
 }
 
-/// A value in whole units. A factor below zero is what the value divides: the more turns a minute the shorter a turn.
+/// Converts to whole internal units. A negative factor is divided by the value: more revolutions
+/// per minute make a shorter revolution.
 fn whole(units: &[(&str, f64)], value: f64, unit: &str) -> Result<u64, String> {
     let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
         let names = Names(units);
-        return Err(format!("the unit is {names} here, not `{unit}`"));
+        return Err(format!("invalid unit `{unit}`, expected {names}"));
     };
     let exact = if *factor > 0.0 { value * factor } else { -factor / value };
     let whole = exact.round();
     let fits = whole.is_finite() && (0.0..=9e15).contains(&whole) && (whole > 0.0 || value == 0.0);
     if !fits || value < 0.0 || (whole - exact).abs() > exact * 0.01 {
-        return Err(format!("{value} {unit} cannot be told in whole steps of what is reckoned with"));
+        return Err(format!("{value} {unit} cannot be represented exactly enough in internal units"));
     }
     Ok(whole as u64)
 }

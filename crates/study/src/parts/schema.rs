@@ -1,7 +1,7 @@
-//! What the files of all kinds of parts have in common: how they are read, and how a fault is told.
+//! Reading part files and reporting errors.
 //!
-//! Each kind has a file of its own beside this one, with a struct for each table of its files. Always true: a file with a
-//! word that is not known is refused, since it may be a slip; a number that cannot be is told with the line that it is in.
+//! Each kind has a module with a struct per table of its files. Always true: an unknown key is
+//! rejected, since it may be a typing error; an invalid number is reported with its line.
 
 use super::bridge::BridgeFile;
 use super::controller::ControllerFile;
@@ -15,24 +15,24 @@ use serde::de::DeserializeOwned;
 use sim::drive::SECTOR_BYTES;
 use toml::{Table, Value};
 
-/// What is wrong with a text, and in which line.
+/// An error in a text, with its line.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) line: Option<usize>,
     pub(crate) what: String,
 }
 
-/// What is wrong with a number that is well written.
+/// An invalid value of a well-formed number.
 #[derive(Debug)]
 pub(super) struct FieldError {
-    /// Where: `flash.read`.
+    /// Key: `flash.read`.
     place: String,
     what: String,
 }
 
 /// The file of a kind of part.
 pub(super) trait File: DeserializeOwned {
-    /// What the part is, in a line.
+    /// Returns the description.
     fn title(&self) -> &str;
 
     /// What it is made of.
@@ -41,9 +41,9 @@ pub(super) trait File: DeserializeOwned {
 
 /// What a part is read from.
 enum Source<'a> {
-    /// A file, which has lines.
+    /// The text of a file.
     Text(&'a str),
-    /// What was made of one.
+    /// A modified table.
     Table(Table),
 }
 
@@ -61,12 +61,12 @@ pub(super) fn read(kind: PartKind, name: &str, text: &str) -> Result<Entry, Faul
     Ok(Entry { name: name.into(), title, make, constants, text: text.into() })
 }
 
-/// The same part with other values of some of its numbers.
+/// Returns a part with changed constants.
 pub(super) fn with(entry: &Entry, values: &[(&str, f64)]) -> Result<Entry, Fault> {
     let mut constants = entry.constants.clone();
     for (place, value) in values {
         let known = constants.iter_mut().find(|constant| constant.place == *place);
-        let unknown = || Fault { line: None, what: format!("there is no number `{place}`") };
+        let unknown = || Fault { line: None, what: format!("no such number: `{place}`") };
         known.ok_or_else(unknown)?.value = *value;
     }
     let mut table: Table = parse(&entry.text)?;
@@ -79,7 +79,7 @@ pub(super) fn with(entry: &Entry, values: &[(&str, f64)]) -> Result<Entry, Fault
     Ok(Entry { make, constants, ..entry.clone() })
 }
 
-/// The table of a number.
+/// Finds the table of a number.
 fn at<'a>(table: &'a mut Table, place: &str) -> Option<&'a mut Table> {
     let mut inner = table;
     for key in place.split('.') {
@@ -121,25 +121,26 @@ fn of<F: File>(source: Source<'_>) -> Result<(String, PartModel), Fault> {
     Ok((file.title().to_owned(), make))
 }
 
-/// Reads TOML; a fault has the line in which it begins. Names and texts are shown in terminals, so that none may steer one.
+/// Parses TOML and reports the line of an error. Names and texts appear on terminals, so control
+/// characters are rejected.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
     let told = |error: toml::de::Error| {
         let line = error.span().map(|span| text.get(..span.start).unwrap_or("").matches('\n').count() + 1);
         Fault { line, what: error.message().to_owned() }
     };
-    // Only an escape makes a control character of a string that is not in the text already.
+    // Only an escape sequence yields a control character that is not in the text itself.
     if text.contains('\\')
         && let Some(steering) = steering(&Value::Table(toml::from_str(text).map_err(told)?))
     {
         return Err(Fault {
             line: None,
-            what: format!("`{}` has control characters", steering.escape_default()),
+            what: format!("`{}` contains control characters", steering.escape_default()),
         });
     }
     toml::from_str(text).map_err(told)
 }
 
-/// The first name or text with a control character in it.
+/// The first name or text with a control character.
 fn steering(value: &Value) -> Option<String> {
     let has_any = |text: &str| text.chars().any(|sign| sign.is_control() && sign != '\n');
     match value {
@@ -152,7 +153,8 @@ fn steering(value: &Value) -> Option<String> {
     }
 }
 
-/// The line of `table.key`, from 1, as these files are written: a header for each table, a line for each key.
+/// The line of `table.key`, from 1, by the conventions of these files: a header per table, a line
+/// per key.
 pub(crate) fn line_of(text: &str, place: &str) -> Option<usize> {
     let (table, key) = place.rsplit_once('.').unwrap_or(("", place));
     let mut current = "";
@@ -167,7 +169,7 @@ pub(crate) fn line_of(text: &str, place: &str) -> Option<usize> {
     None
 }
 
-/// The line of the header of a table, from 1.
+/// The line of a table's header, from 1.
 pub(crate) fn line_of_table(text: &str, table: &str) -> Option<usize> {
     let is_header = |line: &str| {
         let name = line.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -176,7 +178,7 @@ pub(crate) fn line_of_table(text: &str, table: &str) -> Option<usize> {
     text.lines().position(is_header).map(|index| index + 1)
 }
 
-/// Lists the numbers of a table and of those in it.
+/// Lists the numbers of a table and its subtables.
 fn collect(place: &str, table: &Table, constants: &mut Vec<Constant>) {
     for (key, value) in table {
         let Value::Table(inner) = value else { continue };
@@ -191,7 +193,7 @@ fn collect(place: &str, table: &Table, constants: &mut Vec<Constant>) {
     }
 }
 
-/// A number that must lie between two.
+/// A number within bounds.
 pub(super) fn within<T: TryFrom<u64>, M>(
     place: &str,
     quantity: &Quantity<M>,
@@ -201,7 +203,7 @@ pub(super) fn within<T: TryFrom<u64>, M>(
     let whole = quantity.whole();
     let fits = (least..=most).contains(&whole).then(|| T::try_from(whole).ok()).flatten();
     fits.ok_or_else(|| {
-        let what = format!("`{place}` is {whole} in its smallest unit, and {least} to {most} was expected");
+        let what = format!("`{place}` is {whole} in its smallest unit, expected {least} to {most}");
         FieldError::new(place, what)
     })
 }

@@ -49,7 +49,7 @@ fn numbers_are_told_with_unit_and_origin() {
 #[test]
 fn a_unit_that_cannot_be_is_told_with_those_that_can() {
     let (text, line) = with("unit = \"rpm\"", "unit = \"us\"");
-    assert_eq!(told(&text), format!("hdd/mine.toml, line {line}: the unit is `rpm` here, not `us`"));
+    assert_eq!(told(&text), format!("hdd/mine.toml, line {line}: invalid unit `us`, expected `rpm`"));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn numbers_that_cannot_be_are_refused() {
     let line = DISK.lines().find(|line| line.starts_with("surfaces")).expect("a number");
     let text = DISK.replace(line, "surfaces = { value = 65, unit = \"surfaces\", source = \"a test\" }");
     let place = DISK[..DISK.find(line).expect("a line")].matches('\n').count() + 1;
-    let expected = "`platters.surfaces` is 65 in its smallest unit, and 1 to 64 was expected";
+    let expected = "`platters.surfaces` is 65 in its smallest unit, expected 1 to 64";
     assert_eq!(told(&text), format!("hdd/mine.toml, line {place}: {expected}"));
 }
 
@@ -188,9 +188,9 @@ fn a_number_that_is_tried_otherwise_is_of_that_part_alone() {
     assert_eq!(cost(&tried, "asm1051e"), Duration::from_us(28));
     assert_eq!(cost(&tried, "asm1053e"), cost(&catalogue, "asm1053e"));
     let none = catalogue.with(PartKind::Bridge, "asm1051e", "uas.commando", 1.0);
-    assert_eq!(none.unwrap_err().to_string(), "bridges/asm1051e.toml: there is no number `uas.commando`");
+    assert_eq!(none.unwrap_err().to_string(), "bridges/asm1051e.toml: no such number: `uas.commando`");
     let odd = catalogue.with(PartKind::Bridge, "asm1051e", "uas.streams", 33.0);
-    assert!(odd.unwrap_err().to_string().contains("a power of two was expected"));
+    assert!(odd.unwrap_err().to_string().contains("expected a power of two"));
 }
 
 #[test]
@@ -212,14 +212,14 @@ fn a_driver_that_packs_says_how() {
     let error = catalogue.add(PartKind::Driver, "mine", "mine.toml", &bare).unwrap_err();
     let line = text[..text.find("transport = ").expect("a key")].matches('\n').count() + 1;
     assert_eq!(error.line, Some(line));
-    assert!(error.what.ends_with("a table `[packing]` was expected"), "{error}");
+    assert!(error.what.ends_with("needs a table `[packing]`"), "{error}");
     let short = text.replacen(
         "longest = { value = 1024, unit = \"KiB\", source = \"P093: 1",
         "longest = { value = 4, unit = \"KiB\", source = \"P093: 1",
         1,
     );
     let error = catalogue.add(PartKind::Driver, "mine", "mine.toml", &short).unwrap_err();
-    assert!(error.what.contains("65535 to 2097120 was expected"), "{error}");
+    assert!(error.what.contains("expected 65535 to 2097120"), "{error}");
 }
 
 #[test]

@@ -11,30 +11,31 @@ use sim::link::{AnyRate, superspeed, usb2};
 use sim::sata;
 use units::Duration;
 
-/// A link: what it runs at is all of it.
+/// A link, which is defined by its rate.
 pub type LinkPart = AnyRate;
 
 /// A hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HubPart {
-    /// Downstream ports.
+    /// Number of downstream ports.
     pub ports: u8,
     /// From the last symbol of a header to the first on the other side: wHubDelay, 400 ns at most (USB 3.2 table 10-5).
     pub delay: Duration,
-    /// Translators of its half of USB 2.0, for what is slower than high speed.
+    /// Transaction translators of its USB 2.0 half.
     pub translators: usb2::Translators,
 }
 
-/// The adapter of a host that has drives on cables.
+/// A SATA host adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SataPart {
-    /// The rate of the cable.
+    /// Link rate.
     pub rate: sata::Rate,
-    /// From one end of it to the other, link layers included.
+    /// Delay from end to end, link layers included.
     pub latency: Duration,
-    /// Queued commands under way at most.
+    /// Maximum of queued commands (NCQ).
     pub queued: u8,
-    /// From the register that starts a command to its frame on the cable, and from the last frame to the interrupt.
+    /// From the register write that starts a command to its frame on the cable, and from the last
+    /// frame to the interrupt.
     pub command: Duration,
 }
 
@@ -45,7 +46,7 @@ pub(super) struct LinkFile {
     rate: LinkRate,
 }
 
-/// Of a link, as files call it.
+/// Link names in files.
 #[derive(Clone, Copy, Deserialize)]
 enum LinkRate {
     #[serde(rename = "12 Mb/s")]
@@ -66,7 +67,7 @@ pub(super) struct HubFile {
     title: String,
     ports: Quantity<Count>,
     delay: Quantity<Time>,
-    /// One unless told.
+    /// Defaults to one.
     translators: Option<Quantity<Count>>,
 }
 

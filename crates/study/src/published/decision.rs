@@ -133,7 +133,7 @@ impl Decided {
         let figures = figures().map_err(|line| PartError {
             file: "published/figures.csv".into(),
             line: Some(line),
-            what: "15 fields were expected".into(),
+            what: "expected 15 fields".into(),
         })?;
         Self::read(figures, DECISIONS, Plan::built_in()?)
     }
@@ -220,12 +220,12 @@ impl RowTable {
                 DecisionKind::Claims(claims.iter().map(read).collect::<Result<_, _>>()?)
             }
             (None, None, Some(why)) if !why.is_empty() => DecisionKind::Undecidable(why.clone()),
-            _ => return Err("one of `figure`, `claims` and `undecidable` was expected".into()),
+            _ => return Err("expected one of `figure`, `claims` and `undecidable`".into()),
         };
         let title = match (self.text, &figure) {
             (Some(text), _) => text,
             (None, Some(figure)) => figure.title(),
-            (None, None) => return Err(format!("{id} is in no table, and a `text` was expected")),
+            (None, None) => return Err(format!("{id} is not in the table and needs a `text`")),
         };
         let role = Role::of(id, plan);
         Ok(Decision { id: id.into(), figure, title, kind, role, note: self.note })

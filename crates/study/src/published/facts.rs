@@ -33,7 +33,7 @@ impl Facts<'_> {
     /// Why there is none, in words.
     pub(super) fn find(&self, fact: &str, of: &str) -> Result<f64, String> {
         match fact {
-            "fact" => protocol(of).ok_or_else(|| format!("there is no fact `{of}`")),
+            "fact" => protocol(of).ok_or_else(|| format!("no such fact: `{of}`")),
             "part" => self.part(of),
             _ => {
                 let Activation { transport, depth, command_bytes_max, .. } = self.activation(of)?;
@@ -52,7 +52,7 @@ impl Facts<'_> {
     }
 
     fn activation(&self, of: &str) -> Result<Activation, String> {
-        let unknown = || format!("there is no setup `{of}`");
+        let unknown = || format!("no such setup: `{of}`");
         let (setup, variant) = of.split_once('/').ok_or_else(unknown)?;
         let variant = self.variant(setup, variant).ok_or_else(unknown)?;
         variant.assembly.activation(self.catalogue).map_err(|error| error.to_string())
@@ -60,7 +60,7 @@ impl Facts<'_> {
 
     fn part(&self, of: &str) -> Result<f64, String> {
         let place: ParameterPath = of.parse()?;
-        let constant = place.find(self.catalogue).ok_or_else(|| format!("there is no number `{of}`"))?;
+        let constant = place.find(self.catalogue).ok_or_else(|| format!("no such number: `{of}`"))?;
         Ok(constant.plain())
     }
 }

@@ -1,16 +1,16 @@
 //! The table of published rows.
 //!
-//! Comma-separated values with a line of headings; a field with commas is in quotation marks (RFC 4180). Left out: fields
-//! over several lines, which the table does not have.
+//! CSV with a header; fields with commas are quoted (RFC 4180). Left out: fields over several
+//! lines.
 
-/// A row as it was published.
+/// A published row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Figure {
     /// `P001`.
     pub id: String,
     /// Article.
     pub source: String,
-    /// Host controller, as the article calls it; empty if it does not tell. So are all that follow.
+    /// Host controller, as named in the article; empty if not given, like all that follow.
     pub host_controller: String,
     /// Operating system.
     pub os: String,
@@ -30,11 +30,11 @@ pub struct Figure {
     pub block_bytes: String,
     /// Queue depth.
     pub depth: String,
-    /// The value: a number, a range, or a claim in words.
+    /// Value: a number, a range, or a claim in words.
     pub value: String,
     /// Its unit.
     pub unit: String,
-    /// What else is said.
+    /// Remarks.
     pub note: String,
 }
 
@@ -43,10 +43,11 @@ const FIELDS: usize = 15;
 
 const TABLE: &str = include_str!("../../published/figures.csv");
 
-/// All rows, in the order of the table.
+/// Returns all rows, in the order of the table.
 ///
 /// # Errors
-/// The line, from 1, that is no row: a fault of ours, which a test looks for.
+///
+/// The line, from 1, that is malformed, which a test excludes.
 pub fn figures() -> Result<Vec<Figure>, usize> {
     read(TABLE)
 }
@@ -99,7 +100,7 @@ fn fields(line: &str) -> Option<Vec<String>> {
 }
 
 impl Figure {
-    /// What it is about, in a line: what is told of transport, workload, block and depth.
+    /// Returns a title from transport, workload, block size and depth.
     pub fn title(&self) -> String {
         let depth = if self.depth.is_empty() { String::new() } else { format!("depth {}", self.depth) };
         let words = [&self.transport, &self.drive, &self.workload, &self.way, &depth];
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_with_other_fields_is_told() {
+    fn a_malformed_line_is_reported() {
         assert_eq!(read("id,source\n\nP001,here\n"), Err(3));
     }
 }

@@ -181,7 +181,7 @@ impl Formula {
         match all.as_slice() {
             [one] if one.is_finite() => Ok(*one),
             [_] => Err("the value is no number".into()),
-            _ => Err(format!("{} values are there, and one was expected", all.len())),
+            _ => Err(format!("{} values, expected one", all.len())),
         }
     }
 
@@ -362,7 +362,7 @@ impl<'a> Parser<'a> {
         }
         let name = self.word(|sign| sign.is_ascii_alphanumeric() || sign == '_');
         match name {
-            "" => Err(self.error("a formula was expected".into())),
+            "" => Err(self.error("expected a formula".into())),
             name if self.sign(&["("]).is_none() => Ok(Formula::Name(name.into())),
             name => self.called(name),
         }
@@ -393,18 +393,18 @@ impl<'a> Parser<'a> {
 
     fn comparison(&mut self) -> Result<Comparison, FormulaError> {
         let signs = Comparison::ALL.map(|(sign, _)| sign);
-        let sign = self.sign(&signs).ok_or_else(|| self.error("a comparison was expected".into()))?;
+        let sign = self.sign(&signs).ok_or_else(|| self.error("expected a comparison".into()))?;
         let found = Comparison::ALL.into_iter().find(|(known, _)| *known == sign);
-        found.map(|(_, comparison)| comparison).ok_or_else(|| self.error("a comparison was expected".into()))
+        found.map(|(_, comparison)| comparison).ok_or_else(|| self.error("expected a comparison".into()))
     }
 
     fn end(&mut self) -> Result<(), FormulaError> {
         self.skip();
-        if self.at == self.text.len() { Ok(()) } else { Err(self.error("the end was expected".into())) }
+        if self.at == self.text.len() { Ok(()) } else { Err(self.error("expected the end".into())) }
     }
 
     fn expect(&mut self, sign: &str) -> Result<(), FormulaError> {
-        self.sign(&[sign]).map(drop).ok_or_else(|| self.error(format!("`{sign}` was expected")))
+        self.sign(&[sign]).map(drop).ok_or_else(|| self.error(format!("expected `{sign}`")))
     }
 
     /// The first of these signs that is next.
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_measured_known_or_named_has_its_value() {
+    fn measurements_facts_and_names_have_values() {
         assert_eq!(value("iops(a/b 4K random read qd8) / iops(a/b 4K random read qd1)"), Ok(8.0));
         assert_eq!(value("part(abc)"), Ok(403.0));
         assert_eq!(value("2 * flat"), Ok(0.1));
@@ -493,11 +493,11 @@ mod tests {
         assert_eq!(value("min(2, 1, 3)"), Ok(1.0));
         assert_eq!(value("mean(iops(a/b 4K random read qd1,3))"), Ok(2000.0));
         assert_eq!(value("spread(iops(a/b 4K random read qd4,5))"), Ok(0.25));
-        assert!(value("iops(a/b 4K random read qd1,2) + 1").unwrap_err().contains("one was expected"));
+        assert!(value("iops(a/b 4K random read qd1,2) + 1").unwrap_err().contains("expected one"));
     }
 
     #[test]
-    fn a_run_that_cannot_be_made_says_why() {
+    fn a_failed_run_has_a_reason() {
         assert_eq!(value("iops(a/none 4K random read qd1)"), Err("it does not run".into()));
         assert!(value("watts(a/b 4K random read qd1)").unwrap_err().ends_with("does not tell it"));
         assert_eq!(value("1 / 0"), Err("the value is no number".into()));
@@ -511,18 +511,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_formula_is_told_with_its_place() {
+    fn syntax_errors_have_their_position() {
         let told = |text| Formula::read(text).unwrap_err().to_string();
-        assert_eq!(told("1 +"), "at byte 3: a formula was expected");
-        assert_eq!(told("(1 + 2"), "at byte 6: `)` was expected");
-        assert_eq!(told("1 2"), "at byte 2: the end was expected");
+        assert_eq!(told("1 +"), "at byte 3: expected a formula");
+        assert_eq!(told("(1 + 2"), "at byte 6: expected `)`");
+        assert_eq!(told("1 2"), "at byte 2: expected the end");
         assert!(
             told("speed(a/b 4K random read qd1)")
                 .ends_with("`speed` is neither a metric nor a function nor a fact")
         );
-        assert!(told("mbps(a 4K random read qd1)").contains("`setup/variant` was expected"));
+        assert!(told("mbps(a 4K random read qd1)").contains("expected `setup/variant`"));
         assert!(told("1.2.3").ends_with("`1.2.3` is no number"));
-        assert_eq!(Claim::read("1").unwrap_err().to_string(), "at byte 1: a comparison was expected");
+        assert_eq!(Claim::read("1").unwrap_err().to_string(), "at byte 1: expected a comparison");
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! What is measured, by name, and what comes out.
+//! Measurements by name, and their results.
 //!
-//! `myce/uasp 4K random write qd4`: a variant of a setup, a workload, a depth. Always true: two measurements are the same
-//! exactly if they are written the same, so that each is made once.
+//! `myce/uasp 4K random write qd4`: variant of a setup, workload, queue depth. Always true: equal
+//! measurements are written equally, so that each is made once.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A run that is to be made.
+/// A run to make.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Measurement {
     /// The setup, by name.
@@ -15,11 +15,11 @@ pub struct Measurement {
     pub variant: String,
     /// What is asked of the drive.
     pub workload: Workload,
-    /// Requests under way.
+    /// Queue depth.
     pub depth: u16,
 }
 
-/// What is asked of a drive.
+/// The workload of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Workload {
     /// Requests of one length, all alike.
@@ -38,51 +38,51 @@ pub enum Workload {
     Platter,
 }
 
-/// Where requests are.
+/// The access pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AccessPattern {
-    /// Each where the last one ended.
+    /// Sequential.
     Sequential,
-    /// Anywhere.
+    /// Random.
     Random,
 }
 
-/// Which way payload goes.
+/// The direction of payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PayloadDirection {
-    /// To the host.
+    /// Read.
     Read,
-    /// To the drive.
+    /// Write.
     Write,
 }
 
-/// What came out of a run.
+/// Results of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Payload in a second, in bytes.
+    /// Payload in bytes per second.
     pub bytes_per_second: f64,
-    /// Requests in a second.
+    /// Requests per second.
     pub requests_per_second: f64,
-    /// From a request to its end, mean, in nanoseconds.
+    /// Mean latency in nanoseconds.
     pub latency_ns: f64,
-    /// Mean power over the second with the most, in watts; over the whole run where that is shorter.
+    /// Mean power over the peak second in watts; over the whole run if shorter.
     pub watts_peak: Option<f64>,
-    /// Bytes of information units of a command, mean: what pipes carry that is not payload.
+    /// Mean bytes of information units per command.
     pub unit_bytes: Option<f64>,
-    /// READ READY and WRITE READY of a command, mean.
+    /// Mean READ READY and WRITE READY units per command.
     pub ready_units: Option<f64>,
-    /// The order in which four requests were served: 3241.
+    /// Order of service of four requests: 3241.
     pub order: Option<u32>,
 }
 
-/// Why words are no measurement.
+/// Why a text is not a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MeasurementError {
-    /// `setup/variant` was expected first.
+    /// expected `setup/variant` first.
     ParameterPath(String),
-    /// This word is not known, or not where it should be.
+    /// Unknown or misplaced word.
     Word(String),
-    /// A word is missing: `expected`.
+    /// A word is missing.
     Missing(&'static str),
 }
 
@@ -169,7 +169,7 @@ impl fmt::Display for Workload {
 impl fmt::Display for MeasurementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ParameterPath(word) => write!(f, "`setup/variant` was expected, and not `{word}`"),
+            Self::ParameterPath(word) => write!(f, "expected `setup/variant`, not `{word}`"),
             Self::Word(word) => write!(f, "`{word}` is not known there"),
             Self::Missing(what) => write!(f, "{what} is missing"),
         }
@@ -201,9 +201,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_named() {
+    fn unknown_words_are_named() {
         let told = |words| Measurement::all(words).unwrap_err().to_string();
-        assert_eq!(told("uasp 4K random write qd4"), "`setup/variant` was expected, and not `uasp`");
+        assert_eq!(told("uasp 4K random write qd4"), "expected `setup/variant`, not `uasp`");
         assert_eq!(told("myce/uasp 4X random write qd4"), "`4X` is not known there");
         assert_eq!(told("myce/uasp 4K random qd4"), "`qd4` is not known there");
         assert_eq!(told("myce/uasp 4K random write"), "qd is missing");

@@ -175,7 +175,7 @@ impl Plan {
             }
             for number in &stage.numbers {
                 for (place, line) in number.places.iter().zip(&number.lines) {
-                    let known = place.find(catalogue).ok_or_else(|| format!("there is no number `{place}`"));
+                    let known = place.find(catalogue).ok_or_else(|| format!("no such number: `{place}`"));
                     let known = known.map_err(|what| told(fault(*line, what)))?;
                     if known.unit != number.unit {
                         let what =
@@ -328,18 +328,15 @@ impl Reading<'_> {
         let places = places.into_iter().map(read).collect::<Result<_, _>>()?;
         let off = |spanned: &Spanned<f64>, what: &str| fault(self.line(spanned), what.to_owned());
         if !(step.get_ref().is_finite() && *step.get_ref() > 0.0) {
-            return Err(off(&step, "a step above zero was expected"));
+            return Err(off(&step, "expected a positive step"));
         }
         let steps_to = |value: &Spanned<f64>| whole_steps((value.get_ref() - least) / step.get_ref());
         let steps = steps_to(&most).filter(|steps| *steps > 0);
-        let steps = steps.ok_or_else(|| {
-            off(&most, &format!("1 to {STEPS_MAX} whole steps from the least were expected"))
-        })?;
+        let steps = steps
+            .ok_or_else(|| off(&most, &format!("expected 1 to {STEPS_MAX} whole steps from `least`")))?;
         let on_grid = steps_to(&prior).filter(|prior| *prior <= steps);
         let grid = Grid { least, step: step.into_inner(), steps };
-        let prior = on_grid.ok_or_else(|| {
-            off(&prior, "whole steps from the least, and not above the most, were expected")
-        })?;
+        let prior = on_grid.ok_or_else(|| off(&prior, "expected whole steps from `least`, up to `most`"))?;
         Ok(FreeNumber { places, unit: unit.into_inner(), grid, prior, because, lines, unit_line })
     }
 
@@ -351,7 +348,7 @@ impl Reading<'_> {
 
 fn check_row(row: &str, decisions: &[Decision]) -> Result<(), String> {
     let decision = decisions.iter().find(|decision| decision.id == row);
-    let decision = decision.ok_or_else(|| format!("there is no row `{row}`"))?;
+    let decision = decision.ok_or_else(|| format!("no such row: `{row}`"))?;
     match decision.kind {
         _ if decision.is_shape() => {
             Err(format!("`{row}` is a shape, which checks and belongs to no article"))
@@ -379,11 +376,11 @@ impl FromStr for ParameterPath {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("`folder/part table.number` was expected, and not `{text}`");
+        let expected = || format!("expected `folder/part table.number`, not `{text}`");
         let (part, number) = text.split_once(' ').ok_or_else(expected)?;
         let (folder, part) = part.split_once('/').ok_or_else(expected)?;
         let kind =
-            PartKind::of_folder(folder).ok_or_else(|| format!("there is no kind of part `{folder}`"))?;
+            PartKind::of_folder(folder).ok_or_else(|| format!("no such kind of part: `{folder}`"))?;
         Ok(Self { kind, part: part.into(), number: number.into() })
     }
 }

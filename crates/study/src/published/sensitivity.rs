@@ -1,10 +1,10 @@
-//! What each fitted number does to the rows: a tenth less of it, a tenth more, in all of its places.
+//! The effect of each fitted number on the rows: 10 % less and 10 % more, in all of its places.
 //!
-//! Only those runs are made again that see the number ([`super::seen`]); all of them are asked for at once, so that no processor waits
-//! for the last run of one number. A number that cannot have the exact value, such as sectors of a track, has the nearest one of its
-//! grid. Left out: two numbers that change together.
+//! Only runs that depend on the number ([`super::seen`]) are repeated, all at once, so that
+//! processors stay busy. A number that cannot take the exact value, such as sectors per track,
+//! takes the nearest grid value. Left out: joint changes of two numbers.
 //!
-//! Always true: rows that do not see a number are as they were.
+//! Always true: rows that do not depend on a number are unchanged.
 
 use super::decision::Decided;
 use super::facts::Facts;
@@ -18,34 +18,34 @@ use crate::parts::Catalogue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A fitted number, and what rows are with a tenth less and a tenth more of it.
+/// A fitted number with the effects of 10 % less and 10 % more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity {
     /// Its name.
     pub number: String,
-    /// Less, and more; none where the number cannot be so.
+    /// Less, and more; none where the number cannot have the value.
     pub changes: [Option<Change>; 2],
 }
 
-/// What rows are when a number is another.
+/// The effect of a changed number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Runs that were made again.
+    /// Repeated runs.
     pub runs: usize,
-    /// The median of |error| of figures that runs decide.
+    /// Median of |error| of decidable figures.
     pub error_median: Option<f64>,
-    /// The worst |error| of a figure, and its row.
+    /// Largest |error| of a figure, and its row.
     pub error_worst: Option<(f64, String)>,
-    /// The figure that changes most: by which share of what it was, and its row. None if none changes.
+    /// The figure that changes most: relative change, and its row. None if none changes.
     pub moved_most: Option<(f64, String)>,
-    /// Claims that held, and do not any more.
+    /// Claims that no longer hold.
     pub broken: Vec<String>,
 }
 
-/// What all measurements have come to, with the numbers as they are.
+/// The results of all measurements with unchanged numbers.
 pub type Made = BTreeMap<Measurement, Result<Outcome, String>>;
 
-/// What a number is changed by.
+/// Relative change of a number.
 pub const CHANGE: f64 = 0.1;
 
 impl Sensitivity {

@@ -1,32 +1,32 @@
-//! How good a whole evaluation is.
+//! Statistics of an evaluation.
 //!
-//! Errors are of figures; those that constants were fitted on and those that check are counted apart. Always true: every row is
+//! Errors are of figures; fitted and check rows are counted separately. Always true: every row is
 //! in exactly one count of its role.
 
 use super::decision::Role;
 use super::verdict::{Row, Verdict};
 
-/// What came of many rows.
+/// Statistics over rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
-    /// Rows that constants were fitted on.
+    /// Fitted rows.
     pub fit: Count,
-    /// Rows that check.
+    /// Check rows.
     pub check: Count,
-    /// Numbers that were fitted: one that is in several places counts once.
+    /// Fitted numbers: one in several places counts once.
     pub fitted_numbers: usize,
-    /// The median of the errors of figures that come out of runs, without their signs.
+    /// Median |error| of figures from runs.
     pub error_median: Option<f64>,
-    /// The same with those that follow from constants of protocols and parts alone.
+    /// The same with figures that follow from constants alone.
     pub error_median_with_facts: Option<f64>,
-    /// The worst of them, and its row.
+    /// The largest |error|, and its row.
     pub error_worst: Option<(f64, String)>,
 }
 
-/// Rows by what came of them.
+/// Rows by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// With a value beside the published one.
+    /// Figures with a value.
     pub figures: usize,
     /// Claims that hold.
     pub holds: usize,

@@ -193,7 +193,7 @@ fn a_decision_that_cannot_be_read_is_told_with_its_line() {
     assert!(told("[P2]\nundecidable = \"x\"\n").ends_with("P1 has no decision"));
     assert_eq!(
         told("[P1]\n"),
-        "published/decisions.toml, line 2: one of `figure`, `claims` and `undecidable` was expected"
+        "published/decisions.toml, line 2: expected one of `figure`, `claims` and `undecidable`"
     );
     assert!(
         told("[P1]\nfigure = \"mbps(\"\n")
@@ -225,19 +225,19 @@ fn a_plan_that_cannot_be_carried_out_is_told_with_its_line() {
     };
     assert!(told("x", "x").is_ok());
     let line = |line: usize, what: &str| Err(format!("published/fit.toml, line {line}: {what}"));
-    assert_eq!(told("P098", "P999"), line(4, "there is no row `P999`"));
+    assert_eq!(told("P098", "P999"), line(4, "no such row: `P999`"));
     assert_eq!(told("P098", "P087"), line(4, "no run decides `P087`"));
     assert_eq!(told("P098", "P048"), line(4, "`P048` does not depend on a run"));
     assert_eq!(told("P098", "Q9"), line(4, "`Q9` is a shape, which checks and belongs to no article"));
-    assert_eq!(told("outer", "outest"), line(7, "there is no number `hdd/disk-7200 platters.outest_track`"));
-    assert_eq!(told("hdd/", "tapes/"), line(7, "there is no kind of part `tapes`"));
+    assert_eq!(told("outer", "outest"), line(7, "no such number: `hdd/disk-7200 platters.outest_track`"));
+    assert_eq!(told("hdd/", "tapes/"), line(7, "no such kind of part: `tapes`"));
     let unit = "the unit of `hdd/disk-7200 platters.outer_track` is `sectors`, not `KiB`";
     assert_eq!(told("\"sectors\"", "\"KiB\""), line(9, unit));
     let again = "_track\",\n    \"hdd/disk-7200 platters.outer_track\",";
     assert_eq!(told("_track\",", again), line(8, "`hdd/disk-7200 platters.outer_track` is fitted twice"));
-    let off = "whole steps from the least, and not above the most, were expected";
+    let off = "expected whole steps from `least`, up to `most`";
     assert_eq!((told("2000", "2001"), told("2000", "4000")), (line(13, off), line(13, off)));
-    assert_eq!(told("step = 8", "step = 0"), line(12, "a step above zero was expected"));
+    assert_eq!(told("step = 8", "step = 0"), line(12, "expected a positive step"));
     assert!(told("because", "cause").unwrap_err().contains("unknown field `cause`"));
 }
 

@@ -1,7 +1,7 @@
-//! What a simulated world makes of each row.
+//! Decides each row by simulation.
 //!
-//! A runner is asked for each measurement once. Where it has no outcome, every row that needs it is undecided, with the reason.
-//! Always true: the rows are those of the table, each once and in its order, then the shapes.
+//! A runner makes each measurement once. Without a result, every row that needs it is undecided,
+//! with the reason. Always true: rows are in the order of the table, then the shapes.
 
 use super::decision::{Decided, Decision, DecisionKind, Published};
 use super::facts::Facts;
@@ -9,39 +9,40 @@ use super::formula::{Claim, Values};
 use super::measurement::{Measurement, Outcome};
 use std::collections::BTreeMap;
 
-/// A row that has been decided, or not.
+/// An evaluated row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row<'a> {
-    /// The row and how it is decided.
+    /// The row with its decision rule.
     pub decision: &'a Decision,
-    /// What comes of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why: claims with both sides, or what is missing; empty for a figure.
+    /// The reason: claims with both sides, or what is missing; empty for a figure.
     pub reason: String,
-    /// How far apart the sides of a claim are, as a share of the larger one: the least of all claims of a row that holds.
+    /// Relative distance between the sides of a claim: the least over the claims of a row that
+    /// holds.
     pub margin: Option<f64>,
 }
 
-/// A claim whose sides are nearer to each other than this share holds by little: nobody sees it in a chart.
+/// A claim whose sides are nearer than this holds by little, invisibly in a chart.
 const LITTLE: f64 = 0.01;
 
-/// What comes of a row.
+/// The verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
-    /// A value, beside the published one.
+    /// A value beside the published one.
     Figure {
-        /// What was published.
+        /// Published value.
         published: Published,
-        /// What came out.
+        /// Simulated value.
         simulated: f64,
-        /// How far that is off, as a share of what was published.
+        /// Relative error.
         error: f64,
     },
     /// All claims hold.
     Holds,
-    /// One does not.
+    /// A claim fails.
     Fails,
-    /// No run says.
+    /// No run decides it.
     Undecided,
 }
 
@@ -87,15 +88,15 @@ impl Decision {
 }
 
 impl Row<'_> {
-    /// Whether one of two has more where the other was published to: the error of a ratio or difference near nothing does not say
-    /// so.
+    /// Whether a comparison is reversed: the error of a ratio or difference near zero does not show
+    /// it.
     pub fn is_turned(&self) -> bool {
         let DecisionKind::Figure { even: Some(even), .. } = self.decision.kind else { return false };
         let Verdict::Figure { published, simulated, .. } = self.verdict else { return false };
         published.least > even && simulated < even || published.largest < even && simulated > even
     }
 
-    /// By which share it holds, where that is little.
+    /// The margin of a claim that holds by little.
     pub fn holds_by_little(&self) -> Option<f64> {
         self.margin.filter(|margin| self.verdict == Verdict::Holds && *margin < LITTLE)
     }
@@ -133,7 +134,7 @@ impl Verdict {
 
 impl Values for Known<'_> {
     fn named(&self, name: &str) -> Result<f64, String> {
-        self.names.get(name).copied().ok_or_else(|| format!("there is no number called `{name}`"))
+        self.names.get(name).copied().ok_or_else(|| format!("no such number: `{name}`"))
     }
 
     fn fact(&self, fact: &str, of: &str) -> Result<f64, String> {

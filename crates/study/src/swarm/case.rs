@@ -1,8 +1,8 @@
-//! Everything about one run, as a line of text: `seed=7 wire=uas rate=gen1 streams=16 … faults=status-lost@3`.
+//! A complete run as a line of text: `seed=7 wire=uas rate=gen1 streams=16 … faults=status-lost@3`.
 //!
-//! A seed makes a case by dice ([`Case::of_seed`]). The line says what came of them, so that a case outlives a change of the
-//! dice, and so that it can be made smaller. Always true: a case that was read is within the limits here, whatever the line
-//! said.
+//! A seed determines a case ([`Case::of_seed`]). The line states the result, so that a case
+//! survives changes of the generator and can be shrunk. Always true: a parsed case is within the
+//! limits here, whatever the line says.
 
 use super::parts::{self, Parts};
 use device::command::Limits;
@@ -22,95 +22,98 @@ use std::fmt;
 use std::str::FromStr;
 use units::{BlockCount, BlockSize, Duration};
 
-/// A world, what is asked of its drive, and what goes wrong.
+/// A machine, its workload, and its faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// What all else that is random comes from.
+    /// Seed of all other randomness.
     pub seed: u64,
-    /// The transport.
+    /// Transport.
     pub wire: CaseTransport,
-    /// The link. UAS is in turns where it is one of USB 2.0.
+    /// Link rate. UAS has no streams on USB 2.0 links.
     pub rate: AnyRate,
-    /// The host's controller.
+    /// Host controller.
     pub controller: CaseController,
-    /// Drives behind the last hub that are asked, 1 to 3; of two, one is there in any case.
+    /// Drives behind the last hub that are used, 1 to 3; of two, one always exists.
     pub drives: u8,
-    /// Hubs between that and the drive, 0 to 4; another drive is beside it then. Where there is no controller there are none.
+    /// Hubs between controller and drive, 0 to 4, with another drive beside it. None without a
+    /// controller.
     pub hubs: u8,
-    /// Whether the first drive and the third are of full speed where hubs are of high speed, and how many translators these have.
+    /// Whether the first and third drive are full-speed behind high-speed hubs, and how many
+    /// translators those have.
     pub translated: FullSpeedDrives,
-    /// When the link at the root port sleeps; never on a bus of USB 2.0 or behind hubs.
+    /// When the root port's link sleeps; never on USB 2.0 or behind hubs.
     pub nap: LinkSleep,
-    /// Whether faults strike from the first packet on, while devices are brought up; where there is no controller that takes no packets.
+    /// Whether faults begin at enumeration; only with a controller.
     pub is_early: bool,
-    /// What the drives are made of; where there is no controller they are plain.
+    /// Model of the drives; fixed-latency without a controller.
     pub parts: Parts,
-    /// Whether the driver takes its time on the host's core; where there is no controller it takes none.
+    /// Whether the driver takes host core time; not without a controller.
     pub is_costing: bool,
-    /// Streams of the device: a power of two, 2 to 256.
+    /// Streams: a power of two, 2 to 256.
     pub streams: u16,
-    /// Commands that a drive takes at once before it answers TASK SET FULL, 2 to 64; what its parts have unless said.
+    /// Commands that a drive accepts before TASK SET FULL, 2 to 64; the default of its parts unless
+    /// set.
     pub commands: Option<u16>,
-    /// Whether an application asks for blocks through the storage stack first; where there is a controller.
+    /// Whether an application uses the storage stack first; only with a controller.
     pub is_stacked: bool,
-    /// Commands in flight, and requests: 1 to 64.
+    /// Queue depth: 1 to 64.
     pub depth: u16,
-    /// Bytes of a command at most.
+    /// Maximum bytes of a command.
     pub transfer_bytes: u32,
-    /// Bytes of a block.
+    /// Block size.
     pub block: BlockSize,
-    /// Blocks of the drive: 1 to 4,096.
+    /// Capacity in blocks: 1 to 4,096.
     pub blocks: u32,
-    /// What the drive takes for a request, in microseconds.
+    /// Drive latency in microseconds.
     pub latency_us: u32,
-    /// Requests that the drive serves at once.
+    /// Requests that the drive serves concurrently.
     pub at_once: u16,
     /// Whether the drive has a volatile cache.
     pub is_cached: bool,
-    /// Requests in all, before the blocks are read back.
+    /// Total requests before reading back.
     pub requests: u32,
-    /// Blocks of a request at most.
+    /// Maximum blocks of a request.
     pub longest: u32,
-    /// Of a hundred requests, how many are what.
+    /// Percentages of request types.
     pub mix: Mix,
-    /// What ends the life of the device when all requests have ended.
+    /// How a session ends when all requests have completed.
     pub finale: SessionEnd,
-    /// The faults; `None` throws dice, at rates that the seed gives.
+    /// Scripted faults; `None` for random ones with rates derived from the seed.
     pub faults: Option<FaultScript>,
 }
 
 /// The transport of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaseTransport {
-    /// UAS with streams.
+    /// UAS.
     Uas,
     /// BOT.
     Bot,
-    /// BOT with neighbours packed.
+    /// BOT with packed adjacent requests.
     Turbo,
 }
 
-/// What is between the transport and the link.
+/// The host between transport and link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaseController {
     /// Nothing.
     None,
-    /// A driver and a controller in a chipset.
+    /// A chipset controller with its driver.
     Chipset,
-    /// The same on a card.
+    /// An add-in card with its driver.
     Card,
-    /// The same on an early card, which has no streams.
+    /// An early add-in card without streams.
     EarlyCard,
 }
 
-/// Which drives on a bus of high speed are of full speed, behind translators.
+/// Which drives on a high-speed bus are full-speed, behind translators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FullSpeedDrives {
     /// None.
     None,
-    /// Some; each hub has one translator.
+    /// Some; one translator per hub.
     One,
-    /// Some; each hub has one for each port.
+    /// Some; one translator per port.
     Each,
 }
 
@@ -119,56 +122,56 @@ pub enum FullSpeedDrives {
 pub enum LinkSleep {
     /// Never.
     Never,
-    /// When nothing crosses and the drive has nothing to do.
+    /// When link and drive are idle.
     Idle,
-    /// When nothing crosses, whatever the drive does.
+    /// When the link is idle.
     AtWork,
 }
 
-/// What ends a life.
+/// How a session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionEnd {
-    /// The device is pulled out.
+    /// Detach.
     Unplug,
-    /// The power fails.
+    /// Power loss.
     PowerLoss,
 }
 
-/// Requests of a hundred; what is left are writes.
+/// Percentages of request types; the rest are writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mix {
     /// Reads.
     pub reads: u8,
-    /// Writes through a cache (FUA).
+    /// Write-through (FUA).
     pub through: u8,
     /// Flushes.
     pub flushes: u8,
-    /// Blocks that are unmapped, or zeroed.
+    /// UNMAP or WRITE SAME with zeroes.
     pub zeroes: u8,
-    /// Requests that are taken back while they are under way.
+    /// Requests aborted while in flight.
     pub aborts: u8,
-    /// Of a hundred requests of any kind, how many go where one of the last went, so that reads meet writes.
+    /// Percentage of requests near a recent one, so that reads meet writes.
     pub again: u8,
 }
 
-/// What is wrong with a line.
+/// An error in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaseError {
-    /// The part that is not understood.
+    /// The part that is not valid.
     pub part: String,
 }
 
-/// Blocks of a drive at most.
+/// Maximum blocks of a drive.
 const BLOCKS_MAX: u32 = 4096;
-/// Drives that are asked at most.
+/// Maximum drives used.
 const DRIVES_MAX: u8 = 3;
-/// Hubs in a row at most.
+/// Maximum hubs in a row.
 const HUBS_MAX: u8 = 4;
-/// Requests at most.
+/// Maximum requests.
 const REQUESTS_MAX: u32 = 1_000_000;
 
 impl Case {
-    /// The case that dice make of a seed.
+    /// Generates the case of a seed.
     pub fn of_seed(seed: u64) -> Self {
         let mut random = Random::new(seed, "case");
         let mut pick = |choices: &[u32]| choices[random.below(choices.len() as u64) as usize];
@@ -176,12 +179,12 @@ impl Case {
         let longest = pick(&[1, 4, 8, 32]);
         let block_bytes = block.bytes();
         let mut queue = Random::new(seed, "queue");
-        // Deeper than the tags of SATA, and so than what most bridges take.
+        // Deeper than NCQ, and so than most bridges accept.
         let deep = (queue.below(8) == 0).then(|| 33 + queue.below(30) as u16);
         let commands = (queue.below(4) == 0).then(|| [2, 4, 8, 48, 64][queue.below(5) as usize]);
         let mut line = Random::new(seed, "line");
         let is_packed = line.below(3) == 0;
-        // What is slow is seldom.
+        // Slow features are rare.
         let usb2 = match line.below(16) {
             0..3 => Some(usb2::Rate::High),
             3 => Some(usb2::Rate::Full),
@@ -240,7 +243,8 @@ impl Case {
         .bounded()
     }
 
-    /// What goes wrong with a drive. What ends the life of all that is behind a root port is the first drive's.
+    /// Returns the faults of a drive. Those that end everything behind a root port belong to the
+    /// first drive.
     pub fn faults(&self, drive: u8) -> Faults {
         let seed = self.seed ^ u64::from(drive) << u32::BITS;
         let faults = match &self.faults {
@@ -251,14 +255,14 @@ impl Case {
         faults.of_drive(drive)
     }
 
-    /// The same with these faults instead of dice.
+    /// Replaces random faults by a script.
     #[must_use]
     pub fn with_faults(mut self, script: FaultScript) -> Self {
         self.faults = Some(script);
         self
     }
 
-    /// The drive, before anything was written.
+    /// Returns the drive before any write.
     pub fn plain(&self) -> FixedLatencyDrive {
         let latency = Duration::from_us(self.latency_us.into());
         let plain =
@@ -267,7 +271,7 @@ impl Case {
         if self.is_cached { plain.with_volatile_cache() } else { plain }
     }
 
-    /// The same of blocks that hold their numbers, for the storage stack.
+    /// Returns the drive with blocks that hold their numbers, for the storage stack.
     pub(super) fn numbered(&self) -> FixedLatencyDrive {
         let latency = Duration::from_us(self.latency_us.into());
         let plain = FixedLatencyDrive::numbered(BlockCount(self.blocks.into()), self.block)
@@ -601,7 +605,7 @@ impl FromStr for Case {
 
 impl fmt::Display for CaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no part of a case", self.part)
+        write!(f, "invalid part of a case: `{}`", self.part)
     }
 }
 
@@ -612,7 +616,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_all_of_a_case() {
+    fn a_case_round_trips_through_its_line() {
         for seed in 0..500 {
             let case = Case::of_seed(seed);
             assert_eq!(case.to_string().parse(), Ok(case));
@@ -623,7 +627,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_may_say_little_and_is_kept_within_limits() {
+    fn missing_values_have_defaults_within_limits() {
         let case: Case = "wire=bot depth=1000 blocks=3 longest=9 streams=3".parse().unwrap();
         assert_eq!(
             (case.wire, case.depth, case.blocks, case.longest, case.streams),

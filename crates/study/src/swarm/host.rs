@@ -1,7 +1,7 @@
-//! The one who asks for blocks: what is still to be asked for, and what is known of the blocks so far.
+//! The request generator: remaining requests, and the expected content of blocks.
 //!
-//! It outlives the device: what it knows of blocks is what a new life must agree with. Always true: a request has a number of
-//! its own, over all lives.
+//! It outlives device sessions: its knowledge of blocks must hold in the next one. Always true:
+//! request numbers are unique over all sessions.
 
 use super::case::{Case, Mix};
 use initiator::disk::{Operation, Request, RequestId};
@@ -10,28 +10,28 @@ use sim::engine::Random;
 use std::collections::VecDeque;
 use units::Extent;
 
-/// Who asks.
+/// The request generator of a drive.
 #[derive(Debug)]
 pub(super) struct Host {
     pub(super) blocks: BlockModel,
     random: Random,
     next: u64,
-    /// Requests still to be made.
+    /// Remaining requests.
     left: u32,
-    /// The next block to be read back, in the last life.
+    /// The next block to read back in the last session.
     inspects: Option<u64>,
     capacity: u64,
     longest: u32,
     mix: Mix,
-    /// Where the last requests went.
+    /// Places of recent requests.
     recent: VecDeque<Extent>,
 }
 
-/// Requests whose places are remembered: so near that what has not let go of them is seen.
+/// Recent places remembered, to detect conflicts with requests not yet released.
 const RECENT: usize = 4;
 
 impl Host {
-    /// Who asks a drive: each has one of its own.
+    /// Creates the generator of a drive.
     pub(super) fn new(case: &Case, drive: u64) -> Self {
         Self {
             blocks: BlockModel::new(case.blocks, case.block, case.is_cached),
@@ -46,23 +46,23 @@ impl Host {
         }
     }
 
-    /// Whether something is left to be asked for.
+    /// Whether requests remain.
     pub(super) fn has_work(&self) -> bool {
         self.left > 0 || self.inspects.is_some_and(|next| next < self.capacity)
     }
 
-    /// From now on all blocks are read, and nothing else happens.
+    /// From now on only reads back all blocks.
     pub(super) fn inspect(&mut self) {
         self.left = 0;
         self.inspects = Some(0);
     }
 
-    /// Whether all that is left is reading back, of which nothing may fail.
+    /// Whether only read-back remains, which must not fail.
     pub(super) const fn is_inspecting(&self) -> bool {
         self.inspects.is_some()
     }
 
-    /// The next request, and how the blocks know it.
+    /// Returns the next request with its access.
     pub(super) fn next(&mut self) -> Option<(Request, BlockAccess)> {
         let (operation, extent) = match &mut self.inspects {
             Some(first) if *first < self.capacity => {
@@ -87,12 +87,12 @@ impl Host {
         Some((Request { id, operation, extent }, access))
     }
 
-    /// Whether a request is taken back now that has just been made.
+    /// Whether to abort the request just made.
     pub(super) fn aborts(&mut self) -> bool {
         !self.is_inspecting() && self.random.below(100) < u64::from(self.mix.aborts)
     }
 
-    /// Somewhere, or where one of the last requests went.
+    /// A random place, or that of a recent request.
     fn place(&mut self) -> Extent {
         let goes_back = self.mix.again > 0 && self.random.below(100) < u64::from(self.mix.again);
         if goes_back && !self.recent.is_empty() {

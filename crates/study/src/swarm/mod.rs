@@ -1,14 +1,16 @@
-//! Random worlds in which random things go wrong, and what must hold in them all the same.
+//! Randomised fault-injection runs and the invariants that must hold in them.
 //!
-//! A [`Case`] says everything about one run, in a line of text: the link, the drive, what is asked of it, and which faults
-//! strike when. [`run`] has a disk of the initiator work through it on a device of the target, plugs that in again where a
-//! fault has ended its life, and reads every block back at the end; the laws of [`check`](sim::check) are asked all the
-//! way. A case that breaks one is made smaller by [`shrink`]: fewer requests, fewer faults, less of everything.
+//! A [`Case`] describes one run completely in a line of text: link, drive, workload, and which
+//! faults occur when. [`run`] drives a device of this project with a disk of the initiator,
+//! reattaches it whenever a fault ended its session, and finally reads back every block; the
+//! invariants of [`check`](sim::check) are checked throughout. [`shrink`] reduces a failing case:
+//! fewer requests, fewer faults, less of everything.
 //!
-//! Behind hubs there may be several drives, each with a disk, books, laws and faults of its own, asked at the same time; what befalls
-//! hubs and the controller is counted with the first. Left out: who runs many cases at once, since nothing here starts a thread.
+//! Behind hubs there may be several drives with independent disks, counters, invariants and faults,
+//! used concurrently; faults of hubs and the controller count for the first. Left out: running many
+//! cases at once, since nothing here starts a thread.
 //!
-//! Always true: a case says all, so the same line has the same digest on any machine and in any company.
+//! Always true: a case is complete, so the same line has the same digest on any machine.
 
 mod case;
 mod host;
@@ -37,69 +39,70 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use target::SwarmTarget;
 use units::Instant;
 
-/// Without faults a device comes up, and with some that nobody above the link notices.
+/// A device is attached unless a fault below the link's notice prevents it.
 const NOT_UP: Result<(), Violation> = Err(Violation {
     invariant: Invariant::Recovery,
     at: Instant::ZERO,
     subject: ViolationSubject::Machine("a device that is brought up once more"),
 });
-/// Lives of a device in one run at most, before the last one, in which nothing goes wrong.
+/// Maximum sessions of a device in one run, before the last one without faults.
 const SESSIONS_MAX: u32 = 6;
 
-/// What came of a case.
+/// Results of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The law that was broken, if one was.
+    /// The violated invariant, if any.
     pub verdict: Result<(), Violation>,
-    /// The faults that have struck.
+    /// The injected faults that occurred.
     pub struck: FaultScript,
-    /// The digest over all lives.
+    /// Digest over all sessions.
     pub digest: u64,
-    /// How much was done.
+    /// Statistics.
     pub stats: FaultStats,
 }
 
-/// How much was done, and how much of it again.
+/// Statistics of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultStats {
-    /// Lives of the device.
+    /// Sessions of the device.
     pub sessions: u64,
-    /// Requests that have ended.
+    /// Completed requests.
     pub requests: u64,
-    /// Requests that have ended with an error.
+    /// Failed requests.
     pub failed: u64,
-    /// Commands that were sent.
+    /// Commands sent.
     pub commands: u64,
-    /// Commands that were sent again.
+    /// Retried commands.
     pub sent_again: u64,
-    /// Time-outs of commands.
+    /// Command timeouts.
     pub timeouts: u64,
-    /// Resets of the device, the port or the unit.
+    /// Resets of device, port or logical unit.
     pub resets: u64,
-    /// Events that have happened.
+    /// Events.
     pub events: u64,
-    /// Bytes that were carried in vain.
+    /// Wasted bytes.
     pub wasted_bytes: u64,
     /// Virtual time in milliseconds.
     pub virtual_ms: u64,
 }
 
 impl Report {
-    /// The faults of a case's script that have not struck, since their opportunities did not come. Where dice fall there are none.
+    /// Returns the scripted faults that did not occur, for lack of opportunity. None for random
+    /// faults.
     pub fn missed(&self, case: &Case) -> FaultScript {
         case.faults.as_ref().map(|script| script.unless_in(&self.struck)).unwrap_or_default()
     }
 }
 
-/// Makes what takes the notes of one life of a device.
+/// Creates the trace of one session of a device.
 pub type TraceFactory<'a> = &'a dyn Fn() -> Box<dyn Trace>;
 
-/// Runs a case, perhaps with a planted bug.
+/// Runs a case, optionally with a seeded bug.
 pub fn run(case: &Case, bug: Option<SeededBug>) -> Report {
     run_with(case, bug, None)
 }
 
-/// Runs a case with notes of all that happens: of each life of the device by itself, since each begins at time zero.
+/// Runs a case with a trace of each session of the device, since each begins at time zero.
 pub fn run_with(case: &Case, bug: Option<SeededBug>, trace: Option<TraceFactory<'_>>) -> Report {
     let mut run = Run {
         case,
@@ -114,7 +117,7 @@ pub fn run_with(case: &Case, bug: Option<SeededBug>, trace: Option<TraceFactory<
     Report { verdict, struck: run.struck, digest: run.digest.value(), stats: run.stats }
 }
 
-/// A panic is a bug of ours like others, and is told as one; who looks on has seen what it says.
+/// Converts a panic to a violation; its message was already printed.
 fn unless_it_panics<R>(part: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(part)).ok()
 }
@@ -127,17 +130,17 @@ fn panicked(at: Instant) -> Result<(), Violation> {
     })
 }
 
-/// A case under way, between two lives of its device.
+/// A running case, between two sessions of its device.
 struct Run<'a> {
     case: &'a Case,
     trace: Option<TraceFactory<'a>>,
-    /// By drive.
+    /// Per drive.
     hosts: Vec<Host>,
     digest: Digest,
     stats: FaultStats,
-    /// What the next life begins with, by drive.
+    /// State that the next session starts from, per drive.
     remains: Vec<DetachedDrive>,
-    /// What has struck up to the end of the last life, however that came.
+    /// Faults that occurred until the end of the last session.
     struck: FaultScript,
 }
 
@@ -157,7 +160,7 @@ impl Run<'_> {
         self.run_sessions()
     }
 
-    /// One life of the device.
+    /// Runs one session of the device.
     fn run_sessions(&mut self) -> Result<(), Violation> {
         self.stats.sessions += 1;
         if let Some(setup) = self.case.setup() {
@@ -190,7 +193,7 @@ impl Run<'_> {
         self.run_session_in(world, &struck_before)
     }
 
-    /// The same behind a controller.
+    /// Runs a session behind a controller.
     fn run_driven_session(&mut self, setup: &Setup) -> Result<(), Violation> {
         let (mut occupants, mut faults) = (VecDeque::new(), Vec::new());
         for (drive, DetachedDrive { plain, device, faults: its }) in self.remains.drain(..).enumerate() {
@@ -217,7 +220,7 @@ impl Run<'_> {
         }
     }
 
-    /// A device that was not brought up has not lived. There is a reason, and it is plugged in again.
+    /// Ends a session whose device was not enumerated, for a reason, so that it is reattached.
     fn give_up(&mut self, mut world: XhciMachine, struck_before: &[usize]) -> Result<(), Violation> {
         let audited = SwarmTarget::audit(&mut world);
         let is_on_bus = self.case.is_on_bus();
@@ -254,20 +257,20 @@ impl Run<'_> {
         let struck = |drive| world.faults(drive).injected().faults().to_vec();
         self.struck = (0..self.hosts.len()).flat_map(struck).collect();
         self.digest.mix(world.digest());
-        // Who pulls a drive out waits until it is at rest; the power fails when it will.
+        // Detaching waits until the device is at rest; power loss does not.
         let lived = match lived {
             Some(Ok(())) if is_inspecting || self.case.finale == SessionEnd::Unplug => {
                 unless_it_panics(|| session::leave_alone(&mut world, self.hosts.len()))
             }
             _ => lived,
         };
-        // A world that has panicked is as it was in the middle of something, and is not ended.
+        // A machine that panicked is in an inconsistent state and is not ended.
         let Some(verdict) = lived else { return panicked(world.now()) };
         self.end(world);
         verdict
     }
 
-    /// The device is gone, or is pulled out, or loses its power; what is left begins the next life.
+    /// Detaches the device or cuts its power; the remaining state starts the next session.
     fn end<W: SwarmTarget>(&mut self, world: W) {
         let is_inspecting = self.hosts.iter().any(Host::is_inspecting);
         let kind = world.gone().unwrap_or(match self.case.finale {
@@ -287,14 +290,14 @@ impl Run<'_> {
     }
 }
 
-/// A drive before its first life. The first may have a planted bug.
+/// The state of a drive before its first session, optionally with a seeded bug.
 fn remains_of(case: &Case, drive: u8, bug: Option<SeededBug>) -> DetachedDrive {
     let faults = case.faults(drive).with_bug(bug.filter(|_| drive == 0));
     DetachedDrive { plain: case.plain(), device: None, faults }
 }
 
 impl FaultStats {
-    /// Both together.
+    /// Adds statistics.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {

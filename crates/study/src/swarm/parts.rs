@@ -1,10 +1,11 @@
-//! What the drives of a case are made of, and what its driver takes: parts of the catalogue.
+//! Models of a case's drives, and driver costs: parts of the catalogue.
 //!
-//! The bridges differ in what meets: one with a small buffer that queues nothing, one that sends what comes, one that waits for long
-//! pieces. Contents, cache and faults of blocks are the plain medium's, whatever is around it. Left out: bridges that offer
-//! other transports than a case asks for, since each device offers both.
+//! The bridges differ: one with a small buffer and no queue, one that forwards data immediately,
+//! one that collects long runs. Contents, cache and block faults are those of the fixed-latency
+//! medium. Left out: bridges with other transports than a case needs, since each device offers
+//! both.
 //!
-//! Always true: parts are new in each life; what outlives one is the medium's.
+//! Always true: parts are reset in each session; only the medium persists.
 
 use super::case::CaseTransport;
 use crate::assembly;
@@ -17,24 +18,24 @@ use sim::engine::Random;
 use sim::machine::xhci::HostCosts;
 use std::sync::LazyLock;
 
-/// What is behind the endpoints of each drive.
+/// The drive model behind the endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parts {
-    /// Nothing but a medium with a latency.
+    /// A medium with a fixed latency.
     Plain,
-    /// A bridge that queues by tag, and flash.
+    /// A bridge with NCQ and an SSD.
     QueueingFlash,
-    /// The same, which sends what comes.
+    /// The same, forwarding data immediately.
     SendingFlash,
-    /// The same, which waits for long pieces, and a disk.
+    /// The same, collecting long runs, with a hard disk.
     PiecesDisk,
-    /// A bridge that gives its drive one command at a time, and flash.
+    /// A bridge without queueing, and an SSD.
     SingleFlash,
-    /// The same, and a disk.
+    /// The same with a hard disk.
     SingleDisk,
 }
 
-/// Their names on a line.
+/// Names in a line.
 pub(super) const NAMES: [(&str, Parts); 6] = [
     ("plain", Parts::Plain),
     ("queueing-flash", Parts::QueueingFlash),
@@ -44,16 +45,16 @@ pub(super) const NAMES: [(&str, Parts); 6] = [
     ("single-disk", Parts::SingleDisk),
 ];
 
-/// Commands that a bridge takes at least: as many as tags of SATA.
+/// Minimum queue depth of a bridge: the tags of SATA.
 const COMMANDS: u16 = 32;
-/// Of so many seeds one has parts.
+/// One of this many seeds has parts.
 const ONE_OF: u64 = 4;
 
-// Files that came with the program; a test says that each part is there.
+// Embedded files; a test checks that each part exists.
 static CATALOGUE: LazyLock<Option<Catalogue>> = LazyLock::new(|| Catalogue::built_in().ok());
 
 impl Parts {
-    /// As dice have it.
+    /// Chooses parts by seed.
     pub(super) fn of_seed(seed: u64) -> Self {
         let mut random = Random::new(seed, "parts");
         if random.below(ONE_OF) > 0 {
@@ -63,7 +64,7 @@ impl Parts {
         parts
     }
 
-    /// The bridge, if there is one.
+    /// The bridge, if any.
     pub(super) fn chip(self) -> Option<Chip> {
         let name = match self {
             Self::Plain => return None,
@@ -73,7 +74,7 @@ impl Parts {
             Self::SingleFlash | Self::SingleDisk => "apricorn",
         };
         let mut chip = CATALOGUE.as_ref()?.bridge(name).map(assembly::chip)?;
-        // One for BOT alone takes one command, and a case may speak UAS to it.
+        // A BOT-only bridge has a depth of one, but a case may use UAS with it.
         chip.limits.commands = chip.limits.commands.max(COMMANDS);
         Some(chip)
     }
@@ -93,7 +94,7 @@ impl Parts {
     }
 }
 
-/// What a driver of the catalogue takes on a host of the catalogue.
+/// Costs of a catalogue driver on a catalogue host.
 pub(super) fn costs(wire: CaseTransport) -> HostCosts {
     let name = match wire {
         CaseTransport::Uas => "linux-uas",

@@ -1,19 +1,20 @@
-//! How long nothing has ended: the law that something does, for one life and for all that are lived in one world.
+//! The bound on time and events without a completion, for one session and for all sessions of a
+//! machine.
 //!
-//! Time is asked of each life by itself, since a disk has so much patience with a request and no more. Events are asked of all lives
-//! together: those of a world that serves others say nothing about who waits for its own drive. Always true: others have only so much
-//! to ask for, so that events without an end are too many some time.
+//! Time is checked per session, since a disk has a limited timeout per request. Events are checked
+//! over all sessions, since those of a machine that serves others say nothing about a session that
+//! waits. Always true: work is finite, so events without completions eventually exceed the bound.
 
 use super::case::Case;
 use units::{Duration, Instant};
 
-/// Within this much virtual time some request ends: all the patience that a disk has with one, and some more.
+/// Virtual time within which some request completes: all timeouts of one, and a margin.
 const SPAN: Duration = Duration::from_secs(1_500);
-/// Within so many events some request ends; a translator is asked some thirty times for each packet of 64 bytes, and has eight times as
-/// many.
+/// Events within which some request completes; a translator needs some thirty per packet of 64
+/// bytes, and gets eight times as many.
 const EVENTS: u64 = 1_000_000;
 
-/// When something ended last in a life, and how many events had happened in the world.
+/// Time of the last completion in a session, and the machine's event count then.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProgressBound {
     at: Instant,
@@ -21,27 +22,27 @@ pub(super) struct ProgressBound {
 }
 
 impl ProgressBound {
-    /// A life begins.
+    /// The start of a session.
     pub(super) const START: Self = Self { at: Instant::ZERO, events: 0 };
-    /// Within this much virtual time some request ends.
+    /// Virtual time within which some request completes.
     pub(super) const SPAN: Duration = SPAN;
 
-    /// Something has ended.
+    /// Records a completion.
     pub(super) const fn ended(at: Instant, events: u64) -> Self {
         Self { at, events }
     }
 
-    /// Events within which some request of a case ends.
+    /// Events within which some request of a case completes.
     pub(super) fn events_max(case: &Case) -> u64 {
         if case.is_translated() { 8 * EVENTS } else { EVENTS }
     }
 
-    /// How many events had happened when something ended last in any of these lives.
+    /// The event count at the last completion in any session.
     pub(super) fn last_of(sessions: impl Iterator<Item = Self>) -> u64 {
         sessions.map(|bound| bound.events).max().unwrap_or(0)
     }
 
-    /// Whether nothing has ended for too long: nothing of this life by time, or nothing of any by events.
+    /// Whether nothing has completed for too long: in this session by time, or in any by events.
     pub(super) fn is_stuck(self, now: Instant, events_since_any: u64, events_max: u64) -> bool {
         now.since(self.at) > SPAN || events_since_any > events_max
     }
@@ -55,7 +56,7 @@ mod tests {
     const WAITS: ProgressBound = ProgressBound::ended(Instant::from_ps(1_000_000_000_000), 400_000);
 
     #[test]
-    fn who_waits_for_a_slow_drive_is_not_stuck_while_others_work() {
+    fn a_slow_drive_is_not_stuck_while_others_work() {
         let last = ProgressBound::last_of([WORKS, WAITS].into_iter());
         assert_eq!(last, 7_900_000);
         let now = Instant::from_ps(10_000_000_000_000);
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn events_without_an_end_are_too_many_some_time() {
+    fn endless_events_exceed_the_bound() {
         let now = WORKS.at;
         let since = |events: u64| events - ProgressBound::last_of([WORKS, WAITS].into_iter());
         assert!(!WAITS.is_stuck(now, since(8_900_000), 1_000_000));
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_asked_of_each_life_by_itself() {
+    fn the_time_bound_is_per_session() {
         let now = Instant::from_ps(1_501_000_000_000_001);
         assert!(WAITS.is_stuck(now, 0, 1_000_000));
         assert!(!WORKS.is_stuck(now, 0, 1_000_000));

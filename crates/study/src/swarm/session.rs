@@ -1,8 +1,9 @@
-//! One life of a device, from plug to pull: a disk on a transport in a world, and all that must hold while it is asked. Several
-//! drives of a world have a life each, lived together ([`live`]).
+//! A session of a device from attachment to detachment: a disk on a transport in a simulated
+//! machine, with all invariant checks. Several drives of a machine have a session each, run
+//! together ([`run_sessions`]).
 //!
-//! Always true: what the disk wants is carried out in order; each end is told to whoever is concerned and to the books; a
-//! life ends, whatever goes wrong in it, or says that it does not.
+//! Always true: the disk's outputs are executed in order; each completion is reported to the disk
+//! and the checkers; a session ends, whatever fails in it, or reports that it is stuck.
 
 use super::FaultStats;
 use super::case::{Case, CaseTransport};
@@ -20,16 +21,16 @@ use std::collections::BTreeMap;
 use units::{ByteRange, Duration, Instant};
 use wire::usb::Direction;
 
-/// Identify sequences that may fail in one life because of faults.
+/// Identifications that faults may fail in one session.
 const IDENTIFY_FAILURES_MAX: u32 = 8;
-/// How often a disk sends a command before it gives up, which takes as many faults.
+/// How often a disk sends a command before it gives up, which needs as many faults.
 const ATTEMPTS: usize = initiator::disk::RetryLimits::DEFAULT.attempts_max as usize;
 
-/// A life.
+/// A session of one drive.
 #[derive(Debug)]
 pub(super) struct DeviceSession<'a, W> {
     world: &'a RefCell<W>,
-    /// The drive, by number.
+    /// The index of the drive.
     drive: usize,
     disk: Disk,
     host: &'a mut Host,
@@ -39,36 +40,36 @@ pub(super) struct DeviceSession<'a, W> {
     sent: BTreeMap<CommandId, Sent>,
     requests: OccupancyStats,
     commands: OccupancyStats,
-    /// When something ended last.
+    /// Time of the last completion.
     bound: ProgressBound,
     identify_runs: u32,
     is_identified: bool,
     is_disturbed: bool,
     misattributed: u64,
     stats: FaultStats,
-    /// Faults of earlier lives.
+    /// Faults of earlier sessions.
     struck_before: usize,
-    /// Whether it is on a bus of USB 2.0.
+    /// Whether it is on a USB 2.0 bus.
     is_on_bus: bool,
-    /// Events within which some request ends.
+    /// Events within which some request must complete.
     events_max: u64,
-    /// Whether more commands are sent to the drive than it takes at once: TASK SET FULL is no recovery then.
+    /// Whether more commands are sent than the drive accepts: TASK SET FULL is then no recovery.
     is_crowded: bool,
-    /// Whether a stall is a way to say that there are no more data, as it is with BOT where they end with a full packet.
+    /// Whether a STALL can signal the end of data, as with BOT data that ends with a full packet.
     may_stall: bool,
 }
 
-/// A request that has not ended.
+/// A request in flight.
 #[derive(Debug)]
 struct Open {
     memory: Vec<u8>,
     since: Instant,
     is_aborted: bool,
-    /// A status about another command may have ended it: nothing is known of it.
+    /// A status about another command may have completed it: its result is unknown.
     is_vague: bool,
 }
 
-/// A command that has not ended.
+/// A command in flight.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     memory: Memory,
@@ -78,7 +79,7 @@ struct Sent {
 }
 
 impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
-    /// A life of a drive, before which so many faults had struck it.
+    /// Creates a session of a drive that had this many faults before.
     pub(super) fn new(
         world: &'a RefCell<W>,
         (drive, struck_before): (usize, usize),
@@ -117,7 +118,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         self.disk.start(self.now());
     }
 
-    /// Carries out what is wanted, and asks for more.
+    /// Executes outputs and submits requests.
     fn go_on(&mut self) -> Result<(), Violation> {
         self.carry_out()?;
         while self.ask() {
@@ -130,7 +131,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         self.disk.poll_timeout().map(|deadline| deadline.at)
     }
 
-    /// Time has passed: its deadline may be over.
+    /// Handles an expired deadline.
     fn pass(&mut self) {
         let now = self.now();
         if self.deadline().is_some_and(|at| at <= now) {
@@ -142,11 +143,11 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         self.world.borrow().now()
     }
 
-    /// Adds what was done.
+    /// Adds to the statistics.
     pub(super) fn count(&self, stats: &mut FaultStats) {
         let world = self.world.borrow();
         let (counts, counters) = (self.disk.counts(), world.counters(self.drive));
-        // What the world has as a whole is counted once.
+        // Machine-wide counters are added once.
         let (events, wasted_bytes, passed) = match self.drive {
             0 => (world.happened(), world.wasted_bytes(), world.now() - Instant::ZERO),
             _ => (0, 0, Duration::ZERO),
@@ -163,7 +164,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         });
     }
 
-    /// Asks for something, if there is room. Whether it did.
+    /// Submits a request if there is room; returns whether it did.
     fn ask(&mut self) -> bool {
         if !self.is_identified || self.open.len() >= self.depth || self.is_gone() {
             return false;
@@ -181,7 +182,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         let is_aborted = self.host.aborts();
         self.open.insert(request.id, Open { memory, since: now, is_aborted, is_vague: false });
         if self.disk.submit(now, request).is_err() {
-            // The unit is gone, and a life without it is over soon.
+            // The logical unit is gone, and the session ends soon.
             self.forget(request.id);
         } else if is_aborted {
             self.disk.abort(now, request.id);
@@ -189,7 +190,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         true
     }
 
-    /// Carries out what the disk wants.
+    /// Executes the outputs of the disk.
     fn carry_out(&mut self) -> Result<(), Violation> {
         while let Some(output) = self.disk.poll_output() {
             match output {
@@ -285,7 +286,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         }
     }
 
-    /// Whether there is a reason for a failure.
+    /// Checks that a failure has a cause.
     fn judge(&mut self, id: RequestId, error: Error, open: &Open) -> Result<(), Violation> {
         let is_gone = self.is_gone();
         let mut world = self.world.borrow_mut();
@@ -298,7 +299,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         let excused = match error {
             _ if is_gone || open.is_vague => true,
             Error::Aborted => open.is_aborted,
-            // A slow request may hold one of few places for longer than a disk tries again.
+            // A slow request may occupy one of few slots for longer than a disk retries.
             Error::Busy(_) if self.is_crowded => true,
             Error::Medium { .. } => is_medium,
             Error::Gone => false,
@@ -317,7 +318,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         match result {
             Ok(()) if !self.is_identified => {
                 self.is_identified = true;
-                // A fault may have taken the attention with it.
+                // A fault may have consumed the unit attention.
                 if self.disk.counts().attentions == 0 && !self.was_struck() {
                     return self.broken(Invariant::Announced, ViolationSubject::Machine("no unit attention"));
                 }
@@ -339,8 +340,9 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         }
     }
 
-    /// A status that was sent twice answers the next command with its tag, and so on: whatever is under way may have ended
-    /// without having been done. Where commands take turns on one data pipe, data of one are another's from then on.
+    /// Handles duplicated statuses: one completes the next command with its tag, and so on, so any
+    /// command in flight may have completed without execution. Without streams their data may be
+    /// mixed up as well.
     fn look_for_strays(&mut self) {
         let misattributed = self.world.borrow().misattributed(self.drive);
         let takes_turns = self.is_on_bus && !self.may_stall;
@@ -351,7 +353,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         }
     }
 
-    /// `last` are the events that had happened when something ended last in any life.
+    /// `last` is the event count at the last completion in any session.
     fn has_progress(&self, last: u64) -> Result<(), Violation> {
         let since_any = self.world.borrow().happened() - last;
         if self.bound.is_stuck(self.now(), since_any, self.events_max) && !self.is_over() {
@@ -372,7 +374,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
         (is_gone || has_asked) && self.open.is_empty() && self.sent.is_empty()
     }
 
-    /// All books at the end of a life.
+    /// Checks all counters at the end of a session.
     fn close(&mut self, is_anyone_struck: bool) -> Result<(), Violation> {
         let now = self.now();
         for (level, name) in [(&self.requests, "requests"), (&self.commands, "commands")] {
@@ -388,8 +390,8 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
             counters.stalls = 0;
         }
         let is_calm = failures == 0 && counters == Counters::default();
-        // What is below is everybody's.
-        // A controller may tell twice of a TD that ends short, as that of a command that ends with TASK SET FULL does.
+        // Lower layers are shared. A controller may report a short TD twice, as for a command that
+        // ends with TASK SET FULL.
         let has_clean_host =
             self.drive > 0 || is_anyone_struck || self.is_crowded || self.world.borrow().has_clean_host();
         let is_excused = self.was_struck() || self.is_disturbed || self.drive > 0 && self.is_gone();
@@ -420,7 +422,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
     }
 }
 
-/// Lives on until there is nothing left to ask for, or the devices are gone: each life in its turn, on one world.
+/// Runs sessions in alternation on one machine until no work is left or the devices are gone.
 pub(super) fn run_sessions<W: SwarmTarget>(
     world: &RefCell<W>,
     sessions: &mut [DeviceSession<'_, W>],
@@ -434,7 +436,7 @@ pub(super) fn run_sessions<W: SwarmTarget>(
             break;
         }
         let deadline = sessions.iter().filter_map(DeviceSession::deadline).min();
-        // A hub of USB 2.0 is asked for its report for ever, so that time goes on where nothing else does.
+        // A USB 2.0 hub is polled forever, so time advances even if nothing else happens.
         let until = deadline.unwrap_or(world.borrow().now() + ProgressBound::SPAN);
         let finished = world.borrow_mut().run_until(Some(until));
         world.borrow_mut().audit()?;
@@ -464,7 +466,7 @@ pub(super) fn run_sessions<W: SwarmTarget>(
     sessions.iter_mut().try_for_each(|session| session.close(is_anyone_struck))
 }
 
-/// Leaves a world alone in which nobody wants anything any more, and looks at what is left then of so many drives.
+/// Lets an idle machine settle and checks the final state of its drives.
 pub(super) fn leave_alone(world: &mut impl SwarmTarget, drives: usize) -> Result<(), Violation> {
     if world.gone().is_some() {
         return Ok(());
@@ -480,5 +482,5 @@ pub(super) fn leave_alone(world: &mut impl SwarmTarget, drives: usize) -> Result
     }
 }
 
-/// What memory holds that was to be read into.
+/// Fill pattern of read buffers.
 const UNTOUCHED: u8 = 0xEE;

@@ -1,34 +1,34 @@
-//! A red case made smaller: what is left is what it takes.
+//! Shrinks a failing case to what is needed to fail.
 //!
-//! Faults are left out in halves, quarters and so on, then one by one; there are fewer requests, and less of everything else.
-//! Each try is a run of its own. What counts is that the same law is broken, by whatever. Always true: the result is red, and
-//! the number of runs is bounded.
+//! Faults are removed in halves, quarters and so on, then one by one; requests and everything else
+//! are reduced. Each attempt is a separate run and counts if the same invariant is violated. Always
+//! true: the result fails, and the number of runs is bounded.
 
 use super::case::FullSpeedDrives;
 use super::{Case, Parts, Report, run};
 use sim::check::Invariant;
 use sim::fault::{FaultScript, SeededBug};
 
-/// Runs at most.
+/// Maximum runs.
 const RUNS_MAX: u32 = 600;
 
-/// The smallest case that was found.
+/// The smallest failing case found.
 #[derive(Clone, Debug)]
 pub struct Shrunk {
     /// The case.
     pub case: Case,
-    /// What comes of it.
+    /// Its results.
     pub report: Report,
-    /// Runs that it took.
+    /// Runs needed.
     pub runs: u32,
 }
 
-/// Makes a red case smaller. `None` if it is not red.
+/// Shrinks a failing case. `None` if it does not fail.
 pub fn shrink(case: &Case, bug: Option<SeededBug>) -> Option<Shrunk> {
     shrink_while(case, run(case, bug), bug, &|| true)
 }
 
-/// The same of a case of which is known what comes of it, as long as whoever wants it has time; it is asked before each run.
+/// Shrinks a case with known results while `wanted` allows, which is asked before each run.
 pub fn shrink_while(
     case: &Case,
     report: Report,
@@ -39,7 +39,8 @@ pub fn shrink_while(
     let scripted = case.clone().with_faults(report.struck.clone());
     let best = Shrunk { case: case.clone(), report, runs: 1 };
     let mut search = Search { bug, invariant, best, has_time, is_over: false };
-    // The script is what the dice did, so this is as red; unless a panic came when a life was to end, and took the last of it.
+    // The script repeats the random faults, so it fails as well, unless a panic at the end of a
+    // session lost the last of them.
     search.tries(scripted);
     loop {
         let before = search.best.case.clone();
@@ -57,12 +58,12 @@ struct Search<'a> {
     invariant: Invariant,
     best: Shrunk,
     has_time: &'a dyn Fn() -> bool,
-    /// Whether it ran out of runs or of time.
+    /// Whether it ran out of runs or time.
     is_over: bool,
 }
 
 impl Search<'_> {
-    /// Tries a case; keeps it if it is as red.
+    /// Tries a case; keeps it if it fails alike.
     fn tries(&mut self, case: Case) -> bool {
         self.is_over |= self.best.runs >= RUNS_MAX || !(self.has_time)();
         if self.is_over {

@@ -1,11 +1,12 @@
-//! What an application asks of the storage stack of a host, before the lives of a device in which things go wrong.
+//! An application's requests to the host's storage stack, before the device sessions with faults.
 //!
-//! A life drives a disk by itself. Here requests go through [`Stack`], as those of `compare` and of sweeps do: it queues, merges
-//! and cuts them, uses the memory of commands again, and checks what was read by the numbers that blocks hold. A world of
-//! its own has the same drives, controller and bridge. Nothing goes wrong in it, but a drive may have fewer commands than
-//! the driver sends: TASK SET FULL is no fault.
+//! A session drives a disk directly. Here requests go through [`Stack`], as those of `compare` and
+//! of sweeps do: it queues, merges and splits them, reuses buffers, and checks read data by block
+//! numbers. A separate machine has the same drives, controller and bridge. There are no faults, but
+//! a drive may accept fewer commands than the driver sends: TASK SET FULL is not a fault.
 //!
-//! Always true: as many requests end as were asked for, each well; no block is read or written in the wrong place.
+//! Always true: all requests complete successfully; no block is read from or written to the wrong
+//! place.
 
 use super::FaultStats;
 use super::case::{Case, CaseTransport};
@@ -19,7 +20,7 @@ use std::collections::VecDeque;
 use units::Instant;
 use wire::usb::Direction;
 
-/// What came of the requests.
+/// Results of the requests.
 pub(super) struct StackRun {
     pub(super) verdict: Result<(), Violation>,
     pub(super) stats: FaultStats,
@@ -51,13 +52,13 @@ pub(super) fn run(
     StackRun { verdict, stats }
 }
 
-/// An application that has so many requests in flight with each drive.
+/// An application with a queue depth per drive.
 struct Application {
     stack: Stack<XhciMachine>,
     random: Random,
-    /// Requests still to be made.
+    /// Remaining requests.
     left: u64,
-    /// Requests that have been made, and that have ended.
+    /// Requests made and completed.
     made: u64,
     ended: u64,
 }
@@ -91,7 +92,7 @@ impl Application {
         Ok(Self { stack, random, left, made: 0, ended: 0 })
     }
 
-    /// Each request that ends is followed by another with the same drive.
+    /// Replaces each completed request by another to the same drive.
     fn run(&mut self, case: &Case) -> Result<(), Violation> {
         for drive in 0..case.asked() {
             for _ in 0..case.depth {

@@ -1,6 +1,7 @@
-//! The world that a life is lived in: with a controller and its driver, or without.
+//! The machine that a session runs on: with a controller and its driver, or without.
 //!
-//! Always true: what a life asks of both is the same, so that what holds in one must hold in the other.
+//! Always true: both offer the same interface, so that an invariant that holds in one must hold in
+//! the other.
 
 use initiator::{Command, CommandId, Counters, Refusal, Transport};
 use sim::check::Violation;
@@ -10,36 +11,36 @@ use sim::machine::xhci::XhciMachine;
 use sim::machine::{DetachedDrive, DirectMachine, FinishedCommand, Simulation, StopReason};
 use units::Instant;
 
-/// A world in which things go wrong. Drives are named by number; without a controller there is one.
+/// A machine with injected faults. Drives are indexed; without a controller there is one.
 pub(super) trait SwarmTarget {
     fn now(&self) -> Instant;
     fn happened(&self) -> u64;
     fn digest(&self) -> u64;
-    /// Adds a result to the digest.
+    /// Mixes a result into the digest.
     fn mix(&mut self, word: u64);
-    /// Commands that can be under way at once.
+    /// Queue depth of the transport.
     fn depth(&self, drive: usize) -> usize;
-    /// What the transport counts.
+    /// Counters of the transport.
     fn counters(&self, drive: usize) -> Counters;
-    /// Whether what is below the transports has met nothing strange.
+    /// Whether the layers below the transports saw nothing unexpected.
     fn has_clean_host(&self) -> bool;
-    /// What goes wrong with a drive.
+    /// The fault injector of a drive.
     fn faults(&mut self, drive: usize) -> &mut Faults;
     /// Why the drives are gone, if they are.
     fn gone(&self) -> Option<FaultKind>;
     /// Statuses that may be about an earlier command.
     fn misattributed(&self, drive: usize) -> u64;
-    /// Bytes that were carried in vain.
+    /// Wasted bytes.
     fn wasted_bytes(&self) -> u64;
     fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal>;
     fn abort(&mut self, drive: usize, id: CommandId);
     fn run_until(&mut self, until: Option<Instant>) -> Result<Option<FinishedCommand>, StopReason>;
-    /// Compares all books.
+    /// Checks all invariants.
     fn audit(&mut self) -> Result<(), Violation>;
-    /// Compares what must be when all commands have ended.
+    /// Checks the invariants of an idle drive.
     fn audit_rest(&self, drive: usize, is_left_alone: bool) -> Result<(), Violation>;
     fn trace_to(&mut self, trace: Box<dyn Trace>);
-    /// What is left of each drive.
+    /// The remaining state of each drive.
     fn end(self, kind: FaultKind) -> Vec<DetachedDrive>;
 }
 

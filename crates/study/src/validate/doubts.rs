@@ -1,19 +1,19 @@
-//! What a bar does not show: figures that point the other way, and claims that hold by little.
+//! Doubtful results: reversed comparisons, and claims that hold by little.
 //!
-//! Left out: what fails, which has sentences of its own. Always true: nothing is said of a row that runs do not decide.
+//! Left out: failed claims. Always true: only rows that runs decide are mentioned.
 
 use super::fails;
 use crate::plural::counted_len;
 use crate::published::{Row, Verdict};
 use report::number;
 
-/// Figures of which one of two has more where the other was published to, a sentence each.
+/// Reversed comparisons, a sentence each.
 pub fn turned(rows: &[Row<'_>]) -> Vec<String> {
     let told = |row: &Row<'_>| {
         let Verdict::Figure { published, simulated, .. } = row.verdict else { return None };
         let (decision, simulated) = (row.decision, number((simulated * 100.0).round() / 100.0));
         Some(format!(
-            "{} is turned round: {}, of which {published} was published and {simulated} comes out.{}",
+            "{} is reversed: {}, published {published}, simulated {simulated}.{}",
             decision.id,
             decision.title,
             fails::known(decision)
@@ -22,7 +22,7 @@ pub fn turned(rows: &[Row<'_>]) -> Vec<String> {
     rows.iter().filter(|row| row.is_turned()).filter_map(told).collect()
 }
 
-/// Which claims hold by how little, in one sentence, if any does.
+/// Lists claims that hold by little, if any, in one sentence.
 pub fn by_little(rows: &[Row<'_>]) -> Option<String> {
     let little =
         |row: &Row<'_>| row.holds_by_little().map(|margin| format!("{} {}", row.decision.id, by(margin)));
@@ -30,7 +30,7 @@ pub fn by_little(rows: &[Row<'_>]) -> Option<String> {
     (!all.is_empty()).then(|| {
         let verb = if all.len() == 1 { "holds" } else { "hold" };
         let count = counted_len(all.len(), "claim");
-        format!("{count} {verb} by less than 1 %, which no chart shows: {}.", all.join(", "))
+        format!("{count} {verb} by less than 1 %, too little to see in a chart: {}.", all.join(", "))
     })
 }
 
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_turned_round_is_told_with_what_is_known_of_it() {
+    fn a_reversed_figure_is_listed_with_its_note() {
         let decided = decided("P086");
         let published = Published { least: 0.92, largest: 0.92 };
         let row = |simulated| Row {
@@ -62,16 +62,13 @@ mod tests {
             margin: None,
         };
         let [said] = &turned(&[row(1.036), row(0.99)])[..] else { panic!("one is turned round") };
-        assert!(said.starts_with("P086 is turned round: "), "{said}");
-        assert!(
-            said.contains("of which 0.92 was published and 1.04 comes out. What is known of it: "),
-            "{said}"
-        );
+        assert!(said.starts_with("P086 is reversed: "), "{said}");
+        assert!(said.contains("published 0.92, simulated 1.04. Note: "), "{said}");
         assert!(row(1.036).is_turned() && !row(0.99).is_turned() && !row(1.0).is_turned());
     }
 
     #[test]
-    fn what_holds_by_little_is_named_with_how_little() {
+    fn narrow_claims_are_listed_with_their_margin() {
         let decided = decided("Q6");
         let row = |verdict, margin| Row {
             decision: &decided.decisions[0],
@@ -82,7 +79,9 @@ mod tests {
         assert_eq!(
             by_little(&[row(Verdict::Holds, 0.0016), row(Verdict::Holds, 0.5), row(Verdict::Holds, 0.0001)])
                 .as_deref(),
-            Some("2 claims hold by less than 1 %, which no chart shows: Q6 by 0.2 %, Q6 by less than 0.1 %.")
+            Some(
+                "2 claims hold by less than 1 %, too little to see in a chart: Q6 by 0.2 %, Q6 by less than 0.1 %."
+            )
         );
         assert_eq!(by_little(&[row(Verdict::Holds, 0.01), row(Verdict::Fails, 0.001)]), None);
     }

@@ -1,12 +1,13 @@
-//! Claims that fail, in sentences: what was published, what came out, and what was expected of it.
+//! Failed claims as sentences: published statement, simulated values, and expectation.
 //!
-//! A claim is written as a comparison of formulas; here measurements in it are told by their names, and its sides by their values.
+//! A claim is a comparison of formulas; here measurements are named, and the sides are given by
+//! value.
 
 use crate::page::each_once;
 use crate::published::{Decision, Row, Verdict};
 use report::mean;
 
-/// Of all claims, how many fail, and a sentence for each of those.
+/// The number of failed claims, and a sentence for each.
 pub(super) fn sentences(rows: &[Row<'_>]) -> Vec<String> {
     let is_judged = |row: &&Row<'_>| matches!(row.verdict, Verdict::Holds | Verdict::Fails);
     let judged = rows.iter().filter(is_judged).count();
@@ -15,13 +16,13 @@ pub(super) fn sentences(rows: &[Row<'_>]) -> Vec<String> {
     }
     let failing: Vec<&Row<'_>> = rows.iter().filter(|row| row.verdict == Verdict::Fails).collect();
     let first = match failing.as_slice() {
-        [] if judged == 1 => "The one claim that runs decide holds.".into(),
-        [one] if judged == 1 => format!("The one claim that runs decide fails: {}.", one.decision.id),
-        [] => format!("All {judged} claims and shapes hold that runs decide."),
-        [one] => format!("Of {judged} claims and shapes that runs decide one fails: {}.", one.decision.id),
+        [] if judged == 1 => "The only decidable claim holds.".into(),
+        [one] if judged == 1 => format!("The only decidable claim fails: {}.", one.decision.id),
+        [] => format!("All {judged} decidable claims and shapes hold."),
+        [one] => format!("1 of {judged} decidable claims and shapes fails: {}.", one.decision.id),
         many => {
             let ids: Vec<&str> = many.iter().map(|row| row.decision.id.as_str()).collect();
-            format!("Of {judged} claims and shapes that runs decide {} fail: {}.", many.len(), ids.join(", "))
+            format!("{} of {judged} decidable claims and shapes fail: {}.", many.len(), ids.join(", "))
         }
     };
     [first].into_iter().chain(failing.into_iter().map(sentence)).collect()
@@ -48,15 +49,15 @@ fn sentence(row: &Row<'_>) -> String {
     format!("{} fails, {name}.{published} Simulated: {simulated}.{known}", decision.id)
 }
 
-/// What is known of a row, as a further sentence, if anything is.
+/// The note on a row as another sentence, if any.
 pub(super) fn known(decision: &Decision) -> String {
     match decision.note.trim_end_matches('.') {
         "" => String::new(),
-        note => format!(" What is known of it: {note}."),
+        note => format!(" Note: {note}."),
     }
 }
 
-/// A failed comparison with both of its values, `A > B: 1.5 and 2.5`, in words.
+/// Describes a failed comparison `A > B: 1.5 and 2.5` in words.
 fn told(reason: &str) -> Option<String> {
     let (claim, values) = reason.rsplit_once(": ")?;
     let (left, right) = values.split_once(" and ")?;
@@ -66,7 +67,7 @@ fn told(reason: &str) -> Option<String> {
         (" <= ", "at most"),
         (" > ", "more than"),
         (" < ", "less than"),
-        (" = ", "as much as"),
+        (" = ", "exactly"),
     ];
     let (sign, words) = signs.into_iter().find(|(sign, _)| claim.contains(sign))?;
     let (one, other) = claim.split_once(sign)?;
@@ -88,7 +89,7 @@ fn told(reason: &str) -> Option<String> {
     ))
 }
 
-/// Each measurement in a formula once: `a75-fnet, 4K sequential read at depth 8`.
+/// The measurements of a formula, without duplicates: `a75-fnet, 4K sequential read at depth 8`.
 fn measurements(formula: &str) -> Vec<String> {
     let told = |begun: &str| {
         let (name, _) = begun.split_once(')')?;
@@ -109,33 +110,33 @@ mod tests {
                           qd8), mbps(hardware-fr/asm1042-mcci 4K sequential read qd8)): 82.178 and 156.319";
 
     #[test]
-    fn a_comparison_is_told_by_its_values() {
+    fn a_failed_comparison_is_described_by_its_values() {
         let told_ = "82.2 MB/s (a75-fnet of hardware-fr, 4K sequential read at depth 8), where more than 156 MB/s \
                      (intel-win7-bot of hardware-fr, 4K sequential read at depth 8; asm1042-mcci of hardware-fr, 4K sequential read at depth 8) \
                      is expected";
         assert_eq!(told(REASON).as_deref(), Some(told_));
         assert_eq!(
             told("order(toms/uasp) = 3241: 1234 and 3241").as_deref(),
-            Some("1234, where as much as 3241 is expected")
+            Some("1234, where exactly 3241 is expected")
         );
         assert_eq!(told("it was not made"), None);
     }
 
     #[test]
-    fn what_fails_is_named_with_what_was_published() {
+    fn failed_claims_are_named_with_the_published_value() {
         let mut decided = Decided::built_in().expect("the rows of the program");
         decided.keep("P065");
         let row =
             |verdict| Row { decision: &decided.decisions[0], verdict, reason: REASON.into(), margin: None };
         let said = sentences(&[row(Verdict::Fails), row(Verdict::Holds)]);
-        assert_eq!(said[0], "Of 2 claims and shapes that runs decide one fails: P065.");
+        assert_eq!(said[0], "1 of 2 decidable claims and shapes fails: P065.");
         let begins = "P065 fails, Fnet XFast USB, Turbo, IOMeter, compressible data, read/write, blocks of 4K. Published: far above others";
         assert!(
             said[1].starts_with(begins) && said[1].contains("Simulated: 82.2 MB/s (a75-fnet"),
             "{}",
             said[1]
         );
-        assert_eq!(sentences(&[row(Verdict::Holds)]), ["The one claim that runs decide holds."]);
+        assert_eq!(sentences(&[row(Verdict::Holds)]), ["The only decidable claim holds."]);
         assert!(sentences(&[row(Verdict::Undecided)]).is_empty());
     }
 }

@@ -1,7 +1,8 @@
-//! Validation: figures that others have published, beside those of simulated machines of the same parts.
+//! Validation: published figures beside those of simulated machines of the same parts.
 //!
-//! Rows, their sources and how each is decided are data of [`crate::published`]; here measurements are made, each once, and the results
-//! become a record for programs ([`record`]) or a page ([`page`]).
+//! Rows, sources and decision rules are data of [`crate::published`]; this module makes each
+//! measurement once and converts the results to a record for programs ([`record`]) or a page
+//! ([`page`]).
 
 pub mod doubts;
 mod fails;
@@ -15,7 +16,7 @@ use crate::published::fit::{Run, Runner};
 use crate::published::{Decided, Facts, Made, Role, Row};
 use std::sync::Arc;
 
-/// The outcome of a measurement that was not requested.
+/// The result of a measurement that was not requested.
 const NOT_MADE: &str = "it was not made";
 
 /// The largest median of |error|, and the largest |error|.
@@ -30,12 +31,12 @@ pub fn made(decided: &Decided, facts: Facts<'_>, processors: &mut Processors<'_>
     runs.into_iter().map(|run| run.measurement).zip(outcomes).collect()
 }
 
-/// Decides each row by the measurements that were made.
+/// Decides each row from the measurements.
 pub fn rows<'a>(decided: &'a Decided, facts: Facts<'_>, made: &Made) -> Vec<Row<'a>> {
     decided.evaluate(facts, |one| made.get(one).cloned().unwrap_or_else(|| Err(NOT_MADE.to_owned())))
 }
 
-/// Places in parts that fitted numbers are in.
+/// Counts the places of fitted numbers in parts.
 pub fn places(decided: &Decided) -> usize {
     decided.fitted().into_iter().map(|number| number.places.len()).sum()
 }
@@ -44,8 +45,8 @@ pub fn places(decided: &Decided) -> usize {
 pub fn role(row: &Row<'_>) -> &'static str {
     match (&row.decision.role, row.is_turned()) {
         (Role::Fit(_), false) => "fitted on",
-        (Role::Fit(_), true) => "fitted on, turned round",
+        (Role::Fit(_), true) => "fitted on, reversed",
         (Role::Check, false) => "",
-        (Role::Check, true) => "turned round",
+        (Role::Check, true) => "reversed",
     }
 }

@@ -1,7 +1,7 @@
-//! A validation as a page: published figures and simulated ones against each other, each with its source.
+//! A validation as a page: published against simulated figures, each with its source.
 //!
-//! Left out: the measurements behind a row, which `--json` does not have either. Always true: nothing is said that the table in a
-//! terminal does not show.
+//! Left out: the measurements behind a row. Always true: the page contains nothing that the table
+//! in a terminal lacks.
 
 use super::{BARS, doubts, fails, places, role, runs};
 use crate::page;
@@ -25,13 +25,13 @@ pub fn page(
         trust = scatter(rows, kind).into_iter().fold(trust, Section::figure);
     }
     let trust = trust.figure(errors(rows));
-    let mut page = Page::new("Published figures and simulated ones")
-        .lead("No row has code of its own: numbers belong to parts, and what comes out is what their mechanisms make of them.")
+    let mut page = Page::new("Published and simulated figures")
+        .lead("No row is special-cased: constants belong to parts, and results follow from the simulated mechanisms.")
         .findings(findings(decided, rows, statistics))
         .section(trust)
         .section(Section::new("Claims").figure(claims(rows)));
     if !sensitivities.is_empty() {
-        page = page.section(Section::new("What fitted numbers do").figure(changes(sensitivities)));
+        page = page.section(Section::new("Sensitivity to fitted numbers").figure(changes(sensitivities)));
     }
     page.fact(page::version())
         .fact(Fact::pair("seed", seed.to_string()))
@@ -44,7 +44,7 @@ pub fn page(
         .fact(again)
 }
 
-/// What figures have in common, so that they have a place on one axis.
+/// Groups figures that fit one axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unit {
     /// MB/s, and differences of them.
@@ -64,17 +64,17 @@ impl Unit {
         }
     }
 
-    /// A title, what stands behind the names of axes, and what is to be known.
+    /// Title, suffix of the axis names, and explanation.
     const fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Rate => ("Rates", ", MB/s", "Rates and differences of rates, in 10⁶ bytes a second."),
-            Self::Times => ("Gains", ", times as much", "How many times as much one is as the other."),
-            Self::Other => ("Other figures", "", "Bytes and counts; both axes have the unit of the row."),
+            Self::Rate => ("Rates", ", MB/s", "Rates and differences of rates, in 10⁶ bytes per second."),
+            Self::Times => ("Ratios", ", ratio", "Ratios of two figures."),
+            Self::Other => ("Other figures", "", "Bytes and counts; both axes use the unit of the row."),
         }
     }
 }
 
-/// Figures of a kind, told apart by whether numbers were fitted on them.
+/// A scatter plot of figures of one unit, separated by whether numbers were fitted on them.
 fn scatter(rows: &[Row<'_>], kind: Unit) -> Option<Figure> {
     let of_kind = || {
         let is_figure = |row: &&Row<'_>| matches!(row.verdict, Verdict::Figure { .. });
@@ -92,10 +92,10 @@ fn scatter(rows: &[Row<'_>], kind: Unit) -> Option<Figure> {
         );
         DotSeries { name: name.into(), look: hue.into(), dots: dots.collect() }
     };
-    let swarms = vec![swarm("checks", 0, false), swarm("numbers were fitted on it", 1, true)];
+    let swarms = vec![swarm("checks", 0, false), swarm("fitted", 1, true)];
     let (title, unit, what) = kind.words();
     let text = format!(
-        "{what} {} A range stands at its middle. What is not above zero is on the linear scale alone.",
+        "{what} {} A range is drawn at its middle. Values that are not positive appear on the linear scale only.",
         far(of_kind())
     );
     let axis = |name: &str| Axis::log(format!("{name}{unit}"));
@@ -104,12 +104,12 @@ fn scatter(rows: &[Row<'_>], kind: Unit) -> Option<Figure> {
     Some(Figure::new(title, text, Picture::Scatter(scatter)).table(figures(of_kind())))
 }
 
-/// A share in percent, to a tenth.
+/// A fraction in percent, to a tenth.
 fn percent(share: f64) -> String {
     number((share * 1000.0).round() / 10.0)
 }
 
-/// How far figures are off, in words.
+/// Describes how far figures are off.
 fn far<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> String {
     let off = rows.filter_map(|row| match row.verdict {
         Verdict::Figure { error, .. } => Some((error.abs(), row.decision.id.as_str())),
@@ -120,7 +120,7 @@ fn far<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> String {
     let Some((worst, id)) = off.last() else { return String::new() };
     let near = off.iter().filter(|(error, _)| *error <= BARS.0).count();
     format!(
-        "{near} of {} are within {} %, the farthest is {id}, {} % off.",
+        "{near} of {} are within {} %; the largest error is {id}, {} %.",
         off.len(),
         percent(BARS.0),
         percent(*worst)
@@ -147,7 +147,7 @@ fn figures<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Table {
     table
 }
 
-/// The unit of what was published; none of a shape.
+/// The unit of the published value; none for a shape.
 fn unit<'a>(row: &Row<'a>) -> &'a str {
     row.decision.figure.as_ref().map_or("", |figure| figure.unit.as_str())
 }
@@ -156,13 +156,13 @@ fn source(row: &Row<'_>) -> String {
     row.decision
         .figure
         .as_ref()
-        .map_or_else(|| "a shape that several articles have".into(), |figure| figure.source.clone())
+        .map_or_else(|| "a shape common to several articles".into(), |figure| figure.source.clone())
 }
 
-/// How many figures are how far off.
+/// A histogram of errors.
 fn errors(rows: &[Row<'_>]) -> Figure {
     const STEPS: [(f64, &str); 6] = [
-        (0.02, "2 % at most"),
+        (0.02, "up to 2 %"),
         (0.05, "2 to 5 %"),
         (0.08, "5 to 8 %"),
         (0.2, "8 to 20 %"),
@@ -183,7 +183,7 @@ fn errors(rows: &[Row<'_>]) -> Figure {
     let bars = Bars {
         across: "|error|".into(),
         value: Axis::linear("figures"),
-        series: vec![("checks".into(), 0.into()), ("numbers were fitted on it".into(), 1.into())],
+        series: vec![("checks".into(), 0.into()), ("fitted".into(), 1.into())],
         groups: groups.collect(),
         is_stacked: false,
     };
@@ -194,15 +194,15 @@ fn errors(rows: &[Row<'_>]) -> Figure {
         format!("{near} of {}", counts.iter().sum::<f64>())
     };
     let text = format!(
-        "How many figures have which error. Within {} % are {} checks, and {} on which numbers were fitted.",
+        "Number of figures by error. Within {} %: {} checks and {} fitted.",
         percent(BARS.0),
         of(false),
         of(true)
     );
-    Figure::new("How far figures are off", text, Picture::Bars(bars))
+    Figure::new("Errors of figures", text, Picture::Bars(bars))
 }
 
-/// Claims, those first that do not hold.
+/// Claims, failed ones first.
 fn claims(rows: &[Row<'_>]) -> Figure {
     let mut others: Vec<&Row<'_>> =
         rows.iter().filter(|row| !matches!(row.verdict, Verdict::Figure { .. })).collect();
@@ -225,7 +225,8 @@ fn claims(rows: &[Row<'_>]) -> Figure {
             Cell::text(source(row)),
         ]);
     }
-    let text = "What articles say without a figure, and shapes that their figures have together. What fails comes first.";
+    let text =
+        "Claims of articles without a figure, and shapes common to their figures. Failed ones come first.";
     Figure::new("Claims and shapes", text, Picture::None).table(table)
 }
 
@@ -238,12 +239,12 @@ fn changes(sensitivities: &[Sensitivity]) -> Figure {
     let bars = Bars {
         across: "number".into(),
         value: Axis::linear("median of |error|, %"),
-        series: vec![("a tenth less".into(), 3.into()), ("a tenth more".into(), 6.into())],
+        series: vec![("10 % less".into(), 3.into()), ("10 % more".into(), 6.into())],
         groups: groups.collect(),
         is_stacked: false,
     };
     let text = format!(
-        "The median of |error| if a fitted number is a tenth less or a tenth more, in all of its places: {}",
+        "Median of |error| with a fitted number changed by 10 % in all of its places: {}",
         page::reach(&bars, "%")
     );
     Figure::new("Sensitivity", text, Picture::Bars(bars))
@@ -254,16 +255,16 @@ fn findings(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics) -> Vec
     all.extend(doubts::turned(rows));
     all.extend(doubts::by_little(rows));
     if let (Some(median), Some((worst, id))) = (statistics.error_median, &statistics.error_worst) {
-        let met = |is: bool| if is { "which is met" } else { "which is not met" };
+        let met = |is: bool| if is { "met" } else { "not met" };
         all.push(format!(
-            "Half of the simulated figures are within {} % of the published ones; the bar is {} %, {}.",
+            "Half of the simulated figures are within {} % of the published value (limit {} %, {}).",
             percent(median),
             percent(BARS.0),
             met(median <= BARS.0)
         ));
         let (far, bar) = (percent(*worst), percent(BARS.1));
         all.push(format!(
-            "The largest error is {far} %, of {id}; the bar is {bar} %, {}.",
+            "The largest error is {far} %, of {id} (limit {bar} %, {}).",
             met(*worst <= BARS.1)
         ));
     }
@@ -272,14 +273,12 @@ fn findings(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics) -> Vec
     if !shapes.is_empty() {
         all.push(format!("{held} of {} shapes hold.", shapes.len()));
     }
-    for (what, count) in
-        [("rows that check", statistics.check), ("rows that numbers were fitted on", statistics.fit)]
-    {
+    for (what, count) in [("check rows", statistics.check), ("fitted rows", statistics.fit)] {
         let Count { figures, holds, fails, undecided } = count;
-        all.push(format!("Of the {what}, {figures} are figures; of the claims {holds} hold, {fails} fail, {undecided} are undecided."));
+        all.push(format!("Of the {what}, {figures} are figures; {holds} claims hold, {fails} fail, {undecided} are undecided."));
     }
     all.push(format!(
-        "{} numbers were fitted, in {} places, on {} rows; of every other number its file says where it comes from: a source, or that it is chosen.",
+        "{} numbers were fitted, in {} places, on {} rows; the part files give the source of every other number, or that it was chosen.",
         statistics.fitted_numbers,
         places(decided),
         statistics.fit.all()

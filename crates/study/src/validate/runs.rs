@@ -1,4 +1,4 @@
-//! The runs behind rows, on all processors, with how far they are on a terminal.
+//! Runs of a validation on all processors, with progress on a terminal.
 
 use crate::progress::ProgressSink;
 use crate::published::fit::{Run, Runner};
@@ -8,19 +8,19 @@ use crate::trial::{self, Terms};
 use rayon::prelude::*;
 use sim::engine::Digest;
 
-/// Makes runs on the threads of the pool that it is called in.
+/// Makes runs on the current thread pool.
 pub struct Processors<'a> {
     /// Setups that measurements name.
     pub setups: &'a [Setup],
     /// Seed and length of each run.
     pub terms: Terms,
-    /// What the runs are for, in a word.
+    /// The purpose of the runs, in a word.
     pub what: &'static str,
-    /// Shows how many runs are done.
+    /// Displays completed runs.
     pub progress: &'a dyn ProgressSink,
 }
 
-/// One number for what all measurements have come to, in their order: another program that says the same has made the same.
+/// A digest of all measurements in order: equal for programs that agree.
 pub fn digest(made: &Made) -> String {
     let mut digest = Digest::default();
     for outcome in made.values() {

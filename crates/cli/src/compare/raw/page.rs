@@ -19,7 +19,7 @@ type ReportRoute = (&'static str, fn(&Row) -> &Run);
 const WAYS: [ReportRoute; 2] = [("bot", |row| &row.bot), ("uas", |row| &row.uas)];
 
 pub(super) fn write(arguments: &CompareArguments, rows: &[Row], file: &Path) -> Result<(), Failure> {
-    let throughput = Section::new("Throughput by requests under way")
+    let throughput = Section::new("Throughput by queue depth")
         .figure(figure("Bytes", "MB/s", rows, Figures::megabytes_per_second))
         .figure(figure("I/Os", "IOPS", rows, Figures::iops))
         .figure(figure("Mean latency", "µs", rows, |figures| figures.mean.as_ps() as f64 / 1e6));

@@ -13,7 +13,7 @@ pub(super) fn sections(run: &Run) -> Vec<Section> {
     let ways = kept_ways([run]);
     let jobs: Vec<&str> =
         each_once(run.results.iter().map(|row| row.job.as_str())).into_iter().take(JOBS_MAX).collect();
-    let mut throughput = Section::new("Throughput by requests under way");
+    let mut throughput = Section::new("Throughput by queue depth");
     let mut latency = Section::new("Latency");
     let mut alone = Vec::new();
     for job in jobs {
@@ -32,14 +32,14 @@ pub(super) fn sections(run: &Run) -> Vec<Section> {
         if !lines.series.is_empty() {
             let text = course(&lines, unit.sign());
             latency = latency.figure(Figure::new(
-                format!("99 of a hundred: {}", tame(job)),
+                format!("99th percentile: {}", tame(job)),
                 text,
                 Picture::Lines(lines),
             ));
         }
         latency = by_share_of(&of_job, &ways).into_iter().fold(latency, Section::figure);
     }
-    let mut single = Section::new("At one depth");
+    let mut single = Section::new("Jobs with one depth");
     if !alone.is_empty() {
         single = single.figure(bars(&alone, &ways));
         for of_job in &alone {
@@ -82,7 +82,7 @@ fn by_share_of(of_job: &[&ResultRow], ways: &[ReportRoute]) -> Option<Figure> {
         Some((way.name.clone(), way.look, false, row.figures.as_ref().ok()?))
     });
     let curves = by_share(at_depth);
-    let title = format!("Latency by share: {}, {depth} under way", tame(&of_job.first()?.job));
+    let title = format!("Latency percentiles: {}, {depth} under way", tame(&of_job.first()?.job));
     let text = "What a share of the requests does not take longer than.";
     (!curves.series.is_empty()).then(|| Figure::new(title, text, Picture::Lines(curves)))
 }
@@ -113,7 +113,7 @@ fn bars(jobs: &[Vec<&ResultRow>], ways: &[ReportRoute]) -> Figure {
 
 /// What is known of rates, a row for each depth and transport.
 fn table(rows: &[&ResultRow]) -> Table {
-    let head = ["job", "transport", "depth", "MB/s", "IOPS", "from", "to", "99 of a hundred, µs"];
+    let head = ["job", "transport", "depth", "MB/s", "IOPS", "from", "to", "99th percentile, µs"];
     rows.iter().fold(Table::new(head), |table, row| {
         let Ok(figures) = &row.figures else { return table };
         let ends = figures.iops_interval.map_or([None; 2], |ends| ends.map(Some));
