@@ -535,7 +535,7 @@ mod tests {
         let told = |bridge, link| told("linux-uas", "intel-7-series", bridge, link);
         assert!(told("asm1051e", "gen1").contains("it may be an ASM1051, whose UAS is broken"));
         assert!(told("asm1153", "gen1").starts_with("It is on UAS"));
-        assert!(told("asm1053e", "high").contains("below SuperSpeed"));
+        assert!(told("asm1053e", "high").contains("below super speed"));
         let short = activation("linux-uas", "intel-7-series", "asm1053e", "gen1").expect("a chain");
         assert_eq!((short.command_bytes_max, short.depth), (122_880, 62));
     }

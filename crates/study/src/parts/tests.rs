@@ -64,7 +64,7 @@ fn a_number_without_a_source_is_refused() {
     let end = start + DISK[start..].find('}').expect("its end");
     let bare = format!("{}speed = {{ value = 7200, unit = \"rpm\" }}{}", &DISK[..start], &DISK[end + 1..]);
     assert!(
-        self::told(&bare).contains("a number needs either `source` or `fitted`"),
+        self::told(&bare).contains("a number needs a non-empty `source` or `fitted`"),
         "{}",
         self::told(&bare)
     );

@@ -200,7 +200,9 @@ fn a_decision_that_cannot_be_read_is_told_with_its_line() {
             .starts_with("published/decisions.toml, line 2: `mbps(`: at byte 5")
     );
     assert!(told("[P1]\nfigures = \"1\"\n").contains("unknown field `figures`"));
-    assert!(told("[P1]\nundecidable = \"x\"\n[Q1]\nclaims = [\"1 < 2\"]\n").contains("Q1 is in no table"));
+    assert!(
+        told("[P1]\nundecidable = \"x\"\n[Q1]\nclaims = [\"1 < 2\"]\n").contains("Q1 is not in the table")
+    );
 }
 
 #[test]
