@@ -83,14 +83,12 @@ impl KernelLog {
 
     /// Whether lines are about USB, and not one could be taken apart.
     pub(crate) fn is_unreadable(&self, history: &History<'_>) -> bool {
+        let is_known = |source: &str| KNOWN_SOURCES.iter().any(|known| source.starts_with(known));
+        let names_usb = |line: &String| ["usb ", "uas"].iter().any(|word| line.contains(word));
         history.sessions.is_empty()
             && history.buses.is_empty()
-            && !self.lines.is_empty()
-            && !self.is_silent()
-            && history
-                .entries
-                .iter()
-                .all(|entry| !KNOWN_SOURCES.iter().any(|source| entry.line.source.starts_with(source)))
+            && self.lines.iter().any(names_usb)
+            && !history.entries.iter().any(|entry| is_known(entry.line.source))
     }
 
     /// Whether it says nothing about USB at all: a machine with a drive has such lines from its start on.

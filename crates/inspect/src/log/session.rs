@@ -34,6 +34,8 @@ pub(crate) struct Session {
     pub(crate) driver: Option<&'static str>,
     /// usb-storage or uas was asked.
     pub(crate) is_storage: bool,
+    /// The log has the line of its beginning.
+    pub(crate) is_from_start: bool,
     /// uas refused it with an error.
     pub(crate) is_refused: bool,
     /// Numbers of its SCSI hosts.
@@ -110,6 +112,7 @@ fn milliseconds(seconds: f64) -> u64 {
 
 /// `new SuperSpeed USB device number 4 using xhci_hcd`.
 pub(super) fn note_new(session: &mut Session, number: u16, text: &str) {
+    session.is_from_start = true;
     session.number = Some(number);
     session.speed = speed_of(text);
     session.controller_driver =

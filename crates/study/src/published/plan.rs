@@ -379,8 +379,7 @@ impl FromStr for ParameterPath {
         let expected = || format!("expected `folder/part table.number`, not `{text}`");
         let (part, number) = text.split_once(' ').ok_or_else(expected)?;
         let (folder, part) = part.split_once('/').ok_or_else(expected)?;
-        let kind =
-            PartKind::of_folder(folder).ok_or_else(|| format!("no such kind of part: `{folder}`"))?;
+        let kind = PartKind::of_folder(folder).ok_or_else(|| format!("no such kind of part: `{folder}`"))?;
         Ok(Self { kind, part: part.into(), number: number.into() })
     }
 }

@@ -93,7 +93,7 @@ mod tests {
         let text = "fn a() { unsafe { b() } }";
         assert_eq!(findings_of(unsafety, BUS, text).len(), 1);
         assert_eq!(findings_of(unsafety, "crates/drive/src/medium/file/uring.rs", text), [""; 0]);
-        assert_eq!(findings_of(unsafety, "crates/drive/src/medium/file/mod.rs", text).len(), 1);
+        assert_eq!(findings_of(unsafety, "crates/drive/src/medium/file.rs", text).len(), 1);
         assert_eq!(findings_of(unsafety, "crates/usb/src/usbfs/kernel/node.rs", text), [""; 0]);
         assert_eq!(findings_of(unsafety, "crates/usb/src/usbfs/interface.rs", text).len(), 1);
     }

@@ -130,6 +130,8 @@ pub(super) struct Scene<'a> {
     pub(super) history: &'a History<'a>,
     /// Sessions of this drive, by index.
     pub(super) sessions: Vec<usize>,
+    /// The line from which on the drive is known to be the one that is there now.
+    plugged: usize,
     /// Its SCSI hosts now, for lines that belong to no session.
     hosts: Vec<u32>,
     /// The controller of its bus.
@@ -143,7 +145,11 @@ impl<'a> Scene<'a> {
         let controller = evidence.controller.map(|controller| controller.name.clone());
         let controller = controller.or_else(|| history.controller_of(device.bus).map(str::to_owned));
         let hosts = device.disks().filter_map(|disk| disk.address.split(':').next()?.parse().ok()).collect();
-        Self { evidence, history, sessions: sessions_of(history, device), hosts, controller, path }
+        let sessions = sessions_of(history, device);
+        let own = sessions.iter().filter_map(|at| history.sessions.get(*at));
+        let plugged = own.filter(|session| session.is_from_start).map(|session| session.first).last();
+        let plugged = plugged.unwrap_or(0);
+        Self { evidence, history, sessions, plugged, hosts, controller, path }
     }
 
     fn cause(&self, kind: CauseKind, because: impl Into<String>, lines: &[usize]) -> Cause {
@@ -170,7 +176,7 @@ impl<'a> Scene<'a> {
                 let by_disk = disk.is_some_and(|name| {
                     self.evidence.device.disks().any(|disk| disk.node.as_deref() == Some(name))
                 });
-                by_host || by_disk
+                (by_host || by_disk) && entry.index >= self.plugged
             }
         }
     }

@@ -15,7 +15,8 @@ pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"uask");
 /// The schema that this program writes.
 pub const NEWEST: u32 = STEPS.len() as u32;
 
-const STEPS: [&str; 3] = [include_str!("1.sql"), include_str!("2.sql"), include_str!("3.sql")];
+const STEPS: [&str; 3] =
+    [include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
 
 /// The header in the first hundred bytes of an SQLite file (SQLite's "Database File Format", 1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

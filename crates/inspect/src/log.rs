@@ -23,6 +23,8 @@ use quirks::DeviceId;
 /// A line of the log with what it is about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<'a> {
+    /// Its place in the log.
+    pub(crate) index: usize,
     /// The whole line.
     pub(crate) raw: &'a str,
     /// Who prints it, and what.
@@ -52,7 +54,7 @@ impl<'a> History<'a> {
         for (index, raw) in lines.iter().enumerate() {
             let line = LogLine::of(raw);
             let session = history.session_of(index, raw, line);
-            history.entries.push(Entry { raw, line, at: seconds(raw), session });
+            history.entries.push(Entry { index, raw, line, at: seconds(raw), session });
             if is_of_unit(line.source) {
                 commands.take(index, line);
             }
@@ -89,7 +91,11 @@ impl<'a> History<'a> {
         for index in 0..self.entries.len() {
             let Some(Entry { line, session: None, .. }) = self.entries.get(index).copied() else { continue };
             let by_host = host_of(line.source)
-                .and_then(|host| self.sessions.iter().position(|session| session.hosts.contains(&host)));
+                .and_then(|host| self.sessions.iter().position(|session| session.hosts.contains(&host)))
+                // What came before a device was plugged in is about another.
+                .filter(|found| {
+                    self.sessions.get(*found).is_some_and(|one| !one.is_from_start || one.first < index)
+                });
             if let Some(found) = by_host {
                 if let Some(session) = self.sessions.get_mut(found) {
                     session::note_unit(session, line);
@@ -117,7 +123,10 @@ impl<'a> History<'a> {
         hosts.sort_unstable();
         hosts.dedup();
         let is_open = |session: &Session| {
-            session.hosts.is_empty() && session.hub_ports == 0 && session.number.is_some()
+            !session.is_from_start
+                && session.hosts.is_empty()
+                && session.hub_ports == 0
+                && session.number.is_some()
         };
         let mut open = self.sessions.iter_mut().filter(|session| is_open(session));
         if let ([host], Some(session), None) = (hosts.as_slice(), open.next(), open.next()) {

@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// A guest of QEMU with six drives, recorded by `uaskit list --record`.
-const GUEST: &str = include_str!("../../../tests/trees/guest.tree");
+const GUEST: &str = include_str!("../../tests/trees/guest.tree");
 
 /// The guest's drive on `port`, with lines changed.
 fn diagnosed(port: &str, lines: &str) -> Diagnosis {
