@@ -39,7 +39,7 @@ pub(super) fn read_tree(reader: &Reader<'_>, facts: &mut Facts) {
         let indent = line.text.len() - text.len();
         let source = reader.source(line);
         if let Some(rest) = text.strip_prefix("/:") {
-            bus = rest.trim_start().strip_prefix("Bus ").and_then(|rest| number(rest));
+            bus = rest.trim_start().strip_prefix("Bus ").and_then(number);
             way.clear();
             let Some(bus) = bus else { continue };
             let port = format!("usb{bus}");
