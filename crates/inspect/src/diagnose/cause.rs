@@ -147,7 +147,7 @@ impl<'a> Scene<'a> {
         let hosts = device.disks().filter_map(|disk| disk.address.split(':').next()?.parse().ok()).collect();
         let sessions = sessions_of(history, device);
         let own = sessions.iter().filter_map(|at| history.sessions.get(*at));
-        let plugged = own.filter(|session| session.is_from_start).map(|session| session.first).next_back();
+        let plugged = own.rev().find(|session| session.is_from_start).map(|session| session.first);
         let plugged = plugged.unwrap_or(0);
         Self { evidence, history, sessions, plugged, hosts, controller, path }
     }
