@@ -100,7 +100,7 @@ pub(crate) fn subject(files: &[PathBuf]) -> Result<Subject, Failure> {
             None => documents.extend(unpacked(file, &bytes)?),
         }
     }
-    let named = || files.iter().map(|file| shown(file)).collect::<Vec<_>>().join(", ");
+    let named = || files.iter().map(shown).collect::<Vec<_>>().join(", ");
     Ok(match machine {
         Some(tree) if documents.is_empty() => Subject::Machine(tree),
         Some(tree) => Subject::MachineAnd(tree, documents),
