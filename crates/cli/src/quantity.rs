@@ -1,4 +1,6 @@
-//! Sizes, ids and names as people write them.
+//! Sizes, times, queue depths, ids and names as people write them.
+//!
+//! Each parser refuses a value with the value itself and what is allowed. Suffixes of sizes are powers of 1024.
 
 use std::time::Duration;
 use units::ByteCount;

@@ -8,8 +8,7 @@
 //!
 //! ```no_run
 //! use uaskit_usb::attachment::{AttachConfig, Attachment};
-//! use inspect::inventory::{Inventory, Scope};
-//! use inspect::tree::Tree;
+//! use inspect::{inventory::{Inventory, Scope}, tree::Tree};
 //! use initiator::disk::Operation;
 //! use std::time::{Duration, Instant};
 //!

@@ -148,6 +148,11 @@ pub fn latencies(ways: &[ReportRoute], all: &[Measured], row: &Measured) -> Sect
         );
         section = section.figure(Figure::new("Latency of each job", text, Picture::Bars(bars)).table(table));
     }
+    by_depth(ways, all, section)
+}
+
+/// Adds latency over queue depth, of the first kind of job that ran at several depths.
+fn by_depth(ways: &[ReportRoute], all: &[Measured], mut section: Section) -> Section {
     let Some((label, rows)) = by_label(all).into_iter().find(|(_, rows)| rows.len() > 1) else {
         return section;
     };

@@ -1,5 +1,7 @@
 //! Setup of an attachment, given a host bus and a plan: buffers, alternate setting, streams,
 //! transport, identification.
+//!
+//! Left out: claiming the interface and returning it to the kernel driver ([`super::claimed`]).
 
 use super::carry::{Commands, LIST_BYTES, MESSAGE_BYTES};
 use super::{AttachConfig, AttachError, Attachment, Chosen, Poll, Stop, TransportChoice, logical_unit};

@@ -6,11 +6,13 @@ use crate::tidy::{
 };
 
 /// Files in which `unsafe` is allowed: the places that talk to the kernel in its own memory layouts, the memory that a
-/// device writes to, and a hint and a store of the processor for which there are no safe names.
+/// device writes to, a hint and a store of the processor that have no safe names, and `malloc_trim`.
 const UNSAFE_PLACES: &[&str] = &[
     "crates/drive/src/medium/ahead.rs",
     "crates/drive/src/medium/file/uring.rs",
     "crates/drive/src/medium/stream.rs",
+    "crates/server/src/net/allocator.rs",
+    "crates/usb/src/usbfs/kernel.rs",
     "crates/usb/src/usbfs/kernel/",
     "crates/usb/src/vfio/kernel/",
     "crates/usb/src/host_bus/buffers.rs",

@@ -1,4 +1,7 @@
 //! Why an image cannot be opened or created, in words that say what to do about it.
+//!
+//! An error names the file, what failed, and the system's reason. Left out: errors of single blocks, which are
+//! completions of the medium.
 
 use rustix::io::Errno;
 use std::fmt;
