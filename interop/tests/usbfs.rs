@@ -112,14 +112,13 @@ impl Said {
         assert!(self.text.contains(words), "{words:?} is not in {}", self.text);
     }
 
-    /// The counter of that name.
+    /// The counter of that name, which must be printed.
+    #[track_caller]
     fn count(&self, name: &str) -> u32 {
         let digits = self.text.split(&format!("{name}: ")).nth(1).unwrap_or_default();
-        digits
-            .split(|letter: char| !letter.is_ascii_digit())
-            .next()
-            .and_then(|digits| digits.parse().ok())
-            .unwrap_or(0)
+        let digits = digits.split(|letter: char| !letter.is_ascii_digit()).next();
+        let number = digits.and_then(|digits| digits.parse().ok());
+        number.unwrap_or_else(|| panic!("no counter {name} in {}", self.text))
     }
 }
 
@@ -194,7 +193,7 @@ fn a_file_system_is_unharmed_and_a_mounted_one_left_alone() -> Result<()> {
 fn the_driver_is_bound_again_after_a_panic_and_after_ctrl_c() -> Result<()> {
     let guest = &mut BENCH.lock()?.vm.guest;
     for (serial, transport) in [("our-super", "uas"), ("storage-high", "bot"), ("uas-super", "uas")] {
-        for (verb, told) in [("panic", "reads under way"), ("panic-between", "the interface held: true")] {
+        for (verb, told) in [("panic", "reads in flight"), ("panic-between", "the interface held: true")] {
             let said = exercise(guest, serial, &format!("{transport} {verb}"))?;
             assert_eq!(said.status, 101, "{}", said.text);
             said.has(told);
@@ -224,9 +223,8 @@ fn after_a_kill_list_says_how_the_kernel_takes_the_interface_back() -> Result<()
     let before = guest.await_disk("our-super", PLUG_LIMIT)?;
     let interface = format!("{}:1.0", before.port);
     let job = guest.start(&format!("exec exercise {} uas hold", before.port))?;
-    let wait = format!(
-        "while ! uaskit list | grep -q '{interface} is in the hands of a program'; do sleep 0.1; done"
-    );
+    let wait =
+        format!("while ! uaskit list | grep -q '{interface} is claimed by a program'; do sleep 0.1; done");
     guest.stdout_of(&wait)?;
     // A second program is told so, and harms nothing.
     let second = guest.run(&format!("exercise {} uas verify 2048 1 4096 1", before.port))?;

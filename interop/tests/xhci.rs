@@ -340,6 +340,7 @@ fn the_kernel_has_the_controller_before_and_after() -> Result<()> {
 fn is_clean(text: &str) {
     for trouble in ["stalls", "timeouts", "port_resets", "odd_statuses", "sent_again", "unsignalled"] {
         let none = format!("{trouble}: 0");
+        has(text, &none);
         assert_eq!(text.matches(trouble).count(), text.matches(&none).count(), "{trouble}: {text}");
     }
     for trouble in ["stray_events", "late_events", "rings_full", "stop_races", "failed_endpoints"] {

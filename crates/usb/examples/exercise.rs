@@ -6,7 +6,7 @@
 //! - `read random|sequential BYTES DEPTH SECONDS`: reads, and prints how many in a second;
 //! - `panic`: panics while reads are in flight;
 //! - `panic-between`: panics while the interface is held from one attachment to the next;
-//! - `claimed`: reads until a signal comes in.
+//! - `hold`: reads until a signal comes in.
 //!
 //! `--timeout-ms N` behind it all ends a command's patience sooner. The last line is `key=value`
 //! pairs. Exit status 1: something was not right. Ctrl-C ends it in good order.
@@ -86,7 +86,7 @@ fn run(words: &[String]) -> Result<bool, Failure> {
         "verify" => trial.verify(number(0)?.into(), number(1)?.into(), bytes)?,
         "read" => trial.read(rest[0] == "random", bytes, Duration::from_secs(number(3)?.into()))?,
         "panic" => trial.panic()?,
-        "claimed" => trial.read(true, bytes, Duration::from_secs(600))?,
+        "hold" => trial.read(true, bytes, Duration::from_secs(600))?,
         _ => return Err("no such verb".into()),
     };
     let counters = trial.disk.counters();

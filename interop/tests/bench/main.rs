@@ -110,7 +110,7 @@ fn stamps_come_back(kind: &str, transport: &str, expected: &[&str]) -> Result<()
     assert_eq!(record["target"]["temperature_c"], json!([told, told]));
     assert_eq!(record["target"]["temperature_source"], source);
     assert_eq!((&record["troubles"]["timeouts"], &record["troubles"]["resets"]), (&0.into(), &0.into()));
-    all_came_back(&record, expected, "without a copy");
+    all_came_back(&record, expected, "zero-copy");
     assert_eq!(
         (&record["target"]["usb_port"], &record["interrupted"]),
         (&port.as_str().into(), &false.into())

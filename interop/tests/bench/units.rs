@@ -67,7 +67,7 @@ fn is_refused(guest: &mut Guest, serial: &str, lun: u8) -> Result<()> {
     let port = &unit(guest, serial, 0)?.port;
     let short = "--seconds 0.1 --rounds 1";
     let nobody = guest.run(&format!("uaskit bench {port} --lun 7 --rw read {short}"))?;
-    let told = format!("the drive has no logical unit 7: there are 0 and {lun}");
+    let told = format!("the drive has no logical unit 7; it has 0 and {lun}");
     assert!(nobody.status == 1 && nobody.stderr.contains(&told), "{nobody:?}");
     let unnamed =
         guest.run(&format!("uaskit bench {port} --lun {lun} --rw write --yes --write={port} {short}"))?;

@@ -365,7 +365,7 @@ fn the_rule_for_access_lets_whoever_sits_there_drive_a_drive() -> Result<()> {
     let guest = &mut bench.vm.guest;
     let refused = try_as(guest, "nobody", "streams")?;
     assert_ne!(refused.status, 0, "{refused:?}");
-    assert!(refused.stderr.contains("install the rule that `uaskit list --udev` prints"), "{refused:?}");
+    assert!(refused.stderr.contains("install the udev rule that `uaskit list --udev` prints"), "{refused:?}");
     // As the help says, and then as what was printed says.
     let help = guest.stdout_of("uaskit list --help")?;
     let install = help.lines().map(str::trim).find(|line| line.contains("--udev | sudo tee")).expect("told");

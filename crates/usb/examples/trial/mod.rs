@@ -157,7 +157,7 @@ where
         for slot in 0..self.disk.slots() {
             self.disk.submit(slot, READ, Extent::new(0, 8))?;
         }
-        panic!("as was asked for, with {} reads under way", self.disk.in_flight());
+        panic!("as was asked for, with {} reads in flight", self.disk.in_flight());
     }
 }
 
