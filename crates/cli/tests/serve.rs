@@ -360,5 +360,5 @@ fn completions_and_man_pages_know_the_options() {
     assert!(run(&["man", &place.file("")]).status.success());
     let page = fs::read_to_string(place.file("uaskit-serve.1")).unwrap();
     assert!(page.contains("\\-\\-usbredir"), "{page}");
-    assert_eq!(run(&["man", &place.file("missing")]).status.code(), Some(1));
+    assert_eq!(run(&["man", &place.file("missing")]).status.code(), Some(2));
 }

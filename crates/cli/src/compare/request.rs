@@ -3,6 +3,7 @@
 use super::CompareArguments;
 use super::choice::Configuration;
 use crate::failure::Failure;
+use crate::nearest;
 use crate::progress::ProgressLines;
 use crate::threads;
 use rayon::ThreadPool;
@@ -32,9 +33,12 @@ pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
     if let Some(name) = &arguments.choice.workload {
         // Simulated drives have a data set of their own, and one payload is to them as another.
         let workload = workload::named(name).map(workload::Workload::on_whole_drive).ok_or_else(|| {
-            let names: Vec<_> = workload::NAMES.iter().map(|(name, _)| *name).collect();
-            Failure::usage(format!("there is no workload `{name}`"))
-                .try_this(format!("take one of {}", names.join(", ")))
+            let names = workload::NAMES.iter().map(|(name, _)| *name);
+            Failure::usage(format!("there is no workload `{name}`")).try_this(nearest::hint(
+                name,
+                "workloads",
+                names,
+            ))
         })?;
         let jobs = match depths {
             Some(depths) => workload.at_depths(depths).jobs,

@@ -425,7 +425,7 @@ fn arguments_that_make_no_sense_are_told() {
     for steady in ["nan", "inf", "0", "-3", "101"] {
         fails(&["--virtual", "--rw", "read", &format!("--steady={steady}")], 2, "is not a percentage");
     }
-    fails(&["--virtual", "--rw", "read", "--seconds", "0"], 2, "none at all");
+    fails(&["--virtual", "--rw", "read", "--seconds", "0"], 2, "no time at all");
     fails(&[&image, "--rw", "read", "--size", "99T"], 2, "it has 4 MiB");
     let refusal = fails(&[], 2, "no TARGET");
     assert!(refusal.contains("uaskit bench --virtual") && refusal.contains("174c:55aa"), "{refusal}");
@@ -460,11 +460,12 @@ fn sizes_that_cannot_be_are_refused_with_what_to_do() {
         let deep = [target, "--rw", "read", "--bs", "16M", "--depth", "1,256"];
         fails(&deep, 2, "256 requests of 16 MiB take 4 GiB, 1 GiB are the most");
     }
-    for [flag, value] in [["--depth", "-1"], ["--mix", "-1"], ["--rounds", "-1"]] {
+    fails(&["--virtual", "--rw", "randrw", "--depth", "-1"], 2, "'-1' is not a queue depth");
+    for [flag, value] in [["--mix", "-1"], ["--rounds", "-1"]] {
         fails(&["--virtual", "--rw", "randrw", flag, value], 2, "-1 is not in");
     }
-    fails(&["--virtual", "--rw", "read", "--seconds", "-1"], 2, "not a number of seconds");
-    fails(&["--virtual", "--rw", "read", "--bs", "-1"], 2, "does not begin with a whole number");
+    fails(&["--virtual", "--rw", "read", "--seconds", "-1"], 2, "is not a time up to a day");
+    fails(&["--virtual", "--rw", "read", "--bs", "-1"], 2, "is not a size");
     let capture = place.0.join("drive.pcapng").display().to_string();
     fails(&["--virtual", "--capture", &capture, "--capture-size", "1"], 2, "64 KiB is the least");
     assert!(!place.0.join("drive.pcapng").exists());
