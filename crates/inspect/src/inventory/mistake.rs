@@ -31,7 +31,8 @@ impl SettingMistake {
         for word in lines.iter().flat_map(|line| arguments(line)).filter(|word| is_suspect(word.name)) {
             let name = word.name.replace('-', "_");
             let because = of_word(&name, word.value).or_else(|| {
-                let earlier = seen.replace(word.text.to_owned()).filter(|_| name == "usb_storage.quirks")?;
+                let is_quirks = name == "usb_storage.quirks";
+                let earlier = is_quirks.then(|| seen.replace(word.text.to_owned())).flatten()?;
                 Some(format!("the parameter is given twice and the last one wins: `{earlier}` is ignored"))
             });
             if let Some(because) = because {
@@ -182,6 +183,7 @@ mod tests {
             mistakes("usb-storage.quirks=152d:0578:u usb_storage.delay_use=5 usbcore.autosuspend=-1 quiet")
                 .is_empty()
         );
+        assert!(mistakes("usb_storage.delay_use=0 usb-storage.quirks=152d:0578:u").is_empty());
         assert_eq!(of_line("options usb-storage quirks=152d:0578:u"), None);
         assert_eq!(of_line("blacklist uas"), None);
         assert!(of_line("options uas quirks=152d:0578:u").is_some());
