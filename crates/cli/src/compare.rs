@@ -1,7 +1,7 @@
 //! `uaskit compare`: transports side by side in a simulated world.
 //!
-//! [`choice`] says which parts, [`mod@run`] and [`runs`] measure and show, [`findings`] says in sentences what came out and
-//! [`bottleneck`] what limits it, [`power`] what it has cost.
+//! [`choice`] selects the parts, [`mod@run`] measures and shows, [`power`] reports power and energy. The figures,
+//! findings and bottlenecks are from [`study::compare`].
 //! [`onlookers`] take notes while it runs, [`timeline`] and [`platter`] draw, [`mod@report`] makes a page of it; [`against`] lays a measurement of hardware beside it, and
 //! [`sweep`] runs whole grids. [`raw`] has link and protocols alone, on a plain drive.
 

@@ -110,7 +110,7 @@ pub enum MediumDone {
     },
 }
 
-/// Why a request failed. Each becomes one sense code, in one place ([`crate::unit`]).
+/// Why a request failed. Each becomes one sense code, in one place ([`crate::lun`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediumError {
     /// A block cannot be read.

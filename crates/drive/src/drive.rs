@@ -332,7 +332,7 @@ impl<M: Medium + ?Sized> Drive<M> {
         }
     }
 
-    /// Descriptors that become readable when a medium has done something: time for [`Drive::turn`].
+    /// Descriptors that become readable when a medium has done something: time for [`Drive::run_once`].
     pub fn event_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.media.iter().filter_map(|medium| medium.event_fd())
     }

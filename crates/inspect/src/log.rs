@@ -1,10 +1,10 @@
 //! The kernel's log as a history: which device was at which port from when to when, and which line is about which.
 //!
-//! A [`Session`] is one attachment of a device to a port, from `new … USB device number N` to `USB disconnect`. Lines of a
+//! A `Session` is one attachment of a device to a port, from `new … USB device number N` to `USB disconnect`. Lines of a
 //! port, an interface, a SCSI host, a unit or a disk belong to the session that had it at that line. Linux does not name the
 //! port in `scsi host0: uas`; the host then belongs to the last session that was recognised and has none.
 //!
-//! Always true: what a device is called decides nothing (see [`LogLine`]); a line belongs to one session at most; memory
+//! Always true: what a device is called decides nothing (see `LogLine`); a line belongs to one session at most; memory
 //! is bounded by the lines that the log keeps. Left out: other classes than mass storage.
 
 mod command;

@@ -1,7 +1,7 @@
 //! A USB storage machine in virtual time: host and device exchange packets on simulated links.
 //!
 //! [`engine`] orders events in virtual time. [`link`] models the wires between a host controller
-//! and a device, to the symbol. [`xhci`] is a host controller that executes what its driver wrote
+//! and a device, to the symbol. [`xhc`] is a host controller that executes what its driver wrote
 //! into memory. [`machine`] connects the initiator and the device model over a link; [`ahci`] is
 //! the same drive on a SATA port, for comparison. [`stack`] is the host's class driver, which turns
 //! requests into commands. [`power`] accounts for energy. [`fault`] injects faults, and [`check`]

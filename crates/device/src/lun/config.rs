@@ -22,7 +22,7 @@ pub struct LogicalUnitConfig {
     /// How many blocks there are.
     pub capacity: BlockCount,
     /// Bytes of a transfer that is large enough to be fast: a multiple of the block, see
-    /// [`limits::transfer_bytes_optimal`].
+    /// [`transfer_bytes_optimal`](super::limits::transfer_bytes_optimal).
     pub transfer_bytes_optimal: u32,
     /// Whether writes are refused.
     pub read_only: bool,
@@ -33,10 +33,10 @@ pub struct LogicalUnitConfig {
     /// Temperature to report in degrees Celsius, constant; at most 254, since 255 means "not known" on the
     /// wire (SPC-5, Temperature log page). `None`: no temperature.
     pub temperature_c: Option<u8>,
-    /// Whether the medium stores [`LogicalUnit::durable_state`] (APTPL, saved mode pages).
+    /// Whether the medium stores [`LogicalUnit::durable_state`](super::LogicalUnit::durable_state) (APTPL, saved mode pages).
     pub durable: bool,
     /// Whether the medium can write all or nothing ([`MediumOp::WriteAtomic`](crate::medium::MediumOp::WriteAtomic)).
     pub atomic_writes: bool,
-    /// The last saved [`LogicalUnit::durable_state`], if there is one.
+    /// The last saved [`LogicalUnit::durable_state`](super::LogicalUnit::durable_state), if there is one.
     pub durable_state: Option<Vec<u8>>,
 }

@@ -143,7 +143,7 @@ impl LogicalUnit {
     }
 
     /// The format of sense data: D_SENSE of the control mode page says it, but ATA registers come in their
-    /// descriptor always (see [`sat`]).
+    /// descriptor always (see [`sat`](super::sat)).
     pub fn sense_format(&self, sense: Option<&Sense>) -> SenseFormat {
         let registers = sense.is_some_and(|sense| sense.ata_return.is_some());
         if registers || self.modes.current().control.descriptor_sense {

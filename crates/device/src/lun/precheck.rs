@@ -2,7 +2,7 @@
 //!
 //! In the order of SPC-5 and SAM-6: unit attention, deferred error, known command, reservations, readiness, write
 //! protection. Only then does the command read its CDB. A logical unit number without a unit is handled in
-//! [`super::absent_unit`].
+//! module `absent_unit`.
 
 use super::access::Access;
 use super::reservation::{Nexus, Obstacle};

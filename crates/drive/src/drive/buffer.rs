@@ -52,7 +52,7 @@ impl Pool {
         vec![0; bytes.next_multiple_of(GRAIN_BYTES).max(GRAIN_BYTES)]
     }
 
-    /// Frees what is not worth keeping while nothing happens: all but [`POOLED_IDLE_BYTES_MAX`], short buffers last.
+    /// Frees what is not worth keeping while nothing happens: all but `POOLED_IDLE_BYTES_MAX`, short buffers last.
     pub fn trim(&mut self) {
         while self.pooled_bytes > POOLED_IDLE_BYTES_MAX
             && let Some(buffer) = self.large.pop().or_else(|| self.small.pop())

@@ -12,7 +12,7 @@ pub struct HostTransfer {
     pub pipe: Pipe,
     /// Bytes to send, or the size of the buffer.
     pub length: u32,
-    /// Out: memory (from [`Drive::pool`]) that begins with `length` bytes of payload. In: nothing.
+    /// Out: memory (from [`Drive::pool`](crate::Drive::pool)) that begins with `length` bytes of payload. In: nothing.
     pub payload: Vec<u8>,
 }
 
@@ -40,6 +40,6 @@ pub enum Body {
     Empty,
     /// A few bytes, stored inline.
     Inline(Inline),
-    /// The first `actual` of this memory, which goes back to [`Drive::pool`] when they are sent.
+    /// The first `actual` of this memory, which goes back to [`Drive::pool`](crate::Drive::pool) when they are sent.
     Buffer(Vec<u8>),
 }

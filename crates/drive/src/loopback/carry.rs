@@ -77,14 +77,14 @@ struct Buffer {
 }
 
 impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
-    /// Joins a drive that was made ready (see [`crate::plug`](mod@crate::plug)) with the transport made for it.
+    /// Joins a drive that was made ready (see [`plug`](mod@super::plug)) with the transport made for it.
     pub fn new(transport: T, drive: Drive<M>) -> Self {
         let host = Host { transport, flights: InFlight::new(), buffers: Vec::new(), pieces: Vec::new() };
         Self { host, drive, finished: Fifo::new() }
     }
 
     /// Takes a command on, and the memory of `buffer`, which holds what it writes, or has room for what it reads; it is made
-    /// longer where it is too short. The command goes to the drive by [`Self::settle`] or with the next [`Self::turn`], together with the others that were taken
+    /// longer where it is too short. The command goes to the drive by [`Self::settle`] or with the next [`Self::run_once`], together with the others that were taken
     /// on: what is done to many commands, one after the other, finds the instructions for it in near caches.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 //! Each sentence is a rule over figures; where a figure is missing, so is the sentence. Of few ways each job has its sentences: how UAS
 //! compares to BOT, and what each way gains from queue depth. Of many ways each job names the fastest one, and of all pairs that differ
 //! in the driver alone the one that gains most by UAS and the one that gains least. What limits a rate is named where the simulation knows
-//! it ([`super::bottleneck`]). Sentences are ordered by how large the difference is that they report.
+//! it (module `bottleneck`). Sentences are ordered by how large the difference is that they report.
 //!
 //! Invariant: every figure is in the table or on the page beside it: of one seed, or means, as they are there.
 
