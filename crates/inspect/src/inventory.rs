@@ -22,6 +22,7 @@ mod transport;
 pub use controller::{Controller, StreamArrays};
 pub use descriptors::active_configuration;
 pub use device::{AbleSpeeds, Interface, LinkSpeed, TableSize, UsbDevice};
+#[cfg(unix)]
 pub(crate) use disk::serial as unit_serial;
 pub use disk::{Disk, UnmapCommand, UnmapSupport};
 pub use driver::{Drivers, Module};

@@ -11,9 +11,11 @@
 #![forbid(unsafe_code)]
 
 pub mod archive;
+#[cfg(unix)]
 pub mod block;
 pub mod diagnose;
 pub mod inventory;
 pub mod log;
+mod platform;
 pub mod text;
 pub mod tree;

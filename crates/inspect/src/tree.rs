@@ -228,6 +228,7 @@ impl Tree {
     }
 
     /// The number of the block device whose node is there, as the kernel writes it: `8:17`. A record has no nodes.
+    #[cfg(unix)]
     pub(crate) fn device_number(&self, path: &Path) -> Option<String> {
         self.source.device_number(path).map(|(major, minor)| format!("{major}:{minor}"))
     }

@@ -10,7 +10,6 @@ use super::{Controller, UsbDevice};
 use crate::log::{History, LogLine};
 use crate::tree::{Tree, Unread, log_of};
 use std::cell::Cell;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use wire::Legible;
 
@@ -56,7 +55,7 @@ impl KernelLog {
     }
 
     pub(super) fn read_file(file: &Path) -> Result<Self, Unread> {
-        let path = Legible(file.as_os_str().as_bytes()).to_string();
+        let path = Legible(file.as_os_str().as_encoded_bytes()).to_string();
         Self::of(path, |is_wanted| log_of(file, is_wanted))
     }
 

@@ -14,6 +14,7 @@
 //! its way is not taken for a machine that lacks what is missing. Serial numbers are replaced, equal ones by equal ones. Left out: modes,
 //! times, what was not read, and names with white space.
 
+use crate::platform;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::path::Path;
@@ -289,7 +290,7 @@ pub fn expand(text: &str, root: &Path) -> Result<(), ExpandError> {
             Entry::Directory => fs::create_dir_all(&place)?,
             Entry::Link(target) => {
                 fs::create_dir_all(place.parent().unwrap_or(root))?;
-                std::os::unix::fs::symlink(target, &place)?;
+                platform::symlink(&target, &place)?;
             }
             Entry::Bytes(bytes) => {
                 fs::create_dir_all(place.parent().unwrap_or(root))?;

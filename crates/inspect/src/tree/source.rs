@@ -5,20 +5,15 @@
 
 use super::record::{Entry, Record};
 use super::{Unread, flat};
-use rustix::fs::{OFlags, major, minor};
+use crate::platform;
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use wire::Legible;
 
 /// Links on the way to one file; Linux follows as many.
 const LINKS_MAX: usize = 40;
-
-/// The number of `/dev/kmsg` (Documentation/admin-guide/devices.txt).
-const KMSG: (u32, u32) = (1, 11);
 
 #[derive(Debug)]
 pub(super) enum Source {
@@ -100,10 +95,10 @@ impl Source {
     }
 
     /// The number of a block device by its node; its path, being the kernel's, has no `..` and need not be UTF-8.
+    #[cfg(unix)]
     pub(super) fn device_number(&self, path: &Path) -> Option<(u32, u32)> {
         let Self::Directory(root) = self else { return None };
-        let found = fs::metadata(root.join(path.strip_prefix("/").ok()?)).ok()?;
-        found.file_type().is_block_device().then(|| (major(found.rdev()), minor(found.rdev())))
+        platform::block_device_number(&root.join(path.strip_prefix("/").ok()?))
     }
 
     /// Whether it is the running machine.
@@ -151,21 +146,17 @@ fn open(root: &Path, path: &str) -> Result<File, Unread> {
 
 /// Opens without waiting for the other end of a pipe.
 pub(super) fn open_file(path: &Path) -> Result<File, Unread> {
-    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    opened.map_err(|error| Unread::from(&error))
+    platform::open_without_waiting(path).map_err(|error| Unread::from(&error))
 }
 
 /// Whether it is the kernel's buffer of records.
 pub(super) fn is_kernel_buffer(file: &File) -> Result<bool, Unread> {
-    let metadata = file.metadata().map_err(|error| Unread::from(&error))?;
-    let number = (major(metadata.rdev()), minor(metadata.rdev()));
-    Ok(metadata.file_type().is_char_device() && number == KMSG)
+    platform::is_kernel_buffer(file).map_err(|error| Unread::from(&error))
 }
 
 /// A name as text.
 fn text(name: &OsStr) -> String {
-    Legible(name.as_bytes()).to_string()
+    Legible(name.as_encoded_bytes()).to_string()
 }
 
 fn inside(root: &Path, path: &str) -> PathBuf {
@@ -176,6 +167,7 @@ fn inside(root: &Path, path: &str) -> PathBuf {
 mod tests {
     use super::*;
     use std::io::Read;
+    use std::os::unix::ffi::OsStrExt;
 
     const RECORD: &str = "\
 /a/b/file = 1
