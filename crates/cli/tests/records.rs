@@ -229,7 +229,7 @@ fn a_file_that_cannot_be_used_is_said_before_anything_is_measured() {
     fails(&place, &[&BENCH[..], &[save.as_str()]].concat(), 1, "is not a file of uaskit runs");
     assert_eq!(fs::read(&file).expect("it is there"), b"not a database");
     fails(&place, &[&BENCH[..], &["--save=/proc/runs.sqlite"]].concat(), 1, "cannot access");
-    fails(&place, &["history"], 1, "there are no runs");
+    fails(&place, &["history"], 1, "no saved runs at");
     fails(&place, &[&BENCH[..], &["--label", "x"]].concat(), 2, "--save");
 }
 
@@ -346,7 +346,7 @@ fn two_runs_and_several_make_pages_that_need_nothing_else() {
     );
     assert!(
         alone.contains("a &lt;bridge&gt;")
-            && alone.contains("requests under way 4")
+            && alone.contains("requests in flight 4")
             && !alone.contains("run by run")
     );
     succeeds(&place, &["diff", "1", "2", "--report", &one]);

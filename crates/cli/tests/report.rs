@@ -365,5 +365,5 @@ fn no_name_in_a_setup_steers_a_terminal() {
         .expect("it starts");
     let text = [output.stdout, output.stderr].concat();
     assert!(!text.contains(&0x1b), "{}", String::from_utf8_lossy(&text));
-    assert!(String::from_utf8_lossy(&text).contains("`uas\\u{1b}[31m` has control characters"));
+    assert!(String::from_utf8_lossy(&text).contains("`uas\\u{1b}[31m` contains control characters"));
 }

@@ -948,7 +948,7 @@ mod tests {
             panic!("a lane that took no time was not noticed");
         };
         assert_eq!(violation.invariant, Invariant::Capacity);
-        assert!(violation.to_string().contains("a lane carries no more than it can"), "{violation}");
+        assert!(violation.to_string().contains("a lane does not exceed its capacity"), "{violation}");
     }
 
     #[test]

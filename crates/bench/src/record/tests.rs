@@ -320,7 +320,7 @@ fn a_narrow_terminal_lists_hidden_columns() {
         let text = table(&three(), Some(columns));
         let fits = text
             .lines()
-            .take_while(|line| !line.starts_with("Not shown"))
+            .take_while(|line| !line.starts_with("Hidden columns"))
             .all(|line| line.chars().count() <= columns);
         assert!(fits && text.contains("2.00 (1.50 to 2.50)"), "{text}");
     }

@@ -169,7 +169,7 @@ fn of_job(job: &str, runs: &[&Saved], ways: &[ReportRoute], drawn: &Drawn) -> Op
     if lines.len() > LINES_MAX {
         let depth = featured_depth(lines.iter().map(|(_, depth)| *depth))?;
         lines.retain(|(_, other)| *other == depth);
-        title = format!("{job}, {depth} under way");
+        title = format!("{job}, QD{depth}");
     }
     let series = lines.into_iter().map(|line| {
         let point = |(place, rows): (usize, &Vec<(Line, Figures)>)| {

@@ -53,7 +53,7 @@ fn what_was_ended_within_its_warm_up_is_no_measurement() {
     let output = ended("-INT", 1500, &[&arguments[..], &["--json"]].concat());
     let record: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
     let row = &record["rows"][0];
-    let why = "it was ended before there was anything to count";
+    let why = "interrupted before anything was counted";
     assert_eq!((&record["interrupted"], &row["error"]), (&true.into(), &why.into()), "{record}");
     let absent = [&record["iops"], &record["iops_of"], &row["iops"], &row["ios"], &row["failed"]];
     assert!(absent.iter().all(|field| field.is_null()), "{record}");

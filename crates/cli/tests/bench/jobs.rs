@@ -31,7 +31,7 @@ fn job_files_run_or_are_refused_with_their_line() {
     fails(
         &["--virtual", "--icf", &odd],
         2,
-        "line 2: `'Outstanding requests`: what `Outstanding requests` means",
+        "line 2: `'Outstanding requests`: unsupported heading `Outstanding requests`",
     );
 }
 

@@ -134,7 +134,7 @@ fn what_a_named_workload_asks_for_in_pieces_of_a_block_is_left_out() {
     // What somebody has chosen is refused.
     let place = Place::new();
     let job = place.write("a.fio", "[one]\nrw=randread\nbs=512\n");
-    let why = "512 bytes cannot be a length or place on blocks of 4096";
+    let why = "512 bytes is not a positive multiple of the block size of 4096";
     fails(&[&blocks[..], &["--rw", "read", "--bs", "512"]].concat(), 2, why);
     fails(&[&blocks[..], &["--fio", &job]].concat(), 2, why);
     fails(&["--virtual", "--size", "1M", "--block-size", "1024"], 2, "possible values: 512, 4096");
@@ -346,7 +346,7 @@ fn at_a_port_the_kernel_has_told_how_long_blocks_are() {
     let tree = GUEST.replace(disk, &format!("{disk}\n{}", disk.replace(line, more)));
     inspect::tree::expand(&tree.replace("sdc", "sdzzc"), &machine).expect("it is a tree");
     let write = ["3-3", "--write", "3-3", "--yes", "--machine", &machine.display().to_string()];
-    fails(&[&write[..], &["--rw", "write", "--bs", "512"]].concat(), 2, "on blocks of 4096");
+    fails(&[&write[..], &["--rw", "write", "--bs", "512"]].concat(), 2, "the block size of 4096");
     // It comes as far as the question.
     let told = fails(&[&write[..], &["-w", "atto"]].concat(), 3, "judged by the files of another machine");
     assert!(told.contains("will be overwritten"), "{told}");
@@ -365,7 +365,7 @@ fn a_job_that_cannot_run_is_refused_before_anything_runs() {
         "--depth",
         "1",
     ];
-    fails(&arguments, 2, "1048576 bytes have no room for an access of 2097152");
+    fails(&arguments, 2, "the used part of 1048576 bytes is smaller than one access of 2097152");
     let output = bench(&arguments);
     assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
     // That a transport is not offered is none.
@@ -443,9 +443,9 @@ fn arguments_that_make_no_sense_are_told() {
     fails(
         &[&image, "--rw", "read", "--bs", "5000"],
         2,
-        "5000 bytes cannot be a length or place on blocks of",
+        "5000 bytes is not a positive multiple of the block size of 512",
     );
-    fails(&[&image, "--rw", "read", "--bs", "8M"], 2, "have no room for an access of 8388608");
+    fails(&[&image, "--rw", "read", "--bs", "8M"], 2, "is smaller than one access of 8388608");
 }
 
 #[test]

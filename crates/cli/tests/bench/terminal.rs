@@ -29,12 +29,12 @@ fn a_narrow_terminal_has_the_columns_that_it_has_room_for() {
     );
     assert!(
         narrow.contains("\nHidden columns: CPU/IO, ")
-            && narrow.contains("; a wider terminal, --json and --csv have them."),
+            && narrow.contains("; use a wider terminal, --json or --csv."),
         "{narrow}"
     );
     let narrower = printed_on(60);
     let lines = narrower.lines().skip_while(|line| !line.starts_with(" job "));
-    let mut lines = lines.take_while(|line| !line.starts_with("Not shown"));
+    let mut lines = lines.take_while(|line| !line.starts_with("Hidden columns"));
     assert!(lines.all(|line| line.chars().count() <= 60) && narrower.contains(" ratio "), "{narrower}");
     let elsewhere = bench(&ARGUMENTS);
     for all in [printed_on(200), String::from_utf8_lossy(&elsewhere.stdout).into_owned()] {

@@ -283,8 +283,8 @@ fn a_stall_behind_whole_data_is_the_devices_fault() {
     script.end(9, 0x81, (0, 36), &[0; 36]);
     script.submit(10, 0x81, 13, &[]);
     let stalled = script.end(10, 0x81, (STALL, 0), &[]);
-    assert_eq!(script.faults()[0].0, Fault::Stall);
-    assert_eq!(script.faults()[0].2[0], stalled);
+    let faults = script.faults();
+    assert_eq!((faults[0].0, faults[0].2[0]), (Fault::Stall, stalled));
 }
 
 #[test]
