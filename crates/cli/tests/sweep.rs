@@ -72,9 +72,9 @@ fn interrupted(arguments: &[&str], is_time: impl Fn() -> bool) -> (Option<i32>, 
     while !is_time() && begun.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(1));
     }
-    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    kill_process(pid, Signal::INT).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let pid = Pid::from_raw(i32::try_from(child.id()).expect("the child runs")).expect("the child runs");
+    kill_process(pid, Signal::INT).expect("the child runs");
+    let output = child.wait_with_output().expect("the child runs");
     (output.status.code(), told(&output))
 }
 

@@ -58,7 +58,7 @@ fn measure_with(costs: HostCosts, protocol: Protocol, (depth, latency): (u16, Du
         seed: 1,
     };
     ceiling::measure(&load, protocol, LoadObservers { explain: true, ..LoadObservers::default() })
-        .unwrap()
+        .expect("it runs")
         .total
 }
 

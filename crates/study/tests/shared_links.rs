@@ -19,7 +19,7 @@ fn uas_reads(count: u8, hubs: u8) -> Run {
         at_once: 32,
         seed: 1,
     };
-    measure(&load, Protocol::Uas, LoadObservers::default()).unwrap()
+    measure(&load, Protocol::Uas, LoadObservers::default()).expect("it runs")
 }
 
 fn rates(run: &Run) -> Vec<f64> {
@@ -57,7 +57,7 @@ fn bot_reads(count: u8, hubs: u8) -> Run {
         at_once: 32,
         seed: 1,
     };
-    measure(&load, Protocol::Bot, LoadObservers::default()).unwrap()
+    measure(&load, Protocol::Bot, LoadObservers::default()).expect("it runs")
 }
 
 #[test]

@@ -18,7 +18,7 @@ use wire::usb::{Direction, Recipient, RequestKind, SetupPacket};
 const BLOCKS: u64 = 2048;
 
 fn drive() -> Drive {
-    let medium = RamMedium::new(ByteCount(BLOCKS * 512), BlockSize::B512).unwrap();
+    let medium = RamMedium::new(ByteCount(BLOCKS * 512), BlockSize::B512).expect("it is well-formed");
     configured(drive_on(Box::new(medium)))
 }
 
@@ -47,7 +47,9 @@ enum Data<'a> {
 /// Queues status, data and command as Linux does.
 fn queue(drive: &mut Drive, tag: u16, cdb: &[u8], data: Option<Data<'_>>) {
     let mut transfer = |kind: u64, pipe, length, payload| {
-        drive.submit(HostTransfer { id: u64::from(tag) * 4 + kind, pipe, length, payload }).unwrap();
+        drive
+            .submit(HostTransfer { id: u64::from(tag) * 4 + kind, pipe, length, payload })
+            .expect("it is well-formed");
     };
     transfer(0, on(STATUS, tag), 112, Vec::new());
     match data {
@@ -177,7 +179,7 @@ fn a_host_that_goes_takes_its_transfers_along_and_leaves_the_disk() {
 }
 
 fn card(blocks: u64) -> Box<RamMedium> {
-    Box::new(RamMedium::new(ByteCount(blocks * 512), BlockSize::B512).unwrap())
+    Box::new(RamMedium::new(ByteCount(blocks * 512), BlockSize::B512).expect("it is well-formed"))
 }
 
 /// A slot with a card in it.
@@ -188,7 +190,7 @@ fn slot() -> Drive {
 /// Sense key, code and qualifier of TEST UNIT READY; zeroes for GOOD.
 fn readiness(drive: &mut Drive) -> (u8, u8, u8) {
     let (status, _) = run(drive, 1, &[0; 6], None);
-    let sense = SenseIu::decode(&status).unwrap().sense;
+    let sense = SenseIu::decode(&status).expect("it is well-formed").sense;
     if sense.is_empty() { (0, 0, 0) } else { (sense[2] & 0x0f, sense[12], sense[13]) }
 }
 
