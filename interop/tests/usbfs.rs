@@ -140,6 +140,13 @@ fn is_given_back(guest: &mut Guest, before: &Disk) -> Result<()> {
     Ok(())
 }
 
+/// Stalls while a drive is identified. Over BOT our drives stall Bulk-In behind data that are shorter
+/// than requested (BOT 1.0, clause 6.7.2): of six INQUIRY commands and a MODE SENSE(10).
+fn short_data_stalls(serial: &str, transport: &str) -> u32 {
+    let is_ours = serial.starts_with("our-") || serial.starts_with("broken-");
+    if is_ours && transport != "uas" { 7 } else { 0 }
+}
+
 #[test]
 fn each_transport_reads_what_it_wrote() -> Result<()> {
     let guest = &mut BENCH.lock()?.vm.guest;
@@ -150,7 +157,8 @@ fn each_transport_reads_what_it_wrote() -> Result<()> {
                     exercise(guest, serial, &format!("{transport} verify 2048 {pieces} {bytes} {depth}"))?;
                 assert_eq!(said.status, 0, "{}", said.text);
                 said.has(&format!("verified={pieces} errors=0"));
-                for trouble in ["stalls", "timeouts", "port_resets", "odd_statuses", "sent_again"] {
+                assert_eq!(said.count("stalls"), short_data_stalls(serial, transport), "{}", said.text);
+                for trouble in ["timeouts", "port_resets", "odd_statuses", "sent_again"] {
                     assert!(said.count(trouble) == 0, "{trouble}: {}", said.text);
                 }
             }
@@ -310,7 +318,8 @@ fn faults_of_a_drive_are_recovered_from_and_counted() -> Result<()> {
         println!("{}", said.text);
         said.has("verified=300 errors=0");
         for counter in counted {
-            assert!(said.count(counter) > 0, "{counter}: {}", said.text);
+            let usual = if *counter == "stalls" { short_data_stalls(serial, transport) } else { 0 };
+            assert!(said.count(counter) > usual, "{counter}: {}", said.text);
         }
         for counter in never {
             said.has(&format!("{counter}: 0"));

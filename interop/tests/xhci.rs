@@ -165,7 +165,10 @@ fn each_transport_reads_what_it_wrote() -> Result<()> {
                 let text =
                     bench.trial(&format!("verify {serial} {transport} 2048 {pieces} {bytes} {depth}"))?;
                 has(&text, &format!("verified={pieces} errors=0"));
-                is_clean(&text);
+                // Over BOT our drives stall Bulk-In behind data that are shorter than requested (BOT 1.0,
+                // clause 6.7.2): six INQUIRY commands and a MODE SENSE(10) identify a disk.
+                let is_stalled = serial.starts_with("our-") && *transport != "uas";
+                is_clean_except(&text, if is_stalled { 7 } else { 0 });
                 if *serial == "uas" {
                     has(&text, "uas: UAS with 16 streams");
                 }
@@ -338,7 +341,16 @@ fn the_kernel_has_the_controller_before_and_after() -> Result<()> {
 /// Nothing had to be borne: neither by the transport, nor by the driver, nor was an interrupt missed.
 #[track_caller]
 fn is_clean(text: &str) {
-    for trouble in ["stalls", "timeouts", "port_resets", "odd_statuses", "sent_again", "unsignalled"] {
+    is_clean_except(text, 0);
+}
+
+/// Like [`is_clean`], but each disk has stalled so many times.
+#[track_caller]
+fn is_clean_except(text: &str, stalls: u32) {
+    let expected = format!("stalls: {stalls}");
+    has(text, &expected);
+    assert_eq!(text.matches("stalls: ").count(), text.matches(&format!("{expected},")).count(), "{text}");
+    for trouble in ["timeouts", "port_resets", "odd_statuses", "sent_again", "unsignalled"] {
         let none = format!("{trouble}: 0");
         has(text, &none);
         assert_eq!(text.matches(trouble).count(), text.matches(&none).count(), "{trouble}: {text}");
