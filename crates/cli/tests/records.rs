@@ -284,7 +284,7 @@ fn many_depths_are_told_together() {
         fs::read_to_string(&file).expect("a page in UTF-8")
     };
     let history = page(&["history"]);
-    assert!(history.contains("4K random read, 8 under way") && !history.contains("uas, depth 16"));
+    assert!(history.contains("4K random read, QD8") && !history.contains("uas, depth 16"));
     let diff = page(&["diff", "1", "2"]);
     assert!(diff.contains("<li>4K random read, uas, QD1, 2, 4, 8: worse, IOPS ratio 0."), "{diff}");
     assert!(diff.contains("uas before") && !diff.contains("Jobs with one depth"));

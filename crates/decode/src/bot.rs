@@ -373,7 +373,7 @@ impl Bot {
         reporter: &mut Reporter<'_>,
     ) {
         let Some(current) = &mut self.current else { return };
-        if ended == TransferEnd::Stalled && (is_data || current.may_stall_status()) {
+        if ended == TransferEnd::Stalled && is_data {
             current.stalled.truncate(STALLS_MAX - 1);
             current.stalled.push(event.mark.packet);
             return;
@@ -437,14 +437,6 @@ impl Current {
     fn part_of(&self, event: &Event<'_>) -> Part {
         let is_ours = Csw::decode(event.bytes).is_ok_and(|csw| csw.tag == self.open.command.tag);
         if is_ours { Part::Status } else { self.expects() }
-    }
-
-    /// Whether a STALL in place of the status may be the one that follows data which a short packet has ended (clause 6.7.2): it is due
-    /// once, where the host asked for more than it got.
-    fn may_stall_status(&self) -> bool {
-        let command = &self.open.command;
-        let has_less = command.asked.unwrap_or(0) > command.moved;
-        self.direction == Direction::In && has_less && self.stalled.is_empty()
     }
 
     /// Whether a stall of the data was one of those by which a device ends them (clause 6.7.2): then its status follows.
