@@ -364,7 +364,7 @@ impl Bot {
         self.end(current, Outcome::Aborted, at, reporter);
     }
 
-    /// A transfer did not end well.
+    /// A transfer failed.
     fn cut_short(
         &mut self,
         ended: TransferEnd,

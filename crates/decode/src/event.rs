@@ -47,7 +47,7 @@ pub enum Phase {
     /// The host has handed it in.
     Submitted,
     /// It is over.
-    Ended(TransferEnd),
+    Completed(TransferEnd),
     /// Both.
     Whole(TransferEnd),
 }
@@ -78,7 +78,7 @@ impl Event<'_> {
     pub(crate) fn ended(&self) -> Option<TransferEnd> {
         match self.phase {
             Phase::Submitted => None,
-            Phase::Ended(ended) | Phase::Whole(ended) => Some(ended),
+            Phase::Completed(ended) | Phase::Whole(ended) => Some(ended),
         }
     }
 

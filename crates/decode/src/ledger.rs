@@ -74,8 +74,8 @@ impl Reporter<'_> {
 
     /// The host gave up on a command, after a while or soon.
     pub(crate) fn record_abort(&mut self, command: &Command, waited_ns: u64, packet: u64) {
-        const PATIENCE_NS: u64 = 1_000_000_000;
-        let fault = if waited_ns >= PATIENCE_NS { Fault::NoResponse } else { Fault::Aborted };
+        const TIMEOUT_MIN_NS: u64 = 1_000_000_000;
+        let fault = if waited_ns >= TIMEOUT_MIN_NS { Fault::NoResponse } else { Fault::Aborted };
         let packets = [command.began.packet, packet];
         self.finding(fault, Some(command.block.opcode()), (&packets, command.began.packet), Some(waited_ns));
     }

@@ -455,7 +455,7 @@ impl Uas {
         reporter.end(command, &answer);
     }
 
-    /// A transfer of a command did not end well.
+    /// A transfer of a command failed.
     fn cut_short(&mut self, tag: u16, ended: TransferEnd, event: &Event<'_>, reporter: &mut Reporter<'_>) {
         let Some(task) = self.commands.get_mut(&tag) else { return };
         let (command, packet) = (&task.open.command, event.mark.packet);

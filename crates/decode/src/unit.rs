@@ -34,12 +34,12 @@ const COMMANDS_MIN: u64 = 32;
 pub(crate) struct Units {
     units: BTreeMap<Option<u16>, Unit>,
     failed: VecDeque<(Option<u16>, Block, u64)>,
-    pace: Pace,
+    rate: CommandRate,
 }
 
 /// How a device's commands followed each other.
 #[derive(Debug, Default)]
-struct Pace {
+struct CommandRate {
     /// Reads and writes.
     commands: u64,
     depth_max: u32,
@@ -93,7 +93,7 @@ impl Units {
         ledger: &mut Ledger,
         missed: Option<u64>,
     ) {
-        self.pace.look_at(command);
+        self.rate.look_at(command);
         if command.is_error() {
             self.remember(command);
             let is_sure = missed.is_none_or(|missed| command.began.packet > missed);
@@ -113,7 +113,7 @@ impl Units {
     /// Another capture begins: what failed in the last one does not come again, and nothing followed its end.
     pub(crate) fn begin_section(&mut self) {
         self.failed.clear();
-        self.pace.latest_end = None;
+        self.rate.latest_end = None;
         self.units.values_mut().for_each(|unit| unit.block_bytes = None);
     }
 
@@ -147,8 +147,8 @@ impl Units {
                 finding(Fault::CutInPieces(kib as u32), 1, &[unit.first_piece]);
             }
         }
-        if let (Transport::Uas, Some((fault, packets))) = (transport, self.pace.never_two()) {
-            finding(fault, self.pace.commands, &packets);
+        if let (Transport::Uas, Some((fault, packets))) = (transport, self.rate.never_two()) {
+            finding(fault, self.rate.commands, &packets);
         }
     }
 
@@ -161,7 +161,7 @@ impl Units {
     }
 }
 
-impl Pace {
+impl CommandRate {
     fn look_at(&mut self, command: &Command) {
         self.commands += u64::from(command.block.moves_blocks());
         self.depth_max = self.depth_max.max(command.depth);

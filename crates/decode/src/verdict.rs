@@ -2,7 +2,7 @@
 //!
 //! A verdict is one kind of fault of one device, over one kind of command where that matters; it is counted, and its first packets are
 //! kept. Where Linux has a quirk that works around the fault, the verdict names it. What rests on packets next to which others are
-//! missing from the capture is a verdict of its own that says so, and names no quirk: what was lost may have been the answer, or the
+//! missing from the capture is a separate verdict, and names no quirk: what was lost may have been the answer, or the
 //! question. What is worth reporting and no fault is a note: a verdict on neither side. Invariants: as many verdicts and as many
 //! packets of each as the limits here say; what is past them is counted.
 
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_missing_packets_is_a_verdict_of_its_own() {
+    fn a_finding_beside_missing_packets_is_a_separate_verdict() {
         let mut verdicts = Verdicts::default();
         verdicts.add(&finding(Fault::ResidueTooLarge, &[7]));
         verdicts.add(&Finding { is_sure: false, ..finding(Fault::ResidueTooLarge, &[9]) });

@@ -29,7 +29,7 @@ pub use driver::{Drivers, Module};
 pub use family::{bridge_family, is_storage_id};
 pub use forbidden::{Forbidding, ForbiddingMeans};
 pub use kernel_config::{ConfigChoice, KernelConfig};
-pub use kernel_log::{KernelLog, Troubles};
+pub use kernel_log::{KernelLog, PortErrors};
 pub(crate) use kernel_log::{is_about_drives, is_refused_discard, of_port as port_sources};
 pub use mistake::SettingMistake;
 pub use port::Port;

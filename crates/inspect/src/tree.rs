@@ -124,14 +124,14 @@ impl Tree {
 
     /// The lines of a long file that `keep` wants, of its first [`LONG_FILE_BYTES_MAX`] bytes.
     pub fn lines(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-        let kept = lines(&mut self.source.reader(path)?.take(LONG_FILE_BYTES_MAX), keep)?;
-        Ok(self.noted(path, kept))
+        let selected = lines(&mut self.source.reader(path)?.take(LONG_FILE_BYTES_MAX), keep)?;
+        Ok(self.noted(path, selected))
     }
 
     /// The same of a file whose lines go on after a backslash at their end, as those of modprobe do: they are joined, and
     /// noted as one.
     pub fn joined_lines(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-        let (mut kept, mut begun) = (Vec::new(), String::new());
+        let (mut selected, mut begun) = (Vec::new(), String::new());
         each_line(&mut self.source.reader(path)?.take(LONG_FILE_BYTES_MAX), &mut |line| {
             let text = String::from_utf8_lossy(line);
             let text = text.strip_suffix('\n').unwrap_or(&text);
@@ -139,12 +139,12 @@ impl Tree {
             let backslashes = text.bytes().rev().take_while(|byte| *byte == b'\\').count();
             match text.strip_suffix('\\').filter(|_| backslashes % 2 == 1) {
                 Some(part) => begun.push_str(part),
-                None => kept.push(std::mem::take(&mut begun) + text.trim_end()),
+                None => selected.push(std::mem::take(&mut begun) + text.trim_end()),
             }
         })?;
-        kept.push(begun);
-        kept.retain(|line| keep(line));
-        Ok(self.noted(path, kept))
+        selected.push(begun);
+        selected.retain(|line| keep(line));
+        Ok(self.noted(path, selected))
     }
 
     /// The lines that `keep` wants of a file that is worth something as a whole only, as gzip packs it or as text, which is
@@ -153,16 +153,16 @@ impl Tree {
     /// # Errors
     /// [`Unread::Failed`] as well where it is cut short, damaged or larger than [`packed::TEXT_BYTES_MAX`].
     pub(crate) fn whole_lines(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-        let kept = packed::lines(self.source.reader(path)?, keep)?;
-        Ok(self.noted(path, kept))
+        let selected = packed::lines(self.source.reader(path)?, keep)?;
+        Ok(self.noted(path, selected))
     }
 
-    /// Lines that were kept of a file, for the caller and for a record.
-    fn noted(&self, path: &str, kept: Vec<String>) -> Vec<String> {
+    /// Lines that were selected of a file, for the caller and for a record.
+    fn noted(&self, path: &str, selected: Vec<String>) -> Vec<String> {
         if let Some(notes) = &self.notes {
-            notes.borrow_mut().note_lines(flat("", path), &kept);
+            notes.borrow_mut().note_lines(flat("", path), &selected);
         }
-        kept
+        selected
     }
 
     /// All lines of a long file, of its first [`LONG_FILE_BYTES_MAX`] bytes, as they are: names of files in them need not be UTF-8.
@@ -178,15 +178,15 @@ impl Tree {
     /// last [`LOG_LINES_MAX`] of them.
     ///
     /// # Errors
-    /// [`Unread::Failed`] as well for what is no text: nothing would be found in it, and that would pass for good news.
+    /// [`Unread::Failed`] as well for what is no text: nothing would be found in it, and that would pass for a log without errors.
     pub fn log(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-        let kept = match self.source.kernel_buffer(path)? {
+        let selected = match self.source.kernel_buffer(path)? {
             Some(mut file) => records(&mut file, &keep)?,
             None => text_of_log(self.source.reader(path)?, &keep)?,
         };
-        let kept = last_of(kept);
-        self.note(path, || Entry::lines(&kept));
-        Ok(kept)
+        let selected = last_of(selected);
+        self.note(path, || Entry::lines(&selected));
+        Ok(selected)
     }
 
     /// The names in a directory that `keep` wants, sorted; [`NAMES_MAX`] are looked at.
@@ -261,12 +261,12 @@ fn text_of_log(reader: impl BufRead, keep: impl Fn(&str) -> bool) -> Result<Vec<
     if documents.is_empty() {
         return Err(Unread::Failed);
     }
-    let mut kept = Vec::new();
+    let mut selected = Vec::new();
     for document in &documents {
         let lines = text::lines(&document.text);
-        kept.extend(lines.into_iter().filter(|line| keep(&line.text)).map(|line| line.text.into_owned()));
+        selected.extend(lines.into_iter().filter(|line| keep(&line.text)).map(|line| line.text.into_owned()));
     }
-    Ok(kept)
+    Ok(selected)
 }
 
 fn last_of(mut lines: Vec<String>) -> Vec<String> {
@@ -286,15 +286,15 @@ impl From<&io::Error> for Unread {
 
 /// The lines that `keep` wants.
 fn lines(reader: &mut impl BufRead, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-    let mut kept = Vec::new();
+    let mut selected = Vec::new();
     each_line(reader, &mut |line| {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end();
         if keep(text) {
-            kept.push(text.to_owned());
+            selected.push(text.to_owned());
         }
     })?;
-    Ok(kept)
+    Ok(selected)
 }
 
 /// Hands out line for line. What fails at once fails; what ends early has lines until then.
@@ -316,7 +316,7 @@ fn each_line(reader: &mut impl BufRead, take: &mut dyn FnMut(&[u8])) -> Result<(
 
 /// One read of `/dev/kmsg` is one record; a record that was overwritten meanwhile is an error and no end.
 fn records(reader: &mut impl Read, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-    let (mut kept, mut is_begun) = (Vec::new(), false);
+    let (mut selected, mut is_begun) = (Vec::new(), false);
     let mut record = [0; RECORD_BYTES_MAX];
     for _ in 0..LOG_RECORDS_MAX {
         match reader.read(&mut record) {
@@ -327,7 +327,7 @@ fn records(reader: &mut impl Read, keep: impl Fn(&str) -> bool) -> Result<Vec<St
                 let text = text.split_once(';').map_or(&*text, |(_, text)| text);
                 let text = text.lines().next().unwrap_or_default();
                 if keep(text) {
-                    kept.push(text.to_owned());
+                    selected.push(text.to_owned());
                 }
                 is_begun = true;
             }
@@ -338,7 +338,7 @@ fn records(reader: &mut impl Read, keep: impl Fn(&str) -> bool) -> Result<Vec<St
             Err(_) => break,
         }
     }
-    Ok(kept)
+    Ok(selected)
 }
 
 /// `relative` seen from `base`, with `.` and `..` taken out; it ends at the root, not above it.
@@ -363,7 +363,7 @@ pub const LONG_FILE_BYTES_MAX: u64 = 16 << 20;
 /// Names of a directory.
 pub const NAMES_MAX: usize = 4096;
 
-/// Lines of the kernel's log that are kept.
+/// Lines of the kernel's log that are selected.
 pub const LOG_LINES_MAX: usize = 4096;
 
 /// Records of the kernel's log that are looked at; its buffer holds fewer.
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_refused_or_broken_is_told_apart() {
+    fn absent_refused_and_broken_files_differ() {
         let place = place();
         symlink("loop", place.path().join("loop")).expect("linked");
         let tree = Tree::at(place.path());
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
+    fn a_pipe_without_writer_does_not_block() {
         let place = place();
         let path = place.path().join("pipe");
         rustix::fs::mknodat(

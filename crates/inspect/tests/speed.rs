@@ -4,21 +4,21 @@ use std::time::{Duration, Instant};
 use uaskit_inspect::inventory::{Inventory, Scope};
 use uaskit_inspect::tree::{Tree, expand};
 
-#[path = "../examples/crowd/text.rs"]
-mod crowd;
+#[path = "../examples/thirty_drives/text.rs"]
+mod thirty_drives;
 
 const LIMIT: Duration = Duration::from_millis(50);
 
 #[test]
 fn thirty_drives_are_read_within_the_limit() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    expand(&crowd::text(), place.path()).expect("a tree");
+    expand(&thirty_drives::text(), place.path()).expect("a tree");
     let tree = Tree::at(place.path());
     // The quickest of many: other programs may run beside this one.
     let times = (0..20).map(|_| {
         let begun = Instant::now();
         let inventory = Inventory::read(&tree, Scope::Brief);
-        assert!(inventory.storage().count() >= crowd::DRIVES);
+        assert!(inventory.storage().count() >= thirty_drives::DRIVES);
         begun.elapsed()
     });
     let quickest = times.min().expect("twenty of them");

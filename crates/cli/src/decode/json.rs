@@ -55,7 +55,7 @@ pub(super) fn command(command: &Command, zero_ns: u64, full: bool) -> Value {
 fn step(step: &TransferStep) -> Value {
     let (is_end, ended) = match step.phase {
         Phase::Submitted => ("submitted", None),
-        Phase::Ended(ended) => ("ended", Some(ended)),
+        Phase::Completed(ended) => ("ended", Some(ended)),
         Phase::Whole(ended) => ("whole", Some(ended)),
     };
     json!({

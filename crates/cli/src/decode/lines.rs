@@ -68,9 +68,9 @@ fn step(out: &mut impl Write, step: &TransferStep, zero_ns: u64) -> io::Result<(
     let length = length.map_or_else(|| "?".to_owned(), |length| length.to_string());
     let phase = match phase {
         Phase::Submitted => "submitted".to_owned(),
-        Phase::Ended(TransferEnd::Done) => "ended".to_owned(),
+        Phase::Completed(TransferEnd::Done) => "ended".to_owned(),
         Phase::Whole(TransferEnd::Done) => "moved".to_owned(),
-        Phase::Ended(ended) | Phase::Whole(ended) => ended.to_string(),
+        Phase::Completed(ended) | Phase::Whole(ended) => ended.to_string(),
     };
     let at = match mark.at_ns.checked_sub(zero_ns) {
         Some(after) => format!("+{}", time(after)),

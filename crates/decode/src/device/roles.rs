@@ -19,7 +19,7 @@ pub(crate) enum Role {
     /// Of no interface that is known.
     #[default]
     Unknown,
-    /// Of something that is no drive.
+    /// Of a device that is not a drive.
     Other,
     /// BOT, to the device.
     BotOut,

@@ -59,7 +59,7 @@ impl Usbpf {
             address,
             endpoint: endpoint.unwrap_or(header.endpoint),
             id,
-            phase: if is_submitted { Phase::Submitted } else { Phase::Ended(ended(header.error)) },
+            phase: if is_submitted { Phase::Submitted } else { Phase::Completed(ended(header.error)) },
             setup: setup.filter(|_| is_submitted),
             length: Some(length),
             bytes: &self.bytes,
@@ -164,9 +164,9 @@ mod tests {
         assert_eq!(take(&mut usbpf, 1, &submitted), (1, Phase::Submitted, Some(512), vec![], false));
         assert_eq!(take(&mut usbpf, 2, &submitted).0, 2);
         let (id, phase, length, bytes, _) = take(&mut usbpf, 3, &done);
-        assert_eq!((id, phase, length), (1, Phase::Ended(TransferEnd::Done), Some(13)));
+        assert_eq!((id, phase, length), (1, Phase::Completed(TransferEnd::Done), Some(13)));
         assert_eq!(bytes, b"USBS123456789");
-        assert_eq!(take(&mut usbpf, 4, &stalled).1, Phase::Ended(TransferEnd::Stalled));
+        assert_eq!(take(&mut usbpf, 4, &stalled).1, Phase::Completed(TransferEnd::Stalled));
         assert_eq!(take(&mut usbpf, 5, &done).0, 0, "it was submitted before");
     }
 

@@ -32,7 +32,7 @@ impl Sent {
                 self.bytes.insert(key, event.len());
                 event
             }
-            Phase::Ended(ended) => {
+            Phase::Completed(ended) => {
                 let sent = self.bytes.remove(&key).filter(|_| ended == TransferEnd::Done && event.len() == 0);
                 Event { length: sent.or(event.length), ..event }
             }

@@ -34,15 +34,15 @@ pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Seen<'a>, DecodeError> {
     }
     let phase = match header.event {
         UsbmonEvent::Submit => Phase::Submitted,
-        UsbmonEvent::Complete | UsbmonEvent::Refuse => Phase::Ended(TransferEnd::of_errno(header.status)),
+        UsbmonEvent::Complete | UsbmonEvent::Refuse => Phase::Completed(TransferEnd::of_errno(header.status)),
         UsbmonEvent::Unknown(code) => {
             return Err(DecodeError::Invalid { field: "event", value: code.into() });
         }
     };
     let is_out = header.endpoint.direction() == Direction::Out;
     let phase = match phase {
-        Phase::Ended(TransferEnd::Done) if is_out && header.status != 0 => {
-            Phase::Ended(TransferEnd::Failed(header.status.into()))
+        Phase::Completed(TransferEnd::Done) if is_out && header.status != 0 => {
+            Phase::Completed(TransferEnd::Failed(header.status.into()))
         }
         phase => phase,
     };

@@ -20,7 +20,7 @@ pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Seen<'a>, DecodeError> {
         address: Address { bus: header.bus, device: header.device },
         endpoint: header.endpoint,
         id: header.id,
-        phase: if header.is_up() { Phase::Ended(ended(header.status)) } else { Phase::Submitted },
+        phase: if header.is_up() { Phase::Completed(ended(header.status)) } else { Phase::Submitted },
         setup: None,
         length: Some(header.length),
         bytes,
@@ -37,14 +37,14 @@ pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Seen<'a>, DecodeError> {
             Ok(Seen::Event(Event { phase: Phase::Submitted, setup: Some(setup), length, bytes, ..event }))
         }
         (UsbpcapKind::Control, Some(ControlStage::Complete)) => {
-            Ok(Seen::Event(Event { phase: Phase::Ended(ended(header.status)), ..event }))
+            Ok(Seen::Event(Event { phase: Phase::Completed(ended(header.status)), ..event }))
         }
         // In early versions the data of a read are a stage, and so is the end of a write.
         (UsbpcapKind::Control, Some(ControlStage::Data)) if header.endpoint.direction() == Direction::In => {
-            Ok(Seen::Event(Event { phase: Phase::Ended(ended(header.status)), ..event }))
+            Ok(Seen::Event(Event { phase: Phase::Completed(ended(header.status)), ..event }))
         }
         (UsbpcapKind::Control, Some(ControlStage::Status)) => {
-            Ok(Seen::Event(Event { phase: Phase::Ended(ended(header.status)), ..event }))
+            Ok(Seen::Event(Event { phase: Phase::Completed(ended(header.status)), ..event }))
         }
         (UsbpcapKind::Interrupt, _) => other(event.address, TransferKind::Interrupt, header.is_up()),
         (UsbpcapKind::Isochronous, _) => other(event.address, TransferKind::Isochronous, header.is_up()),

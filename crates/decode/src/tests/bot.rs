@@ -417,7 +417,7 @@ fn failed_transfers_are_reported_by_cause() {
 
 /// The bus fails and the host resets the device: it did not take the command back for nothing.
 #[test]
-fn a_command_that_the_bus_has_failed_is_not_taken_back() {
+fn a_command_that_failed_on_the_bus_is_not_aborted() {
     let mut script = Script::enumerated(0);
     script.send(1, &cbw(1, 512, 0x80, &READ_10));
     script.submit(9, 0x81, 512, &[]);
@@ -429,7 +429,7 @@ fn a_command_that_the_bus_has_failed_is_not_taken_back() {
 }
 
 #[test]
-fn a_command_that_is_given_up_soon_is_taken_back_by_the_host() {
+fn a_command_that_ends_soon_without_status_is_aborted_by_the_host() {
     let mut script = Script::enumerated(0);
     let began = script.send(1, &cbw(1, 512, 0x80, &READ_10));
     script.submit(9, 0x81, 512, &[]);

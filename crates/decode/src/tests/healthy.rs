@@ -1,5 +1,5 @@
 //! Healthy traffic, recorded in every way that captures are made: from any moment to any other, cut short, of two buses, among other
-//! devices. Nobody is to be blamed for how somebody looked on.
+//! devices. How a capture was made is never a fault of the device.
 
 use super::good::{self, Dice, all, bot, seed, uas};
 use super::*;
@@ -68,12 +68,12 @@ fn of_each_packet_any_number_of_bytes_may_be_kept() {
         let whole = quiet(&script.recorded, String::new).len();
         for snap in 0..64 {
             let cut = |(at_ns, stream, bytes): &Recorded| {
-                let kept = bytes.len().min(HEADER + snap);
+                let captured = bytes.len().min(HEADER + snap);
                 let is_control = bytes[KIND_AT] == 2;
-                (*at_ns, *stream, bytes[..if is_control { bytes.len() } else { kept }].to_vec())
+                (*at_ns, *stream, bytes[..if is_control { bytes.len() } else { captured }].to_vec())
             };
             let recorded: Vec<Recorded> = script.recorded.iter().map(cut).collect();
-            let commands = quiet(&recorded, || format!("SEED={seed}, script {which}, {snap} bytes kept"));
+            let commands = quiet(&recorded, || format!("SEED={seed}, script {which}, {snap} bytes captured"));
             // Wrappers and units with their command block.
             assert!(snap < 32 || commands.len() == whole, "{which}, {snap}: {}", commands.len());
         }
@@ -125,7 +125,7 @@ fn what_is_no_drive_makes_no_commands() {
 }
 
 #[test]
-fn headers_of_48_bytes_tell_the_same() {
+fn headers_of_48_bytes_give_the_same() {
     for script in all(&mut Dice(seed())) {
         let short =
             |(at_ns, stream, bytes): &Recorded| (*at_ns, *stream, [&bytes[..48], &bytes[HEADER..]].concat());
@@ -188,7 +188,7 @@ fn blocks_are_given_back_in_more_than_one_way() {
     let unmap = [0x42, 0, 0, 0, 0, 0, 0, 0, 24, 0];
     let same = [0x93, 0x08, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0];
     let plain = [0x93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0];
-    for (cdb, status, is_told) in [
+    for (cdb, status, is_reported) in [
         (&trim[..], 0, false),
         (&unmap, 0, false),
         (&unmap, 1, false),
@@ -208,7 +208,7 @@ fn blocks_are_given_back_in_more_than_one_way() {
         script.receive(0x81, 13, &good::csw(3, status));
         script.decoder.finish();
         let faults: Vec<_> = script.faults().iter().map(|fault| fault.0).collect();
-        assert_eq!(faults, &[Fault::TrimNeverSent][..usize::from(is_told)], "{cdb:02x?}, {status}");
+        assert_eq!(faults, &[Fault::TrimNeverSent][..usize::from(is_reported)], "{cdb:02x?}, {status}");
     }
 }
 

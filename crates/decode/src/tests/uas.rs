@@ -187,7 +187,7 @@ fn a_status_without_a_command_is_the_devices_fault() {
 }
 
 #[test]
-fn statuses_of_commands_before_the_capture_are_not_blamed() {
+fn statuses_of_commands_before_the_capture_are_no_fault() {
     let mut script = Script::enumerated(1);
     script.receive(0x83, 112, &sense(4, 0, &[]));
     assert_eq!(script.faults(), []);
@@ -333,22 +333,22 @@ fn commands_in_flight_have_a_limit() {
 
 #[test]
 fn a_status_that_was_cut_off_ends_its_command_and_is_not_judged() {
-    for kept in 0..16 {
+    for length in 0..16 {
         let mut script = Script::enumerated(1);
         for _ in 0..2 {
             submit_read(&mut script, 1);
             script.end(11, 0x81, (0, 4096), &[]);
-            script.end(10, 0x83, (0, 16), &sense(1, 0, &[])[..kept]);
+            script.end(10, 0x83, (0, 16), &sense(1, 0, &[])[..length]);
         }
         script.decoder.finish();
         let ended: Vec<_> = script.ended().iter().map(|one| (one.outcome, one.is_error())).collect();
-        assert_eq!(ended, [(Outcome::NotKept, false); 2], "{kept}");
+        assert_eq!(ended, [(Outcome::NotKept, false); 2], "{length}");
         assert_eq!(script.faults(), []);
     }
 }
 
 #[test]
-fn a_stall_is_not_followed_by_more_blame_than_the_reset() {
+fn a_stall_adds_no_fault_beside_the_reset() {
     let mut script = Script::enumerated(1);
     submit_read(&mut script, 1);
     script.end(11, 0x81, (STALL, 0), &[]);
@@ -395,7 +395,7 @@ fn polling_is_no_use_of_a_queue() {
     assert_eq!(script.faults(), []);
 }
 
-/// A function ends the commands of its own unit that were sent before it; their tags are free, and other commands go on.
+/// A function ends the commands of its unit that were sent before it; their tags are free, and other commands go on.
 #[test]
 fn a_function_ends_the_commands_that_it_is_for() {
     for (function, has_reset) in [(0x02, false), (0x04, false), (0x08, true)] {

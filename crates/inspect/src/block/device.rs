@@ -188,7 +188,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_sensor_of_the_disk_tells_its_temperature() {
+    fn a_sensor_of_the_disk_has_its_temperature() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let disk = place.path().join("sys/devices/usb2/2-1/2-1:1.0/host0/block/sda");
         fs::create_dir_all(place.path().join("sys/class/block")).expect("made");

@@ -218,7 +218,7 @@ impl Mount {
         Some(Self { number, at, source })
     }
 
-    /// By number; by name where the file system has a number of its own (btrfs).
+    /// By number; by name where the file system has an anonymous device number (btrfs).
     fn is_of(&self, device: &BlockDevice) -> bool {
         (!device.number.is_empty() && self.number == device.number) || is_node(&self.source, &device.name)
     }
@@ -315,7 +315,7 @@ mod tests {
     struct Machine(tempfile::TempDir);
 
     impl Machine {
-        /// The system on `sda` and, by a device mapper, on `sdc`; a stick `sdb` with two partitions that nobody uses.
+        /// The system on `sda` and, by a device mapper, on `sdc`; a stick `sdb` with two unused partitions.
         fn new() -> Self {
             let machine = Self(tempfile::tempdir().expect("a directory"));
             for (disk, number, partitions) in [("sda", "8:0", 2), ("sdb", "8:16", 2), ("sdc", "8:32", 1)] {
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_nobody_uses_is_free() {
+    fn an_unused_disk_is_free() {
         let machine = Machine::new();
         assert_eq!(machine.objections("sdb"), [""; 0]);
         assert_eq!(machine.objections("sdb1"), [""; 0]);
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_system_with_a_number_of_its_own_is_found_by_name() {
+    fn a_file_system_with_an_anonymous_number_is_found_by_name() {
         let machine = Machine::new();
         machine.mounts("0:31 /@ /mnt rw - btrfs /dev/sdb1\n");
         assert_eq!(machine.objections("sdb"), ["sdb1 is mounted at /mnt; unmount it first"]);
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn swap_and_write_protection_are_told() {
+    fn swap_and_write_protection_are_reported() {
         let machine = Machine::new();
         machine.write("/proc/swaps", "Filename Type\n/dev/sdb1 partition 1 2 3\n/swap\\040file file 1 2 3\n");
         machine.write("/sys/devices/usb2/2-1/host6/block/sdb/ro", "1");
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_this_user_may_not_open_is_told_with_what_to_do() {
+    fn a_refused_open_is_reported_with_what_to_do() {
         let machine = Machine::new();
         machine.write("/dev/sdb", "");
         let node = machine.0.path().join("dev/sdb");
@@ -456,33 +456,33 @@ mod tests {
         may(0o660);
         machine.write("/etc/group", format!("x:y:no number:\n\nstorage:x:{group}:somebody\n"));
         let tree = Tree::at(machine.0.path());
-        let told = |errno| unclaimed(&tree, &node, errno).map(|objection| objection.to_string());
+        let objection = |errno| unclaimed(&tree, &node, errno).map(|objection| objection.to_string());
         let path = node.display();
         let refused = format!(
             "this user may not open {path}, so that it is not known whether a volume, another program or a mount of another \
              namespace has it: be root, or a member of the group `storage`"
         );
-        assert_eq!(told(Errno::ACCESS), Some(refused));
-        let forbidden = told(Errno::PERM).expect("it is not known");
+        assert_eq!(objection(Errno::ACCESS), Some(refused));
+        let forbidden = objection(Errno::PERM).expect("it is not known");
         assert!(forbidden.contains("(Operation not permitted (os error 1))"), "{forbidden}");
         assert!(forbidden.ends_with("be where it can, outside of a container"), "{forbidden}");
-        assert_eq!(told(Errno::BUSY), Some(format!("{path} is open exclusively")));
+        assert_eq!(objection(Errno::BUSY), Some(format!("{path} is open exclusively")));
         // Those are for who opens it in earnest.
-        assert_eq!((told(Errno::NOMEDIUM), told(Errno::IO)), (None, None));
+        assert_eq!((objection(Errno::NOMEDIUM), objection(Errno::IO)), (None, None));
         may(0o600);
-        assert!(told(Errno::ACCESS).is_some_and(|text| text.ends_with(": be root")));
+        assert!(objection(Errno::ACCESS).is_some_and(|text| text.ends_with(": be root")));
         may(0o660);
         machine.write("/etc/group", "");
-        assert!(told(Errno::ACCESS).is_some_and(|text| text.ends_with(": be root")));
+        assert!(objection(Errno::ACCESS).is_some_and(|text| text.ends_with(": be root")));
     }
 
     #[test]
     fn a_node_that_is_not_there_says_something_of_the_running_machine_only() {
         let nowhere = Path::new("/dev/no such node");
         assert_eq!(claim(&Tree::at("/nowhere"), nowhere), Ok(()));
-        let told = claim(&Tree::running(), nowhere).expect_err("nobody can tell");
+        let refused = claim(&Tree::running(), nowhere).expect_err("an unknown device is refused");
         assert_eq!(
-            told,
+            refused,
             Objection::Unchecked { path: "/dev/no such node".into(), errno: Errno::NOENT, group: None }
         );
     }
@@ -576,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_no_utf_8_are_compared_byte_for_byte_and_told_as_text() {
+    fn names_that_are_no_utf_8_are_compared_byte_for_byte_and_printed_as_text() {
         let machine = Machine::new();
         let tree = Tree::at(machine.0.path());
         let path = |name: &[u8]| path_of(name.to_vec());

@@ -1,13 +1,13 @@
-//! What to do, line by line, and how to take it back.
+//! What to do, line by line, and how to undo it.
 //!
 //! A quirk is one entry of a list that may have others, and Linux takes the whole list or nothing: so every line here
 //! carries the entries that are there already. Lines that last carry those that files and command line have, and the line
 //! until the next boot those in force: what others were only tried with does not last, and what is written is not lost. Advice
 //! changes nothing by itself.
 
-mod trouble;
+mod remedy;
 
-pub(super) use trouble::*;
+pub(super) use remedy::*;
 
 use super::Decision;
 use super::entry::{self, VALUE_BYTES_MAX};
@@ -26,7 +26,7 @@ pub struct Advice {
     pub purpose: String,
     /// How: every step, or one of several ways.
     pub steps: Vec<Step>,
-    /// How to take it back.
+    /// How to undo it.
     pub back: Vec<Step>,
     /// What to know before.
     pub cautions: Vec<String>,
@@ -193,9 +193,9 @@ fn in_modprobe_file(advice: Advice, settings: &QuirkSettings, value: &str) -> Ad
 pub(super) fn use_uas(evidence: &Evidence<'_>) -> Advice {
     let quirks = &evidence.quirks;
     let by_user_alone = !quirks.built_in.ignores_uas();
-    let kept = letters_on_uas(quirks);
+    let letters = letters_on_uas(quirks);
     // An entry that says nothing else would keep the flags away that are built in.
-    if by_user_alone && (kept.is_empty() || kept == quirks.built_in.uas().letters()) {
+    if by_user_alone && (letters.is_empty() || letters == quirks.built_in.uas().letters()) {
         return take_entry_back("Have UAS used: take the entry back", evidence);
     }
     let advice = quirk(evidence, "Have UAS used all the same", letters_on_uas).wish();
@@ -229,11 +229,11 @@ pub(super) fn plug_in_again() -> Advice {
 /// Has `usb-storage` take a drive that a quirk has it leave alone.
 fn take_with_usb_storage(evidence: &Evidence<'_>) -> Advice {
     let quirks = &evidence.quirks;
-    let kept = |quirks: &Quirks| quirks.storage().without(Flag::IgnoreDevice).letters();
-    if kept(quirks) == quirks.built_in.storage().letters() {
+    let letters = |quirks: &Quirks| quirks.storage().without(Flag::IgnoreDevice).letters();
+    if letters(quirks) == quirks.built_in.storage().letters() {
         return take_entry_back("Have usb-storage take it: take the entry back", evidence);
     }
-    quirk(evidence, "Have usb-storage take it: without the letter i", kept)
+    quirk(evidence, "Have usb-storage take it: without the letter i", letters)
 }
 
 /// Takes the user's own entry away, in every place that has it.

@@ -27,7 +27,7 @@ pub enum CauseKind {
     ControllerDied,
     /// A port drew too much current.
     OverCurrent,
-    /// The board's supply was too low right before trouble at the drive.
+    /// The board's supply was too low right before a failure of the drive.
     Undervoltage,
     /// The drive reports MEDIUM ERROR or HARDWARE ERROR.
     DriveFailing,
@@ -258,7 +258,7 @@ pub(super) fn of_scene(scene: &Scene<'_>) -> Vec<Cause> {
     .flatten()
     .collect();
     causes.sort_by_key(|cause| cause.kind);
-    // What a deeper cause explains is no cause of its own.
+    // A cause that explains others replaces them.
     match causes.first().map(|cause| cause.kind) {
         Some(CauseKind::ControllerDied | CauseKind::OverCurrent | CauseKind::Undervoltage) => {
             causes.retain(|cause| !cause.kind.is_symptom());

@@ -72,7 +72,7 @@ pub struct Evidence<'a> {
     pub quirks: Quirks,
     /// A row that came after this kernel, which may have taken it over.
     pub later_row: Option<&'static TableRow>,
-    /// A row that ignores UAS and went after this kernel, which may have let go of it already.
+    /// A row that ignores UAS and went after this kernel, which may have dropped it already.
     pub leaving_row: Option<&'static TableRow>,
 }
 
@@ -132,11 +132,11 @@ impl<'a> Evidence<'a> {
     /// Whether what happened shows that it speaks UAS, where its descriptors are not known: the kernel asks for a setting
     /// first (`uas_use_uas_driver`).
     pub fn is_shown_to_speak_uas(&self) -> bool {
-        let is_said = |words: &str| self.log().is_some_and(|log| log.last(self.device, words).is_some());
+        let has_line = |words: &str| self.log().is_some_and(|log| log.last(self.device, words).is_some());
         self.driver() == Some("uas")
-            || IGNORED_WORDS.iter().any(|words| is_said(words))
-            || is_said("USB controller ")
-            || is_said("The driver for the USB controller ")
+            || IGNORED_WORDS.iter().any(|words| has_line(words))
+            || has_line("USB controller ")
+            || has_line("The driver for the USB controller ")
             || self.log().is_some_and(|log| log.last_of_driver(self.device, "uas").is_some())
     }
 
@@ -225,7 +225,7 @@ impl Tables {
     }
 
     /// By what the kernel shows as well, where the user sets nothing for the device. One that says that it ignores UAS for it
-    /// has taken a later row over, or still has one that has gone since; one that has it on `uas` has let go of that.
+    /// has taken a later row over, or still has one that has gone since; one that has it on `uas` has dropped that.
     fn of(
         inventory: &Inventory,
         device: &UsbDevice,
@@ -233,8 +233,8 @@ impl Tables {
         built_in: impl Fn(Option<KernelVersion>) -> BuiltIn,
     ) -> Self {
         let by_release = Self::of_release(inventory, device);
-        let is_said = |log: &KernelLog| IGNORED_WORDS.iter().any(|words| log.last(device, words).is_some());
-        if driver != Some("uas") && inventory.readable_log().is_some_and(is_said) {
+        let has_line = |log: &KernelLog| IGNORED_WORDS.iter().any(|words| log.last(device, words).is_some());
+        if driver != Some("uas") && inventory.readable_log().is_some_and(has_line) {
             let since = by_release.later_row.filter(|row| row.flags.contains(Flag::IgnoreUas));
             return match since.and_then(|row| row.versions.since) {
                 Some(since) => Self { version: Some(since), later_row: None, leaving_row: None },

@@ -106,7 +106,7 @@ fn every_verdict_has_its_evidence() {
         for judgement in &diagnosis.judgements {
             let is_owed = matches!(judgement.verdict, Verdict::Met | Verdict::Refused);
             assert!(!is_owed || !judgement.readings.is_empty(), "{name}: {judgement:#?}");
-            // Nobody needs to be told how a drive comes to UAS that is on it.
+            // A drive that is on UAS needs no advice for that.
             let is_on_uas = matches!(diagnosis.transport, crate::inventory::Transport::Uas { .. });
             let is_owed = judgement.verdict == Verdict::Refused && !is_on_uas;
             assert_eq!(!judgement.advice.is_empty(), is_owed, "{name}: {judgement:#?}");
@@ -123,7 +123,7 @@ fn flags_that_the_user_replaces_are_gone() {
 }
 
 #[test]
-fn what_only_root_could_read_is_said_of_a_log() {
+fn a_log_that_only_root_can_read_names_root() {
     let mut inventory =
         Inventory::read(&Tree::of(GUEST.parse().expect("a record")), Scope::Whole { log: None });
     inventory.log = Some(Err(crate::tree::Unread::Refused));
@@ -157,7 +157,7 @@ mod anything {
 }
 
 #[test]
-fn a_drive_of_uas_alone_without_the_module_is_said_in_the_rule_that_decides() {
+fn the_rule_that_decides_names_a_drive_of_uas_alone() {
     let because = |port, lines: &str| {
         let diagnosis = diagnosed(port, lines);
         diagnosis.judgement(Rule::Loaded).map(|loaded| (loaded.verdict, loaded.because.clone()))
@@ -179,8 +179,8 @@ fn a_drive_of_uas_alone_without_the_module_is_said_in_the_rule_that_decides() {
 }
 
 #[test]
-fn a_drive_that_usb_storage_has_is_not_said_to_be_left_to_uas() {
-    let told = |lines: String| {
+fn a_drive_on_usb_storage_is_not_left_to_uas() {
+    let judged = |lines: String| {
         let diagnosis = diagnosed("3-3", &(lines + &bound("usb-storage")));
         let loaded = diagnosis.judgement(Rule::Loaded).expect("judged");
         assert!(loaded.readings.iter().any(|reading| reading.found == "→ usb-storage"), "{loaded:#?}");
@@ -189,45 +189,45 @@ fn a_drive_that_usb_storage_has_is_not_said_to_be_left_to_uas() {
     };
     let because = "there is no module uas, and usb-storage has the drive all the same, as in a kernel built without UAS";
     let kernel = "Use a kernel with UAS".to_owned();
-    assert_eq!(told(uas_absent()), (Decision::Supposed(Rule::Built), because.into(), kernel));
+    assert_eq!(judged(uas_absent()), (Decision::Supposed(Rule::Built), because.into(), kernel));
     // Where the configuration says that the kernel has UAS, that is no explanation.
     let built = uas_absent() + "/boot/config-6.1.0-56-amd64 = CONFIG_USB_UAS=m\n";
     let because =
         "uas is a module of this kernel that is not installed, and usb-storage has the drive all the same"
             .to_owned();
-    assert_eq!(told(built), (Decision::Unexplained, because, "Get the driver".into()));
+    assert_eq!(judged(built), (Decision::Unexplained, because, "Get the driver".into()));
     let because =
         "the module uas is there and not loaded, and usb-storage has the drive all the same".to_owned();
-    assert_eq!(told(uas_loadable()), (Decision::Unexplained, because, "Load the driver".into()));
+    assert_eq!(judged(uas_loadable()), (Decision::Unexplained, because, "Load the driver".into()));
 }
 
 #[test]
-fn stream_arrays_are_told_by_their_contexts() {
-    let told = |lines: String| {
+fn stream_arrays_are_reported_in_contexts() {
+    let judged = |lines: String| {
         let diagnosis = diagnosed("3-3", &(lines + &bound("usb-storage")));
         let judgement = diagnosis.judgement(Rule::Streams).expect("judged").clone();
         let seen = judgement.readings.iter().find(|reading| reading.place == REGISTERS);
         (judgement.verdict, seen.map(|reading| reading.found.clone()).unwrap_or_default())
     };
-    let of = |size: u8| told(format!("{REGISTERS} = HCCPARAMS1 = 0x0008{size:x}001\n"));
+    let of = |size: u8| judged(format!("{REGISTERS} = HCCPARAMS1 = 0x0008{size:x}001\n"));
     assert_eq!(of(0), (Verdict::Refused, "MaxPSASize 0: no streams".into()));
     assert_eq!(of(1), (Verdict::Met, "MaxPSASize 1: arrays of 4 contexts".into()));
     assert_eq!(of(2), (Verdict::Met, "MaxPSASize 2: arrays of 8 contexts".into()));
     assert_eq!(of(3), (Verdict::Met, "MaxPSASize 3: arrays of 16 contexts".into()));
     assert_eq!(of(15), (Verdict::Met, "MaxPSASize 15: arrays of 65536 contexts".into()));
     // MediaTek's before 1.0 has broken streams with four contexts, and those of 16 work.
-    let mediatek = |size| told(mediatek_of("CAPLENGTH = 0x00960020\\n", size)).0;
+    let mediatek = |size| judged(mediatek_of("CAPLENGTH = 0x00960020\\n", size)).0;
     let verdicts = [0, 1, 2, 3].map(mediatek);
     assert_eq!(verdicts, [Verdict::Refused, Verdict::Refused, Verdict::Met, Verdict::Met]);
 }
 
 #[test]
 fn a_controller_of_tegra_is_an_xhci_by_its_registers() {
-    let told = |lines: &str, unread: Option<crate::tree::Unread>| {
+    let judged = |lines: &str, unread: Option<crate::tree::Unread>| {
         let drive = DRIVE.replace("pci0000:00/0000:00:02.0", "platform/3610000.xhci");
         let bound = format!("{drive}/3-3:1.0/driver -> ../../../../../../bus/usb/drivers/usb-storage\n");
-        let nobody = format!("{}/3-1:1.0/driver -\n", drive.replace("3-3", "3-1"));
-        let record = (on_tegra() + &bound + &nobody + lines).parse().expect("a record");
+        let unbound = format!("{}/3-1:1.0/driver -\n", drive.replace("3-3", "3-1"));
+        let record = (on_tegra() + &bound + &unbound + lines).parse().expect("a record");
         let mut inventory = Inventory::read(&Tree::of(record), Scope::Whole { log: None });
         if let Some(unread) = unread {
             inventory.controllers[1].stream_arrays = Err(unread);
@@ -240,26 +240,26 @@ fn a_controller_of_tegra_is_an_xhci_by_its_registers() {
     let registers = "/sys/kernel/debug/usb/xhci/3610000.xhci/reg-cap";
     let (met, refused) = (Verdict::Met, Verdict::Refused);
     let none = format!("{registers} = HCCPARAMS1 = 0x00080001\n");
-    assert_eq!(told(&none, None), (met, refused, false, Decision::Decided(Rule::Streams)));
-    assert_eq!(told("", None), (met, met, false, Decision::Unexplained));
+    assert_eq!(judged(&none, None), (met, refused, false, Decision::Decided(Rule::Streams)));
+    assert_eq!(judged("", None), (met, met, false, Decision::Unexplained));
     let unread = Some(crate::tree::Unread::Refused);
     assert_eq!(
-        told("", unread),
+        judged("", unread),
         (met, Verdict::Unknown, true, Decision::Supposed(Rule::Streams)),
-        "whoever is not root is told what root could read"
+        "the rule names what root could read"
     );
-    // A driver that nobody has heard of.
+    // An unknown driver.
     let other = "/sys/devices/platform/3610000.xhci/driver -> ../../../bus/platform/drivers/newest-usb\n";
     assert_eq!(
-        told(&(other.to_owned() + &none), None),
+        judged(&(other.to_owned() + &none), None),
         (met, refused, false, Decision::Decided(Rule::Streams))
     );
 }
 
 #[test]
-fn a_table_size_tells_of_a_controller_that_is_not_known() {
+fn a_table_size_shows_an_unknown_controller() {
     const PLACE: &str = "/sys/bus/usb/devices/3-3:1.0/host3/scsi_host/host3/sg_tablesize";
-    let told = |driver: &str, table: &str| {
+    let judged = |driver: &str, table: &str| {
         let lines = controller("dwc2") + &high_speed() + &bound(driver) + table;
         let diagnosis = diagnosed("3-3", &lines);
         let judgement = diagnosis.judgement(Rule::ScatterGather).expect("judged").clone();
@@ -267,44 +267,44 @@ fn a_table_size_tells_of_a_controller_that_is_not_known() {
         (judgement.verdict, seen.map(|reading| reading.found.clone()))
     };
     for entries in ["65535", "32", "127"] {
-        assert_eq!(told("usb-storage", &table_size(entries)), (Verdict::Met, Some(entries.to_owned())));
+        assert_eq!(judged("usb-storage", &table_size(entries)), (Verdict::Met, Some(entries.to_owned())));
     }
     // What usb-storage has where the controller takes no lists is no evidence for either.
-    assert_eq!(told("usb-storage", &table_size("128")), (Verdict::Unknown, Some("128".to_owned())));
+    assert_eq!(judged("usb-storage", &table_size("128")), (Verdict::Unknown, Some("128".to_owned())));
     assert_eq!(
-        told("usb-storage", &format!("{DRIVE}/3-3:1.0/host3/scsi_host/host3/sg_tablesize -\n")).0,
+        judged("usb-storage", &format!("{DRIVE}/3-3:1.0/host3/scsi_host/host3/sg_tablesize -\n")).0,
         Verdict::Unknown
     );
     // A SCSI host of another driver has its own reasons.
-    assert_eq!(told("other", &table_size("32")), (Verdict::Unknown, None));
+    assert_eq!(judged("other", &table_size("32")), (Verdict::Unknown, None));
 }
 
 #[test]
-fn a_row_is_told_with_its_versions() {
-    let told = |lines: String| {
+fn a_row_is_reported_with_its_versions() {
+    let judged = |lines: String| {
         let diagnosis = diagnosed("3-3", &lines);
         let judgement = diagnosis.judgement(Rule::NotIgnored).expect("judged");
         let table = judgement.readings.iter().find(|reading| reading.place.starts_with("Linux"));
         (judgement.verdict, table.map(|reading| reading.place.clone()))
     };
     let since = |verdict| (verdict, Some("Linux since 6.16, unusual_uas.h".to_owned()));
-    assert_eq!(told(ids(0x0781, 0x55e8)), since(Verdict::Met));
+    assert_eq!(judged(ids(0x0781, 0x55e8)), since(Verdict::Met));
     let new = ids(0x0781, 0x55e8) + &kernel("6.16.3-arch1-1") + &bound("usb-storage");
-    assert_eq!(told(new), since(Verdict::Refused));
+    assert_eq!(judged(new), since(Verdict::Refused));
     let vl817 = ids(0x2109, 0x0715) + &at("bcdDevice", "9999");
     let of_storage = Some("Linux since 5.17 before 7.1, unusual_devs.h".to_owned());
-    assert_eq!(told(vl817.clone() + &bound("usb-storage")), (Verdict::Refused, of_storage.clone()));
-    assert_eq!(told(vl817 + &bound("uas")), (Verdict::Met, of_storage));
+    assert_eq!(judged(vl817.clone() + &bound("usb-storage")), (Verdict::Refused, of_storage.clone()));
+    assert_eq!(judged(vl817 + &bound("uas")), (Verdict::Met, of_storage));
     // One that says nothing of UAS is evidence all the same.
     let jms583 = (Verdict::Met, Some("Linux since 6.3, unusual_uas.h".to_owned()));
-    assert_eq!(told(ids(0x152d, 0x0583)), jms583);
+    assert_eq!(judged(ids(0x152d, 0x0583)), jms583);
     // One that went, and the rule that came in its place.
     let row = Some("Linux since 6.0 before 6.2, unusual_uas.h".to_owned());
-    assert_eq!(told(ids(0x0bda, 0x9210)), (Verdict::Met, row.clone()));
-    assert_eq!(told(ids(0x0bda, 0x9210) + &bound("usb-storage")), (Verdict::Unknown, row));
+    assert_eq!(judged(ids(0x0bda, 0x9210)), (Verdict::Met, row.clone()));
+    assert_eq!(judged(ids(0x0bda, 0x9210) + &bound("usb-storage")), (Verdict::Unknown, row));
     let md202 = ids(0x0bda, 0x9210) + &at("manufacturer", "HIKSEMI") + &at("product", "MD202");
     let rule = Some("Linux since 6.2, uas-detect.h".to_owned());
-    assert_eq!(told(md202 + &kernel("6.2.0") + &bound("usb-storage")), (Verdict::Refused, rule));
+    assert_eq!(judged(md202 + &kernel("6.2.0") + &bound("usb-storage")), (Verdict::Refused, rule));
     let all = (Verdict::Refused, Some("Linux 7.0, unusual_uas.h".to_owned()));
-    assert_eq!(told(ids(0x357d, 0x7788) + &bound("usb-storage")), all);
+    assert_eq!(judged(ids(0x357d, 0x7788) + &bound("usb-storage")), all);
 }

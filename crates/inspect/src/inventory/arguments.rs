@@ -55,20 +55,20 @@ impl<'a> Argument<'a> {
 mod tests {
     use super::*;
 
-    fn told(line: &str) -> Vec<(&str, Option<&str>)> {
+    fn parsed(line: &str) -> Vec<(&str, Option<&str>)> {
         arguments(line).map(|argument| (argument.name, argument.value)).collect()
     }
 
     #[test]
     fn quotes_around_a_word_or_its_value_are_left_out() {
         assert_eq!(
-            told(r#"a=1 b="2 3" "c=4 5" d"#),
+            parsed(r#"a=1 b="2 3" "c=4 5" d"#),
             [("a", Some("1")), ("b", Some("2 3")), ("c", Some("4 5")), ("d", None)]
         );
-        assert_eq!(told(r#"  e=6"7  f=" g="""#), [("e", Some("6\"7  f=\"")), ("g", Some(""))]);
-        assert_eq!(told(r#"h="" i=" "j="k""#), [("h", Some("")), ("i", Some(" \"j=\"k"))]);
-        assert_eq!(told("=l m="), [("=l", None), ("m", Some(""))]);
-        assert_eq!(told(""), []);
+        assert_eq!(parsed(r#"  e=6"7  f=" g="""#), [("e", Some("6\"7  f=\"")), ("g", Some(""))]);
+        assert_eq!(parsed(r#"h="" i=" "j="k""#), [("h", Some("")), ("i", Some(" \"j=\"k"))]);
+        assert_eq!(parsed("=l m="), [("=l", None), ("m", Some(""))]);
+        assert_eq!(parsed(""), []);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub struct Disk {
     pub address: String,
     /// Its directory in sysfs.
     pub path: String,
-    /// Its block device, such as `sda`; `None` for what is no disk, or has no driver.
+    /// Its block device, such as `sda`; `None` for other units, and without a driver.
     pub node: Option<String>,
     /// Its generic device, such as `sg0`.
     pub generic: Option<String>,

@@ -56,9 +56,9 @@ impl Forbidding {
         let word = arguments(&self.line).next().filter(|_| self.path == COMMAND_LINE)?;
         let (_, names) = names(&word)?;
         let is_kept = |name: &&str| !driver(name).is_some_and(&allowed);
-        let kept = names.split(',').filter(is_kept).collect::<Vec<_>>().join(",");
+        let rest = names.split(',').filter(is_kept).collect::<Vec<_>>().join(",");
         // What is before the names has none of ours in it.
-        (!kept.is_empty()).then(|| self.line.replacen(names, &kept, 1))
+        (!rest.is_empty()).then(|| self.line.replacen(names, &rest, 1))
     }
 }
 

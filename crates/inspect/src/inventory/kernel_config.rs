@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_in_its_place_is_told() {
+    fn a_directory_in_its_place_is_reported() {
         let record = format!("{PACKED} /\n").parse().expect("a record");
         let failed = unread(Unread::Failed, Unread::Absent);
         assert_eq!(KernelConfig::read(&Tree::of(record), Some("6.1.0")), Err(failed));

@@ -26,9 +26,9 @@ pub struct KernelLog {
     lines: Vec<String>,
 }
 
-/// How often the log shows trouble at one port.
+/// Errors at one port, counted by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Troubles {
+pub struct PortErrors {
     /// `reset … USB device`: an error handler's last resort. The normal end of a suspend of the machine is not counted.
     pub resets: usize,
     /// `USB disconnect`.
@@ -118,13 +118,13 @@ impl KernelLog {
     }
 
     /// Whether it has the line of the device being plugged in, so that lines about others at its port are left out.
-    pub fn tells_plug(&self, device: &UsbDevice) -> bool {
-        Since::find(&self.lines, device).is_told
+    pub fn has_plug(&self, device: &UsbDevice) -> bool {
+        Since::find(&self.lines, device).is_known
     }
 
     /// What went wrong at the port of a device, and with streams at a controller whose streams it uses.
-    pub fn troubles(&self, device: &UsbDevice, streams_of: Option<&Controller>) -> Troubles {
-        let mut troubles = Troubles::default();
+    pub fn errors(&self, device: &UsbDevice, streams_of: Option<&Controller>) -> PortErrors {
+        let mut errors = PortErrors::default();
         let mut examples: [Option<&str>; 8] = [None; 8];
         let since = Since::find(&self.lines, device);
         let (port, units) = (of_port(device), of_units(device));
@@ -136,7 +136,7 @@ impl KernelLog {
                 continue;
             }
             let is_by = |sources: &[String]| sources.iter().any(|source| line.source == source);
-            let is_of_streams = streams_of.is_some_and(|controller| tells_unknown_stream(line, controller));
+            let is_of_streams = streams_of.is_some_and(|controller| is_unknown_stream(line, controller));
             let is_of_disk = is_by(&units) || is_in_error(line, device);
             if !is_by(&port) && !(at >= since.plugged && (is_of_streams || is_of_disk)) {
                 continue;
@@ -146,14 +146,14 @@ impl KernelLog {
             sleep = sleep.after_a_line(ends_a_sleep);
             let kind = kind.filter(|_| !ends_a_sleep);
             let (count, example) = match kind {
-                Some(Kind::Reset) => (&mut troubles.resets, 0),
-                Some(Kind::Disconnect) => (&mut troubles.disconnects, 1),
-                Some(Kind::Abort) => (&mut troubles.aborts, 2),
-                Some(Kind::Enumeration) => (&mut troubles.enumeration_errors, 3),
-                Some(Kind::Power) => (&mut troubles.power, 4),
-                Some(Kind::Link) => (&mut troubles.link_losses, 5),
-                Some(Kind::Blocks) => (&mut troubles.io_errors, 6),
-                Some(Kind::Stream) => (&mut troubles.unknown_streams, 7),
+                Some(Kind::Reset) => (&mut errors.resets, 0),
+                Some(Kind::Disconnect) => (&mut errors.disconnects, 1),
+                Some(Kind::Abort) => (&mut errors.aborts, 2),
+                Some(Kind::Enumeration) => (&mut errors.enumeration_errors, 3),
+                Some(Kind::Power) => (&mut errors.power, 4),
+                Some(Kind::Link) => (&mut errors.link_losses, 5),
+                Some(Kind::Blocks) => (&mut errors.io_errors, 6),
+                Some(Kind::Stream) => (&mut errors.unknown_streams, 7),
                 None => continue,
             };
             *count += 1;
@@ -161,8 +161,8 @@ impl KernelLog {
                 *example = Some(raw);
             }
         }
-        troubles.examples = examples.into_iter().flatten().map(str::to_owned).collect();
-        troubles
+        errors.examples = examples.into_iter().flatten().map(str::to_owned).collect();
+        errors
     }
 }
 
@@ -197,7 +197,7 @@ fn is_in_error(line: LogLine<'_>, device: &UsbDevice) -> bool {
 
 /// Whether xhci-ring.c says, with a slot and an endpoint, that it has no ring for the stream of an event; versions put their
 /// own words before it.
-fn tells_unknown_stream(line: LogLine<'_>, controller: &Controller) -> bool {
+fn is_unknown_stream(line: LogLine<'_>, controller: &Controller) -> bool {
     let of_controller = line.source.rsplit_once(' ').is_some_and(|(_, name)| name == controller.name);
     of_controller
         && ["for unknown stream ring", "incorrect stream ring"].iter().any(|words| line.text.contains(words))
@@ -244,7 +244,7 @@ impl Kind {
     /// The kind of a line about a port, a unit or a disk.
     fn of(line: LogLine<'_>) -> Option<Self> {
         let command = line.of_command();
-        if line.begins(&["over-current", "not enough power"]) || tells_power(line.text) {
+        if line.begins(&["over-current", "not enough power"]) || is_power_complaint(line.text) {
             Some(Self::Power)
         } else if line.begins(&["reset "]) && line.text.contains(" USB device") {
             Some(Self::Reset)
@@ -271,7 +271,7 @@ pub(crate) fn is_refused_discard(line: LogLine<'_>) -> bool {
 }
 
 /// Whether there is less power than a configuration wants: it was not chosen by the kernel, or set by hand.
-fn tells_power(text: &str) -> bool {
+fn is_power_complaint(text: &str) -> bool {
     let of = |start: &str, end: &str| text.starts_with(start) && text.contains(end);
     of("rejected ", "insufficient available bus power") || of("new config #", "exceeds power limit")
 }
@@ -303,7 +303,7 @@ struct Since {
     /// The line of the last time that it was plugged in, or came back.
     plugged: usize,
     /// Whether the log has that one. If not, all lines are taken for its own.
-    is_told: bool,
+    is_known: bool,
 }
 
 impl Since {
@@ -312,7 +312,7 @@ impl Since {
         let all = lines.iter().map(|line| LogLine::of(line)).enumerate();
         let own: Vec<_> = all.filter(|(_, line)| line.source == port).collect();
         let plugged = own.iter().rfind(|(_, line)| line.new_number() == Some(device.number));
-        let Some(&(plugged, _)) = plugged else { return Self { first: 0, plugged: 0, is_told: false } };
+        let Some(&(plugged, _)) = plugged else { return Self { first: 0, plugged: 0, is_known: false } };
         // Before it, what was there last and is known to be another drive, or not known to be this one.
         // Before it, what was there last and is known to be another drive, or not known to be this one.
         let mut first = 0;
@@ -336,7 +336,7 @@ impl Since {
         if plug == Some(Plug::Other) {
             first = plugged;
         }
-        Self { first, plugged, is_told: true }
+        Self { first, plugged, is_known: true }
     }
 }
 

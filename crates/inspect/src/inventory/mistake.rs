@@ -165,8 +165,8 @@ mod tests {
             ("usb-storage.quirks=152d:0578:q", "the letter `q`"),
         ] {
             let found = mistakes(&format!("console=tty1 {word} root=/dev/sda2"));
-            let [(line, told)] = found.as_slice() else { panic!("{word}: {found:?}") };
-            assert!(line == word && told.contains(because), "{word}: {told}");
+            let [(line, reason)] = found.as_slice() else { panic!("{word}: {found:?}") };
+            assert!(line == word && reason.contains(because), "{word}: {reason}");
         }
     }
 

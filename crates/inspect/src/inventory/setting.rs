@@ -28,7 +28,7 @@ pub struct QuirkSettings {
     pub mistakes: Vec<SettingMistake>,
 }
 
-/// One place where quirks are said.
+/// One place where quirks are set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingPlace {
     /// The file.

@@ -44,7 +44,7 @@ fn devices_come_after_the_hubs_that_they_are_plugged_into() {
 }
 
 #[test]
-fn a_drive_is_told_with_its_disk() {
+fn a_drive_has_its_disk() {
     let inventory = read("");
     let drive = device(&inventory, "3-3");
     assert_eq!((drive.id, drive.speed), (DeviceId::new(0x1209, 0x0001), LinkSpeed::Super { mbps: 5000 }));
@@ -115,7 +115,7 @@ fn a_maker_that_the_product_names_is_not_said_twice() {
 }
 
 #[test]
-fn quirks_are_read_where_they_are_said() {
+fn quirks_are_read_where_they_are_set() {
     let inventory = read(
         "/sys/module/usb_storage/parameters/quirks = 46f4:0003:u\n\
          /etc/modprobe.d/b.conf = # note\\noptions usb-storage delay_use=1 quirks=1:2:u\n\
@@ -185,9 +185,9 @@ fn a_driver_is_registered_loadable_absent_or_forbidden() {
 }
 
 /// What forbids: where, its line, its means, which drivers, and what is to be left of it where both are wanted.
-type Told = (String, String, ForbiddingMeans, Vec<&'static str>, Option<String>);
+type ForbiddingText = (String, String, ForbiddingMeans, Vec<&'static str>, Option<String>);
 
-fn forbidding(lines: &str) -> Vec<Told> {
+fn forbidding(lines: &str) -> Vec<ForbiddingText> {
     let all = read(lines).drivers.forbidden.into_iter();
     all.map(|one| {
         let rest = one.without(|_| true);
@@ -220,8 +220,8 @@ fn words_that_forbid_are_read_as_modprobe_and_the_kernel_read_them() {
     let at_boot = |words: &str| {
         let found = forbidding(&format!("/proc/cmdline = quiet {words} ro\n"));
         assert!(found.iter().all(|(path, ..)| path == COMMAND_LINE), "{found:?}");
-        let told = found.into_iter().map(|(_, line, means, drivers, rest)| (line, means, drivers, rest));
-        told.collect::<Vec<_>>()
+        let found = found.into_iter().map(|(_, line, means, drivers, rest)| (line, means, drivers, rest));
+        found.collect::<Vec<_>>()
     };
     let word = |word: &str, means, drivers: &[&'static str], rest: Option<&str>| {
         (word.to_owned(), means, drivers.to_vec(), rest.map(str::to_owned))
@@ -262,7 +262,7 @@ fn words_that_forbid_are_read_as_modprobe_and_the_kernel_read_them() {
 }
 
 #[test]
-fn what_is_built_in_is_told_by_its_state_the_configuration_or_the_index() {
+fn a_built_in_driver_is_known_by_state_configuration_or_index() {
     const INDEX: &str = "/lib/modules/6.1.0-56-amd64/modules.builtin";
     const CONFIG: &str = "/proc/config.gz";
     let of = |lines: &str| {
@@ -297,7 +297,7 @@ fn what_is_built_in_is_told_by_its_state_the_configuration_or_the_index() {
 fn a_command_that_loads_nothing_forbids() {
     let forbids = |line: &str| {
         let found = forbidding(&format!("/etc/modprobe.d/no.conf = {line}\n"));
-        assert!(found.iter().all(|(_, told, ..)| !told.contains('\\')), "{found:?}");
+        assert!(found.iter().all(|(_, line, ..)| !line.contains('\\')), "{found:?}");
         !found.is_empty()
     };
     for line in [
@@ -330,7 +330,7 @@ fn a_command_that_loads_nothing_forbids() {
 }
 
 #[test]
-fn trouble_in_the_log_is_counted_for_its_own_port() {
+fn errors_in_the_log_are_counted_for_their_own_port() {
     let log = "usb 3-3: reset SuperSpeed USB device number 4 using xhci_hcd\\n\
                usb 3-31: reset SuperSpeed USB device number 9 using xhci_hcd\\n\
                sd 3:0:0:0: [sdc] tag#3 uas_eh_abort_handler 0 uas-tag 4 inflight: CMD\\n\
@@ -339,23 +339,22 @@ fn trouble_in_the_log_is_counted_for_its_own_port() {
                usb 3-3: device descriptor read/8, error -71";
     let inventory = read(&format!("/dev/kmsg = {log}\n"));
     let log = inventory.log.as_ref().expect("read").as_ref().expect("read");
-    let troubles = log.troubles(device(&inventory, "3-3"), None);
-    let counts =
-        [troubles.resets, troubles.disconnects, troubles.aborts, troubles.enumeration_errors, troubles.power];
-    assert_eq!(counts, [1; 5], "{troubles:#?}");
+    let errors = log.errors(device(&inventory, "3-3"), None);
+    let counts = [errors.resets, errors.disconnects, errors.aborts, errors.enumeration_errors, errors.power];
+    assert_eq!(counts, [1; 5], "{errors:#?}");
 }
 
-/// What a log of these lines tells of the drive on port 3-3, whose disk is sdc of SCSI host 3.
-fn troubles(lines: &str) -> Troubles {
+/// Errors in a log of these lines of the drive on port 3-3, whose disk is sdc of SCSI host 3.
+fn errors(lines: &str) -> PortErrors {
     let inventory = read(&format!("/dev/kmsg = {}\n", lines.replace('\n', "\\n")));
     let log = inventory.log.as_ref().expect("read").as_ref().expect("read");
     let device = device(&inventory, "3-3");
-    log.troubles(device, inventory.controller_of(device))
+    log.errors(device, inventory.controller_of(device))
 }
 
 #[test]
-fn a_bad_cable_is_told_by_both_halves_of_the_port() {
-    let told = troubles(
+fn a_bad_cable_shows_at_both_halves_of_the_port() {
+    let found = errors(
         "usb usb3-port3: Cannot enable. Maybe the USB cable is bad?\n\
          usb usb2-port3: Cannot enable. Maybe the USB cable is bad?\n\
          usb usb3-port3: disabled by hub (EMI?), re-enabling...\n\
@@ -369,12 +368,15 @@ fn a_bad_cable_is_told_by_both_halves_of_the_port() {
         "usb 3-3: Device not responding to setup address.".to_owned(),
         "usb usb3-port3: cannot reset (err = -110)".to_owned(),
     ];
-    assert_eq!(told, Troubles { link_losses: 4, enumeration_errors: 1, examples, ..Troubles::default() });
+    assert_eq!(
+        found,
+        PortErrors { link_losses: 4, enumeration_errors: 1, examples, ..PortErrors::default() }
+    );
 }
 
 #[test]
-fn commands_that_uas_gave_up_are_told_by_device_unit_and_host() {
-    let told = troubles(
+fn commands_that_uas_aborted_are_found_by_device_unit_and_host() {
+    let found = errors(
         "usb 3-3: cmd cmplt err -2\n\
          sd 3:0:0:0: [sdc] tag#1 data cmplt err -71 uas-tag 2 inflight: CMD\n\
          sd 3:0:0:0: [sdc] tag#1 uas_eh_abort_handler 0 uas-tag 2 inflight: CMD IN\n\
@@ -387,30 +389,30 @@ fn commands_that_uas_gave_up_are_told_by_device_unit_and_host() {
          sd 33:0:0:0: [sdq] tag#1 uas_eh_abort_handler 0 uas-tag 2 inflight: CMD IN\n\
          usb 3-31: cmd cmplt err -2",
     );
-    assert_eq!((told.aborts, told.resets), (5, 1), "{told:#?}");
+    assert_eq!((found.aborts, found.resets), (5, 1), "{found:#?}");
 }
 
 #[test]
-fn errors_of_blocks_are_told_by_the_disk() {
-    let told = troubles(
+fn block_errors_are_found_by_the_disk() {
+    let found = errors(
         "blk_update_request: I/O error, dev sdc, sector 77 op 0x0:(READ) flags 0x80700\n\
          I/O error, dev sdc, sector 78 op 0x1:(WRITE) flags 0x0\n\
          critical medium error, dev sdc, sector 79\n\
          I/O error, dev sdb, sector 80\n\
          I/O error, dev sdcc, sector 81",
     );
-    assert_eq!((told.io_errors, told.examples.len()), (3, 1), "{told:#?}");
+    assert_eq!((found.io_errors, found.examples.len()), (3, 1), "{found:#?}");
 }
 
 #[test]
-fn unknown_streams_are_told_by_the_controller_to_drives_that_use_streams() {
+fn unknown_streams_of_a_controller_count_for_drives_with_streams() {
     let lines = "xhci_hcd 0000:00:02.0: ERROR Transfer event for unknown stream ring slot 3 ep 6\n\
                  xhci_hcd 0000:00:02.0: Transfer event 4 for unknown stream ring slot 3 ep 6\n\
                  xhci_hcd 0000:00:04.0: ERROR Transfer event for unknown stream ring slot 1 ep 2";
-    assert_eq!(troubles(lines).unknown_streams, 2);
+    assert_eq!(errors(lines).unknown_streams, 2);
     let inventory = read(&format!("/dev/kmsg = {}\n", lines.replace('\n', "\\n")));
     let log = inventory.log.as_ref().expect("read").as_ref().expect("read");
-    assert_eq!(log.troubles(device(&inventory, "3-3"), None), Troubles::default());
+    assert_eq!(log.errors(device(&inventory, "3-3"), None), PortErrors::default());
 }
 
 #[test]

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_found_behind_the_first() {
+    fn no_source_is_found_behind_the_first() {
         let forged = "usb 3-3: UAS is ignored for this device";
         for (before, source) in [
             ("usb 2-1: Product: ", "usb 2-1"),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_asked_for_what_they_tell() {
+    fn lines_are_read_by_kind() {
         let line = LogLine::of;
         assert!(line("usb 2-1: Product: x").is_name() && line("[ 1.0] usb 2-1: SerialNumber: 1").is_name());
         assert!(!line("usb 2-1: New USB device strings: Mfr=1, Product=2, SerialNumber=3").is_name());

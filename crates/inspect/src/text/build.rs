@@ -190,7 +190,7 @@ fn add_session(device: &mut DeviceFact, session: &Session, source: &Source) {
     }
 }
 
-/// Gives devices without a port a name of their own: `2-dev3` is device 3 of bus 2.
+/// Names devices without a port: `2-dev3` is device 3 of bus 2.
 fn name_ports(facts: &mut Facts) {
     for (at, device) in facts.devices.iter_mut().enumerate() {
         if device.port.is_some() {

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_told_from_a_time() {
+    fn a_time_is_not_an_address() {
         assert_eq!(address("00:14.0 USB controller: x").as_deref(), Some("0000:00:14.0"));
         assert_eq!(address("0000:0c:00.3 USB controller: x").as_deref(), Some("0000:0c:00.3"));
         assert_eq!(address("12:30:01 host kernel: x"), None);

@@ -2,7 +2,7 @@
 //!
 //! Of such a text it counts what is *not* in it, so that one that ends early must not pass for a short one: what is
 //! damaged, cut short or too long fails. Always true: whatever a file unpacks to, [`TEXT_BYTES_MAX`] bytes of it are made
-//! and [`LINES_MAX`] lines are kept. Left out: files of several members, of which the first is read.
+//! and [`LINES_MAX`] lines are expected. Left out: files of several members, of which the first is read.
 
 use super::Unread;
 use flate2::bufread::GzDecoder;
@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader};
 /// Bytes of the text, and bytes that it may be packed in. The configuration of a distribution's kernel has 300 KB.
 pub(super) const TEXT_BYTES_MAX: u64 = 4 << 20;
 
-/// Lines that are kept.
+/// Lines that are expected.
 const LINES_MAX: usize = 256;
 
 /// What begins a file of gzip.
@@ -22,14 +22,14 @@ pub(super) fn lines(reader: impl BufRead, keep: impl Fn(&str) -> bool) -> Result
     let mut reader = reader.take(TEXT_BYTES_MAX);
     let beginning = reader.fill_buf().map_err(|error| Unread::from(&error))?;
     if beginning.starts_with(&MAGIC) {
-        return kept(BufReader::new(GzDecoder::new(reader)), keep);
+        return lines_of(BufReader::new(GzDecoder::new(reader)), keep);
     }
     // One byte more than is allowed distinguishes a text that is too long.
     reader.set_limit(TEXT_BYTES_MAX + 1);
-    kept(reader, keep)
+    lines_of(reader, keep)
 }
 
-fn kept(text: impl BufRead, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
+fn lines_of(text: impl BufRead, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
     let mut text = text.take(TEXT_BYTES_MAX + 1);
     let (mut lines, mut line) = (Vec::new(), Vec::new());
     while text.read_until(b'\n', &mut line).map_err(|error| Unread::from(&error))? > 0 {
@@ -99,8 +99,8 @@ mod tests {
     fn what_unpacks_to_more_than_is_allowed_fails() {
         let max = TEXT_BYTES_MAX as usize;
         let text = |bytes: usize| [b"A=y\n".as_slice(), &vec![b'x'; bytes - 4]].concat();
-        let kept = Ok(vec!["A=y".to_owned()]);
-        assert_eq!((of(&text(max)), of(&packed(&text(max)))), (kept.clone(), kept));
+        let expected = Ok(vec!["A=y".to_owned()]);
+        assert_eq!((of(&text(max)), of(&packed(&text(max)))), (expected.clone(), expected));
         assert_eq!(of(&text(max + 1)), Err(Unread::Failed));
         assert_eq!(of(&packed(&text(max + 1))), Err(Unread::Failed));
         // 64 MiB that are packed in 64 KiB.

@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_would_break_a_line_are_left_out_and_told() {
+    fn names_that_would_break_a_line_are_left_out_and_reported() {
         let place = expanded("/a = 1\n");
         std::fs::write(place.path().join("my file\nb = 2"), "3").expect("written");
         let tree = Tree::at(place.path()).recording();
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_line_replaces_or_takes_back_an_earlier_one() {
+    fn a_later_line_replaces_or_removes_an_earlier_one() {
         let place = expanded("/a = 1\n/b = 1\n/a = 2\n/b -\n");
         let tree = Tree::at(place.path());
         assert_eq!(tree.text("/a"), Ok("2".into()));
@@ -424,17 +424,17 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_entry_is_told() {
+    fn a_line_that_is_not_an_entry_is_reported() {
         for wrong in
             ["a = 1", "/a", "/a ? 1", "/../a = 1", "/a : 0", "/a : zz", "/a//b = 1", "/a/ = 1", "/./a = 1"]
         {
-            let told = format!("# a tree\n{wrong}\n").parse::<Record>().expect_err("no entry");
-            assert_eq!(told, RecordError::NoEntry { number: 2, text: wrong.into() });
+            let error = format!("# a tree\n{wrong}\n").parse::<Record>().expect_err("no entry");
+            assert_eq!(error, RecordError::NoEntry { number: 2, text: wrong.into() });
         }
     }
 
     #[test]
-    fn a_record_that_was_cut_short_anywhere_is_told() {
+    fn a_truncated_record_is_reported() {
         let tree = Tree::at(expanded(TREE).path()).recording();
         for path in ["/a/speed", "/b/blob", "/b/serial"] {
             let _ = tree.bytes(path);
@@ -452,9 +452,9 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_line_that_is_no_entry_the_beginning_is_told() {
-        let told = "\0".repeat(1 << 20).parse::<Record>().expect_err("no entry");
-        assert_eq!(told, RecordError::NoEntry { number: 1, text: "\0".repeat(60) + "…" });
+    fn a_long_line_that_is_not_an_entry_is_shortened() {
+        let error = "\0".repeat(1 << 20).parse::<Record>().expect_err("no entry");
+        assert_eq!(error, RecordError::NoEntry { number: 1, text: "\0".repeat(60) + "…" });
     }
 
     proptest::proptest! {

@@ -64,7 +64,7 @@ impl Source {
             Self::Directory(root) => {
                 fs::read_link(inside(root, path)).ok().map(|target| text(target.as_os_str()))
             }
-            Self::Record(record) => match record.entry(&resolved(record, path, Last::Kept).ok()?)? {
+            Self::Record(record) => match record.entry(&resolved(record, path, Last::AsIs).ok()?)? {
                 Entry::Link(target) => Some(target.clone()),
                 Entry::Bytes(_) | Entry::Directory => None,
             },
@@ -86,7 +86,7 @@ impl Source {
                 let place = inside(root, path);
                 place.is_dir() && !place.is_symlink()
             }
-            Self::Record(record) => resolved(record, path, Last::Kept).is_ok_and(|path| {
+            Self::Record(record) => resolved(record, path, Last::AsIs).is_ok_and(|path| {
                 record
                     .entry(&path)
                     .map_or_else(|| record.has_below(&path), |entry| *entry == Entry::Directory)
@@ -111,7 +111,7 @@ impl Source {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
     Followed,
-    Kept,
+    AsIs,
 }
 
 /// The path without links on its way.
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_no_utf_8_is_told_and_a_link_to_it_as_well() {
+    fn names_and_links_that_are_not_utf_8_are_reported() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let name = OsStr::from_bytes(b"a\\\xff");
         fs::write(place.path().join(name), "1").expect("written");

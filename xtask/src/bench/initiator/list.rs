@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use uaskit_interop::drive;
 
-#[path = "../../../../crates/inspect/examples/crowd/text.rs"]
-mod crowd;
+#[path = "../../../../crates/inspect/examples/thirty_drives/text.rs"]
+mod thirty_drives;
 
 /// The most that it may take.
 pub(super) const BAR: Duration = Duration::from_millis(50);
@@ -19,7 +19,7 @@ const RUNS: usize = 20;
 /// The quickest run.
 pub(super) fn measure() -> Result<Duration> {
     let place = tempfile::tempdir().context("a directory for the machine")?;
-    inspect::tree::expand(&crowd::text(), place.path())?;
+    inspect::tree::expand(&thirty_drives::text(), place.path())?;
     let program = drive::binary()?;
     let mut quickest = Duration::MAX;
     for _ in 0..RUNS {
@@ -29,7 +29,7 @@ pub(super) fn measure() -> Result<Duration> {
         let output = list.output().context("run uaskit list")?;
         quickest = quickest.min(begun.elapsed());
         let lines = String::from_utf8_lossy(&output.stdout).lines().count();
-        ensure!(output.status.success() && lines >= crowd::DRIVES, "uaskit list shows {lines} lines");
+        ensure!(output.status.success() && lines >= thirty_drives::DRIVES, "uaskit list shows {lines} lines");
     }
     Ok(quickest)
 }

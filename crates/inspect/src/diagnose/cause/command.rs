@@ -103,7 +103,7 @@ fn of_link(scene: &Scene<'_>) -> Option<Cause> {
         cause.advice = transport_advice(scene);
         return Some(cause);
     }
-    let troubles = scene.evidence.log()?.troubles(scene.evidence.device, None);
+    let errors = scene.evidence.log()?.errors(scene.evidence.device, None);
     let is_lost = |entry: &Entry<'_>| {
         entry.line.disk_in_error().is_some()
             && entry.line.text.contains("I/O error")
@@ -112,7 +112,7 @@ fn of_link(scene: &Scene<'_>) -> Option<Cause> {
     let lost: Vec<usize> = scene.own().filter(|(_, entry)| is_lost(entry)).map(|(index, _)| index).collect();
     let resets: Vec<usize> =
         scene.own().filter(|(_, entry)| entry.line.begins(&["reset "])).map(|(index, _)| index).collect();
-    let because = match (troubles.resets, lost.len()) {
+    let because = match (errors.resets, lost.len()) {
         (0 | 1, 0) => return None,
         (0, lost) => format!("{} failed in the transport", counted(lost, "block request")),
         (resets, 0) => format!("the kernel reset the drive {resets} times"),

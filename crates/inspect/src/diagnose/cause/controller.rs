@@ -19,7 +19,7 @@ const STREAM_EVENTS: [&str; 3] =
     ["for unknown stream ring", "for disabled endpoint or incorrect stream ring", "incorrect stream ring"];
 
 /// Lines of a controller that say that it and its driver disagree.
-const RING_TROUBLE: [&str; 6] = [
+const RING_ERRORS: [&str; 6] = [
     "Mismatch between completed Set TR Deq Ptr command",
     "Stopped on No-op or Link TRB",
     "Timeout while waiting for setup device command",
@@ -86,7 +86,7 @@ pub(super) fn stream_events(scene: &Scene<'_>) -> Option<Cause> {
     let of_streams: Vec<usize> =
         by.iter().filter(|(_, entry)| is_one(entry, &STREAM_EVENTS)).map(|(index, _)| *index).collect();
     let of_rings: Vec<usize> =
-        by.iter().filter(|(_, entry)| is_one(entry, &RING_TROUBLE)).map(|(index, _)| *index).collect();
+        by.iter().filter(|(_, entry)| is_one(entry, &RING_ERRORS)).map(|(index, _)| *index).collect();
     if of_streams.is_empty() && of_rings.is_empty() {
         return None;
     }

@@ -4,8 +4,8 @@ use super::{Cause, CauseKind, Scene, times};
 use crate::diagnose::advice;
 use crate::log::{Entry, port_of_hub_line};
 
-/// Seconds from a sag of the supply to trouble that it explains.
-const SAG_TO_TROUBLE_S: f64 = 5.0;
+/// Seconds from a sag of the supply to a failure that it explains.
+const SAG_TO_FAILURE_S: f64 = 5.0;
 
 pub(super) fn undervoltage(scene: &Scene<'_>) -> Option<Cause> {
     let sags: Vec<(usize, &Entry<'_>)> =
@@ -13,15 +13,15 @@ pub(super) fn undervoltage(scene: &Scene<'_>) -> Option<Cause> {
     if sags.is_empty() {
         return None;
     }
-    let troubles: Vec<(usize, &Entry<'_>)> = scene.own().filter(|(_, entry)| is_trouble(entry)).collect();
+    let failures: Vec<(usize, &Entry<'_>)> = scene.own().filter(|(_, entry)| is_failure(entry)).collect();
     let follows = |sag: &(usize, &Entry<'_>)| {
-        troubles.iter().find(|trouble| {
-            let near = match (sag.1.at, trouble.1.at) {
-                (Some(sag), Some(trouble)) => (0.0..=SAG_TO_TROUBLE_S).contains(&(trouble - sag)),
+        failures.iter().find(|failure| {
+            let near = match (sag.1.at, failure.1.at) {
+                (Some(sag), Some(failure)) => (0.0..=SAG_TO_FAILURE_S).contains(&(failure - sag)),
                 // Without times, the next line counts.
-                _ => trouble.0 == sag.0 + 1,
+                _ => failure.0 == sag.0 + 1,
             };
-            near && trouble.0 > sag.0
+            near && failure.0 > sag.0
         })
     };
     let followed = sags.iter().filter(|sag| follows(sag).is_some()).count();
@@ -37,16 +37,16 @@ pub(super) fn undervoltage(scene: &Scene<'_>) -> Option<Cause> {
         0 => (CauseKind::UndervoltageAlone, format!("the board's supply voltage was too low {count}{when}")),
         followed => {
             let each = if followed == sags.len() && followed > 1 {
-                "each time right before trouble at the drive".to_owned()
+                "each time right before a failure of the drive".to_owned()
             } else {
                 let count = if sags.len() == 1 { String::new() } else { format!("{} ", times(followed)) };
-                format!("{count}right before trouble at the drive")
+                format!("{count}right before a failure of the drive")
             };
             (CauseKind::Undervoltage, format!("the board's supply voltage was too low {count}{when}, {each}"))
         }
     };
     let lines: Vec<usize> =
-        sags.iter().flat_map(|sag| [Some(sag.0), follows(sag).map(|trouble| trouble.0)]).flatten().collect();
+        sags.iter().flat_map(|sag| [Some(sag.0), follows(sag).map(|failure| failure.0)]).flatten().collect();
     let cause = scene.cause(kind, because, &lines);
     Some(Cause { advice: vec![advice::better_supply(), advice::powered_hub()], ..cause })
 }
@@ -59,7 +59,7 @@ fn is_sag(entry: &Entry<'_>) -> bool {
     is_of_board && line.begins(&["Undervoltage detected", "Under-voltage detected"])
 }
 
-fn is_trouble(entry: &Entry<'_>) -> bool {
+fn is_failure(entry: &Entry<'_>) -> bool {
     let line = entry.line;
     let command = line.of_command();
     line.begins(&["reset ", "USB disconnect", "device descriptor read"])

@@ -28,7 +28,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let own = device.described().is_some_and(|one| one.head.self_powered);
     let because = match (own, budget.wanted_ma) {
         (true, wanted) => {
-            format!("it reports a power supply of its own and at most {wanted} mA from the bus")
+            format!("it is self-powered and draws at most {wanted} mA from the bus")
         }
         (false, 0) => "it reports 0 mA from the bus".to_owned(),
         (false, _) => budget.to_string(),

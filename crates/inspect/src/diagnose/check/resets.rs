@@ -19,23 +19,23 @@ pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
         };
     };
     if log.is_silent() {
-        // Not good news: it was cleared, has gone on since, or was never read by the command that wrote the file.
+        // Unknown, not good: it was cleared, has gone on since, or was never read by the command that wrote the file.
         return kind
             .says(Health::Unknown, "the kernel's log has nothing about USB in it")
             .seen(Reading::new(&log.path, "no line about USB"));
     }
     // Nothing but UAS uses streams; the kernel names their controller alone, so that another drive of it may be meant.
     let uses_streams = evidence.device.speed.is_super() && evidence.speaks_uas();
-    let troubles = log.troubles(evidence.device, evidence.controller.filter(|_| uses_streams));
+    let errors = log.errors(evidence.device, evidence.controller.filter(|_| uses_streams));
     let counts = [
-        (troubles.resets, "resets"),
-        (troubles.disconnects, "disconnects"),
-        (troubles.aborts, "commands given up"),
-        (troubles.enumeration_errors, "errors while it was recognised"),
-        (troubles.power, "complaints about power"),
-        (troubles.link_losses, "times that the port gave up"),
-        (troubles.io_errors, "errors of blocks"),
-        (troubles.unknown_streams, "events of streams that its controller's driver did not know"),
+        (errors.resets, "resets"),
+        (errors.disconnects, "disconnects"),
+        (errors.aborts, "aborted commands"),
+        (errors.enumeration_errors, "enumeration errors"),
+        (errors.power, "power errors"),
+        (errors.link_losses, "link losses"),
+        (errors.io_errors, "block errors"),
+        (errors.unknown_streams, "events of unknown streams"),
     ];
     let counted: Vec<String> = counts
         .iter()
@@ -43,14 +43,14 @@ pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
         .map(|(count, what)| format!("{what}: {count}"))
         .collect();
     if counted.is_empty() {
-        return without_trouble(evidence, log);
+        return without_errors(evidence, log);
     }
     // Being unplugged is no trouble by itself.
-    let only_unplugged = troubles.disconnects > 0 && counted.len() == 1;
+    let only_unplugged = errors.disconnects > 0 && counted.len() == 1;
     let health = if only_unplugged { Health::Good } else { Health::Concern };
     let check = kind.says(health, counted.join(", "));
-    let check = troubles.examples.iter().fold(check, |check, line| check.seen(Reading::new(&log.path, line)));
-    let check = if log.tells_plug(evidence.device) {
+    let check = errors.examples.iter().fold(check, |check, line| check.seen(Reading::new(&log.path, line)));
+    let check = if log.has_plug(evidence.device) {
         check
     } else {
         check.seen(Reading::new(&log.path, "not when it was plugged in: another drive's may be among them"))
@@ -71,7 +71,7 @@ pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
 }
 
 /// What a log says in which nothing was counted: good only if lines are about this drive.
-fn without_trouble(evidence: &Evidence<'_>, log: &KernelLog) -> Check {
+fn without_errors(evidence: &Evidence<'_>, log: &KernelLog) -> Check {
     let kind = CheckKind::Resets;
     let history = log.history();
     if log.is_unreadable(&history) {

@@ -27,7 +27,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let twins: Vec<_> = evidence.inventory.storage().filter(same).collect();
     if !twins.is_empty() {
         let ports: Vec<&str> = twins.iter().map(|twin| twin.port.as_str()).collect();
-        let because = format!("{} has the same: /dev/disk/by-id cannot tell them apart", ports.join(", "));
+        let because = format!("{} has the same: /dev/disk/by-id has one link for both", ports.join(", "));
         let check = kind.says(Health::Concern, because).seen(reading);
         return twins
             .into_iter()

@@ -135,7 +135,7 @@ fn by_other(evidence: &Evidence<'_>, row: &TableRow) -> Judgement {
         _ if evidence.leaving_row.is_some() => rule.says(
             Verdict::Unknown,
             format!(
-                "{versions} ignores UAS for it, and this kernel may have let go of that as later ones have"
+                "{versions} ignores UAS for it, and this kernel may have dropped that as later ones have"
             ),
         ),
         _ => rule.says(

@@ -39,7 +39,7 @@ fn a_bridge_that_usb_storage_alone_keeps_off_uas_is_given_to_it_by_an_empty_entr
 }
 
 #[test]
-fn a_drive_that_nobody_takes_is_given_back_or_its_driver_loaded() {
+fn a_drive_without_driver_is_probed_again_or_its_driver_loaded() {
     let first_step = |lines: String| {
         let diagnosis = diagnosed("3-3", &(ids(0x357d, 0x7788) + &unbound() + &lines));
         assert!(!diagnosis.agrees());
@@ -50,7 +50,7 @@ fn a_drive_that_nobody_takes_is_given_back_or_its_driver_loaded() {
 }
 
 #[test]
-fn the_users_own_entry_is_taken_back_where_it_is() {
+fn the_users_own_entry_is_removed_where_it_is() {
     let lines = quirks("1209:0001:u")
         + "/proc/cmdline = quiet usb-storage.quirks=1209:0001:u\n"
         + "/etc/modprobe.d/my.conf = options usb-storage quirks=1:2:u,1209:0001:u\n"
@@ -70,7 +70,7 @@ fn the_users_own_entry_is_taken_back_where_it_is() {
 }
 
 #[test]
-fn a_value_that_the_kernel_would_refuse_is_told() {
+fn a_value_that_the_kernel_would_refuse_is_reported() {
     let long = (0..10).map(|number| format!("1209:1{number:03}:u")).collect::<Vec<_>>().join(",");
     let diagnosis = diagnosed("3-3", &quirks(&long));
     let cautions = &diagnosis.advice[0].cautions;
@@ -119,15 +119,15 @@ fn lines_that_last_have_what_lasts_and_the_other_what_is_in_force() {
 }
 
 #[test]
-fn an_entry_is_taken_back_from_each_list_as_it_is() {
+fn an_entry_is_removed_from_each_list() {
     let lines = quirks("3:4:f,1209:0001:u")
         + "/etc/modprobe.d/q.conf = options usb-storage quirks=1:2:u,1209:0001:u\n"
         + &bound("usb-storage");
     let diagnosis = diagnosed("3-3", &lines);
     let advice = &diagnosis.judgement(Rule::NotIgnored).expect("judged").advice[0];
-    let told = advice.steps[..2].iter().chain(&advice.back).map(|step| step.line.as_str());
+    let advised = advice.steps[..2].iter().chain(&advice.back).map(|step| step.line.as_str());
     assert_eq!(
-        told.collect::<Vec<_>>(),
+        advised.collect::<Vec<_>>(),
         [
             "options usb-storage quirks=1:2:u",
             "echo 3:4:f | sudo tee /sys/module/usb_storage/parameters/quirks",
@@ -139,20 +139,20 @@ fn an_entry_is_taken_back_from_each_list_as_it_is() {
 
 #[test]
 fn an_entry_that_says_u_alone_goes_so_that_what_is_built_in_comes_back() {
-    let told = |entry: &str| {
+    let advised = |entry: &str| {
         let lines = ids(0x152d, 0x0583) + &kernel("6.6.0") + &quirks(entry) + &bound("usb-storage");
         let diagnosis = diagnosed("3-3", &lines);
         let advice = diagnosis.judgement(Rule::NotIgnored).expect("judged").advice[0].clone();
         (advice.purpose, advice.steps[0].line.clone())
     };
     let taken = "echo '' | sudo tee /sys/module/usb_storage/parameters/quirks";
-    assert_eq!(told("152d:0583:u"), ("Have UAS used: take the entry back".into(), taken.into()));
-    let kept = "usb-storage.quirks=152d:0583:g";
-    assert_eq!(told("152d:0583:gu"), ("Have UAS used all the same".into(), kept.into()));
+    assert_eq!(advised("152d:0583:u"), ("Have UAS used: take the entry back".into(), taken.into()));
+    let entry = "usb-storage.quirks=152d:0583:g";
+    assert_eq!(advised("152d:0583:gu"), ("Have UAS used all the same".into(), entry.into()));
 }
 
 #[test]
-fn an_entry_that_has_usb_storage_leave_a_drive_alone_is_taken_back() {
+fn an_entry_with_the_letter_i_is_removed() {
     let entry = "/etc/modprobe.d/my.conf = options usb-storage quirks=46f4:0001:i\n";
     let diagnosis = diagnosed("3-2", &(quirks("1:2:u,46f4:0001:i") + entry + BOT_ALONE));
     assert_eq!(
@@ -198,7 +198,7 @@ fn a_line_that_was_in_the_file_is_put_back() {
 }
 
 #[test]
-fn a_file_that_modprobe_reads_later_is_told() {
+fn a_file_that_modprobe_reads_later_is_reported() {
     let cautions = |path: &str| {
         let file = format!("{path} = options usb-storage quirks=174c:55aa:u\n");
         diagnosed("3-3", &(quirks("174c:55aa:u") + &file)).advice[0].cautions.join("; ")
@@ -238,7 +238,7 @@ fn trim_is_sent_by_a_rule_of_udev_that_is_for_this_drive_alone() {
 #[test]
 fn trim_is_sent_by_the_command_that_the_drive_takes() {
     let unit = format!("{DRIVE}/3-3:1.0/host3/target3:0:0/3:0:0:0");
-    let told = |mode: &str, pages: &str| {
+    let advised = |mode: &str, pages: &str| {
         let pages = pages.replace("vpd", &format!("{unit}/vpd"));
         let lines = format!("{unit}/scsi_disk/3:0:0:0/provisioning_mode = {mode}\n{pages}");
         let diagnosis = diagnosed("3-3", &lines);
@@ -252,32 +252,32 @@ fn trim_is_sent_by_the_command_that_the_drive_takes() {
     let no_count = "vpd_pgb0 -\n";
     let [ws16, ws10, both] =
         ["40", "20", "60"].map(|bits| format!("{no_count}vpd_pgb2 : 00b2000400{bits}0000\n"));
-    assert_eq!(told("full", &ws16), of("Have TRIM sent as WRITE SAME (16)", "writesame_16", 1));
-    assert_eq!(told("full", &both), of("Have TRIM sent as WRITE SAME (16)", "writesame_16", 1));
-    assert_eq!(told("full", &ws10), of("Have TRIM sent as WRITE SAME (10)", "writesame_10", 1));
-    assert_eq!(told("disabled", &ws10), of("Have TRIM sent as WRITE SAME (10)", "writesame_10", 1));
+    assert_eq!(advised("full", &ws16), of("Have TRIM sent as WRITE SAME (16)", "writesame_16", 1));
+    assert_eq!(advised("full", &both), of("Have TRIM sent as WRITE SAME (16)", "writesame_16", 1));
+    assert_eq!(advised("full", &ws10), of("Have TRIM sent as WRITE SAME (10)", "writesame_10", 1));
+    assert_eq!(advised("disabled", &ws10), of("Have TRIM sent as WRITE SAME (10)", "writesame_10", 1));
     // LBPU without a count is a sign of UNMAP where there is no other command.
     let unmap = format!("{no_count}vpd_pgb2 : 00b2000400800000\n");
-    assert_eq!(told("full", &unmap), of("Have TRIM sent as UNMAP", "unmap", 1));
-    assert_eq!(told("disabled", ""), of("Have TRIM sent as UNMAP", "unmap", 2));
+    assert_eq!(advised("full", &unmap), of("Have TRIM sent as UNMAP", "unmap", 1));
+    assert_eq!(advised("disabled", ""), of("Have TRIM sent as UNMAP", "unmap", 2));
 }
 
 #[test]
 fn what_the_kernel_alone_says_is_answered_by_an_entry_or_by_plugging_in() {
     let said =
         log("usb 3-3: UAS is ignored for this device, using usb-storage instead") + &bound("usb-storage");
-    let told = |lines: &str| {
+    let advised = |lines: &str| {
         let diagnosis = diagnosed("3-3", &(said.clone() + lines));
         let judgement = diagnosis.judgement(Rule::NotIgnored).expect("judged").clone();
         (judgement.because, judgement.advice[0].steps[0].line.clone())
     };
-    let (because, line) = told("");
+    let (because, line) = advised("");
     assert!(
         because.starts_with("the kernel says that it ignores UAS for it; none of the rows known here does"),
         "{because}"
     );
     assert_eq!(line, "usb-storage.quirks=1209:0001:");
-    let (because, line) = told(&quirks("1209:0001:f"));
+    let (because, line) = advised(&quirks("1209:0001:f"));
     assert!(because.ends_with("usb-storage.quirks= has no letter u for it now"), "{because}");
     assert_eq!(line, "unplug the drive and plug it in again");
 }
@@ -308,7 +308,7 @@ fn the_file_that_counts_until_the_next_boot_is_written_when_it_is_there() {
 }
 
 #[test]
-fn an_entry_is_taken_back_at_once_when_there_is_something_to_take_it_from() {
+fn an_entry_is_removed_at_once_where_there_is_one() {
     let entry = "/etc/modprobe.d/my.conf = options usb-storage quirks=1209:0001:u,1:2:u\n";
     let steps = |lines: &str| {
         let diagnosis = diagnosed("3-3", &(both_loadable() + entry + lines));

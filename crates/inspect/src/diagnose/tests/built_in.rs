@@ -1,4 +1,4 @@
-//! `usb-storage` as a part of the kernel, for which nobody reads modprobe's files.
+//! `usb-storage` built into the kernel, which does not read modprobe's files.
 
 use super::lines::*;
 use super::*;
@@ -19,7 +19,7 @@ fn no_line_for_modprobe_is_advised_where_none_is_read() {
     ];
     assert_eq!(steps_of(&diagnosis, "Keep it off UAS"), expected);
     assert!(diagnosis.advice[0].cautions.is_empty(), "{diagnosis:#?}");
-    // One that is there goes into no word, and is told.
+    // An existing one is not merged, and is reported.
     let file = format!("{FILE} = options usb-storage quirks=3:4:u\n");
     let diagnosis = diagnosed("3-3", &(lines + &file));
     assert_eq!(steps_of(&diagnosis, "Keep it off UAS"), expected);
@@ -32,26 +32,26 @@ fn no_line_for_modprobe_is_advised_where_none_is_read() {
 }
 
 #[test]
-fn an_entry_that_nobody_reads_is_no_setting_and_is_told() {
+fn an_entry_that_is_not_read_is_reported_and_sets_nothing() {
     let file = format!("{FILE} = options usb-storage quirks=1209:0001:u\n");
-    let told = |lines: &str| {
+    let judged = |lines: &str| {
         let diagnosis = diagnosed("3-3", &(BOTH_BUILT_IN.to_owned() + lines));
         let check = check_of(&diagnosis, CheckKind::Settings);
         let places: Vec<_> = check.readings.iter().map(|reading| reading.place.clone()).collect();
         (check.health, check.because.clone(), places)
     };
-    let (health, because, places) = told(&(quirks("") + &file));
+    let (health, because, places) = judged(&(quirks("") + &file));
     assert_eq!((health, places), (Health::Concern, vec![FILE.to_owned()]));
     assert!(because.starts_with("an entry for it is not read: usb-storage is built into"), "{because}");
     // The command line is read, and says the same.
     let word = "/proc/cmdline = usb-storage.quirks=1209:0001:u\n";
-    let (health, because, _) = told(&(quirks("1209:0001:u") + &file + word));
+    let (health, because, _) = judged(&(quirks("1209:0001:u") + &file + word));
     assert_eq!(
         (health, because.as_str()),
         (Health::Good, "the same is in force now and after the next boot")
     );
     // In force by hand alone, whatever the file says.
-    let (health, because, _) = told(&(quirks("1209:0001:u") + &file));
+    let (health, because, _) = judged(&(quirks("1209:0001:u") + &file));
     assert_eq!(
         (health, because.as_str()),
         (Health::Concern, "in force: \"u\"; after the next boot: no entry")
@@ -59,7 +59,7 @@ fn an_entry_that_nobody_reads_is_no_setting_and_is_told() {
 }
 
 #[test]
-fn an_entry_is_taken_back_where_it_is_read() {
+fn an_entry_is_removed_where_it_is_read() {
     let lines = BOTH_BUILT_IN.to_owned()
         + &quirks("1209:0001:u")
         + "/proc/cmdline = usb-storage.quirks=1209:0001:u\n"
@@ -81,21 +81,21 @@ fn an_entry_is_taken_back_where_it_is_read() {
 #[test]
 fn of_two_drivers_that_are_built_in_uas_is_asked_first() {
     let vl817 = ids(0x2109, 0x0715) + &at("bcdDevice", "9999") + &unbound();
-    let told = |lines: &str| {
+    let judged = |lines: &str| {
         let diagnosis = diagnosed("3-3", &(vl817.clone() + lines));
         let judgement = diagnosis.judgement(Rule::NotIgnored).expect("judged");
         let reason = judgement.because.split("; ").nth(1).unwrap_or_default().to_owned();
         (judgement.verdict, reason)
     };
     assert_eq!(
-        told(BOTH_BUILT_IN),
+        judged(BOTH_BUILT_IN),
         (
             Verdict::Met,
             "uas does not look there and is asked first, since both are built into the kernel".into()
         )
     );
     let modules = (Verdict::Refused, "usb-storage is asked before uas, which does not look there".into());
-    assert_eq!(told(""), modules);
+    assert_eq!(judged(""), modules);
     let storage_alone = BOTH_BUILT_IN.replace("UAS=y", "UAS=m");
-    assert_eq!(told(&storage_alone), modules);
+    assert_eq!(judged(&storage_alone), modules);
 }

@@ -30,7 +30,7 @@ fn link_cases() -> Vec<CheckCase> {
             Concern,
             "could be faster",
         ),
-        // At high speed and above it is no news, whatever was said of a drive that was there before.
+        // At high speed and above it is expected, whatever the log has of an earlier drive.
         (Link, log("usb 3-3: not running at top speed; connect to a high speed hub"), Good, "5 Gb/s"),
         (
             Link,
@@ -49,7 +49,7 @@ fn link_cases() -> Vec<CheckCase> {
         (Link, usb_3_2.clone(), Unknown, "bcdUSB 3.20 may be faster or not"),
         (Link, usb_3_2.clone() + &bos, Good, "5 Gb/s"),
         (Link, usb_3_2 + &at("speed", "10000"), Good, "10 Gb/s"),
-        (Power, String::new(), Good, "supply of its own"),
+        (Power, String::new(), Good, "self-powered"),
         (Power, at("bMaxPower", "896mA") + &at("speed", "10000"), Good, "at most 896 mA from the bus"),
         (Power, unconfigured() + &max_power(113) + &at("speed", "10000"), Concern, "gives 900 mA"),
         (Power, at("bMaxPower", "896mA"), Good, "at most 896 mA from the bus"),
@@ -123,25 +123,25 @@ fn log_cases() -> Vec<CheckCase> {
             Resets,
             log("usb usb3-port3: Cannot enable. Maybe the USB cable is bad?"),
             Concern,
-            "times that the port gave up: 1",
+            "link losses: 1",
         ),
+        (Resets, log("usb usb3-port3: disabled by hub (EMI?), re-enabling..."), Concern, "link losses: 1"),
+        (Resets, log("usb usb3-port1: Cannot enable. Maybe the USB cable is bad?"), Good, "none"),
+        (Resets, log("usb 3-3: cmd cmplt err -2"), Concern, "aborted commands: 1"),
+        (Resets, log("I/O error, dev sdc, sector 77 op 0x0:(READ)"), Concern, "block errors: 1"),
+        (Resets, log("critical medium error, dev sdc, sector 77"), Concern, "block errors: 1"),
+        (Resets, log("I/O error, dev sdcc, sector 77 op 0x0:(READ)"), Good, "none"),
         (
             Resets,
-            log("usb usb3-port3: disabled by hub (EMI?), re-enabling..."),
+            log("usb usb2-port3: Cannot enable. Maybe the USB cable is bad?"),
             Concern,
-            "times that the port gave up: 1",
+            "link losses: 1",
         ),
-        (Resets, log("usb usb3-port1: Cannot enable. Maybe the USB cable is bad?"), Good, "none"),
-        (Resets, log("usb 3-3: cmd cmplt err -2"), Concern, "commands given up: 1"),
-        (Resets, log("I/O error, dev sdc, sector 77 op 0x0:(READ)"), Concern, "errors of blocks: 1"),
-        (Resets, log("critical medium error, dev sdc, sector 77"), Concern, "errors of blocks: 1"),
-        (Resets, log("I/O error, dev sdcc, sector 77 op 0x0:(READ)"), Good, "none"),
-        (Resets, log("usb usb2-port3: Cannot enable. Maybe the USB cable is bad?"), Concern, "gave up: 1"),
         (
             Resets,
             log("xhci_hcd 0000:00:02.0: ERROR Transfer event for unknown stream ring slot 3 ep 6"),
             Concern,
-            "events of streams that its controller's driver did not know: 1",
+            "events of unknown streams: 1",
         ),
         // Another controller's, and a drive that has no streams at this speed.
         (
@@ -182,7 +182,7 @@ fn plug_cases() -> Vec<CheckCase> {
             Concern,
             "resets: 1",
         ),
-        // What is said before it is recognised, in several attempts.
+        // Lines before it is enumerated, in several attempts.
         (
             Resets,
             log_of(&[
@@ -193,7 +193,7 @@ fn plug_cases() -> Vec<CheckCase> {
                 PLUGGED_IN,
             ]),
             Concern,
-            "errors while it was recognised: 1, times that the port gave up: 1",
+            "enumeration errors: 1, link losses: 1",
         ),
         // A disk's name and a host's number have been others' before.
         (
@@ -231,7 +231,7 @@ fn suspend_cases() -> Vec<CheckCase> {
             Resets,
             log_of(&[entry, exit, "usb 3-3: cmd cmplt err -2", RESET]),
             Concern,
-            "resets: 1, commands given up: 1",
+            "resets: 1, aborted commands: 1",
         ),
         (Resets, log_of(&[entry, exit]), Health::Unknown, "nothing about USB"),
     ]
@@ -283,7 +283,7 @@ fn each_check_sees_what_is_wrong_and_what_is_not() {
 }
 
 #[test]
-fn units_with_the_same_serial_are_told() {
+fn units_with_the_same_serial_are_reported() {
     let unit = format!("{DRIVE}/3-3:1.0/host3/target3:0:0/3:0:0:");
     let page = "0080000853455249414c2d36";
     let lines = format!("{unit}1/vpd_pg80 : {page}\n{unit}1/queue_depth = 30\n");
@@ -293,7 +293,7 @@ fn units_with_the_same_serial_are_told() {
 }
 
 #[test]
-fn trouble_is_said_to_be_perhaps_anothers_where_the_log_does_not_tell_when_the_drive_came() {
+fn errors_may_be_another_drives_where_the_log_lacks_the_plug() {
     let places = |lines: &[&str]| {
         let diagnosis = diagnosed("3-3", &log_of(lines));
         let readings = &check_of(&diagnosis, CheckKind::Resets).readings;

@@ -14,7 +14,7 @@ fn forsaken(lines: &str) -> Diagnosis {
 }
 
 /// What decided, why, and what to do first.
-fn told(diagnosis: &Diagnosis, rule: Rule) -> (Decision, String, String) {
+fn judged(diagnosis: &Diagnosis, rule: Rule) -> (Decision, String, String) {
     let judgement = diagnosis.judgement(rule).expect("judged");
     let purpose = judgement.advice.first().map(|advice| advice.purpose.clone());
     (diagnosis.decision, judgement.because.clone(), purpose.unwrap_or_default())
@@ -31,7 +31,7 @@ fn a_kernel_without_uas_needs_another_kernel() {
     let diagnosis = diagnosed("3-3", &(uas_absent() + &bound("usb-storage") + &lines));
     assert_eq!((diagnosis.expected, diagnosis.agrees()), (Expected::UsbStorage, true));
     assert_eq!(
-        told(&diagnosis, Rule::Built),
+        judged(&diagnosis, Rule::Built),
         (
             Decision::Decided(Rule::Built),
             "this kernel is built without CONFIG_USB_UAS: usb-storage takes every drive that it can, without asking"
@@ -53,7 +53,7 @@ fn a_module_that_is_not_installed_is_to_be_installed() {
         let diagnosis = forsaken(&format!("{place} = CONFIG_USB_STORAGE=m\\nCONFIG_USB_UAS=m\n"));
         assert_eq!(diagnosis.expected, Expected::NoDriver);
         assert_eq!(
-            told(&diagnosis, Rule::Loaded),
+            judged(&diagnosis, Rule::Loaded),
             (
                 Decision::Decided(Rule::Loaded),
                 "uas is a module of this kernel that is not installed: usb-storage leaves the drive to it, and no driver \
@@ -76,7 +76,7 @@ fn what_is_built_in_and_not_there_is_no_missing_module() {
     let index_gone = format!("{INDEX} -\n");
     for more in ["", &index_gone] {
         let diagnosis = forsaken(&format!("{PACKED} = CONFIG_USB_STORAGE=y\\nCONFIG_USB_UAS=y\n{more}"));
-        let (decision, because, purpose) = told(&diagnosis, Rule::Loaded);
+        let (decision, because, purpose) = judged(&diagnosis, Rule::Loaded);
         assert_eq!(decision, Decision::Decided(Rule::Loaded));
         assert!(because.starts_with("uas is built into this kernel and has not started"), "{because}");
         assert_eq!(purpose, "Have the kernel start the driver that it has");
@@ -99,7 +99,7 @@ fn a_kernel_without_usb_storage_drives_nothing() {
     for diagnosis in [forsaken(&lines), diagnosed("3-2", &(uas_absent() + BOT_ALONE + &lines))] {
         assert_eq!((diagnosis.expected, diagnosis.agrees()), (Expected::NoDriver, true));
         assert_eq!(
-            told(&diagnosis, Rule::Built),
+            judged(&diagnosis, Rule::Built),
             (
                 Decision::Decided(Rule::Built),
                 "this kernel is built without CONFIG_USB_STORAGE, and so without UAS: it drives no USB drive"
@@ -130,7 +130,7 @@ fn usb_storage_that_is_not_there_is_loaded_installed_or_started() {
 }
 
 #[test]
-fn where_a_configuration_was_looked_for_in_vain_is_told() {
+fn places_without_a_configuration_are_reported() {
     let diagnosis = forsaken(&format!("{PACKED} : 1f8b0800\n"));
     assert_eq!(
         readings(&diagnosis, Rule::Built),
@@ -141,13 +141,13 @@ fn where_a_configuration_was_looked_for_in_vain_is_told() {
         ]
     );
     // As without a configuration at all.
-    let (decision, because, purpose) = told(&diagnosis, Rule::Loaded);
+    let (decision, because, purpose) = judged(&diagnosis, Rule::Loaded);
     assert_eq!((decision, purpose.as_str()), (Decision::Decided(Rule::Loaded), "Get the driver"));
     assert!(because.starts_with("there is no module uas: "), "{because}");
 }
 
 #[test]
-fn what_only_root_could_read_is_said_of_a_configuration() {
+fn a_configuration_that_only_root_can_read_names_root() {
     let record = format!("{GUEST}{}", uas_absent() + &unbound()).parse().expect("a record");
     let mut inventory = Inventory::read(&Tree::of(record), Scope::Whole { log: None });
     inventory.drivers.config_unread[1].1 = Unread::Refused;
@@ -159,7 +159,7 @@ fn what_only_root_could_read_is_said_of_a_configuration() {
 
 #[test]
 fn without_a_release_rows_are_those_of_the_configurations_version() {
-    let told = |lines: &str| {
+    let judged = |lines: &str| {
         let diagnosis = diagnosed("3-3", &(ids(0x0781, 0x55e8) + &bound("usb-storage") + lines));
         let found = readings(&diagnosis, Rule::NotIgnored);
         let kernel = found.iter().find(|(place, _)| place.starts_with("/proc/") && *place != PARAMETER);
@@ -170,16 +170,16 @@ fn without_a_release_rows_are_those_of_the_configurations_version() {
         |version: &str| format!("{PACKED} = # Linux/x86 {version} Kernel Configuration\\nCONFIG_USB_UAS=m\n");
     let without = "/proc/sys/kernel/osrelease -\n";
     assert_eq!(
-        told(&format!("{without}{}", of("6.1.159"))),
+        judged(&format!("{without}{}", of("6.1.159"))),
         (Decision::Supposed(Rule::NotIgnored), Some("/proc/config.gz: 6.1.159".into()))
     );
     let decided = Decision::Decided(Rule::NotIgnored);
     assert_eq!(
-        told(&format!("{without}{}", of("6.18.44"))),
+        judged(&format!("{without}{}", of("6.18.44"))),
         (decided, Some("/proc/config.gz: 6.18.44".into()))
     );
-    // The release is asked first, and is told of a row that counts as well.
+    // The release is asked first, and counts for a row as well.
     let release = Some("/proc/sys/kernel/osrelease: 6.18.44-fc".into());
-    assert_eq!(told(&(kernel("6.18.44-fc") + &of("6.1.159"))), (decided, release));
-    assert_eq!(told(without), (decided, None));
+    assert_eq!(judged(&(kernel("6.18.44-fc") + &of("6.1.159"))), (decided, release));
+    assert_eq!(judged(without), (decided, None));
 }

@@ -106,9 +106,9 @@ fn what_else_a_word_forbids_stays_forbidden() {
 }
 
 #[test]
-fn what_the_kernel_refuses_it_refuses_until_it_is_started_anew() {
+fn what_the_kernel_refuses_it_refuses_until_a_reboot() {
     let place = "on the kernel command line";
-    let anew = [
+    let reboot = [
         ("then, since the kernel refuses it until the next boot", "sudo reboot"),
         ("if it is not loaded then", "sudo modprobe uas"),
     ];
@@ -119,6 +119,6 @@ fn what_the_kernel_refuses_it_refuses_until_it_is_started_anew() {
     ] {
         let (_, readings, steps) = loaded(&format!("/proc/cmdline = quiet {word}\n"));
         assert!(readings.contains(&("/proc/cmdline".into(), word.into())), "{readings:#?}");
-        assert_eq!(steps, of(&[(place, line), anew[0], anew[1]]), "{word}");
+        assert_eq!(steps, of(&[(place, line), reboot[0], reboot[1]]), "{word}");
     }
 }

@@ -1,4 +1,4 @@
-//! Linux's tables, written down a second time: from unusual_uas.h, unusual_devs.h and xhci-pci.c, not from ours.
+//! Linux's tables, typed a second time from unusual_uas.h, unusual_devs.h and xhci-pci.c, not from ours.
 //!
 //! A line is a row: id, first and last bcdDevice, the flags by their letters, and after `+` those that have none. Behind
 //! that, the first version of Linux with it, or the first without it.
@@ -80,7 +80,7 @@ ed06:4500 0001-0001 h
 ";
 
 /// A row as the lists above have it.
-fn told(row: &TableRow) -> String {
+fn row_text(row: &TableRow) -> String {
     let name = |flag: Flag| match flag {
         Flag::BrokenFua => Some("+BROKEN_FUA"),
         Flag::NeedsCapacity16 => Some("+NEEDS_CAP16"),
@@ -102,7 +102,7 @@ fn told(row: &TableRow) -> String {
 #[test]
 fn the_tables_are_those_of_linux() {
     for (table, golden) in [(UAS, OF_UAS), (STORAGE, OF_USB_STORAGE)] {
-        let ours: Vec<String> = table.iter().map(told).collect();
+        let ours: Vec<String> = table.iter().map(row_text).collect();
         assert_eq!(ours, golden.lines().collect::<Vec<_>>());
     }
 }
@@ -175,7 +175,7 @@ fn every_row_of_uas_is_found_and_obeyed() {
             let name = format!("{:04x}:{:04x} {revision:04x}", row.ids.0, row.ids.1);
             let decision = match (row.ignores_uas(), row.goes) {
                 (true, false) => Decision::Decided(Rule::NotIgnored),
-                // A stable branch may have let go of it.
+                // A stable branch may have dropped it.
                 (true, true) => Decision::Supposed(Rule::NotIgnored),
                 (false, _) => Decision::AllMet,
             };

@@ -86,31 +86,31 @@ fn lines_with(names: &[String; 6], before: &str) -> Vec<String> {
 
 #[test]
 fn a_drive_that_is_called_like_the_kernels_word_is_not_judged_by_it() {
-    let told = |product: &str, others: &str| {
+    let decided = |product: &str, others: &str| {
         let names = ["", product, "", "", others, ""].map(str::to_owned);
         let lines = log_with(&names, "") + &at("product", product) + &bound("usb-storage") + REGISTERS;
         diagnosed("3-3", &(lines + " = HCCPARAMS1 = 0x00080001\n")).decision
     };
     let ignored = "UAS is ignored for this device";
-    assert_eq!(told(ignored, ""), Decision::Decided(Rule::Streams));
-    assert_eq!(told("", &format!("usb 3-3: {ignored}")), Decision::Decided(Rule::Streams));
+    assert_eq!(decided(ignored, ""), Decision::Decided(Rule::Streams));
+    assert_eq!(decided("", &format!("usb 3-3: {ignored}")), Decision::Decided(Rule::Streams));
 }
 
 #[test]
 fn nothing_that_the_kernel_says_counts_as_a_name() {
-    let told = |name: &dyn Fn(&str, &str) -> String| {
+    let decided = |name: &dyn Fn(&str, &str) -> String| {
         let named = SOURCES.iter().flat_map(|source| WORDS.iter().map(move |words| (*source, *words)));
         let named = named.flat_map(|(source, words)| lines_with(&[(); 6].map(|()| name(source, words)), ""));
         let lines: Vec<String> = named.collect();
         ["uas", "usb-storage"].map(|driver| diagnosed("3-3", &(log(&lines.join("\\n")) + &bound(driver))))
     };
-    assert_eq!(told(&|source, words| format!("{source}{words}")), told(&|_, _| "name".to_owned()));
+    assert_eq!(decided(&|source, words| format!("{source}{words}")), decided(&|_, _| "name".to_owned()));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever a drive and another one are called, the same is said of the drive, on whichever driver.
+    /// Names of a drive and of another one do not change the diagnosis, on whichever driver.
     #[test]
     fn no_name_changes_a_judgement(
         names in [name(), name(), name(), name(), name(), name()],

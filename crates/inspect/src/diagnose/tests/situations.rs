@@ -41,7 +41,7 @@ pub(super) fn situations() -> Vec<Situation> {
     use Decision::Decided;
     let mut all = vec![
         on_uas("UAS with streams", String::new()),
-        situation("UAS in turns", "2-4", String::new(), Expected::Uas, Decision::AllMet),
+        situation("UAS without streams", "2-4", String::new(), Expected::Uas, Decision::AllMet),
         situation("a drive that is UAS alone", "3-1", String::new(), Expected::Uas, Decision::AllMet),
         situation("BOT alone", "3-2", String::new(), Expected::UsbStorage, Decided(Rule::AlternateSetting)),
         situation(
@@ -64,7 +64,7 @@ pub(super) fn situations() -> Vec<Situation> {
         on_uas("vhci_hcd at high speed", controller("vhci_hcd") + &high_speed()),
         on_bot("dummy_hcd at super speed", controller("dummy_hcd"), Rule::Streams),
         on_bot("MediaTek's xHCI 0.96", mediatek("CAPLENGTH = 0x00960020\\n"), Rule::Streams),
-        on_bot("a pipe is not told", without_status_pipe(), Rule::Pipes),
+        on_bot("a pipe without descriptor", without_status_pipe(), Rule::Pipes),
         on_bot("a row of the table", ids(0x357d, 0x7788), Rule::NotIgnored),
         on_bot("a row of usb-storage's table alone", vl817("9999"), Rule::NotIgnored),
         on_uas("the same where uas was asked first", vl817("9999")),
@@ -225,7 +225,7 @@ fn unclear_situations() -> Vec<Situation> {
     ]
 }
 
-/// Controllers whose registers tell of streams that Linux uses: that a drive is on usb-storage there is not explained.
+/// Controllers whose registers have streams that Linux uses: nothing explains a drive on usb-storage there.
 fn situations_of_registers() -> Vec<Situation> {
     let entries = |size: u8| format!("{REGISTERS} = HCCPARAMS1 = 0x0008{size:x}001\n");
     let of = |name, lines: String| {
@@ -327,7 +327,7 @@ fn rtl9210_situations() -> Vec<Situation> {
     ]
 }
 
-/// Somebody else has the drive, or nobody although somebody should.
+/// Another driver has the drive, or none although one should.
 fn stray_situations() -> Vec<Situation> {
     let taken = |name, lines| situation(name, "3-3", lines, Expected::Uas, Decision::TakenAway);
     let forsaken = |name, port, lines| situation(name, port, lines, Expected::UsbStorage, Decision::NotTaken);
@@ -338,7 +338,7 @@ fn stray_situations() -> Vec<Situation> {
         taken("claimed by a program", bound("usbfs")),
         taken("taken by another driver", bound("ums-realtek")),
         taken("exported by USB/IP", at_device("usbip-host") + &unbound()),
-        forsaken("BOT alone, and nobody has it", "3-2", bot_unbound.into()),
+        forsaken("BOT alone, and no driver", "3-2", bot_unbound.into()),
         left(
             "BOT alone, and the user says i",
             "3-2",
@@ -347,7 +347,7 @@ fn stray_situations() -> Vec<Situation> {
         ),
         left("the user says i and u", "3-3", quirks("1209:0001:iu") + &unbound(), Rule::NotIgnored),
         on_uas("the user says i, which uas does not mind", quirks("1209:0001:i")),
-        forsaken("ignored by uas, and nobody has it", "3-3", ids(0x357d, 0x7788) + &unbound()),
+        forsaken("ignored by uas, and no driver", "3-3", ids(0x357d, 0x7788) + &unbound()),
     ]
 }
 
@@ -366,7 +366,7 @@ fn unconfigured_situations() -> Vec<Situation> {
             line("usb 3-3: rejected 1 configuration due to insufficient available bus power"),
         ),
         of("its configuration could not be set", line("usb 3-3: can't set config #1, error -32")),
-        of("taken back by hand", at("authorized", "1")),
+        of("authorized again by hand", at("authorized", "1")),
         of(
             "not configured, by a kernel without UAS",
             "/boot/config-6.1.0-56-amd64 = # CONFIG_USB_UAS is not set\n/sys/bus/usb/drivers/uas -\n".into(),

@@ -25,7 +25,7 @@ fn behind_a_hub(attributes: &str) -> String {
 }
 
 /// Why it has no configuration, what was found, and the first line of what to do.
-fn told(diagnosis: &Diagnosis) -> (String, Vec<String>, String) {
+fn reported(diagnosis: &Diagnosis) -> (String, Vec<String>, String) {
     assert_eq!(
         (diagnosis.decision, &diagnosis.transport),
         (Decision::Decided(Rule::Configured), &Transport::None)
@@ -41,7 +41,7 @@ fn told(diagnosis: &Diagnosis) -> (String, Vec<String>, String) {
 #[test]
 fn a_drive_that_wants_more_than_a_hub_gives_is_a_drive_without_power() {
     let diagnosis = diagnosed("2-8.2", &behind_a_hub("a0"));
-    let (because, found, advice) = told(&diagnosis);
+    let (because, found, advice) = reported(&diagnosis);
     let short = "it may draw 498 mA, and a bus-powered hub gives 100 mA";
     assert_eq!(because, format!("the kernel has set no configuration, since {short}"));
     let line = "usb 2-8.2: rejected 1 configuration due to insufficient available bus power";
@@ -57,7 +57,7 @@ fn a_drive_that_wants_more_than_a_hub_gives_is_a_drive_without_power() {
 
 #[test]
 fn the_kernels_word_counts_where_the_hub_says_that_it_has_a_supply() {
-    let (because, found, _) = told(&diagnosed("2-8.2", &behind_a_hub("e0")));
+    let (because, found, _) = reported(&diagnosed("2-8.2", &behind_a_hub("e0")));
     assert_eq!(because, "the kernel has set no configuration, since the port reports too little power");
     assert_eq!(found.len(), 3);
 }
@@ -67,7 +67,7 @@ fn a_drive_that_is_not_authorized_is_let_in() {
     let line = "usb 3-3: Device is not authorized for usage";
     let lines = unconfigured() + &at("authorized", "0") + &log_of(&[PLUGGED_IN, line]);
     let diagnosis = diagnosed("3-3", &lines);
-    let (because, found, advice) = told(&diagnosis);
+    let (because, found, advice) = reported(&diagnosis);
     assert!(because.contains("USBGuard"), "{because}");
     assert_eq!(found, ["0", line, "empty"]);
     assert_eq!(advice, "until it is unplugged echo 1 | sudo tee /sys/bus/usb/devices/3-3/authorized");
@@ -78,12 +78,12 @@ fn a_drive_that_is_not_authorized_is_let_in() {
 }
 
 #[test]
-fn what_nobody_explains_is_set_by_hand() {
-    let (because, found, _) = told(&diagnosed("3-3", &unconfigured()));
+fn an_unexplained_one_is_configured_by_hand() {
+    let (because, found, _) = reported(&diagnosed("3-3", &unconfigured()));
     assert!(because.contains("it was unset by hand"), "{because}");
     assert_eq!(found, ["empty"]);
     let line = "usb 3-3: can't set config #1, error -32";
-    let (_, found, _) = told(&diagnosed("3-3", &(unconfigured() + &log_of(&[PLUGGED_IN, line]))));
+    let (_, found, _) = reported(&diagnosed("3-3", &(unconfigured() + &log_of(&[PLUGGED_IN, line]))));
     assert_eq!(found, [line, "empty"]);
 }
 
@@ -105,11 +105,11 @@ fn the_configuration_that_is_storage_counts() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a device that was not configured says of itself, it is no drive or one with what it says.
+    /// A device without configuration is a drive by its descriptors, or not one.
     #[test]
-    fn any_descriptors_are_read_without_harm(blob: Vec<u8>, kept in 0_usize..200) {
+    fn any_descriptors_are_read_without_harm(blob: Vec<u8>, length in 0_usize..200) {
         let lines = descriptors(|bytes| {
-            bytes.truncate(kept);
+            bytes.truncate(length);
             bytes.extend(&blob);
         });
         let record = format!("{GUEST}{}{lines}", unconfigured()).parse().expect("a record");

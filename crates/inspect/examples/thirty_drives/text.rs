@@ -14,7 +14,7 @@ pub(crate) fn text() -> String {
         let port = format!("3-{}.{}", 4 + (drive - 1) / 5, 1 + (drive - 1) % 5);
         let lines = GUEST.lines().filter(|line| line.contains("/3-3"));
         let text: String = lines.map(|line| format!("{}\n", line.replace("3-3", &port))).collect();
-        // SCSI hosts have numbers of their own.
+        // Each copy needs its own SCSI host number.
         text.replace("host3", &format!("host{}", 100 + drive)).replace("sdc", &format!("sd{drive}"))
     });
     format!("{GUEST}\n{}", copies.collect::<String>())

@@ -1,4 +1,4 @@
-//! What to do about trouble that the log shows: for each the exact command, its cost, and how to undo it.
+//! What to do about a cause that the log shows: for each the exact command, its cost, and how to undo it.
 //!
 //! Commands are those of Debian, Raspberry Pi OS and Ubuntu; systemd is assumed. Always true: a command has no placeholder.
 //! Left out: what a graphical desktop offers for the same.

@@ -1,6 +1,6 @@
 //! Writes a machine with thirty drives behind hubs, to measure how long a list takes.
 //!
-//! `cargo run -p uaskit-inspect --example crowd DIRECTORY`, then `uaskit list --from DIRECTORY`.
+//! `cargo run -p uaskit-inspect --example thirty_drives DIRECTORY`, then `uaskit list --from DIRECTORY`.
 
 mod text;
 
