@@ -111,7 +111,7 @@ mod tests {
     use std::{path::PathBuf, time::Duration};
 
     #[test]
-    fn a_failed_command_is_told_with_its_line_and_its_output() {
+    fn the_error_of_a_failed_command_has_its_line_and_its_output() {
         let failed = text_of(Command::new("sh").args(["-c", "echo out; echo err >&2; exit 3"]));
         let text = failed.expect_err("exit 3").to_string();
         for part in ["sh -c", "exit status: 3", "out", "err"] {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_is_killed_when_its_leash_is_let_go() {
+    fn a_child_is_killed_when_its_leash_is_dropped() {
         let mut child = Leashed::spawn(Command::new("sleep").arg("60")).expect("sleep starts");
         let leash = child.leash.as_mut().expect("tied");
         drop(leash.shell.stdin.take());

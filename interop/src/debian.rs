@@ -51,7 +51,7 @@ const PACKAGES: &[Package] = &[
 /// What building the fuzz targets needs besides Rust.
 const COMPILER: &[Package] = &[package("g++", "c++", "builds the engine of the fuzz targets")];
 
-/// What packages of our own are made and tried with.
+/// What builds and tests our own packages.
 const PACKAGING: &[Package] = &[
     package("xz-utils", "xz", "packs the archive"),
     package("mmdebstrap", "mmdebstrap", "makes a Debian with nothing in it, to install the package in"),
@@ -70,7 +70,7 @@ pub fn ensure_compiler() -> Result<()> {
     ensure_all(COMPILER)
 }
 
-/// As [`ensure`], for packages of our own.
+/// As [`ensure`], for building our own packages.
 pub fn ensure_packaging() -> Result<()> {
     ensure_all(PACKAGING)
 }

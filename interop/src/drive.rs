@@ -1,4 +1,4 @@
-//! `uaskit serve` in a process of its own, as a user starts it; and what may happen to such a process.
+//! `uaskit serve` in a separate process, as a user starts it, and ways to kill, freeze and restart it.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! What can go wrong around a guest, told so that the reader knows what to do next.
+//! Errors around a guest, with what the reader needs to know to fix them.
 //!
 //! `Debug` prints the same text as `Display`: a test that returns `Err` prints it with `Debug`, and the tail
 //! of a console is no use with its line ends escaped.

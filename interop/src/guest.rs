@@ -40,7 +40,7 @@ pub struct Guest {
 /// What a command in the guest came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// The exit status as the shell tells it: 128 + n after signal n.
+    /// The exit status as the shell reports it: 128 + n after signal n.
     pub status: u8,
     /// What it printed on its standard output.
     pub stdout: String,
@@ -110,7 +110,7 @@ impl Guest {
         Ok(Job { id, script: script.into() })
     }
 
-    /// Waits for a started script. One that exceeds the limit is killed, as far as the kernel lets it go.
+    /// Waits for a started script, and kills one that exceeds the limit, as far as the kernel allows.
     pub fn finish(&mut self, job: Job, limit: Duration) -> Result<Output> {
         match self.poll(&job, limit)? {
             Some(output) => Ok(output),
@@ -245,8 +245,8 @@ impl Guest {
         self.await_unit(serial, 0, limit)
     }
 
-    /// Has the kernel let go of its USB controllers and find them again, with all that is plugged in.
-    /// A capture that is to be dissected needs this: the descriptors tell which endpoint is which pipe.
+    /// Unbinds the kernel's USB controllers and binds them again, which enumerates all devices.
+    /// A capture that is to be dissected needs this: the descriptors say which endpoint is which pipe.
     pub fn enumerate_again(&mut self) -> Result<()> {
         let script = "cd /sys/bus/pci/drivers && for device in [ex]hci*/0000:*; do \
             driver=${device%/*} address=${device#*/}; \

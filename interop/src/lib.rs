@@ -1,4 +1,4 @@
-//! Real Linux kernels, firmware and tools in QEMU, to prove a drive against parts that nobody here wrote.
+//! Real Linux kernels, firmware and tools in QEMU, to test a drive against independent software.
 //!
 //! A scenario reads top-down:
 //!

@@ -111,7 +111,7 @@ mod tests {
     fn one_at_a_time_prepares_a_directory() {
         let scratch = Scratch::new().expect("a temporary directory");
         let directory = scratch.directory.path();
-        let held = lock(directory).expect("nobody has it");
+        let held = lock(directory).expect("it is not locked");
         let other = fs::File::open(directory.join("lock")).expect("exists");
         assert!(other.try_lock().is_err());
         drop(held);

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_to_make_it_is_told_to_each() {
+    fn a_failure_to_make_it_is_returned_to_each_caller() {
         static SHARED: Shared<()> = Shared::new(|| Err(Error::unexpected("boot", "no kernel")));
         for _ in 0..2 {
             assert!(SHARED.lock().expect_err("cannot be made").to_string().contains("no kernel"));

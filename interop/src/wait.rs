@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_without_answer_tells_what_it_waited_for_and_what_is_known() {
+    fn the_error_of_a_timed_out_wait_has_what_it_waited_for_and_what_is_known() {
         let never = until("godot", Duration::from_millis(1), || "an empty road".into(), || Ok(None::<()>));
         let text = never.expect_err("never answers").to_string();
         assert!(text.contains("godot") && text.contains("an empty road"), "{text}");

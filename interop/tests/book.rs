@@ -12,9 +12,9 @@ const FINDINGS: [&str; 6] = [
     "findings/high-speed",
 ];
 
-/// Follows a page; one without commands would be no tutorial.
+/// Follows a page, which must have commands.
 fn works(page: &str) -> Result<()> {
-    assert!(book::follow(page)? > 0, "{page}.md tells nothing to do");
+    assert!(book::follow(page)? > 0, "{page}.md has no commands");
     Ok(())
 }
 

@@ -43,7 +43,7 @@ const EXPLAINED: &[&str] = &[
 
 const PLUG_LIMIT: Duration = Duration::from_secs(60);
 
-/// The longest run has a guest of its own, so that the others go on beside it.
+/// The longest run has a separate guest, so that the others run beside it.
 static LONGEST: Shared<Bench> = Shared::new(|| Bench::boot("conformance", &[FIXED]));
 static OTHERS: Shared<Bench> =
     Shared::new(|| Bench::boot("conformance-roles", &[REMOVABLE, READ_ONLY, SANITIZED]));

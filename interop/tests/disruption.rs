@@ -41,10 +41,10 @@ fn bench() -> Result<MutexGuard<'static, Bench>> {
     Ok(bench)
 }
 
-/// Prints the bytes to be kept; [`kept`] has them on the host.
+/// Prints the bytes that must survive; [`flushed`] has them on the host.
 const KEPT: &str = "seq 1 200000 | head -c 1048576";
 
-fn kept() -> Vec<u8> {
+fn flushed() -> Vec<u8> {
     let mut text = String::new();
     for number in 1.. {
         let _ = writeln!(text, "{number}");
@@ -92,7 +92,7 @@ impl Bench {
             let read = format!("dd if={disk} bs=64k count=16 iflag=direct");
             self.vm.guest.stdout_of(&format!("[ \"{}\" = \"{}\" ]", sum(&read), sum(KEPT)))?;
             let image = fs::read(self.images.path(serial)).expect("the image is readable");
-            assert!(image[..KEPT_BYTES] == kept(), "the image of {serial} has lost what was flushed");
+            assert!(image[..KEPT_BYTES] == flushed(), "the image of {serial} has lost what was flushed");
         }
         self.is_usable()
     }
@@ -222,7 +222,7 @@ fn a_server_that_is_frozen_for_40_seconds_goes_on_after_the_kernels_recovery() -
     for words in
         ["uas_eh_abort_handler", "uas_eh_device_reset_handler success", "reset SuperSpeed USB device"]
     {
-        assert!(log.tells(words), "{words:?} in\n{log}");
+        assert!(log.contains(words), "{words:?} in\n{log}");
     }
     bench.is_whole()
 }

@@ -80,7 +80,7 @@ fn a_file_system_lives(serial: &str) -> Result<()> {
     bench.vm.guest.stdout_of(&write)?;
     let full = bench.allocated_bytes(serial);
     assert!(full >= FILES_BYTES, "{full} bytes hold {FILES_BYTES}");
-    // Between `rm` and `fstrim` the file system is unmounted: ext4 takes back the blocks of deleted files behind a commit, for which
+    // Between `rm` and `fstrim` the file system is unmounted: ext4 frees the blocks of deleted files after a commit, for which
     // `sync` does not always wait.
     let compare = format!(
         "set -e; echo 3 > /proc/sys/vm/drop_caches; mount -t ext4 {disk} /mnt
@@ -133,7 +133,7 @@ fn a_file_system_lives_on_the_drive_over_uas() -> Result<()> {
 #[test]
 fn a_file_system_lives_on_the_drive_over_bot() -> Result<()> {
     {
-        // usb-storage asks for no VPD pages, so the kernel must be told that the drive can unmap.
+        // usb-storage asks for no VPD pages, so the kernel has to be configured to unmap.
         let bench = &mut *BENCH.lock()?;
         let name = bench.disk("bot")?.name;
         let mode = format!("/sys/block/{name}/device/scsi_disk/*/provisioning_mode");

@@ -1,4 +1,4 @@
-//! Captures that QEMU itself writes of its own drives (`pcap=`): `uaskit decode` finds in them what tshark finds.
+//! Captures that QEMU writes of its drives (`pcap=`): `uaskit decode` finds in them what tshark finds.
 
 use std::time::Duration;
 

@@ -58,15 +58,15 @@ fn a_pulled_out_disk_is_gone_and_comes_back() -> Result<()> {
 }
 
 #[test]
-fn a_redirected_drive_that_nobody_serves_can_be_plugged_in_and_out() -> Result<()> {
+fn a_redirected_drive_without_server_can_be_plugged_in_and_out() -> Result<()> {
     let vm = &mut BENCH.lock()?.vm;
     let place = Scratch::new()?;
-    let nobody = Redirect::new("nobody", &place.path("usbredir"));
+    let unserved = Redirect::new("unserved", &place.path("usbredir"));
     for _ in 0..2 {
-        vm.attach(&nobody)?;
-        vm.detach(&nobody.id)?;
+        vm.attach(&unserved)?;
+        vm.detach(&unserved.id)?;
     }
-    let refused = vm.detach(&nobody.id).expect_err("is not plugged in");
+    let refused = vm.detach(&unserved.id).expect_err("is not plugged in");
     assert!(refused.to_string().contains("DeviceNotFound"), "{refused}");
     Ok(())
 }
@@ -80,8 +80,8 @@ fn a_file_system_is_made_mounted_and_checked() -> Result<()> {
         .stdout_of(&format!("mkfs.ext4 -q {disk} && mount -t ext4 {disk} /mnt && echo kept > /mnt/file"))?;
     vm.guest.stdout_of("umount /mnt")?;
     vm.guest.stdout_of(&format!("e2fsck -fn {disk}"))?;
-    let kept = vm.guest.stdout_of(&format!("mount -t ext4 {disk} /mnt && cat /mnt/file && umount /mnt"))?;
-    assert_eq!(kept, "kept\n");
+    let text = vm.guest.stdout_of(&format!("mount -t ext4 {disk} /mnt && cat /mnt/file && umount /mnt"))?;
+    assert_eq!(text, "kept\n");
     let log = vm.guest.dmesg()?;
     assert_eq!(log.complaints(), [""; 0], "{log}");
     Ok(())

@@ -55,7 +55,7 @@ fn fio_moves_data_without_a_complaint_of_the_kernel() -> Result<()> {
 }
 
 #[test]
-fn the_conformance_suite_tells_passed_from_failed_and_skipped() -> Result<()> {
+fn the_conformance_suite_separates_passed_failed_and_skipped() -> Result<()> {
     let Bench { vm, disk, .. } = &mut *BENCH.lock()?;
     let verdict = Suite::new().tests("SCSI.Inquiry").writes().run(&mut vm.guest, &disk.generic_path())?;
     println!("{verdict}");

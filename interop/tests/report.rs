@@ -25,19 +25,19 @@ fn page(scratch: &Scratch, name: &str, arguments: &[&str]) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Keeps a run.
-fn kept(arguments: &[&str]) -> Result<()> {
+/// Runs `uaskit`, which saves the run.
+fn save_run(arguments: &[&str]) -> Result<()> {
     let output =
         Command::new(drive::binary()?).args(arguments).output().map_err(Error::io("start uaskit"))?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "uaskit {arguments:?}: {told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "uaskit {arguments:?}: {stderr}");
     Ok(())
 }
 
 /// Fails with what does not hold.
 fn holds(pages: &[PathBuf]) -> Result<()> {
     let seen = browser::look_at(pages)?;
-    println!("{}", seen.told);
+    println!("{}", seen.measured);
     assert!(seen.wrong.is_empty(), "{}", seen.wrong);
     Ok(())
 }
@@ -81,9 +81,9 @@ fn runs_that_were_kept_are_pages() -> Result<()> {
     for label in ["before", "after", "<third>"] {
         let run = ["bench", "--virtual", "--transport", "all", "--rw", "randread", "--depth", "1,8"];
         let terms = ["--seconds", "0.1", "--rounds", "3", "--quiet", &save, "--label", label];
-        kept(&[&run[..], &terms].concat())?;
+        save_run(&[&run[..], &terms].concat())?;
     }
-    kept(&["compare", "--transport", "bot,uasp", "--block", "4K", "--depth", "1,8", &save])?;
+    save_run(&["compare", "--transport", "bot,uasp", "--block", "4K", "--depth", "1,8", &save])?;
     let diff = page(&scratch, "diff", &["diff", "before", "after", "--file", &file])?;
     let history = page(&scratch, "history", &["history", "--file", &file])?;
     holds(&[diff, history])
@@ -95,18 +95,18 @@ fn a_validation_is_a_page() -> Result<()> {
     holds(&[page(&scratch, "validate", &["validate", "--only", "myce"])?])
 }
 
-/// How long a frame takes is told; only a second would be a fault.
+/// The time of a frame is printed; only a second fails the test.
 #[test]
 fn a_hundred_thousand_commands_are_panned_and_zoomed() -> Result<()> {
     let scratch = Scratch::new()?;
     let many = page(&scratch, "many", &["compare", "--depth", "32", "--commands", "100000"])?;
-    let told = std::fs::read_to_string(&many).map_err(Error::io("read a page"))?;
-    assert!(!told.contains("commands are shown"), "some are left out");
-    assert!(told.contains("Times are in steps of 0.01 µs"), "times are coarse");
+    let html = std::fs::read_to_string(&many).map_err(Error::io("read a page"))?;
+    assert!(!html.contains("commands are shown"), "some are left out");
+    assert!(html.contains("Times are in steps of 0.01 µs"), "times are coarse");
     holds(&[many])
 }
 
-/// A page with a figure of every kind, whose numbers are nobody's.
+/// A page with a figure of every kind, whose numbers are invented.
 #[test]
 fn every_kind_of_figure_is_on_a_page() -> Result<()> {
     let scratch = Scratch::new()?;

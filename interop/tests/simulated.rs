@@ -5,7 +5,7 @@ use uaskit_interop::{
     tools::capture::{self, Capture},
 };
 
-/// Commands of each run that are measured, and the depth of the run on UAS. On BOT one at a time is under way.
+/// Measured commands of each run, and the depth of the run on UAS. On BOT one at a time is in flight.
 const COMMANDS: usize = 100;
 const DEPTH: usize = 7;
 
@@ -23,7 +23,7 @@ static PACKETS_WRITTEN: Shared<Capture> =
 static AT_HIGH_SPEED: Shared<Capture> =
     Shared::new(|| capture::simulated(&[RUN, &["--capture-as", "packets", "--speed", "high"]].concat()));
 
-/// With parts: requests of each run, beside as many as are under way before they count.
+/// With parts: measured requests of each run; as many as the depth precede them.
 const REQUESTS: usize = 100;
 const REQUESTS_AT_ONCE: usize = 4;
 
@@ -85,8 +85,8 @@ fn nothing_is_malformed() -> Result<()> {
     Ok(())
 }
 
-/// TEST UNIT READY fails, since the drive has just been plugged in, and REQUEST SENSE says so; then as many commands
-/// as are wanted at once that are not measured, those that are, and the one that is under way when the run ends.
+/// TEST UNIT READY fails, since the drive has just been plugged in, and REQUEST SENSE says so; then as many unmeasured commands
+/// as the depth, the measured ones, and the one that is in flight when the run ends.
 #[test]
 fn over_bot_the_commands_that_ran_are_found() -> Result<()> {
     for (capture, operation_code) in [(&READS, "0x28"), (&WRITES, "0x2a")] {
@@ -106,7 +106,7 @@ fn over_bot_the_commands_that_ran_are_found() -> Result<()> {
     Ok(())
 }
 
-/// As over BOT, but the sense data come with the status, and as many as are under way before and after those that count.
+/// As over BOT, but the sense data come with the status, and as many unmeasured commands as the depth precede and follow the measured ones.
 #[test]
 fn over_uas_the_commands_that_ran_are_found() -> Result<()> {
     for (capture, operation_code) in [(&READS, "0x28"), (&WRITES, "0x2a")] {
@@ -134,7 +134,7 @@ fn each_record_of_an_endpoint_with_streams_says_which() -> Result<()> {
                 (&format!("{ON_UAS} in {{1..3}} && !frame.comment"), 0),
                 (&format!("{ON_UAS} == 4 && frame.comment"), 0),
                 ("usb.bus_id == 1 && frame.comment", 0),
-                // A status and data for each command, and a status for TEST UNIT READY. Of what is under way at the
+                // A status and data for each command, and a status for TEST UNIT READY. Of the commands in flight at the
                 // end some data have ended, and no status.
                 ("frame.comment && usb.urb_type == 'S'", 2 * (COMMANDS + 2 * DEPTH) + 1),
             ],
@@ -162,7 +162,7 @@ fn payload_that_was_cut_does_not_hide_a_command() -> Result<()> {
 }
 
 /// With 512 bytes a packet the dissector puts transfers together, and opens what is inside of BOT. Of UAS it finds what is an IU,
-/// and does not say which. The command that is under way when the run ends has not been sent. Data of
+/// and does not say which. The command that is in flight when the run ends has not been sent. Data of
 /// whole packets do not end for the dissector before the status, which it takes for a part of them.
 #[test]
 fn packets_of_high_speed_are_opened() -> Result<()> {
@@ -196,7 +196,7 @@ fn packets_are_transactions_with_good_checks() -> Result<()> {
     Ok(())
 }
 
-/// Ends of transfers are told where the dissector cannot see them, and so the class inside is opened. What is under way when the run ends may
+/// Ends of transfers are added where the dissector cannot see them, and so the class inside is opened. What is in flight when the run ends may
 /// not have been sent.
 #[test]
 fn packets_of_super_speed_are_opened() -> Result<()> {
@@ -228,7 +228,7 @@ fn packets_of_super_speed_are_opened() -> Result<()> {
 
 /// The packets that were on the link are as many and as long as without those that were added for the dissector.
 #[test]
-fn what_was_added_for_the_dissector_is_told_from_what_was_on_the_link() -> Result<()> {
+fn what_was_added_for_the_dissector_is_marked() -> Result<()> {
     const ADDED: &str = r#"frame.comment == "not on the link: end of the transfer""#;
     for capture in [&PACKETS, &PACKETS_WRITTEN] {
         let capture = capture.lock()?;
@@ -337,22 +337,22 @@ fn packets_of_two_drives_are_transactions_with_good_checks() -> Result<()> {
     Ok(())
 }
 
-/// A request is one command of 64 KiB. The run ends with the last that counts, and the others of the depth have begun by then: these
+/// A request is one command of 64 KiB. The run ends with the last measured one, when the others of the depth have begun: these
 /// have no status, and no others. At high speed READ READY says whose data come next.
 #[test]
-fn of_parts_on_uas_each_command_has_a_status_but_those_under_way_at_the_end() -> Result<()> {
-    let under_way = REQUESTS_AT_ONCE - 1;
+fn of_parts_on_uas_each_command_has_a_status_but_those_in_flight_at_the_end() -> Result<()> {
+    let in_flight = REQUESTS_AT_ONCE - 1;
     for (capture, has_turns) in [(&OF_BOTH, false), (&OF_BOTH_AT_HIGH_SPEED, true)] {
         counts(
             capture,
             &[
-                ("uasp.iu_id == 1 && scsi_sbc.opcode == 0x28", REQUESTS + REQUESTS_AT_ONCE + under_way),
+                ("uasp.iu_id == 1 && scsi_sbc.opcode == 0x28", REQUESTS + REQUESTS_AT_ONCE + in_flight),
                 // Of the power-on.
                 ("uasp.iu_id == 3 && uasp.sense.status == 2", 1),
             ],
         )?;
         let count = |unit: u8| capture.lock()?.count(&format!("uasp.iu_id == {unit}"));
-        assert_eq!(count(1)?, count(3)? + under_way);
+        assert_eq!(count(1)?, count(3)? + in_flight);
         let turns = count(6)?;
         let expected = if has_turns { REQUESTS + REQUESTS_AT_ONCE..usize::MAX } else { 0..1 };
         assert!(expected.contains(&turns), "{turns}");
@@ -360,7 +360,7 @@ fn of_parts_on_uas_each_command_has_a_status_but_those_under_way_at_the_end() ->
     Ok(())
 }
 
-/// One at a time, and so none is under way when the last one has ended.
+/// One at a time, and so none is in flight when the last one completes.
 #[test]
 fn of_parts_on_bot_each_command_has_a_status() -> Result<()> {
     for capture in [&OF_BOT, &OF_BOT_AT_HIGH_SPEED] {

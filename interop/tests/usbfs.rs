@@ -158,8 +158,8 @@ fn each_transport_reads_what_it_wrote() -> Result<()> {
                 assert_eq!(said.status, 0, "{}", said.text);
                 said.has(&format!("verified={pieces} errors=0"));
                 assert_eq!(said.count("stalls"), short_data_stalls(serial, transport), "{}", said.text);
-                for trouble in ["timeouts", "port_resets", "odd_statuses", "sent_again"] {
-                    assert!(said.count(trouble) == 0, "{trouble}: {}", said.text);
+                for counter in ["timeouts", "port_resets", "odd_statuses", "sent_again"] {
+                    assert!(said.count(counter) == 0, "{counter}: {}", said.text);
                 }
             }
         }
@@ -177,7 +177,7 @@ fn a_file_system_is_unharmed_and_a_mounted_one_left_alone() -> Result<()> {
     for (serial, transport) in [("our-super", "uas"), ("storage-super", "turbo"), ("uas-high", "uas")] {
         let path = guest.await_disk(serial, PLUG_LIMIT)?.path();
         guest.stdout_of(&format!("mkfs.ext4 -q {path} 32M && mount -t ext4 {path} /mnt"))?;
-        let kept = guest.stdout_of(&format!("dd if=/dev/urandom of=/mnt/file bs=64k count=64 && {SUM}"))?;
+        let sum = guest.stdout_of(&format!("dd if=/dev/urandom of=/mnt/file bs=64k count=64 && {SUM}"))?;
         let said = exercise(guest, serial, &format!("{transport} verify 65536 20 4096 8"))?;
         assert_eq!(said.status, 1, "{}", said.text);
         said.has(&format!("{path} is in use: it is mounted at /mnt"));
@@ -190,7 +190,7 @@ fn a_file_system_is_unharmed_and_a_mounted_one_left_alone() -> Result<()> {
         said.has("verified=64 errors=0");
         let path = guest.await_disk(serial, PLUG_LIMIT)?.path();
         guest.stdout_of(&format!("e2fsck -fn {path} && mount -t ext4 {path} /mnt"))?;
-        assert_eq!(guest.stdout_of(&format!("{SUM}; umount /mnt"))?, kept, "{serial}");
+        assert_eq!(guest.stdout_of(&format!("{SUM}; umount /mnt"))?, sum, "{serial}");
         let read = format!("dd if={path} bs=4k skip=9000 count=64 | sha256sum");
         assert_eq!(guest.stdout_of(&read)?, unsent, "{serial}");
     }
@@ -201,10 +201,10 @@ fn a_file_system_is_unharmed_and_a_mounted_one_left_alone() -> Result<()> {
 fn the_driver_is_bound_again_after_a_panic_and_after_ctrl_c() -> Result<()> {
     let guest = &mut BENCH.lock()?.vm.guest;
     for (serial, transport) in [("our-super", "uas"), ("storage-high", "bot"), ("uas-super", "uas")] {
-        for (verb, told) in [("panic", "reads in flight"), ("panic-between", "the interface held: true")] {
+        for (verb, printed) in [("panic", "reads in flight"), ("panic-between", "the interface held: true")] {
             let said = exercise(guest, serial, &format!("{transport} {verb}"))?;
             assert_eq!(said.status, 101, "{}", said.text);
-            said.has(told);
+            said.has(printed);
         }
         let before = guest.await_disk(serial, PLUG_LIMIT)?;
         for signal in ["INT", "TERM"] {
@@ -234,7 +234,7 @@ fn after_a_kill_list_says_how_the_kernel_takes_the_interface_back() -> Result<()
     let wait =
         format!("while ! uaskit list | grep -q '{interface} is claimed by a program'; do sleep 0.1; done");
     guest.stdout_of(&wait)?;
-    // A second program is told so, and harms nothing.
+    // A second program gets this error, and does no harm.
     let second = guest.run(&format!("exercise {} uas verify 2048 1 4096 1", before.port))?;
     assert!(
         second.stderr.contains(&format!("{interface} is in use by another program")),
@@ -265,12 +265,12 @@ fn an_interface_without_a_driver_is_left_without_one() -> Result<()> {
 }
 
 #[test]
-fn what_is_missing_is_told_with_the_remedy() -> Result<()> {
+fn errors_name_what_is_missing_and_the_remedy() -> Result<()> {
     let guest = &mut BENCH.lock()?.vm.guest;
     let port = guest.await_disk("uas-super", PLUG_LIMIT)?.port;
     // The right to write to the node.
-    let nobody = "echo nobody:x:65534:65534::/:/bin/sh > /etc/passwd; start-stop-daemon -S -c nobody -x /usr/bin/exercise --";
-    let output = guest.run(&format!("{nobody} {port} uas verify 2048 1 4096 1"))?;
+    let unprivileged = "echo tester:x:65534:65534::/:/bin/sh > /etc/passwd; start-stop-daemon -S -c tester -x /usr/bin/exercise --";
+    let output = guest.run(&format!("{unprivileged} {port} uas verify 2048 1 4096 1"))?;
     assert!(output.stderr.contains("uaskit list --udev"), "{}", output.stderr);
     // Memory: that of the kernel's limit is asked for in vain.
     let parameter = "/sys/module/usbcore/parameters/usbfs_memory_mb";
@@ -303,7 +303,7 @@ fn faults_of_a_drive_are_recovered_from_and_counted() -> Result<()> {
         (&["timeouts", "task_aborts", "sent_again"], &["unit_resets", "nexus_resets", "port_resets"]);
     for (serial, (counted, never)) in [
         ("broken-write", LOST),
-        // With streams a halt is cleared by a port reset if other transfers are under way, which is up to the kernel.
+        // With streams a port reset clears a halt if other transfers are in flight, which depends on the kernel.
         ("broken-halt", (&["stalls"][..], &[][..])),
         // Of these, data have not come that a status claims.
         ("broken-read", LOST),
@@ -352,7 +352,7 @@ fn a_drive_that_is_pulled_out_in_mid_write_ends_everything_and_comes_back() -> R
     Ok(())
 }
 
-/// Nobody but our initiator writes here, on drives that are well: by each transport, with streams and without.
+/// Only our initiator writes here, on healthy drives: by each transport, with streams and without.
 #[test]
 fn wireshark_finds_nothing_malformed_in_what_is_sent() -> Result<()> {
     let trials = [
@@ -385,7 +385,7 @@ fn wireshark_finds_nothing_malformed_in_what_is_sent() -> Result<()> {
     )
 }
 
-/// What is sent to make a drive let go of a command: over UAS ABORT TASK, over BOT Mass Storage Reset, and CLEAR FEATURE(ENDPOINT_HALT).
+/// What is sent to abort a command: over UAS ABORT TASK, over BOT Mass Storage Reset, and CLEAR FEATURE(ENDPOINT_HALT).
 #[test]
 fn wireshark_finds_nothing_malformed_in_recoveries() -> Result<()> {
     let machine = machine("usbfs-broken-wire");
@@ -423,9 +423,9 @@ fn is_well_formed(capture: &Capture, filters: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Speed beside the kernel's driver, in turns: 4K at depth 14 at least as fast, 512K at 0.9 of it.
+/// Speed beside the kernel's driver, run alternately: 4K at depth 14 at least as fast, 512K at 0.9 of it.
 #[test]
-#[ignore = "takes two minutes, and a busy machine tells nothing"]
+#[ignore = "takes two minutes, and a busy machine distorts it"]
 fn speed_beside_the_kernels_driver() -> Result<()> {
     const ROUNDS: usize = 5;
     let images = Scratch::new()?;

@@ -107,8 +107,8 @@ fn decode_counts_what_tshark_counts() -> Result<()> {
     Ok(())
 }
 
-/// Four reads and writes of 64 KiB on each of three drives, all of their data found, although usbmon does not tell streams; and a drive
-/// that is as it should be has no fault.
+/// Four reads and writes of 64 KiB on each of three drives, all of their data found, although usbmon does not record streams; and a drive
+/// without faults has no finding.
 #[test]
 fn decode_gives_each_command_its_data() -> Result<()> {
     let decoded = CAPTURE.lock()?.decoded()?;

@@ -158,7 +158,7 @@ fn each_transport_reads_what_it_wrote() -> Result<()> {
     let bench = &mut *BENCH.lock()?;
     for (serial, transports) in TRIALS {
         for transport in *transports {
-            // Only UAS has more than one command under way.
+            // Only UAS has more than one command in flight.
             let shapes: &[_] = &[(200, 4096, 30), (8, 512 << 10, 4), (200, 4096, 14)];
             let count = if *transport == "uas" { shapes.len() } else { 2 };
             for (pieces, bytes, depth) in &shapes[..count] {
@@ -180,7 +180,7 @@ fn each_transport_reads_what_it_wrote() -> Result<()> {
 
 /// QEMU's controller has 256 stream contexts, of which the first is none: two streams less are commands at once.
 #[test]
-fn as_many_commands_are_under_way_as_the_controller_has_streams() -> Result<()> {
+fn as_many_commands_are_in_flight_as_the_controller_has_streams() -> Result<()> {
     let text = BENCH.lock()?.trial("verify our-many uas 2048 1000 4096 253")?;
     has(&text, "UAS with 255 streams, depth 253");
     has(&text, "verified=1000 errors=0");
@@ -201,7 +201,7 @@ fn a_whole_disk_is_read_as_its_image_has_it() -> Result<()> {
     Ok(())
 }
 
-/// Wrappers that are none, a status that nobody asked for, transfers behind it that are taken back.
+/// Malformed wrappers, an unexpected status, and cancelled transfers behind it.
 #[test]
 fn a_stall_halts_the_endpoint_until_it_is_cleared() -> Result<()> {
     has(&BENCH.lock()?.trial("stall storage")?, "stalls=4");
@@ -209,7 +209,7 @@ fn a_stall_halts_the_endpoint_until_it_is_cleared() -> Result<()> {
 }
 
 #[test]
-fn transfers_that_wait_on_streams_are_taken_back() -> Result<()> {
+fn transfers_that_wait_on_streams_are_cancelled() -> Result<()> {
     let bench = &mut *BENCH.lock()?;
     for serial in ["uas", "our-super"] {
         has(&bench.trial(&format!("cancel {serial}"))?, "cancels=56");
@@ -217,19 +217,19 @@ fn transfers_that_wait_on_streams_are_taken_back() -> Result<()> {
     Ok(())
 }
 
-/// A ring of a stream has 127 places, so the second lap is that of any command past them. When an endpoint stops, QEMU's controller forgets on which lap its streams' rings are.
+/// A ring of a stream has 127 places: any command past them is on the second lap. When an endpoint stops, QEMU's controller forgets on which lap its streams' rings are.
 #[test]
-fn what_is_taken_back_on_a_later_lap_of_the_rings_does_not_stop_the_others() -> Result<()> {
+fn transfers_cancelled_on_a_later_lap_of_the_rings_do_not_stop_the_others() -> Result<()> {
     has(&BENCH.lock()?.trial("cancel our-super 190")?, "cancels=56");
     Ok(())
 }
 
-/// On a drive that does forty commands in a second, so that reads are under way when their data are wanted back.
+/// On a drive that does forty commands a second, so that reads are in flight when their data transfers are cancelled.
 #[test]
-fn data_under_way_are_taken_back_and_asked_for_again() -> Result<()> {
+fn data_transfers_in_flight_are_cancelled_and_submitted_again() -> Result<()> {
     let bench = &mut *BENCH.lock()?;
     fill(&bench.images.path(SLOW))?;
-    let text = bench.trial(&format!("take-back {SLOW}"))?;
+    let text = bench.trial(&format!("cancel-data {SLOW}"))?;
     has(&text, "reads=56");
     Ok(())
 }
@@ -280,7 +280,7 @@ fn a_drive_pulled_out_in_mid_write_ends_everything_and_comes_back() -> Result<()
         let line = format!("controller {} replug {serial} {transport} > {log} 2>&1", bench.pci);
         let job = bench.vm.guest.start(&line)?;
         let await_words = |vm: &mut Vm, words: &str| {
-            // What it has said instead is said by the failure.
+            // The failure has what it printed instead.
             let wait = format!(
                 "for n in $(seq 400); do grep -q {words} {log} && break; sleep 0.1; done
                 grep -q {words} {log} || {{ cat {log}; exit 1; }}; sleep 0.5"
@@ -310,7 +310,7 @@ fn storage_again(serial: &str) -> Value {
     json!({ "driver": "usb-storage", "id": bridge_of(serial), "drive": serial, "bus": "xhci.0", "serial": serial })
 }
 
-/// Nobody but the kernel has written what it finds, and what it writes we find.
+/// The kernel reads back what it wrote, and we read what the kernel wrote.
 #[test]
 fn the_kernel_has_the_controller_before_and_after() -> Result<()> {
     let bench = &mut *BENCH.lock()?;
@@ -350,12 +350,12 @@ fn is_clean_except(text: &str, stalls: u32) {
     let expected = format!("stalls: {stalls}");
     has(text, &expected);
     assert_eq!(text.matches("stalls: ").count(), text.matches(&format!("{expected},")).count(), "{text}");
-    for trouble in ["timeouts", "port_resets", "odd_statuses", "sent_again", "unsignalled"] {
-        let none = format!("{trouble}: 0");
+    for counter in ["timeouts", "port_resets", "odd_statuses", "sent_again", "unsignalled"] {
+        let none = format!("{counter}: 0");
         has(text, &none);
-        assert_eq!(text.matches(trouble).count(), text.matches(&none).count(), "{trouble}: {text}");
+        assert_eq!(text.matches(counter).count(), text.matches(&none).count(), "{counter}: {text}");
     }
-    for trouble in ["stray_events", "late_events", "rings_full", "stop_races", "failed_endpoints"] {
-        has(text, &format!("{trouble}: 0"));
+    for counter in ["stray_events", "late_events", "rings_full", "stop_races", "failed_endpoints"] {
+        has(text, &format!("{counter}: 0"));
     }
 }

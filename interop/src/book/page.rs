@@ -1,4 +1,4 @@
-//! What a page of the book tells its reader to do.
+//! The steps that a page of the book gives its reader.
 //!
 //! - In a block marked `console` a line that begins with `$ ` is for the host, one that begins with `guest# ` for the
 //!   guest; one that ends in ` &` is left running. A `\` at the end of a line joins the next. The lines below a command
@@ -145,9 +145,9 @@ $ not run
     #[test]
     fn a_page_is_its_commands_in_their_order() {
         let steps = steps(PAGE).expect("a page");
-        let told: Vec<_> = steps.iter().map(|step| (step.place, step.command.as_str())).collect();
+        let commands: Vec<_> = steps.iter().map(|step| (step.place, step.command.as_str())).collect();
         assert_eq!(
-            told,
+            commands,
             [
                 (Place::Background, "uaskit serve a.img --usbredir unix:a.sock"),
                 (Place::Host, "ls"),
@@ -177,7 +177,7 @@ $ not run
     }
 
     #[test]
-    fn a_block_that_does_not_end_is_told() {
+    fn an_unterminated_block_is_an_error() {
         assert_eq!(steps("text\n```console\n$ ls\n"), Err("the block of line 2 does not end".into()));
         assert!(steps("```console\nout\n```\n").is_err_and(|why| why.contains("output without a command")));
     }

@@ -74,7 +74,7 @@ impl Channel {
 }
 
 impl Failure {
-    /// As an error of whoever waited for `what`.
+    /// The error for a caller that waited for `what`.
     pub(super) fn explain(self, what: &str, limit: Duration, evidence: &str) -> Error {
         let (what, evidence) = (what.to_owned(), evidence.to_owned());
         match self {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_socket_is_told() {
+    fn a_closed_socket_is_a_failure() {
         let (mut channel, guest) = pair();
         drop(guest);
         let closed = channel.next(Deadline::after(Duration::from_secs(5)));

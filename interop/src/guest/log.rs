@@ -19,7 +19,7 @@ impl KernelLog {
     }
 
     /// Whether a line contains `words`.
-    pub fn tells(&self, words: &str) -> bool {
+    pub fn contains(&self, words: &str) -> bool {
         self.text.contains(words)
     }
 
@@ -84,7 +84,7 @@ fn complains(line: &str) -> bool {
         "no caching",
         "assuming",
     ];
-    /// A drive tells each new host that it has been powered on; the root hub's is QEMU's affair.
+    /// A drive reports its power-on to each new host; the other comes from QEMU's root hub.
     const INNOCENT: &[&str] = &["power-on or device reset occurred", "algorithms for lpm for this host"];
     let line = line.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| line.contains(word));

@@ -1,4 +1,4 @@
-//! What the agent says: one line, and for some the bytes whose lengths the line tells.
+//! What the agent sends: one line, and after some lines bytes, whose lengths are in the line.
 //!
 //! ```text
 //! ready RELEASE                     the agent has started, after boot or reboot
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_started_agent_tells_its_kernel() {
+    fn a_started_agent_reports_its_kernel() {
         let ready = Reply::Ready { release: "6.1.0-56-amd64".into() };
         assert_eq!(Reply::parse(b"ready 6.1.0-56-amd64\n"), Parsed::Whole(ready, 21));
     }

@@ -165,25 +165,25 @@ impl Machine {
     /// QEMU's own UAS drive with the image as its disk.
     #[must_use]
     pub fn uas_disk(self, id: &str, image: &Path) -> Self {
-        self.usb_disk(("usb-uas", ""), id, Bus::Xhci, image)
+        self.usb_disk("usb-uas", id, Bus::Xhci, image)
     }
 
     /// QEMU's own BOT drive with the image as its disk.
     #[must_use]
     pub fn storage_disk(self, id: &str, image: &Path) -> Self {
-        self.usb_disk(("usb-storage", ""), id, Bus::Xhci, image)
+        self.usb_disk("usb-storage", id, Bus::Xhci, image)
     }
 
     /// QEMU's BOT bridge with the image as a SCSI disk behind it.
     #[must_use]
     pub fn bot_disk(self, id: &str, image: &Path) -> Self {
-        self.usb_disk(("usb-bot", ""), id, Bus::Xhci, image)
+        self.usb_disk("usb-bot", id, Bus::Xhci, image)
     }
 
     /// One of the three, by its name in QEMU (`usb-uas`, `usb-storage`, `usb-bot`), on a bus. Its id is its serial number as well.
     #[must_use]
     pub fn numbered_disk(self, kind: &str, id: &str, bus: Bus, image: &Path) -> Self {
-        self.usb_disk((kind, &format!(",serial={id}")), id, bus, image)
+        self.usb_disk(&format!("{kind},serial={id}"), id, bus, image)
     }
 
     /// A bridge of QEMU's (`usb-uas`, `usb-bot`) on the SuperSpeed controller, with a logical unit of each of these numbers. Their serial numbers
@@ -200,8 +200,8 @@ impl Machine {
         self.arguments(devices.into_iter().flat_map(|device| ["-device".to_owned(), device]))
     }
 
-    /// Has QEMU itself write down the transfers of a drive of its own that was added before. The file is whole when the bridge
-    /// `ID-bridge` was pulled out.
+    /// Has QEMU capture the transfers of one of its drives that was added before. The file is complete when the bridge
+    /// `ID-bridge` is unplugged.
     #[must_use]
     pub fn captured(self, id: &str, file: &Path) -> Self {
         self.arguments(["-set".into(), format!("device.{id}-bridge.pcap={}", file.display())])
@@ -232,10 +232,10 @@ impl Machine {
         Vm::launch(self)
     }
 
-    /// A drive that QEMU knows how to make, or a bridge of its with a SCSI disk behind; with more words about it.
-    fn usb_disk(self, (kind, words): (&str, &str), id: &str, bus: Bus, image: &Path) -> Self {
-        let device = format!("{kind},id={id}-bridge,bus={}{words}", bus.path());
-        let devices = match kind {
+    /// One of QEMU's drives, or one of its bridges with a SCSI disk behind. `model` may have properties.
+    fn usb_disk(self, model: &str, id: &str, bus: Bus, image: &Path) -> Self {
+        let device = format!("{model},id={id}-bridge,bus={}", bus.path());
+        let devices = match model.split(',').next().unwrap_or_default() {
             "usb-storage" => vec![format!("{device},drive={id}")],
             _ => vec![device, format!("scsi-hd,drive={id},bus={id}-bridge.0")],
         };

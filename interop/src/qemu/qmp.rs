@@ -17,7 +17,7 @@ pub struct Qmp {
     stream: BufReader<UnixStream>,
     /// A line that has not arrived whole.
     half: Vec<u8>,
-    /// Events that nobody has asked for yet.
+    /// Events that have arrived and were not asked for yet.
     events: Vec<Value>,
 }
 

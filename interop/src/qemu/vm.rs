@@ -38,19 +38,19 @@ impl Vm {
         let mut command = machine.command(&image, &agent, &qmp, &console);
         let qemu = Leashed::spawn(command.stdout(Stdio::null()).stderr(stderr))?;
         // QEMU that refuses its command line ends before its sockets open; its own words say why.
-        let told = |error: Error| {
+        let with_complaints = |error: Error| {
             Error::unexpected("start QEMU", format!("{error}\n{}", scratch::tail(&complaints)))
         };
         let mut vm = Self {
-            qmp: Qmp::connect(&qmp).map_err(told)?,
-            guest: Guest::connect(&agent, console.clone()).map_err(told)?,
+            qmp: Qmp::connect(&qmp).map_err(with_complaints)?,
+            guest: Guest::connect(&agent, console.clone()).map_err(with_complaints)?,
             qemu,
             console,
             _sockets: sockets,
         };
         match vm.qemu.ended()? {
             None => Ok(vm),
-            Some(status) => Err(told(Error::unexpected("QEMU", status))),
+            Some(status) => Err(with_complaints(Error::unexpected("QEMU", status))),
         }
     }
 

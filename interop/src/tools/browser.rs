@@ -9,13 +9,13 @@ use std::process::Command;
 
 use crate::{Error, Result, child, debian, scratch};
 
-/// What is wrong with pages, in lines, and what else is told of them. Pictures of them are left in `target/browser/pictures`.
+/// What a browser finds on pages, one finding a line. Pictures of them are left in `target/browser/pictures`.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// What does not hold.
+    /// Checks that fail.
     pub wrong: String,
-    /// What is told, such as how long a frame takes.
-    pub told: String,
+    /// Measurements, such as how long a frame takes.
+    pub measured: String,
 }
 
 /// Takes a picture of the top of a page, in a window of so many pixels across and down.
@@ -42,14 +42,14 @@ pub fn look_at(pages: &[PathBuf]) -> Result<Seen> {
     command.current_dir(&directory).arg("report.mjs").arg(chromium).arg(&pictures).args(pages);
     let output = command.output().map_err(Error::io("start node"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (wrong, told) = (text(&output.stdout), text(&output.stderr));
+    let (wrong, measured) = (text(&output.stdout), text(&output.stderr));
     if !output.status.success() && wrong.is_empty() {
-        return Err(Error::unexpected("look at pages in Chromium", told));
+        return Err(Error::unexpected("look at pages in Chromium", measured));
     }
-    Ok(Seen { wrong, told })
+    Ok(Seen { wrong, measured })
 }
 
-/// The folder of the scripts, with the libraries in it. Whoever comes first installs them, the others wait.
+/// The folder of the scripts, with the libraries in it. The first caller installs them, the others wait.
 fn ready() -> Result<PathBuf> {
     let (source, directory) =
         (scratch::workspace().join("interop/browser"), scratch::target().join("browser"));

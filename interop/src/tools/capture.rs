@@ -1,7 +1,7 @@
-//! usbmon in the guest, tshark on the host: does a dissector that nobody here wrote understand the traffic?
+//! usbmon in the guest, tshark on the host: does an independent dissector understand the traffic?
 //!
 //! usbmon sees URBs as the guest's drivers hand them in and get them back. It carries no stream id, so the
-//! data of several UAS commands in flight cannot be told apart; the IUs can. Captures of a simulated world, which keep the
+//! data of several UAS commands in flight cannot be assigned to them; the IUs can. Captures of a simulation, which keep the
 //! stream, are read by the same program.
 
 use std::{fs, path::Path, process::Command, time::Duration};
@@ -98,7 +98,7 @@ impl Decoded {
         self.0.iter().filter_map(|object| object["fault"].as_str()).collect()
     }
 
-    /// The last object, which says what was seen and what was let go of.
+    /// The last object, with the numbers of what was seen and what was dropped.
     pub fn end(&self) -> &serde_json::Value {
         self.0.last().unwrap_or(&serde_json::Value::Null)
     }

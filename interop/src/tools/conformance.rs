@@ -169,7 +169,7 @@ impl Reading {
         }
     }
 
-    /// The rest of a test's line, or a line of its own: the verdict may stand alone or behind other words.
+    /// The rest of a test's line, or a separate line: the verdict may be alone or behind other words.
     fn content(&mut self, line: &str) {
         if let Some((_, reason)) = line.split_once("[SKIPPED]") {
             let test = self.test.clone().unwrap_or_default();

@@ -156,8 +156,8 @@ impl Load {
         if reports.len() == loads.len() {
             return Ok(reports);
         }
-        let told = format!("{} jobs of {}", reports.len(), loads.len());
-        Err(Error::unexpected("read fio's report", told))
+        let counts = format!("{} jobs of {}", reports.len(), loads.len());
+        Err(Error::unexpected("read fio's report", counts))
     }
 
     fn limit(&self) -> Duration {

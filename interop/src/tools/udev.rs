@@ -1,8 +1,8 @@
 //! Debian's udev in a guest: it loads modules for devices and applies rules to their nodes, as on a Debian that was installed.
 //!
 //! Modules are loaded by libkmod, which reads `/etc/modprobe.d` and the kernel's command line as modprobe does; modprobe and rmmod themselves
-//! are kmod's from here on. There is no login manager: whoever sits at the guest is told to udev by the file that one would write
-//! (systemd, `sd_seat_get_active`). Rules that look into disks are left out, so that nobody has a disk open.
+//! are kmod's from here on. There is no login manager: the file that it would write names the active user of the guest to udev
+//! (systemd, `sd_seat_get_active`). Rules that look into disks are left out, so that no program has a disk open.
 
 use std::{
     fs,
@@ -32,8 +32,8 @@ pub fn start(guest: &mut Guest) -> Result<()> {
     plug_in(guest)
 }
 
-/// Starts the daemon anew, as a boot does: what it has read of modprobe's files it reads again when a file comes or goes, and not when one
-/// has changed.
+/// Restarts the daemon, as a boot does: it reads modprobe's files again when a file is added or removed, and not when one
+/// changes.
 pub fn start_again(guest: &mut Guest) -> Result<()> {
     guest.stdout_of("udevadm control --exit")?;
     plug_in(guest)
@@ -45,11 +45,11 @@ fn plug_in(guest: &mut Guest) -> Result<()> {
     guest.stdout_of(&format!("systemd-udevd --daemon && {TRIGGER}")).map(drop)
 }
 
-/// Says who sits at the guest, by the number of the user.
-pub fn seat(guest: &mut Guest, user: u32) -> Result<()> {
-    let seat = format!("ACTIVE=1\\nACTIVE_UID={user}\\n");
+/// Makes a user the active one of the guest's seat, by the user's number.
+pub fn activate_user(guest: &mut Guest, user: u32) -> Result<()> {
+    let state = format!("ACTIVE=1\\nACTIVE_UID={user}\\n");
     guest
-        .stdout_of(&format!("mkdir -p /run/systemd/seats && printf '{seat}' > /run/systemd/seats/seat0"))
+        .stdout_of(&format!("mkdir -p /run/systemd/seats && printf '{state}' > /run/systemd/seats/seat0"))
         .map(drop)
 }
 

@@ -22,7 +22,7 @@ const BROKEN: &[Ours] = &[
     (UNPLUGGED, Bus::Xhci, &[]),
 ];
 
-/// A status that waits on a stream is taken back, for which its endpoint is stopped. QEMU's controller forgets then on which lap the
+/// A status transfer that waits on a stream is cancelled, for which its endpoint is stopped. QEMU's controller forgets then on which lap the
 /// rings of all streams are, and Linux does not remind it: so none may have come to its second lap, with 510 transfers.
 const LOST: &str = "bench-lost";
 const SLOW: &str = "bench-slow";
@@ -89,20 +89,20 @@ fn are_written(vm: &mut Vm, serials: &[&str], happens: impl FnOnce(&mut Vm) -> R
         let record: Value =
             serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
         println!("{}: {status}, {}\n{stderr}", before.serial, record["troubles"]);
-        is_told(&before.serial, status, &record);
+        is_recorded(&before.serial, status, &record);
         let after = vm.guest.await_disk(&before.serial, PLUG_LIMIT)?;
         assert_eq!((&after.driver, after.queue_depth), (&before.driver, before.queue_depth), "{after:?}");
-        let (path, kept) = (after.path(), "/tmp/kept");
-        let read = format!("dd if={path} of={kept} bs=1M skip=32 count=8 iflag=direct");
-        vm.guest.stdout_of(&format!("{read} && sha256sum < {kept} | cmp - /tmp/sum && e2fsck -fn {kept}"))?;
+        let (path, copy) = (after.path(), "/tmp/copy");
+        let read = format!("dd if={path} of={copy} bs=1M skip=32 count=8 iflag=direct");
+        vm.guest.stdout_of(&format!("{read} && sha256sum < {copy} | cmp - /tmp/sum && e2fsck -fn {copy}"))?;
     }
     Ok(())
 }
 
-/// What went wrong with a broken drive is in the record, and what was mended has no error.
+/// The record counts the faults of a broken drive, and recovered commands are not errors.
 #[track_caller]
-fn is_told(serial: &str, status: u8, record: &Value) {
-    let (row, troubles) = (&record["rows"][0], &record["troubles"]);
+fn is_recorded(serial: &str, status: u8, record: &Value) {
+    let (row, counters) = (&record["rows"][0], &record["troubles"]);
     assert!(row["verify"]["checked"].as_u64() > Some(0) || serial == UNPLUGGED, "{record}");
     assert!(matches!(row["verify"]["wrong"].as_u64(), None | Some(0)), "{record}");
     if serial == UNPLUGGED {
@@ -114,15 +114,15 @@ fn is_told(serial: &str, status: u8, record: &Value) {
     let (counted, never): (&[&str], &[&str]) = match serial {
         LOST | "bench-lost-high" => (&["timeouts", "task_aborts", "retries"], &["resets"]),
         "bench-lost-bot" => (&["timeouts", "resets", "retries"], &["task_aborts"]),
-        // Whether the port is reset is up to what else is under way.
+        // Whether the port is reset depends on what else is in flight.
         "bench-halted" => (&["stalls"], &["timeouts"]),
         SLOW => (&["timeouts", "task_aborts", "retries"], &[]),
         _ => (&["stalls"], &["timeouts", "resets"]),
     };
-    for trouble in counted {
-        assert!(troubles[trouble].as_u64() > Some(0), "{serial}, {trouble}: {troubles}");
+    for counter in counted {
+        assert!(counters[counter].as_u64() > Some(0), "{serial}, {counter}: {counters}");
     }
-    for trouble in never {
-        assert_eq!(troubles[trouble], 0, "{serial}, {trouble}: {troubles}");
+    for counter in never {
+        assert_eq!(counters[counter], 0, "{serial}, {counter}: {counters}");
     }
 }

@@ -105,9 +105,9 @@ fn stamps_come_back(kind: &str, transport: &str, expected: &[&str]) -> Result<()
     );
     let record = measure(guest, &words)?;
     // QEMU's drives have no thermometer; that they were asked has not upset them.
-    let (told, source) =
+    let (celsius, source) =
         if kind == OURS { (json!(41.0), json!("log-page")) } else { (json!(null), json!(null)) };
-    assert_eq!(record["target"]["temperature_c"], json!([told, told]));
+    assert_eq!(record["target"]["temperature_c"], json!([celsius, celsius]));
     assert_eq!(record["target"]["temperature_source"], source);
     assert_eq!((&record["troubles"]["timeouts"], &record["troubles"]["resets"]), (&0.into(), &0.into()));
     all_came_back(&record, expected, "zero-copy");
@@ -140,7 +140,7 @@ fn rows_came_back(record: &Value, transports: &[&str]) {
 #[track_caller]
 fn all_came_back(record: &Value, transports: &[&str], memory: &str) {
     rows_came_back(record, transports);
-    let engine = record["target"]["engine"].as_str().expect("it is told");
+    let engine = record["target"]["engine"].as_str().expect("the record names the engine");
     let routes: Vec<&str> = engine.split("; ").skip(1).collect();
     assert_eq!(routes.len(), transports.len(), "{engine}");
     assert!(routes.iter().all(|route| route.ends_with(memory)), "{engine}");
@@ -170,7 +170,7 @@ fn the_kernel_sees_no_disk_between_transports() -> Result<()> {
     for (kind, transport, driver) in [(OURS, "all", "uas"), ("usb-storage", "bot,turbo", "usb-storage")] {
         let before = disk(guest, kind)?;
         let port = &before.port;
-        // Each depth is put up anew on each transport.
+        // Each depth is set up again on each transport.
         let words =
             format!("bench {port} --transport {transport} --rw randread --depth 1,4 --seconds 0.3 --json");
         for (ends, status) in [("wait $pid", 0), ("sleep 2; kill -INT $pid; wait $pid", 1)] {
@@ -253,11 +253,11 @@ fn a_capture_of_our_drivers_has_what_tshark_finds_and_streams() -> Result<()> {
         let file = "/tmp/own.pcapng";
         let words = "--rw randread --bs 8k --depth 4 --seconds 0.2 --rounds 1 --size 8M --snap 256 --json";
         let line =
-            format!("uaskit bench {port} --transport {transport} {words} --capture {file} 2>/tmp/told");
+            format!("uaskit bench {port} --transport {transport} {words} --capture {file} 2>/tmp/stderr");
         let printed = guest.stdout_within(RUN_LIMIT, &line)?;
         let record: Value = serde_json::from_str(&printed).expect("it prints JSON");
-        let told = guest.stdout_of("cat /tmp/told")?;
-        assert!(told.contains(" 0 events dropped"), "{told}");
+        let stderr = guest.stdout_of("cat /tmp/stderr")?;
+        assert!(stderr.contains(" 0 events dropped"), "{stderr}");
         let own = place.path(transport);
         std::fs::write(&own, guest.pull(file)?).expect("it can be written");
         let capture = capture::written(&own)?;
@@ -330,10 +330,10 @@ fn who_may_not_open_the_block_device_reads_at_the_port_and_does_not_write() -> R
     let node = guest.stdout_of(&format!("printf /dev/bus/usb/%03d/%03d {numbers}"))?;
     // As the rule of `uaskit list --udev` does.
     guest.stdout_of(&format!("chmod 666 {node}; chmod 600 {path}"))?;
-    let nobody = "echo nobody:x:65534:65534::/:/bin/sh > /etc/passwd; start-stop-daemon -S -c nobody -x /usr/bin/uaskit --";
+    let unprivileged = "echo tester:x:65534:65534::/:/bin/sh > /etc/passwd; start-stop-daemon -S -c tester -x /usr/bin/uaskit --";
     let mut ask = |words: &str| {
         let words = format!("bench {port} --transport uas {words} --seconds 0.2 --rounds 1");
-        guest.run(&format!("{nobody} {words}"))
+        guest.run(&format!("{unprivileged} {words}"))
     };
     let (read, written) = (ask("--rw read"), ask(&format!("--rw write --yes --write={port}")));
     guest.stdout_of(&format!("chmod 600 {node}"))?;
@@ -411,15 +411,15 @@ fn each_drive_is_measured_at_its_speed_on_its_transports_in_turns() -> Result<()
 }
 
 #[test]
-fn what_goes_wrong_and_is_mended_is_told() -> Result<()> {
+fn recovered_faults_are_counted_in_the_record() -> Result<()> {
     let guest = &mut WARDED.lock()?.vm.guest;
     let port = guest.await_disk("bench-faulty", PLUG_LIMIT)?.port;
     let words = "--transport uas --rw randread --bs 4k --depth 4 --seconds 2 --rounds 1 --json";
     let printed = guest.stdout_within(RUN_LIMIT, &format!("uaskit bench {port} {words}"))?;
     let record: Value = serde_json::from_str(&printed).expect("it prints JSON");
-    let (row, troubles) = (&record["rows"][0], &record["troubles"]);
+    let (row, counters) = (&record["rows"][0], &record["troubles"]);
     assert!(row["ios"].as_u64() > Some(500) && row["errors"] == 0, "{record}");
-    assert!(troubles["stalls"].as_u64() > Some(0) && troubles["retries"].as_u64() > Some(0), "{troubles}");
+    assert!(counters["stalls"].as_u64() > Some(0) && counters["retries"].as_u64() > Some(0), "{counters}");
     Ok(())
 }
 
@@ -432,7 +432,7 @@ fn a_drive_that_is_pulled_out_ends_its_row_and_the_program_with_1() -> Result<()
     let (port, claimed) = (&disk.port, until_claimed(&disk));
     let words = "--transport bot,uas --rw randread --depth 4 --warm-up 0 --seconds 2 --rounds 50 --steady 0.01 --json";
     let job = ward.vm.guest.start(&format!("uaskit bench {port} {words}"))?;
-    // Both transports have had a round by then, and another is under way.
+    // Both transports have had a round by then, and another is in progress.
     ward.vm.guest.stdout_of(&format!("{claimed}sleep 5"))?;
     ward.vm.detach(&drive.id)?;
     let output = ward.vm.guest.finish(job, RUN_LIMIT)?;

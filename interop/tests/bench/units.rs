@@ -18,7 +18,7 @@ const TWO_UNITS: &[(&str, &str, u8, &[&str])] = &[
 
 /// Each unit of a drive is measured by its number, and written to if it is named; the other one is as it was, and must not be in use.
 #[test]
-fn the_units_of_a_drive_are_told_apart() -> Result<()> {
+fn each_unit_of_a_drive_is_measured_by_its_number() -> Result<()> {
     let images = Scratch::new()?;
     let mut machine = Machine::new("bench-units").kernel_words("usb_storage.delay_use=0");
     let mut drives = Vec::new();
@@ -66,13 +66,13 @@ fn the_units_of_a_drive_are_told_apart() -> Result<()> {
 fn is_refused(guest: &mut Guest, serial: &str, lun: u8) -> Result<()> {
     let port = &unit(guest, serial, 0)?.port;
     let short = "--seconds 0.1 --rounds 1";
-    let nobody = guest.run(&format!("uaskit bench {port} --lun 7 --rw read {short}"))?;
-    let told = format!("the drive has no logical unit 7; it has 0 and {lun}");
-    assert!(nobody.status == 1 && nobody.stderr.contains(&told), "{nobody:?}");
+    let missing = guest.run(&format!("uaskit bench {port} --lun 7 --rw read {short}"))?;
+    let reason = format!("the drive has no logical unit 7; it has 0 and {lun}");
+    assert!(missing.status == 1 && missing.stderr.contains(&reason), "{missing:?}");
     let unnamed =
         guest.run(&format!("uaskit bench {port} --lun {lun} --rw write --yes --write={port} {short}"))?;
-    let told = format!("write --write={port}:lun{lun}");
-    assert!(unnamed.status == 3 && unnamed.stderr.contains(&told), "{unnamed:?}");
+    let reason = format!("write --write={port}:lun{lun}");
+    assert!(unnamed.status == 3 && unnamed.stderr.contains(&reason), "{unnamed:?}");
     let path = unit(guest, serial, 0)?.path();
     guest.stdout_of(&format!("mkfs.ext4 -q -F {path} && mount -t ext4 {path} /mnt"))?;
     let mounted = guest.run(&format!("uaskit bench {port} --lun {lun} --rw read {short}"))?;

@@ -1,7 +1,7 @@
-//! What `why` and `list` print to be written or typed somewhere is followed to the letter, in guests that load modules and apply rules as
-//! Debian does: the kernel then does what was said, and `why` tells by what.
+//! The advice of `why` and `list` is followed to the letter, in guests that load modules and apply rules as
+//! Debian does: the kernel then does what was promised, and `why` names the reason.
 //!
-//! No guest has a disk of its own to boot from: what is written to `/etc/modprobe.d` counts when modules are loaded anew, in place of an
+//! No guest boots from a disk: what is written to `/etc/modprobe.d` counts when modules are loaded again, in place of an
 //! initramfs that is rebuilt.
 
 use super::*;
@@ -12,9 +12,9 @@ const FOLLOWED: &[Ours] = &[KINDS[0], KINDS[5], KINDS[6]];
 /// No driver of drives: udev loads them.
 const MODULES: &[&str] = &["virtio_pci", "virtio_console", "sd_mod", "sg", "ehci-pci", "xhci-pci"];
 
-/// The user who sits at the guest, and one who does not.
-const NOBODY: u32 = 65534;
-const SOMEBODY: u32 = 1000;
+/// The active user of the guest's seat, and another user.
+const ACTIVE_USER: u32 = 65534;
+const OTHER_USER: u32 = 1000;
 
 static DEBIAN: Shared<Bench> = Shared::new(|| debian("diagnose-debian", ""));
 
@@ -26,11 +26,12 @@ fn debian(name: &str, words: &str) -> Result<Bench> {
     let machine = Machine::new(name).modules(MODULES).kernel_words("usb_storage.delay_use=0");
     let mut bench = boot(machine.kernel_words(words), FOLLOWED, 0, Scratch::new()?)?;
     let guest = &mut bench.vm.guest;
-    let users =
-        format!("nobody:x:{NOBODY}:{NOBODY}::/:/bin/sh\\nsomebody:x:{SOMEBODY}:{SOMEBODY}::/:/bin/sh\\n");
+    let users = format!(
+        "active:x:{ACTIVE_USER}:{ACTIVE_USER}::/:/bin/sh\\nother:x:{OTHER_USER}:{OTHER_USER}::/:/bin/sh\\n"
+    );
     guest.stdout_of(&format!("printf '{users}' > /etc/passwd"))?;
     guest.stdout_of(&format!("cat > /usr/bin/sudo << 'END'\n{SUDO}END\nchmod 755 /usr/bin/sudo"))?;
-    udev::seat(guest, NOBODY)?;
+    udev::activate_user(guest, ACTIVE_USER)?;
     udev::start(guest)?;
     guest.await_disks(FOLLOWED.len(), PLUG_LIMIT)?;
     Ok(bench)
@@ -52,19 +53,19 @@ impl Bench {
     }
 }
 
-/// The advice with these words in its purpose, as `why` has it for programs. People are told each of its lines as well.
+/// The advice with these words in its purpose, as `why --json` has it. The text of `why` has each of its lines as well.
 fn advice(guest: &mut Guest, serial: &str, purpose: &str) -> Result<Value> {
     let diagnosed = diagnosis(guest, serial)?;
     let within = ["rules", "checks"].map(|field| diagnosed[field].as_array().expect("an array"));
     let parts = within.into_iter().flatten().chain([&diagnosed]);
     let mut given = parts.flat_map(|part| part["advice"].as_array().expect("an array"));
-    let advice = given.find(|one| one["purpose"].as_str().is_some_and(|told| told.contains(purpose)));
+    let advice = given.find(|one| one["purpose"].as_str().is_some_and(|text| text.contains(purpose)));
     let advice = advice.unwrap_or_else(|| panic!("no {purpose:?} in {diagnosed:#}")).clone();
     let port = port_of(guest, serial)?;
-    let told = guest.stdout_of(&format!("uaskit why {port}"))?;
+    let printed = guest.stdout_of(&format!("uaskit why {port}"))?;
     for step in ["steps", "back"].into_iter().flat_map(|field| advice[field].as_array().expect("an array")) {
         let line = step["line"].as_str().expect("a line");
-        assert!(told.lines().any(|one| one.trim() == line), "{line:?} is not in {told}");
+        assert!(printed.lines().any(|one| one.trim() == line), "{line:?} is not in {printed}");
     }
     Ok(advice)
 }
@@ -73,14 +74,14 @@ fn advice(guest: &mut Guest, serial: &str, purpose: &str) -> Result<Value> {
 #[track_caller]
 fn line<'a>(steps: &'a Value, place: &str) -> &'a str {
     let mut all = steps.as_array().expect("steps").iter();
-    let step = all.find(|step| step["place"].as_str().is_some_and(|told| told.contains(place)));
+    let step = all.find(|step| step["place"].as_str().is_some_and(|text| text.contains(place)));
     step.and_then(|step| step["line"].as_str()).unwrap_or_else(|| panic!("no {place:?} in {steps:#}"))
 }
 
 const COMMAND_LINE: &str = "on the kernel command line";
 const MODPROBE_FILE: &str = "/etc/modprobe.d/uaskit.conf";
 
-/// Does with modprobe's file what is said: it is gone when its last line is.
+/// Applies a step to modprobe's file, and deletes the file with its last line.
 fn write(guest: &mut Guest, line: &str) -> Result<()> {
     let there = guest.stdout_of(&format!("cat {MODPROBE_FILE} 2>/dev/null || true"))?;
     let taken = match line.strip_prefix("take out: ") {
@@ -88,18 +89,18 @@ fn write(guest: &mut Guest, line: &str) -> Result<()> {
         None if line == "remove the line" => there.trim_end(),
         None => return guest.stdout_of(&format!("echo '{line}' > {MODPROBE_FILE}")).map(drop),
     };
-    let kept: Vec<&str> = there.lines().filter(|one| *one != taken).collect();
-    assert_eq!(there.lines().count(), kept.len() + 1, "{taken:?} in {there}");
-    let kept = kept.join("\n");
-    let line = match kept.as_str() {
+    let remaining: Vec<&str> = there.lines().filter(|one| *one != taken).collect();
+    assert_eq!(there.lines().count(), remaining.len() + 1, "{taken:?} in {there}");
+    let remaining = remaining.join("\n");
+    let line = match remaining.as_str() {
         "" => format!("rm {MODPROBE_FILE}"),
-        _ => format!("echo '{kept}' > {MODPROBE_FILE}"),
+        _ => format!("echo '{remaining}' > {MODPROBE_FILE}"),
     };
     guest.stdout_of(&line).map(drop)
 }
 
 /// Loads the drivers as a boot does.
-fn start_anew(guest: &mut Guest) -> Result<()> {
+fn restart(guest: &mut Guest) -> Result<()> {
     guest.stdout_of("udevadm settle; sudo rmmod uas usb-storage")?;
     udev::start_again(guest)?;
     guest.await_disks(FOLLOWED.len(), PLUG_LIMIT).map(drop)
@@ -122,32 +123,32 @@ fn is_kept_off(guest: &mut Guest, serial: &str, value: &str) -> Result<()> {
 
 const KEEP_OFF: &str = "Keep it off UAS";
 const USE_UAS: &str = "Have UAS used all the same";
-const TAKE_BACK: &str = "Have UAS used: take the entry back";
+const WITHDRAW: &str = "Have UAS used: take the entry back";
 
 #[test]
-fn the_line_for_modprobe_is_obeyed_and_taken_back() -> Result<()> {
+fn the_line_for_modprobe_takes_effect_and_is_withdrawn() -> Result<()> {
     let guest = &mut DEBIAN.lock()?.vm.guest;
     let off = advice(guest, "streams", KEEP_OFF)?;
     write(guest, line(&off["steps"], MODPROBE_FILE))?;
     // What is written there counts for nothing yet.
     assert_eq!(verdict(guest, "streams")?, MET);
-    start_anew(guest)?;
+    restart(guest)?;
     is_kept_off(guest, "streams", "1209:0001:u")?;
     // The line for a second drive has the first one's entry, too.
     let on = advice(guest, "jms566", USE_UAS)?;
     write(guest, line(&on["steps"], "in place of the line there"))?;
-    start_anew(guest)?;
+    restart(guest)?;
     assert_eq!(verdict(guest, "jms566")?, MET);
     is_kept_off(guest, "streams", "1209:0001:u,357d:7788:f")?;
-    let back = advice(guest, "streams", TAKE_BACK)?;
+    let back = advice(guest, "streams", WITHDRAW)?;
     write(guest, line(&back["steps"], MODPROBE_FILE))?;
-    start_anew(guest)?;
+    restart(guest)?;
     assert_eq!(
         (verdict(guest, "streams")?, verdict(guest, "jms566")?),
         (MET.map(Into::into), MET.map(Into::into))
     );
     write(guest, line(&off["back"], MODPROBE_FILE))?;
-    start_anew(guest)?;
+    restart(guest)?;
     assert_eq!(verdict(guest, "streams")?, MET);
     assert_eq!(verdict(guest, "jms566")?, refused("not-ignored"));
     Ok(())
@@ -155,7 +156,7 @@ fn the_line_for_modprobe_is_obeyed_and_taken_back() -> Result<()> {
 
 /// A boot for each of the words: for one drive, for a second one besides, and without the first one's entry again.
 #[test]
-fn the_word_for_the_kernels_command_line_is_obeyed_and_taken_back() -> Result<()> {
+fn the_word_for_the_kernels_command_line_takes_effect_and_is_withdrawn() -> Result<()> {
     let off = advice(&mut DEBIAN.lock()?.vm.guest, "streams", KEEP_OFF)?;
     assert_eq!(line(&off["back"], COMMAND_LINE), "remove the parameter");
     let word = line(&off["steps"], COMMAND_LINE);
@@ -163,7 +164,7 @@ fn the_word_for_the_kernels_command_line_is_obeyed_and_taken_back() -> Result<()
         let guest = &mut debian("diagnose-word", word)?.vm.guest;
         is_kept_off(guest, "streams", "1209:0001:u")?;
         assert_eq!(verdict(guest, "jms566")?, refused("not-ignored"));
-        let back = advice(guest, "streams", TAKE_BACK)?;
+        let back = advice(guest, "streams", WITHDRAW)?;
         assert_eq!(line(&back["steps"], COMMAND_LINE), format!("take out: {word}"));
         let on = advice(guest, "jms566", USE_UAS)?;
         assert_eq!(line(&on["back"], COMMAND_LINE), word);
@@ -173,7 +174,7 @@ fn the_word_for_the_kernels_command_line_is_obeyed_and_taken_back() -> Result<()
         let guest = &mut debian("diagnose-words", &second)?.vm.guest;
         assert_eq!(verdict(guest, "jms566")?, MET);
         is_kept_off(guest, "streams", "1209:0001:u,357d:7788:f")?;
-        let back = advice(guest, "streams", TAKE_BACK)?;
+        let back = advice(guest, "streams", WITHDRAW)?;
         line(&back["steps"], COMMAND_LINE).to_owned()
     };
     let guest = &mut debian("diagnose-word-back", &third)?.vm.guest;
@@ -209,7 +210,11 @@ fn a_driver_that_is_not_loaded_or_forbidden_is_had_again() -> Result<()> {
     // With neither driver `list` says how both are had.
     guest.stdout_of("udevadm settle; sudo rmmod uas usb-storage")?;
     let listed = guest.stdout_of("uaskit list")?;
-    let load = listed.lines().map(str::trim).find(|line| line.starts_with("sudo modprobe")).expect("told");
+    let load = listed
+        .lines()
+        .map(str::trim)
+        .find(|line| line.starts_with("sudo modprobe"))
+        .expect("a command to load them");
     guest.stdout_of(load)?;
     guest.await_disks(FOLLOWED.len(), PLUG_LIMIT)?;
     assert_eq!(verdict(guest, "streams")?, MET);
@@ -262,15 +267,15 @@ fn drivers_that_several_lines_forbid_are_allowed_by_all_of_them() -> Result<()> 
     guest.await_disks(FOLLOWED.len(), PLUG_LIMIT)?;
     assert_eq!(verdict(guest, "streams")?, MET);
     // The next boot loads both as well.
-    start_anew(guest)?;
+    restart(guest)?;
     assert_eq!(verdict(guest, "streams")?, MET);
     write(guest, &format!("take out: {}", lines[1]))
 }
 
-/// At run time, on drives that are pulled out and plugged in: a flag that is built in is taken away, and one of the user's that leaves a
-/// drive to nobody.
+/// At run time, on drives that are pulled out and plugged in: a built-in flag is removed, and so is a flag of the user's that leaves a
+/// drive without driver.
 #[test]
-fn lines_until_the_next_boot_are_obeyed_and_taken_back() -> Result<()> {
+fn lines_until_the_next_boot_take_effect_and_are_withdrawn() -> Result<()> {
     let bench = &mut *DEBIAN.lock()?;
     let smart = |guest: &mut Guest| {
         let path = guest.await_disk("seagate", PLUG_LIMIT)?.path();
@@ -293,7 +298,7 @@ fn lines_until_the_next_boot_are_obeyed_and_taken_back() -> Result<()> {
     let guest = &mut bench.vm.guest;
     guest.await_disk("streams", PLUG_LIMIT)?;
     assert_eq!(verdict(guest, "streams")?, refused("not-ignored"));
-    let back = advice(guest, "streams", TAKE_BACK)?;
+    let back = advice(guest, "streams", WITHDRAW)?;
     guest.stdout_of(line(&back["steps"], "until the next boot"))?;
     bench.plug_in_again("streams")?;
     bench.vm.guest.await_disk("streams", PLUG_LIMIT)?;
@@ -323,11 +328,11 @@ fn the_rule_for_trim_has_blocks_unmapped() -> Result<()> {
     );
     assert_ne!(guest.run(&discard)?.status, 0, "there is nothing to mend");
     let ask = advice(guest, "jms566", "Ask the drive whether it takes UNMAP")?;
-    let told = guest.stdout_of(line(&ask["steps"], "maximum unmap LBA count"))?;
-    let most = told.lines().find_map(|line| line.trim().strip_prefix("Maximum unmap LBA count: "));
-    assert_eq!(most, Some("-1 [unbounded]"), "{told}");
-    let told = guest.stdout_of(line(&ask["steps"], "LBPU"))?;
-    assert!(told.contains("(LBPU): 1"), "{told}");
+    let printed = guest.stdout_of(line(&ask["steps"], "maximum unmap LBA count"))?;
+    let most = printed.lines().find_map(|line| line.trim().strip_prefix("Maximum unmap LBA count: "));
+    assert_eq!(most, Some("-1 [unbounded]"), "{printed}");
+    let printed = guest.stdout_of(line(&ask["steps"], "LBPU"))?;
+    assert!(printed.contains("(LBPU): 1"), "{printed}");
     let rule = advice(guest, "jms566", "Have TRIM sent as UNMAP")?;
     let [first, second] = [0, 1].map(|at| &rule["steps"][at]);
     let file = first["place"].as_str().and_then(|place| place.strip_prefix("in ")).expect("a file");
@@ -352,7 +357,7 @@ fn the_rule_for_trim_has_blocks_unmapped() -> Result<()> {
     Ok(())
 }
 
-/// What a user other than root comes to who drives the drive.
+/// Has a user other than root drive the drive.
 fn try_as(guest: &mut Guest, user: &str, serial: &str) -> Result<Output> {
     let port = port_of(guest, serial)?;
     let words = format!("bench {port} --transport uas --rw read --seconds 0.2 --rounds 1");
@@ -360,25 +365,29 @@ fn try_as(guest: &mut Guest, user: &str, serial: &str) -> Result<Output> {
 }
 
 #[test]
-fn the_rule_for_access_lets_whoever_sits_there_drive_a_drive() -> Result<()> {
+fn the_rule_for_access_lets_the_active_user_drive_a_drive() -> Result<()> {
     let bench = &mut *DEBIAN.lock()?;
     let guest = &mut bench.vm.guest;
-    let refused = try_as(guest, "nobody", "streams")?;
+    let refused = try_as(guest, "active", "streams")?;
     assert_ne!(refused.status, 0, "{refused:?}");
     assert!(refused.stderr.contains("install the udev rule that `uaskit list --udev` prints"), "{refused:?}");
     // As the help says, and then as what was printed says.
     let help = guest.stdout_of("uaskit list --help")?;
-    let install = help.lines().map(str::trim).find(|line| line.contains("--udev | sudo tee")).expect("told");
+    let install = help
+        .lines()
+        .map(str::trim)
+        .find(|line| line.contains("--udev | sudo tee"))
+        .expect("a command to install the rule");
     let rules = guest.stdout_of(install)?;
-    let then = rules.lines().find_map(|line| line.strip_prefix("# Then: ")).expect("told");
+    let then = rules.lines().find_map(|line| line.strip_prefix("# Then: ")).expect("a command for after it");
     guest.stdout_of(&format!("{then} && udevadm settle"))?;
     for round in ["it is there", "it comes"] {
         let guest = &mut bench.vm.guest;
-        let let_in = try_as(guest, "nobody", "streams")?;
+        let let_in = try_as(guest, "active", "streams")?;
         assert_eq!(let_in.status, 0, "{round}: {let_in:?}");
         assert_eq!(guest.await_disk("streams", PLUG_LIMIT)?.driver, "uas");
-        // Who does not sit there is kept out as before.
-        assert_eq!(try_as(guest, "somebody", "streams")?.status, refused.status, "{round}");
+        // The other user is refused as before.
+        assert_eq!(try_as(guest, "other", "streams")?.status, refused.status, "{round}");
         bench.plug_in_again("streams")?;
         bench.vm.guest.await_disk("streams", PLUG_LIMIT)?;
     }
@@ -387,6 +396,6 @@ fn the_rule_for_access_lets_whoever_sits_there_drive_a_drive() -> Result<()> {
     bench.plug_in_again("streams")?;
     let guest = &mut bench.vm.guest;
     guest.await_disk("streams", PLUG_LIMIT)?;
-    assert_eq!(try_as(guest, "nobody", "streams")?.status, refused.status);
+    assert_eq!(try_as(guest, "active", "streams")?.status, refused.status);
     Ok(())
 }

@@ -142,14 +142,15 @@ fn bot_is_explained_by_the_rule_that_the_kernel_went_by() -> Result<()> {
         assert_eq!(verdict(guest, serial)?, refused("not-ignored"), "{serial}");
         let port = port_of(guest, serial)?;
         let said = format!("usb {port}: UAS is ignored for this device, using usb-storage instead");
-        assert!(guest.dmesg()?.tells(&said), "{said}");
+        assert!(guest.dmesg()?.contains(&said), "{said}");
     }
     let port = port_of(guest, "asm1051")?;
-    let told = guest.stdout_of(&format!("uaskit why {port}"))?;
-    println!("{told}");
+    let printed = guest.stdout_of(&format!("uaskit why {port}"))?;
+    println!("{printed}");
     assert!(
-        told.contains("\nIt is on BOT, one command at a time: the ASMedia chip draws current from the bus"),
-        "{told}"
+        printed
+            .contains("\nIt is on BOT, one command at a time: the ASMedia chip draws current from the bus"),
+        "{printed}"
     );
     Ok(())
 }
@@ -159,8 +160,8 @@ fn a_controller_without_streams_is_found_out() -> Result<()> {
     let guest = &mut BENCH.lock()?.vm.guest;
     assert_eq!(verdict(guest, "no-streams")?, ["none", "decided", "streams"]);
     let said = "does not support streams, which are required by the UAS driver";
-    assert!(guest.dmesg()?.tells(said));
-    // Without the log, debugfs tells.
+    assert!(guest.dmesg()?.contains(said));
+    // Without the log, debugfs has the reason.
     guest.stdout_of("dmesg > /tmp/log; mv /dev/kmsg /dev/kmsg-away")?;
     let without = verdict(guest, "no-streams");
     guest.stdout_of("mv /dev/kmsg-away /dev/kmsg")?;
@@ -179,11 +180,11 @@ fn a_controller_without_streams_is_found_out() -> Result<()> {
 }
 
 #[test]
-fn somebody_else_than_root_is_told_what_root_would_see() -> Result<()> {
+fn a_user_other_than_root_gets_the_diagnosis_that_root_gets() -> Result<()> {
     let guest = &mut BENCH.lock()?.vm.guest;
     let port = port_of(guest, "no-streams")?;
-    let nobody = "echo nobody:x:65534:65534::/:/bin/sh > /etc/passwd; start-stop-daemon -S -c nobody -x /usr/bin/uaskit --";
-    let restricted = format!("echo 1 > /proc/sys/kernel/dmesg_restrict; {nobody} why {port} --json");
+    let unprivileged = "echo tester:x:65534:65534::/:/bin/sh > /etc/passwd; start-stop-daemon -S -c tester -x /usr/bin/uaskit --";
+    let restricted = format!("echo 1 > /proc/sys/kernel/dmesg_restrict; {unprivileged} why {port} --json");
     let answer: Value = serde_json::from_str(&guest.stdout_of(&restricted)?).expect("it prints JSON");
     let diagnosis = &answer["drives"][0]["diagnoses"][0];
     assert_eq!(
@@ -232,7 +233,7 @@ fn quirks_that_leave_uas_on_are_in_force() -> Result<()> {
 }
 
 #[test]
-fn trim_is_told_as_the_kernel_sends_it() -> Result<()> {
+fn trim_is_reported_as_the_kernel_sends_it() -> Result<()> {
     let guest = &mut BENCH.lock()?.vm.guest;
     // Over BOT the kernel does not ask how, and takes WRITE SAME since READ CAPACITY says that something will do.
     for (serial, how) in [("streams", "unmap"), ("asm1051", "writesame_16")] {
@@ -264,11 +265,11 @@ fn a_reset_is_counted() -> Result<()> {
         disk.generic_path(),
         disk.generic_path()
     ))?;
-    let told = guest.dmesg()?.tells(&format!("usb {}: reset high-speed USB device", disk.port));
-    assert!(told, "{}", guest.dmesg()?);
+    let logged = guest.dmesg()?.contains(&format!("usb {}: reset high-speed USB device", disk.port));
+    assert!(logged, "{}", guest.dmesg()?);
     let resets = diagnosis(guest, "turns")?;
     assert!(
-        check(&resets, "resets")["because"].as_str().is_some_and(|told| told.contains("resets: ")),
+        check(&resets, "resets")["because"].as_str().is_some_and(|reason| reason.contains("resets: ")),
         "{resets:#}"
     );
     Ok(())
@@ -335,9 +336,9 @@ fn the_users_quirks_are_obeyed_and_explained() -> Result<()> {
     Ok(())
 }
 
-/// The line that `why` prints for the time until the next boot does what it says, and so does its way back.
+/// The line that `why` prints for the time until the next boot does what it says, and so does the line that undoes it.
 #[test]
-fn the_advised_line_works_and_can_be_taken_back() -> Result<()> {
+fn the_advised_line_works_and_can_be_undone() -> Result<()> {
     let guest = &mut QUIRKS.lock()?.vm.guest;
     let port = port_of(guest, "streams")?;
     let diagnosed = diagnosis(guest, "streams")?;
@@ -363,9 +364,9 @@ fn the_advised_line_works_and_can_be_taken_back() -> Result<()> {
     Ok(())
 }
 
-/// A guest without the driver `uas`: nobody takes its drive. One test, since each step follows from the last.
+/// A guest without the driver `uas`: no driver binds to its drive. One test, since each step follows from the last.
 #[test]
-fn without_the_module_nobody_takes_the_drive() -> Result<()> {
+fn without_the_module_no_driver_binds_to_the_drive() -> Result<()> {
     let modules = ["virtio_pci", "virtio_console", "sd_mod", "sg", "usb-storage", "xhci-pci"];
     let machine = Machine::new("diagnose-no-uas").modules(&modules);
     let mut bench = boot(machine, &KINDS[..2], 1, Scratch::new()?)?;
@@ -442,7 +443,7 @@ fn through_usbip_uas_needs_high_speed() -> Result<()> {
     assert_eq!(verdict(guest, "turns")?, MET);
     through_usbip(guest, "streams")?;
     assert_eq!(verdict(guest, "streams")?, refused("streams"));
-    // Without the log, its driver tells.
+    // Without the log, the name of the driver is the reason.
     let rules = |diagnosis: &Value| diagnosis["rules"].as_array().expect("rules").clone();
     guest.stdout_of("mv /dev/kmsg /dev/kmsg-away")?;
     let diagnosed = diagnosis(guest, "streams")?;

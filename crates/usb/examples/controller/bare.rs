@@ -250,7 +250,7 @@ impl Bare<UasPlan> {
 
     /// Reads of whose data some are cancelled in flight, and asked for again while the command goes
     /// on. The disk is full of [`pattern`].
-    pub(crate) fn takes_data_back(&mut self) -> Result<bool, Failure> {
+    pub(crate) fn cancels_data(&mut self) -> Result<bool, Failure> {
         let (tags, mut taken_back) = (14, 0);
         // The first command after power on is reported of it instead.
         self.read(1, 0)?;

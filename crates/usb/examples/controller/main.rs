@@ -8,7 +8,7 @@
 //! - `dump SERIAL TRANSPORT BYTES DEPTH FILE`: the whole disk into a file, in pieces of BYTES;
 //! - `together FIRST COUNT BYTES DEPTH SERIAL:TRANSPORT …`: as `verify`, on all of them at once;
 //! - `abort SERIAL TRANSPORT BYTES DEPTH ROUNDS`: reads that are cancelled in flight, and then a `verify`;
-//! - `stall SERIAL`, `cancel SERIAL [COMMANDS]`, `take-back SERIAL`, `reset SERIAL TRANSPORT`: transfers without a disk above them;
+//! - `stall SERIAL`, `cancel SERIAL [COMMANDS]`, `cancel-data SERIAL`, `reset SERIAL TRANSPORT`: transfers without a disk above them;
 //! - `replug SERIAL TRANSPORT`: writes until the disk is pulled out, waits until it is back, and then a `verify`;
 //! - `restart SERIAL TRANSPORT`: a `verify`, the controller given up and taken again, and another.
 //!
@@ -78,7 +78,7 @@ fn run(words: &[String]) -> Result<bool, Failure> {
             let earlier = if numbers.is_empty() { 0 } else { numbers_of::<1>(numbers)?[0] };
             Bare::uas(bus.find(serial)?)?.cancels(&bus.host, earlier)?
         }
-        ("take-back", [serial]) => Bare::uas(bus.find(serial)?)?.takes_data_back()?,
+        ("cancel-data", [serial]) => Bare::uas(bus.find(serial)?)?.cancels_data()?,
         ("reset", [serial, "bot"]) => Bare::bot(bus.find(serial)?)?.is_reset()?,
         ("reset", [serial, "uas"]) => Bare::uas(bus.find(serial)?)?.is_reset()?,
         ("replug", [serial, transport]) => bus.replug((serial, transport))?,
