@@ -1,10 +1,10 @@
-//! What the tests stand a driver on: memory that checks its layouts, a controller that answers
+//! The fixture of the tests: memory that checks its layouts, a controller that answers
 //! commands, a driver.
 
 mod fixture;
 mod machine;
 
-pub(crate) use fixture::{Stand, bulk_in, bulk_out};
+pub(crate) use fixture::{Fixture, bulk_in, bulk_out};
 pub(crate) use machine::Machine;
 
 extern crate std;

@@ -79,7 +79,7 @@ impl Commands {
         self.deadline
     }
 
-    /// Takes a command on; whether the doorbell is to be rung.
+    /// Queues a command, and returns whether the doorbell has to be written.
     pub(crate) fn submit(
         &mut self,
         hw: &mut impl Hardware,
@@ -105,8 +105,8 @@ impl Commands {
         filled
     }
 
-    /// The command at this address was answered: who waits for it, and whether the doorbell is to
-    /// be rung. `None` if it is not the oldest one, which cannot be.
+    /// Completes the command at this address: returns its purpose, and whether the doorbell has to
+    /// be written. `None` if it is not the oldest one, which no correct controller completes.
     pub(crate) fn answered(
         &mut self,
         hw: &mut impl Hardware,
@@ -133,7 +133,7 @@ impl Commands {
         true
     }
 
-    /// The ring has stopped; whether the doorbell is to be rung.
+    /// Handles the stop of the ring, and returns whether the doorbell has to be written.
     pub(crate) fn stopped(&mut self, hw: &mut impl Hardware, now: Instant) -> bool {
         self.is_aborting = false;
         self.deadline = (!self.pending.is_empty()).then(|| now + COMMAND_TIMEOUT);

@@ -156,7 +156,7 @@ impl Live {
                 }
             }
         }
-        self.tell_port(port, status);
+        self.report_port(port, status);
     }
 
     /// Sees to deadlines that have come; why the controller is of no use any more, if so.

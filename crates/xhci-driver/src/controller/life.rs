@@ -51,12 +51,12 @@ impl Controller {
     }
 
     fn wait_for(&mut self, what: DeadlineReason, now: Instant) {
-        let patience = match what {
+        let timeout = match what {
             DeadlineReason::Handover => HANDOVER_TIMEOUT,
             DeadlineReason::Halt => HALT_TIMEOUT,
             _ => RESET_TIMEOUT,
         };
-        self.phase = Phase::Waiting(Wait { what, poll_at: now + POLL_INTERVAL, until: now + patience });
+        self.phase = Phase::Waiting(Wait { what, poll_at: now + POLL_INTERVAL, until: now + timeout });
     }
 
     /// Looks at what is waited for, and goes on as far as it can.
@@ -100,8 +100,8 @@ impl Controller {
         }
     }
 
-    /// Tells the controller to stop. Every other bit of its command register goes with that,
-    /// interrupts as well.
+    /// Stops the controller, and clears every other bit of its command register,
+    /// the interrupt enable too.
     pub(super) fn halt(&mut self, hw: &mut impl Registers) {
         if self.capabilities.is_some() {
             hw.write_register(self.operational() + offset::USB_COMMAND, UsbCommand::EMPTY.into());

@@ -138,7 +138,7 @@ impl Live {
                 hw.write_register(at, status.powering().into());
             }
             if status.is_connected() {
-                self.tell_port(port, status);
+                self.report_port(port, status);
             }
         }
     }
@@ -287,7 +287,7 @@ impl Live {
     }
 
     /// A port is reported once until it is polled, however often it changes.
-    pub(super) fn tell_port(&mut self, port: u8, status: PortStatus) {
+    pub(super) fn report_port(&mut self, port: u8, status: PortStatus) {
         self.ports_changed.insert(port, status);
     }
 

@@ -32,7 +32,7 @@ impl Live {
         Ok(())
     }
 
-    /// Tells the controller what the links to a device take to wake up.
+    /// Sets how long the links to a device take to wake up.
     pub(super) fn set_exit_latency(
         &mut self,
         hw: &mut impl Hardware,

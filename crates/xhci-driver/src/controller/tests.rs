@@ -13,7 +13,7 @@ mod transfers;
 
 use super::Controller;
 use crate::hardware::Registers;
-use crate::script::{Machine, Stand, bulk_in, bulk_out};
+use crate::script::{Fixture, Machine, bulk_in, bulk_out};
 use crate::types::{
     Answer, Config, DeadlineReason, Death, HubShape, Location, Output, Refusal, Request, RequestId,
     Translator,
@@ -41,12 +41,12 @@ fn stream(id: u16) -> Pipe {
     Pipe::stream(bulk_in(), StreamId::new(id).unwrap())
 }
 
-fn with_streams(config: Config) -> (Stand, crate::DeviceId) {
-    let (mut stand, device) = Stand::with_device(config);
+fn with_streams(config: Config) -> (Fixture, crate::DeviceId) {
+    let (mut fixture, device) = Fixture::with_device(config);
     let endpoints = vec![bulk_in(), bulk_out()];
-    let answer = stand.ask(Request::AllocateStreams { device, endpoints, wanted: 32 });
+    let answer = fixture.ask(Request::AllocateStreams { device, endpoints, wanted: 32 });
     assert_eq!(answer, Ok(Answer::Streams(16)));
-    stand.hw.commands.clear();
-    stand.hw.rung.clear();
-    (stand, device)
+    fixture.hw.commands.clear();
+    fixture.hw.doorbells.clear();
+    (fixture, device)
 }

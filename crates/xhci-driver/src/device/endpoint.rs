@@ -61,7 +61,7 @@ pub(crate) struct Endpoint {
 /// What is in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nothing; doorbells are rung, unless the endpoint is held.
+    /// Nothing; a submit writes the doorbell, unless the endpoint is held.
     Running,
     /// Stop Endpoint.
     Stopping,
@@ -218,7 +218,7 @@ impl Endpoint {
         self.moves.clear();
     }
 
-    /// Whether doorbells may be rung.
+    /// Whether doorbells may be written.
     pub(crate) fn is_running(&self) -> bool {
         self.is_free() && !self.is_held()
     }
@@ -442,9 +442,9 @@ impl Endpoint {
         Err(EventTarget::Finished)
     }
 
-    /// Takes back what is wanted back, now that the endpoint is stopped. What is reported at once
-    /// is returned; what has to wait for [`Self::next_move`] is reported by [`Self::moved`].
-    /// `output` is where the endpoint's context is.
+    /// Ends the transfers to be cancelled, now that the endpoint is stopped. Returns what is reported
+    /// at once; what has to wait for [`Self::next_move`] is reported by [`Self::moved`]. `output` is
+    /// where the endpoint's context is.
     pub(crate) fn settle(&mut self, hw: &mut impl DmaMemory, output: u64) -> Vec<Completion> {
         let mut completions = self.end_begun();
         for number in 0..self.rings.len() {
@@ -523,8 +523,8 @@ impl Ring {
     }
 
     /// Where the controller is to go on, and what leaves the ring by that; `None` if it stays where
-    /// it is. It never goes back: a transfer that it has passed is not done twice, even if no one
-    /// has told of its end.
+    /// it is. It never goes back: a transfer that it has passed is not done twice, even if no event
+    /// has reported its end.
     fn leave(&mut self, stands: Option<u32>) -> Option<(Position, Vec<Completion>)> {
         let is_here = |td: &Td| stands.and_then(|index| td.offset_of(&self.ring, index)).is_some();
         let here = self.tds.iter().position(is_here).unwrap_or(0);

@@ -2,7 +2,7 @@
 //! clause 4.11).
 //!
 //! Bulk: data TRBs, and an event data TRB where these are in use. Control: setup, data, status,
-//! each a TD of its own to the controller, one to us. Left out: buffers in several parts. Always
+//! three TDs to the controller, one to us. Left out: buffers in several parts. Always
 //! true: a TD that does not fit is not begun.
 
 use crate::hardware::DmaMemory;

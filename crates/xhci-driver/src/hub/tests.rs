@@ -138,7 +138,7 @@ fn who_comes_while_it_is_noted_that_somebody_went_is_seen() {
 #[test]
 fn a_port_is_reset_and_that_is_reported_once() {
     let mut hub = occupied();
-    assert!(!hub.reset_port(NOW, 1), "nobody is there");
+    assert!(!hub.reset_port(NOW, 1), "no device is connected");
     assert!(!hub.reset_port(NOW, 3), "there is no such port");
     assert!(hub.reset_port(at_ms(100), 2));
     assert!(!hub.reset_port(at_ms(100), 2), "it is being reset");

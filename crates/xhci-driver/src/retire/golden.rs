@@ -70,7 +70,7 @@ const fn actual_of(actual: Actual) -> &'static str {
         Actual::Nothing => "none",
         Actual::ThisTrb => "this",
         Actual::BeforeTrb => "before",
-        Actual::EventLength => "told",
+        Actual::EventLength => "event",
         Actual::Noted => "noted",
     }
 }
@@ -129,7 +129,7 @@ fn a_retry_makes_a_difference_for_two_codes_alone() {
 }
 
 #[test]
-fn a_length_tells_nothing_but_whether_something_is_left() {
+fn of_a_length_only_whether_it_is_zero_matters() {
     for place in PLACES {
         for code in 0..=u8::MAX {
             let [some, all] = [1, 0xff_ffff].map(|left| retire(place, code.into(), left, false));

@@ -24,33 +24,33 @@ pub(crate) fn bulk_out() -> EndpointAddress {
     EndpointAddress::at::<2>(Direction::Out)
 }
 
-pub(crate) struct Stand {
+pub(crate) struct Fixture {
     pub(crate) hw: Machine,
     pub(crate) xhci: Controller,
     pub(crate) now: Instant,
 }
 
-impl Stand {
+impl Fixture {
     pub(crate) fn new(config: Config) -> Self {
-        let mut stand = Self { hw: Machine::default(), xhci: Controller::new(config), now: Instant::ZERO };
-        stand.xhci.start(&mut stand.hw, stand.now);
-        assert_eq!(stand.outputs(), [Output::Running]);
-        stand
+        let mut fixture = Self { hw: Machine::default(), xhci: Controller::new(config), now: Instant::ZERO };
+        fixture.xhci.start(&mut fixture.hw, fixture.now);
+        assert_eq!(fixture.outputs(), [Output::Running]);
+        fixture
     }
 
     /// With a device that has a bulk endpoint each way, with 16 streams if they are allocated.
     pub(crate) fn with_device(config: Config) -> (Self, DeviceId) {
-        let mut stand = Self::new(config);
-        let device = stand.attach();
+        let mut fixture = Self::new(config);
+        let device = fixture.attach();
         let plan = |address| EndpointPlan {
             descriptor: EndpointDescriptor::bulk(address, 1024),
             companion: Some(SuperSpeedCompanion::bulk(15, 4)),
         };
         let add = Vec::from([plan(bulk_in()), plan(bulk_out())]);
-        let answer = stand.ask(Request::Configure { device, add, drop: Vec::new() });
+        let answer = fixture.ask(Request::Configure { device, add, drop: Vec::new() });
         assert_eq!(answer, Ok(Answer::Done));
-        stand.hw.commands.clear();
-        (stand, device)
+        fixture.hw.commands.clear();
+        (fixture, device)
     }
 
     pub(crate) fn attach(&mut self) -> DeviceId {

@@ -25,7 +25,7 @@ pub(crate) struct Machine {
     /// Commands it was given, oldest first.
     pub(crate) commands: Vec<CommandTrb>,
     /// Doorbells of slots: slot, value.
-    pub(crate) rung: Vec<(u8, u32)>,
+    pub(crate) doorbells: Vec<(u8, u32)>,
     /// Codes to answer instead of carrying a command out, by its type.
     pub(crate) refusals: VecDeque<(TrbType, u8)>,
     /// Commands are left lying.
@@ -63,7 +63,7 @@ impl Default for Machine {
             memory: Memory::default(),
             registers,
             commands: Vec::new(),
-            rung: Vec::new(),
+            doorbells: Vec::new(),
             refusals: VecDeque::new(),
             is_mute: false,
             is_numb: false,
@@ -325,7 +325,7 @@ impl Registers for Machine {
             DOORBELLS => {}
             _ if offset > DOORBELLS => {
                 let slot = ((offset - DOORBELLS) / 4) as u8;
-                self.rung.push((slot, value));
+                self.doorbells.push((slot, value));
                 if let Some(id) = EndpointId::new(value as u8).filter(|_| !self.is_numb) {
                     self.set_state(slot, id, EndpointState::Running);
                 }

@@ -17,7 +17,7 @@ fn trb(address: u64, rest: [u8; 8]) -> [u8; 16] {
 }
 
 struct Race {
-    stand: Stand,
+    fixture: Fixture,
     device: crate::DeviceId,
     /// Where the TRBs of the transfers are, oldest first.
     at: Vec<u64>,
@@ -26,44 +26,44 @@ struct Race {
 impl Race {
     /// Transfers of so many bytes on bulk IN 1, from 1 on.
     fn with(lengths: &[u32]) -> Self {
-        let (mut stand, device) = Stand::with_device(Config::default());
-        stand.hw.is_mute = true;
+        let (mut fixture, device) = Fixture::with_device(Config::default());
+        fixture.hw.is_mute = true;
         for (id, length) in (1..).zip(lengths) {
-            stand.submit(device, plain_in(), (id, *length)).unwrap();
+            fixture.submit(device, plain_in(), (id, *length)).unwrap();
         }
-        let at = stand.trbs(device, plain_in()).iter().map(|(at, _)| *at).collect();
-        stand.hw.rung.clear();
-        Self { stand, device, at }
+        let at = fixture.trbs(device, plain_in()).iter().map(|(at, _)| *at).collect();
+        fixture.hw.doorbells.clear();
+        Self { fixture, device, at }
     }
 
     /// A transfer is cancelled, upon which a command is there: its bytes, and where it is.
     fn cancel(&mut self, id: u64) -> ([u8; 16], u64) {
-        self.stand.cancel(self.device, plain_in(), id);
+        self.fixture.cancel(self.device, plain_in(), id);
         self.command()
     }
 
     fn command(&mut self) -> ([u8; 16], u64) {
-        let (at, bytes) = self.stand.hw.take_command().expect("a command");
-        assert_eq!(self.stand.hw.take_command(), None);
+        let (at, bytes) = self.fixture.hw.take_command().expect("a command");
+        assert_eq!(self.fixture.hw.take_command(), None);
         (bytes, at)
     }
 
     fn has_command(&mut self) -> bool {
-        self.stand.hw.take_command().is_some()
+        self.fixture.hw.take_command().is_some()
     }
 
-    /// The context says so, and these events are there when the driver looks.
-    fn tells(&mut self, state: EndpointState, dequeue: u64, events: &[[u8; 16]]) {
+    /// Sets the context, posts these events and raises an interrupt.
+    fn report(&mut self, state: EndpointState, dequeue: u64, events: &[[u8; 16]]) {
         let slot = self.device.slot();
-        self.stand.hw.set_state(slot, IN, state);
-        self.stand.hw.set_dequeue(slot, IN, 0, (dequeue, true));
-        events.iter().for_each(|event| self.stand.hw.post_raw(*event));
-        self.stand.interrupt();
+        self.fixture.hw.set_state(slot, IN, state);
+        self.fixture.hw.set_dequeue(slot, IN, 0, (dequeue, true));
+        events.iter().for_each(|event| self.fixture.hw.post_raw(*event));
+        self.fixture.interrupt();
     }
 
     fn bytes_at(&mut self, at: u64) -> [u8; 16] {
         let mut bytes = [0; 16];
-        crate::DmaMemory::read_bytes(&mut self.stand.hw, at, &mut bytes);
+        crate::DmaMemory::read_bytes(&mut self.fixture.hw, at, &mut bytes);
         bytes
     }
 }
@@ -87,7 +87,7 @@ fn a_td_that_ends_before_the_stop_is_done_and_the_next_one_runs_on() {
     assert_eq!([first, second].map(|at| race.bytes_at(at)), [normal; 2]);
     let (command, at) = race.cancel(1);
     assert_eq!(command, STOP_ENDPOINT);
-    race.tells(
+    race.report(
         EndpointState::Stopped,
         second,
         &[
@@ -100,14 +100,18 @@ fn a_td_that_ends_before_the_stop_is_done_and_the_next_one_runs_on() {
             trb(at, [0, 0, 0, 0x01, 0x01, 0x84, 0, 0x01]),
         ],
     );
-    assert_eq!(race.stand.completions(), [(1, Done, 512)]);
+    assert_eq!(race.fixture.completions(), [(1, Done, 512)]);
     // Nothing is to be moved: the doorbell of endpoint 3, and the second ends as any.
     assert!(!race.has_command());
-    assert_eq!(race.stand.hw.rung, [(1, 3)]);
-    race.tells(EndpointState::Running, second, &[trb(second, [0xf4, 0x01, 0, 0x0d, 0x01, 0x80, 0x03, 0x01])]);
+    assert_eq!(race.fixture.hw.doorbells, [(1, 3)]);
+    race.report(
+        EndpointState::Running,
+        second,
+        &[trb(second, [0xf4, 0x01, 0, 0x0d, 0x01, 0x80, 0x03, 0x01])],
+    );
     // Short packet, 500 left.
-    assert_eq!(race.stand.completions(), [(2, Short, 12)]);
-    assert_eq!(race.stand.xhci.counters(), crate::Counters::default());
+    assert_eq!(race.fixture.completions(), [(2, Short, 12)]);
+    assert_eq!(race.fixture.xhci.counters(), crate::Counters::default());
 }
 
 #[test]
@@ -116,7 +120,7 @@ fn a_stall_before_the_stop_is_answered_by_context_state_error_and_a_reset() {
     let [first, second] = race.at[..] else { panic!("{:?}", race.at) };
     let (command, at) = race.cancel(2);
     assert_eq!(command, STOP_ENDPOINT);
-    race.tells(
+    race.report(
         EndpointState::Halted,
         first,
         &[
@@ -126,19 +130,19 @@ fn a_stall_before_the_stop_is_answered_by_context_state_error_and_a_reset() {
             trb(at, [0, 0, 0, 0x13, 0x01, 0x84, 0, 0x01]),
         ],
     );
-    assert_eq!(race.stand.completions(), [(1, Stall, 0)]);
+    assert_eq!(race.fixture.completions(), [(1, Stall, 0)]);
     let (command, at) = race.command();
     assert_eq!(command, RESET_ENDPOINT);
-    race.tells(EndpointState::Stopped, first, &[trb(at, [0, 0, 0, 0x01, 0x01, 0x84, 0, 0x01])]);
+    race.report(EndpointState::Stopped, first, &[trb(at, [0, 0, 0, 0x01, 0x01, 0x84, 0, 0x01])]);
     // Past both: the first has ended, the second is cancelled.
     let (command, at) = race.command();
     assert_eq!(command, set_tr_dequeue(second + 16));
-    assert_eq!(race.stand.completions(), [], "the controller may be in it until it was moved");
-    race.tells(EndpointState::Stopped, second + 16, &[trb(at, [0, 0, 0, 0x01, 0x01, 0x84, 0, 0x01])]);
-    assert_eq!(race.stand.completions(), [(2, Cancelled, 0)]);
+    assert_eq!(race.fixture.completions(), [], "the controller may be in it until it was moved");
+    race.report(EndpointState::Stopped, second + 16, &[trb(at, [0, 0, 0, 0x01, 0x01, 0x84, 0, 0x01])]);
+    assert_eq!(race.fixture.completions(), [(2, Cancelled, 0)]);
     assert!(!race.has_command());
-    assert_eq!(race.stand.hw.rung, [], "the device has not let go");
-    assert_eq!(race.stand.xhci.counters().stop_races, 1);
+    assert_eq!(race.fixture.hw.doorbells, [], "the device has not cleared its halt");
+    assert_eq!(race.fixture.xhci.counters().stop_races, 1);
 }
 
 #[test]
@@ -151,7 +155,7 @@ fn a_td_that_is_stopped_before_its_second_trb_has_moved_the_first() {
     assert_eq!(race.bytes_at(second), [0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0x01, 0, 0x25, 0x04, 0, 0]);
     let (command, at) = race.cancel(1);
     assert_eq!(command, STOP_ENDPOINT);
-    race.tells(
+    race.report(
         EndpointState::Stopped,
         second,
         &[
@@ -162,17 +166,17 @@ fn a_td_that_is_stopped_before_its_second_trb_has_moved_the_first() {
     );
     let (command, at) = race.command();
     assert_eq!(command, set_tr_dequeue(second + 16));
-    race.tells(EndpointState::Stopped, second + 16, &[trb(at, [0, 0, 0, 0x01, 0x01, 0x84, 0, 0x01])]);
-    assert_eq!(race.stand.completions(), [(1, Cancelled, 0x1_0000)]);
+    race.report(EndpointState::Stopped, second + 16, &[trb(at, [0, 0, 0, 0x01, 0x01, 0x84, 0, 0x01])]);
+    assert_eq!(race.fixture.completions(), [(1, Cancelled, 0x1_0000)]);
     assert!(!race.has_command());
 }
 
 #[test]
-fn a_td_that_is_stopped_behind_a_short_packet_has_moved_what_the_event_tells() {
+fn a_td_that_is_stopped_behind_a_short_packet_has_moved_what_the_event_reports() {
     let mut race = Race::with(&[0x2_0000]);
     let second = race.at[1];
     let (_, at) = race.cancel(1);
-    race.tells(
+    race.report(
         EndpointState::Stopped,
         second,
         &[
@@ -183,8 +187,8 @@ fn a_td_that_is_stopped_behind_a_short_packet_has_moved_what_the_event_tells() {
     );
     let (command, at) = race.command();
     assert_eq!(command, set_tr_dequeue(second + 16));
-    race.tells(EndpointState::Stopped, second + 16, &[trb(at, [0, 0, 0, 0x01, 0x01, 0x84, 0, 0x01])]);
-    assert_eq!(race.stand.completions(), [(1, Cancelled, 291)]);
+    race.report(EndpointState::Stopped, second + 16, &[trb(at, [0, 0, 0, 0x01, 0x01, 0x84, 0, 0x01])]);
+    assert_eq!(race.fixture.completions(), [(1, Cancelled, 291)]);
 }
 
 #[test]
@@ -193,13 +197,13 @@ fn a_td_that_the_controller_has_passed_and_reports_too_late_is_cancelled_once() 
     let [first, second] = race.at[..] else { panic!("{:?}", race.at) };
     let (_, at) = race.cancel(1);
     // The answer comes without the event of what has ended, which no clause allows.
-    race.tells(EndpointState::Stopped, second, &[trb(at, [0, 0, 0, 0x01, 0x01, 0x84, 0, 0x01])]);
-    assert_eq!(race.stand.completions(), [(1, Cancelled, 0)]);
+    race.report(EndpointState::Stopped, second, &[trb(at, [0, 0, 0, 0x01, 0x01, 0x84, 0, 0x01])]);
+    assert_eq!(race.fixture.completions(), [(1, Cancelled, 0)]);
     assert!(!race.has_command(), "the ring is not moved back to it, nor past the second");
-    // It has become a no-op (type 8) that tells of its end, in case that it was not passed.
+    // It has become a no-op (type 8) that reports its end, in case the controller has not passed it.
     assert_eq!(race.bytes_at(first), [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x21, 0x20, 0, 0]);
-    assert_eq!(race.stand.hw.rung, [(1, 3)]);
-    race.tells(
+    assert_eq!(race.fixture.hw.doorbells, [(1, 3)]);
+    race.report(
         EndpointState::Running,
         second,
         &[
@@ -207,5 +211,5 @@ fn a_td_that_the_controller_has_passed_and_reports_too_late_is_cancelled_once() 
             trb(second, [0, 0, 0, 0x01, 0x01, 0x80, 0x03, 0x01]),
         ],
     );
-    assert_eq!(race.stand.completions(), [(2, Done, 512)]);
+    assert_eq!(race.fixture.completions(), [(2, Done, 512)]);
 }
