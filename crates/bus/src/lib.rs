@@ -16,6 +16,7 @@ extern crate alloc;
 
 mod fifo;
 mod line;
+pub mod link;
 mod observer;
 pub mod rendezvous;
 mod transfer;

@@ -10,8 +10,8 @@ use crate::engine::OccupancyStats;
 use crate::link::superspeed::{Link, Side, Traffic};
 use crate::link::usb2::Bus;
 use crate::sata::Books;
-use crate::xhc::Counters;
 use units::{Duration, Instant};
+use xhci_controller::Counters;
 
 /// The counters of all components.
 #[derive(Clone, Debug, Default, PartialEq)]

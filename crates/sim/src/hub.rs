@@ -16,7 +16,6 @@ mod tests;
 pub use descriptors::STATUS_CHANGE;
 
 use crate::link::usb2::Translators;
-use crate::xhc::port::{Port, PortOutcome};
 use device::Verdict;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
@@ -29,6 +28,7 @@ use wire::usb::{
     StandardRequest,
 };
 use wire::xhci::{LinkState, PortChanges, PortWrite};
+use xhci_controller::port::{Port, PortOutcome};
 
 /// A hub.
 #[derive(Clone, Debug)]

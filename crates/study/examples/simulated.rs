@@ -18,6 +18,7 @@ use uaskit_study::setups::Setup;
 use uaskit_study::trial::{self, DATA_SET_BYTES, Terms, Trial};
 use units::Duration;
 use workload::{AccessSpec, Job};
+use xhci_controller::Model;
 
 const DEPTH: u16 = 32;
 /// Commands before it counts: rings have gone round, and queues have the room that they need.
@@ -36,7 +37,8 @@ fn main() {
     let drives = number(0).unwrap_or(1);
     let hubs = number(1).unwrap_or(u8::from(drives > 1));
     // A controller with a port and with room for each of the drives.
-    let part = Part { ports_usb3: drives.max(2), endpoints_max: 254, ..Part::CHIPSET };
+    let model = Model { ports_usb3: drives.max(2), endpoints_max: 254, ..Model::CHIPSET };
+    let part = Part { model, ..Part::CHIPSET };
     let host = if hubs == 0 && drives > 1 { Host { part, ..Host::chipset() } } else { Host::chipset() };
     let load = Load {
         host: None,

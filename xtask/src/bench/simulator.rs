@@ -24,6 +24,7 @@ use study::setups::Setup;
 use study::trial::{self, DATA_SET_BYTES, Terms};
 use units::Duration;
 use workload::{AccessSpec, Job};
+use xhci_controller::Model;
 
 /// How to measure the simulator.
 #[derive(Clone, Debug, clap::Args)]
@@ -157,7 +158,8 @@ impl Speed {
     /// Commands in a second of processor time, and events for a command.
     fn measure_devices(devices: u8, commands: u32) -> Result<(f64, f64)> {
         // A controller with a port and with room for each of the drives.
-        let part = Part { ports_usb3: devices.max(2), endpoints_max: 254, ..Part::CHIPSET };
+        let model = Model { ports_usb3: devices.max(2), endpoints_max: 254, ..Model::CHIPSET };
+        let part = Part { model, ..Part::CHIPSET };
         let drives = Drives { count: devices, hubs: 0 };
         let mut world = Measurement::uas(&Load { drives, ..load() }, Host::with(part))?;
         let before = processor_time();

@@ -18,19 +18,18 @@
 //! were asked for.
 
 mod device;
-mod endpoint;
 mod ends;
 mod host;
 mod message;
 mod port;
 mod queue;
 
+pub use bus::link::{End, Endpoint, PacketPayload, Progress, Transfer};
 pub use device::DeviceEndpoint;
-pub use endpoint::Endpoint;
 pub use host::HostEndpoint;
-pub use message::{Message, PacketPayload, Sequence};
+pub use message::{Message, Sequence};
 pub use port::{DevicePort, ERDY_TIMEOUT, HostPort, Others, TRANSACTION_TIMEOUT};
-pub use queue::{End, NotWithdrawn, Progress, Transfer};
+pub use queue::NotWithdrawn;
 
 use std::fmt;
 

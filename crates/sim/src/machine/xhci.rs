@@ -21,6 +21,7 @@ mod control_sequence;
 mod core;
 mod device_act;
 mod enclosure;
+mod event_occupancy;
 mod faults;
 mod host_device;
 mod host_system;
@@ -344,6 +345,7 @@ impl XhciMachine {
         self.wake_ready_ports();
         if std::mem::take(&mut self.system.is_touched) || self.polls_all || self.injects_faults {
             self.check_capacity();
+            self.system.account_events(now);
             let due = self.system.controller.poll_timeout();
             if let Some(at) = self.alarms[0].set(due) {
                 self.at(at, MachineEvent::Controller);

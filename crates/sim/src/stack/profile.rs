@@ -10,6 +10,7 @@
 use crate::machine::xhci::{DriverConfig, Host, HostCosts, Packing, Protocol};
 use crate::xhc::Part;
 use units::Duration;
+use xhci_controller::{Misbehaviour, Model};
 
 /// A driver profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,11 +116,13 @@ impl DriverProfile {
         match self.streams {
             Streams::Hardware => part,
             Streams::Software(_) => {
-                let mut part = Part { primary_streams_exponent: STOOD_IN_EXPONENT, ..part };
-                part.misbehaviour.ignores_streams = false;
-                part
+                let misbehaviour = Misbehaviour { ignores_streams: false, ..part.model.misbehaviour };
+                Part {
+                    model: Model { primary_streams_exponent: STOOD_IN_EXPONENT, misbehaviour, ..part.model },
+                    ..part
+                }
             }
-            Streams::None => Part { primary_streams_exponent: 0, ..part },
+            Streams::None => Part { model: Model { primary_streams_exponent: 0, ..part.model }, ..part },
         }
     }
 }
@@ -132,7 +135,7 @@ mod tests {
     fn driver_streams_allow_two_commands_and_cost_more() {
         let own = DriverProfile { streams: Streams::Software(Duration::from_us(7)), ..DriverProfile::UAS };
         assert_eq!((own.depth(), own.costs().command), (2, Duration::from_us(7)));
-        assert_eq!(own.host(Part::EARLY_CARD).part.primary_streams_exponent, 7);
+        assert_eq!(own.host(Part::EARLY_CARD).part.model.primary_streams_exponent, 7);
         assert_eq!((DriverProfile::UAS.depth(), DriverProfile::UAS.costs()), (30, HostCosts::FREE));
         assert_eq!(DriverProfile::UAS.host(Part::EARLY_CARD).part, Part::EARLY_CARD);
     }

@@ -1,9 +1,9 @@
 //! A driver's view of a controller during one call: its registers and the shared memory.
 
-use super::controller::Controller;
 use super::memory::Memory;
 use units::Instant;
 use wire::xhci::TRB_BYTES;
+use xhci_controller::Controller;
 use xhci_driver::{DmaLayout, DmaMemory, Registers};
 
 /// A controller and its memory, for one call of a driver.
@@ -42,7 +42,7 @@ impl DmaMemory for DriverAccess<'_> {
     }
 
     fn read_bytes(&mut self, address: u64, into: &mut [u8]) {
-        self.memory.read_bytes(address, into);
+        DmaMemory::read_bytes(self.memory, address, into);
     }
 
     fn write_bytes(&mut self, address: u64, bytes: &[u8]) {
@@ -50,10 +50,10 @@ impl DmaMemory for DriverAccess<'_> {
     }
 
     fn write_trb(&mut self, address: u64, trb: &[u8; TRB_BYTES]) {
-        self.memory.write_trb(address, trb);
+        DmaMemory::write_trb(self.memory, address, trb);
     }
 
     fn read_trb(&mut self, address: u64) -> [u8; TRB_BYTES] {
-        self.memory.read_trb(address)
+        DmaMemory::read_trb(self.memory, address)
     }
 }

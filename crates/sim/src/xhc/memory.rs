@@ -9,10 +9,11 @@
 //! Invariants: two allocations share no page; an access is within one allocation or fails.
 
 use wire::xhci::TRB_BYTES;
+use xhci_controller::{Fault, GuestMemory};
 use xhci_driver::{DmaLayout, DmaMemory};
 
 /// Bytes of a page.
-pub(super) const PAGE_BYTES: u64 = 4096;
+const PAGE_BYTES: u64 = 4096;
 /// First page of allocations: a null pointer is invalid.
 const FIRST_PAGE: usize = 256;
 /// Maximum pages: 1 GiB. Further allocations fail.
@@ -44,13 +45,6 @@ struct Allocation {
 // Each access touches one of thousands of these: two per cache line.
 const _: () = assert!(size_of::<Allocation>() <= 32);
 
-/// An access outside of an allocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The address.
-    pub address: u64,
-}
-
 impl Memory {
     /// Creates empty memory.
     pub const fn new() -> Self {
@@ -80,36 +74,6 @@ impl Memory {
     pub fn slice_mut(&mut self, address: u64, bytes: usize) -> Result<&mut [u8], Fault> {
         let (allocation, at) = self.find(address)?;
         self.allocations[allocation].bytes.get_mut(at..at + bytes).ok_or(Fault { address })
-    }
-
-    /// Reads an array at an address.
-    ///
-    /// # Errors
-    /// As [`Memory::slice`].
-    pub fn read<const N: usize>(&self, address: u64) -> Result<[u8; N], Fault> {
-        let (allocation, at) = self.find(address)?;
-        let bytes = self.allocations[allocation].bytes.get(at..);
-        bytes.and_then(<[u8]>::first_chunk).copied().ok_or(Fault { address })
-    }
-
-    /// Writes bytes.
-    ///
-    /// # Errors
-    /// As [`Memory::slice`].
-    pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Fault> {
-        self.slice_mut(address, bytes.len())?.copy_from_slice(bytes);
-        Ok(())
-    }
-
-    /// Writes an array.
-    ///
-    /// # Errors
-    /// As [`Memory::slice`].
-    pub fn write_array<const N: usize>(&mut self, address: u64, array: [u8; N]) -> Result<(), Fault> {
-        let (allocation, at) = self.find(address)?;
-        let bytes = self.allocations[allocation].bytes.get_mut(at..);
-        *bytes.and_then(<[u8]>::first_chunk_mut).ok_or(Fault { address })? = array;
-        Ok(())
     }
 
     /// Reserves addresses for a buffer of `bytes`, without memory; `None` if none are left.
@@ -236,6 +200,39 @@ impl Default for Memory {
     }
 }
 
+impl GuestMemory for Memory {
+    fn read_bytes(&self, address: u64, into: &mut [u8]) -> Result<(), Fault> {
+        into.copy_from_slice(self.slice(address, into.len())?);
+        Ok(())
+    }
+
+    #[inline]
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Fault> {
+        self.slice_mut(address, bytes.len())?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    #[inline]
+    fn read<const N: usize>(&self, address: u64) -> Result<[u8; N], Fault> {
+        let (allocation, at) = self.find(address)?;
+        let bytes = self.allocations[allocation].bytes.get(at..);
+        bytes.and_then(<[u8]>::first_chunk).copied().ok_or(Fault { address })
+    }
+
+    #[inline]
+    fn write_trb(&mut self, address: u64, trb: [u8; TRB_BYTES]) -> Result<(), Fault> {
+        let (allocation, at) = self.find(address)?;
+        let bytes = self.allocations[allocation].bytes.get_mut(at..);
+        *bytes.and_then(<[u8]>::first_chunk_mut).ok_or(Fault { address })? = trb;
+        Ok(())
+    }
+
+    #[inline]
+    fn borrow(&self, address: u64, bytes: usize) -> Option<&[u8]> {
+        self.slice(address, bytes).ok()
+    }
+}
+
 impl DmaMemory for Memory {
     fn allocate(&mut self, layout: DmaLayout) -> Option<u64> {
         self.place(layout, vec![0; layout.bytes as usize])
@@ -256,12 +253,9 @@ impl DmaMemory for Memory {
     }
 
     fn read_bytes(&mut self, address: u64, into: &mut [u8]) {
-        match self.slice(address, into.len()) {
-            Ok(bytes) => into.copy_from_slice(bytes),
-            Err(_) => {
-                self.faults += 1;
-                into.fill(0);
-            }
+        if GuestMemory::read_bytes(self, address, into).is_err() {
+            self.faults += 1;
+            into.fill(0);
         }
     }
 
@@ -274,7 +268,7 @@ impl DmaMemory for Memory {
     // No other access is concurrent with a driver call.
     #[inline]
     fn write_trb(&mut self, address: u64, trb: &[u8; TRB_BYTES]) {
-        if self.write_array(address, *trb).is_err() {
+        if GuestMemory::write_trb(self, address, *trb).is_err() {
             self.faults += 1;
         }
     }
@@ -313,7 +307,7 @@ mod tests {
         let mut memory = Memory::new();
         let at = memory.allocate(layout(64, 64, 4096)).unwrap();
         let mut four = [7; 4];
-        memory.read_bytes(at + 62, &mut four);
+        DmaMemory::read_bytes(&mut memory, at + 62, &mut four);
         memory.write_bytes(8, &four);
         memory.release(at + 16, layout(64, 64, 4096));
         assert_eq!((four, memory.faults()), ([0; 4], 3));

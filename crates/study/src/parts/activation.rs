@@ -362,7 +362,7 @@ impl Parts<'_> {
             DriverTransport::Uas if self.speed != Speed::Super => Carried::Uas(Matched::Ready),
             DriverTransport::Uas if self.controller.streams_of(name) == StreamsOf::Work => {
                 // Entry 0 of the array is not a stream.
-                let entries = 2_u16 << self.controller.part.primary_streams_exponent.min(14);
+                let entries = 2_u16 << self.controller.part.model.primary_streams_exponent.min(14);
                 Carried::Uas(Matched::Streams(self.bridge.streams.min(entries - 1)))
             }
             DriverTransport::Uas => Carried::Uas(Matched::Emulated),

@@ -8,9 +8,10 @@ use super::quantity::{Count, Quantity, Rate, Size, Time};
 use super::schema::{FieldError, File, within};
 use serde::Deserialize;
 use sim::link::usb2::Pacing;
-use sim::xhc::{Misbehaviour, Part, PciExpress};
+use sim::xhc::Part;
 use units::Duration;
 use wire::xhci::ContextSize;
+use xhci_controller::{Misbehaviour, Model, PciExpress};
 
 /// A host controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,7 +119,7 @@ impl ControllerPart {
     /// Returns the streams that a driver can use.
     pub fn streams_of(&self, driver: &str) -> StreamsOf {
         let knows = |only: &Vec<String>| only.iter().any(|name| name == driver);
-        if self.part.primary_streams_exponent == 0 {
+        if self.part.model.primary_streams_exponent == 0 {
             StreamsOf::Missing
         } else if self.streams_only.as_ref().is_none_or(knows) {
             StreamsOf::Work
@@ -143,23 +144,27 @@ impl File for ControllerFile {
             outward_byte_ps: within("memory.outward", &memory.outward, 1, 1_000_000)?,
         };
         within::<u64, _>("times.response", &times.response, 0, 3_000_000)?;
-        let part = Part {
-            name: "of the catalogue",
+        let model = Model {
             version: self.version.code(),
             ports_usb2: within("ports.usb2", &self.ports.usb2, 1, 15)?,
             ports_usb3: within("ports.usb3", &self.ports.usb3, 0, 15)?,
             contexts: if self.contexts_of_64_bytes { ContextSize::Bytes64 } else { ContextSize::Bytes32 },
             primary_streams_exponent: self.primary_streams_exponent()?,
             attachment,
-            packet_gap: times.packet_gap.duration(),
-            response: times.response.duration(),
-            pacing: Pacing { gap: self.usb2.gap.duration(), after_nak: self.usb2.after_nak.duration() },
             buffer_bytes: within("memory.buffer", &memory.buffer, 1 << 10, 1 << 24)?,
             command: times.command.duration(),
             interrupt_grid: times.interrupt_grid.as_ref().map_or(Duration::ZERO, Quantity::duration),
             tds_ahead: within("times.transfers_ahead", &times.transfers_ahead, 1, 256)?,
             next_trb_out: times.next_trb_out.duration(),
-            misbehaviour: Misbehaviour::default(),
+            misbehaviour: Misbehaviour::NONE,
+            ..Model::CHIPSET
+        };
+        let part = Part {
+            name: "of the catalogue",
+            model,
+            packet_gap: times.packet_gap.duration(),
+            response: times.response.duration(),
+            pacing: Pacing { gap: self.usb2.gap.duration(), after_nak: self.usb2.after_nak.duration() },
             ..Part::CHIPSET
         };
         Ok(PartModel::Controller(ControllerPart {

@@ -173,7 +173,7 @@ fn a_controller_says_which_drivers_can_use_its_streams() {
 fn a_card_in_a_slot_of_one_lane_moves_430_megabytes_a_second_at_most() {
     let catalogue = Catalogue::built_in().expect("parts that come with the project");
     for name in ["asm1042", "ej168", "upd720200", "upd720201", "upd720202", "vl805"] {
-        let attachment = catalogue.controller(name).expect("a part").part.attachment;
+        let attachment = catalogue.controller(name).expect("a part").part.model.attachment;
         for byte_ps in [attachment.inward_byte_ps, attachment.outward_byte_ps] {
             assert!(1_000_000 / byte_ps <= 430, "{name}: {byte_ps} ps");
         }

@@ -11,7 +11,8 @@ use crate::tidy::{
 };
 
 /// Crates without `std`.
-const WITHOUT_STD: &[&str] = &["units", "wire", "bus", "device", "initiator", "quirks", "xhci-driver"];
+const WITHOUT_STD: &[&str] =
+    &["units", "wire", "bus", "device", "initiator", "quirks", "xhci-driver", "xhci-controller"];
 /// Crates with `std` whose runs repeat from a seed.
 const REPEATABLE: &[&str] = &["sim", "study"];
 

@@ -9,10 +9,10 @@
 //! Invariants: sends no more than requested; ignores packets with an unexpected sequence number.
 
 use super::NoSuchStream;
-use super::endpoint::Endpoint;
-use super::message::{Message, PacketPayload, Sequence, named};
-use super::queue::{Progress, Queues, Transfer};
+use super::message::{Message, Sequence, named};
+use super::queue::Queues;
 use crate::link::streams::{Device, DeviceState, FromDevice, FromHost, StreamField, Violation};
+use bus::link::{Endpoint, PacketPayload, Progress, Transfer};
 use bus::{Line, StreamId, TransferId};
 use wire::usb::Direction;
 

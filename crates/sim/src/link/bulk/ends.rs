@@ -9,7 +9,7 @@
 use super::device::DeviceEndpoint;
 use super::host::HostEndpoint;
 use super::message::Message;
-use super::queue::Progress;
+use bus::link::Progress;
 use wire::usb::{Direction, EndpointAddress};
 
 /// The ends of endpoints.

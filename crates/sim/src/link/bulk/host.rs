@@ -12,11 +12,11 @@
 mod errors;
 
 use super::NoSuchStream;
-use super::endpoint::Endpoint;
-use super::message::{Message, PacketPayload, Sequence, named};
-use super::queue::{End, NotWithdrawn, Progress, Queues, Transfer};
+use super::message::{Message, Sequence, named};
+use super::queue::{NotWithdrawn, Queues};
 use crate::link::run::EndpointRun;
 use crate::link::streams::{FromDevice, FromHost, Host, StreamField, Violation};
+use bus::link::{End, Endpoint, PacketPayload, Progress, Transfer};
 use bus::{Line, StreamId, TransferId};
 use wire::usb::Direction;
 

@@ -6,24 +6,14 @@
 
 use crate::link::streams::StreamField;
 use crate::link::superspeed::Packet;
-use bus::{StreamId, TransferId};
+use bus::StreamId;
+use bus::link::PacketPayload;
 use std::fmt;
 use wire::usb::{Direction, EndpointAddress, SetupPacket};
 
 /// The number of a data packet: 5 bits that wrap (clause 8.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sequence(u8);
-
-/// The payload of one data packet, as a range of the sender's transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PacketPayload {
-    /// The sender's transfer.
-    pub transfer: TransferId,
-    /// Offset of the payload in the transfer, in bytes.
-    pub offset: u32,
-    /// Length in bytes: the maximum packet size, or less at the end of the transfer.
-    pub bytes: u16,
-}
 
 /// A transaction packet or a data packet. Those of endpoint 0 go both ways under its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

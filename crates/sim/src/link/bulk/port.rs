@@ -9,15 +9,15 @@
 
 use super::NoSuchStream;
 use super::device::DeviceEndpoint;
-use super::endpoint::Endpoint;
 use super::ends::{EndIndex, Ends, Set};
 use super::host::HostEndpoint;
 use super::message::Message;
-use super::queue::{NotWithdrawn, Progress, Transfer};
+use super::queue::NotWithdrawn;
 use crate::link::control::{
     ControlAnswer, ControlBusy, ControlDevice, ControlEvent, ControlHost, ControlProgress, ControlTransfer,
 };
 use crate::link::streams::{StreamField, Violation};
+use bus::link::{Endpoint, Progress, Transfer};
 use bus::{Pipe, TransferId};
 use std::collections::VecDeque;
 use units::Duration;

@@ -6,36 +6,9 @@
 //!
 //! Invariant: bytes of a stream move in the order in which their transfers were queued, each once.
 
-use super::endpoint::Endpoint;
-use super::message::PacketPayload;
+use bus::link::{End, Endpoint, PacketPayload, Progress, Transfer};
 use bus::{StreamId, TransferId};
 use std::collections::VecDeque;
-
-/// A transfer that one side queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transfer {
-    /// Its id.
-    pub id: TransferId,
-    /// Its bytes.
-    pub bytes: u32,
-}
-
-/// How a transfer completed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// All of it has moved.
-    Full,
-    /// A short packet ended it.
-    Short,
-    /// A packet came that was larger than what was left.
-    Overflow,
-    /// Host: the device's endpoint is halted, and so is the host's now.
-    Stalled,
-    /// Device: it was cancelled.
-    Withdrawn,
-    /// Host: packets were not answered, as often as they were tried, and its endpoint is halted.
-    Failed,
-}
 
 /// Why a transfer cannot be cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,19 +17,6 @@ pub enum NotWithdrawn {
     Unknown,
     /// Packets of its stream are in flight. Stop the endpoint, and ask again when it is quiet.
     InFlight,
-}
-
-/// The effect of one packet on a transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// The transfer.
-    pub id: TransferId,
-    /// Bytes of it that have moved so far.
-    pub moved: u32,
-    /// If it has ended.
-    pub ended: Option<End>,
-    /// At the end that receives: what came, of whose transfer.
-    pub piece: Option<PacketPayload>,
 }
 
 /// Transfers of all streams of an endpoint.

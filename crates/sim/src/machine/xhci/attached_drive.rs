@@ -10,10 +10,10 @@ use crate::link::{DevicePort, HostPort, usb2};
 use crate::machine::drive::DriveSide;
 use crate::machine::fault_injector::FaultInjector;
 use crate::machine::xhci::DriveParts;
-use crate::xhc::Controller;
 use bus::{EndpointAddress, Pipe, TransferId};
 use std::collections::VecDeque;
 use wire::usb::Direction;
+use xhci_controller::Controller;
 
 #[derive(Debug)]
 pub(super) struct AttachedDrive {

@@ -12,11 +12,11 @@ use crate::link::superspeed::Side;
 use crate::machine::drive::EnclosureEvent;
 use crate::machine::fault_injector::Sent;
 use crate::machine::{ControlExchange, FixedLatencyDrive, configure};
-use crate::xhc as model;
 use bus::{Pipe, TransferId};
 use device::{DeviceTransfer, Verdict};
 use units::Instant;
 use wire::usb::{SetupPacket, StandardRequest};
+use xhci_controller::ControlAnswer as AnswerToController;
 
 impl XhciMachine {
     #[inline(never)]
@@ -205,8 +205,8 @@ impl XhciMachine {
             let is_lost =
                 attached.is_some_and(|attached| attached.injector.faults.triggers(SeededBug::LostAnswer));
             let answer = match end {
-                ControlEnd::Done if !is_lost => model::ControlAnswer::Done(brought),
-                _ => model::ControlAnswer::Stalled,
+                ControlEnd::Done if !is_lost => AnswerToController::Done(brought),
+                _ => AnswerToController::Stalled,
             };
             if let Some(request) = control.requests.pop_front() {
                 let which = (request.slot, request.number);

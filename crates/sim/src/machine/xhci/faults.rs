@@ -19,11 +19,11 @@ use crate::link::superspeed::Side;
 use crate::machine::fault_injector::DetachedDrive;
 use crate::machine::quiescence::AtRest;
 use crate::machine::{FinishedCommand, StopReason, digest};
-use crate::xhc::Tampering;
 use initiator::{CommandId, Counters, Outcome, Transport};
 use units::Instant;
 use wire::usb::{Direction, Recipient, RequestKind, SetupPacket, StandardRequest};
 use wire::xhci::RouteString;
+use xhci_controller::Tampering;
 
 /// The drive that accounts for faults of shared parts.
 const DRIVE: usize = 0;
@@ -44,7 +44,7 @@ impl XhciMachine {
             attached.injector.faults = faults;
             attached.host_transport.watch();
         }
-        self.system.controller.watch(now);
+        self.system.track_events(now);
         (self.injects_faults, self.shows_packets) = (true, true);
         self
     }
@@ -156,11 +156,12 @@ impl XhciMachine {
         }
         let of_others = self.drives.iter().find_map(|attached| attached.injector.ledger.violation());
         let are_consistent = self.drives.iter().all(|attached| attached.host_transport.is_consistent(now));
+        let are_events_consistent = self.system.are_events_consistent(now);
         let ledger = &mut self.drives[DRIVE].injector.ledger;
         ledger.check_schedule(self.engine.scheduled_late());
         for (is_consistent, queue) in [
             (self.core.level().is_consistent(now), "the core"),
-            (self.system.controller.is_consistent(now), "the controller's event ring"),
+            (are_events_consistent, "the controller's event ring"),
             (self.root_ports.iter().all(|root| root.is_consistent(now)), "packets in hubs"),
             (are_consistent, "transfers on rings"),
         ] {

@@ -4,10 +4,10 @@
 use super::control_sequence::{ControlSequences, SequenceStep};
 use super::root_port::End;
 use super::sleep::SleepPlan;
-use crate::xhc::{ControlRequest, DevicePath};
 use bus::{EndpointAddress, Speed};
 use quirks::configuration::{Configuration, Endpoint, Setting};
 use std::collections::VecDeque;
+use xhci_controller::{ControlRequest, DevicePath};
 use xhci_driver::{DeviceId, EndpointPlan, Location, Request, RequestId};
 
 #[derive(Debug)]

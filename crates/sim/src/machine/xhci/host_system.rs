@@ -3,9 +3,11 @@
 //! It also tracks which transports were called, so that an event costs only what it concerns. CPU
 //! time is the core's.
 
+use super::event_occupancy::EventOccupancy;
 use crate::index_set::IndexSet64;
-use crate::xhc::{Controller, DriverAccess, Memory};
+use crate::xhc::{DriverAccess, Memory, PacketDelays, Part};
 use units::Instant;
+use xhci_controller::Controller;
 use xhci_driver::{DmaLayout, DmaMemory};
 
 /// Bytes of a slot for inline data: longer than any IU or wrapper.
@@ -15,7 +17,10 @@ pub(super) const INLINE_BYTES: u32 = 1024;
 pub(super) struct HostSystem {
     pub(super) driver: xhci_driver::Controller,
     pub(super) controller: Controller,
+    pub(super) packet_delays: PacketDelays,
     pub(super) memory: Memory,
+    /// Occupancy of the event ring, if faults are injected.
+    event_occupancy: Option<Box<EventOccupancy>>,
     /// Free slots for inline data.
     places: Vec<u64>,
     /// Whether the driver was called since its deadline was read.
@@ -32,11 +37,13 @@ pub(super) struct HostSystem {
 }
 
 impl HostSystem {
-    pub(super) fn new(driver: xhci_driver::Controller, controller: Controller) -> Self {
+    pub(super) fn new(driver: xhci_driver::Controller, part: &Part) -> Self {
         Self {
             driver,
-            controller,
+            controller: Controller::new(part.controller()),
+            packet_delays: part.packet_delays(),
             memory: Memory::new(),
+            event_occupancy: None,
             places: Vec::new(),
             driver_deadline_dirty: true,
             driver_pending: true,
@@ -54,6 +61,25 @@ impl HostSystem {
     ) -> R {
         (self.driver_deadline_dirty, self.driver_pending, self.is_touched) = (true, true, true);
         act(&mut self.driver, &mut DriverAccess::new(now, &mut self.controller, &mut self.memory))
+    }
+
+    /// Starts to track the occupancy of the event ring.
+    pub(super) fn track_events(&mut self, now: Instant) {
+        self.event_occupancy = Some(Box::new(EventOccupancy::new(now, self.controller.event_traffic())));
+    }
+
+    /// Accounts for the events of this instant, if they are tracked.
+    #[inline]
+    pub(super) fn account_events(&mut self, now: Instant) {
+        if let Some(occupancy) = &mut self.event_occupancy {
+            occupancy.update(now, self.controller.event_traffic());
+        }
+    }
+
+    /// Checks Little's law for the event ring, if it is tracked.
+    pub(super) fn are_events_consistent(&mut self, now: Instant) -> bool {
+        self.account_events(now);
+        self.event_occupancy.as_ref().is_none_or(|occupancy| occupancy.is_consistent(now))
     }
 
     /// Marks the transport of a drive as called.

@@ -21,6 +21,7 @@ use initiator::{
 };
 use units::Instant;
 use wire::usb::Direction;
+use xhci_controller::GuestMemory;
 use xhci_driver::{DeviceId, DmaLayout, DmaMemory};
 
 #[derive(Debug)]

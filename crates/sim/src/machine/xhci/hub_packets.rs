@@ -5,19 +5,22 @@
 //! reported when it has reached its destination.
 
 use super::attached_drive::AttachedDrive;
+use super::host_system::HostSystem;
 use super::root_port::{RootPort, Wires};
 use super::{MachineEvent, XhciMachine};
 use crate::link::Fate;
 use crate::link::bulk::Message;
 use crate::link::hub::{Arrived, DeviceId, Sent, Tree, TreeArrival, TreeEnvironment, TreeEvent};
 use crate::machine::{StopReason, name};
-use crate::xhc::Controller;
+use crate::xhc::PacketDelays;
 use units::{Duration, Instant};
+use xhci_controller::Controller;
 
 /// Callbacks of a hub tree.
 struct Surroundings<'a> {
     now: Instant,
     controller: &'a mut Controller,
+    packet_delays: PacketDelays,
     /// Drives with their injectors, if faults are injected there.
     drives: Option<&'a mut [AttachedDrive]>,
     /// Device numbers.
@@ -28,7 +31,7 @@ struct Surroundings<'a> {
 
 impl TreeEnvironment for Surroundings<'_> {
     fn pace(&mut self, message: &Message) -> Duration {
-        self.controller.pace(self.now, message)
+        self.packet_delays.of(self.now, self.controller, message)
     }
 
     fn damages(&mut self, device: DeviceId, _message: &Message) -> bool {
@@ -69,8 +72,9 @@ impl XhciMachine {
             return None;
         };
         let drives = has_faults.then_some(&mut self.drives[..]);
-        let controller = &mut self.system.controller;
-        let mut around = Surroundings { now, controller, drives, devices, struck: None };
+        let HostSystem { controller, packet_delays, .. } = &mut self.system;
+        let packet_delays = *packet_delays;
+        let mut around = Surroundings { now, controller, packet_delays, drives, devices, struck: None };
         let result = go_on(tree, &mut around);
         // A SETUP with a corrupted payload counts as lost.
         if let Some((device, message)) = around.struck {

@@ -15,13 +15,13 @@ use crate::engine::Alarm;
 use crate::hub::{HubDevice, HubEffect, STATUS_CHANGE};
 use crate::link::bulk::{Endpoint, Transfer};
 use crate::link::superspeed::Side;
-use crate::xhc::LinkAct;
 use ::xhci_driver::{Answer, HubLocation, HubOutput, Location};
 use bus::{Completion, EndpointAddress, Pipe, TransferId, TransferStatus};
 use device::Verdict;
 use units::Instant;
 use wire::usb::hub::TtBuffer;
 use wire::usb::{SetupPacket, StandardRequest};
+use xhci_controller::LinkAct;
 
 #[derive(Debug)]
 pub(super) struct AttachedHub {

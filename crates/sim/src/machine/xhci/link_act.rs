@@ -9,9 +9,9 @@ use super::core::Work;
 use crate::fault::SeededBug;
 use crate::link::superspeed::Side;
 
-use crate::xhc::{DevicePath, LinkAct, Output};
 use units::Instant;
 use wire::usb::{Direction, EndpointAddress};
+use xhci_controller::{DevicePath, LinkAct, Output};
 
 impl XhciMachine {
     #[inline(never)]

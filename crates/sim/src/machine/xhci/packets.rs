@@ -4,6 +4,7 @@
 //! bus (`buses`); below SuperSpeed hubs the tree carries a packet to its destination
 //! (`hub_packets`). Invariant: payload is copied when its packet has arrived.
 
+use super::host_system::HostSystem;
 use super::root_port::{End, RootPort, Wires};
 use super::{MachineEvent, XhciMachine};
 use crate::link::bulk::{Message, PacketPayload};
@@ -11,9 +12,9 @@ use crate::link::control::CONTROL_DATA;
 use crate::link::superspeed::Side;
 use crate::link::{Arrival, Crossing, Fate, Missed, Wake};
 use crate::machine::{Observer, StopReason, name};
-use crate::xhc::Controller;
 use device::device::STATUS;
 use units::{Duration, Instant};
+use xhci_controller::Controller;
 
 impl XhciMachine {
     /// Like [`Self::arrive`], for a packet that a fault has affected.
@@ -256,7 +257,7 @@ impl XhciMachine {
     /// Sends the next packet of a side whose lane is free, on a link without hubs.
     pub(super) fn send(&mut self, root: usize, side: Side) {
         let now = self.engine.now();
-        let controller = &mut self.system.controller;
+        let HostSystem { controller, packet_delays, .. } = &mut self.system;
         let Wires::Direct(link_pair) = &mut self.root_ports[root].wires else { return };
         if link_pair.has_kept(side) {
             return self.send_kept(root, side);
@@ -265,7 +266,7 @@ impl XhciMachine {
         let pace = |message: &Message| {
             mark = message.mark();
             match side {
-                Side::Host => controller.pace(now, message),
+                Side::Host => packet_delays.of(now, controller, message),
                 Side::Device => Duration::ZERO,
             }
         };

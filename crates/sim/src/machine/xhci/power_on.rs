@@ -22,7 +22,6 @@ use crate::index_set::IndexSet64;
 use crate::link::hub::AttachError;
 use crate::machine::stop_reason::Pulse;
 use crate::machine::{FixedLatencyDrive, Observer, Simulation};
-use crate::xhc::{Controller, DevicePath};
 use bus::{EndpointAddress, Speed, TransferStatus};
 use device::Device;
 use initiator::bot::BotConfig;
@@ -35,6 +34,7 @@ use units::{Duration, Instant};
 use wire::usb::hub::HubPortSpeed;
 use wire::usb::{BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDescriptor, SetupPacket};
 use wire::xhci::{CompletionCode, RouteString};
+use xhci_controller::DevicePath;
 use xhci_driver::{Answer, Location, Request};
 
 /// Attempts to enumerate a device, with a port reset in between, as Linux does (PORT_INIT_TRIES,
@@ -155,8 +155,7 @@ impl XhciMachine {
     }
 
     fn unpowered(setup: &Setup, drives: Vec<AttachedDrive>) -> Result<Self, PowerOnError> {
-        let (driver, controller) =
-            (xhci_driver::Controller::new(setup.host.config), Controller::new(setup.host.part));
+        let driver = xhci_driver::Controller::new(setup.host.config);
         let Wired { mut root_ports, devices, hubs } =
             setup.wire_up(drives.len()).map_err(|AttachError| PowerOnError::Refused("a place"))?;
         // Links are down until they are trained.
@@ -173,7 +172,7 @@ impl XhciMachine {
         }
         Ok(Self {
             engine: Engine::new(),
-            system: HostSystem::new(driver, controller),
+            system: HostSystem::new(driver, &setup.host.part),
             core: Core::new(setup.host.costs),
             sleeps: setup.sleep.is_some(),
             packing: setup.host.packing,
@@ -423,7 +422,7 @@ impl XhciMachine {
             match self.ask(number, step)? {
                 StepResult::Answer(Answer::Done) | StepResult::Ended(TransferStatus::Done, _) => {}
                 StepResult::Answer(Answer::Failed(CompletionCode::ResourceError)) => {
-                    return Err(PowerOnError::Endpoints(self.controller().part().endpoints_max));
+                    return Err(PowerOnError::Endpoints(self.controller().model().endpoints_max));
                 }
                 _ => return Err(PowerOnError::Refused("its configuration")),
             }

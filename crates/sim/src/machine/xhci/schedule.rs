@@ -3,9 +3,14 @@
 //! Invariant: the earliest pending request of each medium is scheduled.
 
 use super::{MachineEvent, XhciMachine};
-use crate::engine::{EventKey, QueueFull};
+use crate::engine::{CapacityExceeded, EventKey, QueueFull};
 use crate::machine::StopReason;
 use units::Instant;
+use xhci_controller::Controller;
+
+/// The queue of events that are not visible yet.
+const EVENTS: CapacityExceeded =
+    CapacityExceeded { queue: "the event queue of the controller", capacity: Controller::EVENTS_WAITING_MAX };
 
 impl XhciMachine {
     #[inline(never)]
@@ -30,8 +35,8 @@ impl XhciMachine {
     /// Stops the machine if a queue of the controller is full.
     #[inline]
     pub(super) fn check_capacity(&mut self) {
-        if let Some(full) = self.system.controller.overrun() {
-            self.stopped = Some(StopReason::CapacityExceeded(full));
+        if self.system.controller.has_overrun() {
+            self.stopped = Some(StopReason::CapacityExceeded(EVENTS));
         }
     }
 

@@ -299,7 +299,7 @@ impl Setup {
 
     /// Returns the root ports before those of the machine's rate: USB 2.0 ports come first.
     pub(super) const fn ports_before(&self) -> u8 {
-        if self.is_usb3() { self.host.part.ports_usb2 } else { 0 }
+        if self.is_usb3() { self.host.part.model.ports_usb2 } else { 0 }
     }
 
     /// Checks that the machine can be built.
@@ -308,7 +308,7 @@ impl Setup {
     /// See [`SetupError`].
     pub fn check(&self) -> Result<(), SetupError> {
         let part = &self.host.part;
-        let ports = if self.is_usb3() { part.ports_usb3 } else { part.ports_usb2 };
+        let ports = if self.is_usb3() { part.model.ports_usb3 } else { part.model.ports_usb2 };
         let mut taken = Vec::new();
         for Plug { port, node } in &self.plugs {
             let spot = PortPath { root: *port, route: RouteString::ROOT };
@@ -317,7 +317,7 @@ impl Setup {
             }
             check_node(spot, node, &mut taken)?;
         }
-        let slots = usize::from(self.host.part.slots.min(DEVICES_MAX));
+        let slots = usize::from(self.host.part.model.slots.min(DEVICES_MAX));
         if taken.len() > slots {
             return Err(SetupError::TooManySlots { devices: taken.len(), slots });
         }

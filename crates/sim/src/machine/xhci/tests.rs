@@ -17,6 +17,7 @@ use initiator::Refusal;
 use units::{BlockSize, Duration};
 use wire::usb::SetupPacket;
 use wire::xhci::RouteString;
+use xhci_controller::{Misbehaviour, Model};
 
 const PARTS: [Part; 3] = [Part::CHIPSET, Part::CARD, Part::EARLY_CARD];
 
@@ -78,10 +79,12 @@ fn ways() -> Vec<(&'static str, Host)> {
         stream_ring_segments: 8,
         ..usual
     };
-    let arrays = Part { primary_streams_exponent: 1, has_secondary_streams: true, ..Part::CHIPSET };
-    let early = crate::xhc::Misbehaviour { answers_stop_early: true, ..Part::CHIPSET.misbehaviour };
+    let chipset = Part::CHIPSET;
+    let arrays = Model { primary_streams_exponent: 1, has_secondary_streams: true, ..chipset.model };
+    let arrays = Part { model: arrays, ..chipset };
+    let early = Misbehaviour { answers_stop_early: true, ..Misbehaviour::NONE };
     let quirks = ::xhci_driver::Quirks { stop_answered_early: true, ..::xhci_driver::Quirks::default() };
-    let early = Part { misbehaviour: early, ..Part::CHIPSET };
+    let early = Part { model: Model { misbehaviour: early, ..chipset.model }, ..chipset };
     vec![
         ("event data", of(DriverConfig { event_data: true, ..usual })),
         ("event data on tiny rings", of(DriverConfig { event_data: true, ..tiny })),
@@ -162,7 +165,7 @@ fn uas_on_usb_2_has_no_streams() {
     let Some(AnyTransport::Uas(uas)) = machine.transport(0) else { panic!("UAS") };
     assert_eq!(uas.depth(), 30, "depth of Linux without streams");
     let port = machine.root_ports[0].port;
-    assert!(!machine.controller().part().is_usb3(port), "ports of USB 2.0 are the first ones");
+    assert!(!machine.controller().model().is_usb3(port), "ports of USB 2.0 are the first ones");
 }
 
 #[test]

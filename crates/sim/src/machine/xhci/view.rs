@@ -2,11 +2,11 @@
 
 use super::{AnyTransport, Core, Enclosure, XhciMachine};
 use crate::power::Meter;
-use crate::xhc as model;
+use xhci_controller::Controller;
 
 impl XhciMachine {
     /// Returns the controller.
-    pub const fn controller(&self) -> &model::Controller {
+    pub const fn controller(&self) -> &Controller {
         &self.system.controller
     }
 

@@ -13,11 +13,11 @@ use crate::hub::{HubDevice, Shape};
 use crate::link::hub::{AttachError, AttachPoint, DeviceId, HubId, Tree};
 use crate::link::superspeed::{Link, Rate, TurnRound};
 use crate::link::{AnyRate, CABLE, LinkPair, bulk, usb2};
-use crate::xhc::DevicePath;
 use bus::Speed;
 use units::Instant;
 use wire::usb::hub::HubKind;
 use wire::xhci::RouteString;
+use xhci_controller::DevicePath;
 
 /// The topology of all root ports.
 pub(super) struct Wired {

@@ -6,10 +6,10 @@
 
 use super::HostEndpoint;
 use crate::link::bulk::message::{Message, Sequence};
-use crate::link::bulk::queue::End;
 use crate::link::run::EndpointRun;
 use crate::link::streams::Host;
 use bus::StreamId;
+use bus::link::End;
 
 /// Times that the host tries a packet before it gives up (xHCI 1.2 clause 6.2.3: CErr, which
 /// drivers set to 3).

@@ -7,10 +7,10 @@ use super::*;
 use crate::bridge::{Chip, StorePart};
 use crate::engine::{Trace, TraceEntry};
 use crate::fault::Faults;
-use crate::xhc::Counters;
 use initiator::Command;
 use proptest::prelude::*;
 use wire::usb::Direction;
+use xhci_controller::Counters;
 
 /// Commands in flight per drive at most.
 const SLOTS: usize = 6;

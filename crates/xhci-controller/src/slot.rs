@@ -1,0 +1,244 @@
+//! Slots and endpoints of the controller: states, context addresses, rings (xHCI 1.2 clauses 4.5
+//! and 4.8).
+//!
+//! The driver's view is in memory; this is the internal state. Invariant: an endpoint has a ring
+//! for every stream whose context was read, and one if it has no streams.
+
+use super::checks::Rules;
+use super::memory::{Fault, GuestMemory};
+use super::output::DevicePath;
+use super::ring::{Cursor, Ring};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use units::Duration;
+use wire::usb::{Direction, EndpointAddress};
+use wire::xhci::{
+    CompletionCode, EndpointContext, EndpointId, EndpointState, EndpointType, StreamContext,
+    StreamContextType,
+};
+
+/// Slot state (figure 4-2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum SlotStage {
+    #[default]
+    Disabled,
+    Enabled,
+    Default,
+    Addressed,
+    Configured,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Slot {
+    pub(super) stage: SlotStage,
+    /// Where the device context is.
+    pub(super) context: u64,
+    pub(super) path: DevicePath,
+    /// By [`EndpointId`].
+    pub(super) endpoints: Vec<Option<Box<Endpoint>>>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Endpoint {
+    pub(super) id: EndpointId,
+    pub(super) kind: EndpointType,
+    pub(super) packet_bytes: u16,
+    /// Packets of a burst.
+    pub(super) burst: u8,
+    /// How often an interrupt endpoint is asked.
+    pub(super) interval: Duration,
+    pub(super) state: EndpointState,
+    pub(super) streams: Option<Streams>,
+    /// By stream; the first is that of an endpoint without.
+    pub(super) rings: Vec<Ring>,
+    /// Whether it is installed on the link.
+    pub(super) is_on_link: bool,
+    /// Error that halted it on the link while stopped: reported when it is restarted.
+    pub(super) halted_by: Option<CompletionCode>,
+}
+
+/// Where the stream contexts of an endpoint are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Streams {
+    pub(super) primary: u64,
+    /// Entries of the primary array.
+    pub(super) entries: u32,
+    pub(super) is_linear: bool,
+}
+
+/// The longest interval: 125 us, doubled so often (table 6-12).
+const INTERVAL_MAX: u8 = 15;
+
+/// The most streams for which there is a ring, whatever secondary arrays say.
+const STREAMS_MAX: u32 = 1023;
+
+impl Slot {
+    pub(super) fn endpoint(&self, id: EndpointId) -> Option<&Endpoint> {
+        self.endpoints.get(id.index())?.as_deref()
+    }
+
+    pub(super) fn endpoint_mut(&mut self, id: EndpointId) -> Option<&mut Endpoint> {
+        self.endpoints.get_mut(id.index())?.as_deref_mut()
+    }
+
+    /// Adds an endpoint, or puts it in the place of another.
+    pub(super) fn add(&mut self, endpoint: Endpoint) {
+        if self.endpoints.is_empty() {
+            self.endpoints.resize_with(usize::from(EndpointId::MAX) + 1, || None);
+        }
+        let index = endpoint.id.index();
+        self.endpoints[index] = Some(Box::new(endpoint));
+    }
+
+    /// Removes an endpoint.
+    pub(super) fn remove(&mut self, id: EndpointId) -> Option<Box<Endpoint>> {
+        self.endpoints.get_mut(id.index())?.take()
+    }
+}
+
+impl Endpoint {
+    /// Creates a running endpoint from its context.
+    pub(super) fn new(id: EndpointId, context: &EndpointContext) -> Self {
+        let streams = (context.primary_streams > 0).then(|| Streams {
+            primary: context.dequeue,
+            entries: 2 << context.primary_streams,
+            is_linear: context.linear_streams,
+        });
+        let mut ring = Ring::default();
+        if streams.is_none() {
+            ring.restart(Cursor { at: context.dequeue, cycle: context.cycle });
+        }
+        Self {
+            id,
+            kind: context.endpoint_type,
+            packet_bytes: context.max_packet,
+            burst: context.max_burst.saturating_add(1),
+            interval: match context.endpoint_type {
+                EndpointType::Interrupt(_) => Duration::from_us(125 << context.interval.min(INTERVAL_MAX)),
+                _ => Duration::ZERO,
+            },
+            state: EndpointState::Running,
+            streams,
+            rings: vec![ring],
+            is_on_link: false,
+            halted_by: None,
+        }
+    }
+
+    /// Returns its address; both directions of a control endpoint are one.
+    pub(super) fn address(&self) -> Option<EndpointAddress> {
+        let direction = if self.id.get().is_multiple_of(2) { Direction::Out } else { Direction::In };
+        EndpointAddress::new(self.id.get() / 2, direction)
+    }
+
+    pub(super) fn rules(&self, version: u16) -> Rules {
+        let direction = match self.kind {
+            EndpointType::Bulk(direction) | EndpointType::Interrupt(direction) => Some(direction),
+            _ => None,
+        };
+        Rules { direction, packet_bytes: self.packet_bytes.max(1).into(), version }
+    }
+
+    /// Returns the number of streams on the link.
+    pub(super) fn stream_count(&self) -> u16 {
+        self.streams.map_or(0, |streams| {
+            let count = if streams.is_linear { streams.entries - 1 } else { STREAMS_MAX };
+            count.min(STREAMS_MAX) as u16
+        })
+    }
+
+    /// Loads the ring of a stream from its context, 0 for none. `Err` is the error of the stream
+    /// context.
+    pub(super) fn load(
+        &mut self,
+        memory: &impl GuestMemory,
+        stream: u16,
+    ) -> Result<Result<(), CompletionCode>, Fault> {
+        let Some(streams) = self.streams else {
+            return Ok(if stream == 0 { Ok(()) } else { Err(CompletionCode::InvalidStreamId) });
+        };
+        if self.rings.get(usize::from(stream)).is_some_and(|ring| ring.is_loaded) {
+            return Ok(Ok(()));
+        }
+        let context = match streams.find(memory, stream)? {
+            Ok(at) => StreamContext::decode(&memory.read::<{ StreamContext::LEN }>(at)?),
+            Err(code) => return Ok(Err(code)),
+        };
+        let Ok(context) = context else { return Ok(Err(CompletionCode::InvalidStreamType)) };
+        if context.context_type != streams.ring_type() {
+            return Ok(Err(CompletionCode::InvalidStreamType));
+        }
+        let index = usize::from(stream);
+        if self.rings.len() <= index {
+            self.rings.resize_with(index + 1, Ring::default);
+        }
+        self.rings[index].restart(Cursor { at: context.dequeue, cycle: context.cycle });
+        Ok(Ok(()))
+    }
+
+    /// Writes every ring position to its context, which is at `context` for an endpoint without
+    /// streams.
+    pub(super) fn save(&self, memory: &mut impl GuestMemory, context: u64) -> Result<(), Fault> {
+        let mut bytes = memory.read::<{ EndpointContext::LEN }>(context)?;
+        let Ok(mut saved) = EndpointContext::decode(&bytes) else { return Ok(()) };
+        saved.state = self.state;
+        match self.streams {
+            None => {
+                let stands = self.rings.first().map(Ring::stands).unwrap_or_default();
+                (saved.dequeue, saved.cycle) = (stands.at, stands.cycle);
+            }
+            Some(streams) => {
+                for (stream, ring) in (0..).zip(&self.rings).filter(|(_, ring)| ring.is_loaded) {
+                    streams.write(memory, stream, ring.stands())?;
+                }
+            }
+        }
+        bytes = saved.encode();
+        memory.write(context, &bytes)
+    }
+}
+
+impl Streams {
+    /// Returns the required type of a stream context.
+    pub(super) const fn ring_type(self) -> StreamContextType {
+        if self.is_linear { StreamContextType::PrimaryRing } else { StreamContextType::SecondaryRing }
+    }
+
+    /// Where the context of a stream is: the low part of its id is the place in the primary array
+    /// (clause 4.12.2).
+    pub(super) fn find(
+        self,
+        memory: &impl GuestMemory,
+        stream: u16,
+    ) -> Result<Result<u64, CompletionCode>, Fault> {
+        let id = u32::from(stream);
+        let place = |base: u64, index: u32| base + u64::from(index) * StreamContext::LEN as u64;
+        if id == 0 || id > STREAMS_MAX || self.is_linear && id >= self.entries {
+            return Ok(Err(CompletionCode::InvalidStreamId));
+        }
+        if self.is_linear {
+            return Ok(Ok(place(self.primary, id)));
+        }
+        let bytes = memory.read::<{ StreamContext::LEN }>(place(self.primary, id % self.entries))?;
+        let Ok(array) = StreamContext::decode(&bytes) else {
+            return Ok(Err(CompletionCode::InvalidStreamType));
+        };
+        Ok(match array.context_type {
+            StreamContextType::SecondaryArray(exponent) if id / self.entries < 1 << exponent => {
+                Ok(place(array.dequeue, id / self.entries))
+            }
+            StreamContextType::SecondaryArray(_) => Err(CompletionCode::InvalidStreamId),
+            _ => Err(CompletionCode::InvalidStreamType),
+        })
+    }
+
+    fn write(self, memory: &mut impl GuestMemory, stream: u16, stands: Cursor) -> Result<(), Fault> {
+        if let Ok(at) = self.find(memory, stream)? {
+            let context =
+                StreamContext { cycle: stands.cycle, ..StreamContext::ring(self.ring_type(), stands.at) };
+            memory.write(at, &context.encode())?;
+        }
+        Ok(())
+    }
+}
