@@ -2,6 +2,7 @@
 
 use crate::bot::ShortData;
 use crate::command::Limits;
+use crate::lun::limits::TRANSFER_BYTES_MAX;
 use alloc::string::String;
 use bus::{Direction, EndpointAddress, Speed};
 
@@ -85,4 +86,25 @@ pub struct DeviceConfig {
     pub bot_short_data: ShortData,
     /// How much it accepts at once.
     pub limits: Limits,
+}
+
+impl DeviceConfig {
+    /// Returns the configuration of a self-powered device with both transports, 32 streams and up to 64 commands in
+    /// flight. The vendor id is that of pid.codes for tests; the names are placeholders.
+    pub fn new(speed: Speed) -> Self {
+        Self {
+            speed,
+            transports: Transports::Dual,
+            streams: 32,
+            bus_power_ma: 0,
+            vendor_id: 0x1209,
+            product_id: 1,
+            release: 0x0100,
+            manufacturer: "uaskit".into(),
+            product: "Virtual Drive".into(),
+            serial: "0123456789AB".into(),
+            bot_short_data: ShortData::default(),
+            limits: Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: TRANSFER_BYTES_MAX },
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! What a logical unit is: names, geometry and capabilities that its owner decides before it is plugged in.
 
+use super::limits;
 use alloc::string::String;
 use alloc::vec::Vec;
 use units::{BlockCount, BlockSize};
@@ -39,4 +40,28 @@ pub struct LogicalUnitConfig {
     pub atomic_writes: bool,
     /// The last saved [`LogicalUnit::durable_state`](super::LogicalUnit::durable_state), if there is one.
     pub durable_state: Option<Vec<u8>>,
+}
+
+impl LogicalUnitConfig {
+    /// Returns the configuration of a writable solid-state unit of this size, without removable medium, durable state
+    /// or atomic writes. The names are placeholders.
+    pub fn new(block_size: BlockSize, capacity: BlockCount) -> Self {
+        Self {
+            vendor: "uaskit".into(),
+            product: "Virtual Drive".into(),
+            revision: "1".into(),
+            serial: "0123456789AB".into(),
+            naa: 0x3000_0000_0000_0001,
+            block_size,
+            capacity,
+            transfer_bytes_optimal: limits::TRANSFER_BYTES_OPTIMAL_MAX,
+            read_only: false,
+            removable: false,
+            rotational: false,
+            temperature_c: None,
+            durable: false,
+            atomic_writes: false,
+            durable_state: None,
+        }
+    }
 }

@@ -20,7 +20,7 @@ const LAYERS: &[&[&str]] = &[
     &["server", "report", "records"],
     &["bench", "study", "conformance"],
     &["cli"],
-    &["interop"],
+    &["interop", "examples"],
     &["xtask", "fuzz"],
 ];
 
