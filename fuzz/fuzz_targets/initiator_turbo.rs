@@ -1,7 +1,7 @@
 //! Our disk over BOT with large transfers, and a device that ends each transfer as it likes.
 #![no_main]
 
-use fuzz::wild::{Action, bot_config, play};
+use fuzz::scripted_device::{Action, bot_config, play};
 use initiator::turbo::{LookAhead, Turbo, TurboConfig};
 use units::Duration;
 

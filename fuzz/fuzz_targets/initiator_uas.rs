@@ -1,7 +1,7 @@
-//! Our disk over UAS, with streams and in turns, and a device that ends each transfer as it likes.
+//! Our disk over UAS, with and without streams, and a device that completes each transfer as the script says.
 #![no_main]
 
-use fuzz::wild::{Action, play, uas_endpoints};
+use fuzz::scripted_device::{Action, play, uas_endpoints};
 use initiator::{Timeouts, Uas, UasConfig};
 
 libfuzzer_sys::fuzz_target!(|script: (u8, Vec<Action>)| {

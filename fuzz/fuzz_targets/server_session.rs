@@ -185,7 +185,7 @@ impl Client {
         }
     }
 
-    /// Brings what was said to the session, `piece` bytes at once, as long as it takes them.
+    /// Gives the session the unsent bytes, `piece` at a time, as long as it accepts them.
     fn send(&mut self, piece: usize) {
         let mut given = 0;
         while !self.is_over && given < self.unsent.len() {

@@ -1,4 +1,4 @@
-//! UAS with and without streams: a host that sends what it likes, in any order, and takes back what it likes.
+//! UAS with and without streams: a host that sends anything, in any order, and cancels anything.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -157,7 +157,7 @@ impl Host {
         Some(id)
     }
 
-    /// Takes back the transfer that is the `nth` of those outstanding. It completes at once.
+    /// Cancels the `nth` of the outstanding transfers. It completes at once.
     pub fn cancel(&mut self, nth: u8) {
         let Some(id) = self.outstanding.keys().nth(nth.into()).copied() else { return };
         assert!(self.drive.cancel(id), "a transfer that has not completed can be cancelled");
@@ -198,7 +198,7 @@ impl Host {
         assert!(self.outstanding.is_empty(), "transfers that never completed: {:?}", self.outstanding);
         assert!(self.drive.device().is_idle(), "{} commands never ended", self.drive.device().depth());
         assert_eq!(self.drive.at_media(), 0, "requests that no medium answered");
-        assert_eq!(self.drive.payload_bytes(), 0, "payload that nobody owns");
+        assert_eq!(self.drive.payload_bytes(), 0, "payload without an owner");
     }
 
     fn drain(&mut self) {
@@ -212,7 +212,7 @@ impl Host {
             assert!(completion.actual <= completion.length, "{completion:?}");
             self.completed.push(completion);
         }
-        // Nobody looks at the old ones.
+        // No target reads the old ones.
         let extra = self.completed.len().saturating_sub(64);
         self.completed.drain(..extra);
     }

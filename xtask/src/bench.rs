@@ -4,7 +4,7 @@
 //! Of the drive three questions, each with a bar: how long an information unit takes in the codec ([`codec`]); how much of a
 //! plain echo the drive reaches over a unix socket, everybody on one processor ([`socket`]); how it compares in a
 //! guest with QEMU's own drive ([`guest`], on request). Ratios are judged, and what they are taken from is measured
-//! in turns with the drive in the same run.
+//! alternately with the drive, in the same run.
 //!
 //! Everything is measured in release mode: a debug build of this program builds that and hands over to it.
 
@@ -56,7 +56,7 @@ pub(crate) struct DriveArguments {
     /// Length of each measurement; a fraction is fine.
     #[arg(long, default_value = "1", value_parser = seconds)]
     seconds: Duration,
-    /// How often the drive and what it is held against are measured, in turns.
+    /// How often the drive and its reference are measured, alternately.
     #[arg(long, default_value_t = 7)]
     rounds: u32,
     /// Commands in flight.

@@ -28,8 +28,8 @@ pub(crate) fn make() -> Result<PathBuf> {
     let mut build = Command::new(mdbook(&root)?);
     build.arg("build").arg(root.join("docs/book")).arg("--dest-dir").arg(&book);
     let output = build.output().context("start mdbook")?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success() && !told.contains("WARN"), "mdbook: {}", told.trim_end());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success() && !stderr.contains("WARN"), "mdbook: {}", stderr.trim_end());
     let lost = lost_links(&book)?;
     ensure!(lost.is_empty(), "links that lead nowhere:\n{}", lost.join("\n"));
     Ok(book)
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_a_page_that_is_missing_is_told() {
+    fn a_link_to_a_missing_page_is_found() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("a.html"), "<a href=\"a.html\"><a href=\"b.html#x\">").expect("written");
         let below = folder.path().join("below");

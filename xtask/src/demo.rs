@@ -18,7 +18,7 @@ use uaskit_interop::tools::fio::{Load, Pattern};
 const IMAGE_BYTES: u64 = 256 << 20;
 /// Depths that are measured.
 const DEPTHS: [u32; 3] = [1, 4, 30];
-/// Block sizes that are measured, and how their rate is told.
+/// Block sizes that are measured, and the unit of their rate.
 const BLOCKS: [(u32, Unit); 2] = [(4 << 10, Unit::Iops), (512 << 10, Unit::MegabytesPerSecond)];
 /// How long the guest may take to find the disk.
 const PLUG_LIMIT: Duration = Duration::from_secs(30);
@@ -82,7 +82,7 @@ fn with_drive<T>(
     let outcome = act(vm, &disk)?;
     let log = vm.guest.dmesg()?;
     ensure!(log.complaints().is_empty(), "the guest's kernel complains: {:?}", log.complaints());
-    // Given up by the guest first, as one does with a drive: pulled out under way it would be complained about.
+    // The guest deletes the disk first, as a user ejects a drive: the kernel logs errors when a drive in use is pulled out.
     vm.guest.stdout_of(&format!("echo 1 > /sys/block/{}/device/delete", disk.name))?;
     vm.detach(transport)?;
     vm.guest.await_disks(0, PLUG_LIMIT)?;
@@ -147,11 +147,11 @@ fn print_table(bot: &Column, uas: &Column) {
             for pattern in patterns(block_bytes) {
                 let Some((bot, uas)) = values.next() else { continue };
                 let name = format!("{}K {}", block_bytes >> 10, describe(pattern));
-                let tell = |value: f64| match unit {
+                let rate = |value: f64| match unit {
                     Unit::Iops => format!("{value:.0} IOPS"),
                     Unit::MegabytesPerSecond => format!("{value:.0} MB/s"),
                 };
-                table.add_row([name, depth.to_string(), tell(*bot), tell(*uas), format!("{:.2}", uas / bot)]);
+                table.add_row([name, depth.to_string(), rate(*bot), rate(*uas), format!("{:.2}", uas / bot)]);
             }
         }
     }

@@ -58,28 +58,28 @@ struct Made {
     sums: PathBuf,
 }
 
-/// Makes everything, tries it if asked to, and tells it.
+/// Builds everything, checks it if asked to, and prints what was built.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     print!("{}", make(options)?);
     Ok(true)
 }
 
-/// Makes everything; what was made, a line each.
+/// Builds everything; returns a line for each file and check.
 pub(crate) fn make(options: &Options) -> Result<String> {
     uaskit_interop::debian::ensure_packaging()?;
     let output = workspace::root().join(&options.output);
     std::fs::create_dir_all(&output).with_context(|| format!("create {}", output.display()))?;
     let program = build::program(options.quick)?;
     let made = package::all(&program, &output)?;
-    let mut told = format!("{} for {}, {}\n", program.version, program.triple, program.linked());
+    let mut lines = format!("{} for {}, {}\n", program.version, program.triple, program.linked());
     for file in [&made.archive, &made.debian, &made.sums] {
         let bytes = std::fs::metadata(file).with_context(|| format!("look at {}", file.display()))?.len();
-        told += &format!("  {} ({:.1} MB)\n", file.display(), bytes as f64 / 1e6);
+        lines += &format!("  {} ({:.1} MB)\n", file.display(), bytes as f64 / 1e6);
     }
     if options.check {
         for step in chroot::check(&made)? {
-            told += &format!("  held: {step}\n");
+            lines += &format!("  checked: {step}\n");
         }
     }
-    Ok(told)
+    Ok(lines)
 }

@@ -51,13 +51,13 @@ const PLAN: &str = "crates/study/published/fit.toml";
 /// Parts by kind.
 const PARTS: &str = "crates/study/parts";
 
-/// Makes runs on all processors, and tells somebody who waits how far it is.
+/// Makes runs on all processors, and prints the progress.
 struct Processors<'a> {
     setups: &'a [Setup],
     terms: Terms,
     began: Instant,
     made: usize,
-    tells: bool,
+    on_terminal: bool,
 }
 
 /// Runs what was asked for; whether the files hold what was found.
@@ -78,8 +78,8 @@ fn fit(options: &Options) -> Result<bool> {
     let decided = Decided::built_in().map_err(|error| anyhow!(error))?.with_plan(plan);
     let facts = Facts { catalogue: &catalogue, setups: &setups };
     let terms = Terms { seed: options.seed, ..Terms::USUAL };
-    let tells = std::io::stderr().is_terminal();
-    let mut processors = Processors { setups: &setups, terms, began: Instant::now(), made: 0, tells };
+    let on_terminal = std::io::stderr().is_terminal();
+    let mut processors = Processors { setups: &setups, terms, began: Instant::now(), made: 0, on_terminal };
     let mut fitting = Fitting::new(facts, &decided, &mut processors).map_err(|error| anyhow!(error))?;
     let before = fitting.rows_of_files();
     let fitted = fitting.fit();
@@ -88,7 +88,7 @@ fn fit(options: &Options) -> Result<bool> {
     println!("{}", report::numbers(&decided, &catalogue, (&fitted, identified.as_deref())));
     println!("{}", report::rows(&before, &after));
     println!("{}", report::summary(&before, &after));
-    // What was found is told before articles are left out, which takes as long again for each, whatever the files hold.
+    // Prints what was found before it leaves out articles, which takes as long again for each.
     if options.leave_out {
         let left_out = fitting.leave_out(&fitted).map_err(|error| anyhow!(error))?;
         println!("{}", report::left_out(&left_out));
@@ -135,11 +135,11 @@ fn ended(decided: &Decided, catalogue: &Catalogue, fitted: &Fitted, written: boo
 }
 
 impl Processors<'_> {
-    fn tell(&self, what: &str) {
+    fn print_progress(&self, what: &str) {
         let (seconds, runs) = (self.began.elapsed().as_secs_f64(), self.made);
-        if self.tells {
+        if self.on_terminal {
             eprint!("\r\x1b[K{seconds:.0} s, {runs} runs: {what}");
-            // Nobody is harmed if this is not seen.
+            // Progress that cannot be printed is no error.
             let _ = std::io::stderr().flush();
         } else {
             eprintln!("{seconds:.0} s, {runs} runs: {what}");
@@ -147,7 +147,7 @@ impl Processors<'_> {
     }
 
     fn end(&self) {
-        if self.tells {
+        if self.on_terminal {
             eprint!("\r\x1b[K");
         }
         eprintln!("{} runs in {:.0} s", self.made, self.began.elapsed().as_secs_f64());
@@ -166,6 +166,6 @@ impl Runner for Processors<'_> {
     }
 
     fn begin(&mut self, what: &str) {
-        self.tell(what);
+        self.print_progress(what);
     }
 }

@@ -154,7 +154,7 @@ pub(crate) fn run_all(names: &[String], each: Duration) -> Result<Vec<Verdict>> 
     Ok(verdicts)
 }
 
-/// Commits the fewest inputs that cover what is covered by all there are, beside the seeds; whether that could be told.
+/// Commits the fewest inputs that cover, beside the seeds, what all inputs cover; returns whether the target ran.
 fn keep(name: &str) -> Result<bool> {
     let chosen = folder().join("target/chosen").join(name);
     let found = folder().join("target/found").join(name);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_tells_how_many_inputs_there_were() {
+    fn a_verdict_counts_the_inputs() {
         let line = verdict(true, "#1 INITED\nDone 10995165 runs in 9 second(s)\n").line();
         assert_eq!(line, "wire_bot         ok     10995165 inputs");
     }

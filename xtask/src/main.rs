@@ -42,7 +42,7 @@ enum Chore {
     },
     /// Make the tutorials for a browser.
     Book,
-    /// Make the pictures of the README anew: what exact commands print, drawings, and a photograph of a report.
+    /// Make the pictures of the README again: what exact commands print, drawings, and a photograph of a report.
     Pictures(pictures::Options),
     /// Make a static program, a Debian package, completions, manual pages and checksums.
     Dist(dist::Options),

@@ -1,4 +1,4 @@
-//! `cargo xtask pictures`: what the README shows, made anew.
+//! `cargo xtask pictures`: what the README shows, made again.
 //!
 //! 1. What exact commands print: a block of the README that begins with `$ uaskit …` is what that prints, as far as it was shown before
 //!    ([`block`]). Exact are commands of simulated worlds and recorded machines; what is measured, on this machine or in a guest, is left

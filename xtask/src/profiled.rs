@@ -1,6 +1,6 @@
 //! `cargo xtask profiled`: the program, built with a profile of its branches.
 //!
-//! A compiler does not know which way a branch mostly goes, and lays what is rare among what is not. One that is told does better. So
+//! A compiler does not know which way a branch mostly goes, and mixes rare code with frequent code. With a profile it does better. So
 //! the program is built with counters in it, does for some seconds what it is mostly used for ([`TRAINING`]), and is built again with
 //! what was counted. Counts depend on time, so that two builds differ in their bytes: `cargo xtask dist`, whose bytes do not, goes
 //! without. Needs LLVM's tools of this very compiler, which `rustup` has.
@@ -93,7 +93,7 @@ fn counted(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A release build with one more flag, in a folder of its own.
+/// A release build with one more flag, in a separate folder.
 fn cargo_build(package: &str, target: &Path, flag: &str, path: &Path) -> Result<PathBuf> {
     let mut last = OsString::from(flag);
     last.push(path);

@@ -1,9 +1,9 @@
-//! Chores that take long are done by an optimised build of this program.
+//! Long tasks run in an optimised build of this program.
 
 use anyhow::{Context, Result, ensure};
 use std::process::Command;
 
-/// Builds this program in release mode, and lets that do the work; whether it ended well.
+/// Builds this program in release mode, and has that do the work; returns whether it succeeded.
 pub(crate) fn hand_over() -> Result<bool> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);

@@ -1,8 +1,8 @@
-//! `cargo xtask swarm`: random worlds, in which random things go wrong, on all processors.
+//! `cargo xtask swarm`: random simulations with random faults, on all processors.
 //!
 //! A seed makes a case, a case is run by `study::swarm`, and a case that breaks a law is made smaller and printed as one line that
 //! runs it again: `cargo xtask swarm --replay '…'`, which fails as well if not all faults of the line strike. As it was, it is printed as
-//! soon as it is red, since to make it smaller takes many runs, and time for that is limited. `--show` prints the line of a seed. `--canary` plants known bugs, one at a time, and fails if one is not
+//! soon as it is red, since to make it smaller takes many runs, and time for that is limited. `--show` prints the line of a seed. `--canary` injects known bugs, one at a time, and fails if one is not
 //! found. Each world has a thread to itself while it runs, and no thread knows of another; so what comes out does not depend
 //! on how many there are, which the digest over all of them shows.
 //!
@@ -37,14 +37,14 @@ pub(crate) struct Options {
     /// Prints the case of a seed, as --replay takes it
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from", "canary", "replay"])]
     show: Option<u64>,
-    /// Runs this case, as a red seed or --show has printed it, and tells what comes of it. What it does not say is as in any case, and
+    /// Runs this case, as a red seed or --show has printed it, and prints the verdict. What it does not say is as in any case, and
     /// not as its seed has it
     #[arg(long, value_name = "CASE", conflicts_with_all = ["seeds", "from", "canary"])]
     replay: Option<String>,
-    /// Plants known bugs, one at a time, and counts the seeds that find each
+    /// Injects known bugs, one at a time, and counts the seeds that find each
     #[arg(long)]
     canary: bool,
-    /// The planted bug of a replay
+    /// The seeded bug of a replay
     #[arg(long, value_name = "BUG", requires = "replay", value_parser = bug_of_name)]
     bug: Option<SeededBug>,
     /// Prints every packet of a replay
@@ -75,7 +75,7 @@ pub(crate) struct Verdicts {
 }
 
 /// Seeds above which an unoptimised build is not worth waiting for.
-const PATIENCE_SEEDS: u64 = 2_000;
+const DEBUG_SEEDS_MAX: u64 = 2_000;
 /// Red cases that are made smaller; the others are as red.
 const SHRUNK_MAX: usize = 8;
 /// Time for making red cases smaller, all of them together.
@@ -89,14 +89,14 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         println!("{}", Case::of_seed(seed));
         return Ok(true);
     }
-    if cfg!(debug_assertions) && options.seeds > PATIENCE_SEEDS {
+    if cfg!(debug_assertions) && options.seeds > DEBUG_SEEDS_MAX {
         return release::hand_over();
     }
     if let Some(line) = &options.replay {
         return replay(line, options.bug, options.trace);
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-    pool.install(|| if options.canary { canary_table(seeds) } else { Ok(survey(seeds)) })
+    pool.install(|| if options.canary { canary_table(seeds) } else { Ok(report(seeds)) })
 }
 
 /// So many seeds from one on, all of which there are.
@@ -143,7 +143,7 @@ fn smaller(mut red: Vec<(Case, Report)>) -> Vec<Shrunk> {
 }
 
 /// A red case in two lines: what was broken, and how to see it again.
-pub(crate) fn told(red: &Shrunk) -> String {
+pub(crate) fn summary(red: &Shrunk) -> String {
     let what = red.report.verdict.err().map(|violation| violation.to_string()).unwrap_or_default();
     format!("{what}\n    {}", replay_command(&red.case))
 }
@@ -153,11 +153,11 @@ pub(crate) fn replay_command(case: &Case) -> String {
     format!("cargo xtask swarm --replay '{case}'")
 }
 
-fn survey(seeds: Range<u64>) -> bool {
+fn report(seeds: Range<u64>) -> bool {
     let began = Instant::now();
     let verdicts = hunt(seeds);
     let Verdicts { seeds, stats, digest, red } = &verdicts;
-    red.iter().for_each(|red| println!("{}", told(red)));
+    red.iter().for_each(|red| println!("{}", summary(red)));
     println!(
         "{seeds} seeds in {:.1} s: {} requests in {} sessions, {} failed; {} commands, {} of them again; {} time-outs, {} resets; \
          {:.1} hours of virtual time, {} events, digest {digest:016x}",
@@ -261,8 +261,8 @@ mod tests {
         assert!(!replay(&format!("{line}medium-error@1,unplug@999999999"), None, false).unwrap());
         let case: Case = format!("{line}medium-error@1,unplug@999999999").parse().unwrap();
         let report = swarm::run(&case, None);
-        let told = verdict(&report, &report.missed(&case));
-        assert_eq!(told, "every law held, but this did not strike: unplug@999999999");
+        let verdict = verdict(&report, &report.missed(&case));
+        assert_eq!(verdict, "every law held, but this did not strike: unplug@999999999");
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         let outcome = run().unwrap_or_else(|error| Outcome::broken(format!("{error:#}")));
         println!("{} ({:.1} s)", outcome.line(), began.elapsed().as_secs_f64());
         if !outcome.failures.is_empty() {
-            println!("{}", outcome.told());
+            println!("{}", outcome.excerpt());
         }
         count += outcome.count;
         failures.extend(outcome.failures);
@@ -155,7 +155,7 @@ fn with_real_parts<'a>(long: bool) -> [Step<'a>; 4] {
         debian::ensure()?;
         let mut command = Command::new(env!("CARGO"));
         command.args(["test", "-p", "uaskit-interop", "--no-fail-fast"]);
-        // What is given away is what is tried; without it the scenarios build a program themselves.
+        // Tests the program that is published; without it the scenarios build one themselves.
         command.envs(dist::program().map(|program| ("UASKIT_BIN", program)));
         if long {
             command.args(["--", "--include-ignored"]);
@@ -176,17 +176,17 @@ fn tidied() -> Result<Outcome> {
     Ok(Outcome::of_check(findings.is_empty(), "tidy", "cargo xtask tidy", lines.join("\n")))
 }
 
-/// Random worlds, and known bugs that they must find.
+/// Random simulations, and known bugs that they must find.
 fn swarmed(seeds: u64) -> Outcome {
     const CANARY_SEEDS: u64 = 30;
     let verdicts = swarm::hunt(0..seeds);
     let repeat = format!("cargo xtask swarm --seeds {seeds}");
     let mut outcome =
         Outcome::of_check(verdicts.red.is_empty(), &format!("swarm of {seeds} seeds"), &repeat, {
-            verdicts.red.iter().map(swarm::told).collect::<Vec<_>>().join("\n")
+            verdicts.red.iter().map(swarm::summary).collect::<Vec<_>>().join("\n")
         });
     for caught in swarm::canary(0..CANARY_SEEDS) {
-        let what = format!("planted bug {}", caught.bug);
+        let what = format!("seeded bug {}", caught.bug);
         let repeat = format!("cargo xtask swarm --canary --seeds {CANARY_SEEDS}");
         let not_found = format!("{what}: none of {CANARY_SEEDS} seeds finds it\n");
         outcome += Outcome::of_check(caught.first.is_some(), &what, &repeat, not_found);
@@ -197,8 +197,8 @@ fn swarmed(seeds: u64) -> Outcome {
 /// The packages, made and tried in a clean Debian.
 fn distributed() -> Outcome {
     let made = dist::make(&dist::Options::for_tests());
-    let told = made.as_ref().err().map(|error| format!("{error:#}")).unwrap_or_default();
-    Outcome::of_check(made.is_ok(), "dist", dist::Options::REPEAT, told)
+    let error = made.as_ref().err().map(|error| format!("{error:#}")).unwrap_or_default();
+    Outcome::of_check(made.is_ok(), "dist", dist::Options::REPEAT, error)
 }
 
 /// The README's pictures, which are what the program says and draws.
@@ -218,8 +218,8 @@ fn shown() -> Outcome {
 /// The book, with links that lead somewhere.
 fn bound() -> Outcome {
     let made = book::make();
-    let told = made.as_ref().err().map(|error| format!("{error:#}")).unwrap_or_default();
-    Outcome::of_check(made.is_ok(), "book", "cargo xtask book", told)
+    let error = made.as_ref().err().map(|error| format!("{error:#}")).unwrap_or_default();
+    Outcome::of_check(made.is_ok(), "book", "cargo xtask book", error)
 }
 
 fn fuzzed(each: Duration) -> Result<Outcome> {

@@ -1,6 +1,6 @@
 //! `cargo xtask bench decode`: how fast captures are read, against a program that only reads the file.
 //!
-//! Two captures of a simulated drive over BOT and UAS, as usbmon tells them, payload and all: reads of 64 KiB, and reads of 4 KiB, in which half
+//! Two captures of a simulated drive over BOT and UAS, as usbmon records them, with payload: reads of 64 KiB, and reads of 4 KiB, in which half
 //! is headers. `uaskit decode` prints its lines into nothing. The rate is of the file's bytes by the clock on the wall; the file is in
 //! the page cache. What is held against the bar is the slower one.
 
@@ -18,7 +18,7 @@ use std::time::Instant;
 /// How to measure decoding.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct DecodeArguments {
-    /// How often each is measured, in turns.
+    /// How often each is measured, alternately.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// About how large the captures are, in MiB.

@@ -1,10 +1,10 @@
-//! Echoes: what a socket and two processes cost when nobody looks at a byte.
+//! Echoes: what a socket and two processes cost when no byte is parsed.
 //!
 //! An echo plays a tape. For every so many bytes that arrive it sends the next answer on the tape; the answers are those
 //! of a drive that completes commands in order, so that the load on the other end runs the same code against both. It
 //! parses nothing and copies nothing. The tape itself comes over the socket first. There are three:
 //!
-//! - *Plain*: reads what is there and answers each command with a write, as an echo does that nobody tuned.
+//! - *Plain*: reads what is there and answers each command with a write, as an untuned echo does.
 //! - *Batching*: answers all that it has read with one write. No drive can be that bare: it fetches a block from its
 //!   medium, or stores one, and where the medium is larger than the caches that takes as long as all the rest.
 //! - *With memory*: batches, and for each answer copies a block between a random place in memory and one fixed place.
@@ -69,7 +69,7 @@ impl EchoKind {
     }
 }
 
-/// An echo in a process of its own, in the place of a drive.
+/// An echo in a separate process, in the place of a drive.
 #[derive(Debug)]
 pub(super) struct Echo {
     pub(super) link: Link,
@@ -161,7 +161,7 @@ struct Memory {
 
 impl Memory {
     fn new(blocks: usize, stores: bool) -> Self {
-        // Written to, so that every block has memory of its own.
+        // Written to, so that every block has its own memory.
         let blocks = vec![[1; BLOCK_BYTES]; blocks];
         Self { blocks, near: [0; BLOCK_BYTES], stores, random: fastrand::Rng::with_seed(1) }
     }

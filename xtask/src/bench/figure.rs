@@ -1,6 +1,6 @@
 //! What a measurement came to: pairs of rates, their ratio, and the bar that the ratio must reach.
 //!
-//! Two things are measured in turns, pair by pair, so that whatever slows the machine down meets both. The ratio is
+//! Two things are measured alternately, pair by pair, so that whatever slows the machine down affects both. The ratio is
 //! taken within a pair; the median of the ratios is held against the bar.
 
 use comfy_table::{CellAlignment, Table, presets};

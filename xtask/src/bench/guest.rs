@@ -1,6 +1,6 @@
 //! The drive in a guest, against QEMU's own UAS drive and against a drive that does nothing.
 //!
-//! One virtual machine in software emulation has all three, and its fio takes them in turns, a third of a second each,
+//! One virtual machine in software emulation has all three, and its fio alternates between them, a third of a second each,
 //! another first each time. Images are in memory. Small commands are held against `usb-uas` with `scsi-hd`; large ones against the
 //! [`responder`], because QEMU reads a socket 4 KiB at a time, and what that costs is not ours to mend.
 
@@ -27,7 +27,7 @@ struct Workload {
     pattern: Pattern,
     block_bytes: u32,
     depth: u32,
-    /// Against QEMU's own drive; 0 where it is told and not judged.
+    /// Against QEMU's own drive; 0 where it is printed and not judged.
     qemu_bar: f64,
     /// Against a drive that does nothing.
     nothing_bar: f64,
@@ -108,7 +108,7 @@ pub(super) fn measure(arguments: &DriveArguments) -> Result<GuestFigures> {
 struct Rivals([String; 3]);
 
 impl Rivals {
-    /// Tells them apart by serial number, and writes each from end to end, so that no block is a hole.
+    /// Finds each by its serial number, and writes all of it, so that no block is a hole.
     fn find(guest: &mut Guest) -> Result<Self> {
         const PLUG_LIMIT: Duration = Duration::from_secs(60);
         let disks = guest.await_disks(3, PLUG_LIMIT)?;

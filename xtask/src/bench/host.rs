@@ -83,7 +83,7 @@ impl Host {
 
     /// Takes the unit attention that a new nexus finds, and reads the capacity.
     fn ready(mut self) -> Result<Self> {
-        /// Power on, and what else a unit may have to tell: one attention with each command.
+        /// Power on, and what else a unit may report: one attention with each command.
         const ATTENTIONS_MAX: u32 = 4;
         let mut attentions = 0;
         while self.command(&TestUnitReady::default().encode(), DataPhase::None)?.0 != ScsiStatus::Good {
@@ -186,7 +186,7 @@ impl Setup {
         Ok(u16::try_from(count)?)
     }
 
-    /// Sends what is queued and waits for a packet of this kind; what the drive tells in between is noted.
+    /// Sends what is queued and waits for a packet of this kind; what the drive sends in between is noted.
     fn expect(&mut self, wanted: PacketType) -> Result<Vec<u8>> {
         self.link.flush()?;
         loop {

@@ -24,7 +24,7 @@ pub(crate) struct HostArguments {
     /// Length of each measurement; a fraction is fine, but in a guest seconds are whole.
     #[arg(long, default_value = "1", value_parser = super::seconds)]
     pub(super) seconds: Duration,
-    /// How often each is measured, in turns with what it is held against.
+    /// How often each is measured, alternately with its reference.
     #[arg(long, default_value_t = 7)]
     pub(super) rounds: u32,
     /// Print everything as JSON.

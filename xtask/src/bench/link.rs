@@ -32,7 +32,7 @@ impl Link {
         Self { stream, capabilities, inbox: vec![0; INBOX_BYTES], filled: 0..0, outbox: Vec::new() }
     }
 
-    /// The process that listened on the other end, if the system tells.
+    /// The process that listened on the other end, if the system reports it.
     pub(super) fn peer_pid(&self) -> Option<u32> {
         let peer = rustix::net::sockopt::socket_peercred(&self.stream).ok()?;
         u32::try_from(peer.pid.as_raw_nonzero().get()).ok()

@@ -2,10 +2,10 @@
 //!
 //! A command is three packets there (status URB, data URB, COMMAND IU) and three back (the IU was taken, data, SENSE
 //! IU); for a write the data travels with its URB. Packets are built once per tag, and only the address and the stamp
-//! change. Which blocks, for how long, and what becomes of their bytes is a [`Course`].
+//! change. Which blocks, for how long, and what becomes of their bytes, is a [`BlockSequence`].
 //!
 //! Every block that a load writes carries its own address at both ends, so that a reader knows the right bytes.
-//! Always true: every answer is looked at (kind, status, length, SENSE), whoever gave it.
+//! Always true: every answer is checked (kind, status, length, SENSE), from any peer.
 
 use super::host::{self, DataPhase, Host, Pipes};
 use super::link::{self, Link};
@@ -22,9 +22,9 @@ use wire::usbredir::{BulkPacket, Capabilities, Header, PacketType, Status};
 pub(super) const BLOCK_BYTES: usize = 4096;
 
 /// Which blocks a load visits, and what it does with those that it reads. Blocks are of [`BLOCK_BYTES`].
-pub(super) trait Course {
+pub(super) trait BlockSequence {
     /// Answers are here; commands follow.
-    fn turn(&mut self) {}
+    fn begin_batch(&mut self) {}
     /// The next block, `None` at the end.
     fn next_block(&mut self) -> Option<u32>;
     /// The bytes of a block that was read.
@@ -100,7 +100,7 @@ impl Load {
         self.slots[0].request.len()
     }
 
-    /// What a drive says to one command with each tag in turn, zeroes in the place of data that is read.
+    /// What a drive says to one command with each tag in begin_batch, zeroes in the place of data that is read.
     pub(super) fn answers(&self) -> Result<Vec<Vec<u8>>> {
         let (data_pipe, payload) = match self.direction {
             Direction::In => (self.pipes.data_in, &[0; BLOCK_BYTES][..]),
@@ -125,13 +125,17 @@ impl Load {
         (1..=self.slots.len() as u16).map(answer).collect()
     }
 
-    /// Runs a course to its end: how many commands, in how long.
-    pub(super) fn run(&mut self, link: &mut Link, course: &mut impl Course) -> Result<(u64, Duration)> {
+    /// Runs a sequence to its end; returns how many commands completed in how long.
+    pub(super) fn run(
+        &mut self,
+        link: &mut Link,
+        sequence: &mut impl BlockSequence,
+    ) -> Result<(u64, Duration)> {
         let (mut commands, start) = (0, Instant::now());
         loop {
-            course.turn();
+            sequence.begin_batch();
             while let Some(&slot) = self.idle.front() {
-                let Some(block) = course.next_block() else { break };
+                let Some(block) = sequence.next_block() else { break };
                 self.idle.pop_front();
                 self.submit(slot, block, link);
             }
@@ -141,7 +145,7 @@ impl Load {
             link.flush()?;
             link.fill()?;
             while let Some((header, body)) = link.next()? {
-                if let Some(slot) = self.settle(header, body, course)? {
+                if let Some(slot) = self.settle(header, body, sequence)? {
                     self.idle.push_back(slot);
                     commands += 1;
                 }
@@ -157,7 +161,7 @@ impl Load {
         let lba_at = slot.request.len() - 16 + 2;
         slot.request[lba_at..lba_at + 4].copy_from_slice(&(block * self.unit_blocks).to_be_bytes());
         if self.direction == Direction::Out {
-            // Behind the status URB and the headers of its own packet.
+            // After the status URB and the headers of the data packet.
             let payload_at = 2 * headers_len;
             stamp(&mut slot.request[payload_at..payload_at + BLOCK_BYTES], block);
         }
@@ -166,7 +170,12 @@ impl Load {
 
     /// Takes one answer; returns the slot whose command has ended with it.
     #[inline]
-    fn settle(&mut self, header: Header, body: &[u8], course: &mut impl Course) -> Result<Option<usize>> {
+    fn settle(
+        &mut self,
+        header: Header,
+        body: &[u8],
+        sequence: &mut impl BlockSequence,
+    ) -> Result<Option<usize>> {
         ensure!(header.kind == PacketType::BulkPacket, "{header} in the middle of a load");
         let bulk = BulkPacket::decode(body, self.capabilities)?;
         let payload = &body[BulkPacket::len(self.capabilities)..];
@@ -181,7 +190,7 @@ impl Load {
         } else if bulk.endpoint != self.pipes.command {
             ensure!(bulk.length as usize == BLOCK_BYTES, "{bulk}");
             if self.direction == Direction::In {
-                course.accept(slot.block, payload)?;
+                sequence.accept(slot.block, payload)?;
             }
         }
         slot.outstanding -= 1;
@@ -206,8 +215,8 @@ impl Random {
     }
 }
 
-impl Course for Random {
-    fn turn(&mut self) {
+impl BlockSequence for Random {
+    fn begin_batch(&mut self) {
         self.ended = Instant::now() >= self.end;
     }
 
@@ -234,7 +243,7 @@ impl Sweep {
     }
 }
 
-impl Course for Sweep {
+impl BlockSequence for Sweep {
     fn next_block(&mut self) -> Option<u32> {
         let block = (self.next < self.blocks).then_some(self.next)?;
         self.next += 1;

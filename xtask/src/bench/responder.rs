@@ -20,7 +20,7 @@ use wire::scsi::opcode::OperationCode;
 use wire::uas::{CommandPipeIu, SenseIu};
 use wire::usbredir::{BulkPacket, Capabilities, Header, Hello, Packet, PacketType, Side, Status};
 
-/// Listens, and in a thread of its own stands between whoever connects there and the drive at `drive`.
+/// Listens, and relays in a separate thread between the client that connects and the drive at `drive`.
 pub(super) fn start(listen: &Path, drive: &Path) -> Result<()> {
     let listener = UnixListener::bind(listen).with_context(|| format!("listen on {}", listen.display()))?;
     let drive = UnixStream::connect(drive).with_context(|| format!("connect to {}", drive.display()))?;
@@ -95,10 +95,10 @@ fn take(
         PacketType::BulkPacket => {
             let bulk = BulkPacket::decode(body, drive.capabilities)?;
             if bulk.stream_id != 0 {
-                // So long a payload is that of a WRITE, and nobody will ask for it.
-                let kept =
+                // So long a payload is that of a WRITE, and is never read.
+                let len =
                     if body.len() > LONG_BYTES { BulkPacket::len(drive.capabilities) } else { body.len() };
-                waiting.entry(bulk.stream_id).or_default().push((header, body[..kept].to_vec()));
+                waiting.entry(bulk.stream_id).or_default().push((header, body[..len].to_vec()));
                 return Ok(());
             }
             match CommandPipeIu::decode(&body[BulkPacket::len(drive.capabilities)..]) {
@@ -111,10 +111,10 @@ fn take(
                 Err(_) => None,
             }
         }
-        // Of a transfer that still waits, its whole command's worth goes to the drive, which then cancels it.
+        // All waiting transfers of the command go to the drive, which then cancels this one.
         PacketType::CancelDataPacket => {
-            let mut kept = waiting.iter();
-            kept.find(|(_, transfers)| transfers.iter().any(|(kept, _)| kept.id == header.id))
+            let mut all = waiting.iter();
+            all.find(|(_, transfers)| transfers.iter().any(|(transfer, _)| transfer.id == header.id))
                 .map(|(&id, _)| id)
         }
         _ => None,
@@ -125,7 +125,7 @@ fn take(
     drive.forward(header, body)
 }
 
-/// Longer than anything but the data of a WRITE, and worth a write of its own.
+/// Longer than anything but the data of a WRITE, and worth a separate write.
 const LONG_BYTES: usize = 64 << 10;
 
 fn moves_blocks(opcode: u8) -> bool {

@@ -1,7 +1,7 @@
-//! `cargo xtask bench sim`: how many commands a simulated world gets through in a second of one processor.
+//! `cargo xtask bench sim`: how many commands the simulator completes per second of one processor.
 //!
-//! 4 KiB random reads over UAS with streams, 32 under way with each drive, over driver, controller and SuperSpeed links, TRB by
-//! TRB and packet by packet. One world has 1, 8 or 32 drives at one controller, each at a root port of its own. The bar is that of one drive; with more drives,
+//! 4 KiB random reads over UAS with streams, 32 in flight on each drive, over driver, controller and SuperSpeed links, TRB by
+//! TRB and packet by packet. A simulation has 1, 8 or 32 drives at one controller, each at its own root port. The bar is that of one drive; with more drives,
 //! and with four times as many commands, an event is to cost what it does there, so that the time grows as they do. A command has
 //! more events where many drives share the controller, since each has less to do at a time and says so. Another has all parts of a machine: driver costs, controller, link that may sleep, bridge, SATA and
 //! a solid-state drive. What counts is the time that this process has on a processor, so that others on the machine
@@ -32,7 +32,7 @@ pub(crate) struct SimulatorArguments {
     /// Commands of each measurement, over all drives.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
     commands: u32,
-    /// How often each is measured, in turns.
+    /// How often each is measured, alternately.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// Print everything as JSON.
@@ -53,10 +53,10 @@ struct Report {
     resident_with_parts_bytes: u64,
 }
 
-/// The speed of a world.
+/// The speed of a simulation.
 #[derive(Debug, Serialize)]
 struct Speed {
-    world: World,
+    world: Simulated,
     /// Commands per second of processor time, one for each round.
     rates: Vec<f64>,
     events_per_command: f64,
@@ -66,7 +66,7 @@ struct Speed {
 
 /// What is simulated.
 #[derive(Clone, Copy, Debug, Serialize)]
-enum World {
+enum Simulated {
     /// So many plain drives.
     Devices(u8),
     /// One plain drive, and [`LONGER`] times as many commands.
@@ -99,7 +99,7 @@ const BLOCK_BYTES: u32 = 4096;
 
 /// Measures; whether the bar was reached.
 pub(super) fn measure(arguments: &SimulatorArguments) -> Result<bool> {
-    let worlds = DEVICES.into_iter().map(World::Devices).chain([World::Longer]);
+    let worlds = DEVICES.into_iter().map(Simulated::Devices).chain([Simulated::Longer]);
     let mut speeds: Vec<Speed> = worlds.map(Speed::new).collect();
     for _ in 0..arguments.rounds {
         for speed in &mut speeds {
@@ -107,7 +107,7 @@ pub(super) fn measure(arguments: &SimulatorArguments) -> Result<bool> {
         }
     }
     let resident_bytes = most_resident()?;
-    let mut parts = Speed::new(World::Parts);
+    let mut parts = Speed::new(Simulated::Parts);
     for _ in 0..arguments.rounds {
         parts.measure(arguments.commands)?;
     }
@@ -138,16 +138,16 @@ pub(super) fn measure(arguments: &SimulatorArguments) -> Result<bool> {
 }
 
 impl Speed {
-    const fn new(world: World) -> Self {
+    const fn new(world: Simulated) -> Self {
         Self { world, rates: Vec::new(), events_per_command: 0.0, event_ns: 0.0 }
     }
 
     /// One round.
     fn measure(&mut self, commands: u32) -> Result<()> {
         let (rate, events_per_command) = match self.world {
-            World::Devices(devices) => Self::measure_devices(devices, commands)?,
-            World::Longer => Self::measure_devices(1, commands.saturating_mul(LONGER))?,
-            World::Parts => Self::measure_parts(commands)?,
+            Simulated::Devices(devices) => Self::measure_devices(devices, commands)?,
+            Simulated::Longer => Self::measure_devices(1, commands.saturating_mul(LONGER))?,
+            Simulated::Parts => Self::measure_parts(commands)?,
         };
         self.rates.push(rate);
         self.events_per_command = events_per_command;
@@ -190,9 +190,9 @@ impl Speed {
     /// What it is held to, if it is; others are held to the cost of an event.
     const fn bar(&self) -> Option<f64> {
         match self.world {
-            World::Devices(1) | World::Longer => Some(BAR),
-            World::Devices(_) => None,
-            World::Parts => Some(BAR_PARTS),
+            Simulated::Devices(1) | Simulated::Longer => Some(BAR),
+            Simulated::Devices(_) => None,
+            Simulated::Parts => Some(BAR_PARTS),
         }
     }
 
@@ -240,9 +240,9 @@ impl Report {
             let (events, ns) = (speed.events_per_command, speed.event_ns);
             let verdict = if speed.is_too_slow() { "TOO SLOW" } else { "" };
             let devices = match speed.world {
-                World::Devices(devices) => devices.to_string(),
-                World::Longer => format!("1, {LONGER} times as many commands"),
-                World::Parts => "1, of parts".into(),
+                Simulated::Devices(devices) => devices.to_string(),
+                Simulated::Longer => format!("1, {LONGER} times as many commands"),
+                Simulated::Parts => "1, of parts".into(),
             };
             table.add_row([
                 &devices,

@@ -4,7 +4,7 @@
 //! Media are memory, and a file that stays in the page cache. A round is one measurement of each, in changing order.
 //!
 //! There are three echoes ([`echo`](super::echo)). What is judged is the drive against the plain one; the ratios to the
-//! two that batch are told, since the drive batches as well.
+//! two that batch are printed, since the drive batches as well.
 
 use super::DriveArguments;
 use super::echo::{Echo, EchoKind};

@@ -71,7 +71,7 @@ pub(super) fn built() -> Result<PathBuf> {
 /// The program in the folder of its target.
 const PROGRAM: &str = "dist/uaskit";
 
-/// A build directory of its own, since the flags are others.
+/// A separate build directory, since the flags differ.
 fn target(quick: bool) -> PathBuf {
     scratch::target().join(if quick { "dist-quick" } else { "dist-build" })
 }
@@ -80,7 +80,7 @@ fn target(quick: bool) -> PathBuf {
 fn triple() -> Result<String> {
     let host = output_of(Command::new("rustc").arg("-vV"))?;
     let host =
-        host.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc does not tell its host")?;
+        host.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV has no line `host:`")?;
     let musl = host.replace("-gnu", "-musl");
     let has_musl = || -> Result<bool> {
         let library = output_of(Command::new("rustc").args(["--print", "target-libdir", "--target", &musl]))?;
@@ -104,7 +104,11 @@ fn triple() -> Result<String> {
 /// What the program says of itself.
 fn version(program: &Path) -> Result<String> {
     let said = output_of(Command::new(program).arg("--version"))?;
-    Ok(said.trim().strip_prefix("uaskit ").context("the program does not tell its version")?.to_owned())
+    Ok(said
+        .trim()
+        .strip_prefix("uaskit ")
+        .context("the output of --version does not begin with `uaskit `")?
+        .to_owned())
 }
 
 fn cargo_home() -> Result<PathBuf> {

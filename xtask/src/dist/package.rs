@@ -28,7 +28,7 @@ pub(super) fn all(program: &Program, output: &Path) -> Result<Made> {
 }
 
 /// Seconds since 1970 of the commit, which every file is dated with (`SOURCE_DATE_EPOCH` of reproducible-builds.org).
-/// A tree without git is dated 1980, which every format can tell.
+/// A tree without git is dated 1980, which every format can represent.
 fn epoch() -> Result<String> {
     if let Ok(epoch) = std::env::var("SOURCE_DATE_EPOCH") {
         return Ok(epoch);

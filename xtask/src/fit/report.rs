@@ -28,7 +28,7 @@ pub(super) fn numbers(
             several => format!("{}, in {several} places", number.name()),
         };
         let is_loose = identified.and_then(|identified| identified.get(index)) == Some(&false);
-        let told = if is_loose { "not identified by its rows" } else { "" };
+        let note = if is_loose { "not identified by its rows" } else { "" };
         table.add_row([
             name,
             number.prior_value().to_string(),
@@ -37,7 +37,7 @@ pub(super) fn numbers(
             number.unit.clone(),
             format!("{} to {}", number.grid.least, number.grid.most()),
             rows,
-            told.into(),
+            note.into(),
         ]);
     }
     table
@@ -48,9 +48,9 @@ pub(super) fn rows(before: &[Row<'_>], after: &[Row<'_>]) -> Table {
     let mut table = table(&["row", "fitted on", "with the files", "as found", "what"], &[2, 3]);
     for (before, after) in before.iter().zip(after) {
         let fits = matches!(before.decision.role, study::published::Role::Fit(_));
-        let told = [before, after].map(|row| verdict(&row.verdict));
-        if fits || told[0] != told[1] {
-            let [old, new] = told;
+        let verdicts = [before, after].map(|row| verdict(&row.verdict));
+        if fits || verdicts[0] != verdicts[1] {
+            let [old, new] = verdicts;
             let fits = if fits { "yes" } else { "" };
             table.add_row([&before.decision.id, fits, &old, &new, &before.decision.title]);
         }

@@ -44,7 +44,7 @@ fn with(text: &str, place: &ParameterPath, value: f64, rows: &[String]) -> Resul
             .filter(|_| is_there)
             .with_context(|| format!("there is no `{}`", place.number))?;
     }
-    let number = item.as_inline_table_mut().with_context(|| format!("`{}` is no number", place.number))?;
+    let number = item.as_inline_table_mut().with_context(|| format!("`{}` is not a number", place.number))?;
     if number.get("value").and_then(plain) != Some(value) {
         put(
             number,
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_not_there_is_told() {
+    fn a_missing_number_is_an_error() {
         let place = "hdd/disk platters.middle".parse().unwrap();
         let error = with(FILE, &place, 1.0, &[]).unwrap_err();
         assert_eq!(error.to_string(), "there is no `platters.middle`");

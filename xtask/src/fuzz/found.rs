@@ -16,7 +16,7 @@ fn file_of(name: &str) -> PathBuf {
     workspace::root().join("fuzz/found").join(format!("{name}.hex"))
 }
 
-/// Writes a target's inputs into a folder, each into a file of its own, and nothing else is left there.
+/// Writes a target's inputs into a folder, one file each, and removes anything else from it.
 pub(super) fn write_out(name: &str, folder: &Path) -> Result<()> {
     let path = file_of(name);
     let text = match fs::read_to_string(&path) {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_hexadecimal_is_told() {
+    fn what_is_not_hexadecimal_is_rejected() {
         for wrong in ["0", "0g", "+1", "00 1"] {
             assert_eq!(decode(wrong), None, "{wrong}");
         }

@@ -1,4 +1,4 @@
-//! Known bugs, planted one at a time: a check that finds none of them checks nothing.
+//! Known bugs, injected one at a time: a check that finds none of them checks nothing.
 
 use rayon::prelude::*;
 use sim::check::Invariant;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use study::swarm::{self, Case};
 
-/// How a planted bug fared.
+/// Which seeds found a seeded bug, and by which law.
 #[derive(Debug)]
 pub(crate) struct Caught {
     pub(crate) bug: SeededBug,
@@ -19,7 +19,7 @@ pub(crate) struct Caught {
     pub(crate) laws: String,
 }
 
-/// Plants each bug in the worlds of all seeds, on all threads of the pool at hand.
+/// Injects each bug into the simulations of all seeds, on all threads of the current pool.
 pub(crate) fn canary(seeds: Range<u64>) -> Vec<Caught> {
     let of = |bug| {
         let seeds = seeds.clone().into_par_iter();

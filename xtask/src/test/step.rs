@@ -67,8 +67,8 @@ impl Outcome {
         }
     }
 
-    /// What tests that failed have said, or the end of what the failed parts printed.
-    pub(super) fn told(&self) -> String {
+    /// The output of failed tests, or the last lines of the whole output.
+    pub(super) fn excerpt(&self) -> String {
         let said = said_by_failed_tests(&self.output);
         if said.is_empty() { last_lines(&self.output, TAIL_LINES) } else { said.join("\n\n") }
     }
@@ -197,15 +197,15 @@ mod tests {
     #[test]
     fn only_the_end_of_a_long_output_is_shown() {
         let output: String = (0..500).map(|line| format!("{line}\n")).collect();
-        let told = Outcome::of_check(false, "a", "b", output).told();
-        assert!(told.starts_with("380\n") && told.ends_with("499"), "{told}");
+        let excerpt = Outcome::of_check(false, "a", "b", output).excerpt();
+        assert!(excerpt.starts_with("380\n") && excerpt.ends_with("499"), "{excerpt}");
     }
 
     #[test]
     fn what_failed_tests_have_said_is_shown_wherever_it_is() {
         let early = "test a ... FAILED\n\nfailures:\n\n---- a stdout ----\nleft: 1\n---- b stdout ----\nno drive\n\n\nfailures:\n    a\n    b\n";
         let output = format!("{early}{}", "test c ... ok\n".repeat(500));
-        let told = Outcome::of_check(false, "tests", "cargo test", output).told();
-        assert_eq!(told, "---- a stdout ----\nleft: 1\n\n---- b stdout ----\nno drive");
+        let excerpt = Outcome::of_check(false, "tests", "cargo test", output).excerpt();
+        assert_eq!(excerpt, "---- a stdout ----\nleft: 1\n\n---- b stdout ----\nno drive");
     }
 }

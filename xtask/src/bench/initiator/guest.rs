@@ -103,7 +103,7 @@ fn ours(guest: &mut Guest, port: &str, workload: &Workload, seconds: u32) -> Res
 /// The drive as the kernel's driver shows it.
 fn device(guest: &mut Guest) -> Result<String> {
     let disks = guest.await_disks(1, PLUG_LIMIT)?;
-    let disk = disks.first().context("there is no disk")?;
+    let disk = disks.first().context("no disk appeared")?;
     ensure!(disk.driver == "uas", "{} is driven by {}", disk.path(), disk.driver);
     Ok(disk.path())
 }

@@ -1,4 +1,4 @@
-//! How long `uaskit list` takes on a machine with thirty drives: the whole program, from its start to its end.
+//! How long `uaskit list` runs on a machine with thirty drives: the whole program, from its start to its end.
 //!
 //! The machine is made up in a directory, of files as a recorded guest had them. The quickest of some runs counts:
 //! whatever disturbs one only ever adds time.

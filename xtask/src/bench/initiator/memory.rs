@@ -1,6 +1,6 @@
 //! Initiator and drive in memory against a plain loop that copies blocks.
 //!
-//! One thread, 4 KiB, 32 under way, random places in 256 MiB, which no cache holds. The drive reads or writes a block of
+//! One thread, 4 KiB, 32 in flight, random addresses in 256 MiB, which no cache holds. The drive reads or writes a block of
 //! its medium for each command, by way of disk, transport, bus, target and executor. The loop copies between the same
 //! medium and a buffer, and does nothing else: so both walk through the same memory, in the same large pages.
 
@@ -48,12 +48,12 @@ impl MemoryFigures {
 }
 
 pub(super) fn measure(arguments: &HostArguments) -> Result<MemoryFigures> {
-    let mut rig = MemoryDevice::new(MEDIUM, BlockSize::B512, Speed::Super)?;
+    let mut device = MemoryDevice::new(MEDIUM, BlockSize::B512, Speed::Super)?;
     let mut copies = Copies::new()?;
     let mut measured = MemoryFigures { figures: Vec::new(), allocations: 0, commands: 0 };
     for (kind, what) in [(AccessKind::Read, "4K random read"), (AccessKind::Write, "4K random write")] {
         let mut figure = Figure::new(format!("{what}, depth {DEPTH}"), BAR);
-        let runner = rig.open_route(Route::Uas, BufferLayout { slots: DEPTH, bytes: BLOCK_BYTES })?;
+        let runner = device.open_route(Route::Uas, BufferLayout { slots: DEPTH, bytes: BLOCK_BYTES })?;
         runner.prepare(DEPTH, BLOCK_BYTES)?;
         let mut load = Load { runner, kind, random: fastrand::Rng::with_seed(1) };
         load.run(arguments.seconds)?;

@@ -1,6 +1,6 @@
 //! Crates depend one way: units, wire, bus, then the machines, then what drives them, then the program.
 //!
-//! The order is a list of layers. A crate may use any crate of an earlier layer and none of its own: so the initiator
+//! The order is a list of layers. A crate may use any crate of an earlier layer and none of its layer: so the initiator
 //! and the device never see each other, nor do the drivers. Development dependencies count as well. Names that the
 //! plan has and the tree has not yet are in the list, so that a new crate finds its place waiting.
 

@@ -1,9 +1,9 @@
-//! A device that does what a script says to our host: a disk on a transport, where the script has the other end of each
+//! A scripted device for our host: a disk on a transport, where the script has the other end of each
 //! transfer, of each request to the bus, and of time.
 //!
 //! What must hold whatever the device does: nothing panics; each request of the disk, each identify sequence and each command ends
-//! once, with its buffer at rest; a buffer is touched where its command said and nowhere else; what is under way has a
-//! limit; who waits has a deadline; and when the device says nothing any more, time brings everything to an end.
+//! once, with its buffer not in use; a buffer is touched only in its command's range; transfers in flight have a
+//! limit; whatever waits has a deadline; and when the device falls silent, everything ends in finite time.
 
 mod script;
 mod stack;

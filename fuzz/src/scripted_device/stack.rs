@@ -15,8 +15,8 @@ const DEPTH_MAX: usize = 6;
 const REQUESTS_MAX: u16 = 8;
 /// Bytes of a command's data.
 const TRANSFER_BYTES_MAX: u32 = 8 << 10;
-/// Transfers under way at once: three of each command, those of task management, and status transfers kept ready.
-const UNDER_WAY_MAX: usize = 64;
+/// Transfers in flight at once: three of each command, those of task management, and status transfers kept ready.
+const IN_FLIGHT_MAX: usize = 64;
 /// Outputs that may come of one input.
 const OUTPUTS_MAX: usize = 10_000;
 /// Deadlines that may pass until everything has ended.
@@ -27,11 +27,11 @@ pub struct Stack<T> {
     transport: T,
     disk: Disk,
     now: Instant,
-    under_way: BTreeMap<TransferId, Transfer>,
+    in_flight: BTreeMap<TransferId, Transfer>,
     names: BTreeSet<TransferId>,
-    /// Taken back, and not yet told so.
-    taken_back: BTreeSet<TransferId>,
-    /// Whether a transfer that is taken back ends at once.
+    /// Cancelled by the host, and not completed.
+    cancelled: BTreeSet<TransferId>,
+    /// Whether a cancelled transfer completes at once.
     is_prompt: bool,
     asked: Option<(RequestId, BusRequest)>,
     commands: BTreeMap<CommandId, Running>,
@@ -48,12 +48,12 @@ struct Running {
     command: Command,
     memory: Memory,
     answer: Vec<u8>,
-    /// Its buffer has been named in a transfer of its own.
+    /// Its buffer has been named in a separate transfer.
     is_lent: bool,
 }
 
 impl<T: Transport> Stack<T> {
-    /// A disk that is being surveyed; `is_prompt` says whether the bus gives transfers back at once.
+    /// Starts to identify a disk; `is_prompt` says whether the bus completes cancelled transfers at once.
     pub fn new(transport: T, is_prompt: bool, ask: AskTemperature) -> Self {
         let depth = transport.depth().min(DEPTH_MAX) as u16;
         let config = DiskConfig {
@@ -65,9 +65,9 @@ impl<T: Transport> Stack<T> {
             transport,
             disk: Disk::new(config),
             now: Instant::ZERO,
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             names: BTreeSet::new(),
-            taken_back: BTreeSet::new(),
+            cancelled: BTreeSet::new(),
             is_prompt,
             asked: None,
             commands: BTreeMap::new(),
@@ -106,7 +106,7 @@ impl<T: Transport> Stack<T> {
         self.listen();
     }
 
-    /// One of the requests is taken back.
+    /// Aborts one of the requests.
     pub fn abort_request(&mut self, nth: u8) {
         let nth = usize::from(nth).checked_rem(self.requests.len());
         if let Some(id) = nth.and_then(|nth| self.requests.keys().nth(nth).copied()) {
@@ -115,23 +115,23 @@ impl<T: Transport> Stack<T> {
         }
     }
 
-    /// Transfers under way, in the order of their names.
-    pub fn under_way(&self) -> impl Iterator<Item = &Transfer> {
-        self.under_way.values()
+    /// Transfers in flight, in the order of their ids.
+    pub fn in_flight(&self) -> impl Iterator<Item = &Transfer> {
+        self.in_flight.values()
     }
 
     /// One of them.
     pub fn nth(&self, nth: u8) -> Option<Transfer> {
-        let nth = usize::from(nth).checked_rem(self.under_way.len())?;
-        self.under_way.values().nth(nth).copied()
+        let nth = usize::from(nth).checked_rem(self.in_flight.len())?;
+        self.in_flight.values().nth(nth).copied()
     }
 
     /// A transfer ends so. An In transfer brings `bytes`; where there are none, and where bytes go out, `actual` counts.
     pub fn complete(&mut self, transfer: &Transfer, status: TransferStatus, actual: u32, bytes: &[u8]) {
-        if self.under_way.remove(&transfer.id).is_none() {
+        if self.in_flight.remove(&transfer.id).is_none() {
             return;
         }
-        self.taken_back.remove(&transfer.id);
+        self.cancelled.remove(&transfer.id);
         let room = transfer.length as usize;
         let is_in = transfer.pipe.endpoint.direction() == Direction::In;
         let actual = match (is_in, transfer.payload) {
@@ -172,7 +172,7 @@ impl<T: Transport> Stack<T> {
         }
     }
 
-    /// Whatever was taken back ends, and time passes up to the next deadline; whether there was one.
+    /// Completes the cancelled transfers and advances time to the next deadline; returns whether there was one.
     pub fn pass_time(&mut self) -> bool {
         self.give_back();
         let of_disk = self.disk.poll_timeout();
@@ -197,46 +197,46 @@ impl<T: Transport> Stack<T> {
     }
 
     fn give_back(&mut self) {
-        while let Some(id) = self.taken_back.pop_first() {
-            if let Some(transfer) = self.under_way.get(&id).copied() {
+        while let Some(id) = self.cancelled.pop_first() {
+            if let Some(transfer) = self.in_flight.get(&id).copied() {
                 self.complete(&transfer, TransferStatus::Cancelled, 0, &[]);
             }
         }
     }
 
-    /// The device is pulled out. The host is told before its transfers end, or after.
-    pub fn unplug(&mut self, is_told_first: bool) {
+    /// Removes the device. The host is notified before its transfers complete, or after.
+    pub fn unplug(&mut self, notifies_first: bool) {
         self.gone = true;
         self.asked = None;
-        if is_told_first {
-            self.tell_gone();
+        if notifies_first {
+            self.notify_gone();
         }
         for _ in 0..OUTPUTS_MAX {
             let Some(transfer) = self.nth(0) else { break };
             self.complete(&transfer, TransferStatus::Disconnected, 0, &[]);
         }
-        assert!(self.under_way.is_empty(), "transfers are offered to a device that is gone, again and again");
+        assert!(self.in_flight.is_empty(), "transfers are offered to a device that is gone, again and again");
         self.asked = None;
-        if !is_told_first {
-            self.tell_gone();
+        if !notifies_first {
+            self.notify_gone();
         }
         assert!(self.commands.is_empty(), "{:?} outlive the device", self.commands.keys());
         assert_eq!((self.transport.in_flight(), self.transport.depth()), (0, 0));
         assert_eq!(self.transport.poll_timeout(), None);
     }
 
-    fn tell_gone(&mut self) {
+    fn notify_gone(&mut self) {
         self.transport.handle_disconnect(self.now);
         self.listen();
     }
 
-    /// Nothing comes from the device any more. Everything ends; then it is pulled out, and nothing is left.
+    /// The device falls silent. Everything ends; then it is removed, and nothing is left.
     pub fn end(mut self) {
-        let is_told_first = self.is_prompt;
+        let notifies_first = self.is_prompt;
         for _ in 0..DEADLINES_MAX {
             if self.is_at_rest() {
                 self.give_back();
-                self.unplug(is_told_first);
+                self.unplug(notifies_first);
                 assert!(self.is_at_rest());
                 return;
             }
@@ -263,7 +263,7 @@ impl<T: Transport> Stack<T> {
             } else if let Some(output) = self.transport.poll_output() {
                 self.take_from_transport(output);
             } else {
-                assert!(self.under_way.len() <= UNDER_WAY_MAX, "{} transfers", self.under_way.len());
+                assert!(self.in_flight.len() <= IN_FLIGHT_MAX, "{} transfers", self.in_flight.len());
                 return;
             }
         }
@@ -286,7 +286,7 @@ impl<T: Transport> Stack<T> {
                         Vec::new()
                     }
                     Memory::Request(id) => {
-                        let bytes = self.requests.get(&id).expect("a command is of a request under way");
+                        let bytes = self.requests.get(&id).expect("a command belongs to a request in flight");
                         let range = command.transfer().map_or(ByteRange::new(0, 0), |phase| phase.range);
                         assert!(range.as_usize().end <= *bytes as usize, "{command:?} of {bytes} bytes");
                         Vec::new()
@@ -316,23 +316,23 @@ impl<T: Transport> Stack<T> {
     fn take_from_transport(&mut self, output: Output) {
         match output {
             Output::Submit(transfer) => self.offer(transfer),
-            Output::Cancel(id) => match self.under_way.get(&id).copied() {
+            Output::Cancel(id) => match self.in_flight.get(&id).copied() {
                 Some(transfer) if self.is_prompt => {
                     self.complete(&transfer, TransferStatus::Cancelled, 0, &[]);
                 }
-                Some(_) => drop(self.taken_back.insert(id)),
+                Some(_) => drop(self.cancelled.insert(id)),
                 None => {}
             },
             Output::Request(id, request) => {
                 assert!(self.asked.is_none_or(|(asked, _)| asked != id), "{request:?} has an old name");
                 if request == BusRequest::ResetPort {
-                    assert!(self.under_way.is_empty(), "{:?} are under way", self.under_way);
+                    assert!(self.in_flight.is_empty(), "{:?} are in flight", self.in_flight);
                 }
                 self.asked = (!self.gone).then_some((id, request));
             }
             Output::Finished(id, outcome) => {
                 let running = self.commands.remove(&id).expect("a command ends once");
-                for transfer in self.under_way.values() {
+                for transfer in self.in_flight.values() {
                     assert!(self.pieces(transfer).iter().all(|piece| piece.command != id), "{id} is in use");
                 }
                 self.disk.handle_outcome(self.now, id, &outcome, &running.answer);
@@ -344,7 +344,8 @@ impl<T: Transport> Stack<T> {
         assert!(self.names.insert(transfer.id), "{transfer:?} is not new");
         let direction = transfer.pipe.endpoint.direction();
         for piece in self.pieces(&transfer) {
-            let running = self.commands.get_mut(&piece.command).expect("buffers are of commands under way");
+            let running =
+                self.commands.get_mut(&piece.command).expect("buffers belong to commands in flight");
             let phase = running.command.transfer().expect("who has a buffer moves something");
             let (said, named) = (phase.range.as_usize(), piece.range.as_usize());
             assert_eq!(phase.direction, direction);
@@ -353,7 +354,7 @@ impl<T: Transport> Stack<T> {
                 assert!(!std::mem::replace(&mut running.is_lent, true), "{piece:?} is named again");
             }
         }
-        self.under_way.insert(transfer.id, transfer);
+        self.in_flight.insert(transfer.id, transfer);
     }
 
     fn pieces(&self, transfer: &Transfer) -> Vec<BufferRange> {

@@ -140,7 +140,7 @@ fn flow<T: Transport>(stack: &mut Stack<T>, unit: &mut Unit, count: usize) {
             continue;
         }
         let (messages, others): (Vec<_>, Vec<_>) =
-            stack.under_way().copied().partition(|transfer| transfer.payload == Payload::Message);
+            stack.in_flight().copied().partition(|transfer| transfer.payload == Payload::Message);
         let ended =
             others.iter().chain(&messages).find_map(|transfer| Some((transfer, unit.serve(transfer)?)));
         let Some((transfer, (status, actual, bytes))) = ended else { return };

@@ -20,7 +20,7 @@ pub(super) struct Unit {
     /// What the next data in are.
     pub(super) reply: Option<Vec<u8>>,
     /// Sense data for REQUEST SENSE.
-    kept: [u8; 18],
+    sense: [u8; 18],
 }
 
 struct Task {
@@ -59,9 +59,9 @@ impl Unit {
                 Some((TransferStatus::Done, transfer.length, Vec::new()))
             }
             (_, Direction::In) => {
-                let (reply, kept) = (self.reply.take(), self.kept);
+                let (reply, sense) = (self.reply.take(), self.sense);
                 let task = self.task_of(transfer)?;
-                let bytes = reply.or_else(|| answer(&task.cdb, &kept));
+                let bytes = reply.or_else(|| answer(&task.cdb, &sense));
                 let bytes = bytes.unwrap_or_else(|| vec![0x5a; transfer.length as usize]);
                 task.move_all((bytes.len() as u32).min(transfer.length));
                 Some(ended(bytes, transfer.length))
@@ -112,7 +112,7 @@ impl Unit {
         let task = self.tasks.remove(at);
         let (status, sense) = self.check.take().map_or((0, None), |(status, sense)| (status, Some(sense)));
         if task.is_bot {
-            self.kept = sense.unwrap_or(self.kept);
+            self.sense = sense.unwrap_or(self.sense);
             let status = CswStatus::from(u8::from(sense.is_some()));
             let residue = task.asked.saturating_sub(task.moved);
             return Some(Csw { tag: task.tag, residue, status }.encode().to_vec());
