@@ -223,7 +223,7 @@ pub(crate) struct ListArguments {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print the udev rule that lets whoever sits at the machine open these drives.
+    /// Print the udev rule that lets the user at the console open these drives.
     #[arg(long, conflicts_with_all = ["all", "json", "record"])]
     pub(crate) udev: bool,
     /// Write what `list` and `why` read of this machine into a file, without serial numbers, to be sent to others.
@@ -236,7 +236,7 @@ pub(crate) struct ListArguments {
 /// Say why a USB drive is on UAS, on BOT, or on nothing, and what can be done about it.
 ///
 /// Asks what Linux asks, in the same order, and shows for each question what was read and where. Looks at link, power,
-/// serial numbers, TRIM, SMART and resets as well. Nothing is changed; what only root could read is said.
+/// serial numbers, TRIM, SMART and resets as well. Nothing is changed; the output names what only root can read.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit why

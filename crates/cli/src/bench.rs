@@ -4,36 +4,36 @@
 //! crate `bench` measures, and what was taken is given back before anything is printed. Figures go to standard output,
 //! progress and questions to standard error.
 
-mod agreed;
 mod arguments;
-mod consent;
+mod confirm;
 mod fit;
-mod kept;
+mod identity;
 mod progress;
 mod report;
+mod saved;
 mod target;
 
 pub(crate) use arguments::BenchArguments;
 
-use crate::counted::counted;
 use crate::failure::Failure;
-use crate::harmless::{self, shown};
-use crate::outlet;
+use crate::messages::message;
+use crate::output_file;
 use crate::page;
 use crate::quantity;
 use crate::recorder::{self, Capture};
-use crate::stdout::terminal_columns;
-use crate::unprinted::aside;
+use crate::sanitize::{self, shown};
+use crate::stdout::{Output, terminal_columns};
 use arguments::PatternArgument;
 use bench::backend::ErrorCounters;
 use bench::measure::{self, CampaignObserver, Energy, Plan, RunConditions};
 use bench::record::{self, INTERVALS, Machine, Method, Record};
 use inspect::tree::Tree;
 use progress::View;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use target::Bed;
+use study::plural::counted;
+use target::BenchTarget;
 use units::ByteCount;
 use workload::{
     self, AccessSpec, Align, FILE_BYTES_MAX, Fill, Job, JobFileError, REQUEST_BYTES_MAX, Workload,
@@ -54,10 +54,10 @@ const USUAL_WORKLOAD: &str = "iometer-4k-read";
 /// Percent of reads of a mix unless given.
 const USUAL_MIX: u8 = 50;
 
-/// Bytes that a verified run uses unless told: reading them back is a part of each round.
+/// Bytes that a verified run uses by default: each round reads them back.
 const VERIFIED_BYTES: u64 = 256 << 20;
 
-pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &BenchArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     target::is_named(arguments)?;
     let mut workloads = workloads(arguments)?;
     let writes = workloads.iter().any(Workload::writes);
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
         return Err(Failure::usage("--verify checks what was written, and the workload writes nothing"));
     }
     fit::check_asked(arguments, &workloads)?;
-    outlet::are_apart(&[
+    output_file::check_distinct(&[
         ("--report", arguments.report.as_deref()),
         ("--capture", arguments.capture.file()),
         ("--save", arguments.keeping.file()),
@@ -80,78 +80,85 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     let keeper = arguments.keeping.keeper()?;
     let tree = arguments.machine.as_ref().map_or_else(usb::running_tree, Tree::at);
     // Before the question, so that Ctrl-C there does not leave a terminal half drawn.
-    let mut bed = target::resolve(arguments, &tree, &mut workloads)?;
+    let mut bench_target = target::resolve(arguments, &tree, &mut workloads)?;
     if arguments.verify && !arguments.is_virtual && arguments.size.is_none() {
-        keep_verified_short(arguments.has_named(), &mut workloads, bed.rig.identity().bytes);
+        keep_verified_short(arguments.has_named(), &mut workloads, bench_target.device.identity().bytes);
     }
-    let capture = watch(arguments, &mut bed)?;
+    let capture = observe(arguments, &mut bench_target)?;
     let plan = plan(arguments);
     let mut view = View::new(arguments.quiet)?;
-    bed.rig.set_stop_flag(view.stopped());
-    let mut record = begin(arguments, &plan, &workloads, &bed);
+    bench_target.device.set_stop_flag(view.stopped());
+    let mut record = begin(arguments, &plan, &workloads, &bench_target);
     let energy = Energy::new(Tree::running());
     let mut notes = notes(&workloads, arguments);
     let jobs: Vec<Job> = workloads.into_iter().flat_map(|workload| workload.jobs).collect();
-    let rows = measure::measure(&mut *bed.rig, &bed.routes, &jobs, &plan, (&energy, &mut view));
+    let rows =
+        measure::measure(&mut *bench_target.device, &bench_target.routes, &jobs, &plan, (&energy, &mut view));
     view.close();
     record.interrupted = view.is_over();
-    record.target.identity = bed.rig.identity();
+    record.target.identity = bench_target.device.identity();
     record.target.identity.notes.append(&mut notes);
-    // Whatever was taken is given back before anything is printed; then the kernel can tell the temperature again.
-    let closed = bed.rig.close();
-    let of_kernel = [record.target.temperature_c[0], bed.temperature_c()];
-    record.target.add_temperatures(bed.rig.temperatures(), of_kernel);
-    let changed_device = bed.rig.changed_device().filter(|_| writes).map(ToString::to_string);
-    drop(bed);
+    // The kernel driver is reattached before anything is printed; then the kernel reads the temperature again.
+    let closed = bench_target.device.close();
+    let of_kernel = [record.target.temperature_c[0], bench_target.temperature_c()];
+    record.target.add_temperatures(bench_target.device.temperatures(), of_kernel);
+    let changed_device = bench_target.device.changed_device().filter(|_| writes).map(ToString::to_string);
+    drop(bench_target);
     let captured = capture.map(Capture::finish).transpose();
     record.captured = captured.as_ref().ok().copied().flatten();
     record.take(&rows);
-    print(&record, arguments)?;
+    let printed = print(&record, arguments, out);
     // Figures that are not there must not be taken for those of a run.
     let has_figures = !record.is_ended_before_figures();
     if let Some(keeper) = keeper.as_ref().filter(|_| has_figures) {
-        keeper.keep(&kept::run(&record)?)?;
+        keeper.keep(&saved::run(&record)?)?;
     }
     if let Some(file) = arguments.report.as_ref().filter(|_| has_figures) {
         report::write(file, &record, &jobs, &rows)?;
     }
+    printed?;
     closed.map_err(|error| Failure::new(error.to_string()))?;
     if let Some(captured) = captured? {
-        aside!("captured: {}", recorder::told(captured));
+        message!("captured: {}", recorder::summary(captured));
     }
     verdict(&record, changed_device)
 }
 
 /// What makes the figures others than those of the job file or of the named workload elsewhere, or of the drive alone.
 fn notes(workloads: &[Workload], arguments: &BenchArguments) -> Vec<String> {
-    // With --cached it is done as a file would have it.
-    let is_told = arguments.has_named() || !arguments.cached;
-    let of_workloads = workloads.iter().filter(|_| is_told).flat_map(|workload| &workload.notes);
+    // With --cached a file's own notes on caching do not apply.
+    let has_notes = arguments.has_named() || !arguments.cached;
+    let of_workloads = workloads.iter().filter(|_| has_notes).flat_map(|workload| &workload.notes);
     let captured = "its transfers were captured meanwhile, which costs time";
     of_workloads.cloned().chain(arguments.capture.is_wanted().then(|| captured.to_owned())).collect()
 }
 
-/// Has the drive's transfers written down, if that is wanted.
-fn watch(arguments: &BenchArguments, bed: &mut Bed) -> Result<Option<Capture>, Failure> {
-    let name = &bed.target.name;
+/// Starts the capture of the drive's transfers, if requested.
+fn observe(arguments: &BenchArguments, bench_target: &mut BenchTarget) -> Result<Option<Capture>, Failure> {
+    let name = &bench_target.target.name;
     let Some((capture, recorder)) = arguments.capture.start(format!("uaskit bench, {name}"))? else {
         return Ok(None);
     };
-    if let Some((told, _)) = arguments.capture.announcement() {
-        aside!("capturing into {told}");
+    if let Some((what, _)) = arguments.capture.announcement() {
+        message!("capturing into {what}");
     }
-    let watched = bed.rig.watch(Box::new(recorder));
+    let watched = bench_target.device.watch(Box::new(recorder));
     watched.map_err(|error| Failure::new(format!("{name} cannot be watched")).because(error))?;
     Ok(Some(capture))
 }
 
 /// Everything that is known before the first run.
-fn begin(arguments: &BenchArguments, plan: &Plan, workloads: &[Workload], bed: &Bed) -> Record {
-    let target = bed.target.clone();
+fn begin(
+    arguments: &BenchArguments,
+    plan: &Plan,
+    workloads: &[Workload],
+    bench_target: &BenchTarget,
+) -> Record {
+    let target = bench_target.target.clone();
     let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Record {
         version: env!("CARGO_PKG_VERSION"),
-        command_line: crate::called::words(),
+        command_line: crate::command_line::words(),
         began_unix_s: began.as_secs(),
         machine: Machine::of(&Tree::running()),
         target,
@@ -197,23 +204,23 @@ fn workloads(arguments: &BenchArguments) -> Result<Vec<Workload>, Failure> {
         if arguments.zero_data || arguments.random_data {
             job.fill = Some(if arguments.zero_data { Fill::Zero } else { Fill::Random });
         } else if arguments.verify && arguments.has_named() {
-            // Nobody has chosen the data that a name stands for, and stamps are none of them.
+            // A named workload does not choose its data; stamps replace them.
             job.fill = None;
         }
     }
     Ok(workloads)
 }
 
-/// A verified run uses a part of the drive, which is noted, unless somebody has said which. A workload with a name keeps within less, if
-/// that is its own. Of the drive, bytes are 0 as long as nobody knows them.
+/// Limits a verified run to a part of the drive, with a note, unless a span was given. A named workload keeps its own
+/// span if that is smaller. `drive_bytes` is 0 while the size is unknown.
 fn keep_verified_short(has_named: bool, workloads: &mut [Workload], drive_bytes: u64) {
     for workload in workloads {
         let mut from = Vec::new();
         for job in &mut workload.jobs {
             let there =
                 if drive_bytes == 0 { u64::MAX } else { drive_bytes.saturating_sub(job.offset_bytes) };
-            let is_said = job.span_bytes.is_some() && !has_named;
-            if !is_said && there.min(job.span_bytes.unwrap_or(u64::MAX)) > VERIFIED_BYTES {
+            let is_given = job.span_bytes.is_some() && !has_named;
+            if !is_given && there.min(job.span_bytes.unwrap_or(u64::MAX)) > VERIFIED_BYTES {
                 job.span_bytes = Some(VERIFIED_BYTES);
                 from.push(job.offset_bytes);
             }
@@ -284,18 +291,18 @@ fn plan(arguments: &BenchArguments) -> Plan {
     }
 }
 
-fn print(record: &Record, arguments: &BenchArguments) -> Result<(), Failure> {
-    let unprinted = |error: &dyn std::fmt::Display| Failure::new("cannot print the figures").because(error);
+fn print(record: &Record, arguments: &BenchArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     let text = if arguments.json {
-        harmless::json(&serde_json::to_string_pretty(record).map_err(|error| unprinted(&error))?) + "\n"
+        let json = serde_json::to_string_pretty(record);
+        let json = json.map_err(|error| Failure::new("cannot print the figures").because(error))?;
+        sanitize::json(&json) + "\n"
     } else if arguments.csv {
         record::csv(record)
     } else {
         let table = record::table(record, terminal_columns());
-        harmless::tame_lines(&format!("{}\n{table}\n", record::heading(record)))
+        sanitize::escape_lines(&format!("{}\n{table}\n", record::heading(record)))
     };
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| unprinted(&error))
+    out.print(&text)
 }
 
 /// Whether everything went well, and to the drive that its owner had agreed to.
@@ -346,8 +353,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verified_run_that_was_not_told_uses_a_part_and_says_so() {
-        let kept = |offsets: &[u64], span_bytes, has_named, drive_bytes| {
+    fn a_verified_run_without_a_span_uses_a_part_and_notes_it() {
+        let limited = |offsets: &[u64], span_bytes, has_named, drive_bytes| {
             let job = Job { span_bytes, ..Job::of(AccessSpec::all(4096, 0, 100), 1) };
             let jobs = offsets.iter().map(|&offset_bytes| Job { offset_bytes, ..job.clone() }).collect();
             let mut workloads = [Workload { name: "one".into(), jobs, notes: Vec::new() }];
@@ -356,27 +363,27 @@ mod tests {
             (jobs[0].span_bytes, notes.concat())
         };
         let (part, large) = (Some(256 << 20), 1 << 40);
-        let told = |begin| {
+        let note = |begin| {
             format!("one used 256 MiB from {begin}, since all that is written is read back; --size for more")
         };
-        assert_eq!(kept(&[0, 0], None, false, large), (part, told("the start of the drive")));
-        assert_eq!(kept(&[0], None, true, 0), (part, told("the start of the drive")), "not known yet");
-        assert_eq!(kept(&[4096], None, false, large), (part, told("byte 4096 of the drive")));
-        assert_eq!(kept(&[0, 4096], None, false, large), (part, told("where each of its jobs begins")));
-        // A name says a length, but nobody has chosen it.
-        assert_eq!(kept(&[0], Some(1 << 30), true, large), (part, told("the start of the drive")));
-        assert_eq!(kept(&[0], Some(1 << 30), false, large), (Some(1 << 30), String::new()));
-        assert_eq!(kept(&[0], Some(100 << 20), true, large), (Some(100 << 20), String::new()));
-        assert_eq!(kept(&[0], None, false, 256 << 20), (None, String::new()), "it is no larger");
+        assert_eq!(limited(&[0, 0], None, false, large), (part, note("the start of the drive")));
+        assert_eq!(limited(&[0], None, true, 0), (part, note("the start of the drive")), "not known yet");
+        assert_eq!(limited(&[4096], None, false, large), (part, note("byte 4096 of the drive")));
+        assert_eq!(limited(&[0, 4096], None, false, large), (part, note("where each of its jobs begins")));
+        // A named workload has a span, which is not a choice of the user.
+        assert_eq!(limited(&[0], Some(1 << 30), true, large), (part, note("the start of the drive")));
+        assert_eq!(limited(&[0], Some(1 << 30), false, large), (Some(1 << 30), String::new()));
+        assert_eq!(limited(&[0], Some(100 << 20), true, large), (Some(100 << 20), String::new()));
+        assert_eq!(limited(&[0], None, false, 256 << 20), (None, String::new()), "it is no larger");
     }
 
     #[test]
-    fn writes_that_were_lost_later_are_told_at_the_end() {
+    fn writes_that_were_lost_later_are_reported_at_the_end() {
         assert_eq!(failed(1, 0).to_string(), "1 request failed");
-        let told = failed(3, 2).to_string();
+        let text = failed(3, 2).to_string();
         assert!(
-            told.starts_with("3 requests failed") && told.contains("2 writes were acknowledged"),
-            "{told}"
+            text.starts_with("3 requests failed") && text.contains("2 writes were acknowledged"),
+            "{text}"
         );
     }
 }

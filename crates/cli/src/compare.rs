@@ -2,32 +2,34 @@
 //!
 //! [`choice`] selects the parts, [`mod@run`] measures and shows, [`power`] reports power and energy. The figures,
 //! findings and bottlenecks are from [`study::compare`].
-//! [`onlookers`] take notes while it runs, [`timeline`] and [`platter`] draw, [`mod@report`] makes a page of it; [`against`] lays a measurement of hardware beside it, and
-//! [`sweep`] runs whole grids. [`raw`] has link and protocols alone, on a plain drive.
+//! [`observers`] trace and capture runs, [`timeline`] and [`platter`] draw, [`against`] compares with a measurement of
+//! hardware, and [`sweep`] runs whole grids. [`raw`] simulates link and protocols alone, on a plain drive.
 
 mod against;
 pub(crate) mod choice;
 mod components;
 pub(crate) mod dispatch;
 mod drawing;
-mod kept;
-mod onlookers;
+mod observers;
 pub(crate) mod parts;
 mod platter;
 mod power;
 mod raw;
 mod request;
 mod run;
+mod saved;
 pub(crate) mod sweep;
 pub(crate) mod table;
 mod timeline;
 
-use crate::counted::counted_len;
+use crate::failure::Failure;
 use crate::quantity::{self, Depths};
 use crate::save::SaveArguments;
+use crate::stdout::Output;
 use clap::{Args, ValueEnum};
 use raw::capture::CaptureKind;
 use std::path::PathBuf;
+use study::plural::counted_len;
 use units::ByteCount;
 
 // Headings of the help, since there are many options.
@@ -78,25 +80,24 @@ const ALONE: &str = "Link and protocols alone";
   uaskit compare --raw --drives 2 --hubs 1 --depth 4 --commands 100 --capture drives.pcapng
   uaskit compare --list-parts
 
-Drives behind hubs share the link of one root port; without hubs each has a root port of its own, of which the controllers have \
+Drives behind hubs share the link of one root port; without hubs each has its own root port, of which the controllers have \
 two. Figures are of all drives together, and then of each; --explain is about the first one, and a capture has each of them.
 
 A sweep is a grid: of host, driver, controller, hub, bridge, speed, drive, depth, block, way (read, write), access (random, \
 sequential) or seed, each with values a|b|c, a range a..b by doubling (of seeds by one), or * for all parts that fit. Records are lines of JSON, to which \
 a run that was interrupted adds what is missing; see docs/SWEEPS.md, and `uaskit merge`.
 
-A capture has all runs of the comparison, one after the other, for tshark and Wireshark: BOT on bus 1, UAS on bus 2, and each \
-drive of each run a device of its own with the requests that configure it, whose addresses count on: with two drives those of the second \
-run are 3 and 4. Hubs are not among them. The stream of each record is \
-its comment. Runs begin with TEST UNIT READY and as many commands as are under way, which are not measured, and end with that \
-many under way.
+A capture has all runs of the comparison, one after the other, for tshark and Wireshark: BOT on bus 1, UAS on bus 2. Each drive of \
+each run is a separate device, with the requests that configure it; addresses count on: with two drives those of the second run are 3 \
+and 4. Hubs are left out. The comment of a record has its stream. A run begins with TEST UNIT READY and one queue depth of \
+commands that are not measured, and ends with one queue depth of commands in flight.
 
 Exit codes: 0 ok, 1 failed, 2 usage, 130 interrupted.")]
 pub(crate) struct CompareArguments {
-    /// The link and the protocols alone, on a plain drive.
+    /// Simulate link and protocols alone, on a plain drive.
     #[arg(long, help_heading = ALONE)]
     raw: bool,
-    /// Say which parts are in the catalogue and which setups there are, and with --json all of their numbers.
+    /// List the parts of the catalogue, with --json with all of their numbers.
     #[arg(long, conflicts_with_all = ["raw", "save"])]
     list_parts: bool,
     #[command(flatten)]
@@ -109,7 +110,7 @@ pub(crate) struct CompareArguments {
     /// are asked for the drive has 64.
     #[arg(long, help_heading = MEASURED, value_name = "N,…", value_delimiter = ',', allow_negative_numbers = true, value_parser = quantity::depths)]
     depth: Option<Vec<Depths>>,
-    /// Bytes of a request at random places, a multiple of 512; with --raw 4 KiB unless told.
+    /// Bytes of a request at random places, a multiple of 512. Default with --raw: 4 KiB.
     #[arg(long, help_heading = MEASURED, value_name = "SIZE", value_parser = quantity::size)]
     block: Option<ByteCount>,
     /// Write instead of reading.
@@ -118,54 +119,54 @@ pub(crate) struct CompareArguments {
     /// The link: one of SuperSpeed, or the bus of USB 2.0.
     #[arg(long, help_heading = PARTS, visible_alias = "speed", value_enum)]
     link: Option<LinkArgument>,
-    /// The host controller: a part by name. With --raw `chipset`, `card` or `none`; at high and full speed `none` unless told.
+    /// Host controller: a part by name. With --raw `chipset`, `card` or `none`; default at high and full speed: `none`.
     #[arg(long, help_heading = PARTS, value_name = "NAME")]
     controller: Option<String>,
-    /// Drives, each with as many commands under way.
+    /// Number of drives, each at the full queue depth.
     #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=15))]
     drives: u8,
-    /// Hubs in a row between a root port and the drives, which are all at the last one; at full speed behind its translator.
+    /// Number of hubs in series between a root port and the drives, which are at the last one.
     #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "0", value_parser = clap::value_parser!(u8).range(0..=5))]
     hubs: u8,
-    /// Microseconds that the drive takes for a command.
+    /// Latency of the drive for a command, in microseconds.
     #[arg(long, help_heading = ALONE, requires = "raw", value_name = "MICROSECONDS", default_value = "60", value_parser = quantity::microseconds)]
     latency: u32,
-    /// Commands that the drive serves at once.
+    /// Commands that the drive serves in parallel.
     #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "32", value_parser = clap::value_parser!(u16).range(1..))]
     at_once: u16,
-    /// With --raw, commands of each run, over all drives; 2000 unless told. With parts, requests of a run that is captured, 100
-    /// unless told, or shown in a report; how long is measured otherwise, --seconds says.
+    /// With --raw, commands of each run, over all drives (default 2000). With parts, requests of a captured run (default
+    /// 100) or of a run in a report; for measured runs see --seconds.
     #[arg(long, help_heading = MEASURED, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     commands: Option<u32>,
-    /// Virtual seconds to measure, in place of as long as it takes for a figure: 0.001 to 3600.
+    /// Virtual seconds to measure, 0.001 to 3600. Default: until the figure is accurate enough.
     #[arg(long, help_heading = MEASURED, value_name = "SECONDS", conflicts_with = "raw", value_parser = quantity::span)]
     seconds: Option<units::Duration>,
-    /// Where the random places come from.
+    /// Random seed for LBAs.
     #[arg(long, help_heading = MEASURED, default_value = "1")]
     seed: u64,
-    /// Say where the time of a command goes: in the driver, the controller, on the link, in the bridge, the drive, waiting. The parts
-    /// add up to its latency.
+    /// Show where the time of a command goes: driver, controller, link, bridge, drive, queue. The parts add up to its
+    /// latency.
     #[arg(long, help_heading = SHOWN)]
     explain: bool,
-    /// Say what each component has done meanwhile: how busy lanes and buses were, TDs and interrupts of the controller, how many requests
-    /// were at the media; of parts, how busy core, bridge, SATA cable and drive were. With --json that is told in any case.
+    /// Show what each component did: utilisation of lanes and buses, TDs and interrupts of the controller, requests at the
+    /// media; with parts, utilisation of core, bridge, SATA cable and drive. Always in --json.
     #[arg(long, help_heading = SHOWN)]
     components: bool,
-    /// Print what happens, packet by packet, and frame by frame on the cable of a drive, until N commands of each run have ended.
+    /// Print what happens, packet by packet, and frame by frame on the SATA cable, until N commands of each run completed.
     #[arg(long, help_heading = SHOWN, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..))]
     trace: Option<u32>,
-    /// Draw two requests that are under way together: what happens for each on the four pipes, in driver, bridge and drive. Into a file, or
+    /// Draw two overlapping requests: what happens for each on the four pipes, in driver, bridge and drive. Into a file, or
     /// in the terminal.
     #[arg(long, help_heading = SHOWN, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "save"])]
     timeline: Option<Option<PathBuf>>,
     /// Draw in which order a disk serves four reads on one track. Into a file, or in the terminal.
     #[arg(long, help_heading = SHOWN, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "timeline", "save"])]
     platter: Option<Option<PathBuf>>,
-    /// Write everything as charts into one HTML file that needs nothing but a browser: with five seeds, for intervals, with where the
-    /// time goes, and with commands on the four pipes, of each way as many as --commands says; 3000 unless told. With --raw, link and protocols alone; with --against, measured and simulated.
+    /// Write charts into one HTML file for a browser: with confidence intervals from five seeds, where the time goes, and
+    /// --commands commands (default 3000) of each column on the four pipes. Also with --raw and with --against.
     #[arg(long, help_heading = SHOWN, value_name = "FILE.html", conflicts_with_all = ["sweep", "timeline", "platter", "trace", "capture"])]
     report: Option<PathBuf>,
-    /// Lay a measurement of hardware beside it: the record of `uaskit bench --json`. Its jobs are simulated.
+    /// Compare with a measurement of hardware: the record of `uaskit bench --json`, whose jobs are simulated.
     #[arg(long, help_heading = SHOWN, value_name = "RECORD.json", conflicts_with_all = ["raw", "workload", "block", "write", "depth", "save"])]
     against: Option<PathBuf>,
     #[command(flatten)]
@@ -177,19 +178,19 @@ pub(crate) struct CompareArguments {
     /// Write a pcapng file of all runs. An older file of that name is replaced.
     #[arg(long, help_heading = SHOWN, value_name = "FILE", conflicts_with_all = ["timeline", "platter"])]
     capture: Option<PathBuf>,
-    /// What the capture tells.
+    /// What the capture contains.
     #[arg(long, help_heading = SHOWN, value_enum, requires = "capture", default_value_t = CaptureKind::Transfers)]
     capture_as: CaptureKind,
-    /// First bytes of each transfer that the capture keeps; 0 is all of them, and so it is unless told. Packets are never cut.
+    /// Bytes of each transfer that the capture keeps; 0, the default, keeps all. Packets are never cut.
     #[arg(long, help_heading = SHOWN, value_name = "SIZE", requires = "capture", value_parser = quantity::snap)]
     snap: Option<u32>,
     #[command(flatten, next_help_heading = KEPT)]
     keeping: SaveArguments,
-    /// Worlds that run at once; as many as there are processors unless told, four times as many at most. What comes out does not
-    /// depend on it.
+    /// Simulations that run in parallel, at most four per processor. Default: one per processor. Results do not depend on
+    /// it.
     #[arg(long, help_heading = MEASURED, value_name = "N", conflicts_with_all = ["trace", "capture"], allow_negative_numbers = true, value_parser = quantity::threads)]
     threads: Option<u16>,
-    /// How many findings to show, the most important first: a number or `all`.
+    /// Number of findings to show, the most important first, or `all`.
     #[arg(long, help_heading = SHOWN, value_name = "N|all", default_value = "5", value_parser = finding_count)]
     findings: usize,
     /// Print JSON.
@@ -213,12 +214,12 @@ fn finding_count(text: &str) -> Result<usize, String> {
 }
 
 /// Prints findings as a list, with a line for those that are not shown.
-fn print_findings(findings: &[String], shown: usize) {
-    findings.iter().take(shown).for_each(|finding| println!("- {finding}"));
+fn print_findings(out: &mut Output<'_>, findings: &[String], shown: usize) -> Result<(), Failure> {
+    findings.iter().take(shown).try_for_each(|finding| writeln!(out, "- {finding}"))?;
     if let more @ 1.. = findings.len().saturating_sub(shown) {
-        println!("- {}: --findings all", counted_len(more, "more finding"));
+        writeln!(out, "- {}: --findings all", counted_len(more, "more finding"))?;
     }
-    println!();
+    writeln!(out)
 }
 
 /// A link.

@@ -4,6 +4,7 @@
 //! found, and does not end the command, but its exit code is that of a damaged capture.
 
 mod arguments;
+mod counts;
 mod input;
 mod json;
 mod lines;
@@ -11,10 +12,10 @@ mod stats;
 
 pub(crate) use arguments::DecodeArguments;
 
-use crate::counted::counted;
 use crate::failure::Failure;
-use crate::harmless::{self, shown};
+use crate::sanitize::{self, shown};
 use capture::{Damage, DamageKind, Dropped, Item, Reader, UnpackDamage, UnpackLimits, Unpacked};
+use counts::{CommandCounts, Losses};
 use decode::{Address, Command, DEVICES_MAX, Decoder, Stats};
 use input::{Input, Output};
 use serde_json::Value;
@@ -23,6 +24,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
 use std::rc::Rc;
+use study::plural::counted;
 
 /// Damages that are reported one by one; further ones are counted.
 const DAMAGES_REPORTED_MAX: u64 = 100;
@@ -39,8 +41,7 @@ struct Printer<'a> {
     stats: Stats,
     /// The same of each drive.
     stats_of: BTreeMap<Address, Stats>,
-    /// Commands seen, and shown.
-    commands: (u64, u64),
+    commands: CommandCounts,
     damages: u64,
     bytes_lost: u64,
     /// Packets that the file says are missing, and how often it says so.
@@ -78,7 +79,7 @@ struct Ends {
 
 /// On standard error, unless it is closed.
 fn warn(text: &str) {
-    let _ = writeln!(io::stderr(), "uaskit: {}", harmless::tame(text));
+    let _ = writeln!(io::stderr(), "uaskit: {}", sanitize::escape(text));
 }
 
 /// The inner result is that of printing.
@@ -157,7 +158,7 @@ impl<'a> Printer<'a> {
             zero_ns: None,
             stats,
             stats_of: BTreeMap::new(),
-            commands: (0, 0),
+            commands: CommandCounts::default(),
             damages: 0,
             bytes_lost: 0,
             dropped: 0,
@@ -167,14 +168,14 @@ impl<'a> Printer<'a> {
 
     fn commands(&mut self, decoder: &mut Decoder) -> io::Result<()> {
         while let Some(command) = decoder.poll() {
-            self.commands.0 += 1;
+            self.commands.seen += 1;
             if self.arguments.stats {
                 self.count(&command, Stats::pass);
             }
             if !self.arguments.filter.lets_through(&command) {
                 continue;
             }
-            self.commands.1 += 1;
+            self.commands.shown += 1;
             if self.arguments.stats {
                 self.count(&command, Stats::add);
             }
@@ -184,7 +185,7 @@ impl<'a> Printer<'a> {
                 (true, _) => {}
                 (false, true) => self.record(&json::command(&command, zero_ns, full))?,
                 (false, false) => {
-                    if self.commands.1 == 1 {
+                    if self.commands.shown == 1 {
                         writeln!(self.out, "{}", lines::HEAD)?;
                     }
                     lines::command(&mut self.out, &command, zero_ns, full)?;
@@ -204,7 +205,7 @@ impl<'a> Printer<'a> {
 
     /// One line for programs.
     fn record(&mut self, record: &Value) -> io::Result<()> {
-        writeln!(self.out, "{}", harmless::json(&record.to_string()))
+        writeln!(self.out, "{}", sanitize::json(&record.to_string()))
     }
 
     fn damage(&mut self, damage: &Damage) -> io::Result<()> {
@@ -315,7 +316,7 @@ impl<'a> Printer<'a> {
             self.record(&json::verdict(verdict))?;
         }
         let Self { damages, bytes_lost: bytes, dropped, drops, .. } = *self;
-        let lost = json::Lost { damages, bytes, dropped, drops };
+        let lost = Losses { damages, bytes, dropped, drops };
         self.record(&json::end(decoder, self.commands, &lost))?;
         self.out.flush()
     }

@@ -6,10 +6,10 @@ mod page;
 
 use crate::compare::table::fitted;
 use crate::failure::Failure;
-use crate::harmless::{self, tame};
 use crate::history::{json, saved, title};
+use crate::sanitize::{self, escape};
 use crate::save::{calling, failure, listing, place};
-use crate::stdout::print;
+use crate::stdout::Output;
 use clap::Args;
 use records::{Change, Diff, Note, RunId, Saved, Selector, Store, Verdict};
 use report::TextTable;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 ///
 /// Rows are compared by the ratio of their rates, after : before. Its interval is made of the rounds of both runs, and so wide that all
 /// rows lie within theirs together 95 times of a hundred. A row is the same if its whole interval is within --same of 1, better or worse
-/// if it is on one side of 1, and unclear otherwise: more rounds would tell. Simulated runs are kept
+/// if it is on one side of 1, and unclear otherwise: measure more rounds. Simulated runs are saved
 /// with five seeds, which are their rounds; where one has a single seed, as links and protocols alone, the ratio alone decides. What differs from day to day, such as
 /// how full and how warm a drive is, no interval knows.
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ fn percent(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|percent| (0.0..=100.0).contains(percent)).ok_or_else(wrong)
 }
 
-pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &DiffArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     let path = place(arguments.file.as_deref())?;
     let store = Store::to_read(&path).map_err(failure)?;
     let (before, after) = (saved(&store, &arguments.before)?, saved(&store, &arguments.after)?);
@@ -75,20 +75,20 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
     }
     let diff = records::diff(&before.run, &after.run, arguments.same / 100.0);
     if let Some(file) = &arguments.report {
-        page::show(file, (&before, &after), &diff, again(arguments, file, [before.id, after.id], &path))?;
+        page::show(file, &before, &after, &diff, again(arguments, file, [before.id, after.id], &path))?;
     }
     if arguments.json {
         let [one, other] = [&before, &after].map(|saved| json(to_value(saved)));
         let both = json!({ "before": one?, "after": other?, "diff": json(to_value(&diff))? });
-        return print(&harmless::json(&format!("{both:#}\n")));
+        return out.print(&sanitize::json(&format!("{both:#}\n")));
     }
-    print(&text(&before, &after, &diff))
+    out.print(&text(&before, &after, &diff))
 }
 
 fn text(before: &Saved, after: &Saved, diff: &Diff) -> String {
     let mut text = format!("before: {}\nafter:  {}\n", title(before), title(after));
     for (name, one, other) in &diff.differences {
-        text += &format!("  {}: {} → {}\n", tame(name), or_none(one), or_none(other));
+        text += &format!("  {}: {} → {}\n", escape(name), or_none(one), or_none(other));
     }
     for note in notes(diff) {
         text += &format!("  {note}\n");
@@ -101,15 +101,16 @@ fn text(before: &Saved, after: &Saved, diff: &Diff) -> String {
     }
     for only in &diff.only {
         let which = if only.is_after { "after" } else { "before" };
-        let row = format!("{}, {}, depth {}", tame(&only.job), tame(&only.transport), only.depth);
-        let why = only.error.as_deref().map(|why| format!("; the other: {}", tame(why))).unwrap_or_default();
+        let row = format!("{}, {}, depth {}", escape(&only.job), escape(&only.transport), only.depth);
+        let why =
+            only.error.as_deref().map(|why| format!("; the other: {}", escape(why))).unwrap_or_default();
         text += &format!("only {which}: {row}{why}\n");
     }
     text + &summary(diff) + "\n"
 }
 
 fn or_none(text: &str) -> String {
-    if text.is_empty() { "none".to_owned() } else { tame(text) }
+    if text.is_empty() { "none".to_owned() } else { escape(text) }
 }
 
 fn table(diff: &Diff) -> TextTable {
@@ -121,7 +122,7 @@ fn table(diff: &Diff) -> TextTable {
     for change in &diff.changes {
         let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), five_digits);
         table.row([
-            tame(&change.job),
+            escape(&change.job),
             transports(change),
             change.depth.to_string(),
             five_digits(change.iops[0]),
@@ -135,7 +136,7 @@ fn table(diff: &Diff) -> TextTable {
     table
 }
 
-/// So many that whoever divides what is printed comes to the ratio beside it, which has three decimals.
+/// Enough digits to compute the ratio, with three decimals, from the printed figures.
 fn five_digits(value: f64) -> String {
     let decimals = (0..4).find(|decimals| value.abs() >= 10_f64.powi(4 - decimals)).unwrap_or(4);
     format!("{value:.*}", decimals as usize)
@@ -143,20 +144,20 @@ fn five_digits(value: f64) -> String {
 
 fn transports(change: &Change) -> String {
     let [before, after] = &change.transports;
-    if before == after { tame(before) } else { format!("{} → {}", tame(before), tame(after)) }
+    if before == after { escape(before) } else { format!("{} → {}", escape(before), escape(after)) }
 }
 
 /// What the runs are noted for, and which of them.
 fn notes(diff: &Diff) -> Vec<String> {
-    let told = |note: &Note| {
+    let line = |note: &Note| {
         let of = match (note.before, note.after) {
             (true, false) => "the run before alone",
             (false, true) => "the run after alone",
             _ => "both",
         };
-        format!("note of {of}: {}", tame(&note.text))
+        format!("note of {of}: {}", escape(&note.text))
     };
-    diff.notes.iter().map(told).collect()
+    diff.notes.iter().map(line).collect()
 }
 
 /// Why rows were judged as they were, each reason once.
@@ -190,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_has_the_ratio_that_is_printed() {
-        let told = [0.0, 2.4567, 12.3456, 987.654, 7194.23, 24_504.2, 1_234_567.8].map(five_digits);
-        assert_eq!(told, ["0.0000", "2.4567", "12.346", "987.65", "7194.2", "24504", "1234568"]);
+        let digits = [0.0, 2.4567, 12.3456, 987.654, 7194.23, 24_504.2, 1_234_567.8].map(five_digits);
+        assert_eq!(digits, ["0.0000", "2.4567", "12.346", "987.65", "7194.2", "24504", "1234568"]);
     }
 }

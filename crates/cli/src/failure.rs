@@ -1,7 +1,7 @@
 //! How a command fails: what happened, why, what to do.
 
-use std::fmt;
 use std::process::ExitCode;
+use std::{fmt, io};
 use study::error::StudyError;
 
 /// Why a command did not do what it was asked for.
@@ -20,6 +20,8 @@ enum Kind {
     Refused,
     Unknown,
     Damaged,
+    /// The reader of standard output has closed it.
+    ClosedPipe,
 }
 
 impl Failure {
@@ -48,6 +50,17 @@ impl Failure {
         Self { kind: Kind::Damaged, ..Self::new(what) }
     }
 
+    /// Standard output cannot be written.
+    pub(crate) fn output(error: io::Error) -> Self {
+        let kind = if error.kind() == io::ErrorKind::BrokenPipe { Kind::ClosedPipe } else { Kind::Failed };
+        Self { kind, ..Self::new("standard output cannot be written").because(error) }
+    }
+
+    /// Whether the reader of standard output has closed it, which ends the program quietly.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        self.kind == Kind::ClosedPipe
+    }
+
     /// Adds the reason.
     pub(crate) fn because(self, why: impl fmt::Display) -> Self {
         Self { why: Some(why.to_string()), ..self }
@@ -65,6 +78,7 @@ impl Failure {
             Kind::Refused => ExitCode::from(3),
             Kind::Unknown => ExitCode::from(4),
             Kind::Damaged => ExitCode::from(5),
+            Kind::ClosedPipe => ExitCode::SUCCESS,
         }
     }
 }

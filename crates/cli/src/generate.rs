@@ -3,8 +3,9 @@
 use crate::command::Arguments;
 use crate::compare;
 use crate::failure::Failure;
-use crate::harmless::shown;
-use crate::outlet;
+use crate::output_file;
+use crate::sanitize::shown;
+use crate::stdout::Output;
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
@@ -21,11 +22,11 @@ const NAMED: [(&str, &[PartKind]); 6] = [
     ("drive", &[PartKind::Ssd, PartKind::Hdd]),
 ];
 
-pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
+pub(crate) fn completions(shell: Shell, out: &mut Output<'_>) -> Result<(), Failure> {
     // Into memory first: it takes for granted that it can write.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut with_names(Arguments::command())?, "uaskit", &mut script);
-    crate::stdout::print(&String::from_utf8_lossy(&script))
+    out.print(&String::from_utf8_lossy(&script))
 }
 
 /// With what a shell can offer and the program does not insist on: further parts and setups lie in files.
@@ -51,22 +52,22 @@ fn with_names(command: Command) -> Result<Command, Failure> {
 }
 
 /// All man pages into a directory, or the main one to standard output.
-pub(crate) fn man_pages(directory: Option<&Path>) -> Result<(), Failure> {
+pub(crate) fn man_pages(directory: Option<&Path>, out: &mut Output<'_>) -> Result<(), Failure> {
     let Some(directory) = directory else {
         let (_, page) = man_page(Arguments::command())?;
-        return crate::stdout::print(&String::from_utf8_lossy(&page));
+        return out.print(&String::from_utf8_lossy(&page));
     };
-    outlet::is_folder(directory, || format!("cannot write the man pages to {}", shown(directory)))?;
+    output_file::check_folder(directory, || format!("cannot write the man pages to {}", shown(directory)))?;
     let mut command = Arguments::command().disable_help_subcommand(true);
     command.build();
     let mut pages = Vec::new();
     all_man_pages(command, &mut pages)?;
     // All of them are checked before the first one is written.
     for (name, _) in &pages {
-        outlet::is_free(&directory.join(name), outlet::Kind::ManPage)?;
+        output_file::check_replaceable(&directory.join(name), output_file::Kind::ManPage)?;
     }
     for (name, page) in &pages {
-        outlet::write(&directory.join(name), outlet::Kind::ManPage, page)?;
+        output_file::write(&directory.join(name), output_file::Kind::ManPage, page)?;
     }
     Ok(())
 }

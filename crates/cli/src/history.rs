@@ -1,17 +1,17 @@
 //! `uaskit history`: the runs that were saved, all of them or one.
 //!
 //! What is in the file, and what is not as it should be, is for the crate `records` to say. Left out: what has become better, which
-//! `uaskit diff` tells. Several of them as a page: [`page`]. Always true: nothing is changed unless `--delete` names a run.
+//! `uaskit diff` prints. Several of them as a page: [`page`]. Always true: nothing is changed unless `--delete` names a run.
 
 mod page;
 
-use crate::called;
+use crate::command_line;
 use crate::compare::table::fitted;
 use crate::failure::Failure;
-use crate::harmless::{self, shown, tame};
+use crate::messages::message;
+use crate::sanitize::{self, escape, shown};
 use crate::save::{failure, listing, place, saving};
-use crate::stdout::print;
-use crate::unprinted::aside;
+use crate::stdout::Output;
 use clap::Args;
 use records::{Filter, ResultRow, RunId, Saved, Selector, Store, Summary};
 use report::TextTable;
@@ -66,21 +66,21 @@ pub(crate) struct HistoryArguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &HistoryArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     let path = place(arguments.file.as_deref())?;
     let store = Store::to_read(&path).map_err(failure)?;
-    let Some(selector) = &arguments.run else { return list(arguments, &store) };
+    let Some(selector) = &arguments.run else { return list(arguments, &store, out) };
     let saved = saved(&store, selector)?;
     if arguments.delete {
         drop(store);
         return delete(&path, saved.id);
     }
     let text = match () {
-        () if arguments.export => harmless::json(&saved.run.record) + "\n",
-        () if arguments.json => harmless::json(&format!("{:#}\n", json(to_value(&saved))?)),
+        () if arguments.export => sanitize::json(&saved.run.record) + "\n",
+        () if arguments.json => sanitize::json(&format!("{:#}\n", json(to_value(&saved))?)),
         () => one(&saved),
     };
-    print(&text)
+    out.print(&text)
 }
 
 /// The run that is meant.
@@ -117,22 +117,22 @@ pub(crate) fn json(value: serde_json::Result<Value>) -> Result<Value, Failure> {
 fn delete(path: &Path, id: RunId) -> Result<(), Failure> {
     let mut store = Store::to_write(path).map_err(failure)?;
     match store.delete(id).map_err(failure)? {
-        true => aside!("run {id} is deleted from {}", shown(path)),
+        true => message!("run {id} is deleted from {}", shown(path)),
         false => return Err(Failure::new(format!("run {id} is gone already"))),
     }
     Ok(())
 }
 
-fn list(arguments: &HistoryArguments, store: &Store) -> Result<(), Failure> {
+fn list(arguments: &HistoryArguments, store: &Store, out: &mut Output<'_>) -> Result<(), Failure> {
     let HistoryArguments { setup, drive, label, limit, .. } = arguments;
     let filter = Filter { setup: setup.clone(), drive: drive.clone(), label: label.clone(), limit: *limit };
     let runs = store.runs(&filter).map_err(failure)?;
     if arguments.json {
-        return print(&harmless::json(&format!("{:#}\n", json(to_value(&runs))?)));
+        return out.print(&sanitize::json(&format!("{:#}\n", json(to_value(&runs))?)));
     }
     if runs.is_empty() {
         let path = shown(store.path());
-        return print(&match is_empty(store)? {
+        return out.print(&match is_empty(store)? {
             true => format!("{path} has no runs.\n{}\n", saving(store.path())),
             false => format!("No run in {path} matches.\nList all runs: {}\n", listing(store.path())),
         });
@@ -143,7 +143,7 @@ fn list(arguments: &HistoryArguments, store: &Store) -> Result<(), Failure> {
             saved.filter_map(Result::transpose).collect::<Result<_, _>>().map_err(failure)?;
         return page::show(file, &saved);
     }
-    print(&format!("{}\n{}\n", shown(store.path()), fitted(&table(&runs))))
+    out.print(&format!("{}\n{}\n", shown(store.path()), fitted(&table(&runs))))
 }
 
 fn table(runs: &[Summary]) -> TextTable {
@@ -152,17 +152,17 @@ fn table(runs: &[Summary]) -> TextTable {
     let mut table = table.leave_out_first(&["rows", "transports", "setup", "label"]);
     for run in runs {
         let setup = match run.kind {
-            records::RunKind::Measured => tame(&run.setup),
-            records::RunKind::Simulated => format!("{}, simulated", tame(&run.setup)),
+            records::RunKind::Measured => escape(&run.setup),
+            records::RunKind::Simulated => format!("{}, simulated", escape(&run.setup)),
         };
         let ended = if run.interrupted { ", ended early" } else { "" };
         table.row([
             run.run.to_string(),
             run.began.clone(),
-            run.label.as_deref().map(tame).unwrap_or_default(),
+            run.label.as_deref().map(escape).unwrap_or_default(),
             setup,
-            tame(&run.drive),
-            tame(&run.transports.join(" ")),
+            escape(&run.drive),
+            escape(&run.transports.join(" ")),
             format!("{}{ended}", run.rows),
             run.mb_per_s_max.map_or_else(|| "-".into(), |most| format!("{most:.1}")),
         ]);
@@ -173,8 +173,8 @@ fn table(runs: &[Summary]) -> TextTable {
 /// A run and its setup in words.
 pub(crate) fn title(saved: &Saved) -> String {
     let run = &saved.run;
-    let label = run.label.as_deref().map(|label| format!(" ({})", tame(label))).unwrap_or_default();
-    let (setup, drive) = (tame(&run.setup.name), tame(&run.setup.drive));
+    let label = run.label.as_deref().map(|label| format!(" ({})", escape(label))).unwrap_or_default();
+    let (setup, drive) = (escape(&run.setup.name), escape(&run.setup.drive));
     format!("run {}{label}, {}, {}: {setup}, {drive}", saved.id, saved.began, run.kind)
 }
 
@@ -182,13 +182,13 @@ fn one(saved: &Saved) -> String {
     let run = &saved.run;
     let mut text = title(saved) + "\n";
     for (name, fact) in &run.setup.facts {
-        text += &format!("  {}: {}\n", tame(name), tame(fact));
+        text += &format!("  {}: {}\n", escape(name), escape(fact));
     }
     for note in &run.notes {
-        text += &format!("  note: {}\n", tame(note));
+        text += &format!("  note: {}\n", escape(note));
     }
-    let called = tame(&called::line(&run.command_line));
-    text += &format!("  called: {called}\n  seed {}, uaskit {}\n", run.seed, tame(&run.version));
+    let called = escape(&command_line::line(&run.command_line));
+    text += &format!("  called: {called}\n  seed {}, uaskit {}\n", run.seed, escape(&run.version));
     text + &fitted(&results(&run.results)) + "\n" + &failed(&run.results)
 }
 
@@ -207,10 +207,10 @@ fn failed(rows: &[ResultRow]) -> String {
         let error = row.figures.as_ref().err()?;
         Some(format!(
             "{}, {}, depth {}: no figures: {}\n",
-            tame(&row.job),
-            tame(&row.transport),
+            escape(&row.job),
+            escape(&row.transport),
             row.depth,
-            tame(error)
+            escape(error)
         ))
     };
     rows.iter().filter_map(line).collect()
@@ -218,7 +218,7 @@ fn failed(rows: &[ResultRow]) -> String {
 
 fn cells(row: &ResultRow) -> Vec<String> {
     let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.1}"));
-    let mut cells = vec![tame(&row.job), tame(&row.transport), row.depth.to_string()];
+    let mut cells = vec![escape(&row.job), escape(&row.transport), row.depth.to_string()];
     match &row.figures {
         Err(_) => cells.push("none".to_owned()),
         Ok(figures) => cells.extend([

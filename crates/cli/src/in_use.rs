@@ -6,7 +6,7 @@
 //! Writing beside such a user destroys its data. Left out: users that come later.
 
 use crate::failure::Failure;
-use crate::harmless::shown;
+use crate::sanitize::shown;
 use inspect::block::{self, BlockDevice, Objection};
 use inspect::tree::Tree;
 use std::fmt;
@@ -57,7 +57,7 @@ pub(crate) fn check(path: &Path, tree: &Tree) -> Result<Checked, Unchecked> {
 }
 
 /// Why a path must not be served for writing, if anything is known to use it. A path that cannot be
-/// opened at all is left to whoever opens it, which has the better error.
+/// opened at all is left to the code that opens it, which has the better error.
 pub(crate) fn why_not_served(path: &Path, tree: &Tree) -> Option<String> {
     let objections = match check(path, tree) {
         Ok(checked) => checked.objections,

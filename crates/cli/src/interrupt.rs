@@ -6,16 +6,16 @@
 //!
 //! Always true: a signal that was ignored when the program started, as in a background job of a script, stays ignored.
 
-use crate::counted::counted_len;
 use crate::failure::Failure;
-use crate::harmless::shown;
-use crate::unprinted::aside;
+use crate::messages::message;
+use crate::sanitize::shown;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{fmt, fs, process, thread};
+use study::plural::counted_len;
 
 /// The exit code of a process that SIGINT has ended.
 const EXIT_CODE: i32 = 130;
@@ -40,14 +40,14 @@ pub(crate) fn watch(saved: Saved) -> Result<(), Failure> {
         Signals::new(caught).map_err(|error| Failure::new("cannot watch for Ctrl-C").because(error))?;
     thread::spawn(move || {
         if signals.forever().next().is_some() {
-            // Whoever appends a record has the lock until it is whole.
+            // A thread that appends a record holds the lock until the record is whole.
             let saved = lock();
             if io::stderr().is_terminal() {
                 // The line of the progress bar.
                 let _ = io::stderr().write_all(b"\r\x1b[2K");
             }
             if let Some(saved) = &*saved {
-                aside!("uaskit: {saved}");
+                message!("uaskit: {saved}");
             }
             process::exit(EXIT_CODE);
         }

@@ -7,43 +7,43 @@ pub(crate) mod lines;
 
 use crate::args::ListArguments;
 use crate::failure::Failure;
-use crate::harmless::{self, shown, tame};
-use crate::outlet;
-use crate::stdout::{print, terminal_columns};
-use crate::survey;
+use crate::output_file;
+use crate::sanitize::{self, escape, shown};
+use crate::source;
+use crate::stdout::{Output, terminal_columns};
 use inspect::diagnose::give_back_command;
 use inspect::diagnose::{Decision, Diagnosis, Expected, Rule, diagnose};
 use inspect::inventory::{Forbidding, Interface, Inventory, Module, Scope, Transport, UsbDevice};
 use inspect::tree::{Tree, Unread};
 use std::path::Path;
 
-pub(crate) fn run(arguments: &ListArguments) -> Result<(), Failure> {
-    let subject = survey::subject(&arguments.machine.from)?;
+pub(crate) fn run(arguments: &ListArguments, out: &mut Output<'_>) -> Result<(), Failure> {
+    let subject = source::open(&arguments.machine.from)?;
     if let Some(file) = &arguments.record {
         if !arguments.machine.from.is_empty() {
             return Err(Failure::usage("--record records this machine; it cannot be combined with --from"));
         }
-        outlet::is_free(file, outlet::Kind::Machine)?;
-        return subject.tree().map_or(Ok(()), |tree| record(&tree.recording(), file));
+        output_file::check_replaceable(file, output_file::Kind::Machine)?;
+        return subject.tree().map_or(Ok(()), |tree| record(&tree.recording(), file, out));
     }
     let inventory = subject.inventory(Scope::List);
     let text = if arguments.udev {
         udev_rules(&inventory)
     } else if arguments.json {
-        harmless::json(&format!("{:#}\n", json::inventory(&inventory, arguments.all)))
+        sanitize::json(&format!("{:#}\n", json::inventory(&inventory, arguments.all)))
     } else {
         lines::inventory(&inventory, arguments.all, terminal_columns())
             + &forsaken(&inventory)
             + &lines::not_there(&inventory)
     };
-    print(&text)
+    out.print(&text)
 }
 
 /// Writes what a diagnosis reads, which is all that a list reads and more.
-fn record(tree: &Tree, file: &Path) -> Result<(), Failure> {
+fn record(tree: &Tree, file: &Path, out: &mut Output<'_>) -> Result<(), Failure> {
     let inventory = Inventory::read(tree, Scope::Whole { log: None });
     let text = tree.record().unwrap_or_default().to_string();
-    outlet::write(file, outlet::Kind::Machine, text.as_bytes())?;
+    output_file::write(file, output_file::Kind::Machine, text.as_bytes())?;
     let mut text = format!(
         "{} has what uaskit reads of this machine. Look through it before you send it.\n",
         shown(file)
@@ -51,7 +51,7 @@ fn record(tree: &Tree, file: &Path) -> Result<(), Failure> {
     if inventory.log == Some(Err(Unread::Refused)) {
         text += "Recorded by root it would have the kernel's log as well.\n";
     }
-    print(&text)
+    out.print(&text)
 }
 
 /// The rule that udev needs, for the drives that are attached.
@@ -71,7 +71,7 @@ fn udev_rules(inventory: &Inventory) -> String {
         text += &format!(
             "# {}\nSUBSYSTEM==\"usb\", ENV{{DEVTYPE}}==\"usb_device\", ATTR{{idVendor}}==\"{:04x}\", \
              ATTR{{idProduct}}==\"{:04x}\", TAG+=\"uaccess\"\n",
-            tame(&title),
+            escape(&title),
             id.vendor,
             id.product
         );
@@ -90,7 +90,7 @@ fn forsaken(inventory: &Inventory) -> String {
                 text += if text.ends_with(&line) { "" } else { &line };
             }
             Transport::Claimed => {
-                text += &format!("\n{} is claimed by a program (usbfs).\n", tame(&interface.name));
+                text += &format!("\n{} is claimed by a program (usbfs).\n", escape(&interface.name));
             }
             _ => {}
         }
@@ -99,19 +99,19 @@ fn forsaken(inventory: &Inventory) -> String {
 }
 
 /// A program that is killed while it holds an interface leaves it without a driver, though the drivers are there. Where
-/// the rules say that there is none, the kernel cannot take it back.
+/// the rules leave no driver, the kernel cannot bind one again.
 fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interface) -> String {
     let drivers = [&inventory.drivers.uas, &inventory.drivers.usb_storage];
-    let (name, port) = (tame(&interface.name), tame(&device.port));
+    let (name, port) = (escape(&interface.name), escape(&device.port));
     let diagnoses = diagnose(inventory, device);
     let diagnosis = diagnoses.iter().find(|one| one.interface == interface.name);
     let unconfigured = diagnosis.and_then(|diagnosis| diagnosis.judgement(Rule::Configured));
     if let Some(judgement) = unconfigured {
-        let because = tame(&judgement.because);
+        let because = escape(&judgement.because);
         return format!("\n{port} has no driver: {because}.\nWhat can be done: uaskit why {port}\n");
     }
     if let Some(because) = diagnosis.and_then(needs_more) {
-        let because = tame(&because);
+        let because = escape(&because);
         let elsewhere: String = diagnosis.into_iter().flat_map(elsewhere).collect();
         let is_loaded = diagnosis.is_none_or(|one| one.decision != Decision::Decided(Rule::Loaded));
         let in_the_way = inventory.drivers.in_the_way_of("uas").into_iter().filter(|_| !is_loaded);
@@ -141,15 +141,15 @@ fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interfa
         _ => String::new(),
     };
     format!(
-        "\n{name} has no driver. If a program that had claimed it was killed, the kernel takes it back with\n  \
+        "\n{name} has no driver. If a program that had claimed it was killed, bind the kernel driver again with\n  \
          {}\n{unknown}Otherwise: uaskit why {port}\n",
-        tame(&give_back_command(&interface.name))
+        escape(&give_back_command(&interface.name))
     )
 }
 
 /// Lines that keep drivers from being loaded, with their files.
 fn forbidding<'a>(lines: impl Iterator<Item = &'a Forbidding>) -> String {
-    lines.map(|one| format!("  {}: {}\n", tame(&one.path), tame(&one.line))).collect()
+    lines.map(|one| format!("  {}: {}\n", escape(&one.path), escape(&one.line))).collect()
 }
 
 /// Lines of where the drive would have a driver, if that is not here: nothing that is typed on this machine helps it.
@@ -159,7 +159,7 @@ fn elsewhere(diagnosis: &Diagnosis) -> Vec<String> {
     let of_hardware = advice.filter(|advice| rule.is_question() && advice.back.is_empty());
     of_hardware
         .flat_map(|advice| &advice.steps)
-        .map(|step| format!("  {}: {}\n", tame(&step.place), tame(&step.line)))
+        .map(|step| format!("  {}: {}\n", escape(&step.place), escape(&step.line)))
         .collect()
 }
 

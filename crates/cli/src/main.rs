@@ -1,94 +1,87 @@
 //! The `uaskit` command: parses arguments, resolves them, runs, prints.
 //!
-//! Exit codes: 0 ok, 1 failed, 2 usage, 3 refused for safety, 4 unknown, 5 the input is damaged. What goes wrong is told on standard error as what
-//! happened, why, and what to do.
+//! Exit codes: 0 ok, 1 failed, 2 usage, 3 refused for safety, 4 unknown, 5 the input is damaged. An error on
+//! standard error names what failed, why, and what to do. A reader that closes standard output ends the program
+//! quietly, with the exit code 0.
 
 mod args;
 mod bench;
-mod called;
 mod command;
+mod command_line;
 mod compare;
 mod control;
 mod decode;
 mod diff;
 mod failure;
 mod generate;
-mod harmless;
 mod history;
 mod in_use;
 mod interrupt;
 mod list;
 mod merge;
+mod messages;
 mod nearest;
-mod outlet;
+mod output_file;
 mod page;
 mod progress;
 mod quantity;
 mod recorder;
+mod sanitize;
 mod save;
 mod serve;
 mod signals;
+mod source;
 mod stdout;
-mod survey;
 mod threads;
-mod unprinted;
 mod validate;
 mod why;
 
 use clap::Parser;
 use command::{Arguments, Command};
 use failure::Failure;
-use std::io::{ErrorKind, Write};
+use messages::message;
 use std::process::ExitCode;
-use study::plural as counted;
-use unprinted::aside;
+use stdout::Output;
 
 fn main() -> ExitCode {
-    match unprinted::or_told(run) {
-        Ok(code) => code.unwrap_or(ExitCode::SUCCESS),
-        Err(failure) => told(&failure),
-    }
-}
-
-fn run() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        // Help and version as well.
-        Err(stop) => return stopped(&stop),
+    let mut stdout = std::io::stdout();
+    let mut out = Output::new(&mut stdout);
+    let ended = match Arguments::try_parse() {
+        Ok(arguments) => run(arguments.command, &mut out).map(|()| ExitCode::SUCCESS),
+        Err(error) => print_usage(&error, &mut out),
     };
-    let outcome = match arguments.command {
-        Command::Serve(serve) => serve::run(&serve),
-        Command::Control(control) => control::run(&control),
-        Command::Bench(bench) => bench::run(&bench),
-        Command::Compare(compare) => compare::dispatch::run(&compare),
-        Command::Decode(decode) => decode::run(&decode),
-        Command::History(history) => history::run(&history),
-        Command::Diff(diff) => diff::run(&diff),
-        Command::Merge(merge) => merge::run(&merge),
-        Command::Validate(validate) => validate::run(&validate),
-        Command::List(list) => list::run(&list),
-        Command::Why(why) => why::run(&why),
-        Command::Completions { shell } => generate::completions(shell),
-        Command::Man { directory } => generate::man_pages(directory.as_deref()),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => told(&failure),
-    }
-}
-
-/// Prints what clap has to say in place of running, which its own way of ending takes for printed.
-fn stopped(stop: &clap::Error) -> ExitCode {
-    let printed = stop.print().and_then(|()| std::io::stdout().flush());
-    match printed {
-        Err(error) if !stop.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
-            told(&Failure::new("standard output cannot be written").because(error))
+    ended.unwrap_or_else(|failure| {
+        if !failure.is_closed_pipe() {
+            message!("uaskit: {failure}");
         }
-        _ => u8::try_from(stop.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
-    }
+        failure.exit_code()
+    })
 }
 
-fn told(failure: &Failure) -> ExitCode {
-    aside!("uaskit: {failure}");
-    failure.exit_code()
+fn run(command: Command, out: &mut Output<'_>) -> Result<(), Failure> {
+    match command {
+        Command::Serve(serve) => serve::run(&serve),
+        Command::Control(control) => control::run(&control, out),
+        Command::Bench(bench) => bench::run(&bench, out),
+        Command::Compare(compare) => compare::dispatch::run(&compare, out),
+        Command::Decode(decode) => decode::run(&decode),
+        Command::History(history) => history::run(&history, out),
+        Command::Diff(diff) => diff::run(&diff, out),
+        Command::Merge(merge) => merge::run(&merge, out),
+        Command::Validate(validate) => validate::run(&validate, out),
+        Command::List(list) => list::run(&list, out),
+        Command::Why(why) => why::run(&why, out),
+        Command::Completions { shell } => generate::completions(shell, out),
+        Command::Man { directory } => generate::man_pages(directory.as_deref(), out),
+    }?;
+    out.flush()
+}
+
+/// Prints clap's text: an error on standard error, or help and version on standard output.
+fn print_usage(error: &clap::Error, out: &mut Output<'_>) -> Result<ExitCode, Failure> {
+    let printed = error.print().map_err(Failure::output).and_then(|()| out.flush());
+    if !error.use_stderr() {
+        printed?;
+    }
+    Ok(u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from))
 }

@@ -4,12 +4,13 @@
 //! written. Always true: nothing is written unless all points are there.
 
 use crate::compare::sweep;
-use crate::counted::counted_len;
 use crate::failure::Failure;
-use crate::harmless::shown;
-use crate::outlet;
+use crate::output_file;
+use crate::sanitize::shown;
+use crate::stdout::Output;
 use clap::Args;
 use std::path::PathBuf;
+use study::plural::counted_len;
 
 /// Join the records of a sweep's shards.
 ///
@@ -32,17 +33,16 @@ pub(crate) struct MergeArguments {
     output: PathBuf,
 }
 
-pub(crate) fn run(arguments: &MergeArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &MergeArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     let output = &arguments.output;
     let is_table = output.extension().is_some_and(|end| end == "csv");
-    let kind = if is_table { outlet::Kind::Table } else { outlet::Kind::Records };
-    outlet::is_free(output, kind)?;
+    let kind = if is_table { output_file::Kind::Table } else { output_file::Kind::Records };
+    output_file::check_replaceable(output, kind)?;
     let lines = sweep::merge(&arguments.files)?;
     if is_table {
         sweep::write_csv(output, lines.iter().skip(1).map(String::as_str))?;
     } else {
-        outlet::write(output, kind, (lines.join("\n") + "\n").as_bytes())?;
+        output_file::write(output, kind, (lines.join("\n") + "\n").as_bytes())?;
     }
-    println!("Wrote {} to {}.", counted_len(lines.len() - 1, "point"), shown(output));
-    Ok(())
+    writeln!(out, "Wrote {} to {}.", counted_len(lines.len() - 1, "point"), shown(output))
 }

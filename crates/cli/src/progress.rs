@@ -1,4 +1,4 @@
-//! How far many runs are: a line on a terminal, and nothing where nobody sees it.
+//! Progress of many runs: a line on a terminal, nothing elsewhere.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;

@@ -224,10 +224,10 @@ pub(crate) fn usb_id(text: &str) -> Result<(u16, u16), String> {
 /// Characters of a serial number: a string descriptor holds 126, and further units append their number.
 const SERIAL_CHARACTERS_MAX: usize = 120;
 
-/// A name that the host is told: printable ASCII, `MAX` characters at most (SPC-5, ASCII data fields).
+/// A name that the host reads: printable ASCII, at most `MAX` characters (SPC-5, ASCII data fields).
 pub(crate) fn text<const MAX: usize>(text: &str) -> Result<String, String> {
     if !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-        return Err(format!("'{text}' is not all printable ASCII, and a host is told nothing else"));
+        return Err(format!("'{text}' is not printable ASCII, which SCSI requires"));
     }
     if text.len() > MAX {
         return Err(format!("'{text}' has {} characters where {MAX} are the most", text.len()));
@@ -245,12 +245,12 @@ pub(crate) fn serial(text: &str) -> Result<String, String> {
     self::text::<SERIAL_CHARACTERS_MAX>(text)
 }
 
-/// Streams of a bulk pipe: a power of two up to 256, since the descriptor tells an exponent (USB 3.2 table 9-29).
+/// Streams of a bulk pipe: a power of two up to 256, since the descriptor has the exponent (USB 3.2 table 9-29).
 pub(crate) fn streams(text: &str) -> Result<u16, String> {
     let wrong = || format!("'{text}' is not a number of streams; it can be 2, 4, 8, 16, 32, 64, 128 or 256");
     let count: u16 = text.parse().map_err(|_| wrong())?;
     if count == 1 {
-        return Err("one stream cannot be told: the descriptor says a power of two, and a power of 0 says that there are \
+        return Err("1 stream cannot be declared: the descriptor has an exponent of two, and the exponent 0 says that there are \
                     none (USB 3.2 table 9-29); 2 is the least, and UAS without streams is --speed high"
             .into());
     }

@@ -1,17 +1,15 @@
-//! `--capture` of `uaskit serve` and `uaskit bench`: a host's transfers, written to pcapng files by a thread of their own.
+//! `--capture` of `uaskit serve` and `uaskit bench`: a dedicated thread writes a host's transfers to pcapng files.
 //!
-//! Whoever carries transfers copies what is to be kept and goes on; a queue that is full drops, and what was dropped is counted. Files are cut
-//! by size where that is wanted: the next one begins with the host's control transfers since the device was last plugged in, so that it can be
-//! read alone.
-//! Times are those of the clock, as seconds since 1970 of the file's interface and nanoseconds from there. Always true: the
-//! queue holds no more than [`QUEUE_EVENTS_MAX`] events and [`QUEUE_BYTES_MAX`] bytes; a capture that cannot be written does not
-//! stop what it looks on at.
+//! The thread that carries transfers copies them into a queue and does not wait; a full queue drops events and counts
+//! them. Files are split by size if requested: the next one begins with the host's control transfers since the device
+//! was last plugged in, so that it can be decoded alone. Times are wall-clock time: seconds since 1970 in the interface
+//! of the file, nanoseconds after that in the records. Invariants: the queue holds at most [`QUEUE_EVENTS_MAX`] events
+//! and [`QUEUE_BYTES_MAX`] bytes; a capture that cannot be written does not stop the drive.
 
-use crate::counted::counted;
 use crate::failure::Failure;
-use crate::harmless::shown;
-use crate::outlet;
+use crate::output_file;
 use crate::quantity;
+use crate::sanitize::shown;
 use atomic_file::AtomicFile;
 use bench::record::CaptureSummary;
 use bus::{Observer, Pipe, TransferId, TransferStatus};
@@ -26,6 +24,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use study::plural::counted;
 use units::{ByteCount, Instant};
 use wire::usb::SetupPacket;
 
@@ -37,7 +36,7 @@ const QUEUE_BYTES_MAX: usize = 64 << 20;
 const CONTROLS_MAX: usize = 128;
 /// Of a record besides its payload: block, header, comment.
 const RECORD_BYTES: u64 = 120;
-/// Where the drive is, to whoever reads the capture.
+/// The address of the drive in the capture.
 const PLACE: Place = Place { bus: 1, device: 1 };
 
 /// What is to be captured, and where to.
@@ -58,7 +57,7 @@ pub(crate) struct CaptureArguments {
 #[derive(Debug)]
 struct Plan {
     file: PathBuf,
-    /// What readers are told of it.
+    /// Comment of the capture's interface.
     description: String,
     /// Bytes of each transfer that are kept.
     snap: u32,
@@ -67,7 +66,7 @@ struct Plan {
 }
 
 impl CaptureArguments {
-    /// Whether anything is to be written down.
+    /// Whether a capture was requested.
     pub(crate) const fn is_wanted(&self) -> bool {
         self.capture.is_some()
     }
@@ -79,20 +78,20 @@ impl CaptureArguments {
 
     /// Checks that the first file can be written, before anything is measured.
     pub(crate) fn check_file(&self) -> Result<(), Failure> {
-        self.file().map_or(Ok(()), |file| outlet::is_free(file, outlet::Kind::Capture))
+        self.file().map_or(Ok(()), |file| output_file::check_replaceable(file, output_file::Kind::Capture))
     }
 
-    /// Begins a capture, if one is wanted. `description` is for whoever opens it.
+    /// Begins a capture, if requested. `description` is a comment in the file.
     pub(crate) fn start(&self, description: String) -> Result<Option<(Capture, Recorder)>, Failure> {
         let Some(file) = self.capture.clone() else { return Ok(None) };
         let file_bytes_max = self.capture_size.map(|size| size.0);
         Capture::start(Plan { file, description, snap: self.snap, file_bytes_max }).map(Some)
     }
 
-    /// What is going to be kept, in words and for programs, if a capture is wanted: to be told before it begins.
+    /// What the capture will contain, as text and as JSON, if one was requested; for a message before it begins.
     pub(crate) fn announcement(&self) -> Option<(String, Value)> {
         let file = shown(self.capture.as_ref()?);
-        let (kept, bytes) = match self.snap {
+        let (contents, bytes) = match self.snap {
             u32::MAX => (
                 "all bytes of each transfer are kept: it grows as fast as data move, and what cannot be written in time is \
                  dropped; --snap N keeps the first N"
@@ -104,7 +103,7 @@ impl CaptureArguments {
                 (format!("the first {of} of each transfer are kept; --snap N keeps N, --snap 0 all"), Some(bytes))
             }
         };
-        Some((format!("{file}: {kept}"), json!({ "file": file, "snap_bytes": bytes })))
+        Some((format!("{file}: {contents}"), json!({ "file": file, "snap_bytes": bytes })))
     }
 }
 
@@ -114,16 +113,16 @@ pub(crate) struct Capture {
     dropped: Arc<AtomicU64>,
 }
 
-/// So long nothing comes before what is in memory is written.
+/// Time without an event after which the file is flushed.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// What came of a capture, in words.
-pub(crate) fn told(CaptureSummary { files, records, dropped }: CaptureSummary) -> String {
+/// The size of a finished capture, as text.
+pub(crate) fn summary(CaptureSummary { files, records, dropped }: CaptureSummary) -> String {
     let (records, files) = (counted(records, "record"), counted(files.into(), "file"));
     format!("{records} in {files}, {} dropped", counted(dropped, "event"))
 }
 
-/// Looks on at a drive. Several may, one after the other.
+/// Observes the transfers of a drive. Clones share the queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
     queue: SyncSender<Event>,
@@ -164,18 +163,18 @@ struct Writer {
     control_ids: u64,
     files: u32,
     records: u64,
-    /// Dropped events that the files have been told of.
+    /// Dropped events that are recorded in the files.
     dropped: u64,
 }
 
 impl Capture {
-    /// Begins the first file. Who looks on is for the drive.
+    /// Begins the first file. The recorder is the observer of the drive.
     fn start(plan: Plan) -> Result<(Self, Recorder), Failure> {
         let begins = whole_second(SystemTime::now());
         let snap = plan.snap as usize;
         let (queue, events) = sync_channel(QUEUE_EVENTS_MAX);
         let (dropped, waiting_bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(0)));
-        outlet::is_free(&plan.file, outlet::Kind::Capture)?;
+        output_file::check_replaceable(&plan.file, output_file::Kind::Capture)?;
         let mut writer = Writer::create(plan, begins).map_err(|error| Failure::new(error.to_string()))?;
         let waiting = Arc::clone(&waiting_bytes);
         let thread = thread::Builder::new().name("capture".to_owned());
@@ -186,7 +185,7 @@ impl Capture {
         Ok((Self { thread, dropped }, recorder))
     }
 
-    /// Waits until everything is written. Whoever looks on must be gone.
+    /// Waits until the files are complete. Every recorder must be dropped before.
     pub(crate) fn finish(self) -> Result<CaptureSummary, Failure> {
         let written = self.thread.join().map_err(|_| Failure::new("the thread of the capture has failed"))?;
         let written = written.map_err(|error| Failure::new(error.to_string()))?;
@@ -196,13 +195,13 @@ impl Capture {
 
 impl bench::backend::ObserverFactory for Recorder {
     fn observer(&self) -> Box<dyn Observer> {
-        self.tell(Kind::Plugged, &[]);
+        self.send(Kind::Plugged, &[]);
         Box::new(self.clone())
     }
 }
 
 impl Recorder {
-    fn tell(&self, kind: Kind, bytes: &[u8]) {
+    fn send(&self, kind: Kind, bytes: &[u8]) {
         let bytes = &bytes[..bytes.len().min(self.snap)];
         let waiting = self.waiting_bytes.fetch_add(bytes.len(), Ordering::Relaxed);
         let at = SystemTime::now().duration_since(self.begins).unwrap_or_default();
@@ -223,16 +222,16 @@ impl Observer for Recorder {
 
     fn submitted(&mut self, id: u64, pipe: Pipe, length: u32, bytes: &[u8]) {
         let bytes = bytes.get(..length as usize).unwrap_or(bytes);
-        self.tell(Kind::Submitted(Transfer { id: TransferId(id), pipe, length }), bytes);
+        self.send(Kind::Submitted(Transfer { id: TransferId(id), pipe, length }), bytes);
     }
 
     fn completed(&mut self, id: u64, pipe: Pipe, (status, actual): (TransferStatus, u32), bytes: &[u8]) {
         let transfer = Transfer { id: TransferId(id), pipe, length: actual };
-        self.tell(Kind::Completed(transfer, status, actual), bytes);
+        self.send(Kind::Completed(transfer, status, actual), bytes);
     }
 
     fn control(&mut self, setup: SetupPacket, bytes: &[u8], status: TransferStatus) {
-        self.tell(Kind::Control(setup, status), bytes);
+        self.send(Kind::Control(setup, status), bytes);
     }
 }
 
@@ -254,14 +253,14 @@ impl Writer {
         })
     }
 
-    /// Writes until nobody looks on any more.
+    /// Writes until all recorders have been dropped.
     fn write_all(
         &mut self,
         events: &Receiver<Event>,
         waiting_bytes: &AtomicUsize,
     ) -> Result<CaptureSummary, WriteError> {
         let mut outcome = Ok(());
-        // The queue is emptied in any case: the drive goes on.
+        // The queue is drained even after an error: the drive keeps running.
         while let Some(event) = self.next(events, &mut outcome) {
             let len = event.bytes.len();
             if outcome.is_ok() {
@@ -273,8 +272,8 @@ impl Writer {
         Ok(CaptureSummary { files: self.files, records: self.records + self.out.records(), dropped: 0 })
     }
 
-    /// What comes next; none if nobody looks on any more. Where nothing comes for a while the file is made whole, so that it can be read,
-    /// and loses nothing if this program is killed.
+    /// The next event; `None` once all recorders have been dropped. Without an event for [`QUIET`] it flushes the file,
+    /// so that the file is complete even if this process is killed.
     fn next(&mut self, events: &Receiver<Event>, outcome: &mut Result<(), WriteError>) -> Option<Event> {
         match events.recv_timeout(QUIET) {
             Err(RecvTimeoutError::Timeout) => {
@@ -291,7 +290,7 @@ impl Writer {
         if self.plan.file_bytes_max.is_some_and(|most| self.bytes >= most) {
             self.begin_next()?;
         }
-        // Whoever reads is not to take for the drive's fault what is missing here.
+        // Records what the queue dropped, so that no reader takes the gap for a fault of the drive.
         if !matches!(event.kind, Kind::Plugged) {
             self.out.drop_before_next(event.dropped.saturating_sub(self.dropped));
             self.dropped = self.dropped.max(event.dropped);
@@ -309,7 +308,7 @@ impl Writer {
         self.out.flush()?;
         self.records += self.out.records();
         let next = numbered(&self.plan.file, self.files);
-        if let Err(failure) = outlet::is_free(&next, outlet::Kind::Capture) {
+        if let Err(failure) = output_file::check_replaceable(&next, output_file::Kind::Capture) {
             let cause = std::io::Error::other(failure.to_string());
             return Err(WriteError { file: shown(next), cause });
         }
@@ -383,7 +382,7 @@ fn numbered(file: &Path, number: u32) -> PathBuf {
     file.with_file_name(name)
 }
 
-/// The beginning of the second: a file's zero is told in whole ones.
+/// The beginning of the second: pcapng has the zero of a file in whole seconds.
 fn whole_second(time: SystemTime) -> SystemTime {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     UNIX_EPOCH + Duration::from_secs(since.as_secs())
@@ -504,20 +503,20 @@ mod tests {
     #[test]
     fn a_link_at_the_path_of_a_later_file_is_replaced_and_not_followed() {
         let place = place("link");
-        let victim = place.join("victim");
-        std::fs::write(&victim, "").unwrap();
-        std::os::unix::fs::symlink(&victim, place.join("drive.1.pcapng")).unwrap();
+        let foreign = place.join("foreign");
+        std::fs::write(&foreign, "").unwrap();
+        std::os::unix::fs::symlink(&foreign, place.join("drive.1.pcapng")).unwrap();
         let (capture, mut observer) = Capture::start(plan(&place, Some(2_000), u32::MAX)).unwrap();
         play(&mut observer, 10);
         drop(observer);
         assert!(capture.finish().unwrap().files > 1);
-        assert_eq!(std::fs::read(&victim).unwrap(), b"");
+        assert_eq!(std::fs::read(&foreign).unwrap(), b"");
         assert_eq!(lengths(&place.join("drive.1.pcapng"))[0].1, 64);
         std::fs::remove_dir_all(place).unwrap();
     }
 
     #[test]
-    fn a_device_that_is_plugged_in_again_begins_anew_in_the_next_file() {
+    fn the_next_file_begins_with_the_last_enumeration() {
         let place = place("again");
         let (capture, recorder) = Capture::start(plan(&place, Some(2_000), u32::MAX)).unwrap();
         let factory: &dyn bench::backend::ObserverFactory = &recorder;
@@ -527,13 +526,13 @@ mod tests {
         drop(recorder);
         let written = capture.finish().unwrap();
         let last = numbered(&place.join("drive.pcapng"), written.files - 1);
-        // One control transfer, of the last time, told twice: it begins and it ends.
+        // One control transfer, of the last enumeration, as two records: submission and completion.
         assert_eq!(controls(&last), 2);
         std::fs::remove_dir_all(place).unwrap();
     }
 
     #[test]
-    fn what_the_queue_has_no_room_for_is_dropped_and_told_by_the_next_record() {
+    fn a_full_queue_drops_events_and_the_next_record_counts_them() {
         let place = place("drops");
         let (queue, events) = sync_channel(2);
         let (dropped, waiting_bytes) = (Arc::default(), Arc::default());
@@ -551,32 +550,32 @@ mod tests {
         writer.write_all(&events, &AtomicUsize::new(1 << 20)).unwrap();
         let mut reader =
             Reader::new(File::open(place.join("drive.pcapng")).unwrap(), "file".to_owned()).unwrap();
-        let mut told = Vec::new();
+        let mut dropped = Vec::new();
         while let Some(item) = reader.next_item().unwrap() {
-            told.push(match item {
+            dropped.push(match item {
                 Item::Packet(_) => 0,
                 Item::Dropped(dropped) => dropped.packets,
                 other => panic!("{other:?}"),
             });
         }
         // Control transfers are two records.
-        assert_eq!(told, [0, 0, 0, 3, 0, 0]);
+        assert_eq!(dropped, [0, 0, 0, 3, 0, 0]);
         std::fs::remove_dir_all(place).unwrap();
     }
 
     #[test]
-    fn what_is_kept_is_told_before_it_begins() {
-        let told = |snap| {
+    fn the_announcement_has_the_bytes_of_each_transfer() {
+        let announced = |snap| {
             let capture = Some("drive.pcapng".into());
             CaptureArguments { capture, snap, capture_size: None }.announcement().unwrap()
         };
-        let (line, fields) = told(1024);
+        let (line, fields) = announced(1024);
         assert_eq!(
             line,
             "drive.pcapng: the first 1024 bytes of each transfer are kept; --snap N keeps N, --snap 0 all"
         );
         assert_eq!(fields, json!({ "file": "drive.pcapng", "snap_bytes": 1024 }));
-        let (line, fields) = told(u32::MAX);
+        let (line, fields) = announced(u32::MAX);
         assert!(line.starts_with("drive.pcapng: all bytes of each transfer are kept: it grows"), "{line}");
         assert_eq!(fields["snap_bytes"], Value::Null);
         let nothing = CaptureArguments { capture: None, snap: 1024, capture_size: None };

@@ -1,12 +1,12 @@
 //! `--save`: a run into the file of runs, for `uaskit history` and `uaskit diff`.
 //!
 //! The file is opened before anything is measured, so that one that cannot be written does not cost a run; and once more to save,
-//! since a long run gives others time. Where it was saved is told on standard error, after it was.
+//! since a long run gives others time. After that, a message on standard error names the place.
 
-use crate::called;
+use crate::command_line;
 use crate::failure::Failure;
-use crate::harmless::{is_harmless, shown};
-use crate::unprinted::aside;
+use crate::messages::message;
+use crate::sanitize::{is_printable, shown};
 use clap::Args;
 use records::{Run, Selector, Store, StoreError};
 use std::ffi::OsStr;
@@ -33,7 +33,7 @@ fn label(text: &str) -> Result<String, String> {
     match () {
         () if text.trim().is_empty() => Err("a run without a name is saved by --save alone".into()),
         () if signs > LABEL_MAX => Err(format!("it has {signs} characters, and {LABEL_MAX} are the most")),
-        () if !text.chars().all(is_harmless) => Err("it has control characters".into()),
+        () if !text.chars().all(is_printable) => Err("it has control characters".into()),
         () if text.parse::<i64>().is_ok() => Err("a number calls the run of that number".into()),
         () if matches!(selector, Ok(Selector::Last(_))) => {
             Err(format!("`{text}` calls a run by its place from the end"))
@@ -61,7 +61,7 @@ impl SaveArguments {
         self.save.as_ref()?.as_deref()
     }
 
-    /// Whoever keeps the run that begins now, if it is to be kept.
+    /// The keeper of the run that begins now, if `--save` was given.
     pub(crate) fn keeper(&self) -> Result<Option<Keeper>, Failure> {
         let Some(save) = &self.save else { return Ok(None) };
         let path = place(save.as_deref())?;
@@ -80,7 +80,7 @@ impl Keeper {
         let run = Run { label: self.label.clone(), began_unix_s: self.began_unix_s, ..run.clone() };
         let mut store = Store::to_write(&self.path).map_err(failure)?;
         let id = store.save(&run).map_err(failure)?;
-        aside!("saved as run {id} in {}", shown(&self.path));
+        message!("saved as run {id} in {}", shown(&self.path));
         Ok(())
     }
 }
@@ -114,7 +114,7 @@ pub(crate) fn saving(path: &Path) -> String {
     let mut save = std::ffi::OsString::from("--save=");
     save.push(path);
     let words = [OsStr::new("uaskit"), OsStr::new("bench"), OsStr::new("--virtual"), &save];
-    format!("Save one: {}", called::line(&words))
+    format!("Save one: {}", command_line::line(&words))
 }
 
 /// The line that calls the program on a file of runs.
@@ -123,7 +123,7 @@ pub(crate) fn calling(words: &[impl AsRef<OsStr>], path: &Path) -> String {
     let named = usual.is_none_or(|usual| usual != path);
     let file = named.then(|| [OsStr::new("--file"), path.as_os_str()]);
     let words = std::iter::once(OsStr::new("uaskit")).chain(words.iter().map(AsRef::as_ref));
-    called::line(&words.chain(file.into_iter().flatten()).collect::<Vec<_>>())
+    command_line::line(&words.chain(file.into_iter().flatten()).collect::<Vec<_>>())
 }
 
 /// What an error of the file means to its user.
@@ -131,7 +131,7 @@ pub(crate) fn failure(error: StoreError) -> Failure {
     let remedy = match &error {
         StoreError::Absent { path } => return Failure::new(error.to_string()).try_this(saving(path)),
         StoreError::NoFolder { folder } => {
-            let make = called::making(folder);
+            let make = command_line::mkdir(folder);
             let remedy =
                 format!("Make it: {make}; or name a file elsewhere; --save alone has its own folder.");
             return Failure::new(error.to_string()).try_this(remedy);

@@ -8,10 +8,10 @@ mod assemble;
 mod report;
 
 use crate::args::{ServeArguments, SpeedArgument};
-use crate::called::word;
+use crate::command_line::word;
 use crate::control::{self, Opener};
-use crate::counted::counted;
 use crate::failure::Failure;
+use study::plural::counted;
 
 use crate::recorder::{self, Capture};
 use crate::signals;
@@ -45,7 +45,7 @@ enum Notice {
     /// A signal to stop.
     Interrupted,
     /// The serving thread has ended.
-    Ended,
+    Stopped,
 }
 
 /// Sends events of the serving thread to the main thread, and its end when it is dropped.
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let captured = capture.map(Capture::finish).transpose();
     print_end(&report, ended)?;
     if let Some(captured) = captured? {
-        let line = format!("Captured: {}.", recorder::told(captured));
+        let line = format!("Captured: {}.", recorder::summary(captured));
         let CaptureSummary { files, records, dropped } = captured;
         let fields = json!({ "files": files, "records": records, "dropped": dropped });
         report.emit(&line, "captured", fields);
@@ -126,7 +126,7 @@ impl EventSender {
 
 impl Drop for EventSender {
     fn drop(&mut self) {
-        self.send(Notice::Ended);
+        self.send(Notice::Stopped);
     }
 }
 
@@ -168,7 +168,7 @@ fn run_until_ended(server: &Server, notices: &Receiver<Notice>, report: &mut Rep
                 );
                 server.stopper().stop();
             }
-            Ok(Notice::Ended) | Err(RecvTimeoutError::Disconnected) => return,
+            Ok(Notice::Stopped) | Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => report.draw(server.snapshot()),
         }
     }

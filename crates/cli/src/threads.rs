@@ -1,4 +1,4 @@
-//! Threads for simulated worlds: more than a few for each processor make nothing faster, and each costs memory.
+//! Threads for simulations, limited per processor: more threads are not faster, and each needs memory.
 
 use crate::failure::Failure;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -7,11 +7,11 @@ use std::thread;
 /// Threads for each processor at most.
 const PER_PROCESSOR: usize = 4;
 
-/// As many threads as were asked for; one for each processor unless told.
+/// A pool of the requested number of threads; by default one per processor.
 pub(crate) fn pool(asked: Option<u16>) -> Result<ThreadPool, Failure> {
     let asked = of_processors(asked, thread::available_parallelism().map_or(1, usize::from))?;
     let pool = ThreadPoolBuilder::new().num_threads(asked).build();
-    pool.map_err(|error| Failure::new("no threads for the worlds").because(error))
+    pool.map_err(|error| Failure::new("cannot start the simulation threads").because(error))
 }
 
 /// The same as a number, where 0 is one for each processor.

@@ -4,18 +4,19 @@
 //! once. Here is what the command line selects, and how verdicts are printed.
 
 use crate::compare::{self, table};
-use crate::counted::counted_len;
 use crate::failure::Failure;
-use crate::harmless;
 use crate::interrupt::{self, Saved};
 use crate::page;
 use crate::progress::ProgressLines;
 use crate::quantity;
+use crate::sanitize;
+use crate::stdout::Output;
 use crate::threads;
 use ::report::TextTable;
 use clap::Args;
 use std::path::PathBuf;
 use study::parts::PartError;
+use study::plural::counted_len;
 use study::published::{Change, Count, Decided, Facts, Row, Sensitivity, Statistics, Verdict};
 use study::setups::Setup;
 use study::trial::Terms;
@@ -26,7 +27,7 @@ use study::validate::{BARS, Processors, doubts, made, places, record, role, rows
 ///
 /// Each row of the published figures is decided by measurements in worlds of the parts that its article names: a figure stands beside
 /// the published one with its error, a claim holds or fails, and what no run decides says why. Rows on which numbers of
-/// parts were fitted are told apart from those that check. Numbers belong to parts; no row has code of its own.
+/// parts were fitted are listed apart from those that check. Numbers belong to parts; no row has its own code.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit validate
@@ -37,7 +38,7 @@ use study::validate::{BARS, Processors, doubts, made, places, record, role, rows
   uaskit validate --parts my-parts
 
 Bars: |error| median 8 % at most, worst 20 %; all seventeen shapes (Q1 to Q17) hold. Exit codes: 0 all bars are met, 1 not, or \
-failed, 2 usage, 130 interrupted. With --only bars are told and not judged: they are of all rows.")]
+failed, 2 usage, 130 interrupted. With --only the bars are printed and not judged, since they are about all rows.")]
 pub(crate) struct ValidateArguments {
     /// A folder with further parts; they take the place of others of the same name.
     #[arg(long, value_name = "DIR")]
@@ -51,14 +52,14 @@ pub(crate) struct ValidateArguments {
     /// Where random places come from.
     #[arg(long, default_value = "1")]
     seed: u64,
-    /// Worlds that run at once; as many as there are processors unless told, four times as many at most. What comes out does not
-    /// depend on it.
+    /// Simulations that run in parallel, at most four per processor. Default: one per processor. Results do not depend on
+    /// it.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = quantity::threads)]
     threads: Option<u16>,
     /// Write all of it as charts into one HTML file that needs nothing but a browser.
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// Not there, and said so: its rows have units of their own, where a run has rates.
+    /// Rejected with a reason: the rows have different units, where a saved run has rates.
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
     save: Option<Option<PathBuf>>,
     /// Print JSON.
@@ -66,7 +67,7 @@ pub(crate) struct ValidateArguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ValidateArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     if arguments.save.is_some() {
         return Err(Failure::usage("a validation is not saved as a run")
             .because("its rows are in the units of their articles, where the rows of a run are rates")
@@ -111,9 +112,9 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
     if arguments.json {
         let record =
             record::record(&rows, (&statistics, places(&decided)), &sensitivities, (&made, terms.seed));
-        println!("{}", harmless::json(&format!("{record:#}")));
+        writeln!(out, "{}", sanitize::json(&format!("{record:#}")))?;
     } else {
-        show(&decided, &rows, &statistics, &sensitivities);
+        show(&decided, &rows, &statistics, &sensitivities, out)?;
     }
     let shapes = rows.iter().filter(|row| row.decision.is_shape());
     let all_hold = shapes.into_iter().all(|row| row.verdict == Verdict::Holds);
@@ -129,49 +130,59 @@ fn broken(error: PartError) -> Failure {
     Failure::new("what comes with the program is broken, which is a fault of ours").because(error)
 }
 
-fn show(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics, sensitivities: &[Sensitivity]) {
+fn show(
+    decided: &Decided,
+    rows: &[Row<'_>],
+    statistics: &Statistics,
+    sensitivities: &[Sensitivity],
+    out: &mut Output<'_>,
+) -> Result<(), Failure> {
     let figures = figures(rows);
     if !figures.is_empty() {
-        println!("{}", table::wrapped(&figures));
+        writeln!(out, "{}", table::wrapped(&figures))?;
     }
-    doubts::turned(rows).iter().for_each(|sentence| println!("{sentence}"));
+    doubts::turned(rows).iter().try_for_each(|sentence| writeln!(out, "{sentence}"))?;
     let claims = claims(rows);
     if !claims.is_empty() {
-        println!("Claims\n{}", table::wrapped(&claims));
+        writeln!(out, "Claims\n{}", table::wrapped(&claims))?;
     }
-    doubts::by_little(rows).iter().for_each(|sentence| println!("{sentence}"));
+    doubts::by_little(rows).iter().try_for_each(|sentence| writeln!(out, "{sentence}"))?;
     if !sensitivities.is_empty() {
-        println!("{}", changes(sensitivities));
+        writeln!(out, "{}", changes(sensitivities))?;
     }
     let Count { figures, holds, fails, undecided } = statistics.fit;
-    println!(
+    writeln!(
+        out,
         "Rows that numbers were fitted on: {}, {holds} hold, {fails} fail, {undecided} undecided",
         counted_len(figures, "figure")
-    );
+    )?;
     let Count { figures, holds, fails, undecided } = statistics.check;
     let figures = counted_len(figures, "figure");
-    println!("Rows that check: {figures}, {holds} hold, {fails} fail, {undecided} undecided");
-    println!(
+    writeln!(out, "Rows that check: {figures}, {holds} hold, {fails} fail, {undecided} undecided")?;
+    writeln!(
+        out,
         "Numbers that were fitted: {}, in {}, on {}",
         statistics.fitted_numbers,
         counted_len(places(decided), "place"),
         counted_len(statistics.fit.all(), "row")
-    );
+    )?;
     if let (Some(median), Some((worst, id))) = (statistics.error_median, &statistics.error_worst) {
-        println!(
+        writeln!(
+            out,
             "|error| median {:.1} % of figures that runs decide (bar {:.0} %), {:.1} % with facts; worst {:.0} % of {id} (bar {:.0} %)",
             median * 100.0,
             BARS.0 * 100.0,
             statistics.error_median_with_facts.unwrap_or(median) * 100.0,
             worst * 100.0,
             BARS.1 * 100.0
-        );
+        )?;
     }
     let shapes: Vec<_> = rows.iter().filter(|row| row.decision.is_shape()).collect();
     let held = shapes.iter().filter(|row| row.verdict == Verdict::Holds).count();
     if !shapes.is_empty() {
-        println!("Shapes: {held} of {} hold", shapes.len());
+        writeln!(out, "Shapes: {held} of {} hold", shapes.len())?;
     }
+    Ok(())
 }
 
 fn figures(rows: &[Row<'_>]) -> TextTable {

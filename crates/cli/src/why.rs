@@ -1,32 +1,32 @@
 //! `uaskit why`: Linux's rules for one drive, with verdicts, evidence and advice.
 //!
 //! All findings come from `inspect::diagnose`; here they are printed: one drive with everything,
-//! several with the answer and what is to be looked at. [`simulate`] asks the same of parts that one does not own.
+//! several with the answer and the findings. [`simulate`] applies the rules to simulated parts.
 
 mod json;
 mod simulate;
 mod text;
 
 use crate::args::WhyArguments;
-use crate::counted::counted_len;
 use crate::failure::Failure;
-use crate::harmless::{self, shown, tame};
-use crate::stdout::print;
-use crate::survey;
-use crate::unprinted::aside;
+use crate::messages::message;
+use crate::sanitize::{self, escape, shown};
+use crate::source;
+use crate::stdout::Output;
 use inspect::diagnose::{Absent, Decision, Diagnosis, absent, diagnose};
 use inspect::inventory::{Inventory, Scope, UsbDevice};
 use inspect::tree::Unread;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use study::plural::counted_len;
 
-pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &WhyArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     if let Some(setup) = &arguments.simulate {
-        return simulate::run(setup, arguments.json);
+        return simulate::run(setup, arguments.json, out);
     }
-    let (files, drive) = survey::files(&arguments.machine, arguments.drive.as_ref());
-    let subject = survey::subject(&files)?;
+    let (files, drive) = source::files(&arguments.machine, arguments.drive.as_ref());
+    let subject = source::open(&files)?;
     let log = arguments.log.as_deref().map(|file| {
         let unreadable = |error| Failure::new(format!("cannot read {}", shown(file))).because(error);
         std::path::absolute(file).and_then(std::fs::canonicalize).map_err(unreadable)
@@ -45,12 +45,12 @@ pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
     if let (Some(file), Some(Ok(log))) = (&arguments.log, &inventory.log)
         && log.is_silent()
     {
-        let file = tame(&shown(file));
+        let file = escape(&shown(file));
         let has = match log.lines_read {
             0 => "nothing in it".to_owned(),
             lines => format!("{}, and none is about USB", counted_len(lines, "line")),
         };
-        aside!(
+        message!(
             "uaskit: {file} has {has}: what the kernel has said is not known. `dmesg > FILE` may need sudo."
         );
     }
@@ -64,10 +64,10 @@ pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
     let drives: Vec<(&UsbDevice, Vec<Diagnosis>)> =
         devices.into_iter().map(|device| (device, diagnose(&inventory, device))).collect();
     if arguments.json {
-        print(&harmless::json(&format!("{:#}\n", json::drives(&inventory, &drives))))?;
+        out.print(&sanitize::json(&format!("{:#}\n", json::drives(&inventory, &drives))))?;
     } else {
         let text = text::answer(&inventory, &drives, &gone);
-        print(&if arguments.markdown { text::markdown(&text) } else { text })?;
+        out.print(&if arguments.markdown { text::markdown(&text) } else { text })?;
     }
     judged(&inventory, &drives)
 }
@@ -114,7 +114,7 @@ const fn words_of(unread: Unread) -> &'static str {
     match unread {
         Unread::Absent => "it is not there",
         Unread::Refused => "permission denied",
-        Unread::Failed => "it is no text of lines",
+        Unread::Failed => "it is not text",
     }
 }
 
@@ -123,8 +123,8 @@ fn meant<'a>(inventory: &'a Inventory, name: Option<&OsStr>) -> Result<Vec<&'a U
     let Some(name) = name else { return Ok(inventory.storage().collect()) };
     let text = shown(name);
     if text.trim().is_empty() {
-        return Err(Failure::usage("an empty name names no drive")
-            .try_this("Name a port, disk or id, or give none to hear of all drives."));
+        return Err(Failure::usage("the name of the drive is empty")
+            .try_this("Name a port, disk or id, or no drive for all of them."));
     }
     // Names of udev, such as those in /dev/disk/by-id, lead to a node.
     let node = Some(name).filter(|name| name.as_bytes().starts_with(b"/dev/"));
@@ -137,8 +137,7 @@ fn meant<'a>(inventory: &'a Inventory, name: Option<&OsStr>) -> Result<Vec<&'a U
     }
     match found.iter().find(|device| device.is_storage()) {
         Some(_) => Ok(found.into_iter().filter(|device| device.is_storage()).collect()),
-        None => {
-            Err(Failure::new(format!("{text} is no drive")).because("none of its interfaces is mass storage"))
-        }
+        None => Err(Failure::new(format!("{text} is not a USB mass-storage device"))
+            .because("none of its interfaces is mass storage")),
     }
 }

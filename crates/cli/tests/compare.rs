@@ -383,9 +383,9 @@ fn what_is_beyond_a_limit_is_refused_with_the_limit() {
         (&["--threads", "65535"], "more make nothing faster"),
     ] {
         let output = compare(wrong);
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{wrong:?}: {told}");
-        assert!(told.contains(limit), "{wrong:?}: {told}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}: {stderr}");
+        assert!(stderr.contains(limit), "{wrong:?}: {stderr}");
     }
 }
 
@@ -431,7 +431,7 @@ fn parts_are_listed_with_where_their_numbers_are_from() {
 }
 
 #[test]
-fn a_folder_of_parts_is_read_and_what_is_wrong_with_it_is_told() {
+fn a_folder_of_parts_is_read_and_its_errors_are_reported() {
     let folder = Place::new();
     let parts = PathBuf::from(folder.file("ssd"));
     std::fs::create_dir(&parts).unwrap();
@@ -441,11 +441,11 @@ fn a_folder_of_parts_is_read_and_what_is_wrong_with_it_is_told() {
     assert!(String::from_utf8(run().stdout).unwrap().contains("mine"));
     std::fs::write(parts.join("mine.toml"), own.replace("unit = \"us\"", "unit = \"hours\"")).unwrap();
     let output = run();
-    let told = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        told.contains("mine.toml, line 6: invalid unit `hours`, expected `ps`, `ns`, `us`, `ms` or `s`"),
-        "{told}"
+        stderr.contains("mine.toml, line 6: invalid unit `hours`, expected `ps`, `ns`, `us`, `ms` or `s`"),
+        "{stderr}"
     );
     std::fs::remove_dir_all(&parts).unwrap();
     std::fs::create_dir(folder.file("floppies")).unwrap();

@@ -41,13 +41,13 @@ impl Served {
     }
 
     #[track_caller]
-    fn tells(&self, order: &[&str], expected: &str) {
+    fn prints(&self, order: &[&str], expected: &str) {
         let output = self.control(order);
         let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
         assert!(text.contains(expected), "{expected:?} after {order:?}, not {text:?}");
     }
 
-    /// What the drive answers to bytes that nobody meant to send.
+    /// The answer of the drive to malformed bytes.
     fn answer(&self, bytes: &[u8]) -> String {
         let stream = UnixStream::connect(self.place.file("control")).expect("the socket is there");
         // A drive that closes before all is sent has refused it.
@@ -71,29 +71,29 @@ fn an_image_goes_and_another_comes() {
     let served = Served::start(&["--removable"]);
     let second = served.place.file("second.img");
     fs::write(&second, vec![0; 4 << 20]).unwrap();
-    served.tells(&["status", "--json"], "\"bytes\":1048576");
-    served.tells(
+    served.prints(&["status", "--json"], "\"bytes\":1048576");
+    served.prints(
         &["insert", &second],
         &format!("cannot insert {second} into LUN 0: it already has a medium; eject that first"),
     );
     assert!(served.control(&["eject"]).status.success());
-    served.tells(&["status", "--json"], "\"bytes\":null");
-    served.tells(&["eject"], "cannot eject LUN 0: it has no medium");
+    served.prints(&["status", "--json"], "\"bytes\":null");
+    served.prints(&["eject"], "cannot eject LUN 0: it has no medium");
     assert!(served.control(&["insert", &second]).status.success());
-    served.tells(&["status", "--json"], "\"bytes\":4194304");
+    served.prints(&["status", "--json"], "\"bytes\":4194304");
     fs::File::options().write(true).open(&second).unwrap().set_len(8 << 20).unwrap();
-    served.tells(&["resize"], "LUN 0 now has 16384 blocks.\n");
-    served.tells(&["resize", "--json"], "{\"ok\":{\"blocks\":16384}}\n");
-    served.tells(
+    served.prints(&["resize"], "LUN 0 now has 16384 blocks.\n");
+    served.prints(&["resize", "--json"], "{\"ok\":{\"blocks\":16384}}\n");
+    served.prints(
         &["status"],
         &format!("LUN 0: {second}, 8 MiB in blocks of 512 bytes, read-write, removable; "),
     );
-    served.tells(&["eject"], "Ejected the medium of LUN 0; all of its data is flushed.\n");
-    served.tells(&["insert", &second], &format!("Inserted {second} into LUN 0.\n"));
-    served.tells(&["insert", &second], "it is the medium of that LUN already; there is nothing to do");
+    served.prints(&["eject"], "Ejected the medium of LUN 0; all of its data is flushed.\n");
+    served.prints(&["insert", &second], &format!("Inserted {second} into LUN 0.\n"));
+    served.prints(&["insert", &second], "it is the medium of that LUN already; there is nothing to do");
     let link = served.place.file("link.img");
     std::os::unix::fs::symlink(&second, &link).unwrap();
-    served.tells(&["insert", &link], "it is the medium of that LUN already; there is nothing to do");
+    served.prints(&["insert", &link], "it is the medium of that LUN already; there is nothing to do");
 }
 
 #[test]
@@ -112,22 +112,22 @@ fn an_image_has_any_name() {
     assert!(text.contains(r"second\xff.img into LUN 0: no such file"), "{text}");
     fs::write(&image, vec![0; 4 << 20]).unwrap();
     assert!(insert().status.success());
-    served.tells(&["status", "--json"], "\"bytes\":4194304");
+    served.prints(&["status", "--json"], "\"bytes\":4194304");
 }
 
 #[test]
 fn what_cannot_be_done_fails_with_the_reason() {
     let served = Served::start(&[]);
-    served.tells(
+    served.prints(
         &["eject"],
         "cannot eject LUN 0: the medium is not removable; serve the drive with --removable",
     );
     assert_eq!(served.control(&["eject", "--lun", "3"]).status.code(), Some(1));
-    served.tells(
+    served.prints(
         &["insert", "/nowhere/image"],
         "the medium is not removable; serve the drive with --removable",
     );
-    served.tells(&["eject", "--lun", "3"], "cannot eject LUN 3: there is no such logical unit");
+    served.prints(&["eject", "--lun", "3"], "cannot eject LUN 3: there is no such logical unit");
     let nowhere = served.place.unix("nowhere");
     let output = Command::new(UASKIT).args(["control", &nowhere, "status"]).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
@@ -141,7 +141,7 @@ fn an_image_that_another_lun_has_is_not_inserted() {
     fs::write(&other, [0; 4096]).unwrap();
     let served = Served::start(&["--removable", "--lun", &other]);
     assert!(served.control(&["eject"]).status.success());
-    served.tells(&["insert", &other], "it is the medium of LUN 1; eject it there first");
+    served.prints(&["insert", &other], "it is the medium of LUN 1; eject it there first");
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn bytes_that_are_not_a_command_are_answered_and_do_no_harm() {
     assert!(served.answer("[".repeat(1 << 20).as_bytes()).len() < 200);
     assert_eq!(served.answer(b""), "");
     assert_eq!(served.answer(b"{}\n{}\n").lines().count(), 2);
-    served.tells(&["status"], "No client is connected. 0 reads (0 B), 0 writes (0 B), 0 failures.\n");
+    served.prints(&["status"], "No client is connected. 0 reads (0 B), 0 writes (0 B), 0 failures.\n");
 }
 
 #[test]

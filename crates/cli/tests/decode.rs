@@ -61,9 +61,9 @@ fn every_simulated_command_is_printed_once() {
             (of("BOT", "passed"), of("BOT", "incomplete at the end of the capture")),
             (COMMANDS + DEPTH, 1)
         );
-        let (good, under_way) = (of("UAS", "GOOD"), of("UAS", "incomplete at the end of the capture"));
-        assert_eq!(good + under_way, COMMANDS + 2 * DEPTH);
-        assert!(under_way <= DEPTH);
+        let (good, incomplete) = (of("UAS", "GOOD"), of("UAS", "incomplete at the end of the capture"));
+        assert_eq!(good + incomplete, COMMANDS + 2 * DEPTH);
+        assert!(incomplete <= DEPTH);
         assert_eq!(count(&objects, &[("kind", "verdict".into())]), 0);
         let moved =
             count(&objects, &[("opcode", opcode.into()), ("error", false.into()), ("bytes", 4096.into())]);
@@ -87,9 +87,9 @@ fn packets_have_the_same_commands_as_transfers() {
     }
 }
 
-/// Of each transport two drives, each with commands of its own, in the other's time.
+/// Two drives for each transport, whose commands overlap.
 #[test]
-fn drives_that_share_a_link_are_devices_of_their_own() {
+fn drives_that_share_a_link_are_separate_devices() {
     let place = Place::new();
     for (kind, devices) in
         [("transfers", ["1.1", "1.2", "2.3", "2.4"]), ("packets", ["1.1", "2.2", "3.3", "4.4"])]
@@ -191,7 +191,7 @@ fn numbers_add_up() {
         assert_eq!(count(&commands, &named) as u64, row["row"]["commands"].as_u64().unwrap(), "{row}");
     }
     assert!(stats["span_ns"].as_u64().unwrap() > 1_000_000);
-    // Commands that are not shown were under way all the same.
+    // Filtered commands count as in flight.
     let inquiries = json(&path, &["--stats", "--quiet", "--opcode", "inquiry"]);
     let filtered = inquiries.iter().find(|object| object["kind"] == "stats").expect("stats");
     assert!(filtered["all"]["commands"].as_u64().unwrap() < all);
@@ -212,10 +212,10 @@ fn of_a_truncated_file_the_rest_is_read() {
     fs::write(&cut, &whole[..whole.len() / 2]).expect("is written");
     let output = decode(&cut, &["--json"]);
     assert_eq!(output.status.code(), Some(DAMAGED));
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        told.starts_with("uaskit: at offset ") && told.contains("the file ends in the middle of"),
-        "{told}"
+        stderr.starts_with("uaskit: at offset ") && stderr.contains("the file ends in the middle of"),
+        "{stderr}"
     );
     let objects = objects(&output);
     assert_eq!(count(&objects, &[("kind", "damage".into())]), 1);
@@ -237,12 +237,12 @@ fn places_where_packets_were_dropped_are_summed_up() {
     }
     out.finish().expect("it can be written");
     let output = decode(&path, &[]);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines.len(), 4, "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines: Vec<&str> = stderr.lines().collect();
+    assert_eq!(lines.len(), 4, "{stderr}");
     assert!(
         lines[0].starts_with("uaskit: at offset ") && lines[0].contains(": 7 packets were dropped here"),
-        "{told}"
+        "{stderr}"
     );
     assert_eq!(lines[3], "uaskit: and at 17 more places; 140 packets were dropped in all");
     let text = String::from_utf8(output.stdout).expect("text");
@@ -267,7 +267,7 @@ fn of_a_damaged_file_what_can_be_read_is_read() {
     let output = decode(&damaged, &["--json"]);
     assert_eq!(output.status.code(), Some(DAMAGED));
     let objects = objects(&output);
-    let damage = objects.iter().find(|object| object["kind"] == "damage").expect("is told");
+    let damage = objects.iter().find(|object| object["kind"] == "damage").expect("is stderr");
     let (offset, lost) = (damage["offset"].as_u64().unwrap(), damage["bytes"].as_u64().unwrap());
     assert!(offset <= middle as u64 && offset + lost >= middle as u64 + 5_000);
     assert!(count(&objects, &[("kind", "command".into())]) > 190);
@@ -372,10 +372,10 @@ fn a_capture_of_something_else_is_refused_by_its_name() {
     let place = Place::new();
     let output = decode(&pcap(&place, 1, 3), &[]);
     assert_eq!(output.status.code(), Some(1));
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     for part in ["has no packets of USB", "all 3 are of link type 1 (Ethernet)", "189 and 220", "249", "288"]
     {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(stderr.contains(part), "{part}: {stderr}");
     }
 }
 

@@ -22,7 +22,7 @@ const GUEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../inspect/tests/trees
 struct Row {
     /// Its way from the top, name by name.
     field: Vec<String>,
-    /// The section that tells what is in it.
+    /// The section that documents its fields.
     link: Option<String>,
     /// It is never null and never absent.
     is_always: bool,
@@ -101,8 +101,8 @@ fn find(page: &Page, section: &str, way: &[String]) -> Option<Vec<(String, Vec<S
 /// What the program prints.
 fn printed(arguments: &str) -> Value {
     let output = Command::new(UASKIT).args(arguments.split(' ')).output().expect("the program runs");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments}: {told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments}: {stderr}");
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments}: {error}"))
 }
 
@@ -130,7 +130,7 @@ fn swept(place: &Place) -> Value {
 }
 
 /// Runs that were saved, and two of them compared.
-fn kept(place: &Place) -> Vec<(&'static str, Value)> {
+fn saved_runs(place: &Place) -> Vec<(&'static str, Value)> {
     let file = place.file("runs.db");
     let bench = format!("bench --virtual --quiet --json --rw randread --seconds 0.02 --save={file}");
     for more in ["--rounds 1", "--rounds 2 --transport all --seed 7"] {
@@ -166,8 +166,8 @@ fn decoded(place: &Place) -> Vec<(&'static str, Value)> {
     all.map(|path| {
         let decode = ["decode", &path, "--json", "--stats", "--full"];
         let output = Command::new(UASKIT).args(decode).output().expect("the program runs");
-        let told = String::from_utf8_lossy(&output.stdout);
-        ("decode", named_lines(&told, "kind"))
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        ("decode", named_lines(&stdout, "kind"))
     })
     .collect()
 }
@@ -209,14 +209,14 @@ impl Drop for Served {
     }
 }
 
-/// What `serve` tells from its beginning to its end, with one that connects and one that is turned away.
+/// The events of `serve` from start to end, with a client and a second one that is rejected.
 fn served(place: &Place) -> Value {
     let (capture, socket) = (place.file("served.pcapng"), place.unix("served.sock"));
     let (served, mut out) = Served::start(&["--ram", "1M", "--capture", &capture, "--usbredir", &socket]);
-    let mut told = String::new();
+    let mut events = String::new();
     let mut up_to = |event: &str| {
-        while !told.contains(&format!("\"event\":\"{event}\"")) {
-            assert!(out.read_line(&mut told).expect("lines are text") > 0, "no {event} in {told}");
+        while !events.contains(&format!("\"event\":\"{event}\"")) {
+            assert!(out.read_line(&mut events).expect("lines are text") > 0, "no {event} in {events}");
         }
     };
     let connect = || UnixStream::connect(place.file("served.sock")).expect("it listens");
@@ -228,8 +228,8 @@ fn served(place: &Place) -> Value {
     drop((first, second));
     up_to("disconnected");
     served.interrupt();
-    out.read_to_string(&mut told).expect("lines are text");
-    named_lines(&told, "event")
+    out.read_to_string(&mut events).expect("lines are text");
+    named_lines(&events, "event")
 }
 
 /// Orders and their answers.
@@ -288,7 +288,7 @@ fn every_field_that_is_printed_is_on_the_page_and_every_promise_is_kept() {
         ("compare---sweep", swept(&place)),
         ("serve", served(&place)),
     ];
-    let outputs = outputs.into_iter().chain(kept(&place)).chain(decoded(&place)).chain(ordered(&place));
+    let outputs = outputs.into_iter().chain(saved_runs(&place)).chain(decoded(&place)).chain(ordered(&place));
     let (mut met, mut strange) = (BTreeSet::new(), Vec::new());
     for (section, output) in outputs {
         let mut all = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! `uaskit list` and `why` of another machine: what is one, what is none, and what is said of a changed one.
+//! `uaskit list` and `why` of another machine: valid and invalid records, and the output for changed ones.
 
 mod place;
 
@@ -17,9 +17,12 @@ fn what_is_no_machine_is_not_taken_for_one_without_usb() {
     std::fs::create_dir_all(&machine).expect("a folder");
     for command in ["list", "why"] {
         let output = from(command, &machine);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains("has nothing to read") && told.contains("uaskit list --record"), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(
+            stderr.contains("has nothing to read") && stderr.contains("uaskit list --record"),
+            "{stderr}"
+        );
     }
     std::fs::create_dir_all(format!("{machine}/sys/bus/usb/devices")).expect("a folder");
     let output = from("list", &machine);
@@ -28,13 +31,13 @@ fn what_is_no_machine_is_not_taken_for_one_without_usb() {
 }
 
 #[test]
-fn an_empty_name_names_no_drive() {
+fn a_blank_drive_name_is_a_usage_error() {
     for name in ["", " "] {
         let output = Command::new(UASKIT).args(["why", name, "--from", GUEST]).output();
         let output = output.expect("the program runs");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains("an empty name names no drive"), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("the name of the drive is empty"), "{stderr}");
     }
 }
 
@@ -48,8 +51,8 @@ const QUIRKS: &str = "/sys/module/usb_storage/parameters/quirks";
 const UAS_ABSENT: &str = "/sys/bus/usb/drivers/uas -\n\
     /lib/modules/6.1.0-56-amd64/modules.dep = kernel/drivers/usb/storage/usb-storage.ko.xz:\n";
 
-/// What is said of the guest with lines changed.
-fn told(arguments: &[&str], lines: &str) -> String {
+/// The output for the guest with changed lines.
+fn output_of(arguments: &[&str], lines: &str) -> String {
     let output = asked(arguments, lines);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
@@ -64,14 +67,14 @@ fn asked(arguments: &[&str], lines: &str) -> Output {
 }
 
 #[test]
-fn a_drive_of_uas_alone_without_the_module_is_said_in_one_line() {
+fn a_uas_only_drive_without_the_module_is_reported_in_one_line() {
     let lines = UAS_ABSENT.to_owned() + UAS_ALONE;
     let line = "the drive speaks UAS alone, and there is no module uas: nothing else here can drive it.\n";
     for arguments in [&["why", "3-1"][..], &["why"]] {
-        let text = told(arguments, &lines);
+        let text = output_of(arguments, &lines);
         assert!(text.contains(&format!("It has no driver: {line}")), "{text}");
     }
-    let text = told(&["list"], &lines);
+    let text = output_of(&["list"], &lines);
     assert!(
         text.contains(&format!("3-1:1.0 has no driver: {line}What can be done: uaskit why 3-1")),
         "{text}"
@@ -80,11 +83,11 @@ fn a_drive_of_uas_alone_without_the_module_is_said_in_one_line() {
 }
 
 #[test]
-fn a_kernel_without_uas_and_one_without_its_module_are_told_apart() {
+fn a_kernel_without_uas_differs_from_one_without_its_module() {
     let config = |lines: &str| format!("{UAS_ABSENT}{BOTH}/proc/config.gz = {lines}\n");
     let not_set = config("CONFIG_USB_STORAGE=m\\n# CONFIG_USB_UAS is not set")
         + "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3/3-3:1.0/driver -> ../../../../../../bus/usb/drivers/usb-storage\n";
-    let text = told(&["why", "3-3"], &not_set);
+    let text = output_of(&["why", "3-3"], &not_set);
     for line in [
         "this kernel is built without CONFIG_USB_UAS: usb-storage takes every drive",
         "/proc/config.gz: CONFIG_USB_UAS is not set\n",
@@ -94,7 +97,7 @@ fn a_kernel_without_uas_and_one_without_its_module_are_told_apart() {
     }
     assert!(!text.contains("linux-modules-extra"), "{text}");
     let module = config("CONFIG_USB_STORAGE=m\\nCONFIG_USB_UAS=m");
-    let text = told(&["why", "3-3"], &module);
+    let text = output_of(&["why", "3-3"], &module);
     for line in [
         "It has no driver: uas is a module of this kernel that is not installed: usb-storage leaves the drive to it",
         "/proc/config.gz: CONFIG_USB_UAS=m\n",
@@ -103,16 +106,16 @@ fn a_kernel_without_uas_and_one_without_its_module_are_told_apart() {
         assert!(text.contains(line), "{line}\n{text}");
     }
     let neither = config("# CONFIG_USB_STORAGE is not set") + "/sys/bus/usb/drivers/usb-storage -\n";
-    let text = told(&["why", "3-3"], &neither);
+    let text = output_of(&["why", "3-3"], &neither);
     assert!(text.contains("and so without UAS: it drives no USB drive.\n"), "{text}");
-    let json: Value = serde_json::from_str(&told(&["why", "3-3", "--json"], &not_set)).expect("JSON");
+    let json: Value = serde_json::from_str(&output_of(&["why", "3-3", "--json"], &not_set)).expect("JSON");
     let kernel = json!({
         "release": "6.1.0-56-amd64",
         "version": "6.1",
         "config": { "place": "/proc/config.gz", "usb_uas": "n", "usb_storage": "m" },
     });
     assert_eq!(json["kernel"], kernel);
-    let json: Value = serde_json::from_str(&told(&["why", "--json"], "")).expect("JSON");
+    let json: Value = serde_json::from_str(&output_of(&["why", "--json"], "")).expect("JSON");
     assert_eq!((&json["kernel"]["config"], &json["kernel"]["version"]), (&Value::Null, &json!("6.1")));
 }
 
@@ -126,7 +129,7 @@ const BOTH_LOADABLE: &str = "/sys/bus/usb/drivers/uas -\n/sys/bus/usb/drivers/us
 fn what_keeps_a_driver_from_being_loaded_is_named_and_no_command_that_fails() {
     let lines = format!("{BOTH_LOADABLE}{BOTH}{BOT_ALONE}");
     let about = |lines: &str, port: &str| {
-        let text = told(&["list"], lines);
+        let text = output_of(&["list"], lines);
         let about = text.split("\n\n").find(|part| part.starts_with(port)).expect("it has no driver");
         about.trim_end().to_owned()
     };
@@ -156,19 +159,19 @@ fn what_keeps_a_driver_from_being_loaded_is_named_and_no_command_that_fails() {
 fn a_drive_of_uas_alone_that_was_refused_for_streams_is_not_offered_to_the_same_driver_again() {
     const LOG: &str = "/dev/kmsg = usb 3-1: USB controller 0000:00:02.0 does not support streams\n";
     const REGISTERS: &str = "/sys/kernel/debug/usb/xhci/0000:00:02.0/reg-cap";
-    let driven = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3/3-3:1.0/driver -\n";
-    let no_streams = format!("{REGISTERS} = HCCPARAMS1 = 0x00080001\n{UAS_ALONE}{driven}");
-    let text = told(&["list"], &no_streams);
+    let unbound = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3/3-3:1.0/driver -\n";
+    let no_streams = format!("{REGISTERS} = HCCPARAMS1 = 0x00080001\n{UAS_ALONE}{unbound}");
+    let text = output_of(&["list"], &no_streams);
     let about = text.split("\n\n").find(|part| part.starts_with("3-1:1.0")).expect("it has no driver");
     assert!(about.contains("MaxPSASize is 0, and the drive speaks UAS alone"), "{about}");
     assert!(about.contains("a USB 2 port or cable: UAS does without streams there"), "{about}");
     assert!(about.contains("a port of another xHCI controller"), "{about}");
     assert!(!about.contains("drivers_probe"), "{about}");
     // Without root there are neither registers nor a log.
-    let logged = told(&["list"], &format!("{REGISTERS} -\n{LOG}{UAS_ALONE}{driven}"));
+    let logged = output_of(&["list"], &format!("{REGISTERS} -\n{LOG}{UAS_ALONE}{unbound}"));
     assert!(logged.contains("the kernel says that the controller has no streams"), "{logged}");
-    let unread = format!("{REGISTERS} -\n/dev/kmsg -\n{UAS_ALONE}{driven}");
-    let text = told(&["list"], &unread);
+    let unread = format!("{REGISTERS} -\n/dev/kmsg -\n{UAS_ALONE}{unbound}");
+    let text = output_of(&["list"], &unread);
     let about = text.split("\n\n").find(|part| part.starts_with("3-1:1.0")).expect("it has no driver");
     assert!(
         about.contains("drivers_probe") && about.contains("whether the controller has streams"),
@@ -177,18 +180,18 @@ fn a_drive_of_uas_alone_that_was_refused_for_streams_is_not_offered_to_the_same_
 }
 
 #[test]
-fn a_drive_that_is_left_alone_is_said_to_be() {
+fn a_drive_ignored_by_quirk_is_reported() {
     for (port, lines, because) in [
         ("3-2", format!("{QUIRKS} = 46f4:0001:i\n{BOT_ALONE}"), "the drive speaks no UAS"),
         ("3-3", format!("{QUIRKS} = 1209:0001:iu\n{BOTH}"), "has the letter u for 1209:0001"),
     ] {
-        let text = told(&["why", port], &lines);
+        let text = output_of(&["why", port], &lines);
         let left =
             format!("{because}, and usb-storage leaves it alone, since usb-storage.quirks= has the letter i");
         assert!(text.contains(&left) && !text.contains("no Bulk-Only"), "{text}");
-        let text = told(&["why", port, "--json"], &lines);
+        let text = output_of(&["why", port, "--json"], &lines);
         assert!(text.contains("\"decision\": \"left-alone\""), "{text}");
-        let text = told(&["list"], &lines);
+        let text = output_of(&["list"], &lines);
         assert!(
             text.contains(&format!("{port}:1.0 has no driver: usb-storage.quirks= has it left alone")),
             "{text}"
@@ -197,7 +200,7 @@ fn a_drive_that_is_left_alone_is_said_to_be() {
 }
 
 #[test]
-fn what_never_ends_is_no_machine_and_is_told_in_a_line() {
+fn an_endless_file_is_rejected_in_one_line() {
     let place = Place::new();
     let zeros = place.file("zeros");
     std::fs::write(&zeros, [0; 1 << 20]).expect("a file");
@@ -205,14 +208,14 @@ fn what_never_ends_is_no_machine_and_is_told_in_a_line() {
         [("/dev/zero", "longer than 64 MiB", 1), (zeros.as_str(), "has nothing to read", 2)]
     {
         let output = from("list", machine);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{told}");
-        assert!(told.contains(because) && told.len() < 1000, "{} bytes: {told:.1000}", told.len());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{stderr}");
+        assert!(stderr.contains(because) && stderr.len() < 1000, "{} bytes: {stderr:.1000}", stderr.len());
     }
 }
 
 #[test]
-fn a_record_that_was_cut_short_is_told() {
+fn a_truncated_record_is_an_error() {
     let place = Place::new();
     let recorded = place.file("recorded");
     let whole =
@@ -223,9 +226,9 @@ fn a_record_that_was_cut_short_is_told() {
     std::fs::write(&recorded, &text[..text.len() - 30]).expect("a record");
     for command in ["list", "why"] {
         let output = from(command, &recorded);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{told}");
-        assert!(told.contains("it is cut short") && told.contains("again"), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{stderr}");
+        assert!(stderr.contains("it is cut short") && stderr.contains("again"), "{stderr}");
     }
 }
 
@@ -235,12 +238,12 @@ fn a_recorded_machine_gets_its_log_from_a_file() {
     let log = place.file("log");
     std::fs::write(&log, "[ 9.0] usb 3-3: reset SuperSpeed USB device number 4 using xhci_hcd\n")
         .expect("a log");
-    let text = told(&["why", "3-3", "--log", &log], "/dev/kmsg -\n");
+    let text = output_of(&["why", "3-3", "--log", &log], "/dev/kmsg -\n");
     assert!(text.contains("resets: 1"), "{text}");
 }
 
 #[test]
-fn a_log_with_nothing_in_it_is_no_good_news() {
+fn a_log_without_usb_lines_leaves_resets_unknown() {
     let place = Place::new();
     let log = place.file("log");
     for (log_text, has) in [
@@ -251,14 +254,15 @@ fn a_log_with_nothing_in_it_is_no_good_news() {
         std::fs::write(&log, log_text).expect("a log");
         let output = Command::new(UASKIT).args(["why", "3-3", "--from", GUEST, "--log", &log]).output();
         let output = output.expect("the program runs");
-        let (text, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success() && told.contains(&format!("{log} has {has}: ")), "{told}");
+        let (text, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && stderr.contains(&format!("{log} has {has}: ")), "{stderr}");
         assert!(text.contains("resets   unknown  the kernel's log has nothing about USB in it"), "{text}");
     }
 }
 
 #[test]
-fn what_is_no_log_does_not_pass_for_one_without_trouble() {
+fn a_file_that_is_not_a_log_is_an_error() {
     let place = Place::new();
     let binary = place.file("binary");
     std::fs::write(&binary, b"\x7fELF\x02\x01\x01\0\0\0\nusb 3-3: reset\n").expect("a file");
@@ -266,22 +270,22 @@ fn what_is_no_log_does_not_pass_for_one_without_trouble() {
     for log in [&directory, "/dev/zero", "/dev/full", &binary] {
         let output = Command::new(UASKIT).args(["why", "3-3", "--from", GUEST, "--log", log]).output();
         let output = output.expect("the program runs");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{told}");
-        assert!(told.contains(&format!("cannot read {log} as a log: it is no text")), "{told}");
-        assert!(told.contains("journalctl -k > FILE"), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{stderr}");
+        assert!(stderr.contains(&format!("cannot read {log} as a log: it is not text")), "{stderr}");
+        assert!(stderr.contains("journalctl -k > FILE"), "{stderr}");
     }
 }
 
-/// What plays with a terminal: escape sequences of two kinds, a bell, a delete, a line feed and a carriage return; and with whoever
-/// reads it: what is written from right to left, and a line that ends.
+/// Characters that a terminal interprets: escape sequences of two kinds, bell, delete, line feed, carriage return, a
+/// bidirectional override and a line separator.
 const PLAYFUL: &str = "\u{1b}[2J\u{9b}31m\u{7}\u{7f}\\nusb 3-3: \rx\u{202e}y\u{2028}z";
 
 #[track_caller]
-fn expect_tame(what: &str, text: &str) {
-    let is_wild = |sign: char| sign.is_control() || matches!(sign, '\u{2028}'..='\u{202e}');
-    let wild = text.lines().find(|line| line.chars().any(is_wild));
-    assert_eq!(wild, None, "{what}");
+fn expect_escaped(what: &str, text: &str) {
+    let is_control = |sign: char| sign.is_control() || matches!(sign, '\u{2028}'..='\u{202e}');
+    let unescaped = text.lines().find(|line| line.chars().any(is_control));
+    assert_eq!(unescaped, None, "{what}");
 }
 
 /// Whether some text in a value has another in it.
@@ -303,7 +307,7 @@ fn nothing_that_is_printed_plays_with_the_terminal() {
     let log = place.file("log");
     std::fs::write(&log, "usb 3-3: reset SuperSpeed USB device number 4 \u{1b}[2J\u{7}\r\u{9b}1m\n")
         .expect("a log");
-    // Two drives of one kind with one serial number, which is told therefore.
+    // Two drives of one model with the same serial number, which is therefore printed.
     let twin = DRIVE.replace("usb3/3-3", "usb2/2-4");
     let lines = format!(
         "{DRIVE}/serial = S{PLAYFUL}\n{twin}/serial = S{PLAYFUL}\n{DRIVE}/product = P{PLAYFUL}\n\
@@ -311,27 +315,27 @@ fn nothing_that_is_printed_plays_with_the_terminal() {
          {unit}/vpd_pg80 : 008000041b5b074a\n{QUIRKS} = 1209:0001:Q{PLAYFUL}\n"
     );
     for arguments in [&["list"][..], &["list", "--all"], &["list", "--udev"]] {
-        let text = told(arguments, &lines);
-        expect_tame(&format!("{arguments:?}"), &text);
+        let text = output_of(arguments, &lines);
+        expect_escaped(&format!("{arguments:?}"), &text);
         assert!(
             text.contains("P\\u{1b}[2J\\u{9b}31m\\u{7}\\u{7f}\\nusb 3-3: \\rx\\u{202e}y\\u{2028}z"),
             "{text}"
         );
     }
     for arguments in [&["why"][..], &["why", "3-3"], &["why", "3-3", "--log", &log]] {
-        let text = told(arguments, &lines);
-        expect_tame(&format!("{arguments:?}"), &text);
+        let text = output_of(arguments, &lines);
+        expect_escaped(&format!("{arguments:?}"), &text);
         assert!(text.contains("P\\u{1b}[2J"), "{text}");
     }
-    let text = told(&["why", "3-3", "--log", &log], &lines);
+    let text = output_of(&["why", "3-3", "--log", &log], &lines);
     for shown in ["1209:0001:Q\\u{1b}[2J", "S\\u{1b}[2J", "number 4 \\u{7}\\r\\u{9b}1m"] {
         assert!(text.contains(shown), "{shown}: {text}");
     }
     for arguments in
         [&["list", "--json"][..], &["list", "--all", "--json"], &["why", "3-3", "--log", &log, "--json"]]
     {
-        let text = told(arguments, &lines);
-        expect_tame(&format!("{arguments:?}"), &text);
+        let text = output_of(arguments, &lines);
+        expect_escaped(&format!("{arguments:?}"), &text);
         assert!(text.contains(r"P\u001b[2J\u009b31m\u0007\u007f\nusb 3-3: \rx\u202ey\u2028z"), "{text}");
         let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         let meant = format!("P{}", PLAYFUL.replace("\\n", "\n"));
@@ -357,7 +361,10 @@ fn nothing_that_is_printed_plays_with_the_terminal() {
             // Without a port that is readable there may be no such drive.
             let output = asked(arguments, &lines);
             for text in [output.stdout, output.stderr] {
-                expect_tame(&format!("{arguments:?} with another {file}"), &String::from_utf8_lossy(&text));
+                expect_escaped(
+                    &format!("{arguments:?} with another {file}"),
+                    &String::from_utf8_lossy(&text),
+                );
             }
         }
     }
@@ -379,9 +386,9 @@ const TRIM_RULE: &str = r#"ACTION=="add|change", SUBSYSTEM=="scsi_disk", ATTRS{i
 
 #[test]
 fn the_rules_of_udev_are_these() {
-    assert_eq!(told(&["list", "--udev"], ""), ACCESS_RULES);
+    assert_eq!(output_of(&["list", "--udev"], ""), ACCESS_RULES);
     let unit = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3/3-3:1.0/host3/target3:0:0/3:0:0:0";
-    let text = told(&["why", "3-3"], &format!("{unit}/scsi_disk/3:0:0:0/provisioning_mode = full\n"));
+    let text = output_of(&["why", "3-3"], &format!("{unit}/scsi_disk/3:0:0:0/provisioning_mode = full\n"));
     let rule = text.lines().map(str::trim).skip_while(|line| !line.ends_with("70-uaskit-trim.rules")).nth(1);
     assert_eq!(rule, Some(TRIM_RULE), "{text}");
 }

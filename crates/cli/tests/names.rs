@@ -1,4 +1,4 @@
-//! Files whose names are not UTF-8: they are used like others, told apart byte for byte, and told as text.
+//! Files whose names are not UTF-8: they work like others, are distinguished byte for byte, and are printed as text.
 
 mod place;
 
@@ -53,8 +53,8 @@ fn with(flag: &str, file: &Path) -> OsString {
 
 /// What it says on standard error, which is text, and ends with this code.
 #[track_caller]
-fn told(output: &Output, code: i32) -> String {
-    let text = String::from_utf8(output.stderr.clone()).expect("what is told is text");
+fn stderr_of(output: &Output, code: i32) -> String {
+    let text = String::from_utf8(output.stderr.clone()).expect("standard error is text");
     assert_eq!(output.status.code(), Some(code), "{text}");
     assert!(text.lines().all(|line| !line.contains(char::is_control)), "{text}");
     text
@@ -62,14 +62,14 @@ fn told(output: &Output, code: i32) -> String {
 
 #[track_caller]
 fn json(output: &Output) -> Value {
-    told(output, 0);
+    stderr_of(output, 0);
     let text = std::str::from_utf8(&output.stdout).expect("what is printed is text");
     assert!(text.lines().all(|line| !line.contains(char::is_control)), "{text}");
     serde_json::from_str(text).expect("it prints JSON")
 }
 
 #[test]
-fn a_file_is_measured_and_its_name_is_told_as_text() {
+fn a_file_is_measured_and_its_name_is_printed_as_text() {
     let place = Place::new();
     let file = image(&place, NAME);
     let record = json(&bench(&file, &words(["--json"])));
@@ -77,7 +77,7 @@ fn a_file_is_measured_and_its_name_is_told_as_text() {
     let line = record["command_line"].as_array().expect("words");
     assert!(line.contains(&place.file(SHOWN).into()), "{line:?}");
     let output = bench(&file, &[]);
-    told(&output, 0);
+    stderr_of(&output, 0);
     let text = String::from_utf8(output.stdout).expect("what is printed is text");
     assert!(text.starts_with(&format!("{}: a file", place.file(SHOWN))), "{text}");
     // A name that is UTF-8 is its own text, whatever a terminal would make of it.
@@ -86,15 +86,15 @@ fn a_file_is_measured_and_its_name_is_told_as_text() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_told_by_its_name() {
+fn a_missing_file_is_reported_by_its_name() {
     let place = Place::new();
-    let text = told(&bench(&path(&place, NAME), &[]), 1);
+    let text = stderr_of(&bench(&path(&place, NAME), &[]), 1);
     assert!(text.contains(&format!("cannot open {}: ", place.file(SHOWN))), "{text}");
     let (socket, absent) = (place.unix("socket"), path(&place, NAME));
     let served = [&words(["serve", "--usbredir", &socket])[..], &[absent.as_os_str()]].concat();
-    let text = told(&run(&served), 1);
+    let text = stderr_of(&run(&served), 1);
     assert!(text.contains(&format!("cannot open {}: no such file", place.file(SHOWN))), "{text}");
-    let text = told(&run(&[OsStr::new("why"), OsStr::from_bytes(NAME)]), 1);
+    let text = stderr_of(&run(&[OsStr::new("why"), OsStr::from_bytes(NAME)]), 1);
     assert!(text.contains(&format!("there is no {SHOWN} on USB")), "{text}");
 }
 
@@ -103,12 +103,12 @@ fn what_is_overwritten_is_named_byte_for_byte() {
     let place = Place::new();
     let file = image(&place, b"a\xff");
     let write = words(["--rw", "write", "--bs", "64k", "--zero-data", "--yes"]);
-    let text = told(&bench(&file, &write), 3);
+    let text = stderr_of(&bench(&file, &write), 3);
     assert!(text.contains("If that is meant, add --write=$'") && text.contains(r"a\377'."), "{text}");
-    // Names that are read as the same text by whoever replaces what is no UTF-8, and the name as it is told.
+    // Names that lossy decoding turns into the same text, and the name as it is printed.
     for other in [&b"a\xfe"[..], "a\u{fffd}".as_bytes(), br"a\xff"] {
         let named = with("--write=", &image(&place, other));
-        let text = told(&bench(&file, &[&write[..], &[&named]].concat()), 3);
+        let text = stderr_of(&bench(&file, &[&write[..], &[&named]].concat()), 3);
         assert!(text.contains("but the target is"), "{text}");
     }
     assert!(fs::read(&file).expect("it is there") == vec![7; 4 << 20]);
@@ -138,7 +138,7 @@ fn a_file_that_is_swapped_to_or_behind_a_loop_device_is_not_overwritten() {
     let asked = || {
         let named = with("--write=", &file);
         let all = [OsStr::new("--yes"), &named, OsStr::new("--machine"), machine.as_os_str()];
-        told(&bench(&file, &[&words(["--rw", "write"])[..], &all].concat()), 3)
+        stderr_of(&bench(&file, &[&words(["--rw", "write"])[..], &all].concat()), 3)
     };
     write("proc/swaps", b"Filename\n");
     assert!(asked().contains("judged by the files of another machine"), "free otherwise");
@@ -166,7 +166,7 @@ fn job_files_have_any_name() {
     assert_eq!(record["rows"].as_array().map(Vec::len), Some(1), "{record}");
     fs::write(&job, "[reads]\nrw=sideways\n").expect("written");
     for flag in ["--fio", "--icf"] {
-        let text = told(&bench(&file, &[OsStr::new(flag), job.as_os_str()]), 2);
+        let text = stderr_of(&bench(&file, &[OsStr::new(flag), job.as_os_str()]), 2);
         assert!(text.contains(&format!("{}: line ", place.file(r"job\xff.fio"))), "{text}");
     }
 }
@@ -180,18 +180,20 @@ fn machines_records_logs_and_captures_have_any_name() {
     fs::write(&log, "usb 3-3: reset SuperSpeed USB device number 4 using xhci_hcd\n").expect("written");
     let from = [OsStr::new("--from"), record.as_os_str()];
     let output = run(&[&words(["list"])[..], &from].concat());
-    told(&output, 0);
+    stderr_of(&output, 0);
     assert!(output.stdout.windows(3).any(|text| text == b"3-3"));
     let with_log = [OsStr::new("--log"), log.as_os_str(), OsStr::new("--json")];
     let value = json(&run(&[&words(["why", "3-3"])[..], &from, &with_log].concat()));
     assert!(value.to_string().contains("reset SuperSpeed USB device number 4"), "{value}");
     assert!(value.to_string().contains(r"log\\xff"), "{value}");
-    let text =
-        told(&run(&[&words(["list", "--from"])[..], &[path(&place, b"none\xff").as_os_str()]].concat()), 1);
+    let text = stderr_of(
+        &run(&[&words(["list", "--from"])[..], &[path(&place, b"none\xff").as_os_str()]].concat()),
+        1,
+    );
     assert!(text.contains(&place.file(r"none\xff")), "{text}");
     let mine = path(&place, b"mine\xff");
     let output = run(&[&words(["list", "--record"])[..], &[mine.as_os_str()]].concat());
-    told(&output, 0);
+    stderr_of(&output, 0);
     assert!(
         mine.is_file() && String::from_utf8(output.stdout).expect("text").contains(&place.file(r"mine\xff"))
     );
@@ -210,7 +212,7 @@ fn machines_records_logs_and_captures_have_any_name() {
     ]);
     let sized =
         [OsStr::new("--capture"), capture.as_os_str(), OsStr::new("--capture-size"), OsStr::new("64K")];
-    let text = told(&run(&[&run_short[..], &sized].concat()), 0);
+    let text = stderr_of(&run(&[&run_short[..], &sized].concat()), 0);
     assert!(text.contains(&place.file(r"drive\xff.pcapng")), "{text}");
     assert!(capture.is_file() && path(&place, b"drive\xff.1.pcapng").is_file());
     assert!(!path(&place, "drive\u{fffd}.1.pcapng".as_bytes()).exists());

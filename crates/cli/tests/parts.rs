@@ -4,7 +4,10 @@ mod place;
 
 use place::{Place, UASKIT};
 use serde_json::Value;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
+
+/// Recorded machines.
+const TREES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../inspect/tests/trees");
 
 fn run(arguments: &[&str]) -> Output {
     Command::new(UASKIT).args(arguments).output().expect("uaskit starts")
@@ -27,8 +30,8 @@ fn without_arguments_four_ways_to_one_drive_are_compared() {
     let output = run(&["compare"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success());
-    for told in ["sata", "bot", "turbo", "uasp", "4K random read", "512K sequential write", "80 % read"] {
-        assert!(text.contains(told), "{told}: {text}");
+    for name in ["sata", "bot", "turbo", "uasp", "4K random read", "512K sequential write", "80 % read"] {
+        assert!(text.contains(name), "{name}: {text}");
     }
 }
 
@@ -121,16 +124,16 @@ fn a_driver_that_cannot_leaves_the_drive_to_another_and_says_why() {
 }
 
 #[test]
-fn a_transport_that_no_variant_runs_on_is_told_with_what_stands_in_the_way() {
+fn a_transport_that_no_variant_runs_on_is_refused_with_the_reason() {
     let output = run(&["compare", "--driver", "linux-uas", "--transport", "uas"]);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains("nothing of the setup myce is left to compare"), "{told}");
-    assert!(told.contains("linux-uas: It is on BOT by linux-usb-storage: the ASMedia chip"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("nothing of the setup myce is left to compare"), "{stderr}");
+    assert!(stderr.contains("linux-uas: It is on BOT by linux-usb-storage: the ASMedia chip"), "{stderr}");
 }
 
 #[test]
-fn a_setup_of_one_s_own_is_read_and_its_faults_are_told_with_their_line() {
+fn a_setup_file_is_read_and_its_errors_have_their_line() {
     let folder = Place::new();
     let file = folder.file("mine.toml");
     let text = "title = \"mine\"\nsource = \"me\"\n[all]\nhost = \"desktop-2012\"\nspeed = \"gen1\"\n\
@@ -140,12 +143,12 @@ fn a_setup_of_one_s_own_is_read_and_its_faults_are_told_with_their_line() {
     let record = json(&["compare", "--depth", "2", "--setup", &file]);
     assert!(rate(&record, 2, "a") > 5.0);
     std::fs::write(&file, text.replace("jms567", "jms999")).unwrap();
-    let told = String::from_utf8(run(&["compare", "--setup", &file]).stderr).unwrap();
-    assert!(told.contains("mine.toml, line 7") && told.contains("jms999"), "{told}");
+    let stderr = String::from_utf8(run(&["compare", "--setup", &file]).stderr).unwrap();
+    assert!(stderr.contains("mine.toml, line 7") && stderr.contains("jms999"), "{stderr}");
 }
 
 #[test]
-fn unknown_parts_are_told_with_those_that_there_are() {
+fn an_unknown_part_is_an_error_that_lists_the_known_ones() {
     for (wrong, known) in [
         (&["--bridge", "asm9999"][..], "asm1153"),
         (&["--drive", "floppy"], "disk-7200"),
@@ -154,9 +157,9 @@ fn unknown_parts_are_told_with_those_that_there_are() {
         (&["--driver", "mcci"], "mcci-uasp"),
     ] {
         let output = run(&[&["compare"], wrong].concat());
-        let told = String::from_utf8(output.stderr).unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
-        assert!(told.contains(known), "{told}");
+        assert!(stderr.contains(known), "{stderr}");
     }
 }
 
@@ -180,17 +183,17 @@ fn published_rows_are_decided_with_their_reasons() {
 fn a_row_alone_has_no_empty_tables() {
     for (row, has_claims) in [("P056", false), ("P093", true)] {
         let output = run(&["validate", "--only", row]);
-        let told = String::from_utf8_lossy(&output.stdout);
+        let stdout = String::from_utf8_lossy(&output.stdout);
         assert_eq!(
-            (told.contains("Claims"), told.contains("published")),
+            (stdout.contains("Claims"), stdout.contains("published")),
             (has_claims, !has_claims),
-            "{told}"
+            "{stdout}"
         );
     }
 }
 
 #[test]
-fn what_a_machine_draws_is_told_by_part_and_adds_up() {
+fn power_is_reported_by_part_and_adds_up() {
     let record = json(&["compare", "--depth", "1", "--transport", "sata,uas"]);
     for column in ["sata", "uasp"] {
         let power = &record["rows"][0]["results"][column]["power"];
@@ -237,12 +240,12 @@ fn a_measurement_of_hardware_is_laid_beside_its_transport() {
     assert!(has.iter().all(|part| html.contains(part)) && !html.contains("https:"), "{html}");
     std::fs::write(&file, "{\"rows\": 3}").unwrap();
     let output = run(&["compare", "--against", &file]);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && told.contains("no record of a benchmark"), "{told}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && stderr.contains("not a record of a benchmark"), "{stderr}");
 }
 
 #[test]
-fn links_sleep_where_they_are_let_and_how_long_is_told() {
+fn links_sleep_with_power_states_and_the_time_is_reported() {
     let arguments = ["compare", "--setup", "geerling", "--depth", "1", "--block", "4K", "--seconds", "0.05"];
     let with = |more: &[&'static str]| [&arguments[..], more].concat();
     let record = json(&with(&["--power-states"]));
@@ -257,7 +260,7 @@ fn links_sleep_where_they_are_let_and_how_long_is_told() {
 }
 
 #[test]
-fn hardware_that_nobody_owns_is_asked_the_same_rules() {
+fn simulated_hardware_is_judged_by_the_same_rules() {
     let text = String::from_utf8(run(&["why", "--simulate", "geerling"]).stdout).unwrap();
     assert!(text.contains("uasp: ASMedia ASM1153") && text.contains("every rule is met"), "{text}");
     assert!(text.contains("NOT MET") && text.contains("does not support scatter-gather lists"), "{text}");
@@ -273,40 +276,65 @@ fn hardware_that_nobody_owns_is_asked_the_same_rules() {
 }
 
 #[test]
-fn a_disk_that_is_full_is_told() {
+fn a_full_disk_is_reported() {
     let all =
         ["compare --list-parts", "completions bash", "man", "--help", "-h", "--version", "bench --help"];
     for arguments in all.map(|words| words.split(' ').collect::<Vec<_>>()) {
         let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
         let output = Command::new(UASKIT).args(&arguments).stdout(full).output().expect("uaskit starts");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(1) && told.contains("No space left"), "{arguments:?}: {told}");
-        assert!(!told.contains("panicked"), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.code() == Some(1) && stderr.contains("No space left"),
+            "{arguments:?}: {stderr}"
+        );
+        assert!(!stderr.contains("panicked"), "{stderr}");
     }
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_it_quietly() {
-    for arguments in [&["compare", "--list-parts"][..], &["man"], &["compare", "--help"]] {
-        let mut command = Command::new(UASKIT);
-        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("uaskit starts");
-        drop(child.stdout.take());
-        let output = child.wait_with_output().expect("it ends");
-        assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr)), (Some(0), "".into()));
+fn a_closed_pipe_on_standard_output_ends_a_command_quietly() {
+    let place = Place::new();
+    let (capture, guest) = (place.file("two.pcapng"), format!("{TREES}/guest.tree"));
+    let short = ["compare", "--raw", "--depth", "1", "--commands", "20"];
+    let captured = Command::new(UASKIT).args(short).args(["--capture", &capture]).output();
+    assert!(captured.expect("uaskit starts").status.success());
+    let runs = place.file("runs.db");
+    let saved = Command::new(UASKIT).args(short).arg(format!("--save={runs}")).output();
+    assert!(saved.expect("uaskit starts").status.success());
+    for arguments in [
+        &["list", "--from", &guest][..],
+        &["list", "--udev", "--from", &guest],
+        &["why", "--from", &guest],
+        &["decode", &capture],
+        &["decode", "--json", &capture],
+        &["history", "--file", &runs],
+        &["compare", "--list-parts"],
+        &["compare", "--depth", "1", "--block", "4K", "--seconds", "0.01", "--transport", "uas"],
+        &short,
+        &["bench", "--virtual", "--size", "1M", "--rw", "randread", "--seconds", "0.01", "--rounds", "1"],
+        &["completions", "bash"],
+        &["man"],
+        &["--version"],
+        &["compare", "--help"],
+    ] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = Command::new(UASKIT).args(arguments).stdout(writer).output().expect("uaskit starts");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{arguments:?}");
     }
 }
 
 /// Fifteen ways have nine pairs that differ in the driver alone; a reader gets a handful of sentences.
 #[test]
-fn of_many_ways_the_fastest_and_the_best_and_worst_pair_are_told() {
+fn of_many_columns_the_fastest_and_the_best_and_worst_pair_are_reported() {
     let short = ["--block", "4K", "--depth", "1,4", "--seconds", "0.002"];
     let output = run(&[&["compare", "--setup", "hardware-fr"], &short[..]].concat());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let findings: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("- ")).collect();
     assert!(output.status.success() && (3..=6).contains(&findings.len()), "{findings:?}");
     let reads = findings.iter().find(|one| one.starts_with("4K random read at QD4: SATA is the fastest at "));
-    let reads = reads.expect("it is told");
+    let reads = reads.expect("a finding about reads");
     assert!(
         reads.contains(", over USB ") && reads.contains(" of 9 pairs of BOT and UAS, at best "),
         "{reads}"

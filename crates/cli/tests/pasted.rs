@@ -75,8 +75,8 @@ fn a_packed_log_is_the_same_log() {
 fn what_does_not_decide_is_unknown() {
     let output = run(&["why", "--from", "-"], "Bus 002 Device 002: ID 152d:0578 JMicron Technology Corp.\n");
     assert_eq!(output.status.code(), Some(4), "{}", text(&output));
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("lsusb -t"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("lsusb -t"), "{stderr}");
     assert!(!text(&output).contains("good     none"), "{}", text(&output));
     let output = run(&["why", "--from", "-"], "my drive is slow, please help\n");
     assert_eq!(output.status.code(), Some(4), "{}", text(&output));

@@ -92,7 +92,7 @@ fn a_trace_ends_with_the_command_that_was_asked_for() {
 fn a_trace_has_the_frames_of_the_cable_in_their_order() {
     let text = text(&["--trace", "3", "--transport", "sata,uas", "--depth", "2"]);
     let mut ways = text.split("4K random read, depth 2\n").skip(1);
-    let [sata, uas] = [ways.next(), ways.next()].map(|way| way.expect("both are told"));
+    let [sata, uas] = [ways.next(), ways.next()].map(|way| way.expect("a line for each"));
     for way in [sata, uas] {
         let lines: Vec<_> = way.lines().take_while(|line| line.contains(" ns  ")).collect();
         let times: Vec<f64> =

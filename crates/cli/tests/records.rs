@@ -61,7 +61,7 @@ fn bench(place: &Place, more: &[&str]) -> (String, String) {
 const COMPARE: [&str; 8] = ["compare", "--transport", "uas,bot", "--block", "4K", "--depth", "1,4", "--save"];
 
 #[test]
-fn a_benchmark_is_saved_in_the_data_folder_and_the_place_is_told() {
+fn a_benchmark_is_saved_in_the_data_folder_and_the_place_is_printed() {
     let place = Place::new();
     let (out, err) = bench(&place, &["--json", "--save", "--label", "before"]);
     let file = place.file("data/uaskit/runs.sqlite");
@@ -120,7 +120,7 @@ fn the_same_simulation_twice_is_the_same_event_for_event() {
 }
 
 #[test]
-fn another_part_is_told_and_so_is_what_it_makes_better() {
+fn another_part_is_a_difference_and_its_effect_is_an_improvement() {
     let place = Place::new();
     succeeds(&place, &COMPARE);
     succeeds(&place, &[&COMPARE[..], &["--bridge", "jms580"]].concat());
@@ -190,7 +190,7 @@ fn measured_runs_are_judged_by_their_rounds() {
 }
 
 #[test]
-fn a_note_that_one_run_alone_has_is_told() {
+fn a_note_of_one_run_alone_is_printed() {
     let place = Place::new();
     let page = place.file("page.html");
     bench(&place, &["--save"]);
@@ -207,7 +207,7 @@ fn a_note_that_one_run_alone_has_is_told() {
     let html = fs::read_to_string(&page).expect("it is there");
     assert!(html.contains(&format!("note of the run after alone: {captured}")));
     let html = fs::read_to_string(&measured).expect("it is there");
-    assert!(html.contains("captured") && html.contains(" records in 1 file, "), "how much is told");
+    assert!(html.contains("captured") && html.contains(" records in 1 file, "), "the size of the capture");
     let diff = json(&place, &["diff", "1", "2"]);
     let notes = diff["diff"]["notes"].as_array().expect("notes");
     assert!(notes.contains(&serde_json::json!({ "text": captured, "before": false, "after": true })));
@@ -220,7 +220,7 @@ fn a_note_that_one_run_alone_has_is_told() {
 }
 
 #[test]
-fn a_file_that_cannot_be_used_is_said_before_anything_is_measured() {
+fn an_unusable_file_is_an_error_before_anything_is_measured() {
     let place = Place::new();
     let file = place.file("notes.txt");
     fs::create_dir_all(place.file("")).expect("a folder can be made");
@@ -273,7 +273,7 @@ fn link_and_protocols_alone_are_saved() {
 }
 
 #[test]
-fn many_depths_are_told_together() {
+fn many_depths_are_one_finding() {
     let place = Place::new();
     let raw = ["compare", "--raw", "--depth", "1,2,4,8,16", "--commands", "50", "--save"];
     succeeds(&place, &raw);
@@ -309,7 +309,7 @@ fn a_run_is_not_held_against_itself() {
 }
 
 #[test]
-fn a_run_that_is_not_there_is_said() {
+fn a_missing_run_is_an_error() {
     let place = Place::new();
     bench(&place, &["--save"]);
     fails(&place, &["diff", "1", "other"], 2, "is called `other`");
@@ -358,7 +358,7 @@ fn two_runs_and_several_make_pages_that_need_nothing_else() {
     assert!(ratios.contains("line s0 k1") && ratios.contains("line s1 k0"), "other colours");
     let latency = before.split(">Latency<").nth(1).expect("a section");
     assert!(
-        latency.contains("line dashed s0") && latency.contains("Latency percentiles: 4K random read, 4"),
+        latency.contains("line dashed s0") && latency.contains("Latency percentiles: 4K random read, QD4"),
         "{latency}"
     );
     for file in [one, other] {

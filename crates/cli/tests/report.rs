@@ -99,7 +99,7 @@ fn a_comparison_of_disks_has_their_order() {
 }
 
 #[test]
-fn where_the_time_goes_tells_pieces_of_requests_and_each_part_has_one_colour() {
+fn where_the_time_goes_has_pieces_of_requests_and_each_part_has_one_colour() {
     let page = page(&[
         "compare",
         "--transport",

@@ -76,7 +76,7 @@ fn arguments_that_make_no_sense_are_a_usage_error() {
     let address = place.unix("drive.sock");
     let serve =
         |more: &[&str], words| refused(&[&["--ram", "1M", "--usbredir", &address], more].concat(), 2, words);
-    serve(&["--streams", "1"], "one stream cannot be told");
+    serve(&["--streams", "1"], "1 stream cannot be declared");
     serve(&["--streams", "33"], "it can be 2, 4, 8, 16, 32, 64, 128 or 256");
     serve(&["--block-size", "1024"], "[possible values: 512, 4096]");
     serve(&["--speed", "hyper"], "[possible values: super, high, full]");
@@ -304,7 +304,7 @@ fn an_image_behind_a_loop_device_is_served_read_only_alone() {
     lines_up_to(&mut BufReader::new(reader), "-device usb-redir");
 }
 
-/// Nobody reads what it prints, so that the first Ctrl-C gets nowhere.
+/// Its output is a full pipe without a reader, so that the first Ctrl-C has no effect.
 #[test]
 fn a_second_ctrl_c_leaves_at_once() {
     let place = Place::new();

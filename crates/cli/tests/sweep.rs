@@ -23,7 +23,7 @@ fn sweep(more: &[&str]) -> Output {
     output
 }
 
-fn told(output: &Output) -> String {
+fn stderr_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -75,7 +75,7 @@ fn interrupted(arguments: &[&str], is_time: impl Fn() -> bool) -> (Option<i32>, 
     let pid = Pid::from_raw(i32::try_from(child.id()).expect("the child runs")).expect("the child runs");
     kill_process(pid, Signal::INT).expect("the child runs");
     let output = child.wait_with_output().expect("the child runs");
-    (output.status.code(), told(&output))
+    (output.status.code(), stderr_of(&output))
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn wherever_a_file_was_cut_off_it_is_continued_to_the_same_bytes() {
     for end in [0, 1, head, head + 1, head + 2, bytes.len() - 1, bytes.len()] {
         fs::write(&cut, &bytes[..end]).unwrap();
         let output = run(&[&grid[..], &[&cut]].concat());
-        assert!(output.status.success(), "{end}: {}", told(&output));
+        assert!(output.status.success(), "{end}: {}", stderr_of(&output));
         assert_eq!(fs::read(&cut).unwrap(), bytes, "{end}");
     }
 }
@@ -143,7 +143,11 @@ fn three_shards_are_the_whole() {
     assert!(run(&["merge", three, one, two, one, "-o", &merged]).status.success());
     assert_eq!(fs::read(&merged).unwrap(), fs::read(&whole).unwrap());
     let output = run(&["merge", one, three, "-o", &folder.file("none")]);
-    assert!(!output.status.success() && told(&output).contains("points missing"), "{}", told(&output));
+    assert!(
+        !output.status.success() && stderr_of(&output).contains("points missing"),
+        "{}",
+        stderr_of(&output)
+    );
     assert!(!Path::new(&folder.file("none")).exists());
     let table = folder.file("all.csv");
     assert!(run(&["merge", &merged, "-o", &table]).status.success());
@@ -164,7 +168,11 @@ fn what_is_of_another_sweep_is_not_touched() {
     let next = ["compare", "--sweep", "depth=2", "--seconds", "0.001"];
     for target in [&file, &other] {
         let output = run(&[&next[..], &bot, &[target]].concat());
-        assert!(!output.status.success() && told(&output).contains("not of this sweep"), "{}", told(&output));
+        assert!(
+            !output.status.success() && stderr_of(&output).contains("not of this sweep"),
+            "{}",
+            stderr_of(&output)
+        );
     }
     assert_eq!((fs::read(&file).unwrap(), fs::read(&other).unwrap()), (bytes, b"my notes".to_vec()));
 }
@@ -188,7 +196,7 @@ fn the_script_of_the_documentation_works() {
     let directory = Path::new(&folder.file("x")).parent().expect("a folder").to_owned();
     let mut shell = Command::new("sh");
     let output = shell.args(["-euc", script]).env("PATH", path).current_dir(&directory).output().unwrap();
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", stderr_of(&output));
     let merged = fs::read_to_string(folder.file("grid.jsonl")).unwrap();
     assert!(merged.lines().count() > 6 && merged.contains("\"shard\":\"1/1\""), "{merged}");
     let table = fs::read_to_string(folder.file("grid.csv")).unwrap();
@@ -201,7 +209,7 @@ fn what_is_no_grid_is_a_usage_error() {
     {
         let output = run(&["compare", "--sweep", grid]);
         assert_eq!(output.status.code(), Some(2), "{grid}");
-        assert!(told(&output).contains(word), "{grid}: {}", told(&output));
+        assert!(stderr_of(&output).contains(word), "{grid}: {}", stderr_of(&output));
     }
     assert_eq!(
         run(&["compare", "--sweep", "depth=1", "--shard", "3/2", "--out", "x"]).status.code(),

@@ -1,13 +1,14 @@
-//! `uaskit list` and `why` of whole machines: what is told of each tree in `crates/inspect/tests/trees` is beside it, to the letter.
+//! The output of `uaskit list` and `why` for each recorded machine of `crates/inspect/tests/trees`, compared with the
+//! file beside it.
 //!
-//! After a change that is meant, `UASKIT_TELL_ANEW=1 cargo test -p uaskit --test trees` writes the files anew: look at what has changed.
+//! After an intended change, `UASKIT_UPDATE=1 cargo test -p uaskit --test trees` writes the files again; review the diff.
 
 use std::path::Path;
 use std::process::Command;
 
 const TREES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../inspect/tests/trees");
 
-/// What is asked of each machine: its list, all its drives, and each of them.
+/// The recorded machines, and their drives.
 const MACHINES: &[(&str, &[&str])] = &[
     ("board", &["1-1", "2-1"]),
     ("guest", &["2-4", "2-8.2", "3-1", "3-2", "3-3", "5-1"]),
@@ -18,8 +19,8 @@ const MACHINES: &[(&str, &[&str])] = &[
     ("two-plugs", &["2-3"]),
 ];
 
-/// What a command prints of a machine, below a line with the command.
-fn told(machine: &str, words: &[&str]) -> String {
+/// The output of a command for a machine, below a line with the command.
+fn output_of(machine: &str, words: &[&str]) -> String {
     let tree = format!("{TREES}/{machine}.tree");
     let output = Command::new(env!("CARGO_BIN_EXE_uaskit"))
         .args(words)
@@ -32,14 +33,14 @@ fn told(machine: &str, words: &[&str]) -> String {
 }
 
 #[test]
-fn what_is_told_of_each_machine_is_what_was_told() {
-    let is_anew = std::env::var_os("UASKIT_TELL_ANEW").is_some();
+fn list_and_why_print_the_expected_text_for_each_machine() {
+    let updates = std::env::var_os("UASKIT_UPDATE").is_some();
     for (machine, ports) in MACHINES {
-        let each = ports.iter().map(|port| told(machine, &["why", port]));
+        let each = ports.iter().map(|port| output_of(machine, &["why", port]));
         let text: String =
-            [told(machine, &["list"]), told(machine, &["why"])].into_iter().chain(each).collect();
+            [output_of(machine, &["list"]), output_of(machine, &["why"])].into_iter().chain(each).collect();
         let file = format!("{TREES}/{machine}.txt");
-        if is_anew {
+        if updates {
             std::fs::write(&file, &text).expect("written");
         }
         let known = std::fs::read_to_string(&file).expect("it is beside its tree");

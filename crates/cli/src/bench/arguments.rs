@@ -33,7 +33,7 @@ pub(crate) struct BenchArguments {
     /// Measure our own initiator and drive in memory, without any hardware.
     #[arg(long = "virtual")]
     pub(crate) is_virtual: bool,
-    /// On which transports, with commas between them, in turns; all of a port unless given, uas of a virtual drive.
+    /// Transports, separated by commas and measured alternately. Default: all at a USB port, uas for a virtual drive.
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',')]
     pub(crate) transport: Vec<RouteArgument>,
     /// A workload by its name, below; may be given again. Its jobs of less than a block of the drive, or of no whole number of them, are left out.
@@ -59,7 +59,7 @@ pub(crate) struct BenchArguments {
     /// Percent of reads, of rw and randrw; 50 unless given.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = clap::value_parser!(u8).range(0..=100), requires = "rw", conflicts_with_all = OTHER_SOURCES)]
     pub(crate) mix: Option<u8>,
-    /// Requests begin at multiples of this; of their own length unless given.
+    /// Align requests to multiples of this. Default: the request length.
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = quantity::size, requires = "rw", conflicts_with_all = OTHER_SOURCES)]
     pub(crate) align: Option<ByteCount>,
     /// Use this much from the start of the drive, not all of it or what the workload or --verify says; the size of a virtual drive,
@@ -79,7 +79,7 @@ pub(crate) struct BenchArguments {
     /// Steady is a rate whose 95 % interval is no wider than this to each side.
     #[arg(long, value_name = "PERCENT", default_value_t = 3.0, value_parser = quantity::percent, allow_negative_numbers = true)]
     pub(crate) steady: f64,
-    /// Write bytes that nothing can compress; this is so unless told otherwise, here or by the workload.
+    /// Write incompressible bytes. Default, unless the workload says otherwise.
     #[arg(long, conflicts_with = "zero_data")]
     pub(crate) random_data: bool,
     /// Write zeroes.
@@ -141,7 +141,7 @@ pub(crate) enum RouteArgument {
     /// USB Attached SCSI.
     #[value(alias = "uasp")]
     Uas,
-    /// All three, in turns.
+    /// All three, alternately.
     All,
 }
 

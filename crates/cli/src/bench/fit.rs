@@ -1,25 +1,25 @@
-//! Whether what is asked for can be: memory for it, whole blocks, a place on the drive.
+//! Checks that the jobs fit: memory for their requests, whole blocks, room on the drive.
 //!
-//! Asked before anything runs and before an owner is asked, of every job, so that nobody waits for a table without figures. Left out: what only a drive
-//! at a port knows, which is asked for its size when our drivers have it. Always true: what is refused is a matter of the
-//! arguments, and is said with what to change. Lengths of a workload with a name are nobody's choice: those that the drive's blocks do not
-//! have are left out, which is noted.
+//! Every job is checked before anything runs and before the user confirms, so that no run ends in a table without
+//! figures. Left out: the size of a drive at a USB port, which is known only once our driver has it. Invariant: an
+//! error is about the arguments, and names what to change. Jobs of a named workload whose lengths are not multiples
+//! of the drive's blocks are left out, with a note.
 
 use super::arguments::BenchArguments;
-use crate::counted::listed;
 use crate::failure::Failure;
-use crate::harmless::shown;
+use crate::sanitize::shown;
 use bench::backend::DriveInfo;
+use study::plural::listed;
 use units::{BlockCount, BlockSize, ByteCount, Capacity};
 use workload::{Accesses, Fill, Job, JobError, Workload, short_bytes};
 
 /// Memory for all requests of a job at once.
 const BUFFER_BYTES_MAX: u64 = 1 << 30;
 
-/// What can be said before the drive is known.
+/// Checks what is known before the drive is opened.
 pub(super) fn check_asked(arguments: &BenchArguments, workloads: &[Workload]) -> Result<(), Failure> {
     if let Some(size) = arguments.size {
-        // Blocks of the virtual drive; of another one nobody knows yet, and they are no shorter.
+        // Blocks of the virtual drive; those of another drive are unknown here, and not shorter.
         check_size(size.0, arguments.block_size.into())?;
     }
     for job in workloads.iter().flat_map(|workload| &workload.jobs) {
@@ -44,7 +44,7 @@ pub(super) fn check_asked(arguments: &BenchArguments, workloads: &[Workload]) ->
     Ok(())
 }
 
-/// What the drive has to say. One that is not known yet has blocks of 512 bytes at least, and room.
+/// Checks the jobs against the drive. A drive of unknown size has room, and blocks of at least 512 bytes.
 pub(super) fn check(
     arguments: &BenchArguments,
     workloads: &mut [Workload],
@@ -80,13 +80,13 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Takes the jobs away whose lengths such blocks do not have.
+/// Removes jobs whose lengths are not multiples of the block size.
 fn leave_out(workloads: &mut [Workload], block_size: BlockSize) -> Result<(), Failure> {
     let block_bytes = block_size.bytes();
     let is_whole = |job: &Job| job.specs.iter().all(|share| share.bytes.is_multiple_of(block_bytes));
     for workload in &mut *workloads {
-        let (kept, left_out): (Vec<Job>, Vec<Job>) = workload.jobs.drain(..).partition(is_whole);
-        workload.jobs = kept;
+        let (whole, left_out): (Vec<Job>, Vec<Job>) = workload.jobs.drain(..).partition(is_whole);
+        workload.jobs = whole;
         let mut lengths: Vec<String> = Vec::new();
         for share in left_out.iter().flat_map(|job| &job.specs) {
             let length = short_bytes(share.bytes.into());
@@ -114,7 +114,7 @@ fn check_size(bytes: u64, block_size: BlockSize) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::usage(format!("--size {bytes}"))
-        .because(format!("it is no whole number of blocks of {block_bytes}, one at least"))
+        .because(format!("it is not a whole number of blocks of {block_bytes}, one at least"))
         .try_this(format!("Choose a multiple of {block_bytes}.")))
 }
 

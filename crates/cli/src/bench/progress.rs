@@ -1,6 +1,6 @@
-//! What is shown while a benchmark runs: one line on a terminal, drawn again and again.
+//! Progress of a benchmark: one line on a terminal, redrawn in place.
 //!
-//! Also where Ctrl-C arrives: the first one ends the run under way and keeps what was measured.
+//! Ctrl-C arrives here as well: the first one ends the current run and keeps what was measured.
 
 use crate::failure::Failure;
 use bench::backend::Route;
@@ -15,7 +15,7 @@ use workload::Job;
 /// Steps of the bar: a run is a thousand of them.
 const STEPS: u64 = 1000;
 
-/// Looks on for the user.
+/// Shows progress, and stops the benchmark at a signal.
 #[derive(Debug)]
 pub(super) struct View {
     bar: Option<ProgressBar>,
@@ -24,7 +24,7 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Draws on a terminal only, and not if it shall be quiet.
+    /// Draws on a terminal only, and not if `quiet`.
     pub(super) fn new(quiet: bool) -> Result<Self, Failure> {
         let stopped = Arc::new(AtomicBool::new(false));
         for signal in crate::signals::that_end().into_iter().chain([SIGQUIT]) {
@@ -38,12 +38,12 @@ impl View {
         Ok(Self { bar, run: String::new(), stopped })
     }
 
-    /// What Ctrl-C sets.
+    /// The flag that Ctrl-C sets.
     pub(super) fn stopped(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stopped)
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub(super) fn close(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -2,7 +2,6 @@
 //!
 //! Intervals are those of the record, over rounds. Left out: what only simulated worlds know, such as where the time goes.
 
-use crate::counted::{counted, counted_len};
 use crate::failure::Failure;
 use crate::page::{self, Latency, Measured, ReportRoute, Values};
 use crate::recorder;
@@ -12,6 +11,7 @@ use bench::verify::Findings;
 use report::{Axis, Cell, Fact, Figure, Page, Picture, Section, Table, number};
 use std::path::Path;
 use std::time::Duration;
+use study::plural::{counted, counted_len};
 use workload::Job;
 
 pub(super) fn write(file: &Path, record: &Record, jobs: &[Job], rows: &[Row]) -> Result<(), Failure> {
@@ -86,7 +86,7 @@ fn findings(record: &Record, ways: &[ReportRoute], all: &[Measured]) -> Vec<Stri
     found.extend(wrong(record));
     if let [first, others @ ..] = ways {
         let of_label = |(label, _): (&str, _)| -> Vec<(f64, String)> {
-            let compared = others.iter().filter_map(|other| apart(record, label, (&other.name, &first.name)));
+            let compared = others.iter().filter_map(|other| apart(record, label, &other.name, &first.name));
             compared.collect()
         };
         let mut compared: Vec<(f64, String)> = page::by_label(all).into_iter().flat_map(of_label).collect();
@@ -104,7 +104,7 @@ fn findings(record: &Record, ways: &[ReportRoute], all: &[Measured]) -> Vec<Stri
 
 /// Where the rates of two ways differ by more than chance: at which depths, and where most, and how far they are apart there. Ratios are
 /// those of the rounds.
-fn apart(record: &Record, label: &str, (of, to): (&str, &str)) -> Option<(f64, String)> {
+fn apart(record: &Record, label: &str, of: &str, to: &str) -> Option<(f64, String)> {
     let rows = record.rows.iter().filter(|row| row.job == label && row.transport == of);
     let ratios: Vec<(u16, Estimate)> =
         rows.filter_map(|row| Some((row.depth, row.figures.as_ref()?.ratio_to_first?))).collect();
@@ -272,7 +272,7 @@ fn facts(mut page: Page, record: &Record, jobs: &[Job]) -> Page {
             )),
         ),
         ("seed", Some(seed.to_string())),
-        ("captured", record.captured.map(recorder::told)),
+        ("captured", record.captured.map(recorder::summary)),
         ("verified", Some(if verify { verified(&record.findings()) } else { "no".to_owned() })),
     ];
     page = page.fact(page::version());
@@ -294,14 +294,14 @@ mod tests {
 
     #[test]
     fn every_block_was_read_back_only_if_none_is_missing() {
-        let told = |to_read_back, read_back, wrong| {
+        let text = |to_read_back, read_back, wrong| {
             let not_read_back = to_read_back - read_back;
             verified(&Findings { to_read_back, read_back, not_read_back, wrong, ..Findings::default() })
         };
-        assert_eq!(told(0, 0, 0), "nothing was written");
-        assert_eq!(told(9, 9, 0), "every block was read back");
-        assert_eq!(told(9, 9, 2), "every block was read back, 2 blocks wrong");
-        assert_eq!(told(9, 7, 0), "2 of 9 blocks NOT read back");
-        assert_eq!(told(9, 7, 1), "2 of 9 blocks NOT read back, 1 block wrong");
+        assert_eq!(text(0, 0, 0), "nothing was written");
+        assert_eq!(text(9, 9, 0), "every block was read back");
+        assert_eq!(text(9, 9, 2), "every block was read back, 2 blocks wrong");
+        assert_eq!(text(9, 7, 0), "2 of 9 blocks NOT read back");
+        assert_eq!(text(9, 7, 1), "2 of 9 blocks NOT read back, 1 block wrong");
     }
 }

@@ -1,19 +1,19 @@
-//! What is measured: from a name on the command line to a rig.
+//! The target of a benchmark: from a name on the command line to an open [`BenchDevice`].
 //!
-//! A port, or the id of a drive, is driven by our own drivers, a block device or a file by the kernel's, a virtual drive in memory. Left
-//! out: the workload. Invariants: a rig that may write is made only after the user confirmed, and the user is asked only about what is
-//! possible; a drive is taken from its driver only if it is not in use; what was opened is what the user was asked about.
+//! uaskit's drivers drive a port, or the port of a USB id; the kernel's drivers drive a block device or a file; a virtual
+//! drive is in memory. Left out: the workload. Invariants: a device is opened for writes only after the user confirmed,
+//! and the user is asked only about a run that is possible; the kernel driver is detached only from a drive that is not
+//! in use; the opened device is the one that the user confirmed.
 
-use super::agreed::Agreed;
 use super::arguments::{BenchArguments, RouteArgument};
-use super::consent::{Victim, is_blank, unit_name};
+use super::confirm::{WriteTarget, is_blank, unit_name};
 use super::fit;
+use super::identity::DeviceIdentity;
 use crate::args::SpeedArgument;
-use crate::called;
-use crate::counted::listed;
+use crate::command_line;
 use crate::failure::Failure;
-use crate::harmless::shown;
-use crate::unprinted::aside;
+use crate::messages::message;
+use crate::sanitize::shown;
 use bench::backend::{
     BenchDevice, DriveInfo, FileDevice, FileDeviceOptions, MemoryDevice, Route, UsbPortDevice,
 };
@@ -27,6 +27,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use study::plural::listed;
 use units::{ByteCount, Capacity};
 use usb::attachment::driven_disks;
 use workload::Workload;
@@ -35,11 +36,11 @@ use workload::Workload;
 const VIRTUAL_BYTES: ByteCount = ByteCount(256 << 20);
 
 /// Something to measure.
-pub(super) struct Bed {
-    pub(super) rig: Box<dyn BenchDevice>,
+pub(super) struct BenchTarget {
+    pub(super) device: Box<dyn BenchDevice>,
     pub(super) routes: Vec<Route>,
     pub(super) target: Target,
-    /// Whose temperature the kernel may tell: a block device, or the disk at a port while the kernel drives it.
+    /// Where the kernel may report a temperature: a block device, or the disk at a port while the kernel drives it.
     thermometer: Thermometer,
 }
 
@@ -51,7 +52,7 @@ enum Thermometer {
     Port(String, u8),
 }
 
-impl Bed {
+impl BenchTarget {
     /// Degrees Celsius of the drive, where the kernel has a sensor for it.
     pub(super) fn temperature_c(&self) -> Option<f64> {
         let tree = usb::running_tree();
@@ -77,7 +78,7 @@ pub(super) fn resolve(
     arguments: &BenchArguments,
     tree: &Tree,
     workloads: &mut [Workload],
-) -> Result<Bed, Failure> {
+) -> Result<BenchTarget, Failure> {
     match arguments.target.as_deref() {
         _ if arguments.is_virtual => in_memory(arguments, workloads),
         Some(name) => match Named::of(name, tree)? {
@@ -166,19 +167,19 @@ fn fits(
     fit::check(arguments, workloads, identity)
 }
 
-fn in_memory(arguments: &BenchArguments, workloads: &mut [Workload]) -> Result<Bed, Failure> {
+fn in_memory(arguments: &BenchArguments, workloads: &mut [Workload]) -> Result<BenchTarget, Failure> {
     let speed = match arguments.speed {
         SpeedArgument::Super => Speed::Super,
         SpeedArgument::High => Speed::High,
         SpeedArgument::Full => Speed::Full,
     };
     let size = arguments.size.unwrap_or(VIRTUAL_BYTES);
-    let rig = MemoryDevice::new(size, arguments.block_size.into(), speed)
+    let bench_device = MemoryDevice::new(size, arguments.block_size.into(), speed)
         .map_err(|error| Failure::new(error.to_string()))?;
-    let target = Target::of("virtual", "virtual", rig.identity());
+    let target = Target::of("virtual", "virtual", bench_device.identity());
     fits("virtual", arguments, workloads, &target.identity)?;
-    Ok(Bed {
-        rig: Box::new(rig),
+    Ok(BenchTarget {
+        device: Box::new(bench_device),
         routes: routes(&arguments.transport, RouteArgument::Uas),
         target,
         thermometer: Thermometer::None,
@@ -190,7 +191,7 @@ fn file(
     arguments: &BenchArguments,
     tree: &Tree,
     workloads: &mut [Workload],
-) -> Result<Bed, Failure> {
+) -> Result<BenchTarget, Failure> {
     let writes = workloads.iter().any(Workload::writes);
     let name = &shown(path);
     let metadata = readable(path)?;
@@ -209,46 +210,47 @@ fn file(
         return Err(failure.because("--transport is for our own drivers").try_this(remedy));
     }
     if arguments.capture.is_wanted() {
-        return Err(Failure::usage(format!("{name}: nothing of it can be captured here"))
+        return Err(Failure::usage(format!("{name}: its transfers cannot be captured here"))
             .because("the kernel's driver makes the transfers")
             .try_this(
-                "Name its USB port (see uaskit list), or let usbmon look on: sudo tcpdump -i usbmon0 -w FILE",
+                "Name its USB port (see uaskit list), or capture with usbmon: sudo tcpdump -i usbmon0 -w FILE",
             ));
     }
     let running = Tree::running();
-    let agreed = Agreed::of(path, &running);
-    let victim = writes.then(|| Victim::of_path(path, tree)).transpose()?;
-    victim.as_ref().map_or(Ok(()), |victim| victim.check(arguments))?;
+    let confirmed = DeviceIdentity::of(path, &running);
+    let write_target = writes.then(|| WriteTarget::of_path(path, tree)).transpose()?;
+    write_target.as_ref().map_or(Ok(()), |write_target| write_target.check(arguments))?;
     let reads_nothing = !workloads.iter().any(Workload::reads);
     let open = |writes| {
         let options = FileDeviceOptions { writes, reads_nothing, cached: arguments.cached };
         FileDevice::open(path, options, Tree::running()).map_err(|error| Failure::new(error.to_string()))
     };
-    let looked_at = open(false)?;
-    fits(name, arguments, workloads, &looked_at.identity())?;
-    if arguments.verify && !looked_at.is_direct() {
+    let read_only = open(false)?;
+    fits(name, arguments, workloads, &read_only.identity())?;
+    if arguments.verify && !read_only.is_direct() {
         return Err(Failure::usage(format!("{name}: --verify would read back from the page cache"))
-            .because("its file system has no way past it")
+            .because("its file system does not support O_DIRECT")
             .try_this("Leave --verify out, or name a block device, or a file on another file system."));
     }
-    let rig = match victim {
-        Some(victim) => {
-            drop(looked_at);
-            let agreed = agreed.map(|agreed| agreed.noticed(&running));
-            victim.ask(arguments)?;
-            let rig = open(true)?;
-            agreed.map_or(Ok(()), |agreed| still_there(path, &agreed))?;
-            rig
+    let bench_device = match write_target {
+        Some(write_target) => {
+            drop(read_only);
+            let confirmed = confirmed.map(|confirmed| confirmed.noticed(&running));
+            write_target.ask(arguments)?;
+            let bench_device = open(true)?;
+            confirmed.map_or(Ok(()), |confirmed| still_there(path, &confirmed))?;
+            bench_device
         }
-        None => looked_at,
+        None => read_only,
     };
-    let mut target = Target::of(name, if is_block { "block-device" } else { "file" }, rig.identity());
+    let mut target =
+        Target::of(name, if is_block { "block-device" } else { "file" }, bench_device.identity());
     if let Some(port) = device.as_ref().and_then(|device| device.usb_port.clone()) {
         target.add_usb(&Inventory::read(&usb::running_tree(), Scope::Brief), &port);
     }
     target.temperature_c[0] = device.as_ref().and_then(|device| device.temperature_c(&Tree::running()));
     let thermometer = device.map_or(Thermometer::None, Thermometer::Device);
-    Ok(Bed { rig: Box::new(rig), routes: vec![Route::Kernel], target, thermometer })
+    Ok(BenchTarget { device: Box::new(bench_device), routes: vec![Route::Kernel], target, thermometer })
 }
 
 fn port(
@@ -256,30 +258,36 @@ fn port(
     arguments: &BenchArguments,
     tree: &Tree,
     workloads: &mut [Workload],
-) -> Result<Bed, Failure> {
+) -> Result<BenchTarget, Failure> {
     if arguments.cached {
         return Err(Failure::usage("--cached is for files and block devices: our own drivers have no cache"));
     }
     let writes = workloads.iter().any(Workload::writes);
     let inventory = Inventory::read(tree, Scope::Brief);
     let lun = arguments.lun.unwrap_or(0);
-    let rig = UsbPortDevice::new(name, lun, &inventory).map_err(|error| Failure::new(error.to_string()))?;
+    let bench_device =
+        UsbPortDevice::new(name, lun, &inventory).map_err(|error| Failure::new(error.to_string()))?;
     let device = inventory.devices.iter().find(|device| device.port == name);
-    let victim = device.map(|device| Victim::of_port(device, lun, tree));
-    // Whoever uses the disk would lose it while our drivers have it, whether they write or not.
-    victim.as_ref().map_or(Ok(()), Victim::check_unused)?;
-    let doubts = victim.iter().filter(|_| !writes).flat_map(Victim::doubts);
-    doubts.for_each(|doubt| aside!("{doubt}"));
-    let victim = victim.filter(|_| writes);
-    victim.as_ref().map_or(Ok(()), |victim| victim.check(arguments))?;
-    fits(name, arguments, workloads, &rig.identity())?;
-    victim.map_or(Ok(()), |victim| victim.ask(arguments))?;
-    let mut target = Target::of(unit_name(name, lun), "usb-port", rig.identity());
+    let write_target = device.map(|device| WriteTarget::of_port(device, lun, tree));
+    // A program that uses the disk would lose it while our driver has the interface, for reads as well.
+    write_target.as_ref().map_or(Ok(()), WriteTarget::check_unused)?;
+    let doubts = write_target.iter().filter(|_| !writes).flat_map(WriteTarget::doubts);
+    doubts.for_each(|doubt| message!("{doubt}"));
+    let write_target = write_target.filter(|_| writes);
+    write_target.as_ref().map_or(Ok(()), |write_target| write_target.check(arguments))?;
+    fits(name, arguments, workloads, &bench_device.identity())?;
+    write_target.map_or(Ok(()), |write_target| write_target.ask(arguments))?;
+    let mut target = Target::of(unit_name(name, lun), "usb-port", bench_device.identity());
     target.lun = Some(lun);
     target.add_usb(&inventory, name);
     target.temperature_c[0] = at_port_c(name, lun, &inventory);
     let routes = routes(&arguments.transport, RouteArgument::All);
-    Ok(Bed { rig: Box::new(rig), routes, target, thermometer: Thermometer::Port(name.to_owned(), lun) })
+    Ok(BenchTarget {
+        device: Box::new(bench_device),
+        routes,
+        target,
+        thermometer: Thermometer::Port(name.to_owned(), lun),
+    })
 }
 
 /// What is known of a file or block device, if it can be read.
@@ -305,19 +313,19 @@ fn unopened(path: &Path, error: &io::Error) -> Failure {
         }
         ErrorKind::PermissionDenied => failure.try_this(format!(
             "Run as a user who may read it; see {}",
-            called::line(&[OsStr::new("ls"), OsStr::new("-l"), path.as_os_str()])
+            command_line::line(&[OsStr::new("ls"), OsStr::new("-l"), path.as_os_str()])
         )),
         _ => failure,
     }
 }
 
-/// Whether a path that was opened leads to what its owner had agreed to.
-fn still_there(path: &Path, agreed: &Agreed) -> Result<(), Failure> {
-    let now = Agreed::of(path, &Tree::running());
-    agreed.check(path, now.as_ref()).map_err(|another| not_overwritten(&shown(path), another))
+/// Checks that the opened path is still the device that the user confirmed.
+fn still_there(path: &Path, confirmed: &DeviceIdentity) -> Result<(), Failure> {
+    let now = DeviceIdentity::of(path, &Tree::running());
+    confirmed.check(path, now.as_ref()).map_err(|another| not_overwritten(&shown(path), another))
 }
 
-/// Another one is there than its owner had agreed to.
+/// Another device is there than the user confirmed.
 pub(super) fn not_overwritten(name: &str, another: String) -> Failure {
     let failure = Failure::refused(format!("refusing to overwrite {name}")).because(another);
     failure.try_this("If this one is meant, start again and confirm it.")
@@ -404,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_told_from_a_path() {
+    fn a_port_is_not_a_path() {
         assert!(is_port("2-1") && is_port("10-1.4.2"));
         for path in ["/dev/sdb", "2-", "-1", "2-1.", "a-1", "2-1/x", "./2-1", "2-1:1.0", "2"] {
             assert!(!is_port(path), "{path}");

@@ -9,19 +9,19 @@
 mod page;
 
 use super::choice::Configuration;
-use super::request::gather;
+use super::request::{Comparison, gather};
 use super::table::fitted;
 use super::{CompareArguments, parts};
 use crate::failure::Failure;
-use crate::harmless::{self, shown};
 use crate::quantity;
+use crate::sanitize::{self, shown};
+use crate::stdout::Output;
 use report::TextTable;
 use serde_json::{Value, json};
 use std::path::Path;
 use study::compare::Row;
 use study::compare::runs::RunRequest;
-use study::parts::{Carried, Catalogue};
-use study::trial::Terms;
+use study::parts::Carried;
 use workload::{AccessSpec, Job};
 
 /// Rows of a record at most.
@@ -42,15 +42,17 @@ struct Record {
     /// The kernel's driver, where the kernel had the drive.
     driver: String,
     rows: Vec<Measured>,
-    /// Names of jobs of which nobody knows what they ask.
+    /// Names of jobs whose access pattern is unknown.
     unknown: Vec<String>,
 }
 
 pub(super) fn show(
     arguments: &CompareArguments,
     file: &Path,
-    (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
+    comparison: Comparison<'_>,
+    out: &mut Output<'_>,
 ) -> Result<(), Failure> {
+    let columns = comparison.columns;
     let record = Record::read(&parts::text(file, "record")?).map_err(|why| no_record(file).because(why))?;
     if record.rows.is_empty() {
         let why = format!("it has no row whose job is known; unknown are {}", list(&record.unknown));
@@ -62,38 +64,38 @@ pub(super) fn show(
             jobs.push(row.job.clone());
         }
     }
-    let gathered = gather(arguments, (columns, catalogue, terms), &jobs, RunRequest::ONCE)?;
+    let gathered = gather(arguments, comparison, &jobs, RunRequest::ONCE)?;
     let rows: Vec<Row> = gathered.iter().map(|row| row.row(false)).collect();
     if let Some(file) = &arguments.report {
-        page::write(&record, (columns, &rows), terms, file)?;
+        page::write(&record, comparison, &rows, file)?;
     }
     if arguments.json {
-        println!("{}", harmless::json(&format!("{:#}", record.json(columns, &rows))));
-        return Ok(());
+        return writeln!(out, "{}", sanitize::json(&format!("{:#}", record.json(columns, &rows))));
     }
-    println!(
+    writeln!(
+        out,
         "{}, as it was measured, beside the setup; MB/s (10^6 bytes)\n{}",
-        harmless::tame(&record.target),
+        sanitize::escape(&record.target),
         fitted(&record.table(columns, &rows))
-    );
+    )?;
     if !record.unknown.is_empty() {
-        println!("Left out, since what these jobs ask is not known: {}", list(&record.unknown));
+        writeln!(out, "Left out, since what these jobs ask is not known: {}", list(&record.unknown))?;
     }
     let alone = record.alone(columns);
     if !alone.is_empty() {
-        println!("Left out, since nothing is simulated on these transports: {}", list(&alone));
+        writeln!(out, "Left out, since nothing is simulated on these transports: {}", list(&alone))?;
     }
     Ok(())
 }
 
 fn no_record(file: &Path) -> Failure {
-    Failure::new(format!("{} is no record of a benchmark", shown(file)))
+    Failure::new(format!("{} is not a record of a benchmark", shown(file)))
         .try_this("write one: uaskit bench DRIVE --json > record.json")
 }
 
-/// Names, made harmless.
+/// Lists names, escaped.
 fn list(names: &[String]) -> String {
-    names.iter().map(|name| harmless::tame(name)).collect::<Vec<_>>().join("; ")
+    names.iter().map(|name| sanitize::escape(name)).collect::<Vec<_>>().join("; ")
 }
 
 impl Record {
@@ -123,7 +125,7 @@ impl Record {
             let depth = depth
                 .ok_or_else(|| format!("row {number} has no `depth` of 1 to {}", workload::DEPTH_MAX))?;
             let Some(rate) = row["mb_per_s"].as_f64().filter(|rate| *rate > 0.0) else {
-                // One that came to nothing says so, and is no fault of the record.
+                // A row without figures has an error; the record is valid.
                 if row["error"].is_string() || row["mb_per_s"].is_number() {
                     continue;
                 }
@@ -191,7 +193,7 @@ impl Record {
                 table.row([
                     row.job.label.clone(),
                     row.job.depth.to_string(),
-                    harmless::tame(&row.transport),
+                    sanitize::escape(&row.transport),
                     format!("{:.1}", row.megabytes_per_second),
                     columns[place].name.clone(),
                     format!("{figure:.1}"),

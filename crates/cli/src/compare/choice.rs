@@ -1,10 +1,9 @@
 //! Which parts are compared: a setup by name or from a file, with parts of it replaced.
 //!
-//! What is told on the command line takes the place of a part in every variant of the setup that has such a part; a driver
+//! A part on the command line replaces the part of that kind in every variant of the setup that has one; a driver
 //! makes one variant of them. Always true: what is chosen is in the catalogue, and some transport runs.
 
 use super::{CompareArguments, LinkArgument, MEASURED, PARTS, parts};
-use crate::counted::listed;
 use crate::failure::Failure;
 use crate::nearest;
 use clap::{Args, ValueEnum};
@@ -12,12 +11,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 pub(super) use study::compare::{Configuration, replaced};
 use study::parts::{Activation, Carried, Catalogue, Os, PartKind};
+use study::plural::listed;
 use study::setups::{Assembly, DriveName, Setup};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = PARTS)]
 pub(super) struct Choice {
-    /// A setup that comes with the program (geerling, hardware-fr, myce, renesas, toms), or a file of one; myce unless told.
+    /// A built-in setup (geerling, hardware-fr, myce, renesas, toms), or a file of one. Default: myce.
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "raw")]
     pub(super) setup: Option<String>,
     /// The host.
@@ -29,7 +29,7 @@ pub(super) struct Choice {
     /// The driver, in place of those of the setup.
     #[arg(long, value_name = "NAME", conflicts_with = "raw")]
     driver: Option<String>,
-    /// A hub between root port and drive; several in a row if it is told several times.
+    /// A hub between root port and drive; repeat it for several in series.
     #[arg(long, value_name = "NAME", conflicts_with = "raw")]
     hub: Vec<String>,
     /// The bridge.
@@ -63,19 +63,20 @@ enum TransportArgument {
 }
 
 impl Choice {
-    /// The setup, and what of it is compared. `controller` and `link` are told elsewhere, since runs without parts have them
+    /// The setup, and what of it is compared. `controller` and `link` are arguments of [`CompareArguments`], since runs without parts have them
     /// as well.
     pub(super) fn columns(
         &self,
         catalogue: &Catalogue,
-        (controller, link): (Option<&str>, Option<&str>),
+        controller: Option<&str>,
+        link: Option<&str>,
         power_states: bool,
     ) -> Result<(Setup, Vec<Configuration>), Failure> {
         let setup = self.setup(catalogue)?;
         let (mut columns, mut unwanted) = (Vec::new(), BTreeSet::new());
         for variant in &setup.variants {
             let mut assembly = variant.assembly.clone();
-            self.replace(&mut assembly, catalogue, (controller, link))?;
+            self.replace(&mut assembly, catalogue, controller, link)?;
             assembly.power_states |= power_states && assembly.bridge.is_some();
             if self.driver.is_some() && assembly.bridge.is_none() {
                 continue;
@@ -108,7 +109,8 @@ impl Choice {
         &self,
         assembly: &mut Assembly,
         catalogue: &Catalogue,
-        (controller, link): (Option<&str>, Option<&str>),
+        controller: Option<&str>,
+        link: Option<&str>,
     ) -> Result<(), Failure> {
         let known = |kind, name: &str| known(catalogue, kind, name);
         if let Some(name) = &self.host {
@@ -160,7 +162,7 @@ impl Choice {
     }
 }
 
-/// Nobody who asked for a transport wants to guess why it does not run.
+/// Names the reason why a requested transport does not run.
 fn nothing_left(setup: &str, unwanted: BTreeSet<String>) -> Failure {
     Failure::usage(format!("nothing of the setup {setup} is left to compare"))
         .because(unwanted.into_iter().collect::<Vec<_>>().join(" "))
@@ -171,7 +173,7 @@ impl CompareArguments {
     /// The setup, and what of it is compared.
     pub(super) fn columns(&self, catalogue: &Catalogue) -> Result<(Setup, Vec<Configuration>), Failure> {
         let link = self.link.map(LinkArgument::part);
-        self.choice.columns(catalogue, (self.controller.as_deref(), link), self.power_states)
+        self.choice.columns(catalogue, self.controller.as_deref(), link, self.power_states)
     }
 
     /// Parts that are not those of the setup, in words: `drive disk-7200 and bridge jms580`. Empty if all are.
@@ -209,7 +211,7 @@ pub(crate) fn setup(name: &str, catalogue: &Catalogue) -> Result<Setup, Failure>
         return Err(Failure::usage(format!("there is no setup `{name}`, and no file of that name"))
             .try_this(nearest::hint(name, "setups", names) + "; or the path of a TOML file"));
     }
-    let stem = crate::harmless::shown(path.file_stem().unwrap_or_default());
+    let stem = crate::sanitize::shown(path.file_stem().unwrap_or_default());
     Setup::read(&stem, name, &parts::text(path, "setup")?, catalogue)
         .map_err(|error| Failure::new(error.to_string()))
 }

@@ -3,11 +3,11 @@
 //! Fields for programs are those of `docs/JSON.md`. Left out: how they are laid out beside the run that they are of, which those who print
 //! it know. Always true: components that a world has not have no lines.
 
-use crate::counted::counted;
 use serde_json::{Value, json};
 use sim::components::{
     BridgeLoad, BusLoad, Components, ControllerLoad, CoreLoad, LaneLoad, QueueLoad, StoreLoad,
 };
+use study::plural::counted;
 use units::Duration;
 
 /// What a line has: name, how busy it was, payload, how many were there on average and at most, and what is counted.

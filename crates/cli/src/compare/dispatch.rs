@@ -3,14 +3,19 @@
 use super::{CompareArguments, parts, raw, run, sweep};
 use crate::failure::Failure;
 use crate::interrupt::{self, Saved};
+use crate::stdout::Output;
 
-pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &CompareArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     if arguments.list_parts {
-        return parts::list(arguments.parts.as_deref(), arguments.json);
+        return parts::list(arguments.parts.as_deref(), arguments.json, out);
     }
     if !arguments.raw && arguments.grid.sweep.is_some() {
-        return if arguments.keeping.is_asked() { Err(sweep::not_kept()) } else { sweep::run(arguments) };
+        return if arguments.keeping.is_asked() {
+            Err(sweep::not_kept())
+        } else {
+            sweep::run(arguments, out)
+        };
     }
     interrupt::watch(Saved::Nothing("run the same command again"))?;
-    if arguments.raw { raw::run(arguments) } else { run::run(arguments) }
+    if arguments.raw { raw::run(arguments, out) } else { run::run(arguments, out) }
 }

@@ -5,8 +5,9 @@
 
 use super::table::wrapped;
 use crate::failure::Failure;
-use crate::harmless::{self, shown};
 use crate::nearest;
+use crate::sanitize::{self, shown};
+use crate::stdout::Output;
 use report::TextTable;
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -18,13 +19,13 @@ use study::parts::{Catalogue, Constant, Entry, Origin, PartKind};
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Prints all parts.
-pub(super) fn list(folder: Option<&Path>, as_json: bool) -> Result<(), Failure> {
+pub(super) fn list(folder: Option<&Path>, as_json: bool, out: &mut Output<'_>) -> Result<(), Failure> {
     let catalogue = catalogue(folder)?;
     if as_json {
         let parts: Value = catalogue.entries().map(record).collect();
-        println!("{}", harmless::json(&format!("{parts:#}")));
+        writeln!(out, "{}", sanitize::json(&format!("{parts:#}")))?;
     } else {
-        println!("{}", wrapped(&table(&catalogue)));
+        writeln!(out, "{}", wrapped(&table(&catalogue)))?;
     }
     Ok(())
 }

@@ -1,20 +1,20 @@
 //! `--platter`: prints or writes the order of reads of [`study::compare::platter`].
 
-use super::choice::Configuration;
 use super::drawing::write;
-use crate::counted::listed;
+use super::request::Comparison;
 use crate::failure::Failure;
-use crate::harmless::shown;
+use crate::sanitize::shown;
+use crate::stdout::Output;
 use std::path::Path;
 use study::compare::platter::order_of_reads;
-use study::parts::Catalogue;
-use study::trial::Terms;
+use study::plural::listed;
 
 pub(super) fn show(
     file: Option<&Path>,
-    asked: (&[Configuration], &Catalogue, &Terms),
+    comparison: Comparison<'_>,
+    out: &mut Output<'_>,
 ) -> Result<(), Failure> {
-    let order = order_of_reads(asked)?;
+    let order = order_of_reads(comparison.parts())?;
     if order.is_empty() {
         return Err(Failure::usage("this setup has no disk with a platter")
             .try_this("Choose one: --drive disk-7200, or --setup toms"));
@@ -22,13 +22,13 @@ pub(super) fn show(
     match file {
         Some(file) => {
             write(&order.drawing().document(), file)?;
-            println!(
+            writeln!(
+                out,
                 "Wrote {}: the order (SVG) in which four reads on one track are served, for {}.",
                 shown(file),
                 listed(&order.titles())
-            );
-            Ok(())
+            )
         }
-        None => crate::stdout::print(&order.text()),
+        None => out.print(&order.text()),
     }
 }

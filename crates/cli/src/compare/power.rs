@@ -38,7 +38,7 @@ fn shorter(rows: &[Row]) -> Shorter {
     }
 }
 
-/// Mean and peak power of each column, and what a gigabyte costs it, where the least and where the most is under way.
+/// Mean and peak power of each column, and its energy per gigabyte, at the lowest and at the highest queue depth.
 pub(super) fn table(columns: &[Configuration], rows: &[Row]) -> TextTable {
     let has_peaks = shorter(rows) != Shorter::All;
     let mut head = vec![String::new(), "depth".into()];

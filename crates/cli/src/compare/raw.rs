@@ -4,20 +4,22 @@
 //! other ([`capture`]).
 
 pub(super) mod capture;
-mod kept;
 mod page;
 mod power;
 mod report;
+mod row;
+mod saved;
 
 use super::table::fitted;
 use super::{CompareArguments, ControllerArgument, LinkArgument, print_findings};
-use crate::counted::counted;
 use crate::failure::Failure;
-use crate::harmless::{self, shown};
+use crate::sanitize::{self, shown};
+use crate::stdout::Output;
 use crate::threads;
-use capture::{Capture, DEVICES_MAX, Looked};
+use capture::{Capture, DEVICES_MAX, ObservedRun};
 use clap::ValueEnum;
 use rayon::prelude::*;
+use row::Row;
 use sim::engine::{Trace, TraceEntry};
 use sim::link::superspeed::Rate;
 use sim::link::{Connection, usb2};
@@ -25,28 +27,22 @@ use sim::machine::xhci::{Host, PowerOnError};
 use sim::xhc::Part;
 use std::io::Write;
 use study::ceiling::{self, CeilingError, Drives, Load, LoadObservers, Protocol, Run};
+use study::plural::counted;
 use units::{ByteCount, Duration};
 
-/// Both transports at one depth.
-struct Row {
-    depth: u16,
-    bot: Run,
-    uas: Run,
-}
-
-/// Commands of a run, unless it is told.
+/// Commands of a run by default.
 const COMMANDS: u32 = 2000;
 
 /// Prints notes as they come.
 pub(super) struct Printed;
 
-pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &CompareArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     if let Some(depth) = arguments.raw_depths().into_iter().find(|depth| *depth > ceiling::DEPTH_MAX) {
         return Err(Failure::usage(format!(
             "--raw goes to a depth of {} and not to {depth}",
             ceiling::DEPTH_MAX
         ))
-        .because("all that is under way is sent at once, and its drives have 64 streams at most")
+        .because("the whole queue depth is in flight, and the drives have at most 64 streams")
         .try_this("parts, without --raw, queue what their driver does not send"));
     }
     arguments.check_pauses()?;
@@ -54,7 +50,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     let keeper = arguments.keeping.keeper()?;
     let mut capture = arguments.start_capture()?;
     let rows = if arguments.trace.is_some() || capture.is_some() {
-        arguments.measure_in_turn(capture.as_mut())?
+        arguments.measure_in_turn(capture.as_mut(), out)?
     } else {
         arguments.measure_at_once()?
     };
@@ -68,53 +64,66 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         record["power_states"] = power::record(pauses);
     }
     if arguments.json {
-        println!("{}", harmless::json(&format!("{record:#}")));
+        writeln!(out, "{}", sanitize::json(&format!("{record:#}")))?;
     } else {
-        show(arguments, &rows, pauses.as_deref(), records);
+        show(arguments, &rows, pauses.as_deref(), records, out)?;
     }
-    keeper.map_or(Ok(()), |keeper| keeper.keep(&kept::run(arguments, &rows, &record)))
+    keeper.map_or(Ok(()), |keeper| keeper.keep(&saved::run(arguments, &rows, &record)))
 }
 
 /// Everything, for people.
-fn show(arguments: &CompareArguments, rows: &[Row], pauses: Option<&[power::Pause]>, records: Option<u64>) {
-    println!("{}\n", arguments.title());
-    print_findings(&page::findings(rows), arguments.findings);
-    println!("{}", fitted(&report::table(rows)));
+fn show(
+    arguments: &CompareArguments,
+    rows: &[Row],
+    pauses: Option<&[power::Pause]>,
+    records: Option<u64>,
+    out: &mut Output<'_>,
+) -> Result<(), Failure> {
+    writeln!(out, "{}\n", arguments.title())?;
+    print_findings(out, &page::findings(rows), arguments.findings)?;
+    writeln!(out, "{}", fitted(&report::table(rows)))?;
     if arguments.drives > 1 {
-        println!("Each drive\n{}", fitted(&report::each_drive(rows)));
+        writeln!(out, "Each drive\n{}", fitted(&report::each_drive(rows)))?;
     }
     if arguments.explain {
         let whose = if arguments.drives > 1 { " of the first drive" } else { "" };
-        println!(
+        writeln!(
+            out,
             "Where a command's time{whose} goes on average; the parts add up\n{}",
             fitted(&report::explained(rows))
-        );
-        println!("Where the time of the slowest one goes\n{}", fitted(&report::slowest(rows)));
+        )?;
+        writeln!(out, "Where the time of the slowest one goes\n{}", fitted(&report::slowest(rows)))?;
     }
     if arguments.components {
-        println!("What components did meanwhile\n{}", fitted(&report::components(rows)));
+        writeln!(out, "What components did meanwhile\n{}", fitted(&report::components(rows)))?;
     }
     if let Some(pauses) = pauses {
-        println!(
+        writeln!(
+            out,
             "Reads of 4 KiB over UAS, one at a time with pauses, on a link that never sleeps and on one that does, which is late for what \
              comes after a pause\n{}",
             fitted(&power::table(pauses))
-        );
+        )?;
     }
     if let (Some(file), Some(records)) = (&arguments.capture, records) {
-        println!("{}: {}", shown(file), counted(records, "record"));
+        writeln!(out, "{}: {}", shown(file), counted(records, "record"))?;
     }
+    Ok(())
+}
+
+fn title_of_run(protocol: Protocol, depth: u16) -> String {
+    format!("{protocol} at depth {depth}")
 }
 
 impl Trace for Printed {
     fn record(&mut self, entry: TraceEntry<'_>) {
-        // Who has seen enough closes the pipe, which is no fault.
+        // A closed pipe is reported by the next line of the command itself.
         let _ = writeln!(std::io::stdout(), "{entry}");
     }
 }
 
 impl CompareArguments {
-    /// The host controller. On a bus of USB 2.0 it is left out unless asked for: what is told of it there is chosen.
+    /// The host controller. On USB 2.0 it is left out unless requested, since its numbers there are assumptions.
     fn controller(&self) -> Result<ControllerArgument, Failure> {
         let Some(name) = &self.controller else {
             return Ok(match self.link() {
@@ -196,18 +205,27 @@ impl CompareArguments {
         Capture::create(path, self.capture_as, self.snap.unwrap_or(u32::MAX)).map(Some)
     }
 
-    /// One world after the other, since somebody looks on.
-    fn measure_in_turn(&self, mut capture: Option<&mut Capture>) -> Result<Vec<Row>, Failure> {
+    /// Simulates one run after the other, so that traces and captures are in order.
+    fn measure_in_turn(
+        &self,
+        mut capture: Option<&mut Capture>,
+        out: &mut Output<'_>,
+    ) -> Result<Vec<Row>, Failure> {
         let mut rows = Vec::new();
         for depth in self.raw_depths() {
-            let bot = self.measure(depth, Protocol::Bot, capture.as_deref_mut())?;
-            let uas = self.measure(depth, Protocol::Uas, capture.as_deref_mut())?;
+            let mut measured = |protocol| {
+                if self.trace.is_some() {
+                    writeln!(out, "{}", title_of_run(protocol, depth))?;
+                }
+                self.measure(depth, protocol, capture.as_deref_mut())
+            };
+            let (bot, uas) = (measured(Protocol::Bot)?, measured(Protocol::Uas)?);
             rows.push(Row { depth, bot, uas });
         }
         Ok(rows)
     }
 
-    /// Each world on a thread of its own: worlds share nothing, so that it does not matter how many there are.
+    /// Simulates in parallel. Simulations share nothing, so that the number of threads does not change the results.
     fn measure_at_once(&self) -> Result<Vec<Row>, Failure> {
         let pool = threads::pool(self.threads)?;
         let row = |&depth: &u16| {
@@ -219,13 +237,10 @@ impl CompareArguments {
     }
 
     fn measure(&self, depth: u16, protocol: Protocol, capture: Option<&mut Capture>) -> Result<Run, Failure> {
-        let (name, what) = (format!("{protocol} {depth}"), format!("{protocol} at depth {depth}"));
-        let run = Looked { protocol, name: &name, what: &what, drives: self.drives };
+        let (name, what) = (format!("{protocol} {depth}"), title_of_run(protocol, depth));
+        let run = ObservedRun { protocol, name: &name, what: &what, drives: self.drives };
         let observers = capture.map(|capture| capture.next_run(&run)).transpose()?.unwrap_or_default();
         let trace = self.trace.map(|commands| (Box::new(Printed) as Box<dyn Trace>, commands));
-        if trace.is_some() {
-            println!("{what}");
-        }
         let watch = LoadObservers { observers, trace, explain: self.explain || self.report.is_some() };
         ceiling::measure(&self.load(depth)?, protocol, watch).map_err(|error| match error {
             CeilingError::Load => {

@@ -16,14 +16,29 @@ use workload::{AccessSpec, Job};
 
 const K: u32 = 1 << 10;
 
+/// The columns of a comparison, and what they are simulated with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Comparison<'a> {
+    pub(super) columns: &'a [Configuration],
+    pub(super) catalogue: &'a Catalogue,
+    pub(super) terms: &'a Terms,
+}
+
+impl<'a> Comparison<'a> {
+    /// The three as the functions of [`study::compare`] take them.
+    pub(super) const fn parts(self) -> (&'a [Configuration], &'a Catalogue, &'a Terms) {
+        (self.columns, self.catalogue, self.terms)
+    }
+}
+
 /// Runs each job on each column, on as many threads as the arguments allow.
 pub(super) fn gather(
     arguments: &CompareArguments,
-    asked: (&[Configuration], &Catalogue, &Terms),
+    comparison: Comparison<'_>,
     jobs: &[Job],
     wanted: RunRequest,
 ) -> Result<Vec<JobRuns>, Failure> {
-    Ok(arguments.pool()?.install(|| runs::gather(asked, jobs, wanted, &ProgressLines))?)
+    Ok(arguments.pool()?.install(|| runs::gather(comparison.parts(), jobs, wanted, &ProgressLines))?)
 }
 
 /// What is asked: what the arguments say, or what articles about transports measure.
@@ -31,7 +46,7 @@ pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
     let depths = arguments.depths();
     let depths = depths.as_deref();
     if let Some(name) = &arguments.choice.workload {
-        // Simulated drives have a data set of their own, and one payload is to them as another.
+        // Simulated drives have their own data set, and the payload does not matter to them.
         let workload = workload::named(name).map(workload::Workload::on_whole_drive).ok_or_else(|| {
             let names = workload::NAMES.iter().map(|(name, _)| *name);
             Failure::usage(format!("there is no workload `{name}`")).try_this(nearest::hint(
@@ -59,7 +74,7 @@ pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
             .map(|depth| Job::of(share, *depth))
             .collect());
     }
-    if arguments.is_looked_on() {
+    if arguments.is_observed() {
         // Two that overlap are what there is to see.
         return Ok(vec![Job::of(AccessSpec::all(4 * K, 100, 100), 2)]);
     }
@@ -79,7 +94,7 @@ pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
 }
 
 impl CompareArguments {
-    /// Whether nothing was said about what to measure.
+    /// Whether no argument says what to measure.
     pub(super) fn is_usual(&self) -> bool {
         self.choice.workload.is_none() && self.block.is_none() && self.depth.is_none() && !self.write
     }
@@ -105,12 +120,12 @@ impl CompareArguments {
         }
     }
 
-    /// Threads for worlds, as many as there are processors unless told.
+    /// Threads for simulations; by default one per processor.
     pub(super) fn pool(&self) -> Result<ThreadPool, Failure> {
         threads::pool(self.threads)
     }
 
-    const fn is_looked_on(&self) -> bool {
+    const fn is_observed(&self) -> bool {
         self.trace.is_some() || self.capture.is_some() || self.timeline.is_some()
     }
 }

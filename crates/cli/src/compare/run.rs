@@ -1,32 +1,33 @@
-//! Measures each column of a comparison under each job, in worlds on all processors, and shows what came out.
+//! Measures each column of a comparison under each job, in simulations on all processors, and prints the results.
 //!
-//! Always true: figures are in virtual time, and do not depend on how many worlds run at once, nor on who looks on.
+//! Invariant: figures are in virtual time, and depend neither on the number of threads nor on observers.
 
 use super::choice::Configuration;
 use super::components;
 use super::power;
-use super::request::{gather, jobs};
+use super::request::{Comparison, gather, jobs};
 use super::table::fitted;
 use super::{
-    CompareArguments, LinkArgument, against, kept, onlookers, parts, platter, print_findings, timeline,
+    CompareArguments, LinkArgument, against, observers, parts, platter, print_findings, saved, timeline,
 };
 use crate::failure::Failure;
-use crate::harmless;
 use crate::page;
 use crate::progress::ProgressLines;
+use crate::sanitize;
+use crate::stdout::Output;
 use ::report::TextTable;
 use serde_json::{Value, json};
 use sim::engine::LatencyStage;
 use study::compare::Row;
 use study::compare::findings::{findings, first_seed};
-use study::compare::page::{self as comparison, PageContent};
+use study::compare::page::{self as page_content, PageContent};
 use study::compare::pairs;
 use study::parts::{Catalogue, PartKind};
 use study::setups::{DriveName, Setup};
 use study::trial::{Terms, Trial};
 use units::Duration;
 
-pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &CompareArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     if arguments.commands.is_some() && arguments.capture.is_none() && arguments.report.is_none() {
         return Err(Failure::usage("--commands is for --capture and --report, or for --raw")
             .because("runs of parts are as long as it takes for a figure")
@@ -37,32 +38,32 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     let catalogue = parts::catalogue(arguments.parts.as_deref())?;
     let (setup, columns) = arguments.columns(&catalogue)?;
     let terms = arguments.terms();
-    let asked = (columns.as_slice(), &catalogue, &terms);
+    let comparison = Comparison { columns: &columns, catalogue: &catalogue, terms: &terms };
     if let Some(file) = &arguments.timeline {
-        return timeline::show(arguments, file.as_deref(), asked);
+        return timeline::show(arguments, file.as_deref(), comparison, out);
     }
     if let Some(file) = &arguments.platter {
-        return platter::show(file.as_deref(), asked);
+        return platter::show(file.as_deref(), comparison, out);
     }
     if let Some(file) = &arguments.against {
-        return against::show(arguments, file, asked);
+        return against::show(arguments, file, comparison, out);
     }
     let jobs = jobs(arguments)?;
-    let looked_on = onlookers::measure(arguments, (&columns, &jobs), (&catalogue, &terms))?;
-    let gathered = looked_on.map_or_else(|| gather(arguments, asked, &jobs, arguments.wanted()), Ok)?;
+    let observed = observers::measure(arguments, &jobs, comparison, out)?;
+    let gathered = observed.map_or_else(|| gather(arguments, comparison, &jobs, arguments.wanted()), Ok)?;
     let rows: Vec<Row> = gathered.iter().map(|row| row.row(arguments.explain)).collect();
     let record = || record(&setup, &columns, &rows, &catalogue, &terms);
     if arguments.json {
-        println!("{}", harmless::json(&format!("{:#}", record())));
+        writeln!(out, "{}", sanitize::json(&format!("{:#}", record())))?;
     } else {
-        show(arguments, &setup, (&columns, &rows), &catalogue);
+        show(arguments, &setup, comparison, &rows, out)?;
     }
     if let Some(keeper) = keeper {
-        keeper.keep(&kept::run(&setup, (&columns, &gathered), &terms, &record()))?;
+        keeper.keep(&saved::run(&setup, comparison, &gathered, &record()))?;
     }
     let Some(file) = arguments.report.as_deref() else { return Ok(()) };
     let blocks = if arguments.is_usual() {
-        arguments.pool()?.install(|| comparison::block_runs(asked, &ProgressLines))?
+        arguments.pool()?.install(|| page_content::block_runs(comparison.parts(), &ProgressLines))?
     } else {
         Vec::new()
     };
@@ -76,45 +77,50 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         constants: &record()["parts"],
         again: page::command_line(),
     };
-    page::write(&comparison::page(&content, &gathered, &blocks)?, file)
+    page::write(&page_content::page(&content, &gathered, &blocks)?, file)
 }
 
 /// Everything, for people.
 fn show(
     arguments: &CompareArguments,
     setup: &Setup,
-    (columns, rows): (&[Configuration], &[Row]),
-    catalogue: &Catalogue,
-) {
-    println!("{}\n", setup.title);
-    print_findings(&findings(columns, &first_seed(columns, rows)), arguments.findings);
+    comparison: Comparison<'_>,
+    rows: &[Row],
+    out: &mut Output<'_>,
+) -> Result<(), Failure> {
+    let Comparison { columns, catalogue, .. } = comparison;
+    writeln!(out, "{}\n", setup.title)?;
+    print_findings(out, &findings(columns, &first_seed(columns, rows)), arguments.findings)?;
     for column in columns {
-        println!("{}: {}", column.name, parts_of(column, catalogue));
+        writeln!(out, "{}: {}", column.name, parts_of(column, catalogue))?;
     }
-    println!("\nMB/s (10^6 bytes) by queue depth\n{}", fitted(&table(columns, rows)));
+    writeln!(out, "\nMB/s (10^6 bytes) by queue depth\n{}", fitted(&table(columns, rows)))?;
     if let Some(chart) = chart(columns, rows) {
-        println!("{chart}");
+        writeln!(out, "{chart}")?;
     }
-    println!("{}\n{}", power::title(rows), fitted(&power::table(columns, rows)));
+    writeln!(out, "{}\n{}", power::title(rows), fitted(&power::table(columns, rows)))?;
     if let Some(links) = power::links(columns, rows) {
-        println!(
+        writeln!(
+            out,
             "How long links were asleep, in percent of the time: in U1, in U2, and on the way back\n{}",
             fitted(&links)
-        );
+        )?;
     }
     if arguments.explain {
-        println!(
+        writeln!(
+            out,
             "Where a command's time goes, mean microseconds; the parts add up\n{}",
             fitted(&stages(columns, rows))
-        );
+        )?;
     }
     if arguments.components {
-        println!("What components did meanwhile\n{}", fitted(&done(columns, rows)));
+        writeln!(out, "What components did meanwhile\n{}", fitted(&done(columns, rows)))?;
     }
     if arguments.wanted().seeds > 1 {
         let others = if arguments.report.is_some() { "the page" } else { "what is kept" };
-        println!("Figures here are of seed {}; {others} has means of several.", arguments.seed);
+        writeln!(out, "Figures here are of seed {}; {others} has means of several.", arguments.seed)?;
     }
+    Ok(())
 }
 
 impl LinkArgument {

@@ -16,11 +16,11 @@ pub(crate) use records::{Header, Records, merge};
 
 use super::table::fitted;
 use super::{CompareArguments, parts};
-use crate::counted::counted_len;
 use crate::failure::Failure;
-use crate::harmless::shown;
 use crate::interrupt::{self, Saved};
-use crate::unprinted::aside;
+use crate::messages::message;
+use crate::sanitize::shown;
+use crate::stdout::Output;
 use grid::Grid;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sim::engine::Digest;
@@ -30,6 +30,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use study::compare::Point;
 use study::parts::Catalogue;
+use study::plural::counted_len;
 use study::trial::Terms;
 
 /// Why `--save` has no place for a grid, and where its records go.
@@ -42,7 +43,7 @@ pub(super) fn not_kept() -> Failure {
 }
 
 /// Runs the grid, or what is left of it.
-pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &CompareArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     arguments.check_outputs()?;
     let catalogue = parts::catalogue(arguments.parts.as_deref())?;
     let grid = Grid::read(arguments.grid.sweep.as_deref().unwrap_or_default(), arguments, &catalogue)?;
@@ -56,15 +57,15 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     let Some(file) = &arguments.grid.out else {
         interrupt::watch(Saved::Nothing("add --out FILE.jsonl to save each point and to continue later"))?;
         let lines = Mutex::new(Vec::new());
-        work(arguments, &points, (&catalogue, &terms), |line| {
+        work(arguments, &points, &catalogue, &terms, |line| {
             lock(&lines).push(line.to_owned());
             Ok(())
         })?;
         let lines = lines.into_inner().unwrap_or_default();
         return if arguments.json {
-            crate::stdout::print(&crate::harmless::json(&(lines.join("\n") + "\n")))
+            out.print(&crate::sanitize::json(&(lines.join("\n") + "\n")))
         } else {
-            crate::stdout::print(&format!("{}\n", fitted(&csv::table(&lines))))
+            out.print(&format!("{}\n", fitted(&csv::table(&lines))))
         };
     };
     let mut records = Records::open(file, &header)?;
@@ -72,16 +73,15 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     let begun = records.count();
     let left: Vec<Point> = own.iter().skip(begun).copied().cloned().collect();
     if begun > 0 {
-        aside!("{}: {begun} of {} there; going on", shown(file), counted_len(own.len(), "point"));
+        message!("{}: {begun} of {} there; going on", shown(file), counted_len(own.len(), "point"));
     }
     interrupt::watch(Saved::Points { count: begun, of: own.len(), file: file.clone() })?;
-    work(arguments, &left, (&catalogue, &terms), |line| interrupt::save_point(|| records.append(line)))?;
+    work(arguments, &left, &catalogue, &terms, |line| interrupt::save_point(|| records.append(line)))?;
     if let Some(table) = &arguments.grid.csv {
         let lines = Records::read(file)?.1;
         write_csv(table, lines.values().map(String::as_str))?;
     }
-    println!("{}: {} of {}", shown(file), counted_len(own.len(), "point"), points.len());
-    Ok(())
+    writeln!(out, "{}: {} of {}", shown(file), counted_len(own.len(), "point"), points.len())
 }
 
 /// A number for everything that figures depend on.
@@ -118,7 +118,8 @@ struct Order<W> {
 fn work(
     arguments: &CompareArguments,
     points: &[Point],
-    (catalogue, terms): (&Catalogue, &Terms),
+    catalogue: &Catalogue,
+    terms: &Terms,
     write: impl FnMut(&str) -> Result<(), Failure> + Send,
 ) -> Result<(), Failure> {
     let bar = progress(points.len(), std::io::stderr().is_terminal());
@@ -140,7 +141,7 @@ fn work(
     failed.map_or(Ok(()), Err)
 }
 
-/// The next point that nobody has taken.
+/// The next point that no thread has taken.
 fn take<'a>(next: &AtomicUsize, points: &'a [Point]) -> Option<(usize, &'a Point)> {
     let number = next.fetch_add(1, Ordering::Relaxed);
     Some((number, points.get(number)?))
@@ -172,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_go_out_in_their_order_whoever_is_first() {
+    fn lines_are_written_in_order_whichever_thread_is_first() {
         let mut out = Vec::new();
         let mut order = Order {
             next: 0,

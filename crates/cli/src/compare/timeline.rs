@@ -1,24 +1,24 @@
 //! `--timeline`: prints or writes the timeline of [`study::compare::timeline`].
 
-use super::choice::Configuration;
+use super::CompareArguments;
 use super::drawing::write;
-use super::{CompareArguments, request};
-use crate::counted::listed;
+use super::request::{self, Comparison};
 use crate::failure::Failure;
-use crate::harmless::shown;
+use crate::sanitize::shown;
+use crate::stdout::Output;
 use std::path::Path;
 use study::compare::timeline::timeline;
-use study::parts::Catalogue;
-use study::trial::Terms;
+use study::plural::listed;
 
 pub(super) fn show(
     arguments: &CompareArguments,
     file: Option<&Path>,
-    asked: (&[Configuration], &Catalogue, &Terms),
+    comparison: Comparison<'_>,
+    out: &mut Output<'_>,
 ) -> Result<(), Failure> {
     let jobs = request::jobs(arguments)?;
     let Some(job) = jobs.first() else { return Err(Failure::usage("the workload has no job")) };
-    let timeline = timeline(job, asked)?;
+    let timeline = timeline(job, comparison.parts())?;
     if timeline.is_empty() {
         return Err(Failure::usage("this setup has no USB drive to draw a timeline for")
             .because("a timeline shows two commands of a drive behind SuperSpeed"));
@@ -26,15 +26,15 @@ pub(super) fn show(
     match file {
         Some(file) => {
             write(&timeline.drawing().document(), file)?;
-            println!(
+            writeln!(
+                out,
                 "Wrote {}: a timeline (SVG) of two overlapping requests, {} at QD{}, over {}.",
                 shown(file),
                 job.label,
                 job.depth,
                 listed(&timeline.titles())
-            );
-            Ok(())
+            )
         }
-        None => crate::stdout::print(&timeline.text()),
+        None => out.print(&timeline.text()),
     }
 }

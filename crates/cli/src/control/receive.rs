@@ -9,8 +9,8 @@
 
 use super::timed::TimedStream;
 use super::{ControlCommand, LINE_BYTES_MAX};
-use crate::harmless::shown;
 use crate::in_use;
+use crate::sanitize::shown;
 use drive::SlotError;
 use drive::medium::{FileMedium, FileOptions};
 use inspect::block::is_same_file;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_has_a_deadline_of_its_own() {
+    fn each_line_has_its_own_deadline() {
         let text = answered(|mut peer| {
             for _ in 0..3 {
                 peer.write_all(b"12345\n").unwrap();

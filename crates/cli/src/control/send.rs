@@ -3,9 +3,9 @@
 use super::timed::TimedStream;
 use super::{ControlCommand, LINE_BYTES_MAX};
 use crate::args::{ControlArguments, ControlCommandArgument};
-use crate::counted::counted;
 use crate::failure::Failure;
-use crate::harmless::{self, shown};
+use crate::sanitize::{self, shown};
+use crate::stdout::Output;
 use serde_json::{Map, Value};
 use server::net::Address;
 use std::fmt::Display;
@@ -13,13 +13,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
+use study::plural::counted;
 use units::ByteCount;
 
 /// How long an answer may take: the server waits 30 s for the host's commands, and then flushes.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Sends the command of the arguments.
-pub(crate) fn run(arguments: &ControlArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ControlArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     let path = socket_path(&arguments.address)?;
     let command = match &arguments.command {
         ControlCommandArgument::Status => ControlCommand::Status,
@@ -32,10 +33,10 @@ pub(crate) fn run(arguments: &ControlArguments) -> Result<(), Failure> {
     };
     let answer = exchange(&path, &command.encode().to_string())?;
     match (answer.get("ok"), answer.get("error")) {
-        (Some(_), _) if arguments.json => println!("{}", harmless::json(&answer.to_string())),
+        (Some(_), _) if arguments.json => writeln!(out, "{}", sanitize::json(&answer.to_string()))?,
         (Some(Value::Object(fields)), _) => {
             let text = sentences(&command, fields).ok_or_else(|| malformed(&answer))?;
-            println!("{}", harmless::tame_lines(&text));
+            writeln!(out, "{}", sanitize::escape_lines(&text))?;
         }
         (_, Some(Value::String(why))) => return Err(Failure::new(why.clone())),
         _ => return Err(malformed(&answer)),

@@ -5,7 +5,7 @@
 //! well and may still write what it has, for [`AFTER_STOP`] at most. A second Ctrl-C ends the process.
 
 use crate::failure::Failure;
-use crate::harmless::shown;
+use crate::sanitize::shown;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::cell::{Cell, RefCell};

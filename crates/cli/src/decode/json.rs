@@ -3,6 +3,7 @@
 //! Kinds are `command`, `damage`, `dropped`, `stats`, `verdict`, `note`, and at last `end`. Times are nanoseconds, sizes bytes, what was not seen is null.
 //! `dropped` is printed for the first places; `end` has how many there were, and how many packets. `stats` of all drives has no device.
 
+use super::counts::{CommandCounts, Losses};
 use capture::{Damage, Dropped};
 use decode::{
     Address, Command, Decoder, DeviceSummary, Fault, Outcome, Phase, Spread, Stats, Summary, TransferEnd,
@@ -116,15 +117,6 @@ pub(super) fn dropped(dropped: &Dropped) -> Value {
     json!({ "kind": "dropped", "offset": offset, "packets": packets, "here": is_here })
 }
 
-/// What of the capture is missing.
-pub(super) struct Lost {
-    pub(super) damages: u64,
-    pub(super) bytes: u64,
-    pub(super) dropped: u64,
-    /// At so many places.
-    pub(super) drops: u64,
-}
-
 /// Where compressed data end in damage.
 pub(super) fn unpack_damage(offset: u64, what: &str) -> Value {
     json!({ "kind": "damage", "offset": offset, "bytes": null, "text": format!("compressed data: {what}") })
@@ -157,12 +149,12 @@ pub(super) fn stats(stats: &Stats, device: Option<Address>, is_sure: bool) -> Va
 }
 
 /// The last line.
-pub(super) fn end(decoder: &Decoder, (seen, shown): (u64, u64), lost: &Lost) -> Value {
+pub(super) fn end(decoder: &Decoder, commands: CommandCounts, lost: &Losses) -> Value {
     let losses = decoder.losses();
     json!({
         "kind": "end",
-        "commands": seen,
-        "shown": shown,
+        "commands": commands.seen,
+        "shown": commands.shown,
         "drives": decoder.drives().map(|drive| json!({
             "device": drive.address.to_string(),
             "transport": drive.transport.to_string(),

@@ -2,12 +2,13 @@
 //!
 //! An outcome is printed only if it is not success, and so are requested bytes that did not move.
 
-use crate::counted::counted;
+use super::counts::CommandCounts;
 use decode::{
     Address, Command, Decoder, DeviceSummary, Drive, Losses, Outcome, Phase, TransferEnd, TransferStep,
     Transport, class_name,
 };
 use std::io::{self, Write};
+use study::plural::counted;
 use wire::bot::CswStatus;
 use wire::scsi::Status;
 
@@ -153,7 +154,8 @@ fn contents(out: &mut impl Write, decoder: &Decoder) -> io::Result<()> {
 }
 
 /// How much there was, and what is missing.
-pub(super) fn end(out: &mut impl Write, decoder: &Decoder, (seen, shown): (u64, u64)) -> io::Result<()> {
+pub(super) fn end(out: &mut impl Write, decoder: &Decoder, commands: CommandCounts) -> io::Result<()> {
+    let CommandCounts { seen, shown } = commands;
     let drives = decoder.drives().count();
     if drives == 0 {
         contents(out, decoder)?;

@@ -3,12 +3,12 @@
 //! A transport has the colour that it has on the pages of its runs; what was before has an interrupted line.
 
 use super::{notes, remarks, summary, transports};
-use crate::called;
+use crate::command_line;
 use crate::failure::Failure;
 use crate::history::title;
 use crate::page::{
-    ReportRoute, by_share, course, depth_axis, each_once, featured_depth, in_unit, kept_ways, look,
-    made_again, reach, version, write,
+    ReportRoute, by_share, course, depth_axis, each_once, featured_depth, in_unit, look, made_again, reach,
+    saved_routes, version, write,
 };
 use records::{Change, Diff, Figures, Saved, Verdict};
 use report::{
@@ -18,18 +18,20 @@ use std::path::Path;
 
 /// Rows that a picture has room for; tables have all of them.
 const ROWS_MAX: usize = 60;
-/// Jobs that have a picture of their own.
+/// Jobs that have their own picture.
 const JOBS_MAX: usize = 30;
 /// Jobs whose latencies have pictures, two each.
 const LATENCIES_MAX: usize = 12;
-/// `again` is the line that makes it again.
+
+/// Writes the page; `again` is the command line that repeats it.
 pub(super) fn show(
     file: &Path,
-    (before, after): (&Saved, &Saved),
+    before: &Saved,
+    after: &Saved,
     diff: &Diff,
     again: String,
 ) -> Result<(), Failure> {
-    let ways = kept_ways([&before.run, &after.run]);
+    let ways = saved_routes([&before.run, &after.run]);
     let mut page = Page::new("Before and after")
         .lead(format!("Before: {}. After: {}.", title(before), title(after)))
         .findings(findings(diff))
@@ -45,8 +47,8 @@ pub(super) fn show(
         }
     }
     for (when, saved) in [("before", before), ("after", after)] {
-        page =
-            page.fact(Fact::Lines(format!("What was called {when}"), called::line(&saved.run.command_line)));
+        page = page
+            .fact(Fact::Lines(format!("Command line {when}"), command_line::line(&saved.run.command_line)));
     }
     write(&page.fact(version()).fact(made_again(again)), file)
 }
@@ -62,18 +64,18 @@ fn name(change: &Change) -> String {
 
 /// All together, then what has changed, the most first; depths of a job with the same verdict in one sentence.
 fn findings(diff: &Diff) -> Vec<String> {
-    let is_told = |change: &&Change| matches!(change.verdict, Verdict::Better | Verdict::Worse);
-    let mut told: Vec<Vec<&Change>> = Vec::new();
-    for change in diff.changes.iter().filter(is_told) {
+    let is_changed = |change: &&Change| matches!(change.verdict, Verdict::Better | Verdict::Worse);
+    let mut groups: Vec<Vec<&Change>> = Vec::new();
+    for change in diff.changes.iter().filter(is_changed) {
         let key = |of: &Change| (of.job.clone(), of.transports.clone(), of.verdict.word());
-        match told.iter_mut().find(|alike| alike.iter().any(|one| key(one) == key(change))) {
+        match groups.iter_mut().find(|alike| alike.iter().any(|one| key(one) == key(change))) {
             Some(alike) => alike.push(change),
-            None => told.push(vec![change]),
+            None => groups.push(vec![change]),
         }
     }
     let far = |alike: &[&Change]| alike.iter().map(|one| one.ratio.value.ln().abs()).fold(0.0, f64::max);
-    told.sort_by(|one, other| far(other).total_cmp(&far(one)));
-    let all = told.iter().map(|alike| sentence(alike));
+    groups.sort_by(|one, other| far(other).total_cmp(&far(one)));
+    let all = groups.iter().map(|alike| sentence(alike));
     [summary(diff)].into_iter().chain(all).chain(notes(diff)).chain(remarks(diff)).collect()
 }
 
@@ -219,7 +221,7 @@ fn latencies(runs: [&Saved; 2], diff: &Diff, ways: &[ReportRoute]) -> Section {
         let chosen = of_job.iter().filter(|change| change.depth == depth);
         let curves = by_share(chosen.flat_map(|change| sides(runs, change, ways)));
         if !curves.series.is_empty() {
-            let title = format!("Latency percentiles: {job}, {depth} under way");
+            let title = format!("Latency percentiles: {job}, QD{depth}");
             let text = "What a share of the requests does not take longer than.";
             section = section.figure(Figure::new(title, text, Picture::Lines(curves)));
         }

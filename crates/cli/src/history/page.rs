@@ -1,26 +1,27 @@
 //! `uaskit history --report`: several runs as a page, the oldest at the left.
 //!
-//! Rates and latencies of each job, a line for each transport and depth; of one run alone, [`single`] draws them over depth. Left out: whether a change is more than chance, which `uaskit diff`
-//! tells. Always true: a line stays with one drive, and goes from no simulated run to a measured one.
+//! Rates and latencies of each job, a line for each transport and depth; for a single run, [`single`] draws them over
+//! depth. Left out: whether a change is significant, which `uaskit diff` decides. Invariant: a line is about one drive,
+//! and connects no simulated run with a measured one.
 
 mod single;
 
 use super::title;
-use crate::called;
-use crate::counted::counted_len;
+
+use crate::command_line;
 use crate::failure::Failure;
-use crate::harmless::tame;
 use crate::page::{
-    ReportRoute, command_line, course, each_once, featured_depth, in_easier, kept_ways, look, version, write,
+    ReportRoute, command_line, course, each_once, featured_depth, in_easier, look, saved_routes, version,
+    write,
 };
+use crate::sanitize::escape;
 use records::{Figures, ResultRow, Saved};
 use report::{Axis, Cell, Fact, Figure, Lines, Page, Picture, Point, Section, Series, Table};
+use single::{JOBS_MAX, rate};
 use std::collections::BTreeSet;
 use std::path::Path;
+use study::plural::counted_len;
 use workload::Estimate;
-
-/// Jobs that have pictures of their own, two each.
-const JOBS_MAX: usize = 30;
 
 /// Lines that a chart has room for. Of a job with more those of one depth are drawn.
 const LINES_MAX: usize = 8;
@@ -28,7 +29,7 @@ const LINES_MAX: usize = 8;
 /// A line through the runs: a transport and a depth.
 type Line = (String, u16);
 
-/// Of a rate that has changed by less nothing is said.
+/// Smaller changes of a rate are not a finding.
 const SAME: f64 = 0.05;
 
 /// Writes the page; `runs` are in their order.
@@ -50,11 +51,11 @@ pub(super) fn show(file: &Path, runs: &[Saved]) -> Result<(), Failure> {
     }
     for (drive, runs) in drives.iter().filter(|_| runs.len() != 1) {
         let jobs = jobs(runs);
-        let ways = kept_ways(runs.iter().map(|saved| &saved.run));
-        let told = || jobs.iter().take(left);
-        let rates = told().filter_map(|job| of_job(job, runs, &ways, &RATE));
+        let ways = saved_routes(runs.iter().map(|saved| &saved.run));
+        let charted = || jobs.iter().take(left);
+        let rates = charted().filter_map(|job| of_job(job, runs, &ways, &RATE));
         sections.push(rates.fold(Section::new(format!("Throughput, run by run: {drive}")), Section::figure));
-        let latencies = told().filter_map(|job| of_job(job, runs, &ways, &LATENCY));
+        let latencies = charted().filter_map(|job| of_job(job, runs, &ways, &LATENCY));
         let latency = Section::new(format!("99th percentile, run by run: {drive}"));
         sections.push(latencies.fold(latency, Section::figure));
         if jobs.len() > left {
@@ -74,7 +75,7 @@ pub(super) fn show(file: &Path, runs: &[Saved]) -> Result<(), Failure> {
     page = page.fact(Fact::Table("Runs".into(), table));
     for saved in runs {
         let facts = saved.run.setup.facts.iter().map(|(name, fact)| format!("{name}: {fact}"));
-        let called = format!("called: {}", called::line(&saved.run.command_line));
+        let called = format!("called: {}", command_line::line(&saved.run.command_line));
         page = page.fact(Fact::Lines(title(saved), facts.chain([called]).collect::<Vec<_>>().join("\n")));
     }
     write(&page.fact(version()).fact(command_line()), file)
@@ -86,7 +87,7 @@ fn by_drive(runs: &[Saved]) -> Vec<(String, Vec<&Saved>)> {
     for saved in runs {
         let setup = &saved.run.setup;
         let name = if setup.drive.is_empty() { &setup.name } else { &setup.drive };
-        let name = format!("{}, {}", tame(name), saved.run.kind);
+        let name = format!("{}, {}", escape(name), saved.run.kind);
         match drives.iter_mut().find(|(other, _)| *other == name) {
             Some((_, of_drive)) => of_drive.push(saved),
             None => drives.push((name, vec![saved])),
@@ -118,7 +119,7 @@ fn change(runs: &[&Saved]) -> Option<String> {
     let most = both.iter().max_by(|one, other| ratio(one).ln().abs().total_cmp(&ratio(other).ln().abs()))?;
     let (row, before, after) = most;
     let ends = [first, last].map(|saved| {
-        saved.run.label.clone().map_or_else(|| format!("run {}", saved.id), |label| tame(&label))
+        saved.run.label.clone().map_or_else(|| format!("run {}", saved.id), |label| escape(&label))
     });
     Some(format!(
         "from {} to {}, of {} {more} rose and {less} fell by more than {:.0} %; the largest change is {}, {}, QD{}: {} to {} MB/s. `uaskit diff` separates changes from noise",
@@ -126,8 +127,8 @@ fn change(runs: &[&Saved]) -> Option<String> {
         ends[1],
         counted_len(both.len(), "rate"),
         SAME * 100.0,
-        tame(&row.job),
-        tame(&row.transport),
+        escape(&row.job),
+        escape(&row.transport),
         row.depth,
         report::mean(*before),
         report::mean(*after)
@@ -147,14 +148,6 @@ const LATENCY: Drawn = Drawn {
     unit: "µs",
     value: |figures| Some(Estimate { value: figures.p99_us?, interval: None }),
 };
-
-/// Millions of bytes in a second, with their interval.
-fn rate(figures: &Figures) -> Estimate {
-    // Bytes for an I/O are the same in all rounds.
-    let scale = figures.mb_per_s / figures.iops;
-    let interval = figures.iops_interval.filter(|_| scale.is_finite());
-    Estimate { value: figures.mb_per_s, interval: interval.map(|ends| ends.map(|end| end * scale)) }
-}
 
 /// A job run by run; none where no run knows the figure.
 fn of_job(job: &str, runs: &[&Saved], ways: &[ReportRoute], drawn: &Drawn) -> Option<Figure> {

@@ -4,10 +4,10 @@
 //! is escaped, so that it cannot play with the terminal. On a terminal, lines that are longer than it is wide are cut;
 //! elsewhere nothing is.
 
-use crate::counted::counted;
-use crate::harmless::tame;
+use crate::sanitize::escape;
 use inspect::inventory::{DEVICES, Disk, Interface, Inventory, Transport, UsbDevice, bridge_family};
 use inspect::text::{ForeignDrive, ForeignSystem};
+use study::plural::counted;
 use units::Capacity;
 
 /// What stands in one line, by column.
@@ -21,9 +21,9 @@ pub(super) fn inventory(inventory: &Inventory, all: bool, columns: Option<usize>
     let mut buses: Vec<(String, Vec<Row>)> = Vec::new();
     for device in &inventory.devices {
         if device.is_root_hub() {
-            buses.push((tame(&bus_line(inventory, device)), Vec::new()));
-        } else if let Some((_, rows)) = buses.last_mut().filter(|_| all || is_on_the_way(inventory, device)) {
-            rows.extend(rows_of(device).into_iter().map(|row| row.map(|cell| tame(&cell))));
+            buses.push((escape(&bus_line(inventory, device)), Vec::new()));
+        } else if let Some((_, rows)) = buses.last_mut().filter(|_| all || is_ancestor(inventory, device)) {
+            rows.extend(rows_of(device).into_iter().map(|row| row.map(|cell| escape(&cell))));
         }
     }
     buses.retain(|(_, rows)| all || !rows.is_empty());
@@ -43,7 +43,7 @@ pub(super) fn inventory(inventory: &Inventory, all: bool, columns: Option<usize>
     lines.into_iter().map(|line| cut(line, columns) + "\n").collect()
 }
 
-/// The text where there is no drive.
+/// The text without any drive.
 pub(crate) fn nothing(inventory: &Inventory) -> String {
     if let Some(report) = &inventory.report {
         return match (report.foreign.is_empty(), report.kinds.is_empty()) {
@@ -85,7 +85,7 @@ fn bus_line(inventory: &Inventory, hub: &UsbDevice) -> String {
 }
 
 /// A drive, or a hub that has one behind it.
-fn is_on_the_way(inventory: &Inventory, device: &UsbDevice) -> bool {
+fn is_ancestor(inventory: &Inventory, device: &UsbDevice) -> bool {
     let behind = format!("{}.", device.port);
     device.is_storage() || inventory.storage().any(|storage| storage.port.starts_with(&behind))
 }
@@ -144,7 +144,7 @@ fn describe(transport: &Transport) -> String {
 pub(crate) fn not_there(inventory: &Inventory) -> String {
     let mut text = String::new();
     for one in inspect::diagnose::absent(inventory) {
-        text += &format!("\n{}: {}.\n", tame(&one.place), tame(&one.because));
+        text += &format!("\n{}: {}.\n", escape(&one.place), escape(&one.because));
     }
     for drive in inventory.report.iter().flat_map(|report| &report.foreign) {
         text += &format!("\n{}\n", foreign(drive));
@@ -165,7 +165,7 @@ pub(crate) fn foreign(drive: &ForeignDrive) -> String {
     };
     let speed = drive.speed.map_or_else(String::new, |speed| format!(", {speed}"));
     let id = drive.id;
-    tame(&format!("On {system}, {id}{family} {how}{speed}. Linux's rules do not apply to {system}."))
+    escape(&format!("On {system}, {id}{family} {how}{speed}. Linux's rules do not apply to {system}."))
 }
 
 #[cfg(test)]

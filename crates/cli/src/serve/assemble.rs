@@ -4,10 +4,10 @@
 //! chosen here, once, for all of the server. Left out: sockets.
 
 use crate::args::{ServeArguments, ShortDataArgument, SpeedArgument, TransportArgument};
-use crate::called::line;
+use crate::command_line::line;
 use crate::failure::Failure;
-use crate::harmless::shown;
 use crate::in_use;
+use crate::sanitize::shown;
 use bus::Speed;
 use device::bot::ShortData;
 use device::command::Limits;

@@ -4,7 +4,7 @@
 //! The same events in three forms; JSON goes to standard output so that it can be piped, the live line to standard
 //! error so that it cannot. Left out: errors, which `main` prints.
 
-use crate::harmless;
+use crate::sanitize;
 use device::ActiveTransport;
 use drive::Counters;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -47,7 +47,7 @@ impl Report {
             Self::Quiet => {}
             Self::Json => {
                 fields["event"] = json!(event);
-                print(&harmless::json(&fields.to_string()));
+                print(&sanitize::json(&fields.to_string()));
             }
             Self::People { live: Some(live) } => live.line.suspend(|| print(line)),
             Self::People { live: None } => print(line),
@@ -106,5 +106,5 @@ pub(crate) const fn describe(transport: ActiveTransport) -> &'static str {
 /// A reader that has gone does not stop the service.
 fn print(line: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{}", harmless::tame_lines(line)).and_then(|()| out.flush());
+    let _ = writeln!(out, "{}", sanitize::escape_lines(line)).and_then(|()| out.flush());
 }

@@ -1,4 +1,4 @@
-//! `why --simulate`: the same rules for parts that one does not own, and what each transport would bring.
+//! `why --simulate`: the same rules for the parts of a setup, and the throughput of each transport.
 //!
 //! Which transport runs follows from what parts have ([`study::parts::Activation`]); the figures are of short runs in worlds of them. Where the
 //! driver leaves a better or another transport out, drivers of the same system that would bring one run as well. Left out: what a user
@@ -6,8 +6,8 @@
 
 use crate::compare::{self, table::fitted};
 use crate::failure::Failure;
-use crate::harmless;
-use crate::stdout::print;
+use crate::sanitize;
+use crate::stdout::Output;
 use rayon::prelude::*;
 use report::TextTable;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ struct Answer {
     ways: Vec<ReportRoute>,
 }
 
-pub(super) fn run(name: &str, as_json: bool) -> Result<(), Failure> {
+pub(super) fn run(name: &str, as_json: bool, out: &mut Output<'_>) -> Result<(), Failure> {
     let catalogue = compare::parts::catalogue(None)?;
     let setup = compare::choice::setup(name, &catalogue)?;
     let variants: Vec<_> =
@@ -50,7 +50,11 @@ pub(super) fn run(name: &str, as_json: bool) -> Result<(), Failure> {
     let answers = variants.par_iter().map(|variant| {
         let assembly = &variant.assembly;
         let activation = assembly.activation(&catalogue).map_err(|error| {
-            Failure::usage(format!("{} of {} is no chain of parts", variant.name, setup.name)).because(error)
+            Failure::usage(format!(
+                "setup {1}, variant {0}: these parts cannot be connected",
+                variant.name, setup.name
+            ))
+            .because(error)
         })?;
         let ways = ways(assembly, &activation, &catalogue).into_par_iter();
         let ways = ways.map(|(assembly, activation)| ReportRoute {
@@ -62,8 +66,8 @@ pub(super) fn run(name: &str, as_json: bool) -> Result<(), Failure> {
     });
     let answers = answers.collect::<Result<Vec<_>, Failure>>()?;
     match as_json {
-        true => print(&harmless::json(&format!("{:#}\n", record(&setup, &answers)))),
-        false => print(&text(&setup, &answers, &catalogue)),
+        true => out.print(&sanitize::json(&format!("{:#}\n", record(&setup, &answers)))),
+        false => out.print(&text(&setup, &answers, &catalogue)),
     }
 }
 

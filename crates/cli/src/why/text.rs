@@ -2,8 +2,8 @@
 //!
 //! What a device or a file says is escaped, so that it cannot play with the terminal.
 
-use crate::harmless::tame;
 use crate::list::lines::{foreign, nothing};
+use crate::sanitize::escape;
 use inspect::diagnose::{
     Absent, Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Rule, Step, Verdict,
 };
@@ -38,7 +38,7 @@ pub(super) fn answer(
     if report.foreign.is_empty() && !missing.is_empty() && !is_only_gone {
         text += "\nMissing from the report\n";
         for one in missing {
-            text += &format!("   unknown: {}; `{}` shows it\n", one.what, tame(&one.command));
+            text += &format!("   unknown: {}; `{}` shows it\n", one.what, escape(&one.command));
         }
     }
     text
@@ -53,8 +53,8 @@ fn smart(report: &Report) -> String {
             SmartHealth::NoAnswer => "smartctl got no answer through the bridge",
             SmartHealth::Passed => continue,
         };
-        let (file, line) = (tame(&one.source.file), one.source.line);
-        text += &format!("\n{what}\n   {file} line {line}: {}\n", tame(&one.source.text));
+        let (file, line) = (escape(&one.source.file), one.source.line);
+        text += &format!("\n{what}\n   {file} line {line}: {}\n", escape(&one.source.text));
     }
     text
 }
@@ -70,7 +70,7 @@ pub(super) fn markdown(text: &str) -> String {
 /// A drive, port or controller that is gone.
 fn absent(one: &Absent, is_after: bool) -> String {
     let mut text = if is_after { "\n".to_owned() } else { String::new() };
-    text += &format!("{}: {}.\n", tame(&one.place), tame(&one.because));
+    text += &format!("{}: {}.\n", escape(&one.place), escape(&one.because));
     text += &evidence(&one.readings);
     text + &actions(one.advice.iter())
 }
@@ -81,7 +81,7 @@ fn evidence(readings: &[Reading]) -> String {
     }
     let mut text = "\nEvidence\n".to_owned();
     for reading in readings {
-        let _ = writeln!(text, "   {}: {}", tame(&reading.place), tame(&reading.found));
+        let _ = writeln!(text, "   {}: {}", escape(&reading.place), escape(&reading.found));
     }
     text
 }
@@ -106,10 +106,10 @@ fn drives(drives: &[(&UsbDevice, Vec<Diagnosis>)]) -> String {
     for (device, diagnoses) in drives {
         text += &headline(device);
         for diagnosis in diagnoses {
-            text += &format!("   {}\n", tame(&sentence(device, diagnosis)));
+            text += &format!("   {}\n", escape(&sentence(device, diagnosis)));
             let concerns = diagnosis.checks.iter().filter(|check| check.health == Health::Concern);
             text.extend(
-                concerns.map(|check| format!("   LOOK {}: {}\n", check.kind.name(), tame(&check.because))),
+                concerns.map(|check| format!("   LOOK {}: {}\n", check.kind.name(), escape(&check.because))),
             );
         }
     }
@@ -121,7 +121,7 @@ fn drive(device: &UsbDevice, diagnoses: &[Diagnosis]) -> String {
     let mut text = headline(device);
     for diagnosis in diagnoses {
         if diagnoses.len() > 1 {
-            text += &format!("\nInterface {}\n", tame(&diagnosis.interface));
+            text += &format!("\nInterface {}\n", escape(&diagnosis.interface));
         }
         text += &one(device, diagnosis);
     }
@@ -138,13 +138,13 @@ fn headline(device: &UsbDevice) -> String {
     let disks = device.disks().filter_map(|disk| Some(format!(", /dev/{}", disk.node.as_ref()?)));
     let (port, title) = (&device.port, device.title());
     let line = format!("{port}: {id} {title}{family}, {}{}", device.speed, disks.collect::<String>());
-    tame(&line) + "\n"
+    escape(&line) + "\n"
 }
 
 fn one(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
-    let mut text = tame(&sentence(device, diagnosis)) + "\n";
+    let mut text = escape(&sentence(device, diagnosis)) + "\n";
     for cause in diagnosis.causes.iter().skip(1) {
-        text += &format!("Also: {}.\n", tame(&cause.because));
+        text += &format!("Also: {}.\n", escape(&cause.because));
     }
     let readings: Vec<Reading> = diagnosis.causes.iter().flat_map(|cause| cause.readings.clone()).collect();
     text += &evidence(&readings);
@@ -275,7 +275,7 @@ fn judged(judgement: &Judgement, decides: bool) -> String {
         Verdict::NotAsked => "not asked",
     };
     let mark = if decides { "→" } else { " " };
-    let (title, because) = (judgement.rule.title(), tame(&judgement.because));
+    let (title, because) = (judgement.rule.title(), escape(&judgement.because));
     let mut text = format!(" {mark}{number} {verdict:<9}  {title}: {because}\n");
     if judgement.verdict != Verdict::NotAsked {
         text += &seen(&judgement.readings, judgement.root_adds.as_deref());
@@ -289,7 +289,7 @@ fn checked(check: &Check) -> String {
         Health::Concern => "LOOK",
         Health::Unknown => "unknown",
     };
-    let line = format!("   {:<9}{health:<8} {}\n", check.kind.name(), tame(&check.because));
+    let line = format!("   {:<9}{health:<8} {}\n", check.kind.name(), escape(&check.because));
     if check.health == Health::Good {
         line
     } else {
@@ -300,20 +300,20 @@ fn checked(check: &Check) -> String {
 fn seen(readings: &[Reading], root_adds: Option<&str>) -> String {
     let mut text = String::new();
     for reading in readings {
-        let (place, found) = (tame(&reading.place), tame(&reading.found));
+        let (place, found) = (escape(&reading.place), escape(&reading.found));
         let _ = writeln!(text, "                {place}: {found}");
     }
     if let Some(more) = root_adds {
-        let _ = writeln!(text, "                root can read more: {}", tame(more));
+        let _ = writeln!(text, "                root can read more: {}", escape(more));
     }
     text
 }
 
 fn advised(number: usize, advice: &Advice) -> String {
     let gap = if number > 1 { "\n" } else { "" };
-    let mut text = format!("{gap}{number}. {}\n", tame(&advice.purpose));
-    text.extend(advice.cost.iter().map(|cost| format!("   Cost: {}.\n", tame(cost))));
-    text.extend(advice.cautions.iter().map(|caution| format!("   Note: {}.\n", tame(caution))));
+    let mut text = format!("{gap}{number}. {}\n", escape(&advice.purpose));
+    text.extend(advice.cost.iter().map(|cost| format!("   Cost: {}.\n", escape(cost))));
+    text.extend(advice.cautions.iter().map(|caution| format!("   Note: {}.\n", escape(caution))));
     text.extend(advice.steps.iter().map(|step| stepped(step, "   ")));
     if !advice.back.is_empty() {
         text += "   To undo it\n";
@@ -323,5 +323,5 @@ fn advised(number: usize, advice: &Advice) -> String {
 }
 
 fn stepped(step: &Step, indent: &str) -> String {
-    format!("{indent}{}\n{indent}   {}\n", tame(&step.place), tame(&step.line))
+    format!("{indent}{}\n{indent}   {}\n", escape(&step.place), escape(&step.line))
 }

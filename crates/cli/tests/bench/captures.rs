@@ -6,7 +6,7 @@ use std::fs;
 use std::process::Command;
 
 #[test]
-fn a_capture_has_what_was_measured_and_tells_of_drops() {
+fn a_capture_has_what_was_measured_and_counts_drops() {
     let place = Place::new();
     let file = place.write("drive.pcapng", "");
     for transport in ["uas", "bot"] {
@@ -24,11 +24,11 @@ fn a_capture_has_what_was_measured_and_tells_of_drops() {
             "0.02",
         ];
         let output = bench(&[&arguments[..], &["--json", "--capture", &file, "--snap", "64"]].concat());
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{told}");
-        assert!(told.contains("captured: ") && told.contains(" in 1 file, "), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{stderr}");
+        assert!(stderr.contains("captured: ") && stderr.contains(" in 1 file, "), "{stderr}");
         let record: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
-        assert!(told.contains(" 0 events dropped"), "{told}");
+        assert!(stderr.contains(" 0 events dropped"), "{stderr}");
         let decoded =
             Command::new(UASKIT).args(["decode", &file, "--json"]).output().expect("the program runs");
         let text = String::from_utf8_lossy(&decoded.stdout).into_owned();
@@ -43,7 +43,7 @@ fn a_capture_has_what_was_measured_and_tells_of_drops() {
 }
 
 #[test]
-fn a_capture_keeps_all_but_blocks_unless_told_and_says_so_before() {
+fn a_capture_cuts_blocks_by_default_and_announces_it() {
     let place = Place::new();
     let file = place.write("drive.pcapng", "");
     let run = [
@@ -62,21 +62,24 @@ fn a_capture_keeps_all_but_blocks_unless_told_and_says_so_before() {
     let captured = |more: &[&str]| {
         let output =
             bench(&[&run[..], &["--rounds", "1", "--warm-up", "0", "--capture", &file], more].concat());
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{stderr}");
         let records =
-            told.split("captured: ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+            stderr.split("captured: ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
         let bytes = fs::metadata(&file).expect("it is there").len();
-        (told, bytes / records.expect("records are counted"))
+        (stderr, bytes / records.expect("records are counted"))
     };
-    let (told, each) = captured(&[]);
+    let (stderr, each) = captured(&[]);
     assert!(
-        told.starts_with(&format!("capturing into {file}: the first 1024 bytes of each transfer are kept")),
-        "{told}"
+        stderr.starts_with(&format!("capturing into {file}: the first 1024 bytes of each transfer are kept")),
+        "{stderr}"
     );
     assert!(each < 1024, "{each} bytes a record");
-    let (told, each) = captured(&["--snap", "0"]);
-    assert!(told.contains("all bytes of each transfer are kept: it grows as fast as data move"), "{told}");
+    let (stderr, each) = captured(&["--snap", "0"]);
+    assert!(
+        stderr.contains("all bytes of each transfer are kept: it grows as fast as data move"),
+        "{stderr}"
+    );
     assert!(each > 4096, "{each} bytes a record");
 }
 

@@ -57,16 +57,16 @@ fn what_was_ended_within_its_warm_up_is_no_measurement() {
     assert_eq!((&record["interrupted"], &row["error"]), (&true.into(), &why.into()), "{record}");
     let absent = [&record["iops"], &record["iops_of"], &row["iops"], &row["ios"], &row["failed"]];
     assert!(absent.iter().all(|field| field.is_null()), "{record}");
-    let told = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
-        told.contains("nothing was measured") && told.contains(why) && !told.contains("saved as"),
-        "{told}"
+        stderr.contains("nothing was measured") && stderr.contains(why) && !stderr.contains("saved as"),
+        "{stderr}"
     );
     assert!(!fs::exists(&page).expect("a folder"), "a page of nothing");
     let listed = Command::new(UASKIT).args(["history", "--file", &runs]).output().expect("the program runs");
     assert!(!String::from_utf8_lossy(&listed.stdout).contains("before"), "{listed:?}");
     let output = ended("-INT", 1500, &["--warm-up", "600"]);
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(told.contains(&format!("4K random read, uas, depth 1: no figures: {why}")), "{told}");
-    assert!(told.contains("Interrupted: nothing was measured."), "{told}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(stdout.contains(&format!("4K random read, uas, depth 1: no figures: {why}")), "{stdout}");
+    assert!(stdout.contains("Interrupted: nothing was measured."), "{stdout}");
 }

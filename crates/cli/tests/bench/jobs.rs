@@ -75,7 +75,7 @@ fn a_job_file_that_goes_beyond_the_drive_is_refused_by_name() {
 }
 
 #[test]
-fn the_part_that_was_used_and_what_was_written_there_are_told() {
+fn the_record_has_the_span_and_the_written_data() {
     let place = Place::new();
     let image = place.image();
     let file = fs::OpenOptions::new().write(true).open(&image).expect("it is there");
@@ -84,8 +84,8 @@ fn the_part_that_was_used_and_what_was_written_there_are_told() {
     let of = |more: &[&str]| {
         let record = json(&[&[image.as_str()], more, &write[..]].concat());
         let rows = record["rows"].as_array().expect("rows").clone();
-        let told = rows.into_iter().map(|row| (row["span_bytes"].as_u64(), row["written_data"].clone()));
-        (told.collect::<Vec<_>>(), record["target"]["notes"].to_string())
+        let data = rows.into_iter().map(|row| (row["span_bytes"].as_u64(), row["written_data"].clone()));
+        (data.collect::<Vec<_>>(), record["target"]["notes"].to_string())
     };
     let note = "256 MiB from the start of the drive, since all that is written is read back; --size for more";
     let (all, part) = (Some(300 << 20), Some(256 << 20));

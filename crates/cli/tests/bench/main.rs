@@ -213,16 +213,16 @@ fn asked(answer: &str, arguments: &[&str]) -> Output {
     command.output().expect("the program runs")
 }
 
-/// Something happens while the question waits, and the answer is yes: what was told after it, and the exit code.
+/// Does something while the question waits, and answers yes: the text on standard error after it, and the exit code.
 fn asked_meanwhile(happens: impl FnOnce(), arguments: &[&str]) -> (String, Option<i32>) {
     let (mut owner, terminal) = terminal();
     let mut command = Command::new(UASKIT);
     command.arg("bench").args(arguments).args(SHORT.into_iter().flatten()).stdin(terminal);
     let mut asking = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program runs");
     let mut errors = asking.stderr.take().expect("it is a pipe");
-    let (mut told, mut byte) = (Vec::new(), [0]);
-    while !told.ends_with(b"go on: ") && errors.read(&mut byte).expect("it is read") > 0 {
-        told.push(byte[0]);
+    let (mut stderr, mut byte) = (Vec::new(), [0]);
+    while !stderr.ends_with(b"go on: ") && errors.read(&mut byte).expect("it is read") > 0 {
+        stderr.push(byte[0]);
     }
     happens();
     owner.write_all(b"yes\n").expect("typed");
@@ -239,15 +239,15 @@ fn who_is_asked_and_does_not_say_yes_loses_nothing() {
     // The last is the end of what a terminal has: nothing is no.
     for answer in ["no\n", "\n", "y\n", "YES\n", "yes please\n", "\u{4}"] {
         let output = asked(answer, &arguments);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{answer:?}: {told}");
-        assert!(told.contains("Everything on the file "), "{answer:?}: {told}");
-        assert!(told.contains("Type yes to go on: ") && told.contains("you did not confirm"), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{answer:?}: {stderr}");
+        assert!(stderr.contains("Everything on the file "), "{answer:?}: {stderr}");
+        assert!(stderr.contains("Type yes to go on: ") && stderr.contains("you did not confirm"), "{stderr}");
         assert!(fs::read(&image).expect("it is there") == vec![7; 4 << 20], "{answer:?}");
     }
     let output = asked("yes\n", &arguments);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && told.contains("Type yes to go on: "), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.contains("Type yes to go on: "), "{stderr}");
     assert!(fs::read(&image).expect("it is there")[..65_536].iter().all(|byte| *byte == 0));
 }
 
@@ -255,17 +255,17 @@ fn who_is_asked_and_does_not_say_yes_loses_nothing() {
 fn what_takes_the_place_of_the_file_that_was_asked_about_is_not_overwritten() {
     let place = Place::new();
     let image = place.image();
-    let (told, code) = asked_meanwhile(
+    let (stderr, code) = asked_meanwhile(
         || {
             place.write("other.img", vec![9; 4 << 20]);
             fs::rename(place.0.join("other.img"), &image).expect("it is renamed");
         },
         &[&image, "--rw", "write", "--bs", "64k", "--zero-data", "--write", &image],
     );
-    assert_eq!(code, Some(3), "{told}");
+    assert_eq!(code, Some(3), "{stderr}");
     assert!(
-        told.contains("refusing to overwrite ") && told.contains(": it is another one now: the file "),
-        "{told}"
+        stderr.contains("refusing to overwrite ") && stderr.contains(": it is another one now: the file "),
+        "{stderr}"
     );
     assert!(fs::read(&image).expect("it is there") == vec![9; 4 << 20]);
 }
@@ -306,7 +306,7 @@ fn nothing_is_written_on_the_word_of_another_machine() {
 const GUEST: &str = include_str!("../../../inspect/tests/trees/guest.tree");
 
 #[test]
-fn nobody_is_asked_about_what_cannot_be() {
+fn no_confirmation_is_requested_for_an_impossible_run() {
     let place = Place::new();
     let image = place.image();
     let machine = place.0.join("machine");
@@ -322,22 +322,22 @@ fn nobody_is_asked_about_what_cannot_be() {
         ("3-3", ["--bs", "1000"], "multiples of"),
     ] {
         let write = ["--rw", "write", "--write", target, "--yes", "--machine", &machine];
-        let told = fails(&[&[target], &write[..], &much].concat(), 2, why);
-        assert!(!told.contains("will be overwritten"), "{told}");
+        let stderr = fails(&[&[target], &write[..], &much].concat(), 2, why);
+        assert!(!stderr.contains("will be overwritten"), "{stderr}");
         // What fits comes as far as the question.
-        let told = fails(&[&[target], &write[..]].concat(), 3, "judged by the files of another machine");
-        assert!(told.contains("will be overwritten"), "{told}");
+        let stderr = fails(&[&[target], &write[..]].concat(), 3, "judged by the files of another machine");
+        assert!(stderr.contains("will be overwritten"), "{stderr}");
     }
     let capture = place.0.join("capture").display().to_string();
-    let told =
+    let stderr =
         fails(&[&image, "--rw", "write", "--write", &image, "--yes", "--capture", &capture], 2, "captured");
-    assert!(!told.contains("will be overwritten"), "{told}");
+    assert!(!stderr.contains("will be overwritten"), "{stderr}");
     let nowhere = ["99-9", "--rw", "write", "--write", "99-9", "--yes", "--machine", &machine];
     fails(&nowhere, 1, "nothing is plugged into port 99-9");
 }
 
 #[test]
-fn at_a_port_the_kernel_has_told_how_long_blocks_are() {
+fn at_a_port_the_kernel_reports_the_block_size() {
     let place = Place::new();
     let machine = place.0.join("machine");
     fs::create_dir_all(&machine).expect("a directory can be made");
@@ -348,8 +348,8 @@ fn at_a_port_the_kernel_has_told_how_long_blocks_are() {
     let write = ["3-3", "--write", "3-3", "--yes", "--machine", &machine.display().to_string()];
     fails(&[&write[..], &["--rw", "write", "--bs", "512"]].concat(), 2, "the block size of 4096");
     // It comes as far as the question.
-    let told = fails(&[&write[..], &["-w", "atto"]].concat(), 3, "judged by the files of another machine");
-    assert!(told.contains("will be overwritten"), "{told}");
+    let stderr = fails(&[&write[..], &["-w", "atto"]].concat(), 3, "judged by the files of another machine");
+    assert!(stderr.contains("will be overwritten"), "{stderr}");
 }
 
 #[test]
@@ -391,10 +391,10 @@ fn what_was_written_is_read_back() {
 fn what_is_read_back_is_not_read_from_the_page_cache() {
     let arguments = ["file.img", "--rw", "randwrite", "--write=file.img", "--verify", "--cached"];
     fails(&arguments, 2, "with --cached it would be from the page cache: leave one out");
-    // Sysfs has no way past it, and takes nothing for this file.
+    // Sysfs does not support O_DIRECT, and rejects writes to this file.
     let file = "/sys/kernel/uevent_seqnum";
     let arguments = [file, "--rw", "randwrite", "--bs", "512", "--size", "4K", "--verify", "--write", file];
-    fails(&[&arguments[..], &["--yes"]].concat(), 2, "its file system has no way past it");
+    fails(&[&arguments[..], &["--yes"]].concat(), 2, "its file system does not support O_DIRECT");
 }
 
 #[test]
@@ -406,7 +406,7 @@ fn csv_has_a_line_for_each_row() {
 }
 
 #[test]
-fn arguments_that_make_no_sense_are_told() {
+fn invalid_arguments_are_usage_errors() {
     let place = Place::new();
     let image = place.image();
     fails(&[&image, "--transport", "uas"], 2, "the kernel's driver carries it");
@@ -432,12 +432,12 @@ fn arguments_that_make_no_sense_are_told() {
     fails(&["dead:beef"], 1, "no USB device has the id dead:beef");
     for empty in ["", " "] {
         fails(&[empty, "--rw", "read"], 2, "TARGET is empty");
-        let told = fails(
+        let stderr = fails(
             &[&image, "--rw", "write", "--write", empty, "--yes"],
             3,
             "--write is empty and names nothing",
         );
-        assert!(told.contains(&format!("write --write={image}")), "{told}");
+        assert!(stderr.contains(&format!("write --write={image}")), "{stderr}");
     }
     fails(&["/nowhere/image"], 1, "Create a file: truncate -s 1G FILE");
     fails(
@@ -485,9 +485,9 @@ fn what_is_stamped_is_no_other_data() {
     assert_eq!(json(&arguments)["rows"][0]["verify"]["wrong"], 0);
 }
 
-/// As of `uaskit … 2>&1 | head`: what is told beside the figures changes neither them nor the exit code.
+/// As of `uaskit … 2>&1 | head`: messages change neither the figures nor the exit code.
 #[test]
-fn standard_error_that_nobody_reads_changes_nothing() {
+fn closed_standard_error_changes_nothing() {
     let place = Place::new();
     let file = |name: &str| place.0.join(name).display().to_string();
     let (image, capture, page) = (place.image(), file("a.pcapng"), file("a.html"));

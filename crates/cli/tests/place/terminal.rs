@@ -19,7 +19,7 @@ pub(crate) fn printed_on(columns: u16, mut command: Command) -> String {
     let mut child = command.spawn().expect("the program starts");
     drop(command);
     let (mut owner, mut bytes, mut piece) = (fs::File::from(owner), Vec::new(), [0; 4096]);
-    // Where nobody has the terminal open any more there is an end, or an error.
+    // Once no process has the terminal open, a read returns end of file or an error.
     while let Ok(len @ 1..) = owner.read(&mut piece) {
         bytes.extend_from_slice(&piece[..len]);
     }

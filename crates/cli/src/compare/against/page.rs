@@ -1,14 +1,17 @@
-//! `--against --report`: a measurement and what a simulated world makes of it, as a page.
+//! `--against --report`: a measurement and its simulation, as a page.
+//!
+//! Left out: rows whose access pattern or transport is unknown, which the page names. Invariant: an error is simulated
+//! over measured, less one.
 
 use super::{Record, list};
 use crate::compare::choice::Configuration;
+use crate::compare::request::Comparison;
 use crate::failure::Failure;
-use crate::harmless::tame;
 use crate::page;
+use crate::sanitize::escape;
 use report::{Axis, Bars, Cell, Dot, DotSeries, Fact, Figure, Group, Page, Picture, Scatter, Section, Table};
 use std::path::Path;
 use study::compare::Row;
-use study::trial::Terms;
 
 /// How far off a figure may be, for zones about the line: the bars of `uaskit validate`.
 const ZONES: [f64; 2] = [0.2, 0.08];
@@ -29,15 +32,16 @@ impl Pair<'_> {
 
 pub(super) fn write(
     record: &Record,
-    (columns, rows): (&[Configuration], &[Row]),
-    terms: &Terms,
+    comparison: Comparison<'_>,
+    rows: &[Row],
     file: &Path,
 ) -> Result<(), Failure> {
+    let Comparison { columns, terms, .. } = comparison;
     let pairs: Vec<Pair<'_>> = record
         .rows
         .iter()
         .flat_map(|row| {
-            let name = format!("{}, {}, {} deep", row.job.label, tame(&row.transport), row.job.depth);
+            let name = format!("{}, {}, {} deep", row.job.label, escape(&row.transport), row.job.depth);
             let pair = move |(place, simulated): (usize, f64)| Pair {
                 name: name.clone(),
                 column: &columns[place],
@@ -47,12 +51,12 @@ pub(super) fn write(
             record.simulated(row, columns, rows).into_iter().map(pair)
         })
         .collect();
-    let mut page = Page::new(format!("{}, measured and simulated", tame(&record.target)))
+    let mut page = Page::new(format!("{}, measured and simulated", escape(&record.target)))
         .lead("What was measured beside what the setup makes of the same jobs; MB/s are 10⁶ bytes a second.")
         .findings(findings(record, &pairs))
         .section(Section::new("Side by side").figure(beside(&pairs)).figure(scatter(columns, &pairs)))
         .fact(page::version())
-        .fact(Fact::pair("measured", tame(&record.target)));
+        .fact(Fact::pair("measured", escape(&record.target)));
     for column in columns {
         let assembly = &column.assembly;
         let parts = [&assembly.host, &column.activation.driver, &assembly.controller];

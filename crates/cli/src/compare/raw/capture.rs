@@ -1,10 +1,10 @@
-//! The runs of a comparison as one capture: each drive of each world is told of as a device of its own, the worlds one after the other.
+//! The runs of a comparison as one capture: each drive of each run is a separate device, the runs one after the other.
 //!
 //! BOT is on bus 1, UAS on bus 2; addresses count on from drive to drive and from run to run, since packets have no bus number. A world
 //! begins when the one before has ended, a millisecond later. Left out: hubs, which move no commands.
 
 use crate::failure::Failure;
-use crate::outlet;
+use crate::output_file;
 use bus::{TransferId, TransferStatus};
 use capture::{Control, Crossed, Pcapng, Place, Said, Transactions, Transfer, Transfers, WriteError};
 use clap::ValueEnum;
@@ -26,10 +26,10 @@ use wire::usb::{PacketId, StandardRequest};
 /// Devices of one capture, by all runs: there are no more addresses.
 pub(in crate::compare) const DEVICES_MAX: usize = 127;
 
-/// What a capture tells.
+/// What a capture contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::compare) enum CaptureKind {
-    /// Transfers as Linux's usbmon tells them, link type 220.
+    /// Transfers in the format of Linux's usbmon, link type 220.
     Transfers,
     /// Packets, as transactions of USB 2.0, link type 288.
     Packets,
@@ -44,7 +44,7 @@ pub(in crate::compare) struct Capture {
 }
 
 /// A run that is to be looked on at.
-pub(in crate::compare) struct Looked<'a> {
+pub(in crate::compare) struct ObservedRun<'a> {
     pub(in crate::compare) protocol: Protocol,
     /// A short name.
     pub(in crate::compare) name: &'a str,
@@ -58,7 +58,7 @@ struct Output {
     out: Pcapng<BufWriter<File>>,
     file: String,
     /// What takes that name when it is whole.
-    beside: Option<outlet::Beside>,
+    replacement: Option<output_file::Replacement>,
     /// The first thing that went wrong; nothing is written after it.
     error: Option<WriteError>,
     /// When the latest record was.
@@ -72,7 +72,7 @@ struct Recorder {
     /// The zero of this world in the file.
     begins: Duration,
     controls: u64,
-    /// Whether what crosses a bus of USB 2.0 is a control transfer, which is told whole.
+    /// Whether the packets of USB 2.0 belong to a control transfer, which is recorded whole.
     is_control: bool,
 }
 
@@ -84,19 +84,19 @@ enum Form {
 impl Capture {
     pub(in crate::compare) fn create(path: &Path, kind: CaptureKind, snap: u32) -> Result<Self, Failure> {
         let application = concat!("uaskit ", env!("CARGO_PKG_VERSION"));
-        outlet::is_free(path, outlet::Kind::Capture)?;
-        let file = crate::harmless::shown(path);
+        output_file::check_replaceable(path, output_file::Kind::Capture)?;
+        let file = crate::sanitize::shown(path);
         let failed = |cause| failure(WriteError { file: file.clone(), cause });
-        let (beside, out) = outlet::Beside::create(path).map_err(failed)?;
+        let (replacement, out) = output_file::Replacement::create(path).map_err(failed)?;
         let out = Pcapng::new(BufWriter::new(out), file.clone(), application).map_err(failure)?;
-        let output = Output { out, file, beside: Some(beside), error: None, latest: Instant::ZERO };
+        let output = Output { out, file, replacement: Some(replacement), error: None, latest: Instant::ZERO };
         Ok(Self { file: Rc::new(RefCell::new(output)), kind, snap, devices: 0 })
     }
 
     /// Who looks on at the next run, by drive.
     pub(in crate::compare) fn next_run(
         &mut self,
-        run: &Looked<'_>,
+        run: &ObservedRun<'_>,
     ) -> Result<Vec<Box<dyn Observer>>, Failure> {
         let is_first = self.devices == 0;
         let latest = self.file.borrow().latest;
@@ -109,7 +109,12 @@ impl Capture {
         Ok(all)
     }
 
-    fn next_drive(&mut self, run: &Looked<'_>, whose: &str, begins: Duration) -> Result<Recorder, Failure> {
+    fn next_drive(
+        &mut self,
+        run: &ObservedRun<'_>,
+        whose: &str,
+        begins: Duration,
+    ) -> Result<Recorder, Failure> {
         self.devices += 1;
         let bus = match run.protocol {
             Protocol::Bot => 1,
@@ -131,11 +136,13 @@ impl Capture {
     /// Ends the capture: how many records it has.
     pub(in crate::compare) fn finish(self) -> Result<u64, Failure> {
         let mut output = self.file.borrow_mut();
-        let Output { out, file, beside, error, .. } = &mut *output;
+        let Output { out, file, replacement, error, .. } = &mut *output;
         let whole = match error.take() {
             Some(error) => Err(error),
-            None => out.flush().and_then(|()| match beside.take() {
-                Some(beside) => beside.take_name().map_err(|cause| WriteError { file: file.clone(), cause }),
+            None => out.flush().and_then(|()| match replacement.take() {
+                Some(replacement) => {
+                    replacement.commit().map_err(|cause| WriteError { file: file.clone(), cause })
+                }
                 None => Ok(()),
             }),
         };
@@ -160,7 +167,7 @@ impl Recorder {
     }
 }
 
-/// A transaction that has not ended when its world does is told as far as it has come.
+/// A transaction that is incomplete at the end of the run is recorded as far as it got.
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.write(Instant::ZERO, |form, out, _| match form {
@@ -233,7 +240,7 @@ impl Observer for Recorder {
     }
 }
 
-/// A packet of USB 2.0 as a capture tells it: on the bus that the drive is at, where nothing is split.
+/// A packet of USB 2.0 on the bus of the drive, where there are no split transactions.
 const fn crossed<'a>(packet: &Packet, payload: &'a [u8]) -> Option<Crossed<'a>> {
     Some(match packet {
         Packet::Split(_) => return None,
@@ -262,11 +269,11 @@ fn shown(transfer: &HostTransfer) -> Transfer {
     Transfer { id, pipe, length }
 }
 
-/// What a packet comes to, if it is one that is told.
+/// The bytes of a packet, if it is recorded.
 fn said<'a>(message: &Message, payload: &'a [u8]) -> Option<Said<'a>> {
     let (endpoint, stream) = (message.endpoint(), message.stream().map(field));
     match message {
-        // Control transfers are told whole.
+        // Control transfers are recorded whole.
         _ if endpoint.number() == 0 => None,
         Message::Data { sequence, piece: Some(_), .. } => {
             Some(Said::Data { endpoint, stream, sequence: sequence.number(), payload })

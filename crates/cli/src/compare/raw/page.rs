@@ -1,9 +1,9 @@
 //! `--raw --report`: link and protocols alone, as a page.
 //!
-//! There is one seed and no interval: nothing random is in such a world but the places, on which a plain drive does not depend.
+//! There is one seed and no interval: only LBAs are random, on which a plain drive does not depend.
 
-use super::{CompareArguments, Row};
-use crate::counted::counted;
+use super::CompareArguments;
+use super::row::Row;
 use crate::failure::Failure;
 use crate::page::{self, course, hue, reach};
 use report::{Axis, Bars, Cell, Fact, Figure, Group, Lines, Page, Picture, Point, Section, Series, Table};
@@ -12,6 +12,7 @@ use std::path::Path;
 use study::ceiling::{Explained, Figures, Run};
 use study::compare::findings::{short, than};
 use study::compare::stage_look;
+use study::plural::counted;
 
 /// A way's name, and which run of a row is its.
 type ReportRoute = (&'static str, fn(&Row) -> &Run);

@@ -3,7 +3,8 @@
 //! Fields for programs are those of `docs/JSON.md`. Left out: charts, which are the page's. Always true: parts that are printed add up to
 //! the whole that is printed beside them.
 
-use super::{CompareArguments, Row};
+use super::CompareArguments;
+use super::row::Row;
 use crate::compare::components;
 use report::TextTable;
 use serde_json::{Map, Value, json};
@@ -99,11 +100,11 @@ pub(super) fn components(rows: &[Row]) -> TextTable {
 /// The mean nanoseconds in each stage, rounded so that they add up to the rounded whole.
 fn mean_parts(explained: &Explained, stages: &[LatencyStage]) -> Vec<u64> {
     let &Explained { shares, commands, .. } = explained;
-    let (mut ps, mut told) = (0, 0);
+    let (mut ps, mut printed) = (0, 0);
     let part = |stage: &LatencyStage| {
         ps += shares.of(*stage).as_ps();
         let so_far = (ps + commands * 500) / (commands * 1000).max(1);
-        so_far - std::mem::replace(&mut told, so_far)
+        so_far - std::mem::replace(&mut printed, so_far)
     };
     stages.iter().map(part).collect()
 }

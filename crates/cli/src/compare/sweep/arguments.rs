@@ -2,7 +2,7 @@
 
 use super::records::Shard;
 use crate::failure::Failure;
-use crate::outlet;
+use crate::output_file;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub(in crate::compare) struct GridArguments {
     /// Write a table of all records when the sweep is complete; replaces an older table.
     #[arg(long, value_name = "FILE.csv", requires = "out")]
     pub(super) csv: Option<PathBuf>,
-    /// Run only every nth point from the ith on, 1/n to n/n: each is a job of its own, and `uaskit merge` joins them.
+    /// Run only every nth point from the ith on, 1/n to n/n, as a separate job; `uaskit merge` joins them.
     #[arg(long, value_name = "I/N", requires = "out", default_value = "1/1")]
     pub(super) shard: Shard,
 }
@@ -27,8 +27,10 @@ pub(in crate::compare) struct GridArguments {
 impl GridArguments {
     /// Checks that the files of a sweep can be written, before anything runs.
     pub(in crate::compare) fn check_files(&self) -> Result<(), Failure> {
-        self.out.as_deref().map_or(Ok(()), outlet::is_reachable)?;
-        self.csv.as_deref().map_or(Ok(()), |file| outlet::is_free(file, outlet::Kind::Table))
+        self.out.as_deref().map_or(Ok(()), output_file::check_writable)?;
+        self.csv
+            .as_deref()
+            .map_or(Ok(()), |file| output_file::check_replaceable(file, output_file::Kind::Table))
     }
 
     /// The files that it writes, by option.

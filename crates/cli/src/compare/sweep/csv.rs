@@ -4,8 +4,8 @@
 //! bytes. What a record does not have is empty.
 
 use crate::failure::Failure;
-use crate::harmless::shown;
-use crate::outlet;
+use crate::output_file;
+use crate::sanitize::shown;
 use report::TextTable;
 use serde_json::Value;
 use std::path::Path;
@@ -66,7 +66,7 @@ pub(crate) fn write<'a>(file: &Path, lines: impl Iterator<Item = &'a str>) -> Re
     let bytes = written.map_err(|error| error.to_string());
     let bytes = bytes.and_then(|()| table.into_inner().map_err(|error| error.to_string()));
     let unwritten = |error| Failure::new(format!("{} cannot be written", shown(file))).because(error);
-    outlet::write(file, outlet::Kind::Table, &bytes.map_err(unwritten)?)
+    output_file::write(file, output_file::Kind::Table, &bytes.map_err(unwritten)?)
 }
 
 /// The same for people, with the most important columns; those that are the same in all rows are left out first.

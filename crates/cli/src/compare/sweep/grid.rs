@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn what_is_no_grid_says_why() {
-        for (text, told) in [
+        for (text, reason) in [
             ("depth", "is no item"),
             ("colour=red", "a sweep has no `colour`"),
             ("depth=0", "0 is out of range; 1 to 256 are possible"),
@@ -379,7 +379,7 @@ mod tests {
             ("depth=1,depth=2", "twice"),
         ] {
             let failure = grid(text).unwrap_err().to_string();
-            assert!(failure.contains(told), "{text}: {failure}");
+            assert!(failure.contains(reason), "{text}: {failure}");
         }
     }
 }

@@ -6,10 +6,9 @@
 //!
 //! Always true: nothing is appended to what is not of the same plan; one process at a time has a file.
 
-use crate::counted::counted_len;
 use crate::failure::Failure;
-use crate::harmless::shown;
-use crate::outlet;
+use crate::output_file;
+use crate::sanitize::shown;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -17,6 +16,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use study::compare::Point;
+use study::plural::counted_len;
 
 /// Bytes of a line at most.
 const LINE_BYTES_MAX: u64 = 1 << 16;
@@ -113,7 +113,7 @@ fn point(line: &str) -> Option<usize> {
     usize::try_from(value["point"].as_u64()?).ok()
 }
 
-/// Reads whole lines one after the other: each, and where it ends. One at the end that is not whole is not told.
+/// Reads whole lines, each with the offset of its end. An incomplete line at the end is left out.
 fn lines(
     file: &File,
     path: &Path,
@@ -153,7 +153,7 @@ fn other(path: &Path, why: &str) -> Failure {
 impl Records {
     /// Opens a file to continue it, or begins one.
     pub(super) fn open(path: &Path, header: &Header) -> Result<Self, Failure> {
-        let unwritable = |error| outlet::unwritable(path, &error);
+        let unwritable = |error| output_file::unwritable(path, &error);
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = file.map_err(unwritable)?;
         match file.try_lock() {
@@ -202,7 +202,7 @@ impl Records {
         if head.as_bytes().starts_with(&begun) {
             Ok(())
         } else {
-            Err(other(path, "it is no file of records"))
+            Err(other(path, "it is not a file of records"))
         }
     }
 
@@ -221,7 +221,7 @@ impl Records {
     /// One write for a line, so that a run that ends leaves whole lines, but perhaps the last.
     fn put(&mut self, line: &str) -> Result<(), Failure> {
         let written = self.file.write_all(format!("{line}\n").as_bytes());
-        written.map_err(|error| outlet::unwritable(&self.path, &error))
+        written.map_err(|error| output_file::unwritable(&self.path, &error))
     }
 
     /// The head of a file, and its lines by point.
@@ -237,7 +237,7 @@ impl Records {
                 return Ok(());
             };
             let own = point(line).filter(|point| *point < header.points && header.shard.has(*point));
-            let own = own.ok_or_else(|| broken(path, number, "it is no point of its own"))?;
+            let own = own.ok_or_else(|| broken(path, number, "it is not a point of this shard"))?;
             records.insert(own, line.to_owned());
             Ok(())
         })?;

@@ -1,16 +1,18 @@
 //! One run: its rates and latencies over depth, a line for each transport, or beside each other where a job has one depth.
 
-use super::{JOBS_MAX, rate};
-use crate::harmless::tame;
 use crate::page::{
-    ReportRoute, by_share, course, depth_axis, each_once, featured_depth, in_unit, kept_ways, reach,
+    ReportRoute, by_share, course, depth_axis, each_once, featured_depth, in_unit, reach, saved_routes,
 };
+use crate::sanitize::escape;
 use records::{Figures, ResultRow, Run};
 use report::{Axis, Bars, Cell, Figure, Group, Lines, Picture, Point, Section, Series, Table};
 use workload::Estimate;
 
+/// Jobs that have their own pictures, two each.
+pub(super) const JOBS_MAX: usize = 30;
+
 pub(super) fn sections(run: &Run) -> Vec<Section> {
-    let ways = kept_ways([run]);
+    let ways = saved_routes([run]);
     let jobs: Vec<&str> =
         each_once(run.results.iter().map(|row| row.job.as_str())).into_iter().take(JOBS_MAX).collect();
     let mut throughput = Section::new("Throughput by queue depth");
@@ -25,14 +27,14 @@ pub(super) fn sections(run: &Run) -> Vec<Section> {
         }
         let lines = over_depth(&of_job, &ways, Axis::linear("MB/s"), &|figures| Some(rate(figures)));
         let text = course(&lines, "MB/s");
-        let figure = Figure::new(format!("{}: MB/s", tame(job)), text, Picture::Lines(lines));
+        let figure = Figure::new(format!("{}: MB/s", escape(job)), text, Picture::Lines(lines));
         throughput = throughput.figure(figure.table(table(&of_job)));
         let p99 = |figures: &Figures| Some(Estimate { value: figures.p99_us?, interval: None });
         let (lines, unit) = in_unit(over_depth(&of_job, &ways, Axis::linear("latency, µs"), &p99));
         if !lines.series.is_empty() {
             let text = course(&lines, unit.sign());
             latency = latency.figure(Figure::new(
-                format!("99th percentile: {}", tame(job)),
+                format!("99th percentile: {}", escape(job)),
                 text,
                 Picture::Lines(lines),
             ));
@@ -74,7 +76,7 @@ fn over_depth(
     Lines::new(x, y, series.filter(|series| !series.points.is_empty()).collect())
 }
 
-/// Latencies by share at the depth about which more is told; none where nobody knows them.
+/// Latency percentiles at the depth that the page details; `None` where the run has none.
 fn by_share_of(of_job: &[&ResultRow], ways: &[ReportRoute]) -> Option<Figure> {
     let depth = featured_depth(of_job.iter().map(|row| row.depth))?;
     let at_depth = ways.iter().filter_map(|way| {
@@ -82,7 +84,7 @@ fn by_share_of(of_job: &[&ResultRow], ways: &[ReportRoute]) -> Option<Figure> {
         Some((way.name.clone(), way.look, false, row.figures.as_ref().ok()?))
     });
     let curves = by_share(at_depth);
-    let title = format!("Latency percentiles: {}, {depth} under way", tame(&of_job.first()?.job));
+    let title = format!("Latency percentiles: {}, QD{depth}", escape(&of_job.first()?.job));
     let text = "What a share of the requests does not take longer than.";
     (!curves.series.is_empty()).then(|| Figure::new(title, text, Picture::Lines(curves)))
 }
@@ -95,7 +97,7 @@ fn bars(jobs: &[Vec<&ResultRow>], ways: &[ReportRoute]) -> Figure {
             let row = of_job.iter().find(|row| row.transport == way.name)?;
             Some(row.figures.as_ref().ok()?.mb_per_s)
         };
-        let label = format!("{}, {} deep", tame(&first.job), first.depth);
+        let label = format!("{}, {} deep", escape(&first.job), first.depth);
         Some(Group { label, values: ways.iter().map(of).collect() })
     };
     let bars = Bars {
@@ -119,7 +121,15 @@ fn table(rows: &[&ResultRow]) -> Table {
         let ends = figures.iops_interval.map_or([None; 2], |ends| ends.map(Some));
         let values = [Some(figures.mb_per_s), Some(figures.iops), ends[0], ends[1], figures.p99_us];
         let names =
-            [Cell::text(tame(&row.job)), Cell::text(&row.transport), Cell::Number(f64::from(row.depth))];
+            [Cell::text(escape(&row.job)), Cell::text(&row.transport), Cell::Number(f64::from(row.depth))];
         table.row(names.into_iter().chain(values.map(|value| value.map_or(Cell::Empty, Cell::Mean))))
     })
+}
+
+/// Millions of bytes in a second, with their interval.
+pub(super) fn rate(figures: &Figures) -> Estimate {
+    // Bytes for an I/O are the same in all rounds.
+    let scale = figures.mb_per_s / figures.iops;
+    let interval = figures.iops_interval.filter(|_| scale.is_finite());
+    Estimate { value: figures.mb_per_s, interval: interval.map(|ends| ends.map(|end| end * scale)) }
 }

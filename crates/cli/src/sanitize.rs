@@ -1,53 +1,53 @@
-//! Text of others, made harmless for whoever looks at it: on a terminal, and in JSON.
+//! Escapes foreign text for terminals and in JSON.
 //!
-//! A model, a serial number, a line of the kernel's log or the name of a file may hold what a terminal obeys, such as ESC, DEL or U+009B,
-//! which begins a sequence as ESC and `[` do, and what turns text round or is not seen at all. Text for people has `\u{9b}` in its place.
-//! JSON has escapes of its own (RFC 8259, clause 7), of which it asks for those of U+0000 to U+001F only; [`json`] adds the others, so
-//! that a program reads the same and a terminal has nothing to obey. Always true: what a command prints as JSON has gone through it. Left
-//! out: records in files, which are not for terminals.
+//! A model, a serial number, a line of the kernel's log or a file name can contain terminal control sequences (ESC, DEL,
+//! U+009B, which begins a sequence as ESC `[` does), bidirectional controls and invisible characters. Text output has
+//! `\u{9b}` in their place. JSON (RFC 8259, clause 7) requires escapes of U+0000 to U+001F only; [`json`] escapes the
+//! others as well: programs read the same value. Invariant: every command passes its JSON output through [`json`].
+//! Left out: records in files, which are not for terminals.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use wire::Legible;
 
-/// Whether a character is nothing but a sign to be seen, or a space.
-pub(crate) fn is_harmless(sign: char) -> bool {
-    !sign.is_control() && !is_unseen(sign)
+/// Whether a character is visible or a space.
+pub(crate) fn is_printable(sign: char) -> bool {
+    !sign.is_control() && !is_format(sign)
 }
 
-/// Whether it has no width of its own, or turns others round (Unicode's format characters, as far as they are common).
-const fn is_unseen(sign: char) -> bool {
+/// Whether a character is a common Unicode format character: without width, or a bidirectional control.
+const fn is_format(sign: char) -> bool {
     matches!(sign, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Text of others without what could play with a terminal.
-pub(crate) fn tame(text: &str) -> String {
+/// Escapes what a terminal would interpret.
+pub(crate) fn escape(text: &str) -> String {
     text.chars()
-        .map(|sign| if is_harmless(sign) { sign.to_string() } else { sign.escape_default().to_string() })
+        .map(|sign| if is_printable(sign) { sign.to_string() } else { sign.escape_default().to_string() })
         .collect()
 }
 
-/// The same of a text of several lines, which stay.
-pub(crate) fn tame_lines(text: &str) -> String {
-    text.split('\n').map(tame).collect::<Vec<_>>().join("\n")
+/// Escapes a text of several lines, without the line feeds.
+pub(crate) fn escape_lines(text: &str) -> String {
+    text.split('\n').map(escape).collect::<Vec<_>>().join("\n")
 }
 
-/// A name of a file as text, which is the same in JSON and for people; what it has of control characters is not changed.
+/// The text of a file name, the same in JSON and in messages. Control characters are not escaped.
 pub(crate) fn shown(name: impl AsRef<OsStr>) -> String {
     Legible(name.as_ref().as_bytes()).to_string()
 }
 
-/// JSON that means the same, as it is printed. Where it is laid out there is white space only, so that everything else that is not harmless
-/// is in a string, where it may be written by its number.
+/// Escapes JSON without a change of its value. Outside of strings there is only white space and ASCII, so that every
+/// other character is in a string, where a numeric escape is allowed.
 pub(crate) fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for sign in text.chars() {
         match sign {
             '\n' | '\r' | '\t' => out.push(sign),
-            _ if is_harmless(sign) => out.push(sign),
+            _ if is_printable(sign) => out.push(sign),
             _ => {
-                // Below U+10000 a character is one unit of UTF-16, and none that is not harmless is above.
+                // All characters to escape are below U+10000: one unit of UTF-16.
                 let _ = write!(out, "\\u{:04x}", u32::from(sign));
             }
         }
@@ -76,7 +76,7 @@ mod tests {
         ];
         for (sign, of_text, of_json) in signs {
             let text = format!("a{sign}b{sign}");
-            assert_eq!(tame(&text), format!("a{of_text}b{of_text}"));
+            assert_eq!(escape(&text), format!("a{of_text}b{of_text}"));
             assert_eq!(json(&json!(text).to_string()), format!("\"a{of_json}b{of_json}\""));
         }
     }
@@ -88,7 +88,7 @@ mod tests {
         for text in [value.to_string(), format!("{value:#}")] {
             let printed = json(&text);
             assert_eq!(serde_json::from_str::<Value>(&printed).ok().as_ref(), Some(&value));
-            assert!(printed.chars().all(|sign| sign == '\n' || is_harmless(sign)));
+            assert!(printed.chars().all(|sign| sign == '\n' || is_printable(sign)));
         }
         let plain = "{\r\n\t\"ü\": [\"€ 𝄞\", \"x\\\"\\\\\\n\", 1.5e3]\n}";
         assert_eq!(json(plain), plain);
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn plain_text_stays_and_lines_do() {
-        assert_eq!(tame("Festplatte für 4 KiB, µs\t"), "Festplatte für 4 KiB, µs\\t");
-        assert_eq!(tame_lines("one\ntwo\u{9b}\n"), "one\ntwo\\u{9b}\n");
+        assert_eq!(escape("Festplatte für 4 KiB, µs\t"), "Festplatte für 4 KiB, µs\\t");
+        assert_eq!(escape_lines("one\ntwo\u{9b}\n"), "one\ntwo\\u{9b}\n");
     }
 }

@@ -1,4 +1,4 @@
-//! A benchmark as a run that is kept.
+//! Converts a benchmark into a run to save.
 
 use crate::failure::Failure;
 use bench::record::{Record, RecordRow, RowFigures};
@@ -6,8 +6,8 @@ use records::{Figures, ResultRow, Run, RunKind, Setup};
 use std::collections::BTreeMap;
 
 pub(super) fn run(record: &Record) -> Result<Run, Failure> {
-    let json = serde_json::to_string(record)
-        .map_err(|error| Failure::new("the run cannot be kept").because(error))?;
+    let json =
+        serde_json::to_string(record).map_err(|error| Failure::new("cannot save the run").because(error))?;
     Ok(Run {
         label: None,
         kind: RunKind::Measured,
@@ -23,7 +23,7 @@ pub(super) fn run(record: &Record) -> Result<Run, Failure> {
     })
 }
 
-/// What stays as it is until somebody changes it.
+/// The facts that stay the same until the user changes something.
 fn setup(record: &Record) -> Setup {
     let (target, method, machine) = (&record.target, &record.method, &record.machine);
     let identity = &target.identity;

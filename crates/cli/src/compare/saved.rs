@@ -1,6 +1,7 @@
-//! A comparison as a run that is kept.
+//! Converts a comparison into a run to save.
 
 use super::choice::Configuration;
+use super::request::Comparison;
 use bench::record::PERCENTS;
 use records::{Figures, ResultRow, Run, RunKind};
 use serde_json::Value;
@@ -8,15 +9,10 @@ use std::collections::BTreeMap;
 pub(super) use study::compare::runs::us;
 use study::compare::runs::{JobRuns, Runs};
 use study::setups::Setup;
-use study::trial::Terms;
 use workload::Estimate;
 
-pub(super) fn run(
-    setup: &Setup,
-    (columns, rows): (&[Configuration], &[JobRuns]),
-    terms: &Terms,
-    record: &Value,
-) -> Run {
+pub(super) fn run(setup: &Setup, comparison: Comparison<'_>, rows: &[JobRuns], record: &Value) -> Run {
+    let Comparison { columns, terms, .. } = comparison;
     let mut drives: Vec<&str> = columns.iter().map(|column| column.assembly.drive.as_str()).collect();
     drives.dedup();
     let span = terms.stretch.span.as_ps() as f64 / 1e12;
@@ -42,7 +38,7 @@ pub(super) fn simulated(
         kind: RunKind::Simulated,
         began_unix_s: 0,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        command_line: crate::called::words(),
+        command_line: crate::command_line::words(),
         seed,
         interrupted: false,
         setup,

@@ -1,14 +1,14 @@
-//! Before anything is overwritten: the device is named, nobody uses it, and its owner says yes.
+//! Confirmation before data are overwritten: the device is named, not in use, and the user answers yes.
 //!
-//! A drive at a port is taken from its driver, so that nobody may use it where it is only read, either. Left out: how it is known who uses
-//! a device, which is for [`inspect::block`] to say. Always true: where that could not be asked of the kernel nothing is overwritten.
+//! The kernel driver is detached from a drive at a port, so that the drive must not be in use even for reads. Left out:
+//! how use is detected, which [`inspect::block`] does. Invariant: nothing is overwritten where that check is impossible.
 
 use super::arguments::BenchArguments;
-use crate::called::word;
+use crate::command_line::word;
 use crate::failure::Failure;
-use crate::harmless::shown;
 use crate::in_use::{self, Checked, Storage, Unchecked};
-use crate::unprinted::aside;
+use crate::messages::message;
+use crate::sanitize::shown;
 use inspect::block::{self, BlockDevice, Objection};
 use inspect::inventory::{Disk, UsbDevice};
 use inspect::tree::Tree;
@@ -18,13 +18,13 @@ use std::path::Path;
 use units::Capacity;
 use usb::attachment;
 
-/// What the user says to go on.
+/// The answer that confirms.
 const YES: &str = "yes";
 
-/// Whoever would lose data.
+/// What a benchmark that writes would overwrite.
 #[derive(Debug)]
-pub(super) struct Victim {
-    /// What the command line calls it.
+pub(super) struct WriteTarget {
+    /// Its name on the command line.
     pub(super) named: OsString,
     /// The same as text.
     pub(super) name: String,
@@ -32,11 +32,11 @@ pub(super) struct Victim {
     pub(super) description: String,
     /// Its block devices, by which it may be named as well.
     pub(super) nodes: Vec<String>,
-    /// What speaks against it.
+    /// Reasons against overwriting it.
     pub(super) objections: Vec<Objection>,
 }
 
-impl Victim {
+impl WriteTarget {
     /// A block device or a file.
     pub(super) fn of_path(path: &Path, tree: &Tree) -> Result<Self, Failure> {
         let name = shown(path);
@@ -52,8 +52,8 @@ impl Victim {
         Ok(Self { named: path.as_os_str().to_owned(), description, name, nodes: Vec::new(), objections })
     }
 
-    /// A logical unit of the drive at a USB port: its disk is what would be overwritten; whoever uses any disk of the drive would lose it
-    /// meanwhile.
+    /// A logical unit of the drive at a USB port. Its disk would be overwritten; users of any disk of the drive would lose
+    /// access during the run.
     pub(super) fn of_port(device: &UsbDevice, lun: u8, tree: &Tree) -> Self {
         Self::of_port_by(device, lun, tree, |node| block::claim(tree, node))
     }
@@ -66,38 +66,38 @@ impl Victim {
         claim: impl Fn(&Path) -> Result<(), Objection>,
     ) -> Self {
         let unit = if lun == 0 { String::new() } else { format!(", logical unit {lun}") };
-        let mut victim = Self {
+        let mut write_target = Self {
             named: unit_name(&device.port, lun).into(),
             name: unit_name(&device.port, lun),
-            description: crate::harmless::tame(&format!("port {}{unit}, {}", device.port, device.title())),
+            description: crate::sanitize::escape(&format!("port {}{unit}, {}", device.port, device.title())),
             nodes: Vec::new(),
             objections: Vec::new(),
         };
-        let driven = attachment::driven_disks(tree, device, lun);
+        let attached = attachment::driven_disks(tree, device, lun);
         for disk in device.disks() {
             let Some(block) = disk.node.as_deref().and_then(|node| BlockDevice::of_name(tree, node)) else {
                 continue;
             };
             let node = format!("/dev/{}", block.name);
-            let is_driven = driven.iter().any(|driven| driven.address == disk.address);
+            let is_attached = attached.iter().any(|one| one.address == disk.address);
             let objections = block::objections(tree, &block).into_iter();
             // Another unit loses nothing by being read-only.
             let counts =
-                |objection: &Objection| is_driven || !matches!(objection, Objection::ReadOnly { .. });
-            victim.objections.extend(objections.filter(counts));
-            victim.objections.extend(claim(Path::new(&node)).err());
-            if is_driven {
-                victim.description += &format!(", {}", describe(&node, &block));
-                victim.nodes.push(node);
+                |objection: &Objection| is_attached || !matches!(objection, Objection::ReadOnly { .. });
+            write_target.objections.extend(objections.filter(counts));
+            write_target.objections.extend(claim(Path::new(&node)).err());
+            if is_attached {
+                write_target.description += &format!(", {}", describe(&node, &block));
+                write_target.nodes.push(node);
             }
         }
-        if victim.nodes.is_empty() {
-            victim.description += &describe_without_node(device, driven.first().copied());
+        if write_target.nodes.is_empty() {
+            write_target.description += &describe_without_node(device, attached.first().copied());
         }
-        victim
+        write_target
     }
 
-    /// Whether its driver may be taken off, as far as can be told: somebody who uses it would lose it.
+    /// Checks that the kernel driver can be detached, as far as this is known: a user of the disk would lose it.
     pub(super) fn check_unused(&self) -> Result<(), Failure> {
         let in_use = |objection: &&Objection| {
             !matches!(objection, Objection::ReadOnly { .. } | Objection::Unchecked { .. })
@@ -110,13 +110,13 @@ impl Victim {
         Err(Failure::refused(what).because(all.join("\n  ")))
     }
 
-    /// What could not be told of who uses it, for whoever only reads. Nothing is overwritten on such grounds.
+    /// What could not be checked, for a benchmark that only reads. A benchmark that writes is refused then.
     pub(super) fn doubts(&self) -> impl Iterator<Item = String> {
         let doubts = self.objections.iter().filter(|all| matches!(all, Objection::Unchecked { .. }));
         doubts.map(|doubt| format!("Whether {} is in use was checked by files alone: {doubt}.", self.name))
     }
 
-    /// Whether it may be overwritten if its owner agrees: named, and free.
+    /// Checks that it is named and not in use, so that the user can confirm.
     pub(super) fn check(&self, arguments: &BenchArguments) -> Result<(), Failure> {
         let name = &self.name;
         let Some(named) = &arguments.write else {
@@ -145,9 +145,9 @@ impl Victim {
         Ok(())
     }
 
-    /// Whether its owner agrees that it is overwritten.
+    /// Asks the user to confirm.
     pub(super) fn ask(&self, arguments: &BenchArguments) -> Result<(), Failure> {
-        aside!("Everything on {} will be overwritten.", self.description);
+        message!("Everything on {} will be overwritten.", self.description);
         if !arguments.yes {
             self.ask_owner()?;
         }
@@ -167,18 +167,18 @@ impl Victim {
             return Err(refused(&self.name, "the question cannot be printed on standard error".into()));
         }
         let mut answer = String::new();
-        // A terminal that is gone says nothing, and nothing is no.
+        // A closed terminal gives an empty line, which does not confirm.
         let _ = std::io::stdin().lock().read_line(&mut answer);
         if answer.trim() == YES { Ok(()) } else { Err(refused(&self.name, "you did not confirm".into())) }
     }
 }
 
-/// Whether a name is none at all, as of a variable of a script that is not set.
+/// Whether a name is blank, as from an unset variable of a script.
 pub(super) fn is_blank(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| name.trim().is_empty())
 }
 
-/// What a logical unit of the drive at a port is called: of unit 0 the port says enough.
+/// The name of a logical unit of the drive at a port; unit 0 is named by the port alone.
 pub(super) fn unit_name(port: &str, lun: u8) -> String {
     if lun == 0 { port.to_owned() } else { format!("{port}:lun{lun}") }
 }
@@ -187,20 +187,22 @@ fn refused(name: &str, why: String) -> Failure {
     Failure::refused(format!("refusing to overwrite {name}")).because(why)
 }
 
-/// A block device with all that tells it from others.
+/// A block device with all that identifies it.
 pub(super) fn describe(name: &str, device: &BlockDevice) -> String {
-    let model = crate::harmless::tame(device.model.as_deref().unwrap_or("unknown make"));
-    let serial = crate::harmless::tame(device.serial.as_deref().unwrap_or("unknown"));
-    let firmware =
-        device.firmware.as_deref().map(|firmware| format!(", firmware {}", crate::harmless::tame(firmware)));
+    let model = crate::sanitize::escape(device.model.as_deref().unwrap_or("unknown make"));
+    let serial = crate::sanitize::escape(device.serial.as_deref().unwrap_or("unknown"));
+    let firmware = device
+        .firmware
+        .as_deref()
+        .map(|firmware| format!(", firmware {}", crate::sanitize::escape(firmware)));
     let firmware = firmware.unwrap_or_default();
     format!("{name} ({model}, serial number {serial}{firmware}, {})", Capacity(device.bytes))
 }
 
-/// A drive without a block device, as without a driver: what its unit has told, else its own descriptors.
+/// A drive without a block device, as without a driver: what its logical unit reports, else its descriptors.
 fn describe_without_node(device: &UsbDevice, disk: Option<&Disk>) -> String {
     let of_unit = disk.and_then(|disk| disk.serial.as_deref());
-    let serial = crate::harmless::tame(of_unit.or(device.serial.as_deref()).unwrap_or("unknown"));
+    let serial = crate::sanitize::escape(of_unit.or(device.serial.as_deref()).unwrap_or("unknown"));
     let size = disk.and_then(|disk| disk.bytes).map(|bytes| format!(", {}", Capacity(bytes)));
     format!(", serial number {serial}{}", size.unwrap_or_default())
 }
@@ -218,7 +220,7 @@ mod tests {
         bench: BenchArguments,
     }
 
-    /// Whoever wants a port overwritten.
+    /// Arguments that overwrite a port.
     fn writing(port: &str) -> BenchArguments {
         Line::parse_from(["bench", port, "--rw", "write", "--write", port]).bench
     }
@@ -251,10 +253,13 @@ mod tests {
         let inventory = Inventory::read(&tree, Scope::Brief);
         let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
         assert_eq!(device.disks().count(), 2);
-        let victim = Victim::of_port(device, 0, &tree);
-        assert_eq!(victim.nodes, ["/dev/sdc"]);
-        assert!(victim.description.contains("/dev/sdc") && !victim.description.contains("sdz"), "{victim:?}");
-        let second = Victim::of_port(device, 1, &tree);
+        let write_target = WriteTarget::of_port(device, 0, &tree);
+        assert_eq!(write_target.nodes, ["/dev/sdc"]);
+        assert!(
+            write_target.description.contains("/dev/sdc") && !write_target.description.contains("sdz"),
+            "{write_target:?}"
+        );
+        let second = WriteTarget::of_port(device, 1, &tree);
         assert_eq!(second.nodes, ["/dev/sdz"]);
         assert!(second.description.starts_with("port 3-3, logical unit 1, "), "{second:?}");
         assert!(second.description.contains("/dev/sdz") && !second.description.contains("sdc"), "{second:?}");
@@ -265,12 +270,12 @@ mod tests {
         let (_place, tree) = two_units();
         let inventory = Inventory::read(&tree, Scope::Brief);
         let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
-        let [first, second] = [0, 1].map(|lun| Victim::of_port_by(device, lun, &tree, |_| Ok(())));
+        let [first, second] = [0, 1].map(|lun| WriteTarget::of_port_by(device, lun, &tree, |_| Ok(())));
         second.check(&writing("3-3:lun1")).expect("it is named, and free");
-        for (victim, named) in
+        for (write_target, named) in
             [(&second, "3-3"), (&second, "3-3:lun0"), (&second, "/dev/sdc"), (&first, "/dev/sdz")]
         {
-            let refused = victim.check(&writing(named)).expect_err("it is another").to_string();
+            let refused = write_target.check(&writing(named)).expect_err("it is another").to_string();
             assert!(refused.contains("--write names") && refused.contains("but the target is"), "{refused}");
         }
         let refused = second.check(&writing("3-3")).expect_err("it is another").to_string();
@@ -279,19 +284,20 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_is_read_only_keeps_nobody_from_another() {
+    fn a_read_only_unit_does_not_block_another_unit() {
         let (place, tree) = two_units();
         let read_only = place.path().join("sys/class/block/sdz/ro");
         std::fs::write(read_only, "1\n").expect("written");
         let inventory = Inventory::read(&tree, Scope::Brief);
         let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
-        let checked = |lun, named| Victim::of_port_by(device, lun, &tree, |_| Ok(())).check(&writing(named));
+        let checked =
+            |lun, named| WriteTarget::of_port_by(device, lun, &tree, |_| Ok(())).check(&writing(named));
         checked(0, "3-3").expect("the other one is read-only");
         checked(1, "3-3:lun1").expect_err("it is read-only");
     }
 
     #[test]
-    fn a_drive_without_a_driver_is_told_by_its_own_serial_number() {
+    fn a_drive_without_a_driver_is_identified_by_its_own_serial_number() {
         let (_place, tree) = two_units();
         let inventory = Inventory::read(&tree, Scope::Brief);
         let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
@@ -300,30 +306,31 @@ mod tests {
             (interface.driver, interface.disks) = (None, Vec::new());
         }
         unbound.serial = Some("0\u{1b}123".into());
-        let told = |device: &UsbDevice| Victim::of_port_by(device, 0, &tree, |_| Ok(())).description;
-        assert_eq!(told(&unbound), format!("port 3-3, {}, serial number 0\\u{{1b}}123", device.title()));
+        let described =
+            |device: &UsbDevice| WriteTarget::of_port_by(device, 0, &tree, |_| Ok(())).description;
+        assert_eq!(described(&unbound), format!("port 3-3, {}, serial number 0\\u{{1b}}123", device.title()));
         unbound.serial = None;
-        assert!(told(&unbound).ends_with(", serial number unknown"), "{}", told(&unbound));
+        assert!(described(&unbound).ends_with(", serial number unknown"), "{}", described(&unbound));
         // A unit that the kernel knows, and has no driver for.
         let mut nodeless = device.clone();
         for disk in nodeless.interfaces.iter_mut().flat_map(|interface| &mut interface.disks) {
             (disk.node, disk.serial, disk.bytes) = (None, Some("UNIT9".into()), Some(16 << 20));
         }
-        assert!(told(&nodeless).ends_with(", serial number UNIT9, 16 MiB"), "{}", told(&nodeless));
+        assert!(described(&nodeless).ends_with(", serial number UNIT9, 16 MiB"), "{}", described(&nodeless));
     }
 
     #[test]
-    fn what_cannot_be_checked_keeps_from_writing_and_is_told_to_who_reads() {
+    fn an_unknown_user_blocks_writes_and_is_a_message_for_reads() {
         let (_place, tree) = two_units();
         let inventory = Inventory::read(&tree, Scope::Brief);
         let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
         let group = Some("disk".to_owned());
-        let victim = Victim::of_port_by(device, 0, &tree, |node| {
+        let write_target = WriteTarget::of_port_by(device, 0, &tree, |node| {
             let path = node.display().to_string();
             Err(Objection::Unchecked { path, errno: rustix::io::Errno::ACCESS, group: group.clone() })
         });
-        victim.check_unused().expect("nothing is known to use it");
-        let doubts: Vec<String> = victim.doubts().collect();
+        write_target.check_unused().expect("nothing is known to use it");
+        let doubts: Vec<String> = write_target.doubts().collect();
         assert_eq!(doubts.len(), 2, "of each unit: {doubts:?}");
         assert!(
             doubts[0].starts_with(
@@ -331,13 +338,14 @@ mod tests {
             ) && doubts[0].ends_with("be root, or a member of the group `disk`."),
             "{doubts:?}"
         );
-        let refused = victim.check(&writing("3-3")).expect_err("it is not known who uses it").to_string();
+        let refused =
+            write_target.check(&writing("3-3")).expect_err("it is not known who uses it").to_string();
         assert!(
             refused.contains("refusing to overwrite 3-3") && refused.contains("member of the group `disk`"),
             "{refused}"
         );
         // Nor is it where it can be checked.
-        let free = Victim::of_port_by(device, 0, &tree, |_| Ok(()));
+        let free = WriteTarget::of_port_by(device, 0, &tree, |_| Ok(()));
         assert_eq!(free.doubts().count(), 0);
         free.check(&writing("3-3")).expect("it is named, and free");
     }
@@ -352,7 +360,7 @@ mod tests {
         let inventory = Inventory::read(&tree, Scope::Brief);
         let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
         for lun in [0, 1] {
-            let refused = Victim::of_port(device, lun, &tree).check_unused().expect_err("it is mounted");
+            let refused = WriteTarget::of_port(device, lun, &tree).check_unused().expect_err("it is mounted");
             assert!(refused.to_string().contains("sdz is mounted at /other"), "{refused}");
         }
     }

@@ -1,8 +1,8 @@
-//! What was called, so that it can be called again.
+//! The command line of this process, quoted so that it can be repeated.
 //!
-//! The program goes by its name, wherever it was: a folder of this machine is of no use on another.
+//! The program is `uaskit` without its path, which is different on another machine.
 
-use crate::harmless::{is_harmless, shown};
+use crate::sanitize::{is_printable, shown};
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -24,7 +24,7 @@ pub(crate) fn word(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref();
     // Control characters by their bytes as well: the terminal would not print them, so that they
     // could not be copied.
-    let text = word.to_str().filter(|text| text.chars().all(is_harmless));
+    let text = word.to_str().filter(|text| text.chars().all(is_printable));
     text.map_or_else(|| by_bytes(word.as_bytes()), quoted)
 }
 
@@ -34,7 +34,7 @@ fn by_bytes(word: &[u8]) -> String {
         match byte {
             b'\'' | b'\\' => out.extend(['\\', char::from(*byte)]),
             b' '..=b'~' => out.push(char::from(*byte)),
-            // Three digits, since \x would take what follows for more of its own.
+            // Three octal digits: \x would read the characters that follow as further digits.
             _ => {
                 let _ = write!(out, "\\{byte:03o}");
             }
@@ -43,8 +43,8 @@ fn by_bytes(word: &[u8]) -> String {
     out + "'"
 }
 
-/// The line that makes a folder.
-pub(crate) fn making(folder: &Path) -> String {
+/// The command that creates a directory.
+pub(crate) fn mkdir(folder: &Path) -> String {
     line(&["mkdir".as_ref(), "-p".as_ref(), folder.as_os_str()])
 }
 

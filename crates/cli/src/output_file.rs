@@ -3,13 +3,13 @@
 //! Every command checks its output files before it measures or simulates anything: the folder exists and is writable, and what has the
 //! name already is an older output of the same kind. A page does not replace a file of runs, a table not the setup that it is made of, a
 //! capture not a disk image, and no block device is written. Pipes and terminals take any kind. Left out: files that are appended to,
-//! which check their own contents ([`crate::save`], sweeps) and use [`is_reachable`].
+//! which check their own contents ([`crate::save`], sweeps) and use [`check_writable`].
 //!
 //! Invariant: after an error the older file is unchanged; otherwise the new one is complete.
 
-use crate::called;
+use crate::command_line;
 use crate::failure::Failure;
-use crate::harmless::shown;
+use crate::sanitize::shown;
 use atomic_file::AtomicFile;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -86,8 +86,8 @@ const LOOK_AT_BYTES: u64 = 4096;
 ///
 /// # Errors
 /// If not.
-pub(crate) fn is_free(file: &Path, kind: Kind) -> Result<(), Failure> {
-    is_reachable(file)?;
+pub(crate) fn check_replaceable(file: &Path, kind: Kind) -> Result<(), Failure> {
+    check_writable(file)?;
     if !fs::metadata(file).is_ok_and(|there| there.is_file()) {
         return Ok(());
     }
@@ -105,16 +105,16 @@ pub(crate) fn is_free(file: &Path, kind: Kind) -> Result<(), Failure> {
 /// Checks that a file can be created or opened for writing, whatever is in it, and leaves everything as it is.
 ///
 /// # Errors
-/// If not, or if it is no file at all.
-pub(crate) fn is_reachable(file: &Path) -> Result<(), Failure> {
+/// If not, or if the name is `-` or a block device.
+pub(crate) fn check_writable(file: &Path) -> Result<(), Failure> {
     if file.as_os_str() == "-" {
         return Err(Failure::usage(cannot_write(file))
             .because("- does not stand for standard output here")
             .try_this("Name a file (./- if it is really called so) or /dev/stdout."));
     }
     let Ok(there) = fs::metadata(file) else {
-        has_folder(file)?;
-        return Beside::create(file).map(drop).map_err(|error| unwritable(file, &error));
+        check_parent(file)?;
+        return Replacement::create(file).map(drop).map_err(|error| unwritable(file, &error));
     };
     if there.is_dir() {
         return Err(Failure::usage(cannot_write(file))
@@ -151,22 +151,22 @@ pub(crate) fn unwritable(file: &Path, error: &io::Error) -> Failure {
     }
 }
 
-fn has_folder(file: &Path) -> Result<(), Failure> {
+fn check_parent(file: &Path) -> Result<(), Failure> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder.map_or(Ok(()), |folder| is_folder(folder, || cannot_write(file)))
+    folder.map_or(Ok(()), |folder| check_folder(folder, || cannot_write(file)))
 }
 
 /// Checks that a folder exists; `what` is what fails without it.
 ///
 /// # Errors
 /// If not.
-pub(crate) fn is_folder(folder: &Path, what: impl Fn() -> String) -> Result<(), Failure> {
+pub(crate) fn check_folder(folder: &Path, what: impl Fn() -> String) -> Result<(), Failure> {
     match fs::metadata(folder) {
         Ok(there) if there.is_dir() => Ok(()),
         Ok(_) => Err(Failure::usage(what()).because(format!("{} is not a folder", shown(folder)))),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(Failure::usage(what())
             .because(format!("its folder {} does not exist", shown(folder)))
-            .try_this(format!("Create it: {}", called::making(folder)))),
+            .try_this(format!("Create it: {}", command_line::mkdir(folder)))),
         Err(error) => Err(Failure::new(what()).because(error)),
     }
 }
@@ -175,7 +175,7 @@ pub(crate) fn is_folder(folder: &Path, what: impl Fn() -> String) -> Result<(), 
 ///
 /// # Errors
 /// If two of them are one, with the options that name it.
-pub(crate) fn are_apart(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+pub(crate) fn check_distinct(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     let named = files.iter().filter_map(|(option, file)| Some((option, identity((*file)?))));
     let mut before: Vec<(&&str, PathBuf)> = Vec::new();
     for (option, file) in named {
@@ -195,30 +195,30 @@ fn identity(file: &Path) -> PathBuf {
     file.canonicalize().ok().or_else(beside).unwrap_or_else(|| file.to_owned())
 }
 
-/// Writes all of a file, by way of another ([`Beside`]).
+/// Writes all of a file, by way of another ([`Replacement`]).
 ///
 /// # Errors
 /// If it is not free, or cannot be written; an older file is as it was then.
 pub(crate) fn write(file: &Path, kind: Kind, bytes: &[u8]) -> Result<(), Failure> {
-    is_free(file, kind)?;
+    check_replaceable(file, kind)?;
     put(file, bytes).map_err(|error| unwritable(file, &error))
 }
 
 fn put(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    let (beside, mut out) = Beside::create(file)?;
+    let (beside, mut out) = Replacement::create(file)?;
     out.write_all(bytes)?;
-    beside.take_name()
+    beside.commit()
 }
 
 /// A file that replaces an older one when it is complete ([`AtomicFile`]); until then the older one
 /// is unchanged.
 #[derive(Debug)]
-pub(crate) struct Beside {
+pub(crate) struct Replacement {
     /// `None` if the file is written where it is to be.
     replacement: Option<AtomicFile>,
 }
 
-impl Beside {
+impl Replacement {
     /// Creates a file that is to replace `file`. What is not a regular file is written directly,
     /// and so is a file in a directory that takes no other.
     ///
@@ -252,7 +252,7 @@ impl Beside {
     ///
     /// # Errors
     /// If that fails. The older file is unchanged then.
-    pub(crate) fn take_name(self) -> io::Result<()> {
+    pub(crate) fn commit(self) -> io::Result<()> {
         self.replacement.map_or(Ok(()), AtomicFile::commit)
     }
 }
@@ -265,7 +265,8 @@ mod tests {
 
     impl Place {
         fn new(name: &str) -> Self {
-            let folder = std::env::temp_dir().join(format!("uaskit-outlet-{name}-{}", std::process::id()));
+            let folder =
+                std::env::temp_dir().join(format!("uaskit-output-file-{name}-{}", std::process::id()));
             fs::create_dir_all(&folder).expect("a folder can be made");
             Self(folder)
         }
@@ -308,7 +309,7 @@ mod tests {
             assert_eq!(fs::read(&file).expect("is there"), bytes);
         }
         // A user who means standard output must not get a file of this name.
-        let refusal = is_free(Path::new("-"), Kind::Page).expect_err("it is refused").to_string();
+        let refusal = check_replaceable(Path::new("-"), Kind::Page).expect_err("it is refused").to_string();
         assert!(refusal.contains("- cannot be written"), "{refusal}");
     }
 
@@ -336,24 +337,26 @@ mod tests {
     #[test]
     fn a_missing_folder_is_refused_with_the_command_that_creates_it() {
         let place = Place::new("folder");
-        let refusal = is_free(&place.0.join("no/p.html"), Kind::Page).expect_err("no folder").to_string();
+        let refusal =
+            check_replaceable(&place.0.join("no/p.html"), Kind::Page).expect_err("no folder").to_string();
         assert!(refusal.contains("does not exist") && refusal.contains("mkdir -p"), "{refusal}");
-        let refusal = is_free(&place.0, Kind::Page).expect_err("a folder").to_string();
+        let refusal = check_replaceable(&place.0, Kind::Page).expect_err("a folder").to_string();
         assert!(refusal.contains("it is a folder"), "{refusal}");
         let file = place.file("file", b"");
-        let refusal = is_free(&file.join("p.html"), Kind::Page).expect_err("no folder").to_string();
+        let refusal = check_replaceable(&file.join("p.html"), Kind::Page).expect_err("no folder").to_string();
         assert!(refusal.contains("is not a folder") && !refusal.contains("mkdir"), "{refusal}");
     }
 
     #[test]
     fn a_folder_that_takes_no_file_is_refused_before_anything_is_written() {
         // Root may write anywhere but here.
-        let refusal = is_free(Path::new("/proc/self/p.html"), Kind::Page).expect_err("not writable");
+        let refusal =
+            check_replaceable(Path::new("/proc/self/p.html"), Kind::Page).expect_err("not writable");
         assert!(refusal.to_string().starts_with("/proc/self/p.html cannot be written: "), "{refusal}");
         let place = Place::new("check");
-        is_free(&place.0.join("p.html"), Kind::Page).expect("it can be written");
+        check_replaceable(&place.0.join("p.html"), Kind::Page).expect("it can be written");
         let older = place.file("older.html", b"<!doctype html>");
-        is_free(&older, Kind::Page).expect("it can be replaced");
+        check_replaceable(&older, Kind::Page).expect("it can be replaced");
         assert_eq!(fs::read(&older).expect("is there"), b"<!doctype html>", "checking changes nothing");
         assert_eq!(fs::read_dir(&place.0).expect("a folder").count(), 1, "checking leaves nothing");
     }
@@ -363,16 +366,16 @@ mod tests {
         let place = Place::new("twice");
         let (one, other) =
             (place.0.join("x"), place.0.join("../").join(place.0.file_name().expect("a name")).join("x"));
-        let both = are_apart(&[("--report", Some(&one)), ("--save", None), ("--capture", Some(&other))]);
+        let both = check_distinct(&[("--report", Some(&one)), ("--save", None), ("--capture", Some(&other))]);
         let refusal = both.expect_err("they are one").to_string();
         assert!(refusal.starts_with("--report and --capture name one file, "), "{refusal}");
-        assert!(are_apart(&[("--report", Some(&one)), ("--capture", Some(&place.0.join("y")))]).is_ok());
+        assert!(check_distinct(&[("--report", Some(&one)), ("--capture", Some(&place.0.join("y")))]).is_ok());
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(&one, place.0.join("link")).expect("a link can be made");
             fs::write(&one, "").expect("is written");
             let link = place.0.join("link");
-            assert!(are_apart(&[("--report", Some(&one)), ("--capture", Some(&link))]).is_err());
+            assert!(check_distinct(&[("--report", Some(&one)), ("--capture", Some(&link))]).is_err());
             write(&link, Kind::Page, b"new").expect("it is written");
             assert_eq!((fs::read(&one).expect("is there"), link.is_symlink()), (b"new".to_vec(), true));
         }

@@ -1,9 +1,10 @@
-//! Link and protocols alone as a run that is kept.
+//! Converts runs of link and protocols alone into a run to save.
 //!
-//! Of latencies such a world knows the mean and no more. Left out: each of several drives, which the record has.
+//! Of latencies it has the mean only. Left out: figures of each of several drives, which the record has.
 
-use super::{CompareArguments, Row};
-use crate::compare::kept::{simulated, us};
+use super::CompareArguments;
+use super::row::Row;
+use crate::compare::saved::{simulated, us};
 use records::{ResultRow, Setup};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,13 +1,13 @@
-//! What pages of runs that were kept have in common: colours of their transports, and latencies by share.
+//! Parts that pages of saved runs share: the colours of transports, and latency percentiles.
 //!
-//! A run's transports have the colours that its own page gave them, since both count them in the same order.
+//! A transport has the colour that the run's own page gives it, since both count transports in the same order.
 
 use super::{ReportRoute, in_unit, ways};
 use records::{Figures, Run};
 use report::{Axis, Lines, Look, Point, Series, Shape};
 
 /// The transports of runs, each with its colour. A simulated run says what carries a column; of a measured one the name does.
-pub(crate) fn kept_ways<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<ReportRoute> {
+pub(crate) fn saved_routes<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<ReportRoute> {
     let mut known: Vec<(&str, &str)> = Vec::new();
     for run in runs {
         for name in run.transports() {
@@ -25,8 +25,8 @@ pub(crate) fn look(ways: &[ReportRoute], name: &str) -> Look {
     ways.iter().find(|way| way.name == name).map(|way| way.look).unwrap_or_default()
 }
 
-/// Latencies by share of requests: a curve for each of these, with its look and whether it is interrupted. None of them has one where
-/// nobody knows how latencies were distributed.
+/// Latency percentiles: one curve for each run, with its look and whether it is dashed. A run without a recorded latency
+/// distribution has no curve.
 pub(crate) fn by_share<'a>(of: impl IntoIterator<Item = (String, Look, bool, &'a Figures)>) -> Lines {
     let curve = |(name, look, is_dashed, figures): (String, Look, bool, &Figures)| {
         let point = |[percent, us]: &[f64; 2]| Point::new(percent / 100.0, *us);
@@ -72,7 +72,7 @@ mod tests {
     fn a_column_has_the_colour_of_what_carries_it() {
         let simulated =
             run(&["sata", "bot", "uasp"], &[("uasp, transport", "uas"), ("bot, transport", "bot")]);
-        let ways = kept_ways([&simulated, &run(&["bot", "turbo"], &[])]);
+        let ways = saved_routes([&simulated, &run(&["bot", "turbo"], &[])]);
         let hues = ["sata", "bot", "uasp", "turbo"].map(|name| look(&ways, name).hue);
         assert_eq!(hues, [5, 1, 0, 2]);
     }

@@ -1,36 +1,41 @@
-//! Traces and captures of worlds of parts: one run after the other, since somebody looks on.
+//! Traces and captures of simulations with parts: one run after the other, so that their output is in order.
 //!
-//! Always true: who looks on changes nothing but for how long is measured; a drive on a cable has no USB, and nothing is told of it.
+//! Invariants: an observer changes nothing except how long is measured; a drive on a SATA cable has no USB transfers to
+//! capture.
 
 use super::CompareArguments;
 use super::choice::Configuration;
 use super::raw::Printed;
-use super::raw::capture::{Capture, DEVICES_MAX, Looked};
-use crate::counted::counted;
+use super::raw::capture::{Capture, DEVICES_MAX, ObservedRun};
+use super::request::Comparison;
 use crate::failure::Failure;
-use crate::harmless::shown;
-use crate::unprinted::aside;
-use crate::{outlet, page};
+use crate::messages::message;
+use crate::sanitize::shown;
+use crate::stdout::Output;
+use crate::{output_file, page};
 use sim::engine::Trace;
 use study::ceiling::Protocol;
 use study::compare::runs::{self, JobRuns};
 use study::compare::short;
-use study::parts::{Carried, Catalogue};
-use study::trial::{Terms, TrialObservers};
+use study::parts::Carried;
+use study::plural::counted;
+use study::trial::TrialObservers;
 use workload::Job;
 
-/// Requests of a run that is captured, unless it is told.
+/// Requests of a captured run by default.
 const REQUESTS: u32 = 100;
 
-/// Measures with those looking on that are asked for; none is, if nobody.
+/// Measures with the requested observers; `None` without any.
 pub(super) fn measure(
     arguments: &CompareArguments,
-    (columns, jobs): (&[Configuration], &[Job]),
-    (catalogue, terms): (&Catalogue, &Terms),
+    jobs: &[Job],
+    comparison: Comparison<'_>,
+    out: &mut Output<'_>,
 ) -> Result<Option<Vec<JobRuns>>, Failure> {
     if arguments.trace.is_none() && arguments.capture.is_none() {
         return Ok(None);
     }
+    let Comparison { columns, catalogue, terms } = comparison;
     let usb = columns.iter().filter(|column| column.activation.transport != Carried::Sata).count();
     let mut capture = arguments.start_parts_capture(usb * jobs.len())?;
     let terms = match capture {
@@ -41,13 +46,17 @@ pub(super) fn measure(
     for job in jobs {
         let mut of = Vec::new();
         for column in columns {
-            let watch = arguments.watch(column, job, capture.as_mut())?;
-            of.push(runs::look(column, job, (catalogue, &terms), (watch, arguments.keeping.is_asked()))?);
+            let what = format!("{}, {}, depth {}", column.name, job.label, job.depth);
+            if arguments.trace.is_some() {
+                writeln!(out, "{what}")?;
+            }
+            let observers = arguments.observers(column, job, &what, capture.as_mut())?;
+            of.push(runs::look(column, job, (catalogue, &terms), (observers, arguments.keeping.is_asked()))?);
         }
         rows.push(JobRuns { job: job.clone(), of });
     }
     if let (Some(capture), Some(file)) = (capture, &arguments.capture) {
-        aside!("{}: {}", shown(file), counted(capture.finish()?, "record"));
+        message!("{}: {}", shown(file), counted(capture.finish()?, "record"));
     }
     Ok(Some(rows))
 }
@@ -64,12 +73,14 @@ impl CompareArguments {
             ("--capture", self.capture.as_deref()),
             ("--save", self.keeping.file()),
         ];
-        outlet::are_apart(&[&self.grid.files()[..], &others].concat())?;
+        output_file::check_distinct(&[&self.grid.files()[..], &others].concat())?;
         page::has_room(self.report.as_deref())?;
         for file in pictures.into_iter().flatten() {
-            outlet::is_free(file, outlet::Kind::Picture)?;
+            output_file::check_replaceable(file, output_file::Kind::Picture)?;
         }
-        self.capture.as_deref().map_or(Ok(()), |file| outlet::is_free(file, outlet::Kind::Capture))?;
+        self.capture
+            .as_deref()
+            .map_or(Ok(()), |file| output_file::check_replaceable(file, output_file::Kind::Capture))?;
         self.grid.check_files()
     }
 
@@ -82,16 +93,13 @@ impl CompareArguments {
         Capture::create(path, self.capture_as, self.snap.unwrap_or(u32::MAX)).map(Some)
     }
 
-    fn watch(
+    fn observers(
         &self,
         column: &Configuration,
         job: &Job,
+        what: &str,
         capture: Option<&mut Capture>,
     ) -> Result<TrialObservers, Failure> {
-        let what = format!("{}, {}, depth {}", column.name, job.label, job.depth);
-        if self.trace.is_some() {
-            println!("{what}");
-        }
         let trace = self.trace.map(|requests| (Box::new(Printed) as Box<dyn Trace>, requests));
         let protocol = match column.activation.transport {
             Carried::Sata => return Ok(TrialObservers { trace, ..TrialObservers::default() }),
@@ -99,7 +107,7 @@ impl CompareArguments {
             Carried::Bot | Carried::Turbo => Protocol::Bot,
         };
         let name = format!("{} {}", column.name, job.depth);
-        let run = Looked { protocol, name: &name, what: &what, drives: 1 };
+        let run = ObservedRun { protocol, name: &name, what, drives: 1 };
         let observers = capture.map(|capture| capture.next_run(&run)).transpose()?;
         let observer = observers.and_then(|mut observers| observers.pop());
         Ok(TrialObservers { observer, trace, ..TrialObservers::default() })

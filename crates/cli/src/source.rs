@@ -1,4 +1,4 @@
-//! What `list` and `why` look at: this machine, a recorded one, or a report in text.
+//! The source that `list` and `why` read: this machine, a recorded one, or a report in text.
 //!
 //! A file is a recorded machine if it reads as one, else it is unpacked if it is an archive, else it is text. A directory is
 //! a machine if it has `sys`, else a folder of texts. Several files are one report; of a recorded machine among them the
@@ -6,7 +6,7 @@
 
 use crate::args::MachineArguments;
 use crate::failure::Failure;
-use crate::harmless::shown;
+use crate::sanitize::shown;
 use inspect::archive;
 use inspect::inventory::{Inventory, Scope};
 use inspect::text::{self, Document};
@@ -26,8 +26,8 @@ const FOLDERS_DEEP_MAX: usize = 6;
 /// How a recorded machine begins.
 const RECORD_HEADER: &str = "# A tree of uaskit";
 
-/// What is looked at.
-pub(crate) enum Subject {
+/// What is read.
+pub(crate) enum Source {
     /// A machine, running or recorded.
     Machine(Tree),
     /// A recorded machine and texts about it.
@@ -36,7 +36,7 @@ pub(crate) enum Subject {
     Texts(Vec<Document>),
 }
 
-impl Subject {
+impl Source {
     /// Reads the inventory. A log among texts is that of a recorded machine.
     pub(crate) fn inventory(&self, scope: Scope<'_>) -> Inventory {
         match self {
@@ -59,7 +59,7 @@ impl Subject {
     }
 }
 
-/// The files that the arguments name, and a drive if the last of several is no file.
+/// The files that the arguments name, and a drive if the last of several does not exist as a file.
 pub(crate) fn files(
     arguments: &MachineArguments,
     drive: Option<&OsString>,
@@ -77,12 +77,12 @@ fn is_there(path: &Path) -> bool {
     path == Path::new("-") || path.exists()
 }
 
-/// What the files are: the running machine without any.
-pub(crate) fn subject(files: &[PathBuf]) -> Result<Subject, Failure> {
+/// Opens the files; without files, the running machine.
+pub(crate) fn open(files: &[PathBuf]) -> Result<Source, Failure> {
     let mut machine: Option<Tree> = None;
     let mut documents: Vec<Document> = Vec::new();
     if files.is_empty() {
-        return Ok(Subject::Machine(usb::running_tree()));
+        return Ok(Source::Machine(usb::running_tree()));
     }
     for file in files {
         if file.is_dir() {
@@ -102,14 +102,14 @@ pub(crate) fn subject(files: &[PathBuf]) -> Result<Subject, Failure> {
     }
     let named = || files.iter().map(shown).collect::<Vec<_>>().join(", ");
     Ok(match machine {
-        Some(tree) if documents.is_empty() => Subject::Machine(tree),
-        Some(tree) => Subject::MachineAnd(tree, documents),
+        Some(tree) if documents.is_empty() => Source::Machine(tree),
+        Some(tree) => Source::MachineAnd(tree, documents),
         None if documents.iter().all(|document| document.text.trim().is_empty()) => {
             return Err(Failure::usage(format!("{} has nothing to read", named())).try_this(
                 "Give the file of `uaskit list --record`, or the output of dmesg, lsusb -t, lsusb -v.",
             ));
         }
-        None => Subject::Texts(documents),
+        None => Source::Texts(documents),
     })
 }
 

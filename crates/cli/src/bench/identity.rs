@@ -1,10 +1,10 @@
-//! What a path led to when its owner was asked, and whether it leads there still.
+//! The identity of a file or block device when the user confirmed, compared with the one that is open.
 //!
-//! A disk that is pulled out leaves its name to the next one. Compared after the file was opened, so that what is compared is what is
-//! open. Left out: a drive at a port, which its rig compares each time that it is put up.
+//! The next disk gets the device name of one that was unplugged. The comparison follows the open, so that it is about the
+//! open device. Left out: a drive at a port, whose bench device compares identities each time that it opens a route.
 
-use super::consent::describe;
-use crate::harmless::shown;
+use super::confirm::describe;
+use crate::sanitize::shown;
 use inspect::block::BlockDevice;
 use inspect::tree::Tree;
 use std::fs::Metadata;
@@ -14,8 +14,8 @@ use units::Capacity;
 
 /// A file or a block device, and no other.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Agreed {
-    /// By the device that it lies on, and its number there.
+pub(super) enum DeviceIdentity {
+    /// By its file system and its inode.
     File { device: u64, number: u64, bytes: u64 },
     Device {
         device: Box<BlockDevice>,
@@ -24,7 +24,7 @@ pub(super) enum Agreed {
     },
 }
 
-impl Agreed {
+impl DeviceIdentity {
     /// What a path leads to, if to anything.
     pub(super) fn of(path: &Path, tree: &Tree) -> Option<Self> {
         let metadata = std::fs::metadata(path).ok()?;
@@ -42,7 +42,7 @@ impl Agreed {
         Self::Device { device: Box::new(device), sequence }
     }
 
-    /// The same with the sequence number of right before the question: to look at a disk may be what makes the kernel notice its medium.
+    /// Reads the sequence number again, right before the question: an open can make the kernel detect the medium.
     pub(super) fn noticed(self, tree: &Tree) -> Self {
         match self {
             Self::Device { device, .. } => Self::of_device(*device, tree),
@@ -50,7 +50,7 @@ impl Agreed {
         }
     }
 
-    /// Whether it is the same by now. What one side does not know is no difference.
+    /// Whether both are the same device. A property that one side lacks is not a difference.
     fn is(&self, now: &Self) -> bool {
         let same = |one: &Option<String>, other: &Option<String>| {
             one.as_ref().zip(other.as_ref()).is_none_or(|(one, other)| one == other)
@@ -69,21 +69,23 @@ impl Agreed {
         }
     }
 
-    /// Whether the path leads to the same still, now that it was opened.
+    /// Checks that the opened path still leads to the same device.
     ///
     /// # Errors
-    /// What was agreed to, and what is there.
+    /// Names the confirmed device and the one that is there.
     pub(super) fn check(&self, path: &Path, now: Option<&Self>) -> Result<(), String> {
         match now {
             Some(now) if self.is(now) => Ok(()),
-            Some(now) => {
-                Err(format!("it is another one now: {} then, {} now", self.told(path), now.told(path)))
-            }
-            None => Err(format!("it is gone: {} then, nothing now", self.told(path))),
+            Some(now) => Err(format!(
+                "it is another one now: {} then, {} now",
+                self.describe(path),
+                now.describe(path)
+            )),
+            None => Err(format!("it is gone: {} then, nothing now", self.describe(path))),
         }
     }
 
-    fn told(&self, path: &Path) -> String {
+    fn describe(&self, path: &Path) -> String {
         match self {
             Self::File { number, bytes, .. } => format!("the file {number} of {}", Capacity(*bytes)),
             Self::Device { device, sequence } => {
@@ -98,7 +100,7 @@ impl Agreed {
 mod tests {
     use super::*;
 
-    fn disk(serial: Option<&str>, bytes: u64, sequence: Option<u64>) -> Agreed {
+    fn disk(serial: Option<&str>, bytes: u64, sequence: Option<u64>) -> DeviceIdentity {
         let device = BlockDevice {
             name: "sdb".into(),
             disk: "sdb".into(),
@@ -111,18 +113,18 @@ mod tests {
             read_only: false,
             usb_port: Some("2-1".into()),
         };
-        Agreed::Device { device: Box::new(device), sequence }
+        DeviceIdentity::Device { device: Box::new(device), sequence }
     }
 
     #[test]
     fn another_disk_of_the_same_name_is_no_disk_that_was_agreed_to() {
         let path = Path::new("/dev/sdb");
         let agreed = disk(Some("A"), 16 << 20, Some(7));
-        let check = |now: &Agreed| agreed.check(path, Some(now));
+        let check = |now: &DeviceIdentity| agreed.check(path, Some(now));
         assert_eq!(check(&disk(Some("A"), 16 << 20, Some(7))), Ok(()));
-        let told = check(&disk(Some("B"), 16 << 20, Some(7))).expect_err("another serial number");
+        let text = check(&disk(Some("B"), 16 << 20, Some(7))).expect_err("another serial number");
         assert_eq!(
-            told,
+            text,
             "it is another one now: /dev/sdb (Stick, serial number A, 16 MiB), disk 7 since the system began then, \
              /dev/sdb (Stick, serial number B, 16 MiB), disk 7 since the system began now"
         );
@@ -131,7 +133,7 @@ mod tests {
         check(&disk(Some("A"), 16 << 20, Some(8))).expect_err("it came later");
         // Not known on one side.
         assert_eq!(check(&disk(None, 16 << 20, None)), Ok(()));
-        check(&Agreed::File { device: 1, number: 2, bytes: 16 << 20 }).expect_err("a file");
+        check(&DeviceIdentity::File { device: 1, number: 2, bytes: 16 << 20 }).expect_err("a file");
         assert!(agreed.check(path, None).expect_err("it is gone").ends_with("nothing now"));
     }
 }
