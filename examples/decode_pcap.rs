@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
 use uaskit_bus::{Direction, Pipe, TransferId, TransferStatus};
-use uaskit_capture::{Item, Pcapng, Place, Reader, Transfer, Transfers};
+use uaskit_capture::{DeviceAddress, Item, Pcapng, Reader, Transfer, Transfers};
 use uaskit_decode::Decoder;
 use uaskit_units::{Duration, Instant};
 use uaskit_wire::bot::{Cbw, Csw, CswStatus};
@@ -66,7 +66,7 @@ struct Writer {
 impl Writer {
     fn new() -> Result<Self, Box<dyn Error>> {
         let mut capture = Pcapng::new(Vec::new(), "memory".into(), "decode_pcap")?;
-        let place = Place { bus: 2, device: 5 };
+        let place = DeviceAddress { bus: 2, device: 5 };
         let device = Transfers::new(&mut capture, "usbmon2", "an example", place, u32::MAX)?;
         Ok(Self { capture, device, transfers: 0 })
     }

@@ -179,7 +179,7 @@ fn burst(kind: AccessKind, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Gives bytes to the session and takes what comes of them, until nothing is under way.
+/// Gives bytes to the session and takes its output, until nothing is in flight.
 fn exchange(session: &mut Session, drive: &mut Drive, bytes: &[u8]) {
     let mut taken = 0;
     while taken < bytes.len() || drive.at_media() > 0 || session.outgoing_bytes() > 0 {

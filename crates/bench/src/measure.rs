@@ -55,7 +55,7 @@ pub struct Row {
     /// Failed accesses, with or without figures.
     pub failures: Failures,
     /// Low-level errors, likewise.
-    pub troubles: ErrorCounters,
+    pub error_counters: ErrorCounters,
     /// Verification results, likewise.
     pub findings: Option<Findings>,
     /// The figures, or why there are none.
@@ -125,7 +125,7 @@ struct RouteRuns {
     runs: Vec<Run>,
     findings: Option<Findings>,
     failures: Failures,
-    troubles: ErrorCounters,
+    error_counters: ErrorCounters,
     error: Option<MeasureError>,
 }
 
@@ -255,8 +255,8 @@ impl Campaign<'_, '_> {
         });
         // Keep results from before the failure of either.
         route_runs.findings.get_or_insert_default().add(&ledger.findings());
-        let (failures, troubles) = back?;
-        route_runs.count(&failures, troubles);
+        let (failures, error_counters) = back?;
+        route_runs.count(&failures, error_counters);
         Ok(())
     }
 }
@@ -269,24 +269,31 @@ fn seed_of(seed: u64, place: [u64; 3]) -> u64 {
 impl RouteRuns {
     const fn new(route: Route) -> Self {
         let failures = Failures { count: 0, kinds: Vec::new() };
-        Self { route, runs: Vec::new(), findings: None, failures, troubles: ErrorCounters::NONE, error: None }
+        Self {
+            route,
+            runs: Vec::new(),
+            findings: None,
+            failures,
+            error_counters: ErrorCounters::NONE,
+            error: None,
+        }
     }
 
     /// Adds a completed run.
     fn take(&mut self, run: Run) {
-        self.count(&run.failures, run.troubles);
+        self.count(&run.failures, run.error_counters);
         self.runs.push(run);
     }
 
     /// Adds a failed run and returns its error.
     fn add_failed(&mut self, broken: &FailedRun) -> MeasureError {
-        self.count(&broken.failures, broken.troubles);
+        self.count(&broken.failures, broken.error_counters);
         MeasureError::Run(broken.why.clone())
     }
 
-    fn count(&mut self, failures: &Failures, troubles: ErrorCounters) {
+    fn count(&mut self, failures: &Failures, error_counters: ErrorCounters) {
         self.failures.add(failures);
-        self.troubles = self.troubles.and(troubles);
+        self.error_counters = self.error_counters.and(error_counters);
     }
 
     /// Returns the counted runs: complete ones, else a sufficiently long interrupted one.
@@ -355,16 +362,16 @@ fn combine(all_runs: Vec<RouteRuns>, job: &Job, plan: &Plan) -> Vec<Row> {
         if figures.is_ok() && first.is_none() {
             first = Some(rates);
         }
-        let RouteRuns { failures, troubles, findings, .. } = route_runs;
+        let RouteRuns { failures, error_counters, findings, .. } = route_runs;
         let (label, depth, part) = (job.label.clone(), job.depth, (job.offset_bytes, job.span_bytes));
         let fill = job.writes().then(|| job.fill.unwrap_or(plan.conditions.fill));
-        rows.push(Row { route, label, depth, part, fill, failures, troubles, findings, figures });
+        rows.push(Row { route, label, depth, part, fill, failures, error_counters, findings, figures });
     }
     rows
 }
 
 impl MeasureError {
-    /// Whether something broke off, or came to nothing, and not only is the transport not offered or was it ended by somebody.
+    /// Whether something failed: a transport that is not offered and an interruption by the user are no failures.
     pub const fn is_failure(&self) -> bool {
         !matches!(self, Self::Route(DeviceError { is_not_offered: true, .. }) | Self::Interrupted)
     }

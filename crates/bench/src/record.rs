@@ -48,7 +48,8 @@ pub struct Record {
     /// Failed requests of all rows.
     pub errors: u64,
     /// Low-level errors of all rows.
-    pub troubles: ErrorCounters,
+    #[serde(rename = "troubles")]
+    pub error_counters: ErrorCounters,
     /// The capture of the transfers, if requested and writable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub captured: Option<CaptureSummary>,
@@ -135,7 +136,7 @@ pub const PERCENTS: [f64; 13] =
 
 /// Description of the intervals.
 pub const INTERVALS: &str =
-    "95 %, Student's t on logarithms of the rates of repeated runs; ratios by rounds, transports in turns";
+    "95 %, Student's t on logarithms of the rates of repeated runs; ratios by rounds, transports alternate";
 
 /// A job on a transport.
 #[derive(Clone, Debug, Serialize)]
@@ -163,7 +164,8 @@ pub struct RecordRow {
     /// The first distinct reasons.
     pub error_kinds: Vec<ErrorKind>,
     /// Low-level errors, recovered or not.
-    pub troubles: ErrorCounters,
+    #[serde(rename = "troubles")]
+    pub error_counters: ErrorCounters,
     /// Verification results.
     pub verify: Option<Findings>,
     /// The figures.
@@ -228,13 +230,13 @@ impl Target {
     /// Adds temperatures of the drive, or else of the kernel's sensor: both readings are from one
     /// sensor, since two may differ.
     pub fn add_temperatures(&mut self, of_drive: [Option<Temperature>; 2], of_kernel: [Option<f64>; 2]) {
-        let of_drive_c = of_drive.map(|told| told.map(|told| f64::from(told.celsius)));
-        let source = of_drive[0].or(of_drive[1]).map(|told| match told.source {
+        let of_drive_c = of_drive.map(|reading| reading.map(|reading| f64::from(reading.celsius)));
+        let source = of_drive[0].or(of_drive[1]).map(|reading| match reading.source {
             TemperatureSource::LogPage => "log-page",
             TemperatureSource::Smart => "smart",
         });
-        let told = |both: [Option<f64>; 2]| both.iter().flatten().count();
-        (self.temperature_c, self.temperature_source) = match (told(of_drive_c), told(of_kernel)) {
+        let known = |both: [Option<f64>; 2]| both.iter().flatten().count();
+        (self.temperature_c, self.temperature_source) = match (known(of_drive_c), known(of_kernel)) {
             (0, 0) => ([None; 2], None),
             (drive, kernel) if drive >= kernel => (of_drive_c, source),
             _ => (of_kernel, Some("kernel")),
@@ -261,7 +263,8 @@ impl Record {
         let figures =
             || self.rows.iter().filter_map(|row| row.figures.as_ref().map(|figures| (row, figures)));
         self.errors = self.rows.iter().map(|row| row.errors).sum();
-        self.troubles = self.rows.iter().fold(ErrorCounters::NONE, |sum, row| sum.and(row.troubles));
+        self.error_counters =
+            self.rows.iter().fold(ErrorCounters::NONE, |sum, row| sum.and(row.error_counters));
         // One figure for several transports would be that of one of them.
         let first = self.rows.first().map(|row| row.transport);
         let is_one = self.workloads.len() == 1 && self.rows.iter().all(|row| Some(row.transport) == first);
@@ -322,7 +325,7 @@ impl RecordRow {
             failed: row.figures.as_ref().is_err_and(MeasureError::is_failure),
             errors: row.failures.count,
             error_kinds: row.failures.kinds.iter().map(kind).collect(),
-            troubles: row.troubles,
+            error_counters: row.error_counters,
             verify: row.findings.clone(),
             figures,
         }

@@ -385,22 +385,22 @@ mod tests {
             ledger.stamp(four, &mut memory);
             ledger.written(four, is_good);
         }
-        let told = |ledger: &Ledger| {
+        let counts = |ledger: &Ledger| {
             let Findings { to_read_back, read_back, not_read_back, .. } = ledger.findings();
             [to_read_back, read_back, not_read_back]
         };
         // In the run, which may be from the drive's cache.
         ledger.check(four, &memory);
-        assert_eq!(told(&ledger), [4, 0, 4]);
+        assert_eq!(counts(&ledger), [4, 0, 4]);
         let last = Extent::new(113, 1);
         ledger.stamp(last, &mut memory[3 * 512..]);
         ledger.written(last, false);
         ledger.begin_reading_back();
         ledger.check(Extent::new(110, 1), &memory[..512]);
         ledger.check(Extent::new(110, 1), &memory[..512]);
-        assert_eq!(told(&ledger), [4, 1, 3], "the others cannot be read");
+        assert_eq!(counts(&ledger), [4, 1, 3], "the others cannot be read");
         ledger.check(four, &memory);
-        assert_eq!(told(&ledger), [4, 3, 1], "nobody knows what the last one is to hold");
+        assert_eq!(counts(&ledger), [4, 3, 1], "the content of the last one is unknown");
         let findings = ledger.findings();
         assert_eq!((findings.written, findings.checked, findings.wrong), (12, 9, 0));
         let mut two = findings.clone();

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_have_transfers_of_their_own() {
+    fn streams_have_separate_transfers() {
         let mut ends = asked(&[(1, Some(3), 2048), (2, Some(5), 1024)]);
         assert!(!ends.is_hidden_after(IN_1, Some(3), 1024));
         assert!(ends.is_hidden_after(IN_1, Some(5), 1024));

@@ -31,9 +31,9 @@ pub use unpack::{NESTING_MAX, UnpackDamage, UnpackLimits, Unpacked};
 /// How the comment of a record begins that was not on the link and that the writer has added for readers.
 const ADDED: &str = "not on the link";
 
-/// Where a device is, for readers of a capture.
+/// The bus and address of a device, for readers of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DeviceAddress {
     /// Number of the bus, from 1.
     pub bus: u16,
     /// Address of the device, 1 to 127.

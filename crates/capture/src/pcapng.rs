@@ -97,7 +97,7 @@ impl<W: Write> Pcapng<W> {
         pcapng.begin(Block::Section);
         pcapng.put(&BYTE_ORDER.to_le_bytes());
         pcapng.put(&[1, 0, 0, 0]);
-        pcapng.put(&LENGTH_NOT_TOLD.to_le_bytes());
+        pcapng.put(&LENGTH_UNKNOWN.to_le_bytes());
         pcapng.put_option(OptionCode::Application, application.as_bytes());
         pcapng.put_option(OptionCode::End, &[]);
         pcapng.end()?;
@@ -293,7 +293,7 @@ impl OptionCode {
 
 /// Reversed for readers of the other byte order.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-const LENGTH_NOT_TOLD: i64 = -1;
+const LENGTH_UNKNOWN: i64 = -1;
 /// A negative power of ten.
 const NANOSECONDS: u8 = 9;
 const PS_PER_TICK: u64 = 1_000;

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn endpoints_of_usb_2_and_parts_of_a_configuration_are_told_as_they_are() {
+    fn endpoints_of_usb_2_and_parts_of_a_configuration_are_unchanged() {
         assert_eq!(configuration(&uas([0, 2])), None);
         let whole = uas([0, 4]);
         for len in 0..whole.len() {

@@ -25,7 +25,7 @@ use crate::ends::Ends;
 use crate::pcapng::{Interface, InterfaceId, LinkType, Pcapng, Record};
 use crate::rewritten;
 use crate::transfers::{Control, Transfer};
-use crate::{ADDED, Place, WriteError};
+use crate::{ADDED, DeviceAddress, WriteError};
 use bus::{Direction, TransferId, TransferStatus};
 use std::collections::VecDeque;
 use std::io::Write;
@@ -40,7 +40,7 @@ pub const IN_FLIGHT_MAX: usize = 128;
 #[derive(Clone, Debug)]
 pub struct Transactions {
     interface: InterfaceId,
-    place: Place,
+    place: DeviceAddress,
     /// Data packets of the host that are not acknowledged, the oldest first.
     in_flight: VecDeque<Sent>,
     /// What the host has asked for.
@@ -104,7 +104,7 @@ struct Sent {
 }
 
 impl Transactions {
-    /// Tells of a device from now on. A packet has no bus number, so devices of one file need addresses of their own.
+    /// Adds an interface for a device. A packet has no bus number, so the devices of one file need distinct addresses.
     ///
     /// # Errors
     /// As [`Pcapng::add_interface`].
@@ -112,7 +112,7 @@ impl Transactions {
         out: &mut Pcapng<W>,
         name: &str,
         description: &str,
-        place: Place,
+        place: DeviceAddress,
     ) -> Result<Self, WriteError> {
         let link_type = LinkType::Usb2Packets;
         let interface = out.add_interface(&Interface { link_type, name, description })?;
@@ -204,7 +204,7 @@ impl Transactions {
         }
     }
 
-    /// Tells what there is of a transaction that has not ended.
+    /// Writes the packets of an unfinished transaction.
     ///
     /// # Errors
     /// As [`Pcapng::add`].
@@ -295,7 +295,7 @@ impl Transactions {
         self.in_flight.iter().position(|sent| sent.endpoint == endpoint)
     }
 
-    /// Tells of a data packet of the host.
+    /// Writes a data packet of the host.
     fn settle<W: Write>(
         &mut self,
         out: &mut Pcapng<W>,
@@ -308,7 +308,7 @@ impl Transactions {
         self.move_data(out, &info, &sent.payload, handshake)
     }
 
-    /// Tells of a data packet on a bulk endpoint, and of the end of a transfer that it hides.
+    /// Writes a data packet on a bulk endpoint, and the end of a transfer that it hides.
     fn move_data<W: Write>(
         &mut self,
         out: &mut Pcapng<W>,
@@ -324,12 +324,12 @@ impl Transactions {
         Ok(())
     }
 
-    /// Tells readers that a transfer has ended, by a packet of nothing that was not there.
+    /// Adds an empty packet that was not on the link, to show readers the end of a transfer.
     fn end<W: Write>(&mut self, out: &mut Pcapng<W>, info: &TransactionInfo) -> Result<(), WriteError> {
         self.take_turn(out, &info.added(), &[], ACK)
     }
 
-    /// Tells of a data packet that is DATA0 or DATA1 as it is the endpoint's turn, which goes on if it is taken.
+    /// Writes a data packet as DATA0 or DATA1 by the endpoint's toggle, which changes if the packet is accepted.
     fn take_turn<W: Write>(
         &mut self,
         out: &mut Pcapng<W>,
@@ -451,7 +451,7 @@ mod tests {
     /// What was written: each packet by its identifier (a token by its place, data by their bytes) and its comment.
     fn written(write_into: impl Fn(&mut Transactions, &mut Pcapng<Vec<u8>>)) -> Vec<String> {
         let mut out = Pcapng::new(Vec::new(), "memory".into(), "").unwrap();
-        let mut packets = Transactions::new(&mut out, "", "", Place { bus: 1, device: 5 }).unwrap();
+        let mut packets = Transactions::new(&mut out, "", "", DeviceAddress { bus: 1, device: 5 }).unwrap();
         write_into(&mut packets, &mut out);
         lines(&out.finish().unwrap())
     }
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_usb_2_are_told_as_they_are() {
+    fn packets_of_usb_2_are_written_unchanged() {
         let lines = written(|packets, out| {
             for packet in [
                 Crossed::Token(PacketId::Ping, OUT_2),
@@ -524,8 +524,8 @@ mod tests {
     #[test]
     fn transactions_of_two_buses_are_written_one_after_the_other() {
         let mut out = Pcapng::new(Vec::new(), "memory".into(), "").unwrap();
-        let [mut one, mut other] =
-            [5, 6].map(|device| Transactions::new(&mut out, "", "", Place { bus: 1, device }).unwrap());
+        let [mut one, mut other] = [5, 6]
+            .map(|device| Transactions::new(&mut out, "", "", DeviceAddress { bus: 1, device }).unwrap());
         let mut at =
             |device: &mut Transactions, packet| device.crossed(&mut out, Instant::ZERO, packet).unwrap();
         at(&mut one, Crossed::Token(PacketId::In, IN_1));

@@ -4,7 +4,7 @@
 //! `stream 7` (docs/CAPTURE.md). Status is an error number as the kernel would give it.
 
 use crate::pcapng::{Interface, InterfaceId, LinkType, Pcapng, Record};
-use crate::{Place, WriteError};
+use crate::{DeviceAddress, WriteError};
 use bus::{Direction, Pipe, TransferId, TransferStatus};
 use std::io::Write;
 use units::Instant;
@@ -15,7 +15,7 @@ use wire::usbmon::{UsbmonEvent, UsbmonHeader, UsbmonKind, UsbmonPayload};
 #[derive(Clone, Copy, Debug)]
 pub struct Transfers {
     interface: InterfaceId,
-    place: Place,
+    place: DeviceAddress,
     snap: u32,
 }
 
@@ -44,7 +44,7 @@ pub struct Control<'a> {
 }
 
 impl Transfers {
-    /// Tells of a device from now on. Of each transfer the first `snap` bytes are kept.
+    /// Adds an interface for a device. Of each transfer the first `snap` bytes are saved.
     ///
     /// # Errors
     /// As [`Pcapng::add_interface`].
@@ -52,7 +52,7 @@ impl Transfers {
         out: &mut Pcapng<W>,
         name: &str,
         description: &str,
-        place: Place,
+        place: DeviceAddress,
         snap: u32,
     ) -> Result<Self, WriteError> {
         let interface = out.add_interface(&Interface { link_type: LinkType::Usbmon, name, description })?;
@@ -248,7 +248,7 @@ mod tests {
         write_into: impl Fn(&Transfers, &mut Pcapng<Vec<u8>>),
     ) -> Vec<(UsbmonHeader, Vec<u8>, u32, String)> {
         let mut out = Pcapng::new(Vec::new(), "memory".into(), "").unwrap();
-        let transfers = Transfers::new(&mut out, "", "", Place { bus: 2, device: 5 }, snap).unwrap();
+        let transfers = Transfers::new(&mut out, "", "", DeviceAddress { bus: 2, device: 5 }, snap).unwrap();
         write_into(&transfers, &mut out);
         let file = out.finish().unwrap();
         let mut rest = &file[..];

@@ -178,7 +178,7 @@ fn begin(
         iops_of: None,
         mb_per_s: None,
         errors: 0,
-        troubles: ErrorCounters::default(),
+        error_counters: ErrorCounters::default(),
         captured: None,
         rows: Vec::new(),
     }
@@ -329,7 +329,7 @@ fn verdict(record: &Record, changed_device: Option<String>) -> Result<(), Failur
         return Err(row.error.iter().fold(Failure::new(what), Failure::because));
     }
     if record.errors > 0 {
-        return Err(failed(record.errors, record.troubles.lost_writes));
+        return Err(failed(record.errors, record.error_counters.lost_writes));
     }
     if record.interrupted {
         return Err(Failure::new("interrupted before the run completed"));

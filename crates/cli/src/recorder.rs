@@ -13,7 +13,7 @@ use crate::sanitize::shown;
 use atomic_file::AtomicFile;
 use bench::record::CaptureSummary;
 use bus::{Observer, Pipe, TransferId, TransferStatus};
-use capture::{Control, Pcapng, Place, Transfer, Transfers, WriteError};
+use capture::{Control, DeviceAddress, Pcapng, Transfer, Transfers, WriteError};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -37,7 +37,7 @@ const CONTROLS_MAX: usize = 128;
 /// Of a record besides its payload: block, header, comment.
 const RECORD_BYTES: u64 = 120;
 /// The address of the drive in the capture.
-const PLACE: Place = Place { bus: 1, device: 1 };
+const PLACE: DeviceAddress = DeviceAddress { bus: 1, device: 1 };
 
 /// What is to be captured, and where to.
 #[derive(Clone, Debug, Args)]

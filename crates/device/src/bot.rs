@@ -285,7 +285,7 @@ impl Bot {
                 let piece = DataPiece { range, location, padding: 0, ends: false };
                 self.transfer(Direction::Out, piece, Payload::Buffer(id, range), outputs);
             }
-            CommandOutput::Ended { id, outcome } if id == running.command => {
+            CommandOutput::Completed { id, outcome } if id == running.command => {
                 self.end(running, outcome, executor, outputs);
             }
             _ => {}

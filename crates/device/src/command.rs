@@ -5,7 +5,7 @@
 //! speaks to the transport by [`CommandOutput`], and to the driver of the device by [`Output`](crate::Output): buffers and
 //! requests for the medium.
 //!
-//! Always true: each submitted command brings exactly one [`CommandOutput::Ended`] or
+//! Always true: each submitted command brings exactly one [`CommandOutput::Completed`] or
 //! [`CommandOutput::Aborted`]; data outputs come only after [`CommandOutput::Begin`] was answered by
 //! [`Executor::proceed`]; a command's buffer is acquired before it is named and released after the last use.
 
@@ -94,7 +94,7 @@ pub enum CommandOutput {
         id: CommandId,
         /// Which bytes of its data.
         range: ByteRange,
-        /// Where they lie.
+        /// The buffer or parameters that hold them.
         location: DataLocation,
         /// Whether no more will come.
         last: bool,
@@ -112,7 +112,7 @@ pub enum CommandOutput {
         last: bool,
     },
     /// The command has ended.
-    Ended {
+    Completed {
         /// Which one.
         id: CommandId,
         /// How.

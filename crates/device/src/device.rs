@@ -229,8 +229,8 @@ impl Device {
         self.executor.is_idle()
     }
 
-    /// Commands that were aborted so far: of those that the medium works for it waits until they are released, and takes no more
-    /// notice of what they bring. Whoever moves blocks piece by piece need not wait for a bus to take them.
+    /// Returns the number of commands aborted so far. One that the medium works for remains until the medium releases it, and its
+    /// data are ignored, so a medium that moves blocks piece by piece can stop early.
     pub const fn aborted(&self) -> u64 {
         self.executor.aborted()
     }

@@ -36,7 +36,7 @@ pub(crate) struct HostFixture {
     /// The host's transfers in flight, and their bytes.
     host_transfers: BTreeMap<TransferId, Vec<u8>>,
     /// The host's transfers that have ended.
-    ended: BTreeMap<TransferId, Ended>,
+    ended: BTreeMap<TransferId, EndedTransfer>,
     offers: BTreeMap<TransferId, Offered>,
     buffers: BTreeMap<CommandId, Vec<u8>>,
     /// Names of the host's transfers in the order of their ends.
@@ -47,7 +47,7 @@ pub(crate) struct HostFixture {
 
 /// A host transfer that has ended, with the bytes that were moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct EndedTransfer {
     pub(crate) status: TransferStatus,
     pub(crate) bytes: Vec<u8>,
 }
@@ -208,7 +208,7 @@ impl HostFixture {
 
     /// How a host transfer has ended.
     #[track_caller]
-    pub(crate) fn end_of(&self, id: TransferId) -> &Ended {
+    pub(crate) fn end_of(&self, id: TransferId) -> &EndedTransfer {
         self.ended.get(&id).expect("the transfer has ended")
     }
 
@@ -305,7 +305,7 @@ impl HostFixture {
         let mut bytes = self.host_transfers.remove(&id).expect("a host transfer completes once");
         bytes.truncate(actual as usize);
         self.order.push(id);
-        self.ended.insert(id, Ended { status, bytes });
+        self.ended.insert(id, EndedTransfer { status, bytes });
     }
 
     fn complete_device(&mut self, completion: Completion) {

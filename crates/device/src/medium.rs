@@ -81,7 +81,7 @@ pub enum MediumOp {
     Flush,
     /// Asks whether the first block is mapped and for how many blocks that holds.
     Status,
-    /// Tells the medium that the blocks will be read soon.
+    /// Announces that the blocks will be read soon.
     Prefetch,
     /// Keeps the unit's state (see [`crate::lun::LogicalUnit::durable_state`]) beside the medium.
     SaveState,

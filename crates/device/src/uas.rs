@@ -267,7 +267,7 @@ impl Uas {
                     self.move_data(index, piece, outputs);
                 }
             }
-            CommandOutput::Ended { id, outcome } => match (self.running(id), self.forget(id)) {
+            CommandOutput::Completed { id, outcome } => match (self.running(id), self.forget(id)) {
                 (Some(index), _) => self.end(index, outcome, outputs),
                 // It was aborted when this was on its way.
                 (None, Some(index)) => self.handle_aborted(index, outputs),

@@ -23,7 +23,7 @@ const BLOCKS: u16 = 8;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // ANCHOR: initiator
-    let mut drive = drive(Box::new(Told(RamMedium::new(ByteCount(1 << 20), BlockSize::B512)?)));
+    let mut drive = drive(Box::new(Printing(RamMedium::new(ByteCount(1 << 20), BlockSize::B512)?)));
     let uas = plug::uas(&mut drive, None, Timeouts::default())?;
     println!(
         "UAS, {}, {} commands at once",
@@ -60,9 +60,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Memory that logs its operations. Your own medium has the same methods: anything that can read and write
 /// blocks becomes a drive.
 #[derive(Debug)]
-struct Told(RamMedium);
+struct Printing(RamMedium);
 
-impl Medium for Told {
+impl Medium for Printing {
     fn submit(&mut self, job: Job) -> Option<CompletedJob> {
         let request = job.request;
         println!(

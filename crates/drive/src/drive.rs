@@ -151,7 +151,7 @@ impl<M: Medium + ?Sized> Drive<M> {
         self.observer = Some(observer);
     }
 
-    /// Whoever looks on does so no more.
+    /// Removes the observer.
     pub fn stop_observing(&mut self) {
         self.observer = None;
     }

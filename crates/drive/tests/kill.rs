@@ -232,7 +232,7 @@ fn line(place: Place, generation: u64) -> String {
     format!("{} {generation}\n", place.0)
 }
 
-/// Tells the parent. Without one there is nothing to live for.
+/// Reports to the parent. Exits without one.
 fn report(lines: &str) {
     let mut out = std::io::stdout().lock();
     if out.write_all(lines.as_bytes()).and_then(|()| out.flush()).is_err() {
@@ -243,13 +243,13 @@ fn report(lines: &str) {
 // The parent.
 
 /// A child that is killed at the latest when the parent gives up.
-struct Victim {
+struct KilledChild {
     child: Child,
     lines: Receiver<String>,
     reported: Vec<(Place, u64)>,
 }
 
-impl Victim {
+impl KilledChild {
     fn start(orders: &str) -> Self {
         let program = std::env::current_exe().expect("a test knows its own program");
         let mut child = Command::new(program)
@@ -300,7 +300,7 @@ fn reported(line: &str) -> Option<(Place, u64)> {
     Some((Place(place.parse().ok()?), generation.parse().ok()?))
 }
 
-impl Drop for Victim {
+impl Drop for KilledChild {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -320,7 +320,7 @@ fn kill_fifty_times() {
     let (mut latest, mut reports, mut fruitful) = (0, 0, 0);
     for life in 0..KILLS {
         let mut child =
-            Victim::start(&format!("{} {} {latest} {}", life % 2, random.next(), image.display()));
+            KilledChild::start(&format!("{} {} {latest} {}", life % 2, random.next(), image.display()));
         // Some are killed as they start, when the last one's atomic write is being undone; most at work.
         match random.below(8) {
             0 => {}

@@ -9,17 +9,17 @@ use wire::scsi::Status;
 use wire::scsi::sense::Sense;
 use wire::uas::ResponseCode;
 
-/// Bytes of sense data kept: as many as Linux reserves behind the header of a SENSE IU.
+/// Bytes of sense data buffer: as many as Linux reserves behind the header of a SENSE IU.
 pub const SENSE_BYTES_MAX: usize = 96;
 
 /// Raw sense data, truncated to [`SENSE_BYTES_MAX`]. Boxed, since few commands bring any and
 /// outcomes are moved often.
 #[derive(Clone, PartialEq, Eq)]
-pub struct SenseBytes(Option<Box<Kept>>);
+pub struct SenseBytes(Option<Box<SenseBuffer>>);
 
 /// Sense data that are present.
 #[derive(Clone, PartialEq, Eq)]
-struct Kept {
+struct SenseBuffer {
     /// Zero past the length.
     bytes: [u8; SENSE_BYTES_MAX],
     len: u8,
@@ -90,14 +90,14 @@ impl SenseBytes {
     #[cold]
     fn keep(bytes: &[u8]) -> Self {
         let len = bytes.len().min(SENSE_BYTES_MAX);
-        let mut kept = Kept { bytes: [0; SENSE_BYTES_MAX], len: len as u8 };
-        kept.bytes[..len].copy_from_slice(&bytes[..len]);
-        Self(Some(Box::new(kept)))
+        let mut buffer = SenseBuffer { bytes: [0; SENSE_BYTES_MAX], len: len as u8 };
+        buffer.bytes[..len].copy_from_slice(&bytes[..len]);
+        Self(Some(Box::new(buffer)))
     }
 
     /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_ref().map_or(&[], |kept| &kept.bytes[..kept.len.into()])
+        self.0.as_ref().map_or(&[], |buffer| &buffer.bytes[..buffer.len.into()])
     }
 
     /// Decodes the sense data; `None` if they are absent or malformed.

@@ -162,7 +162,7 @@ impl<T: Transport> RandomDevice<T> {
                     }
                 }
                 Output::Request(id, BusRequest::ResetPort) => {
-                    assert!(self.in_flight.is_empty(), "{:?} are under way", self.in_flight);
+                    assert!(self.in_flight.is_empty(), "{:?} are in flight", self.in_flight);
                     self.request = Some((id, BusRequest::ResetPort));
                 }
                 Output::Request(id, request) => self.request = Some((id, request)),

@@ -26,7 +26,7 @@ pub(crate) struct Script<T> {
     submitted: BTreeSet<CommandId>,
     in_flight: BTreeMap<TransferId, Transfer>,
     seen: BTreeSet<TransferId>,
-    /// The next message that is sent is said to have been sent on the spot.
+    /// The next message is reported as sent immediately.
     on_the_spot: bool,
 }
 
@@ -80,7 +80,7 @@ impl<T: Transport> Script<T> {
 
     pub(crate) fn try_submit(&mut self, command: Command) -> Result<(), Refusal> {
         self.transport.submit(self.now, &command)?;
-        assert!(self.submitted.insert(command.id), "{} is under way", command.id);
+        assert!(self.submitted.insert(command.id), "{} is in flight", command.id);
         Ok(())
     }
 
@@ -183,8 +183,8 @@ impl<T: Transport> Script<T> {
         self.transport.handle_completion(self.now, Completion { id, status, actual }, bytes);
     }
 
-    /// The transfer moved all it could. Of what is sent from within an output every second is said
-    /// to have been sent on the spot.
+    /// The transfer moved all it could. Of what is sent from within an output every second is reported
+    /// as sent immediately.
     #[track_caller]
     pub(crate) fn done(&mut self, transfer: Transfer) {
         self.on_the_spot ^= matches!(transfer.payload, Payload::Inline(_));

@@ -5,7 +5,7 @@
 //! with 95 % confidence (Bonferroni): otherwise two of forty unchanged rows would appear better or
 //! worse. Then a row is *the same* if its whole interval is within the equality range (5 % by
 //! default), *better* or *worse* if its whole interval is on one side of 1, and *unclear*
-//! otherwise: more rounds would tell.
+//! otherwise: more rounds would decide it.
 //!
 //! A simulated figure is exact for its seed and has no spread, so its ratio alone decides; if both
 //! runs have several seeds, these are their rounds. They are not paired, which makes intervals
@@ -414,7 +414,7 @@ mod tests {
         };
         let judged = |after: &Run| {
             let diff = diff(&one(100.0, "a"), after, 0.05);
-            (diff.changes[0].verdict, diff.changes[0].why.expect("it is said"))
+            (diff.changes[0].verdict, diff.changes[0].why.expect("there is a reason"))
         };
         let no_spread = "simulated: exact for its seed, no spread";
         assert_eq!(judged(&one(100.0, "a")), (Verdict::Same, "identical events"));
@@ -434,7 +434,7 @@ mod tests {
         };
         let judged = |before: &[f64], after: &[f64]| {
             let diff = diff(&one(before, "a"), &one(after, "b"), 0.05);
-            (diff.changes[0].verdict, diff.changes[0].why.expect("it is said"))
+            (diff.changes[0].verdict, diff.changes[0].why.expect("there is a reason"))
         };
         let seeds = "simulated: spread over seeds";
         assert_eq!(judged(&[100.0, 101.0, 102.0], &[110.0, 111.0, 112.0]), (Verdict::Better, seeds));
@@ -469,8 +469,9 @@ mod tests {
         after.setup.facts.insert("firmware".into(), "2.0".into());
         after.setup.facts.insert("driver".into(), "uas".into());
         let differences = diff(&sample(), &after, 0.05).differences;
-        let told = |name: &str, one: &str, other: &str| (name.to_owned(), one.to_owned(), other.to_owned());
-        assert_eq!(differences, [told("firmware", "1.0", "2.0"), told("driver", "", "uas")]);
+        let difference =
+            |name: &str, one: &str, other: &str| (name.to_owned(), one.to_owned(), other.to_owned());
+        assert_eq!(differences, [difference("firmware", "1.0", "2.0"), difference("driver", "", "uas")]);
     }
 
     #[test]
@@ -480,10 +481,10 @@ mod tests {
             ..run(Vec::new())
         };
         let notes = diff(&with(&["cached", "holes"]), &with(&["cached", "captured"]), 0.05).notes;
-        let told = |text: &str, before, after| Note { text: text.into(), before, after };
+        let note = |text: &str, before, after| Note { text: text.into(), before, after };
         assert_eq!(
             notes,
-            [told("holes", true, false), told("captured", false, true), told("cached", true, true)]
+            [note("holes", true, false), note("captured", false, true), note("cached", true, true)]
         );
         assert!(notes[1].is_of_one() && !notes[2].is_of_one());
     }

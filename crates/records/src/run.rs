@@ -147,7 +147,7 @@ impl Run {
 pub(crate) mod tests {
     use super::*;
 
-    /// A measured run of two rows, one of which came to nothing.
+    /// A measured run of two rows, one of which failed.
     pub(crate) fn sample() -> Run {
         let figures = Figures {
             iops: 1000.0,

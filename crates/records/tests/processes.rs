@@ -1,6 +1,6 @@
 //! Several processes at one file, and processes that are killed while they write.
 //!
-//! The children are this very test binary, with a file in their environment: they save runs and tell each number when it was saved.
+//! The children are this very test binary, with a file in their environment: they save runs and print each number once it is saved.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -55,8 +55,8 @@ fn start(file: &Path, count: u32) -> Child {
     command.stderr(Stdio::null()).spawn().expect("it runs")
 }
 
-/// What a child has told until its end.
-fn told(child: &mut Child) -> Vec<i64> {
+/// The numbers that a child printed until its end.
+fn printed(child: &mut Child) -> Vec<i64> {
     let out = BufReader::new(child.stdout.take().expect("it is a pipe"));
     let lines = out.lines().map_while(Result::ok);
     let ids = lines.filter_map(|line| line.strip_prefix("saved ")?.parse().ok());
@@ -84,7 +84,7 @@ fn all(file: &Path) -> Vec<i64> {
 }
 
 #[test]
-fn what_was_said_to_be_saved_survives_kills() {
+fn runs_reported_as_saved_survive_kills() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut said_in_all = 0;
     for fresh in 0..5 {
@@ -95,7 +95,7 @@ fn what_was_said_to_be_saved_survives_kills() {
             // From before the first save to the middle of one long after it.
             std::thread::sleep(Duration::from_micros(2_000 + (fresh * 6 + kill) * 3_700));
             child.kill().expect("it runs");
-            said.extend(told(&mut child));
+            said.extend(printed(&mut child));
         }
         if !file.exists() {
             assert_eq!(said, [0; 0]);
@@ -116,7 +116,7 @@ fn processes_write_at_once_and_each_run_is_there() {
     // The file does not exist: they meet while it is made as well.
     let file = folder.path().join("runs.sqlite");
     let mut children = [start(&file, 25), start(&file, 25), start(&file, 25)];
-    let mut said: Vec<i64> = children.iter_mut().flat_map(told).collect();
+    let mut said: Vec<i64> = children.iter_mut().flat_map(printed).collect();
     said.sort_unstable();
     let mut there = all(&file);
     there.sort_unstable();

@@ -17,7 +17,7 @@ fn main() -> Result<(), uaskit_report::PageLimitError> {
     let time = Section::new("Where the time goes").figure(stages()).figure(timeline(commands));
     let trust = Section::new("How far to trust it").figure(scatter()).figure(drawing());
     let page = Page::new("A page with everything")
-        .lead("Numbers of nobody, to see what a report looks like.")
+        .lead("Invented numbers, to see what a report looks like.")
         .findings(vec!["uas moves 4.1 times as much as bot at depth 32".into(), "a < b & \"c\"".into()])
         .section(throughput)
         .section(latency)
@@ -45,7 +45,7 @@ fn depth() -> Figure {
         let y = most[nth] * depth / (depth + [2.0, 0.05, 4.0][nth]);
         Point::new(depth, y).within([y * 0.96, y * 1.04])
     };
-    let x = Axis::log("requests under way").labelled(depths.map(|depth| (depth, depth.to_string())));
+    let x = Axis::log("requests in flight").labelled(depths.map(|depth| (depth, depth.to_string())));
     let lines =
         Lines::new(x, Axis::linear("MB/s"), series(|nth| depths.map(|depth| point(nth, depth)).to_vec()));
     Figure::new("4K random read", "uas grows with depth, bot does not.", Picture::Lines(lines))

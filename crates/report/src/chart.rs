@@ -103,12 +103,12 @@ impl Mark<'_> {
         let quiet = if self.is_quiet { " quiet" } else { "" };
         let path = Path::new().set("d", format!("M{x},{y}{shape}"));
         let path = path.set("class", format!("mark s{} k{}{quiet}", self.look.hue, self.key));
-        told(path, self)
+        with_tooltip(path, self)
     }
 }
 
 /// Adds the tooltip text for the script.
-fn told(path: Path, mark: &Mark<'_>) -> Path {
+fn with_tooltip(path: Path, mark: &Mark<'_>) -> Path {
     let path = path.set("data-p", clean(&mark.place)).set("data-v", clean(&mark.value));
     match mark.name {
         Some(name) => path.set("data-n", clean(name)),

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_its_own_says_what_it_shows_and_escapes_it() {
+    fn a_separate_file_has_a_description_and_escapes_it() {
         let drawing = Drawing::new((100.0, 50.0), "1 < 2", "a & b").with(text("<x>", (1.0, 2.345), "small"));
         let file = drawing.document().to_string();
         for part in [

@@ -14,7 +14,7 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            _ => out.push(harmless(sign)),
+            _ => out.push(sanitize(sign)),
         }
     }
     out
@@ -22,10 +22,10 @@ pub(crate) fn escape(text: &str) -> String {
 
 /// Replaces characters that no markup may contain, for a library that escapes the rest.
 pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(harmless).collect()
+    text.chars().map(sanitize).collect()
 }
 
-const fn harmless(sign: char) -> char {
+const fn sanitize(sign: char) -> char {
     match sign {
         '\n' | '\t' => sign,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => char::REPLACEMENT_CHARACTER,
@@ -42,12 +42,12 @@ mod tests {
     #[test]
     fn what_html_gives_a_meaning_to_becomes_a_reference() {
         let hostile = "<script>alert('1')</script> & \"x\"";
-        let harmless = "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;x&quot;";
-        assert_eq!(escape(hostile), harmless);
+        let escaped = "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;x&quot;";
+        assert_eq!(escape(hostile), escaped);
     }
 
     #[test]
-    fn what_nobody_sees_is_shown() {
+    fn invisible_characters_are_replaced() {
         assert_eq!(escape("a\0b\u{1b}[31m\u{202e}c"), "a\u{fffd}b\u{fffd}[31m\u{fffd}c");
         assert_eq!(clean("a\u{85}<"), "a\u{fffd}<");
     }

@@ -1,6 +1,6 @@
 //! A page: what came out on top, sections of figures, and at the bottom what one must know to believe it.
 //!
-//! Everything is in the file, style and script as well, and the browser is told that nothing else is wanted. Always true: a figure has
+//! Everything is in the file, style and script as well, and a policy keeps the browser from loading anything else. Always true: a figure has
 //! a heading, a text, a picture that refers to both, and a table; one page makes one file, byte for byte.
 
 use crate::chart::{Bars, Drawn, Entry, Lines, Scatter};
@@ -375,9 +375,9 @@ fn canvas(timeline: &Timeline, title: &str, room: usize) -> String {
     let names = |names: Vec<&str>| names.iter().map(|name| escape(name)).collect::<Vec<_>>().join("\n");
     let lanes = names(timeline.lanes.iter().map(String::as_str).collect());
     let panels = names(timeline.panels.iter().map(|panel| panel.name.as_str()).collect());
-    let told = escape(&embedded.told(timeline));
+    let note = escape(&embedded.note(timeline));
     format!(
-        "<p>{told}</p><div class=\"plot\"><canvas role=\"img\" tabindex=\"0\" data-lanes=\"{lanes}\" data-panels=\"{panels}\" \
+        "<p>{note}</p><div class=\"plot\"><canvas role=\"img\" tabindex=\"0\" data-lanes=\"{lanes}\" data-panels=\"{panels}\" \
          aria-label=\"{}. Arrow keys move, plus and minus zoom, Home shows all.\">The table below has the first commands.</canvas>\
          <script type=\"application/json\">{}</script><noscript><style>canvas{{display:none}}</style>{}</noscript></div>",
         escape(title),

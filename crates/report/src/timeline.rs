@@ -62,14 +62,14 @@ pub(crate) const COMMANDS_MAX: usize = 100_000;
 const UNITS_NS: [u64; 5] = [10, 50, 100, 500, 1000];
 
 /// Commands in the table and in the static picture.
-const TOLD: usize = 8;
+const SHOWN: usize = 8;
 
 /// The encoded commands of a page.
 pub(crate) struct Embedded {
     /// JSON.
     pub(crate) json: String,
     /// Commands of each panel.
-    pub(crate) kept: Vec<usize>,
+    pub(crate) commands: Vec<usize>,
     /// Nanoseconds of a step.
     unit_ns: u64,
 }
@@ -86,7 +86,7 @@ impl Timeline {
         let head = ["", "begins, µs", "ends, µs"].map(String::from).into_iter().chain(lanes);
         let mut table = Table::new(head);
         for panel in &self.panels {
-            for (nth, command) in panel.first(TOLD).into_iter().enumerate() {
+            for (nth, command) in panel.first(SHOWN).into_iter().enumerate() {
                 let us = |ns: u64| Cell::Number(ns as f64 / 1e3);
                 let mut row = vec![
                     Cell::Text(format!("{} {}", panel.name, nth + 1)),
@@ -108,28 +108,28 @@ impl Timeline {
     /// As numbers, in the finest steps for which so many characters are enough; what there is never room for is left out at the end.
     pub(crate) fn embedded(&self, room: usize) -> Embedded {
         let share = COMMANDS_MAX / self.panels.len().max(1);
-        let mut kept = self.panels.iter().map(|panel| panel.commands.len().min(share)).collect::<Vec<_>>();
+        let mut counts = self.panels.iter().map(|panel| panel.commands.len().min(share)).collect::<Vec<_>>();
         loop {
             let mut needed = 0;
             for unit_ns in UNITS_NS {
-                let json = self.json(unit_ns, &kept);
-                if json.len() <= room || kept.iter().all(|kept| *kept == 0) {
-                    return Embedded { json, kept, unit_ns };
+                let json = self.json(unit_ns, &counts);
+                if json.len() <= room || counts.iter().all(|count| *count == 0) {
+                    return Embedded { json, commands: counts, unit_ns };
                 }
                 needed = json.len();
             }
             // So many bars to a command that nothing else helps: as many commands as there seems to be room for, and ever fewer.
             let share = 0.98 * room as f64 / needed as f64;
-            kept.iter_mut().for_each(|kept| *kept = (*kept as f64 * share) as usize);
+            counts.iter_mut().for_each(|count| *count = (*count as f64 * share) as usize);
         }
     }
 
-    fn json(&self, unit_ns: u64, kept: &[usize]) -> String {
-        let panels = self.panels.iter().zip(kept).map(|(panel, kept)| {
+    fn json(&self, unit_ns: u64, counts: &[usize]) -> String {
+        let panels = self.panels.iter().zip(counts).map(|(panel, count)| {
             format!(
-                "{{\"hue\":{},\"n\":{kept},{}}}",
+                "{{\"hue\":{},\"n\":{count},{}}}",
                 panel.hue,
-                columns(panel, *kept, unit_ns, self.lanes.len())
+                columns(panel, *count, unit_ns, self.lanes.len())
             )
         });
         format!("{{\"unit\":{unit_ns},\"panels\":[{}]}}", panels.collect::<Vec<_>>().join(","))
@@ -159,8 +159,8 @@ struct Shape {
 /// own, and its shape; of each shape, lanes and columns.
 ///
 /// What follows another on a wire does so after nearly the same time, so each column is of what has one cause, and few bits.
-fn columns(panel: &Panel, kept: usize, unit_ns: u64, lanes: usize) -> String {
-    let commands = panel.first(kept);
+fn columns(panel: &Panel, count: usize, unit_ns: u64, lanes: usize) -> String {
+    let commands = panel.first(count);
     let steps = |ns: u64| (ns / unit_ns) as i64;
     let bars: Vec<Vec<Bar>> = commands.iter().map(|command| in_turn(command, lanes)).collect();
     let mut shapes: BTreeMap<Vec<u8>, Shape> = BTreeMap::new();
@@ -208,12 +208,12 @@ fn lanes_of(bars: &[Bar]) -> Vec<u8> {
 
 impl Embedded {
     /// What is left out, if anything, and how fine times are.
-    pub(crate) fn told(&self, timeline: &Timeline) -> String {
+    pub(crate) fn note(&self, timeline: &Timeline) -> String {
         let all = timeline.commands();
-        let kept: usize = self.kept.iter().sum();
-        let left_out = match kept < all {
+        let shown: usize = self.commands.iter().sum();
+        let left_out = match shown < all {
             true => {
-                format!("The first {} of {} commands are shown. ", number(kept as f64), number(all as f64))
+                format!("The first {} of {} commands are shown. ", number(shown as f64), number(all as f64))
             }
             false => String::new(),
         };
@@ -255,33 +255,37 @@ mod tests {
         let timeline = Timeline { lanes, panels: vec![many(50_000), many(50_000)] };
         let embedded = timeline.embedded(ROOM);
         assert!(embedded.json.len() <= ROOM, "{}", embedded.json.len());
-        assert_eq!(embedded.kept.as_slice(), [50_000; 2].as_slice());
-        assert_eq!(embedded.told(&timeline), steps("0.01"));
+        assert_eq!(embedded.commands.as_slice(), [50_000; 2].as_slice());
+        assert_eq!(embedded.note(&timeline), steps("0.01"));
         // What has little room has longer steps, and the same commands.
         let coarse = timeline.embedded(ROOM / 3);
-        assert!(coarse.json.len() <= ROOM / 3 && coarse.kept == embedded.kept, "{}", coarse.json.len());
-        assert_eq!(coarse.told(&timeline), steps("1"));
+        assert!(
+            coarse.json.len() <= ROOM / 3 && coarse.commands == embedded.commands,
+            "{}",
+            coarse.json.len()
+        );
+        assert_eq!(coarse.note(&timeline), steps("1"));
     }
 
     #[test]
-    fn what_there_is_no_room_for_is_told() {
+    fn commands_that_do_not_fit_are_noted() {
         let timeline = Timeline { lanes: vec!["command".into()], panels: vec![many(120_000)] };
-        let told = timeline.embedded(ROOM).told(&timeline);
+        let note = timeline.embedded(ROOM).note(&timeline);
         assert_eq!(
-            told,
+            note,
             format!("The first 100\u{202f}000 of 120\u{202f}000 commands are shown. {}", steps("0.01"))
         );
         // Of room that is short nearly all is used.
         let (room, few) = (200_000, timeline.embedded(200_000));
         assert!(few.json.len() <= room && few.json.len() > room * 9 / 10, "{} of {room}", few.json.len());
-        assert!(few.told(&timeline).contains("steps of 1 µs"), "{}", few.told(&timeline));
+        assert!(few.note(&timeline).contains("steps of 1 µs"), "{}", few.note(&timeline));
     }
 
     #[test]
     fn the_table_has_the_first_commands_of_each() {
         let lanes = ["command", "data-out", "data-in", "status"].map(String::from).to_vec();
         let table = Timeline { lanes, panels: vec![many(3), many(40)] }.table();
-        assert_eq!((table.rows.len(), table.head.len()), (3 + TOLD, 11));
+        assert_eq!((table.rows.len(), table.head.len()), (3 + SHOWN, 11));
         assert_eq!(table.rows[0][3..5], [Cell::Number(5.0), Cell::Number(5.1)]);
         assert_eq!(table.rows[0][5], Cell::Empty);
     }

@@ -1,8 +1,8 @@
 //! A number of simulated commands, for a profiler that counts instructions.
 //!
-//! `simulated read|write COUNT [DRIVES [HUBS]]`: 4 KiB at random places over UAS, 32 under way on each drive, over driver,
+//! `simulated read|write COUNT [DRIVES [HUBS]]`: 4 KiB at random addresses over UAS, 32 in flight on each drive, over driver,
 //! controller and SuperSpeed links of the first generation, as `cargo xtask bench sim` has them; several drives are behind one hub,
-//! or at root ports of their own without. Everything that is to be counted is in one function:
+//! or each at a root port without one. Everything to be counted is in one function:
 //! `valgrind --tool=callgrind --toggle-collect=simulated::counted`. It prints events for a command, the mean time of a
 //! command in picoseconds, and the digest of all that happened: a change of the simulator's speed leaves the times as they are.
 //!

@@ -354,7 +354,7 @@ pub(crate) fn chip(of: &BridgePart) -> Chip {
     let segment_bytes = of.write_piece_bytes.min(of.store.piece_sectors * SECTOR_BYTES);
     let FirmwareCosts { bot_command, bot_status, uas_command, uas_status, byte_ps } = of.firmware;
     Chip {
-        // The device counts them, and tells none where it speaks no UAS.
+        // The device model needs a number; a bridge without UAS never reports it.
         streams: of.streams.max(2),
         limits: Limits { commands: of.commands, buffer_bytes: STAGING_BYTES, segment_bytes },
         bot: Times { command: bot_command, status: bot_status },

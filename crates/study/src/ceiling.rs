@@ -9,60 +9,30 @@
 
 mod command_time;
 mod error;
+mod load;
 
 pub use command_time::Explained;
 pub use error::CeilingError;
+pub use load::{DEPTH_MAX, Drives, Load};
 
 use crate::explain::Explain;
 use command_time::{CommandTime, CommandTimes, StartedCommand};
-use device::Transports;
-use initiator::{Bot, Command, CommandBlock, CommandId, DataPhase, Outcome, Transport, Uas};
-use sim::check::AUDIT_INTERVAL_COMMANDS;
+use initiator::{Command, CommandBlock, CommandId, Outcome, Transport};
+use load::{BLOCK_SIZE, COMMAND_TIMEOUT};
 use sim::components::Components;
 use sim::engine::{Random, StageTimes, Trace};
 use sim::link::superspeed::Traffic;
-use sim::link::{AnyRate, Connection, usb2};
 pub use sim::machine::xhci::Protocol;
-use sim::machine::xhci::{Drive, DriveParts, Host, Hub, Setup, XhciMachine};
+use sim::machine::xhci::{Drive, DriveParts, Host, XhciMachine};
 use sim::machine::{
-    self, DirectMachine, FinishedCommand, FixedLatencyDrive, Observer, Plugged, Simulation, StopReason,
-    numbers,
+    DirectMachine, FinishedCommand, FixedLatencyDrive, Observer, Plugged, Simulation, StopReason, numbers,
 };
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
-use units::{BlockCount, BlockSize, ByteRange, Duration, Instant, Lba};
+use units::{Duration, Instant};
 use wire::scsi::Status;
-use wire::scsi::cdb::{Cdb, CdbWidth, Read, Write};
 use wire::scsi::lun::LunField;
-use wire::usb::Direction;
-
-/// Parameters of a measurement.
-#[derive(Clone, Debug)]
-pub struct Load {
-    /// The controller and how its driver goes about it, with a SuperSpeed link alone; `None` for neither: transfers are on
-    /// the link as soon as they are wanted.
-    pub host: Option<Host>,
-    /// What the drive is connected by.
-    pub connection: Connection,
-    /// Whether to write.
-    pub writes: bool,
-    /// Bytes per command: whole blocks of 512, at most [`Load::bytes_max`].
-    pub bytes: u32,
-    /// Drives, and hubs between them and the host. More than one drive needs a controller.
-    pub drives: Drives,
-    /// Queue depth per drive, at most [`DEPTH_MAX`]. What the transport does not accept waits.
-    pub depth: u16,
-    /// Total commands over all drives, counted after as many as are in flight. It exceeds the
-    /// number in flight, since that many can complete at once.
-    pub commands: u32,
-    /// Drive latency per command.
-    pub latency: Duration,
-    /// Commands that the drive serves concurrently.
-    pub at_once: u16,
-    /// Random seed of LBAs.
-    pub seed: u64,
-}
 
 /// Results.
 #[derive(Clone, Copy, Debug)]
@@ -85,17 +55,6 @@ pub struct Figures {
     pub digest: u64,
     /// Stage times of the first drive's commands, if requested.
     pub explained: Option<Explained>,
-}
-
-/// Number of drives, and the hubs in between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drives {
-    /// Number of drives.
-    pub count: u8,
-    /// Hubs in a row behind the first root port, with the drives at the last one; without hubs each
-    /// drive has a root port. On USB 2.0 they are high-speed, and full-speed drives are behind the
-    /// last hub's transaction translator.
-    pub hubs: u8,
 }
 
 /// Results of a load, in total and per drive.
@@ -133,24 +92,6 @@ pub struct LoadObservers {
     pub explain: bool,
 }
 
-const FULL: AnyRate = AnyRate::Usb2(usb2::Rate::Full);
-
-/// Ports of a hub here: as many as a route string can address.
-const HUB_PORTS: u8 = 15;
-/// Maximum queue depth: what 64 streams carry.
-pub const DEPTH_MAX: u16 = 62;
-const DEPTH_OF_32_STREAMS: u16 = 30;
-
-/// Block size. Each block holds its number, so that misplaced data is detected.
-const BLOCK_SIZE: BlockSize = BlockSize::B512;
-/// Bytes of a block.
-const BLOCK_BYTES: u32 = BLOCK_SIZE.bytes();
-/// Size of the medium: 512 KiB, or one command if that is larger. LBAs do not affect the latency of
-/// this drive.
-const MEDIUM_BLOCKS: u32 = 1 << 10;
-/// Commands that are too old are the transport's business; none is here.
-const PATIENCE: Duration = Duration::from_secs(3600);
-
 /// Measures a transport.
 ///
 /// # Errors
@@ -159,7 +100,7 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 pub fn measure(load: &Load, protocol: Protocol, observers: LoadObservers) -> Result<Run, CeilingError> {
     load.check()?;
     if let Some(host) = load.host {
-        let (world, observers) = load.power_on(host, protocol, observers)?;
+        let (world, observers) = power_on(load, host, protocol, observers)?;
         return Measurement::begin(load, world, observers)?.whole();
     }
     if load.drives != Drives::ONE {
@@ -211,136 +152,19 @@ impl Figures {
     }
 }
 
-impl Load {
-    /// Returns the maximum bytes of a command: one transfer of the driver, or the drive's limit.
-    pub const fn bytes_max(&self) -> u32 {
-        match self.host {
-            Some(_) => ::xhci_driver::limit::TRANSFER_BYTES_MAX,
-            None => device::lun::limits::TRANSFER_BYTES_MAX,
-        }
-    }
-
-    /// Returns the commands in flight over all drives.
-    pub fn under_way(&self) -> u32 {
-        u32::from(self.depth) * u32::from(self.drives.count)
-    }
-
-    /// Scales the audit interval, since an audit checks all drives.
-    fn audited_every(&self) -> u32 {
-        AUDIT_INTERVAL_COMMANDS * u32::from(self.drives.count).max(1)
-    }
-
-    fn check(&self) -> Result<(), CeilingError> {
-        let (most, under_way) = (self.bytes_max(), self.under_way());
-        match () {
-            () if self.bytes > most => Err(CeilingError::TooLong(most)),
-            () if self.blocks().is_none() => Err(CeilingError::Load),
-            () if self.commands <= under_way => Err(CeilingError::TooFew(under_way)),
-            () => Ok(()),
-        }
-    }
-
-    fn plain(&self) -> FixedLatencyDrive {
-        let plain = FixedLatencyDrive::numbered(BlockCount(self.medium_blocks().into()), BLOCK_SIZE);
-        plain.serving(self.latency, self.at_once).with_streams(self.streams())
-    }
-
-    const fn streams(&self) -> u16 {
-        if self.depth > DEPTH_OF_32_STREAMS { 64 } else { 32 }
-    }
-
-    /// A drive with BOT only.
-    fn bot(&self) -> Result<(Plugged<Bot>, FixedLatencyDrive), CeilingError> {
-        let plain = self.plain();
-        let plugged = machine::bot(plain.device_with(Transports::BotOnly, self.connection.speed()))
-            .map_err(CeilingError::Plug)?;
-        Ok((plugged, plain))
-    }
-
-    /// A drive with both transports.
-    fn uas(&self) -> Result<(Plugged<Uas>, FixedLatencyDrive), CeilingError> {
-        let plain = self.plain();
-        let plugged = machine::uas(plain.device_with(Transports::Dual, self.connection.speed()), None)
-            .map_err(CeilingError::Plug)?;
-        Ok((plugged, plain))
-    }
-
-    /// The machine for a load.
-    fn setup(&self, host: Host, protocol: Protocol) -> Setup {
-        let (rate, hubs) = match self.connection {
-            Connection::SuperSpeed(rate) => (AnyRate::SuperSpeed(rate), self.drives.hubs),
-            // The controller adds its own.
-            Connection::Usb2 { rate, hubs, .. } => (AnyRate::Usb2(rate), hubs.max(self.drives.hubs)),
-        };
-        let drive = match protocol {
-            Protocol::Bot => Drive::bot(),
-            Protocol::Uas => Drive::uas(),
-        };
-        let (streams, latency, at_once) = (self.streams(), self.latency, self.at_once);
-        let drive = Drive { streams, at_once, ..drive.latency(latency) };
-        let drive = drive.blocks(self.medium_blocks(), BLOCK_SIZE).numbered();
-        let ports = 1..=self.drives.count;
-        if hubs == 0 {
-            return ports.fold(Setup::new(host).at(rate), |setup, port| setup.with(port, drive));
-        }
-        let (bus, drive) = match rate {
-            FULL => (AnyRate::Usb2(usb2::Rate::High), drive.full_speed()),
-            _ => (rate, drive),
-        };
-        let last = ports.fold(Hub::new(HUB_PORTS), |hub, port| hub.with(port, drive));
-        let first = (1..hubs).fold(last, |hub, _| Hub::new(HUB_PORTS).with(1, hub));
-        Setup::new(host).at(bus).with(1, first)
-    }
-
-    /// A powered-on machine, and the remaining observers.
-    fn power_on(
-        &self,
-        host: Host,
-        protocol: Protocol,
-        observers: LoadObservers,
-    ) -> Result<(XhciMachine, LoadObservers), CeilingError> {
-        let LoadObservers { observers, trace, explain } = observers;
-        let observers = observers.into_iter().enumerate().collect();
-        let setup = self.setup(host, protocol);
-        let occupy = |_: usize, drive: &Drive| DriveParts::of(drive, setup.rate_of(drive).speed());
-        let world = setup.power_on_with(occupy, observers).map_err(CeilingError::PowerOn)?;
-        Ok((world, LoadObservers { observers: Vec::new(), trace, explain }))
-    }
-
-    fn medium_blocks(&self) -> u32 {
-        MEDIUM_BLOCKS.max(self.blocks().unwrap_or(0).into())
-    }
-
-    /// Blocks per command.
-    fn blocks(&self) -> Option<u16> {
-        let blocks = u16::try_from(self.bytes / BLOCK_BYTES).ok()?;
-        (blocks > 0 && self.bytes.is_multiple_of(BLOCK_BYTES) && self.commands > 0).then_some(blocks)
-    }
-
-    /// A random LBA for a command.
-    fn place(&self, random: &mut Random) -> Option<Lba> {
-        let blocks = self.blocks()?;
-        let places = u64::from(self.medium_blocks() / u32::from(blocks));
-        Some(Lba(random.below(places) * u64::from(blocks)))
-    }
-
-    fn command(&self, slot: u16, now: Instant, lba: Lba) -> Option<Command> {
-        let (lba, blocks) = (lba.0, self.blocks()?.into());
-        let cdb: Cdb = if self.writes {
-            Write { width: CdbWidth::Ten, lba, blocks, ..Write::default() }.encode()
-        } else {
-            Read { width: CdbWidth::Ten, lba, blocks, ..Read::default() }.encode()
-        };
-        let direction = if self.writes { Direction::Out } else { Direction::In };
-        Some(Command {
-            id: CommandId { slot, generation: 0 },
-            lun: LunField([0; 8]),
-            attribute: wire::uas::TaskAttribute::Simple,
-            cdb: CommandBlock::from(cdb),
-            data_phase: Some(DataPhase { direction, range: ByteRange::new(0, self.bytes) }),
-            deadline: now + PATIENCE,
-        })
-    }
+/// Powers a load's machine on. Returns it and the remaining observers.
+fn power_on(
+    load: &Load,
+    host: Host,
+    protocol: Protocol,
+    observers: LoadObservers,
+) -> Result<(XhciMachine, LoadObservers), CeilingError> {
+    let LoadObservers { observers, trace, explain } = observers;
+    let observers = observers.into_iter().enumerate().collect();
+    let setup = load.setup(host, protocol);
+    let occupy = |_: usize, drive: &Drive| DriveParts::of(drive, setup.rate_of(drive).speed());
+    let world = setup.power_on_with(occupy, observers).map_err(CeilingError::PowerOn)?;
+    Ok((world, LoadObservers { observers: Vec::new(), trace, explain }))
 }
 
 /// A running measurement.
@@ -380,7 +204,7 @@ impl Measurement<XhciMachine> {
     ///
     /// See [`CeilingError`].
     pub fn uas(load: &Load, host: Host) -> Result<Self, CeilingError> {
-        let (world, observers) = load.power_on(host, Protocol::Uas, LoadObservers::default())?;
+        let (world, observers) = power_on(load, host, Protocol::Uas, LoadObservers::default())?;
         Self::begin(load, world, observers)
     }
 }
@@ -414,7 +238,7 @@ impl<W: Simulation> Measurement<W> {
             turns.waiting[drive].extend(std::iter::repeat_n(now, waiting));
         }
         // Filling the pipes is not counted.
-        for _ in 0..load.under_way() {
+        for _ in 0..load.in_flight() {
             let (drive, _) = turns.next(load)?;
             turns.take_shares(drive);
         }
@@ -543,7 +367,7 @@ impl<W: Simulation> Loop<W> {
             // TEST UNIT READY (SPC-4 clause 6.47).
             cdb: CommandBlock::new(&[0; 6]).ok_or(CeilingError::Load)?,
             data_phase: None,
-            deadline: self.world.now() + PATIENCE,
+            deadline: self.world.now() + COMMAND_TIMEOUT,
         };
         let _ = self.world.submit(drive, &command, Vec::new());
         self.world.run().map_err(CeilingError::Stopped)?.ok_or(CeilingError::Stuck)?;
@@ -595,17 +419,14 @@ impl<W: Simulation> Loop<W> {
     }
 }
 
-impl Drives {
-    /// One drive at a root port.
-    pub const ONE: Self = Self { count: 1, hubs: 0 };
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::explain;
+    use sim::check::AUDIT_INTERVAL_COMMANDS;
     use sim::engine::LatencyStage;
     use sim::link::superspeed::Rate;
+    use sim::link::usb2;
     use sim::xhc::Part;
 
     fn load(depth: u16, bytes: u32) -> Load {
@@ -793,7 +614,7 @@ mod tests {
         measurement.turns.world.observe(0, Box::new(Rc::clone(&clock)));
         measurement.go_on(commands).unwrap();
         let exact = explain::tests::assert_exact(&explain, &clock);
-        // What was under way when they came is not explained.
+        // Commands that were in flight when the observers were attached are not explained.
         let depth = u32::from(measurement.load.depth) as usize;
         assert!(exact + depth >= commands as usize, "{exact} of {commands}");
     }
@@ -809,7 +630,7 @@ mod tests {
                 go_on_by_the_clock(Measurement::bare(&load, uas.0, uas.1, LoadObservers::default()), 100);
                 for protocol in [Protocol::Bot, Protocol::Uas] {
                     let world =
-                        load.power_on(Host::with(Part::CARD), protocol, LoadObservers::default()).unwrap();
+                        power_on(&load, Host::with(Part::CARD), protocol, LoadObservers::default()).unwrap();
                     go_on_by_the_clock(Measurement::begin(&load, world.0, world.1), 100);
                 }
             }
@@ -872,13 +693,13 @@ mod tests {
 
     #[test]
     fn observers_do_not_change_the_run() {
-        struct Nobody;
-        impl Observer for Nobody {}
+        struct Silent;
+        impl Observer for Silent {}
         let load = Load { commands: 300, ..load(30, 4096) };
         for protocol in [Protocol::Bot, Protocol::Uas] {
             let trace: Box<dyn Trace> = Box::new(Vec::new());
             let observers =
-                LoadObservers { observers: vec![Box::new(Nobody)], trace: Some((trace, 5)), explain: true };
+                LoadObservers { observers: vec![Box::new(Silent)], trace: Some((trace, 5)), explain: true };
             let watched = measure(&load, protocol, observers).unwrap().total;
             let alone = measure(&load, protocol, LoadObservers::default()).unwrap().total;
             assert_eq!((watched.digest, watched.events), (alone.digest, alone.events));
@@ -927,7 +748,7 @@ mod tests {
         // Blocks of zeroes hold no numbers.
         let load = load(2, 4096);
         let plain = FixedLatencyDrive::new(load.medium_blocks(), BLOCK_SIZE, Duration::from_us(1), 1);
-        let plugged = machine::uas(plain.device(), None).unwrap();
+        let plugged = sim::machine::uas(plain.device(), None).unwrap();
         let ended = Measurement::bare(&load, plugged, plain, LoadObservers::default()).map(|_| ());
         assert_eq!(ended, Err(CeilingError::Contents));
     }
@@ -992,14 +813,14 @@ mod tests {
         }
     }
 
-    fn driven(part: Part, load: Load) -> [Figures; 2] {
+    fn with_controller(part: Part, load: Load) -> [Figures; 2] {
         both(&Load { host: Some(Host::with(part)), ..load })
     }
 
     #[test]
     fn controller_overhead_is_accesses_and_moderation() {
         let [bot_none, uas_none] = both(&load(1, 4096));
-        let [bot, uas] = driven(Part::CHIPSET, load(1, 4096));
+        let [bot, uas] = with_controller(Part::CHIPSET, load(1, 4096));
         for (with, without) in [(bot, bot_none), (uas, uas_none)] {
             let more = with.mean.as_ns() - without.mean.as_ns();
             // Doorbells, reads of TRBs and of what goes out, events; and over BOT the status, which comes right behind
@@ -1007,7 +828,7 @@ mod tests {
             assert!((1_500..60_000).contains(&more), "{more} ns");
         }
         let [_, full_none] = both(&load(30, 4096));
-        let [_, full] = driven(Part::CHIPSET, load(30, 4096));
+        let [_, full] = with_controller(Part::CHIPSET, load(30, 4096));
         assert!(
             (0.85..1.02).contains(&(full.iops() / full_none.iops())),
             "{} of {}",
@@ -1020,8 +841,8 @@ mod tests {
     fn a_one_lane_card_is_limited_by_its_lane() {
         for writes in [false, true] {
             let long = Load { commands: 200, writes, ..load(8, 64 << 10) };
-            let [_, chipset] = driven(Part::CHIPSET, long.clone());
-            let [_, card] = driven(Part::CARD, long);
+            let [_, chipset] = with_controller(Part::CHIPSET, long.clone());
+            let [_, card] = with_controller(Part::CARD, long);
             let [fast, slow] = [chipset, card].map(|figures| figures.megabytes_per_second());
             assert!((430.0..475.0).contains(&fast), "{fast}");
             assert!((390.0..411.0).contains(&slow), "{slow}");
@@ -1034,15 +855,16 @@ mod tests {
         // What USB 3.2 says of bulk transfers, and what is left of the link when all that is not data is amortised.
         for (bytes, most) in [(64 << 10, 450.0), (1 << 20, 453.8)] {
             let long = Load { commands: 100, writes: true, ..load(8, bytes) };
-            let [bot, uas] = driven(part, long).map(|figures| figures.megabytes_per_second());
+            let [bot, uas] = with_controller(part, long).map(|figures| figures.megabytes_per_second());
             assert!(bot < uas && uas > most - 2.0 && uas <= most, "{bot} {uas}");
         }
     }
 
     #[test]
     fn equal_seeds_have_equal_digests_with_a_controller() {
-        let digest =
-            |seed| driven(Part::CARD, Load { seed, commands: 100, ..load(8, 4096) }).map(|f| f.digest);
+        let digest = |seed| {
+            with_controller(Part::CARD, Load { seed, commands: 100, ..load(8, 4096) }).map(|f| f.digest)
+        };
         assert_eq!(digest(1), digest(1));
     }
 

@@ -67,7 +67,7 @@ const UNOWNED_MAX: usize = 1 << 16;
 /// Observes a run and explains each completed command.
 #[derive(Debug, Default)]
 pub struct Explain {
-    under_way: BTreeMap<CommandId, Account>,
+    in_flight: BTreeMap<CommandId, Account>,
     by_stream: BTreeMap<StreamId, CommandId>,
     /// Commands by the device's id, once it has offered their data.
     by_device: BTreeMap<device::command::CommandId, CommandId>,
@@ -89,9 +89,9 @@ pub struct Explain {
     pipes: BTreeMap<EndpointAddress, PipeUsage>,
     /// Whether commands are UAS information units.
     speaks_uas: bool,
-    told: Vec<CommandTrace>,
+    traces: Vec<CommandTrace>,
     /// Maximum of traced commands.
-    tells: usize,
+    traces_max: usize,
     /// Work for one of several commands that cannot be distinguished.
     unowned: Vec<Span>,
 }
@@ -169,12 +169,12 @@ impl Span {
 impl Explain {
     /// Creates an observer that traces the first commands to complete.
     pub fn with_traces(commands: usize) -> Self {
-        Self { tells: commands, ..Self::default() }
+        Self { traces_max: commands, ..Self::default() }
     }
 
     /// Takes the traces, in order of completion.
     pub fn take_traces(&mut self) -> Vec<CommandTrace> {
-        std::mem::take(&mut self.told)
+        std::mem::take(&mut self.traces)
     }
 
     /// Takes the work during traced commands that could not be matched: commands packed by Turbo
@@ -192,7 +192,7 @@ impl Explain {
     fn command_of(&self, stream: Option<StreamId>) -> Option<CommandId> {
         match stream {
             Some(stream) => self.by_stream.get(&stream).copied(),
-            None if self.under_way.len() == 1 => self.under_way.keys().next().copied(),
+            None if self.in_flight.len() == 1 => self.in_flight.keys().next().copied(),
             None => self.wrapped.first().copied(),
         }
     }
@@ -203,7 +203,7 @@ impl Explain {
             self.wrapped.clear();
             let mut bytes = 0_u64;
             for command in &self.unnamed {
-                let wants = self.under_way.get(command).and_then(|account| account.data_phase);
+                let wants = self.in_flight.get(command).and_then(|account| account.data_phase);
                 bytes += u64::from(wants.map_or(0, |phase| phase.range.len));
                 self.wrapped.push(*command);
                 if bytes >= u64::from(cbw.transfer_len) {
@@ -259,13 +259,13 @@ impl Explain {
         if self.wrapped.len() > 1 && command.is_some_and(|command| self.wrapped.contains(&command)) {
             let spans: Vec<Span> = spans.into_iter().collect();
             for packed in &self.wrapped {
-                if let Some(account) = self.under_way.get_mut(packed) {
+                if let Some(account) = self.in_flight.get_mut(packed) {
                     account.spans.extend_from_slice(&spans);
                 }
             }
-        } else if let Some(account) = command.and_then(|command| self.under_way.get_mut(&command)) {
+        } else if let Some(account) = command.and_then(|command| self.in_flight.get_mut(&command)) {
             account.spans.extend(spans);
-        } else if self.told.len() < self.tells {
+        } else if self.traces.len() < self.traces_max {
             let room = UNOWNED_MAX - self.unowned.len().min(UNOWNED_MAX);
             self.unowned.extend(spans.into_iter().take(room));
         }
@@ -293,11 +293,11 @@ impl Observer for Explain {
     fn began(&mut self, at: Instant, command: &Command) {
         self.unnamed.push_back(command.id);
         let account = Account { asked: at, began: at, data_phase: command.data_phase, spans: Vec::new() };
-        self.under_way.insert(command.id, account);
+        self.in_flight.insert(command.id, account);
     }
 
     fn queued_since(&mut self, since: Instant, command: CommandId) {
-        if let Some(account) = self.under_way.get_mut(&command) {
+        if let Some(account) = self.in_flight.get_mut(&command) {
             account.asked = since.min(account.began);
         }
     }
@@ -316,7 +316,7 @@ impl Observer for Explain {
             (None, Some(command)) => {
                 self.bus.moves.insert(transfer.pipe.endpoint, command);
             }
-            // Commands are told in the order in which they were given.
+            // Commands are matched in the order in which they were submitted.
             (None, None) => {
                 self.note_wrapper(bytes);
                 let tag = CommandIu::decode(bytes).ok().and_then(|command| StreamId::new(command.tag));
@@ -458,15 +458,15 @@ impl Observer for Explain {
     }
 
     fn ended(&mut self, at: Instant, command: CommandId, _: &Outcome) {
-        let Some(account) = self.under_way.remove(&command) else { return };
+        let Some(account) = self.in_flight.remove(&command) else { return };
         self.by_stream.retain(|_, of| *of != command);
         self.by_device.retain(|_, of| *of != command);
         self.bus.moves.retain(|_, of| *of != command);
         self.unnamed.retain(|of| *of != command);
         self.wrapped.retain(|of| *of != command);
-        if self.told.len() < self.tells {
+        if self.traces.len() < self.traces_max {
             let Account { began, data_phase, ref spans, .. } = account;
-            self.told.push(CommandTrace { command, data_phase, began, ended: at, spans: spans.clone() });
+            self.traces.push(CommandTrace { command, data_phase, began, ended: at, spans: spans.clone() });
         }
         let (latency, shares) = account.settle(at);
         self.explained.push_back(Explained { command, latency, shares });
@@ -494,16 +494,16 @@ impl Account {
         }
         turns.sort_unstable_by_key(|&(at, stage, begins)| (at, stage, !begins));
         let mut journey = LatencyTracker::start(self.asked, LatencyStage::Queue);
-        let mut under_way = [0_u32; LatencyStage::ALL.len()];
+        let mut open = [0_u32; LatencyStage::ALL.len()];
         // A command that the driver has made may have its place in a line of the transport, over BOT above all.
         let mut waits_for = LatencyStage::Queue;
         for (at, stage, begins) in turns {
-            let count = &mut under_way[stage as usize];
+            let count = &mut open[stage as usize];
             *count = if begins { *count + 1 } else { count.saturating_sub(1) };
             if !matches!(stage, LatencyStage::Core | LatencyStage::Driver) {
                 waits_for = LatencyStage::Waiting;
             }
-            let counts = PRECEDENCE.into_iter().find(|&stage| under_way[stage as usize] > 0);
+            let counts = PRECEDENCE.into_iter().find(|&stage| open[stage as usize] > 0);
             journey.enter(at, counts.unwrap_or(waits_for));
         }
         journey.end(ended)
@@ -541,14 +541,14 @@ pub(crate) mod tests {
 
     /// That the shares of each command are what it took by the clock, which may have looked on for longer: of how many.
     pub(crate) fn assert_exact(explain: &Rc<RefCell<Explain>>, clock: &Rc<RefCell<Clock>>) -> usize {
-        let told: Vec<_> = std::iter::from_fn(|| explain.borrow_mut().poll()).collect();
+        let explained: Vec<_> = std::iter::from_fn(|| explain.borrow_mut().poll()).collect();
         let took = &clock.borrow().took;
-        let before = took.len().checked_sub(told.len()).expect("the clock has seen all of them");
-        for (Explained { command, latency, shares }, clock) in told.iter().zip(&took[before..]) {
+        let before = took.len().checked_sub(explained.len()).expect("the clock has seen all of them");
+        for (Explained { command, latency, shares }, clock) in explained.iter().zip(&took[before..]) {
             assert_eq!((*command, *latency), *clock);
             assert_eq!(shares.total(), *latency, "{shares:?}");
         }
-        told.len()
+        explained.len()
     }
     use initiator::{CommandBlock, Failure};
     use wire::scsi::lun::LunField;

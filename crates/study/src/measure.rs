@@ -146,8 +146,8 @@ pub fn measure(
     seed: u64,
 ) -> Result<Measured, MeasureError> {
     let accesses = Accesses::new(job, block_size, capacity, seed).map_err(MeasureError::Job)?;
-    let under_way = vec![Under::default(); usize::from(job.depth.max(1))];
-    let mut turns = Turns { accesses, since: under_way };
+    let since = vec![Under::default(); usize::from(job.depth.max(1))];
+    let mut turns = Turns { accesses, since };
     for number in 0..job.depth.max(1) {
         turns.submit(disk, number)?;
     }
@@ -163,9 +163,9 @@ pub fn measure(
         Duration::ZERO => Count::begin(disk),
         _ => turns.settle(disk, room, block_size)?,
     };
-    let kept = room * u64::from(stretch.caches);
+    let caches_bytes = room * u64::from(stretch.caches);
     while !stretch.is_enough(&count.sum, job.depth)
-        || count.written < kept && count.sum.elapsed < SETTLING_MAX
+        || count.written < caches_bytes && count.sum.elapsed < SETTLING_MAX
     {
         turns.count(disk, &mut count, block_size)?;
     }
@@ -197,7 +197,7 @@ struct Under {
 }
 
 /// A completed request.
-struct Ended {
+struct Completed {
     blocks: u64,
     is_write: bool,
     stay: Duration,
@@ -280,7 +280,7 @@ impl Turns {
         count: &mut Count,
         block_size: BlockSize,
     ) -> Result<(), MeasureError> {
-        let Ended { blocks, is_write, stay } = self.next(disk)?;
+        let Completed { blocks, is_write, stay } = self.next(disk)?;
         let sum = &mut count.sum;
         sum.requests += 1;
         sum.bytes += blocks * u64::from(block_size.bytes());
@@ -292,12 +292,12 @@ impl Turns {
     }
 
     /// Completes a request and submits another.
-    fn next(&mut self, disk: &mut dyn Disk) -> Result<Ended, MeasureError> {
+    fn next(&mut self, disk: &mut dyn Disk) -> Result<Completed, MeasureError> {
         let number = disk.next()?.ok_or(MeasureError::Stuck)?;
         let Under { since, blocks, is_write } = self.since[usize::from(number)];
         let stay = disk.now() - since;
         self.submit(disk, number)?;
-        Ok(Ended { blocks, is_write, stay })
+        Ok(Completed { blocks, is_write, stay })
     }
 }
 
@@ -391,7 +391,7 @@ mod tests {
             slow,
             "nothing is kept, and what is as slow at the beginning stays so"
         );
-        assert_eq!(counted(100, little, (8, 10)), slow, "nobody writes");
+        assert_eq!(counted(100, little, (8, 10)), slow, "there are no writes");
         assert_eq!(counted(0, Duration::ZERO, (8, 10)), slow, "the first requests are wanted");
     }
 

@@ -6,11 +6,11 @@
 //! program = { value = 1.3, unit = "ms", fitted = ["P021"] }
 //! ```
 //!
-//! A part belongs to a [`PartKind`], which says what it must tell ([`schema`](self)); a number that is missing, unknown, or of a
+//! A part belongs to a [`PartKind`], which defines its fields ([`schema`](self)); a number that is missing, unknown, or of a
 //! unit that it cannot have is refused with file, line and what was expected. Parts that come with the project are in
 //! `crates/study/parts`, a folder for each kind; others of the same name take their place.
 //!
-//! Left out: reading files, which whoever has files does.
+//! Left out: reading files, which the caller does.
 //!
 //! Always true: what is in the catalogue can be built; a number belongs to a part, and to nothing that is measured.
 

@@ -11,9 +11,9 @@
 //! decisions.toml ─┴─ Decided: measurements() ──> a runner ──> evaluate() ──> a verdict for each row, statistics
 //! ```
 //!
-//! Here nothing runs: whoever evaluates or fits is asked for measurements by setup, workload and depth.
+//! Nothing runs here: the caller that evaluates or fits supplies measurements by setup, workload and depth.
 //!
-//! Always true: every row has a decision; a row differs from another in its data alone, and none has code of its own.
+//! Always true: every row has a decision; rows differ in their data alone; no row has its own code.
 
 mod decision;
 mod facts;

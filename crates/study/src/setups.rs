@@ -16,7 +16,7 @@
 //! ```
 //!
 //! What is in `[all]` holds for each variant that does not say otherwise; a file without variants is one. Every name is looked up
-//! in the catalogue, and what is not there, or what makes no chain, is told with its line. Setups that come with the project are in
+//! in the catalogue; an unknown name, or parts that cannot be connected, are an error with its line. Setups that come with the project are in
 //! `crates/study/setups`. Left out: workloads, and numbers, which belong to parts.
 //!
 //! Always true: the parts of a setup are in the catalogue that it was read with, and some transport runs.
@@ -146,8 +146,8 @@ impl Setup {
     ///
     /// See [`PartError`].
     pub fn read(name: &str, file: &str, text: &str, catalogue: &Catalogue) -> Result<Self, PartError> {
-        let told = |Fault { line, what }| PartError { file: file.into(), line, what };
-        let SetupFile { title, source, all, variant } = schema::parse(text).map_err(told)?;
+        let in_file = |Fault { line, what }| PartError { file: file.into(), line, what };
+        let SetupFile { title, source, all, variant } = schema::parse(text).map_err(in_file)?;
         let reading = Reading { text, catalogue, all };
         let mut chosen: Vec<_> = variant.into_iter().collect();
         if chosen.is_empty() {
@@ -155,7 +155,7 @@ impl Setup {
         }
         chosen.sort_by_key(|(name, _)| schema::line_of_table(text, &table_of(name)));
         let variants = chosen.into_iter().map(|(name, choice)| reading.variant(name, choice));
-        let variants = variants.collect::<Result<_, _>>().map_err(told)?;
+        let variants = variants.collect::<Result<_, _>>().map_err(in_file)?;
         Ok(Self { name: name.into(), title, source, variants })
     }
 
@@ -250,14 +250,14 @@ impl Reading<'_> {
             ChainError::Unknown(..) | ChainError::NoDriver { .. } => "controller",
             _ => "driver",
         };
-        let told = |error: ChainError| {
+        let of_chain = |error: ChainError| {
             let what = match &error {
                 ChainError::Unknown(kind, name) => self.unknown(*kind, name),
                 other => other.to_string(),
             };
             self.fault(table, kind_of(&error), what)
         };
-        assembly.activation(self.catalogue).map_err(told).map(drop)
+        assembly.activation(self.catalogue).map_err(of_chain).map(drop)
     }
 
     fn known(&self, table: &str, key: &str, name: String, kind: PartKind) -> Result<String, Fault> {
@@ -330,7 +330,7 @@ mod tests {
         Catalogue::built_in().expect("parts that come with the project")
     }
 
-    fn told(text: &str) -> String {
+    fn outcome_of(text: &str) -> String {
         match Setup::read("mine", "mine.toml", text, &catalogue()) {
             Ok(setup) => format!("{} variants", setup.variants.len()),
             Err(error) => error.to_string(),
@@ -357,14 +357,14 @@ mod tests {
         for setup in Setup::built_in(&catalogue).expect("setups that come with the project") {
             for Variant { name, assembly, .. } in &setup.variants {
                 let carried = assembly.activation(&catalogue).expect("parts that are there").transport;
-                let is_as_told = |word: &str| match word {
+                let is_as_named = |word: &str| match word {
                     "bot" => carried == Carried::Bot,
                     "turbo" | "fnet" => carried == Carried::Turbo,
                     "uasp" | "mcci" => matches!(carried, Carried::Uas(_)),
                     "sata" => carried == Carried::Sata,
                     _ => true,
                 };
-                assert!(name.split('-').all(is_as_told), "{} {name}: {carried}", setup.name);
+                assert!(name.split('-').all(is_as_named), "{} {name}: {carried}", setup.name);
             }
         }
     }
@@ -385,19 +385,19 @@ mod tests {
     fn a_file_without_variants_is_one() {
         let end = TEXT.find("[variant").expect("a table");
         let text = format!("{}driver = \"linux-uas\"\nbridge = \"asm1153\"\n", &TEXT[..end]);
-        assert_eq!(told(&text), "1 variants");
+        assert_eq!(outcome_of(&text), "1 variants");
     }
 
     #[test]
     fn an_unknown_part_lists_the_available_ones() {
-        let told = told(&TEXT.replace("\"vl805\"", "\"vl999\""));
+        let error = outcome_of(&TEXT.replace("\"vl805\"", "\"vl999\""));
         let start = format!(
             "mine.toml, line {}: no such host controller: `vl999`; available: ",
             line("controller =")
         );
-        assert!(told.starts_with(&start) && told.contains("vl805"), "{told}");
-        let told = self::told(&TEXT.replace("\"dramless-240\"", "\"floppy\""));
-        assert!(told.contains("no such drive: `floppy`") && told.contains("disk-7200"), "{told}");
+        assert!(error.starts_with(&start) && error.contains("vl805"), "{error}");
+        let error = outcome_of(&TEXT.replace("\"dramless-240\"", "\"floppy\""));
+        assert!(error.contains("no such drive: `floppy`") && error.contains("disk-7200"), "{error}");
     }
 
     #[test]
@@ -405,26 +405,26 @@ mod tests {
         let text = TEXT.replace("controller = \"vl805\"\n", "");
         let header = text[..text.find("[variant").expect("a table")].matches('\n').count() + 1;
         assert_eq!(
-            told(&text),
+            outcome_of(&text),
             format!("mine.toml, line {header}: missing `controller` here and in `[all]`")
         );
-        let told = told(&TEXT.replace("controller =", "control ="));
+        let error = outcome_of(&TEXT.replace("controller =", "control ="));
         assert!(
-            told.starts_with(&format!("mine.toml, line {}: unknown field `control`", line("controller ="))),
-            "{told}"
+            error.starts_with(&format!("mine.toml, line {}: unknown field `control`", line("controller ="))),
+            "{error}"
         );
     }
 
     #[test]
     fn a_driver_of_another_system_is_rejected() {
-        let told = told(&TEXT.replace("os = \"linux\"", "os = \"windows8\""));
-        assert!(told.ends_with("is not a driver of that operating system"), "{told}");
+        let error = outcome_of(&TEXT.replace("os = \"linux\"", "os = \"windows8\""));
+        assert!(error.ends_with("is not a driver of that operating system"), "{error}");
     }
 
     #[test]
     fn too_many_hubs_are_rejected() {
         let hubs = ["\"superspeed-4\""; 6].join(", ");
-        let told = told(&TEXT.replace("os = ", &format!("hubs = [{hubs}]\nos = ")));
-        assert!(told.contains("at most 5 hubs"), "{told}");
+        let error = outcome_of(&TEXT.replace("os = ", &format!("hubs = [{hubs}]\nos = ")));
+        assert!(error.contains("at most 5 hubs"), "{error}");
     }
 }

@@ -178,7 +178,7 @@ struct Metered {
     until_audit: u32,
     /// Latencies, if requested, and submission times by request number.
     latencies: Option<Rc<RefCell<Vec<Duration>>>>,
-    under_way: Vec<Asked>,
+    in_flight: Vec<Asked>,
     /// Explains commands, if requested, with the sums over counted requests.
     explain: Option<Rc<RefCell<Explain>>>,
     explained: (StageTimes, u64),
@@ -195,10 +195,10 @@ struct Asked {
 impl Metered {
     fn new(mut disk: Assembled, traced: Option<u32>) -> Self {
         let bill = EnergyRecorder::new(disk.draws, disk.now(), disk.activity());
-        let (before, latencies, under_way) = (disk.components(), None, Vec::new());
+        let (before, latencies, in_flight) = (disk.components(), None, Vec::new());
         let (explain, explained) = (None, Default::default());
         let until_audit = AUDIT_INTERVAL_COMMANDS;
-        Self { disk, bill, before, traced, until_audit, latencies, under_way, explain, explained }
+        Self { disk, bill, before, traced, until_audit, latencies, in_flight, explain, explained }
     }
 
     /// Checks all invariants: a violation invalidates the figures.
@@ -234,12 +234,12 @@ impl Disk for Metered {
 
     fn submit(&mut self, number: u16, direction: Direction, extent: Extent) -> Result<(), MeasureError> {
         let place = usize::from(number);
-        if self.under_way.len() <= place {
-            self.under_way.resize(place + 1, Asked::default());
+        if self.in_flight.len() <= place {
+            self.in_flight.resize(place + 1, Asked::default());
         }
         let bytes = extent.blocks.0 * u64::from(BLOCK_SIZE.bytes());
         let is_one = bytes <= self.disk.activation.command_bytes_max.into();
-        self.under_way[place] = Asked { since: self.disk.now(), is_one };
+        self.in_flight[place] = Asked { since: self.disk.now(), is_one };
         self.disk.submit(number, direction, extent)
     }
 
@@ -253,7 +253,7 @@ impl Disk for Metered {
         if self.bill.is_due(now) {
             self.bill.read(now, self.disk.activity());
         }
-        if let Some(request) = ended.and_then(|number| self.under_way.get(usize::from(number)).copied()) {
+        if let Some(request) = ended.and_then(|number| self.in_flight.get(usize::from(number)).copied()) {
             if let Some(latencies) = &self.latencies {
                 let mut latencies = latencies.borrow_mut();
                 if latencies.len() < LATENCIES_MAX {
@@ -430,13 +430,14 @@ mod tests {
         for variant in ["bot", "uasp"] {
             let assembly = &myce.variant(variant).unwrap().assembly;
             let plain = run(assembly, &catalogue, &job, &Terms::USUAL).unwrap();
-            let told = run(assembly, &catalogue, &job, &Terms { explains: true, ..Terms::USUAL }).unwrap();
+            let explained =
+                run(assembly, &catalogue, &job, &Terms { explains: true, ..Terms::USUAL }).unwrap();
             assert_eq!(
                 (plain.digest, plain.measured),
-                (told.digest, told.measured),
+                (explained.digest, explained.measured),
                 "who looks on changes nothing"
             );
-            let (shares, commands) = told.explained.unwrap();
+            let (shares, commands) = explained.explained.unwrap();
             let [mean, bridge] =
                 [shares.total(), shares.of(LatencyStage::Bridge)].map(|all| all.as_ps() / commands);
             // The firmware's two times in the file of the bridge, one after the other.
@@ -446,7 +447,7 @@ mod tests {
                 _ => (costs.uas_command, costs.uas_status),
             };
             assert!(bridge.abs_diff((command + status).as_ps()) < 1_000_000, "{variant}: {bridge}");
-            assert!(mean.abs_diff(told.measured.mean.as_ps()) < mean / 50, "{variant}: {mean}");
+            assert!(mean.abs_diff(explained.measured.mean.as_ps()) < mean / 50, "{variant}: {mean}");
         }
     }
 
@@ -507,12 +508,16 @@ mod tests {
             let job =
                 Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(AccessSpec::all(4096, 100, 100), depth) };
             let plain = run(sata, &catalogue, &job, &Terms::USUAL).unwrap();
-            let told = run(sata, &catalogue, &job, &Terms { explains: true, ..Terms::USUAL }).unwrap();
-            assert_eq!((plain.digest, plain.measured), (told.digest, told.measured));
-            let (shares, commands) = told.explained.unwrap();
+            let explained = run(sata, &catalogue, &job, &Terms { explains: true, ..Terms::USUAL }).unwrap();
+            assert_eq!((plain.digest, plain.measured), (explained.digest, explained.measured));
+            let (shares, commands) = explained.explained.unwrap();
             let us = |stage| shares.of(stage).as_ps() as f64 / commands as f64 / 1e6;
             let mean = shares.total().as_ps() / commands;
-            assert_eq!((commands, mean), (told.measured.requests, told.measured.mean.as_ps()), "{depth}");
+            assert_eq!(
+                (commands, mean),
+                (explained.measured.requests, explained.measured.mean.as_ps()),
+                "{depth}"
+            );
             let elsewhere =
                 [LatencyStage::Controller, LatencyStage::Link, LatencyStage::Bridge, LatencyStage::Waiting];
             assert!(elsewhere.iter().all(|stage| us(*stage) == 0.0), "{depth}: {shares:?}");

@@ -43,7 +43,7 @@ fn measure(costs: HostCosts, protocol: Protocol, depth: u16) -> Figures {
     measure_with(costs, protocol, (depth, us(60)))
 }
 
-/// 4 KiB reads, so many under way, from a drive that takes so long.
+/// Measures 4 KiB reads at this depth from a drive with this latency.
 fn measure_with(costs: HostCosts, protocol: Protocol, (depth, latency): (u16, Duration)) -> Figures {
     let load = Load {
         host: Some(host(costs)),
@@ -90,7 +90,7 @@ fn many_commands_over_uas_take_turns_at_the_core() {
 }
 
 #[test]
-fn where_the_time_of_a_command_goes_is_told_of_the_driver_as_well() {
+fn the_time_of_a_command_includes_that_of_the_driver() {
     let figures = measure(COSTS, Protocol::Bot, 1);
     let shares = figures.explained.unwrap().shares;
     assert_eq!(shares.total().as_ps() / figures.commands, figures.mean.as_ps());

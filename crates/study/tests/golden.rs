@@ -1,7 +1,7 @@
 //! Digests of worlds with a controller, written out: what happens in them is the same on every machine, to the last event.
 //!
-//! A change of what happens changes them, and whoever makes it writes down those that the test prints. Always true: each world has
-//! something of its own that the others lack. Worlds on BOT and Turbo changed when drives began to STALL Bulk-In behind short
+//! A change of behaviour changes them; its author copies those that the test prints. Always true: each world has
+//! something that the others lack. Worlds on BOT and Turbo changed when drives began to STALL Bulk-In behind short
 //! answers to identification (BOT 1.0 clause 6.7.2).
 
 use uaskit_study::parts::Catalogue;
@@ -15,7 +15,7 @@ const LINE: &str = "seed=7 wire=uas rate=gen1 controller=chipset hubs=0 drives=1
     streams=32 depth=4 transfer=16384 block=512 blocks=64 latency-us=10 at-once=4 cache=yes requests=40 longest=32 reads=40 through=5 \
     flushes=5 zeroes=5 aborts=5 again=40 finale=unplug faults=none";
 
-/// What a world has of its own, and its digest.
+/// What only this world has, and its digest.
 const SWARM: [(&str, &str); 9] = [
     ("", "087b86f18431a693"),
     ("controller=card", "d2e1ce86ae726350"),

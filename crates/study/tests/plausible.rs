@@ -15,7 +15,7 @@ use uaskit_study::trial::{self, DATA_SET_BYTES, Terms};
 use units::Duration;
 use workload::{AccessSpec, Job};
 
-/// What a program asks: bytes, percent of reads, percent at random places, and how many are under way.
+/// What a program asks: bytes, percent of reads, percent at random places, and how many are in flight.
 type Asked = (u32, u8, u8, &'static [u16]);
 
 /// What every pair is asked.
@@ -41,7 +41,7 @@ const GEN1_MEGABYTES: f64 = 475.0;
 /// What ends at once may have begun before it was counted.
 const EDGE: f64 = 1.1;
 
-/// What more requests under way may cost: memory and cores are shared.
+/// What more requests in flight may cost: memory and cores are shared.
 const FALL: f64 = 0.85;
 
 /// How much a figure of few requests of a disk is off: each waits for a turn of the platters, or for none.
@@ -119,7 +119,7 @@ fn assemblies(catalogue: &Catalogue) -> Vec<Assembly> {
             });
         }
     }
-    // Those whose driver is for another controller, or does without this bridge, and has nobody to fall back on.
+    // Those whose driver is for another controller, or does without this bridge, and has no fallback.
     all.retain(|assembly| assembly.activation(catalogue).is_ok());
     all
 }
@@ -192,11 +192,11 @@ fn oddities(cell: &Cell, asked: Asked, (rates, native): (&[f64], &[f64])) -> Vec
     if cell.carried == Carried::Bot && ends.1 > ends.0 * FLAT * noise {
         odd.push("BOT is not flat with depth".to_owned());
     }
-    let told = |what| format!("{asked:?} {:?}: {what}, {rates:?}", cell.assembly);
-    odd.into_iter().map(told).collect()
+    let described = |what| format!("{asked:?} {:?}: {what}, {rates:?}", cell.assembly);
+    odd.into_iter().map(described).collect()
 }
 
-/// UAS below BOT where several requests are under way.
+/// UAS below BOT where several requests are in flight.
 fn below_bot(cell: &Cell, catalogue: &Catalogue) -> Option<String> {
     let bot =
         matches!(cell.carried, Carried::Uas(_)).then(|| with_bot(catalogue, &cell.assembly)).flatten()?;

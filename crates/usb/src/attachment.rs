@@ -1,10 +1,9 @@
 //! A disk driven in user space: probe, transport and disk, joined over a [host bus](crate::host_bus).
 //!
 //! [`Attachment::open`] claims an interface from the kernel driver, [`Attachment::hosted`] uses a device
-//! of a controller driven by this crate. Both identify the disk. Requests are
-//! [submitted](Attachment::submit), each with a slot that has its buffer, and [waited](Attachment::wait)
-//! for. [`Attachment::close`] and dropping reattach the kernel driver; a [`ClaimedInterface`] keeps the
-//! interface for the next attachment.
+//! of a controller driven by this crate. Both identify the disk. Each request has a slot, which owns its
+//! buffer. [`Attachment::close`] and dropping reattach the kernel driver; a [`ClaimedInterface`] keeps
+//! the interface for the next attachment.
 //!
 //! ```no_run
 //! use uaskit_usb::attachment::{AttachConfig, Attachment};

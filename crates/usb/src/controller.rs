@@ -143,7 +143,7 @@ impl UsbHost {
     ///
     /// # Errors
     ///
-    /// If there is no device, or it does not answer.
+    /// If no device is connected, or it does not answer.
     pub fn attach(&self, port: u8) -> Result<HostedDevice, ControllerError> {
         HostedDevice::attach(&self.inner, port)
     }

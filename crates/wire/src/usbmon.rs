@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_submission_is_what_a_kernel_told() {
+    fn a_submission_is_what_a_kernel_recorded() {
         assert_eq!(UsbmonHeader::decode(&SUBMIT), Ok(submit()));
         assert_eq!(submit().encode(), SUBMIT);
     }

@@ -632,7 +632,7 @@ size=1g
 
     #[test]
     fn an_empty_length_keeps_its_value() {
-        // As fio 3.33 tells: `bs=,8k` reads 4096 bytes and writes 8192, `bs=8k,` the other way round.
+        // As fio 3.33 prints: `bs=,8k` reads 4096 bytes and writes 8192, `bs=8k,` the other way round.
         for (lengths, both) in [
             (",8k", "different lengths for reads (4096 bytes) and writes (8192 bytes)"),
             ("8k,", "different lengths for reads (8192 bytes) and writes (4096 bytes)"),
@@ -708,7 +708,7 @@ size=1g
 
     #[test]
     fn options_with_another_meaning_are_rejected() {
-        // How much is moved in all is no part of the drive.
+        // These bound the amount of data, not a part of the drive.
         assert_eq!(refused("[a]\nrw=read\nio_size=1g\n").line, 3);
         assert_eq!(refused("[a]\nrw=write\nend_fsync=1\n").line, 3);
         assert_eq!(refused("[a]\nrw=read\nruntime=0\n").reason, "the run has no end");

@@ -79,16 +79,16 @@ mod tests {
 
     #[test]
     fn a_line_in_which_nothing_is_to_be_seen_is_left_out() {
-        let told = |text| JobFileError::new(3, text, "why", "what to do").to_string();
-        assert_eq!(told("a\tb\u{7}"), "line 3: `a b`: why; what to do");
-        assert_eq!([told(""), told("\0\0 \0")], ["line 3: why; what to do"; 2]);
+        let printed = |text| JobFileError::new(3, text, "why", "what to do").to_string();
+        assert_eq!(printed("a\tb\u{7}"), "line 3: `a b`: why; what to do");
+        assert_eq!([printed(""), printed("\0\0 \0")], ["line 3: why; what to do"; 2]);
     }
 
     #[test]
-    fn a_file_that_is_too_long_is_told_without_its_first_line() {
-        let told = |len| JobFileError::check_length(&"x".repeat(len)).map_err(|error| error.to_string());
-        assert_eq!(told(262_144), Ok(()));
+    fn a_file_that_is_too_long_is_an_error_without_its_first_line() {
+        let checked = |len| JobFileError::check_length(&"x".repeat(len)).map_err(|error| error.to_string());
+        assert_eq!(checked(262_144), Ok(()));
         let expected = "line 1: the file has more than 256 KiB; keep one test in it".to_owned();
-        assert_eq!(told(262_145), Err(expected));
+        assert_eq!(checked(262_145), Err(expected));
     }
 }

@@ -189,7 +189,7 @@ impl Workload {
         self
     }
 
-    /// Returns the jobs at these depths instead of their own, without duplicates.
+    /// Replaces the depths of the jobs, and removes duplicates.
     #[must_use]
     pub fn at_depths(self, depths: &[u16]) -> Self {
         let mut jobs: Vec<Job> = Vec::new();

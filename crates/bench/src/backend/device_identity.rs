@@ -119,12 +119,16 @@ mod tests {
 
     #[test]
     fn a_different_drive_is_detected() {
-        let told = agreed().compare(&DeviceIdentity { id: Some(DeviceId::new(0x174c, 0x1153)), ..agreed() });
-        assert_eq!(told, Err("USB id 174c:55aa then, 174c:1153 now".into()));
-        let told = agreed().compare(&DeviceIdentity { usb_serial: Some("0124".into()), ..agreed() });
-        assert_eq!(told, Err("USB serial number 0123 then, 0124 now".into()));
-        let told = agreed().compare_unit(Some("UNIT2"), 32 << 20, 512);
-        assert_eq!(told, Err("serial number UNIT1 then, UNIT2 now; capacity 16 MiB then, 32 MiB now".into()));
+        let compared =
+            agreed().compare(&DeviceIdentity { id: Some(DeviceId::new(0x174c, 0x1153)), ..agreed() });
+        assert_eq!(compared, Err("USB id 174c:55aa then, 174c:1153 now".into()));
+        let compared = agreed().compare(&DeviceIdentity { usb_serial: Some("0124".into()), ..agreed() });
+        assert_eq!(compared, Err("USB serial number 0123 then, 0124 now".into()));
+        let compared = agreed().compare_unit(Some("UNIT2"), 32 << 20, 512);
+        assert_eq!(
+            compared,
+            Err("serial number UNIT1 then, UNIT2 now; capacity 16 MiB then, 32 MiB now".into())
+        );
         agreed().compare_unit(Some("UNIT1"), 15 << 20, 512).expect_err("it is smaller");
         agreed().compare_unit(Some("UNIT1"), (16 << 20) + 1024, 512).expect_err("two blocks more");
     }
@@ -136,8 +140,8 @@ mod tests {
         agreed.compare_unit(None, 16 << 20, 4096).expect("it was not known");
         // The kernel had taken off a block.
         agreed.compare_unit(Some("UNIT1"), (16 << 20) + 4096, 4096).expect("it was not known");
-        let told = agreed.compare_unit(Some("UNIT2"), 16 << 20, 4096);
-        assert_eq!(told, Err("serial number UNIT1 then, UNIT2 now".into()));
+        let compared = agreed.compare_unit(Some("UNIT2"), 16 << 20, 4096);
+        assert_eq!(compared, Err("serial number UNIT1 then, UNIT2 now".into()));
         // Not readable as the kernel formats it.
         agreed.compare_unit(Some("\\xff1"), 16 << 20, 4096).expect("it is no text");
     }

@@ -130,7 +130,7 @@ impl BenchDevice for FileDevice {
 fn block_size(path: &Path, direct: bool) -> BlockSize {
     let wanted = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN);
     match wanted {
-        Ok(told) if direct && told.stx_dio_offset_align > BlockSize::B512.bytes() => BlockSize::B4096,
+        Ok(found) if direct && found.stx_dio_offset_align > BlockSize::B512.bytes() => BlockSize::B4096,
         _ => BlockSize::B512,
     }
 }
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_run_has_left_under_way_ends_before_the_next_one_begins() {
+    fn what_an_earlier_run_left_in_flight_completes_before_the_next_one_begins() {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("file");
         std::fs::write(&path, vec![1; 1 << 20]).expect("written");
@@ -370,7 +370,7 @@ mod tests {
                 runner.start(slot, Access { kind: AccessKind::Read, extent: Extent::new(0, 128) });
             });
             let runner = bench_device.open_route(Route::Kernel, LAYOUT).expect("it is up");
-            runner.prepare(1, 4096).expect("nothing is under way any more");
+            runner.prepare(1, 4096).expect("nothing is in flight any more");
             assert_eq!(runner.poll(), None);
             assert_eq!(runner.memory(0).len(), 4096);
             runner.start(0, Access { kind: AccessKind::Read, extent: Extent::new(8, 8) });

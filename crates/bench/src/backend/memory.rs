@@ -38,7 +38,7 @@ const STREAMS: u16 = 256;
 const COMMAND_BYTES_MAX: u32 = 1 << 20;
 
 /// The note that explains queue depth here.
-const BATCHES: &str = "commands under way wait together for the drive's next turn and end in it: it goes by batches, without the \
+const BATCHES: &str = "commands in flight wait together for the drive's next poll and complete in it: in batches, without the \
                        time of any medium";
 
 /// A virtual drive in memory with our own initiators.
@@ -345,7 +345,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
             match &mut *output {
                 Output::Submit(command, memory) => {
                     let id = command.id;
-                    // Most have the whole buffer of a request, and go from where they lie.
+                    // Most have the whole buffer of a request, and go without a move.
                     let taken = match *memory {
                         Memory::Request(request) if self.slots[request.0 as usize].is_all_of(command) => {
                             let slot = &mut self.slots[request.0 as usize];
@@ -404,7 +404,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
         }
     }
 
-    /// A command that has less than the buffer of a request gets memory of its own.
+    /// A command that has less than the buffer of a request gets separate memory.
     #[cold]
     fn submit_part(&mut self, now: Instant, mut command: Command, memory: Memory) -> Result<(), Refusal> {
         let part = Part::of(&command, memory, false);
@@ -652,8 +652,8 @@ mod tests {
         let lost = runner.poll_lost().expect("an earlier write");
         assert_eq!(lost.lba, Some(units::Lba(77)));
         runner.start_flush(0);
-        let told = Err(AccessError::Disk(initiator::disk::Error::LostWrite(lost)));
-        assert_eq!(wait(&mut runner), CompletedAccess { slot: 0, result: told });
+        let expected = Err(AccessError::Disk(initiator::disk::Error::LostWrite(lost)));
+        assert_eq!(wait(&mut runner), CompletedAccess { slot: 0, result: expected });
         assert_eq!((runner.poll_lost(), runner.poll_lost()), (Some(lost), None));
         assert_eq!((runner.error_counters().lost_writes, runner.error_counters().retries), (2, 2));
         runner.start_flush(0);

@@ -84,7 +84,7 @@ impl UsbPortDevice {
     ///
     /// # Errors
     ///
-    /// If there is no drive, or Linux knows it to have one logical unit and another is requested,
+    /// If no drive is there, or Linux knows it to have one logical unit and another is requested,
     /// which may be the same disk.
     pub fn new(port: &str, lun: u8, inventory: &Inventory) -> Result<Self, DeviceError> {
         let tree = usb::running_tree();
@@ -94,8 +94,8 @@ impl UsbPortDevice {
                 "Linux knows this drive to have a single logical unit, whatever it reports (SINGLE_LUN)";
             return Err(DeviceError::new(what));
         }
-        let driven = driven_disks(&tree, device, lun).into_iter().next();
-        let disk = driven.or_else(|| device.disks().find(|disk| disk.lun == u64::from(lun)));
+        let claimed_before = driven_disks(&tree, device, lun).into_iter().next();
+        let disk = claimed_before.or_else(|| device.disks().find(|disk| disk.lun == u64::from(lun)));
         let words = disk.map(|disk| [disk.vendor.as_deref(), disk.model.as_deref()]);
         let model = words.map(|words| words.into_iter().flatten().collect::<Vec<_>>().join(" "));
         let identity = DriveInfo {
@@ -441,8 +441,8 @@ impl<D: HostBus> Runner for PortRunner<D> {
     }
 
     fn initial_error_counters(&mut self) -> ErrorCounters {
-        let troubles = self.error_counters();
-        if std::mem::replace(&mut self.is_reported, true) { troubles } else { refused(troubles) }
+        let error_counters = self.error_counters();
+        if std::mem::replace(&mut self.is_reported, true) { error_counters } else { refused(error_counters) }
     }
 
     fn access_max(&self) -> Duration {
@@ -461,8 +461,8 @@ impl<D: HostBus> Runner for PortRunner<D> {
 
 /// Removes what opening a drive rejects, which is no error of the first run. Timeouts and resets
 /// stay, since nothing else would report them.
-const fn refused(troubles: ErrorCounters) -> ErrorCounters {
-    ErrorCounters { timeouts: 0, resets: 0, transport_failures: 0, task_aborts: 0, ..troubles }
+const fn refused(error_counters: ErrorCounters) -> ErrorCounters {
+    ErrorCounters { timeouts: 0, resets: 0, transport_failures: 0, task_aborts: 0, ..error_counters }
 }
 
 /// The longest time of a command with this deadline: all attempts, each with every recovery step
@@ -529,8 +529,8 @@ mod tests {
         };
         let first =
             open_route.and(ErrorCounters { stalls: 1, ..ErrorCounters::NONE }).since(refused(open_route));
-        let told = ErrorCounters { stalls: 1, not_ready: 0, ..open_route };
-        assert_eq!(first, told);
+        let expected = ErrorCounters { stalls: 1, not_ready: 0, ..open_route };
+        assert_eq!(first, expected);
     }
 
     #[test]
@@ -552,7 +552,7 @@ mod tests {
         bench_device.set_stop_flag(word);
         assert!(bench_device.is_to_end(&AttachError::IdentifyTimedOut));
         let began = Instant::now();
-        bench_device.reopen(Route::Uas, &AttachConfig::default()).expect_err("there is no drive at all");
+        bench_device.reopen(Route::Uas, &AttachConfig::default()).expect_err("no drive is there");
         assert!(began.elapsed() < REATTACH_MAX / 2, "{:?}", began.elapsed());
     }
 
@@ -575,21 +575,20 @@ mod tests {
         bench_device.tree = other;
         let differs = "a different drive is at port 3-3 now: USB serial number SERIAL-6 then, SERIAL-9 now";
         let room = BufferLayout { slots: 1, bytes: 4096 };
-        let told = bench_device.open_route(Route::Bot, room).err().map(|error| error.to_string());
-        assert_eq!(told.as_deref(), Some(differs));
+        let error = bench_device.open_route(Route::Bot, room).err().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), Some(differs));
         assert_eq!(bench_device.changed_device().map(DeviceError::to_string).as_deref(), Some(differs));
         assert_eq!(bench_device.identity(), before, "nothing is learnt of it");
         // Nor while waiting for one that detached.
         let began = Instant::now();
-        let told = bench_device.reopen(Route::Bot, &AttachConfig::default()).expect_err("it is another");
-        assert_eq!(told.to_string(), differs);
+        let error = bench_device.reopen(Route::Bot, &AttachConfig::default()).expect_err("it is another");
+        assert_eq!(error.to_string(), differs);
         assert!(began.elapsed() < REATTACH_MAX / 2, "{:?}", began.elapsed());
     }
 
     #[test]
     fn a_port_without_a_drive_is_an_error() {
-        let error =
-            UsbPortDevice::new("99-9", 0, &Inventory::default()).expect_err("there is no drive at all");
+        let error = UsbPortDevice::new("99-9", 0, &Inventory::default()).expect_err("no drive is there");
         assert_eq!(error.to_string(), "nothing is plugged into port 99-9; see uaskit list --all");
     }
 }

@@ -15,7 +15,7 @@ use quirks::quirk::{Flag, Flags};
 #[derive(Debug, Default)]
 pub(super) struct Thermometer {
     is_asked: bool,
-    told: [Option<Temperature>; 2],
+    readings: [Option<Temperature>; 2],
 }
 
 impl Thermometer {
@@ -25,15 +25,15 @@ impl Thermometer {
     }
 
     /// Records the first reading, also if the drive failed on the request.
-    pub(super) fn note_before(&mut self, told: Option<Temperature>) {
+    pub(super) fn note_before(&mut self, reading: Option<Temperature>) {
         if !self.is_asked {
-            (self.is_asked, self.told[0]) = (true, told);
+            (self.is_asked, self.readings[0]) = (true, reading);
         }
     }
 
     /// How to ask at the end: as at the beginning, if that worked.
     pub(super) fn asks_again(&self) -> Option<AskTemperature> {
-        match self.told {
+        match self.readings {
             [Some(Temperature { source: TemperatureSource::LogPage, .. }), None] => {
                 Some(AskTemperature::ByLog)
             }
@@ -44,13 +44,13 @@ impl Thermometer {
         }
     }
 
-    pub(super) fn note_after(&mut self, told: Option<Temperature>) {
-        self.told[1] = told;
+    pub(super) fn note_after(&mut self, reading: Option<Temperature>) {
+        self.readings[1] = reading;
     }
 
     /// Returns the readings before the first run and after the last.
     pub(super) const fn readings(&self) -> [Option<Temperature>; 2] {
-        self.told
+        self.readings
     }
 }
 
@@ -111,14 +111,17 @@ mod tests {
         let mut silent = Thermometer::default();
         silent.note_before(None);
         assert_eq!((silent.is_asked, silent.asks_again()), (true, None));
-        let mut telling = Thermometer::default();
-        telling.note_before(warm(35, TemperatureSource::LogPage));
+        let mut by_log = Thermometer::default();
+        by_log.note_before(warm(35, TemperatureSource::LogPage));
         // Another transport is opened, and was not asked.
-        telling.note_before(None);
-        assert_eq!(telling.asks_again(), Some(AskTemperature::ByLog));
-        telling.note_after(warm(41, TemperatureSource::LogPage));
-        assert_eq!(telling.readings().map(|told| told.map(|told| told.celsius)), [Some(35), Some(41)]);
-        assert_eq!(telling.asks_again(), None);
+        by_log.note_before(None);
+        assert_eq!(by_log.asks_again(), Some(AskTemperature::ByLog));
+        by_log.note_after(warm(41, TemperatureSource::LogPage));
+        assert_eq!(
+            by_log.readings().map(|reading| reading.map(|reading| reading.celsius)),
+            [Some(35), Some(41)]
+        );
+        assert_eq!(by_log.asks_again(), None);
         let mut smart = Thermometer::default();
         smart.note_before(warm(35, TemperatureSource::Smart));
         assert_eq!(smart.asks_again(), Some(AskTemperature::ByLogOrSmart));

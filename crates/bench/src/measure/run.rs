@@ -81,7 +81,7 @@ pub struct Run {
     /// Failures, those of warm-up and drain included.
     pub failures: Failures,
     /// Low-level errors, likewise.
-    pub troubles: ErrorCounters,
+    pub error_counters: ErrorCounters,
     /// Interrupted early.
     pub interrupted: bool,
 }
@@ -142,7 +142,7 @@ pub struct FailedRun {
     /// Failed accesses.
     pub failures: Failures,
     /// Low-level errors.
-    pub troubles: ErrorCounters,
+    pub error_counters: ErrorCounters,
 }
 
 /// Runs a job.
@@ -258,7 +258,7 @@ impl<'r, 's> Load<'r, 's> {
     fn with_errors<T>(&mut self, ended: Result<T, RunError>) -> Result<T, Box<FailedRun>> {
         ended.map_err(|why| {
             let failures = self.take_failures();
-            Box::new(FailedRun { why, failures, troubles: self.error_counters() })
+            Box::new(FailedRun { why, failures, error_counters: self.error_counters() })
         })
     }
 
@@ -346,7 +346,7 @@ impl<'r, 's> Load<'r, 's> {
             processor: to.processor.saturating_sub(from.processor),
             joules: from.joules.zip(to.joules).map(|(from, to)| to - from),
             failures: self.take_failures(),
-            troubles: self.error_counters(),
+            error_counters: self.error_counters(),
             interrupted: !goes_on,
         })
     }
@@ -502,17 +502,17 @@ impl<'r, 's> Load<'r, 's> {
     fn flush(&mut self, goes_on: bool, whole: Duration) -> Result<(), RunError> {
         let Some(slot) = self.idle.pop() else { return Ok(()) };
         let began = self.runner.now();
-        let mut patience = if goes_on { self.runner.flush_max() } else { INTERRUPTED_DRAIN_MAX };
+        let mut flush_max = if goes_on { self.runner.flush_max() } else { INTERRUPTED_DRAIN_MAX };
         self.flush = Some(slot);
         self.runner.start_flush(slot);
         while self.flush.is_some() {
             let waited = self.runner.now() - began;
-            if waited >= patience {
+            if waited >= flush_max {
                 return Err(RunError::Unflushed);
             }
             self.run_once()?;
             if !self.tick(whole) {
-                patience = patience.min(waited + INTERRUPTED_DRAIN_MAX);
+                flush_max = flush_max.min(waited + INTERRUPTED_DRAIN_MAX);
             }
         }
         Ok(())
@@ -563,9 +563,9 @@ impl Failures {
 
     /// Adds those of another run.
     pub fn add(&mut self, other: &Self) {
-        let told: u64 = other.kinds.iter().map(|(_, count)| count).sum();
+        let named: u64 = other.kinds.iter().map(|(_, count)| count).sum();
         other.kinds.iter().for_each(|(fault, count)| self.count(*fault, *count));
-        self.count += other.count - told;
+        self.count += other.count - named;
     }
 }
 
@@ -578,7 +578,7 @@ pub(super) fn histogram() -> Histogram<u64> {
 impl From<RunError> for Box<FailedRun> {
     /// A failure before the run began.
     fn from(why: RunError) -> Self {
-        Self::new(FailedRun { why, failures: Failures::default(), troubles: ErrorCounters::NONE })
+        Self::new(FailedRun { why, failures: Failures::default(), error_counters: ErrorCounters::NONE })
     }
 }
 

@@ -98,7 +98,7 @@ fn a_stall_at_the_end_of_the_time_is_counted() {
     assert!(rates[1..].iter().all(|rate| (rate - 100.0).abs() < 0.01), "{rates:?}");
 }
 
-/// A machine of 100 W, whose counter starts anew after 262 kJ, as an Intel's does.
+/// A machine of 100 W, whose counter wraps after 262 kJ, as an Intel's does.
 struct Heater(std::path::PathBuf);
 
 impl Heater {
@@ -155,7 +155,7 @@ fn a_span_moved_once_counts_from_first_to_last_access() {
     // What does not fit any more is not begun.
     assert_eq!(ios_and_rate(|job| job.span_bytes = Some(30 << 10)).0, 3 * 7);
     assert_eq!(ios_and_rate(|job| job.specs = vec![AccessSpec::all(24 << 10, 100, 100)]).0, 3 * 2);
-    // A time of its own may be over before.
+    // The time of the job may end before.
     assert_eq!(ios_and_rate(|job| job.run = Some(Duration::from_millis(2))).0, 3 * 8);
     assert_eq!(ios_and_rate(|job| job.run = Some(Duration::from_secs(2))), (3 * 16, 4000.0));
     // What is dropped is of it, unless that would be all.
@@ -235,8 +235,8 @@ fn failures_are_counted_and_are_no_ios() {
     let rows = rows(&mut fixture, &[Route::Kernel], job, &plan((1, 1)), &mut fake_observer);
     let figures = rows[0].figures.as_ref().expect("figures");
     assert_eq!((figures.ios, figures.iops.value), (0, 0.0));
-    let Row { failures, troubles, .. } = &rows[0];
-    assert!(failures.count > 10 && troubles.retries > 0, "{failures:?} {troubles:?}");
+    let Row { failures, error_counters, .. } = &rows[0];
+    assert!(failures.count > 10 && error_counters.retries > 0, "{failures:?} {error_counters:?}");
     let bad = AccessError::Medium(MediumError::Unwritable { lba: Lba(0) });
     assert_eq!(failures.kinds, [(bad, failures.count)]);
 }
@@ -265,8 +265,8 @@ fn a_lost_write_counts_as_one_failure() {
     (fixture.loses, fixture.unkept) = (vec![lost(77), lost(78), lost(77)], 2);
     fixture.flush.0 = Err(AccessError::Disk(Error::LostWrite(lost(77))));
     let rows = rows(&mut fixture, &[Route::Uas], random(0, 4), &plan((1, 1)), &mut fake_observer);
-    let Row { failures, troubles, figures, .. } = &rows[0];
-    assert!(figures.is_ok() && troubles.lost_writes == 5, "{figures:?} {troubles:?}");
+    let Row { failures, error_counters, figures, .. } = &rows[0];
+    assert!(figures.is_ok() && error_counters.lost_writes == 5, "{figures:?} {error_counters:?}");
     let of = |lba| AccessError::Disk(Error::LostWrite(lost(lba)));
     assert_eq!((failures.count, &failures.kinds[..]), (5, &[(of(77), 2), (of(78), 1)][..]));
     let text = failures.kinds[1].0.to_string();
@@ -297,8 +297,11 @@ fn a_detached_drive_ends_its_row() {
     let error = rows[0].figures.as_ref().expect_err("it is gone");
     assert_eq!(error.to_string(), "lost the drive: the unit is gone");
     assert_eq!(fixture.open_route.len(), 1);
-    let Row { failures, troubles, .. } = &rows[0];
-    assert!(error.is_failure() && failures.count > 0 && troubles.retries > 0, "{failures:?} {troubles:?}");
+    let Row { failures, error_counters, .. } = &rows[0];
+    assert!(
+        error.is_failure() && failures.count > 0 && error_counters.retries > 0,
+        "{failures:?} {error_counters:?}"
+    );
 }
 
 #[test]
@@ -398,7 +401,7 @@ fn an_early_interruption_has_no_figures() {
     let too_soon = ended_at(1);
     let error = too_soon.figures.expect_err("40 ms are too few");
     assert_eq!((&error, error.is_failure()), (&MeasureError::Interrupted, false));
-    assert!(too_soon.troubles.retries > 0, "what went wrong is told");
+    assert!(too_soon.error_counters.retries > 0, "errors are reported");
     let (mut fixture, mut fake_observer) =
         (Fixture::new(), FakeObserver { ticks_left: Some(2), ..FakeObserver::default() });
     let mut plan = plan((1, 1));
@@ -406,7 +409,7 @@ fn an_early_interruption_has_no_figures() {
     let of_warm_up =
         rows(&mut fixture, &[Route::Kernel], random(100, 4), &plan, &mut fake_observer).remove(0);
     assert_eq!(of_warm_up.figures.expect_err("it was the warm-up"), MeasureError::Interrupted);
-    // Nothing has ended well in it.
+    // Nothing has completed in it.
     let (mut fixture, mut fake_observer) =
         (Fixture::new(), FakeObserver { ticks_left: Some(3), ..FakeObserver::default() });
     fixture.bad = Some(0);
@@ -454,7 +457,7 @@ fn a_failed_run_reports_wrong_blocks() {
     assert!(rows[0].figures.is_err(), "it is gone before the end");
     let findings = rows[0].findings.clone().expect("findings");
     assert!(findings.wrong > 0 && findings.first_wrong[0].lba == 77, "{findings:?}");
-    // Nobody came to reading back, whatever was read meanwhile.
+    // Nothing was read back, whatever was read meanwhile.
     assert!(findings.checked > 0 && findings.to_read_back > 0, "{findings:?}");
     assert_eq!((findings.read_back, findings.not_read_back), (0, findings.to_read_back));
 }

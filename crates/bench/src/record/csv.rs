@@ -29,7 +29,7 @@ fn line(row: &RecordRow) -> String {
         figures.map_or_else(String::new, |figures| take(figures).to_string())
     };
     let wrong = row.verify.as_ref().map(|findings| findings.wrong.to_string());
-    let troubles = &row.troubles;
+    let error_counters = &row.error_counters;
     let fields = [
         row.transport.to_owned(),
         quoted(&row.job),
@@ -52,21 +52,21 @@ fn line(row: &RecordRow) -> String {
         flag(|figures| figures.steady),
         flag(|figures| figures.interrupted),
         row.errors.to_string(),
-        troubles.retries.to_string(),
-        troubles.resets.to_string(),
+        error_counters.retries.to_string(),
+        error_counters.resets.to_string(),
         wrong.unwrap_or_default(),
         quoted(row.error.as_deref().unwrap_or_default()),
-        troubles.timeouts.to_string(),
-        troubles.stalls.to_string(),
-        troubles.odd_statuses.to_string(),
-        troubles.busy.to_string(),
-        troubles.recovered.to_string(),
-        troubles.kernel_errors.to_string(),
-        troubles.lost_writes.to_string(),
-        troubles.not_ready.to_string(),
-        troubles.transport_failures.to_string(),
-        troubles.task_aborts.to_string(),
-        troubles.unpacked.to_string(),
+        error_counters.timeouts.to_string(),
+        error_counters.stalls.to_string(),
+        error_counters.odd_statuses.to_string(),
+        error_counters.busy.to_string(),
+        error_counters.recovered.to_string(),
+        error_counters.kernel_errors.to_string(),
+        error_counters.lost_writes.to_string(),
+        error_counters.not_ready.to_string(),
+        error_counters.transport_failures.to_string(),
+        error_counters.task_aborts.to_string(),
+        error_counters.unpacked.to_string(),
         row.offset_bytes.to_string(),
         row.span_bytes.map_or_else(String::new, |bytes| bytes.to_string()),
         row.written_data.unwrap_or_default().to_owned(),

@@ -191,10 +191,11 @@ fn remarks(record: &Record) -> Vec<String> {
         for kind in &row.error_kinds {
             lines.push(format!("{name}: {} failed: {}", kind.count, kind.reason));
         }
-        let troubles = row.troubles.named().into_iter().filter(|(_, count)| *count > 0);
-        let troubles: Vec<String> = troubles.map(|(what, count)| format!("{count} {what}")).collect();
-        if !troubles.is_empty() {
-            lines.push(format!("{name}: {}", troubles.join(", ")));
+        let error_counters = row.error_counters.named().into_iter().filter(|(_, count)| *count > 0);
+        let error_counters: Vec<String> =
+            error_counters.map(|(what, count)| format!("{count} {what}")).collect();
+        if !error_counters.is_empty() {
+            lines.push(format!("{name}: {}", error_counters.join(", ")));
         }
         if let Some(findings) = &row.verify {
             // A block counts once per run here, however often it was written.

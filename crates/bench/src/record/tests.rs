@@ -30,8 +30,18 @@ fn figures(iops: f64) -> Figures {
 
 fn row(route: Route, depth: u16, figures: Result<Figures, MeasureError>) -> Row {
     let label = "4K random, 70 % read".into();
-    let (failures, troubles) = (Failures::default(), ErrorCounters::NONE);
-    Row { route, label, depth, part: (0, None), fill: None, failures, troubles, findings: None, figures }
+    let (failures, error_counters) = (Failures::default(), ErrorCounters::NONE);
+    Row {
+        route,
+        label,
+        depth,
+        part: (0, None),
+        fill: None,
+        failures,
+        error_counters,
+        findings: None,
+        figures,
+    }
 }
 
 fn record(rows: &[Row]) -> Record {
@@ -53,7 +63,7 @@ fn record(rows: &[Row]) -> Record {
         iops_of: None,
         mb_per_s: None,
         errors: 0,
-        troubles: ErrorCounters::default(),
+        error_counters: ErrorCounters::default(),
         captured: None,
         rows: Vec::new(),
     };
@@ -66,7 +76,8 @@ fn three() -> Record {
     let against = Estimate { value: 2.0, interval: Some([1.5, 2.5]) };
     let failed =
         Failures { count: 7, kinds: vec![(AccessError::Medium(MediumError::Unreadable { lba: Lba(9) }), 7)] };
-    let troubles = ErrorCounters { retries: 3, lost_writes: 2, unpacked: 5, ..ErrorCounters::default() };
+    let error_counters =
+        ErrorCounters { retries: 3, lost_writes: 2, unpacked: 5, ..ErrorCounters::default() };
     let findings = crate::verify::Findings {
         written: 90,
         checked: 70,
@@ -83,7 +94,7 @@ fn three() -> Record {
     };
     let second = Figures { ratio: Some(against), ..figures(2000.0) };
     let second =
-        Row { failures: failed, troubles, findings: Some(findings), ..row(Route::Uas, 1, Ok(second)) };
+        Row { failures: failed, error_counters, findings: Some(findings), ..row(Route::Uas, 1, Ok(second)) };
     let none = MeasureError::Route(DeviceError::not_offered("no way, \"none\""));
     record(&[row(Route::Bot, 1, Ok(figures(1000.0))), second, row(Route::Turbo, 1, Err(none))])
 }
@@ -117,13 +128,13 @@ fn json_has_the_fields_that_programs_read() {
         "method",
         "rows",
         "target",
-        "troubles",
+        "error_counters",
         "version",
         "workloads",
     ];
     assert_eq!(top, expected);
     assert_eq!(
-        (&value["rows"][0]["iops"], &value["errors"], &value["troubles"]["retries"]),
+        (&value["rows"][0]["iops"], &value["errors"], &value["error_counters"]["retries"]),
         (&1000.0.into(), &7.into(), &3.into())
     );
     let row: Vec<&str> =
@@ -153,7 +164,7 @@ fn json_has_the_fields_that_programs_read() {
         "span_bytes",
         "steady",
         "transport",
-        "troubles",
+        "error_counters",
         "verify",
         "written_data",
     ];
@@ -183,7 +194,7 @@ fn json_has_the_fields_of_the_machine() {
 fn every_error_counter_has_a_field() {
     let value: Value = serde_json::to_value(three()).expect("a record is JSON");
     assert_eq!(
-        value["rows"][1]["troubles"],
+        value["rows"][1]["error_counters"],
         serde_json::json!({
             "retries": 3, "timeouts": 0, "stalls": 0, "odd_statuses": 0, "busy": 0, "recovered": 0, "resets": 0,
             "kernel_errors": 0, "lost_writes": 2, "not_ready": 0, "transport_failures": 0, "task_aborts": 0, "unpacked": 5,
@@ -196,11 +207,11 @@ fn errors_of_a_failed_row_count() {
     let lost = MeasureError::Run(RunError::Gone(AccessError::Medium(MediumError::Absent)));
     let lost = Row {
         failures: Failures { count: 4, kinds: vec![(AccessError::Medium(MediumError::Absent), 4)] },
-        troubles: ErrorCounters { resets: 2, ..ErrorCounters::NONE },
+        error_counters: ErrorCounters { resets: 2, ..ErrorCounters::NONE },
         ..row(Route::Uas, 1, Err(lost))
     };
     let record = record(&[row(Route::Bot, 1, Ok(figures(1000.0))), lost]);
-    assert_eq!((record.errors, record.troubles.resets), (4, 2));
+    assert_eq!((record.errors, record.error_counters.resets), (4, 2));
     assert_eq!(record.failed_row().map(|row| row.transport), Some("uas"));
     assert!(three().failed_row().is_none(), "that there is no such transport is no failure");
     let value: Value = serde_json::to_value(&record).expect("a record is JSON");
@@ -223,7 +234,7 @@ fn rows_name_the_used_part_and_payload() {
     let parts = [all, (0, Some(256 << 20)), (1 << 30, Some(4 << 30)), (0, Some(1 << 40))];
     let rows: Vec<Row> = parts.iter().map(|part| of(*part, Some(Fill::Zero))).collect();
     let spans = |record: &Record| record.rows.iter().map(|row| row.span_bytes).collect::<Vec<_>>();
-    let parts_told = |record: &Record| -> Vec<String> {
+    let parts_shown = |record: &Record| -> Vec<String> {
         let text = table(record, None);
         let cells = text
             .lines()
@@ -234,12 +245,12 @@ fn rows_name_the_used_part_and_payload() {
     };
     record.take(&rows);
     assert_eq!(spans(&record), [None, Some(256 << 20), Some(4 << 30), Some(1 << 40)]);
-    assert_eq!(parts_told(&record), ["all", "256M", "4G from 1G", "1T"]);
+    assert_eq!(parts_shown(&record), ["all", "256M", "4G from 1G", "1T"]);
     // Less than was asked for is there, and the last bytes are no block.
     record.target.identity.bytes = (2 << 30) + 512;
     record.take(&rows);
     assert_eq!(spans(&record), [Some(2 << 30), Some(256 << 20), Some(1 << 30), Some(2 << 30)]);
-    assert_eq!(parts_told(&record), ["all", "256M", "1G from 1G", "all"]);
+    assert_eq!(parts_shown(&record), ["all", "256M", "1G from 1G", "all"]);
     assert!(csv(&record).contains(",1073741824,1073741824,zero,\r\n"), "{}", csv(&record));
     record.take(&rows[..1]);
     assert!(!table(&record, None).contains("part"), "all of it needs no column");
@@ -277,7 +288,7 @@ fn csv_quotes_where_required() {
     assert!(lines[2].ends_with(",4,,0,0,0,0,0,0,2,0,0,0,5,0,,,1"), "{}", lines[2]);
     assert!(lines[3].ends_with(",\"no way, \"\"none\"\"\",0,0,0,0,0,0,0,0,0,0,0,0,,,"), "{}", lines[3]);
     let columns = lines[0].split(',').count();
-    assert_eq!(lines[1].split(',').count(), columns + 1, "the job has a comma of its own");
+    assert_eq!(lines[1].split(',').count(), columns + 1, "the job has a comma itself");
 }
 
 #[test]
@@ -314,7 +325,7 @@ fn a_narrow_terminal_lists_hidden_columns() {
     }
     let left_out = "Hidden columns: CPU/IO, p99.9, max, p50, ±, mean; use a wider terminal, --json or --csv.";
     assert!(narrow.contains(left_out), "{narrow}");
-    // What is short of room all the same keeps what tells rows apart.
+    // A table that is still too wide keeps the columns that identify rows.
     assert!(table(&record, Some(20)).contains("1000"));
     for columns in [60, 80] {
         let text = table(&three(), Some(columns));

@@ -50,7 +50,7 @@ pub(super) struct Blocks {
     /// Whether something of this section could not be read.
     is_damaged: bool,
     /// Whether what was dropped before the packet at the front has been reported.
-    has_told_drop: bool,
+    has_reported_drop: bool,
 }
 
 struct Interface {
@@ -85,7 +85,7 @@ impl Blocks {
             interfaces: Vec::new(),
             guessed: BTreeMap::new(),
             is_damaged: false,
-            has_told_drop: false,
+            has_reported_drop: false,
         }
     }
 
@@ -204,11 +204,11 @@ impl Blocks {
             return Step::Damage(DamageKind::Interface { number }, len);
         };
         let dropped = block.options.iter().find_map(|option| self.dropped_in(option)).unwrap_or(0);
-        if dropped > 0 && !self.has_told_drop {
-            self.has_told_drop = true;
+        if dropped > 0 && !self.has_reported_drop {
+            self.has_reported_drop = true;
             return Step::Dropped(Dropped { packets: dropped, is_here: true, ..Dropped::default() }, 0);
         }
-        self.has_told_drop = false;
+        self.has_reported_drop = false;
         Step::Packet(Found {
             at_ns: interface.at_ns(ticks),
             link: interface.link,
@@ -262,16 +262,16 @@ impl Blocks {
         let Some(interface) = self.interfaces.first() else {
             return Step::Damage(DamageKind::Interface { number: 0 }, len);
         };
-        let kept = (block.origlen as usize).min(block.data.len());
+        let captured = (block.origlen as usize).min(block.data.len());
         Step::Packet(Found {
             at_ns: 0,
             link: interface.link,
             order: self.order,
             interface: 0,
-            cut: block.origlen.saturating_sub(kept as u32),
+            cut: block.origlen.saturating_sub(captured as u32),
             stream: None,
             is_added: false,
-            payload: Payload::At(SIMPLE_PAYLOAD_AT..SIMPLE_PAYLOAD_AT + kept),
+            payload: Payload::At(SIMPLE_PAYLOAD_AT..SIMPLE_PAYLOAD_AT + captured),
             len,
         })
     }

@@ -67,7 +67,7 @@ pub enum DamageKind {
     },
     /// More interfaces than are kept.
     Interfaces,
-    /// A line of usbmon's text that breaks off or whose fields cannot be read.
+    /// A line of usbmon's text that is incomplete or whose fields cannot be parsed.
     Line,
 }
 

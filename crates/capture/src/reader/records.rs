@@ -1,7 +1,7 @@
 //! pcap files (draft-ietf-opsawg-pcap): a header, then records one after the other.
 //!
 //! Nothing marks the beginning of a record. After one that makes no sense, the next is looked for by what a record is like: a time
-//! not far from the last one, fewer bytes kept than there were, and another such record or the end of the file behind it. If the header
+//! not far from the last one, fewer bytes captured than there were, and another such record or the end of the file behind it. If the header
 //! is damaged, the same is asked in both byte orders where the first record should begin, and the link type is what packets look like.
 
 use super::window::Window;
@@ -38,7 +38,7 @@ pub(super) struct Records {
 struct Head {
     seconds: u64,
     fraction: u64,
-    kept: u32,
+    captured: u32,
     whole: u32,
 }
 
@@ -98,16 +98,16 @@ impl Records {
             });
         }
         let Some(head) = self.head(window.bytes()) else { return Ok(Step::End) };
-        let kept = head.kept as usize;
-        if kept > RECORD_BYTES_MAX {
+        let captured = head.captured as usize;
+        if captured > RECORD_BYTES_MAX {
             let len = self.distance_to_next(window)?;
-            return Ok(Step::Damage(DamageKind::Length { length: head.kept }, len));
+            return Ok(Step::Damage(DamageKind::Length { length: head.captured }, len));
         }
         if head.fraction * self.ns_per_fraction >= NS_PER_S {
             let len = self.distance_to_next(window)?;
             return Ok(Step::Damage(DamageKind::Time, len));
         }
-        let len = header_len + kept;
+        let len = header_len + captured;
         if !window.want(len)? {
             // Either the end is missing, or the length is wrong and there are more records.
             let rest = window.bytes().len();
@@ -121,7 +121,7 @@ impl Records {
             link: self.link,
             order: self.order,
             interface: 0,
-            cut: head.whole.saturating_sub(head.kept),
+            cut: head.whole.saturating_sub(head.captured),
             stream: None,
             is_added: false,
             payload: Payload::At(header_len..len),
@@ -139,7 +139,7 @@ impl Records {
         let len = self.header_len();
         let mut head = [0; MODIFIED_HEADER_BYTES];
         head[..len].copy_from_slice(bytes.get(..len)?);
-        let kept = u32::from_le_bytes(self.order.low_first(&head[8..])?);
+        let captured = u32::from_le_bytes(self.order.low_first(&head[8..])?);
         head[8..12].fill(0);
         let parse = match (self.order, self.is_modified) {
             (ByteOrder::Little, false) => parse_pcap_frame,
@@ -147,7 +147,7 @@ impl Records {
             (ByteOrder::Little, true) => parse_pcap_frame_modified,
         };
         let (_, LegacyPcapBlock { ts_sec, ts_usec, origlen, .. }) = parse(&head[..len]).ok()?;
-        Some(Head { seconds: ts_sec.into(), fraction: ts_usec.into(), kept, whole: origlen })
+        Some(Head { seconds: ts_sec.into(), fraction: ts_usec.into(), captured, whole: origlen })
     }
 
     /// Bytes from the front to what looks like the next record, or to the end.
@@ -172,9 +172,9 @@ impl Records {
         let head = self.head(bytes)?;
         let is_near = self.latest_s.is_none_or(|latest| latest.abs_diff(head.seconds) <= SECONDS_APART_MAX);
         let is_time = head.fraction * self.ns_per_fraction < NS_PER_S;
-        let is_length = (self.least_bytes()..=RECORD_BYTES_MAX as u32).contains(&head.kept);
-        let is_sane = is_near && is_time && is_length && head.kept <= head.whole;
-        is_sane.then_some(self.header_len() + head.kept as usize)
+        let is_length = (self.least_bytes()..=RECORD_BYTES_MAX as u32).contains(&head.captured);
+        let is_sane = is_near && is_time && is_length && head.captured <= head.whole;
+        is_sane.then_some(self.header_len() + head.captured as usize)
     }
 
     /// Bytes that a packet of this link has at least.

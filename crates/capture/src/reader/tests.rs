@@ -3,10 +3,10 @@
 use super::*;
 
 /// Number, time, stream and bytes of a packet.
-type Told = (u64, u64, Option<u16>, Vec<u8>);
+type PacketSummary = (u64, u64, Option<u16>, Vec<u8>);
 
 /// Packets of a whole file, and its damages.
-fn read(file: &[u8]) -> (Vec<Told>, Vec<Damage>) {
+fn read(file: &[u8]) -> (Vec<PacketSummary>, Vec<Damage>) {
     let mut reader = Reader::new(file, "memory".into()).unwrap();
     let (mut packets, mut damages) = (Vec::new(), Vec::new());
     while let Some(item) = reader.next_item().unwrap() {
@@ -162,13 +162,13 @@ fn behind_a_damaged_section_header_the_rest_is_read() {
             let (packets, damages) = read(&file);
             assert_eq!(packets.len(), 2, "at the beginning, {at}, {len}: {damages:?}");
             assert_eq!(packets[0].1, PACKET_NS);
-            let is_said = (12..24).contains(&at) && at + len <= 24;
-            assert_eq!(damages.len(), usize::from(!is_said), "{at}, {len}: {damages:?}");
+            let is_ignored = (12..24).contains(&at) && at + len <= 24;
+            assert_eq!(damages.len(), usize::from(!is_ignored), "{at}, {len}: {damages:?}");
             assert!(damages.iter().all(|damage| (damage.offset, damage.bytes) == (0, 28)));
             let file = [&pcapng(&[&PACKET])[..], &section, &INTERFACE, &PACKET].concat();
             let (packets, damages) = read(&file);
             assert_eq!(packets.len(), 2, "in the middle, {at}, {len}: {damages:?}");
-            assert_eq!(damages.len(), usize::from(!is_said), "{at}, {len}: {damages:?}");
+            assert_eq!(damages.len(), usize::from(!is_ignored), "{at}, {len}: {damages:?}");
             assert!(damages.iter().all(|damage| (damage.offset, damage.bytes) == (116, 28)));
         }
     }

@@ -31,7 +31,7 @@ enum State<R> {
     /// In the capture.
     In(Member<R>),
     /// At the end.
-    Ended,
+    Finished,
 }
 
 /// A member whose bytes follow.
@@ -83,7 +83,7 @@ impl<R: Read> Archive<R> {
 impl<R: Read> Read for Archive<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            match std::mem::replace(&mut self.state, State::Ended) {
+            match std::mem::replace(&mut self.state, State::Finished) {
                 State::Between(input) => self.advance(input)?,
                 State::In(mut member) => {
                     let read = match self.front.read(buffer)? {
@@ -99,7 +99,7 @@ impl<R: Read> Read for Archive<R> {
                         return Ok(read);
                     }
                 }
-                State::Ended => return Ok(0),
+                State::Finished => return Ok(0),
             }
         }
     }

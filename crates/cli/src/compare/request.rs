@@ -115,7 +115,7 @@ impl CompareArguments {
     pub(super) const fn wanted(&self) -> RunRequest {
         match () {
             () if self.report.is_some() => RunRequest::REPORT,
-            () if self.keeping.is_asked() => RunRequest::KEPT,
+            () if self.keeping.is_asked() => RunRequest::SAVED,
             () => RunRequest::ONCE,
         }
     }

@@ -534,7 +534,7 @@ impl Executor {
             cold_path();
             self.defer(id, sense);
         } else {
-            self.outputs.push_with(|| CommandOutput::Ended { id, outcome });
+            self.outputs.push_with(|| CommandOutput::Completed { id, outcome });
         }
         self.free_slot(id);
     }

@@ -1,6 +1,6 @@
 //! A host that speaks Bulk-Only Transport, in literal bytes.
 
-use super::{Ended, HostFixture};
+use super::{EndedTransfer, HostFixture};
 use crate::Transports;
 use crate::device::{DATA_IN, DATA_OUT};
 use alloc::vec::Vec;
@@ -58,7 +58,7 @@ impl HostFixture {
 
     /// A command that reads: how its data phase ended, and its CSW.
     #[track_caller]
-    pub(crate) fn read(&mut self, bytes: u32, cdb: &[u8]) -> (Ended, Vec<u8>) {
+    pub(crate) fn read(&mut self, bytes: u32, cdb: &[u8]) -> (EndedTransfer, Vec<u8>) {
         self.send_cbw(bytes, 0x80, cdb);
         let data = self.want(BULK_IN, bytes);
         let ended = self.end_of(data).clone();
@@ -67,7 +67,7 @@ impl HostFixture {
 
     /// A command that writes: how its data phase ended, and its CSW.
     #[track_caller]
-    pub(crate) fn write(&mut self, bytes: &[u8], cdb: &[u8]) -> (Ended, Vec<u8>) {
+    pub(crate) fn write(&mut self, bytes: &[u8], cdb: &[u8]) -> (EndedTransfer, Vec<u8>) {
         self.send_cbw(bytes.len() as u32, 0x00, cdb);
         let data = self.send(BULK_OUT, bytes);
         let ended = self.end_of(data).clone();

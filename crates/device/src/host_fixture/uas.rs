@@ -83,7 +83,7 @@ pub(crate) const fn write_ready(tag: u8) -> [u8; 4] {
 
 /// A command and the transfers that the host has for it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Flight {
+pub(crate) struct CommandTransfers {
     pub(crate) status: TransferId,
     pub(crate) data: TransferId,
 }
@@ -134,19 +134,19 @@ impl HostFixture {
     }
 
     /// On streams: a command that reads, with room for `bytes` bytes, in the order in which Linux posts them.
-    pub(crate) fn read_command(&mut self, tag: u8, bytes: u32, cdb: &[u8]) -> Flight {
+    pub(crate) fn read_command(&mut self, tag: u8, bytes: u32, cdb: &[u8]) -> CommandTransfers {
         let status = self.want_status(tag);
         let data = self.want_data(tag, bytes);
         self.send_iu(&command_iu(tag, SIMPLE, 0, cdb));
-        Flight { status, data }
+        CommandTransfers { status, data }
     }
 
     /// On streams: a command that writes.
-    pub(crate) fn write_command(&mut self, tag: u8, bytes: &[u8], cdb: &[u8]) -> Flight {
+    pub(crate) fn write_command(&mut self, tag: u8, bytes: &[u8], cdb: &[u8]) -> CommandTransfers {
         let status = self.want_status(tag);
         let data = self.send_data(tag, bytes);
         self.send_iu(&command_iu(tag, SIMPLE, 0, cdb));
-        Flight { status, data }
+        CommandTransfers { status, data }
     }
 
     /// A task management function for unit 0: the transfer of its response.

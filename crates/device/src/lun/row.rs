@@ -54,7 +54,7 @@ pub struct Needs {
 impl Needs {
     /// No reservation, readiness or attention holds it up: INQUIRY, REPORT LUNS, REQUEST SENSE.
     pub const NOTHING: Self = Self { ignores_attention: true, ..Self::UNIT };
-    /// Tells about the unit, medium or not.
+    /// Describes the unit, with or without a medium.
     pub const UNIT: Self = Self {
         access: Access::Always,
         ready: false,

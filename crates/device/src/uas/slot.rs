@@ -92,7 +92,7 @@ impl Slot {
         matches!(self.state, State::Aborting | State::Draining { own: true, .. })
     }
 
-    /// Takes back what the slot has of a data phase on the wire.
+    /// Cancels the slot's transfers of a data phase.
     pub(super) fn cancel_pieces(&mut self, outputs: &mut Outputs) {
         while let Some((_, transfer)) = self.pieces.pop_front() {
             if let Some(transfer) = transfer {
@@ -101,7 +101,7 @@ impl Slot {
         }
     }
 
-    /// Takes back every transfer that the slot has on the wire.
+    /// Cancels all transfers of the slot.
     pub(super) fn cancel_transfers(&mut self, outputs: &mut Outputs) {
         self.cancel_pieces(outputs);
         if let Some(ready) = self.ready.take() {

@@ -33,7 +33,7 @@ impl Default for Pool {
 }
 
 impl Pool {
-    /// Keeps so many bytes from now on, beside what it keeps anyway, once they were taken and put back. What it has is freed: nobody may
+    /// Keeps a buffer of so many bytes, beside the usual ones, once it was taken and returned. Frees the buffers it has: no one may
     /// ask for such lengths any more, and they would leave no room for others.
     pub fn keep_also(&mut self, bytes: usize) {
         *self = Self { pooled_bytes_max: POOLED_BYTES_MAX.saturating_add(bytes), ..Self::default() };

@@ -39,7 +39,7 @@ pub struct Loopback<T, M: ?Sized = dyn Medium + Send> {
 #[derive(Debug)]
 struct Host<T> {
     transport: T,
-    flights: InFlight<Place>,
+    in_flight: InFlight<Place>,
     /// Buffers of commands in flight, by slot.
     buffers: Vec<Option<Buffer>>,
     /// The pieces of the transfer at hand.
@@ -79,13 +79,13 @@ struct Buffer {
 impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
     /// Joins a drive that was made ready (see [`plug`](mod@super::plug)) with the transport made for it.
     pub fn new(transport: T, drive: Drive<M>) -> Self {
-        let host = Host { transport, flights: InFlight::new(), buffers: Vec::new(), pieces: Vec::new() };
+        let host = Host { transport, in_flight: InFlight::new(), buffers: Vec::new(), pieces: Vec::new() };
         Self { host, drive, finished: Fifo::new() }
     }
 
-    /// Takes a command on, and the memory of `buffer`, which holds what it writes, or has room for what it reads; it is made
-    /// longer where it is too short. The command goes to the drive by [`Self::settle`] or with the next [`Self::run_once`], together with the others that were taken
-    /// on: what is done to many commands, one after the other, finds the instructions for it in near caches.
+    /// Accepts a command and the memory of `buffer`, which holds the data to write or receives the data read; it is made
+    /// longer where it is too short. The command goes to the drive by [`Self::settle`] or with the next [`Self::run_once`], together with the others that were
+    /// accepted: each step runs for many commands in a row, while its instructions are in near caches.
     ///
     /// # Errors
     /// The transport's refusal; the buffer keeps its memory.
@@ -195,7 +195,7 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
                     return true;
                 }
                 cold_path();
-                let number = self.host.flights.insert(id, Place::Sent);
+                let number = self.host.in_flight.insert(id, Place::Sent);
                 let taken = self.drive.submit_message(number.0, pipe, inline.as_bytes());
                 output.discard();
                 self.note_offer(now, number, taken);
@@ -217,7 +217,7 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
             &mut Output::Cancel(id) => {
                 cold_path();
                 output.discard();
-                if let Some(number) = self.host.flights.find(id) {
+                if let Some(number) = self.host.in_flight.find(id) {
                     self.drive.cancel(number.0);
                 }
             }
@@ -233,7 +233,7 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
 
     /// Offers the drive a transfer of memory.
     fn offer(&mut self, now: Instant, (id, pipe, length): (TransferId, Pipe, u32), place: Place) {
-        let number = self.host.flights.insert(id, place);
+        let number = self.host.in_flight.insert(id, place);
         let payload = match pipe.endpoint.direction() {
             Direction::In => Vec::new(),
             Direction::Out => self.host.gather(place, length, self.drive.pool()),
@@ -245,7 +245,7 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
     /// A transfer that the drive has not taken ends here.
     fn note_offer(&mut self, now: Instant, number: TransferId, taken: Result<(), Full>) {
         if taken.is_err()
-            && let Some((id, _)) = self.host.flights.remove(number)
+            && let Some((id, _)) = self.host.in_flight.remove(number)
         {
             cold_path();
             let completion = Completion { id, status: TransferStatus::Error, actual: 0 };
@@ -325,7 +325,7 @@ impl<T: Transport> Host<T> {
 
     fn complete(&mut self, now: Instant, completion: &mut HostCompletion) {
         let HostCompletion { id: number, status, actual, ref mut body, .. } = *completion;
-        let Some((id, place)) = self.flights.remove(TransferId(number)) else { return };
+        let Some((id, place)) = self.in_flight.remove(TransferId(number)) else { return };
         let completion = Completion { id, status, actual };
         match (place, &body) {
             (Place::Message, _) => {

@@ -1,8 +1,8 @@
 //! Lines of memory fetched before they are needed.
 //!
 //! A block that lies in no cache is bound by how many cache lines a processor has in flight, and a processor that does something else
-//! meanwhile has none. Whoever knows what comes next says so here, a few lines at a time: more than a dozen or two at once,
-//! and the processor waits for them after all. Left out: processors other than x86-64, on which nothing happens.
+//! meanwhile has none. A caller that knows the next block prefetches it here, a few lines at a time: with more than a dozen or two at once,
+//! the processor waits for them after all. Left out: processors other than x86-64, on which nothing happens.
 
 #![allow(unsafe_code)]
 

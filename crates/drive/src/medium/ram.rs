@@ -72,7 +72,7 @@ impl RamMedium {
         let geometry = Geometry::of(size, block_size);
         let too_large = RamTooLarge { size };
         let len = usize::try_from(geometry.capacity.0 * geometry.block_bytes()).map_err(|_| too_large)?;
-        // Told now and not in the middle of a write. Nothing is touched, so it costs nothing.
+        // Fails now and not in the middle of a write. No page is touched, so it costs nothing.
         Vec::<u8>::new().try_reserve_exact(len).map_err(|_| too_large)?;
         let count = len.div_ceil(CHUNK_BYTES as usize);
         let chunks = (0..count).map(|_| None).collect();
@@ -163,7 +163,7 @@ impl RamMedium {
     }
 
     /// Maps a span and has its bytes changed, all of them or, for want of memory, none. `change` is given a part of
-    /// the span and where it lies in it.
+    /// the span and its range in the span.
     fn change(&mut self, span: Span, change: impl Fn(&mut [u8], Range<usize>)) -> Result<(), MediumError> {
         for piece in pieces(span) {
             self.provide(piece.chunk)?;

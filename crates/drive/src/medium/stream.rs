@@ -32,7 +32,7 @@ pub struct StreamedRam {
     is_large: bool,
     /// There were writes that other threads may not see yet.
     is_pending: bool,
-    /// Nobody else has it: it goes to no other thread.
+    /// Keeps the value on one thread: it is not `Send`.
     here: PhantomData<*const ()>,
 }
 

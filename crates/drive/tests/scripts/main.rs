@@ -132,8 +132,8 @@ fn a_sanitize_that_was_cut_off_goes_on_without_a_host() {
     let mut drive = drive_on(Box::new(medium));
     drive.run_once();
     assert!(drive.device().is_idle());
-    let kept = drive.media()[0].load_state().unwrap().unwrap();
-    assert_ne!(kept, state);
+    let saved = drive.media()[0].load_state().unwrap().unwrap();
+    assert_ne!(saved, state);
     let (_, read) = run(&mut configured(drive), 4, &read_10(5, 1), Some(Data::In(512)));
     assert_eq!(read, [0; 512]);
 }

@@ -30,7 +30,7 @@ pub(crate) struct FaultyBus<T> {
     /// Transfers that the drive has.
     with_drive: BTreeMap<TransferId, Under>,
     /// Completions that are not yet delivered to the transport.
-    completions: Vec<Told>,
+    completions: Vec<PendingCompletion>,
     names: BTreeSet<TransferId>,
     /// Endpoints that the bus has halted.
     halted: BTreeSet<EndpointAddress>,
@@ -79,7 +79,7 @@ struct Under {
 }
 
 #[derive(Debug)]
-struct Told {
+struct PendingCompletion {
     transfer: Transfer,
     completion: Completion,
     bytes: Vec<u8>,
@@ -89,7 +89,7 @@ struct Told {
 const COMMAND_TIME: Duration = Duration::from_secs(30);
 
 /// Steps of time until everything must have come to an end.
-const PATIENCE: usize = 2000;
+const STEPS_MAX: usize = 2000;
 
 impl<T: Transport> FaultyBus<T> {
     pub(crate) fn new(transport: T, drive: Drive, hand: Hand, blocks: u8) -> Self {
@@ -170,7 +170,7 @@ impl<T: Transport> FaultyBus<T> {
         let pipe = self.completions[nth].transfer.pipe;
         let first =
             self.completions.iter().position(|completion| completion.transfer.pipe == pipe).unwrap_or(nth);
-        let Told { transfer, completion, bytes } = self.completions.remove(first);
+        let PendingCompletion { transfer, completion, bytes } = self.completions.remove(first);
         let shown = match transfer.payload {
             Payload::Message => &bytes[..],
             _ if transfer.pipe.endpoint.direction() == Direction::In && bytes.len() <= PEEK_BYTES_MAX => {
@@ -299,7 +299,7 @@ impl<T: Transport> FaultyBus<T> {
         if self.gone {
             return self.bury();
         }
-        for _ in 0..PATIENCE {
+        for _ in 0..STEPS_MAX {
             self.flow();
             if self.commands.is_empty() && self.transport.in_flight() == 0 {
                 return;
@@ -436,7 +436,7 @@ impl<T: Transport> FaultyBus<T> {
 
     fn report(&mut self, transfer: Transfer, status: TransferStatus, actual: u32, bytes: Vec<u8>) {
         let completion = Completion { id: transfer.id, status, actual };
-        self.completions.push(Told { transfer, completion, bytes });
+        self.completions.push(PendingCompletion { transfer, completion, bytes });
     }
 
     /// Takes what the drive has completed.

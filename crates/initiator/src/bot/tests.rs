@@ -104,7 +104,7 @@ fn a_command_without_data_goes_from_wrapper_to_status() {
 }
 
 #[test]
-fn each_wrapper_has_a_tag_of_its_own() {
+fn each_wrapper_has_a_new_tag() {
     let mut script = script();
     for tag in 1..4 {
         script.submit(test_unit_ready(0));

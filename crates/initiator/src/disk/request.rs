@@ -31,7 +31,7 @@ pub struct Request {
 
 /// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// A tag of its own is read quicker than one in a flag.
+// A separate tag is faster to read than a niche in a flag.
 #[repr(u8)]
 pub enum Operation {
     /// Reads blocks into the buffer.

@@ -111,7 +111,7 @@ impl Active {
         }
     }
 
-    /// The caller took it back: nothing more is to be sent, or again.
+    /// Aborts the request: no further command is sent, and none again.
     pub(super) fn abort(&mut self) {
         self.stop();
     }

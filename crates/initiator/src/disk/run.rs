@@ -25,7 +25,7 @@ const RESTARTS_MAX: u8 = 3;
 
 /// What became of a command that was put off.
 enum Postponed {
-    Kept,
+    Waiting,
     GivenUp(Error),
 }
 
@@ -115,7 +115,7 @@ impl Disk {
         };
         task.stage = stage;
         self.slots.keep(at, task);
-        Postponed::Kept
+        Postponed::Waiting
     }
 
     /// Handles GOOD or equivalent. If bytes are missing, the command is retried, since they may
@@ -216,8 +216,8 @@ impl Disk {
                 );
                 self.learned.no_flush |= refused;
                 let cached = self.geometry.as_ref().and_then(|geometry| geometry.write_cache);
-                let harmless = refused && cached != Some(true);
-                self.end_flush(at, request, if harmless { Ok(()) } else { Err(error) });
+                let is_ok = refused && cached != Some(true);
+                self.end_flush(at, request, if is_ok { Ok(()) } else { Err(error) });
             }
         }
     }
@@ -325,7 +325,7 @@ impl Disk {
         self.settle_after(request, 0);
     }
 
-    /// The same, when so many commands of it have ended well.
+    /// The same, when so many of its commands have completed with GOOD.
     #[inline(always)]
     pub(super) fn settle_after(&mut self, request: u16, commands: u16) {
         let Some(active) = self.requests.get_mut(request) else { return };

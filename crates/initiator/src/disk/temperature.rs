@@ -97,7 +97,7 @@ pub(super) fn command(source: TemperatureSource) -> (CommandBlock, u32) {
     }
 }
 
-/// What the answer tells; `None` if that is nothing.
+/// Decodes the temperature of the answer; `None` if it has none.
 pub(super) fn read(source: TemperatureSource, answer: &[u8]) -> Result<Option<Temperature>, DecodeError> {
     let celsius = match source {
         TemperatureSource::LogPage => TemperatureLog::decode(answer)?.celsius,

@@ -169,10 +169,11 @@ fn judge_sense(sense: &Sense) -> Judged {
 /// Judges sense data about an earlier command; this one was not started.
 fn judge_deferred(sense: &Sense) -> Judged {
     let Sense { key, additional, .. } = *sense;
-    let harmless = matches!(key, SenseKey::NoSense | SenseKey::RecoveredError | SenseKey::UnitAttention);
+    let is_informative =
+        matches!(key, SenseKey::NoSense | SenseKey::RecoveredError | SenseKey::UnitAttention);
     let lost = LostWrite { key, additional, lba: sense.information.map(Lba) };
-    let error = if harmless { Error::Sense { key, additional } } else { Error::LostWrite(lost) };
-    Judged { verdict: passing(error), lost: (!harmless).then_some(lost), recovered: false }
+    let error = if is_informative { Error::Sense { key, additional } } else { Error::LostWrite(lost) };
+    Judged { verdict: passing(error), lost: (!is_informative).then_some(lost), recovered: false }
 }
 
 fn verdict_of(sense: &Sense) -> Verdict {

@@ -305,7 +305,7 @@ fn a_request_in_the_queue_is_aborted_without_the_device() {
 }
 
 #[test]
-fn a_failure_of_the_transport_befalls_the_whole_pack() {
+fn a_failure_of_the_transport_fails_the_whole_pack() {
     let mut script = busy(config());
     script.submit(read_10(0, 0, 1));
     script.submit(read_10(1, 1, 1));

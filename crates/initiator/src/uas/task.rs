@@ -31,7 +31,7 @@ pub(super) struct Task {
 
 /// The progress of a task.
 #[derive(Debug, PartialEq, Eq)]
-// A tag of its own is read quicker than one in the status of an answer.
+// A separate tag is faster to read than a niche in the status of an answer.
 #[repr(u8)]
 pub(super) enum Stage {
     /// Waits for recovery; the device does not have it.

@@ -210,13 +210,13 @@ fn what_cannot_be_written_says_so_and_can_be_read() {
 }
 
 #[test]
-fn a_folder_that_nobody_can_write_to_is_said() {
+fn an_unwritable_folder_is_an_error() {
     let error = Store::to_write(Path::new("/proc/runs.sqlite")).map(|_| ()).unwrap_err();
     assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_said_and_not_made() {
+fn a_missing_folder_is_an_error_and_not_created() {
     let (folder, _) = place();
     let absent = folder.path().join("new/dir");
     let error = Store::to_write(&absent.join("runs.sqlite")).map(|_| ()).unwrap_err();

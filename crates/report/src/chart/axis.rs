@@ -106,15 +106,15 @@ impl Axis {
 
     /// The position in words: `latency 144 µs`, `requests in flight 4`.
     pub(crate) fn place(&self, value: f64) -> String {
-        let told = self.told(value);
+        let text = self.in_words(value);
         match self.name.rsplit_once(", ") {
-            Some((name, unit)) if self.labels.is_empty() => format!("{name} {told} {unit}"),
-            _ => format!("{} {told}", self.name),
+            Some((name, unit)) if self.labels.is_empty() => format!("{name} {text} {unit}"),
+            _ => format!("{} {text}", self.name),
         }
     }
 
-    /// A value in words.
-    pub(crate) fn told(&self, value: f64) -> String {
+    /// Formats a value, or its label.
+    pub(crate) fn in_words(&self, value: f64) -> String {
         let known = self.labels.iter().find(|(at, _)| *at == value);
         match (known, self.scale) {
             (Some((_, label)), _) => label.clone(),
@@ -167,10 +167,10 @@ pub(super) struct Span {
 impl Span {
     /// For values, over so many units of the picture. `is_across` if it is horizontal, so that labels stand side by side.
     pub(super) fn of(axis: &Axis, scale: Scale, values: &[f64], (length, is_across): (f64, bool)) -> Self {
-        let kept =
+        let distances =
             || values.iter().copied().filter(|value| scale.takes(*value)).map(|value| scale.far(value));
-        let (mut from, mut to) =
-            kept().fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), far| (from.min(far), to.max(far)));
+        let (mut from, mut to) = distances()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), far| (from.min(far), to.max(far)));
         if from > to {
             (from, to) = (0.0, 1.0);
         }
@@ -231,7 +231,7 @@ impl Span {
     /// Those whose labels do not touch.
     fn apart(&self, ticks: Vec<(f64, String)>, (length, is_across): (f64, bool)) -> Vec<(f64, String)> {
         let mut end = f64::NEG_INFINITY;
-        let mut kept = Vec::new();
+        let mut ticks_apart = Vec::new();
         for (value, label) in ticks {
             if !self.scale.takes(value) || !(-0.001..=1.001).contains(&self.place(value)) {
                 continue;
@@ -240,10 +240,10 @@ impl Span {
             let at = self.place(value) * length;
             if at - half >= end {
                 end = at + half;
-                kept.push((value, label));
+                ticks_apart.push((value, label));
             }
         }
-        kept
+        ticks_apart
     }
 
     /// The label of a tick.

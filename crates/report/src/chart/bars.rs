@@ -4,7 +4,7 @@
 
 use super::axis::{Span, WIDEST, with_unit};
 use super::plane::{ABOVE, BELOW, Chart, Fault, Plane, at, on, text};
-use super::{Axis, Drawn, Entry, EntryKind, Look, Mark, Scale, look, sign, told};
+use super::{Axis, Drawn, Entry, EntryKind, Look, Mark, Scale, look, sign, with_tooltip};
 use crate::drawing::rounded;
 use crate::number::{mean, short};
 use crate::table::{Cell, Table};
@@ -177,7 +177,7 @@ impl Bars {
             value: with_unit(&mean(value), self.value.unit()),
             is_quiet: false,
         };
-        told(path.set("class", format!("mark bar s{} k{key}", look.hue)), &mark)
+        with_tooltip(path.set("class", format!("mark bar s{} k{key}", look.hue)), &mark)
     }
 }
 
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_of_one_colour_are_told_apart_by_stripes_and_each_has_its_mark() {
+    fn bars_of_one_colour_differ_by_stripes_and_each_has_its_mark() {
         let mut bars = bars(false);
         bars.series[1].1 = 0.into();
         let svg = bars.draw().expect("drawn")[0].svg.to_string();

@@ -208,10 +208,10 @@ mod tests {
     #[test]
     fn a_colour_comes_out_as_what_it_is_for() {
         let of = |ink: Ink| class(ink.to_backend_color());
-        let told =
+        let classes =
             [Ink::Grid, Ink::Line(3, 1, ""), Ink::Zone, Ink::Line(1, 2, "dashed"), Ink::Line(4, 9, "d2")]
                 .map(of);
-        assert_eq!(told, ["grid", "line s3 k1", "zone", "line dashed s1 k2", "line d2 s4 k9"]);
+        assert_eq!(classes, ["grid", "line s3 k1", "zone", "line dashed s1 k2", "line d2 s4 k9"]);
     }
 
     #[test]

@@ -103,18 +103,18 @@ impl Point {
     }
 
     /// Formats the value with its relative interval.
-    fn told(&self, axis: &Axis) -> String {
-        let told = self.told_in(axis);
+    fn in_words(&self, axis: &Axis) -> String {
+        let text = self.value_in(axis);
         match axis.other(self.y) {
-            Some(other) => format!("{told}, {other}"),
-            None => told,
+            Some(other) => format!("{text}, {other}"),
+            None => text,
         }
     }
 
-    fn told_in(&self, axis: &Axis) -> String {
+    fn value_in(&self, axis: &Axis) -> String {
         let unit = axis.unit();
-        let Some(ends) = self.interval else { return with_unit(&axis.told(self.y), unit) };
-        // Ends that are so close that three digits do not tell them have four.
+        let Some(ends) = self.interval else { return with_unit(&axis.in_words(self.y), unit) };
+        // Ends that are equal with three digits have four.
         let is_narrow = mean(ends[0]) == mean(ends[1]);
         let [value, low, high] =
             [self.y, ends[0], ends[1]].map(|value| if is_narrow { number(value) } else { mean(value) });
@@ -180,7 +180,7 @@ impl Lines {
         places.dedup();
         let mut table = Table::new(head);
         for place in places {
-            let mut row = vec![Cell::Text(self.x.told(place))];
+            let mut row = vec![Cell::Text(self.x.in_words(place))];
             for series in &self.series {
                 let point = series.points.iter().find(|point| point.x == place);
                 row.push(point.map_or(Cell::Empty, |point| Cell::Mean(point.y)));
@@ -317,7 +317,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Where a mark tells whose a line is that has none at its points: on top of a hill, and along a curve at places of its own.
+    /// Where marks identify a line that has none at its points: at a maximum, and along a curve between its points.
     fn signed<'a>(&self, shown: &'a [Point], nth: usize) -> Vec<&'a Point> {
         if self.series.len() < 2 || self.shape == Shape::Marks {
             return Vec::new();
@@ -348,7 +348,7 @@ impl Lines {
             look,
             name: None,
             place: self.x.place(point.x),
-            value: point.told(&self.y),
+            value: point.in_words(&self.y),
             is_quiet: self.shape != Shape::Marks,
         }
     }
@@ -456,10 +456,10 @@ mod tests {
         assert_eq!(drawn.iter().map(|drawn| drawn.scale).collect::<Vec<_>>(), ["linear", "log"]);
         for Drawn { svg, places, scale } in drawn {
             let svg = svg.to_string();
-            let told = places.map(|places| places.split_whitespace().count());
+            let count = places.map(|places| places.split_whitespace().count());
             // Marks are written once: of the other scale there are their places.
             let wanted = if scale == "linear" { (4, None) } else { (0, Some(4)) };
-            assert_eq!((svg.matches("class=\"mark").count(), told), wanted, "{svg}");
+            assert_eq!((svg.matches("class=\"mark").count(), count), wanted, "{svg}");
             assert_eq!(svg.matches("class=\"whisker").count(), 1, "{svg}");
             let has_words = svg.contains("data-v=\"67 (66 to 68) MB/s\"");
             assert!(
@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_has_marks_at_places_of_its_own() {
+    fn a_curve_has_marks_between_its_points() {
         let points: Vec<Point> = (0..20).map(|x| Point::new(f64::from(x), 5.0)).collect();
         let series = |name: &str| Series::new(name, 0, points.clone());
         let lines = Lines::new(Axis::linear("x"), Axis::linear("y"), vec![series("a"), series("b")]);

@@ -67,7 +67,7 @@ pub(super) fn apart(wanted: impl Iterator<Item = (Look, bool)>) -> Vec<Look> {
 }
 
 impl Lines {
-    /// The class of the line of a series: another state is told by it where there is one, else the round.
+    /// The class of the line of a series: it marks another state where there is one, else the round.
     pub(super) fn dash(&self, nth: usize, look: Look) -> &'static str {
         match self.series.iter().any(|series| series.is_dashed) {
             true if self.series[nth].is_dashed => "dashed",
@@ -83,7 +83,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn twenty_four_series_are_told_apart_without_their_colours() {
+    fn twenty_four_series_differ_without_their_colours() {
         let all = || (0..4).flat_map(|round| (0..8).map(move |hue| Look { hue, round }));
         let black: BTreeSet<_> = all().map(|look| (look.shape(), look.dash())).collect();
         assert_eq!(black.len(), 32);

@@ -48,7 +48,7 @@ impl Plane<'_> {
         (self.size.0 - left - right, self.size.1 - ABOVE - below)
     }
 
-    /// Draws grid and axes, then what it is told; what that returns is laid over it.
+    /// Draws grid and axes, then calls `series`; what that returns is laid over it.
     pub(super) fn draw(
         &self,
         (x, y): (Span, Span),

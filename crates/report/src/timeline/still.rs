@@ -2,7 +2,7 @@
 //!
 //! It has the lanes of the one that zooms, and no values but those of its axis; the table below it has them.
 
-use super::{Panel, TOLD, Timeline};
+use super::{Panel, SHOWN, Timeline};
 use crate::drawing::{rounded, text};
 use crate::number::mean;
 use svg::node::element::{Group, Path};
@@ -13,7 +13,7 @@ const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 82.0;
 const HEAD: f64 = 22.0;
 const LANE: f64 = 15.0;
-/// A command among those under way.
+/// A command among those in flight.
 const SLOT: f64 = 6.0;
 const FOOT: f64 = 22.0;
 /// Parts of the axis.
@@ -23,7 +23,7 @@ impl Timeline {
     /// The picture.
     pub(crate) fn still(&self) -> Document {
         let firsts: Vec<(&Panel, Vec<_>)> =
-            self.panels.iter().map(|panel| (panel, panel.first(TOLD))).collect();
+            self.panels.iter().map(|panel| (panel, panel.first(SHOWN))).collect();
         let ended = firsts.iter().flat_map(|(_, first)| first.iter().map(|command| command.ended_ns)).max();
         let whole = ended.unwrap_or(0).max(1);
         let x = |ns: u64| LEFT + (WIDTH - LEFT) * ns.min(whole) as f64 / whole as f64;
@@ -82,7 +82,7 @@ mod tests {
         let timeline = Timeline { lanes: vec!["status".into()], panels: vec![panel, few, Panel::default()] };
         let svg = timeline.still().to_string();
         // A bar for each command and one for its lane; a lane that there is not has none.
-        assert_eq!([svg.matches("block s3").count(), svg.matches("block s1").count()], [2 * TOLD, 2]);
+        assert_eq!([svg.matches("block s3").count(), svg.matches("block s1").count()], [2 * SHOWN, 2]);
         assert!(svg.contains("a &lt; b, its first 8") && svg.contains("11 µs"), "{svg}");
         assert!(!svg.contains("NaN") && Timeline::default().still().to_string().contains("viewBox"));
     }

@@ -18,7 +18,7 @@ use testkit::drive::{drive_on, drive_with};
 use units::{BlockSize, ByteCount};
 
 /// How long anything may take before a test fails.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A directory with room for a socket, which goes when this is dropped.
 #[derive(Debug)]
@@ -90,13 +90,13 @@ impl Bench {
     fn connect_by_tcp(&self) -> Client<TcpStream> {
         let Address::Tcp(address) = self.server.address() else { panic!("a TCP address") };
         let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         Client { stream, next_id: 1 }
     }
 
     fn connect(&self) -> Client<UnixStream> {
         let stream = UnixStream::connect(self.place.socket()).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         Client { stream, next_id: 1 }
     }
 
@@ -104,7 +104,7 @@ impl Bench {
     #[track_caller]
     fn event<T>(&self, wanted: impl Fn(&Event) -> Option<T>) -> T {
         loop {
-            let event = self.events.recv_timeout(PATIENCE).expect("the event comes");
+            let event = self.events.recv_timeout(TIMEOUT).expect("the event comes");
             if let Some(found) = wanted(&event) {
                 return found;
             }
@@ -315,7 +315,7 @@ fn bytes_of_a_hello_that_trickle_in_do_not_extend_its_deadline() {
         slow.stream.write_all(&[**byte]).is_ok()
     });
     assert!(written.count() < 40, "the connection is closed while the hello is sent");
-    assert!(begins.elapsed() < PATIENCE);
+    assert!(begins.elapsed() < TIMEOUT);
     assert_eq!(bench.disconnect_reason(), "timed out waiting for its usbredir hello");
 }
 

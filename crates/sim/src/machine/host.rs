@@ -84,10 +84,10 @@ impl<T: Transport> HostSide<T> {
         self.observers.notify(|observer| observer.ended(now, id, &outcome));
         let place = self.buffers.get_mut(usize::from(id.slot));
         let memory = place.and_then(|place| place.take_if(|(owner, _)| *owner == id));
-        let was_under_way = memory.is_some();
+        let was_in_flight = memory.is_some();
         let buffer = memory.map_or_else(Vec::new, |(_, buffer)| buffer);
         self.finished.push_back(FinishedCommand { drive: 0, id, outcome, buffer });
-        was_under_way
+        was_in_flight
     }
 
     /// Returns whether a transfer is in flight.

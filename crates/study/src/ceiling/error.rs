@@ -1,6 +1,6 @@
 //! Why a load has no figures: invalid parameters, or a failed simulation.
 
-use super::BLOCK_BYTES;
+use super::load::BLOCK_BYTES;
 use initiator::Outcome;
 use sim::machine::xhci::PowerOnError;
 use sim::machine::{PlugError, StopReason};
@@ -39,10 +39,10 @@ impl fmt::Display for CeilingError {
                 "a command needs at least one whole block of {BLOCK_BYTES} bytes, and a run at least one command"
             ),
             Self::TooLong(most) => write!(f, "a command moves at most {most} bytes"),
-            Self::TooFew(under_way) => {
+            Self::TooFew(in_flight) => {
                 write!(
                     f,
-                    "measure more than {under_way} commands, which may be in flight and complete together"
+                    "measure more than {in_flight} commands, which may be in flight and complete together"
                 )
             }
             Self::Plug(error) => error.fmt(f),

@@ -22,17 +22,17 @@ pub(super) fn findings(ways: &[ReportRoute], row: &Measured) -> Vec<String> {
     let unit = Unit::of(medians.iter().map(|(_, us)| *us));
     let waits = ends(&medians, |us| format!("{} {}", mean(unit.value(us)), unit.sign()));
     let draws = ends(&of(&|values| values.joules_per_gb), |joules| format!("{} J", mean(joules)));
-    let told = [
+    let lines = [
         waits.map(|waits| format!("{job}: the median latency is {waits}")),
         draws.map(|draws| format!("{job}: the whole machine uses {draws} for 10⁹ bytes")),
     ];
-    told.into_iter().flatten().collect()
+    lines.into_iter().flatten().collect()
 }
 
 /// The least and the greatest with their routes; none for a single route.
-fn ends(sorted: &[(&str, f64)], told: impl Fn(f64) -> String) -> Option<String> {
+fn ends(sorted: &[(&str, f64)], format_value: impl Fn(f64) -> String) -> Option<String> {
     let [(least, low), .., (most, high)] = sorted else { return None };
-    Some(format!("{} over {least} and {} over {most}", told(*low), told(*high)))
+    Some(format!("{} over {least} and {} over {most}", format_value(*low), format_value(*high)))
 }
 
 #[cfg(test)]
@@ -41,9 +41,9 @@ mod tests {
 
     #[test]
     fn the_ends_are_named() {
-        let told = |value: f64| format!("{value} µs");
+        let microseconds = |value: f64| format!("{value} µs");
         let sorted = [("uasp", 12.0), ("turbo", 30.0), ("bot", 43.5)];
-        assert_eq!(ends(&sorted, told).as_deref(), Some("12 µs over uasp and 43.5 µs over bot"));
-        assert_eq!(ends(&sorted[..1], told), None);
+        assert_eq!(ends(&sorted, microseconds).as_deref(), Some("12 µs over uasp and 43.5 µs over bot"));
+        assert_eq!(ends(&sorted[..1], microseconds), None);
     }
 }

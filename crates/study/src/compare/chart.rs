@@ -24,7 +24,7 @@ const LONG_BYTES: u32 = 64 << 10;
 
 /// Indexes of the detailed jobs: of the first kind and of the first with large blocks, each with
 /// its first, a middle and its last depth.
-pub(super) fn told(jobs: &[&Job]) -> Vec<Vec<usize>> {
+pub(super) fn detailed(jobs: &[&Job]) -> Vec<Vec<usize>> {
     let mut begins = 0;
     let mut kinds: Vec<Range<usize>> = Vec::new();
     for kind in jobs.chunk_by(|one, next| one.label == next.label) {
@@ -42,9 +42,9 @@ pub(super) fn told(jobs: &[&Job]) -> Vec<Vec<usize>> {
 }
 
 /// The rows of those jobs.
-fn told_rows(gathered: &[JobRuns]) -> Vec<Vec<&JobRuns>> {
+fn detailed_rows(gathered: &[JobRuns]) -> Vec<Vec<&JobRuns>> {
     let jobs: Vec<&Job> = gathered.iter().map(|row| &row.job).collect();
-    told(&jobs).into_iter().map(|places| places.into_iter().map(|nth| &gathered[nth]).collect()).collect()
+    detailed(&jobs).into_iter().map(|places| places.into_iter().map(|nth| &gathered[nth]).collect()).collect()
 }
 
 /// The colour of a stage; a power consumer has that of its stage.
@@ -119,7 +119,7 @@ pub(super) fn stages(columns: &[Configuration], gathered: &[JobRuns]) -> Section
     let lead = "Mean time of a command by where it is spent, from when its driver has it in hand, of the same seeds as all lines; parts add up to \
                 the whole. What waits has no place: in a queue, in line for the host's core (striped), for a lane, for a credit. A command is what a transport is given: of a long request \
                 there are several, as many as each bar says. Turbo packs those that follow one another, and what is done for a pack is \
-                told of each in it.";
+                counted for each in it.";
     let cabled: Vec<&str> = columns
         .iter()
         .filter(|of| of.activation.transport == Carried::Sata)
@@ -135,7 +135,7 @@ pub(super) fn stages(columns: &[Configuration], gathered: &[JobRuns]) -> Section
         }
     };
     let mut section = Section::new("Where the time goes").lead(lead);
-    for rows in told_rows(gathered) {
+    for rows in detailed_rows(gathered) {
         let all = spent(columns, &rows);
         if !all.is_empty() {
             section = section.figure(figure(&rows[0].job.label, &all));
@@ -146,7 +146,7 @@ pub(super) fn stages(columns: &[Configuration], gathered: &[JobRuns]) -> Section
 
 /// Names the dominant stage of the first job.
 pub(super) fn finding(columns: &[Configuration], gathered: &[JobRuns]) -> Option<String> {
-    let rows = told_rows(gathered).into_iter().next()?;
+    let rows = detailed_rows(gathered).into_iter().next()?;
     let all = spent(columns, &rows);
     let label = &rows.first()?.job.label;
     (!all.is_empty())
@@ -217,15 +217,15 @@ fn cut(all: &[Spent]) -> String {
     if each.iter().all(|(_, count)| *count == 1) {
         return String::new();
     }
-    let told: Vec<String> = each.iter().map(|(way, count)| format!("{count} on {way}")).collect();
-    format!("Commands per request: {}.", told.join(", "))
+    let counts: Vec<String> = each.iter().map(|(way, count)| format!("{count} on {way}")).collect();
+    format!("Commands per request: {}.", counts.join(", "))
 }
 
 /// Charts the energy of each consumer per 10⁹ bytes.
 pub(super) fn consumers(columns: &[Configuration], gathered: &[JobRuns]) -> Section {
     let mut section = Section::new("Where the energy goes")
         .lead("Energy of the whole machine by part, in the colours above; means over all seeds. The rest is the base load: a faster route spends less of it per byte.");
-    for rows in told_rows(gathered) {
+    for rows in detailed_rows(gathered) {
         let mut groups = Vec::new();
         for (nth, column) in columns.iter().enumerate() {
             for row in &rows {
@@ -286,8 +286,8 @@ mod tests {
         let all =
             [jobs(4096, &[1, 2, 4, 8, 16, 32]), jobs(8192, &[1, 2]), jobs(1 << 19, &[1, 2, 4])].concat();
         let all: Vec<&Job> = all.iter().collect();
-        assert_eq!(told(&all), [vec![0, 3, 5], vec![8, 10]]);
-        assert_eq!(told(&all[5..6]), [[0]]);
-        assert!(told(&[]).is_empty());
+        assert_eq!(detailed(&all), [vec![0, 3, 5], vec![8, 10]]);
+        assert_eq!(detailed(&all[5..6]), [[0]]);
+        assert!(detailed(&[]).is_empty());
     }
 }

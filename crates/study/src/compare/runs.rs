@@ -29,7 +29,7 @@ pub struct RunRequest {
     /// Record latencies.
     pub latencies: bool,
     /// Label of the progress display; none hides it.
-    pub told: Option<&'static str>,
+    pub progress_label: Option<&'static str>,
 }
 
 /// Results of a job.
@@ -51,16 +51,18 @@ pub struct Runs {
 
 impl RunRequest {
     /// One seed, figures only.
-    pub const ONCE: Self = Self { seeds: 1, explains: false, latencies: false, told: None };
+    pub const ONCE: Self = Self { seeds: 1, explains: false, latencies: false, progress_label: None };
 
     /// For a report.
-    pub const REPORT: Self = Self { seeds: SEEDS, explains: true, latencies: true, told: Some("report") };
+    pub const REPORT: Self =
+        Self { seeds: SEEDS, explains: true, latencies: true, progress_label: Some("report") };
 
     /// For the block sizes of a report.
-    pub const BLOCKS: Self = Self { told: Some("blocks"), ..Self::ONCE };
+    pub const BLOCKS: Self = Self { progress_label: Some("blocks"), ..Self::ONCE };
 
     /// For a saved run without a report: several seeds, so that it can be compared with its spread.
-    pub const KEPT: Self = Self { seeds: SEEDS, latencies: true, told: Some("runs"), ..Self::ONCE };
+    pub const SAVED: Self =
+        Self { seeds: SEEDS, latencies: true, progress_label: Some("runs"), ..Self::ONCE };
 }
 
 /// Runs a job on a configuration with one seed.
@@ -71,8 +73,8 @@ pub fn look(
     (watch, has_latencies): (TrialObservers, bool),
 ) -> Result<Runs, StudyError> {
     let latencies = Rc::new(RefCell::new(Vec::new()));
-    let kept = has_latencies.then(|| Rc::clone(&latencies));
-    let trial = one(column, job, (catalogue, terms), TrialObservers { latencies: kept, ..watch })?;
+    let record = has_latencies.then(|| Rc::clone(&latencies));
+    let trial = one(column, job, (catalogue, terms), TrialObservers { latencies: record, ..watch })?;
     Ok(Runs { trials: vec![trial], latencies: latencies.take() })
 }
 
@@ -84,20 +86,20 @@ pub fn gather(
     sink: &dyn ProgressSink,
 ) -> Result<Vec<JobRuns>, StudyError> {
     let runs = jobs.len() * columns.len() * wanted.seeds as usize;
-    let progress = wanted.told.map(|what| sink.start(what, runs));
-    let told =
-        if wanted.explains { chart::told(&jobs.iter().collect::<Vec<_>>()).concat() } else { Vec::new() };
-    let run = |(job, is_told): (&Job, bool), column: &Configuration, nth: u64| {
-        let explains = is_told || nth == 0 && terms.explains;
+    let progress = wanted.progress_label.map(|what| sink.start(what, runs));
+    let detailed =
+        if wanted.explains { chart::detailed(&jobs.iter().collect::<Vec<_>>()).concat() } else { Vec::new() };
+    let run = |(job, is_detailed): (&Job, bool), column: &Configuration, nth: u64| {
+        let explains = is_detailed || nth == 0 && terms.explains;
         let terms = Terms { seed: terms.seed.wrapping_add(nth), explains, ..*terms };
         let runs = look(column, job, (catalogue, &terms), (TrialObservers::default(), wanted.latencies));
         progress.iter().for_each(|progress| progress.advance());
         runs
     };
     let row = |(place, job): (usize, &Job)| {
-        let is_told = told.contains(&place);
+        let is_detailed = detailed.contains(&place);
         let of = columns.par_iter().map(|column| {
-            let seeds = (0..wanted.seeds).into_par_iter().map(|nth| run((job, is_told), column, nth));
+            let seeds = (0..wanted.seeds).into_par_iter().map(|nth| run((job, is_detailed), column, nth));
             let runs: Vec<Runs> = seeds.collect::<Result<_, StudyError>>()?;
             Ok(runs.into_iter().fold(Runs::default(), Runs::and))
         });

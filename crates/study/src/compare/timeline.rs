@@ -28,7 +28,7 @@ const BEGINNING: usize = 8;
 /// A line of the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Row {
-    UnderWay,
+    InFlight,
     Driver,
     Pipe(PipeUsage),
     Bridge,
@@ -61,7 +61,7 @@ struct Panel {
 }
 
 const ROWS: [(Row, &str); 8] = [
-    (Row::UnderWay, "in flight"),
+    (Row::InFlight, "in flight"),
     (Row::Driver, "driver"),
     (Row::Pipe(PipeUsage::Command), "command pipe"),
     (Row::Pipe(PipeUsage::DataOut), "data-out pipe"),
@@ -127,17 +127,17 @@ fn panel(
         TrialObservers { late_observer: Some(Box::new(Rc::clone(&explain))), ..TrialObservers::default() };
     let terms = short(terms, COMMANDS as u32);
     one(column, job, (catalogue, &terms), watch)?;
-    let mut told = explain.borrow_mut().take_traces();
+    let mut traces = explain.borrow_mut().take_traces();
     let unowned = explain.borrow_mut().take_unowned();
-    told.sort_by_key(|command| command.began);
-    let Some([first, second]) = pair(&told) else { return Ok(None) };
+    traces.sort_by_key(|command| command.began);
+    let Some([first, second]) = pair(&traces) else { return Ok(None) };
     let title = format!("{}: {}", column.name, column.activation.transport);
-    Ok(Some(Panel::new(title, (&told, &unowned), (first, second))))
+    Ok(Some(Panel::new(title, (&traces, &unowned), (first, second))))
 }
 
 /// Two consecutive commands, overlapping if any do.
-fn pair(told: &[CommandTrace]) -> Option<[&CommandTrace; 2]> {
-    let late = told.get(BEGINNING.min(told.len().saturating_sub(2))..)?;
+fn pair(traces: &[CommandTrace]) -> Option<[&CommandTrace; 2]> {
+    let late = traces.get(BEGINNING.min(traces.len().saturating_sub(2))..)?;
     let mut pairs = late.windows(2).filter_map(|two| <&[CommandTrace; 2]>::try_from(two).ok());
     let overlap = pairs.clone().find(|[one, next]| next.began < one.ended);
     overlap.or_else(|| pairs.next()).map(|[one, next]| [one, next])
@@ -146,7 +146,7 @@ fn pair(told: &[CommandTrace]) -> Option<[&CommandTrace; 2]> {
 impl Panel {
     fn new(
         title: String,
-        (told, unowned): (&[CommandTrace], &[Span]),
+        (traces, unowned): (&[CommandTrace], &[Span]),
         (first, second): (&CommandTrace, &CommandTrace),
     ) -> Self {
         let (begins, end) = (first.began, first.ended.max(second.ended));
@@ -158,14 +158,14 @@ impl Panel {
                 .collect::<Vec<_>>()
         };
         let mut bars = drawn(unowned, Whose::Other);
-        for command in told.iter().filter(|command| command.began < end && command.ended > begins) {
+        for command in traces.iter().filter(|command| command.began < end && command.ended > begins) {
             let whose = match command.command {
                 id if id == first.command && command.began == first.began => Whose::First,
                 id if id == second.command && command.began == second.began => Whose::Second,
                 _ => Whose::Other,
             };
             if whose != Whose::Other {
-                bars.push(Bar { row: Row::UnderWay, whose, from: ns(command.began), to: ns(command.ended) });
+                bars.push(Bar { row: Row::InFlight, whose, from: ns(command.began), to: ns(command.ended) });
             }
             bars.extend(drawn(&command.spans, whose));
         }
@@ -239,7 +239,7 @@ fn picture(title: &str, panels: &[Panel]) -> Drawing {
 
 fn described(panel: &Panel) -> String {
     let of = |whose| {
-        let bar = panel.bars.iter().find(|bar| bar.row == Row::UnderWay && bar.whose == whose);
+        let bar = panel.bars.iter().find(|bar| bar.row == Row::InFlight && bar.whose == whose);
         bar.map_or((0.0, 0.0), |bar| (bar.from / 1e3, bar.to / 1e3))
     };
     let ((_, first), (begins, second)) = (of(Whose::First), of(Whose::Second));
@@ -268,8 +268,8 @@ fn drawn(panel: &Panel, top: f64, whole: f64) -> Group {
         for bar in panel.bars.iter().filter(|bar| bar.row == *row) {
             // Two in flight together are side by side.
             let (y, height) = match (bar.row, bar.whose) {
-                (Row::UnderWay, Whose::Second) => (y + 10.0, 7.0),
-                (Row::UnderWay, _) => (y + 2.0, 7.0),
+                (Row::InFlight, Whose::Second) => (y + 10.0, 7.0),
+                (Row::InFlight, _) => (y + 2.0, 7.0),
                 _ => (y + 3.0, ROW - 6.0),
             };
             let class = match bar.whose {
@@ -359,14 +359,14 @@ mod tests {
     fn a_picture_escapes_what_it_is_given_and_says_what_it_shows() {
         let panel = Panel {
             title: "a<b & \"c\"".into(),
-            bars: vec![bar(Row::UnderWay, Whose::First, 0.0, 500.0)],
+            bars: vec![bar(Row::InFlight, Whose::First, 0.0, 500.0)],
             ends: 500.0,
         };
         let picture = picture("1 < 2", &[panel]).document().to_string();
         assert!(picture.contains("a&lt;b &amp;") && picture.contains("1 &lt; 2"), "{picture}");
         assert!(!picture.contains("a<b"), "{picture}");
-        for told in ["<title", "<desc", "prefers-color-scheme", "the first ends after 0.5 microseconds"] {
-            assert!(picture.contains(told), "{told}: {picture}");
+        for expected in ["<title", "<desc", "prefers-color-scheme", "the first ends after 0.5 microseconds"] {
+            assert!(picture.contains(expected), "{expected}: {picture}");
         }
     }
 

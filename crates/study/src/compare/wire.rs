@@ -60,9 +60,9 @@ pub(super) fn timeline(
         ))
     });
     let text = format!(
-        "Commands of the beginning of a run, each in the shade of its turn: when it is under way, and when its packets are on a pipe. {}. \
+        "Commands of the beginning of a run, shaded in their order: when each is in flight, and when its packets are on a pipe. {}. \
          Drag to move; zoom with the buttons, with + and −, or with the wheel while Ctrl is held. BOT has two endpoints; its wrappers \
-         are shown as what they say.",
+         are shown decoded.",
         each.collect::<Vec<_>>().join("; ")
     );
     let lanes = LANES.map(|(_, name)| name.to_owned()).to_vec();
@@ -82,9 +82,9 @@ fn panel(
     let at_once = column.activation.request_bytes_max;
     let terms = short(terms, requests(commands, (job.bytes_max(), at_once), job.depth));
     one(column, job, (catalogue, &terms), watch)?;
-    let told = explain.borrow_mut().take_traces();
-    let Some(begins) = told.iter().map(|command| command.began).min() else { return Ok(None) };
-    let commands = told.iter().map(|command| shown(command, begins)).collect();
+    let traces = explain.borrow_mut().take_traces();
+    let Some(begins) = traces.iter().map(|command| command.began).min() else { return Ok(None) };
+    let commands = traces.iter().map(|command| shown(command, begins)).collect();
     Ok(Some(Panel { name: way.name.clone(), hue: way.look.hue, commands }))
 }
 
@@ -98,11 +98,11 @@ fn requests(commands: u32, (bytes, at_once): (u32, u32), depth: u16) -> u32 {
     requests.min((PAYLOAD_BYTES_MAX / bytes.max(1)).max(1))
 }
 
-fn shown(told: &CommandTrace, begins: Instant) -> Command {
+fn shown(trace: &CommandTrace, begins: Instant) -> Command {
     let ns = |at: Instant| (at.max(begins) - begins).as_ps() / 1000;
     let mut bars = Vec::new();
     for (lane, (pipe, _)) in (0..).zip(LANES) {
-        let of_pipe = told.spans.iter().filter(|span| span.pipe == Some(pipe));
+        let of_pipe = trace.spans.iter().filter(|span| span.pipe == Some(pipe));
         let mut places: Vec<(u64, u64)> = of_pipe.map(|span| (ns(span.from), ns(span.to))).collect();
         places.sort_unstable();
         let mut joined: Vec<Bar> = Vec::new();
@@ -114,7 +114,7 @@ fn shown(told: &CommandTrace, begins: Instant) -> Command {
         }
         bars.extend(joined);
     }
-    Command { began_ns: ns(told.began), ended_ns: ns(told.ended), bars }
+    Command { began_ns: ns(trace.began), ended_ns: ns(trace.ended), bars }
 }
 
 #[cfg(test)]
@@ -146,9 +146,9 @@ mod tests {
             span(PipeUsage::DataIn, 150, 152),
         ];
         let command = CommandId { slot: 0, generation: 0 };
-        let told = CommandTrace { command, data_phase: None, began: at(100), ended: at(160), spans };
+        let trace = CommandTrace { command, data_phase: None, began: at(100), ended: at(160), spans };
         let bar = |lane, from_ns, to_ns| Bar { lane, from_ns, to_ns };
         let bars = vec![bar(0, 1000, 2000), bar(2, 30_000, 35_000), bar(2, 50_000, 52_000)];
-        assert_eq!(shown(&told, at(100)), Command { began_ns: 0, ended_ns: 60_000, bars });
+        assert_eq!(shown(&trace, at(100)), Command { began_ns: 0, ended_ns: 60_000, bars });
     }
 }

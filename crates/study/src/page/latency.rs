@@ -87,7 +87,7 @@ impl Latency {
 }
 
 /// Percentiles in the table.
-const TOLD: [(f64, &str); 5] =
+const PERCENTILES: [(f64, &str); 5] =
     [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (0.9999, "p99.99")];
 
 /// Charts the latencies of a row, and some percentiles over depth.
@@ -188,8 +188,9 @@ fn each_job(ways: &[ReportRoute], all: &[Measured]) -> Option<(Bars, Table, Unit
     for (row, known) in known {
         for (way, latency) in ways.iter().zip(&known) {
             let Some(latency) = latency else { continue };
-            table = table
-                .row([Cell::Text(label(row)), Cell::text(&way.name)].into_iter().chain(told(latency, unit)));
+            table = table.row(
+                [Cell::Text(label(row)), Cell::text(&way.name)].into_iter().chain(values(latency, unit)),
+            );
         }
         let medians = known.iter().map(|latency| Some(unit.value(latency.as_ref()?.at(0.5)?)));
         groups.push(Group { label: label(row), values: medians.collect() });
@@ -206,22 +207,22 @@ fn each_job(ways: &[ReportRoute], all: &[Measured]) -> Option<(Bars, Table, Unit
 
 /// Creates a table of latencies with these first columns.
 fn head<const N: usize>(names: [&str; N], unit: Unit) -> Table {
-    let means = [unit.name("mean")].into_iter().chain(TOLD.map(|(_, name)| unit.name(name)));
+    let means = [unit.name("mean")].into_iter().chain(PERCENTILES.map(|(_, name)| unit.name(name)));
     let ends = [unit.name("longest"), "requests".to_owned()];
     Table::new(names.map(String::from).into_iter().chain(means).chain(ends))
 }
 
 /// The cells after the first columns.
-fn told(latency: &Latency, unit: Unit) -> impl Iterator<Item = Cell> {
+fn values(latency: &Latency, unit: Unit) -> impl Iterator<Item = Cell> {
     let cell = move |us: Option<f64>| us.map_or(Cell::Empty, |us| Cell::Mean(unit.value(us)));
-    let shares = TOLD.map(|(share, _)| cell(latency.at(share).filter(|_| latency.knows(share))));
+    let shares = PERCENTILES.map(|(share, _)| cell(latency.at(share).filter(|_| latency.knows(share))));
     let ends = [cell(latency.counted.last().map(|(us, _)| *us)), Cell::Number(latency.requests as f64)];
     [cell(Some(latency.mean_us()))].into_iter().chain(shares).chain(ends)
 }
 
 fn table(known: &[(&ReportRoute, &Latency)], unit: Unit) -> Table {
     known.iter().fold(head([""], unit), |table, (way, latency)| {
-        table.row([Cell::text(&way.name)].into_iter().chain(told(latency, unit)))
+        table.row([Cell::text(&way.name)].into_iter().chain(values(latency, unit)))
     })
 }
 

@@ -86,8 +86,8 @@ mod tests {
         let series =
             vec![Series::new("uasp", 0, points), Series::new("bot", 1, same), Series::new("sata", 5, one)];
         let lines = Lines::new(Axis::log("depth"), Axis::linear("MB/s"), series);
-        let told = "uasp goes from 34 to 145 MB/s; bot stays at 35 MB/s; sata is 36 MB/s.";
-        assert_eq!(course(&lines, "MB/s"), told);
+        let expected = "uasp goes from 34 to 145 MB/s; bot stays at 35 MB/s; sata is 36 MB/s.";
+        assert_eq!(course(&lines, "MB/s"), expected);
     }
 
     fn bars(is_stacked: bool) -> Bars {

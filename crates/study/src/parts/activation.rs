@@ -452,7 +452,7 @@ mod tests {
         Activation::of(&catalogue, Chain { driver, controller, bridge: Some(bridge), link: Some(link) })
     }
 
-    fn told(driver: &str, controller: &str, bridge: &str, link: &str) -> String {
+    fn sentence(driver: &str, controller: &str, bridge: &str, link: &str) -> String {
         activation(driver, controller, bridge, link).expect("a chain").to_string()
     }
 
@@ -465,23 +465,23 @@ mod tests {
 
     #[test]
     fn a_driver_of_bot_alone_is_the_reason_itself() {
-        let told = told("windows7-usbstor", "intel-7-series", "asm1051e", "gen1");
-        assert_eq!(told, "It is on BOT by windows7-usbstor: windows7-usbstor does not support UAS.");
+        let text = sentence("windows7-usbstor", "intel-7-series", "asm1051e", "gen1");
+        assert_eq!(text, "It is on BOT by windows7-usbstor: windows7-usbstor does not support UAS.");
     }
 
     #[test]
     fn a_bridge_without_uas_falls_back() {
-        let told = told("linux-uas", "vl805", "jms539", "gen1");
+        let text = sentence("linux-uas", "vl805", "jms539", "gen1");
         let because = "no alternate setting is 08/06/62 (UAS): the drive does not support UAS";
-        assert_eq!(told, format!("It is on BOT by linux-usb-storage: {because}."));
+        assert_eq!(text, format!("It is on BOT by linux-usb-storage: {because}."));
     }
 
     #[test]
     fn linux_does_not_use_broken_streams() {
         for (controller, title) in [("asm1042", "ASMedia ASM1042"), ("ej168", "EtronTech EJ168")] {
             let because = format!("Linux does not use the streams of the {title}, since they are broken");
-            let told = told("linux-uas", controller, "jms567", "gen1");
-            assert_eq!(told, format!("It is on BOT by linux-usb-storage: {because}."));
+            let text = sentence("linux-uas", controller, "jms567", "gen1");
+            assert_eq!(text, format!("It is on BOT by linux-usb-storage: {because}."));
         }
     }
 
@@ -497,7 +497,7 @@ mod tests {
     fn streams_are_emulated_where_there_are_none() {
         let activation = activation("windows8-uasp", "a75", "asm1051e", "gen1").expect("a chain");
         assert_eq!((activation.transport, activation.depth), (Carried::Uas(Matched::Emulated), 2));
-        assert!(told("linux-uas", "a75", "jms567", "gen1").ends_with("the controller has no streams."));
+        assert!(sentence("linux-uas", "a75", "jms567", "gen1").ends_with("the controller has no streams."));
     }
 
     #[test]
@@ -512,8 +512,8 @@ mod tests {
         assert!(with(0.0).to_string().ends_with("the controller has no streams."));
         for (entries, depth, streams) in [(4.0, 1, 3), (8.0, 5, 7), (16.0, 13, 15)] {
             let activation = with(entries);
-            let told = format!("It is on UAS with {streams} streams by linux-uas: every rule is met.");
-            assert_eq!((activation.to_string(), activation.depth), (told, depth));
+            let expected = format!("It is on UAS with {streams} streams by linux-uas: every rule is met.");
+            assert_eq!((activation.to_string(), activation.depth), (expected, depth));
         }
     }
 
@@ -525,25 +525,25 @@ mod tests {
 
     #[test]
     fn a_controller_without_scatter_gather_lists_has_no_uas() {
-        let told = told("linux-uas", "dwc-otg", "asm1153", "high");
+        let text = sentence("linux-uas", "dwc-otg", "asm1153", "high");
         let because = "the DesignWare OTG controller does not support scatter-gather lists";
-        assert_eq!(told, format!("It is on BOT by linux-usb-storage: {because}."));
+        assert_eq!(text, format!("It is on BOT by linux-usb-storage: {because}."));
     }
 
     #[test]
     fn linux_identifies_asmedia_bridges_by_streams_and_current() {
-        let told = |bridge, link| told("linux-uas", "intel-7-series", bridge, link);
-        assert!(told("asm1051e", "gen1").contains("it may be an ASM1051, whose UAS is broken"));
-        assert!(told("asm1153", "gen1").starts_with("It is on UAS"));
-        assert!(told("asm1053e", "high").contains("below super speed"));
+        let text = |bridge, link| sentence("linux-uas", "intel-7-series", bridge, link);
+        assert!(text("asm1051e", "gen1").contains("it may be an ASM1051, whose UAS is broken"));
+        assert!(text("asm1153", "gen1").starts_with("It is on UAS"));
+        assert!(text("asm1053e", "high").contains("below super speed"));
         let short = activation("linux-uas", "intel-7-series", "asm1053e", "gen1").expect("a chain");
         assert_eq!((short.command_bytes_max, short.depth), (122_880, 62));
     }
 
     #[test]
     fn a_driver_of_one_controller_is_not_used_on_another() {
-        let told = told("renesas-uasp", "upd720201", "upd720230", "gen1");
-        assert!(told.starts_with("It is on UAS"), "{told}");
+        let text = sentence("renesas-uasp", "upd720201", "upd720230", "gen1");
+        assert!(text.starts_with("It is on UAS"), "{text}");
         let error = activation("windows8-usbstor-asmedia", "ej168", "asm1051e", "gen1").unwrap_err();
         let what = "windows8-usbstor-asmedia does not support ej168 and has no fallback";
         assert_eq!(error.to_string(), what);

@@ -124,20 +124,20 @@ fn of<F: File>(source: Source<'_>) -> Result<(String, PartModel), Fault> {
 /// Parses TOML and reports the line of an error. Names and texts appear on terminals, so control
 /// characters are rejected.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
-    let told = |error: toml::de::Error| {
+    let fault = |error: toml::de::Error| {
         let line = error.span().map(|span| text.get(..span.start).unwrap_or("").matches('\n').count() + 1);
         Fault { line, what: error.message().to_owned() }
     };
     // Only an escape sequence yields a control character that is not in the text itself.
     if text.contains('\\')
-        && let Some(steering) = steering(&Value::Table(toml::from_str(text).map_err(told)?))
+        && let Some(steering) = steering(&Value::Table(toml::from_str(text).map_err(fault)?))
     {
         return Err(Fault {
             line: None,
             what: format!("`{}` contains control characters", steering.escape_default()),
         });
     }
-    toml::from_str(text).map_err(told)
+    toml::from_str(text).map_err(fault)
 }
 
 /// The first name or text with a control character.

@@ -6,8 +6,8 @@ use units::Duration;
 
 const DISK: &str = include_str!("../../parts/hdd/disk-7200.toml");
 
-/// What is said of a text of a hard disk.
-fn told(text: &str) -> String {
+/// The error of a hard disk's file.
+fn error_of(text: &str) -> String {
     let mut catalogue = Catalogue { entries: BTreeMap::new() };
     match catalogue.add(PartKind::Hdd, "mine", "hdd/mine.toml", text) {
         Ok(()) => "nothing".into(),
@@ -37,7 +37,7 @@ fn all_drives_can_be_built() {
 }
 
 #[test]
-fn numbers_are_told_with_unit_and_origin() {
+fn numbers_have_unit_and_origin() {
     let catalogue = Catalogue::built_in().expect("parts that come with the project");
     let disk = catalogue.find(PartKind::Hdd, "disk-7200").expect("a part");
     let speed = disk.constants.iter().find(|constant| constant.place == "platters.speed").expect("a number");
@@ -47,9 +47,9 @@ fn numbers_are_told_with_unit_and_origin() {
 }
 
 #[test]
-fn a_unit_that_cannot_be_is_told_with_those_that_can() {
+fn an_invalid_unit_is_an_error_that_names_the_valid_ones() {
     let (text, line) = with("unit = \"rpm\"", "unit = \"us\"");
-    assert_eq!(told(&text), format!("hdd/mine.toml, line {line}: invalid unit `us`, expected `rpm`"));
+    assert_eq!(error_of(&text), format!("hdd/mine.toml, line {line}: invalid unit `us`, expected `rpm`"));
 }
 
 #[test]
@@ -58,54 +58,54 @@ fn a_number_without_a_source_is_refused() {
         "speed = { value = 7200, unit = \"rpm\", source =",
         "speed = { value = 7200, unit = \"rpm\", sauce =",
     );
-    let told = told(&text);
-    assert!(told.starts_with(&format!("hdd/mine.toml, line {line}: unknown field `sauce`")), "{told}");
+    let error = error_of(&text);
+    assert!(error.starts_with(&format!("hdd/mine.toml, line {line}: unknown field `sauce`")), "{error}");
     let start = DISK.find("speed = {").expect("a number");
     let end = start + DISK[start..].find('}').expect("its end");
     let bare = format!("{}speed = {{ value = 7200, unit = \"rpm\" }}{}", &DISK[..start], &DISK[end + 1..]);
     assert!(
-        self::told(&bare).contains("a number needs a non-empty `source` or `fitted`"),
+        error_of(&bare).contains("a number needs a non-empty `source` or `fitted`"),
         "{}",
-        self::told(&bare)
+        error_of(&bare)
     );
 }
 
 #[test]
-fn a_word_that_is_not_known_is_told_with_those_that_are() {
+fn an_unknown_field_is_an_error_that_names_the_known_ones() {
     let (text, line) = with("surfaces = ", "sides = ");
-    let told = told(&text);
+    let error = error_of(&text);
     assert!(
-        told.starts_with(&format!("hdd/mine.toml, line {line}: unknown field `sides`, expected one of")),
-        "{told}"
+        error.starts_with(&format!("hdd/mine.toml, line {line}: unknown field `sides`, expected one of")),
+        "{error}"
     );
-    assert!(told.contains("`surfaces`"), "{told}");
+    assert!(error.contains("`surfaces`"), "{error}");
 }
 
 #[test]
 fn what_is_missing_is_named() {
     let line = DISK.lines().find(|line| line.starts_with("average")).expect("a number");
-    assert!(told(&DISK.replace(line, "")).contains("missing field `average`"));
+    assert!(error_of(&DISK.replace(line, "")).contains("missing field `average`"));
 }
 
 #[test]
 fn numbers_that_cannot_be_are_refused() {
     let (text, _) = with("value = 7200", "value = -7200");
-    assert!(told(&text).contains("-7200 rpm cannot be"), "{}", told(&text));
+    assert!(error_of(&text).contains("-7200 rpm cannot be"), "{}", error_of(&text));
     let (text, _) = with("value = 7200", "value = 0");
-    assert!(told(&text).contains("0 rpm cannot be"), "{}", told(&text));
+    assert!(error_of(&text).contains("0 rpm cannot be"), "{}", error_of(&text));
     let (text, _) = with("value = 7200", "value = nan");
-    assert!(told(&text).contains("NaN rpm cannot be"), "{}", told(&text));
+    assert!(error_of(&text).contains("NaN rpm cannot be"), "{}", error_of(&text));
     let line = DISK.lines().find(|line| line.starts_with("surfaces")).expect("a number");
     let text = DISK.replace(line, "surfaces = { value = 65, unit = \"surfaces\", source = \"a test\" }");
     let place = DISK[..DISK.find(line).expect("a line")].matches('\n').count() + 1;
     let expected = "`platters.surfaces` is 65 in its smallest unit, expected 1 to 64";
-    assert_eq!(told(&text), format!("hdd/mine.toml, line {place}: {expected}"));
+    assert_eq!(error_of(&text), format!("hdd/mine.toml, line {place}: {expected}"));
 }
 
 #[test]
-fn what_is_no_toml_is_told_with_its_line() {
-    let told = told("title = \"x\"\n[platters\n");
-    assert!(told.starts_with("hdd/mine.toml, line 2: "), "{told}");
+fn an_error_of_toml_has_its_line() {
+    let error = error_of("title = \"x\"\n[platters\n");
+    assert!(error.starts_with("hdd/mine.toml, line 2: "), "{error}");
 }
 
 #[test]

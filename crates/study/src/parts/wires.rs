@@ -109,7 +109,7 @@ impl File for HubFile {
             delay: Duration::from_ps(within("delay", &self.delay, 0, 400_000)?),
             translators: match &self.translators {
                 None => usb2::Translators::One,
-                Some(told) => match within::<u8, _>("translators", told, 1, ports.into())? {
+                Some(count) => match within::<u8, _>("translators", count, 1, ports.into())? {
                     1 => usb2::Translators::One,
                     _ => usb2::Translators::Each,
                 },

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A figure's published value is that of its row. With `as = "ratio"` a gain in percent is compared as the ratio that it states,
-//! since the error of a difference from nothing has no meaning. On which rows numbers were fitted is said in the [`Plan`]; all others
+//! since the error of a difference from nothing has no meaning. The [`Plan`] lists the rows that numbers were fitted on; all others
 //! check. Shapes, which have no row, have a `text`.
 
 use super::facts::Facts;
@@ -149,9 +149,9 @@ impl Decided {
 
     /// Joins rows with the text of their decisions, and with what is fitted on them.
     pub(super) fn read(figures: Vec<Figure>, text: &str, plan: Plan) -> Result<Self, PartError> {
-        let told = |Fault { line, what }| PartError { file: FILE.into(), line, what };
-        let DecisionFile { names, mut rows } = schema::parse(text).map_err(told)?;
-        let at = |id: &str, what: String| told(Fault { line: schema::line_of_table(text, id), what });
+        let fault = |Fault { line, what }| PartError { file: FILE.into(), line, what };
+        let DecisionFile { names, mut rows } = schema::parse(text).map_err(fault)?;
+        let at = |id: &str, what: String| fault(Fault { line: schema::line_of_table(text, id), what });
         let mut decisions = Vec::new();
         for figure in figures {
             let id = figure.id.clone();

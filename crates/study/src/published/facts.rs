@@ -3,7 +3,7 @@
 //! ```text
 //! fact(uas.header_bytes)                        a constant of a protocol, from the code that lives by it
 //! part(drivers/turbo packing.range_most)        a number of a part: bytes, microseconds, or things
-//! depth(myce/bot)                               commands under way at most
+//! depth(myce/bot)                               commands in flight at most
 //! uas(myce/bot)                                 1 if UAS runs, 0 if not
 //! command_bytes(myce/bot)                       bytes of a command at most
 //! ```

@@ -6,7 +6,7 @@
 //! as an error of one percent in one row: it decides where rows do not. A number is identified if, moved by a quarter of its
 //! bounds either way, with the others of its stage free to make up for it, it costs its rows that much or more.
 //!
-//! Here nothing runs: whoever fits hands over a [`Runner`]. A run is asked for once for each set of values that its parts can have
+//! Nothing runs here: the caller supplies a [`Runner`]. A run is asked for once for each set of values that its parts can have
 //! seen, whatever stages and fits ask for it. Left out: how sure a value is, beyond that.
 //!
 //! Always true: what is found depends on plan, rows and runs alone, and not on what files of parts hold in the places of the plan.
@@ -33,7 +33,7 @@ pub trait Runner {
     /// What comes out of each of these, in their order.
     fn outcomes(&mut self, runs: &[Run]) -> Vec<Result<Outcome, String>>;
 
-    /// A stage begins: to tell somebody who waits.
+    /// Begins a stage; for progress output.
     fn begin(&mut self, _what: &str) {}
 }
 

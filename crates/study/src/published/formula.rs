@@ -180,7 +180,7 @@ impl Formula {
         let all = self.values(values)?;
         match all.as_slice() {
             [one] if one.is_finite() => Ok(*one),
-            [_] => Err("the value is no number".into()),
+            [_] => Err("the value is not a number".into()),
             _ => Err(format!("{} values, expected one", all.len())),
         }
     }
@@ -227,7 +227,7 @@ impl Metric {
             Self::Ready => outcome.ready_units,
             Self::Order => outcome.order.map(f64::from),
         };
-        value.ok_or_else(|| format!("the run of {measurement} does not tell it"))
+        value.ok_or_else(|| format!("the run of {measurement} has no such value"))
     }
 }
 
@@ -357,7 +357,7 @@ impl<'a> Parser<'a> {
         }
         let digits = self.word(|sign| sign.is_ascii_digit() || sign == '.');
         if !digits.is_empty() {
-            let number = digits.parse().map_err(|_| self.error(format!("`{digits}` is no number")))?;
+            let number = digits.parse().map_err(|_| self.error(format!("`{digits}` is not a number")))?;
             return Ok(Formula::Number(number));
         }
         let name = self.word(|sign| sign.is_ascii_alphanumeric() || sign == '_');
@@ -499,8 +499,8 @@ mod tests {
     #[test]
     fn a_failed_run_has_a_reason() {
         assert_eq!(value("iops(a/none 4K random read qd1)"), Err("it does not run".into()));
-        assert!(value("watts(a/b 4K random read qd1)").unwrap_err().ends_with("does not tell it"));
-        assert_eq!(value("1 / 0"), Err("the value is no number".into()));
+        assert!(value("watts(a/b 4K random read qd1)").unwrap_err().ends_with("has no such value"));
+        assert_eq!(value("1 / 0"), Err("the value is not a number".into()));
     }
 
     #[test]
@@ -512,16 +512,16 @@ mod tests {
 
     #[test]
     fn syntax_errors_have_their_position() {
-        let told = |text| Formula::read(text).unwrap_err().to_string();
-        assert_eq!(told("1 +"), "at byte 3: expected a formula");
-        assert_eq!(told("(1 + 2"), "at byte 6: expected `)`");
-        assert_eq!(told("1 2"), "at byte 2: expected the end");
+        let error = |text| Formula::read(text).unwrap_err().to_string();
+        assert_eq!(error("1 +"), "at byte 3: expected a formula");
+        assert_eq!(error("(1 + 2"), "at byte 6: expected `)`");
+        assert_eq!(error("1 2"), "at byte 2: expected the end");
         assert!(
-            told("speed(a/b 4K random read qd1)")
+            error("speed(a/b 4K random read qd1)")
                 .ends_with("`speed` is neither a metric nor a function nor a fact")
         );
-        assert!(told("mbps(a 4K random read qd1)").contains("expected `setup/variant`"));
-        assert!(told("1.2.3").ends_with("`1.2.3` is no number"));
+        assert!(error("mbps(a 4K random read qd1)").contains("expected `setup/variant`"));
+        assert!(error("1.2.3").ends_with("`1.2.3` is not a number"));
         assert_eq!(Claim::read("1").unwrap_err().to_string(), "at byte 1: expected a comparison");
     }
 

@@ -202,12 +202,12 @@ mod tests {
 
     #[test]
     fn unknown_words_are_named() {
-        let told = |words| Measurement::all(words).unwrap_err().to_string();
-        assert_eq!(told("uasp 4K random write qd4"), "expected `setup/variant`, not `uasp`");
-        assert_eq!(told("myce/uasp 4X random write qd4"), "`4X` is not known there");
-        assert_eq!(told("myce/uasp 4K random qd4"), "`qd4` is not known there");
-        assert_eq!(told("myce/uasp 4K random write"), "qd is missing");
-        assert_eq!(told("myce/uasp 4K random write qd0"), "`qd0` is not known there");
-        assert_eq!(told("myce/uasp 4K random write qd1 twice"), "`twice` is not known there");
+        let error = |words| Measurement::all(words).unwrap_err().to_string();
+        assert_eq!(error("uasp 4K random write qd4"), "expected `setup/variant`, not `uasp`");
+        assert_eq!(error("myce/uasp 4X random write qd4"), "`4X` is not known there");
+        assert_eq!(error("myce/uasp 4K random qd4"), "`qd4` is not known there");
+        assert_eq!(error("myce/uasp 4K random write"), "qd is missing");
+        assert_eq!(error("myce/uasp 4K random write qd0"), "`qd0` is not known there");
+        assert_eq!(error("myce/uasp 4K random write qd1 twice"), "`twice` is not known there");
     }
 }

@@ -146,10 +146,10 @@ impl Plan {
     /// # Errors
     /// See [`PartError`].
     pub fn read(text: &str) -> Result<Self, PartError> {
-        let PlanFile { stage } = schema::parse(text).map_err(told)?;
+        let PlanFile { stage } = schema::parse(text).map_err(in_plan)?;
         let reading = Reading(text);
         let stages = stage.into_iter().map(|stage| reading.stage(stage));
-        Ok(Self { stages: stages.collect::<Result<_, _>>().map_err(told)? })
+        Ok(Self { stages: stages.collect::<Result<_, _>>().map_err(in_plan)? })
     }
 
     /// All numbers, in the order of their stages.
@@ -171,19 +171,19 @@ impl Plan {
         let mut places = BTreeSet::new();
         for stage in &self.stages {
             for (row, line) in stage.rows.iter().zip(&stage.lines) {
-                check_row(row, decisions).map_err(|what| told(fault(*line, what)))?;
+                check_row(row, decisions).map_err(|what| in_plan(fault(*line, what)))?;
             }
             for number in &stage.numbers {
                 for (place, line) in number.places.iter().zip(&number.lines) {
                     let known = place.find(catalogue).ok_or_else(|| format!("no such number: `{place}`"));
-                    let known = known.map_err(|what| told(fault(*line, what)))?;
+                    let known = known.map_err(|what| in_plan(fault(*line, what)))?;
                     if known.unit != number.unit {
                         let what =
                             format!("the unit of `{place}` is `{}`, not `{}`", known.unit, number.unit);
-                        return Err(told(fault(number.unit_line, what)));
+                        return Err(in_plan(fault(number.unit_line, what)));
                     }
                     if !places.insert(place) {
-                        return Err(told(fault(*line, format!("`{place}` is fitted twice"))));
+                        return Err(in_plan(fault(*line, format!("`{place}` is fitted twice"))));
                     }
                 }
             }
@@ -364,7 +364,7 @@ fn whole_steps(steps: f64) -> Option<u32> {
     ((steps - whole).abs() < 1e-6 && (0.0..=f64::from(STEPS_MAX)).contains(&whole)).then_some(whole as u32)
 }
 
-fn told(Fault { line, what }: Fault) -> PartError {
+fn in_plan(Fault { line, what }: Fault) -> PartError {
     PartError { file: FILE.into(), line, what }
 }
 

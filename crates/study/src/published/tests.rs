@@ -129,7 +129,7 @@ fn a_gain_is_compared_as_the_ratio_that_it_states() {
 }
 
 #[test]
-fn all_claims_must_hold_and_the_one_that_fails_is_told() {
+fn all_claims_must_hold_and_the_first_that_fails_is_the_reason() {
     let text = "[P1]\nclaims = [\"1 < 2\", \"spread(mbps(myce/bot 4K random read qd2,3)) <= flat\"]\n\
                 [P2]\nclaims = [\"mbps(myce/bot 4K random read qd3) > mbps(myce/bot 4K random read qd2)\"]\n";
     let verdicts = verdicts(&[("P1", "flat"), ("P2", "more")], text);
@@ -184,24 +184,24 @@ fn errors_have_a_median_and_a_worst() {
 }
 
 #[test]
-fn a_decision_that_cannot_be_read_is_told_with_its_line() {
-    let told = |text: &str| {
+fn an_invalid_decision_is_an_error_with_its_line() {
+    let error = |text: &str| {
         let error =
             Decided::read(vec![figure("P1", "5")], &format!("[names]\n{text}"), Plan::default()).unwrap_err();
         error.to_string()
     };
-    assert!(told("[P2]\nundecidable = \"x\"\n").ends_with("P1 has no decision"));
+    assert!(error("[P2]\nundecidable = \"x\"\n").ends_with("P1 has no decision"));
     assert_eq!(
-        told("[P1]\n"),
+        error("[P1]\n"),
         "published/decisions.toml, line 2: expected one of `figure`, `claims` and `undecidable`"
     );
     assert!(
-        told("[P1]\nfigure = \"mbps(\"\n")
+        error("[P1]\nfigure = \"mbps(\"\n")
             .starts_with("published/decisions.toml, line 2: `mbps(`: at byte 5")
     );
-    assert!(told("[P1]\nfigures = \"1\"\n").contains("unknown field `figures`"));
+    assert!(error("[P1]\nfigures = \"1\"\n").contains("unknown field `figures`"));
     assert!(
-        told("[P1]\nundecidable = \"x\"\n[Q1]\nclaims = [\"1 < 2\"]\n").contains("Q1 is not in the table")
+        error("[P1]\nundecidable = \"x\"\n[Q1]\nclaims = [\"1 < 2\"]\n").contains("Q1 is not in the table")
     );
 }
 
@@ -214,37 +214,37 @@ fn what_files_of_parts_say_is_fitted_is_what_the_plan_fits_on_those_rows() {
 }
 
 #[test]
-fn a_plan_that_cannot_be_carried_out_is_told_with_its_line() {
+fn an_invalid_plan_is_an_error_with_its_line() {
     let (place, decided) =
         (ParameterPath::new(), Decided::built_in().expect("decisions that come with the project"));
     let text = "[[stage]]\nname = \"a\"\nwhy = \"b\"\nrows = [\"P098\"]\n[[stage.number]]\n\
                 places = [\n    \"hdd/disk-7200 platters.outer_track\",\n]\nunit = \"sectors\"\n\
                 least = 1600\nmost = 3200\nstep = 8\nprior = 2000\nbecause = \"c\"\n";
-    let told = |from: &str, to: &str| {
-        let checked = Plan::read(&text.replacen(from, to, 1))
+    let checked = |from: &str, to: &str| {
+        let plan = Plan::read(&text.replacen(from, to, 1))
             .and_then(|plan| plan.check(&place.catalogue, &decided.decisions).map(|()| plan));
-        checked.map_err(|error| error.to_string())
+        plan.map_err(|error| error.to_string())
     };
-    assert!(told("x", "x").is_ok());
+    assert!(checked("x", "x").is_ok());
     let line = |line: usize, what: &str| Err(format!("published/fit.toml, line {line}: {what}"));
-    assert_eq!(told("P098", "P999"), line(4, "no such row: `P999`"));
-    assert_eq!(told("P098", "P087"), line(4, "no run decides `P087`"));
-    assert_eq!(told("P098", "P048"), line(4, "`P048` does not depend on a run"));
-    assert_eq!(told("P098", "Q9"), line(4, "`Q9` is a shape, which checks and belongs to no article"));
-    assert_eq!(told("outer", "outest"), line(7, "no such number: `hdd/disk-7200 platters.outest_track`"));
-    assert_eq!(told("hdd/", "tapes/"), line(7, "no such kind of part: `tapes`"));
+    assert_eq!(checked("P098", "P999"), line(4, "no such row: `P999`"));
+    assert_eq!(checked("P098", "P087"), line(4, "no run decides `P087`"));
+    assert_eq!(checked("P098", "P048"), line(4, "`P048` does not depend on a run"));
+    assert_eq!(checked("P098", "Q9"), line(4, "`Q9` is a shape, which checks and belongs to no article"));
+    assert_eq!(checked("outer", "outest"), line(7, "no such number: `hdd/disk-7200 platters.outest_track`"));
+    assert_eq!(checked("hdd/", "tapes/"), line(7, "no such kind of part: `tapes`"));
     let unit = "the unit of `hdd/disk-7200 platters.outer_track` is `sectors`, not `KiB`";
-    assert_eq!(told("\"sectors\"", "\"KiB\""), line(9, unit));
+    assert_eq!(checked("\"sectors\"", "\"KiB\""), line(9, unit));
     let again = "_track\",\n    \"hdd/disk-7200 platters.outer_track\",";
-    assert_eq!(told("_track\",", again), line(8, "`hdd/disk-7200 platters.outer_track` is fitted twice"));
+    assert_eq!(checked("_track\",", again), line(8, "`hdd/disk-7200 platters.outer_track` is fitted twice"));
     let off = "expected whole steps from `least`, up to `most`";
-    assert_eq!((told("2000", "2001"), told("2000", "4000")), (line(13, off), line(13, off)));
-    assert_eq!(told("step = 8", "step = 0"), line(12, "expected a positive step"));
-    assert!(told("because", "cause").unwrap_err().contains("unknown field `cause`"));
+    assert_eq!((checked("2000", "2001"), checked("2000", "4000")), (line(13, off), line(13, off)));
+    assert_eq!(checked("step = 8", "step = 0"), line(12, "expected a positive step"));
+    assert!(checked("because", "cause").unwrap_err().contains("unknown field `cause`"));
 }
 
 #[test]
-fn how_little_a_claim_holds_by_is_told_of_what_was_measured() {
+fn the_margin_of_a_claim_is_that_of_measured_values() {
     let text = "[P1]\nclaims = [\"mbps(myce/uasp 4K random read qd4) > mbps(myce/uasp 4K random read qd1)\", \
                 \"mbps(myce/uasp 4K random read qd4) >= 0.995 * mbps(myce/uasp 4K random read qd4)\"]\n\
                 [P2]\nclaims = [\"mbps(myce/uasp 4K random read qd4) = mbps(myce/uasp 4K random read qd4)\"]\n\

@@ -104,7 +104,7 @@ impl Row<'_> {
 
 /// All claims; the reason is the first that fails, or each with both sides. The margin is the least.
 fn judge(claims: &[Claim], known: &Known<'_>) -> (Verdict, String, Option<f64>) {
-    let (mut told, mut least) = (Vec::new(), None::<f64>);
+    let (mut reasons, mut least) = (Vec::new(), None::<f64>);
     for claim in claims {
         let (left, right, holds) = match claim.judge(known) {
             Ok(judged) => judged,
@@ -114,10 +114,10 @@ fn judge(claims: &[Claim], known: &Known<'_>) -> (Verdict, String, Option<f64>) 
         if !holds {
             return (Verdict::Fails, sides, None);
         }
-        told.push(sides);
+        reasons.push(sides);
         least = claim.margin(left, right).into_iter().chain(least).reduce(f64::min);
     }
-    (Verdict::Holds, told.join("; "), least)
+    (Verdict::Holds, reasons.join("; "), least)
 }
 
 impl Verdict {

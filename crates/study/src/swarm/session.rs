@@ -443,12 +443,12 @@ pub(super) fn run_sessions<W: SwarmTarget>(
         let now = world.borrow().now();
         match finished {
             Ok(Some(finished)) => {
-                let nobody = Violation {
+                let unowned = Violation {
                     invariant: Invariant::CommandOnce,
                     at: now,
                     subject: ViolationSubject::Command(finished.id),
                 };
-                sessions.get_mut(finished.drive).ok_or(nobody)?.end_command(finished)?;
+                sessions.get_mut(finished.drive).ok_or(unowned)?.end_command(finished)?;
             }
             Ok(None) if deadline.is_some_and(|at| at <= now) => {
                 sessions.iter_mut().for_each(DeviceSession::pass)

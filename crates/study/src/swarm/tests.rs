@@ -81,7 +81,7 @@ fn headers_that_are_damaged_among_hubs_are_sent_again_there() {
 }
 
 #[test]
-fn what_the_link_puts_right_nobody_above_it_notices() {
+fn no_layer_above_the_link_notices_what_the_link_recovers() {
     for wire in ["uas", "bot"] {
         for fault in
             ["header-damaged@100,header-damaged@101", "payload-damaged@80", "not-ready@3,not-ready-storm@40"]
@@ -105,7 +105,7 @@ fn a_lost_packet_is_missed_and_made_good() {
 }
 
 #[test]
-fn on_a_bus_of_usb_2_what_is_damaged_or_lost_is_said_again() {
+fn on_a_usb_2_bus_damaged_or_lost_packets_are_sent_again() {
     for rate in ["high", "full"] {
         for wire in ["uas", "bot", "turbo"] {
             let stats = |faults| {
@@ -203,7 +203,7 @@ fn data_that_was_lost_before_a_soft_retry_comes_again() {
 }
 
 #[test]
-fn behind_hubs_every_law_holds_and_nobody_recovers_from_nothing() {
+fn behind_hubs_every_law_holds_and_no_recovery_is_needless() {
     for wire in ["uas", "bot"] {
         for hubs in 1..=3 {
             let line = format!(
@@ -259,7 +259,7 @@ fn what_is_lost_or_damaged_on_a_bus_with_hubs_and_translators_is_made_good() {
 }
 
 #[test]
-fn drives_under_one_hub_have_books_of_their_own() {
+fn drives_under_one_hub_have_separate_books() {
     for wire in ["uas", "bot"] {
         for faults in ["none", "status-lost@20,stall@9", "unplug@300", "hub-reset@300", "power-loss@300"] {
             let stats = |drives| {
@@ -348,14 +348,14 @@ fn a_block_that_cannot_be_read_fails_one_request_and_one_that_cannot_be_written_
     let stats = |reads| {
         let line = format!("wire=uas requests=40 reads={reads} flushes=0 aborts=0 faults=medium-error@9");
         let FaultStats { failed, sent_again, resets, .. } = holds(&line).stats;
-        // Each life has begun with a unit attention that the survey has heard.
+        // Each session begins with a unit attention, which the identification receives.
         (failed, sent_again, resets)
     };
     assert_eq!([stats(100), stats(0)], [(1, 0, 0), (0, 1, 0)]);
 }
 
 #[test]
-fn every_planted_bug_is_found() {
+fn every_seeded_bug_is_found() {
     for bug in SeededBug::ALL {
         let found = (0..24).any(|seed| run(&Case::of_seed(seed), Some(bug)).verdict.is_err());
         assert!(found, "{bug}");
@@ -364,7 +364,7 @@ fn every_planted_bug_is_found() {
 
 /// What no other bug here breaks.
 #[test]
-fn laws_of_books_and_of_what_ends_say_are_broken_by_bugs_of_their_own() {
+fn laws_of_books_and_of_completions_are_broken_by_separate_bugs() {
     for (bug, invariant) in [
         (SeededBug::Haste, Invariant::Capacity),
         (SeededBug::HastyBus, Invariant::Capacity),
@@ -381,7 +381,7 @@ fn laws_of_books_and_of_what_ends_say_are_broken_by_bugs_of_their_own() {
     }
 }
 
-/// Of what nobody waits for nobody notices that it stays, but who looks when a drive is at rest.
+/// A transfer that nothing waits for is found only by the check of an idle drive.
 #[test]
 fn what_a_drive_goes_on_offering_is_found_when_it_is_at_rest_and_by_nothing_else() {
     let red = |finale, controller| {
@@ -395,7 +395,7 @@ fn what_a_drive_goes_on_offering_is_found_when_it_is_at_rest_and_by_nothing_else
     for controller in ["none", "chipset"] {
         let offers = ViolationSubject::Machine("a transfer that the drive still offers");
         assert_eq!(red("unplug", controller), Err((Invariant::TransferOnce, offers)), "{controller}");
-        // The power fails when it will, and nobody looks before.
+        // The power fails at any time, and nothing checks before.
         assert_eq!(red("power-loss", controller), Ok(()), "{controller}");
     }
 }
@@ -496,7 +496,7 @@ impl Trace for Touchy {
 }
 
 #[test]
-fn what_had_struck_before_a_panic_is_told() {
+fn faults_that_struck_before_a_panic_are_reported() {
     for controller in ["none", "chipset"] {
         let line = format!(
             "wire=uas controller={controller} requests=40 aborts=0 faults=header-damaged@10,medium-error@3,not-ready@4000"
@@ -511,7 +511,7 @@ fn what_had_struck_before_a_panic_is_told() {
 }
 
 #[test]
-fn faults_whose_opportunity_does_not_come_are_told() {
+fn faults_that_do_not_strike_are_reported() {
     let missed = |faults: &str| {
         let case = case(&format!("wire=uas controller=none requests=5 aborts=0 faults={faults}"));
         run(&case, None).missed(&case).to_string()

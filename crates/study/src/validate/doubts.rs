@@ -9,7 +9,7 @@ use report::number;
 
 /// Reversed comparisons, a sentence each.
 pub fn turned(rows: &[Row<'_>]) -> Vec<String> {
-    let told = |row: &Row<'_>| {
+    let sentence = |row: &Row<'_>| {
         let Verdict::Figure { published, simulated, .. } = row.verdict else { return None };
         let (decision, simulated) = (row.decision, number((simulated * 100.0).round() / 100.0));
         Some(format!(
@@ -19,7 +19,7 @@ pub fn turned(rows: &[Row<'_>]) -> Vec<String> {
             fails::known(decision)
         ))
     };
-    rows.iter().filter(|row| row.is_turned()).filter_map(told).collect()
+    rows.iter().filter(|row| row.is_turned()).filter_map(sentence).collect()
 }
 
 /// Lists claims that hold by little, if any, in one sentence.

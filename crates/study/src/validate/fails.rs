@@ -44,7 +44,7 @@ fn sentence(row: &Row<'_>) -> String {
         }
         None => (decision.title.clone(), String::new()),
     };
-    let simulated = told(&row.reason).unwrap_or_else(|| row.reason.clone());
+    let simulated = in_words(&row.reason).unwrap_or_else(|| row.reason.clone());
     let known = known(decision);
     format!("{} fails, {name}.{published} Simulated: {simulated}.{known}", decision.id)
 }
@@ -58,7 +58,7 @@ pub(super) fn known(decision: &Decision) -> String {
 }
 
 /// Describes a failed comparison `A > B: 1.5 and 2.5` in words.
-fn told(reason: &str) -> Option<String> {
+fn in_words(reason: &str) -> Option<String> {
     let (claim, values) = reason.rsplit_once(": ")?;
     let (left, right) = values.split_once(" and ")?;
     let [left, right] = [left, right].map(|value| value.parse::<f64>().map(mean));
@@ -91,14 +91,14 @@ fn told(reason: &str) -> Option<String> {
 
 /// The measurements of a formula, without duplicates: `a75-fnet, 4K sequential read at depth 8`.
 fn measurements(formula: &str) -> Vec<String> {
-    let told = |begun: &str| {
+    let measurement = |begun: &str| {
         let (name, _) = begun.split_once(')')?;
         let (name, depth) = name.rsplit_once(" qd")?;
         let (setup, rest) = name.split_once('/')?;
         let (variant, job) = rest.split_once(' ')?;
         Some(format!("{variant} of {setup}, {job} at depth {depth}"))
     };
-    each_once(formula.split('(').skip(1).filter_map(told))
+    each_once(formula.split('(').skip(1).filter_map(measurement))
 }
 
 #[cfg(test)]
@@ -111,15 +111,15 @@ mod tests {
 
     #[test]
     fn a_failed_comparison_is_described_by_its_values() {
-        let told_ = "82.2 MB/s (a75-fnet of hardware-fr, 4K sequential read at depth 8), where more than 156 MB/s \
+        let expected = "82.2 MB/s (a75-fnet of hardware-fr, 4K sequential read at depth 8), where more than 156 MB/s \
                      (intel-win7-bot of hardware-fr, 4K sequential read at depth 8; asm1042-mcci of hardware-fr, 4K sequential read at depth 8) \
                      is expected";
-        assert_eq!(told(REASON).as_deref(), Some(told_));
+        assert_eq!(in_words(REASON).as_deref(), Some(expected));
         assert_eq!(
-            told("order(toms/uasp) = 3241: 1234 and 3241").as_deref(),
+            in_words("order(toms/uasp) = 3241: 1234 and 3241").as_deref(),
             Some("1234, where exactly 3241 is expected")
         );
-        assert_eq!(told("it was not made"), None);
+        assert_eq!(in_words("it was not made"), None);
     }
 
     #[test]

@@ -228,7 +228,7 @@ impl Bare<UasPlan> {
             }
             let is_quiet = self.bus.poll().is_none() && self.bus.in_flight() == ids.len();
             if !is_quiet {
-                return Err("a status has come that nobody sent".into());
+                return Err("a status has come that was not sent".into());
             }
             if round % 2 == 0 {
                 // From the middle, so that streams on both sides wait.
@@ -251,7 +251,7 @@ impl Bare<UasPlan> {
     /// Reads of whose data some are cancelled in flight, and asked for again while the command goes
     /// on. The disk is full of [`pattern`].
     pub(crate) fn cancels_data(&mut self) -> Result<bool, Failure> {
-        let (tags, mut taken_back) = (14, 0);
+        let (tags, mut cancelled) = (14, 0);
         // The first command after power on is reported of it instead.
         self.read(1, 0)?;
         for _ in 0..3 {
@@ -271,7 +271,7 @@ impl Bare<UasPlan> {
                     (TransferStatus::Cancelled, Some((id, pipe, buffer))) => {
                         let (pipe, buffer) = (*pipe, *buffer);
                         *id = self.submit(pipe, buffer, BUFFER_BYTES);
-                        taken_back += 1;
+                        cancelled += 1;
                     }
                     (TransferStatus::Done | TransferStatus::Short, _) => left -= 1,
                     (status, _) => return Err(format!("a transfer has ended as {status:?}").into()),
@@ -285,9 +285,9 @@ impl Bare<UasPlan> {
                 }
             }
         }
-        println!("reads=56 taken_back={taken_back}");
+        println!("reads=56 cancelled={cancelled}");
         self.inquiry(1)?;
-        Ok(taken_back > 0 && self.bus.in_flight() == 0)
+        Ok(cancelled > 0 && self.bus.in_flight() == 0)
     }
 
     /// A READ (10) of the piece with that number: its data transfer, and where that is.
@@ -318,7 +318,7 @@ impl Bare<UasPlan> {
             let ended = self.next()?;
             println!("{ended:?}");
             if !matches!(ended.status, TransferStatus::Cancelled | TransferStatus::Error) {
-                return Err("a reset ends what is under way".into());
+                return Err("a reset ends what is in flight".into());
             }
             self.select()?;
             self.inquiry(tag)?;

@@ -15,7 +15,7 @@
 //! The last line is what the controller counted. Exit status 1: something was not right.
 
 mod bare;
-#[path = "../trial/mod.rs"]
+#[path = "../exercise/trial.rs"]
 #[allow(dead_code, reason = "what is for the other program")]
 mod trial;
 
@@ -178,7 +178,7 @@ impl Bus {
     ) -> Result<bool, Failure> {
         let mut trial = self.open(disk, (bytes, depth))?;
         let is_right = trial.verify(first.into(), count.into(), bytes)?;
-        tell(&trial);
+        print_counters(&trial);
         Ok(is_right)
     }
 
@@ -203,7 +203,7 @@ impl Bus {
             },
         )?;
         println!("dumped={pieces} errors={}", trial.errors);
-        tell(&trial);
+        print_counters(&trial);
         Ok(trial.errors == 0)
     }
 
@@ -232,7 +232,7 @@ impl Bus {
         Ok(errors == 0)
     }
 
-    /// One operation on each piece of each disk. What is written and read tells the disk and the
+    /// One operation on each piece of each disk. The data identify the disk and the
     /// piece.
     fn round(
         &self,
@@ -268,7 +268,7 @@ impl Bus {
                 }
                 while let Some(finished) = disk.wait(Instant::now())? {
                     any = true;
-                    let index = outstanding[at].remove(&finished.slot).ok_or("it was not under way")?;
+                    let index = outstanding[at].remove(&finished.slot).ok_or("it was not in flight")?;
                     stamp(&mut expected, number(at, index));
                     let differs = operation == READ && disk.buffer(finished.slot) != Some(&mut expected[..]);
                     if finished.result.is_err() || differs {
@@ -297,7 +297,7 @@ impl Bus {
     ) -> Result<bool, Failure> {
         let mut trial = self.open(disk, (bytes, depth))?;
         let per_piece = u64::from(bytes / trial.disk.geometry().block_size.bytes());
-        let (mut taken_back, mut done) = (0, 0);
+        let (mut cancelled, mut done) = (0, 0);
         for round in 0..rounds {
             let slots = trial.disk.slots();
             for slot in 0..slots {
@@ -308,15 +308,15 @@ impl Bus {
             while trial.disk.in_flight() > 0 {
                 match trial.disk.wait(Instant::now() + PLUG_LIMIT)? {
                     Some(finished) if finished.result.is_ok() => done += 1,
-                    Some(_) => taken_back += 1,
+                    Some(_) => cancelled += 1,
                     None => return Err("a read does not end".into()),
                 }
             }
         }
-        println!("taken_back={taken_back} done={done}");
+        println!("cancelled={cancelled} done={done}");
         let is_right = trial.verify(2048, 50, bytes)?;
-        tell(&trial);
-        Ok(is_right && done + taken_back == rounds * depth)
+        print_counters(&trial);
+        Ok(is_right && done + cancelled == rounds * depth)
     }
 
     fn replug(&mut self, disk: (&str, &str)) -> Result<bool, Failure> {
@@ -355,7 +355,7 @@ fn write_on(trial: &mut Trial<HostedInterface>) -> Result<(), Failure> {
     )
 }
 
-fn tell(trial: &Trial<HostedInterface>) {
+fn print_counters(trial: &Trial<HostedInterface>) {
     let counters = trial.disk.counters();
     println!("{:?} {:?}", counters.transport, counters.disk);
 }

@@ -2,11 +2,11 @@
 //!
 //! If the kernel driver were reattached in between, udev and desktops would probe and perhaps mount
 //! the disk. So the interface stays claimed from one attachment to the next, whatever their
-//! transports, and is released at the end. Before it is kept, transfers, streams and buffers of the
+//! transports, and is released at the end. Before it is claimed, transfers, streams and buffers of the
 //! old attachment are freed; toggles and halts are cleared when the next one starts.
 //!
 //! Always true: the kernel driver is bound again once, however the last owner ends; an interface
-//! that cannot be quiesced, or is lost, is not kept.
+//! that cannot be quiesced, or is lost, is not claimed.
 
 use super::open::{Prospect, refuse_too_much};
 use super::setup::Found;
@@ -23,7 +23,7 @@ const URBS_MAX: u16 = 1024;
 /// An interface claimed from the kernel driver, or none yet.
 #[derive(Debug, Default)]
 pub struct ClaimedInterface {
-    kept: Option<UsbInterface>,
+    claimed: Option<UsbInterface>,
     stop: Stop,
 }
 
@@ -69,7 +69,7 @@ impl ClaimedInterface {
     }
 
     /// Ends an attachment and keeps its interface for the next one. An interface that cannot be
-    /// kept is released at once.
+    /// claimed is released at once.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl ClaimedInterface {
 
     /// Returns whether an interface is claimed.
     pub const fn is_claimed(&self) -> bool {
-        self.kept.is_some()
+        self.claimed.is_some()
     }
 
     /// Releases the interface, if claimed, and reattaches the kernel driver.
@@ -94,7 +94,7 @@ impl ClaimedInterface {
     ///
     /// If it is not in its previous state, with what to do.
     pub fn reattach(&mut self) -> Result<(), UsbfsError> {
-        self.kept.take().map_or(Ok(()), UsbInterface::close)
+        self.claimed.take().map_or(Ok(()), UsbInterface::close)
     }
 
     /// Attaches through a wrapper of the bus, which gets the interface number and the descriptors.
@@ -130,7 +130,7 @@ impl ClaimedInterface {
         prospect: &Prospect<'_>,
     ) -> Result<(UsbInterface, Found), AttachError> {
         let name = prospect.name();
-        if let Some(bus) = self.kept.take_if(|bus| is_same(bus.interface(), &name)) {
+        if let Some(bus) = self.claimed.take_if(|bus| is_same(bus.interface(), &name)) {
             let settings = device.configuration.iter().flat_map(|all| all.settings_of(name.number)).count();
             return Ok((bus, Found::Used { settings }));
         }
@@ -158,7 +158,7 @@ impl ClaimedInterface {
         if bus.quiesce().is_err() {
             return bus.close();
         }
-        self.kept = Some(bus);
+        self.claimed = Some(bus);
         Ok(())
     }
 }
@@ -181,7 +181,7 @@ mod tests {
             name: "2-1:1.0".into(),
             driver: Some("uas".into()),
         };
-        // The inventory tells of ourselves by now.
+        // The inventory shows our claim by now.
         assert!(is_same(&held, &InterfaceName { driver: Some("usbfs".into()), ..held.clone() }));
         for other in [
             InterfaceName { device: 4, ..held.clone() },

@@ -36,7 +36,7 @@ struct Bridge {
     loses: u32,
     /// So many writes fail, of which the sense data say nothing.
     forgets: u32,
-    /// The residue that statuses tell of reads.
+    /// The residue of reads in their statuses.
     residue: u32,
     /// The data of a write come next.
     takes_data: bool,
@@ -45,7 +45,7 @@ struct Bridge {
     waiting: Vec<TransferRequest>,
     ended: VecDeque<Completion>,
     resets: u32,
-    /// The highest unit, if it tells, and one up to there that is not connected.
+    /// The highest unit, if it reports one, and one up to there that is not connected.
     highest: Option<u8>,
     absent: Option<u8>,
     /// It answers nothing any more.
@@ -539,7 +539,7 @@ fn all_commands_are_of_the_unit_that_is_driven() {
 fn a_unit_that_is_not_there_comes_with_those_that_are() {
     let found = Found::Unbound { alternate: 0 };
     for (highest, absent, lun, units) in [
-        // Past the highest; where the drive does not tell; up to the highest, and not connected.
+        // Past the highest; where the drive does not report it; up to the highest, and not connected.
         (Some(1), None, 2, &[0, 1][..]),
         (None, None, 1, &[0]),
         (Some(2), Some(1), 1, &[0, 2]),
@@ -548,8 +548,8 @@ fn a_unit_that_is_not_there_comes_with_those_that_are() {
         let bridge = Bridge { highest, absent, ..Bridge::default() };
         let config = AttachConfig { lun, ..small(TransportChoice::Bot) };
         let (bridge, error) = *set_up(bridge, (bot(), found), &config).expect_err("there is no such unit");
-        let AttachError::NoUnit { lun: told, units: those } = error else { panic!("{error}") };
-        assert_eq!((told, &those[..]), (lun, units));
+        let AttachError::NoUnit { lun: refused, units: those } = error else { panic!("{error}") };
+        assert_eq!((refused, &those[..]), (lun, units));
         let is_asked = bridge.asked.iter().any(|asked| matches!(asked, Asked::Command(_)));
         assert_eq!(is_asked, absent.is_some(), "nothing is sent to a unit that cannot be");
     }

@@ -47,7 +47,7 @@ pub enum ControllerError {
         /// The operation.
         action: &'static str,
     },
-    /// There is no device on that port.
+    /// No device is connected to that port.
     EmptyPort(u8),
     /// The device on that port is already in use.
     Taken(u8),

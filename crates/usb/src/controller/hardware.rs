@@ -7,7 +7,7 @@
 use crate::vfio::{Addresses, Function, SharedMemory};
 use xhci_driver::{DmaLayout, DmaMemory, Registers};
 
-/// Bytes of a chunk, unless a piece is longer: rings of some hundred streams fit.
+/// Bytes of a chunk, unless a piece is longer: rings of hundreds of streams fit.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Bytes for structures at most: a thousand streams on each of three endpoints of several devices.

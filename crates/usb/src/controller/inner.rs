@@ -115,11 +115,11 @@ impl Inner {
         self.turn_until(limit, |inner| {
             while let Some((port, status)) = inner.changes.pop_first() {
                 // Resets and links are of no interest to who looks for devices.
-                let is_news = match status.is_connected() {
+                let is_change = match status.is_connected() {
                     true => inner.peopled.insert(port) || status.changes().has(PortChanges::CONNECT),
                     false => inner.peopled.remove(&port),
                 };
-                if is_news {
+                if is_change {
                     return Some(PortChange { port, status });
                 }
             }

@@ -381,7 +381,7 @@ impl HostBus for UsbInterface {
         self.device.node().clear_halt(endpoint.into()).map_err(|errno| self.failed("clear a halt", errno))
     }
 
-    /// The kernel would take the claim away and bind a driver of its own, so the interface is
+    /// The kernel would drop the claim and bind its driver, so the interface is
     /// released before and claimed again after.
     fn reset(&mut self) -> Result<(), UsbfsError> {
         self.release();

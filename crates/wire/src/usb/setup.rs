@@ -42,7 +42,7 @@ pub enum RequestKind {
     Class,
     /// The vendor.
     Vendor,
-    /// Nobody yet.
+    /// Reserved.
     Reserved,
 }
 
@@ -85,9 +85,9 @@ code! {
         SetInterface = 0x0b => "SET_INTERFACE",
         /// Reads a frame number of an isochronous endpoint.
         SynchFrame = 0x0c => "SYNCH_FRAME",
-        /// Tells the exit latencies of the path, [`ExitLatencies`](super::ExitLatencies).
+        /// Sets the exit latencies of the path, [`ExitLatencies`](super::ExitLatencies).
         SetSel = 0x30 => "SET_SEL",
-        /// Tells the delay from the host to the device, in ns, in `wValue`.
+        /// Sets the delay from the host to the device, in ns, in `wValue`.
         SetIsochDelay = 0x31 => "SET_ISOCH_DELAY",
     }
 }

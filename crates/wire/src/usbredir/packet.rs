@@ -106,8 +106,8 @@ impl Packet {
     /// Bytes of the longest [`Header`] and type header together.
     pub const HEADERS_LEN_MAX: usize = Header::LEN_MAX + EndpointInfo::LEN_MAX;
 
-    /// Bytes of payload when `sender` sends this; `None` for the two types whose payload has a length of its
-    /// own: capability words after a hello, rules after a filter.
+    /// Bytes of payload when `sender` sends this; `None` for the two types whose payload has any length:
+    /// capability words after a hello, rules after a filter.
     ///
     /// A receiver holds it against [`Header::payload_len`], which is how many bytes there are.
     pub const fn payload_len(&self, sender: Side) -> Option<u32> {

@@ -101,7 +101,7 @@ fn without_assignment_all_specifications_run() {
 }
 
 #[test]
-fn what_is_not_understood_is_told_with_its_line() {
+fn an_unsupported_line_is_an_error_with_its_number() {
     let error = refused("4096,100,100,100,0,1,4096,0", "4096,100,100,100,5,1,4096,0");
     assert_eq!((error.line, error.text.as_str()), (26, "4096,100,100,100,5,1,4096,0"));
     assert_eq!(refused("4096,100,100,100,0", "4096,100,101,100,0").line, 26);
@@ -117,7 +117,7 @@ fn what_is_not_understood_is_told_with_its_line() {
 }
 
 #[test]
-fn a_heading_that_iometer_does_not_write_is_told_with_its_line() {
+fn an_unknown_heading_is_an_error_with_its_line() {
     for (after, heading, line) in [
         ("Version 1.1.0 \n", "'Frobnicate every write", 2),
         ("\t5\n", "'Frobnicate every write", 10),
@@ -155,12 +155,12 @@ fn a_value_is_where_its_heading_has_one_and_nowhere_else() {
     assert_eq!(refused("'Test Description\n", "\t64\n'Test Description\n").line, 3);
     assert_eq!(refused("\t0          1          30", "\t0 1 30 5").line, 7);
     assert_eq!(refused("\tMixed,ALL", "\tMixed").line, 28);
-    // What is empty is no value, and a name can be.
+    // A value cannot be empty, and a name can.
     assert!(parse("", &FILE.replace("\tWorker 1\n", "\t\n")).is_ok());
 }
 
 #[test]
-fn a_specification_that_is_not_there_is_told_where_it_is_assigned() {
+fn a_missing_specification_is_an_error_where_it_is_assigned() {
     let error = refused("\tMixed\n'End", "\tMixed\n\tAbsent\n'End");
     assert_eq!((error.line, error.text.as_str()), (50, "Absent"));
     assert_eq!(error.reason, "the assigned specification is not defined");
@@ -273,8 +273,8 @@ Version 2006.07.27
 #[test]
 fn a_file_of_2006_07_27_is_understood() {
     let jobs = parse("", &FILE_2006_07_27.replace('\n', "\r\n")).expect("it is understood").jobs;
-    let told: Vec<_> = jobs.iter().map(|job| (job.label.as_str(), job.specs.len(), job.depth)).collect();
-    assert_eq!(told, [("File server", 3, 12), ("Default", 1, 12)]);
+    let found: Vec<_> = jobs.iter().map(|job| (job.label.as_str(), job.specs.len(), job.depth)).collect();
+    assert_eq!(found, [("File server", 3, 12), ("Default", 1, 12)]);
     assert_eq!((jobs[0].run, jobs[0].span_bytes, jobs[0].fill), (Some(Duration::from_secs(45)), None, None));
 }
 

@@ -34,9 +34,9 @@ fn every_stream_has_a_separate_ring() {
 #[test]
 fn the_context_of_a_stream_is_read_before_its_trb() {
     let (mut fixture, device) = Fixture::with_streams(Model::CARD, Config::default());
-    let rung_at = fixture.now;
+    let doorbell_at = fixture.now;
     fixture.submit(device, stream(IN, 1), (1, 512)).unwrap();
-    assert_eq!(fixture.controller.poll_timeout(), Some(rung_at + Duration::from_ns(250 + 2 * 800)));
+    assert_eq!(fixture.controller.poll_timeout(), Some(doorbell_at + Duration::from_ns(250 + 2 * 800)));
 }
 
 #[test]

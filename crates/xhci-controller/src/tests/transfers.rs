@@ -71,15 +71,15 @@ fn a_small_write_is_in_its_trb() {
 #[test]
 fn a_doorbell_takes_the_reads_that_a_controller_needs() {
     let (mut fixture, device) = Fixture::with_device(Model::CARD, Config::default());
-    let rung_at = fixture.now;
+    let doorbell_at = fixture.now;
     fixture.submit(device, plain(IN), (1, 512)).unwrap();
     // A register write and one read of a TRB: 250 and 800 ns.
-    assert_eq!(fixture.controller.poll_timeout(), Some(rung_at + Duration::from_ns(1050)));
+    assert_eq!(fixture.controller.poll_timeout(), Some(doorbell_at + Duration::from_ns(1050)));
     fixture.run();
-    let rung_at = fixture.now;
+    let doorbell_at = fixture.now;
     fixture.submit(device, plain(OUT), (2, 512)).unwrap();
     // And what goes out.
-    assert_eq!(fixture.controller.poll_timeout(), Some(rung_at + Duration::from_ns(1850)));
+    assert_eq!(fixture.controller.poll_timeout(), Some(doorbell_at + Duration::from_ns(1850)));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use crate::failure::Failure;
 use crate::output_file;
 use bus::{TransferId, TransferStatus};
-use capture::{Control, Crossed, Pcapng, Place, Said, Transactions, Transfer, Transfers, WriteError};
+use capture::{Control, Crossed, DeviceAddress, Pcapng, Said, Transactions, Transfer, Transfers, WriteError};
 use clap::ValueEnum;
 use device::Verdict;
 use sim::link::bulk::Message;
@@ -120,7 +120,7 @@ impl Capture {
             Protocol::Bot => 1,
             Protocol::Uas => 2,
         };
-        let place = Place { bus, device: self.devices };
+        let place = DeviceAddress { bus, device: self.devices };
         let (name, what) = (format!("{}{whose}", run.name), format!("{}{whose}, simulated", run.what));
         let out = &mut self.file.borrow_mut().out;
         let form = match self.kind {

@@ -12,14 +12,14 @@ use wire::scsi::Status;
 use wire::scsi::sense::Sense;
 
 impl Executor {
-    /// Tells the transport GOOD while the command goes on.
+    /// Completes the command with GOOD for the transport while its work continues.
     pub(super) fn detach(&mut self, id: CommandId) {
         let outcome = self.outcome(id, Status::Good, None);
         if let Some(task) = self.task(id)
             && !core::mem::replace(&mut task.in_background, true)
         {
             task.answered = true;
-            self.outputs.push_back(CommandOutput::Ended { id, outcome });
+            self.outputs.push_back(CommandOutput::Completed { id, outcome });
             self.leave_set(id);
         }
     }

@@ -422,7 +422,7 @@ fn data_comes_before_the_check_condition_that_reports_the_registers() {
         [
             CommandOutput::Begin { intent, .. },
             CommandOutput::DataIn { range, last: true, .. },
-            CommandOutput::Ended { outcome, .. },
+            CommandOutput::Completed { outcome, .. },
         ] => {
             assert_eq!((intent.bytes, range.len), (512, 512));
             assert_eq!((outcome.status, outcome.format), (Status::CheckCondition, SenseFormat::Descriptor));

@@ -107,7 +107,7 @@ impl Bench {
     /// How the commands that have ended did so; everything else that was wanted is forgotten.
     fn ends(&mut self) -> Vec<(CommandId, Status, Option<Sense>)> {
         let ends = core::mem::take(&mut self.outputs).into_iter().filter_map(|output| match output {
-            CommandOutput::Ended { id, outcome: Outcome { status, sense, .. } } => {
+            CommandOutput::Completed { id, outcome: Outcome { status, sense, .. } } => {
                 Some((id, status, sense.map(|it| *it)))
             }
             _ => None,
@@ -199,7 +199,7 @@ fn extents_are_unmapped_in_turn_until_one_fails() {
 }
 
 #[test]
-fn provisioning_is_asked_for_run_by_run_and_then_told() {
+fn provisioning_is_asked_for_run_by_run_and_then_reported() {
     let mut bench = Bench::new();
     let id = bench.submit(&[0x9e, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 40, 0, 0]);
     for (mapped, blocks) in [(true, 8), (false, 2040)] {
@@ -244,9 +244,9 @@ fn a_sanitize_goes_on_although_it_is_aborted() {
 fn an_overwrite_gives_the_medium_a_separate_block() {
     let mut bench = Bench::new();
     let id = bench.submit_list(&[0x48, 0x81, 0, 0, 0, 0, 0, 0, 5, 0], &[2, 0, 0, 1, 0xaa]);
-    assert!(!bench.outputs.iter().any(|output| matches!(output, CommandOutput::Ended { .. })));
+    assert!(!bench.outputs.iter().any(|output| matches!(output, CommandOutput::Completed { .. })));
     bench.keep_state();
-    assert!(bench.outputs.iter().any(|output| matches!(output, CommandOutput::Ended { .. })));
+    assert!(bench.outputs.iter().any(|output| matches!(output, CommandOutput::Completed { .. })));
     for _ in 0..2 {
         let pass = bench.request();
         assert_eq!((pass.op, pass.extent), (MediumOp::WriteSame { unmap: false }, Extent::new(0, 2048)));
@@ -266,7 +266,7 @@ fn an_overwrite_gives_the_medium_a_separate_block() {
 fn an_immediate_format_has_ended_before_it_begins() {
     let mut bench = Bench::new();
     let id = bench.submit_list(&[0x04, 0x10, 0, 0, 0, 0], &[0, 0x02, 0, 0]);
-    let good = |output: &CommandOutput| matches!(output, CommandOutput::Ended { .. });
+    let good = |output: &CommandOutput| matches!(output, CommandOutput::Completed { .. });
     assert!(bench.outputs.iter().any(good), "{:?}", bench.outputs);
     let unmap = bench.request();
     assert_eq!((unmap.id.command, unmap.op), (id, MediumOp::Unmap));
@@ -358,7 +358,7 @@ fn a_sanitize_that_a_power_loss_has_cut_off_goes_on_by_itself() {
         Bench { executor: Executor::new(vec![fixture.unit], LIMITS), outputs: Vec::new(), wants: Vec::new() };
     let test = bench.submit(&TEST_UNIT_READY);
     assert!(bench.outputs.iter().any(
-        |output| matches!(output, CommandOutput::Ended { id, outcome } if *id == test && outcome.sense.as_deref() == Some(&SANITIZING))
+        |output| matches!(output, CommandOutput::Completed { id, outcome } if *id == test && outcome.sense.as_deref() == Some(&SANITIZING))
     ));
     let pass = bench.request();
     assert_eq!((pass.op, pass.location), (MediumOp::WriteSame { unmap: false }, DataLocation::Parameters));

@@ -3,8 +3,8 @@
 use super::assert_goes_on;
 use crate::host_fixture::HostFixture;
 use crate::host_fixture::uas::{
-    ACA, Flight, HEAD_OF_QUEUE, ORDERED, SIMPLE, TEST_UNIT_READY, check, command_iu, good, management_iu,
-    read_10, response, status, write_10,
+    ACA, CommandTransfers, HEAD_OF_QUEUE, ORDERED, SIMPLE, TEST_UNIT_READY, check, command_iu, good,
+    management_iu, read_10, response, status, write_10,
 };
 use bus::{Speed, TransferStatus};
 
@@ -35,18 +35,18 @@ fn host() -> HostFixture {
 }
 
 /// Two reads, of blocks 1 and 2, whose blocks the medium keeps.
-fn host_with_two_reads() -> (HostFixture, [Flight; 2]) {
+fn host_with_two_reads() -> (HostFixture, [CommandTransfers; 2]) {
     let mut host = host();
     host.hold_medium();
     let reads = [1, 2].map(|tag| host.read_command(tag, 512, &read_10(tag, 1)));
     (host, reads)
 }
 
-/// The host gives up the status that an aborted command does not bring.
-fn give_up(host: &mut HostFixture, flights: &[Flight]) {
-    for flight in flights {
-        assert!(host.is_pending(flight.status), "an aborted command has no status");
-        host.cancel(flight.status);
+/// Cancels the status transfers, since an aborted command has no status.
+fn give_up(host: &mut HostFixture, reads: &[CommandTransfers]) {
+    for read in reads {
+        assert!(host.is_pending(read.status), "an aborted command has no status");
+        host.cancel(read.status);
     }
 }
 

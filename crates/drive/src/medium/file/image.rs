@@ -93,7 +93,7 @@ impl Image {
         let written = rustix::io::pwritev2(&self.file, &[bytes], *at, ReadWriteFlags::NOWAIT);
         let outcome = written.map(|count| count as u64);
         match outcome {
-            // Whoever makes the call in the end meets what is to fail.
+            // The thread that repeats the call gets the injected fault.
             Err(Errno::AGAIN | Errno::OPNOTSUPP) => outcome,
             _ => self.fault(step).map_or(outcome, Err),
         }

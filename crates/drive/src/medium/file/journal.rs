@@ -155,7 +155,7 @@ pub(super) struct Journal {
 
 #[derive(Debug, Default)]
 enum State {
-    /// There is no file: no atomic write has occurred yet.
+    /// The journal does not exist: no atomic write has occurred yet.
     #[default]
     Absent,
     /// There is no record in the file.

@@ -104,7 +104,7 @@ impl Image {
     }
 }
 
-/// Whether its file system is one of memory, which has nothing to wait for. Nobody knows: it is not.
+/// Whether its file system is in memory, which never waits; `false` if that is unknown.
 fn lies_in_memory(file: &File) -> bool {
     // linux/magic.h
     const TMPFS: u32 = 0x0102_1994;
@@ -116,7 +116,7 @@ fn lies_in_memory(file: &File) -> bool {
 /// Locks it, with retries: for a server that was killed the kernel still finishes pending work, and holds on
 /// to the file until then.
 fn lock(file: &File, shared: bool) -> Result<(), OpenReason> {
-    let deadline = Instant::now() + LOCK_PATIENCE;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
         match if shared { file.try_lock_shared() } else { file.try_lock() } {
             Ok(()) => return Ok(()),
@@ -128,5 +128,5 @@ fn lock(file: &File, shared: bool) -> Result<(), OpenReason> {
 }
 
 /// How long another server may keep the lock before it is taken for alive.
-const LOCK_PATIENCE: Duration = Duration::from_millis(500);
+const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
 const LOCK_PERIOD: Duration = Duration::from_millis(5);

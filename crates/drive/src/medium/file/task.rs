@@ -39,7 +39,7 @@ pub(super) enum FileOperation {
     Sync,
     /// Changes what space the bytes take.
     Allocate { how: Allocation, at: u64, len: u64 },
-    /// Tells that bytes will be read soon.
+    /// Announces that bytes will be read soon.
     Advise { at: u64, len: u64 },
     /// Finds the next byte that has space; brings its offset.
     SeekMapped { at: u64 },
@@ -186,7 +186,7 @@ impl Task {
     pub(super) fn finish(self) -> (CompletedJob, Vec<u8>) {
         let result = match self.phase {
             Phase::Over(result) => result,
-            // Nobody asks before; if they do, the job was not done.
+            // Never asked before the end; such a job was not done.
             _ => Err(MediumError::Unsupported),
         };
         (self.job.finish(result), self.scratch)
@@ -370,7 +370,7 @@ impl Task {
         }
     }
 
-    /// Takes back the first `touched` bytes of an atomic write that failed.
+    /// Restores the first `touched` bytes of an atomic write that failed.
     fn undo(&self, touched: usize, error: MediumError) -> Phase {
         if touched == 0 {
             return Phase::ClearingRecord(Err(error));
@@ -427,7 +427,7 @@ impl Task {
         self.after_last_store(Ok(MediumDone::Done))
     }
 
-    /// What follows when everything is written.
+    /// Returns the phase after the last write.
     fn after_last_store(&self, result: Result<MediumDone, MediumError>) -> Phase {
         match self.durability {
             Durability::SyncAfter => Phase::Syncing(result),

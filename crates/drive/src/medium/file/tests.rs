@@ -392,7 +392,7 @@ fn threads_take_over_where_io_uring_is_refused() {
 }
 
 #[test]
-fn what_is_said_to_be_durable_was_sent_to_the_disk_before() {
+fn data_reported_as_durable_was_synced_before() {
     with_each_engine(64 * KIB, |medium, _| {
         medium.image.faults.take_steps();
         let write =

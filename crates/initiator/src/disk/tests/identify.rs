@@ -17,7 +17,7 @@ fn fixture(unit: Unit) -> Fixture {
     Fixture::new(unit, DiskConfig::new(4, 1 << 20))
 }
 
-/// Identifies a unit and tells the geometry.
+/// Identifies a unit and returns the geometry.
 fn geometry(unit: Unit) -> Geometry {
     let mut fixture = fixture(unit);
     fixture.identify().unwrap();
@@ -40,7 +40,7 @@ fn a_modern_unit_is_asked_in_this_order() {
 }
 
 #[test]
-fn what_a_modern_unit_tells_is_known() {
+fn what_a_modern_unit_reports_is_known() {
     let unit = Unit { exponent: 3, write_protected: true, ..Unit::new() };
     let found = geometry(unit);
     assert_eq!((found.capacity, found.block_size), (BlockCount(1024), BlockSize::B512));
@@ -302,7 +302,7 @@ fn a_unit_that_is_not_there_is_reported_with_those_that_are() {
 }
 
 #[test]
-fn a_device_that_does_not_tell_its_units_is_identified_all_the_same() {
+fn a_device_that_does_not_report_its_units_is_identified() {
     for outcome in [refused(AdditionalSense::INVALID_COMMAND_OPERATION_CODE), not_ready(0x01)] {
         let mut unit = Unit::new();
         unit.then(0xa0, outcome);

@@ -161,7 +161,7 @@ proptest! {
             return Ok(());
         }
 
-        // Each request has 100 blocks of its own, so that their order does not matter.
+        // Each request has a separate range of 100 blocks, so that their order does not matter.
         let mut taken = Vec::new();
         for (id, (choice, from, blocks)) in (0u64..).zip(requests) {
             let extent = Extent::new(id * 100 + from, blocks.min(100 - from));

@@ -243,15 +243,15 @@ fn more_data_than_asked_for_is_an_error() {
 }
 
 #[test]
-fn a_flush_tells_of_a_write_that_was_lost() {
+fn a_flush_reports_a_lost_write() {
     let lost = Sense { deferred: true, ..Sense::medium_error(AdditionalSense::WRITE_ERROR, 77) };
     let mut fixture = Fixture::identified(Unit::new());
     fixture.unit.then(0x28, check(lost));
     assert_eq!(fixture.ask(READ, Extent::new(0, 1)), Ok(Done { moved: 512 }));
     let key = SenseKey::MediumError;
-    let told = LostWrite { key, additional: AdditionalSense::WRITE_ERROR, lba: Some(Lba(77)) };
-    assert_eq!(fixture.lost, [told]);
-    assert_eq!(fixture.ask(Operation::Flush, Extent::default()), Err(Error::LostWrite(told)));
+    let lost = LostWrite { key, additional: AdditionalSense::WRITE_ERROR, lba: Some(Lba(77)) };
+    assert_eq!(fixture.lost, [lost]);
+    assert_eq!(fixture.ask(Operation::Flush, Extent::default()), Err(Error::LostWrite(lost)));
     assert_eq!(fixture.ask(Operation::Flush, Extent::default()), Ok(Done { moved: 0 }));
     assert_eq!(fixture.unit.count(0x35), 2);
 }
@@ -349,7 +349,7 @@ fn unmapping_of_several_requests_goes_in_one_command() {
         fixture.submit(id, Operation::Unmap, extent);
     }
     fixture.run();
-    // 257 blocks are one too many: the last of them has a command of its own.
+    // 257 blocks are one too many: the last of them has a separate command.
     assert_eq!((fixture.unit.count(0x42), fixture.finished.len()), (2, 8));
     assert!(fixture.finished.iter().all(|(_, result)| result.is_ok()));
     let list_bytes: Vec<u8> =

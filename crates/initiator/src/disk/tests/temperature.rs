@@ -26,7 +26,7 @@ fn asked(unit: Unit, ask: AskTemperature) -> Fixture {
 }
 
 /// What such a disk has reported, as degrees and source.
-fn told(fixture: &Fixture) -> Option<(u8, TemperatureSource)> {
+fn temperature(fixture: &Fixture) -> Option<(u8, TemperatureSource)> {
     let temperature = fixture.disk.geometry().expect("it is identified").temperature?;
     Some((temperature.celsius, temperature.source))
 }
@@ -51,32 +51,32 @@ fn ata(smart: Vec<u8>) -> Unit {
 }
 
 #[test]
-fn the_log_page_tells_and_nothing_else_is_asked() {
+fn the_log_page_has_it_and_nothing_else_is_asked() {
     let unit = Unit { log_page: Some(PAGE.to_vec()), ..ata(smart(&[(194, [50, 0, 0])])) };
     let fixture = asked(unit, AskTemperature::ByLogOrSmart);
-    assert_eq!(told(&fixture), Some((35, TemperatureSource::LogPage)));
+    assert_eq!(temperature(&fixture), Some((35, TemperatureSource::LogPage)));
     assert_eq!(fixture.unit.count(PASS_THROUGH), 0);
     let cdb = fixture.unit.log.iter().find(|cdb| cdb[0] == LOG_SENSE).expect("it was asked");
     assert_eq!(cdb[..], [0x4d, 0, 0x4d, 0, 0, 0, 0, 0, 252, 0]);
 }
 
 #[test]
-fn without_the_page_smart_tells_where_a_translation_is_listed() {
+fn without_the_page_smart_has_it_where_a_translation_is_listed() {
     let fixture = asked(ata(smart(&[(9, [1, 2, 3]), (194, [41, 0, 20])])), AskTemperature::ByLogOrSmart);
-    assert_eq!(told(&fixture), Some((41, TemperatureSource::Smart)));
+    assert_eq!(temperature(&fixture), Some((41, TemperatureSource::Smart)));
     let cdb = fixture.unit.log.iter().find(|cdb| cdb[0] == PASS_THROUGH).expect("it was asked");
     assert_eq!(cdb[..], [0x85, 0x08, 0x0e, 0, 0xd0, 0, 1, 0, 0, 0, 0x4f, 0, 0xc2, 0, 0xb0, 0]);
     let unlisted = Unit { is_ata: false, ..ata(smart(&[(194, [41, 0, 0])])) };
     let fixture = asked(unlisted, AskTemperature::ByLogOrSmart);
-    assert_eq!((told(&fixture), fixture.unit.count(PASS_THROUGH)), (None, 0));
+    assert_eq!((temperature(&fixture), fixture.unit.count(PASS_THROUGH)), (None, 0));
 }
 
 #[test]
 fn attribute_194_counts_before_190_and_190_where_it_is_alone() {
     let both = asked(ata(smart(&[(190, [30, 0, 0]), (194, [40, 0, 0])])), AskTemperature::ByLogOrSmart);
-    assert_eq!(told(&both), Some((40, TemperatureSource::Smart)));
+    assert_eq!(temperature(&both), Some((40, TemperatureSource::Smart)));
     let alone = asked(ata(smart(&[(190, [30, 0, 0])])), AskTemperature::ByLogOrSmart);
-    assert_eq!(told(&alone), Some((30, TemperatureSource::Smart)));
+    assert_eq!(temperature(&alone), Some((30, TemperatureSource::Smart)));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_page_that_says_unknown_or_nonsense_leads_on_to_smart() {
     for page in [&unknown[..], &frozen, &PAGE[..9], &[0; 16], &[0xff; 252], &[]] {
         let unit = Unit { log_page: Some(page.to_vec()), ..ata(smart(&[(194, [41, 0, 0])])) };
         let fixture = asked(unit, AskTemperature::ByLogOrSmart);
-        assert_eq!(told(&fixture), Some((41, TemperatureSource::Smart)), "{page:02x?}");
+        assert_eq!(temperature(&fixture), Some((41, TemperatureSource::Smart)), "{page:02x?}");
     }
 }
 
@@ -100,7 +100,7 @@ fn smart_readings_that_cannot_be_are_none() {
     let without = smart(&[(9, [41, 0, 0])]);
     for readings in [broken, impossible, without, vec![0xff; 512], vec![0; 40], Vec::new()] {
         let fixture = asked(ata(readings.clone()), AskTemperature::ByLogOrSmart);
-        assert_eq!(told(&fixture), None, "{readings:02x?}");
+        assert_eq!(temperature(&fixture), None, "{readings:02x?}");
     }
 }
 
@@ -144,7 +144,7 @@ fn a_unit_that_is_silent_busy_or_fails_is_asked_once_and_not_otherwise() {
         let mut unit = ata(smart(&[(194, [41, 0, 0])]));
         unit.then(LOG_SENSE, ending.clone());
         let mut fixture = asked(unit, AskTemperature::ByLogOrSmart);
-        assert_eq!((told(&fixture), fixture.unit.count(LOG_SENSE)), (None, 1), "{ending:?}");
+        assert_eq!((temperature(&fixture), fixture.unit.count(LOG_SENSE)), (None, 1), "{ending:?}");
         assert_eq!((fixture.unit.count(PASS_THROUGH), fixture.unit.count(0x1b)), (0, 0), "{ending:?}");
         let read = Operation::Read { fua: false, dpo: false, may_be_short: false };
         assert_eq!(fixture.ask(read, Extent::new(0, 8)), Ok(Done { moved: 4096 }), "{ending:?}");
@@ -187,7 +187,7 @@ fn a_unit_attention_puts_the_question_off_and_an_identification_that_it_asks_for
     let reset = AdditionalSense::POWER_ON_RESET_OR_BUS_DEVICE_RESET_OCCURRED;
     unit.then(LOG_SENSE, check(Sense::unit_attention(reset)));
     let mut fixture = asked(unit, AskTemperature::ByLog);
-    assert_eq!(told(&fixture), Some((35, TemperatureSource::LogPage)));
+    assert_eq!(temperature(&fixture), Some((35, TemperatureSource::LogPage)));
     assert_eq!(fixture.unit.count(LOG_SENSE), 2);
     fixture.unit.then(0x28, check(Sense::unit_attention(AdditionalSense::MODE_PARAMETERS_CHANGED)));
     let read = Operation::Read { fua: false, dpo: false, may_be_short: false };

@@ -41,7 +41,7 @@ pub(super) struct Unit {
     pub(super) silent_to: Vec<(u8, u8)>,
     /// Operation codes that it does not have.
     pub(super) missing: Vec<u8>,
-    /// Answers in the place of its own, first to last, each for the first command with the
+    /// Answers that replace its usual ones, first to last, each for the first command with the
     /// operation code.
     pub(super) script: VecDeque<(u8, Outcome)>,
     /// The CDBs that it got.

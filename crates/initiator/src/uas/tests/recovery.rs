@@ -123,7 +123,7 @@ fn the_response_to_an_abort_that_was_given_up_is_not_that_to_the_reset_that_has_
             script.fail(transfer, TransferStatus::Cancelled);
         }
         if code != 0 {
-            // That its tag overlaps was said of the reset, so that the port is next.
+            // The overlapped tag was that of the reset, so that the port is next.
             script.reset_port();
         }
         assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::TimedOut));
@@ -181,10 +181,10 @@ fn each_late_command_is_aborted_by_itself() {
 
 /// A late command under tag 1, whose transfers come back when the device has released it.
 #[track_caller]
-fn late_again(script: &mut Script<Uas>, let_go: impl FnOnce(&mut Script<Uas>)) {
+fn late_again(script: &mut Script<Uas>, release: impl FnOnce(&mut Script<Uas>)) {
     let read = script.run(read_10(0, 0, 1));
     script.expect_timeout(DeadlineReason::Command(read_10(0, 0, 1).id));
-    let_go(script);
+    release(script);
     for transfer in [read.status, read.payload] {
         script.expect_cancel(transfer.id);
     }
@@ -241,7 +241,7 @@ fn late_among_others() -> (Script<Uas>, Started, [Started; 2]) {
 
 #[test]
 fn a_unit_reset_ends_the_unit_s_commands_and_no_others() {
-    let (mut script, read, [neighbour, stranger]) = late_among_others();
+    let (mut script, read, [neighbour, other_unit]) = late_among_others();
     script.refuse_to_abort(1);
     script.release_at_unit_reset();
     for transfer in [read.status, read.payload, neighbour.status] {
@@ -252,19 +252,19 @@ fn a_unit_reset_ends_the_unit_s_commands_and_no_others() {
     }
     assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::TimedOut));
     assert_eq!(script.expect_finished(1), Outcome::Failed(Failure::Reset));
-    script.reply(stranger.status, &sense_iu(3, 0));
+    script.reply(other_unit.status, &sense_iu(3, 0));
     assert_eq!(script.expect_finished(2), good(0));
     script.expect_rest();
 }
 
 #[test]
 fn a_nexus_reset_ends_the_commands_of_all_units() {
-    let (mut script, read, [neighbour, stranger]) = late_among_others();
+    let (mut script, read, [neighbour, other_unit]) = late_among_others();
     script.refuse_to_abort(1);
     script.ignore_function(0x08, 0, DeadlineReason::LogicalUnitReset);
     let reset = script.expect_function(0x10, 0);
     script.respond(reset, 0);
-    let transfers = [read.status, read.payload, neighbour.status, stranger.status];
+    let transfers = [read.status, read.payload, neighbour.status, other_unit.status];
     for transfer in transfers {
         script.expect_cancel(transfer.id);
     }
@@ -279,9 +279,9 @@ fn a_nexus_reset_ends_the_commands_of_all_units() {
 
 #[test]
 fn a_port_reset_takes_everything_back_first_and_sets_the_device_up_again() {
-    let (mut script, read, [neighbour, stranger]) = late_among_others();
+    let (mut script, read, [neighbour, other_unit]) = late_among_others();
     script.ignore_every_function(1);
-    let transfers = [read.status, read.payload, neighbour.status, stranger.status];
+    let transfers = [read.status, read.payload, neighbour.status, other_unit.status];
     for transfer in transfers {
         script.expect_cancel(transfer.id);
     }

@@ -42,7 +42,7 @@ fn a_long_command_block_follows_the_iu_in_whole_dwords() {
 
 #[test]
 fn the_depth_is_two_below_the_streams_by_default() {
-    let depth = |streams, told| Uas::new(UasConfig { depth: told, ..config(streams) }).map(|uas| uas.depth());
+    let depth = |streams, depth| Uas::new(UasConfig { depth, ..config(streams) }).map(|uas| uas.depth());
     assert_eq!(depth(Some(16), None), Ok(14));
     assert_eq!(depth(Some(255), None), Ok(253));
     assert_eq!(depth(Some(256), None), Ok(254));

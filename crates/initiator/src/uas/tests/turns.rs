@@ -101,7 +101,7 @@ fn ius_with_unknown_tags_are_dropped() {
     script.expect_rest();
 }
 
-/// The last of the statuses that are put up with is the one that comes back when the device is
+/// The last of the statuses that are tolerated is the one that completes when the device is
 /// gone.
 #[test]
 fn a_status_transfer_that_comes_back_from_a_device_that_is_gone_resets_no_port() {

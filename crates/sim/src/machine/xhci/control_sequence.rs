@@ -40,7 +40,7 @@ pub(super) enum HubAction {
 pub(super) enum StepResult {
     Answer(Answer),
     /// A control transfer has completed, with its data.
-    Ended(TransferStatus, Vec<u8>),
+    Completed(TransferStatus, Vec<u8>),
     /// It was not started.
     Refused,
 }
@@ -57,7 +57,7 @@ enum SequenceOwner {
     /// None: detaches this device.
     Gone(usize),
     /// None: the result is discarded.
-    Nobody,
+    Discarded,
 }
 
 #[derive(Debug, Default)]
@@ -257,7 +257,7 @@ impl HostDevice {
     ) -> bool {
         let Some(place) = self.sequences.in_flight.filter(|_| id == CONTROL) else { return false };
         let bytes = system.memory.slice(place, bytes as usize).unwrap_or_default().to_vec();
-        self.step_result(system, StepResult::Ended(status, bytes));
+        self.step_result(system, StepResult::Completed(status, bytes));
         self.start_next_step(system, now);
         true
     }
@@ -280,16 +280,16 @@ impl HostDevice {
             SequenceOwner::Transport(id) => self.sequences.answers.push_back((id, step_result.bus_answer())),
             SequenceOwner::Hub => self.sequences.hub_results.push_back(step_result),
             SequenceOwner::Gone(number) => self.sequences.gone.push_back(number),
-            SequenceOwner::Nobody => {}
+            SequenceOwner::Discarded => {}
         }
     }
 
     /// A failed control transfer may have left data in the translator: clear that first.
     fn clear_up_after(&mut self, step_result: &StepResult) {
-        let has_failed = matches!(step_result, StepResult::Ended(TransferStatus::Error, _));
+        let has_failed = matches!(step_result, StepResult::Completed(TransferStatus::Error, _));
         if let Some(step) = self.clears_buffer(endpoint_0(Direction::Out)).filter(|_| has_failed) {
             let steps = VecDeque::from([step]);
-            self.sequences.waiting.push_front(ControlSequence { whose: SequenceOwner::Nobody, steps });
+            self.sequences.waiting.push_front(ControlSequence { whose: SequenceOwner::Discarded, steps });
         }
     }
 }
@@ -300,7 +300,7 @@ impl StepResult {
             Self::Answer(answer) => {
                 !matches!(answer, Answer::Failed(_) | Answer::TimedOut | Answer::NoMemory | Answer::Gone)
             }
-            Self::Ended(status, _) => matches!(status, TransferStatus::Done | TransferStatus::Short),
+            Self::Completed(status, _) => matches!(status, TransferStatus::Done | TransferStatus::Short),
             Self::Refused => false,
         }
     }
@@ -308,7 +308,7 @@ impl StepResult {
     fn bus_answer(&self) -> BusAnswer {
         match self {
             Self::Answer(Answer::Streams(streams)) => BusAnswer::Streams(*streams),
-            Self::Ended(TransferStatus::Stall, _) => BusAnswer::Stalled,
+            Self::Completed(TransferStatus::Stall, _) => BusAnswer::Stalled,
             step_result if step_result.is_good() => BusAnswer::Done,
             _ => BusAnswer::Failed,
         }

@@ -238,7 +238,7 @@ impl XhciMachine {
         self.dirty_hubs.add(number);
         let Some(driver) = self.hub(number).and_then(|hub| hub.driver.as_mut()) else { return };
         match came {
-            StepResult::Ended(status, bytes) => driver.handle_control(now, *status, bytes),
+            StepResult::Completed(status, bytes) => driver.handle_control(now, *status, bytes),
             StepResult::Answer(answer) => driver.handle_answer(*answer),
             StepResult::Refused => driver.handle_answer(Answer::Gone),
         }

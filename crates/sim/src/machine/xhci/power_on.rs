@@ -395,7 +395,7 @@ impl XhciMachine {
 
     fn read(&mut self, number: usize, setup: SetupPacket) -> Result<Vec<u8>, PowerOnError> {
         match self.ask(number, SequenceStep::Control(setup))? {
-            StepResult::Ended(TransferStatus::Done | TransferStatus::Short, bytes) => Ok(bytes),
+            StepResult::Completed(TransferStatus::Done | TransferStatus::Short, bytes) => Ok(bytes),
             _ => Err(PowerOnError::Refused("a descriptor")),
         }
     }
@@ -420,7 +420,7 @@ impl XhciMachine {
     ) -> Result<(), PowerOnError> {
         for step in steps {
             match self.ask(number, step)? {
-                StepResult::Answer(Answer::Done) | StepResult::Ended(TransferStatus::Done, _) => {}
+                StepResult::Answer(Answer::Done) | StepResult::Completed(TransferStatus::Done, _) => {}
                 StepResult::Answer(Answer::Failed(CompletionCode::ResourceError)) => {
                     return Err(PowerOnError::Endpoints(self.controller().model().endpoints_max));
                 }

@@ -1,6 +1,6 @@
 //! How far a row is off: what a fit makes small.
 //!
-//! The loss of a figure is the square of its error, as a validation tells it. That of a claim is the square of what it misses,
+//! The loss of a figure is the square of its error, as a validation prints it. That of a claim is the square of what it misses,
 //! as a share of its larger side, and none if it holds by one percent: so a claim pulls only where it fails, or nearly does.
 //! A row that has no value has the loss of an error of a hundred percent.
 

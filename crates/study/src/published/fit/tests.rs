@@ -165,14 +165,14 @@ fn what_a_file_holds_has_no_say() {
 }
 
 #[test]
-fn a_number_that_rows_do_not_care_for_stays_at_its_prior_and_is_told() {
+fn a_number_that_no_row_depends_on_stays_at_its_prior_and_is_loose() {
     let plan = INWARD.replace("controllers/ej168 memory.inward", "controllers/ej168 memory.outward");
     let (found, _, identified) = all(&decided(ROWS, &plan), &mut Made::new());
     assert_eq!((found.values, identified), (vec![400.0], vec![false]));
 }
 
 #[test]
-fn two_numbers_of_which_one_row_tells_the_sum_are_loose() {
+fn two_numbers_of_which_one_row_gives_the_sum_are_loose() {
     // The rate is one of the two, and its own row is not among those of the stage.
     let plan = COMMAND.to_owned() + &INWARD[INWARD.find("[[stage.number]]").unwrap()..];
     let (_, _, identified) = all(&decided(ROWS, &plan), &mut Made::new());

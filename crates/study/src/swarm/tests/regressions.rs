@@ -8,7 +8,7 @@ use super::*;
 /// Cases, whole, and what was wrong.
 const REGRESSIONS: [(&str, &str); 33] = [
     (
-        "the glue took back a transfer of the device by a number that another had by then",
+        "the glue cancelled a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 controller=none hubs=0 drives=1 translated=none nap=never early=no parts=plain costs=no \
          commands=usual stack=no streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no requests=116 longest=4 reads=40 \
          through=5 flushes=0 zeroes=0 aborts=5 again=0 finale=power-loss faults=none",
@@ -43,7 +43,7 @@ const REGRESSIONS: [(&str, &str); 33] = [
          through=0 flushes=0 zeroes=0 aborts=5 again=0 finale=power-loss faults=status-twice@8,packet-lost@207",
     ),
     (
-        "a device answered Prime with STALL, which ended no transfer, so that nobody cleared the halt",
+        "a device answered Prime with STALL, which ended no transfer, so that the halt was never cleared",
         "seed=2145 wire=uas rate=gen2x2 controller=chipset hubs=0 drives=1 translated=none nap=never early=no parts=plain \
          costs=no commands=usual stack=no streams=4 depth=4 transfer=65536 block=4096 blocks=32 latency-us=0 at-once=1 cache=no requests=22 longest=32 \
          reads=20 through=0 flushes=3 zeroes=0 aborts=0 again=0 finale=unplug faults=stall@124",
@@ -55,7 +55,7 @@ const REGRESSIONS: [(&str, &str); 33] = [
          reads=60 through=0 flushes=0 zeroes=0 aborts=0 again=0 finale=power-loss faults=slow@23,slow@27,slow@37",
     ),
     (
-        "behind hubs nobody noted that a status which was sent twice may be about an earlier command",
+        "behind hubs a status that was sent twice was not known to be possibly that of an earlier command",
         "seed=6314 wire=uas rate=gen2 controller=card hubs=2 drives=1 translated=none nap=never early=no parts=plain costs=no \
          commands=usual stack=no streams=64 depth=1 transfer=65536 block=512 blocks=4 latency-us=1 at-once=1 cache=no requests=1 longest=1 reads=60 \
          through=0 flushes=0 zeroes=0 aborts=0 again=70 finale=power-loss faults=status-twice@10,status-twice@11",
@@ -77,7 +77,7 @@ const REGRESSIONS: [(&str, &str); 33] = [
          status-lost@68,stall@304,stall@324,not-ready@197,status-twice@108,status-twice@110,slow@119",
     ),
     (
-        "an endpoint that was set up anew had counted as far as the one before, for which an answer was missed",
+        "an endpoint that was configured again kept the sequence number of the previous one, so that an answer was missed",
         "seed=39895 wire=bot rate=gen1 controller=chipset hubs=1 drives=3 translated=none nap=idle early=no parts=plain costs=no \
          commands=usual stack=no streams=16 depth=1 transfer=4096 block=4096 blocks=32 latency-us=60 at-once=1 cache=no requests=51 longest=32 reads=20 \
          through=10 flushes=10 zeroes=5 aborts=0 again=40 finale=power-loss faults=packet-lost@715/2,status-twice@70/2,\
@@ -93,7 +93,7 @@ const REGRESSIONS: [(&str, &str); 33] = [
          status-tag@51,status-tag@66,stall@203",
     ),
     (
-        "a write whose last acknowledgement was lost while its endpoint was being stopped ended well and short, and was not sent again",
+        "a write whose last acknowledgement was lost while its endpoint was being stopped completed with GOOD and short, and was not sent again",
         "seed=99844 wire=uas rate=gen2x2 controller=card hubs=0 drives=1 translated=none nap=never early=no parts=plain costs=no \
          commands=usual stack=no streams=32 depth=30 transfer=65536 block=4096 blocks=4 latency-us=1 at-once=1 cache=no requests=20 longest=1 reads=20 \
          through=5 flushes=3 zeroes=0 aborts=5 again=0 finale=power-loss faults=not-ready-storm@75,payload-damaged@130,\
@@ -115,7 +115,7 @@ const REGRESSIONS: [(&str, &str); 33] = [
          status-lost@5,packet-lost@211,packet-lost@776,status-lost@64,stall@210,packet-lost@1145",
     ),
     (
-        "the glue left a transfer of the host without an end, since a packet that nobody had taken was thought to be in a translator",
+        "the glue left a transfer of the host without an end, since a packet that was never taken was thought to be in a translator",
         "seed=2567 wire=uas rate=high controller=chipset hubs=2 drives=3 translated=each nap=never early=no parts=plain costs=no \
          commands=usual stack=no streams=2 depth=2 transfer=65536 block=4096 blocks=32 latency-us=0 at-once=1 cache=no requests=27 longest=32 reads=20 \
          through=10 flushes=0 zeroes=0 aborts=0 again=0 finale=unplug faults=status-tag@4/3",
@@ -161,7 +161,7 @@ const REGRESSIONS: [(&str, &str); 33] = [
          header-damaged@3135,packet-lost@3380,packet-lost@3699",
     ),
     (
-        "a bridge whose buffer was full of what nobody took any more waited for room, and its drive for the bridge: after a reset",
+        "after a reset a bridge with a buffer full of data that no host would read waited for free space, and its drive waited for the bridge",
         "seed=215 wire=bot rate=gen2 controller=early-card hubs=1 drives=3 translated=none nap=never early=no parts=single-flash \
          costs=no commands=usual stack=no streams=16 depth=1 transfer=65536 block=4096 blocks=32 latency-us=0 at-once=1 cache=no requests=17 longest=32 \
          reads=40 through=10 flushes=0 zeroes=0 aborts=0 again=40 finale=unplug faults=status-twice@35/2",

@@ -3,8 +3,8 @@
 use super::*;
 use initiator::disk::TemperatureSource;
 
-fn told(disk: &Attachment<Bridge>) -> Option<(u8, TemperatureSource)> {
-    disk.geometry().temperature.map(|told| (told.celsius, told.source))
+fn temperature(disk: &Attachment<Bridge>) -> Option<(u8, TemperatureSource)> {
+    disk.geometry().temperature.map(|reading| (reading.celsius, reading.source))
 }
 
 /// The temperature page, with so many degrees.
@@ -21,20 +21,20 @@ fn smart(celsius: u8) -> Answer {
 }
 
 #[test]
-fn a_disk_with_the_page_tells_before_and_after() {
+fn a_disk_with_the_page_reports_before_and_after() {
     let mut disk = attached(Bridge { log_page: page(35), smart: smart(60), ..Bridge::default() });
-    assert_eq!(told(&disk), Some((35, TemperatureSource::LogPage)));
+    assert_eq!(temperature(&disk), Some((35, TemperatureSource::LogPage)));
     read(&mut disk);
     disk.bus.log_page = page(41);
     let after = disk.temperature(AskTemperature::ByLog).expect("it is identified again");
-    assert_eq!(after.map(|told| told.celsius), Some(41));
+    assert_eq!(after.map(|reading| reading.celsius), Some(41));
     read(&mut disk);
 }
 
 #[test]
 fn a_stall_in_place_of_the_page_leads_to_smart() {
     let mut disk = attached(Bridge { smart: smart(44), ..Bridge::default() });
-    assert_eq!(told(&disk), Some((44, TemperatureSource::Smart)));
+    assert_eq!(temperature(&disk), Some((44, TemperatureSource::Smart)));
     assert!(read(&mut disk).transport.stalls > 0);
     assert_eq!(disk.bus.resets, 0);
 }
@@ -45,7 +45,7 @@ fn a_disk_that_refuses_all_or_brings_nonsense_is_driven_as_any_other() {
         for smart in [Answer::Refused, Answer::Bytes(vec![0xff; 512]), Answer::Bytes(vec![1; 7])] {
             let bridge = Bridge { log_page: log_page.clone(), smart, ..Bridge::default() };
             let mut disk = attached(bridge);
-            assert_eq!(told(&disk), None, "{log_page:?}");
+            assert_eq!(temperature(&disk), None, "{log_page:?}");
             read(&mut disk);
         }
     }
@@ -59,7 +59,7 @@ fn a_disk_that_does_not_answer_is_reset_and_then_left_alone() {
     let seconds = began.elapsed().as_secs();
     assert!((3..30).contains(&seconds), "{seconds} s");
     // It was not asked otherwise.
-    assert_eq!(told(&disk), None);
+    assert_eq!(temperature(&disk), None);
     let counters = read(&mut disk);
     assert_eq!((counters.transport.timeouts, disk.bus.resets), (1, 1));
 }

@@ -105,7 +105,7 @@ impl Drop for Area {
         // keeps its own hold of usbfs's memory, and writes to a process's memory only inside of a
         // call that reaps.
         let ended = unsafe { munmap(self.start.cast(), self.bytes) };
-        debug_assert_eq!(ended, Ok(()), "a mapping of our own can be ended");
+        debug_assert_eq!(ended, Ok(()), "our mapping can be unmapped");
     }
 }
 

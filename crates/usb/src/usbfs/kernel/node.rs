@@ -147,7 +147,7 @@ impl Node {
             code: i32::try_from(layout::CONNECT.opcode).map_err(|_| Errno::INVAL)?,
             argument: ptr::null_mut(),
         };
-        // SAFETY: the type is that of the opcode; USBDEVFS_CONNECT looks at no argument of its own.
+        // SAFETY: the type is that of the opcode; USBDEVFS_CONNECT reads no argument.
         let found = unsafe { self.call(layout::FORWARD, ptr::from_mut(&mut argument)) }?;
         Ok(found > 0)
     }

@@ -21,12 +21,12 @@ const ERRNO_MAX: i32 = 4095;
 /// URBs at once.
 pub(super) struct Urbs {
     table: Box<[UnsafeCell<Urb>]>,
-    outstanding: Vec<Option<UnderWay>>,
+    outstanding: Vec<Option<Submitted>>,
     free: Vec<u16>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct UnderWay {
+struct Submitted {
     ticket: Ticket,
     buffer: BufferId,
 }
@@ -84,7 +84,7 @@ impl Urbs {
         match submitted {
             Ok(_) => {
                 self.outstanding[usize::from(place)] =
-                    Some(UnderWay { ticket: piece.ticket, buffer: piece.buffer });
+                    Some(Submitted { ticket: piece.ticket, buffer: piece.buffer });
                 Ok(())
             }
             Err(errno) => {
@@ -95,7 +95,7 @@ impl Urbs {
         }
     }
 
-    /// Takes back the URBs of a transfer. Each is still reaped, as what it has become.
+    /// Discards the URBs of a transfer. Each is still reaped, with its status.
     pub(super) fn discard(&self, node: &Node, transfer: u32) {
         for (outstanding, urb) in self.outstanding.iter().zip(&self.table) {
             if outstanding.is_some_and(|outstanding| outstanding.ticket.transfer == transfer) {

@@ -129,7 +129,7 @@ impl Drop for SharedMemory {
                 // SAFETY: the mapping was made with these bounds and is this value's alone; no
                 // device sees it.
                 let ended = unsafe { munmap(self.start.cast(), self.bytes) };
-                debug_assert_eq!(ended, Ok(()), "a mapping of our own can be ended");
+                debug_assert_eq!(ended, Ok(()), "our mapping can be unmapped");
             }
             Err(errno) => debug_assert!(false, "shared memory is not given back: {errno}"),
         }

@@ -19,7 +19,7 @@ pub(in crate::vfio) struct Container {
     fd: OwnedFd,
 }
 
-/// Devices that the IOMMU cannot tell apart.
+/// Devices that the IOMMU cannot isolate from each other.
 #[derive(Debug)]
 pub(in crate::vfio) struct Group {
     fd: OwnedFd,
@@ -72,7 +72,7 @@ unsafe impl Ioctl for Call {
 /// One ioctl.
 ///
 /// # Safety
-/// `argument` must be what the kernel wants for this number: a number of its own, or a pointer to
+/// `argument` must be what the kernel wants for this number: a plain number, or a pointer to
 /// what it reads and writes.
 unsafe fn call(fd: BorrowedFd<'_>, opcode: Opcode, argument: *mut c_void) -> Result<i32> {
     // SAFETY: as the caller promises.

@@ -73,7 +73,7 @@ impl Drop for Registers {
     fn drop(&mut self) {
         // SAFETY: the mapping was made with these bounds and is this value's alone.
         let ended = unsafe { munmap(self.start.cast(), self.bytes) };
-        debug_assert_eq!(ended, Ok(()), "a mapping of our own can be ended");
+        debug_assert_eq!(ended, Ok(()), "our mapping can be unmapped");
     }
 }
 

@@ -71,9 +71,9 @@ register_bits! {
         PRE_FAILURE = 0x0001 => "pre-failure",
         /// Updated in normal operation, not only off-line.
         ONLINE = 0x0002 => "online",
-        /// Tells of performance.
+        /// Is about performance.
         PERFORMANCE = 0x0004 => "performance",
-        /// Tells of an error rate.
+        /// Is about an error rate.
         ERROR_RATE = 0x0008 => "error rate",
         /// Counts events.
         EVENT_COUNT = 0x0010 => "event count",

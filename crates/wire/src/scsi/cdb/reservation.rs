@@ -83,7 +83,7 @@ code! {
         ExclusiveAccess = 0x3 => "exclusive access",
         /// Others may read; registrants may write.
         WriteExclusiveRegistrantsOnly = 0x5 => "write exclusive - registrants only",
-        /// Whoever is registered reads and writes.
+        /// Registrants alone read and write.
         ExclusiveAccessRegistrantsOnly = 0x6 => "exclusive access - registrants only",
         /// The same as 5h, and all registered are holders.
         WriteExclusiveAllRegistrants = 0x7 => "write exclusive - all registrants",

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn each_hub_on_the_way_finds_its_port() {
+    fn each_hub_of_a_route_finds_its_port() {
         let route = RouteString::from_bits(0x0f23);
         assert_eq!([0, 1, 2, 3].map(|tiers| route.port_after(tiers)), [Some(3), Some(2), Some(15), None]);
     }

@@ -45,7 +45,7 @@ code! {
         U3 = 0x03 => "U3",
         /// Off.
         Disabled = 0x04 => "disabled",
-        /// Nobody is there.
+        /// No device is connected.
         RxDetect = 0x05 => "Rx.Detect",
         /// Does not train; wants a warm reset.
         Inactive = 0x06 => "inactive",

@@ -82,8 +82,8 @@ fn concurrent_commands_are_deterministic() {
     }
 }
 
-/// A read fails after an odd number of packets, so that who counts anew counts otherwise than who
-/// does not. Another waits.
+/// A read fails after an odd number of packets, so that a reset sequence number differs from one
+/// that goes on. Another read waits.
 #[test]
 fn after_a_pipe_that_has_failed_the_next_read_has_all_of_its_packets() {
     // Each with its packets' bytes, and how often it must fail before the driver has done with it.
