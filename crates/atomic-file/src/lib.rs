@@ -1,4 +1,6 @@
-//! Replaces a file as a whole, and creates files at predictable paths safely.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Design
 //!
 //! [`AtomicFile`] is written beside the file that it replaces, and takes its name in one step
 //! (rename(2)): a reader finds the old contents or the new ones. Until then it has no name where
@@ -12,7 +14,6 @@
 //! ([`std::fs::canonicalize`]).
 //!
 //! Left out: links in directories above the file, and systems other than Linux.
-#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 use rustix::io::Errno;

@@ -1,5 +1,6 @@
-//! USB traffic as capture files: written as pcapng, which tshark and Wireshark open, with the stream of each transfer kept; read as
-//! pcap and pcapng.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Design
 //!
 //! [`Pcapng`] writes the blocks of a file. A device is written in one of two ways: its [`Transfers`], as by Linux's usbmon
 //! (link type 220), or the [`Transactions`] that move them, as by an analyser of USB 2.0 (link type 288). docs/CAPTURE.md describes
@@ -10,7 +11,6 @@
 //!
 //! Invariants: what is held in memory does not grow with the file; an error names the file; a record is whole or not there,
 //! unless the writer below fails in the middle of it.
-#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod ends;
 mod error;
@@ -20,6 +20,8 @@ mod rewritten;
 mod transactions;
 mod transfers;
 mod unpack;
+
+pub use {bus, units};
 
 pub use error::{ReadError, WriteError};
 pub use pcapng::{COMMENT_BYTES_MAX, INTERFACES_MAX, Interface, InterfaceId, LinkType, Pcapng, Record};

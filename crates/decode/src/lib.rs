@@ -1,4 +1,6 @@
-//! What happened between a host and its USB drives, from a capture of their traffic.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Design
 //!
 //! Packets of a capture go into a [`Decoder`], [`Command`]s come out of it: each with its time, unit, tag, command block, bytes, status
 //! and sense data, whatever carried it. What went wrong is a [`Verdict`], with the side that caused it, the packets that show it, and Linux's
@@ -11,7 +13,6 @@
 //! Which endpoint is which is learned from descriptors in the capture, or from what is in the transfers. Everything here is a value;
 //! nothing knows a file or a clock. Invariants: memory does not grow with the capture, and what
 //! is discarded for that is counted ([`Losses`]).
-#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod bot;
 mod clock;
@@ -28,6 +29,8 @@ mod stats;
 mod uas;
 mod unit;
 mod verdict;
+
+pub use {capture, wire};
 
 pub use command::{Block, Command, Outcome, Part, SENSE_BYTES_MAX, STEPS_MAX, TransferStep, Transport};
 pub use contents::{DeviceSummary, TransferCounts, class_name};

@@ -1,12 +1,11 @@
-//! A USB mass-storage device as state machines without I/O.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Design
 //!
 //! From the bus inwards: [`device`] answers endpoint 0 and holds the transport that the host has chosen; [`uas`]
 //! and [`bot`] turn transfers into commands; [`command`] holds the commands and runs them in the order that SAM
 //! allows; [`lun`] is what a command means; [`medium`] is the interface to block storage. Requests flow down,
 //! outcomes flow up, and no layer uses any but its neighbour.
-//!
-//! Always true: inputs are methods, outputs are polled until there are none; nothing here blocks, knows the time, or
-//! holds block data; every command ends once; everything has a limit with a name.
 #![no_std]
 
 extern crate alloc;
@@ -23,6 +22,8 @@ mod output;
 mod stress;
 mod transfer_id;
 pub mod uas;
+
+pub use {bus, units, wire};
 
 pub use device::{ActiveTransport, Device, DeviceConfig, Transports, Verdict};
 pub use output::{DeviceTransfer, INLINE_BYTES_MAX, Inline, Output, Payload};

@@ -1,4 +1,6 @@
-//! A drive in this process: a device with its media, and the transfers of one host.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Design
 //!
 //! A [`Drive`] joins a [`device::Device`] with the media of its logical units; [`medium`] stores blocks, in memory or in
 //! a file; [`loopback`] joins a drive with an initiator in the same process, without a link or a clock in between.
@@ -8,6 +10,8 @@
 mod drive;
 pub mod loopback;
 pub mod medium;
+
+pub use {bus, device, initiator, units, wire};
 
 pub use drive::{
     Body, Counters, Drive, Fault, FaultKind, FlushError, HostCompletion, HostTransfer, NotAFault, Pool,

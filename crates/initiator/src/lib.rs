@@ -1,13 +1,12 @@
-//! The host side of USB mass storage as state machines without I/O.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Design
 //!
 //! A [`Transport`] accepts SCSI [`Command`]s and outputs what to do on the bus: transfers to submit
 //! or cancel, requests to the device, and the outcome of each command. The driver of the machine,
 //! over a real, simulated or in-memory bus, carries the outputs out and feeds back the results.
-//!
-//! Always true: inputs are methods that take the time, outputs are polled until there are none;
-//! nothing blocks, reads a clock, or holds payload; every accepted command ends exactly once, and
-//! only when none of its transfers is in flight, so that its buffer is the caller's again; every
-//! limit has a name.
+//! [`Bot`], [`Turbo`] and [`Uas`] are transports; [`disk::Disk`] makes commands of block requests.
+//! The buffer of a command is the caller's again when the command has ended; every limit has a name.
 #![no_std]
 
 extern crate alloc;
@@ -27,6 +26,8 @@ mod timeouts;
 mod transport;
 pub mod turbo;
 pub mod uas;
+
+pub use {bus, units, wire};
 
 pub use bot::{Bot, BotConfig};
 pub use command::{CDB_BYTES_MAX, Command, CommandBlock, CommandId, DataPhase};

@@ -1,4 +1,6 @@
-//! USB drives of a machine, or of a report of one: what is attached, over which transport, and why not over another.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Design
 //!
 //! [`tree`] reads the files in which Linux describes itself (sysfs, procfs, modprobe's), below any root, so that a
 //! recorded tree is as good as the running machine. [`inventory`] makes values of them: controllers, buses, devices,
@@ -7,7 +9,6 @@
 //! reports. [`block`] knows block devices and what uses them.
 //!
 //! Always true: nothing here changes a machine or needs root; what root would add is reported where it is missing.
-#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![forbid(unsafe_code)]
 
 pub mod archive;

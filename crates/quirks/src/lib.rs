@@ -1,5 +1,6 @@
-//! From descriptors to a transport, with the reasons (USB 3.2 chapter 9, Bulk-Only Transport 1.0 clause 4, UAS-2
-//! clause 5).
+#![doc = include_str!("../README.md")]
+//!
+//! ## Design
 //!
 //! [`probe`] takes what GET_DESCRIPTOR answered and what the link is. For each mass-storage interface it judges BOT and
 //! UAS by our own needs, which gives a plan where they are met, and UAS by the rules of Linux. Each judgement is a list
@@ -8,7 +9,6 @@
 //! Always true: any bytes are judged within the limits of [`configuration`]; a plan exists exactly if no rule that is
 //! needed is broken; the same bytes give the same answer. Left out: other configurations than the one given, other
 //! subclasses than transparent SCSI, quirks that a user sets.
-#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![no_std]
 
 extern crate alloc;
@@ -23,6 +23,8 @@ pub mod quirk;
 mod rule;
 #[cfg(test)]
 mod tests;
+
+pub use {bus, wire};
 
 pub use identity::{DeviceId, Identity, Names, NoDeviceId};
 pub use linux::LinuxJudgement;

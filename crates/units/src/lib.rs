@@ -1,4 +1,6 @@
-//! Quantities with units: time, bytes, blocks.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Design
 //!
 //! A bare integer does not say whether it counts bytes, blocks or picoseconds, so above this crate none
 //! is passed around for those. Only arithmetic with a meaning exists: two block counts add up, two block
@@ -6,7 +8,6 @@
 //!
 //! Left out: floating point, calendars, and everything that would need a clock. An [`Instant`] is what a
 //! back end says it is: virtual time in a simulation, the operating system's monotonic clock elsewhere.
-#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![no_std]
 
 mod block;

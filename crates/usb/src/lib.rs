@@ -1,9 +1,11 @@
-//! Real host buses of this machine, and disks driven over them in user space.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Design
 //!
 //! [`usbfs`] claims an interface from the kernel driver and is the host bus to it; [`controller`]
 //! drives a whole host controller passed through by [`vfio`]. [`attachment`] drives a disk over
 //! either, through the trait in [`host_bus`], and reattaches the kernel driver afterwards.
-//! `uaskit-inspect` lists devices and detects whether they are in use.
+//! [`inspect`] lists devices and detects whether they are in use.
 
 pub mod attachment;
 mod clock;
@@ -11,6 +13,8 @@ pub mod controller;
 pub mod host_bus;
 pub mod usbfs;
 pub mod vfio;
+
+pub use {initiator, inspect, units};
 
 use inspect::tree::Tree;
 

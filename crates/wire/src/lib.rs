@@ -1,4 +1,6 @@
-//! Bytes to values and back: everything that crosses a USB mass-storage wire, once.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Design
 //!
 //! One type, one file, one shape: the clause and a byte map, a struct with typed fields, `LEN`, `decode`,
 //! `encode`, a one-line `Display`, tests with literal bytes. Decoding is whole: a value that exists is a
@@ -6,7 +8,6 @@
 //!
 //! Always true: no allocation, no `unsafe`, no panic on any bytes. Codes are open (an unknown code survives
 //! decode and encode); choices are closed (a field with a finite meaning is an enum).
-#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![no_std]
 #![deny(clippy::indexing_slicing)]
 

@@ -1,4 +1,6 @@
-//! A USB host controller (xHCI 1.2) as a state machine: registers, rings and contexts.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Design
 //!
 //! A [`Controller`] has no clock, no thread and no I/O. Its owner passes on register accesses of
 //! the driver, the progress of transfers on the bus and the answers of devices, each with the
@@ -19,7 +21,6 @@
 //!
 //! Invariants: every fetched TD is reported once, or returned by a stop; an access outside of
 //! memory is a Host System Error; nothing that a driver writes makes it panic, loop or grow.
-#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![no_std]
 
 extern crate alloc;

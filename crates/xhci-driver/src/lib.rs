@@ -1,13 +1,10 @@
-//! A driver for xHCI host controllers (xHCI 1.2) as a state machine without I/O.
+#![doc = include_str!("../README.md")]
 //!
-//! It runs over two traits, [`Registers`] and [`DmaMemory`], implemented by a simulated controller
-//! or a real one. Inputs are transfers and requests; outputs are completions, answers, and port
-//! changes. [`Controller`] is the machine, [`retire`] the table of what an event means for a
-//! transfer, [`Hub`] the driver of a hub on top of both.
+//! ## Design
 //!
-//! Always true: an accepted transfer completes exactly once, and only when the controller has
-//! released its buffer; nothing a controller writes makes the driver panic, loop or grow; every
-//! limit has a name ([`limit`]).
+//! Inputs are transfers and requests; outputs are completions, answers, and port changes.
+//! [`Controller`] is the machine, over [`Registers`] and [`DmaMemory`]; [`retire`] is the table of what
+//! an event means for a transfer, [`Hub`] the driver of a hub on top of both. Limits are in [`limit`].
 //!
 //! Left out: isochronous endpoints, interrupt endpoints other than those of hubs, suspend,
 //! virtualisation, more than one interrupter.
@@ -27,6 +24,8 @@ mod ring;
 #[cfg(test)]
 mod script;
 mod types;
+
+pub use {bus, units, wire};
 
 pub use capabilities::{Capabilities, Protocol, Unusable};
 pub use controller::Controller;

@@ -1,7 +1,8 @@
 //! A module opens with what it is: `//!` at its first line, and enough of it.
 //!
 //! A module that holds others, or is long, owes three lines: what it is, what it leaves out, what is always true.
-//! In `wire` a file is one type with its clause and byte map on the type, so one line above it is enough.
+//! In `wire` a file is one type with its clause and byte map on the type, so one line above it is enough. The front page of a
+//! public crate includes its README above these lines.
 
 use crate::tidy::{
     finding::{Finding, Rule},
@@ -12,12 +13,14 @@ use crate::tidy::{
 const SHORT_MODULE_LINES_MAX: usize = 150;
 const LINES_MIN: usize = 3;
 const LINES_MAX: usize = 30;
+const README: &str = "#![doc = include_str!(\"../README.md\")]\n";
 
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     if source.test && !source.path.contains("/tests/") {
         return Vec::new();
     }
-    let lines = source.text.lines().take_while(|line| line.starts_with("//!")).count();
+    let text = source.text.strip_prefix(README).unwrap_or(&source.text);
+    let lines = text.lines().take_while(|line| line.starts_with("//!")).count();
     let advice = if lines == 0 {
         "open with `//!`: what the module is, which clause, what it leaves out".to_owned()
     } else if lines > LINES_MAX {
@@ -50,6 +53,12 @@ mod tests {
     fn a_module_without_docs_is_found() {
         assert_eq!(findings_of(check, BUS, "// Note.\nfn a() {}\n").len(), 1);
         assert_eq!(findings_of(check, BUS, "//! A.\nfn a() {}\n"), [""; 0]);
+    }
+
+    #[test]
+    fn a_front_page_includes_its_readme_first() {
+        assert_eq!(findings_of(check, BUS, &format!("{README}//!\n//! A.\nfn a() {{}}\n")), [""; 0]);
+        assert_eq!(findings_of(check, BUS, &format!("{README}fn a() {{}}\n")).len(), 1);
     }
 
     #[test]
