@@ -11,7 +11,7 @@ use super::controller::Controller;
 use super::memory::{Fault, GuestMemory};
 use super::output::{ControlRequest, DevicePath, LinkAct, Output};
 use super::ring::Cursor;
-use super::slot::{Endpoint, Slot, SlotStage};
+use super::slot::{Endpoint, Slot, SlotStage, slots_at};
 use alloc::vec::Vec;
 use units::Instant;
 use wire::usb::{Direction, EndpointAddress, Recipient, RequestKind, SetupPacket, StandardRequest};
@@ -337,7 +337,7 @@ impl Controller {
             };
             self.finish(now + self.model.command, pointer, (code, slot));
         } else if self.model.misbehaviour.answers_stop_early
-            && let Some(slot) = self.slots_at(path.port).find(|slot| {
+            && let Some(slot) = slots_at(&self.slots, path.port).into_iter().find(|slot| {
                 let slot = &self.slots[usize::from(*slot)];
                 slot.path == path && slot.endpoint(id).is_some_and(|e| e.state == EndpointState::Stopped)
             })
@@ -439,7 +439,7 @@ impl Controller {
 
     /// Handles the loss of the device at a port: a pending SET_ADDRESS fails.
     pub(super) fn lose_device(&mut self, now: Instant, port: u8) {
-        for number in self.slots_at(port) {
+        for number in slots_at(&self.slots, port) {
             let waits = self.commands.current.filter(|current| current.slot == number);
             if let Some(Current { pointer, waits: Waits::Address(_), .. }) = waits {
                 self.finish(now, pointer, (Code::UsbTransactionError, number));

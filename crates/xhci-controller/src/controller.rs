@@ -8,14 +8,14 @@
 
 use super::command::Commands;
 use super::dma::Dma;
-use super::event::{EventRing, EventTraffic, Interrupter, Tampering, WAITING_MAX};
+use super::event::{EventRing, EventTraffic, Interrupter, Tampering};
 use super::memory::{Fault, GuestMemory};
 use super::model::Model;
 use super::notes::Notes;
 use super::output::{DevicePath, Output};
 use super::port::{Port, PortOutcome};
 use super::register::Registers;
-use super::slot::{Slot, SlotStage};
+use super::slot::Slot;
 use super::transfer::Fetch;
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -169,10 +169,8 @@ impl Controller {
         self.outputs.pop_front()
     }
 
-    /// Most events that wait until they are visible or have room.
-    pub const EVENTS_WAITING_MAX: usize = WAITING_MAX;
-
-    /// Returns whether events were dropped because more than [`Self::EVENTS_WAITING_MAX`] waited.
+    /// Returns whether events were dropped because more than the limit waited
+    /// ([`EVENTS_WAITING_MAX`](crate::EVENTS_WAITING_MAX)).
     #[inline]
     pub const fn has_overrun(&self) -> bool {
         self.events.ring.has_overrun()
@@ -308,14 +306,6 @@ impl Controller {
             self.registers.status = self.registers.status.with(UsbStatus::PORT_CHANGE);
             self.post(now, EventTrb::PortStatusChange { port: number, code: CompletionCode::Success });
         }
-    }
-
-    /// Returns the slots of a root port.
-    pub(super) fn slots_at(&self, port: u8) -> impl Iterator<Item = u8> + use<> {
-        let is_there = |slot: &Slot| slot.path.port == port && slot.stage != SlotStage::Disabled;
-        let found: Vec<u8> =
-            (0..).zip(&self.slots).filter(|(_, slot)| is_there(slot)).map(|(number, _)| number).collect();
-        found.into_iter()
     }
 
     /// Handles an endpoint that became quiet after [`LinkAct::Stop`](super::LinkAct::Stop).

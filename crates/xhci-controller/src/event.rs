@@ -26,9 +26,9 @@ const MODERATION_DEFAULT: u16 = 4000;
 /// TRBs of a segment (clause 6.5).
 const SEGMENT_TRBS: RangeInclusive<u16> = 16..=4096;
 
-/// Events that wait for visibility or room. A fetched TD makes a few, each command and each port
+/// Most events that wait for visibility or room. A fetched TD makes a few, each command and each port
 /// change one; a full controller fetches no further TDs.
-pub(super) const WAITING_MAX: usize = 1 << 16;
+pub const EVENTS_WAITING_MAX: usize = 1 << 16;
 
 #[derive(Clone, Debug)]
 pub(super) struct EventRing {
@@ -201,7 +201,7 @@ impl EventRing {
     /// is visible.
     pub(super) fn push(&mut self, at: Instant, event: EventTrb) -> Instant {
         let at = self.waiting.back().map_or(at, |(last, _)| at.max(*last));
-        if self.waiting.len() < WAITING_MAX {
+        if self.waiting.len() < EVENTS_WAITING_MAX {
             self.waiting.push_back((at, event));
         } else {
             self.has_overrun = true;

@@ -49,7 +49,7 @@ mod slot;
 mod transfer;
 
 pub use controller::{Controller, Counters};
-pub use event::{EventTraffic, Tampering};
+pub use event::{EVENTS_WAITING_MAX, EventTraffic, Tampering};
 pub use memory::{Fault, GuestMemory};
 pub use model::{Misbehaviour, Model, PciExpress};
 pub use output::{ControlAnswer, ControlRequest, DevicePath, LinkAct, Output};

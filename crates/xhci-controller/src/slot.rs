@@ -242,3 +242,9 @@ impl Streams {
         Ok(())
     }
 }
+
+/// Returns the numbers of the slots of a root port.
+pub(super) fn slots_at(slots: &[Slot], port: u8) -> Vec<u8> {
+    let is_there = |slot: &Slot| slot.path.port == port && slot.stage != SlotStage::Disabled;
+    (0..).zip(slots).filter(|(_, slot)| is_there(slot)).map(|(number, _)| number).collect()
+}

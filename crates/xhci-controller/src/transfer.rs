@@ -10,9 +10,10 @@
 
 use super::controller::Controller;
 use super::memory::{Fault, GuestMemory};
+use super::model::Model;
 use super::output::{DevicePath, LinkAct, Output};
 use super::ring::{Act, Cursor, EventFields, Ring};
-use super::slot::Endpoint;
+use super::slot::{Endpoint, Slot, slots_at};
 use alloc::vec::Vec;
 use bus::TransferId;
 use bus::link::{End, PacketPayload, Progress};
@@ -300,10 +301,14 @@ impl Controller {
             slot.path == path && slot.endpoint(id).is_some_and(|it| it.state == state)
         };
         let code = if is_stalled { Code::StallError } else { Code::UsbTransactionError };
-        let Some(slot) = self.slots_at(path.port).find(|&slot| is_so(slot, EndpointState::Running)) else {
+        let Some(slot) =
+            slots_at(&self.slots, path.port).into_iter().find(|&slot| is_so(slot, EndpointState::Running))
+        else {
             // A stopped endpoint answers a proposal with NoStream, which a device may answer with
             // STALL.
-            let stopped = self.slots_at(path.port).find(|&slot| is_so(slot, EndpointState::Stopped));
+            let stopped = slots_at(&self.slots, path.port)
+                .into_iter()
+                .find(|&slot| is_so(slot, EndpointState::Stopped));
             if let Some(endpoint) = stopped.and_then(|slot| self.slots[usize::from(slot)].endpoint_mut(id)) {
                 endpoint.halted_by = Some(code);
             }
@@ -397,6 +402,24 @@ impl Controller {
         EndpointAddress::new(number / 2, direction)
     }
 
+    /// Reads the bytes of an OUT transfer that was queued on the link, from the first that has not
+    /// moved. The rest of `into` stays if the transfer is shorter; nothing is read for one that is
+    /// no longer outstanding.
+    ///
+    /// # Errors
+    /// If a buffer of it is not in memory.
+    pub fn read_transfer(
+        &self,
+        memory: &impl GuestMemory,
+        transfer: TransferId,
+        into: &mut [u8],
+    ) -> Result<(), Fault> {
+        match find_td(&self.slots, transfer) {
+            Some((ring, place)) => read_td(memory, ring, place, into),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the bytes of OUT payload; copied to `scratch` if they are not contiguous.
     pub fn bytes<'a>(
         &'a self,
@@ -404,13 +427,8 @@ impl Controller {
         piece: PacketPayload,
         scratch: &'a mut Vec<u8>,
     ) -> &'a [u8] {
-        let found = RingName::of(piece.transfer).and_then(|(to, number)| {
-            let endpoint = self.slots.get(usize::from(to.slot))?.endpoint(to.endpoint)?;
-            let ring = endpoint.rings.get(usize::from(to.stream))?;
-            let is_first = ring.first().is_some_and(|td| td.number == number);
-            let at = if is_first { 0 } else { ring.tds().position(|td| td.number == number)? };
-            Some((ring, at, ring.td(at)?.base + piece.offset))
-        });
+        let found = find_td(&self.slots, piece.transfer);
+        let found = found.and_then(|(ring, place)| Some((ring, place, ring.td(place)?.base + piece.offset)));
         let Some((ring, td, offset)) = found else { return &[] };
         let wanted = u32::from(piece.bytes);
         if let Some((Act::Move(buffer), within, bytes)) = ring.run(td, offset, wanted)
@@ -428,7 +446,7 @@ impl Controller {
     /// memory is busy, and for a page whose TRB was not prefetched.
     #[inline(always)]
     pub fn read_payload(&mut self, now: Instant, piece: PacketPayload) -> Duration {
-        self.dma.read(now, &self.model, piece.bytes.into()) + self.next_trb_out(piece)
+        self.dma.read(now, &self.model, piece.bytes.into()) + pause_for_trb(&self.model, &self.slots, piece)
     }
 
     /// Returns how long payload from the bus waits for room in the controller's buffer.
@@ -436,22 +454,50 @@ impl Controller {
     pub fn buffer_wait(&self, now: Instant) -> Duration {
         self.dma.full_for(now, &self.model)
     }
+}
 
-    /// Returns the pause before a page whose TRB was not prefetched.
-    fn next_trb_out(&self, piece: PacketPayload) -> Duration {
-        if self.model.next_trb_out == Duration::ZERO {
-            return Duration::ZERO;
-        }
-        let at = RingName::of(piece.transfer).and_then(|(to, number)| {
-            let endpoint = self.slots.get(usize::from(to.slot))?.endpoint(to.endpoint)?;
-            let mut tds = endpoint.rings.get(usize::from(to.stream))?.tds();
-            tds.find(|td| td.number == number).map(|td| td.base + piece.offset)
-        });
-        match at.filter(|at| *at >= READ_AHEAD_BYTES && at.is_multiple_of(PAGE_BYTES)) {
-            Some(_) => self.model.next_trb_out,
-            None => Duration::ZERO,
-        }
+/// Returns the pause before a page whose TRB was not prefetched.
+fn pause_for_trb(model: &Model, slots: &[Slot], piece: PacketPayload) -> Duration {
+    if model.next_trb_out == Duration::ZERO {
+        return Duration::ZERO;
     }
+    let found = find_td(slots, piece.transfer);
+    let at = found.and_then(|(ring, place)| Some(ring.td(place)?.base + piece.offset));
+    match at.filter(|at| *at >= READ_AHEAD_BYTES && at.is_multiple_of(PAGE_BYTES)) {
+        Some(_) => model.next_trb_out,
+        None => Duration::ZERO,
+    }
+}
+
+/// Returns the ring of an outstanding TD, and the place of the TD there.
+fn find_td(slots: &[Slot], transfer: TransferId) -> Option<(&Ring, usize)> {
+    let (to, number) = RingName::of(transfer)?;
+    let endpoint = slots.get(usize::from(to.slot))?.endpoint(to.endpoint)?;
+    let ring = endpoint.rings.get(usize::from(to.stream))?;
+    let is_first = ring.first().is_some_and(|td| td.number == number);
+    let place = if is_first { 0 } else { ring.tds().position(|td| td.number == number)? };
+    Some((ring, place))
+}
+
+/// Reads the bytes of a TD that have not moved, as many as `into` has room for.
+fn read_td(memory: &impl GuestMemory, ring: &Ring, place: usize, into: &mut [u8]) -> Result<(), Fault> {
+    let Some(td) = ring.td(place) else { return Ok(()) };
+    let (mut offset, mut rest) = (td.base, into);
+    while !rest.is_empty() {
+        let Some((act, within, length)) = ring.run(place, offset, rest.len() as u32) else { break };
+        let (now, later) = rest.split_at_mut(length as usize);
+        match act {
+            Act::Move(buffer) => memory.read_bytes(buffer.wrapping_add(within.into()), now)?,
+            Act::Send(bytes) => {
+                let within = within as usize;
+                let immediate = bytes.get(within..within + now.len()).unwrap_or(&[]);
+                now[..immediate.len()].copy_from_slice(immediate);
+            }
+            _ => {}
+        }
+        (rest, offset) = (later, offset + length);
+    }
+    Ok(())
 }
 
 /// Writes received data to the buffers of the first TD.

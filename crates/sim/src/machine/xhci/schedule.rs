@@ -6,11 +6,12 @@ use super::{MachineEvent, XhciMachine};
 use crate::engine::{CapacityExceeded, EventKey, QueueFull};
 use crate::machine::StopReason;
 use units::Instant;
-use xhci_controller::Controller;
 
 /// The queue of events that are not visible yet.
-const EVENTS: CapacityExceeded =
-    CapacityExceeded { queue: "the event queue of the controller", capacity: Controller::EVENTS_WAITING_MAX };
+const EVENTS: CapacityExceeded = CapacityExceeded {
+    queue: "the event queue of the controller",
+    capacity: xhci_controller::EVENTS_WAITING_MAX,
+};
 
 impl XhciMachine {
     #[inline(never)]
