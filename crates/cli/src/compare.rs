@@ -215,6 +215,9 @@ fn finding_count(text: &str) -> Result<usize, String> {
 
 /// Prints findings as a list, with a line for those that are not shown.
 fn print_findings(out: &mut Output<'_>, findings: &[String], shown: usize) -> Result<(), Failure> {
+    if findings.is_empty() {
+        return Ok(());
+    }
     findings.iter().take(shown).try_for_each(|finding| writeln!(out, "- {finding}"))?;
     if let more @ 1.. = findings.len().saturating_sub(shown) {
         writeln!(out, "- {}: --findings all", counted_len(more, "more finding"))?;

@@ -234,7 +234,9 @@ fn a_measurement_of_hardware_is_laid_beside_its_transport() {
         "{of_bot}"
     );
     let page = folder.file("page.html");
-    assert!(run(&["compare", "--against", &file, "--report", &page]).status.success());
+    let output = run(&["compare", "--against", &file, "--report", &page]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.starts_with("- The largest error is "), "{text}");
     let html = std::fs::read_to_string(&page).unwrap();
     let has = ["measured and simulated", "4K random read, uas, 4 deep", "The largest error is ", "<svg"];
     assert!(has.iter().all(|part| html.contains(part)) && !html.contains("https:"), "{html}");

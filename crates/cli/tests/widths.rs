@@ -45,6 +45,23 @@ fn a_comparison_fits_and_keeps_the_ratio() {
 }
 
 #[test]
+fn a_list_leaves_columns_out_and_cuts_no_line() {
+    let place = Place::new();
+    let tree = concat!(env!("CARGO_MANIFEST_DIR"), "/../inspect/tests/trees/hub-and-box.tree");
+    for columns in [60, 80] {
+        let text = printed_on(columns, uaskit(&place, &["list", "--from", tree]));
+        let mut lines = text.lines().filter(|line| !line.starts_with("Not shown"));
+        assert!(lines.all(|line| line.chars().count() <= columns.into()), "{text}");
+        for part in ["2-1.2", "/dev/sdc", "UAS", "Bridge"] {
+            assert!(text.contains(part) && !text.contains('…'), "{part} in {columns} columns: {text}");
+        }
+        assert!(text.contains("Not shown: LINK") || columns == 80, "{text}");
+    }
+    let wide = printed_on(120, uaskit(&place, &["list", "--from", tree]));
+    assert!(wide.contains("PORT       TRANSPORT     LINK"), "{wide}");
+}
+
+#[test]
 fn what_each_transport_would_bring_fits() {
     narrow(&Place::new(), &["why", "--simulate", "geerling"]);
 }

@@ -11,7 +11,7 @@ mod page;
 use super::choice::Configuration;
 use super::request::{Comparison, gather};
 use super::table::fitted;
-use super::{CompareArguments, parts};
+use super::{CompareArguments, parts, print_findings};
 use crate::failure::Failure;
 use crate::quantity;
 use crate::sanitize::{self, shown};
@@ -72,15 +72,13 @@ pub(super) fn show(
     if arguments.json {
         return writeln!(out, "{}", sanitize::json(&format!("{:#}", record.json(columns, &rows))));
     }
+    print_findings(out, &page::findings(&record, columns, &rows), arguments.findings)?;
     writeln!(
         out,
         "{}, as it was measured, beside the setup; MB/s (10^6 bytes)\n{}",
         sanitize::escape(&record.target),
         fitted(&record.table(columns, &rows))
     )?;
-    if !record.unknown.is_empty() {
-        writeln!(out, "Left out, since what these jobs ask is not known: {}", list(&record.unknown))?;
-    }
     let alone = record.alone(columns);
     if !alone.is_empty() {
         writeln!(out, "Left out, since nothing is simulated on these transports: {}", list(&alone))?;

@@ -1,12 +1,14 @@
 //! The list for people: a bus, and below it one line for each drive, indented by the hubs on its way.
 //!
 //! Columns are as wide as the widest entry of all buses; what a device says of itself comes last. What devices and files say
-//! is escaped, so that it cannot play with the terminal. On a terminal, lines that are longer than it is wide are cut;
-//! elsewhere nothing is.
+//! is escaped, so that it cannot play with the terminal. On a terminal that is narrower than the lines, a table
+//! of all drives leaves columns out and names them; elsewhere nothing is left out.
 
+use crate::compare::table::in_columns;
 use crate::sanitize::escape;
 use inspect::inventory::{DEVICES, Disk, Interface, Inventory, Transport, UsbDevice, bridge_family};
 use inspect::text::{ForeignDrive, ForeignSystem};
+use report::TextTable;
 use study::plural::counted;
 use units::Capacity;
 
@@ -35,12 +37,15 @@ pub(super) fn inventory(inventory: &Inventory, all: bool, columns: Option<usize>
     let widths =
         rows.fold([0; 7], |widths, row| std::array::from_fn(|at| widths[at].max(row[at].chars().count())));
     let mut lines = vec![line(&titles, &widths)];
-    for (bus, rows) in buses {
-        lines.push(bus);
+    for (bus, rows) in &buses {
+        lines.push(bus.clone());
         lines.extend(rows.iter().map(|row| line(row, &widths)));
     }
-    let columns = columns.unwrap_or(usize::MAX);
-    lines.into_iter().map(|line| cut(line, columns) + "\n").collect()
+    let fits = |columns: usize| lines.iter().all(|line| line.chars().count() <= columns);
+    match columns.filter(|columns| !fits(*columns)) {
+        Some(columns) => narrow(&buses, columns),
+        None => lines.iter().map(|line| format!("{line}\n")).collect(),
+    }
 }
 
 /// The text without any drive.
@@ -64,12 +69,14 @@ fn line(row: &Row, widths: &[usize; 7]) -> String {
     cells.join("  ").trim_end().to_owned()
 }
 
-/// The line with no more letters than there are columns.
-fn cut(line: String, columns: usize) -> String {
-    if line.chars().count() <= columns {
-        return line;
-    }
-    line.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
+/// The list for a terminal that is narrower than its lines: the buses, then a table of all drives, which breaks cells and
+/// leaves columns out.
+fn narrow(buses: &[(String, Vec<Row>)], columns: usize) -> String {
+    let table = TextTable::new(TITLES).words([1, 6]).names([0, 2, 4]);
+    let mut table = table.leave_out_first(&["LINK", "DEPTH", "SIZE"]).open();
+    buses.iter().flat_map(|(_, rows)| rows).for_each(|row| table.row(row.clone()));
+    let titles: String = buses.iter().map(|(bus, _)| format!("{bus}\n")).collect();
+    format!("{titles}\n{}\n", in_columns(&table, Some(columns)))
 }
 
 fn bus_line(inventory: &Inventory, hub: &UsbDevice) -> String {
@@ -173,9 +180,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_cut_to_the_terminal() {
-        assert_eq!(cut("bus 2".into(), 5), "bus 2");
-        assert_eq!(cut("bus 12".into(), 5), "bus …");
-        assert_eq!(cut("é→x".into(), 2), "é…");
+    fn a_narrow_terminal_leaves_columns_out_and_names_them() {
+        let row = |port: &str, disk: &str| {
+            [
+                port,
+                "UAS, streams",
+                "5 Gb/s",
+                "30",
+                disk,
+                "4.0 TB",
+                "152d:0562 JMicron JMS562 USB to ATA Bridge",
+            ]
+            .map(str::to_owned)
+        };
+        let bus = "bus 2, 10 Gb/s, xhci_hcd at 0000:00:14.0";
+        let buses = [(bus.to_owned(), vec![row("  2-1", "/dev/sda"), row("    2-1.2", "/dev/sdb")])];
+        for columns in [60, 80] {
+            let text = narrow(&buses, columns);
+            let mut table = text.lines().filter(|line| !line.starts_with("Not shown"));
+            assert!(table.all(|line| line.chars().count() <= columns), "{columns}: {text}");
+            for part in [bus, "  2-1 ", "    2-1.2 ", "/dev/sda", "/dev/sdb", "JMS562"] {
+                assert!(text.contains(part), "{columns}, {part}: {text}");
+            }
+            assert_eq!(text.contains("Not shown: LINK"), columns == 60, "{text}");
+        }
     }
 }

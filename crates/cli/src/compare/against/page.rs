@@ -37,23 +37,10 @@ pub(super) fn write(
     file: &Path,
 ) -> Result<(), Failure> {
     let Comparison { columns, terms, .. } = comparison;
-    let pairs: Vec<Pair<'_>> = record
-        .rows
-        .iter()
-        .flat_map(|row| {
-            let name = format!("{}, {}, {} deep", row.job.label, escape(&row.transport), row.job.depth);
-            let pair = move |(place, simulated): (usize, f64)| Pair {
-                name: name.clone(),
-                column: &columns[place],
-                measured: row.megabytes_per_second,
-                simulated,
-            };
-            record.simulated(row, columns, rows).into_iter().map(pair)
-        })
-        .collect();
+    let pairs = pairs(record, columns, rows);
     let mut page = Page::new(format!("{}, measured and simulated", escape(&record.target)))
         .lead("What was measured beside what the setup makes of the same jobs; MB/s are 10⁶ bytes a second.")
-        .findings(findings(record, &pairs))
+        .findings(findings_of(record, &pairs))
         .section(Section::new("Side by side").figure(beside(&pairs)).figure(scatter(columns, &pairs)))
         .fact(page::version())
         .fact(Fact::pair("measured", escape(&record.target)));
@@ -67,8 +54,30 @@ pub(super) fn write(
     page::write(&page.fact(Fact::pair("seed", terms.seed.to_string())).fact(page::command_line()), file)
 }
 
-/// How far simulated figures are from measured ones.
-fn findings(record: &Record, pairs: &[Pair<'_>]) -> Vec<String> {
+/// Every measured figure with each simulated one beside it.
+fn pairs<'a>(record: &Record, columns: &'a [Configuration], rows: &[Row]) -> Vec<Pair<'a>> {
+    record
+        .rows
+        .iter()
+        .flat_map(|row| {
+            let name = format!("{}, {}, {} deep", row.job.label, escape(&row.transport), row.job.depth);
+            let pair = move |(place, simulated): (usize, f64)| Pair {
+                name: name.clone(),
+                column: &columns[place],
+                measured: row.megabytes_per_second,
+                simulated,
+            };
+            record.simulated(row, columns, rows).into_iter().map(pair)
+        })
+        .collect()
+}
+
+/// How far simulated figures are from measured ones, the most important finding first.
+pub(super) fn findings(record: &Record, columns: &[Configuration], rows: &[Row]) -> Vec<String> {
+    findings_of(record, &pairs(record, columns, rows))
+}
+
+fn findings_of(record: &Record, pairs: &[Pair<'_>]) -> Vec<String> {
     let mut all = Vec::new();
     let mut sorted: Vec<&Pair<'_>> = pairs.iter().collect();
     sorted.sort_by(|one, other| one.error().abs().total_cmp(&other.error().abs()));
