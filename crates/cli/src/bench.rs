@@ -4,7 +4,6 @@
 //! crate `bench` measures, and what was taken is given back before anything is printed. Figures go to standard output,
 //! progress and questions to standard error.
 
-mod arguments;
 mod confirm;
 mod fit;
 mod identity;
@@ -13,17 +12,15 @@ mod report;
 mod saved;
 mod target;
 
-pub(crate) use arguments::BenchArguments;
-
+use crate::args::quantity;
+use crate::args::{BenchArguments, PatternArgument};
 use crate::failure::Failure;
 use crate::messages::message;
 use crate::output_file;
 use crate::page;
-use crate::quantity;
 use crate::recorder::{self, Capture};
 use crate::sanitize::{self, shown};
 use crate::stdout::{Output, terminal_columns};
-use arguments::PatternArgument;
 use bench::backend::ErrorCounters;
 use bench::measure::{self, CampaignObserver, Energy, Plan, RunConditions};
 use bench::record::{self, INTERVALS, Machine, Method, Record};

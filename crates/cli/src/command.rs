@@ -2,14 +2,10 @@
 //!
 //! One description for parsing, help, completions and man pages. Modules of arguments do not import this one.
 
-use crate::args::{ControlArguments, ListArguments, ServeArguments, WhyArguments};
-use crate::bench::BenchArguments;
-use crate::compare::CompareArguments;
-use crate::decode::DecodeArguments;
-use crate::diff::DiffArguments;
-use crate::history::HistoryArguments;
-use crate::merge::MergeArguments;
-use crate::validate::ValidateArguments;
+use crate::args::{
+    BenchArguments, CompareArguments, ControlArguments, DecodeArguments, DiffArguments, HistoryArguments,
+    ListArguments, MergeArguments, ServeArguments, ValidateArguments, WhyArguments,
+};
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 

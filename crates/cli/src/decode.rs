@@ -3,15 +3,13 @@
 //! Reads, unpacks, decodes, prints; nothing is kept that has been printed. What cannot be read is reported on standard error as it is
 //! found, and does not end the command, but its exit code is that of a damaged capture.
 
-mod arguments;
 mod counts;
 mod input;
 mod json;
 mod lines;
 mod stats;
 
-pub(crate) use arguments::DecodeArguments;
-
+use crate::args::DecodeArguments;
 use crate::failure::Failure;
 use crate::sanitize::{self, shown};
 use capture::{Damage, DamageKind, Dropped, Item, Reader, UnpackDamage, UnpackLimits, Unpacked};

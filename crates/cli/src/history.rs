@@ -5,6 +5,7 @@
 
 mod page;
 
+use crate::args::HistoryArguments;
 use crate::command_line;
 use crate::compare::table::fitted;
 use crate::failure::Failure;
@@ -12,59 +13,10 @@ use crate::messages::message;
 use crate::sanitize::{self, escape, shown};
 use crate::save::{failure, listing, place, saving};
 use crate::stdout::Output;
-use clap::Args;
 use records::{Filter, ResultRow, RunId, Saved, Selector, Store, Summary};
 use report::TextTable;
 use serde_json::{Value, to_value};
-use std::path::{Path, PathBuf};
-
-/// Show the runs that were saved, the newest first, or one of them.
-///
-/// `uaskit bench --save` and `uaskit compare --save` add to them. A run is called by its number, by its label (of several the newest), or
-/// from the end: `last`, `last~1`. Reading changes nothing, whatever the version of the file.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  uaskit bench --virtual --save --label before
-  uaskit history
-  uaskit history --drive 'Portable SSD' --limit 5 --json
-  uaskit history last
-  uaskit history --drive 'Portable SSD' --report runs.html
-  uaskit history before --export > record.json
-  uaskit history 12 --delete
-
-Exit codes: 0 ok, 1 failed, 2 usage.")]
-pub(crate) struct HistoryArguments {
-    /// Which run: its number, its label, `last` or `last~N`; all of them unless given.
-    run: Option<Selector>,
-    /// Runs of setups whose name has this in it.
-    #[arg(long, value_name = "TEXT", conflicts_with = "run")]
-    setup: Option<String>,
-    /// Runs of drives whose name or serial number has this in it.
-    #[arg(long, value_name = "TEXT", conflicts_with = "run")]
-    drive: Option<String>,
-    /// Runs whose label has this in it.
-    #[arg(long, value_name = "TEXT", conflicts_with = "run")]
-    label: Option<String>,
-    /// So many at most.
-    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "run",
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(Filter::LIMIT_MAX)))]
-    limit: u32,
-    /// Print the run as it was printed by --json then, with everything that was known.
-    #[arg(long, requires = "run", conflicts_with = "json")]
-    export: bool,
-    /// Take the run out of the file for good.
-    #[arg(long, requires = "run", conflicts_with_all = ["json", "export"])]
-    delete: bool,
-    /// Write a page with a chart of each job, run by run, into this file; an older one is replaced.
-    #[arg(long, value_name = "FILE.html", conflicts_with_all = ["run", "json"])]
-    report: Option<PathBuf>,
-    /// Another file of runs than that in your data folder.
-    #[arg(long, value_name = "FILE")]
-    file: Option<PathBuf>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
-}
+use std::path::Path;
 
 pub(crate) fn run(arguments: &HistoryArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     let path = place(arguments.file.as_deref())?;

@@ -24,7 +24,6 @@ mod nearest;
 mod output_file;
 mod page;
 mod progress;
-mod quantity;
 mod recorder;
 mod sanitize;
 mod save;

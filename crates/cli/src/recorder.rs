@@ -6,15 +6,14 @@
 //! of the file, nanoseconds after that in the records. Invariants: the queue holds at most [`QUEUE_EVENTS_MAX`] events
 //! and [`QUEUE_BYTES_MAX`] bytes; a capture that cannot be written does not stop the drive.
 
+use crate::args::CaptureArguments;
 use crate::failure::Failure;
 use crate::output_file;
-use crate::quantity;
 use crate::sanitize::shown;
 use atomic_file::AtomicFile;
 use bench::record::CaptureSummary;
 use bus::{Observer, Pipe, TransferId, TransferStatus};
 use capture::{Control, DeviceAddress, Pcapng, Transfer, Transfers, WriteError};
-use clap::Args;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -25,7 +24,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use study::plural::counted;
-use units::{ByteCount, Instant};
+use units::Instant;
 use wire::usb::SetupPacket;
 
 /// Events that wait to be written.
@@ -38,20 +37,6 @@ const CONTROLS_MAX: usize = 128;
 const RECORD_BYTES: u64 = 120;
 /// The address of the drive in the capture.
 const PLACE: DeviceAddress = DeviceAddress { bus: 1, device: 1 };
-
-/// What is to be captured, and where to.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct CaptureArguments {
-    /// Write the host's transfers into a pcapng file, with their streams; see `uaskit decode`.
-    #[arg(long, value_name = "FILE")]
-    capture: Option<PathBuf>,
-    /// Keep the first bytes of each transfer, so many; 0 keeps all. 1 KiB is all but blocks.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::snap, default_value = "1K", requires = "capture")]
-    snap: u32,
-    /// Begin another file when one has about this many bytes, 64 KiB at least: drive.pcapng, drive.1.pcapng, and on.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::capture_size, allow_negative_numbers = true, requires = "capture")]
-    capture_size: Option<ByteCount>,
-}
 
 /// What is to be captured, resolved.
 #[derive(Debug)]
@@ -66,16 +51,6 @@ struct Plan {
 }
 
 impl CaptureArguments {
-    /// Whether a capture was requested.
-    pub(crate) const fn is_wanted(&self) -> bool {
-        self.capture.is_some()
-    }
-
-    /// Where it goes, if one is wanted.
-    pub(crate) fn file(&self) -> Option<&Path> {
-        self.capture.as_deref()
-    }
-
     /// Checks that the first file can be written, before anything is measured.
     pub(crate) fn check_file(&self) -> Result<(), Failure> {
         self.file().map_or(Ok(()), |file| output_file::check_replaceable(file, output_file::Kind::Capture))

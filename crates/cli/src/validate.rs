@@ -3,18 +3,16 @@
 //! Rows, their sources and how each is decided are data of [`study::published`]; [`study::validate`] makes the measurements, each
 //! once. Here is what the command line selects, and how verdicts are printed.
 
+use crate::args::ValidateArguments;
 use crate::compare::{self, table};
 use crate::failure::Failure;
 use crate::interrupt::{self, Saved};
 use crate::page;
 use crate::progress::ProgressLines;
-use crate::quantity;
 use crate::sanitize;
 use crate::stdout::Output;
 use crate::threads;
 use ::report::TextTable;
-use clap::Args;
-use std::path::PathBuf;
 use study::parts::PartError;
 use study::plural::counted_len;
 use study::published::{Change, Count, Decided, Facts, Row, Sensitivity, Statistics, Verdict};
@@ -22,50 +20,6 @@ use study::setups::Setup;
 use study::trial::Terms;
 use study::validate::page as validation_page;
 use study::validate::{BARS, Processors, doubts, made, places, record, role, rows};
-
-/// Hold simulated figures against published ones.
-///
-/// Each row of the published figures is decided by measurements in worlds of the parts that its article names: a figure stands beside
-/// the published one with its error, a claim holds or fails, and what no run decides says why. Rows on which numbers of
-/// parts were fitted are listed apart from those that check. Numbers belong to parts; no row has its own code.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  uaskit validate
-  uaskit validate --json | jq '.rows[] | select(.verdict == \"fails\")'
-  uaskit validate --only myce
-  uaskit validate --sensitivity
-  uaskit validate --report page.html
-  uaskit validate --parts my-parts
-
-Bars: |error| median 8 % at most, worst 20 %; all seventeen shapes (Q1 to Q17) hold. Exit codes: 0 all bars are met, 1 not, or \
-failed, 2 usage, 130 interrupted. With --only the bars are printed and not judged, since they are about all rows.")]
-pub(crate) struct ValidateArguments {
-    /// A folder with further parts; they take the place of others of the same name.
-    #[arg(long, value_name = "DIR")]
-    parts: Option<PathBuf>,
-    /// Only rows whose id or source has this in it, whatever the case.
-    #[arg(long, value_name = "TEXT")]
-    only: Option<String>,
-    /// What each fitted number does to the errors: 10 % less, 10 % more.
-    #[arg(long)]
-    sensitivity: bool,
-    /// Where random places come from.
-    #[arg(long, default_value = "1")]
-    seed: u64,
-    /// Simulations that run in parallel, at most four per processor. Default: one per processor. Results do not depend on
-    /// it.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = quantity::threads)]
-    threads: Option<u16>,
-    /// Write all of it as charts into one HTML file that needs nothing but a browser.
-    #[arg(long, value_name = "FILE.html")]
-    report: Option<PathBuf>,
-    /// Rejected with a reason: the rows have different units, where a saved run has rates.
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
-    save: Option<Option<PathBuf>>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
-}
 
 pub(crate) fn run(arguments: &ValidateArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     if arguments.save.is_some() {

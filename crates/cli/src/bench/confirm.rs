@@ -3,7 +3,7 @@
 //! The kernel driver is detached from a drive at a port, so that the drive must not be in use even for reads. Left out:
 //! how use is detected, which [`inspect::block`] does. Invariant: nothing is overwritten where that check is impossible.
 
-use super::arguments::BenchArguments;
+use crate::args::BenchArguments;
 use crate::command_line::word;
 use crate::failure::Failure;
 use crate::in_use::{self, Checked, Storage, Unchecked};

@@ -5,7 +5,7 @@
 //! error is about the arguments, and names what to change. Jobs of a named workload whose lengths are not multiples
 //! of the drive's blocks are left out, with a note.
 
-use super::arguments::BenchArguments;
+use crate::args::BenchArguments;
 use crate::failure::Failure;
 use crate::sanitize::shown;
 use bench::backend::DriveInfo;

@@ -5,11 +5,10 @@
 //! and the user is asked only about a run that is possible; the kernel driver is detached only from a drive that is not
 //! in use; the opened device is the one that the user confirmed.
 
-use super::arguments::{BenchArguments, RouteArgument};
 use super::confirm::{WriteTarget, is_blank, unit_name};
 use super::fit;
 use super::identity::DeviceIdentity;
-use crate::args::SpeedArgument;
+use crate::args::{BenchArguments, RouteArgument, SpeedArgument};
 use crate::command_line;
 use crate::failure::Failure;
 use crate::messages::message;

@@ -3,64 +3,16 @@
 //! A part on the command line replaces the part of that kind in every variant of the setup that has one; a driver
 //! makes one variant of them. Always true: what is chosen is in the catalogue, and some transport runs.
 
-use super::{CompareArguments, LinkArgument, MEASURED, PARTS, parts};
+use super::parts;
+use crate::args::{Choice, CompareArguments, ComparedTransport, LinkArgument, OsArgument};
 use crate::failure::Failure;
 use crate::nearest;
-use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
 use std::path::Path;
 pub(super) use study::compare::{Configuration, replaced};
 use study::parts::{Activation, Carried, Catalogue, Os, PartKind};
 use study::plural::listed;
 use study::setups::{Assembly, DriveName, Setup};
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = PARTS)]
-pub(super) struct Choice {
-    /// A built-in setup (geerling, hardware-fr, myce, renesas, toms), or a file of one. Default: myce.
-    #[arg(long, value_name = "NAME|FILE", conflicts_with = "raw")]
-    pub(super) setup: Option<String>,
-    /// The host.
-    #[arg(long, value_name = "NAME", conflicts_with = "raw")]
-    host: Option<String>,
-    /// Only variants of this system.
-    #[arg(long, value_enum, conflicts_with = "raw")]
-    os: Option<OsArgument>,
-    /// The driver, in place of those of the setup.
-    #[arg(long, value_name = "NAME", conflicts_with = "raw")]
-    driver: Option<String>,
-    /// A hub between root port and drive; repeat it for several in series.
-    #[arg(long, value_name = "NAME", conflicts_with = "raw")]
-    hub: Vec<String>,
-    /// The bridge.
-    #[arg(long, value_name = "NAME", conflicts_with = "raw")]
-    bridge: Option<String>,
-    /// The drive.
-    #[arg(long, value_name = "NAME", conflicts_with = "raw")]
-    drive: Option<String>,
-    /// Only variants that run on these transports.
-    #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "raw")]
-    transport: Vec<TransportArgument>,
-    /// A workload by name, as `uaskit bench` has them, in place of the usual ones.
-    #[arg(long, help_heading = MEASURED, value_name = "NAME", conflicts_with_all = ["raw", "block"])]
-    pub(super) workload: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OsArgument {
-    Windows7,
-    Windows8,
-    Linux,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum TransportArgument {
-    Sata,
-    Bot,
-    Turbo,
-    #[value(alias = "uasp")]
-    Uas,
-}
 
 impl Choice {
     /// The setup, and what of it is compared. `controller` and `link` are arguments of [`CompareArguments`], since runs without parts have them
@@ -144,10 +96,10 @@ impl Choice {
 
     fn wants(&self, activation: &Activation, catalogue: &Catalogue) -> bool {
         let carried = match activation.transport {
-            Carried::Bot => TransportArgument::Bot,
-            Carried::Turbo => TransportArgument::Turbo,
-            Carried::Uas(_) => TransportArgument::Uas,
-            Carried::Sata => TransportArgument::Sata,
+            Carried::Bot => ComparedTransport::Bot,
+            Carried::Turbo => ComparedTransport::Turbo,
+            Carried::Uas(_) => ComparedTransport::Uas,
+            Carried::Sata => ComparedTransport::Sata,
         };
         let os = catalogue.driver(&activation.driver).map(|driver| driver.os);
         let of_os = self.os.is_none_or(|wanted| {

@@ -6,7 +6,6 @@
 //!
 //! Always true: the same plan makes the same bytes, in one run, in several, or in shards that are merged.
 
-pub(super) mod arguments;
 mod csv;
 mod grid;
 mod records;
@@ -16,9 +15,11 @@ pub(crate) use records::{Header, Records, merge};
 
 use super::table::fitted;
 use super::{CompareArguments, parts};
+use crate::args::GridArguments;
 use crate::failure::Failure;
 use crate::interrupt::{self, Saved};
 use crate::messages::message;
+use crate::output_file;
 use crate::sanitize::shown;
 use crate::stdout::Output;
 use grid::Grid;
@@ -40,6 +41,16 @@ pub(super) fn not_kept() -> Failure {
         .try_this(
             "Its records are lines of JSON: --out FILE.jsonl keeps them, and --csv FILE.csv makes a table of them.",
         )
+}
+
+impl GridArguments {
+    /// Checks that the files of a sweep can be written, before anything runs.
+    pub(super) fn check_files(&self) -> Result<(), Failure> {
+        self.out.as_deref().map_or(Ok(()), output_file::check_writable)?;
+        self.csv
+            .as_deref()
+            .map_or(Ok(()), |file| output_file::check_replaceable(file, output_file::Kind::Table))
+    }
 }
 
 /// Runs the grid, or what is left of it.

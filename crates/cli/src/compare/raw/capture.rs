@@ -3,11 +3,11 @@
 //! BOT is on bus 1, UAS on bus 2; addresses count on from drive to drive and from run to run, since packets have no bus number. A world
 //! begins when the one before has ended, a millisecond later. Left out: hubs, which move no commands.
 
+use crate::args::CaptureKind;
 use crate::failure::Failure;
 use crate::output_file;
 use bus::{TransferId, TransferStatus};
 use capture::{Control, Crossed, DeviceAddress, Pcapng, Said, Transactions, Transfer, Transfers, WriteError};
-use clap::ValueEnum;
 use device::Verdict;
 use sim::link::bulk::Message;
 use sim::link::streams::StreamField;
@@ -25,15 +25,6 @@ use wire::usb::{PacketId, StandardRequest};
 
 /// Devices of one capture, by all runs: there are no more addresses.
 pub(in crate::compare) const DEVICES_MAX: usize = 127;
-
-/// What a capture contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::compare) enum CaptureKind {
-    /// Transfers in the format of Linux's usbmon, link type 220.
-    Transfers,
-    /// Packets, as transactions of USB 2.0, link type 288.
-    Packets,
-}
 
 /// A capture that is being written.
 pub(in crate::compare) struct Capture {

@@ -11,11 +11,11 @@
 //!
 //! Always true: points come in one order, that of the setup's variants, and within each that of [`AXES`].
 
+use crate::args::quantity;
 use crate::compare::CompareArguments;
 use crate::compare::choice::{Configuration, replaced};
 use crate::failure::Failure;
 use crate::nearest;
-use crate::quantity;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use study::compare::Point;

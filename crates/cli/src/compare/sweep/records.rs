@@ -6,6 +6,7 @@
 //!
 //! Always true: nothing is appended to what is not of the same plan; one process at a time has a file.
 
+use crate::args::Shard;
 use crate::failure::Failure;
 use crate::output_file;
 use crate::sanitize::shown;
@@ -14,22 +15,11 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use study::compare::Point;
 use study::plural::counted_len;
 
 /// Bytes of a line at most.
 const LINE_BYTES_MAX: u64 = 1 << 16;
-
-/// Shards of a sweep at most.
-const SHARDS_MAX: usize = 100_000;
-
-/// Every `of`th point, from the `number`th on; from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shard {
-    number: usize,
-    of: usize,
-}
 
 /// What a file is about: its first line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,33 +38,6 @@ pub(crate) struct Records {
     path: PathBuf,
     file: File,
     count: usize,
-}
-
-impl Shard {
-    /// All of it.
-    const WHOLE: Self = Self { number: 1, of: 1 };
-
-    /// Whether a point, from 0, is its own.
-    pub(super) const fn has(self, point: usize) -> bool {
-        point % self.of == self.number - 1
-    }
-}
-
-impl FromStr for Shard {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no shard; write I/N, from 1/N to N/N");
-        let (number, of) = text.split_once('/').ok_or_else(wrong)?;
-        let (number, of) = (number.parse().map_err(|_| wrong())?, of.parse().map_err(|_| wrong())?);
-        if (1..=of).contains(&number) && of <= SHARDS_MAX { Ok(Self { number, of }) } else { Err(wrong()) }
-    }
-}
-
-impl std::fmt::Display for Shard {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.number, self.of)
-    }
 }
 
 impl Header {

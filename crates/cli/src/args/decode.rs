@@ -27,45 +27,45 @@ From a pipe, commands are printed as they complete, and Ctrl-C prints the rest.
 Exit codes: 0 ok, 1 failed, 2 usage, 5 the capture is damaged (what could be read is decoded).")]
 pub(crate) struct DecodeArguments {
     /// Capture to decode; - is standard input.
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Show each transfer below its command.
     #[arg(long)]
-    pub(super) full: bool,
+    pub(crate) full: bool,
     /// Print JSON objects, one per line.
     #[arg(long)]
-    pub(super) json: bool,
+    pub(crate) json: bool,
     /// Count commands by drive, opcode and queue depth, and show where their time went.
     #[arg(long)]
-    pub(super) stats: bool,
+    pub(crate) stats: bool,
     /// Print no commands: verdicts, and numbers with --stats.
     #[arg(long, short)]
-    pub(super) quiet: bool,
+    pub(crate) quiet: bool,
     #[command(flatten)]
-    pub(super) filter: Filter,
+    pub(crate) filter: Filter,
 }
 
 /// Which commands are shown and counted. Verdicts are about all, or all of the device.
 #[derive(Debug, Args)]
-pub(super) struct Filter {
+pub(crate) struct Filter {
     /// Commands and verdicts of this device, by bus and address: 2.5.
     #[arg(long, value_name = "BUS.DEVICE", value_parser = address)]
-    pub(super) device: Option<Address>,
+    pub(crate) device: Option<Address>,
     /// Commands of this logical unit.
     #[arg(long, value_name = "N")]
-    lun: Option<u16>,
+    pub(crate) lun: Option<u16>,
     /// Commands with this operation code, in hexadecimal, or whose name begins so: 2a, write, inquiry.
     #[arg(long, value_name = "CODE|NAME", value_parser = opcode)]
-    opcode: Option<Opcode>,
+    pub(crate) opcode: Option<Opcode>,
     /// Commands that took longer: 10ms, 1.5s, 200us.
     #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
-    slower: Option<u64>,
+    pub(crate) slower: Option<u64>,
     /// Commands that failed.
     #[arg(long)]
-    errors: bool,
+    pub(crate) errors: bool,
 }
 
 impl Filter {
-    pub(super) fn lets_through(&self, command: &Command) -> bool {
+    pub(crate) fn lets_through(&self, command: &Command) -> bool {
         self.device.is_none_or(|device| command.address == device)
             && self.lun.is_none_or(|lun| command.lun == Some(lun))
             && self.opcode.as_ref().is_none_or(|wanted| wanted.is_of(command))
@@ -76,7 +76,7 @@ impl Filter {
 
 /// Which commands are selected by opcode.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Opcode {
+pub(crate) enum Opcode {
     Code(u8),
     /// The beginning of a name, in any case.
     Name(String),

@@ -3,9 +3,10 @@
 //! What can be checked on one argument alone, or on two that exclude each other, is checked here; what depends on the
 //! drive is checked where it is known.
 
-use crate::quantity::{self, Depths};
-use crate::recorder::CaptureArguments;
-use crate::save::SaveArguments;
+use super::capture::CaptureArguments;
+use super::quantity::{self, Depths};
+use super::save::SaveArguments;
+use super::serve::{BlockSizeArgument, SpeedArgument};
 use clap::{ArgGroup, Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -100,11 +101,11 @@ pub(crate) struct BenchArguments {
     #[arg(long, conflicts_with_all = ["random_data", "zero_data"])]
     pub(crate) verify: bool,
     /// Speed of the virtual drive's link.
-    #[arg(long, value_enum, default_value_t = crate::args::SpeedArgument::Super, requires = "is_virtual", conflicts_with = "target")]
-    pub(crate) speed: crate::args::SpeedArgument,
+    #[arg(long, value_enum, default_value_t = SpeedArgument::Super, requires = "is_virtual", conflicts_with = "target")]
+    pub(crate) speed: SpeedArgument,
     /// Bytes of a logical block of the virtual drive: 512 or 4096.
-    #[arg(long, value_name = "BYTES", value_enum, default_value_t = crate::args::BlockSizeArgument::B512, requires = "is_virtual", conflicts_with = "target")]
-    pub(crate) block_size: crate::args::BlockSizeArgument,
+    #[arg(long, value_name = "BYTES", value_enum, default_value_t = BlockSizeArgument::B512, requires = "is_virtual", conflicts_with = "target")]
+    pub(crate) block_size: BlockSizeArgument,
     /// Where places and payload come from; the same seed repeats them.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) seed: u64,

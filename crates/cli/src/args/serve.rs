@@ -1,0 +1,150 @@
+//! Arguments of `uaskit serve`, and those of a virtual drive that `bench` has as well.
+//!
+//! Left out: addresses and files, which are checked where they are opened.
+
+use super::capture::CaptureArguments;
+use super::quantity;
+use clap::{Args, ValueEnum};
+use drive::Fault;
+use std::path::PathBuf;
+use units::{BlockSize, ByteCount};
+
+/// Serve a disk image to a virtual machine as a USB drive with UAS and BOT.
+///
+/// The drive waits for QEMU on a socket, and the guest's own driver uses it. The arguments printed
+/// at the start can be pasted to the QEMU command. Ctrl-C, SIGTERM and SIGHUP flush to disk and
+/// exit; a second Ctrl-C exits immediately.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  uaskit serve disk.img --usbredir unix:/tmp/drive.sock
+  uaskit serve --ram 1G --usbredir tcp:127.0.0.1:4000 --speed high
+  uaskit serve new.img --size 64G --usbredir unix:drive.sock --streams 256 --rotational
+
+Exit codes: 0 ok, 1 failed, 2 usage, 3 refused for safety.")]
+pub(crate) struct ServeArguments {
+    /// Disk image or block device of LUN 0.
+    #[arg(conflicts_with = "ram", required_unless_present = "ram")]
+    pub(crate) image: Option<PathBuf>,
+    /// Address to listen on for QEMU: unix:PATH or tcp:HOST:PORT.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) usbredir: String,
+    /// Keep LUN 0 in RAM, lost on exit.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    pub(crate) ram: Option<ByteCount>,
+    /// Create the image with this size; it must not exist.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::image_size, conflicts_with = "ram")]
+    pub(crate) size: Option<ByteCount>,
+    /// Images of further logical units, LUN 1 and up, named after that of LUN 0.
+    #[arg(long = "lun", value_name = "IMAGE", num_args = 1..)]
+    pub(crate) luns: Vec<PathBuf>,
+    /// Link speed.
+    #[arg(long, value_enum, default_value_t = SpeedArgument::Super)]
+    pub(crate) speed: SpeedArgument,
+    /// Transports that the drive offers.
+    #[arg(long, value_enum, default_value_t = TransportArgument::Dual)]
+    pub(crate) transport: TransportArgument,
+    /// How BOT ends data that are shorter than the host asked for. The standard requires a STALL or padding.
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = ShortDataArgument::Stall)]
+    pub(crate) bot_short_data: ShortDataArgument,
+    /// Streams of each pipe at SuperSpeed: a power of two from 2 to 256.
+    /// Linux keeps up to this number less 2 commands in flight.
+    #[arg(long, default_value = "32", value_parser = quantity::streams)]
+    pub(crate) streams: u16,
+    /// Logical block size in bytes.
+    #[arg(long, value_enum, value_name = "BYTES", default_value_t = BlockSizeArgument::B512)]
+    pub(crate) block_size: BlockSizeArgument,
+    /// Open images read-only and report write protection.
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// Report a removable medium, and allow to eject and insert it.
+    #[arg(long)]
+    pub(crate) removable: bool,
+    /// Report rotational media.
+    #[arg(long)]
+    pub(crate) rotational: bool,
+    /// Report this temperature in degrees Celsius, 0 to 254, by LOG SENSE and SMART.
+    /// Default: no temperature.
+    #[arg(long, value_name = "CELSIUS", value_parser = clap::value_parser!(u8).range(..=254))]
+    pub(crate) temperature: Option<u8>,
+    /// T10 vendor identification, at most 8 characters.
+    #[arg(long, default_value = "uaskit", value_parser = quantity::text::<8>)]
+    pub(crate) vendor: String,
+    /// Product identification, at most 16 characters.
+    #[arg(long, default_value = "Virtual Drive", value_parser = quantity::text::<16>)]
+    pub(crate) product: String,
+    /// Serial number. Default: derived from the path of the image.
+    #[arg(long, value_parser = quantity::serial)]
+    pub(crate) serial: Option<String>,
+    /// idVendor and idProduct, VID:PID in hexadecimal.
+    #[arg(long, value_name = "VID:PID", default_value = "1209:0001", value_parser = quantity::usb_id)]
+    pub(crate) usb_id: (u16, u16),
+    /// Accept control commands on this Unix socket (mode 0600); see `uaskit control`.
+    #[arg(long, value_name = "unix:PATH")]
+    pub(crate) control: Option<String>,
+    /// Report this bus power in mA, 0 to 900; 0 is self-powered.
+    #[arg(long, value_name = "MILLIAMPERES", default_value = "0", value_parser = clap::value_parser!(u16).range(0..=900))]
+    pub(crate) bus_power: u16,
+    /// Inject one fault at the Nth status or read-data transfer; repeatable.
+    /// KIND is stall-status, lose-status, stall-data or lose-data.
+    #[arg(long = "fault", value_name = "KIND@N")]
+    pub(crate) faults: Vec<Fault>,
+    #[command(flatten)]
+    pub(crate) capture: CaptureArguments,
+    /// Allow addresses other than loopback. Every machine that reaches the port can read and write
+    /// the image.
+    #[arg(long)]
+    pub(crate) allow_remote: bool,
+    /// Print events as JSON, one per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print errors only.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SpeedArgument {
+    /// 5 Gb/s: UAS with streams.
+    Super,
+    /// 480 Mb/s: UAS with READ READY and WRITE READY.
+    High,
+    /// 12 Mb/s.
+    Full,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BlockSizeArgument {
+    #[value(name = "512")]
+    B512,
+    #[value(name = "4096")]
+    B4096,
+}
+
+impl From<BlockSizeArgument> for BlockSize {
+    fn from(argument: BlockSizeArgument) -> Self {
+        match argument {
+            BlockSizeArgument::B512 => Self::B512,
+            BlockSizeArgument::B4096 => Self::B4096,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TransportArgument {
+    /// Both: the host chooses.
+    Dual,
+    /// UAS alone.
+    Uas,
+    /// BOT alone.
+    Bot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShortDataArgument {
+    /// STALL Bulk-In after the data.
+    Stall,
+    /// Send zeros up to what the host asked for, at most 64 KiB; else STALL.
+    Pad,
+    /// Send a short packet and no STALL, as many sticks do.
+    ShortPacket,
+}
