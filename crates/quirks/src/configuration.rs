@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_was_cut_is_told() {
+    fn an_answer_that_was_cut_is_a_fault() {
         let bytes = [&[9, 0x02, 99, 0, 1, 1, 0, 0x80, 50][..], &SETTING].concat();
         let configuration = Configuration::decode(&bytes).unwrap();
         assert_eq!(configuration.faults, [Fault::Cut { announced: 99, got: 18 }]);

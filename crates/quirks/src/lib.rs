@@ -15,6 +15,7 @@ extern crate alloc;
 
 pub mod configuration;
 mod identity;
+mod link;
 mod linux;
 mod own;
 mod pipes;
@@ -27,18 +28,15 @@ mod tests;
 pub use {bus, wire};
 
 pub use identity::{DeviceId, Identity, Names, NoDeviceId};
+pub use link::{Link, STREAMS_MAX, fastest_lane_mbps, fastest_speed};
 pub use linux::LinuxJudgement;
-pub use plan::{BotPlan, Matching, PipeEnd, Place, Plan, UasPlan};
+pub use plan::{BotPlan, InterfaceSetting, Matching, PipeEnd, Plan, UasPlan};
 pub use rule::{EndpointFact, Evidence, Finding, Judgement, Rule, SettingName};
 
 use alloc::vec::Vec;
-use bus::{Speed, StreamId};
 use configuration::Configuration;
 use wire::DecodeError;
-use wire::usb::{Descriptor, Descriptors, DeviceCapability, DeviceDescriptor, SpeedSet};
-
-/// The most streams that are ever asked for: there are no more ids.
-pub const STREAMS_MAX: u16 = StreamId::MAX;
+use wire::usb::DeviceDescriptor;
 
 /// bInterfaceClass of mass storage.
 const MASS_STORAGE: u8 = 0x08;
@@ -54,15 +52,6 @@ pub struct Answers<'a> {
     pub bos: Option<&'a [u8]>,
     /// The strings that some rule asks for.
     pub names: Names<'a>,
-}
-
-/// What is between the host and the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
-    /// Its speed.
-    pub speed: Speed,
-    /// Streams that the host can give an endpoint, or wants to; 0 if its controller has none.
-    pub streams_max: u16,
 }
 
 /// Everything found.
@@ -112,7 +101,7 @@ pub fn probe(answers: &Answers<'_>, link: Link) -> Result<Probe, DecodeError> {
             linux: LinuxJudgement::of(&identity, &configuration, number, link),
         })
         .collect();
-    let link = link_speed(link.speed, answers.bos);
+    let link = link::speed_finding(link.speed, answers.bos);
     Ok(Probe { device, configuration, link, interfaces })
 }
 
@@ -131,39 +120,4 @@ impl Probe {
     pub fn best(&self) -> Option<Plan> {
         self.uas().map(Plan::Uas).or_else(|| self.bot().map(Plan::Bot))
     }
-}
-
-fn link_speed(link: Speed, bos: Option<&[u8]>) -> Finding {
-    let able = bos.and_then(fastest_speed);
-    let met = able.is_none_or(|able| link >= able);
-    Finding { rule: Rule::LinkSpeed, met, evidence: Evidence::Speeds { link, able } }
-}
-
-/// The fastest of the speeds that a device has by its binary device object store: that of its SuperSpeed capability
-/// (USB 3.2 clause 9.6.2.2), or super speed if it has a SuperSpeedPlus one. `None` if it has neither.
-pub fn fastest_speed(bos: &[u8]) -> Option<Speed> {
-    let speeds = Descriptors::new(bos).filter_map(|descriptor| match descriptor {
-        Ok(Descriptor::Capability(DeviceCapability::SuperSpeed(capability))) => fastest_of(capability.speeds),
-        Ok(Descriptor::Capability(DeviceCapability::SuperSpeedPlus(_))) => Some(Speed::Super),
-        _ => None,
-    });
-    speeds.max()
-}
-
-/// Mb/s of the fastest lane that a device has by the SuperSpeedPlus capability of its binary device object store (USB 3.2
-/// clause 9.6.2.5); `None` if there is none. How many lanes it can use at once is not in it.
-pub fn fastest_lane_mbps(bos: &[u8]) -> Option<u32> {
-    let capabilities = Descriptors::new(bos).filter_map(|descriptor| match descriptor {
-        Ok(Descriptor::Capability(DeviceCapability::SuperSpeedPlus(capability))) => Some(capability),
-        _ => None,
-    });
-    let lanes = capabilities.flat_map(|capability| capability.sublinks());
-    lanes.map(|lane| u32::try_from(lane.bits_per_second() / 1_000_000).unwrap_or(u32::MAX)).max()
-}
-
-/// The fastest speed of a set.
-fn fastest_of(set: SpeedSet) -> Option<Speed> {
-    [(SpeedSet::SUPER, Speed::Super), (SpeedSet::HIGH, Speed::High), (SpeedSet::FULL, Speed::Full)]
-        .into_iter()
-        .find_map(|(one, speed)| set.contains(one).then_some(speed))
 }

@@ -4,9 +4,9 @@
 //! which replace what is built in, and what the host controller's driver cannot. Linux does not look at the directions
 //! and kinds of the pipes, and neither does this.
 
-use super::Link;
 use super::configuration::Configuration;
 use super::identity::Identity;
+use super::link::Link;
 use super::own::{about_endpoints, host_streams, setting_finding, streams_offered};
 use super::pipes::Pipes;
 use super::quirk::{BridgeFacts, BuiltIn, KernelVersion};

@@ -5,10 +5,10 @@
 //! wrong behind good descriptors, which only traffic shows.
 
 use super::configuration::{Configuration, Endpoint, Setting};
+use super::link::{Link, STREAMS_MAX};
 use super::pipes::Pipes;
-use super::plan::{BotPlan, Matching, PipeEnd, Place, UasPlan};
+use super::plan::{BotPlan, InterfaceSetting, Matching, PipeEnd, UasPlan};
 use super::rule::{EndpointFact, Evidence, Finding, Judgement, Rule, SettingName};
-use super::{Link, STREAMS_MAX};
 use alloc::vec::Vec;
 use bus::Speed;
 use core::num::NonZeroU16;
@@ -155,8 +155,8 @@ pub(super) fn about_endpoints(rule: Rule, met: bool, setting: &Setting, endpoint
     Finding { rule, met, evidence: Evidence::Endpoints { setting: SettingName::of(setting), endpoints } }
 }
 
-const fn place(configuration: &Configuration, setting: &Setting) -> Place {
-    Place {
+const fn place(configuration: &Configuration, setting: &Setting) -> InterfaceSetting {
+    InterfaceSetting {
         configuration: configuration.head.value,
         interface: setting.interface.number,
         alternate: setting.interface.alternate,

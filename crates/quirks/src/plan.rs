@@ -16,7 +16,7 @@ pub enum Plan {
 
 /// What SET_CONFIGURATION and SET_INTERFACE need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct InterfaceSetting {
     /// bConfigurationValue.
     pub configuration: u8,
     /// bInterfaceNumber.
@@ -40,7 +40,7 @@ pub struct PipeEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BotPlan {
     /// Where it is.
-    pub place: Place,
+    pub place: InterfaceSetting,
     /// CSWs and data of reads.
     pub bulk_in: PipeEnd,
     /// CBWs and data of writes.
@@ -51,7 +51,7 @@ pub struct BotPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UasPlan {
     /// Where it is.
-    pub place: Place,
+    pub place: InterfaceSetting,
     /// COMMAND and TASK MANAGEMENT IUs.
     pub command: PipeEnd,
     /// SENSE, RESPONSE and READY IUs.
@@ -78,7 +78,7 @@ pub enum Matching {
 
 impl Plan {
     /// Where the transport is.
-    pub const fn place(&self) -> Place {
+    pub const fn place(&self) -> InterfaceSetting {
         match self {
             Self::Bot(plan) => plan.place,
             Self::Uas(plan) => plan.place,
@@ -113,7 +113,7 @@ impl PipeEnd {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for InterfaceSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { configuration, interface, alternate } = self;
         write!(f, "configuration {configuration} interface {interface} alternate {alternate}")

@@ -1,15 +1,15 @@
 use super::quirk::{Flag, Flags};
 use super::*;
 use alloc::string::ToString;
-use bus::EndpointAddress;
+use bus::{EndpointAddress, Speed};
 use core::num::NonZeroU16;
 use proptest::prelude::*;
 use wire::usb::{ClassCode, Direction};
 
 /// 174c:55aa at SuperSpeed.
 const DEVICE: [u8; 18] = [18, 0x01, 0x00, 0x03, 0, 0, 0, 9, 0x4c, 0x17, 0xaa, 0x55, 0x00, 0x01, 2, 3, 1, 1];
-/// The same id as nobody's: 1209:0001.
-const NOBODY: [u8; 18] = [18, 0x01, 0x00, 0x03, 0, 0, 0, 9, 0x09, 0x12, 0x01, 0x00, 0x00, 0x01, 1, 2, 3, 1];
+/// The same with an id that no table has: 1209:0001.
+const UNLISTED: [u8; 18] = [18, 0x01, 0x00, 0x03, 0, 0, 0, 9, 0x09, 0x12, 0x01, 0x00, 0x00, 0x01, 1, 2, 3, 1];
 
 const SUPER: Link = Link { speed: Speed::Super, streams_max: 256 };
 const HIGH: Link = Link { speed: Speed::High, streams_max: 256 };
@@ -59,8 +59,8 @@ fn end(address: u8, packet_bytes: u16, burst_packets: u8) -> PipeEnd {
 
 #[test]
 fn a_dual_device_is_planned_for_both_transports() {
-    let probe = judged(&NOBODY, &dual(0, [0, 5, 5, 5]), SUPER);
-    let place = Place { configuration: 1, interface: 0, alternate: 1 };
+    let probe = judged(&UNLISTED, &dual(0, [0, 5, 5, 5]), SUPER);
+    let place = InterfaceSetting { configuration: 1, interface: 0, alternate: 1 };
     let plan = UasPlan {
         place,
         command: end(0x01, 1024, 1),
@@ -71,7 +71,7 @@ fn a_dual_device_is_planned_for_both_transports() {
     };
     assert_eq!(probe.best(), Some(Plan::Uas(plan)));
     let bot = probe.bot().unwrap();
-    assert_eq!(bot.place, Place { alternate: 0, ..place });
+    assert_eq!(bot.place, InterfaceSetting { alternate: 0, ..place });
     assert_eq!((bot.bulk_in, bot.bulk_out), (end(0x81, 1024, 16), end(0x02, 1024, 16)));
     assert_eq!(against(&probe), (None, None));
     assert_eq!(
@@ -82,7 +82,7 @@ fn a_dual_device_is_planned_for_both_transports() {
 
 #[test]
 fn below_super_speed_ready_ius_match() {
-    let probe = judged(&NOBODY, &UAS_HIGH, HIGH);
+    let probe = judged(&UNLISTED, &UAS_HIGH, HIGH);
     assert_eq!(probe.uas().map(|plan| plan.matching), Some(Matching::Ready));
     assert_eq!(probe.bot(), None);
     assert_eq!(probe.interfaces[0].bot.decisive().map(|finding| finding.rule), Some(Rule::BotSetting));
@@ -92,28 +92,28 @@ fn below_super_speed_ready_ius_match() {
 
 #[test]
 fn a_host_without_streams_goes_by_bot_at_super_speed() {
-    let probe = judged(&NOBODY, &dual(0, [0, 5, 5, 5]), Link { streams_max: 0, ..SUPER });
+    let probe = judged(&UNLISTED, &dual(0, [0, 5, 5, 5]), Link { streams_max: 0, ..SUPER });
     assert_eq!(against(&probe), (Some(Rule::HostStreams), Some(Rule::HostStreams)));
     assert!(matches!(probe.best(), Some(Plan::Bot(_))));
 }
 
 #[test]
 fn no_more_streams_are_asked_for_than_the_host_has() {
-    let probe = judged(&NOBODY, &dual(0, [0, 8, 8, 8]), Link { streams_max: 16, ..SUPER });
+    let probe = judged(&UNLISTED, &dual(0, [0, 8, 8, 8]), Link { streams_max: 16, ..SUPER });
     let request = NonZeroU16::new(16).unwrap();
     assert_eq!(probe.uas().map(|plan| plan.matching), Some(Matching::Streams { request }));
 }
 
 #[test]
 fn the_largest_count_of_streams_has_no_id_past_the_reserved_ones() {
-    let probe = judged(&NOBODY, &dual(0, [0, 16, 16, 31]), Link { streams_max: u16::MAX, ..SUPER });
+    let probe = judged(&UNLISTED, &dual(0, [0, 16, 16, 31]), Link { streams_max: u16::MAX, ..SUPER });
     let request = NonZeroU16::new(65_533).unwrap();
     assert_eq!(probe.uas().map(|plan| plan.matching), Some(Matching::Streams { request }));
 }
 
 #[test]
-fn streams_that_disagree_are_told_and_the_fewest_count() {
-    let probe = judged(&NOBODY, &dual(0, [0, 5, 4, 5]), SUPER);
+fn streams_that_disagree_are_reported_and_the_fewest_count() {
+    let probe = judged(&UNLISTED, &dual(0, [0, 5, 4, 5]), SUPER);
     let uas = &probe.interfaces[0].uas;
     let finding = uas.findings.iter().find(|finding| finding.rule == Rule::StreamsAgree).unwrap();
     assert!(!finding.met);
@@ -124,7 +124,7 @@ fn streams_that_disagree_are_told_and_the_fewest_count() {
 
 #[test]
 fn a_pipe_without_streams_is_no_uas_at_super_speed() {
-    let probe = judged(&NOBODY, &dual(0, [0, 5, 0, 5]), SUPER);
+    let probe = judged(&UNLISTED, &dual(0, [0, 5, 0, 5]), SUPER);
     assert_eq!(against(&probe), (Some(Rule::StreamsOffered), Some(Rule::StreamsOffered)));
 }
 
@@ -133,7 +133,7 @@ fn a_missing_pipe_usage_is_no_uas() {
     let mut bytes = dual(0, [0, 5, 5, 5]);
     let at = bytes.len() - 2;
     bytes[at] = 3; // data-out says to be data-in
-    let probe = judged(&NOBODY, &bytes, SUPER);
+    let probe = judged(&UNLISTED, &bytes, SUPER);
     assert_eq!(against(&probe), (Some(Rule::PipeUsages), Some(Rule::PipeUsages)));
     let finding = probe.interfaces[0].uas.decisive().unwrap();
     assert_eq!(
@@ -148,13 +148,13 @@ fn a_missing_pipe_usage_is_no_uas() {
 fn linux_does_not_look_at_the_direction_of_a_pipe_and_we_do() {
     let mut bytes = UAS_HIGH;
     bytes[20] = 0x85; // the command pipe is IN
-    let probe = judged(&NOBODY, &bytes, HIGH);
+    let probe = judged(&UNLISTED, &bytes, HIGH);
     assert_eq!(against(&probe), (Some(Rule::PipeKinds), None));
 }
 
 #[test]
-fn a_packet_of_another_speed_is_told() {
-    let probe = judged(&NOBODY, &UAS_HIGH, SUPER);
+fn a_packet_of_another_speed_is_reported() {
+    let probe = judged(&UNLISTED, &UAS_HIGH, SUPER);
     assert_eq!(against(&probe).0, Some(Rule::PacketSizes));
 }
 
@@ -162,7 +162,7 @@ fn a_packet_of_another_speed_is_told() {
 fn another_protocol_is_neither_transport() {
     let mut bytes = UAS_HIGH;
     bytes[16] = 0x01; // control/bulk/interrupt
-    let probe = judged(&NOBODY, &bytes, HIGH);
+    let probe = judged(&UNLISTED, &bytes, HIGH);
     assert_eq!(against(&probe), (Some(Rule::UasSetting), Some(Rule::UasSetting)));
     let class = ClassCode::new(8, 6, 1);
     let settings = [SettingName { interface: 0, alternate: 0, class }];
@@ -193,7 +193,7 @@ fn our_own_needs_do_not_mind_the_bridge() {
 
 #[test]
 fn the_hiksemi_enclosure_is_known_by_its_names() {
-    let mut device = NOBODY;
+    let mut device = UNLISTED;
     device[8..12].copy_from_slice(&[0xda, 0x0b, 0x10, 0x92]);
     let with = |product| {
         let names = Names { manufacturer: Some("HIKSEMI"), product: Some(product) };
@@ -207,7 +207,7 @@ fn the_hiksemi_enclosure_is_known_by_its_names() {
 
 #[test]
 fn a_seagate_keeps_uas_and_loses_pass_through() {
-    let mut device = NOBODY;
+    let mut device = UNLISTED;
     device[8..10].copy_from_slice(&[0xc2, 0x0b]);
     let probe = judged(&device, &dual(0, [0, 5, 5, 5]), SUPER);
     assert_eq!(against(&probe).1, None);
@@ -216,7 +216,7 @@ fn a_seagate_keeps_uas_and_loses_pass_through() {
 
 #[test]
 fn a_row_of_the_table_says_no_like_a_rule_in_the_code() {
-    let mut device = NOBODY;
+    let mut device = UNLISTED;
     device[8..12].copy_from_slice(&[0x7d, 0x35, 0x88, 0x77]);
     let probe = judged(&device, &dual(0, [0, 5, 5, 5]), SUPER);
     let finding = probe.interfaces[0].linux.decisive().unwrap();
@@ -250,10 +250,10 @@ fn a_super_speed_plus_capability_is_super_speed() {
 }
 
 #[test]
-fn a_device_that_could_be_faster_is_told() {
+fn a_device_that_could_be_faster_is_reported() {
     let bos = [5, 0x0f, 15, 0, 1, 10, 0x10, 0x03, 0, 0x0e, 0, 1, 10, 0xff, 0x07];
     let answers =
-        Answers { device: &NOBODY, configuration: &UAS_HIGH, bos: Some(&bos), names: Names::default() };
+        Answers { device: &UNLISTED, configuration: &UAS_HIGH, bos: Some(&bos), names: Names::default() };
     let probe = probe(&answers, HIGH).unwrap();
     assert!(!probe.link.met);
     assert_eq!(
@@ -268,7 +268,7 @@ fn the_interface_that_stores_is_found_among_others() {
     bytes.extend(&UAS_HIGH[9..]);
     bytes[2] = bytes.len() as u8;
     bytes[20] = 1; // bInterfaceNumber
-    let probe = judged(&NOBODY, &bytes, HIGH);
+    let probe = judged(&UNLISTED, &bytes, HIGH);
     assert_eq!(probe.interfaces.len(), 1);
     assert_eq!(probe.uas().map(|plan| plan.place.interface), Some(1));
 }
@@ -276,7 +276,7 @@ fn the_interface_that_stores_is_found_among_others() {
 #[test]
 fn a_device_descriptor_that_is_none_is_an_error() {
     let answers =
-        Answers { device: &NOBODY[..17], configuration: &UAS_HIGH, bos: None, names: Names::default() };
+        Answers { device: &UNLISTED[..17], configuration: &UAS_HIGH, bos: None, names: Names::default() };
     assert_eq!(probe(&answers, HIGH), Err(DecodeError::Truncated { needed: 18, got: 17 }));
 }
 

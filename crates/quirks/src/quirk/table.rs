@@ -244,11 +244,11 @@ mod tests {
             storage_row(id, revision, kernel).map(|row| row.flags.letters())
         };
         let rugged = |kernel| flags((0x059f, 0x1061), 0x0001, kernel);
-        let told = [(5, 13), (5, 14), (5, 15), (7, 0)].map(rugged);
-        assert_eq!(told, [None, Some("u".into()), Some("fk".into()), Some("fk".into())]);
+        let letters = [(5, 13), (5, 14), (5, 15), (7, 0)].map(rugged);
+        assert_eq!(letters, [None, Some("u".into()), Some("fk".into()), Some("fk".into())]);
         let rtl9210 = |kernel| flags((0x0bda, 0x9210), 0x0001, kernel);
-        let told = [(5, 19), (6, 0), (6, 1), (6, 2)].map(rtl9210);
-        assert_eq!(told, [None, Some("u".into()), Some("u".into()), None]);
+        let letters = [(5, 19), (6, 0), (6, 1), (6, 2)].map(rtl9210);
+        assert_eq!(letters, [None, Some("u".into()), Some("u".into()), None]);
         let vl817 = |revision| {
             [(5, 16), (5, 17), (7, 0), (7, 1)].map(|kernel| flags((0x2109, 0x0715), revision, kernel))
         };

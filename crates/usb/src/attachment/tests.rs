@@ -9,7 +9,7 @@ use crate::host_bus::{BufferId, TransferRequest};
 use bus::Direction::{self, In, Out};
 use bus::{Completion, EndpointAddress, TransferId, TransferStatus};
 use initiator::disk::Doubt;
-use quirks::{BotPlan, Matching, PipeEnd, Place, Plan, UasPlan};
+use quirks::{BotPlan, InterfaceSetting, Matching, PipeEnd, Plan, UasPlan};
 use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -341,7 +341,7 @@ fn bot() -> Plan {
     Plan::Bot(BotPlan { place: PLACE, bulk_in: end::<1>(In), bulk_out: end::<2>(Out) })
 }
 
-const PLACE: Place = Place { configuration: 1, interface: 0, alternate: 0 };
+const PLACE: InterfaceSetting = InterfaceSetting { configuration: 1, interface: 0, alternate: 0 };
 
 fn end<const NUMBER: u8>(direction: Direction) -> PipeEnd {
     PipeEnd { address: EndpointAddress::at::<NUMBER>(direction), packet_bytes: 1024, burst_packets: 1 }
@@ -509,7 +509,7 @@ fn over_turbo_one_request_at_a_time_does_not_wait_for_another() {
 #[test]
 fn the_bus_is_returned_after_a_failed_setup() {
     let plan = Plan::Uas(UasPlan {
-        place: Place { alternate: 1, ..PLACE },
+        place: InterfaceSetting { alternate: 1, ..PLACE },
         command: end::<1>(Out),
         status: end::<2>(In),
         data_in: end::<3>(In),
