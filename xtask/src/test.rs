@@ -1,14 +1,16 @@
 //! `cargo xtask test`: every check, in the order of how soon it fails.
 //!
-//! Formatting, clippy, documentation, tidy, builds for WebAssembly, tests, examples in the documentation, fuzzing, and
-//! real kernels in QEMU. A step that fails does not stop the others; what failed is listed at the end with the command that repeats it. The
+//! Formatting, clippy, documentation, tidy, builds for WebAssembly, packages of the public crates, tests, examples in the
+//! documentation, fuzzing, and real kernels in QEMU. A step that fails does not stop the others; what failed is listed at the end with the command that repeats it. The
 //! last line counts tests: `N passed, N failed`. A check or a fuzz target counts as one test.
 //!
 //! A step that cannot run here is skipped with its reason, and does not count as passed. Nothing is installed here,
-//! except the compiler's target for WebAssembly and what the steps with real parts need: Debian's packages, by
+//! except the compiler's target for WebAssembly, the oldest Rust that is supported (a long run) and what the steps with real parts need: Debian's packages, by
 //! `interop::debian`, which lists them.
 
 mod count;
+mod msrv;
+mod package;
 mod step;
 mod wasm;
 
@@ -32,7 +34,7 @@ pub(crate) struct Options {
     /// Leave out fuzzing
     #[arg(long)]
     no_fuzz: bool,
-    /// More seeds, longer fuzzing, slow scenarios, and the numbers of parts fitted again
+    /// More seeds, longer fuzzing, slow scenarios, the oldest Rust, packages built, numbers of parts fitted again
     #[arg(long)]
     long: bool,
 }
@@ -120,6 +122,7 @@ fn steps(options: &Options) -> Vec<Step<'_>> {
         ),
         ("tidy", Box::new(tidied)),
         ("wasm", Box::new(wasm::checked)),
+        ("package", Box::new(|| package::checked(options.long))),
         (
             "tests",
             Box::new(move || {
@@ -138,6 +141,7 @@ fn steps(options: &Options) -> Vec<Step<'_>> {
     ];
     steps.push(("swarm", Box::new(|| Ok(swarmed(options.swarm_seeds())))));
     if options.long {
+        steps.push(("msrv", Box::new(msrv::checked)));
         steps.push(("fit", Box::new(move || step::check(cargo(&[&["xtask", "fit"]])))));
     }
     if !options.no_fuzz {

@@ -5,6 +5,7 @@ use crate::workspace;
 use anyhow::{Context, Result};
 use std::{
     ops::AddAssign,
+    path::Path,
     process::{Command, Output},
 };
 
@@ -149,7 +150,8 @@ fn repeat(command: &Command) -> String {
     let set = command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
     let set = set.filter(|(name, _)| !name.starts_with("CARGO_"));
     let mut words: Vec<String> = set.map(|(name, value)| format!("{name}='{value}'")).collect();
-    words.push("cargo".into());
+    let program = Path::new(command.get_program());
+    words.extend(program.file_name().map(|name| name.to_string_lossy().into_owned()));
     words.extend(command.get_args().map(|word| word.to_string_lossy().into_owned()));
     words.join(" ")
 }
@@ -192,6 +194,13 @@ mod tests {
         let mut command = Command::new(env!("CARGO"));
         command.args(["doc", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").env("CARGO_TARGET_DIR", "x");
         assert_eq!(repeat(&command), "RUSTDOCFLAGS='-D warnings' cargo doc --no-deps");
+    }
+
+    #[test]
+    fn the_command_names_its_program() {
+        let mut command = Command::new("rustup");
+        command.args(["run", "1.95.0", "cargo", "check"]);
+        assert_eq!(repeat(&command), "rustup run 1.95.0 cargo check");
     }
 
     #[test]
