@@ -39,7 +39,7 @@ pub use event::{Address, Mark, Phase, TransferEnd};
 pub use ledger::Losses;
 pub use source::NotUnderstood;
 pub use stats::{DEPTH_MAX, Gaps, Spread, Stats, Summary};
-pub use verdict::{EVIDENCE_MAX, Fault, Side, UNSENT, VERDICTS_MAX, Verdict};
+pub use verdict::{EVIDENCE_MAX, Fault, Side, VERDICTS_MAX, Verdict};
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@
 
 use crate::command::Transport;
 use crate::event::Address;
+use quirks::command::quirk_of;
 use quirks::quirk::Flag;
 use std::fmt;
 use wire::scsi::opcode::OperationCode;
@@ -312,7 +313,7 @@ impl Verdict {
             Fault::ResidueTooLarge | Fault::ResidueTooLong => Some(Flag::IgnoreResidue),
             Fault::FuaRefused => Some(Flag::BrokenFua),
             Fault::NoResponse | Fault::PhaseError => {
-                self.opcode.and_then(unsent).or_else(|| is_uas.then_some(Flag::IgnoreUas))
+                self.opcode.and_then(quirk_of).or_else(|| is_uas.then_some(Flag::IgnoreUas))
             }
             Fault::StatusWithoutCommand
             | Fault::InformationUnit
@@ -323,25 +324,6 @@ impl Verdict {
             _ => None,
         }
     }
-}
-
-/// Commands that some devices do not survive, with the quirk by which Linux does not send them.
-pub const UNSENT: [(OperationCode, Flag); 10] = [
-    (OperationCode::MaintenanceIn, Flag::NoReportOpcodes),
-    (OperationCode::AtaPassThrough12, Flag::NoAta1x),
-    (OperationCode::AtaPassThrough16, Flag::NoAta1x),
-    (OperationCode::ReportLuns, Flag::NoReportLuns),
-    (OperationCode::WriteSame10, Flag::NoSame),
-    (OperationCode::WriteSame16, Flag::NoSame),
-    (OperationCode::ServiceActionIn16, Flag::NoReadCapacity16),
-    (OperationCode::PreventAllowMediumRemoval, Flag::NotLockable),
-    (OperationCode::ModeSense6, Flag::NoWriteProtectDetect),
-    (OperationCode::ModeSense10, Flag::NoWriteProtectDetect),
-];
-
-/// The quirk by which Linux does not send a command.
-fn unsent(opcode: OperationCode) -> Option<Flag> {
-    UNSENT.iter().find(|(unsent, _)| *unsent == opcode).map(|(_, flag)| *flag)
 }
 
 impl fmt::Display for Side {

@@ -138,17 +138,19 @@ impl Diagnosis {
         }
     }
 
-    /// Drops advice whose commands need ids that a report does not have.
+    /// Drops advice whose commands need ids that a report does not have; a cause then says how to find them.
     fn drop_commands_without_id(&mut self) {
-        let needs_id = |advice: &Advice| {
-            let mut steps = advice.steps.iter();
-            steps.any(|step| step.line.contains("0000:0000") || step.line.contains("\"0000\""))
-        };
+        for cause in &mut self.causes {
+            let count = cause.advice.len();
+            cause.advice.retain(|advice| !advice.needs_id());
+            if cause.advice.len() < count {
+                cause.advice.push(advice::find_port());
+            }
+        }
         let of_rules = self.judgements.iter_mut().map(|one| &mut one.advice);
-        let of_causes = self.causes.iter_mut().map(|one| &mut one.advice);
         let of_checks = self.checks.iter_mut().map(|one| &mut one.advice);
-        let all = of_rules.chain(of_causes).chain(of_checks).chain([&mut self.advice]);
-        all.for_each(|advice| advice.retain(|one| !needs_id(one)));
+        let all = of_rules.chain(of_checks).chain([&mut self.advice]);
+        all.for_each(|advice| advice.retain(|one| !one.needs_id()));
     }
 
     /// Has every reading name the line of a text that it comes from.
@@ -208,10 +210,15 @@ fn decision(
         Transport::Uas { .. } if expected == Expected::Uas => Decision::AllMet,
         Transport::Uas { .. } => Decision::Unexplained,
         Transport::Claimed | Transport::Other(_) => Decision::TakenAway,
-        Transport::Unknown => Decision::NotShown,
+        // What keeps it off UAS may be there without the driver's name.
+        Transport::Unknown => first(Verdict::Refused, true).map_or(Decision::NotShown, Decision::Decided),
         // With both drivers there, only a question of the kernel's sends a drive to usb-storage.
         Transport::Bot => match (first(Verdict::Refused, true), first(Verdict::Unknown, true)) {
             (Some(rule), _) => Decision::Decided(rule),
+            // A text seldom has the kernel's configuration, and most kernels have UAS.
+            (None, Some(Rule::Built)) if evidence.inventory.is_from_text() && !evidence.speaks_uas() => {
+                Decision::Supposed(Rule::AlternateSetting)
+            }
             (None, Some(rule)) => Decision::Supposed(rule),
             (None, None) => Decision::Unexplained,
         },

@@ -9,11 +9,12 @@
 
 mod command;
 mod line;
+mod portless;
 mod session;
 mod stamp;
 
-pub use command::{CommandClass, SenseKey, command_name};
-pub(crate) use command::{FailedCommand, FailedCommands};
+pub use command::SenseKey;
+pub(crate) use command::{FailedCommand, FailedCommands, Loss};
 pub(crate) use line::LogLine;
 pub(crate) use session::Session;
 pub(crate) use stamp::{seconds, since_boot};
@@ -35,6 +36,9 @@ pub(crate) struct Entry<'a> {
     pub(crate) session: Option<usize>,
 }
 
+/// Lines from the reset of a port to the end of the reset as `uas` prints it.
+const RESET_LINES_MAX: usize = 12;
+
 /// A log, taken apart.
 #[derive(Debug, Default)]
 pub(crate) struct History<'a> {
@@ -51,8 +55,11 @@ impl<'a> History<'a> {
     pub(crate) fn of(lines: &'a [String]) -> Self {
         let mut history = Self::default();
         let mut commands = FailedCommands::default();
+        let mut split = None;
         for (index, raw) in lines.iter().enumerate() {
-            let line = LogLine::of(raw);
+            let line =
+                split.and_then(|unit| LogLine::continued(raw, unit)).unwrap_or_else(|| LogLine::of(raw));
+            split = line.is_split().then_some(line.source);
             let session = history.session_of(index, raw, line);
             history.entries.push(Entry { index, raw, line, at: seconds(raw), session });
             if is_of_unit(line.source) {
@@ -60,6 +67,7 @@ impl<'a> History<'a> {
             }
         }
         history.attribute_hosts();
+        portless::add(&mut history);
         let sessions = commands.all.iter().map(|command| {
             let first = command.lines.first().and_then(|line| history.entries.get(*line));
             first.and_then(|entry| entry.session)
@@ -72,19 +80,27 @@ impl<'a> History<'a> {
     /// names host and port one after the other, or because there is one of each.
     fn attribute_hosts(&mut self) {
         let mut resetting: Option<u32> = None;
+        // A log may begin after the line that says that the reset starts.
+        let mut last_reset: Option<(usize, usize)> = None;
         for index in 0..self.entries.len() {
             let Some(Entry { line, session, .. }) = self.entries.get(index).copied() else { break };
             if line.text.starts_with("uas_eh_device_reset_handler start") {
                 resetting = host_of(line.source);
             } else if line.text.starts_with("uas_eh_device_reset_handler ") {
+                if let (None, Some(host), Some((port, at))) = (resetting, host_of(line.source), last_reset)
+                    && index - at <= RESET_LINES_MAX
+                {
+                    self.give_host(port, host);
+                }
                 resetting = None;
+            } else if let Some(session) = session.filter(|_| line.begins(&["reset ", "device not accepting"]))
+                && resetting.is_none()
+            {
+                last_reset = Some((session, index));
             } else if let (Some(host), Some(session)) = (resetting, session)
                 && line.text.starts_with("reset ")
-                && !self.sessions.iter().any(|one| one.hosts.contains(&host))
-                && let Some(session) = self.sessions.get_mut(session)
             {
-                session.hosts.push(host);
-                session.driver = session.driver.or(Some("uas"));
+                self.give_host(session, host);
             }
         }
         self.attribute_only_host();
@@ -108,7 +124,19 @@ impl<'a> History<'a> {
             let disk = line.disk_in_error().or_else(|| session::disk_of_file_system(line));
             let found =
                 disk.and_then(|disk| self.sessions.iter().rposition(|session| session.has_disk(disk)));
+            let found = found.or_else(|| self.of_vdev(line.vdev_in_error()?));
             self.entries[index].session = found;
+        }
+    }
+
+    /// Gives a SCSI host of `uas` to a session, unless another session has it.
+    fn give_host(&mut self, session: usize, host: u32) {
+        if !self.sessions.iter().any(|one| one.hosts.contains(&host))
+            && let Some(session) = self.sessions.get_mut(session)
+        {
+            session.hosts.push(host);
+            session.is_storage = true;
+            session.driver = session.driver.or(Some("uas"));
         }
     }
 
@@ -138,6 +166,18 @@ impl<'a> History<'a> {
             session.is_storage = true;
             session.driver = session.driver.or(is_uas.then_some("uas"));
         }
+    }
+
+    /// The drive that ZFS names: by its disk, or the only USB drive that is there.
+    fn of_vdev(&self, vdev: &str) -> Option<usize> {
+        let name = vdev.strip_prefix("/dev/")?;
+        if name.contains("/usb-") {
+            let is_drive = |session: &Session| session.driver.is_some() && !session.is_ended();
+            let mut drives = self.sessions.iter().enumerate().filter(|(_, session)| is_drive(session));
+            return drives.next().map(|(at, _)| at).filter(|_| drives.next().is_none());
+        }
+        let disk = name.trim_end_matches(|sign: char| sign.is_ascii_digit());
+        self.sessions.iter().rposition(|session| session.has_disk(disk))
     }
 
     /// The sessions of a port, in order.

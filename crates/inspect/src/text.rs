@@ -7,10 +7,12 @@
 //! Always true: nothing is made up: an attribute that no text has is not there; limits are those of a recorded machine.
 //! Left out: strings of other languages, logs in other encodings than UTF-8 and UTF-16.
 
+mod bsd;
 mod build;
 mod facts;
 mod foreign;
 mod lsusb;
+mod lsusb_py;
 mod lsusb_verbose;
 mod noise;
 mod pci;
@@ -22,6 +24,8 @@ mod usb_devices;
 
 pub use facts::Source;
 pub use noise::{Line, decode, lines};
+
+pub(crate) use build::UNNAMED_CONTROLLER;
 
 use crate::diagnose::Reading;
 use crate::inventory::{Inventory, Scope, UsbDevice};
@@ -51,6 +55,8 @@ pub enum TextKind {
     LsusbTree,
     /// `lsusb -v`.
     LsusbVerbose,
+    /// `lsusb.py`, which is `lsusb` on Synology's systems.
+    LsusbPy,
     /// `/sys/kernel/debug/usb/devices`, `usb-devices`.
     UsbDevices,
     /// `lspci -nn`, `-k`.
@@ -73,6 +79,8 @@ pub enum TextKind {
     Windows,
     /// `system_profiler`, `ioreg`.
     Apple,
+    /// `dmesg` of FreeBSD, OpenBSD or NetBSD.
+    Bsd,
 }
 
 /// What smartctl says of a disk.
@@ -84,6 +92,8 @@ pub enum SmartHealth {
     Failing,
     /// SMART did not get through.
     NoAnswer,
+    /// smartctl does not know the bridge; the drive was not asked.
+    UnknownBridge,
 }
 
 /// A line of smartctl.
@@ -102,6 +112,10 @@ pub enum ForeignSystem {
     Windows,
     /// macOS.
     MacOs,
+    /// FreeBSD.
+    FreeBsd,
+    /// OpenBSD or NetBSD.
+    OtherBsd,
 }
 
 /// A drive on another system.
@@ -109,14 +123,18 @@ pub enum ForeignSystem {
 pub struct ForeignDrive {
     /// The system.
     pub system: ForeignSystem,
-    /// idVendor and idProduct.
+    /// idVendor and idProduct; zeros where the text has none.
     pub id: DeviceId,
+    /// What the text calls it, where it has no ids.
+    pub name: Option<String>,
     /// Its driver.
     pub driver: Option<String>,
     /// `UAS` or `BOT`, by the driver.
     pub transport: Option<&'static str>,
     /// Its speed.
     pub speed: Option<&'static str>,
+    /// The last error that the system reports of it.
+    pub error: Option<String>,
     /// Where it was read.
     pub source: Source,
 }
@@ -180,11 +198,13 @@ fn read_section(kind: TextKind, reader: &Reader<'_>, facts: &mut Facts) -> bool 
         TextKind::Lsusb => lsusb::read(reader, facts),
         TextKind::LsusbTree => lsusb::read_tree(reader, facts),
         TextKind::LsusbVerbose => lsusb_verbose::read(reader, facts),
+        TextKind::LsusbPy => lsusb_py::read(reader, facts),
         TextKind::UsbDevices => usb_devices::read(reader, facts),
         TextKind::Lspci => pci::read(reader, facts),
         TextKind::Umockdev => umockdev::read(reader, facts),
         TextKind::Smartctl => smartctl::read(reader, facts),
         TextKind::Windows | TextKind::Apple => foreign::read(kind, reader, facts),
+        TextKind::Bsd => bsd::read(reader, facts),
         _ => system::read(kind, reader, facts),
     }
     true
@@ -195,7 +215,9 @@ impl Report {
     pub(crate) fn cite(&self, reading: &mut Reading) {
         if let Some(source) = self.sources.get(&reading.place) {
             reading.place = place(source);
-        } else if let Some((_, source)) = self.log.iter().rev().find(|(line, _)| *line == reading.found) {
+        } else if let Some((_, source)) =
+            self.log.iter().rev().find(|(line, _)| line.trim_end() == reading.found.trim_end())
+        {
             reading.place = place(source);
         }
     }

@@ -13,6 +13,7 @@
 
 extern crate alloc;
 
+pub mod command;
 pub mod configuration;
 mod identity;
 mod link;

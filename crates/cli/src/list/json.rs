@@ -39,11 +39,15 @@ pub(crate) fn other_systems(inventory: &Inventory) -> Value {
                 "system": match drive.system {
                     ForeignSystem::Windows => "windows",
                     ForeignSystem::MacOs => "macos",
+                    ForeignSystem::FreeBsd => "freebsd",
+                    ForeignSystem::OtherBsd => "bsd",
                 },
                 "id": drive.id.to_string(),
+                "name": drive.name,
                 "driver": drive.driver,
                 "transport": drive.transport,
                 "speed": drive.speed,
+                "error": drive.error,
             })
         })
         .collect()

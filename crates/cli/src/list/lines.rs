@@ -164,6 +164,8 @@ pub(crate) fn foreign(drive: &ForeignDrive) -> String {
     let system = match drive.system {
         ForeignSystem::Windows => "Windows",
         ForeignSystem::MacOs => "macOS",
+        ForeignSystem::FreeBsd => "FreeBSD",
+        ForeignSystem::OtherBsd => "OpenBSD or NetBSD",
     };
     let family = bridge_family(drive.id).map_or_else(String::new, |family| format!(" ({family})"));
     let how = match (drive.transport, &drive.driver) {
@@ -171,8 +173,13 @@ pub(crate) fn foreign(drive: &ForeignDrive) -> String {
         _ => "is attached; the text does not name its driver".to_owned(),
     };
     let speed = drive.speed.map_or_else(String::new, |speed| format!(", {speed}"));
-    let id = drive.id;
-    escape(&format!("On {system}, {id}{family} {how}{speed}. Linux's rules do not apply to {system}."))
+    let id = match &drive.name {
+        Some(name) => name.clone(),
+        None if drive.id == quirks::DeviceId::new(0, 0) => "a drive".to_owned(),
+        None => drive.id.to_string(),
+    };
+    let error = drive.error.as_ref().map_or_else(String::new, |error| format!(" It reports: {error}."));
+    escape(&format!("On {system}, {id}{family} {how}{speed}.{error} Linux's rules do not apply to {system}."))
 }
 
 #[cfg(test)]

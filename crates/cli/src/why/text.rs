@@ -7,7 +7,7 @@ use crate::sanitize::escape;
 use inspect::diagnose::{
     Absent, Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Rule, Step, Verdict,
 };
-use inspect::inventory::{Inventory, Transport, UsbDevice, bridge_family};
+use inspect::inventory::{Inventory, LinkSpeed, Transport, UsbDevice, bridge_family};
 use inspect::text::{Report, SmartHealth};
 use quirks::quirk::Flag;
 use std::fmt::Write;
@@ -51,6 +51,9 @@ fn smart(report: &Report) -> String {
         let what = match one.health {
             SmartHealth::Failing => "SMART reports a failing drive: copy what is on it and replace it",
             SmartHealth::NoAnswer => "smartctl got no answer through the bridge",
+            SmartHealth::UnknownBridge => {
+                "smartctl does not know the bridge: run it with -d sat, or for NVMe with -d sntjmicron, sntasmedia or sntrealtek"
+            }
             SmartHealth::Passed => continue,
         };
         let (file, line) = (escape(&one.source.file), one.source.line);
@@ -200,6 +203,8 @@ fn transport(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
     };
     let now = match &diagnosis.transport {
         Transport::Uas { streams: true } => format!("It is on UAS with streams{depth}"),
+        // A text may not have the speed.
+        Transport::Uas { .. } if device.speed == LinkSpeed::Unknown => format!("It is on UAS{depth}"),
         Transport::Uas { streams: false } => format!("It is on UAS without streams{depth}"),
         Transport::Bot => format!("It is on BOT{depth}"),
         Transport::Claimed => "A program has claimed it (usbfs)".to_owned(),
@@ -217,6 +222,9 @@ fn transport(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
         Decision::NotShown => {
             return format!("{now}; by what is known {} would have it.", driver(diagnosis.expected));
         }
+        Decision::Decided(rule) if diagnosis.transport == Transport::Unknown => {
+            return format!("It is kept off UAS: {}.", because(rule));
+        }
         Decision::Decided(rule) => because(rule),
         Decision::LeftAlone(rule) => format!(
             "{}, and usb-storage leaves it alone, since usb-storage.quirks= has the letter i for {}",
@@ -225,6 +233,9 @@ fn transport(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
         ),
         Decision::Supposed(rule) => {
             let (title, because) = (rule.title(), because(rule));
+            if because.starts_with("the text ") {
+                return format!("{now}; the text does not show why. Unknown: whether {title}: {because}.");
+            }
             format!("nothing that could be read explains it. Unknown: whether {title}: {because}")
         }
         Decision::TakenAway => {

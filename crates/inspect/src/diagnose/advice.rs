@@ -63,6 +63,11 @@ impl Advice {
         }
     }
 
+    /// Whether its commands need ids that a report does not have.
+    pub(super) fn needs_id(&self) -> bool {
+        self.steps.iter().any(|step| step.line.contains("0000:0000") || step.line.contains("\"0000\""))
+    }
+
     fn cost(self, cost: impl Into<String>) -> Self {
         Self { cost: Some(cost.into()), ..self }
     }

@@ -11,14 +11,15 @@ mod media;
 mod port;
 mod power;
 
-pub(super) use controller::is_controller_death;
+pub(super) use controller::{is_controller_death, is_stream_event};
 pub use port::errno_meaning;
+pub(super) use power::is_sag;
 
 use super::advice::Advice;
 use super::check::CheckKind;
 use super::evidence::{Evidence, Reading};
-use crate::inventory::UsbDevice;
-use crate::log::{Entry, FailedCommand, History};
+use crate::inventory::{Inventory, UsbDevice};
+use crate::log::{Entry, FailedCommand, History, Session};
 
 /// A kind of trouble; the first of several explains most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +38,8 @@ pub enum CauseKind {
     Trim,
     /// Another command than a read or write was aborted first.
     Command,
+    /// The drive answered a read, a write or a TRIM with another error.
+    Refused,
     /// `uas` refused the interface with an error.
     ProbeFailed,
     /// The controller reported events of streams that its driver did not know.
@@ -49,10 +52,14 @@ pub enum CauseKind {
     Link,
     /// Link power management failed.
     LinkPower,
+    /// A driver has it, and no disk appeared: a command that identifies it was lost.
+    NoDisk,
     /// Reads and writes were aborted: the transport.
     Transport,
-    /// The board's supply was too low, without trouble right after it.
+    /// The board's supply was too low, and no failure followed.
     UndervoltageAlone,
+    /// The drive refused TRIM, which costs nothing.
+    TrimRefused,
 }
 
 impl CauseKind {
@@ -66,14 +73,17 @@ impl CauseKind {
             Self::Poll => "poll",
             Self::Trim => "trim",
             Self::Command => "command",
+            Self::Refused => "refused",
             Self::ProbeFailed => "probe-failed",
             Self::StreamEvents => "stream-events",
             Self::Flapping => "flapping",
             Self::Enumeration => "enumeration",
             Self::Link => "link",
             Self::LinkPower => "link-power",
+            Self::NoDisk => "no-disk",
             Self::Transport => "transport",
             Self::UndervoltageAlone => "undervoltage-alone",
+            Self::TrimRefused => "trim-refused",
         }
     }
 
@@ -86,22 +96,30 @@ impl CauseKind {
                 | Self::Enumeration
                 | Self::Link
                 | Self::LinkPower
+                | Self::NoDisk
                 | Self::Transport
         )
     }
 
     /// Whether settings that only win something should wait until it is dealt with.
     pub const fn is_serious(self) -> bool {
-        !matches!(self, Self::Flapping | Self::Enumeration | Self::LinkPower | Self::UndervoltageAlone)
+        !matches!(
+            self,
+            Self::Flapping
+                | Self::Enumeration
+                | Self::LinkPower
+                | Self::UndervoltageAlone
+                | Self::TrimRefused
+        )
     }
 
     /// The check that reports it.
     pub const fn check(self) -> CheckKind {
         match self {
             Self::OverCurrent | Self::Undervoltage | Self::UndervoltageAlone => CheckKind::Power,
-            Self::DriveFailing => CheckKind::Media,
+            Self::DriveFailing | Self::Refused => CheckKind::Media,
             Self::Poll => CheckKind::Smart,
-            Self::Trim => CheckKind::Trim,
+            Self::Trim | Self::TrimRefused => CheckKind::Trim,
             Self::LinkPower => CheckKind::Link,
             _ => CheckKind::Resets,
         }
@@ -142,10 +160,12 @@ pub(super) struct Scene<'a> {
 impl<'a> Scene<'a> {
     pub(super) fn of(evidence: &'a Evidence<'a>, history: &'a History<'a>, path: &'a str) -> Self {
         let device = evidence.device;
-        let controller = evidence.controller.map(|controller| controller.name.clone());
+        // A controller that no text names has a made-up name.
+        let is_named = |name: &String| !name.starts_with(crate::text::UNNAMED_CONTROLLER);
+        let controller = evidence.controller.map(|controller| controller.name.clone()).filter(is_named);
         let controller = controller.or_else(|| history.controller_of(device.bus).map(str::to_owned));
         let hosts = device.disks().filter_map(|disk| disk.address.split(':').next()?.parse().ok()).collect();
-        let sessions = sessions_of(history, device);
+        let sessions = sessions_of(history, evidence.inventory, device);
         let own = sessions.iter().filter_map(|at| history.sessions.get(*at));
         let plugged = own.rev().find(|session| session.is_from_start).map(|session| session.first);
         let plugged = plugged.unwrap_or(0);
@@ -153,7 +173,13 @@ impl<'a> Scene<'a> {
     }
 
     fn cause(&self, kind: CauseKind, because: impl Into<String>, lines: &[usize]) -> Cause {
-        let readings = lines.iter().take(READINGS_MAX).filter_map(|line| self.reading(*line)).collect();
+        let mut readings: Vec<Reading> = Vec::new();
+        for reading in lines.iter().filter_map(|line| self.reading(*line)) {
+            // Without times, lines repeat.
+            if readings.len() < READINGS_MAX && !readings.contains(&reading) {
+                readings.push(reading);
+            }
+        }
         Cause { kind, because: because.into(), readings, advice: Vec::new() }
     }
 
@@ -204,6 +230,18 @@ impl<'a> Scene<'a> {
         self.own().find(is_failure).map(|(_, entry)| self.reading_of(entry))
     }
 
+    /// Resets of the drive.
+    pub(super) fn resets(&self) -> usize {
+        self.own().filter(|(_, entry)| entry.line.begins(&["reset "])).count()
+    }
+
+    /// Whether one of its units became a disk.
+    fn has_disk(&self) -> bool {
+        let of_session = |session: &Session| session.units.iter().any(|unit| unit.node.is_some());
+        self.evidence.device.disks().any(|disk| disk.node.is_some())
+            || self.sessions.iter().filter_map(|at| self.history.sessions.get(*at)).any(of_session)
+    }
+
     /// A line as evidence.
     pub(super) fn reading_of(&self, entry: &Entry<'_>) -> Reading {
         Reading::new(self.path, entry.raw)
@@ -220,8 +258,14 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// The sessions of a device: those of its port, without those of another device that was there before.
-pub(super) fn sessions_of(history: &History<'_>, device: &UsbDevice) -> Vec<usize> {
+/// The sessions of a device: those of its port, without those of another device that was there before. Where the log names no
+/// port, a disk of that name, or the only SCSI host of `uas` for the only drive on UAS.
+pub(super) fn sessions_of(history: &History<'_>, inventory: &Inventory, device: &UsbDevice) -> Vec<usize> {
+    if history.at_port(&device.port).next().is_none()
+        && let Some(at) = without_port(history, inventory, device)
+    {
+        return vec![at];
+    }
     let mut own = Vec::new();
     for (at, session) in history.at_port(&device.port) {
         match session.id {
@@ -230,6 +274,21 @@ pub(super) fn sessions_of(history: &History<'_>, device: &UsbDevice) -> Vec<usiz
         }
     }
     own
+}
+
+/// The session without a port that is a device's.
+fn without_port(history: &History<'_>, inventory: &Inventory, device: &UsbDevice) -> Option<usize> {
+    let on_uas = |device: &UsbDevice| {
+        device.interfaces.iter().any(|interface| interface.driver.as_deref() == Some("uas"))
+    };
+    let sessions = || history.sessions.iter().enumerate().filter(|(_, session)| !session.is_located());
+    let by_disk = sessions().find(|(_, session)| {
+        device.disks().filter_map(|disk| disk.node.as_deref()).any(|node| session.has_disk(node))
+    });
+    let mut of_uas = sessions().filter(|(_, session)| session.driver == Some("uas"));
+    let only = of_uas.next().filter(|_| of_uas.next().is_none());
+    let is_only_drive = on_uas(device) && inventory.storage().filter(|other| on_uas(other)).count() == 1;
+    by_disk.or_else(|| only.filter(|_| is_only_drive)).map(|(at, _)| at)
 }
 
 /// Every cause, the one that explains most first.
@@ -246,7 +305,8 @@ pub(super) fn of_scene(scene: &Scene<'_>) -> Vec<Cause> {
         power::over_current(scene),
         power::undervoltage(scene),
         media::failing(scene),
-        command::aborted(scene),
+        command::lost(scene),
+        media::refused(scene),
         port::probe_failed(scene),
         controller::stream_events(scene),
         port::flapping(scene),
@@ -263,7 +323,11 @@ pub(super) fn of_scene(scene: &Scene<'_>) -> Vec<Cause> {
         Some(CauseKind::ControllerDied | CauseKind::OverCurrent | CauseKind::Undervoltage) => {
             causes.retain(|cause| !cause.kind.is_symptom());
         }
-        Some(CauseKind::DriveFailing) => causes.retain(|cause| cause.kind != CauseKind::Transport),
+        Some(CauseKind::DriveFailing) => {
+            causes.retain(|cause| !matches!(cause.kind, CauseKind::Transport | CauseKind::Refused));
+        }
+        // The block layer counts what the drive refused as errors of blocks.
+        Some(CauseKind::Refused) => causes.retain(|cause| cause.kind != CauseKind::Transport),
         _ => {}
     }
     causes
@@ -290,7 +354,7 @@ fn thousands(seconds: f64) -> String {
 }
 
 /// `once`, `twice`, `5 times`.
-fn times(count: usize) -> String {
+pub(super) fn times(count: usize) -> String {
     match count {
         1 => "once".to_owned(),
         2 => "twice".to_owned(),

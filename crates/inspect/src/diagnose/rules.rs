@@ -172,7 +172,14 @@ fn alternate_setting(evidence: &Evidence<'_>) -> Judgement {
                 );
         }
         return rule
-            .says(Verdict::Unknown, "its descriptors cannot be read")
+            .says(
+                Verdict::Unknown,
+                if evidence.inventory.is_from_text() {
+                    "the text does not have its descriptors"
+                } else {
+                    "its descriptors cannot be read"
+                },
+            )
             .seen(evidence.attribute("descriptors", "nothing of the configuration that is set"));
     };
     let settings = evidence
@@ -185,6 +192,9 @@ fn alternate_setting(evidence: &Evidence<'_>) -> Judgement {
     }
     let reading = evidence.attribute("descriptors", found);
     let uas = configuration.setting_of_class(evidence.interface.number, ClassCode::UAS);
+    if uas.is_none() && is_shortened(evidence) && evidence.driver() != Some("uas") {
+        return rule.says(Verdict::Unknown, "the text has a part of its descriptors alone").seen(reading);
+    }
     match uas.filter(|_| evidence.speaks_uas()) {
         Some(uas) => rule
             .says(Verdict::Met, format!("setting {} is {}", uas.interface.alternate, ClassCode::UAS))
@@ -196,10 +206,15 @@ fn alternate_setting(evidence: &Evidence<'_>) -> Judgement {
     }
 }
 
+/// Whether a text has a part of the descriptors alone.
+fn is_shortened(evidence: &Evidence<'_>) -> bool {
+    let report = evidence.inventory.report.as_ref();
+    report.is_some_and(|report| report.short.contains(&evidence.device.port))
+}
+
 fn pipes(evidence: &Evidence<'_>) -> Judgement {
     let rule = Rule::Pipes;
-    let is_short =
-        evidence.inventory.report.as_ref().is_some_and(|report| report.short.contains(&evidence.device.port));
+    let is_short = is_shortened(evidence);
     let finding = evidence.finding(quirks::Rule::PipeUsages).filter(|finding| finding.met || !is_short);
     let Some(finding) = finding else {
         if evidence.driver() == Some("uas") {

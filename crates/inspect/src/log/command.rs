@@ -4,99 +4,37 @@
 //! `CDB: Write(10): 2a 00 …`, later ones `CDB: opcode=0x2a 2a 00 …` or a name. Always true: bytes that are no CDB give none.
 
 use super::LogLine;
-use wire::scsi::opcode::OperationCode;
 
 /// Bytes of a CDB that are kept.
 const CDB_BYTES_MAX: usize = 32;
 
-/// What a command is for, as far as advice differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CommandClass {
-    /// ATA PASS-THROUGH and vendor-specific commands: SMART and power-mode polls.
-    Poll,
-    /// UNMAP, WRITE SAME with the UNMAP bit, DATA SET MANAGEMENT.
-    Trim,
-    /// WRITE SAME without the UNMAP bit.
-    WriteSame,
-    /// REPORT SUPPORTED OPERATION CODES.
-    ReportOpcodes,
-    /// SYNCHRONIZE CACHE.
-    SynchronizeCache,
-    /// START STOP UNIT.
-    StartStop,
-    /// LOG SENSE.
-    LogSense,
-    /// INQUIRY, READ CAPACITY, MODE SENSE and the like: what identifies a unit.
-    Identify,
-    /// Reads and writes.
-    Transfer,
-    /// Anything else.
-    Other,
+/// How the kernel lost a command: the drive did not complete it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The error handler aborted it.
+    Aborted,
+    /// Its transfer failed (`cmd cmplt err`, `data cmplt err`), or the host byte says so.
+    Transport,
+    /// It timed out.
+    TimedOut,
+    /// The device was gone: never the first thing that went wrong.
+    Gone,
 }
 
-impl CommandClass {
-    /// The class of a CDB.
-    pub fn of(cdb: &[u8]) -> Self {
-        let byte = |at: usize| cdb.get(at).copied().unwrap_or_default();
-        // Bit 3 of byte 1, which is UNMAP in WRITE SAME.
-        let is_unmapping = byte(1) % 16 >= 8;
-        if cdb.is_empty() {
-            return Self::Other;
-        }
-        match byte(0) {
-            0x85 if byte(14) == DATA_SET_MANAGEMENT => Self::Trim,
-            0xa1 if byte(9) == DATA_SET_MANAGEMENT => Self::Trim,
-            0x85 | 0xa1 | 0xc0..=0xff => Self::Poll,
-            0x42 => Self::Trim,
-            0x41 | 0x93 if is_unmapping => Self::Trim,
-            0x41 | 0x93 => Self::WriteSame,
-            0xa3 => Self::ReportOpcodes,
-            0x35 | 0x91 => Self::SynchronizeCache,
-            0x1b => Self::StartStop,
-            0x4d => Self::LogSense,
-            0x00 | 0x12 | 0x1a | 0x25 | 0x5a | 0x9e | 0xa0 => Self::Identify,
-            0x08 | 0x0a | 0x28 | 0x2a | 0x88 | 0x8a | 0xa8 | 0xaa => Self::Transfer,
-            _ => Self::Other,
+impl Loss {
+    /// By the host byte and driver byte of a result, which old kernels print as numbers.
+    fn of_result(text: &str) -> Option<Self> {
+        let byte = |name: &str| text.split_once(name).and_then(|(_, rest)| rest.split_whitespace().next());
+        match (byte("hostbyte="), byte("driverbyte=")) {
+            (_, Some("DRIVER_TIMEOUT" | "0x06")) | (Some("DID_TIME_OUT" | "0x03"), _) => Some(Self::TimedOut),
+            (
+                Some("DID_ERROR" | "DID_ABORT" | "DID_RESET" | "DID_SOFT_ERROR" | "0x05" | "0x07" | "0x08"),
+                _,
+            ) => Some(Self::Transport),
+            (Some("DID_NO_CONNECT" | "DID_BAD_TARGET" | "0x01" | "0x04"), _) => Some(Self::Gone),
+            _ => None,
         }
     }
-}
-
-/// The ATA command that trims (ACS-4 clause 7.6).
-const DATA_SET_MANAGEMENT: u8 = 0x06;
-
-/// The name of a command: the standard's, with the ATA command of a pass-through where that is known.
-pub fn command_name(cdb: &[u8]) -> String {
-    let Some(first) = cdb.first().copied() else { return "a command".to_owned() };
-    let code = OperationCode::from(first);
-    let ata = match first {
-        0x85 => cdb.get(14),
-        0xa1 => cdb.get(9),
-        _ => None,
-    };
-    match (ata.and_then(|command| ata_name(*command)), first) {
-        (Some(ata), _) => format!("{code} with {ata}"),
-        (None, 0xa3) if cdb.get(1).is_some_and(|byte| byte % 32 == 0x0c) => {
-            "REPORT SUPPORTED OPERATION CODES".to_owned()
-        }
-        (None, 0xc0..) => format!("the vendor-specific command {first:02X}h"),
-        _ => code.to_string(),
-    }
-}
-
-/// ATA commands that pollers send (ACS-4).
-fn ata_name(command: u8) -> Option<&'static str> {
-    Some(match command {
-        0x06 => "DATA SET MANAGEMENT (TRIM)",
-        0x2f | 0x47 => "READ LOG",
-        0xb0 => "SMART",
-        0xe0 => "STANDBY IMMEDIATE",
-        0xe1 => "IDLE IMMEDIATE",
-        0xe5 => "CHECK POWER MODE",
-        0xe7 | 0xea => "FLUSH CACHE",
-        0xec => "IDENTIFY DEVICE",
-        0xef => "SET FEATURES",
-        _ => return None,
-    })
 }
 
 /// A sense key as the kernel spells it (drivers/scsi/constants.c).
@@ -119,6 +57,19 @@ pub enum SenseKey {
 }
 
 impl SenseKey {
+    /// Its name in SPC-5.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotReady => "NOT READY",
+            Self::MediumError => "MEDIUM ERROR",
+            Self::HardwareError => "HARDWARE ERROR",
+            Self::IllegalRequest => "ILLEGAL REQUEST",
+            Self::UnitAttention => "UNIT ATTENTION",
+            Self::AbortedCommand => "ABORTED COMMAND",
+            Self::Other => "another sense key",
+        }
+    }
+
     fn of(text: &str) -> Self {
         const NAMES: [(&str, SenseKey); 6] = [
             ("Not Ready", SenseKey::NotReady),
@@ -148,15 +99,19 @@ pub(crate) struct FailedCommand {
     pub(crate) lines: Vec<usize>,
     /// Its CDB; empty if no line has it.
     pub(crate) cdb: Vec<u8>,
-    /// The error handler aborted it.
-    pub(crate) is_aborted: bool,
+    /// How it was lost, unless the drive answered it.
+    pub(crate) loss: Option<Loss>,
     /// The sense key.
     pub(crate) sense: Option<SenseKey>,
     /// The additional sense, in the kernel's words.
     pub(crate) additional: String,
+    has_result: bool,
     unit: String,
     tag: String,
 }
+
+/// Lines between the abort of a command and its result: those of the other commands in flight.
+const RESULT_LINES_MAX: usize = 256;
 
 /// Collects the commands of all units, line by line.
 #[derive(Debug, Default)]
@@ -172,10 +127,14 @@ impl FailedCommands {
     pub(crate) fn take(&mut self, index: usize, line: LogLine<'_>) -> bool {
         let text = line.of_command();
         let tag = tag_of(line.text);
-        if text.starts_with("uas_eh_abort_handler") || text.starts_with("uas_zap_pending") {
-            self.open(index, line.source, tag).is_aborted = true;
+        if ["uas_eh_abort_handler", "uas_zap_pending"].iter().any(|start| text.starts_with(start)) {
+            self.open(index, line.source, tag).loss = Some(Loss::Aborted);
+        } else if ["cmd cmplt err", "data cmplt err"].iter().any(|start| text.starts_with(start)) {
+            self.open(index, line.source, tag).loss = Some(Loss::Transport);
         } else if ["FAILED Result", "Result: ", "UNKNOWN("].iter().any(|start| text.starts_with(start)) {
-            let _ = self.open(index, line.source, tag);
+            self.result(index, line.source, tag, Loss::of_result(text));
+        } else if let Some((name, result)) = text.split_once(" failed: Result: ") {
+            self.named(index, line.source, name, result);
         } else if let Some(key) =
             text.strip_prefix("Sense Key : ").or_else(|| text.strip_prefix("Sense Key: "))
         {
@@ -187,14 +146,50 @@ impl FailedCommands {
         {
             let has_one = |command: &FailedCommand| command.additional.is_empty();
             self.known(index, line.source, tag, has_one).additional = sense.to_owned();
-        } else if let Some(bytes) = text.strip_prefix("CDB: ") {
+        } else if let Some(bytes) = text.strip_prefix("CDB: ").or_else(|| named_cdb(text)) {
             let cdb = cdb_of(bytes);
-            let has_one = |command: &FailedCommand| command.cdb.is_empty();
-            self.known(index, line.source, tag, has_one).cdb = cdb;
+            let is_near = |line: &usize| index.saturating_sub(*line) <= RESULT_LINES_MAX;
+            let has_one = |command: &FailedCommand| {
+                command.cdb.is_empty() || command.cdb == cdb && command.lines.last().is_some_and(is_near)
+            };
+            self.known(index, line.source, tag, has_one).cdb.clone_from(&cdb);
         } else {
             return false;
         }
         true
+    }
+
+    /// A command that the kernel names instead of its CDB, when it sets up or removes a disk (`sd.c`).
+    fn named(&mut self, index: usize, unit: &str, name: &str, result: &str) {
+        const NAMES: [(&str, &[u8]); 5] = [
+            ("Read Capacity(10)", &[0x25]),
+            ("Read Capacity(16)", &[0x9e, 0x10]),
+            ("Synchronize Cache(10)", &[0x35]),
+            ("Synchronize Cache(16)", &[0x91]),
+            ("Start/Stop Unit", &[0x1b]),
+        ];
+        let cdb = NAMES.iter().find(|(known, _)| *known == name).map_or(&[] as &[u8], |(_, cdb)| cdb);
+        let loss = match Loss::of_result(result) {
+            // The flush that follows a disconnect fails because of it.
+            Some(Loss::Transport) if name.starts_with("Synchronize") => Some(Loss::Gone),
+            loss => loss,
+        };
+        let command = self.open(index, unit, "");
+        command.loss = loss;
+        command.cdb = cdb.to_vec();
+        command.has_result = true;
+    }
+
+    /// The result of a command: of one that was lost a few lines before, or of a new one.
+    fn result(&mut self, index: usize, unit: &str, tag: &str, loss: Option<Loss>) {
+        let is_near = |line: &usize| index.saturating_sub(*line) <= RESULT_LINES_MAX;
+        let is_lost = |command: &FailedCommand| {
+            let is_recent = command.lines.last().is_some_and(is_near);
+            command.loss.is_some() && !command.has_result && is_recent
+        };
+        let command = self.known(index, unit, tag, is_lost);
+        command.loss = command.loss.or(loss);
+        command.has_result = true;
     }
 
     fn open(&mut self, index: usize, unit: &str, tag: &str) -> &mut FailedCommand {
@@ -235,6 +230,20 @@ fn unit_of(source: &str) -> &str {
 /// The tag of a command, such as `tag#12`; empty if the line has none.
 fn tag_of(text: &str) -> &str {
     text.split(' ').take(2).find(|word| word.starts_with("tag#")).unwrap_or("")
+}
+
+/// The CDB of kernels before 4.0, whose line goes on after `CDB:` as a line of its unit: `cdb[0]=0x28: 28 00 …`.
+fn named_cdb(text: &str) -> Option<&str> {
+    let is_name =
+        text.starts_with("cdb[0]=") || text.split_once("): ").is_some_and(|(name, _)| is_command(name));
+    is_name.then_some(text)
+}
+
+/// Whether it is a command's name up to its parenthesis, such as `Read(10`.
+fn is_command(name: &str) -> bool {
+    name.split_once('(').is_some_and(|(name, bytes)| {
+        name.starts_with(char::is_uppercase) && bytes.bytes().all(|digit| digit.is_ascii_digit())
+    })
 }
 
 /// The bytes at the end of a line; if there are none, the operation code alone.
@@ -288,7 +297,7 @@ mod tests {
             assert!(commands.take(index, LogLine::of(line)), "{line}");
         }
         let [smart, write, read] = commands.all.as_slice() else { panic!("{commands:#?}") };
-        assert_eq!((smart.cdb.as_slice(), smart.is_aborted), ([0x85, 0x06].as_slice(), true));
+        assert_eq!((smart.cdb.as_slice(), smart.loss), ([0x85, 0x06].as_slice(), Some(Loss::Aborted)));
         assert_eq!(write.cdb, [0x2a, 0x00]);
         assert_eq!(
             (read.sense, read.additional.as_str()),
@@ -298,14 +307,29 @@ mod tests {
     }
 
     #[test]
-    fn commands_have_names_and_classes() {
-        let check_power = [0x85, 0x06, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xe5, 0];
-        assert_eq!(command_name(&check_power), "ATA PASS-THROUGH(16) with CHECK POWER MODE");
-        assert_eq!(CommandClass::of(&check_power), CommandClass::Poll);
-        assert_eq!(command_name(&[0xe6]), "the vendor-specific command E6h");
-        assert_eq!(command_name(&[0x42]), "UNMAP");
-        assert_eq!(CommandClass::of(&[0x93, 0x08]), CommandClass::Trim);
-        assert_eq!(CommandClass::of(&[0x93, 0x00]), CommandClass::WriteSame);
-        assert_eq!(CommandClass::of(&[]), CommandClass::Other);
+    fn a_result_belongs_to_the_command_that_was_aborted_before() {
+        let lines = [
+            "sd 0:0:0:0: [sda] tag#3 uas_eh_abort_handler 0 uas-tag 4 inflight: CMD OUT",
+            "sd 0:0:0:0: [sda] tag#3 CDB: opcode=0x2a 2a 00",
+            "sd 0:0:0:0: [sda] tag#3 FAILED Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK",
+            "sd 0:0:0:0: [sda] tag#3 CDB: opcode=0x2a 2a 00",
+            "sd 0:0:0:0: [sda] tag#3 FAILED Result: hostbyte=DID_ERROR driverbyte=DRIVER_OK",
+            "sd 0:0:0:0: [sda] tag#3 CDB: opcode=0x28 28 00",
+        ];
+        let mut commands = FailedCommands::default();
+        for (index, line) in lines.iter().enumerate() {
+            assert!(commands.take(index, LogLine::of(line)), "{line}");
+        }
+        let losses: Vec<_> = commands.all.iter().map(|one| (one.loss, one.cdb.first().copied())).collect();
+        assert_eq!(losses[0], (Some(Loss::Aborted), Some(0x2a)));
+        assert_eq!(losses.last(), Some(&(Some(Loss::Transport), Some(0x28))));
+        for (text, loss) in [
+            ("hostbyte=DID_OK driverbyte=DRIVER_TIMEOUT", Some(Loss::TimedOut)),
+            ("hostbyte=0x07 driverbyte=0x00", Some(Loss::Transport)),
+            ("hostbyte=DID_NO_CONNECT driverbyte=DRIVER_OK", Some(Loss::Gone)),
+            ("hostbyte=DID_OK driverbyte=DRIVER_SENSE", None),
+        ] {
+            assert_eq!(Loss::of_result(text), loss, "{text}");
+        }
     }
 }

@@ -23,6 +23,26 @@ impl<'a> LogLine<'a> {
         Self { source, text }
     }
 
+    /// A line that goes on from one that ends after its unit, as kernels before 4.0 print sense data and CDBs.
+    pub(crate) fn continued(line: &'a str, unit: &'a str) -> Option<Self> {
+        const BEGINNINGS: [&str; 6] =
+            ["Result: ", "Sense Key", "Add. Sense", "ASC=", "cdb[0]=", "<<vendor>>"];
+        let text = message(line);
+        let is_command = text.split_once("): ").is_some_and(|(name, _)| {
+            name.starts_with(char::is_uppercase) && !name.contains(": ") && name.contains('(')
+        });
+        let continues = is_command || BEGINNINGS.iter().any(|beginning| text.starts_with(beginning));
+        continues.then_some(Self { source: unit, text })
+    }
+
+    /// Whether a line of a unit goes on in the next one.
+    pub(crate) fn is_split(self) -> bool {
+        let text = self.text.trim_end();
+        let is_of_unit = self.source.starts_with("sd ") || self.source.starts_with("sr ");
+        is_of_unit && (is_in_brackets(text) && !text.contains(' ') || text.ends_with("] CDB:"))
+            || is_of_unit && BEGUN.iter().any(|begun| text.starts_with(begun))
+    }
+
     /// Whether it is one of the strings of a device.
     pub(crate) fn is_name(self) -> bool {
         self.source.starts_with("usb ") && self.begins(&["Product:", "Manufacturer:", "SerialNumber:"])
@@ -64,12 +84,23 @@ impl<'a> LogLine<'a> {
         rest.split(',').next().filter(|_| is_plain)
     }
 
+    /// The device that ZFS names in an error: `zio pool=tank vdev=/dev/disk/by-id/usb-… error=5 …`.
+    pub(crate) fn vdev_in_error(self) -> Option<&'a str> {
+        let rest = self.text.strip_prefix("zio pool=").filter(|_| self.source.is_empty())?;
+        let (_, rest) = rest.split_once(" vdev=")?;
+        let (vdev, rest) = rest.split_once(" error=")?;
+        (!rest.starts_with("0 ")).then_some(vdev)
+    }
+
     /// The number in `new SuperSpeed USB device number 4 using xhci_hcd`.
     pub(crate) fn new_number(self) -> Option<u16> {
         let (_, number) = self.text.strip_prefix("new ")?.split_once("USB device number ")?;
         number.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
     }
 }
+
+/// Continued lines after which another one may follow.
+const BEGUN: [&str; 2] = ["Result: ", "Sense Key"];
 
 /// The line without what is put before it: `<6>`, `kern  :info  : `, `[   12.345678] `, `[    T1] `, a date, and what
 /// journals put there, `Nov 26 09:23:06 host kernel: `. What is a name of a device comes behind a colon, as these do not.
@@ -134,9 +165,16 @@ fn without_file(line: &str) -> &str {
     }
 }
 
-/// Without times and callers; a line that begins with a space is the rest of another.
+/// Without times and callers; a line that begins with a space is the rest of another. Of the first line that is copied from a
+/// terminal the bracket may be missing.
 fn without_brackets(line: &str) -> &str {
     let mut line = line;
+    if let Some((time, rest)) = line.split_once("] ")
+        && time.contains('.')
+        && time.bytes().all(|sign| sign.is_ascii_digit() || sign == b'.')
+    {
+        line = rest;
+    }
     while let Some((_, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         line = rest.trim_start();
     }
@@ -192,6 +230,7 @@ mod tests {
             "2026-11-26T09:23:06.123456+00:00 host kernel: ",
             "2026-11-26T09:23:06+0000 host kernel: ",
             "Thu 2026-11-26 09:23:06 UTC host kernel: ",
+            "12.345678] ",
             "[   12.345678] host kernel: ",
             "1795684986.123456 host kernel: ",
         ] {

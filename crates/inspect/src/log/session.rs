@@ -74,9 +74,25 @@ impl Session {
         Self { port: port.to_owned(), first, began_ms: at.map(milliseconds), ..Self::default() }
     }
 
+    /// A session of a SCSI host whose port no line names.
+    pub(super) fn of_host(host: u32, first: usize, at: Option<f64>) -> Self {
+        Self { hosts: vec![host], ..Self::new(&format!("host{host}"), first, at) }
+    }
+
+    /// A session of a disk of which the log has neither port nor host.
+    pub(super) fn of_disk(node: &str, first: usize, at: Option<f64>) -> Self {
+        let unit = Unit { node: Some(node.to_owned()), ..Unit::default() };
+        Self { units: vec![unit], ..Self::new(&format!("disk-{node}"), first, at) }
+    }
+
     /// Whether it was disconnected.
     pub(crate) const fn is_ended(&self) -> bool {
         self.ended.is_some()
+    }
+
+    /// Whether the log names its port: a log may have lines of SCSI hosts and disks alone.
+    pub(crate) fn is_located(&self) -> bool {
+        self.port.starts_with(|first: char| first.is_ascii_digit())
     }
 
     /// Whether one of its units is, or was, that disk.
@@ -169,17 +185,20 @@ pub(super) fn note(session: &mut Session, index: usize, raw: &str, line: LogLine
 
 fn is_about_uas(text: &str) -> bool {
     let is_refusal = text.starts_with("USB controller ") && text.contains("required by the UAS driver");
-    text.starts_with("UAS is ") || is_refusal || text.starts_with("cmd cmplt err")
+    let is_list_refusal = text.starts_with("The driver for the USB controller ");
+    text.starts_with("UAS is ") || is_refusal || is_list_refusal || text.starts_with("cmd cmplt err")
 }
 
 /// Whether a line begins a session of a device that was there before the log.
 pub(super) fn says_something(line: LogLine<'_>) -> bool {
-    const BEGINNINGS: [&str; 10] = [
+    const BEGINNINGS: [&str; 12] = [
         "unable to enumerate",
         "connect-debounce failed",
         "reset ",
         "New USB device found",
         "UAS is ",
+        "USB controller ",
+        "The driver for the USB controller ",
         "device descriptor read",
         "device not accepting",
         "cmd cmplt",
@@ -193,6 +212,10 @@ pub(super) fn says_something(line: LogLine<'_>) -> bool {
 pub(super) fn note_interface(session: &mut Session, line: LogLine<'_>) {
     session.is_storage = true;
     session.is_refused |= line.text.contains("failed with error");
+    // usb-storage prints it once `uas` has left the interface to it (`storage_probe`).
+    if line.source.starts_with("usb-storage") && line.begins(&["USB Mass Storage device detected"]) {
+        session.driver.get_or_insert("usb-storage");
+    }
 }
 
 /// A line about a SCSI host or a unit of it.
@@ -207,12 +230,8 @@ pub(super) fn note_unit(session: &mut Session, line: LogLine<'_>) {
     });
     let Some(unit) = session.units.get_mut(at) else { return };
     let words: Vec<&str> = line.text.split(' ').collect();
-    if let Some(node) = words.first().and_then(|word| word.strip_prefix('[')?.strip_suffix(']')) {
-        let is_node =
-            node.len() <= 8 && node.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-        if is_node && unit.node.is_none() {
-            unit.node = Some(node.to_owned());
-        }
+    if let Some(node) = node_of(line) {
+        unit.node.get_or_insert_with(|| node.to_owned());
         if let [_, blocks, bytes, rest @ ..] = words.as_slice()
             && rest.first().is_some_and(|word| word.starts_with("logical"))
             && let (Ok(blocks), Ok(bytes)) = (blocks.parse(), bytes.trim_end_matches("-byte").parse())
@@ -230,6 +249,14 @@ pub(super) fn note_unit(session: &mut Session, line: LogLine<'_>) {
         unit.vendor = part(0, 8);
         unit.model = part(9, 25);
     }
+}
+
+/// The disk that a line of a unit names: `[sdc] …`.
+pub(super) fn node_of<'a>(line: LogLine<'a>) -> Option<&'a str> {
+    let node = line.text.split(' ').next()?.strip_prefix('[')?.strip_suffix(']')?;
+    let is_node =
+        node.len() <= 8 && node.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    is_node.then_some(node)
 }
 
 /// The disk of which a file system or the page cache prints an error: `EXT4-fs error (device sda1)`, `Buffer I/O error on

@@ -120,7 +120,7 @@ const MODPROBE: &str = "/etc/modprobe.d/report.conf";
 fn add_sessions(history: &History<'_>, facts: &mut Facts) {
     let log = std::mem::take(&mut facts.log);
     let mut last: BTreeMap<&str, &Session> = BTreeMap::new();
-    for session in &history.sessions {
+    for session in history.sessions.iter().filter(|session| session.is_located()) {
         last.insert(&session.port, session);
     }
     for session in last.into_values().filter(|session| !session.is_ended()) {
@@ -207,6 +207,9 @@ fn name_ports(facts: &mut Facts) {
     }
 }
 
+/// How the name of a controller begins that no text has; the number of its bus follows.
+pub(crate) const UNNAMED_CONTROLLER: &str = "controller-of-bus-";
+
 const LINUX_FOUNDATION: u16 = 0x1d6b;
 
 /// The controller of each bus.
@@ -240,7 +243,7 @@ fn controllers(facts: &Facts, history: &History<'_>) -> BTreeMap<u16, Controller
         };
         let mut controller = found.cloned().unwrap_or_default();
         if controller.name.is_empty() {
-            controller.name = named.map_or_else(|| format!("controller-of-bus-{bus}"), str::to_owned);
+            controller.name = named.map_or_else(|| format!("{UNNAMED_CONTROLLER}{bus}"), str::to_owned);
         }
         controller.driver = controller.driver.or(driver);
         controllers.insert(bus, controller);

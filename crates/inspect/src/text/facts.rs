@@ -203,7 +203,31 @@ impl Facts {
         let mut others = self.devices.iter().enumerate().filter(|(index, other)| {
             *index != at && other.port.is_some() && other.id() == Some(id) && is_same_bus(other)
         });
-        let (found, _) = others.next()?;
+        match others.next() {
+            Some((found, _)) => others.next().is_none().then_some(found),
+            None => self.only_drive_without_ids(at),
+        }
+    }
+
+    /// The only drive of a tree that has no ids, for the only drive of which there are ids alone: `lsusb -t` has no ids, and its
+    /// numbers are others after the drive was plugged in again.
+    fn only_drive_without_ids(&self, at: usize) -> Option<usize> {
+        let device = self.devices.get(at)?;
+        let is_drive = |device: &DeviceFact| device.interfaces.values().any(|interface| interface.is_storage);
+        let has_ids_alone = |device: &DeviceFact| {
+            device.port.is_none() && device.id().is_some_and(crate::inventory::is_storage_id)
+        };
+        let is_on_bus = |other: &DeviceFact| device.bus == other.bus || other.bus == Some(0);
+        let is_alone =
+            has_ids_alone(device) && self.devices.iter().filter(|other| has_ids_alone(other)).count() == 1;
+        let mut others = self.devices.iter().enumerate().filter(|(index, other)| {
+            *index != at
+                && other.port.is_some()
+                && other.id().is_none()
+                && is_drive(other)
+                && is_on_bus(other)
+        });
+        let (found, _) = others.next().filter(|_| is_alone)?;
         others.next().is_none().then_some(found)
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn read(kind: TextKind, reader: &Reader<'_>, facts: &mut Facts) {
         let source = reader.source(line);
         let id = match system {
             ForeignSystem::Windows => windows_id(text),
-            ForeignSystem::MacOs => {
+            _ => {
                 vendor = apple_number(text, &["Vendor ID:", "idVendor"]).or(vendor);
                 product = apple_number(text, &["Product ID:", "idProduct"]).or(product);
                 let id = product.zip(vendor).map(|(product, vendor)| DeviceId::new(vendor, product));
@@ -41,7 +41,16 @@ pub(super) fn read(kind: TextKind, reader: &Reader<'_>, facts: &mut Facts) {
         };
         if let Some(id) = id.filter(|id| current.as_ref().is_none_or(|drive| drive.id != *id)) {
             keep(current.take(), facts);
-            current = Some(ForeignDrive { system, id, driver: None, transport: None, speed: None, source });
+            current = Some(ForeignDrive {
+                system,
+                id,
+                name: None,
+                driver: None,
+                transport: None,
+                speed: None,
+                error: None,
+                source,
+            });
         }
         let Some(drive) = &mut current else { continue };
         note(drive, text);

@@ -52,7 +52,16 @@ pub(super) fn read_tree(reader: &Reader<'_>, facts: &mut Facts) {
             }
             continue;
         }
-        let (Some(bus), Some(rest)) = (bus, text.strip_prefix("|__ Port ")) else { continue };
+        // `lsusb -tv` puts the ids on a separate line.
+        if let (Some(id), Some((_, port))) =
+            (text.strip_prefix("ID ").and_then(|id| id.get(..9)?.parse().ok()), way.last())
+        {
+            facts.device(&Key { port: Some(port.clone()), bus: None, number: None }).set_id(id, &source);
+            continue;
+        }
+        let Some(rest) = text.strip_prefix("|__ Port ") else { continue };
+        // What grep leaves of a tree lacks its root.
+        let bus = bus.unwrap_or(0);
         let (Some(own), Some((_, rest))) = (number::<u16>(rest), rest.split_once(": ")) else { continue };
         while way.last().is_some_and(|(at, _)| *at >= indent) {
             way.pop();

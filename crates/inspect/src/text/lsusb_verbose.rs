@@ -65,6 +65,10 @@ fn read_block(reader: &Reader<'_>, block: &[Line<'_>], facts: &mut Facts) {
             builder.begin(section);
             continue;
         }
+        if let Some(mbps) = text.strip_prefix("Negotiated speed: ").and_then(negotiated_mbps) {
+            device.set("speed", mbps, &at);
+            continue;
+        }
         let Some((name, value)) = text.split_once(char::is_whitespace) else { continue };
         let value = value.trim();
         let byte = || byte_of(value);
@@ -88,6 +92,16 @@ fn read_block(reader: &Reader<'_>, block: &[Line<'_>], facts: &mut Facts) {
         device.descriptors.get_or_insert((bytes, source.clone()));
         device.is_short |= is_short;
         device.set("bConfigurationValue", "1", &source);
+    }
+}
+
+/// Mb/s of `SuperSpeed (5Gbps)`, `High Speed (480Mbps)`.
+fn negotiated_mbps(text: &str) -> Option<String> {
+    let rate = text.split_once('(')?.1.split_once(')')?.0;
+    match (rate.strip_suffix("Gbps"), rate.strip_suffix("Mbps")) {
+        (Some(gbps), _) => Some((gbps.parse::<u32>().ok()? * 1000).to_string()),
+        (None, Some(mbps)) => Some(mbps.to_owned()),
+        _ => None,
     }
 }
 

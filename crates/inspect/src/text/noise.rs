@@ -90,6 +90,10 @@ fn without_quotes(line: &str) -> &str {
     if is_fence || tag.iter().any(|tag| word.eq_ignore_ascii_case(tag)) {
         return "";
     }
+    // A line of Markdown code.
+    if word.len() > 1 && word.starts_with('`') && word.ends_with('`') {
+        return word.trim_matches('`');
+    }
     match word.get(..6) {
         Some(head) if head.eq_ignore_ascii_case("[code]") => word.get(6..).unwrap_or_default(),
         _ => line,
@@ -134,6 +138,7 @@ mod tests {
         ] {
             assert_eq!(clean(pasted), ["[ 1.0] usb 2-1: x", "[ 1.1]  y"], "{pasted}");
         }
+        assert_eq!(clean("`[ 1.0] usb 2-1: x`\n`[ 1.1] y`"), ["[ 1.0] usb 2-1: x", "[ 1.1] y"]);
         assert_eq!(clean("text\n\n```\n    a\n      b\n```"), ["text", "", "", "a", "  b", ""]);
     }
 

@@ -64,6 +64,9 @@ fn foreign(lines: &[Line<'_>]) -> Option<TextKind> {
     if has(&["USB\\VID_", "UASPStor", "USBSTOR\\"]) {
         return Some(TextKind::Windows);
     }
+    if lines.iter().take(LINES_MAX).any(|line| super::bsd::is_attach(&line.text)) {
+        return Some(TextKind::Bsd);
+    }
     let is_apple = has(&["Product ID: 0x", "SPUSBDataType", "SPUSBHostDataType", "\"idProduct\" = "]);
     is_apple.then_some(TextKind::Apple)
 }
@@ -77,8 +80,11 @@ fn begins(text: &str, next: &str) -> Option<TextKind> {
     if text.starts_with(['[', '<']) {
         return text.contains("Linux version ").then_some(TextKind::Uname);
     }
-    if is_tree_line(text) && text.trim_start().starts_with("/:") {
+    if is_tree_line(text) && (text.trim_start().starts_with("/:") || text.contains("Class=")) {
         return Some(TextKind::LsusbTree);
+    }
+    if super::lsusb_py::device_line(text).is_some() {
+        return Some(TextKind::LsusbPy);
     }
     if device_line(text).is_some() {
         let is_verbose = continues_verbose(next);
@@ -134,6 +140,7 @@ fn continues(kind: TextKind, text: &str) -> bool {
                 .iter()
                 .any(|start| text.starts_with(start))
         }
+        TextKind::LsusbPy => super::lsusb_py::interface_line(text).is_some(),
         TextKind::UsbDevices => {
             text.get(1..2) == Some(":") && "TBDPSCIAE".contains(text.get(..1).unwrap_or("-"))
         }

@@ -17,8 +17,10 @@ pub(super) fn read(reader: &Reader<'_>, facts: &mut Facts) {
         } else if ATTRIBUTES.iter().any(|name| text.contains(name)) {
             let raw = text.split_whitespace().last().and_then(|raw| raw.parse::<u64>().ok());
             raw.filter(|raw| *raw > 0).map(|_| SmartHealth::Failing)
-        } else if text.starts_with("Read Device Identity failed") || text.contains("Unknown USB bridge") {
+        } else if text.starts_with("Read Device Identity failed") {
             Some(SmartHealth::NoAnswer)
+        } else if text.contains("Unknown USB bridge") {
+            Some(SmartHealth::UnknownBridge)
         } else {
             None
         };

@@ -1,7 +1,9 @@
 //! Texts of invented machines.
 
 use super::*;
-use crate::diagnose::{CauseKind, CheckKind, Decision, Diagnosis, Health, Rule, Verdict, absent, diagnose};
+use crate::diagnose::{
+    AbsentKind, CauseKind, CheckKind, Decision, Diagnosis, Health, Rule, Verdict, absent, diagnose,
+};
 use crate::inventory::{LinkSpeed, Transport};
 
 fn documents(texts: &[(&str, &str)]) -> Inventory {
@@ -228,6 +230,214 @@ fn texts_of_other_systems_name_the_driver() {
         (drive.system, drive.id.to_string(), drive.speed),
         (ForeignSystem::MacOs, "152d:0578".into(), Some("5 Gb/s"))
     );
+}
+
+fn gone(text: &str) -> Vec<crate::diagnose::Absent> {
+    absent(&documents(&[("log", text)]))
+}
+
+#[test]
+fn a_disk_whose_port_no_line_names_is_reported() {
+    let aborts = "\
+[ 9000.1] sd 7:0:0:0: [sdq] tag#3 uas_eh_abort_handler 0 uas-tag 4 inflight: CMD IN
+[ 9000.1] sd 7:0:0:0: [sdq] tag#3 CDB: Read(10) 28 00 00 00 10 00 00 00 08 00
+[ 9000.2] sd 7:0:0:0: [sdq] tag#2 uas_eh_abort_handler 0 uas-tag 3 inflight: CMD IN
+[ 9000.2] sd 7:0:0:0: [sdq] tag#2 CDB: Read(10) 28 00 00 00 18 00 00 00 08 00
+";
+    let all = gone(aborts);
+    let [one] = all.as_slice() else { panic!("{all:#?}") };
+    assert_eq!((one.kind, one.place.as_str()), (AbsentKind::WithoutPort, "/dev/sdq"));
+    assert!(one.because.starts_with("2 commands were aborted, READ(10) first"), "{}", one.because);
+    let lines = one.advice.iter().flat_map(|advice| &advice.steps).map(|step| step.line.as_str());
+    assert!(
+        lines.clone().all(|line| !line.contains("0000:0000"))
+            && lines.clone().any(|line| line.contains("lsusb"))
+    );
+    // The disk of another controller is none of USB's.
+    assert_eq!(
+        gone(&format!(
+            "[    1.0] scsi host7: ahci\n{}",
+            aborts.replace("uas_eh_abort_handler", "FAILED Result: hostbyte=DID_ERROR")
+        )),
+        []
+    );
+    let medium = "\
+sd 3:0:0:1: [sdt] tag#40 FAILED Result: hostbyte=DID_OK driverbyte=DRIVER_SENSE
+sd 3:0:0:1: [sdt] tag#40 Sense Key : Medium Error [current]
+sd 3:0:0:1: [sdt] tag#40 CDB: Read(10) 28 00 00 31 c9 b8 00 00 30 00
+";
+    assert!(gone(medium)[0].because.contains("MEDIUM ERROR at READ(10)"), "{:#?}", gone(medium));
+    let trim = "[  286.4] critical target error, dev sdv, sector 3778 op 0x3:(DISCARD) flags 0x800\n";
+    assert_eq!(gone(trim)[0].causes, [CauseKind::TrimRefused]);
+}
+
+#[test]
+fn lines_of_old_kernels_that_are_split_belong_together() {
+    let text = "\
+[  133.8] sd 2:0:0:0: [sdc]
+[  133.8] Result: hostbyte=0x00 driverbyte=0x08
+[  133.8] sd 2:0:0:0: [sdc]
+[  133.8] Sense Key : 0x5 [current]
+[  133.8] sd 2:0:0:0: [sdc]
+[  133.8] ASC=0x21 ASCQ=0x0
+[  133.9] sd 2:0:0:0: [sdc] CDB:
+[  133.9] cdb[0]=0x28: 28 00 03 b7 23 80 00 00 08 00
+[  133.9] end_request: critical target error, dev sdc, sector 62333824
+";
+    let all = gone(text);
+    assert_eq!(all[0].causes, [CauseKind::Refused], "{all:#?}");
+    assert!(all[0].because.contains("ILLEGAL REQUEST (ASC=0x21 ASCQ=0x0) at READ(10)"), "{}", all[0].because);
+}
+
+#[test]
+fn controllers_and_the_supply_are_reported_without_a_drive() {
+    let streams = "Jun  2 14:32:30 pi kernel: xhci_hcd 0000:01:00.0: ERROR Transfer event for unknown stream ring slot 2 ep 7\n";
+    let all = gone(streams);
+    assert_eq!((all[0].kind, all[0].place.as_str()), (AbsentKind::Controller, "0000:01:00.0"), "{all:#?}");
+    let supply =
+        "[Aug28 17:07] hwmon hwmon1: Undervoltage detected!\n[ +14.1] hwmon hwmon1: Undervoltage detected!\n";
+    let all = gone(supply);
+    assert_eq!(all[0].kind, AbsentKind::Supply);
+    assert!(all[0].because.ends_with("too low twice"), "{}", all[0].because);
+    let hub = "\
+[ 42.1] usb 3-1: USB disconnect, device number 17
+[ 42.1] usb 3-1.4: USB disconnect, device number 18
+[ 42.2] usb 3-1.4.5: USB disconnect, device number 21
+";
+    assert_eq!(
+        (gone(hub)[0].kind, gone(hub)[0].place.as_str()),
+        (AbsentKind::Hub, "3-1"),
+        "{:#?}",
+        gone(hub)
+    );
+}
+
+#[test]
+fn a_port_whose_device_was_enumerated_before_differs_from_one_that_never_was() {
+    let never = "[ 1.0] usb 1-2: new high-speed USB device number 4 using xhci_hcd\n[ 1.1] usb 1-2: device descriptor read/64, error -71\n";
+    assert_eq!(gone(never)[0].kind, AbsentKind::NeverEnumerated);
+    let before = format!("[ 0.5] usb 1-2: USB disconnect, device number 3\n{never}");
+    assert!(gone(&before)[0].because.contains("stopped answering"), "{}", gone(&before)[0].because);
+    let resets = "[ 1.0] usb 1-2: reset high-speed USB device number 4 using xhci_hcd\n[ 9.0] usb 1-2: reset high-speed USB device number 4 using xhci_hcd\n";
+    assert!(gone(resets)[0].because.contains("the kernel reset the drive twice"), "{:#?}", gone(resets));
+    let poll = format!(
+        "{resets}Sep 08 07:47:43 host udisksd[501]: Error updating SMART data: Error sending ATA command CHECK POWER MODE\n"
+    );
+    assert_eq!(gone(&poll)[0].causes, [CauseKind::Poll], "{:#?}", gone(&poll));
+}
+
+#[test]
+fn a_host_whose_reset_failed_belongs_to_the_port_before() {
+    let text = "\
+usb 5-2: device not accepting address 3, error -62
+scsi host6: uas_eh_device_reset_handler FAILED err -19
+sd 6:0:0:0: Device offlined - not ready after error recovery
+sd 6:0:0:0: [sdb] tag#4 FAILED Result: hostbyte=DID_OK driverbyte=DRIVER_TIMEOUT cmd_age=84s
+sd 6:0:0:0: [sdb] tag#4 CDB: Read(16) 88 00 00 00 00 02 b8 bd cd c0 00 00 01 00 00 00
+";
+    let inventory = documents(&[("log", text)]);
+    let diagnosis = one(&inventory, "5-2");
+    let kinds: Vec<CauseKind> = diagnosis.causes.iter().map(|cause| cause.kind).collect();
+    assert_eq!(kinds, [CauseKind::Enumeration, CauseKind::Transport]);
+    assert!(diagnosis.causes[0].because.contains("after a reset"), "{}", diagnosis.causes[0].because);
+}
+
+#[test]
+fn the_kernels_refusal_decides_without_descriptors() {
+    for text in [
+        "[  +0.02] usb 2-1: USB controller vhci_hcd.0 does not support streams, which are required by the UAS driver.\n",
+        "[ 1.8] usb 2-1: new SuperSpeed USB device number 2 using xhci-hcd\n\
+         [ 1.9] usb 2-1: USB controller f1.usb3 does not support streams, which are required by the UAS driver.\n\
+         [ 1.9] usb-storage 2-1:1.0: USB Mass Storage device detected\n",
+    ] {
+        let diagnosis = one(&documents(&[("log", text)]), "2-1");
+        assert_eq!(diagnosis.decision, Decision::Decided(Rule::Streams), "{text}");
+    }
+}
+
+#[test]
+fn a_drive_without_a_disk_names_the_command_that_was_lost() {
+    let text = "\
+[   12.0] usb 2-1: new SuperSpeed USB device number 2 using xhci_hcd
+[   12.1] usb 2-1: New USB device found, idVendor=152d, idProduct=0578, bcdDevice= 2.09
+[   12.2] scsi host6: uas
+[   33.0] scsi 6:0:0:0: tag#0 uas_eh_abort_handler 0 uas-tag 1 inflight: CMD IN
+[   33.0] scsi 6:0:0:0: tag#0 CDB: opcode=0x12 12 00 00 00 24 00
+";
+    let diagnosis = one(&documents(&[("log", text)]), "2-1");
+    let cause = &diagnosis.causes[0];
+    assert_eq!(cause.kind, CauseKind::NoDisk);
+    assert!(cause.because.starts_with("no disk appeared: INQUIRY"), "{}", cause.because);
+    assert!(cause.advice.iter().any(|advice| advice.purpose.starts_with("Keep it off UAS")));
+}
+
+#[test]
+fn lsusb_of_other_makes_is_read() {
+    let synology = "\
+|__usb2          1d6b:0003:0404 09  3.00 5000MBit/s 0mA 1IF  (Linux xhci-hcd)
+  |__2-2         2109:8822:05a3 09  3.20 5000MBit/s 0mA 1IF  (Hub)
+    |__2-2.1     152d:0578:0614 00  3.10 5000MBit/s 8mA 1IF  (Box)
+    2-2.1:1.0      (IF) 08:06:62 4EPs (Mass Storage:SCSI:UAS) uas host6 (sda)
+";
+    let inventory = documents(&[("l", synology)]);
+    assert_eq!(one(&inventory, "2-2.1").transport, Transport::Uas { streams: true });
+    assert_eq!(inventory.find("2-2.1")[0].max_power_ma, Some(8));
+    let filtered =
+        "    |__ Port 2: Dev 5, If 0, Class=Mass Storage, Driver=uas, 10000M\n        ID 1e91:a4ae Maker\n";
+    let inventory = documents(&[("t", filtered)]);
+    assert_eq!(inventory.find("1e91:a4ae").len(), 1);
+    // Numbers differ after the drive was plugged in again.
+    let inventory = documents(&[
+        ("t", TREE.split("    |__ Port 2").next().unwrap_or_default()),
+        ("l", "Bus 002 Device 004: ID 152d:0578 JMicron\n"),
+    ]);
+    assert_eq!(inventory.storage().count(), 1);
+    assert_eq!(inventory.find("152d:0578")[0].port, "2-1");
+}
+
+#[test]
+fn a_log_of_free_bsd_is_not_judged_by_the_rules_of_linux() {
+    let text = "\
+umass0 on uhub0
+umass0:  SCSI over Bulk-Only; quirks = 0x4000
+da0 at umass-sim0 bus 0 scbus2 target 0 lun 0
+da0: <Maker Box 1.00> Fixed Direct Access SPC-2 SCSI device
+da0: 400.000MB/s transfers
+(da0:umass-sim0:0:0:0): WRITE(10). CDB: 2a 00 00 00 26 b8 00 00 08 00
+(da0:umass-sim0:0:0:0): CAM status: CCB request completed with an error
+";
+    let inventory = documents(&[("log", text)]);
+    let drive = &inventory.report.as_ref().expect("text").foreign[0];
+    assert_eq!(
+        (drive.system, drive.transport, drive.speed),
+        (ForeignSystem::FreeBsd, Some("BOT"), Some("5 Gb/s"))
+    );
+    assert_eq!(drive.name.as_deref(), Some("Maker Box 1.00"));
+    assert_eq!(drive.error.as_deref(), Some("CCB request completed with an error at WRITE(10)"));
+    assert_eq!((inventory.storage().count(), absent(&inventory)), (0, Vec::new()));
+    let open = "umass0 at uhub0 port 3 configuration 1 interface 0 \"Maker Box\" rev 3.00/1.00 addr 2\numass0: using SCSI over Bulk-Only\n";
+    let inventory = documents(&[("log", open)]);
+    assert_eq!(inventory.report.as_ref().expect("text").foreign[0].system, ForeignSystem::OtherBsd);
+}
+
+#[test]
+fn errors_of_zfs_count_for_the_only_drive() {
+    let text = format!(
+        "{DMESG}[  204.6] zio pool=tank vdev=/dev/disk/by-id/usb-Maker_Box_1-0:0-part1 error=5 type=1\n"
+    );
+    let diagnosis = one(&documents(&[("log", &text)]), "2-1");
+    assert_eq!(
+        diagnosis.causes.first().map(|cause| cause.kind),
+        Some(CauseKind::Transport),
+        "{diagnosis:#?}"
+    );
+}
+
+#[test]
+fn smartctl_that_does_not_know_a_bridge_is_no_fault_of_the_drive() {
+    let text = "smartctl 7.2 2020-12-30 r5155 [x86_64-linux-6.5.0] (local build)\n\n/dev/sda: Unknown USB bridge [0x152d:0xb581 (0x4403)]\n";
+    let inventory = documents(&[("s", text)]);
+    assert_eq!(inventory.report.as_ref().expect("text").smart[0].health, SmartHealth::UnknownBridge);
 }
 
 proptest::proptest! {

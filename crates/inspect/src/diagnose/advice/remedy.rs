@@ -131,6 +131,57 @@ pub(in crate::diagnose) fn power_cycle() -> Advice {
     )
 }
 
+/// For a bridge that lost the drive behind it.
+pub(in crate::diagnose) fn reseat() -> Advice {
+    Advice::new("Check the drive inside the enclosure")
+        .step("its SATA or M.2 contacts", "take it out, put it back, or try it in another enclosure")
+        .step("then its SMART data", "smartctl -a, in another enclosure if this one blocks it")
+}
+
+/// For a card reader or a disc drive.
+pub(in crate::diagnose) fn insert_medium() -> Advice {
+    Advice::new("Insert a medium").step("the unit has none", "put the card or disc in, or try another one")
+}
+
+/// For addresses that the drive does not have.
+pub(in crate::diagnose) fn compare_capacity() -> Advice {
+    Advice::new("Compare the capacity with the partition table")
+        .step("what the drive reports, and what is on it", "lsblk -b; sudo fdisk -l")
+        .caution("an enclosure that reports another capacity than the one before it makes such errors, and so do counterfeit drives")
+}
+
+/// Keeps the kernel from writing with FUA: with a write-through cache it needs none.
+pub(in crate::diagnose) fn no_fua(address: &str) -> Advice {
+    let advice = Advice::new("Have the kernel write without FUA")
+        .cost("the kernel no longer flushes the drive's cache: a power cut may lose the latest writes");
+    let place = format!("/sys/class/scsi_disk/{address}/cache_type");
+    match address {
+        "" => advice.step("in /sys/class/scsi_disk, in cache_type", "temporary write through"),
+        _ => advice
+            .step("until it is unplugged", format!("echo temporary write through | sudo tee {place}"))
+            .back("until it is unplugged", format!("echo temporary write back | sudo tee {place}")),
+    }
+}
+
+/// For a hub or dock that disconnected.
+pub(in crate::diagnose) fn hub_power() -> Advice {
+    Advice::new("If no one unplugged it, check the hub or dock")
+        .step("its power supply and its cable to the machine", "another cable, another port, its own supply")
+}
+
+/// For a drive that disconnected without an error.
+pub(in crate::diagnose) fn if_not_unplugged() -> Advice {
+    Advice::new("If no one unplugged it, check cable, port and power")
+        .step("in this order", "another cable (short), another port, no hub, its own power supply")
+}
+
+/// For a drive of which a text has SCSI addresses alone.
+pub(in crate::diagnose) fn find_port() -> Advice {
+    Advice::new("Find out which USB drive it is")
+        .step("port, driver and ids of every drive", "lsusb -t; lsusb")
+        .step("its path, which has the port", "ls -l /sys/block")
+}
+
 /// For firmware that hangs.
 pub(in crate::diagnose) fn drive_firmware() -> Advice {
     Advice::new("Update the firmware of enclosure and drive")

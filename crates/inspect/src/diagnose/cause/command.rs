@@ -1,36 +1,43 @@
-//! Commands that were aborted: what was asked of the drive when it stopped answering.
+//! Commands that the drive did not complete: what was asked of it when it stopped answering.
 //!
-//! A batch is what the error handler aborts before it resets the device. If its first command is no read or write, that
-//! command is the trouble and the others waited behind it; if all are reads and writes, the transport is.
+//! A batch is what the error handler gives up before it resets the device. If its first command is no read or write, that
+//! command is the cause and the others waited behind it; if all are reads and writes, the transport is. What each command
+//! means is in [`quirks::command`].
 
 use super::{Cause, CauseKind, Scene, errno_meaning, times};
 use crate::diagnose::advice::{self, Advice};
-use crate::log::{CommandClass, Entry, FailedCommand, LogLine, command_name};
+use crate::log::{Entry, FailedCommand, LogLine, Loss};
+use quirks::command::{CommandClass, CommandRow, Remedy, command_name};
 
-/// Lines between two aborts of a batch: each abort has its CDB, and other units may print between them.
+/// Lines between two commands of a batch: each has its CDB, and other units may print between them.
 const BATCH_LINES_MAX: usize = 12;
 
-pub(super) fn aborted(scene: &Scene<'_>) -> Option<Cause> {
+pub(super) fn lost(scene: &Scene<'_>) -> Option<Cause> {
     let own: Vec<&FailedCommand> = scene.commands().filter(|one| one.sense.is_none()).collect();
-    let aborted: Vec<&FailedCommand> = own.iter().copied().filter(|command| command.is_aborted).collect();
+    let is_lost = |command: &&FailedCommand| command.loss.is_some_and(|loss| loss != Loss::Gone);
+    let lost: Vec<&FailedCommand> = own.iter().copied().filter(is_lost).collect();
     // Logs lose lines: a CDB without its abort counts where no abort has a CDB.
-    let is_known = aborted.iter().any(|command| !command.cdb.is_empty());
-    let Some(first_abort) = aborted.first().copied() else { return of_link(scene) };
-    let commands: Vec<&FailedCommand> = if is_known {
-        aborted
-    } else {
-        let known = own.iter().copied().filter(|command| command.is_aborted || !command.cdb.is_empty());
-        let known: Vec<&FailedCommand> = known.filter(|command| !command.cdb.is_empty()).collect();
-        if known.is_empty() { aborted } else { known }
+    let is_known = lost.iter().any(|command| !command.cdb.is_empty());
+    let Some(first_lost) = lost.first().copied() else {
+        return polled(scene).or_else(|| of_link(scene));
     };
-    let first = commands.first().copied().unwrap_or(first_abort);
-    let special = first_of_batches(&commands).find(|command| {
-        !matches!(CommandClass::of(&command.cdb), CommandClass::Transfer | CommandClass::Other)
+    let commands: Vec<&FailedCommand> = if is_known {
+        lost
+    } else {
+        let known = own.iter().copied().filter(|command| command.loss.is_some() || !command.cdb.is_empty());
+        let known: Vec<&FailedCommand> = known.filter(|command| !command.cdb.is_empty()).collect();
+        if known.is_empty() { lost } else { known }
+    };
+    let first = commands.first().copied().unwrap_or(first_lost);
+    let special = first_of_batches(&commands).find_map(|command| {
+        let row = CommandRow::of(&command.cdb)?;
+        let is_special = !matches!(row.class, CommandClass::Transfer | CommandClass::Other);
+        is_special.then_some((command, row))
     });
-    match special {
-        Some(command) => Some(of_command(scene, command)),
-        None => Some(of_transport(scene, first, &commands)),
-    }
+    Some(match special {
+        Some((command, row)) => of_command(scene, command, row),
+        None => polled(scene).unwrap_or_else(|| of_transport(scene, first, &commands)),
+    })
 }
 
 /// The first command of each batch.
@@ -44,54 +51,67 @@ fn first_of_batches<'a>(commands: &'a [&'a FailedCommand]) -> impl Iterator<Item
     })
 }
 
-fn of_command(scene: &Scene<'_>, command: &FailedCommand) -> Cause {
+fn of_command(scene: &Scene<'_>, command: &FailedCommand, row: CommandRow) -> Cause {
     let name = command_name(&command.cdb);
     let evidence = scene.evidence;
-    let (kind, why, advice) = match CommandClass::of(&command.cdb) {
-        CommandClass::Poll => (
-            CauseKind::Poll,
-            ": a poll for SMART or power mode",
-            vec![advice::stop_poller(), advice::block_ata(evidence)],
-        ),
-        CommandClass::Trim => (
-            CauseKind::Trim,
-            ": TRIM, as fstrim or the mount option discard sends it",
-            vec![advice::stop_trim(evidence)],
-        ),
-        CommandClass::WriteSame => {
-            (CauseKind::Command, "", vec![advice::letter(evidence, 'k', "Send no WRITE SAME")])
-        }
-        CommandClass::ReportOpcodes => (
-            CauseKind::Command,
-            "",
-            vec![advice::letter(evidence, 'f', "Send no REPORT SUPPORTED OPERATION CODES")],
-        ),
-        CommandClass::SynchronizeCache => (
-            CauseKind::Command,
-            ": the drive did not finish flushing its cache",
-            vec![advice::power_cycle(), advice::drive_firmware()],
-        ),
-        CommandClass::StartStop => (
-            CauseKind::Command,
-            ": the drive did not start or stop in time",
-            vec![advice::no_spin_down(), advice::more_power()],
-        ),
-        CommandClass::LogSense => {
-            (CauseKind::Poll, ": a poll for temperature or health", vec![advice::stop_poller()])
-        }
-        _ => (CauseKind::Command, "", vec![advice::cable_and_port(), advice::power_cycle()]),
+    let is_without_disk = !scene.has_disk();
+    let kind = match row.class {
+        CommandClass::Identify | CommandClass::ReportOpcodes if is_without_disk => CauseKind::NoDisk,
+        CommandClass::Poll => CauseKind::Poll,
+        CommandClass::Trim => CauseKind::Trim,
+        _ => CauseKind::Command,
     };
-    let because = format!("the command that was aborted first was {name}{why}");
-    let mut cause = scene.cause(kind, because, &command.lines);
-    cause.advice = advice;
-    let is_blocked = evidence.quirks.uas().contains(quirks::quirk::Flag::NoAta1x);
-    if kind == CauseKind::Poll && is_blocked {
-        cause.advice.truncate(1);
+    let mut advice = match (row.remedy, row.quirk.and_then(quirks::quirk::Flag::letter)) {
+        (Remedy::StopPoller, Some(_)) if evidence.quirks.uas().contains(quirks::quirk::Flag::NoAta1x) => {
+            vec![advice::stop_poller()]
+        }
+        (Remedy::StopPoller, Some(_)) => vec![advice::stop_poller(), advice::block_ata(evidence)],
+        (Remedy::StopPoller, None) => vec![advice::stop_poller()],
+        (Remedy::StopTrim, _) => vec![advice::stop_trim(evidence)],
+        (Remedy::NoSpinDown, _) => vec![advice::no_spin_down(), advice::more_power()],
+        (Remedy::PowerCycle, _) => vec![advice::power_cycle(), advice::drive_firmware()],
+        (Remedy::Quirk, Some(letter)) => vec![advice::letter(evidence, letter, &format!("Send no {name}"))],
+        _ => vec![advice::cable_and_port(), advice::power_cycle()],
+    };
+    if kind == CauseKind::NoDisk && scene.is_on_uas() && evidence.speaks_bot_or_unknown() {
+        advice.push(advice::keep_off_uas(evidence));
     }
-    cause
+    let how = match command.loss {
+        Some(Loss::Aborted) | None => "was aborted",
+        Some(Loss::TimedOut) => "timed out",
+        Some(_) => "failed",
+    };
+    let meaning = if row.meaning.is_empty() { String::new() } else { format!(": {}", row.meaning) };
+    let because = match kind {
+        CauseKind::NoDisk => {
+            format!("no disk appeared: {name}, which the kernel sends to every new drive, {how}")
+        }
+        _ => format!("the command that {how} first was {name}{meaning}"),
+    };
+    Cause { advice, ..scene.cause(kind, because, &command.lines) }
 }
 
-/// Transfers that failed, resets and unreadable blocks without an aborted command in the log.
+/// What udisks and smartd print of a poll that failed, where the kernel reset the drive.
+fn polled(scene: &Scene<'_>) -> Option<Cause> {
+    let is_poll = |entry: &Entry<'_>| {
+        let text = entry.line.text;
+        let is_poller = entry.line.source.ends_with(']')
+            && ["udisksd[", "smartd["].iter().any(|program| entry.line.source.contains(program));
+        is_poller
+            && (text.contains("Error sending ATA command")
+                || text.contains("Error updating SMART data")
+                || text.contains("failed to read SMART"))
+    };
+    let poll = scene.history.entries.iter().position(is_poll)?;
+    let entries =
+        scene.own().filter(|(_, entry)| entry.line.begins(&["reset "]) || is_failed_transfer(entry.line));
+    let reset = entries.map(|(index, _)| index).next()?;
+    let because = "polls for SMART or power mode fail and the kernel resets the drive".to_owned();
+    let cause = scene.cause(CauseKind::Poll, because, &[poll, reset]);
+    Some(Cause { advice: vec![advice::stop_poller(), advice::block_ata(scene.evidence)], ..cause })
+}
+
+/// Transfers that failed, resets and unreadable blocks without a lost command in the log.
 fn of_link(scene: &Scene<'_>) -> Option<Cause> {
     let is_failure = |entry: &Entry<'_>| is_failed_transfer(entry.line);
     let failed: Vec<(usize, &Entry<'_>)> = scene.own().filter(|(_, entry)| is_failure(entry)).collect();
@@ -105,9 +125,10 @@ fn of_link(scene: &Scene<'_>) -> Option<Cause> {
     }
     let errors = scene.evidence.log()?.errors(scene.evidence.device, None);
     let is_lost = |entry: &Entry<'_>| {
-        entry.line.disk_in_error().is_some()
+        let of_block_layer = entry.line.disk_in_error().is_some()
             && entry.line.text.contains("I/O error")
-            && !crate::inventory::is_refused_discard(entry.line)
+            && !crate::inventory::is_refused_discard(entry.line);
+        of_block_layer || entry.line.vdev_in_error().is_some()
     };
     let lost: Vec<usize> = scene.own().filter(|(_, entry)| is_lost(entry)).map(|(index, _)| index).collect();
     let resets: Vec<usize> =
@@ -115,7 +136,7 @@ fn of_link(scene: &Scene<'_>) -> Option<Cause> {
     let because = match (errors.resets, lost.len()) {
         (0 | 1, 0) => return None,
         (0, lost) => format!("{} failed in the transport", counted(lost, "block request")),
-        (resets, 0) => format!("the kernel reset the drive {resets} times"),
+        (resets, 0) => format!("the kernel reset the drive {}", times(resets)),
         (resets, lost) => {
             format!(
                 "the kernel reset the drive {}, and {} failed",
@@ -150,9 +171,20 @@ fn transport_advice(scene: &Scene<'_>) -> Vec<Advice> {
 
 fn of_transport(scene: &Scene<'_>, first: &FailedCommand, all: &[&FailedCommand]) -> Cause {
     let name = if first.cdb.is_empty() { "a command".to_owned() } else { command_name(&first.cdb) };
+    let how = match first.loss {
+        Some(Loss::TimedOut) => "timed out",
+        Some(Loss::Transport) => "failed",
+        _ => {
+            if all.len() == 1 {
+                "was aborted"
+            } else {
+                "were aborted"
+            }
+        }
+    };
     let because = match all.len() {
-        1 => format!("{name} was aborted: the transport lost it"),
-        count => format!("{count} commands were aborted, {name} first: the transport lost them"),
+        1 => format!("{name} {how}: the transport lost it"),
+        count => format!("{count} commands {how}, {name} first: the transport lost them"),
     };
     let mut cause = scene.cause(CauseKind::Transport, because, &first.lines);
     cause.advice = transport_advice(scene);

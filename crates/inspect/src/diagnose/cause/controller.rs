@@ -2,6 +2,7 @@
 
 use super::{Cause, CauseKind, Scene, since_boot_words};
 use crate::diagnose::advice;
+use crate::inventory::LinkSpeed;
 use crate::log::Entry;
 
 /// `xhci_hc_died`, `usb_hc_died`, and what comes before them.
@@ -41,6 +42,11 @@ pub(in crate::diagnose) fn is_controller_death(entry: &Entry<'_>) -> bool {
     is_by(entry, None) && is_death(entry)
 }
 
+/// Whether a line of a controller is about a stream that its driver does not know.
+pub(in crate::diagnose) fn is_stream_event(entry: &Entry<'_>) -> bool {
+    is_by(entry, None) && STREAM_EVENTS.iter().any(|words| entry.line.text.contains(words))
+}
+
 fn is_death(entry: &Entry<'_>) -> bool {
     DEATHS.iter().any(|words| entry.line.text.contains(words))
 }
@@ -72,17 +78,31 @@ pub(super) fn died(scene: &Scene<'_>) -> Option<Cause> {
     Some(Cause { advice, ..cause })
 }
 
+/// The controller of the lines about unknown streams, if they are of one.
+fn only_with_stream_events<'a>(scene: &Scene<'a>) -> Option<&'a str> {
+    let entries = scene.history.entries.iter().filter(|entry| is_stream_event(entry));
+    let mut names: Vec<&str> =
+        entries.filter_map(|entry| Some(entry.line.source.rsplit_once(' ')?.1)).collect();
+    names.dedup();
+    match names.as_slice() {
+        [name] => Some(name),
+        _ => None,
+    }
+}
+
 pub(super) fn stream_events(scene: &Scene<'_>) -> Option<Cause> {
-    if !scene.is_on_uas() || !scene.evidence.device.speed.is_super() {
+    let speed = scene.evidence.device.speed;
+    if !scene.is_on_uas() || !(speed.is_super() || speed == LinkSpeed::Unknown) {
         return None;
     }
     let first = scene.first();
     let entries = scene.history.entries.iter().enumerate().skip(first);
     let is_one =
         |entry: &Entry<'_>, words: &[&str]| words.iter().any(|words| entry.line.text.contains(words));
-    let by: Vec<(usize, &Entry<'_>)> = entries
-        .filter(|(_, entry)| is_by(entry, Some(scene.controller.as_deref().unwrap_or_default())))
-        .collect();
+    // Without a port the only controller that has such lines is meant.
+    let only = only_with_stream_events(scene);
+    let name = scene.controller.as_deref().or(only).unwrap_or_default();
+    let by: Vec<(usize, &Entry<'_>)> = entries.filter(|(_, entry)| is_by(entry, Some(name))).collect();
     let of_streams: Vec<usize> =
         by.iter().filter(|(_, entry)| is_one(entry, &STREAM_EVENTS)).map(|(index, _)| *index).collect();
     let of_rings: Vec<usize> =
@@ -91,8 +111,7 @@ pub(super) fn stream_events(scene: &Scene<'_>) -> Option<Cause> {
         return None;
     }
     let because = format!(
-        "the controller {} reported {} that its driver could not match to a stream or ring",
-        scene.controller.as_deref().unwrap_or_default(),
+        "the controller {name} reported {} that its driver could not match to a stream or ring",
         match of_streams.len() + of_rings.len() {
             1 => "an event".to_owned(),
             count => format!("{count} events"),

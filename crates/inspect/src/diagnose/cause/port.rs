@@ -119,8 +119,12 @@ pub(super) fn enumeration(scene: &Scene<'_>) -> Option<Cause> {
         .rev()
         .find_map(|(_, entry)| errno_meaning(entry.line.text))
         .map_or_else(String::new, |meaning| format!(" ({meaning})"));
-    let because =
-        format!("the device did not answer while it was enumerated, {}{meaning}", times(lines.len()));
+    let when = if scene.failed_reset().is_some() || scene.resets() > 0 {
+        "after a reset"
+    } else {
+        "while it was enumerated"
+    };
+    let because = format!("the device did not answer {when}, {}{meaning}", times(lines.len()));
     let lines: Vec<usize> = lines.iter().map(|(index, _)| *index).collect();
     let cause = scene.cause(CauseKind::Enumeration, because, &lines);
     Some(Cause { advice: vec![advice::cable_and_port(), advice::more_power()], ..cause })

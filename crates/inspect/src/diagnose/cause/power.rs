@@ -52,7 +52,7 @@ pub(super) fn undervoltage(scene: &Scene<'_>) -> Option<Cause> {
 }
 
 /// `hwmon hwmon1: Undervoltage detected!`, and `Under-voltage detected! (0x00050005)` of older kernels.
-fn is_sag(entry: &Entry<'_>) -> bool {
+pub(in crate::diagnose) fn is_sag(entry: &Entry<'_>) -> bool {
     let line = entry.line;
     let is_of_board =
         line.source.starts_with("hwmon") || line.source.is_empty() || line.source.contains("rpi");

@@ -79,7 +79,9 @@ fn without_errors(evidence: &Evidence<'_>, log: &KernelLog) -> Check {
             .says(Health::Unknown, "the lines of that log could not be taken apart")
             .seen(Reading::new(&log.path, history.entries.first().map_or("", |entry| entry.raw)));
     }
-    if sessions_of(&history, evidence.device).is_empty() && evidence.inventory.is_from_text() {
+    if sessions_of(&history, evidence.inventory, evidence.device).is_empty()
+        && evidence.inventory.is_from_text()
+    {
         return kind
             .says(Health::Unknown, "the kernel's log has no line about this drive")
             .seen(Reading::new(&log.path, "no line about its port"));

@@ -23,6 +23,11 @@ pub(super) fn built(evidence: &Evidence<'_>) -> Judgement {
     if let Module::Loadable(path) = &drivers.uas {
         return rule.says(Verdict::Met, "it has the module").seen(Reading::new(path, "lists uas"));
     }
+    if evidence.inventory.is_from_text() && evidence.is_shown_to_speak_uas() {
+        return rule
+            .says(Verdict::Met, "the kernel has asked about UAS")
+            .seen_if_any(evidence.log_line("USB controller ").or_else(|| evidence.log_line("UAS is ")));
+    }
     let judgement = rule.says(Verdict::Unknown, "the kernel's configuration could not be read");
     let found = |why: Unread| match why {
         Unread::Absent => "does not exist",

@@ -16,6 +16,17 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
         return rule.says(Verdict::NotAsked, "an earlier rule has decided");
     }
     let speed = evidence.attribute("speed", evidence.device.speed.to_string());
+    // A text may have the kernel's refusal, and neither the speed nor the controller.
+    if evidence.inventory.is_from_text()
+        && evidence.driver() != Some("uas")
+        && let Some(line) =
+            evidence.log_line("USB controller ").filter(|line| line.found.contains("not support streams"))
+    {
+        return rule
+            .says(Verdict::Refused, "the kernel says that the controller has no streams")
+            .seen(line)
+            .advise(advice::other_controller());
+    }
     if !evidence.device.speed.is_super() {
         return rule.says(Verdict::Met, "below super speed none are needed").seen(speed);
     }

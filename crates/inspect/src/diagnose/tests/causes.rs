@@ -62,6 +62,79 @@ fn the_command_that_was_aborted_first_decides() {
 }
 
 #[test]
+fn a_command_whose_transfer_failed_decides_as_well() {
+    let (kind, because, _) = first(&[
+        "[  260.3] sd 3:0:0:0: [sdc] tag#15 data cmplt err -75 uas-tag 1 inflight:",
+        "[  260.3] sd 3:0:0:0: [sdc] tag#15 CDB: opcode=0xe6 (vendor) e6 02 00 01 00 00 00 0f 00 00",
+        "[  293.9] sd 3:0:0:0: [sdc] tag#12 uas_eh_abort_handler 0 uas-tag 1 inflight: CMD IN",
+        "[  293.9] sd 3:0:0:0: [sdc] tag#12 CDB: Read(10) 28 00 0d 36 2f 70 00 00 40 00",
+        RESET,
+    ]);
+    assert_eq!(kind, CauseKind::Poll, "{because}");
+    assert!(because.contains("failed first was the vendor-specific command E6h"), "{because}");
+}
+
+#[test]
+fn what_the_drive_refuses_is_named_by_its_sense_key() {
+    let sense = |key: &str, additional: &str, cdb: &str| {
+        let lines = [
+            "[ 50.0] sd 3:0:0:0: [sdc] tag#0 FAILED Result: hostbyte=DID_OK driverbyte=DRIVER_OK".to_owned(),
+            format!("[ 50.0] sd 3:0:0:0: [sdc] tag#0 Sense Key : {key} [current]"),
+            format!("[ 50.0] sd 3:0:0:0: [sdc] tag#0 Add. Sense: {additional}"),
+            format!("[ 50.0] sd 3:0:0:0: [sdc] tag#0 CDB: {cdb}"),
+        ];
+        with(&lines.each_ref().map(String::as_str))
+    };
+    for (key, additional, cdb, words, purpose) in [
+        (
+            "Not Ready",
+            "Medium not present",
+            "Read(10) 28 00 00",
+            "NOT READY (Medium not present) at READ(10)",
+            "Insert a medium",
+        ),
+        (
+            "Not Ready",
+            "Logical unit is in process of becoming ready",
+            "Read(10) 28 00",
+            "NOT READY",
+            "Cut the drive's power once",
+        ),
+        (
+            "Aborted Command",
+            "No additional sense information",
+            "Write(10) 2a 00 00",
+            "ABORTED COMMAND",
+            "Check the drive inside",
+        ),
+        (
+            "Illegal Request",
+            "Logical block address out of range",
+            "Read(10) 28 00 00",
+            "ILLEGAL REQUEST",
+            "Compare the capacity",
+        ),
+        (
+            "Illegal Request",
+            "Invalid field in cdb",
+            "Write(10) 2a 08 00",
+            "does not support FUA",
+            "Have the kernel write without FUA",
+        ),
+    ] {
+        let diagnosis = sense(key, additional, cdb);
+        let cause = diagnosis.causes.first().unwrap_or_else(|| panic!("{key}: {diagnosis:#?}"));
+        assert!(cause.kind == CauseKind::Refused && cause.because.contains(words), "{}", cause.because);
+        assert!(cause.advice[0].purpose.starts_with(purpose), "{:#?}", cause.advice);
+    }
+    // A drive may refuse what it does not support.
+    for cdb in ["opcode=0x85 85 06 20", "Log sense 4d 00", "Mode Sense(10) 5a 00"] {
+        let diagnosis = sense("Illegal Request", "Invalid command operation code", cdb);
+        assert!(diagnosis.causes.is_empty(), "{cdb}: {diagnosis:#?}");
+    }
+}
+
+#[test]
 fn checks_report_the_cause_that_is_theirs() {
     let poll = aborted(1, "opcode=0x85 85 06 20 00 00 00 00 00 00 00 00 00 00 00 b0 00");
     let diagnosis = with(&[&poll[0], &poll[1], RESET]);
@@ -176,7 +249,10 @@ fn a_refused_discard_loses_no_block() {
     for operation in ["0x3:(DISCARD)", "0x9:(WRITE_ZEROES)"] {
         let line = format!("[  50.0] critical target error, dev sdc, sector 0 op {operation} flags 0x800");
         let diagnosis = with(&[&line]);
-        assert!(diagnosis.causes.is_empty(), "{diagnosis:#?}");
+        let kinds: Vec<CauseKind> = diagnosis.causes.iter().map(|cause| cause.kind).collect();
+        let expected: &[CauseKind] =
+            if operation.contains("DISCARD") { &[CauseKind::TrimRefused] } else { &[] };
+        assert_eq!(kinds, expected, "{diagnosis:#?}");
         assert_eq!(check_of(&diagnosis, CheckKind::Resets).health, Health::Good);
     }
 }

@@ -1,0 +1,253 @@
+//! Drives that are gone, things that were never enumerated, and SCSI disks whose port no line names.
+//!
+//! Each is diagnosed as a drive that is attached, from its last session. Always true: a piece of advice whose command needs ids is
+//! given where the log has them. Left out: devices that are no drives.
+
+use super::{Absent, AbsentKind};
+use crate::diagnose::advice::{self, Advice};
+use crate::diagnose::cause::{self, Cause, CauseKind, Scene};
+use crate::diagnose::evidence::{Evidence, Reading};
+use crate::inventory::{Interface, Inventory, LinkSpeed, UsbDevice};
+use crate::log::{History, Session};
+use quirks::DeviceId;
+use wire::usb::ClassCode;
+
+pub(super) fn is_drive(session: &Session) -> bool {
+    session.is_storage
+        || session.driver.is_some()
+        || !session.hosts.is_empty()
+        || session.id.is_some_and(crate::inventory::is_storage_id)
+}
+
+pub(super) fn at_port(
+    inventory: &Inventory,
+    history: &History<'_>,
+    path: &str,
+    port: &str,
+) -> Option<Absent> {
+    let sessions: Vec<&Session> = history.at_port(port).map(|(_, session)| session).collect();
+    let drive = sessions.iter().rev().find(|session| is_drive(session)).copied();
+    let last = *sessions.last()?;
+    // One that failed to come back has sessions without ids after the one that had them.
+    let session = drive.or_else(|| Some(last).filter(|last| last.id.is_none()))?;
+    let device = device_of(session);
+    let diagnosed = Evidence::gather(inventory, &device);
+    let evidence = diagnosed.first()?;
+    let scene = Scene::of(evidence, history, path);
+    let causes = cause::of_scene(&scene);
+    if !session.is_located() {
+        let mut drives = inventory.storage().map(|drive| cause::sessions_of(history, inventory, drive));
+        let is_shown = drives.any(|own| own.iter().any(|at| scene.sessions.contains(at)));
+        return without_port(session, &scene, causes).filter(|_| !is_shown);
+    }
+    if drive.is_none() {
+        return not_answering(port, &causes, history, path);
+    }
+    Some(dropped(session, &scene, causes))
+}
+
+/// Something that the log does not name: it was never enumerated, or it stopped answering before the log names it.
+fn not_answering(port: &str, causes: &[Cause], history: &History<'_>, path: &str) -> Option<Absent> {
+    let first = causes.first()?;
+    let main = causes.iter().find(|cause| matches!(cause.kind, CauseKind::Enumeration | CauseKind::Link));
+    let sessions: Vec<&Session> = history.at_port(port).map(|(_, session)| session).collect();
+    let own = |words: &[&str]| {
+        let mut entries = history.entries.iter();
+        entries.any(|entry| entry.line.source.strip_prefix("usb ") == Some(port) && entry.line.begins(words))
+    };
+    // A device that the kernel resets, and one that disconnects by its number, was enumerated before.
+    let was_there = own(&["reset "]) || sessions.first().is_some_and(|first| first.is_ended());
+    let tries = sessions.iter().filter(|session| session.is_from_start).count();
+    let tries = if tries > 1 { format!(" ({tries} attempts)") } else { String::new() };
+    let why = causes.iter().map(|cause| cause.because.as_str()).collect::<Vec<_>>().join("; ");
+    let because = match (main, was_there) {
+        (Some(_), false) => {
+            format!("something is plugged in at {port} that was never enumerated{tries}: {why}")
+        }
+        (Some(_), true) => {
+            format!("the device at {port} stopped answering and was not enumerated again{tries}: {why}")
+        }
+        (None, _) => format!("the device at {port}: {why}"),
+    };
+    let last = history
+        .entries
+        .iter()
+        .rev()
+        .find(|entry| crate::log::port_of_hub_line(entry.line.source).is_some_and(|of| of == port));
+    let mut readings = main.unwrap_or(first).readings.clone();
+    readings.extend(last.map(|entry| Reading::new(path, entry.raw)).filter(|one| !readings.contains(one)));
+    let advice = match main {
+        Some(_) => vec![advice::cable_and_port(), advice::more_power(), advice::power_cycle()],
+        None => usable(causes.iter().flat_map(|cause| cause.advice.clone()), true),
+    };
+    Some(Absent {
+        place: port.to_owned(),
+        kind: if main.is_some() && !was_there { AbsentKind::NeverEnumerated } else { AbsentKind::Dropped },
+        id: None,
+        because,
+        causes: causes.iter().map(|cause| cause.kind).collect(),
+        readings,
+        advice,
+    })
+}
+
+/// A SCSI disk whose port no line names.
+fn without_port(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Option<Absent> {
+    let first = causes.first()?;
+    // The controller is reported by itself, with the disks that it took along.
+    if first.kind == CauseKind::ControllerDied {
+        return None;
+    }
+    let node = session.units.iter().find_map(|unit| unit.node.as_deref());
+    let host = session.hosts.first().map_or_else(String::new, |host| format!("SCSI host {host}"));
+    let place = node.map_or(host, |node| format!("/dev/{node}"));
+    let what = match (session.driver, first.kind) {
+        (Some("uas"), _) => "; it is on UAS, at a port that the log does not name",
+        (_, CauseKind::DriveFailing) => "",
+        _ => "; the log does not show whether it is a USB drive",
+    };
+    let mut readings: Vec<Reading> = causes.iter().flat_map(|cause| cause.readings.clone()).collect();
+    readings.extend(scene.failed_reset());
+    readings.dedup();
+    Some(Absent {
+        because: format!("{}{what}", first.because),
+        place,
+        kind: AbsentKind::WithoutPort,
+        id: None,
+        causes: causes.iter().map(|cause| cause.kind).collect(),
+        readings,
+        advice: usable(causes.into_iter().flat_map(|cause| cause.advice), true),
+    })
+}
+
+/// Each piece of advice once, without those that need ids that the log does not have, and how to find them in their place.
+fn usable(advice: impl Iterator<Item = Advice>, is_without_id: bool) -> Vec<Advice> {
+    let mut all: Vec<Advice> = Vec::new();
+    for one in advice {
+        let one = if is_without_id && one.needs_id() { advice::find_port() } else { one };
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    all
+}
+
+/// A drive that was there.
+fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
+    let node = session.units.iter().find_map(|unit| unit.node.as_deref());
+    let (place, id) = (session.port.clone(), session.id);
+    let what = match (id, session.title()) {
+        (Some(id), title) if title.is_empty() => id.to_string(),
+        (Some(id), title) => format!("{id} {title}"),
+        (None, _) => "a drive".to_owned(),
+    };
+    let node = node.map_or_else(String::new, |node| format!(" as /dev/{node}"));
+    let driver = match session.driver {
+        Some("uas") => " on UAS",
+        Some(_) => " on BOT",
+        None => "",
+    };
+    let failed = scene.failed_reset();
+    let reset = if failed.is_some() { ", and its reset failed" } else { "" };
+    let end = session.ended.and_then(|end| scene.history.entries.get(end));
+    let when = end.map_or_else(String::new, cause::since_boot_words);
+    let kinds = causes.iter().map(|cause| cause.kind).collect();
+    let why = causes.first().map(|cause| cause.because.clone());
+    let kind = if why.is_none() && failed.is_none() { AbsentKind::Unplugged } else { AbsentKind::Dropped };
+    let why = match (why, reset) {
+        (Some(why), reset) => format!("it stopped answering: {why}{reset}"),
+        (None, "") => format!("it was disconnected{when}; {}", before(scene)),
+        (None, _) => "its reset failed".to_owned(),
+    };
+    let mut readings: Vec<Reading> = causes.iter().flat_map(|cause| cause.readings.clone()).collect();
+    readings.extend(failed);
+    readings.extend(end.map(|entry| scene.reading_of(entry)));
+    readings.dedup();
+    let mut advice: Vec<Advice> = Vec::new();
+    let is_of_drive = causes.first().is_none_or(|cause| cause.kind > CauseKind::DriveFailing);
+    if kind == AbsentKind::Dropped && is_of_drive {
+        advice.push(advice::power_cycle());
+    }
+    if kind == AbsentKind::Unplugged {
+        advice.push(advice::if_not_unplugged());
+    }
+    let of_causes = usable(causes.into_iter().flat_map(|cause| cause.advice), id.is_none());
+    let of_causes: Vec<Advice> = of_causes.into_iter().filter(|one| !advice.contains(one)).collect();
+    advice.extend(of_causes);
+    Absent {
+        place,
+        kind,
+        id,
+        because: format!("{what} was here{node}{driver} until {why}{}", with_hub(session, scene)),
+        causes: kinds,
+        readings,
+        advice,
+    }
+}
+
+/// What the log shows before a drive disconnected without an error.
+fn before(scene: &Scene<'_>) -> String {
+    match scene.resets() {
+        0 => "the log shows no failure before that".to_owned(),
+        resets => format!("the kernel had reset it {} before", cause::times(resets)),
+    }
+}
+
+/// The hub that disconnected right before a drive did.
+fn with_hub(session: &Session, scene: &Scene<'_>) -> String {
+    const LINES_MAX: usize = 64;
+    let is_hub = |hub: &Session| {
+        let is_above = session.port.strip_prefix(&hub.port).is_some_and(|rest| rest.starts_with('.'));
+        let is_near = hub.ended.zip(session.ended).is_some_and(|(hub, own)| hub.abs_diff(own) <= LINES_MAX);
+        is_above && is_near
+    };
+    let hub = scene.history.sessions.iter().find(|hub| is_hub(hub));
+    hub.map_or_else(String::new, |hub| format!("; its hub at {} disconnected with it", hub.port))
+}
+
+/// A device as its session describes it.
+fn device_of(session: &Session) -> UsbDevice {
+    let path = format!("{}/{}", crate::inventory::DEVICES, session.port);
+    let class = if session.driver == Some("uas") { ClassCode::UAS } else { ClassCode::BOT };
+    let name = format!("{}:1.0", session.port);
+    let disks = session.units.iter().map(|unit| crate::inventory::Disk {
+        address: unit.address.clone(),
+        node: unit.node.clone(),
+        vendor: unit.vendor.clone(),
+        model: unit.model.clone(),
+        ..crate::inventory::Disk::default()
+    });
+    let interface = Interface {
+        path: format!("{path}/{name}"),
+        name,
+        number: 0,
+        alternate: u8::from(session.driver == Some("uas")),
+        class,
+        driver: session.driver.map(str::to_owned),
+        is_driver_known: true,
+        scatter_gather: None,
+        disks: disks.collect(),
+    };
+    UsbDevice {
+        port: session.port.clone(),
+        path,
+        bus: session.bus().unwrap_or_default(),
+        number: session.number.unwrap_or_default(),
+        id: session.id.unwrap_or(DeviceId::new(0, 0)),
+        revision: session.revision.unwrap_or_default(),
+        usb_version: None,
+        manufacturer: session.manufacturer.clone(),
+        product: session.product.clone(),
+        serial: session.serial.clone(),
+        speed: session.speed.unwrap_or(LinkSpeed::Unknown),
+        max_power_ma: None,
+        configuration: None,
+        offered: Vec::new(),
+        authorized: None,
+        hub_ports: 0,
+        plugged: None,
+        able: None,
+        driver: None,
+        interfaces: vec![interface],
+    }
+}

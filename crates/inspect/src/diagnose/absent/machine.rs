@@ -1,0 +1,196 @@
+//! Controllers, ports, hubs and the board's supply, as far as no drive stands for them.
+//!
+//! A controller is dead until its bus is registered again. Always true: what a drive's own causes name is not reported again. Left
+//! out: PCIe and Thunderbolt, whose lines do not name a drive.
+
+use super::{Absent, AbsentKind};
+use crate::diagnose::advice;
+use crate::diagnose::cause::{self, CauseKind};
+use crate::diagnose::evidence::Reading;
+use crate::inventory::Inventory;
+use crate::log::{Entry, History, Session};
+use std::collections::BTreeMap;
+
+/// Controllers that died and were not registered again.
+pub(super) fn dead_controllers(history: &History<'_>, path: &str) -> Vec<Absent> {
+    let mut dead: Vec<(String, usize)> = Vec::new();
+    for (index, entry) in history.entries.iter().enumerate() {
+        let Some((_, name)) = entry.line.source.rsplit_once(' ') else { continue };
+        if cause::is_controller_death(entry) {
+            dead.retain(|(other, _)| other != name);
+            dead.push((name.to_owned(), index));
+        } else if entry.line.text.contains("new USB bus registered") {
+            dead.retain(|(other, _)| other != name);
+        }
+    }
+    let of = |(name, index): (String, usize)| {
+        let entry = history.entries.get(index)?;
+        let driver = entry.line.source.split(' ').next().unwrap_or("xhci_hcd");
+        let is_start = ["can't setup", "init 0000:"].iter().any(|words| entry.line.text.contains(words));
+        let drives = lost_drives(history, index);
+        let what = if is_start { "did not start" } else { "died" };
+        let when = cause::since_boot_words(entry);
+        let with =
+            if drives.is_empty() { String::new() } else { format!("; with it went {}", drives.join(", ")) };
+        let readings = history
+            .entries
+            .iter()
+            .filter(|entry| entry.line.source.ends_with(&name) && cause::is_controller_death(entry))
+            .take(4)
+            .map(|entry| Reading::new(path, entry.raw));
+        Some(Absent {
+            because: format!("the host controller {name} {what}{when}{with}; none of its devices is usable"),
+            readings: readings.collect(),
+            advice: vec![advice::restart_controller(&name, driver), advice::newer_kernel_or_firmware()],
+            place: name,
+            kind: AbsentKind::Controller,
+            id: None,
+            causes: vec![CauseKind::ControllerDied],
+        })
+    };
+    dead.into_iter().filter_map(of).collect()
+}
+
+/// Drives whose session ended at a death.
+pub(super) fn lost_drives(history: &History<'_>, death: usize) -> Vec<String> {
+    const LINES_MAX: usize = 64;
+    let is_lost = |session: &&Session| {
+        super::drive::is_drive(session)
+            && session.ended.is_some_and(|end| end > death && end < death + LINES_MAX)
+    };
+    // A disk whose port no line names: its commands are given up at the death.
+    let is_near = |line: &usize| line.abs_diff(death) < LINES_MAX;
+    let is_lost_disk = |(at, session): &(usize, &Session)| {
+        let mut commands = history.commands.iter().filter(|(session, _)| *session == Some(*at));
+        !session.is_located() && commands.any(|(_, command)| command.lines.iter().any(is_near))
+    };
+    let disks = history.sessions.iter().enumerate().filter(is_lost_disk).map(|(_, session)| session);
+    history.sessions.iter().filter(is_lost).chain(disks).map(name_of).collect()
+}
+
+/// `/dev/sda (174c:55aa)`, or the ids alone.
+fn name_of(session: &Session) -> String {
+    let node = session.units.iter().find_map(|unit| unit.node.as_deref());
+    match (node, session.id) {
+        (Some(node), Some(id)) => format!("/dev/{node} ({id})"),
+        (Some(node), None) => format!("/dev/{node}"),
+        (None, Some(id)) => id.to_string(),
+        (None, None) => format!("the device at {}", session.port),
+    }
+}
+
+/// Controllers with events of streams that their driver does not know, where no drive is named.
+pub(super) fn stream_events(history: &History<'_>, path: &str, known: &[Absent]) -> Vec<Absent> {
+    let mut events: BTreeMap<&str, Vec<&Entry<'_>>> = BTreeMap::new();
+    for entry in history.entries.iter().filter(|entry| cause::is_stream_event(entry)) {
+        if let Some((_, name)) = entry.line.source.rsplit_once(' ') {
+            events.entry(name).or_default().push(entry);
+        }
+    }
+    let is_known = |name: &str| {
+        let mut known = known.iter();
+        known.any(|one| one.place == name || one.causes.contains(&CauseKind::StreamEvents))
+    };
+    let of = |(name, entries): (&str, Vec<&Entry<'_>>)| Absent {
+        place: name.to_owned(),
+        kind: AbsentKind::Controller,
+        id: None,
+        because: format!(
+            "the host controller {name} reported {} of streams that its driver does not know; a drive on UAS behind it lost transfers",
+            if entries.len() == 1 { "an event".to_owned() } else { format!("{} events", entries.len()) }
+        ),
+        causes: vec![CauseKind::StreamEvents],
+        readings: entries.iter().take(4).map(|entry| Reading::new(path, entry.raw)).collect(),
+        advice: vec![advice::newer_kernel_or_firmware(), advice::other_controller(), advice::find_port()],
+    };
+    events.into_iter().filter(|(name, _)| !is_known(name)).map(of).collect()
+}
+
+/// The board's supply, where no drive shows it.
+pub(super) fn supply(
+    inventory: &Inventory,
+    history: &History<'_>,
+    path: &str,
+    known: &[Absent],
+) -> Option<Absent> {
+    let is_power = |kind: &CauseKind| matches!(kind, CauseKind::Undervoltage | CauseKind::UndervoltageAlone);
+    if known.iter().any(|one| one.causes.iter().any(is_power)) || inventory.storage().next().is_some() {
+        return None;
+    }
+    let sags: Vec<&Entry<'_>> = history.entries.iter().filter(|entry| cause::is_sag(entry)).collect();
+    sags.first()?;
+    Some(Absent {
+        place: "power supply".to_owned(),
+        kind: AbsentKind::Supply,
+        id: None,
+        because: format!("the board's supply voltage was too low {}", cause::times(sags.len())),
+        causes: vec![CauseKind::UndervoltageAlone],
+        readings: sags.iter().take(4).map(|entry| Reading::new(path, entry.raw)).collect(),
+        advice: vec![advice::better_supply(), advice::powered_hub()],
+    })
+}
+
+/// Ports that switched off and at which the log has no device.
+pub(super) fn over_currents(
+    inventory: &Inventory,
+    history: &History<'_>,
+    path: &str,
+    known: &[Absent],
+) -> Vec<Absent> {
+    let mut all: Vec<Absent> = Vec::new();
+    for entry in history.entries.iter().filter(|entry| entry.line.begins(&["over-current"])) {
+        let source = entry.line.source;
+        let of_hub = source.strip_prefix("hub ").and_then(|name| name.split(':').next()).map(|hub| {
+            let port = entry.line.text.rsplit_once("port ").map_or("?", |(_, port)| port.trim());
+            match hub.split_once('-') {
+                Some((bus, "0")) => format!("{bus}-{port}"),
+                _ => format!("{hub}.{port}"),
+            }
+        });
+        let Some(place) = crate::log::port_of_hub_line(source).or(of_hub) else { continue };
+        let is_known = known.iter().chain(&all).any(|one| one.place == place);
+        if is_known || inventory.devices.iter().any(|device| device.port == place) {
+            continue;
+        }
+        all.push(Absent {
+            because: format!("port {place} switched off because too much current was drawn"),
+            place,
+            kind: AbsentKind::OverCurrent,
+            id: None,
+            causes: vec![CauseKind::OverCurrent],
+            readings: vec![Reading::new(path, entry.raw)],
+            advice: vec![advice::more_power()],
+        });
+    }
+    all
+}
+
+/// A hub or dock that disconnected with the devices behind it.
+pub(super) fn lost_hub(inventory: &Inventory, history: &History<'_>, path: &str) -> Option<Absent> {
+    const BEHIND_MIN: usize = 2;
+    let ended = |session: &Session| session.ended.and_then(|end| history.entries.get(end));
+    let behind = |hub: &Session| {
+        let start = format!("{}.", hub.port);
+        history.sessions.iter().filter(move |one| one.port.starts_with(&start) && one.is_ended()).count()
+    };
+    let is_back = |session: &Session| inventory.devices.iter().any(|device| device.port == session.port);
+    let gone = history.sessions.iter().filter(|session| session.is_ended() && !is_back(session));
+    let (hub, count) = gone
+        .map(|hub| (hub, behind(hub)))
+        .filter(|(_, count)| *count >= BEHIND_MIN)
+        .max_by_key(|(_, count)| *count)?;
+    let end = ended(hub)?;
+    Some(Absent {
+        place: hub.port.clone(),
+        kind: AbsentKind::Hub,
+        id: hub.id,
+        because: format!(
+            "the hub or dock at {} disconnected{}, with {count} devices behind it",
+            hub.port,
+            cause::since_boot_words(end)
+        ),
+        causes: Vec::new(),
+        readings: vec![Reading::new(path, end.raw)],
+        advice: vec![advice::hub_power()],
+    })
+}
