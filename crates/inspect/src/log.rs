@@ -224,7 +224,12 @@ impl<'a> History<'a> {
 
     fn of_port(&mut self, index: usize, raw: &str, line: LogLine<'_>, port: &str) -> Option<usize> {
         let last = self.last_at(port);
-        if let Some(number) = line.new_number() {
+        // Some syslogs have every line twice.
+        let is_repeated = |number: u16| {
+            last.and_then(|at| self.sessions.get(at))
+                .is_some_and(|one| one.number == Some(number) && !one.is_ended())
+        };
+        if let Some(number) = line.new_number().filter(|number| !is_repeated(*number)) {
             let session = self.begin(index, raw, port);
             session::note_new(&mut self.sessions[session], number, line.text);
             return Some(session);

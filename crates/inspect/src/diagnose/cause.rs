@@ -230,6 +230,19 @@ impl<'a> Scene<'a> {
         self.own().find(is_failure).map(|(_, entry)| self.reading_of(entry))
     }
 
+    /// Whether a command was given up after the drive had disconnected: never what went wrong first.
+    fn is_after_end(&self, command: &FailedCommand) -> bool {
+        let first = command.lines.first().copied().unwrap_or_default();
+        let session = self.history.entries.get(first).and_then(|entry| entry.session);
+        let session = session.and_then(|at| self.history.sessions.get(at));
+        session.and_then(|session| session.ended).is_some_and(|end| first > end)
+    }
+
+    /// Commands that the drive had not completed when it disconnected.
+    pub(super) fn in_flight_at_end(&self) -> usize {
+        self.commands().filter(|command| command.loss.is_some() && self.is_after_end(command)).count()
+    }
+
     /// Resets of the drive.
     pub(super) fn resets(&self) -> usize {
         self.own().filter(|(_, entry)| entry.line.begins(&["reset "])).count()

@@ -94,7 +94,11 @@ impl<'a> LogLine<'a> {
 
     /// The number in `new SuperSpeed USB device number 4 using xhci_hcd`.
     pub(crate) fn new_number(self) -> Option<u16> {
-        let (_, number) = self.text.strip_prefix("new ")?.split_once("USB device number ")?;
+        let text = self.text.strip_prefix("new ")?;
+        // Kernels before 3.0 call it an address.
+        let (_, number) = text
+            .split_once("USB device number ")
+            .or_else(|| text.split_once("USB device using ")?.1.split_once(" and address "))?;
         number.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
     }
 }
@@ -271,6 +275,10 @@ mod tests {
             Some(14)
         );
         assert_eq!(line("usb 2-1: Product: new USB device number 14").new_number(), None);
+        assert_eq!(
+            line("usb 1-2: new high speed USB device using ehci_hcd and address 4").new_number(),
+            Some(4)
+        );
         for before in ["", "[sdc] ", "tag#1 ", "[sdc] tag#1 "] {
             let text = format!("sd 3:0:0:0: {before}uas_zap_pending 0 uas-tag 1");
             assert_eq!(LogLine::of(&text).of_command(), "uas_zap_pending 0 uas-tag 1");

@@ -26,6 +26,10 @@ pub(super) fn at_port(
     port: &str,
 ) -> Option<Absent> {
     let sessions: Vec<&Session> = history.at_port(port).map(|(_, session)| session).collect();
+    // A machine knows its disks: one that is none of USB's is not reported.
+    if !inventory.is_from_text() && sessions.iter().any(|session| !session.is_located()) {
+        return None;
+    }
     let drive = sessions.iter().rev().find(|session| is_drive(session)).copied();
     let last = *sessions.last()?;
     // One that failed to come back has sessions without ids after the one that had them.
@@ -55,8 +59,10 @@ fn not_answering(port: &str, causes: &[Cause], history: &History<'_>, path: &str
         let mut entries = history.entries.iter();
         entries.any(|entry| entry.line.source.strip_prefix("usb ") == Some(port) && entry.line.begins(words))
     };
-    // A device that the kernel resets, and one that disconnects by its number, was enumerated before.
-    let was_there = own(&["reset "]) || sessions.first().is_some_and(|first| first.is_ended());
+    // A device that the kernel resets, one that disconnects by its number and one that keeps its number was enumerated before.
+    let was_there = own(&["reset "])
+        || sessions.first().is_some_and(|first| first.is_ended())
+        || keeps_number(history, port);
     let tries = sessions.iter().filter(|session| session.is_from_start).count();
     let tries = if tries > 1 { format!(" ({tries} attempts)") } else { String::new() };
     let why = causes.iter().map(|cause| cause.because.as_str()).collect::<Vec<_>>().join("; ");
@@ -89,6 +95,15 @@ fn not_answering(port: &str, causes: &[Cause], history: &History<'_>, path: &str
         readings,
         advice,
     })
+}
+
+/// Whether the device of a port is refused twice with the same number: one that is new gets another for each attempt.
+fn keeps_number(history: &History<'_>, port: &str) -> bool {
+    let of_port = history.entries.iter().filter(|entry| entry.line.source.strip_prefix("usb ") == Some(port));
+    let numbers: Vec<&str> = of_port
+        .filter_map(|entry| entry.line.text.strip_prefix("device not accepting address ")?.split(',').next())
+        .collect();
+    numbers.windows(2).any(|pair| pair.first() == pair.last())
 }
 
 /// A SCSI disk whose port no line names.
@@ -187,9 +202,13 @@ fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
 
 /// What the log shows before a drive disconnected without an error.
 fn before(scene: &Scene<'_>) -> String {
-    match scene.resets() {
-        0 => "the log shows no failure before that".to_owned(),
-        resets => format!("the kernel had reset it {} before", cause::times(resets)),
+    match (scene.resets(), scene.in_flight_at_end()) {
+        (0, 0) => "the log shows no failure before that".to_owned(),
+        (0, 1) => "a command was in flight, and the log shows no failure before that".to_owned(),
+        (0, commands) => {
+            format!("{commands} commands were in flight, and the log shows no failure before that")
+        }
+        (resets, _) => format!("the kernel had reset it {} before", cause::times(resets)),
     }
 }
 

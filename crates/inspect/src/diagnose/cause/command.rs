@@ -14,7 +14,9 @@ const BATCH_LINES_MAX: usize = 12;
 
 pub(super) fn lost(scene: &Scene<'_>) -> Option<Cause> {
     let own: Vec<&FailedCommand> = scene.commands().filter(|one| one.sense.is_none()).collect();
-    let is_lost = |command: &&FailedCommand| command.loss.is_some_and(|loss| loss != Loss::Gone);
+    let is_lost = |command: &&FailedCommand| {
+        command.loss.is_some_and(|loss| loss != Loss::Gone) && !scene.is_after_end(command)
+    };
     let lost: Vec<&FailedCommand> = own.iter().copied().filter(is_lost).collect();
     // Logs lose lines: a CDB without its abort counts where no abort has a CDB.
     let is_known = lost.iter().any(|command| !command.cdb.is_empty());

@@ -75,7 +75,7 @@ fn by_kernel(evidence: &Evidence<'_>, line: Reading) -> Judgement {
             "the kernel said that it ignores UAS for it; usb-storage.quirks= has no letter u for it now";
         (because, advice::plug_in_again())
     } else if evidence.inventory.is_from_text() && evidence.inventory.quirks.in_force.is_none() {
-        let because = "the kernel says that it ignores UAS for it; no built-in row known here does, so usb-storage.quirks= has the letter u for it";
+        let because = "the kernel says that it ignores UAS for it: by its own table, or by an entry with the letter u in usb-storage.quirks=";
         (because, advice::find_entry(evidence))
     } else {
         let because = "the kernel says that it ignores UAS for it; none of the rows known here does, and usb-storage.quirks= has no entry for it now";
