@@ -26,7 +26,7 @@ pub(super) fn at_port(
     port: &str,
 ) -> Option<Absent> {
     let sessions: Vec<&Session> = history.at_port(port).map(|(_, session)| session).collect();
-    // A machine knows its disks: one that is none of USB's is not reported.
+    // A machine knows its disks: those of other buses are not reported.
     if !inventory.is_from_text() && sessions.iter().any(|session| !session.is_located()) {
         return None;
     }
