@@ -327,6 +327,40 @@ fn a_port_whose_device_was_enumerated_before_differs_from_one_that_never_was() {
 }
 
 #[test]
+fn a_device_that_keeps_its_number_was_enumerated_before() {
+    let text = "\
+[ 1.0] usb 4-2: device not accepting address 2, error -71
+[ 2.0] usb 4-2: device not accepting address 2, error -71
+";
+    assert!(gone(text)[0].because.contains("stopped answering"), "{:#?}", gone(text));
+}
+
+#[test]
+fn what_is_given_up_after_a_disconnect_decides_nothing() {
+    let text = format!(
+        "{DMESG}[ 50.0] usb 2-1: stat urb: status -71\n\
+         [ 50.2] usb 2-1: USB disconnect, device number 2\n\
+         [ 50.2] sd 0:0:0:0: tag#0 uas_zap_pending 0 uas-tag 1 inflight: CMD\n\
+         [ 50.2] sd 0:0:0:0: tag#0 CDB: Test Unit Ready 00 00 00 00 00 00\n"
+    );
+    let all = gone(&text);
+    assert!(all[0].because.contains("one transfer failed on the link (-71"), "{}", all[0].because);
+}
+
+#[test]
+fn a_log_that_has_every_line_twice_has_one_session() {
+    let text = "\
+[ 1.0] usb 4-2: new SuperSpeed USB device number 20 using xhci_hcd
+[ 1.1] usb 4-2: New USB device found, idVendor=0781, idProduct=5591, bcdDevice= 1.00
+[ 1.2] usb-storage 4-2:1.0: USB Mass Storage device detected
+[ 1.3] scsi host3: usb-storage 4-2:1.0
+usb 4-2: new SuperSpeed USB device number 20 using xhci_hcd
+usb 4-2: New USB device found, idVendor=0781, idProduct=5591, bcdDevice= 1.00
+";
+    assert_eq!(one(&documents(&[("log", text)]), "4-2").transport, Transport::Bot);
+}
+
+#[test]
 fn a_host_whose_reset_failed_belongs_to_the_port_before() {
     let text = "\
 usb 5-2: device not accepting address 3, error -62
