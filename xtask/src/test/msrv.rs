@@ -33,13 +33,16 @@ fn rust_version(manifest: &str) -> Option<String> {
     manifest.get("workspace")?.get("package")?.get("rust-version")?.as_str().map(str::to_owned)
 }
 
-/// Installs the toolchain if it is missing; the reason if that fails.
+/// Installs the toolchain if it is missing; the reason if that fails. One that is there is not updated: other builds may use it.
 fn ensure_toolchain(toolchain: &str) -> Result<(), String> {
+    if is_installed(toolchain) {
+        return Ok(());
+    }
     let add = ["toolchain", "install", toolchain, "--profile", "minimal", "--no-self-update"];
     let added = Command::new("rustup").args(add).output();
     let output =
         added.map_err(|error| format!("rustup cannot be run to install Rust {toolchain}: {error}"))?;
-    if output.status.success() || is_installed(toolchain) {
+    if output.status.success() {
         return Ok(());
     }
     let text = String::from_utf8_lossy(&output.stderr);
