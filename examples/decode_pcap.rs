@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
 use uaskit_bus::{Direction, Pipe, TransferId, TransferStatus};
-use uaskit_capture::{DeviceAddress, Item, Pcapng, Reader, Transfer, Transfers};
+use uaskit_capture::{DeviceAddress, Item, Pcapng, Reader, Transfer, TransferEnd, Transfers};
 use uaskit_decode::Decoder;
 use uaskit_units::{Duration, Instant};
 use uaskit_wire::bot::{Cbw, Csw, CswStatus};
@@ -86,7 +86,7 @@ impl Writer {
             Direction::Out => (bytes, &[][..]),
             Direction::In => (&[][..], bytes),
         };
-        let ended = (TransferStatus::Done, bytes.len() as u32);
+        let ended = TransferEnd { status: TransferStatus::Done, actual: bytes.len() as u32 };
         self.device.submitted(&mut self.capture, time(2 * self.transfers), &transfer, sent)?;
         self.device.completed(&mut self.capture, time(2 * self.transfers + 1), &transfer, ended, received)?;
         self.transfers += 1;

@@ -85,7 +85,7 @@ fn fit(options: &Options) -> Result<bool> {
     let fitted = fitting.fit();
     let after = fitting.rows(&fitted.values).map_err(|error| anyhow!(error))?;
     let identified = options.sure.then(|| fitting.identified(&fitted));
-    println!("{}", report::numbers(&decided, &catalogue, (&fitted, identified.as_deref())));
+    println!("{}", report::numbers(&decided, &catalogue, &fitted, identified.as_deref()));
     println!("{}", report::rows(&before, &after));
     println!("{}", report::summary(&before, &after));
     // Prints what was found before it leaves out articles, which takes as long again for each.

@@ -129,6 +129,14 @@ struct RouteRuns {
     error: Option<MeasureError>,
 }
 
+/// What accompanies the runs of a campaign.
+pub struct Watchers<'a> {
+    /// Reads the energy counters of the machine.
+    pub energy: &'a Energy,
+    /// Shows the progress, and may stop the campaign.
+    pub observer: &'a mut dyn CampaignObserver,
+}
+
 /// Runs jobs on routes and returns a row for each pair, grouped by job. Rows not begun before an
 /// interruption are absent.
 pub fn measure(
@@ -136,8 +144,9 @@ pub fn measure(
     routes: &[Route],
     jobs: &[Job],
     plan: &Plan,
-    (energy, observer): (&Energy, &mut dyn CampaignObserver),
+    watch: Watchers<'_>,
 ) -> Vec<Row> {
+    let Watchers { energy, observer } = watch;
     let mut campaign = Campaign {
         bench_device,
         routes,

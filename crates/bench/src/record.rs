@@ -314,7 +314,7 @@ impl RecordRow {
             job: row.label.clone(),
             depth: row.depth,
             offset_bytes: row.part.0,
-            span_bytes: span(identity, row.part),
+            span_bytes: span(identity, row.part.0, row.part.1),
             written_data: row.fill.map(|fill| match fill {
                 _ if verify => "stamps",
                 Fill::Random => "random",
@@ -333,7 +333,7 @@ impl RecordRow {
 }
 
 /// Bytes of a part from its first byte on: whole blocks, within the drive.
-fn span(identity: &DriveInfo, (offset_bytes, asked): (u64, Option<u64>)) -> Option<u64> {
+fn span(identity: &DriveInfo, offset_bytes: u64, asked: Option<u64>) -> Option<u64> {
     let there = (identity.bytes > 0).then(|| identity.bytes.saturating_sub(offset_bytes));
     let bytes = [there, asked].into_iter().flatten().min()?;
     Some(bytes - bytes % u64::from(identity.block_bytes.max(1)))

@@ -20,7 +20,7 @@ pub trait Observer: Send + fmt::Debug {
 
     /// Reports a completed transfer with its status and byte count; `bytes` is the payload of an In
     /// transfer.
-    fn completed(&mut self, id: u64, pipe: Pipe, end: (TransferStatus, u32), bytes: &[u8]);
+    fn completed(&mut self, id: u64, pipe: Pipe, status: TransferStatus, actual: u32, bytes: &[u8]);
 
     /// Reports a control transfer with the bytes of its data stage and its status.
     fn control(&mut self, setup: SetupPacket, bytes: &[u8], status: TransferStatus);

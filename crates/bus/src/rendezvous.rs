@@ -218,7 +218,8 @@ impl<H, D> Rendezvous<H, D> {
     pub fn submit_device(
         &mut self,
         pipe: Pipe,
-        (length, ends): (u32, bool),
+        length: u32,
+        ends: bool,
         context: impl FnOnce() -> D,
         sink: &mut impl TransferSink<H, D>,
     ) {
@@ -530,7 +531,7 @@ mod tests {
     }
 
     fn device(fixture: &mut Fixture, id: u64, pipe: Pipe, length: u32, ends: bool) {
-        fixture.rendezvous.submit_device(pipe, (length, ends), || id, &mut fixture.calls);
+        fixture.rendezvous.submit_device(pipe, length, ends, || id, &mut fixture.calls);
     }
 
     impl TransferSink<u64, u64> for Vec<SinkCall> {

@@ -27,7 +27,7 @@ pub use error::{ReadError, WriteError};
 pub use pcapng::{COMMENT_BYTES_MAX, INTERFACES_MAX, Interface, InterfaceId, LinkType, Pcapng, Record};
 pub use reader::{ByteOrder, Damage, DamageKind, Dropped, Item, Link, Packet, RECORD_BYTES_MAX, Reader};
 pub use transactions::{Crossed, IN_FLIGHT_MAX, Said, Transactions};
-pub use transfers::{Control, Transfer, Transfers};
+pub use transfers::{Control, Transfer, TransferEnd, Transfers};
 pub use unpack::{NESTING_MAX, UnpackDamage, UnpackLimits, Unpacked};
 
 /// How the comment of a record begins that was not on the link and that the writer has added for readers.

@@ -168,7 +168,7 @@ impl Transactions {
                 }
             },
             Said::Ack { endpoint, expects, packets } if endpoint.direction() == Direction::Out => {
-                self.taken(out, at, endpoint, (expects, packets))
+                self.taken(out, at, endpoint, expects, packets)
             }
             Said::Ack { .. } => Ok(()),
             Said::NotReady { endpoint, stream } => self.refused(out, at, endpoint, stream),
@@ -256,7 +256,8 @@ impl Transactions {
         out: &mut Pcapng<W>,
         at: Instant,
         endpoint: EndpointAddress,
-        (expects, packets): (u8, u8),
+        expects: u8,
+        packets: u8,
     ) -> Result<(), WriteError> {
         while let Some(index) = self.oldest(endpoint) {
             let follows = (self.in_flight[index].sequence + 1) % SEQUENCES;

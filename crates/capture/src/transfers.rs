@@ -30,6 +30,15 @@ pub struct Transfer {
     pub length: u32,
 }
 
+/// How a transfer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransferEnd {
+    /// Its status.
+    pub status: TransferStatus,
+    /// Bytes moved.
+    pub actual: u32,
+}
+
 /// A control transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct Control<'a> {
@@ -84,10 +93,10 @@ impl Transfers {
         out: &mut Pcapng<W>,
         at: Instant,
         transfer: &Transfer,
-        (status, actual): (TransferStatus, u32),
+        end: TransferEnd,
         bytes: &[u8],
     ) -> Result<(), WriteError> {
-        let Transfer { id, pipe, .. } = *transfer;
+        let (Transfer { id, pipe, .. }, TransferEnd { status, actual }) = (*transfer, end);
         let (endpoint, kind) = (pipe.endpoint, UsbmonKind::Bulk);
         let event = Event { id, endpoint, kind, setup: None, length: actual, bytes };
         self.write_end(out, at, &event, error_number(status), &comment(pipe))
@@ -278,7 +287,15 @@ mod tests {
         let records = written(100, |transfers, out| {
             transfers.submitted(out, Instant::from_ps(1_500_000), &transfer, &[]).unwrap();
             let end = Instant::from_ps(3_000_002_000_000);
-            transfers.completed(out, end, &transfer, (TransferStatus::Short, 3), &[1, 2, 3]).unwrap();
+            transfers
+                .completed(
+                    out,
+                    end,
+                    &transfer,
+                    TransferEnd { status: TransferStatus::Short, actual: 3 },
+                    &[1, 2, 3],
+                )
+                .unwrap();
         });
         let [(submit, none, _, submit_comment), (complete, bytes, _, comment)] = &records[..] else {
             panic!()
@@ -299,7 +316,15 @@ mod tests {
         let transfer = Transfer { id: TransferId(9), pipe: Pipe::plain(OUT_2), length: 3 };
         let records = written(2, |transfers, out| {
             transfers.submitted(out, Instant::ZERO, &transfer, &[1, 2, 3]).unwrap();
-            transfers.completed(out, Instant::ZERO, &transfer, (TransferStatus::Done, 3), &[]).unwrap();
+            transfers
+                .completed(
+                    out,
+                    Instant::ZERO,
+                    &transfer,
+                    TransferEnd { status: TransferStatus::Done, actual: 3 },
+                    &[],
+                )
+                .unwrap();
         });
         let [(submit, bytes, length, comment), (complete, none, _, _)] = &records[..] else { panic!() };
         assert_eq!((submit.length, submit.captured, submit.flags), (3, 2, 0));
@@ -332,7 +357,7 @@ mod tests {
             (TransferStatus::Disconnected, -108),
             (TransferStatus::Error, -71),
         ] {
-            let end = (status, 0);
+            let end = TransferEnd { status, actual: 0 };
             let records = written(0, |transfers, out| {
                 transfers.completed(out, Instant::ZERO, &transfer, end, &[]).unwrap();
             });

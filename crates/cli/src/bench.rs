@@ -22,7 +22,7 @@ use crate::recorder::{self, Capture};
 use crate::sanitize::{self, shown};
 use crate::stdout::{Output, terminal_columns};
 use bench::backend::ErrorCounters;
-use bench::measure::{self, CampaignObserver, Energy, Plan, RunConditions};
+use bench::measure::{self, CampaignObserver, Energy, Plan, RunConditions, Watchers};
 use bench::record::{self, INTERVALS, Machine, Method, Record};
 use inspect::tree::Tree;
 use progress::View;
@@ -89,8 +89,8 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut Output<'_>) -> Result<()
     let energy = Energy::new(Tree::running());
     let mut notes = notes(&workloads, arguments);
     let jobs: Vec<Job> = workloads.into_iter().flat_map(|workload| workload.jobs).collect();
-    let rows =
-        measure::measure(&mut *bench_target.device, &bench_target.routes, &jobs, &plan, (&energy, &mut view));
+    let watchers = Watchers { energy: &energy, observer: &mut view };
+    let rows = measure::measure(&mut *bench_target.device, &bench_target.routes, &jobs, &plan, watchers);
     view.close();
     record.interrupted = view.is_over();
     record.target.identity = bench_target.device.identity();

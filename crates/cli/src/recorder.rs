@@ -13,7 +13,7 @@ use crate::sanitize::shown;
 use atomic_file::AtomicFile;
 use bench::record::CaptureSummary;
 use bus::{Observer, Pipe, TransferId, TransferStatus};
-use capture::{Control, DeviceAddress, Pcapng, Transfer, Transfers, WriteError};
+use capture::{Control, DeviceAddress, Pcapng, Transfer, TransferEnd, Transfers, WriteError};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -200,7 +200,7 @@ impl Observer for Recorder {
         self.send(Kind::Submitted(Transfer { id: TransferId(id), pipe, length }), bytes);
     }
 
-    fn completed(&mut self, id: u64, pipe: Pipe, (status, actual): (TransferStatus, u32), bytes: &[u8]) {
+    fn completed(&mut self, id: u64, pipe: Pipe, status: TransferStatus, actual: u32, bytes: &[u8]) {
         let transfer = Transfer { id: TransferId(id), pipe, length: actual };
         self.send(Kind::Completed(transfer, status, actual), bytes);
     }
@@ -304,9 +304,13 @@ impl Writer {
         match kind {
             Kind::Plugged => Ok(()),
             Kind::Submitted(transfer) => transfers.submitted(out, at, transfer, bytes),
-            Kind::Completed(transfer, status, actual) => {
-                transfers.completed(out, at, transfer, (*status, *actual), bytes)
-            }
+            Kind::Completed(transfer, status, actual) => transfers.completed(
+                out,
+                at,
+                transfer,
+                TransferEnd { status: *status, actual: *actual },
+                bytes,
+            ),
             Kind::Control(setup, status) => {
                 // From the other end than a host's own numbers.
                 self.control_ids += 1;
@@ -397,7 +401,7 @@ mod tests {
         let pipe = Pipe::plain(EndpointAddress::at::<2>(Direction::Out));
         for id in 0..writes {
             observer.submitted(id, pipe, 512, &[0x55; 512]);
-            observer.completed(id, pipe, (TransferStatus::Done, 512), &[]);
+            observer.completed(id, pipe, TransferStatus::Done, 512, &[]);
         }
     }
 

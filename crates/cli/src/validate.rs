@@ -19,7 +19,7 @@ use study::published::{Change, Count, Decided, Facts, Row, Sensitivity, Statisti
 use study::setups::Setup;
 use study::trial::Terms;
 use study::validate::page as validation_page;
-use study::validate::{BARS, Processors, doubts, made, places, record, role, rows};
+use study::validate::{BARS, Processors, Validation, doubts, made, places, record, role, rows};
 
 pub(crate) fn run(arguments: &ValidateArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     if arguments.save.is_some() {
@@ -53,19 +53,20 @@ pub(crate) fn run(arguments: &ValidateArguments, out: &mut Output<'_>) -> Result
     } else {
         Vec::new()
     };
+    let validation = Validation {
+        decided: &decided,
+        rows: &rows,
+        statistics: &statistics,
+        sensitivities: &sensitivities,
+        made: &made,
+        seed: terms.seed,
+    };
     if let Some(file) = &arguments.report {
         let again = page::command_line();
-        let built = validation_page::page(
-            again,
-            (&decided, &rows),
-            (&statistics, &sensitivities),
-            (&made, terms.seed),
-        );
-        page::write(&built, file)?;
+        page::write(&validation_page::page(again, validation), file)?;
     }
     if arguments.json {
-        let record =
-            record::record(&rows, (&statistics, places(&decided)), &sensitivities, (&made, terms.seed));
+        let record = record::record(validation);
         writeln!(out, "{}", sanitize::json(&format!("{record:#}")))?;
     } else {
         show(&decided, &rows, &statistics, &sensitivities, out)?;

@@ -277,8 +277,8 @@ impl Device {
                 let endpoints =
                     UasEndpoints { command: COMMAND, status: STATUS, data_in: DATA_IN, data_out: DATA_OUT };
                 let streams = speed.has_streams().then_some(self.config.streams);
-                let limits = (self.config.limits.commands, &self.transfer_ids);
-                let mut uas = Uas::new(endpoints, speed, streams, limits);
+                let commands = self.config.limits.commands;
+                let mut uas = Uas::new(endpoints, speed, streams, commands, &self.transfer_ids);
                 uas.receive(outputs);
                 Transport::Uas(uas)
             }

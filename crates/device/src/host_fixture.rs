@@ -349,7 +349,7 @@ impl HostFixture {
         assert!(room == transfer.length as usize || is_in && room < transfer.length as usize);
         let DeviceTransfer { id, pipe, length, ends, .. } = transfer;
         self.offers.insert(id, Offered { transfer, message: Vec::new() });
-        self.on_bus(|bus, heard| bus.submit_device(pipe, (length, ends), || id, heard));
+        self.on_bus(|bus, heard| bus.submit_device(pipe, length, ends, || id, heard));
     }
 
     fn carry(&mut self, copied: CopyRange, host: TransferId, device: TransferId) {

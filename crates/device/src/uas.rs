@@ -72,9 +72,9 @@ impl Uas {
         endpoints: UasEndpoints,
         speed: Speed,
         streams: Option<u16>,
-        limits: (u16, &TransferIdAllocator),
+        commands: u16,
+        earlier: &TransferIdAllocator,
     ) -> Self {
-        let (commands, earlier) = limits;
         let count = streams.unwrap_or(commands.saturating_add(SPARE_SLOTS));
         let mut slots = Vec::new();
         slots.resize_with(usize::from(count), Slot::default);

@@ -459,7 +459,7 @@ impl<M: Medium + ?Sized> Drive<M> {
             return self.device.handle_completion(sent, &[]);
         }
         let (bus, mut events) = self.ends();
-        bus.submit_device(pipe, (length, ends), || DeviceEntry { id, payload }, &mut events);
+        bus.submit_device(pipe, length, ends, || DeviceEntry { id, payload }, &mut events);
     }
 
     fn ask_medium(&mut self, request: MediumRequest) {

@@ -231,8 +231,7 @@ impl Uas {
             Role::SharedStatus => return,
         };
         if transfer.id() != Some(completion.id) {
-            cold_path();
-            return;
+            return cold_path();
         }
         let was_cancelled = matches!(transfer, TransferState::Cancelling(_));
         *transfer = TransferState::Completed;
@@ -241,7 +240,7 @@ impl Uas {
         let came = matches!(completion.status, TransferStatus::Done | TransferStatus::Short);
         match owner.role {
             Role::Status => {
-                self.after_status(now, owner.index, (completion, was_cancelled), bytes);
+                self.after_status(now, owner.index, completion, was_cancelled, bytes);
                 return self.finish(owner.index);
             }
             Role::DataIn | Role::DataOut => {

@@ -153,6 +153,6 @@ fn scatter() -> Figure {
 
 fn drawing() -> Figure {
     let drawing =
-        Drawing::new((400.0, 60.0), "A drawing", "Words in a box.").with(text("Words", (20.0, 36.0), "head"));
+        Drawing::new(400.0, 60.0, "A drawing", "Words in a box.").with(text("Words", 20.0, 36.0, "head"));
     Figure::new("A drawing", "Words.", Picture::Drawing(Box::new(drawing)))
 }

@@ -122,7 +122,7 @@ fn key(nth: usize) -> u8 {
 }
 
 /// A mark without tooltip, which identifies a line or bar.
-fn sign((x, y): (f64, f64), look: Look, key: usize, class: &str) -> Path {
+fn sign(x: f64, y: f64, look: Look, key: usize, class: &str) -> Path {
     let (x, y) = (crate::drawing::rounded(x), crate::drawing::rounded(y));
     let path = Path::new().set("d", format!("M{x},{y}{}", look.shape()));
     path.set("class", format!("{class} s{} k{key}", look.hue))

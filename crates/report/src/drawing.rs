@@ -20,8 +20,9 @@ pub struct Drawing {
 
 impl Drawing {
     /// Creates an empty drawing of a size.
-    pub fn new(size: (f64, f64), title: impl Into<String>, description: impl Into<String>) -> Self {
+    pub fn new(width: f64, height: f64, title: impl Into<String>, description: impl Into<String>) -> Self {
         let body = svg::node::element::Group::new();
+        let size = (width, height);
         Self { size, title: title.into(), description: description.into(), body }
     }
 
@@ -65,7 +66,7 @@ impl Drawing {
 }
 
 /// A line of text whose baseline starts here.
-pub fn text(content: impl Into<String>, (x, y): (f64, f64), class: &str) -> Text {
+pub fn text(content: impl Into<String>, x: f64, y: f64, class: &str) -> Text {
     Text::new(clean(&content.into())).set("x", rounded(x)).set("y", rounded(y)).set("class", class)
 }
 
@@ -80,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_separate_file_has_a_description_and_escapes_it() {
-        let drawing = Drawing::new((100.0, 50.0), "1 < 2", "a & b").with(text("<x>", (1.0, 2.345), "small"));
+        let drawing = Drawing::new(100.0, 50.0, "1 < 2", "a & b").with(text("<x>", 1.0, 2.345, "small"));
         let file = drawing.document().to_string();
         for part in [
             "1 &lt; 2",

@@ -335,7 +335,7 @@ impl Figure {
             Picture::Scatter(scatter) => scatter.draw(),
             Picture::Timeline(timeline) => return Ok(canvas(timeline, &self.title, detail.timeline)),
             Picture::Drawing(drawing) => {
-                let svg = named(drawing.within(&format!("f{number}t")), (&self.title, drawing.description()));
+                let svg = named(drawing.within(&format!("f{number}t")), &self.title, drawing.description());
                 // A wide picture scrolls by itself, by keyboard as well.
                 let open = "<div class=\"plot\" role=\"region\" tabindex=\"0\"";
                 return Ok(format!("{open} aria-label=\"{}\">{svg}</div>", escape(&self.title)));
@@ -354,7 +354,7 @@ impl Figure {
         {
             let svg = svg.set("role", "img").set("aria-labelledby", format!("f{number}t f{number}d"));
             let hidden = if nth > 0 { " hidden" } else { "" };
-            let svg = named(svg, (&self.title, &self.text));
+            let svg = named(svg, &self.title, &self.text);
             let places =
                 places.map_or_else(String::new, |places| format!(" data-places=\"{}\"", places.trim_end()));
             let _ = write!(out, "<div data-scale=\"{scale}\"{hidden}{places}>{svg}</div>");
@@ -364,7 +364,7 @@ impl Figure {
 }
 
 /// Adds title and description that stay with a saved picture.
-fn named(svg: Document, (title, description): (&str, &str)) -> Document {
+fn named(svg: Document, title: &str, description: &str) -> Document {
     let description = Description::new().add(svg::node::Text::new(clean(description)));
     svg.add(Title::new(clean(title))).add(description)
 }
@@ -493,7 +493,7 @@ mod tests {
         let panel = Panel { name: name.into(), hue: 0, commands: vec![command] };
         let timeline = Timeline { lanes: vec![name.into()], panels: vec![panel] };
         let drawing =
-            Drawing::new((100.0, 100.0), name, name).with(crate::drawing::text(name, (0.0, 0.0), "small"));
+            Drawing::new(100.0, 100.0, name, name).with(crate::drawing::text(name, 0.0, 0.0, "small"));
         [
             Picture::Lines(Lines::new(axis(), axis(), vec![Series::new(name, 0, points)])),
             Picture::Bars(bars),

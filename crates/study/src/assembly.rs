@@ -421,7 +421,7 @@ impl std::error::Error for AssemblyError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Stretch, measure};
+    use crate::measure::{DiskSize, Stretch, measure};
     use crate::setups;
     use workload::{AccessSpec, Job};
 
@@ -431,7 +431,7 @@ mod tests {
         let setup = setups.iter().find(|known| known.name == setup).unwrap();
         let assembly = &setup.variant(variant).unwrap().assembly;
         let mut disk = Assembled::power_on(assembly, &catalogue, Contents::FRESH).unwrap();
-        let size = (BLOCK_SIZE, disk.capacity);
+        let size = DiskSize { block_size: BLOCK_SIZE, capacity: disk.capacity };
         measure(&mut disk, &Job::of(share, depth), size, &Stretch::USUAL, 1).unwrap().megabytes_per_second()
     }
 

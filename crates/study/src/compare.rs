@@ -19,5 +19,5 @@ pub mod timeline;
 mod wire;
 
 pub use chart::stage_look;
-pub use column::{Configuration, Row, one, pairs, replaced, short};
+pub use column::{Comparison, Configuration, Row, one, pairs, replaced, short};
 pub use point::Point;

@@ -339,7 +339,7 @@ impl Observer for Explain {
         self.at_controller.push_back(AtController { id: transfer.id, pipe: transfer.pipe, state });
     }
 
-    fn completed(&mut self, at: Instant, transfer: &HostTransfer, _: (TransferStatus, u32), _: &[u8]) {
+    fn completed(&mut self, at: Instant, transfer: &HostTransfer, _: TransferStatus, _: u32, _: &[u8]) {
         let place = self.at_controller.iter().position(|of| of.id == transfer.id);
         if let Some(AtController { state: Handling::Carried(since), .. }) =
             place.and_then(|place| self.at_controller.remove(place))

@@ -133,6 +133,15 @@ impl Measured {
     }
 }
 
+/// The size of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskSize {
+    /// Bytes of a block.
+    pub block_size: BlockSize,
+    /// Blocks.
+    pub capacity: BlockCount,
+}
+
 /// Runs a job on a disk of this size.
 ///
 /// # Errors
@@ -141,10 +150,11 @@ impl Measured {
 pub fn measure(
     disk: &mut dyn Disk,
     job: &Job,
-    (block_size, capacity): (BlockSize, BlockCount),
+    size: DiskSize,
     stretch: &Stretch,
     seed: u64,
 ) -> Result<Measured, MeasureError> {
+    let DiskSize { block_size, capacity } = size;
     let accesses = Accesses::new(job, block_size, capacity, seed).map_err(MeasureError::Job)?;
     let since = vec![Under::default(); usize::from(job.depth.max(1))];
     let mut turns = Turns { accesses, since };
@@ -362,12 +372,13 @@ mod tests {
         }
     }
 
+    const SIZE: DiskSize = DiskSize { block_size: BlockSize::B512, capacity: BlockCount(1 << 20) };
+
     #[test]
     fn long_requests_are_replaced_several_times() {
         let job = Job::of(AccessSpec::all(4 << 20, 100, 100), 8);
         let stretch = Stretch { bytes: 1, rounds: 5, ..Stretch::USUAL };
-        let size = (BlockSize::B512, BlockCount(1 << 20));
-        assert_eq!(measure(&mut Line::default(), &job, size, &stretch, 1).unwrap().requests, 5 * 8);
+        assert_eq!(measure(&mut Line::default(), &job, SIZE, &stretch, 1).unwrap().requests, 5 * 8);
     }
 
     #[test]
@@ -377,7 +388,7 @@ mod tests {
             let job = Job::of(AccessSpec::all(4096, reads, 100), 1);
             let stretch = Stretch { warm_up, bytes: 64 << 20, ..Stretch::USUAL };
             let mut line = Line { room: 80, keeps, slow, ..Line::default() };
-            measure(&mut line, &job, (BlockSize::B512, BlockCount(1 << 20)), &stretch, 1).unwrap().longest
+            measure(&mut line, &job, SIZE, &stretch, 1).unwrap().longest
         };
         let [slow, quick, little] = [1000, 10, 1].map(Duration::from_us);
         assert_eq!(counted(0, little, (8, 10)), quick, "all of each is kept: ten fill it");
@@ -401,7 +412,7 @@ mod tests {
             let job = Job::of(AccessSpec::all(4096, reads, 100), 1);
             let stretch = Stretch { caches, ..Stretch::USUAL };
             let mut line = Line { room: 1 << 20, slow: 0, ..Line::default() };
-            measure(&mut line, &job, (BlockSize::B512, BlockCount(1 << 20)), &stretch, 1).unwrap().requests
+            measure(&mut line, &job, SIZE, &stretch, 1).unwrap().requests
         };
         // Eight blocks each; else 32 MiB are enough.
         assert_eq!([requests(1, 0), requests(2, 0), requests(1, 100)], [1 << 17, 1 << 18, 8192]);
@@ -411,8 +422,7 @@ mod tests {
     fn the_warm_state_is_counted() {
         let job = Job::of(AccessSpec::all(4096, 100, 100), 4);
         let stretch = Stretch { warm_up: Duration::from_ms(11), bytes: 64 << 20, ..Stretch::USUAL };
-        let size = (BlockSize::B512, BlockCount(1 << 20));
-        let measured = measure(&mut Line::default(), &job, size, &stretch, 1).unwrap();
+        let measured = measure(&mut Line::default(), &job, SIZE, &stretch, 1).unwrap();
         assert!((measured.iops() - 100_000.0).abs() < 1.0, "{measured:?}");
         assert_eq!((measured.mean, measured.longest), (Duration::from_us(40), Duration::from_us(40)));
         assert_eq!(measured.elapsed, Duration::from_ms(100));

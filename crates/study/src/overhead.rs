@@ -42,11 +42,18 @@ impl Observer for Overhead {
         self.commands += 1;
     }
 
-    fn completed(&mut self, _: Instant, transfer: &HostTransfer, end: (TransferStatus, u32), bytes: &[u8]) {
+    fn completed(
+        &mut self,
+        _: Instant,
+        transfer: &HostTransfer,
+        _: TransferStatus,
+        actual: u32,
+        bytes: &[u8],
+    ) {
         if ![COMMAND, STATUS].contains(&transfer.pipe.endpoint) {
             return;
         }
-        self.unit_bytes += u64::from(end.1);
+        self.unit_bytes += u64::from(actual);
         let kind = bytes.first().map(|kind| IuId::from(*kind));
         let is_ready = matches!(kind, Some(IuId::ReadReady | IuId::WriteReady));
         self.ready_units += u64::from(is_ready && transfer.pipe.endpoint == STATUS);
@@ -61,7 +68,7 @@ mod tests {
     fn unit(endpoint: bus::EndpointAddress, kind: u8, length: u32) -> Overhead {
         let mut overhead = Overhead { commands: 2, ..Overhead::default() };
         let transfer = HostTransfer { id: TransferId(0), pipe: Pipe::plain(endpoint), length, command: None };
-        overhead.completed(Instant::ZERO, &transfer, (TransferStatus::Done, length), &[kind, 0, 0, 1]);
+        overhead.completed(Instant::ZERO, &transfer, TransferStatus::Done, length, &[kind, 0, 0, 1]);
         overhead
     }
 

@@ -247,7 +247,7 @@ impl Run<'_> {
         let world = RefCell::new(world);
         let session = |(drive, host): (usize, _)| {
             let before = struck_before.get(drive).copied().unwrap_or(0);
-            DeviceSession::new(&world, (drive, before), host, self.case)
+            DeviceSession::new(&world, drive, before, host, self.case)
         };
         let mut sessions: Vec<_> = self.hosts.iter_mut().enumerate().map(session).collect();
         let lived = unless_it_panics(|| session::run_sessions(&world, &mut sessions));

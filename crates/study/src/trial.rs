@@ -8,7 +8,7 @@
 
 use crate::assembly::{Assembled, AssemblyError, BLOCK_SIZE};
 use crate::explain::Explain;
-use crate::measure::{Disk, MeasureError, Measured, Stretch, measure};
+use crate::measure::{Disk, DiskSize, MeasureError, Measured, Stretch, measure};
 use crate::overhead::Overhead;
 use crate::parts::{Carried, Catalogue};
 use crate::published::{AccessPattern, Facts, Measurement, Outcome, PayloadDirection, Workload};
@@ -144,7 +144,7 @@ pub fn run_observed(
         disk.observe(Box::new(Rc::clone(&explain)));
         explain
     });
-    let size = (BLOCK_SIZE, disk.capacity);
+    let size = DiskSize { block_size: BLOCK_SIZE, capacity: disk.capacity };
     if let (Some(world), Some(observer)) = (disk.usb(), observers.late_observer) {
         world.observe(0, observer);
     }

@@ -13,7 +13,7 @@ mod runs;
 pub use runs::{Processors, digest};
 
 use crate::published::fit::{Run, Runner};
-use crate::published::{Decided, Facts, Made, Role, Row};
+use crate::published::{Decided, Facts, Made, Role, Row, Sensitivity, Statistics};
 use std::sync::Arc;
 
 /// The result of a measurement that was not requested.
@@ -21,6 +21,23 @@ const NOT_MADE: &str = "it was not made";
 
 /// The largest median of |error|, and the largest |error|.
 pub const BARS: (f64, f64) = (0.08, 0.20);
+
+/// What a validation found.
+#[derive(Clone, Copy)]
+pub struct Validation<'a> {
+    /// The rows with their decisions and numbers.
+    pub decided: &'a Decided,
+    /// The rows with their verdicts.
+    pub rows: &'a [Row<'a>],
+    /// Errors and counts over the rows.
+    pub statistics: &'a Statistics,
+    /// How rows change with fitted numbers; empty if that was not requested.
+    pub sensitivities: &'a [Sensitivity],
+    /// The measurements.
+    pub made: &'a Made,
+    /// The seed of the measurements.
+    pub seed: u64,
+}
 
 /// Makes every measurement.
 pub fn made(decided: &Decided, facts: Facts<'_>, processors: &mut Processors<'_>) -> Made {

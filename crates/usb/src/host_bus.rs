@@ -11,8 +11,8 @@
 mod buffers;
 mod observed;
 
-pub use buffers::BufferId;
 pub(crate) use buffers::BufferMemory;
+pub use buffers::{BufferId, BufferSpan};
 pub use observed::{Enumerated, ObservedBus};
 
 use bus::{Completion, EndpointAddress, Pipe, TransferId};
@@ -81,7 +81,7 @@ pub trait HostBus {
     fn copy_in(&mut self, buffer: BufferId, range: ByteRange, from: &[u8]) -> usize;
 
     /// Copies from a range of one buffer to a range of another, likewise.
-    fn copy_across(&mut self, from: (BufferId, ByteRange), to: (BufferId, ByteRange)) -> usize;
+    fn copy_across(&mut self, from: BufferSpan, to: BufferSpan) -> usize;
 
     /// Returns whether the controller accesses the buffers directly.
     fn is_zero_copy(&self) -> bool;

@@ -37,8 +37,13 @@ pub const NAMES: &[(&str, &str)] = &[
     ("iozone-4k", "4K one at a time: write, read, random read, random write; within 100M"),
 ];
 
-const fn row(workload: &'static str, spec: (u32, u8, u8), depths: &'static [u16]) -> Row {
-    let (bytes, read_percent, random_percent) = spec;
+const fn row(
+    workload: &'static str,
+    bytes: u32,
+    read_percent: u8,
+    random_percent: u8,
+    depths: &'static [u16],
+) -> Row {
     Row { workload, bytes, read_percent, random_percent, depths, span_bytes: None }
 }
 
@@ -50,31 +55,31 @@ impl Row {
 
 /// Length, percent of reads, percent of random places; depths.
 const ROWS: &[Row] = &[
-    row("iometer-4k-read", (4 * K, 100, 100), SWEEP),
-    row("iometer-4k-write", (4 * K, 0, 100), SWEEP),
-    row("iometer-512k", (512 * K, 100, 0), SWEEP),
-    row("iometer-512k", (512 * K, 0, 0), SWEEP),
-    row("iometer-2m", (2 * M, 100, 0), SWEEP),
-    row("iometer-2m", (2 * M, 0, 0), SWEEP),
-    row("workstation", (8 * K, 80, 80), &[64]),
+    row("iometer-4k-read", 4 * K, 100, 100, SWEEP),
+    row("iometer-4k-write", 4 * K, 0, 100, SWEEP),
+    row("iometer-512k", 512 * K, 100, 0, SWEEP),
+    row("iometer-512k", 512 * K, 0, 0, SWEEP),
+    row("iometer-2m", 2 * M, 100, 0, SWEEP),
+    row("iometer-2m", 2 * M, 0, 0, SWEEP),
+    row("workstation", 8 * K, 80, 80, &[64]),
     // The four rows introduced by version 3, with its default file size. Random places on a whole
     // drive would mean long seeks of a disk, and miss the mapping caches of bridges and flash.
     // far strokes of a disk, and beyond what a bridge or a flash drive has of its map at hand.
-    row("crystaldiskmark", (M, 100, 0), &[1]).within(G),
-    row("crystaldiskmark", (512 * K, 100, 100), &[1]).within(G),
-    row("crystaldiskmark", (4 * K, 100, 100), &[1, 32]).within(G),
-    row("crystaldiskmark", (M, 0, 0), &[1]).within(G),
-    row("crystaldiskmark", (512 * K, 0, 100), &[1]).within(G),
-    row("crystaldiskmark", (4 * K, 0, 100), &[1, 32]).within(G),
+    row("crystaldiskmark", M, 100, 0, &[1]).within(G),
+    row("crystaldiskmark", 512 * K, 100, 100, &[1]).within(G),
+    row("crystaldiskmark", 4 * K, 100, 100, &[1, 32]).within(G),
+    row("crystaldiskmark", M, 0, 0, &[1]).within(G),
+    row("crystaldiskmark", 512 * K, 0, 100, &[1]).within(G),
+    row("crystaldiskmark", 4 * K, 0, 100, &[1, 32]).within(G),
     // Reads of the device, not those of the cache (-T).
-    row("hdparm", (2 * M, 100, 0), &[1]),
-    row("dd", (M, 100, 0), &[1]),
-    row("dd", (M, 0, 0), &[1]),
+    row("hdparm", 2 * M, 100, 0, &[1]),
+    row("dd", M, 100, 0, &[1]),
+    row("dd", M, 0, 0, &[1]),
     // -i 0, -i 1, -i 2 with -r 4k, without the second passes over the same file, which has 100 MB where people compare (-s 100M).
-    row("iozone-4k", (4 * K, 0, 0), &[1]).within(100 * M),
-    row("iozone-4k", (4 * K, 100, 0), &[1]).within(100 * M),
-    row("iozone-4k", (4 * K, 100, 100), &[1]).within(100 * M),
-    row("iozone-4k", (4 * K, 0, 100), &[1]).within(100 * M),
+    row("iozone-4k", 4 * K, 0, 0, &[1]).within(100 * M),
+    row("iozone-4k", 4 * K, 100, 0, &[1]).within(100 * M),
+    row("iozone-4k", 4 * K, 100, 100, &[1]).within(100 * M),
+    row("iozone-4k", 4 * K, 0, 100, &[1]).within(100 * M),
 ];
 
 /// ATTO's lengths are all powers of two from here to there.

@@ -258,7 +258,7 @@ impl Fixture {
     /// Makes a request; the controller has not read anything of it yet.
     pub(super) fn begin(&mut self, request: Request) -> Result<(), Refusal> {
         let access = &mut DriverAccess::new(self.now, &mut self.controller, &mut self.memory);
-        self.driver.request(access, self.now, (RequestId(7), request))
+        self.driver.request(access, self.now, RequestId(7), request)
     }
 
     /// What comes of it.
@@ -303,7 +303,7 @@ impl Fixture {
 
     pub(super) fn cancel(&mut self, device: DeviceId, pipe: Pipe, id: u64) {
         let access = &mut DriverAccess::new(self.now, &mut self.controller, &mut self.memory);
-        self.driver.cancel(access, self.now, (device, pipe, TransferId(id)));
+        self.driver.cancel(access, self.now, device, pipe, TransferId(id));
         self.carry_out();
     }
 

@@ -5,6 +5,7 @@
 //! [`Controller::poll_timeout`]. `live` is a running controller, `life` the start sequence.
 
 mod command;
+mod endpoints;
 mod events;
 mod life;
 mod live;
@@ -96,10 +97,12 @@ impl Controller {
         &mut self,
         hw: &mut impl Hardware,
         now: Instant,
-        (device, pipe, id): (DeviceId, Pipe, TransferId),
+        device: DeviceId,
+        pipe: Pipe,
+        id: TransferId,
     ) {
         if let Some(live) = &mut self.live {
-            live.cancel(hw, now, device, (pipe, id));
+            live.cancel(hw, now, device, pipe, id);
         }
     }
 
@@ -121,11 +124,12 @@ impl Controller {
         &mut self,
         hw: &mut impl Hardware,
         now: Instant,
-        (id, request): (RequestId, Request),
+        id: RequestId,
+        request: Request,
     ) -> Result<(), Refusal> {
         let capabilities = self.capabilities.as_ref().ok_or(Refusal::Gone)?;
         let live = self.live.as_mut().ok_or(Refusal::Gone)?;
-        live.request(hw, now, capabilities, (id, request))
+        live.request(hw, now, capabilities, id, request)
     }
 
     /// Handles a possible interrupt.

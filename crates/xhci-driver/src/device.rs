@@ -126,7 +126,8 @@ impl Device {
     pub(crate) fn write_input<'a>(
         &self,
         hw: &mut impl DmaMemory,
-        (control, slot): (InputControlContext, &SlotContext),
+        control: InputControlContext,
+        slot: &SlotContext,
         endpoints: impl Iterator<Item = &'a Endpoint>,
     ) {
         hw.write_bytes(self.input, &control.encode());

@@ -9,7 +9,8 @@ use study::published::{Decided, Row, Statistics, Verdict};
 pub(super) fn numbers(
     decided: &Decided,
     catalogue: &Catalogue,
-    (fitted, identified): (&Fitted, Option<&[bool]>),
+    fitted: &Fitted,
+    identified: Option<&[bool]>,
 ) -> Table {
     let mut table = table(&["number", "prior", "file", "found", "unit", "within", "rows", ""], &[1, 2, 3]);
     let stages = decided.plan.stages.iter();

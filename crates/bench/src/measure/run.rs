@@ -165,8 +165,8 @@ pub fn run(
     if job.writes() {
         (0..job.depth).for_each(|slot| payload.prepare(load.runner.memory(slot)));
     }
-    let accesses = (accesses, load.runner.block_size().bytes());
-    let run_plan = RunPlan::new(job, conditions, accesses, payload);
+    let block_bytes = load.runner.block_size().bytes();
+    let run_plan = RunPlan::new(job, conditions, accesses, block_bytes, payload);
     let ended = load.measure(run_plan);
     load.with_errors(ended)
 }

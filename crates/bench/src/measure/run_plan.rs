@@ -31,7 +31,8 @@ impl RunPlan {
     pub(super) fn new(
         job: &Job,
         conditions: &RunConditions,
-        (accesses, block_bytes): (Accesses, u32),
+        accesses: Accesses,
+        block_bytes: u32,
         payload: Payload,
     ) -> Self {
         let all = accesses.extent().blocks.0 * u64::from(block_bytes);

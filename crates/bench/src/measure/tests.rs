@@ -31,7 +31,13 @@ fn rows(
     plan: &Plan,
     fake_observer: &mut FakeObserver,
 ) -> Vec<Row> {
-    measure(fixture, routes, &[job], plan, (&Energy::new(Tree::at("/nowhere")), fake_observer))
+    measure(
+        fixture,
+        routes,
+        &[job],
+        plan,
+        Watchers { energy: &Energy::new(Tree::at("/nowhere")), observer: fake_observer },
+    )
 }
 
 fn random(read_percent: u8, depth: u16) -> Job {
@@ -362,7 +368,7 @@ fn an_interruption_keeps_the_figures_so_far() {
         &[Route::Kernel],
         &jobs,
         &plan,
-        (&Energy::new(Tree::at("/nowhere")), &mut fake_observer),
+        Watchers { energy: &Energy::new(Tree::at("/nowhere")), observer: &mut fake_observer },
     );
     assert_eq!(rows.len(), 1);
     assert!(rows[0].figures.as_ref().is_ok_and(|figures| figures.interrupted && figures.ios > 100));
@@ -437,7 +443,13 @@ fn runs_use_different_lbas() {
     let energy = Energy::new(Tree::at("/nowhere"));
     let mut places = || {
         fixture.first_places.clear();
-        measure(&mut fixture, &[Route::Bot, Route::Uas], &jobs, &plan((2, 2)), (&energy, &mut fake_observer));
+        measure(
+            &mut fixture,
+            &[Route::Bot, Route::Uas],
+            &jobs,
+            &plan((2, 2)),
+            Watchers { energy: &energy, observer: &mut fake_observer },
+        );
         fixture.first_places.clone()
     };
     let first = places();

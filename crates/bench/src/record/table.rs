@@ -79,7 +79,7 @@ const LEFT_OUT_FIRST: [&str; 10] =
 pub fn table(record: &Record, terminal_columns: Option<usize>) -> String {
     let shown =
         |any: fn(&RowFigures) -> bool| record.rows.iter().any(|row| row.figures.as_ref().is_some_and(any));
-    let whole = super::span(&record.target.identity, (0, None));
+    let whole = super::span(&record.target.identity, 0, None);
     let columns = Columns {
         part: record.rows.iter().any(|row| part(row, whole).is_some()),
         whole,

@@ -9,7 +9,7 @@
 mod page;
 
 use super::choice::Configuration;
-use super::request::{Comparison, gather};
+use super::request::gather;
 use super::table::fitted;
 use super::{CompareArguments, parts, print_findings};
 use crate::args::quantity;
@@ -19,6 +19,7 @@ use crate::stdout::Output;
 use report::TextTable;
 use serde_json::{Value, json};
 use std::path::Path;
+use study::compare::Comparison;
 use study::compare::Row;
 use study::compare::runs::RunRequest;
 use study::parts::Carried;

@@ -7,14 +7,15 @@ use super::CompareArguments;
 use super::choice::Configuration;
 use super::raw::Printed;
 use super::raw::capture::{Capture, DEVICES_MAX, ObservedRun};
-use super::request::Comparison;
 use crate::failure::Failure;
 use crate::messages::message;
 use crate::sanitize::shown;
 use crate::stdout::Output;
 use crate::{output_file, page};
 use sim::engine::Trace;
+use std::rc::Rc;
 use study::ceiling::Protocol;
+use study::compare::Comparison;
 use study::compare::runs::{self, JobRuns};
 use study::compare::short;
 use study::parts::Carried;
@@ -51,7 +52,9 @@ pub(super) fn measure(
                 writeln!(out, "{what}")?;
             }
             let observers = arguments.observers(column, job, &what, capture.as_mut())?;
-            of.push(runs::look(column, job, (catalogue, &terms), (observers, arguments.keeping.is_asked()))?);
+            let latencies = arguments.keeping.is_asked().then(Rc::default);
+            let observers = TrialObservers { latencies, ..observers };
+            of.push(runs::look(column, job, catalogue, &terms, observers)?);
         }
         rows.push(JobRuns { job: job.clone(), of });
     }

@@ -1,11 +1,11 @@
 //! `--platter`: prints or writes the order of reads of [`study::compare::platter`].
 
 use super::drawing::write;
-use super::request::Comparison;
 use crate::failure::Failure;
 use crate::sanitize::shown;
 use crate::stdout::Output;
 use std::path::Path;
+use study::compare::Comparison;
 use study::compare::platter::order_of_reads;
 use study::plural::listed;
 
@@ -14,7 +14,7 @@ pub(super) fn show(
     comparison: Comparison<'_>,
     out: &mut Output<'_>,
 ) -> Result<(), Failure> {
-    let order = order_of_reads(comparison.parts())?;
+    let order = order_of_reads(comparison)?;
     if order.is_empty() {
         return Err(Failure::usage("this setup has no disk with a platter")
             .try_this("Choose one: --drive disk-7200, or --setup toms"));

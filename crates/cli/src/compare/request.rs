@@ -1,35 +1,19 @@
 //! What a comparison runs: its jobs, how long, with which seeds, and on how many threads.
 
 use super::CompareArguments;
-use super::choice::Configuration;
 use crate::failure::Failure;
 use crate::nearest;
 use crate::progress::ProgressLines;
 use crate::threads;
 use rayon::ThreadPool;
+use study::compare::Comparison;
 use study::compare::runs::{self, JobRuns, RunRequest};
 use study::measure::Stretch;
-use study::parts::Catalogue;
 use study::trial::Terms;
 use units::ByteCount;
 use workload::{AccessSpec, Job};
 
 const K: u32 = 1 << 10;
-
-/// The columns of a comparison, and what they are simulated with.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Comparison<'a> {
-    pub(super) columns: &'a [Configuration],
-    pub(super) catalogue: &'a Catalogue,
-    pub(super) terms: &'a Terms,
-}
-
-impl<'a> Comparison<'a> {
-    /// The three as the functions of [`study::compare`] take them.
-    pub(super) const fn parts(self) -> (&'a [Configuration], &'a Catalogue, &'a Terms) {
-        (self.columns, self.catalogue, self.terms)
-    }
-}
 
 /// Runs each job on each column, on as many threads as the arguments allow.
 pub(super) fn gather(
@@ -38,7 +22,7 @@ pub(super) fn gather(
     jobs: &[Job],
     wanted: RunRequest,
 ) -> Result<Vec<JobRuns>, Failure> {
-    Ok(arguments.pool()?.install(|| runs::gather(comparison.parts(), jobs, wanted, &ProgressLines))?)
+    Ok(arguments.pool()?.install(|| runs::gather(comparison, jobs, wanted, &ProgressLines))?)
 }
 
 /// What is asked: what the arguments say, or what articles about transports measure.

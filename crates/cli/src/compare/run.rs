@@ -5,7 +5,7 @@
 use super::choice::Configuration;
 use super::components;
 use super::power;
-use super::request::{Comparison, gather, jobs};
+use super::request::{gather, jobs};
 use super::table::fitted;
 use super::{
     CompareArguments, LinkArgument, against, observers, parts, platter, print_findings, saved, timeline,
@@ -18,6 +18,7 @@ use crate::stdout::Output;
 use ::report::TextTable;
 use serde_json::{Value, json};
 use sim::engine::LatencyStage;
+use study::compare::Comparison;
 use study::compare::Row;
 use study::compare::findings::{findings, first_seed};
 use study::compare::page::{self as page_content, PageContent};
@@ -63,7 +64,7 @@ pub(super) fn run(arguments: &CompareArguments, out: &mut Output<'_>) -> Result<
     }
     let Some(file) = arguments.report.as_deref() else { return Ok(()) };
     let blocks = if arguments.is_usual() {
-        arguments.pool()?.install(|| page_content::block_runs(comparison.parts(), &ProgressLines))?
+        arguments.pool()?.install(|| page_content::block_runs(comparison, &ProgressLines))?
     } else {
         Vec::new()
     };

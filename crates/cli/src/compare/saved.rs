@@ -1,11 +1,11 @@
 //! Converts a comparison into a run to save.
 
 use super::choice::Configuration;
-use super::request::Comparison;
 use bench::record::PERCENTS;
 use records::{Figures, ResultRow, Run, RunKind};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use study::compare::Comparison;
 pub(super) use study::compare::runs::us;
 use study::compare::runs::{JobRuns, Runs};
 use study::setups::Setup;

@@ -2,11 +2,12 @@
 
 use super::CompareArguments;
 use super::drawing::write;
-use super::request::{self, Comparison};
+use super::request;
 use crate::failure::Failure;
 use crate::sanitize::shown;
 use crate::stdout::Output;
 use std::path::Path;
+use study::compare::Comparison;
 use study::compare::timeline::timeline;
 use study::plural::listed;
 
@@ -18,7 +19,7 @@ pub(super) fn show(
 ) -> Result<(), Failure> {
     let jobs = request::jobs(arguments)?;
     let Some(job) = jobs.first() else { return Err(Failure::usage("the workload has no job")) };
-    let timeline = timeline(job, comparison.parts())?;
+    let timeline = timeline(job, comparison)?;
     if timeline.is_empty() {
         return Err(Failure::usage("this setup has no USB drive to draw a timeline for")
             .because("a timeline shows two commands of a drive behind SuperSpeed"));

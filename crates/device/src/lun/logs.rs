@@ -12,7 +12,7 @@ mod page;
 use super::plan::{DataPhase, MediumPlan, Plan};
 use crate::medium::{MediumError, MediumOp};
 use alloc::boxed::Box;
-pub use page::{LogValues, PAGES, encode};
+pub use page::{LogPage, LogValues, PAGES, encode};
 use wire::scsi::cdb::SelfTestCode;
 use wire::scsi::log::{LogPageCode, SelfTestLog, SelfTestOutcome, SelfTestResult};
 

@@ -15,7 +15,7 @@ pub(super) fn report_completion(observer: &mut dyn Observer, completion: &HostCo
         Body::Inline(inline) => inline.as_bytes(),
         Body::Buffer(buffer) => buffer.get(..*actual as usize).unwrap_or(buffer),
     };
-    observer.completed(*id, *pipe, (*status, *actual), bytes);
+    observer.completed(*id, *pipe, *status, *actual, bytes);
 }
 
 /// Reports a control transfer, with the bytes that it moved.

@@ -203,7 +203,7 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
             &mut Output::Submit(Transfer { id, pipe, length, ref payload }) => {
                 let place = Place::of(payload);
                 output.discard();
-                self.offer(now, (id, pipe, length), place);
+                self.offer(now, id, pipe, length, place);
             }
             &mut Output::Finished(id, ref mut outcome) => {
                 let outcome = std::mem::replace(outcome, Outcome::Failed(Failure::Aborted));
@@ -232,7 +232,7 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
     }
 
     /// Offers the drive a transfer of memory.
-    fn offer(&mut self, now: Instant, (id, pipe, length): (TransferId, Pipe, u32), place: Place) {
+    fn offer(&mut self, now: Instant, id: TransferId, pipe: Pipe, length: u32, place: Place) {
         let number = self.host.in_flight.insert(id, place);
         let payload = match pipe.endpoint.direction() {
             Direction::In => Vec::new(),

@@ -169,7 +169,7 @@ impl Host {
 
     /// Makes a request of the driver and waits for the answer.
     pub(crate) fn ask(&mut self, request: Request) -> Answer {
-        self.drive(|driver, access| driver.request(access, access.now, (RequestId(1), request)))
+        self.drive(|driver, access| driver.request(access, access.now, RequestId(1), request))
             .expect("the driver accepts the request");
         for _ in 0..1000 {
             self.run();
@@ -322,7 +322,7 @@ impl<T: Transport> Session<T> {
                 {
                     let (pipe, device) = (on_ring.pipe, self.host.device.expect("a device"));
                     self.host.drive(|driver, access| {
-                        driver.cancel(access, access.now, (device, pipe, number));
+                        driver.cancel(access, access.now, device, pipe, number);
                     });
                 }
             }

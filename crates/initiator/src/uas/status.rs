@@ -33,7 +33,8 @@ impl Uas {
         &mut self,
         now: Instant,
         index: u16,
-        (completion, was_cancelled): (Completion, bool),
+        completion: Completion,
+        was_cancelled: bool,
         bytes: &[u8],
     ) {
         if !matches!(completion.status, TransferStatus::Done | TransferStatus::Short) {

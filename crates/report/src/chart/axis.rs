@@ -166,7 +166,7 @@ pub(super) struct Span {
 
 impl Span {
     /// For values, over so many units of the picture. `is_across` if it is horizontal, so that labels stand side by side.
-    pub(super) fn of(axis: &Axis, scale: Scale, values: &[f64], (length, is_across): (f64, bool)) -> Self {
+    pub(super) fn of(axis: &Axis, scale: Scale, values: &[f64], length: f64, is_across: bool) -> Self {
         let distances =
             || values.iter().copied().filter(|value| scale.takes(*value)).map(|value| scale.far(value));
         let (mut from, mut to) = distances()
@@ -190,7 +190,7 @@ impl Span {
         let mut span = Self { scale, from, to: to.max(from + 1e-9), ticks: Vec::new() };
         let round = || span.round(length, is_across).into_iter().map(|value| (value, axis.tick(value)));
         let ticks = if axis.labels.is_empty() { round().collect() } else { axis.labels.clone() };
-        span.ticks = span.apart(ticks, (length, is_across));
+        span.ticks = span.apart(ticks, length, is_across);
         span
     }
 
@@ -229,7 +229,7 @@ impl Span {
     }
 
     /// Those whose labels do not touch.
-    fn apart(&self, ticks: Vec<(f64, String)>, (length, is_across): (f64, bool)) -> Vec<(f64, String)> {
+    fn apart(&self, ticks: Vec<(f64, String)>, length: f64, is_across: bool) -> Vec<(f64, String)> {
         let mut end = f64::NEG_INFINITY;
         let mut ticks_apart = Vec::new();
         for (value, label) in ticks {
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_linear_axis_begins_at_zero_and_has_round_ticks() {
-        let span = Span::of(&Axis::linear("MB/s"), Scale::Linear, &[35.0, 144.0], (200.0, false));
+        let span = Span::of(&Axis::linear("MB/s"), Scale::Linear, &[35.0, 144.0], 200.0, false);
         assert_eq!(labels(&span), ["0", "50", "100", "150"]);
         assert_eq!(span.map(&0.0, (2000, 0)), 2000);
     }
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn an_axis_of_two_units_has_both_at_each_tick() {
         let axis = Axis::linear("MB/s").also_in("IOPS", 1e6 / 4096.0);
-        let span = Span::of(&axis, Scale::Linear, &[0.0, 144.0], (200.0, false));
+        let span = Span::of(&axis, Scale::Linear, &[0.0, 144.0], 200.0, false);
         assert_eq!(labels(&span), ["0 (0)", "50 (12.2k)", "100 (24.4k)", "150 (36.6k)"]);
         assert_eq!((axis.name.as_str(), axis.unit()), ("MB/s (IOPS)", "MB/s"));
         assert_eq!(axis.other(102.4).as_deref(), Some("25\u{202f}000 IOPS"));
@@ -340,13 +340,13 @@ mod tests {
 
     #[test]
     fn a_logarithmic_axis_has_ticks_of_one_two_and_five() {
-        let span = Span::of(&Axis::log("µs"), Scale::Log, &[90.0, 2300.0], (240.0, false));
+        let span = Span::of(&Axis::log("µs"), Scale::Log, &[90.0, 2300.0], 240.0, false);
         assert_eq!(labels(&span), ["100", "200", "500", "1000", "2000"]);
     }
 
     #[test]
     fn a_logarithmic_axis_of_one_value_has_ticks_all_the_same() {
-        let of = |values: &[f64]| Span::of(&Axis::log("µs"), Scale::Log, values, (240.0, false));
+        let of = |values: &[f64]| Span::of(&Axis::log("µs"), Scale::Log, values, 240.0, false);
         assert_eq!(labels(&of(&[144.6])), ["130", "135", "140", "145", "150", "155", "160"]);
         assert_eq!(labels(&of(&[130.0, 520.0])), ["200", "300", "400", "500"]);
         assert_eq!(labels(&of(&[0.95, 1.1])), ["0.95", "1", "1.05", "1.1"]);
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn the_ends_of_an_axis_are_values() {
-        let [low, high] = Span::of(&Axis::log("x"), Scale::Log, &[1.0, 100.0], (300.0, true)).ends();
+        let [low, high] = Span::of(&Axis::log("x"), Scale::Log, &[1.0, 100.0], 300.0, true).ends();
         assert!(low > 0.7 && low < 1.0 && high > 100.0 && high < 140.0, "{low} {high}");
     }
 
@@ -363,13 +363,13 @@ mod tests {
         let axis = Axis::log("block")
             .labelled((9..24).map(|power| (f64::from(1 << power), format!("{} KiB", 1 << power))));
         let values: Vec<f64> = axis.labels.iter().map(|(value, _)| *value).collect();
-        let span = Span::of(&axis, Scale::Log, &values, (300.0, true));
+        let span = Span::of(&axis, Scale::Log, &values, 300.0, true);
         assert!(span.ticks.len() < 8 && span.ticks.len() > 2, "{:?}", span.ticks);
     }
 
     #[test]
     fn quantiles_are_as_far_apart_as_their_nines() {
-        let span = Span::of(&Axis::nines("share"), Scale::Nines, &[0.0, 0.999], (300.0, true));
+        let span = Span::of(&Axis::nines("share"), Scale::Nines, &[0.0, 0.999], 300.0, true);
         let at = |value: f64| span.map(&value, (0, 100_000));
         assert!((at(0.99) - at(0.9)).abs_diff(at(0.999) - at(0.99)) < 5);
     }
@@ -394,10 +394,10 @@ mod tests {
     #[test]
     fn one_value_is_enough_for_an_axis() {
         for scale in [Scale::Linear, Scale::Log] {
-            let span = Span::of(&Axis::linear("x"), scale, &[8.0], (300.0, true));
+            let span = Span::of(&Axis::linear("x"), scale, &[8.0], 300.0, true);
             let at = span.map(&8.0, (0, 1000));
             assert!((1..=1000).contains(&at), "{scale:?}: {at}");
         }
-        assert!(Span::of(&Axis::linear("x"), Scale::Log, &[], (300.0, true)).map(&1.0, (0, 10)) >= 0);
+        assert!(Span::of(&Axis::linear("x"), Scale::Log, &[], 300.0, true).map(&1.0, (0, 10)) >= 0);
     }
 }

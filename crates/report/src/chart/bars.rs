@@ -86,11 +86,11 @@ impl Bars {
             let values = group.values.iter().flatten().filter(|value| value.is_finite());
             if self.is_stacked { values.sum() } else { values.copied().fold(0.0, f64::max) }
         });
-        let x = Span::of(&self.value, Scale::Linear, &sums.collect::<Vec<f64>>(), (plane.inner().0, true));
+        let x = Span::of(&self.value, Scale::Linear, &sums.collect::<Vec<f64>>(), plane.inner().0, true);
         // A group is one unit of this axis, which has no ticks.
         let ends = [0.0, self.groups.len().max(1) as f64];
         let y = Span::exactly(ends);
-        let svg = plane.draw((x, y), |chart| Ok(self.over(chart, &labels, tall)))?;
+        let svg = plane.draw(x, y, |chart| Ok(self.over(chart, &labels, tall)))?;
         Ok(vec![on(Scale::Linear, svg)])
     }
 
@@ -108,7 +108,7 @@ impl Bars {
             let top = middle - bars_tall / 2.0;
             for (line, words) in label.iter().enumerate() {
                 let below = (line as f64 - (label.len() - 1) as f64 / 2.0) * LINE;
-                let words = text(words, (zero - 7.0, middle + below + 4.0), "tick");
+                let words = text(words, zero - 7.0, middle + below + 4.0, "tick");
                 over.append(words.set("text-anchor", "end"));
             }
             let mut sum = 0.0;
@@ -121,50 +121,44 @@ impl Bars {
                 sum += value;
                 let ends = [from, from + value].map(|value| at(chart, value, 0.0).0);
                 let look = looks.get(key).copied().unwrap_or_default();
-                over.append(self.bar((group, look), (key, value), (ends, y, thick)));
+                let [left, right] = ends;
+                let outline = Outline { left, right, y, thick };
+                over.append(self.bar(group, look, key, value, outline));
                 if let Some(stripes) = look.stripes() {
                     let (from, across) = (rounded(ends[0]), rounded(y + thick / 2.0));
                     let path = Path::new().set("d", format!("M{from},{across}H{}", rounded(ends[1])));
                     over.append(path.set("class", format!("stripes {stripes} k{key}")));
                 }
-                self.sign(&mut over, (look, key, value), (ends, y, thick));
+                self.sign(&mut over, look, key, value, outline);
             }
             if self.is_stacked {
                 let end = at(chart, sum, 0.0).0;
-                over.append(text(&short_figure(sum), (end + 5.0, middle + 4.0), "value"));
+                over.append(text(&short_figure(sum), end + 5.0, middle + 4.0, "value"));
             }
         }
         over
     }
 
     /// The mark of its series at a bar, in black as well, and how much it is; within a part, where that has room.
-    fn sign(
-        &self,
-        over: &mut Element,
-        (look, key, value): (Look, usize, f64),
-        ([left, right], y, thick): ([f64; 2], f64, f64),
-    ) {
+    fn sign(&self, over: &mut Element, look: Look, key: usize, value: f64, outline: Outline) {
+        let Outline { left, right, y, thick } = outline;
         let middle = y + thick / 2.0;
         if self.is_stacked {
             if right - left >= THICK {
-                over.append(sign(((left + right) / 2.0, middle), look, key, "sign inside"));
+                over.append(sign((left + right) / 2.0, middle, look, key, "sign inside"));
             }
             return;
         }
         let is_alone = self.series.len() < 2;
         if !is_alone {
-            over.append(sign((right + 7.0, middle), look, key, "sign"));
+            over.append(sign(right + 7.0, middle, look, key, "sign"));
         }
-        let at = (right + if is_alone { 4.0 } else { 14.0 }, y + thick - 1.5);
-        over.append(text(&short_figure(value), at, &format!("value k{key}")));
+        let x = right + if is_alone { 4.0 } else { 14.0 };
+        over.append(text(&short_figure(value), x, y + thick - 1.5, &format!("value k{key}")));
     }
 
-    fn bar(
-        &self,
-        (group, look): (&Group, Look),
-        (key, value): (usize, f64),
-        ([left, right], y, thick): ([f64; 2], f64, f64),
-    ) -> Path {
+    fn bar(&self, group: &Group, look: Look, key: usize, value: f64, outline: Outline) -> Path {
+        let Outline { left, right, y, thick } = outline;
         let width = (right - left).max(0.6);
         let (left, y, wide, thick) = (rounded(left), rounded(y), rounded(width), rounded(thick));
         let path = Path::new().set("d", format!("M{left},{y}h{wide}v{thick}h-{wide}Z"));
@@ -179,6 +173,16 @@ impl Bars {
         };
         with_tooltip(path.set("class", format!("mark bar s{} k{key}", look.hue)), &mark)
     }
+}
+
+/// The outline of a bar, in units of the picture.
+#[derive(Clone, Copy)]
+struct Outline {
+    left: f64,
+    right: f64,
+    /// The upper edge.
+    y: f64,
+    thick: f64,
 }
 
 /// A label in lines, broken after a comma if it has one, else between words.

@@ -235,18 +235,19 @@ impl Lines {
             names: (&self.x.name, &self.y.name),
             grid: (true, false),
         };
-        let y = Span::of(&self.y, scale, &ys, (plane.inner().1, false));
+        let y = Span::of(&self.y, scale, &ys, plane.inner().1, false);
         plane.margins.0 = y.width();
-        let x = Span::of(&self.x, self.x.scale, &xs, (plane.inner().0, true));
+        let x = Span::of(&self.x, self.x.scale, &xs, plane.inner().0, true);
         let across = x.ends();
-        plane.draw((x, y), |chart| self.over(chart, (scale, across), places))
+        plane.draw(x, y, |chart| self.over(chart, scale, across, places))
     }
 
     /// Draws lines, intervals, marks and names.
     fn over(
         &self,
         chart: &mut Chart<'_, '_>,
-        (scale, across): (Scale, [f64; 2]),
+        scale: Scale,
+        across: [f64; 2],
         mut places: Option<&mut String>,
     ) -> Result<Group, Fault> {
         self.draw_level(chart, scale, across)?;
@@ -269,7 +270,7 @@ impl Lines {
                 over.append(path.set("class", format!("whisker s{} k{nth}", look.hue)));
             }
             for point in &shown {
-                let mark = self.mark(chart, (nth, look), point);
+                let mark = self.mark(chart, nth, look, point);
                 match &mut places {
                     Some(places) => {
                         places.push_str(&format!("{},{} ", rounded(mark.at.0), rounded(mark.at.1)))
@@ -278,7 +279,8 @@ impl Lines {
                 }
             }
             for point in self.signed(&shown, nth) {
-                over.append(sign(at(chart, point.x, point.y), look, nth, "sign"));
+                let (x, y) = at(chart, point.x, point.y);
+                over.append(sign(x, y, look, nth, "sign"));
             }
             // Names of histograms are on top, all others at the end.
             let most = shown.iter().max_by(|one, other| one.y.total_cmp(&other.y));
@@ -289,14 +291,14 @@ impl Lines {
             let title_end = TITLE + self.y.name.chars().count() as f64 * SIGN;
             for ((x, y), nth, series) in heaped(names, title_end) {
                 let class = format!("name label s{} k{nth}", series.look.hue);
-                over.append(text(&series.name, (x, y - 5.0), &class).set("text-anchor", "middle"));
+                over.append(text(&series.name, x, y - 5.0, &class).set("text-anchor", "middle"));
             }
             return Ok(over);
         }
         let ends = names.iter().map(|((x, _), ..)| *x).fold(0.0, f64::max);
         for ((_, y), nth, series) in apart(names) {
             let class = format!("name label s{} k{nth}", series.look.hue);
-            over.append(text(&cut(&series.name), (ends + 8.0, y + 4.0), &class));
+            over.append(text(&cut(&series.name), ends + 8.0, y + 4.0, &class));
         }
         Ok(over)
     }
@@ -341,7 +343,7 @@ impl Lines {
         joined
     }
 
-    fn mark(&self, chart: &Chart<'_, '_>, (nth, look): (usize, Look), point: &Point) -> Mark<'_> {
+    fn mark(&self, chart: &Chart<'_, '_>, nth: usize, look: Look, point: &Point) -> Mark<'_> {
         Mark {
             at: at(chart, point.x, point.y),
             key: nth,

@@ -51,7 +51,8 @@ impl Plane<'_> {
     /// Draws grid and axes, then calls `series`; what that returns is laid over it.
     pub(super) fn draw(
         &self,
-        (x, y): (Span, Span),
+        x: Span,
+        y: Span,
         series: impl FnOnce(&mut Chart<'_, '_>) -> Result<Group, Fault>,
     ) -> Result<Document, Fault> {
         let mut below = Group::new();
@@ -87,15 +88,15 @@ impl Plane<'_> {
         let mut document = Document::new().set("viewBox", (0.0, 0.0, width, height));
         document = document.set("class", "chart").add(below).add(above);
         let (across, upright) = self.names;
-        document.append(text(upright, (left.min(8.0), 13.0), "name axis-name"));
-        let end = text(across, (width - right, height - 4.0), "name axis-name");
+        document.append(text(upright, left.min(8.0), 13.0, "name axis-name"));
+        let end = text(across, width - right, height - 4.0, "name axis-name");
         document.append(end.set("text-anchor", "end"));
         Ok(document)
     }
 }
 
 /// Text whose baseline begins at a place.
-pub(super) fn text(content: &str, (x, y): (f64, f64), class: &str) -> Text {
+pub(super) fn text(content: &str, x: f64, y: f64, class: &str) -> Text {
     Text::new(clean(content)).set("x", rounded(x)).set("y", rounded(y)).set("class", class)
 }
 

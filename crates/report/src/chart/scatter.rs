@@ -98,10 +98,10 @@ impl Scatter {
             names: (&self.x.name, &self.y.name),
             grid: (true, true),
         };
-        let y = Span::of(&self.y, scale, &values, (plane.inner().1, false));
+        let y = Span::of(&self.y, scale, &values, plane.inner().1, false);
         plane.margins.0 = y.width();
-        let x = Span::of(&self.x, scale, &values, (plane.inner().0, true));
-        plane.draw((x, y), |chart| self.over(chart, scale))
+        let x = Span::of(&self.x, scale, &values, plane.inner().0, true);
+        plane.draw(x, y, |chart| self.over(chart, scale))
     }
 
     fn over(&self, chart: &mut Chart<'_, '_>, scale: Scale) -> Result<Group, Fault> {

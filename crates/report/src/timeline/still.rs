@@ -30,7 +30,7 @@ impl Timeline {
         let (mut body, mut top) = (Group::new(), 0.0);
         for (panel, first) in firsts {
             let name = format!("{}, its first {}", panel.name, first.len());
-            body.append(text(name, (LEFT, top + HEAD - 8.0), "name"));
+            body.append(text(name, LEFT, top + HEAD - 8.0, "name"));
             let mut bar = |[from, to]: [u64; 2], y: f64, deep: f64| {
                 let (left, wide) = (rounded(x(from)), rounded((x(to) - x(from)).max(0.8)));
                 let path = Path::new().set("d", format!("M{left},{y}h{wide}v{deep}h-{wide}Z"));
@@ -47,7 +47,7 @@ impl Timeline {
             }
             for (lane, nth) in self.lanes.iter().zip(0_u32..) {
                 let y = lanes + f64::from(nth) * LANE + LANE - 3.0;
-                body.append(text(lane, (LEFT - 8.0, y), "tick").set("text-anchor", "end"));
+                body.append(text(lane, LEFT - 8.0, y, "tick").set("text-anchor", "end"));
             }
             top = lanes + self.lanes.len() as f64 * LANE + 8.0;
         }
@@ -56,7 +56,7 @@ impl Timeline {
             let (rule, label) = (format!("M{},6V{}", rounded(x(ns)), rounded(top)), mean(ns as f64 / 1e3));
             let end = if tick == TICKS { "end" } else { "middle" };
             body.append(Path::new().set("d", rule).set("class", "grid"));
-            body.append(text(format!("{label} µs"), (x(ns), top + 14.0), "tick").set("text-anchor", end));
+            body.append(text(format!("{label} µs"), x(ns), top + 14.0, "tick").set("text-anchor", end));
         }
         Document::new().set("viewBox", (0.0, 0.0, WIDTH, top + FOOT)).set("class", "chart").add(body)
     }

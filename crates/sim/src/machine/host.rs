@@ -234,7 +234,7 @@ impl<T: Transport> HostSide<T> {
         };
         if !self.observers.is_empty() {
             let (shown, bytes) = (state.shown(id), state.bytes_in(&self.buffers, moved));
-            self.observers.notify(|observer| observer.completed(now, &shown, (status, moved), bytes));
+            self.observers.notify(|observer| observer.completed(now, &shown, status, moved, bytes));
         }
         self.deadline_dirty = true;
         self.transport.handle_completion(now, Completion { id, status, actual: moved }, bytes);

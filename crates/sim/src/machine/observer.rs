@@ -81,7 +81,15 @@ pub trait Observer {
     fn submitted(&mut self, at: Instant, transfer: &HostTransfer, bytes: &[u8]) {}
 
     /// A transfer has completed with a status and byte count; `bytes` is the data received.
-    fn completed(&mut self, at: Instant, transfer: &HostTransfer, end: (TransferStatus, u32), bytes: &[u8]) {}
+    fn completed(
+        &mut self,
+        at: Instant,
+        transfer: &HostTransfer,
+        status: TransferStatus,
+        actual: u32,
+        bytes: &[u8],
+    ) {
+    }
 
     /// The host's core has finished a job. For a transfer, this comes between
     /// [`submitted`](Self::submitted) and [`completed`](Self::completed).
@@ -145,8 +153,15 @@ impl<O: Observer> Observer for Rc<RefCell<O>> {
         self.borrow_mut().submitted(at, transfer, bytes);
     }
 
-    fn completed(&mut self, at: Instant, transfer: &HostTransfer, end: (TransferStatus, u32), bytes: &[u8]) {
-        self.borrow_mut().completed(at, transfer, end, bytes);
+    fn completed(
+        &mut self,
+        at: Instant,
+        transfer: &HostTransfer,
+        status: TransferStatus,
+        actual: u32,
+        bytes: &[u8],
+    ) {
+        self.borrow_mut().completed(at, transfer, status, actual, bytes);
     }
 
     fn core_worked(&mut self, turn: CoreSlice, of: CoreClient) {

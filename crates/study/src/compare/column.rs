@@ -30,6 +30,17 @@ pub struct Row {
     pub trials: Vec<Trial>,
 }
 
+/// Configurations to compare, and what they are simulated with.
+#[derive(Clone, Copy, Debug)]
+pub struct Comparison<'a> {
+    /// The configurations.
+    pub columns: &'a [Configuration],
+    /// Parts by name.
+    pub catalogue: &'a Catalogue,
+    /// How long to measure, with which seed.
+    pub terms: &'a Terms,
+}
+
 impl Configuration {
     /// Returns the transport in one word, as in `uaskit bench`.
     pub const fn transport(&self) -> &'static str {
@@ -88,7 +99,8 @@ pub fn replaced(
 pub fn one(
     column: &Configuration,
     job: &Job,
-    (catalogue, terms): (&Catalogue, &Terms),
+    catalogue: &Catalogue,
+    terms: &Terms,
     watch: TrialObservers,
 ) -> Result<Trial, StudyError> {
     let span = job.span_bytes.unwrap_or(trial::DATA_SET_BYTES);

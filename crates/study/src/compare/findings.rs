@@ -158,7 +158,7 @@ impl Seen<'_> {
         for rows in &self.jobs {
             let Some(last) = rows.last() else { continue };
             if self.pairs.len() <= PAIRS_EACH_MAX {
-                all.extend(self.pairs.iter().filter_map(|&pair| self.between(pair, rows)));
+                all.extend(self.pairs.iter().filter_map(|&(bot, uas)| self.between(bot, uas, rows)));
             } else if let Some(gains) = self.best_and_worst(last) {
                 let text = format!("{} at QD{}: {gains}", last.label, last.depth);
                 all.push(Finding { weight: self.far(last), text });
@@ -170,7 +170,7 @@ impl Seen<'_> {
             }
         }
         if self.pairs.len() <= PAIRS_EACH_MAX {
-            all.extend(self.pairs.iter().filter_map(|&pair| self.equal(pair)));
+            all.extend(self.pairs.iter().filter_map(|&(bot, uas)| self.equal(bot, uas)));
         }
         if !flat.is_empty() {
             let text = format!("Queue depth makes no difference in {}", listed(&flat));
@@ -190,8 +190,8 @@ impl Seen<'_> {
     }
 
     /// How UAS compares to BOT at the highest depth, and at the lowest in brackets; nothing where both are equal throughout.
-    fn between(&self, (bot, uas): (usize, usize), rows: &[&JobRates<'_>]) -> Option<Finding> {
-        let (shallow, deep) = ratios((bot, uas), rows)?;
+    fn between(&self, bot: usize, uas: usize, rows: &[&JobRates<'_>]) -> Option<Finding> {
+        let (shallow, deep) = ratios(bot, uas, rows)?;
         if is_same(shallow) && is_same(deep) {
             return None;
         }
@@ -213,9 +213,9 @@ impl Seen<'_> {
     }
 
     /// The jobs in which both are equal at the lowest depth and at the highest.
-    fn equal(&self, (bot, uas): (usize, usize)) -> Option<Finding> {
+    fn equal(&self, bot: usize, uas: usize) -> Option<Finding> {
         let is_equal = |rows: &&Vec<&JobRates<'_>>| {
-            ratios((bot, uas), rows).is_some_and(|(shallow, deep)| is_same(shallow) && is_same(deep))
+            ratios(bot, uas, rows).is_some_and(|(shallow, deep)| is_same(shallow) && is_same(deep))
         };
         let labels: Vec<&str> =
             self.jobs.iter().filter(is_equal).filter_map(|rows| Some(rows.first()?.label)).collect();
@@ -338,7 +338,7 @@ fn figure(row: &JobRates<'_>, column: usize) -> Option<f64> {
 }
 
 /// The rates of UAS as multiples of those of BOT, at the lowest depth and at the highest.
-fn ratios((bot, uas): (usize, usize), rows: &[&JobRates<'_>]) -> Option<(f64, f64)> {
+fn ratios(bot: usize, uas: usize, rows: &[&JobRates<'_>]) -> Option<(f64, f64)> {
     let ratio = |row: &JobRates<'_>| {
         let ratio = figure(row, uas)? / figure(row, bot)?;
         (ratio.is_finite() && ratio > 0.0).then_some(ratio)

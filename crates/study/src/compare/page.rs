@@ -8,7 +8,7 @@
 
 use super::findings::{findings, means};
 use super::runs::{self, JobRuns, RunRequest, SEEDS};
-use super::{Configuration, beyond, chart, platter, wire};
+use super::{Comparison, Configuration, beyond, chart, platter, wire};
 use crate::error::StudyError;
 use crate::measure::Stretch;
 use crate::page::{self, Measured};
@@ -51,11 +51,9 @@ pub struct PageContent<'a> {
 /// # Errors
 ///
 /// If a run fails.
-pub fn block_runs(
-    (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
-    sink: &dyn ProgressSink,
-) -> Result<Vec<JobRuns>, StudyError> {
-    runs::gather((columns, catalogue, &brief(terms)), &atto(), RunRequest::BLOCKS, sink)
+pub fn block_runs(comparison: Comparison<'_>, sink: &dyn ProgressSink) -> Result<Vec<JobRuns>, StudyError> {
+    let terms = &brief(comparison.terms);
+    runs::gather(Comparison { terms, ..comparison }, &atto(), RunRequest::BLOCKS, sink)
 }
 
 /// Builds the page of a comparison from its runs, and from those by block size if any.
@@ -69,7 +67,7 @@ pub fn page(
     by_block: &[JobRuns],
 ) -> Result<Page, StudyError> {
     let &PageContent { setup, columns, catalogue, terms, replaced: others, .. } = content;
-    let asked = (columns, catalogue, terms);
+    let comparison = Comparison { columns, catalogue, terms };
     let ways = page::ways(columns.iter().map(|column| (column.name.as_str(), column.transport())));
     let all: Vec<Measured> = gathered.iter().map(JobRuns::measured).collect();
     let blocks: Vec<Measured> = by_block.iter().map(JobRuns::measured).collect();
@@ -88,12 +86,12 @@ pub fn page(
     if let Some(row) = page::chosen(&all) {
         page = page.section(page::latencies(&ways, &all, row)).section(chart::stages(columns, gathered));
         let mut wire = Section::new("On the wire");
-        if let Some(timeline) = wire::timeline(content.commands, asked, (&ways, &row.job))? {
+        if let Some(timeline) = wire::timeline(content.commands, comparison, &ways, &row.job)? {
             wire = wire.figure(timeline);
         }
         page = page.section(wire);
     }
-    if let Some(order) = platter::figure(asked)? {
+    if let Some(order) = platter::figure(comparison)? {
         page = page.section(Section::new("Order on the platter").figure(order));
     }
     page = page.section(page::energy(&ways, &all)).section(chart::consumers(columns, gathered));

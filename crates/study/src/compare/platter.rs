@@ -4,10 +4,9 @@
 //! A disk with a queue serves what passes the head first; behind BOT it has one request at a time.
 //! The line is time: one turn of it is one revolution, from the end of the preceding request.
 
-use super::Configuration;
+use super::Comparison;
 use crate::error::StudyError;
-use crate::parts::Catalogue;
-use crate::trial::{self, Served, Service, Terms, TrialError};
+use crate::trial::{self, Served, Service, TrialError};
 use report::drawing::{Drawing, rounded, text};
 use report::{Cell, Figure, Picture, Table};
 use std::f64::consts::TAU;
@@ -30,8 +29,8 @@ pub struct PlatterOrder {
 /// # Errors
 ///
 /// If a run fails.
-pub fn order_of_reads(asked: (&[Configuration], &Catalogue, &Terms)) -> Result<PlatterOrder, StudyError> {
-    Ok(PlatterOrder { panels: panels(asked)? })
+pub fn order_of_reads(comparison: Comparison<'_>) -> Result<PlatterOrder, StudyError> {
+    Ok(PlatterOrder { panels: panels(comparison)? })
 }
 
 impl PlatterOrder {
@@ -57,8 +56,8 @@ impl PlatterOrder {
 }
 
 /// Returns a figure for a page; none if no drive has platters.
-pub fn figure(asked: (&[Configuration], &Catalogue, &Terms)) -> Result<Option<Figure>, StudyError> {
-    let panels = panels(asked)?;
+pub fn figure(comparison: Comparison<'_>) -> Result<Option<Figure>, StudyError> {
+    let panels = panels(comparison)?;
     if panels.is_empty() {
         return Ok(None);
     }
@@ -79,9 +78,8 @@ pub fn figure(asked: (&[Configuration], &Catalogue, &Terms)) -> Result<Option<Fi
 }
 
 /// Configurations with platters.
-fn panels(
-    (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
-) -> Result<Vec<Panel>, StudyError> {
+fn panels(comparison: Comparison<'_>) -> Result<Vec<Panel>, StudyError> {
+    let Comparison { columns, catalogue, terms } = comparison;
     let mut panels = Vec::new();
     for column in columns {
         let title = format!("{}: {}", column.name, column.activation.transport);
@@ -141,28 +139,36 @@ fn picture(panels: &[Panel]) -> Drawing {
     let arrow = Marker::new().set("id", "arrow").set("viewBox", "0 0 10 10").set("refX", 9).set("refY", 5);
     let arrow = arrow.set("markerWidth", 7).set("markerHeight", 7).set("orient", "auto").add(tip);
     let mut drawing =
-        Drawing::new((width.max(460.0), HEAD + height * rows.len() as f64), TITLE, description.trim())
+        Drawing::new(width.max(460.0), HEAD + height * rows.len() as f64, TITLE, description.trim())
             .with(Definitions::new().add(arrow))
-            .with(text(TITLE, (16.0, 26.0), "head"));
+            .with(text(TITLE, 16.0, 26.0, "head"));
     for (nth, row) in rows.into_iter().enumerate() {
         for (number, panel) in row.iter().enumerate() {
-            let middle = (SIDE * (number as f64 + 0.5), HEAD + height * nth as f64 + SIDE / 2.0);
-            drawing = drawing.with(drawn(panel, middle));
+            let centre =
+                Centre { x: SIDE * (number as f64 + 0.5), y: HEAD + height * nth as f64 + SIDE / 2.0 };
+            drawing = drawing.with(drawn(panel, centre));
         }
     }
     drawing
 }
 
-/// A position on the platter; the head is at the top, and larger angles pass later.
-fn at((x, y): (f64, f64), radius: f64, turns: f64) -> (f64, f64) {
-    let (sine, cosine) = (turns * TAU).sin_cos();
-    (x + radius * sine, y - radius * cosine)
+/// The centre of a platter in the drawing.
+#[derive(Clone, Copy)]
+struct Centre {
+    x: f64,
+    y: f64,
 }
 
-fn drawn(panel: &Panel, centre: (f64, f64)) -> Group {
+/// A position on the platter; the head is at the top, and larger angles pass later.
+fn at(centre: Centre, radius: f64, turns: f64) -> (f64, f64) {
+    let (sine, cosine) = (turns * TAU).sin_cos();
+    (centre.x + radius * sine, centre.y - radius * cosine)
+}
+
+fn drawn(panel: &Panel, centre: Centre) -> Group {
     let mut group = Group::new();
     for radius in [EDGE, TRACK, 46.0, 12.0] {
-        let circle = Circle::new().set("cx", centre.0).set("cy", centre.1).set("r", radius);
+        let circle = Circle::new().set("cx", centre.x).set("cy", centre.y).set("r", radius);
         group = group.add(circle.set("class", "rule"));
     }
     let turns = turns(&panel.service);
@@ -185,14 +191,14 @@ fn drawn(panel: &Panel, centre: (f64, f64)) -> Group {
     for (number, place) in (1..).zip(&panel.service.places) {
         let (x, y) = at(centre, TRACK, *place as f64 / 100.0);
         let dot = Circle::new().set("cx", rounded(x)).set("cy", rounded(y)).set("r", 11);
-        group = group.add(dot.set("class", "second")).add(text(number.to_string(), (x, y + 4.5), "on"));
+        group = group.add(dot.set("class", "second")).add(text(number.to_string(), x, y + 4.5, "on"));
     }
-    let head = text("head", (centre.0, centre.1 - EDGE - 6.0), "small").set("text-anchor", "middle");
-    let bottom = centre.1 + SIDE / 2.0;
+    let head = text("head", centre.x, centre.y - EDGE - 6.0, "small").set("text-anchor", "middle");
+    let bottom = centre.y + SIDE / 2.0;
     group
         .add(head)
-        .add(text(&panel.title, (centre.0, bottom + 12.0), "head").set("text-anchor", "middle"))
-        .add(text(summary(panel), (centre.0, bottom + 32.0), "").set("text-anchor", "middle"))
+        .add(text(&panel.title, centre.x, bottom + 12.0, "head").set("text-anchor", "middle"))
+        .add(text(summary(panel), centre.x, bottom + 32.0, "").set("text-anchor", "middle"))
 }
 
 /// Columns of a turn in a terminal.

@@ -3,7 +3,7 @@
 //!
 //! Always true: the first seed is the requested one, unaffected by the others.
 
-use super::{Configuration, Row, chart, one};
+use super::{Comparison, Configuration, Row, chart, one};
 use crate::error::StudyError;
 use crate::page::{Latency, Measured, Values};
 use crate::parts::Catalogue;
@@ -11,7 +11,6 @@ use crate::progress::ProgressSink;
 use crate::trial::{Terms, Trial, TrialObservers};
 use rayon::prelude::*;
 use sim::engine::Digest;
-use std::cell::RefCell;
 use std::rc::Rc;
 use units::Duration;
 use workload::{Estimate, Job};
@@ -65,26 +64,28 @@ impl RunRequest {
         Self { seeds: SEEDS, latencies: true, progress_label: Some("runs"), ..Self::ONCE };
 }
 
-/// Runs a job on a configuration with one seed.
+/// Runs a job on a configuration with one seed. Returns the latencies as well if an observer records
+/// them.
 pub fn look(
     column: &Configuration,
     job: &Job,
-    (catalogue, terms): (&Catalogue, &Terms),
-    (watch, has_latencies): (TrialObservers, bool),
+    catalogue: &Catalogue,
+    terms: &Terms,
+    observers: TrialObservers,
 ) -> Result<Runs, StudyError> {
-    let latencies = Rc::new(RefCell::new(Vec::new()));
-    let record = has_latencies.then(|| Rc::clone(&latencies));
-    let trial = one(column, job, (catalogue, terms), TrialObservers { latencies: record, ..watch })?;
-    Ok(Runs { trials: vec![trial], latencies: latencies.take() })
+    let latencies = observers.latencies.clone();
+    let trial = one(column, job, catalogue, terms, observers)?;
+    Ok(Runs { trials: vec![trial], latencies: latencies.map_or_else(Vec::new, |latencies| latencies.take()) })
 }
 
 /// Runs each job on each configuration with each seed, on the current thread pool.
 pub fn gather(
-    (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
+    comparison: Comparison<'_>,
     jobs: &[Job],
     wanted: RunRequest,
     sink: &dyn ProgressSink,
 ) -> Result<Vec<JobRuns>, StudyError> {
+    let Comparison { columns, catalogue, terms } = comparison;
     let runs = jobs.len() * columns.len() * wanted.seeds as usize;
     let progress = wanted.progress_label.map(|what| sink.start(what, runs));
     let detailed =
@@ -92,7 +93,9 @@ pub fn gather(
     let run = |(job, is_detailed): (&Job, bool), column: &Configuration, nth: u64| {
         let explains = is_detailed || nth == 0 && terms.explains;
         let terms = Terms { seed: terms.seed.wrapping_add(nth), explains, ..*terms };
-        let runs = look(column, job, (catalogue, &terms), (TrialObservers::default(), wanted.latencies));
+        let latencies = wanted.latencies.then(Rc::default);
+        let observers = TrialObservers { latencies, ..TrialObservers::default() };
+        let runs = look(column, job, catalogue, &terms, observers);
         progress.iter().for_each(|progress| progress.advance());
         runs
     };

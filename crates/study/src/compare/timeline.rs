@@ -5,7 +5,7 @@
 //! on the pipes that UAS uses for the same purpose. Left out: packets without payload, such as
 //! acknowledgements, and native SATA, which has no pipes.
 
-use super::{Configuration, one, short};
+use super::{Comparison, Configuration, one, short};
 use crate::error::StudyError;
 use crate::explain::{CommandTrace, Explain, Span};
 use crate::parts::{Carried, Catalogue};
@@ -82,10 +82,8 @@ pub struct RequestTimeline {
 /// # Errors
 ///
 /// If a run fails.
-pub fn timeline(
-    job: &Job,
-    (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
-) -> Result<RequestTimeline, StudyError> {
+pub fn timeline(job: &Job, comparison: Comparison<'_>) -> Result<RequestTimeline, StudyError> {
+    let Comparison { columns, catalogue, terms } = comparison;
     let usb: Vec<_> = columns.iter().filter(|column| column.activation.transport != Carried::Sata).collect();
     let panels = usb.par_iter().map(|column| panel(column, job, catalogue, terms));
     let panels: Vec<Panel> = panels.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
@@ -126,13 +124,13 @@ fn panel(
     let watch =
         TrialObservers { late_observer: Some(Box::new(Rc::clone(&explain))), ..TrialObservers::default() };
     let terms = short(terms, COMMANDS as u32);
-    one(column, job, (catalogue, &terms), watch)?;
+    one(column, job, catalogue, &terms, watch)?;
     let mut traces = explain.borrow_mut().take_traces();
     let unowned = explain.borrow_mut().take_unowned();
     traces.sort_by_key(|command| command.began);
     let Some([first, second]) = pair(&traces) else { return Ok(None) };
     let title = format!("{}: {}", column.name, column.activation.transport);
-    Ok(Some(Panel::new(title, (&traces, &unowned), (first, second))))
+    Ok(Some(Panel::new(title, &traces, &unowned, first, second)))
 }
 
 /// Two consecutive commands, overlapping if any do.
@@ -146,8 +144,10 @@ fn pair(traces: &[CommandTrace]) -> Option<[&CommandTrace; 2]> {
 impl Panel {
     fn new(
         title: String,
-        (traces, unowned): (&[CommandTrace], &[Span]),
-        (first, second): (&CommandTrace, &CommandTrace),
+        traces: &[CommandTrace],
+        unowned: &[Span],
+        first: &CommandTrace,
+        second: &CommandTrace,
     ) -> Self {
         let (begins, end) = (first.began, first.ended.max(second.ended));
         let ns = |at: Instant| (at.clamp(begins, end) - begins).as_ps() as f64 / 1e3;
@@ -221,15 +221,15 @@ fn picture(title: &str, panels: &[Panel]) -> Drawing {
     let panel_height = PANEL_HEAD + ROWS.len() as f64 * ROW + AXIS;
     let height = HEAD + panels.len() as f64 * panel_height;
     let description: String = panels.iter().map(|panel| described(panel) + " ").collect();
-    let mut drawing = Drawing::new((WIDTH, height), title, description.trim());
-    drawing = drawing.with(text(title, (16.0, 26.0), "head"));
+    let mut drawing = Drawing::new(WIDTH, height, title, description.trim());
+    drawing = drawing.with(text(title, 16.0, 26.0, "head"));
     for (x, class, name) in [
         (16.0, "first", "the first"),
         (120.0, "second", "the second"),
         (236.0, "other", "others, or indistinguishable"),
     ] {
         let sample = Rectangle::new().set("class", class).set("x", x).set("y", 40).set("width", 14);
-        drawing = drawing.with(sample.set("height", 12).set("rx", 2)).with(text(name, (x + 20.0, 51.0), ""));
+        drawing = drawing.with(sample.set("height", 12).set("rx", 2)).with(text(name, x + 20.0, 51.0, ""));
     }
     for (number, panel) in panels.iter().enumerate() {
         drawing = drawing.with(drawn(panel, HEAD + number as f64 * panel_height, whole));
@@ -251,7 +251,7 @@ fn described(panel: &Panel) -> String {
 
 fn drawn(panel: &Panel, top: f64, whole: f64) -> Group {
     let scale = (WIDTH - LEFT - RIGHT) / whole;
-    let mut group = Group::new().add(text(&panel.title, (16.0, top + 18.0), "head"));
+    let mut group = Group::new().add(text(&panel.title, 16.0, top + 18.0, "head"));
     let bottom = top + PANEL_HEAD + ROWS.len() as f64 * ROW;
     let step = tick(whole);
     for nth in 0..=(whole / step) as u32 {
@@ -260,11 +260,11 @@ fn drawn(panel: &Panel, top: f64, whole: f64) -> Group {
         group = group.add(rule.set("y1", top + PANEL_HEAD).set("y2", bottom + 4.0));
         let unit = if nth == 0 { " us" } else { "" };
         let label = format!("{}{unit}", f64::from(nth) * step / 1e3);
-        group = group.add(text(label, (x, bottom + 17.0), "small").set("text-anchor", "middle"));
+        group = group.add(text(label, x, bottom + 17.0, "small").set("text-anchor", "middle"));
     }
     for (number, (row, name)) in ROWS.iter().enumerate() {
         let y = top + PANEL_HEAD + number as f64 * ROW;
-        group = group.add(text(*name, (LEFT - 10.0, y + 14.0), "").set("text-anchor", "end"));
+        group = group.add(text(*name, LEFT - 10.0, y + 14.0, "").set("text-anchor", "end"));
         for bar in panel.bars.iter().filter(|bar| bar.row == *row) {
             // Two in flight together are side by side.
             let (y, height) = match (bar.row, bar.whose) {

@@ -4,7 +4,7 @@
 //! consecutive ones of a command as one bar. BOT has two endpoints; its wrappers are on the pipes
 //! that UAS uses for the same purpose. Left out: native SATA, which has no pipes.
 
-use super::{Configuration, one, short};
+use super::{Comparison, Configuration, one, short};
 use crate::error::StudyError;
 use crate::explain::{CommandTrace, Explain};
 use crate::page::ReportRoute;
@@ -39,13 +39,18 @@ const LANES: [(PipeUsage, &str); 4] = [
 /// None if no configuration has pipes.
 pub(super) fn timeline(
     commands: Option<u32>,
-    (columns, catalogue, terms): (&[Configuration], &Catalogue, &Terms),
-    (ways, job): (&[ReportRoute], &Job),
+    comparison: Comparison<'_>,
+    ways: &[ReportRoute],
+    job: &Job,
 ) -> Result<Option<Figure>, StudyError> {
+    let Comparison { columns, catalogue, terms } = comparison;
     let usb = columns.par_iter().zip(ways).filter(|(column, _)| column.activation.transport != Carried::Sata);
     let all = usb.clone().count().max(1) as u32;
     let commands = commands.unwrap_or(COMMANDS).min(COMMANDS_MAX / all);
-    let panels = usb.map(|(column, way)| panel((column, way), job, (catalogue, terms), commands));
+    let panels = usb.map(|(column, way)| {
+        let commands = traced(column, job, catalogue, terms, commands)?;
+        Ok(commands.map(|commands| Panel { name: way.name.clone(), hue: way.look.hue, commands }))
+    });
     let panels: Vec<Panel> = panels.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
     if panels.is_empty() {
         return Ok(None);
@@ -70,27 +75,28 @@ pub(super) fn timeline(
     Ok(Some(Figure::new(title, text, Picture::Timeline(Timeline { lanes, panels }))))
 }
 
-fn panel(
-    (column, way): (&Configuration, &ReportRoute),
+/// Runs a job, and returns its first commands; none if no command was traced.
+fn traced(
+    column: &Configuration,
     job: &Job,
-    (catalogue, terms): (&Catalogue, &Terms),
+    catalogue: &Catalogue,
+    terms: &Terms,
     commands: u32,
-) -> Result<Option<Panel>, StudyError> {
+) -> Result<Option<Vec<Command>>, StudyError> {
     let explain = Rc::new(RefCell::new(Explain::with_traces(commands as usize)));
     let watch =
         TrialObservers { late_observer: Some(Box::new(Rc::clone(&explain))), ..TrialObservers::default() };
     let at_once = column.activation.request_bytes_max;
-    let terms = short(terms, requests(commands, (job.bytes_max(), at_once), job.depth));
-    one(column, job, (catalogue, &terms), watch)?;
+    let terms = short(terms, requests(commands, job.bytes_max(), at_once, job.depth));
+    one(column, job, catalogue, &terms, watch)?;
     let traces = explain.borrow_mut().take_traces();
     let Some(begins) = traces.iter().map(|command| command.began).min() else { return Ok(None) };
-    let commands = traces.iter().map(|command| shown(command, begins)).collect();
-    Ok(Some(Panel { name: way.name.clone(), hue: way.look.hue, commands }))
+    Ok(Some(traces.iter().map(|command| shown(command, begins)).collect()))
 }
 
 /// Requests of `bytes` needed for this many commands of at most `at_once` bytes, within the payload
 /// limit.
-fn requests(commands: u32, (bytes, at_once): (u32, u32), depth: u16) -> u32 {
+fn requests(commands: u32, bytes: u32, at_once: u32, depth: u16) -> u32 {
     let pieces = bytes.div_ceil(at_once.max(1)).max(1);
     // Requests in flight at the end may be incomplete.
     let requests =
@@ -127,11 +133,11 @@ mod tests {
 
     #[test]
     fn long_requests_are_as_few_as_their_commands_need() {
-        assert_eq!(requests(3000, (4096, 65_536), 8), 3000);
-        assert_eq!(requests(3000, (2 << 20, 65_536), 4), 98);
-        assert_eq!(requests(3000, (2 << 20, 212_992), 4), 304);
+        assert_eq!(requests(3000, 4096, 65_536, 8), 3000);
+        assert_eq!(requests(3000, 2 << 20, 65_536, 4), 98);
+        assert_eq!(requests(3000, 2 << 20, 212_992, 4), 304);
         // More than four gigabytes would be more than is counted.
-        assert_eq!(requests(3000, (2 << 20, 2 << 20), 4), 1024);
+        assert_eq!(requests(3000, 2 << 20, 2 << 20, 4), 1024);
     }
 
     #[test]

@@ -82,7 +82,8 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
     /// Creates a session of a drive that had this many faults before.
     pub(super) fn new(
         world: &'a RefCell<W>,
-        (drive, struck_before): (usize, usize),
+        drive: usize,
+        struck_before: usize,
         host: &'a mut Host,
         case: &Case,
     ) -> Self {

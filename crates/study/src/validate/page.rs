@@ -3,20 +3,16 @@
 //! Left out: the measurements behind a row. Always true: the page contains nothing that the table
 //! in a terminal lacks.
 
-use super::{BARS, doubts, fails, places, role, runs};
+use super::{BARS, Validation, doubts, fails, places, role, runs};
 use crate::page;
-use crate::published::{Change, Count, Decided, Made, Role, Row, Sensitivity, Statistics, Verdict};
+use crate::published::{Change, Count, Decided, Role, Row, Sensitivity, Statistics, Verdict};
 use report::{
     Axis, Bars, Cell, Dot, DotSeries, Fact, Figure, Group, Page, Picture, Scatter, Section, Table, number,
 };
 
 /// Builds the page; `again` repeats the command.
-pub fn page(
-    again: Fact,
-    (decided, rows): (&Decided, &[Row<'_>]),
-    (statistics, sensitivities): (&Statistics, &[Sensitivity]),
-    (made, seed): (&Made, u64),
-) -> Page {
+pub fn page(again: Fact, validation: Validation<'_>) -> Page {
+    let Validation { decided, rows, statistics, sensitivities, made, seed } = validation;
     let mut trust = Section::new("Figures").lead(
             "Each dot is a figure of an article and what a simulated world of the same parts makes of it. On the line both are the \
              same; the zones are the bars that are set: 8 % for the median, 20 % for the worst.",

@@ -1,16 +1,12 @@
 //! A validation for programs.
 
-use super::{BARS, runs};
-use crate::published::{Change, Count, Made, Role, Row, Sensitivity, Statistics, Verdict};
+use super::{BARS, Validation, places, runs};
+use crate::published::{Change, Count, Role, Row, Sensitivity, Verdict};
 use serde_json::{Value, json};
 
 /// Rows with id, published, simulated, error (a share, signed) or verdict, and reason.
-pub fn record(
-    rows: &[Row<'_>],
-    (statistics, fitted_places): (&Statistics, usize),
-    sensitivities: &[Sensitivity],
-    (made, seed): (&Made, u64),
-) -> Value {
+pub fn record(validation: Validation<'_>) -> Value {
+    let Validation { decided, rows, statistics, sensitivities, made, seed } = validation;
     let worst = statistics.error_worst.as_ref();
     let mut record = json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -20,7 +16,7 @@ pub fn record(
         "fit": of_count(statistics.fit),
         "check": of_count(statistics.check),
         "fitted_numbers": statistics.fitted_numbers,
-        "fitted_places": fitted_places,
+        "fitted_places": places(decided),
         "error_median": statistics.error_median,
         "error_median_with_facts": statistics.error_median_with_facts,
         "error_worst": worst.map(|(error, id)| json!({ "error": error, "id": id })),

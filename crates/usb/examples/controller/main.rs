@@ -59,19 +59,19 @@ fn run(words: &[String]) -> Result<bool, Failure> {
         ("list", []) => bus.list()?,
         ("verify", [serial, transport, numbers @ ..]) => {
             let [first, count, bytes, depth] = numbers_of(numbers)?;
-            bus.verify((serial, transport), (first, count), (bytes, depth))?
+            bus.verify(Target { serial, transport }, Pieces { first, count }, Requests { bytes, depth })?
         }
         ("dump", [serial, transport, bytes, depth, file]) => {
             let [bytes, depth] = numbers_of(&[bytes, depth])?;
-            bus.dump((serial, transport), (bytes, depth), file)?
+            bus.dump(Target { serial, transport }, Requests { bytes, depth }, file)?
         }
         ("together", [first, count, bytes, depth, disks @ ..]) => {
             let [first, count, bytes, depth] = numbers_of(&[first, count, bytes, depth])?;
-            bus.together(disks, (first, count), (bytes, depth))?
+            bus.together(disks, Pieces { first, count }, Requests { bytes, depth })?
         }
         ("abort", [serial, transport, numbers @ ..]) => {
             let [bytes, depth, rounds] = numbers_of(numbers)?;
-            bus.abort((serial, transport), (bytes, depth), rounds)?
+            bus.abort(Target { serial, transport }, Requests { bytes, depth }, rounds)?
         }
         ("stall", [serial]) => Bare::bot(bus.find(serial)?)?.stalls()?,
         ("cancel", [serial, numbers @ ..]) => {
@@ -81,14 +81,16 @@ fn run(words: &[String]) -> Result<bool, Failure> {
         ("cancel-data", [serial]) => Bare::uas(bus.find(serial)?)?.cancels_data()?,
         ("reset", [serial, "bot"]) => Bare::bot(bus.find(serial)?)?.is_reset()?,
         ("reset", [serial, "uas"]) => Bare::uas(bus.find(serial)?)?.is_reset()?,
-        ("replug", [serial, transport]) => bus.replug((serial, transport))?,
+        ("replug", [serial, transport]) => bus.replug(Target { serial, transport })?,
         ("restart", [serial, transport]) => {
-            let before = bus.verify((serial, transport), (2048, 20), (4096, 8))?;
+            let target = Target { serial, transport };
+            let (pieces, requests) = (Pieces { first: 2048, count: 20 }, Requests { bytes: 4096, depth: 8 });
+            let before = bus.verify(target, pieces, requests)?;
             // What is idle keeps the controller as well.
             drop(bus);
             let host = UsbHost::open(&pci.parse()?, &HostConfig::default())?;
             bus = Bus { host, idle: BTreeMap::new() };
-            before && bus.verify((serial, transport), (2048, 20), (4096, 8))?
+            before && bus.verify(target, pieces, requests)?
         }
         _ => return Err("no such verb, or too few words".into()),
     };
@@ -99,6 +101,27 @@ fn run(words: &[String]) -> Result<bool, Failure> {
 fn numbers_of<const N: usize>(words: &[&str]) -> Result<[u32; N], Failure> {
     let numbers: Result<Vec<u32>, _> = words.iter().map(|word| word.parse()).collect();
     numbers?.try_into().map_err(|_| format!("{N} numbers are wanted").into())
+}
+
+/// A drive, and how to drive it.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    serial: &'a str,
+    transport: &'a str,
+}
+
+/// The requests of a trial.
+#[derive(Clone, Copy)]
+struct Requests {
+    bytes: u32,
+    depth: u32,
+}
+
+/// The pieces of a drive that a trial writes and reads.
+#[derive(Clone, Copy)]
+struct Pieces {
+    first: u32,
+    count: u32,
 }
 
 /// A controller, and devices that no one has asked for yet.
@@ -149,11 +172,8 @@ impl Bus {
         Ok(true)
     }
 
-    fn open(
-        &mut self,
-        (serial, transport): (&str, &str),
-        (bytes, depth): (u32, u32),
-    ) -> Result<Trial<HostedInterface>, Failure> {
+    fn open(&mut self, target: Target<'_>, requests: Requests) -> Result<Trial<HostedInterface>, Failure> {
+        let Target { serial, transport } = target;
         let config = AttachConfig {
             transport: match transport {
                 "bot" => TransportChoice::Bot,
@@ -161,8 +181,8 @@ impl Bus {
                 "uas" => TransportChoice::Uas,
                 _ => return Err("bot, turbo or uas".into()),
             },
-            slots: depth.try_into()?,
-            slot_bytes: bytes,
+            slots: requests.depth.try_into()?,
+            slot_bytes: requests.bytes,
             ..AttachConfig::default()
         };
         let disk = Attachment::hosted(self.find(serial)?, &config)?;
@@ -170,20 +190,16 @@ impl Bus {
         Ok(Trial::new(disk, Arc::new(AtomicBool::new(false))))
     }
 
-    fn verify(
-        &mut self,
-        disk: (&str, &str),
-        (first, count): (u32, u32),
-        (bytes, depth): (u32, u32),
-    ) -> Result<bool, Failure> {
-        let mut trial = self.open(disk, (bytes, depth))?;
-        let is_right = trial.verify(first.into(), count.into(), bytes)?;
+    fn verify(&mut self, target: Target<'_>, pieces: Pieces, requests: Requests) -> Result<bool, Failure> {
+        let mut trial = self.open(target, requests)?;
+        let is_right = trial.verify(pieces.first.into(), pieces.count.into(), requests.bytes)?;
         print_counters(&trial);
         Ok(is_right)
     }
 
-    fn dump(&mut self, disk: (&str, &str), (bytes, depth): (u32, u32), file: &str) -> Result<bool, Failure> {
-        let mut trial = self.open(disk, (bytes, depth))?;
+    fn dump(&mut self, target: Target<'_>, requests: Requests, file: &str) -> Result<bool, Failure> {
+        let mut trial = self.open(target, requests)?;
+        let bytes = requests.bytes;
         let file = File::create(file)?;
         let per_piece = u64::from(bytes / trial.disk.geometry().block_size.bytes());
         let pieces = trial.disk.geometry().capacity.0 / per_piece;
@@ -209,26 +225,21 @@ impl Bus {
 
     /// All at once, on one thread: the caller that has room is given work, then one waits for
     /// whatever comes.
-    fn together(
-        &mut self,
-        disks: &[&str],
-        (first, count): (u32, u32),
-        (bytes, depth): (u32, u32),
-    ) -> Result<bool, Failure> {
+    fn together(&mut self, disks: &[&str], pieces: Pieces, requests: Requests) -> Result<bool, Failure> {
         let mut trials = Vec::new();
         for disk in disks {
-            let name = disk.split_once(':').ok_or("SERIAL:TRANSPORT")?;
-            trials.push(self.open(name, (bytes, depth))?.disk);
+            let (serial, transport) = disk.split_once(':').ok_or("SERIAL:TRANSPORT")?;
+            trials.push(self.open(Target { serial, transport }, requests)?.disk);
         }
         let mut errors = 0;
         for operation in [WRITE, Operation::Flush, READ] {
-            let count = if operation == Operation::Flush { 1 } else { count };
-            errors += self.round(&mut trials, operation, (first, count), bytes)?;
+            let count = if operation == Operation::Flush { 1 } else { pieces.count };
+            errors += self.round(&mut trials, operation, Pieces { count, ..pieces }, requests.bytes)?;
         }
         for (disk, trial) in disks.iter().zip(&trials) {
             println!("{disk}: {:?}", trial.counters());
         }
-        println!("verified={} errors={errors}", trials.len() as u32 * count);
+        println!("verified={} errors={errors}", trials.len() as u32 * pieces.count);
         Ok(errors == 0)
     }
 
@@ -238,9 +249,10 @@ impl Bus {
         &self,
         disks: &mut [Attachment<HostedInterface>],
         operation: Operation,
-        (first, count): (u32, u32),
+        pieces: Pieces,
         bytes: u32,
     ) -> Result<u32, Failure> {
+        let Pieces { first, count } = pieces;
         let mut next = vec![0; disks.len()];
         let mut outstanding: Vec<BTreeMap<u16, u32>> = vec![BTreeMap::new(); disks.len()];
         let (mut errors, mut expected) = (0, vec![0; bytes as usize]);
@@ -289,13 +301,9 @@ impl Bus {
     }
 
     /// Every second read is cancelled as soon as all are in flight.
-    fn abort(
-        &mut self,
-        disk: (&str, &str),
-        (bytes, depth): (u32, u32),
-        rounds: u32,
-    ) -> Result<bool, Failure> {
-        let mut trial = self.open(disk, (bytes, depth))?;
+    fn abort(&mut self, target: Target<'_>, requests: Requests, rounds: u32) -> Result<bool, Failure> {
+        let Requests { bytes, depth } = requests;
+        let mut trial = self.open(target, requests)?;
         let per_piece = u64::from(bytes / trial.disk.geometry().block_size.bytes());
         let (mut cancelled, mut done) = (0, 0);
         for round in 0..rounds {
@@ -319,8 +327,9 @@ impl Bus {
         Ok(is_right && done + cancelled == rounds * depth)
     }
 
-    fn replug(&mut self, disk: (&str, &str)) -> Result<bool, Failure> {
-        let mut trial = self.open(disk, (4096, 14))?;
+    fn replug(&mut self, target: Target<'_>) -> Result<bool, Failure> {
+        let requests = Requests { bytes: 4096, depth: 14 };
+        let mut trial = self.open(target, requests)?;
         println!("writing");
         match write_on(&mut trial) {
             Ok(()) => {}
@@ -335,7 +344,7 @@ impl Bus {
         println!("gone={}", trial.gone);
         let is_gone = trial.gone;
         drop(trial);
-        Ok(is_gone && self.verify(disk, (2048, 100), (4096, 14))?)
+        Ok(is_gone && self.verify(target, Pieces { first: 2048, count: 100 }, requests)?)
     }
 }
 

@@ -4,7 +4,7 @@
 //! deadline.
 
 use super::{Attachment, FinishedRequest, LOST_KEPT_MAX};
-use crate::host_bus::{BufferId, HostBus, HostBusError, TransferRequest};
+use crate::host_bus::{BufferId, BufferSpan, HostBus, HostBusError, TransferRequest};
 use bus::{Completion, Direction, TransferStatus};
 use initiator::disk::{self, Memory};
 use initiator::{
@@ -209,8 +209,8 @@ impl<D: HostBus> Attachment<D> {
             let piece = self.pieces[index];
             let len = piece.range.len.min(bytes - start);
             if let Some((buffer, range)) = self.place_of(&piece) {
-                let packed = (bounce, ByteRange::new(start, len));
-                let own = (buffer, ByteRange::new(range.start, len));
+                let packed = BufferSpan { buffer: bounce, range: ByteRange::new(start, len) };
+                let own = BufferSpan { buffer, range: ByteRange::new(range.start, len) };
                 match direction {
                     Direction::Out => self.bus.copy_across(own, packed),
                     Direction::In => self.bus.copy_across(packed, own),

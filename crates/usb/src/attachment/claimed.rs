@@ -9,7 +9,7 @@
 //! that cannot be quiesced, or is lost, is not claimed.
 
 use super::open::{Prospect, refuse_too_much};
-use super::setup::Found;
+use super::setup::{Found, FoundInterface};
 use super::{AttachConfig, AttachError, Attachment, Stop, in_use};
 use crate::host_bus::{Enumerated, HostBus, ObservedBus};
 use crate::usbfs::{InterfaceName, UsbInterface, UsbfsError};
@@ -117,7 +117,12 @@ impl ClaimedInterface {
             Err(error) => return Err(self.retain_after_error(bus, error)),
         };
         let bus = put_on(bus, prospect.interface.number, &prospect.read);
-        let attached = Attachment::set_up(bus, buffers, (prospect.plan, found), config, &self.stop);
+        let attached = Attachment::set_up(
+            FoundInterface { bus, plan: prospect.plan, found },
+            buffers,
+            config,
+            &self.stop,
+        );
         attached.map_err(|(bus, error)| self.retain_after_error(bus.into(), error))
     }
 

@@ -1,6 +1,6 @@
 //! Attachment of a device behind a controller driven by this crate.
 
-use super::setup::{Found, Memory, choose};
+use super::setup::{Found, FoundInterface, Memory, choose};
 use super::{AttachConfig, AttachError, Attachment, Stop};
 use crate::controller::{ControllerError, HostedDevice, HostedInterface};
 
@@ -16,7 +16,8 @@ impl Attachment<HostedInterface> {
         let (bus, firsts) = HostedInterface::open(device, plan.place().interface, memory.blocks)?;
         let found = Found::Unbound { alternate: 0 };
         let buffers = memory.buffers(firsts);
-        Self::set_up(bus, buffers, (plan, found), config, &Stop::default()).map_err(|(_, error)| error)
+        let interface = FoundInterface { bus, plan, found };
+        Self::set_up(interface, buffers, config, &Stop::default()).map_err(|(_, error)| error)
     }
 
     /// Returns the host bus.

@@ -50,7 +50,8 @@ impl<D: HostBus> Attachment<D> {
         &mut self,
         error: AttachError<D::Error>,
         plan: Plan,
-        (config, lun): (DiskConfig, u8),
+        config: DiskConfig,
+        lun: u8,
         stop: &Stop,
     ) -> AttachError<D::Error> {
         let is_no_unit = matches!(&error, AttachError::Identify(error) if error.is_no_unit());

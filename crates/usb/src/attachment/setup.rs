@@ -107,15 +107,23 @@ pub(super) enum Found {
     Used { settings: usize },
 }
 
+/// An interface before setup.
+pub(super) struct FoundInterface<D> {
+    pub(super) bus: D,
+    /// How to drive it.
+    pub(super) plan: Plan,
+    pub(super) found: Found,
+}
+
 impl<D: HostBus> Attachment<D> {
     /// Sets the device up and identifies the disk, unless stopped. Returns the bus with an error.
     pub(super) fn set_up(
-        mut bus: D,
+        interface: FoundInterface<D>,
         buffers: Buffers,
-        (plan, found): (Plan, Found),
         config: &AttachConfig,
         stop: &Stop,
     ) -> Result<Self, (D, AttachError<D::Error>)> {
+        let FoundInterface { mut bus, plan, found } = interface;
         let begun = begin(&mut bus, plan, found).map_err(AttachError::Bus);
         let reached = begun.and_then(|()| logical_unit::check(&mut bus, plan, config.lun));
         let (transport, chosen) = match reached.and_then(|()| transport(&mut bus, plan, config)) {
@@ -150,7 +158,7 @@ impl<D: HostBus> Attachment<D> {
         match attachment.identify(config.ask_temperature, Instant::now() + IDENTIFY_TIMEOUT, stop) {
             Ok(()) => Ok(attachment),
             Err(error) => {
-                let error = attachment.explain(error, plan, (disk, config.lun), stop);
+                let error = attachment.explain(error, plan, disk, config.lun, stop);
                 Err((attachment.bus, error))
             }
         }

@@ -3,9 +3,9 @@
 
 mod temperature;
 
-use super::setup::{Found, Memory};
+use super::setup::{Found, FoundInterface, Memory};
 use super::*;
-use crate::host_bus::{BufferId, TransferRequest};
+use crate::host_bus::{BufferId, BufferSpan, TransferRequest};
 use bus::Direction::{self, In, Out};
 use bus::{Completion, EndpointAddress, TransferId, TransferStatus};
 use initiator::disk::Doubt;
@@ -228,10 +228,10 @@ impl HostBus for Bridge {
         len
     }
 
-    fn copy_across(&mut self, from: (BufferId, ByteRange), to: (BufferId, ByteRange)) -> usize {
-        let mut bytes = vec![0; from.1.len as usize];
-        self.copy_out(from.0, from.1, &mut bytes);
-        self.copy_in(to.0, to.1, &bytes)
+    fn copy_across(&mut self, from: BufferSpan, to: BufferSpan) -> usize {
+        let mut bytes = vec![0; from.range.len as usize];
+        self.copy_out(from.buffer, from.range, &mut bytes);
+        self.copy_in(to.buffer, to.range, &bytes)
     }
 
     fn is_zero_copy(&self) -> bool {
@@ -360,7 +360,7 @@ fn set_up(
     });
     let buffers = memory.buffers(firsts);
     let stop = bridge.signal.clone().map_or_else(Stop::default, Stop::when);
-    Attachment::set_up(bridge, buffers, (plan, found), config, &stop).map_err(Box::new)
+    Attachment::set_up(FoundInterface { bus: bridge, plan, found }, buffers, config, &stop).map_err(Box::new)
 }
 
 /// Reads a block; what that had to bear.

@@ -244,7 +244,7 @@ impl Inner {
     ) -> Result<RequestId, ControllerError> {
         self.last_request = self.last_request.wrapping_add(1);
         let id = RequestId(self.last_request);
-        let taken = self.driver.request(&mut self.hardware, self.clock.now(), (id, request));
+        let taken = self.driver.request(&mut self.hardware, self.clock.now(), id, request);
         taken.map_err(|refusal| match refusal {
             xhci_driver::Refusal::Gone => ControllerError::Disconnected,
             refusal => ControllerError::Refused { action, refusal },
@@ -290,7 +290,7 @@ impl Inner {
     }
 
     pub(super) fn cancel(&mut self, device: DeviceId, pipe: bus::Pipe, id: TransferId) {
-        self.driver.cancel(&mut self.hardware, self.clock.now(), (device, pipe, id));
+        self.driver.cancel(&mut self.hardware, self.clock.now(), device, pipe, id);
         self.sort();
     }
 

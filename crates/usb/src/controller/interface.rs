@@ -6,7 +6,7 @@
 use super::device::{HostedDevice, plans};
 use super::error::ControllerError;
 use super::inner::CANCEL_LIMIT;
-use crate::host_bus::{BufferBlock, BufferId, HostBus, Readiness, TransferRequest};
+use crate::host_bus::{BufferBlock, BufferId, BufferSpan, HostBus, Readiness, TransferRequest};
 use crate::vfio::SharedBuffers;
 use bus::{Completion, EndpointAddress, Pipe, TransferId, TransferStatus};
 use initiator::{BusRequest, InFlight};
@@ -150,7 +150,7 @@ impl HostBus for HostedInterface {
         self.memory.buffers().copy_in(buffer, range, from)
     }
 
-    fn copy_across(&mut self, from: (BufferId, ByteRange), to: (BufferId, ByteRange)) -> usize {
+    fn copy_across(&mut self, from: BufferSpan, to: BufferSpan) -> usize {
         self.memory.buffers().copy_across(from, to)
     }
 

@@ -15,6 +15,15 @@ const BUFFER_ALIGNMENT: usize = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferId(u32);
 
+/// A range of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferSpan {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// Its bytes.
+    pub range: ByteRange,
+}
+
 /// All buffers of a host bus.
 #[derive(Debug, Default)]
 pub(crate) struct BufferMemory {
@@ -85,9 +94,9 @@ impl BufferMemory {
     }
 
     /// Copies from one buffer to another.
-    pub(crate) fn copy_across(&mut self, from: (BufferId, ByteRange), to: (BufferId, ByteRange)) -> usize {
+    pub(crate) fn copy_across(&mut self, from: BufferSpan, to: BufferSpan) -> usize {
         let (Some((source, available)), Some((target, room))) =
-            (self.range(from.0, from.1), self.range(to.0, to.1))
+            (self.range(from.buffer, from.range), self.range(to.buffer, to.range))
         else {
             return 0;
         };

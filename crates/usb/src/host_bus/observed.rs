@@ -9,7 +9,7 @@
 //! Always true: nothing is delayed or changed; a transfer reported as submitted is reported as
 //! completed.
 
-use super::{BufferId, HostBus, HostBusError, Readiness, TransferRequest};
+use super::{BufferId, BufferSpan, HostBus, HostBusError, Readiness, TransferRequest};
 use bus::{Completion, Direction, EndpointAddress, Observer, Pipe, TransferId, TransferStatus};
 use std::time::Duration;
 use units::ByteRange;
@@ -46,7 +46,7 @@ impl<D: HostBus> ObservedBus<D> {
         observed.report_descriptor(DescriptorKind::Configuration, read.configuration);
         let done: Result<(), D::Error> = Ok(());
         let set = StandardRequest::SetConfiguration;
-        observed.report_request(Recipient::Device, set, (read.value.into(), 0), &done);
+        observed.report_request(Recipient::Device, set, read.value.into(), 0, &done);
         observed
     }
 
@@ -65,7 +65,8 @@ impl<D: HostBus> ObservedBus<D> {
         &mut self,
         recipient: Recipient,
         request: StandardRequest,
-        (value, index): (u16, u16),
+        value: u16,
+        index: u16,
         made: &Result<(), D::Error>,
     ) {
         let setup = SetupPacket { index, ..SetupPacket::of_standard(recipient, request, value) };
@@ -108,7 +109,7 @@ impl<D: HostBus> HostBus for ObservedBus<D> {
         self.bus.copy_in(buffer, range, from)
     }
 
-    fn copy_across(&mut self, from: (BufferId, ByteRange), to: (BufferId, ByteRange)) -> usize {
+    fn copy_across(&mut self, from: BufferSpan, to: BufferSpan) -> usize {
         self.bus.copy_across(from, to)
     }
 
@@ -141,7 +142,7 @@ impl<D: HostBus> HostBus for ObservedBus<D> {
                 Direction::In => self.show(&request, actual),
                 Direction::Out => self.shown.clear(),
             }
-            self.observer.completed(id.0, pipe, (status, actual), &self.shown);
+            self.observer.completed(id.0, pipe, status, actual, &self.shown);
         }
         Some(completion)
     }
@@ -164,8 +165,13 @@ impl<D: HostBus> HostBus for ObservedBus<D> {
 
     fn select_alternate(&mut self, alternate: u8) -> Result<(), D::Error> {
         let made = self.bus.select_alternate(alternate);
-        let words = (alternate.into(), self.interface.into());
-        self.report_request(Recipient::Interface, StandardRequest::SetInterface, words, &made);
+        self.report_request(
+            Recipient::Interface,
+            StandardRequest::SetInterface,
+            alternate.into(),
+            self.interface.into(),
+            &made,
+        );
         made
     }
 
@@ -183,8 +189,13 @@ impl<D: HostBus> HostBus for ObservedBus<D> {
     fn clear_halt(&mut self, endpoint: EndpointAddress) -> Result<(), D::Error> {
         let made = self.bus.clear_halt(endpoint);
         // ENDPOINT_HALT is feature 0 (USB 3.2 table 9-7).
-        let words = (0, u8::from(endpoint).into());
-        self.report_request(Recipient::Endpoint, StandardRequest::ClearFeature, words, &made);
+        self.report_request(
+            Recipient::Endpoint,
+            StandardRequest::ClearFeature,
+            0,
+            u8::from(endpoint).into(),
+            &made,
+        );
         made
     }
 
@@ -250,7 +261,7 @@ mod tests {
             0
         }
 
-        fn copy_across(&mut self, _from: (BufferId, ByteRange), _to: (BufferId, ByteRange)) -> usize {
+        fn copy_across(&mut self, _from: BufferSpan, _to: BufferSpan) -> usize {
             0
         }
 
@@ -333,7 +344,7 @@ mod tests {
             self.add(format!("{id} begins at {}: {length}, {bytes:?}", u8::from(pipe.endpoint)));
         }
 
-        fn completed(&mut self, id: u64, _pipe: Pipe, (status, actual): (TransferStatus, u32), bytes: &[u8]) {
+        fn completed(&mut self, id: u64, _pipe: Pipe, status: TransferStatus, actual: u32, bytes: &[u8]) {
             self.add(format!("{id} ends: {status:?} {actual}, {bytes:?}"));
         }
 

@@ -11,7 +11,7 @@
 use super::error::UsbfsError;
 use super::kernel::{Device, Memory, Node, USBFS, status_of_errno};
 use super::pieces::{Action, Pieces, Rules};
-use crate::host_bus::{BufferBlock, BufferId, HostBus, ObservedBus, Readiness, TransferRequest};
+use crate::host_bus::{BufferBlock, BufferId, BufferSpan, HostBus, ObservedBus, Readiness, TransferRequest};
 use bus::{Completion, EndpointAddress, TransferId};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -293,7 +293,7 @@ impl HostBus for UsbInterface {
         self.device.memory().buffers().copy_in(buffer, range, from)
     }
 
-    fn copy_across(&mut self, from: (BufferId, ByteRange), to: (BufferId, ByteRange)) -> usize {
+    fn copy_across(&mut self, from: BufferSpan, to: BufferSpan) -> usize {
         self.device.memory().buffers().copy_across(from, to)
     }
 

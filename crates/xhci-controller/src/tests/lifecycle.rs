@@ -233,8 +233,8 @@ fn a_command_that_is_not_answered_is_aborted_and_the_next_is_carried_out() {
     let (mut fixture, device) = Fixture::with_device(model, Config::default());
     let access =
         &mut crate::fixture::DriverAccess::new(fixture.now, &mut fixture.controller, &mut fixture.memory);
-    let request = (xhci_driver::RequestId(1), Request::SetControlPacket(device, 512));
-    fixture.driver.request(access, fixture.now, request).unwrap();
+    let request = Request::SetControlPacket(device, 512);
+    fixture.driver.request(access, fixture.now, xhci_driver::RequestId(1), request).unwrap();
     fixture.run_for(Duration::from_secs(6));
     assert_eq!(fixture.reported(), [DriverOutput::Answered(xhci_driver::RequestId(1), Answer::TimedOut)]);
     assert_eq!(fixture.driver.counters().command_timeouts, 1);
@@ -250,8 +250,8 @@ fn a_controller_that_does_not_even_abort_is_given_up() {
     let (mut fixture, device) = Fixture::with_device(model, Config::default());
     let access =
         &mut crate::fixture::DriverAccess::new(fixture.now, &mut fixture.controller, &mut fixture.memory);
-    let request = (xhci_driver::RequestId(1), Request::SetControlPacket(device, 512));
-    fixture.driver.request(access, fixture.now, request).unwrap();
+    let request = Request::SetControlPacket(device, 512);
+    fixture.driver.request(access, fixture.now, xhci_driver::RequestId(1), request).unwrap();
     fixture.run_for(Duration::from_secs(12));
     assert!(fixture.reported().contains(&DriverOutput::Died(Death::CommandsStuck)));
     fixture.start();

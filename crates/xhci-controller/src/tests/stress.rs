@@ -151,8 +151,8 @@ impl Storm {
         let Some((_, address)) = self.halted.pop_first() else { return };
         let fixture = &mut self.fixture;
         let access = &mut DriverAccess::new(fixture.now, &mut fixture.controller, &mut fixture.memory);
-        let request = (RequestId(9), Request::ResetToggle(self.device, address));
-        fixture.driver.request(access, fixture.now, request).expect("it is held");
+        let request = Request::ResetToggle(self.device, address);
+        fixture.driver.request(access, fixture.now, RequestId(9), request).expect("it is held");
         self.is_clearing = true;
     }
 

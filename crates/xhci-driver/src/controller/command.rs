@@ -84,9 +84,10 @@ impl Commands {
         &mut self,
         hw: &mut impl Hardware,
         now: Instant,
-        command: (CommandTrb, Purpose),
+        command: CommandTrb,
+        purpose: Purpose,
     ) -> bool {
-        self.waiting.push_back(command);
+        self.waiting.push_back((command, purpose));
         self.fill(hw, now)
     }
 

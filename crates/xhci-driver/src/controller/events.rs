@@ -5,6 +5,7 @@
 //! controller that never ends does not keep us.
 
 use super::live::Live;
+use super::recovery::EndpointRef;
 use crate::device::endpoint::TransferEvent;
 use crate::hardware::Hardware;
 use crate::limit::{EVENTS_PER_ACKNOWLEDGEMENT, EVENTS_PER_CALL};
@@ -58,7 +59,7 @@ impl Live {
                 let found = device.and_then(|device| Some((device.id, device.endpoint(endpoint)?)));
                 match found.and_then(|(id, endpoint)| Some((id, endpoint.retire_alone(event)?))) {
                     Some((id, completion)) => self.outputs.push_back(Output::Completed(id, completion)),
-                    None => self.handle_transfer(hw, now, ((slot, endpoint), event)),
+                    None => self.handle_transfer(hw, now, (slot, endpoint), event),
                 }
             }
             _ => self.handle_other(hw, now, event),
@@ -84,7 +85,7 @@ impl Live {
                         if rings {
                             self.ring_command(hw);
                         }
-                        self.handle_answer(hw, now, (purpose, code, slot));
+                        self.handle_answer(hw, now, purpose, code, slot);
                     }
                 }
             }
@@ -107,7 +108,8 @@ impl Live {
         &mut self,
         hw: &mut impl Hardware,
         now: Instant,
-        ((slot, endpoint_id), event): ((u8, wire::xhci::EndpointId), TransferEvent),
+        (slot, endpoint_id): EndpointRef,
+        event: TransferEvent,
     ) {
         let Some(device) = self.in_slot(slot) else {
             self.counters.stray_events += 1;

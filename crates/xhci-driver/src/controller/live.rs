@@ -7,7 +7,7 @@ use super::command::{Commands, Purpose};
 use crate::capabilities::Capabilities;
 use crate::device::Device;
 use crate::device::endpoint::State;
-use crate::device::td::TdSpec;
+use crate::device::td::{TdRequest, TdSpec};
 use crate::hardware::{DmaLayout, Hardware, Registers};
 use crate::limit;
 use crate::ring::{EventRing, TdSize};
@@ -69,7 +69,7 @@ impl Live {
         let page = page_size.bytes().and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(4096);
         let mut pieces = Vec::new();
         let segments = registers.event_segments_max().min(limit::EVENT_RING_SEGMENTS.into()) as u16;
-        let contexts = allocate_contexts(hw, &mut pieces, (slots, registers.scratchpads, page));
+        let contexts = allocate_contexts(hw, &mut pieces, slots, registers.scratchpads, page);
         let trbs = config.event_ring_trbs.clamp(limit::EVENT_RING_TRBS_MIN, limit::EVENT_RING_TRBS_MAX);
         let events = EventRing::allocate(hw, segments, trbs);
         let commands = Commands::allocate(hw, config.quirks.chained_links);
@@ -184,8 +184,8 @@ impl Live {
         if length > limit::TRANSFER_BYTES_MAX || pipe.endpoint.number() == 0 {
             return Err(Refusal::NotAllowed);
         }
-        let order = TdSpec::Bulk { event_data: self.config.event_data };
-        self.enqueue(hw, (device, pipe), id, (order, buffer, length))
+        let spec = TdSpec::Bulk { event_data: self.config.event_data };
+        self.enqueue(hw, device, pipe, TdRequest { id, spec, buffer, length })
     }
 
     pub(super) fn submit_control(
@@ -200,15 +200,20 @@ impl Live {
             return Err(Refusal::NotAllowed);
         }
         let pipe = Pipe::plain(bus::EndpointAddress::at::<0>(setup.direction));
-        self.enqueue(hw, (device, pipe), id, (TdSpec::Control { setup }, buffer, setup.length.into()))
+        self.enqueue(
+            hw,
+            device,
+            pipe,
+            TdRequest { id, spec: TdSpec::Control { setup }, buffer, length: setup.length.into() },
+        )
     }
 
     fn enqueue(
         &mut self,
         hw: &mut impl Hardware,
-        (device, pipe): (DeviceId, Pipe),
-        id: TransferId,
-        what: (TdSpec, u64, u32),
+        device: DeviceId,
+        pipe: Pipe,
+        request: TdRequest,
     ) -> Result<(), Refusal> {
         if self.outputs.len() >= limit::OUTPUTS_MAX {
             return Err(Refusal::Full);
@@ -222,9 +227,9 @@ impl Live {
         if endpoint.state == State::Leaving {
             return Err(Refusal::Busy);
         }
-        endpoint.submit(hw, pipe.stream, id, what)?;
+        endpoint.submit(hw, pipe.stream, request)?;
         if endpoint.is_running() {
-            self.ring(hw, device.slot, (endpoint_id, pipe.stream.map_or(0, |stream| stream.get())));
+            self.ring(hw, device.slot, endpoint_id, pipe.stream.map_or(0, |stream| stream.get()));
         }
         Ok(())
     }
@@ -234,7 +239,8 @@ impl Live {
         hw: &mut impl Hardware,
         now: Instant,
         device: DeviceId,
-        (pipe, id): (Pipe, TransferId),
+        pipe: Pipe,
+        id: TransferId,
     ) {
         let endpoint_id = EndpointId::of(pipe.endpoint);
         let Some(endpoint) = self.device(device).and_then(|device| device.endpoint(endpoint_id)) else {
@@ -256,7 +262,7 @@ impl Live {
         self.devices.get_mut(usize::from(slot))?.as_deref_mut()
     }
 
-    pub(super) fn ring(&self, hw: &mut impl Registers, slot: u8, (endpoint, stream): (EndpointId, u16)) {
+    pub(super) fn ring(&self, hw: &mut impl Registers, slot: u8, endpoint: EndpointId, stream: u16) {
         let doorbell = Doorbell { target: Some(endpoint), stream };
         hw.write_register(self.doorbells + offset::doorbell(slot), doorbell.encode());
     }
@@ -265,8 +271,14 @@ impl Live {
         hw.write_register(self.doorbells + offset::doorbell(0), Doorbell::COMMAND.encode());
     }
 
-    pub(super) fn command(&mut self, hw: &mut impl Hardware, now: Instant, command: (CommandTrb, Purpose)) {
-        if self.commands.submit(hw, now, command) {
+    pub(super) fn command(
+        &mut self,
+        hw: &mut impl Hardware,
+        now: Instant,
+        command: CommandTrb,
+        purpose: Purpose,
+    ) {
+        if self.commands.submit(hw, now, command, purpose) {
             self.ring_command(hw);
         }
     }
@@ -328,7 +340,9 @@ impl Live {
 fn allocate_contexts(
     hw: &mut impl Hardware,
     pieces: &mut Vec<(u64, DmaLayout)>,
-    (slots, scratchpads, page): (u8, u16, u32),
+    slots: u8,
+    scratchpads: u16,
+    page: u32,
 ) -> Option<u64> {
     let mut allocate = |hw: &mut _, layout: DmaLayout| {
         let at = crate::hardware::DmaMemory::allocate(hw, layout)?;

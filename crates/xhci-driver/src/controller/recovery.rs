@@ -57,7 +57,7 @@ impl Live {
         found.state = State::Stopping;
         found.stops += 1;
         let command = CommandTrb::StopEndpoint { slot, endpoint, suspend: false };
-        self.command(hw, now, (command, Purpose::Stop(slot, endpoint)));
+        self.command(hw, now, command, Purpose::Stop(slot, endpoint));
     }
 
     fn reset(
@@ -70,7 +70,7 @@ impl Live {
         let Some(found) = self.endpoint_at((slot, endpoint)) else { return };
         found.state = State::Resetting { preserve_state };
         let command = CommandTrb::ResetEndpoint { slot, endpoint, preserve_state };
-        self.command(hw, now, (command, Purpose::ResetEndpoint(slot, endpoint)));
+        self.command(hw, now, command, Purpose::ResetEndpoint(slot, endpoint));
     }
 
     /// Stop Endpoint was answered.
@@ -182,7 +182,7 @@ impl Live {
         if let Some(Move { dequeue, cycle, stream }) = found.next_move() {
             found.state = State::Moving;
             let command = CommandTrb::SetTrDequeuePointer { slot, endpoint, dequeue, cycle, stream };
-            self.command(hw, now, (command, Purpose::Move(slot, endpoint)));
+            self.command(hw, now, command, Purpose::Move(slot, endpoint));
             return;
         }
         let completions = found.moved();
@@ -206,7 +206,7 @@ impl Live {
         }
         let streams: alloc::vec::Vec<u16> = found.with_work().collect();
         for stream in streams {
-            self.ring(hw, slot, (endpoint, stream));
+            self.ring(hw, slot, endpoint, stream);
         }
     }
 

@@ -23,7 +23,8 @@ impl Live {
         hw: &mut impl Hardware,
         now: Instant,
         id: RequestId,
-        (device, address): (DeviceId, EndpointAddress),
+        device: DeviceId,
+        address: EndpointAddress,
     ) -> Result<(), Refusal> {
         let found = self.free_device(device)?;
         let which = (device.slot, EndpointId::of(address));
@@ -58,9 +59,9 @@ impl Live {
         found.place_rings(hw);
         let flags = InputControlContext::default().with_slot().dropping(endpoint).with(endpoint);
         let placed = device.endpoints.iter().flatten().filter(|placed| placed.id == endpoint);
-        device.write_input(hw, (flags, &device.slot), placed.map(Box::as_ref));
+        device.write_input(hw, flags, &device.slot, placed.map(Box::as_ref));
         let command = CommandTrb::ConfigureEndpoint { slot, input: device.input, deconfigure: false };
-        self.command(hw, now, (command, Purpose::Renew(slot, endpoint)));
+        self.command(hw, now, command, Purpose::Renew(slot, endpoint));
     }
 
     /// The endpoint was dropped and added, or was not: one that is held then stays so.

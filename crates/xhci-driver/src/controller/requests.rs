@@ -6,14 +6,14 @@
 //! given back.
 
 use super::command::Purpose;
+use super::endpoints::EndpointSettings;
 use super::live::Live;
 use crate::capabilities::Capabilities;
 use crate::device::endpoint::{Endpoint, State};
 use crate::device::streams::StreamShape;
-use crate::device::td::Writing;
 use crate::device::{Change, Device};
 use crate::hardware::Hardware;
-use crate::limit::{DEVICES_MAX, PORT_RESET_TIMEOUT, SOFT_RETRIES_MAX};
+use crate::limit::{DEVICES_MAX, PORT_RESET_TIMEOUT};
 use crate::ring::RingShape;
 use crate::types::{Answer, DeviceId, EndpointPlan, HubShape, Location, Output, Refusal, Request, RequestId};
 use alloc::boxed::Box;
@@ -26,34 +26,53 @@ use wire::xhci::{
     PortChanges, PortStatus, SlotContext, offset,
 };
 
+/// A request about a device.
+#[derive(Clone, Copy, Debug)]
+struct DeviceRequest {
+    id: RequestId,
+    device: DeviceId,
+}
+
+/// Endpoints to add and drop, and the answer once the controller has changed them.
+#[derive(Debug)]
+struct EndpointChange {
+    /// `None` for one that could not be allocated.
+    add: Vec<Option<Endpoint>>,
+    drop: Vec<EndpointId>,
+    answer: Answer,
+}
+
 impl Live {
     pub(super) fn request(
         &mut self,
         hw: &mut impl Hardware,
         now: Instant,
         capabilities: &Capabilities,
-        (id, request): (RequestId, Request),
+        id: RequestId,
+        request: Request,
     ) -> Result<(), Refusal> {
         match request {
-            Request::ResetPort { port } => self.reset_port(hw, now, capabilities, (id, port)),
-            Request::SetLinkPower { port, power } => self.set_link_power(hw, capabilities, id, (port, power)),
-            Request::Attach(location) => self.attach(hw, now, capabilities, (id, location)),
-            Request::SetControlPacket(device, bytes) => self.set_control_packet(hw, now, id, (device, bytes)),
-            Request::SetExitLatency(device, us) => self.set_exit_latency(hw, now, id, (device, us)),
-            Request::Configure { device, add, drop } => self.configure(hw, now, id, (device, &add, &drop)),
+            Request::ResetPort { port } => self.reset_port(hw, now, capabilities, id, port),
+            Request::SetLinkPower { port, power } => self.set_link_power(hw, capabilities, id, port, power),
+            Request::Attach(location) => self.attach(hw, now, capabilities, id, location),
+            Request::SetControlPacket(device, bytes) => self.set_control_packet(hw, now, id, device, bytes),
+            Request::SetExitLatency(device, us) => self.set_exit_latency(hw, now, id, device, us),
+            Request::Configure { device, add, drop } => {
+                self.configure(hw, now, DeviceRequest { id, device }, &add, &drop)
+            }
             Request::AllocateStreams { device, endpoints, wanted } => {
                 if self.config.quirks.broken_streams {
                     return Err(Refusal::NoStreams);
                 }
                 let shape =
                     StreamShape::new(capabilities, self.config.quirks, wanted).ok_or(Refusal::NoStreams)?;
-                self.change_streams(hw, now, id, (device, &endpoints, Some(shape)))
+                self.change_streams(hw, now, DeviceRequest { id, device }, &endpoints, Some(shape))
             }
             Request::FreeStreams(device, endpoints) => {
-                self.change_streams(hw, now, id, (device, &endpoints, None))
+                self.change_streams(hw, now, DeviceRequest { id, device }, &endpoints, None)
             }
-            Request::ResetToggle(device, endpoint) => self.renew(hw, now, id, (device, endpoint)),
-            Request::DescribeHub(device, hub) => self.describe_hub(hw, now, id, (device, hub)),
+            Request::ResetToggle(device, endpoint) => self.renew(hw, now, id, device, endpoint),
+            Request::DescribeHub(device, hub) => self.describe_hub(hw, now, id, device, hub),
             Request::Readdress(device) => self.readdress(hw, now, id, device),
             Request::Detach(device) => {
                 let slot = self.device(device).ok_or(Refusal::Gone)?.id.slot;
@@ -71,7 +90,8 @@ impl Live {
         hw: &mut impl Hardware,
         now: Instant,
         capabilities: &Capabilities,
-        (id, port): (RequestId, u8),
+        id: RequestId,
+        port: u8,
     ) -> Result<(), Refusal> {
         if port == 0 || port > self.ports {
             return Err(Refusal::NoSuchPipe);
@@ -96,7 +116,8 @@ impl Live {
         hw: &mut impl Hardware,
         now: Instant,
         capabilities: &Capabilities,
-        (id, location): (RequestId, Location),
+        id: RequestId,
+        location: Location,
     ) -> Result<(), Refusal> {
         if location.root_port == 0 || location.root_port > self.ports {
             return Err(Refusal::NoSuchPipe);
@@ -109,7 +130,7 @@ impl Live {
         }
         let slot_type = capabilities.protocol(location.root_port).map_or(0, |p| p.supported.slot_type);
         self.attaching.push((id, location));
-        self.command(hw, now, (CommandTrb::EnableSlot { slot_type }, Purpose::EnableSlot(id)));
+        self.command(hw, now, CommandTrb::EnableSlot { slot_type }, Purpose::EnableSlot(id));
         Ok(())
     }
 
@@ -118,17 +139,18 @@ impl Live {
         hw: &mut impl Hardware,
         now: Instant,
         id: RequestId,
-        (device, bytes): (DeviceId, u16),
+        device: DeviceId,
+        bytes: u16,
     ) -> Result<(), Refusal> {
         let found = self.free_device(device)?;
         let Some(control) = found.endpoint(EndpointId::CONTROL) else { return Err(Refusal::Gone) };
         control.context.max_packet = bytes;
         let flags = InputControlContext::default().with(EndpointId::CONTROL);
         let endpoints = found.endpoints.iter().flatten().take(1).map(Box::as_ref);
-        found.write_input(hw, (flags, &found.slot), endpoints);
+        found.write_input(hw, flags, &found.slot, endpoints);
         found.request = Some(id);
         let command = CommandTrb::EvaluateContext { slot: device.slot, input: found.input };
-        self.command(hw, now, (command, Purpose::ControlPacket(device.slot, bytes)));
+        self.command(hw, now, command, Purpose::ControlPacket(device.slot, bytes));
         Ok(())
     }
 
@@ -136,8 +158,9 @@ impl Live {
         &mut self,
         hw: &mut impl Hardware,
         now: Instant,
-        id: RequestId,
-        (device, add, drop): (DeviceId, &[EndpointPlan], &[EndpointAddress]),
+        request: DeviceRequest,
+        add: &[EndpointPlan],
+        drop: &[EndpointAddress],
     ) -> Result<(), Refusal> {
         let is_known = |plan: &EndpointPlan| {
             let address = plan.descriptor.address;
@@ -151,28 +174,30 @@ impl Live {
         if !add.iter().all(is_known) || drop.iter().any(|address| address.number() == 0) {
             return Err(Refusal::NotAllowed);
         }
+        let device = request.device;
         let drop = drop.iter().copied().map(EndpointId::of).collect();
-        self.free_device(device)?;
-        let mut made = Vec::new();
-        for plan in add {
-            made.push(self.data_endpoint(hw, device, *plan));
-        }
-        self.change(hw, now, id, (device, made, drop, Answer::Done))
+        let slot = self.free_device(device)?.slot;
+        let settings = self.endpoint_settings();
+        let made = add.iter().map(|plan| settings.data_endpoint(hw, slot, *plan)).collect();
+        self.change(hw, now, request, EndpointChange { add: made, drop, answer: Answer::Done })
     }
 
     fn change_streams(
         &mut self,
         hw: &mut impl Hardware,
         now: Instant,
-        id: RequestId,
-        (device, endpoints, shape): (DeviceId, &[EndpointAddress], Option<StreamShape>),
+        request: DeviceRequest,
+        endpoints: &[EndpointAddress],
+        shape: Option<StreamShape>,
     ) -> Result<(), Refusal> {
         let ring = RingShape {
             segments: self.config.stream_ring_segments,
             trbs: self.config.stream_ring_trbs,
             chained_links: self.config.quirks.chained_links,
         };
+        let device = request.device;
         let found = self.free_device(device)?;
+        let slot = found.slot;
         let ids: Vec<_> = endpoints.iter().copied().map(EndpointId::of).collect();
         let mut plans = Vec::new();
         for id in &ids {
@@ -190,7 +215,7 @@ impl Live {
         let mut made = Vec::new();
         for (id, (plan, _)) in ids.iter().zip(plans) {
             made.push(match shape {
-                None => self.data_endpoint(hw, device, plan),
+                None => self.endpoint_settings().data_endpoint(hw, slot, plan),
                 Some(shape) => self
                     .device(device)
                     .and_then(|found| found.endpoint(*id))
@@ -198,7 +223,7 @@ impl Live {
             });
         }
         let answer = shape.map_or(Answer::Done, |shape| Answer::Streams(shape.streams));
-        self.change(hw, now, id, (device, made, ids, answer))
+        self.change(hw, now, request, EndpointChange { add: made, drop: ids, answer })
     }
 
     fn describe_hub(
@@ -206,7 +231,8 @@ impl Live {
         hw: &mut impl Hardware,
         now: Instant,
         id: RequestId,
-        (device, hub): (DeviceId, HubShape),
+        device: DeviceId,
+        hub: HubShape,
     ) -> Result<(), Refusal> {
         let found = self.free_device(device)?;
         let slot = SlotContext {
@@ -231,8 +257,12 @@ impl Live {
         let found = self.free_device(device)?;
         (found.request, found.is_readdressing) = (Some(id), true);
         let slot = device.slot;
-        self.command(hw, now, (CommandTrb::ResetDevice { slot }, Purpose::ResetDevice(slot)));
+        self.command(hw, now, CommandTrb::ResetDevice { slot }, Purpose::ResetDevice(slot));
         Ok(())
+    }
+
+    fn endpoint_settings(&self) -> EndpointSettings<'_> {
+        EndpointSettings { config: &self.config, td_size: self.td_size }
     }
 
     /// A device without a request in progress.
@@ -241,69 +271,17 @@ impl Live {
         if device.request.is_some() { Err(Refusal::Busy) } else { Ok(device) }
     }
 
-    fn data_endpoint(
-        &mut self,
-        hw: &mut impl Hardware,
-        device: DeviceId,
-        plan: EndpointPlan,
-    ) -> Option<Endpoint> {
-        let EndpointPlan { descriptor, companion } = plan;
-        let direction = descriptor.address.direction();
-        let burst = companion.map_or(0, |companion| companion.max_burst);
-        let transfer_type = descriptor.attributes.transfer_type();
-        let kind = EndpointType::new(transfer_type, direction);
-        let plain = EndpointContext::plain(kind, descriptor.packet_len(), burst);
-        let slot = self.device(device)?.slot;
-        let context = match transfer_type {
-            TransferType::Interrupt => {
-                let value = companion.map_or(0, |companion| companion.bytes_per_interval);
-                EndpointContext {
-                    interval: interval(descriptor.interval, slot.speed_id),
-                    interval_bytes: if value > 0 { value } else { descriptor.packet_len() }.into(),
-                    average_trb_length: 1024,
-                    ..plain
-                }
-            }
-            _ => EndpointContext { average_trb_length: 3072, ..plain },
-        };
-        let is_translated = slot.translator_slot != 0;
-        let quirks = self.config.quirks;
-        let mut made = self.endpoint(hw, (EndpointId::of(descriptor.address), context), direction)?;
-        made.plan = Some(plan);
-        // A soft retry would not undo what a translator has done (clause 4.6.8.1).
-        made.retries_max = if quirks.no_soft_retry || is_translated { 0 } else { SOFT_RETRIES_MAX };
-        Some(made)
-    }
-
-    fn endpoint(
-        &self,
-        hw: &mut impl Hardware,
-        (id, context): (EndpointId, EndpointContext),
-        direction: Direction,
-    ) -> Option<Endpoint> {
-        let writing = Writing {
-            direction,
-            packet: context.max_packet.max(1).into(),
-            td_size: self.td_size,
-            immediate: !self.config.quirks.no_immediate,
-        };
-        let ring = RingShape {
-            segments: self.config.ring_segments,
-            trbs: self.config.ring_trbs,
-            chained_links: self.config.quirks.chained_links,
-        };
-        Endpoint::plain(hw, id, context, writing, ring)
-    }
-
     /// Asks the controller for a change of endpoints, if all that come could be made and those that
     /// go are idle.
     fn change(
         &mut self,
         hw: &mut impl Hardware,
         now: Instant,
-        id: RequestId,
-        (device, made, drop, answer): (DeviceId, Vec<Option<Endpoint>>, Vec<EndpointId>, Answer),
+        request: DeviceRequest,
+        change: EndpointChange,
     ) -> Result<(), Refusal> {
+        let DeviceRequest { id, device } = request;
+        let EndpointChange { add: made, drop, answer } = change;
         let is_whole = made.iter().all(Option::is_some);
         let mut add: Vec<_> = made.into_iter().flatten().collect();
         let found = self.free_device(device)?;
@@ -347,18 +325,18 @@ impl Live {
         let mut flags = InputControlContext::default().with_slot();
         flags = change.drop.iter().fold(flags, |flags, id| flags.dropping(*id));
         flags = change.add.iter().fold(flags, |flags, endpoint| flags.with(endpoint.id));
-        found.write_input(hw, (flags, &change.slot), change.add.iter());
+        found.write_input(hw, flags, &change.slot, change.add.iter());
         found.request = Some(id);
         let (slot, input) = (device.slot, found.input);
         let command = CommandTrb::ConfigureEndpoint { slot, input, deconfigure: false };
-        self.command(hw, now, (command, Purpose::Configure(slot)));
+        self.command(hw, now, command, Purpose::Configure(slot));
     }
 
     /// A device is given up: its slot goes back, and with that all its transfers end.
     pub(super) fn leave(&mut self, hw: &mut impl Hardware, now: Instant, slot: u8) {
         let Some(found) = self.in_slot(slot) else { return };
         if !core::mem::replace(&mut found.is_leaving, true) {
-            self.command(hw, now, (CommandTrb::DisableSlot { slot }, Purpose::DisableSlot(slot)));
+            self.command(hw, now, CommandTrb::DisableSlot { slot }, Purpose::DisableSlot(slot));
         }
     }
 
@@ -367,10 +345,12 @@ impl Live {
         &mut self,
         hw: &mut impl Hardware,
         now: Instant,
-        (purpose, code, slot): (Purpose, CompletionCode, u8),
+        purpose: Purpose,
+        code: CompletionCode,
+        slot: u8,
     ) {
         match purpose {
-            Purpose::EnableSlot(request) => self.slot_given(hw, now, (request, code, slot)),
+            Purpose::EnableSlot(request) => self.slot_given(hw, now, request, code, slot),
             Purpose::Address(slot) => {
                 if let Some(device) = self.in_slot(slot) {
                     device.is_attached = code == CompletionCode::Success && !device.is_leaving;
@@ -422,14 +402,16 @@ impl Live {
         &mut self,
         hw: &mut impl Hardware,
         now: Instant,
-        (request, code, slot): (RequestId, CompletionCode, u8),
+        request: RequestId,
+        code: CompletionCode,
+        slot: u8,
     ) {
         let Some(at) = self.attaching.iter().position(|(id, _)| *id == request) else { return };
         let (_, location) = self.attaching.swap_remove(at);
         let is_free = slot != 0 && self.devices.get(usize::from(slot)).is_some_and(Option::is_none);
         let answer = match code {
             CompletionCode::Success if is_free => {
-                if self.address(hw, now, request, (slot, location)) {
+                if self.address(hw, now, request, slot, location) {
                     return;
                 }
                 self.forget(hw, now, slot);
@@ -452,7 +434,8 @@ impl Live {
         hw: &mut impl Hardware,
         now: Instant,
         request: RequestId,
-        (slot, location): (u8, Location),
+        slot: u8,
+        location: Location,
     ) -> bool {
         let translator = location.translator;
         let context = SlotContext {
@@ -469,7 +452,9 @@ impl Live {
             average_trb_length: 8,
             ..EndpointContext::plain(EndpointType::Control, location.control_packet, 0)
         };
-        let Some(control) = self.endpoint(hw, (EndpointId::CONTROL, control), Direction::Out) else {
+        let Some(control) =
+            self.endpoint_settings().endpoint(hw, EndpointId::CONTROL, control, Direction::Out)
+        else {
             device.release(hw);
             return false;
         };
@@ -489,16 +474,16 @@ impl Live {
         let Some(device) = self.in_slot(slot) else { return };
         let flags = InputControlContext::default().with_slot().with(EndpointId::CONTROL);
         let control = device.endpoints.iter().flatten().take(1).map(Box::as_ref);
-        device.write_input(hw, (flags, &device.slot), control);
+        device.write_input(hw, flags, &device.slot, control);
         let command = CommandTrb::AddressDevice { slot, input: device.input, block_set_address: false };
-        self.command(hw, now, (command, purpose));
+        self.command(hw, now, command, purpose);
     }
 
     /// A slot that led to no device goes back; no one is reported of that.
     fn forget(&mut self, hw: &mut impl Hardware, now: Instant, slot: u8) {
         match self.in_slot(slot) {
             Some(_) => self.leave(hw, now, slot),
-            None => self.command(hw, now, (CommandTrb::DisableSlot { slot }, Purpose::DisableSlot(slot))),
+            None => self.command(hw, now, CommandTrb::DisableSlot { slot }, Purpose::DisableSlot(slot)),
         }
     }
 
@@ -566,31 +551,5 @@ impl Live {
                 request.into_iter().for_each(|request| self.answer(request, Answer::Gone));
             }
         }
-    }
-}
-
-/// 2^n times 125 us between two services of an interrupt endpoint (xHCI 1.2 clause 6.2.3.6). From
-/// high speed on the descriptor has n + 1; below it has milliseconds, of which the power of two
-/// that is not longer is taken.
-fn interval(value: u8, speed_id: u8) -> u8 {
-    let is_exponent = speed_id > 2;
-    match is_exponent {
-        true => value.clamp(1, 16) - 1,
-        false => 3 + value.max(1).ilog2() as u8,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::interval;
-
-    #[test]
-    fn an_interval_is_encoded_as_a_power_of_two() {
-        // High speed and SuperSpeed: 12 is 2^11 microframes; full speed: 255 ms is 128 ms.
-        assert_eq!(
-            [(12, 3), (8, 4), (0, 4), (200, 4)].map(|(value, id)| interval(value, id)),
-            [11, 7, 0, 15]
-        );
-        assert_eq!([(1, 1), (10, 1), (255, 1), (0, 2)].map(|(value, id)| interval(value, id)), [3, 6, 10, 3]);
     }
 }

@@ -19,7 +19,8 @@ impl Live {
         hw: &mut impl Hardware,
         capabilities: &Capabilities,
         id: RequestId,
-        (port, power): (u8, PortPower),
+        port: u8,
+        power: PortPower,
     ) -> Result<(), Refusal> {
         if port == 0 || port > self.ports {
             return Err(Refusal::NoSuchPipe);
@@ -38,14 +39,15 @@ impl Live {
         hw: &mut impl Hardware,
         now: Instant,
         id: RequestId,
-        (device, us): (DeviceId, u16),
+        device: DeviceId,
+        us: u16,
     ) -> Result<(), Refusal> {
         let found = self.free_device(device)?;
         let slot = SlotContext { exit_latency_us: us, ..found.slot };
-        found.write_input(hw, (InputControlContext::default().with_slot(), &slot), core::iter::empty());
+        found.write_input(hw, InputControlContext::default().with_slot(), &slot, core::iter::empty());
         found.request = Some(id);
         let command = CommandTrb::EvaluateContext { slot: device.slot, input: found.input };
-        self.command(hw, now, (command, Purpose::ExitLatency(device.slot, us)));
+        self.command(hw, now, command, Purpose::ExitLatency(device.slot, us));
         Ok(())
     }
 

@@ -14,7 +14,7 @@ pub(crate) use hold::EndpointHold;
 
 use super::spacing::Spacing;
 use super::streams::{StreamArrays, StreamShape};
-use super::td::{Td, TdKind, TdSpec, TdState, Writing};
+use super::td::{Td, TdKind, TdRequest, TdState, Writing};
 use crate::hardware::DmaMemory;
 use crate::limit::LOST_HALTS_MAX;
 use crate::retire::{Actual, Ending, EventTarget, Recovery, Retirement, retire};
@@ -261,13 +261,12 @@ impl Endpoint {
         &mut self,
         hw: &mut impl DmaMemory,
         stream: Option<StreamId>,
-        id: TransferId,
-        what: (TdSpec, u64, u32),
+        request: TdRequest,
     ) -> Result<(), Refusal> {
         let writing = self.writing;
         let number = self.submitted;
         let ring = self.ring_of(stream).ok_or(Refusal::NoSuchPipe)?;
-        let td = Td::write(hw, &mut ring.ring, (id, number), what, writing).ok_or(Refusal::Full)?;
+        let td = Td::write(hw, &mut ring.ring, request, number, writing).ok_or(Refusal::Full)?;
         ring.tds.push_back(td);
         self.submitted += 1;
         Ok(())
@@ -346,7 +345,7 @@ impl Endpoint {
         let place = td.place(offset);
         let retirement = retire(place, event.code, event.length, may_retry);
         let recovery = retirement.recovery;
-        let moved = |td: &Td, actual| td.moved(&ring.ring, packet, (offset, event.length), actual);
+        let moved = |td: &Td, actual| td.moved(&ring.ring, packet, offset, event.length, actual);
         let (id, length) = (td.id, td.length);
         let completion = match retirement.ending {
             Ending::Open | Ending::Oldest(_) => None,

@@ -36,6 +36,16 @@ pub(crate) struct Td {
 // There is one in each ring, and with several drives what it lies in is in no near cache.
 const _: () = assert!(size_of::<Td>() <= 48);
 
+/// A transfer to be written to a ring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TdRequest {
+    pub(crate) id: TransferId,
+    pub(crate) spec: TdSpec,
+    /// Bus address of the buffer.
+    pub(crate) buffer: u64,
+    pub(crate) length: u32,
+}
+
 /// What a transfer is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TdSpec {
@@ -75,13 +85,10 @@ pub(crate) struct Writing {
 impl Td {
     /// A TD that would begin at the ring's enqueue place.
     #[inline]
-    fn at_enqueue(
-        ring: &ProducerRing,
-        (id, number): (TransferId, u64),
-        kind: TdKind,
-        (buffer, length): (u64, u32),
-    ) -> Self {
+    fn at_enqueue(ring: &ProducerRing, request: TdRequest, number: u64) -> Self {
         let (Position { index: first, cycle }, state) = (ring.enqueue(), TdState::Live);
+        let TdRequest { id, spec, buffer, length } = request;
+        let kind = TdKind::of(spec);
         Self { id, number, buffer, length, first, cycle, kind, state, trbs: 1, noted: None }
     }
 
@@ -96,17 +103,15 @@ impl Td {
     pub(crate) fn write(
         hw: &mut impl DmaMemory,
         ring: &mut ProducerRing,
-        id: (TransferId, u64),
-        (order, address, length): (TdSpec, u64, u32),
+        request: TdRequest,
+        number: u64,
         how: Writing,
     ) -> Option<Self> {
-        let TdSpec::Bulk { event_data: false } = order else {
-            return Self::write_several(hw, ring, id, (order, address, length), how);
-        };
-        if !TrbSpans::is_one(address, length) {
-            return Self::write_several(hw, ring, id, (order, address, length), how);
+        let TdRequest { spec, buffer: address, length, .. } = request;
+        if !matches!(spec, TdSpec::Bulk { event_data: false }) || !TrbSpans::is_one(address, length) {
+            return Self::write_several(hw, ring, request, number, how);
         }
-        let td = Self::at_enqueue(ring, id, TdKind::Bulk { event_data: false }, (address, length));
+        let td = Self::at_enqueue(ring, request, number);
         if ring.room() == 0 {
             return None;
         }
@@ -119,25 +124,25 @@ impl Td {
     fn write_several(
         hw: &mut impl DmaMemory,
         ring: &mut ProducerRing,
-        id: (TransferId, u64),
-        (order, buffer, length): (TdSpec, u64, u32),
+        request: TdRequest,
+        number: u64,
         how: Writing,
     ) -> Option<Self> {
-        let mut td = Self::at_enqueue(ring, id, TdKind::of(order), (buffer, length));
-        td.trbs = match order {
+        let mut td = Self::at_enqueue(ring, request, number);
+        td.trbs = match request.spec {
             TdSpec::Bulk { event_data } => td.count(ring, how.packet) + u32::from(event_data),
             // Setup and status, with or without data between them.
             TdSpec::Control { .. } => td.count(ring, how.packet) + 2,
         };
         (td.trbs <= ring.room()).then(|| {
-            td.write_trbs(hw, ring, (order, how));
+            td.write_trbs(hw, ring, request.spec, how);
             td
         })
     }
 
-    fn write_trbs(&self, hw: &mut impl DmaMemory, ring: &mut ProducerRing, (order, how): (TdSpec, Writing)) {
+    fn write_trbs(&self, hw: &mut impl DmaMemory, ring: &mut ProducerRing, spec: TdSpec, how: Writing) {
         let mut first = None;
-        match order {
+        match spec {
             TdSpec::Bulk { event_data } => {
                 for piece in self.pieces(ring, how.packet) {
                     let trb = self.normal(hw, &piece, how);
@@ -229,8 +234,12 @@ impl Td {
             TdKind::Control => (self.length == 0, 1),
         };
         let from = ring.after(self.first(), skipped);
-        let places = (ring.until_link(from.index), ring.per_segment());
-        TrbSpans::new(self.buffer, self.length, packet, places).take(if none { 0 } else { usize::MAX })
+        let (until_link, per_segment) = (ring.until_link(from.index), ring.per_segment());
+        TrbSpans::new(self.buffer, self.length, packet, until_link, per_segment).take(if none {
+            0
+        } else {
+            usize::MAX
+        })
     }
 
     /// How far into the TD a place lies; `None` if it is not of the TD.
@@ -259,8 +268,14 @@ impl Td {
     /// Returns the bytes transferred, as an event at `offset` with `event_length` says; never more
     /// than were asked for.
     #[inline]
-    pub(crate) fn moved(&self, ring: &ProducerRing, packet: u32, at: (u32, u32), actual: Actual) -> u32 {
-        let (offset, event_length) = at;
+    pub(crate) fn moved(
+        &self,
+        ring: &ProducerRing,
+        packet: u32,
+        offset: u32,
+        event_length: u32,
+        actual: Actual,
+    ) -> u32 {
         let skipped = u32::from(self.kind == TdKind::Control);
         let piece = || {
             let number = offset.saturating_sub(skipped) as usize;
@@ -284,8 +299,8 @@ impl Td {
 }
 
 impl TdKind {
-    const fn of(order: TdSpec) -> Self {
-        match order {
+    const fn of(spec: TdSpec) -> Self {
+        match spec {
             TdSpec::Bulk { event_data } => Self::Bulk { event_data },
             TdSpec::Control { .. } => Self::Control,
         }

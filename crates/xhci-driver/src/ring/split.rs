@@ -34,8 +34,7 @@ pub(crate) struct TrbSpans {
 }
 
 impl TrbSpans {
-    pub(crate) fn new(address: u64, length: u32, packet: u32, places: (u32, u32)) -> Self {
-        let (until_link, per_segment) = places;
+    pub(crate) fn new(address: u64, length: u32, packet: u32, until_link: u32, per_segment: u32) -> Self {
         Self { address, length, packet: packet.max(1), until_link, per_segment, before: 0, ended: false }
     }
 
@@ -96,32 +95,32 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    fn lengths(address: u64, length: u32, places: (u32, u32)) -> Vec<u32> {
-        TrbSpans::new(address, length, 1024, places).map(|piece| piece.length).collect()
+    fn lengths(address: u64, length: u32, until_link: u32, per_segment: u32) -> Vec<u32> {
+        TrbSpans::new(address, length, 1024, until_link, per_segment).map(|piece| piece.length).collect()
     }
 
     #[test]
     fn a_buffer_is_cut_at_64_kib() {
-        assert_eq!(lengths(0x1_0000, 0x2_0000, (100, 100)), [0x1_0000, 0x1_0000]);
-        assert_eq!(lengths(0x1_fff0, 0x1_0020, (100, 100)), [0x10, 0x1_0000, 0x10]);
-        assert_eq!(lengths(0x1_0000, 31, (100, 100)), [31]);
-        assert_eq!(lengths(0x1_0000, 0, (100, 100)), [0]);
+        assert_eq!(lengths(0x1_0000, 0x2_0000, 100, 100), [0x1_0000, 0x1_0000]);
+        assert_eq!(lengths(0x1_fff0, 0x1_0020, 100, 100), [0x10, 0x1_0000, 0x10]);
+        assert_eq!(lengths(0x1_0000, 31, 100, 100), [31]);
+        assert_eq!(lengths(0x1_0000, 0, 100, 100), [0]);
     }
 
     #[test]
     fn whole_packets_lie_before_a_link() {
-        assert_eq!(lengths(0xf200, 0x8000, (1, 3)), [0xc00, 0x200, 0x7200]);
-        assert_eq!(lengths(0xf200, 0x8000, (2, 3)), [0xe00, 0x7200]);
+        assert_eq!(lengths(0xf200, 0x8000, 1, 3), [0xc00, 0x200, 0x7200]);
+        assert_eq!(lengths(0xf200, 0x8000, 2, 3), [0xe00, 0x7200]);
         // Less than a packet up to the boundary: there is nothing to choose.
-        assert_eq!(lengths(0xffff, 0x8000, (1, 3)), [1, 0x7fff]);
+        assert_eq!(lengths(0xffff, 0x8000, 1, 3), [1, 0x7fff]);
     }
 
     #[test]
     fn td_size_counts_packets_that_are_left() {
-        let pieces: Vec<_> = TrbSpans::new(0xf000, 0x2_0000, 1024, (9, 9)).collect();
+        let pieces: Vec<_> = TrbSpans::new(0xf000, 0x2_0000, 1024, 9, 9).collect();
         let sizes = |kind: TdSize| pieces.iter().map(|p| kind.of(p, 0x2_0000, 1024)).collect::<Vec<_>>();
         assert_eq!(sizes(TdSize::Packets), [31, 31, 0]);
-        let pieces: Vec<_> = TrbSpans::new(0xf000, 0x1400, 1024, (9, 9)).collect();
+        let pieces: Vec<_> = TrbSpans::new(0xf000, 0x1400, 1024, 9, 9).collect();
         let sizes = |kind: TdSize| pieces.iter().map(|p| kind.of(p, 0x1400, 1024)).collect::<Vec<_>>();
         assert_eq!(sizes(TdSize::Packets), [1, 0]);
         assert_eq!(sizes(TdSize::Kibibytes), [5, 0]);
@@ -133,7 +132,7 @@ mod tests {
             address in 0u64..1 << 40, length in 0u32..1 << 21, until in 1u32..8, per in 1u32..8, packet in 1u32..2000
         ) {
             let (mut next, mut sum) = (address, 0);
-            for piece in TrbSpans::new(address, length, packet, (until, per)) {
+            for piece in TrbSpans::new(address, length, packet, until, per) {
                 prop_assert_eq!((piece.address, piece.before), (next, sum));
                 prop_assert!(piece.length > 0 || length == 0);
                 let end = piece.address + u64::from(piece.length).max(1) - 1;

@@ -102,7 +102,7 @@ impl Fixture {
 
     /// Makes a request and takes its answer.
     pub(crate) fn ask(&mut self, request: Request) -> Result<Answer, Refusal> {
-        self.xhci.request(&mut self.hw, self.now, (RequestId(7), request))?;
+        self.xhci.request(&mut self.hw, self.now, RequestId(7), request)?;
         self.interrupt();
         let answered = self.outputs().into_iter().find_map(|output| match output {
             Output::Answered(RequestId(7), answer) => Some(answer),
@@ -111,11 +111,11 @@ impl Fixture {
         Ok(answered.expect("an answer"))
     }
 
-    /// Bulk IN 1 is cleared at the device, and the driver is reported. Its answer is among the
-    /// outputs, at some time.
+    /// Reports to the driver that the device has cleared bulk IN 1. The answer is among later
+    /// outputs.
     pub(crate) fn clear(&mut self, device: DeviceId) {
-        let request = (RequestId(7), Request::ResetToggle(device, bulk_in()));
-        self.xhci.request(&mut self.hw, self.now, request).expect("it can be cleared");
+        let request = Request::ResetToggle(device, bulk_in());
+        self.xhci.request(&mut self.hw, self.now, RequestId(7), request).expect("it can be cleared");
         self.interrupt();
     }
 
@@ -136,7 +136,7 @@ impl Fixture {
     }
 
     pub(crate) fn cancel(&mut self, device: DeviceId, pipe: Pipe, id: u64) {
-        self.xhci.cancel(&mut self.hw, self.now, (device, pipe, TransferId(id)));
+        self.xhci.cancel(&mut self.hw, self.now, device, pipe, TransferId(id));
     }
 
     /// The TRBs that wait on a pipe.

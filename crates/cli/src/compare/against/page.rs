@@ -5,12 +5,12 @@
 
 use super::{Record, list};
 use crate::compare::choice::Configuration;
-use crate::compare::request::Comparison;
 use crate::failure::Failure;
 use crate::page;
 use crate::sanitize::escape;
 use report::{Axis, Bars, Cell, Dot, DotSeries, Fact, Figure, Group, Page, Picture, Scatter, Section, Table};
 use std::path::Path;
+use study::compare::Comparison;
 use study::compare::Row;
 
 /// How far off a figure may be, for zones about the line: the bars of `uaskit validate`.

@@ -7,7 +7,9 @@ use crate::args::CaptureKind;
 use crate::failure::Failure;
 use crate::output_file;
 use bus::{TransferId, TransferStatus};
-use capture::{Control, Crossed, DeviceAddress, Pcapng, Said, Transactions, Transfer, Transfers, WriteError};
+use capture::{
+    Control, Crossed, DeviceAddress, Pcapng, Said, Transactions, Transfer, TransferEnd, Transfers, WriteError,
+};
 use device::Verdict;
 use sim::link::bulk::Message;
 use sim::link::streams::StreamField;
@@ -200,10 +202,19 @@ impl Observer for Recorder {
         });
     }
 
-    fn completed(&mut self, at: Instant, transfer: &HostTransfer, end: (TransferStatus, u32), bytes: &[u8]) {
+    fn completed(
+        &mut self,
+        at: Instant,
+        transfer: &HostTransfer,
+        status: TransferStatus,
+        actual: u32,
+        bytes: &[u8],
+    ) {
         let transfer = shown(transfer);
         self.write(at, |form, out, at| match form {
-            Form::Transfers(transfers) => transfers.completed(out, at, &transfer, end, bytes),
+            Form::Transfers(transfers) => {
+                transfers.completed(out, at, &transfer, TransferEnd { status, actual }, bytes)
+            }
             Form::Packets(packets) => packets.completed(out, at, transfer.id),
         });
     }

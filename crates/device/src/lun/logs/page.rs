@@ -36,13 +36,27 @@ pub enum LogValues {
     DefaultCumulative,
 }
 
-/// Writes one of [`PAGES`], from parameter `pointer` on, and says how many bytes it has.
+/// A page as LOG SENSE asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogPage {
+    /// Its code.
+    pub code: LogPageCode,
+    /// Its subpage code.
+    pub subpage: u8,
+    /// The values of counters.
+    pub values: LogValues,
+    /// The first parameter.
+    pub pointer: u16,
+}
+
+/// Writes one of [`PAGES`] and returns its length in bytes.
 pub fn encode(
-    (logs, config): (&Logs, &LogicalUnitConfig),
-    (code, subpage): (LogPageCode, u8),
-    (values, pointer): (LogValues, u16),
+    logs: &Logs,
+    config: &LogicalUnitConfig,
+    page: LogPage,
     out: &mut [u8],
 ) -> Result<usize, NoRoom> {
+    let LogPage { code, subpage, values, pointer } = page;
     if code == LogPageCode::SupportedPages {
         return encode_supported(subpage, out);
     }

@@ -43,24 +43,24 @@ fn settle(checked: Result<(), Sense>, change: impl FnOnce() -> Result<(), Obstac
 fn check_reserve(cdb: &[u8]) -> Result<(), Sense> {
     let command = Reserve::decode(cdb).map_err(|_| UNREADABLE)?;
     let Reserve { third_party, long_id, extent, parameter_list_len, .. } = command;
-    check(third_party, long_id, extent, (command.width, parameter_list_len))
+    check(third_party, long_id, extent, command.width == CdbWidth::Ten && parameter_list_len > 0)
 }
 
 fn check_release(cdb: &[u8]) -> Result<(), Sense> {
     let command = Release::decode(cdb).map_err(|_| UNREADABLE)?;
     let Release { third_party, long_id, extent, parameter_list_len, .. } = command;
-    check(third_party, long_id, extent, (command.width, parameter_list_len))
+    check(third_party, long_id, extent, command.width == CdbWidth::Ten && parameter_list_len > 0)
 }
 
 /// A parameter list describes what is not done here. In a (6) the bytes are reserved without EXTENT.
-fn check(third_party: bool, long_id: bool, extent: bool, list: (CdbWidth, u16)) -> Result<(), Sense> {
+fn check(third_party: bool, long_id: bool, extent: bool, has_list: bool) -> Result<(), Sense> {
     if third_party {
         Err(Sense::invalid_field_in_cdb(1, Some(4)))
     } else if long_id {
         Err(Sense::invalid_field_in_cdb(1, Some(1)))
     } else if extent {
         Err(Sense::invalid_field_in_cdb(1, Some(0)))
-    } else if matches!(list, (CdbWidth::Ten, 1..)) {
+    } else if has_list {
         Err(Sense::invalid_field_in_cdb(7, None))
     } else {
         Ok(())

@@ -4,7 +4,7 @@
 
 use super::{Decision, fields, settle};
 use crate::lun::Context;
-use crate::lun::logs::{self, LogValues, PAGES};
+use crate::lun::logs::{self, LogPage, LogValues, PAGES};
 use crate::lun::row::{Needs, Row};
 use wire::scsi::cdb::{LogPageControl, LogSense};
 use wire::scsi::log::{ALL_SUBPAGES, LogPageCode};
@@ -40,10 +40,9 @@ fn plan(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
         return Err(Sense::invalid_field_in_cdb(5, None));
     }
     let unit = &*context.unit;
-    let page = (code, command.subpage_code);
-    Ok(context.reply.fill(command.allocation_len.into(), |out| {
-        logs::encode((&unit.logs, &unit.config), page, (values, command.parameter_pointer), out)
-    }))
+    let page = LogPage { code, subpage: command.subpage_code, values, pointer: command.parameter_pointer };
+    let len = command.allocation_len.into();
+    Ok(context.reply.fill(len, |out| logs::encode(&unit.logs, &unit.config, page, out)))
 }
 
 /// The code of the last parameter of a page, if there is such a page.

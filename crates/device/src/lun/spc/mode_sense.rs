@@ -51,7 +51,7 @@ fn plan(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
     let form = form(command.width);
     Ok(context.reply.fill(command.allocation_len.into(), |out| {
         let mut writer = ModeWriter::new(form, header, descriptor, out)?;
-        for (code, subpage) in PAGES.into_iter().filter(|&page| wanted.includes(page)) {
+        for (code, subpage) in PAGES.into_iter().filter(|&(code, subpage)| wanted.includes(code, subpage)) {
             let mut page = [0; crate::lun::mode::PAGE_BYTES_MAX];
             if let Some(values) = values.page(code, subpage) {
                 let len = values.encode(unit.modes.is_saveable(), &mut page)?;
@@ -97,7 +97,7 @@ enum Subpages {
 }
 
 impl Wanted {
-    fn includes(self, (code, subpage): (ModePageCode, Option<u8>)) -> bool {
+    fn includes(self, code: ModePageCode, subpage: Option<u8>) -> bool {
         let subpage_fits = match self.subpage {
             Subpages::All => true,
             Subpages::One(wanted) => wanted == subpage,
@@ -115,9 +115,9 @@ fn wanted(code: ModePageCode, subpage_code: u8) -> Result<Wanted, Sense> {
     };
     let any = Wanted { code: (code != ModePageCode::All).then_some(code), subpage: Subpages::All };
     let wanted = Wanted { subpage, ..any };
-    if !PAGES.into_iter().any(|page| any.includes(page)) {
+    if !PAGES.into_iter().any(|(code, subpage)| any.includes(code, subpage)) {
         Err(Sense::invalid_field_in_cdb(2, Some(5)))
-    } else if !PAGES.into_iter().any(|page| wanted.includes(page))
+    } else if !PAGES.into_iter().any(|(code, subpage)| wanted.includes(code, subpage))
         || code == ModePageCode::All && !matches!(subpage_code, 0 | ALL_SUBPAGES)
     {
         Err(Sense::invalid_field_in_cdb(3, None))

@@ -192,7 +192,7 @@ impl HostDevice {
             let begun = match (step, self.device) {
                 (SequenceStep::Driver(request), _) => {
                     let id = self.driver_request();
-                    system.drive(now, |driver, access| driver.request(access, now, (id, request)))
+                    system.drive(now, |driver, access| driver.request(access, now, id, request))
                 }
                 (SequenceStep::Control(setup), Some(device)) => {
                     let transfer = ControlTransfer { id: CONTROL, device, setup, buffer: place };

@@ -272,7 +272,7 @@ impl HostTransport {
         let Some(number) = self.in_flight.find(id) else { return };
         let pipe = self.in_flight.get(number).map(|(_, state)| state.pipe);
         if let Some((device, pipe)) = device.zip(pipe) {
-            system.drive(now, |driver, access| driver.cancel(access, now, (device, pipe, number)));
+            system.drive(now, |driver, access| driver.cancel(access, now, device, pipe, number));
         }
     }
 
@@ -314,7 +314,7 @@ impl HostTransport {
             for turn in interrupt.into_iter().chain([turn]).filter(|turn| turn.ended > turn.since) {
                 self.observers.notify(|observer| observer.core_worked(turn, CoreClient::Transfer(id)));
             }
-            self.observers.notify(|observer| observer.completed(now, &shown, (status, actual), bytes));
+            self.observers.notify(|observer| observer.completed(now, &shown, status, actual, bytes));
         }
         let is_passed = state.carries == Carries::Message || bytes.len() <= PEEK_BYTES_MAX;
         let bytes = if is_passed { bytes } else { &[] };

@@ -21,8 +21,9 @@ pub(super) fn of(decision: &Decision, known: &Known<'_>) -> f64 {
             formula.value(known).map_or(UNDECIDED, |value| published.error(value).powi(2))
         }
         DecisionKind::Claims(claims) => {
-            let of =
-                |claim: &Claim| claim.judge(known).map_or(UNDECIDED, |judged| missed(claim, judged).powi(2));
+            let of = |claim: &Claim| {
+                claim.judge(known).map_or(UNDECIDED, |(left, right, _)| missed(claim, left, right).powi(2))
+            };
             claims.iter().map(of).sum()
         }
         DecisionKind::Undecidable(_) => 0.0,
@@ -30,7 +31,7 @@ pub(super) fn of(decision: &Decision, known: &Known<'_>) -> f64 {
 }
 
 /// What a claim misses. Numbers below one are shares or ratios, whose difference says enough by itself.
-fn missed(claim: &Claim, (left, right, _): (f64, f64, bool)) -> f64 {
+fn missed(claim: &Claim, left: f64, right: f64) -> f64 {
     let more = (left - right) / left.abs().max(right.abs()).max(1.0);
     match claim.comparison {
         Comparison::Less | Comparison::AtMost => (more + MARGIN).max(0.0),
@@ -45,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_claim_that_holds_well_is_no_loss_and_one_that_fails_is_what_it_misses() {
-        let of = |text, left, right| missed(&Claim::read(text).unwrap(), (left, right, false));
+        let of = |text, left, right| missed(&Claim::read(text).unwrap(), left, right);
         assert_eq!((of("1 < 2", 80.0, 100.0), of("2 > 1", 100.0, 80.0)), (0.0, 0.0));
         assert!((of("1 < 2", 100.0, 80.0) - 0.21).abs() < 1e-9);
         assert!((of("2 > 1", 80.0, 100.0) - 0.21).abs() < 1e-9);

@@ -62,10 +62,7 @@ impl Search<'_> {
 
     /// Points with one number moved.
     fn single(&self, from: &[u32], strides: &[u32], number: usize) -> Vec<Point> {
-        [(number, false), (number, true)]
-            .into_iter()
-            .filter_map(|one| self.moved(from, strides, one))
-            .collect()
+        [false, true].into_iter().filter_map(|up| self.moved(from, strides, number, up)).collect()
     }
 
     /// Points with two numbers moved; none if there are many numbers.
@@ -77,8 +74,8 @@ impl Search<'_> {
         for first in 0..from.len() {
             for second in first + 1..from.len() {
                 for ways in [(false, true), (true, false), (false, false), (true, true)] {
-                    let one = self.moved(from, strides, (first, ways.0));
-                    points.extend(one.and_then(|one| self.moved(&one, strides, (second, ways.1))));
+                    let one = self.moved(from, strides, first, ways.0);
+                    points.extend(one.and_then(|one| self.moved(&one, strides, second, ways.1)));
                 }
             }
         }
@@ -86,7 +83,7 @@ impl Search<'_> {
     }
 
     /// A point with a number moved down or up, as far as its bounds let it; none if it is there.
-    fn moved(&self, from: &[u32], strides: &[u32], (number, up): (usize, bool)) -> Option<Point> {
+    fn moved(&self, from: &[u32], strides: &[u32], number: usize, up: bool) -> Option<Point> {
         let (at, stride) = (from[number], strides[number]);
         let to =
             if up { at.saturating_add(stride).min(self.last[number]) } else { at.saturating_sub(stride) };

@@ -22,7 +22,7 @@ fn an_aborted_command_is_answered_and_the_rest_goes_on() {
     let (mut fixture, device) = Fixture::with_device(Config::default());
     fixture.hw.is_mute = true;
     let request = Request::Configure { device, add: Vec::new(), drop: vec![bulk_in()] };
-    fixture.xhci.request(&mut fixture.hw, fixture.now, (RequestId(1), request)).unwrap();
+    fixture.xhci.request(&mut fixture.hw, fixture.now, RequestId(1), request).unwrap();
     fixture.submit(device, Pipe::plain(bulk_out()), (1, 512)).unwrap();
     fixture.cancel(device, Pipe::plain(bulk_out()), 1);
     fixture.pass(limit::COMMAND_TIMEOUT);

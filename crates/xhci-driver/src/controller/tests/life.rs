@@ -76,10 +76,7 @@ fn a_plugged_port_is_reported_and_reset() {
 #[test]
 fn a_port_that_is_not_reset_in_time_is_reported() {
     let mut fixture = Fixture::new(Config::default());
-    fixture
-        .xhci
-        .request(&mut fixture.hw, fixture.now, (RequestId(1), Request::ResetPort { port: 4 }))
-        .unwrap();
+    fixture.xhci.request(&mut fixture.hw, fixture.now, RequestId(1), Request::ResetPort { port: 4 }).unwrap();
     fixture.pass(limit::PORT_RESET_TIMEOUT);
     assert_eq!(fixture.outputs(), [Output::Answered(RequestId(1), Answer::TimedOut)]);
 }
@@ -197,7 +194,7 @@ fn a_toggle_is_reset_by_drop_and_add() {
 fn a_device_that_was_reset_gets_its_address_and_loses_its_endpoints() {
     let (mut fixture, device) = Fixture::with_device(Config::default());
     fixture.submit(device, plain_in(), (1, 512)).unwrap();
-    fixture.xhci.request(&mut fixture.hw, fixture.now, (RequestId(1), Request::Readdress(device))).unwrap();
+    fixture.xhci.request(&mut fixture.hw, fixture.now, RequestId(1), Request::Readdress(device)).unwrap();
     fixture.interrupt();
     let outputs = fixture.outputs();
     assert!(outputs.contains(&Output::Answered(RequestId(1), Answer::Done)));
@@ -224,10 +221,7 @@ fn who_came_before_the_reset_of_a_port_is_who_is_attached_after_it() {
     let mut fixture = Fixture::new(Config::default());
     // What the event of this says was taken note of by the reset.
     fixture.hw.plug(3, true);
-    fixture
-        .xhci
-        .request(&mut fixture.hw, fixture.now, (RequestId(1), Request::ResetPort { port: 3 }))
-        .unwrap();
+    fixture.xhci.request(&mut fixture.hw, fixture.now, RequestId(1), Request::ResetPort { port: 3 }).unwrap();
     let device = fixture.attach_only();
     fixture.interrupt();
     assert!(!fixture.outputs().contains(&Output::Gone(device)));

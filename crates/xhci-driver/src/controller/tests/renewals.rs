@@ -170,7 +170,7 @@ fn no_transfer_is_accepted_for_an_endpoint_whose_rings_are_about_to_go() {
     let endpoints = vec![bulk_in()];
     let allocate = Request::AllocateStreams { device, endpoints, wanted: 8 };
     fixture.hw.is_mute = true;
-    fixture.xhci.request(&mut fixture.hw, fixture.now, (RequestId(1), allocate.clone())).unwrap();
+    fixture.xhci.request(&mut fixture.hw, fixture.now, RequestId(1), allocate.clone()).unwrap();
     assert_eq!(fixture.submit(device, plain_in(), (1, 512)), Err(Refusal::Busy));
     assert_eq!(fixture.submit(device, Pipe::plain(bulk_out()), (2, 512)), Ok(()), "this one stays");
     fixture.hw.refusals.push_back((TrbType::ConfigureEndpoint, 8));
