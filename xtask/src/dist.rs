@@ -9,6 +9,7 @@
 
 mod build;
 mod chroot;
+mod made;
 mod package;
 mod tree;
 
@@ -43,19 +44,6 @@ impl Options {
 /// The program that was built last for giving away, if one was.
 pub(crate) fn program() -> Option<PathBuf> {
     build::built().ok().filter(|path| path.exists())
-}
-
-/// What was made, and for what.
-struct Made {
-    /// As the package and the program say it.
-    version: String,
-    /// Debian's name of the architecture.
-    architecture: String,
-    /// The folder that holds the files.
-    output: PathBuf,
-    archive: PathBuf,
-    debian: PathBuf,
-    sums: PathBuf,
 }
 
 /// Builds everything, checks it if asked to, and prints what was built.

@@ -10,59 +10,21 @@
 
 mod blocks;
 mod damage;
+mod front;
 mod lines;
 mod records;
 mod window;
 
 pub use damage::{Damage, DamageKind, Dropped};
+pub use front::{ByteOrder, Link, RECORD_BYTES_MAX};
 
-use crate::{ADDED, ReadError, pcapng::INTERFACES_MAX};
+use crate::ReadError;
 use blocks::Blocks;
+use front::{Found, Payload, Step};
 use lines::Lines;
 use records::Records;
 use std::io::{self, Read};
-use std::ops::Range;
 use window::Window;
-
-/// The most bytes of one block or record; a length past it is damage. Wireshark takes as many for USB.
-pub const RECORD_BYTES_MAX: usize = 128 << 20;
-
-/// What begins a packet, by the numbers that tcpdump.org keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
-    /// usbmon's header of 48 bytes (189).
-    UsbmonShort,
-    /// usbmon's header of 64 bytes (220).
-    Usbmon,
-    /// USBPcap's header (249).
-    Usbpcap,
-    /// The header of FreeBSD's usbpf (186).
-    Usbpf,
-    /// Packets of USB 1.1 and 2.0, from packet identifier to check (288, and 293 to 295, which say the speed).
-    Usb2Packets,
-    /// Something else.
-    Other(u32),
-}
-
-/// Which end of a number comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ByteOrder {
-    /// The low one.
-    Little,
-    /// The high one.
-    Big,
-}
-
-impl ByteOrder {
-    /// The bytes of the number at the front, the low one first; none if there are fewer.
-    fn low_first<const N: usize>(self, bytes: &[u8]) -> Option<[u8; N]> {
-        let mut number = *bytes.first_chunk()?;
-        if self == Self::Big {
-            number.reverse();
-        }
-        Some(number)
-    }
-}
 
 /// One packet or event of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,44 +77,6 @@ enum Form {
     Blocks(Blocks),
     Records(Records),
     Lines(Lines),
-}
-
-/// What is at the front of the window.
-enum Step {
-    /// A packet in a block or record of so many bytes.
-    Packet(Found),
-    /// So many bytes without a packet.
-    Skip(usize),
-    /// So many bytes that begin another section.
-    Section(usize),
-    /// So many bytes that make no sense.
-    Damage(DamageKind, usize),
-    /// So many bytes that report dropped packets; their offset is added.
-    Dropped(Dropped, usize),
-    /// Nothing.
-    End,
-}
-
-/// A packet, but for its bytes, which are in the window.
-struct Found {
-    at_ns: u64,
-    link: Link,
-    order: ByteOrder,
-    interface: u32,
-    cut: u32,
-    stream: Option<u16>,
-    is_added: bool,
-    payload: Payload,
-    /// Bytes of the block, record or line.
-    len: usize,
-}
-
-/// Where the bytes of a packet are.
-enum Payload {
-    /// In the window.
-    At(Range<usize>),
-    /// Made of a line of text: [`Lines::packet`].
-    Made,
 }
 
 impl Form {
@@ -313,22 +237,6 @@ fn refusal(bytes: &[u8]) -> &'static str {
         None if bytes.is_empty() => "it is no capture: it is empty",
         None => "it is no capture: neither pcap, pcapng nor the text of usbmon",
     }
-}
-
-/// The stream in a comment (docs/CAPTURE.md): `stream 7`.
-fn stream_of(comment: &[u8]) -> Option<u16> {
-    let digits = comment.strip_prefix(b"stream ")?;
-    std::str::from_utf8(digits).ok()?.parse().ok()
-}
-
-/// Whether a comment says that its record was not on the link (docs/CAPTURE.md).
-fn is_of_added(comment: &[u8]) -> bool {
-    comment.starts_with(ADDED.as_bytes())
-}
-
-/// Whether so many interfaces are more than are kept.
-const fn is_full(interfaces: usize) -> bool {
-    interfaces >= INTERFACES_MAX as usize
 }
 
 #[cfg(test)]

@@ -19,22 +19,12 @@ pub use lines::{Level, Lines, Point, Series, Shape};
 pub use look::Look;
 pub use scatter::{Dot, DotSeries, Scatter};
 
-pub(crate) use plane::Fault;
+pub(crate) use plane::{Drawn, Fault};
 
 use crate::escape::clean;
 use canvas::Ink;
 use std::fmt::Write;
 use svg::node::element::Path;
-
-/// A rendered chart on one scale.
-pub(crate) struct Drawn {
-    /// `linear` or `log`.
-    pub(crate) scale: &'static str,
-    /// The SVG.
-    pub(crate) svg: svg::Document,
-    /// Positions of marks that are drawn for the other scale only, in order: `10,20.5 30,18`.
-    pub(crate) places: Option<String>,
-}
 
 /// An entry of the legend.
 pub(crate) struct Entry<'a> {

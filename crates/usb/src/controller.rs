@@ -28,6 +28,7 @@
 //! transfers that use it have completed. Left out: devices behind hubs, suspend, configurations other
 //! than the first.
 
+mod changes;
 mod device;
 mod error;
 mod hardware;
@@ -35,6 +36,7 @@ mod inner;
 mod interface;
 mod quirks;
 
+pub use changes::{HostCounters, PortChange};
 pub use device::HostedDevice;
 pub use error::ControllerError;
 pub use interface::HostedInterface;
@@ -44,8 +46,7 @@ use inner::Inner;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
-use wire::xhci::PortStatus;
-use xhci_driver::{Capabilities, Config, Counters};
+use xhci_driver::{Capabilities, Config};
 
 /// Parameters of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,39 +61,12 @@ pub struct UsbHost {
     inner: Rc<RefCell<Inner>>,
 }
 
-/// A change of a root port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PortChange {
-    /// From 1.
-    pub port: u8,
-    /// Its state.
-    pub status: PortStatus,
-}
-
-/// Counts since the controller was opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HostCounters {
-    /// Counts of the driver.
-    pub driver: Counters,
-    /// Interrupts.
-    pub interrupts: u64,
-    /// Events found without an interrupt.
-    pub unsignalled: u64,
-}
-
 impl Default for HostConfig {
     /// Rings of two segments: the command pipe of UAS has to hold an IU for each of 254 tags, and
     /// one that crosses a boundary of 64 KiB takes two places. As many events as may be: the caller
     /// that uses a disk is not always there to take them.
     fn default() -> Self {
         Self { driver: Config { ring_segments: 2, event_ring_trbs: 4096, ..Config::default() } }
-    }
-}
-
-impl PortChange {
-    /// Returns whether a device is connected.
-    pub const fn is_connected(self) -> bool {
-        self.status.is_connected()
     }
 }
 

@@ -4,7 +4,7 @@
 //! check works on a copy. The archive's program is also run in a root that holds nothing but itself, which only a
 //! static program survives.
 
-use super::Made;
+use super::made::Made;
 use crate::command::output_of;
 use anyhow::{Context, Result, bail, ensure};
 use std::{

@@ -1,6 +1,6 @@
 //! Archive, Debian package and checksums, the same bytes from the same commit.
 
-use super::{Made, build::Program, tree};
+use super::{build::Program, made::Made, tree};
 use crate::command::output_of;
 use crate::workspace;
 use anyhow::{Context, Result};

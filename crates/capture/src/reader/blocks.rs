@@ -5,11 +5,11 @@
 //! show what they are ([`Link::seen_in`]). Packets are in Enhanced and Simple Packet Blocks. Left out: the obsolete Packet Block,
 //! which no writer of USB has used.
 
-use super::window::Window;
-use super::{
-    ByteOrder, DamageKind, Dropped, Found, Link, Payload, RECORD_BYTES_MAX, Step, is_full, is_of_added,
-    stream_of,
+use super::damage::{DamageKind, Dropped};
+use super::front::{
+    ByteOrder, Found, Link, Payload, RECORD_BYTES_MAX, Step, is_full, is_of_added, stream_of,
 };
+use super::window::Window;
 use pcap_parser::pcapng::{
     Block, EnhancedPacketBlock, InterfaceDescriptionBlock, InterfaceStatisticsBlock, OptionCode,
     PcapNGOption, SimplePacketBlock, parse_block_be, parse_block_le,

@@ -9,8 +9,9 @@
 //! Invariants: an event whose fields cannot be read is damage; a line is held only up to [`LINE_BYTES_MAX`]; times never go back by
 //! half the range of usbmon's counter, which wraps after 4096 s.
 
+use super::damage::{DamageKind, Dropped};
+use super::front::{ByteOrder, Found, Link, Payload, Step};
 use super::window::Window;
-use super::{ByteOrder, DamageKind, Dropped, Found, Link, Payload, Step};
 use std::io::{self, Read};
 use wire::usb::{Direction, EndpointAddress};
 use wire::usbmon::{UsbmonEvent, UsbmonHeader, UsbmonKind, UsbmonPayload};

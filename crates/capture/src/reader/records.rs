@@ -4,8 +4,9 @@
 //! not far from the last one, fewer bytes captured than there were, and another such record or the end of the file behind it. If the header
 //! is damaged, the same is asked in both byte orders where the first record should begin, and the link type is what packets look like.
 
+use super::damage::DamageKind;
+use super::front::{ByteOrder, Found, Link, Payload, RECORD_BYTES_MAX, Step};
 use super::window::Window;
-use super::{ByteOrder, DamageKind, Found, Link, Payload, RECORD_BYTES_MAX, Step};
 use pcap_parser::pcap::{
     LegacyPcapBlock, parse_pcap_frame, parse_pcap_frame_be, parse_pcap_frame_modified, parse_pcap_header,
 };

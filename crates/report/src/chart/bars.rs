@@ -3,8 +3,8 @@
 //! Labels are text, which fits beside horizontal bars; so charts grow downwards.
 
 use super::axis::{Span, WIDEST, with_unit};
-use super::plane::{ABOVE, BELOW, Chart, Fault, Plane, at, on, text};
-use super::{Axis, Drawn, Entry, EntryKind, Look, Mark, Scale, look, sign, with_tooltip};
+use super::plane::{ABOVE, BELOW, Chart, Drawn, Fault, Plane, at, on, text};
+use super::{Axis, Entry, EntryKind, Look, Mark, Scale, look, sign, with_tooltip};
 use crate::drawing::rounded;
 use crate::number::{mean, short};
 use crate::table::{Cell, Table};

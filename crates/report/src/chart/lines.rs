@@ -3,8 +3,8 @@
 //! Names are placed at line ends and moved apart. Left out: lines across missing values.
 
 use super::axis::{Span, with_unit};
-use super::plane::{ABOVE, BELOW, Chart, Fault, Plane, at, on, text};
-use super::{Axis, Drawn, Entry, EntryKind, Ink, Look, Mark, Scale, look, sign};
+use super::plane::{ABOVE, BELOW, Chart, Drawn, Fault, Plane, at, on, text};
+use super::{Axis, Entry, EntryKind, Ink, Look, Mark, Scale, look, sign};
 use crate::drawing::rounded;
 use crate::number::{mean, number};
 use crate::table::{Cell, Table};
@@ -352,6 +352,17 @@ impl Lines {
             place: self.x.place(point.x),
             value: point.in_words(&self.y),
             is_quiet: self.shape != Shape::Marks,
+        }
+    }
+}
+
+impl Lines {
+    /// The class of the line of a series: it marks another state where there is one, else the round.
+    fn dash(&self, nth: usize, look: Look) -> &'static str {
+        match self.series.iter().any(|series| series.is_dashed) {
+            true if self.series[nth].is_dashed => "dashed",
+            true => "",
+            false => look::DASHES[look.dash()],
         }
     }
 }

@@ -4,8 +4,6 @@
 //! are chosen so that within eight rounds no two series share colour and shape, and within four of
 //! eight colours none share shape and dash.
 
-use super::Lines;
-
 /// The look of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
@@ -64,17 +62,6 @@ pub(super) fn apart(wanted: impl Iterator<Item = (Look, bool)>) -> Vec<Look> {
         given.push((look, is_dashed));
     }
     given.into_iter().map(|(look, _)| look).collect()
-}
-
-impl Lines {
-    /// The class of the line of a series: it marks another state where there is one, else the round.
-    pub(super) fn dash(&self, nth: usize, look: Look) -> &'static str {
-        match self.series.iter().any(|series| series.is_dashed) {
-            true if self.series[nth].is_dashed => "dashed",
-            true => "",
-            false => DASHES[look.dash()],
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //!
 //! The name of the upright axis stands above it, where it needs not be turned to be read.
 
-use super::Drawn;
 use super::axis::{Span, fine};
 use super::canvas::{Canvas, FINE, Ink};
 use crate::drawing::rounded;
@@ -15,6 +14,16 @@ use plotters::style::{IntoFont, TextStyle};
 use std::convert::Infallible;
 use svg::node::element::{Group, Text};
 use svg::{Document, Node};
+
+/// A rendered chart on one scale.
+pub(crate) struct Drawn {
+    /// `linear` or `log`.
+    pub(crate) scale: &'static str,
+    /// The SVG.
+    pub(crate) svg: svg::Document,
+    /// Positions of marks that are drawn for the other scale only, in order: `10,20.5 30,18`.
+    pub(crate) places: Option<String>,
+}
 
 /// What plotters may say against a chart.
 pub(crate) type Fault = DrawingAreaErrorKind<Infallible>;

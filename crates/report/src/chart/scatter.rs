@@ -3,8 +3,8 @@
 //! Both axes are alike, so that on logarithmic scales a distance from the line is a factor.
 
 use super::axis::Span;
-use super::plane::{BELOW, Chart, Fault, Plane, at, on};
-use super::{Axis, Drawn, Entry, EntryKind, Ink, Look, Mark, Scale, look};
+use super::plane::{BELOW, Chart, Drawn, Fault, Plane, at, on};
+use super::{Axis, Entry, EntryKind, Ink, Look, Mark, Scale, look};
 use crate::number;
 use crate::table::{Cell, Table};
 use plotters::element::{PathElement, Polygon};

@@ -5,10 +5,10 @@
 //! Always true: the disk's outputs are executed in order; each completion is reported to the disk
 //! and the checkers; a session ends, whatever fails in it, or reports that it is stuck.
 
-use super::FaultStats;
 use super::case::{Case, CaseTransport};
 use super::host::Host;
 use super::progress_bound::ProgressBound;
+use super::report::FaultStats;
 use super::target::SwarmTarget;
 use initiator::disk::{Disk, DiskConfig, Done, Error, Memory, Operation, Output, RequestId};
 use initiator::{Command, CommandId, Counters};

@@ -8,8 +8,8 @@
 //! Always true: all requests complete successfully; no block is read from or written to the wrong
 //! place.
 
-use super::FaultStats;
 use super::case::{Case, CaseTransport};
+use super::report::FaultStats;
 use initiator::disk::RequestId;
 use sim::check::{Invariant, Violation, ViolationSubject};
 use sim::engine::{Digest, Random, Trace};

@@ -3,9 +3,9 @@
 //! Always true: driver events are taken after every call and queued for their owner: a mailbox for
 //! each device, the outstanding answer, the ports.
 
+use super::changes::{HostCounters, PortChange};
 use super::error::ControllerError;
 use super::hardware::Hardware;
-use super::{HostCounters, PortChange};
 use crate::clock::{Clock, span};
 use crate::host_bus::Readiness;
 use crate::vfio::Function;
