@@ -6,12 +6,14 @@
 
 mod coded;
 mod flags;
+mod history;
 pub mod table;
 mod version;
 
 pub use coded::{BridgeFacts, CodedRule};
 pub use flags::{Flag, Flags};
-pub use version::{KernelVersion, Versions};
+pub use history::{Change, OLDEST, Presence, Versions};
+pub use version::KernelVersion;
 
 use super::identity::Identity;
 use table::TableRow;

@@ -1,5 +1,6 @@
 //! Rules in the code of `uas` (Linux, drivers/usb/storage/uas-detect.h): ids alone do not distinguish these chips.
 
+use super::history::HIKSEMI_BY_NAMES;
 use super::{Flag, Flags, KernelVersion, Versions};
 use crate::identity::{DeviceId, Identity};
 use bus::Speed;
@@ -55,11 +56,10 @@ impl CodedRule {
         }
     }
 
-    /// The versions of Linux that have the rule, where it is known for certain.
+    /// The versions of Linux that have the rule.
     pub const fn versions(self) -> Versions {
         match self {
-            // Of "USB driver fixes for 6.2-rc5", January 2023, in place of a row; in stable branches since that month, down to 4.19.271.
-            Self::Hiksemi => Versions { since: Some(KernelVersion::new(6, 2)), before: None },
+            Self::Hiksemi => Versions { since: Some(&HIKSEMI_BY_NAMES), before: None },
             Self::Asm1153
             | Self::AsmediaBelowSuperSpeed
             | Self::AsmediaWith32Streams

@@ -3,6 +3,8 @@
 //! Left out: flags that neither a user nor a row of [`table`](super::table) sets. Always true: a letter has one flag,
 //! and a flag has one letter or none.
 
+use super::history::NO_SAME_IS_REPLACED;
+use super::{KernelVersion, Versions};
 use alloc::string::String;
 use core::fmt;
 
@@ -36,6 +38,13 @@ pub enum Flag {
     BrokenFua,
     NeedsCapacity16,
     GoSlow,
+    FixInquiry,
+    ScmMultTarg,
+    BulkIgnoreTag,
+    Bulk32,
+    NeedOverride,
+    MaxSectorsMin,
+    SenseAfterSync,
 }
 
 /// A set of flags.
@@ -45,7 +54,7 @@ pub struct Flags(u32);
 /// Flag, letter, what it means.
 type Row = (Flag, Option<char>, &'static str);
 
-const ROWS: [Row; 25] = [
+const ROWS: [Row; 32] = [
     (Flag::SaneSense, Some('a'), "sense data may be longer than 18 bytes"),
     (Flag::BadSense, Some('b'), "sense data is never longer than 18 bytes"),
     (Flag::FixCapacity, Some('c'), "the reported capacity is one block too large"),
@@ -71,6 +80,13 @@ const ROWS: [Row; 25] = [
     (Flag::BrokenFua, None, "force unit access is not believed in"),
     (Flag::NeedsCapacity16, None, "READ CAPACITY (16) is asked first"),
     (Flag::GoSlow, None, "a pause before each data phase"),
+    (Flag::FixInquiry, None, "INQUIRY is answered by the driver"),
+    (Flag::ScmMultTarg, None, "several SCSI targets"),
+    (Flag::BulkIgnoreTag, None, "tags of a CSW are not compared"),
+    (Flag::Bulk32, None, "a CBW of 32 bytes"),
+    (Flag::NeedOverride, None, "the row is needed although it changes nothing"),
+    (Flag::MaxSectorsMin, None, "no more than one page at once"),
+    (Flag::SenseAfterSync, None, "REQUEST SENSE follows SYNCHRONIZE CACHE"),
 ];
 
 impl Flag {
@@ -95,9 +111,10 @@ impl Flag {
         ROWS.iter().map(|row| row.0)
     }
 
-    /// Whether a user's entry takes it away by not naming it. Linux's mask has every letter but `k`.
-    pub fn is_replaced(self) -> bool {
-        self.letter().is_some() && self != Self::NoSame
+    /// Whether a user's entry takes it away by not naming it: every flag with a letter, and `k` where the kernel has it in its mask.
+    pub fn is_replaced(self, kernel: Option<KernelVersion>) -> bool {
+        let mask = Versions { since: Some(&NO_SAME_IS_REPLACED), before: None };
+        self.letter().is_some() && (self != Self::NoSame || mask.contain(kernel))
     }
 
     fn row(self) -> Row {
@@ -149,10 +166,10 @@ impl Flags {
         self.iter().filter_map(Flag::letter).collect()
     }
 
-    /// What is left of the flags when a user's entry replaces them.
+    /// What is left of the flags when a user's entry replaces them; of `None`, the newest kernel, every letter.
     #[must_use]
-    pub fn replaced_by(self, entry: Self) -> Self {
-        self.iter().filter(|flag| flag.is_replaced()).fold(self, Self::without).union(entry)
+    pub fn replaced_by(self, entry: Self, kernel: Option<KernelVersion>) -> Self {
+        self.iter().filter(|flag| flag.is_replaced(kernel)).fold(self, Self::without).union(entry)
     }
 }
 
@@ -199,10 +216,12 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_replaces_what_has_a_letter_except_k() {
+    fn an_entry_replaces_what_has_a_letter_and_k_in_newer_kernels_alone() {
         let built_in = Flags::of(&[Flag::IgnoreUas, Flag::NoReportOpcodes, Flag::BrokenFua, Flag::NoSame]);
-        let left = built_in.replaced_by(Flags::of(&[Flag::NoAta1x]));
-        assert_eq!(left, Flags::of(&[Flag::NoSame, Flag::NoAta1x, Flag::BrokenFua]));
-        assert_eq!(left.letters(), "kt");
+        let left = |kernel| built_in.replaced_by(Flags::of(&[Flag::NoAta1x]), kernel);
+        let [old, new] = [177, 178].map(|patch| Some(KernelVersion::with_patch(6, 1, patch)));
+        assert_eq!(left(old), Flags::of(&[Flag::NoSame, Flag::NoAta1x, Flag::BrokenFua]));
+        assert_eq!(left(old).letters(), "kt");
+        assert_eq!([left(new), left(None)].map(Flags::letters), ["t", "t"]);
     }
 }
