@@ -48,6 +48,9 @@ pub const DEVICES: &str = "/sys/bus/usb/devices";
 /// Where the kernel shows its release.
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 
+/// Where a distribution notes the upstream version of its kernel: Ubuntu, and Debian within `uname -v`.
+const BUILDS: [&str; 2] = ["/proc/version_signature", "/proc/version"];
+
 /// The version of a kernel, and where it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelFound<'a> {
@@ -64,6 +67,8 @@ pub struct KernelFound<'a> {
 pub struct Inventory {
     /// The kernel's release, as `uname -r` prints it.
     pub release: Option<String>,
+    /// The file in which a distribution notes the upstream version of its kernel, and its text.
+    pub build: Option<(&'static str, String)>,
     /// Host controllers, in the order of their buses.
     pub controllers: Vec<Controller>,
     /// Root hubs, hubs and devices, each after the hub that it is plugged into.
@@ -107,6 +112,10 @@ impl Inventory {
         inventory.drivers = Drivers::read(tree, asks_for_modules, release.as_deref());
         inventory.quirks = QuirkSettings::read(tree, inventory.drivers.usb_storage_is_built_in);
         inventory.release = release;
+        inventory.build = BUILDS.into_iter().find_map(|path| {
+            let text = tree.text(path).ok()?;
+            KernelVersion::of_build(&text).map(|_| (path, text))
+        });
         if scope == Scope::List {
             inventory.log = Some(KernelLog::read(tree, kernel_log::PATH));
         }
@@ -124,14 +133,19 @@ impl Inventory {
     }
 
     /// The version of the kernel, by whose tables quirks are judged: that of its release, or where that cannot be read, that of
-    /// its configuration.
+    /// its configuration. A release of Debian or Ubuntu may lack the patch level, which their note of the build has.
     pub fn kernel(&self) -> Option<KernelFound<'_>> {
         let release = self.release.as_deref().map(|text| (RELEASE, text));
         let config = self.drivers.config.as_ref();
         let config = config.and_then(|config| Some((config.path.as_str(), config.version.as_deref()?)));
-        [release, config].into_iter().flatten().find_map(|(path, text)| {
+        let named = [release, config].into_iter().flatten().find_map(|(path, text)| {
             Some(KernelFound { version: KernelVersion::of_release(text)?, path, text })
-        })
+        })?;
+        let build = self.build.as_ref().and_then(|(path, text)| {
+            Some(KernelFound { version: KernelVersion::of_build(text)?, path, text })
+        });
+        let is_same = |build: &KernelFound<'_>| build.version.is_of_branch(named.version);
+        Some(build.filter(is_same).filter(|_| named.version.patch.is_none()).unwrap_or(named))
     }
 
     /// The kernel's log, if it was asked for and could be read.

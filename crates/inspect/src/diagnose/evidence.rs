@@ -11,7 +11,7 @@ use crate::inventory::{
 use crate::tree::Unread;
 use quirks::configuration::Setting;
 use quirks::quirk::table::{self, TABLES_OF, TableRow};
-use quirks::quirk::{BuiltIn, Flag, KernelVersion, Versions};
+use quirks::quirk::{BuiltIn, Change, Flag, KernelVersion, Presence, Versions};
 use quirks::{Finding, Link, LinuxJudgement, Rule, STREAMS_MAX};
 use wire::usb::ClassCode;
 
@@ -72,6 +72,8 @@ pub struct Evidence<'a> {
     pub quirks: Quirks,
     /// A row that came after this kernel, which may have taken it over.
     pub later_row: Option<&'static TableRow>,
+    /// A row that a later release of this kernel's branch has, and this kernel has not.
+    pub missing_row: Option<&'static TableRow>,
     /// A row that ignores UAS and went after this kernel, which may have dropped it already.
     pub leaving_row: Option<&'static TableRow>,
 }
@@ -105,9 +107,22 @@ impl<'a> Evidence<'a> {
         };
         let linux = judged(version);
         let built_in = built_in(linux.as_ref(), version);
-        let quirks = Quirks { built_in, user };
+        let quirks = Quirks { built_in, user, kernel: version };
         let controller = inventory.controller_of(device);
-        Self { inventory, device, interface, settings, linux, controller, quirks, later_row, leaving_row }
+        let kernel = inventory.kernel().map(|found| found.version);
+        let missing_row = kernel.and_then(|kernel| table::missing_row(device.id, device.revision, kernel));
+        Self {
+            inventory,
+            device,
+            interface,
+            settings,
+            linux,
+            controller,
+            quirks,
+            later_row,
+            missing_row,
+            leaving_row,
+        }
     }
 
     /// Its quirks after the next boot, by files and command line; where they have no entry of it, those in force.
@@ -237,14 +252,17 @@ impl Tables {
         if driver != Some("uas") && inventory.readable_log().is_some_and(has_line) {
             let since = by_release.later_row.filter(|row| row.flags.contains(Flag::IgnoreUas));
             return match since.and_then(|row| row.versions.since) {
-                Some(since) => Self { version: Some(since), later_row: None, leaving_row: None },
+                Some(since) => Self { version: Some(since.mainline), later_row: None, leaving_row: None },
                 None => by_release,
             };
         }
         let row = built_in(by_release.version).row.filter(|row| row.flags.contains(Flag::IgnoreUas));
-        let before = row.and_then(|row| row.versions.before);
-        match before.filter(|before| !built_in(Some(*before)).ignores_uas()) {
-            Some(before) => Self { version: Some(before), later_row: None, leaving_row: row },
+        let may_be_gone = |before: &&Change| {
+            by_release.version.is_some_and(|kernel| before.presence(kernel) == Presence::Unknown)
+                && !built_in(Some(before.mainline)).ignores_uas()
+        };
+        match row.and_then(|row| row.versions.before).filter(may_be_gone) {
+            Some(before) => Self { version: Some(before.mainline), later_row: None, leaving_row: row },
             None => by_release,
         }
     }

@@ -4,7 +4,7 @@
 //! those rules. A user's entry replaces every flag that has a letter, in both. What is built in is the business of
 //! [`quirks::quirk`]; a user's entry is read by [`entry`](super::entry).
 
-use quirks::quirk::{BuiltIn, Flag, Flags};
+use quirks::quirk::{BuiltIn, Flag, Flags, KernelVersion};
 
 /// The flags of a device, by where they come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct Quirks {
     pub built_in: BuiltIn,
     /// What the user says.
     pub user: Option<Flags>,
+    /// The version of the kernel, which decides what a user's entry replaces; `None` is the newest that is known.
+    pub kernel: Option<KernelVersion>,
 }
 
 impl Quirks {
@@ -37,6 +39,6 @@ impl Quirks {
     }
 
     fn replaced(&self, built_in: Flags) -> Flags {
-        self.user.map_or(built_in, |user| built_in.replaced_by(user))
+        self.user.map_or(built_in, |user| built_in.replaced_by(user, self.kernel))
     }
 }

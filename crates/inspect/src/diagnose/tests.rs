@@ -305,6 +305,6 @@ fn a_row_is_reported_with_its_versions() {
     let md202 = ids(0x0bda, 0x9210) + &at("manufacturer", "HIKSEMI") + &at("product", "MD202");
     let rule = Some("Linux since 6.2, uas-detect.h".to_owned());
     assert_eq!(judged(md202 + &kernel("6.2.0") + &bound("usb-storage")), (Verdict::Refused, rule));
-    let all = (Verdict::Refused, Some("Linux 7.0, unusual_uas.h".to_owned()));
-    assert_eq!(judged(ids(0x357d, 0x7788) + &bound("usb-storage")), all);
+    let all = (Verdict::Refused, Some("Linux 7.3, unusual_uas.h".to_owned()));
+    assert_eq!(judged(ids(0x2537, 0x1068) + &bound("usb-storage")), all);
 }

@@ -106,6 +106,7 @@ pub(super) fn read(kind: TextKind, reader: &Reader<'_>, facts: &mut Facts) {
         match kind {
             TextKind::Uname => {
                 if let Some(release) = release_of(text) {
+                    facts.files.entry(BUILD.to_owned()).or_insert_with(|| (text.to_owned(), source.clone()));
                     facts.files.entry(RELEASE.to_owned()).or_insert_with(|| (release.to_owned(), source));
                 }
             }
@@ -123,6 +124,7 @@ pub(super) fn read(kind: TextKind, reader: &Reader<'_>, facts: &mut Facts) {
 }
 
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
+const BUILD: &str = "/proc/version";
 
 pub(super) fn command_line(text: &str, facts: &mut Facts, source: super::Source) {
     let text = text.split_once("ommand line: ").map_or(text, |(_, rest)| rest);

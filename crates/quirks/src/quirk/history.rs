@@ -108,6 +108,13 @@ impl Versions {
     }
 }
 
+impl fmt::Display for Change {
+    /// The mainline version.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.mainline.fmt(f)
+    }
+}
+
 impl fmt::Display for Versions {
     /// `Linux since 6.16`; where nothing is known, `Linux`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,6 +12,7 @@
 use super::{Judgement, Rule, Verdict};
 use crate::diagnose::advice;
 use crate::diagnose::evidence::{Evidence, IGNORED_WORDS, Reading};
+use crate::inventory::KernelFound;
 use quirks::Evidence as Seen;
 use quirks::quirk::table::TableRow;
 use quirks::quirk::{BridgeFacts, Flag, Versions};
@@ -173,8 +174,19 @@ fn readings(evidence: &Evidence<'_>) -> Vec<Reading> {
         readings.push(evidence.attribute("descriptors", found));
         readings.push(evidence.attribute("speed", evidence.device.speed.to_string()));
     }
+    readings.extend(
+        evidence.missing_row.zip(evidence.inventory.kernel()).map(|(row, kernel)| missing(row, kernel)),
+    );
     readings.push(settings(evidence));
     readings
+}
+
+/// A row that a later release of the kernel's branch has.
+fn missing(row: &TableRow, kernel: KernelFound<'_>) -> Reading {
+    let since = row.versions.since.and_then(|change| change.release_in(kernel.version));
+    let since = since.map_or_else(String::new, |release| format!(", {release} has it"));
+    let Reading { place, found } = Reading::of_row(row);
+    Reading::new(place, format!("{found}; Linux {} has no such row{since}", kernel.version))
 }
 
 /// The user's own entries.

@@ -165,15 +165,19 @@ fn without_a_release_rows_are_those_of_the_configurations_version() {
         let kernel = found.iter().find(|(place, _)| place.starts_with("/proc/") && *place != PARAMETER);
         (diagnosis.decision, kernel.map(|(place, found)| format!("{place}: {found}")))
     };
-    // The row came with 6.16.
+    // The row came with 6.16 and 6.1.142.
     let of =
         |version: &str| format!("{PACKED} = # Linux/x86 {version} Kernel Configuration\\nCONFIG_USB_UAS=m\n");
     let without = "/proc/sys/kernel/osrelease -\n";
+    let decided = Decision::Decided(Rule::NotIgnored);
     assert_eq!(
         judged(&format!("{without}{}", of("6.1.159"))),
-        (Decision::Supposed(Rule::NotIgnored), Some("/proc/config.gz: 6.1.159".into()))
+        (decided, Some("/proc/config.gz: 6.1.159".into()))
     );
-    let decided = Decision::Decided(Rule::NotIgnored);
+    assert_eq!(
+        judged(&format!("{without}{}", of("6.6.80"))),
+        (Decision::Supposed(Rule::NotIgnored), Some("/proc/config.gz: 6.6.80".into()))
+    );
     assert_eq!(
         judged(&format!("{without}{}", of("6.18.44"))),
         (decided, Some("/proc/config.gz: 6.18.44".into()))
@@ -182,4 +186,33 @@ fn without_a_release_rows_are_those_of_the_configurations_version() {
     let release = Some("/proc/sys/kernel/osrelease: 6.18.44-fc".into());
     assert_eq!(judged(&(kernel("6.18.44-fc") + &of("6.1.159"))), (decided, release));
     assert_eq!(judged(without), (decided, None));
+}
+
+#[test]
+fn the_patch_level_behind_a_packages_number_decides_whether_a_row_is_there() {
+    let judged = |more: &str, driver: &str| {
+        let lines = ids(0x0781, 0x55e8) + &bound(driver) + &kernel("6.1.0-25-amd64") + more;
+        let diagnosis = diagnosed("3-3", &lines);
+        let verdict = diagnosis.judgement(Rule::NotIgnored).expect("judged").verdict;
+        let found: Vec<String> = readings(&diagnosis, Rule::NotIgnored)
+            .into_iter()
+            .map(|(place, found)| format!("{place}: {found}"))
+            .collect();
+        (verdict, found.join("\n"))
+    };
+    let debian = |version: &str| {
+        format!("/proc/version = Linux version 6.1.0-25-amd64 (gcc) #1 SMP Debian {version}-1 (2024-08-26)\n")
+    };
+    // Without it, neither is certain.
+    assert_eq!(judged("", "usb-storage").0, Verdict::Unknown);
+    let (verdict, found) = judged(&debian("6.1.106"), "uas");
+    assert_eq!(verdict, Verdict::Met);
+    assert!(found.contains("Linux 6.1.106 has no such row, 6.1.142 has it"), "{found}");
+    let (verdict, found) = judged(&debian("6.1.147"), "usb-storage");
+    assert_eq!(verdict, Verdict::Refused);
+    assert!(found.contains("/proc/version: Linux version 6.1.0-25-amd64"), "{found}");
+    // A file of another kernel's is none of this one's.
+    assert_eq!(judged(&debian("6.12.40"), "usb-storage").0, Verdict::Unknown);
+    let ubuntu = "/proc/version_signature = Ubuntu 6.1.0-1029.30-oem 6.1.60\n";
+    assert_eq!(judged(ubuntu, "uas").0, Verdict::Met);
 }
