@@ -255,6 +255,7 @@ impl<'a> History<'a> {
                     && !session.is_ended()
                     && session.id.is_some()
                     && session.hub_ports == 0
+                    && !(session.is_left_by_uas && driver == "uas")
             };
             let session = named.or_else(|| self.sessions.iter().rposition(is_waiting))?;
             self.sessions[session].hosts.push(host);

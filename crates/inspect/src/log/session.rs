@@ -36,6 +36,8 @@ pub(crate) struct Session {
     pub(crate) is_storage: bool,
     /// The log has the line of its beginning.
     pub(crate) is_from_start: bool,
+    /// uas has looked at it and does not bind to it.
+    pub(crate) is_left_by_uas: bool,
     /// uas refused it with an error.
     pub(crate) is_refused: bool,
     /// Numbers of its SCSI hosts.
@@ -176,6 +178,7 @@ pub(super) fn note(session: &mut Session, index: usize, raw: &str, line: LogLine
         session.ended_ms = super::seconds(raw).map(milliseconds);
     } else if is_about_uas(text) {
         session.is_storage = true;
+        session.is_left_by_uas |= !text.starts_with("cmd cmplt err");
     } else if text.starts_with("reset ") && session.speed.is_none() {
         session.speed = speed_of(text);
         let number = text.split_once("device number ").map(|(_, number)| number.split(' ').next());

@@ -81,7 +81,9 @@ pub(super) fn read_tree(reader: &Reader<'_>, facts: &mut Facts) {
         }
         let Some(interface) = field(rest, "If ").and_then(number::<u8>) else { continue };
         let interface = device.interface(interface);
-        interface.is_storage |= field(rest, "Class=").is_some_and(|class| class.starts_with("Mass Storage"));
+        // Without the hardware database of udev, lsusb leaves the class empty.
+        interface.is_storage |= ["uas", "usb-storage"].contains(&driver)
+            || field(rest, "Class=").is_some_and(|class| class.starts_with("Mass Storage"));
         let driver =
             Some(driver).filter(|driver| !driver.is_empty() && *driver != "[none]" && *driver != "(none)");
         interface.driver.get_or_insert_with(|| (driver.map(str::to_owned), source));

@@ -73,7 +73,8 @@ fn lsusb_trees_of_both_formats_are_read() {
         .replace("Port 1: Dev 2", "Port 001: Dev 002")
         .replace("Port 2: Dev 3", "Port 002: Dev 003")
         .replace("Port 3: Dev 4", "Port 003: Dev 004");
-    for text in [TREE, &new] {
+    let without_class = TREE.replace("Class=Mass Storage", "Class=");
+    for text in [TREE, &new, &without_class] {
         let inventory = documents(&[("t", text), ("l", "Bus 002 Device 004: ID 174c:55aa ASMedia\n")]);
         let diagnosis = one(&inventory, "2-2.3");
         assert_eq!(diagnosis.transport, Transport::Bot, "{text}");
@@ -104,6 +105,23 @@ fn a_log_is_read_with_what_pasting_adds() {
         let diagnosis = one(&inventory, "2-1");
         assert_eq!(diagnosis.causes.first().map(|cause| cause.kind), Some(CauseKind::Transport), "{text}");
     }
+}
+
+/// Buses are enumerated at the same time, and a line of a SCSI host does not name its port.
+#[test]
+fn a_drive_that_uas_has_left_gets_no_host_of_another_drive() {
+    let log = "\
+[    4.53] usb 3-1: new SuperSpeed USB device number 2 using xhci_hcd
+[    4.54] usb 5-1: new SuperSpeed USB device number 2 using xhci_hcd
+[    4.55] usb 3-1: New USB device found, idVendor=152d, idProduct=0578, bcdDevice= 2.09
+[    4.56] usb 5-1: New USB device found, idVendor=2109, idProduct=0716, bcdDevice= 1.00
+[    4.57] usb 5-1: USB controller 0000:00:04.0 does not support streams, which are required by the UAS driver.
+[    4.58] scsi host1: uas
+";
+    let inventory = documents(&[("dmesg.txt", log)]);
+    assert_eq!(one(&inventory, "3-1").transport, Transport::Uas { streams: true });
+    let left = one(&inventory, "5-1");
+    assert_eq!((&left.transport, left.decision), (&Transport::Unknown, Decision::Decided(Rule::Streams)));
 }
 
 #[test]
