@@ -43,7 +43,14 @@ impl AddAssign for Count {
 pub(super) fn failed_tests(output: &str) -> Vec<&str> {
     let names =
         output.lines().filter_map(|line| line.trim().strip_prefix("test ")?.strip_suffix(" ... FAILED"));
-    names.collect()
+    names.map(str::trim_end).collect()
+}
+
+/// Tests that could not run where they are, with their reasons. The reasons of those that are slow follow a comma.
+pub(super) fn skipped_tests(output: &str) -> Vec<String> {
+    let tests =
+        output.lines().filter_map(|line| line.trim().strip_prefix("test ")?.split_once(" ... ignored ("));
+    tests.map(|(name, reason)| format!("{}: {}", name.trim_end(), reason.trim_end_matches(')'))).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! One step of the checks: a program that is run, what it printed, what failed and how to repeat it.
 
-use super::count::{Count, failed_tests};
+use super::count::{Count, failed_tests, skipped_tests};
 use crate::workspace;
 use anyhow::{Context, Result};
 use std::{
@@ -28,7 +28,7 @@ pub(super) struct Failure {
 pub(super) struct Outcome {
     pub(super) count: Count,
     pub(super) failures: Vec<Failure>,
-    /// Why the step was not run, if it was not; it does not count as passed.
+    /// Why the step, or a part of it, was not run, if it was not; that does not count as passed.
     pub(super) skipped: Option<String>,
     /// What the failed parts printed.
     output: String,
@@ -57,14 +57,16 @@ impl Outcome {
 
     /// What happened, in a few words.
     pub(super) fn line(&self) -> String {
-        if let Some(reason) = &self.skipped {
-            return format!("SKIPPED: {reason}");
-        }
         let Count { passed, failed, .. } = self.count;
-        match (passed, failed) {
+        let judged = match (passed, failed) {
             (1, 0) => "ok".to_owned(),
             (_, 0) => format!("ok, {passed} passed"),
             _ => format!("FAILED, {passed} passed, {failed} failed"),
+        };
+        match &self.skipped {
+            None => judged,
+            Some(reason) if passed + failed == 0 => format!("SKIPPED: {reason}"),
+            Some(reason) => format!("{judged}; SKIPPED: {reason}"),
         }
     }
 
@@ -132,8 +134,11 @@ fn judge(success: bool, repeat: &str, text: String) -> Outcome {
     if count.failed == 0 && !success {
         count.failed = 1;
     }
+    let skipped = skipped_tests(&text);
+    count.ignored = count.ignored.saturating_sub(skipped.len());
+    let skipped = Some(skipped.join("; ")).filter(|reasons| !reasons.is_empty());
     let output = if success { String::new() } else { text };
-    Outcome { count, failures, output, ..Outcome::default() }
+    Outcome { count, failures, skipped, output }
 }
 
 fn run(command: &mut Command) -> Result<(Output, String)> {
@@ -187,6 +192,15 @@ mod tests {
     fn a_program_that_dies_after_its_tests_passed_has_failed() {
         let outcome = judge(false, "cargo test", "test result: ok. 4 passed; 0 failed; 0 ignored;\n".into());
         assert_eq!((outcome.count.passed, outcome.count.failed), (4, 1));
+    }
+
+    #[test]
+    fn a_test_that_could_not_run_is_named_with_its_reason() {
+        const OUTPUT: &str = "test a ... ignored, takes a minute\ntest b  ... ignored (no mirror)\n\
+                              test result: ok. 1 passed; 0 failed; 2 ignored;\n";
+        let outcome = judge(true, "cargo test", OUTPUT.into());
+        assert_eq!((outcome.count.passed, outcome.count.ignored), (1, 1));
+        assert_eq!(outcome.line(), "ok; SKIPPED: b: no mirror");
     }
 
     #[test]
