@@ -4,6 +4,10 @@
 //! and installs it; run as somebody else it prints the one line for the administrator. The guest's kernel and its udev
 //! are downloaded and unpacked in the cache, never installed: that needs no root.
 
+mod suite;
+
+pub use suite::Suite;
+
 use std::{
     path::{Path, PathBuf},
     process::Command,
@@ -32,9 +36,11 @@ const PACKAGES: &[Package] = &[
     package("cpio", "cpio", "packs the guest's initramfs"),
     package("kmod", "modprobe", "finds the guest's kernel modules"),
     package("xz-utils", "xz", "unpacks the guest's kernel"),
+    package("zstd", "zstd", "unpacks newer kernels"),
     package("e2fsprogs", "mkfs.ext4", "a file system on the drive"),
     package("mtools", "mformat", "a file system that UEFI firmware boots from"),
     package("fio", "fio", "load, verification, measurement"),
+    package("pciutils", "lspci", "the controllers that the guest sees"),
     package("usbutils", "lsusb", "what the guest sees on its bus"),
     package("sg3-utils", "sg_inq", "SCSI commands from the guest"),
     package("libiscsi-bin", "iscsi-test-cu", "the SCSI conformance suite"),
@@ -46,6 +52,13 @@ const PACKAGES: &[Package] = &[
     package("chromium", "chromium", "opens reports"),
     package("nodejs", "node", "drives the browser"),
     package("npm", "npm", "fetches what drives it, and what checks accessibility"),
+];
+
+/// File systems besides ext4, for the matrix of kernels.
+const FILE_SYSTEMS: &[Package] = &[
+    package("xfsprogs", "mkfs.xfs", "makes and checks XFS"),
+    package("btrfs-progs", "mkfs.btrfs", "makes and checks btrfs"),
+    package("dosfstools", "mkfs.vfat", "makes and checks FAT"),
 ];
 
 /// What building the fuzz targets needs besides Rust.
@@ -63,6 +76,11 @@ const MUSL: &[Package] = &[package("musl-tools", "musl-gcc", "compiles for musl 
 /// Sees to it that every package is there: installs as root, else fails with the line to type.
 pub fn ensure() -> Result<()> {
     ensure_all(PACKAGES)
+}
+
+/// As [`ensure`], for programs of file systems besides ext4.
+pub fn ensure_file_systems() -> Result<()> {
+    ensure_all(FILE_SYSTEMS)
 }
 
 /// As [`ensure`], for the C++ compiler that fuzzing needs and the guests do not.
@@ -98,14 +116,17 @@ fn ensure_all(packages: &[Package]) -> Result<()> {
     })
 }
 
-/// Downloads the newest kernel package into `directory` and returns its path. No root needed.
-pub(crate) fn fetch_kernel(directory: &Path) -> Result<PathBuf> {
+/// Downloads the packages of a suite's newest kernel into `directory` and returns their paths. No root needed.
+pub(crate) fn fetch_kernel(suite: Suite, directory: &Path) -> Result<Vec<PathBuf>> {
+    if suite != Suite::Installed {
+        return suite::fetch_newest_kernel(suite, directory);
+    }
     let name = kernel_name().or_else(|_| {
         update()?;
         kernel_name()
     })?;
     eprintln!("downloading {name}: the guest's kernel, unpacked in {}, not installed", directory.display());
-    fetch(&name, directory)
+    fetch(&name, directory).map(|package| vec![package])
 }
 
 /// Downloads a package into a directory without others and returns its path. No root needed.
@@ -116,11 +137,15 @@ fn fetch(name: &str, directory: &Path) -> Result<PathBuf> {
         update()?;
         child::output_of(&mut download)
     })?;
+    let package = packages_in(directory)?.into_iter().next();
+    package.ok_or_else(|| Error::unexpected(format!("apt-get download {name}"), "left no .deb file"))
+}
+
+/// Every package file in a directory.
+fn packages_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(directory).map_err(Error::io(format!("list {}", directory.display())))?;
-    entries
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .find(|path| path.extension().is_some_and(|extension| extension == "deb"))
-        .ok_or_else(|| Error::unexpected(format!("apt-get download {name}"), "left no .deb file"))
+    let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
+    Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "deb")).collect())
 }
 
 /// What is in a package, as files below the directory that comes back. It is downloaded and unpacked in the cache where it is not there
@@ -148,7 +173,7 @@ pub(crate) fn unpacked(name: &str) -> Result<PathBuf> {
 }
 
 /// Where a program is; `sbin` counts, whether or not it is on the path of this user.
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
+pub fn find(program: &str) -> Option<PathBuf> {
     if program.starts_with('/') {
         return Some(PathBuf::from(program)).filter(|path| path.exists());
     }

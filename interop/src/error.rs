@@ -17,6 +17,13 @@ pub enum Error {
         /// The one line that installs them.
         remedy: String,
     },
+    /// A Debian suite cannot be read from here: what needs it is skipped.
+    Unreachable {
+        /// The suite.
+        what: String,
+        /// What apt printed.
+        reason: String,
+    },
     /// The operating system refused something.
     Io {
         /// What was tried.
@@ -67,6 +74,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing { reasons, remedy } => write!(f, "missing:\n{reasons}install with:\n  {remedy}"),
+            Self::Unreachable { what, reason } => write!(f, "{what} is unreachable: {reason}"),
             Self::Io { what, source } => write!(f, "{what}: {source}"),
             Self::Command { line, status, output } => write!(f, "`{line}` ended with {status}\n{output}"),
             Self::Timeout { what, limit, evidence } => write!(f, "{what}: not within {limit:?}\n{evidence}"),

@@ -245,6 +245,15 @@ impl Guest {
         self.await_unit(serial, 0, limit)
     }
 
+    /// Reads a few hundred blocks of a disk one after the other; the kernel gives a command up after two seconds.
+    pub fn read_impatiently(&mut self, disk: &Disk) -> Result<()> {
+        let Disk { name, .. } = disk;
+        self.stdout_of(&format!(
+            "echo 2 > /sys/block/{name}/device/timeout; dd if=/dev/{name} of=/dev/null bs=4k iflag=direct count=300"
+        ))
+        .map(drop)
+    }
+
     /// Unbinds the kernel's USB controllers and binds them again, which enumerates all devices.
     /// A capture that is to be dissected needs this: the descriptors say which endpoint is which pipe.
     pub fn enumerate_again(&mut self) -> Result<()> {

@@ -4,4 +4,6 @@ pub mod browser;
 pub mod capture;
 pub mod conformance;
 pub mod fio;
+pub mod texts;
+pub mod uaskit;
 pub mod udev;

@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::kernel::Kernel;
-use crate::{Error, Result, child, debian, scratch, scratch::Scratch};
+use crate::{Error, Result, child, debian, debian::Suite, scratch, scratch::Scratch};
 
 /// What QEMU boots.
 #[derive(Clone, Debug)]
@@ -26,12 +26,17 @@ pub struct Image {
 
 impl Image {
     /// The image in the cache, or a new one: installs packages and downloads a kernel where they are missing.
-    pub fn prepare() -> Result<Self> {
+    pub fn prepare(suite: Suite) -> Result<Self> {
         let cache = scratch::cache()?;
         // One builds, the others wait for it.
         let _lock = scratch::lock(&cache)?;
         debian::ensure()?;
-        let kernel = Kernel::prepare(&cache)?;
+        let cache = match suite {
+            Suite::Installed => cache,
+            newer => cache.join(newer.to_string()),
+        };
+        scratch::create(&cache)?;
+        let kernel = Kernel::prepare(suite, &cache)?;
         let programs = programs()?;
         let initramfs = cache.join(format!("guest-{:016x}.cpio", content_key(&kernel, &programs)?));
         if !initramfs.exists() {
@@ -46,6 +51,7 @@ impl Image {
 const PROGRAMS: &[&str] = &[
     "fio",
     "lsusb",
+    "lspci",
     "iscsi-test-cu",
     "smartctl",
     "hdparm",
@@ -72,6 +78,11 @@ const MODULES: &[&str] = &[
     "sg",
     "usbmon",
     "ext4",
+    "xfs",
+    "btrfs",
+    "vfat",
+    "nls_cp437",
+    "nls_ascii",
     "crc32c_generic",
     "loop",
     "vhci-hcd",

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{Error, Result, child, debian, scratch};
+use crate::{Error, Result, child, debian, debian::Suite, scratch};
 
 /// An unpacked kernel package.
 #[derive(Debug)]
@@ -21,11 +21,11 @@ pub(super) struct Kernel {
 
 impl Kernel {
     /// The cached kernel, downloaded and unpacked first if there is none.
-    pub(super) fn prepare(cache: &Path) -> Result<Self> {
+    pub(super) fn prepare(suite: Suite, cache: &Path) -> Result<Self> {
         let root = cache.join("kernel");
         let image = root.join("boot/image");
         if !image.exists() {
-            unpack(cache, &root)?;
+            unpack(suite, cache, &root)?;
         }
         let modules = root.join("lib/modules");
         let release = only_entry(&modules)?.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -84,15 +84,16 @@ fn copy_module(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to).map(drop).map_err(Error::io(format!("copy {}", from.display())))
 }
 
-fn unpack(cache: &Path, root: &Path) -> Result<()> {
+fn unpack(suite: Suite, cache: &Path, root: &Path) -> Result<()> {
     let download = cache.join("download");
     // Whatever an interrupted run left there is not to be trusted.
     for stale in [&download, &root.to_owned()] {
         let _ = fs::remove_dir_all(stale);
     }
     scratch::create(&download)?;
-    let package = debian::fetch_kernel(&download)?;
-    child::output_of(Command::new("dpkg").arg("-x").arg(&package).arg(root))?;
+    for package in debian::fetch_kernel(suite, &download)? {
+        child::output_of(Command::new("dpkg").arg("-x").arg(&package).arg(root))?;
+    }
     // Newer packages keep their modules below usr, and modprobe looks in lib.
     let lib = root.join("lib");
     if !lib.exists() {
@@ -102,32 +103,40 @@ fn unpack(cache: &Path, root: &Path) -> Result<()> {
     let release = release.file_name().unwrap_or_default();
     child::output_of(Command::new(program("depmod")).arg("-b").arg(root).arg(release))?;
     let boot = root.join("boot");
-    let packed = boot.join(format!("vmlinuz-{}", release.to_string_lossy()));
+    scratch::create(&boot)?;
+    // Since Linux 6.19 Debian has the image beside the modules.
+    let places = [
+        boot.join(format!("vmlinuz-{}", release.to_string_lossy())),
+        root.join("lib/modules").join(release).join("vmlinuz"),
+    ];
+    let packed = places.into_iter().find(|place| place.exists());
+    let packed = packed.ok_or_else(|| Error::unexpected("find the kernel's image", "not in its packages"))?;
     let packed = fs::read(&packed).map_err(Error::io(format!("read {}", packed.display())))?;
     let image = boot.join("image");
     fs::write(&image, unpacked_image(&packed)?.unwrap_or(packed)).map_err(Error::io("write the kernel"))?;
     fs::remove_dir_all(&download).map_err(Error::io("remove the downloaded package"))
 }
 
-/// The ELF image inside a bzImage packed with xz. QEMU starts it through its PVH entry, which saves the
+/// The ELF image inside a bzImage packed with xz or zstd. QEMU starts it through its PVH entry, which saves the
 /// guest from unpacking it under emulation: 3 of 6 seconds of every boot. `None`: packed otherwise.
 fn unpacked_image(packed: &[u8]) -> Result<Option<Vec<u8>>> {
-    const XZ_MAGIC: &[u8] = b"\xfd7zXZ\0";
-    let Some(payload) = payload(packed).filter(|payload| payload.starts_with(XZ_MAGIC)) else {
+    const MAGICS: [(&[u8], &str); 2] = [(b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd")];
+    let Some(payload) = payload(packed) else { return Ok(None) };
+    let Some((_, program)) = MAGICS.into_iter().find(|(magic, _)| payload.starts_with(magic)) else {
         return Ok(None);
     };
-    // The build appends the unpacked length, which xz would take for a broken second stream.
+    // The build appends the unpacked length, which would be taken for a broken second stream.
     let Some((stream, length)) = payload.split_last_chunk::<4>() else { return Ok(None) };
-    let mut xz = Command::new("xz")
+    let mut unpacker = Command::new(program)
         .arg("-dc")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .map_err(Error::io("start xz"))?;
-    let input = xz.stdin.take();
+        .map_err(Error::io(format!("start {program}")))?;
+    let input = unpacker.stdin.take();
     let image = std::thread::scope(|scope| {
         scope.spawn(|| input.map(|mut input| std::io::Write::write_all(&mut input, stream)));
-        xz.wait_with_output().map_err(Error::io("unpack the kernel"))
+        unpacker.wait_with_output().map_err(Error::io("unpack the kernel"))
     })?
     .stdout;
     if image.len() as u64 != u64::from(u32::from_le_bytes(*length)) {

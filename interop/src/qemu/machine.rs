@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::Vm;
-use crate::{Result, guest::Image};
+use crate::{Result, debian::Suite, guest::Image};
 
 /// A machine to be booted.
 #[derive(Clone, Debug)]
@@ -14,6 +14,7 @@ pub struct Machine {
     pub(super) name: String,
     memory_mib: u32,
     cpus: u32,
+    pub(super) kernel: Suite,
     firmware: Firmware,
     modules: Vec<String>,
     kernel_words: Vec<String>,
@@ -104,6 +105,7 @@ impl Machine {
             name: name.into(),
             memory_mib: 512,
             cpus: 1,
+            kernel: Suite::Installed,
             firmware: Firmware::None,
             modules: MODULES.iter().map(|&module| module.into()).collect(),
             kernel_words: Vec::new(),
@@ -123,6 +125,13 @@ impl Machine {
     #[must_use]
     pub fn cpus(mut self, cpus: u32) -> Self {
         self.cpus = cpus;
+        self
+    }
+
+    /// Boots the newest kernel of a Debian suite.
+    #[must_use]
+    pub fn kernel(mut self, suite: Suite) -> Self {
+        self.kernel = suite;
         self
     }
 

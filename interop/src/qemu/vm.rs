@@ -28,7 +28,7 @@ pub struct Vm {
 
 impl Vm {
     pub(super) fn launch(machine: &Machine) -> Result<Self> {
-        let image = Image::prepare()?;
+        let image = Image::prepare(machine.kernel)?;
         let sockets = Scratch::new()?;
         let (agent, qmp) = (sockets.path("agent"), sockets.path("qmp"));
         let console = scratch::log(&format!("{}-console.log", machine.name))?;

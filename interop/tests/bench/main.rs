@@ -13,7 +13,7 @@ use uaskit_interop::{
     guest::{Disk, Guest},
     qemu::{Bus, Machine, Vm},
     scratch::Scratch,
-    tools::capture,
+    tools::{capture, uaskit::assert_verified},
 };
 
 const PLUG_LIMIT: Duration = Duration::from_secs(60);
@@ -120,26 +120,10 @@ fn stamps_come_back(kind: &str, transport: &str, expected: &[&str]) -> Result<()
     Ok(())
 }
 
-/// There is a row for each of these transports, and each stamp that was read was right.
-#[track_caller]
-fn rows_came_back(record: &Value, transports: &[&str]) {
-    let rows = record["rows"].as_array().expect("rows");
-    assert_eq!(rows.iter().map(|row| &row["transport"]).collect::<Vec<_>>(), transports);
-    for row in rows {
-        let (ios, findings) = (row["ios"].as_u64(), &row["verify"]);
-        assert!(ios > Some(0) && findings["checked"].as_u64() > Some(0), "{row}");
-        assert_eq!((&row["errors"], &findings["wrong"]), (&0.into(), &0.into()), "{row}");
-        assert_eq!(
-            (&findings["to_read_back"], &findings["not_read_back"]),
-            (&findings["read_back"], &0.into())
-        );
-    }
-}
-
-/// The same, and memory was the kernel's own or copied.
+/// Every stamp came back on these transports, and memory was the kernel's own or copied.
 #[track_caller]
 fn all_came_back(record: &Value, transports: &[&str], memory: &str) {
-    rows_came_back(record, transports);
+    assert_verified(record, transports);
     let engine = record["target"]["engine"].as_str().expect("the record names the engine");
     let routes: Vec<&str> = engine.split("; ").skip(1).collect();
     assert_eq!(routes.len(), transports.len(), "{engine}");
@@ -403,7 +387,7 @@ fn each_drive_is_measured_at_its_speed_on_its_transports_in_turns() -> Result<()
         let record = measure(guest, &format!("{port} --transport {list} {words} --write={port}"))?;
         let speed = record["target"]["usb_speed"].as_str().unwrap_or_default();
         assert!(speed.contains(if bus == Bus::Ehci { "480 Mb/s" } else { "5 Gb/s" }), "{speed}: {record}");
-        rows_came_back(&record, transports);
+        assert_verified(&record, transports);
         let after = guest.await_disk(serial, PLUG_LIMIT)?;
         assert_eq!((after.driver, after.queue_depth), (before.driver, before.queue_depth), "{serial}");
     }

@@ -1,6 +1,6 @@
 //! Drives with two logical units each.
 
-use super::{PLUG_LIMIT, measure, rows_came_back};
+use super::{PLUG_LIMIT, assert_verified, measure};
 use uaskit_interop::{
     Result,
     drive::{self, Drive},
@@ -45,7 +45,7 @@ fn each_unit_of_a_drive_is_measured_by_its_number() -> Result<()> {
             let name = if number == 0 { port.clone() } else { format!("{port}:lun{number}") };
             let words = format!("{port} --lun {number} --transport {list} --rw randrw --bs 8k --depth 4");
             let record = measure(&mut vm.guest, &format!("{words} --size 8M --verify --yes --write={name}"))?;
-            rows_came_back(&record, transports);
+            assert_verified(&record, transports);
             let target = &record["target"];
             assert_eq!((&target["lun"], &target["name"]), (&number.into(), &name.as_str().into()));
             if *kind != "ours" {

@@ -14,6 +14,7 @@ use uaskit_interop::{
     guest::Guest,
     qemu::{Bus, Machine, Vm},
     scratch::Scratch,
+    tools::uaskit::{MET, ask, diagnosis, port_of, refused, verdict},
 };
 
 /// A guest with drives, and `uaskit` in it.
@@ -34,60 +35,9 @@ fn boot(machine: Machine, ours: &[Ours], disks: usize, images: Scratch) -> Resul
     Ok(Bench { vm, drives, _images: images })
 }
 
-/// What `uaskit WORDS --json` prints in the guest.
-fn ask(guest: &mut Guest, words: &str) -> Result<Value> {
-    let printed = guest.stdout_of(&format!("uaskit {words} --json"))?;
-    Ok(serde_json::from_str(&printed).expect("it prints JSON"))
-}
-
-/// The port of the device with that serial number, by `uaskit list`.
-fn port_of(guest: &mut Guest, serial: &str) -> Result<String> {
-    let listed = ask(guest, "list")?;
-    let devices = listed["devices"].as_array().expect("devices");
-    let device = devices.iter().find(|device| device["serial"] == serial);
-    Ok(device.and_then(|device| device["port"].as_str()).expect("it is listed").to_owned())
-}
-
-/// The one diagnosis of the drive with that serial number. Sees to it that `list`, `why` and the kernel agree about
-/// driver, transport and depth.
-fn diagnosis(guest: &mut Guest, serial: &str) -> Result<Value> {
-    let port = port_of(guest, serial)?;
-    let answer = ask(guest, &format!("why {port}"))?;
-    let drive = &answer["drives"][0];
-    let (diagnosis, interface) = (&drive["diagnoses"][0], &drive["device"]["interfaces"][0]);
-    let bound =
-        guest.stdout_of(&format!("basename $(readlink /sys/bus/usb/devices/{port}:1.0/driver) || true"))?;
-    let transport = match bound.trim() {
-        "uas" => "uas",
-        "usb-storage" => "bot",
-        _ => "none",
-    };
-    assert_eq!(diagnosis["transport"], transport, "{serial}: {diagnosis:#}");
-    assert_eq!(interface["transport"], transport, "{serial}: {drive:#}");
-    if let Some(disk) = guest.disks()?.into_iter().find(|disk| disk.port == port) {
-        assert_eq!(interface["disks"][0]["node"], disk.path(), "{drive:#}");
-        assert_eq!(interface["disks"][0]["queue_depth"], disk.queue_depth, "{drive:#}");
-        assert_eq!(interface["disks"][0]["bytes"], disk.bytes, "{drive:#}");
-    }
-    Ok(diagnosis.clone())
-}
-
-/// Transport, what decided, and by which rule; `agrees` must be true.
-fn verdict(guest: &mut Guest, serial: &str) -> Result<[String; 3]> {
-    let diagnosis = diagnosis(guest, serial)?;
-    assert_eq!(diagnosis["agrees"], true, "{serial}: {diagnosis:#}");
-    Ok(["transport", "decision", "rule"].map(|field| diagnosis[field].as_str().unwrap_or("-").to_owned()))
-}
-
 fn check<'a>(diagnosis: &'a Value, name: &str) -> &'a Value {
     let checks = diagnosis["checks"].as_array().expect("checks");
     checks.iter().find(|check| check["check"] == name).expect("it was looked at")
-}
-
-const MET: [&str; 3] = ["uas", "all-met", "-"];
-
-const fn refused(rule: &str) -> [&str; 3] {
-    ["bot", "decided", rule]
 }
 
 /// With one drive more, every port of the SuperSpeed controller is taken but the last, into which QEMU puts a hub.
