@@ -162,14 +162,14 @@ mod tests {
         let note = |vendor, product, revision| {
             let id = DeviceId::new(vendor, product);
             let identity = Identity { id, revision, names: Names::default() };
-            let quirks = Quirks { built_in: BuiltIn::of(&identity, None), user: None };
+            let quirks = Quirks { built_in: BuiltIn::of(&identity, None), user: None, kernel: None };
             Source::of_ignored_uas(&quirks).map(|source| source.to_string())
         };
         let apricorn = "entry 0984:0301 of unusual_uas.h, Apricorn";
         assert_eq!(note(0x0984, 0x0301, 0x0128).as_deref(), Some(apricorn));
         assert_eq!(note(0x0984, 0x0301, 0x0129), None);
         let coded = Some(CodedRule::Hiksemi);
-        let quirks = Quirks { built_in: BuiltIn { coded, ..BuiltIn::default() }, user: None };
+        let quirks = Quirks { built_in: BuiltIn { coded, ..BuiltIn::default() }, user: None, kernel: None };
         let source = Source::of_ignored_uas(&quirks).map(|source| source.to_string());
         assert!(source.is_some_and(|source| source.starts_with("uas-detect.h, ")));
         // JMicron JMS567: quirks, and none of them about this.
