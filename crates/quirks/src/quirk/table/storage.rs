@@ -1,4 +1,7 @@
 //! The table of `usb-storage` (unusual_devs.h): the rows with flags, in the order of ids.
+//!
+//! Cameras, players and telephones are there as well as disks: each row is compared with recorded kernels in the tests. Left out: rows
+//! without flags, which name a protocol or an initialisation, and the table of one vendor's modems.
 
 use super::{TableRow, history, row};
 use crate::quirk::Flag::{
