@@ -8,6 +8,7 @@ mod book;
 mod command;
 mod demo;
 mod dist;
+mod figures;
 mod fit;
 mod fuzz;
 mod pictures;
@@ -54,6 +55,8 @@ enum Chore {
     Test(test::Options),
     /// Run random worlds in which random things go wrong, and see what must hold all the same.
     Swarm(swarm::Options),
+    /// Compare the simulated figures of two builds of the program: equal, bit for bit.
+    Figures(figures::Options),
     /// Find the numbers of parts again that published rows determine, and hold the files of parts against them.
     Fit(fit::Options),
     /// Build the fuzz targets and run them for a while, or on one input again.
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Chore::Dist(options) => dist::run(&options),
         Chore::Profiled(options) => profiled::run(&options),
         Chore::Test(options) => test::run(&options),
+        Chore::Figures(options) => figures::run(&options),
         Chore::Fit(options) => fit::run(&options),
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Swarm(options) => swarm::run(&options),
