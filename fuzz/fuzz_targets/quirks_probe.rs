@@ -4,7 +4,7 @@
 use arbitrary::Arbitrary;
 use bus::Speed;
 use quirks::configuration::{Configuration, FAULTS_MAX, SETTINGS_MAX, Setting};
-use quirks::{Answers, Link, Matching, Names, Place, Plan, Probe, fastest_lane_mbps, probe};
+use quirks::{Answers, InterfaceSetting, Link, Matching, Names, Plan, Probe, fastest_lane_mbps, probe};
 
 #[derive(Arbitrary, Debug)]
 struct Device<'a> {
@@ -139,7 +139,7 @@ fn check_judgements(found: &Probe) {
 
 /// What a plan names is there.
 fn check_plan(found: &Probe, plan: Plan, link: Link) {
-    let Place { configuration, interface, alternate } = plan.place();
+    let InterfaceSetting { configuration, interface, alternate } = plan.place();
     assert_eq!(configuration, found.configuration.head.value);
     let mut settings = found.configuration.settings_of(interface);
     let setting = settings.find(|setting| setting.interface.alternate == alternate).expect("a setting");
