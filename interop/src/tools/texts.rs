@@ -28,16 +28,15 @@ const TEXTS: &[(&str, &str)] = &[
 /// Checks that each text of the guest alone gives `why` the verdict that it gives in the guest, or unknown and the name of a
 /// text that is missing; and that all texts together give the same verdicts.
 pub fn assert_same_verdicts(guest: &mut Guest) -> Result<()> {
-    let live = uaskit::ask(guest, "why")?;
     let place = Scratch::new()?;
-    let mut files = Vec::new();
-    for (name, command) in TEXTS {
-        // lsusb fails for a device that goes away meanwhile; what it prints of the others counts.
-        let text = guest.run(command)?.stdout;
-        assert!(!text.is_empty(), "`{command}` prints nothing");
-        let path = place.path(&format!("{name}.txt"));
-        fs::write(&path, text).map_err(Error::io(format!("write {}", path.display())))?;
-        files.push(path);
+    let (mut live, mut files) = (uaskit::ask(guest, "why")?, gather(guest, &place)?);
+    for _ in 0..ROUNDS_MAX {
+        // What the kernel logs meanwhile belongs to both or to neither.
+        let later = uaskit::ask(guest, "why")?;
+        if later["absent"] == live["absent"] {
+            break;
+        }
+        (live, files) = (later, gather(guest, &place)?);
     }
     for file in &files {
         assert_agrees(&live, &Answer::of(std::slice::from_ref(file))?)?;
@@ -48,6 +47,23 @@ pub fn assert_same_verdicts(guest: &mut Guest) -> Result<()> {
         |answer: &Value| -> Vec<[String; 3]> { diagnoses(answer).map(uaskit::verdict_of).collect() };
     assert_eq!(verdicts(&complete.value), verdicts(&live), "{:#}", complete.value);
     Ok(())
+}
+
+/// How often the texts are gathered until nothing changes meanwhile.
+const ROUNDS_MAX: usize = 5;
+
+/// Writes the texts of the guest to files.
+fn gather(guest: &mut Guest, place: &Scratch) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for (name, command) in TEXTS {
+        // lsusb fails for a device that goes away meanwhile; what it prints of the others counts.
+        let text = guest.run(command)?.stdout;
+        assert!(!text.is_empty(), "`{command}` prints nothing");
+        let path = place.path(&format!("{name}.txt"));
+        fs::write(&path, text).map_err(Error::io(format!("write {}", path.display())))?;
+        files.push(path);
+    }
+    Ok(files)
 }
 
 /// What `why --from` prints of some texts, for programs.
