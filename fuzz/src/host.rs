@@ -6,7 +6,7 @@
 
 use bus::{Pipe, Speed, TransferStatus};
 use device::{
-    Device, DeviceConfig, Transports, Verdict,
+    Device, DeviceConfig, Verdict,
     command::Limits,
     lun::{LogicalUnit, LogicalUnitConfig},
 };
@@ -60,18 +60,12 @@ impl DriveKind {
     /// The drive, just powered on.
     pub fn drive(&self) -> Drive {
         let config = DeviceConfig {
-            bot_short_data: Default::default(),
-            speed: self.speed,
-            transports: Transports::Dual,
             streams: self.streams,
-            bus_power_ma: 0,
-            vendor_id: 0x1209,
             product_id: 0x0001,
-            release: 0x0100,
-            manufacturer: "uaskit".into(),
             product: "drive".into(),
             serial: "0123456789ab".into(),
             limits: Limits { commands: 32, buffer_bytes: 1 << 20, segment_bytes: 64 << 10 },
+            ..DeviceConfig::new(self.speed)
         };
         let units = (0..self.units).map(|_| self.unit()).collect();
         let medium = || RamMedium::new(ByteCount(MEDIUM_BYTES), self.block_size).expect("there is memory");
@@ -81,21 +75,16 @@ impl DriveKind {
 
     fn unit(&self) -> LogicalUnit {
         LogicalUnit::new(LogicalUnitConfig {
-            vendor: "uaskit".into(),
             product: "drive".into(),
-            revision: "1".into(),
             serial: "0123456789ab".into(),
-            naa: 0x3000_0000_0000_0001,
-            block_size: self.block_size,
-            capacity: BlockCount(MEDIUM_BYTES / u64::from(self.block_size.bytes())),
-            transfer_bytes_optimal: device::lun::limits::TRANSFER_BYTES_OPTIMAL_MAX,
             read_only: self.read_only,
             removable: self.removable,
-            rotational: false,
-            temperature_c: None,
             durable: true,
             atomic_writes: true,
-            durable_state: None,
+            ..LogicalUnitConfig::new(
+                self.block_size,
+                BlockCount(MEDIUM_BYTES / u64::from(self.block_size.bytes())),
+            )
         })
     }
 }

@@ -8,7 +8,7 @@
 use bus::{EndpointAddress, Speed};
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use device::lun::{LogicalUnit, LogicalUnitConfig, limits};
-use device::{Device, DeviceConfig, Transports, command};
+use device::{Device, DeviceConfig, command};
 use drive::Drive;
 use drive::medium::RamMedium;
 use server::usbredir::{Limits, SLICES_MAX, Session};
@@ -97,39 +97,18 @@ fn counted(mut what: impl FnMut()) {
 fn drive() -> Drive {
     let medium = RamMedium::new(MEDIUM, BlockSize::B512).expect("memory");
     let unit = LogicalUnit::new(LogicalUnitConfig {
-        vendor: "uaskit".into(),
-        product: "Virtual Drive".into(),
-        revision: "1".into(),
         serial: "COUNT0000001".into(),
-        naa: 0x3000_0000_0000_0001,
-        block_size: BlockSize::B512,
-        capacity: units::BlockCount(MEDIUM.0 / 512),
-        transfer_bytes_optimal: limits::TRANSFER_BYTES_OPTIMAL_MAX,
-        read_only: false,
-        removable: false,
-        rotational: false,
-        temperature_c: None,
-        durable: false,
-        atomic_writes: false,
-        durable_state: None,
+        ..LogicalUnitConfig::new(BlockSize::B512, units::BlockCount(MEDIUM.0 / 512))
     });
     let config = DeviceConfig {
-        speed: Speed::Super,
-        transports: Transports::Dual,
         streams: STREAMS,
-        bus_power_ma: 0,
-        bot_short_data: Default::default(),
-        vendor_id: 0x1209,
-        product_id: 1,
-        release: 0x100,
-        manufacturer: "uaskit".into(),
-        product: "Virtual Drive".into(),
         serial: "COUNT0000001".into(),
         limits: command::Limits {
             commands: STREAMS + 1,
             buffer_bytes: 64 << 20,
             segment_bytes: limits::TRANSFER_BYTES_MAX,
         },
+        ..DeviceConfig::new(Speed::Super)
     };
     Drive::new(Device::new(config, vec![unit]), vec![Box::new(medium)])
 }

@@ -6,8 +6,8 @@
 
 use bus::{Direction, Speed};
 use device::command::Limits;
-use device::lun::{LogicalUnit, LogicalUnitConfig, limits};
-use device::{Device, DeviceConfig, Transports};
+use device::lun::{LogicalUnit, LogicalUnitConfig};
+use device::{Device, DeviceConfig};
 use initiator::{Command, CommandBlock, CommandId, DataPhase, Outcome, Timeouts, Transport};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -162,34 +162,15 @@ fn sense_of(outcome: &Outcome) -> String {
 fn drive(medium: Box<dyn Medium + Send>) -> Drive {
     let unit = LogicalUnit::new(LogicalUnitConfig {
         vendor: "example".into(),
-        product: "Virtual Drive".into(),
-        revision: "1".into(),
-        serial: "0123456789AB".into(),
-        naa: 0x3000_0000_0000_0001,
-        block_size: medium.block_size(),
-        capacity: medium.capacity(),
-        transfer_bytes_optimal: limits::TRANSFER_BYTES_OPTIMAL_MAX,
         read_only: medium.is_read_only(),
-        removable: false,
-        rotational: false,
-        temperature_c: None,
         durable: medium.keeps_state(),
         atomic_writes: medium.writes_atomically(),
-        durable_state: None,
+        ..LogicalUnitConfig::new(medium.block_size(), medium.capacity())
     });
     let config = DeviceConfig {
-        speed: Speed::Super,
-        transports: Transports::Dual,
-        streams: 32,
-        bus_power_ma: 0,
-        bot_short_data: Default::default(),
-        vendor_id: 0x1209,
-        product_id: 1,
-        release: 0x100,
         manufacturer: "example".into(),
-        product: "Virtual Drive".into(),
-        serial: "0123456789AB".into(),
         limits: Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 4096 },
+        ..DeviceConfig::new(Speed::Super)
     };
     Drive::new(Device::new(config, vec![unit]), vec![medium])
 }

@@ -5,7 +5,7 @@ use ::drive::medium::Medium;
 use bus::Speed;
 use device::command::Limits;
 use device::lun::{LogicalUnit, LogicalUnitConfig};
-use device::{Device, DeviceConfig, Transports};
+use device::{Device, DeviceConfig};
 
 /// A drive that finds the state of its unit at its medium.
 pub fn drive_on(medium: Box<dyn Medium + Send>) -> Drive {
@@ -24,36 +24,16 @@ pub fn drive_of(
     change_device: impl FnOnce(&mut DeviceConfig),
 ) -> Drive {
     let mut config = LogicalUnitConfig {
-        vendor: "uaskit".into(),
-        product: "Virtual Drive".into(),
-        revision: "1".into(),
-        serial: "0123456789AB".into(),
-        naa: 0x3000_0000_0000_0001,
-        block_size: medium.block_size(),
-        capacity: medium.capacity(),
-        transfer_bytes_optimal: device::lun::limits::TRANSFER_BYTES_OPTIMAL_MAX,
         read_only: medium.is_read_only(),
-        removable: false,
-        rotational: false,
-        temperature_c: None,
         durable: true,
         atomic_writes: medium.writes_atomically(),
         durable_state: medium.load_state().expect("a medium of tests loads"),
+        ..LogicalUnitConfig::new(medium.block_size(), medium.capacity())
     };
     change(&mut config);
     let mut device = DeviceConfig {
-        speed: Speed::Super,
-        transports: Transports::Dual,
-        streams: 32,
-        bus_power_ma: 0,
-        bot_short_data: Default::default(),
-        vendor_id: 0x1209,
-        product_id: 1,
-        release: 0x100,
-        manufacturer: "uaskit".into(),
-        product: "Virtual Drive".into(),
-        serial: "0123456789AB".into(),
         limits: Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 8 << 20 },
+        ..DeviceConfig::new(Speed::Super)
     };
     change_device(&mut device);
     Drive::new(Device::new(device, vec![LogicalUnit::new(config)]), vec![medium])

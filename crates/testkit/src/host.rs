@@ -7,7 +7,7 @@ use bus::{EndpointAddress, Pipe, Speed, StreamId};
 use device::command::Limits;
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use device::lun::{LogicalUnit, LogicalUnitConfig};
-use device::{Device, DeviceConfig, Transports, Verdict};
+use device::{Device, DeviceConfig, Verdict};
 use drive::medium::{Medium, create_image};
 use drive::{Body, Drive, HostTransfer};
 use std::path::PathBuf;
@@ -147,35 +147,15 @@ impl Host {
 /// A drive with one unit.
 pub fn drive(medium: Box<dyn Medium + Send>) -> Drive {
     let unit = LogicalUnit::new(LogicalUnitConfig {
-        vendor: "uaskit".into(),
-        product: "Virtual Drive".into(),
-        revision: "1".into(),
-        serial: "0123456789AB".into(),
-        naa: 0x3000_0000_0000_0001,
-        block_size: medium.block_size(),
-        capacity: medium.capacity(),
-        transfer_bytes_optimal: device::lun::limits::TRANSFER_BYTES_OPTIMAL_MAX,
         read_only: medium.is_read_only(),
-        removable: false,
-        rotational: false,
-        temperature_c: None,
         durable: true,
         atomic_writes: true,
-        durable_state: None,
+        ..LogicalUnitConfig::new(medium.block_size(), medium.capacity())
     });
     let device = DeviceConfig {
-        speed: Speed::Super,
-        transports: Transports::Dual,
         streams: STREAMS,
-        bus_power_ma: 0,
-        bot_short_data: Default::default(),
-        vendor_id: 0x1209,
-        product_id: 1,
-        release: 0x100,
-        manufacturer: "uaskit".into(),
-        product: "Virtual Drive".into(),
-        serial: "0123456789AB".into(),
         limits: Limits { commands: 65, buffer_bytes: 8 << 20, segment_bytes: 8 << 20 },
+        ..DeviceConfig::new(Speed::Super)
     };
     Drive::new(Device::new(device, vec![unit]), vec![medium])
 }

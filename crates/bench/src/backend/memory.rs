@@ -16,7 +16,7 @@ use bus::{Direction, Fifo, Speed};
 use device::command::{self, DataLocation, Limits};
 use device::lun::{LogicalUnit, LogicalUnitConfig, limits};
 use device::medium::{MediumOp, MediumRequest, MediumRequestId};
-use device::{Device, DeviceConfig, Transports};
+use device::{Device, DeviceConfig};
 use drive::Drive;
 use drive::loopback::Loopback;
 use drive::loopback::plug::{self, PlugError};
@@ -165,38 +165,19 @@ fn drive(medium: RamMedium, speed: Speed) -> Drive<QueuedMedium> {
     let serial = || "BENCH0000001".to_owned();
     let unit = LogicalUnit::new(LogicalUnitConfig {
         vendor: name(),
-        product: "Virtual Drive".into(),
-        revision: "1".into(),
         serial: serial(),
-        naa: 0x3000_0000_0000_0001,
-        block_size: medium.block_size(),
-        capacity: medium.capacity(),
-        transfer_bytes_optimal: limits::TRANSFER_BYTES_OPTIMAL_MAX,
-        read_only: false,
-        removable: false,
-        rotational: false,
-        temperature_c: None,
-        durable: false,
-        atomic_writes: false,
-        durable_state: None,
+        ..LogicalUnitConfig::new(medium.block_size(), medium.capacity())
     });
     let config = DeviceConfig {
-        speed,
-        transports: Transports::Dual,
         streams: STREAMS,
-        bus_power_ma: 0,
-        bot_short_data: Default::default(),
-        vendor_id: 0x1209,
-        product_id: 1,
-        release: 0x100,
         manufacturer: name(),
-        product: "Virtual Drive".into(),
         serial: serial(),
         limits: Limits {
             commands: STREAMS + 1,
             buffer_bytes: 64 << 20,
             segment_bytes: limits::TRANSFER_BYTES_MAX,
         },
+        ..DeviceConfig::new(speed)
     };
     Drive::new(Device::new(config, vec![unit]), vec![Box::new(QueuedMedium::new(medium))])
 }

@@ -5,7 +5,7 @@ use bus::Direction;
 use bus::Speed;
 use device::command::Limits;
 use device::lun::{LogicalUnit, LogicalUnitConfig};
-use device::{Device, DeviceConfig, Transports};
+use device::{Device, DeviceConfig};
 use initiator::{Command, CommandBlock, CommandId, DataPhase};
 use uaskit_drive::Drive;
 use uaskit_drive::medium::Medium;
@@ -19,35 +19,14 @@ pub(crate) const BLOCK: u32 = 512;
 /// A drive that offers both transports, with so many streams at super speed.
 pub(crate) fn drive(speed: Speed, streams: u16, medium: Box<dyn Medium + Send>) -> Drive {
     let unit = LogicalUnit::new(LogicalUnitConfig {
-        vendor: "uaskit".into(),
-        product: "Virtual Drive".into(),
-        revision: "1".into(),
-        serial: "0123456789AB".into(),
-        naa: 0x3000_0000_0000_0001,
-        block_size: BlockSize::B512,
-        capacity: medium.capacity(),
-        transfer_bytes_optimal: device::lun::limits::TRANSFER_BYTES_OPTIMAL_MAX,
-        read_only: false,
-        removable: false,
-        rotational: false,
-        temperature_c: None,
         durable: true,
         atomic_writes: true,
-        durable_state: None,
+        ..LogicalUnitConfig::new(BlockSize::B512, medium.capacity())
     });
     let config = DeviceConfig {
-        speed,
-        transports: Transports::Dual,
         streams,
-        bus_power_ma: 0,
-        bot_short_data: Default::default(),
-        vendor_id: 0x1209,
-        product_id: 1,
-        release: 0x100,
-        manufacturer: "uaskit".into(),
-        product: "Virtual Drive".into(),
-        serial: "0123456789AB".into(),
         limits: Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 4096 },
+        ..DeviceConfig::new(speed)
     };
     Drive::new(Device::new(config, vec![unit]), vec![medium])
 }

@@ -162,35 +162,17 @@ impl FixedLatencyDrive {
     /// Like [`Self::device`], with these transports at this speed.
     pub fn device_with(&self, transports: Transports, speed: Speed) -> Device {
         let unit = LogicalUnit::new(LogicalUnitConfig {
-            vendor: "uaskit".into(),
             product: "Plain Drive".into(),
-            revision: "1".into(),
-            serial: "0123456789AB".into(),
-            naa: 0x3000_0000_0000_0001,
-            block_size: self.block_size(),
-            capacity: self.capacity(),
-            transfer_bytes_optimal: device::lun::limits::TRANSFER_BYTES_OPTIMAL_MAX,
-            read_only: false,
-            removable: false,
-            rotational: false,
-            temperature_c: None,
             durable: true,
-            atomic_writes: false,
-            durable_state: None,
+            ..LogicalUnitConfig::new(self.block_size(), self.capacity())
         });
         let config = DeviceConfig {
-            speed,
             transports,
             streams: self.streams,
-            bus_power_ma: 0,
-            bot_short_data: ShortData::Stall,
-            vendor_id: 0x1209,
-            product_id: 1,
-            release: 0x100,
-            manufacturer: "uaskit".into(),
             product: "Plain Drive".into(),
-            serial: "0123456789AB".into(),
             limits: self.limits,
+            bot_short_data: ShortData::Stall,
+            ..DeviceConfig::new(speed)
         };
         Device::new(config, vec![unit])
     }
