@@ -127,8 +127,7 @@ impl<M: Medium + ?Sized> HostController<M> {
     }
 
     /// Reads a register.
-    pub fn read_register(&mut self, now: Instant, memory: &mut impl GuestMemory, offset: u32) -> u32 {
-        self.controller.show_events(now, memory);
+    pub fn read_register(&mut self, now: Instant, offset: u32) -> u32 {
         self.controller.read_register(now, offset)
     }
 
@@ -164,6 +163,8 @@ impl<M: Medium + ?Sized> HostController<M> {
                 break;
             }
         }
+        // A driver may look at the event ring without an interrupt and without reading a register.
+        self.controller.show_events(now, memory);
     }
 
     fn carry_out_all(&mut self, now: Instant, memory: &mut impl GuestMemory) -> bool {

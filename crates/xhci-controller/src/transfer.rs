@@ -486,16 +486,24 @@ fn read_td(memory: &impl GuestMemory, ring: &Ring, place: usize, into: &mut [u8]
     while !rest.is_empty() {
         let Some((act, within, length)) = ring.run(place, offset, rest.len() as u32) else { break };
         let (now, later) = rest.split_at_mut(length as usize);
-        match act {
-            Act::Move(buffer) => memory.read_bytes(buffer.wrapping_add(within.into()), now)?,
-            Act::Send(bytes) => {
-                let within = within as usize;
-                let immediate = bytes.get(within..within + now.len()).unwrap_or(&[]);
-                now[..immediate.len()].copy_from_slice(immediate);
-            }
-            _ => {}
-        }
+        read_piece(memory, act, within, now)?;
         (rest, offset) = (later, offset + length);
+    }
+    Ok(())
+}
+
+/// Reads the bytes of one TRB from `within` on; a TRB that moves none leaves `into` as it is.
+fn read_piece(memory: &impl GuestMemory, act: Act, within: u32, into: &mut [u8]) -> Result<(), Fault> {
+    match act {
+        Act::Move(buffer) | Act::ControlData(buffer, _) => {
+            memory.read_bytes(buffer.wrapping_add(within.into()), into)?;
+        }
+        Act::Send(bytes) => {
+            let within = within as usize;
+            let immediate = bytes.get(within..within + into.len()).unwrap_or(&[]);
+            into[..immediate.len()].copy_from_slice(immediate);
+        }
+        _ => {}
     }
     Ok(())
 }
@@ -529,19 +537,10 @@ pub(super) fn gather(
 ) {
     while left > 0 {
         let Some((act, within, len)) = ring.run(td, at, left) else { return };
-        match act {
-            Act::Move(buffer) | Act::ControlData(buffer, _) => {
-                let (from, address) = (into.len(), buffer.wrapping_add(within.into()));
-                into.resize(from + len as usize, 0);
-                if memory.read_bytes(address, &mut into[from..]).is_err() {
-                    into.truncate(from);
-                }
-            }
-            Act::Send(bytes) => {
-                let within = within as usize;
-                into.extend_from_slice(bytes.get(within..within + len as usize).unwrap_or(&[]));
-            }
-            _ => {}
+        let from = into.len();
+        into.resize(from + len as usize, 0);
+        if read_piece(memory, act, within, &mut into[from..]).is_err() {
+            into.truncate(from);
         }
         (at, left) = (at + len, left - len);
     }

@@ -40,7 +40,7 @@ struct Access<'a> {
 
 impl Registers for Access<'_> {
     fn read_register(&mut self, offset: u32) -> u32 {
-        self.controller.read_register(self.now, self.memory, offset)
+        self.controller.read_register(self.now, offset)
     }
 
     fn write_register(&mut self, offset: u32, value: u32) {

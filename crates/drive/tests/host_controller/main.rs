@@ -231,7 +231,7 @@ fn memory_that_does_not_exist_halts_the_controller() {
     let mut session = uas(Speed::Super, 32);
     session.host.controller.controller_mut().break_down();
     session.host.run_controller();
-    let status = session.host.controller.read_register(session.host.now, &mut session.host.memory, 0x24);
+    let status = session.host.controller.read_register(session.host.now, 0x24);
     assert_eq!(status & 0b101, 0b101, "USBSTS: host system error, halted");
 }
 
