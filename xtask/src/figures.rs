@@ -2,7 +2,7 @@
 //!
 //! For a change that only moves code. Both programs compare every setup, the raw link and a sweep,
 //! and validate; every number in their JSON has to be equal, bit for bit. Digests are left out, since
-//! they cover names, and so is text. Fields that were renamed are mapped by [`RENAMED`].
+//! they cover names, and so is text.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -18,9 +18,6 @@ pub(crate) struct Options {
     /// The program after it
     new: PathBuf,
 }
-
-/// Names of fields before and after; none of a number differs today.
-const RENAMED: &[(&str, &str)] = &[];
 
 /// A sweep that both builds know.
 const SWEEP: &str = "bridge=jms580|asm1153,depth=1..4,block=4K";
@@ -88,8 +85,6 @@ fn collect(value: &Value, path: String, all: &mut BTreeMap<String, f64>) {
         }
         Value::Object(fields) => {
             for (name, field) in fields.iter().filter(|(name, _)| name.as_str() != "digest") {
-                let renamed = RENAMED.iter().find(|(before, _)| before == name);
-                let name = renamed.map_or(name.as_str(), |(_, after)| after);
                 collect(field, format!("{path}.{name}"), all);
             }
         }
