@@ -34,6 +34,8 @@ pub(crate) use self::machine::MachineArguments;
 pub(crate) use self::merge::MergeArguments;
 pub(crate) use self::parts::{Choice, ComparedTransport, OsArgument};
 pub(crate) use self::save::SaveArguments;
-pub(crate) use self::serve::{ServeArguments, ShortDataArgument, SpeedArgument, TransportArgument};
+pub(crate) use self::serve::{
+    DriveArguments, ServeArguments, ShortDataArgument, SpeedArgument, TransportArgument,
+};
 pub(crate) use self::validate::ValidateArguments;
 pub(crate) use self::why::WhyArguments;

@@ -6,6 +6,7 @@
 
 mod assemble;
 mod report;
+mod served;
 
 use crate::args::{ServeArguments, SpeedArgument};
 use crate::command_line::word;
@@ -15,18 +16,19 @@ use study::plural::counted;
 
 use crate::recorder::{self, Capture};
 use crate::signals;
+use assemble::CreatedImage;
 use bench::record::CaptureSummary;
 use drive::Drive;
 use report::Report;
 pub(crate) use report::describe as transport_name;
 use serde_json::json;
-use server::net::{Address, BindError, Config, Event, PrivateSocket, Server, ServerExit};
-use server::usbredir::Limits;
+use served::{Ended, Line, Served};
+use server::net::{Address, BindError, PrivateSocket};
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 use std::{process, thread};
@@ -35,13 +37,10 @@ use std::{process, thread};
 const DRAW_INTERVAL: Duration = Duration::from_millis(500);
 /// The exit code of a process that SIGINT has ended.
 const INTERRUPTED: i32 = 130;
-/// Payload of the client that may wait for the device before the client is read no further.
-const PAYLOAD_BYTES_SOFT: usize = 8 << 20;
-
 /// Input of the main thread.
 enum Notice {
     /// From the serving thread.
-    Event(Event),
+    Event(Line),
     /// A signal to stop.
     Interrupted,
     /// The serving thread has ended.
@@ -53,41 +52,44 @@ struct EventSender(Sender<Notice>);
 
 /// Serves until a signal ends it.
 pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
-    let address: Address = arguments.usbredir.parse().map_err(|error| Failure::usage(format!("{error}")))?;
+    let export = Export::parse(arguments)?;
     let control = arguments.control.as_deref().map(bind_control_socket).transpose()?;
-    let (mut drive, created) = assemble::drive(arguments)?;
-    let capture = begin_capture(arguments, &mut drive)?;
     let mut report = Report::new(arguments.json, arguments.quiet);
-    introduce(&report, &drive);
+    let descriptions = served::descriptions(&arguments.drive, &arguments.drives)?;
+    let (mut drives, mut created) = (Vec::new(), Vec::new());
+    for (number, description) in descriptions.iter().enumerate() {
+        let (drive, image) = assemble::drive(description, &export.name(number))?;
+        drives.push(drive);
+        created.push(image);
+    }
+    let captures = begin_captures(arguments, &mut drives)?;
+    drives.iter().for_each(|drive| introduce(&report, drive));
     if let Some((what, fields)) = arguments.capture.announcement() {
         report.emit(&format!("Capturing to {what}"), "capturing", fields);
     }
-    let config = Config {
-        address,
-        allow_remote: arguments.allow_remote,
-        version: concat!("uaskit ", env!("CARGO_PKG_VERSION")).into(),
-        limits: Limits { payload_bytes_soft: PAYLOAD_BYTES_SOFT, ..Limits::default() },
-    };
     let (sender, notices) = mpsc::channel();
     let events = EventSender(sender.clone());
     catch_signals(sender)?;
     let server =
-        Server::start(config, drive, move |event| events.send(Notice::Event(event))).map_err(unbound)?;
-    created.keep();
-    if let Some(control) = &control {
+        export.serve(arguments.allow_remote, drives, move |line| events.send(Notice::Event(line)))?;
+    created.into_iter().for_each(CreatedImage::keep);
+    if let (Some(control), Some(first)) = (&control, descriptions.first()) {
         let listener = control
             .listener()
             .map_err(|error| Failure::new("cannot accept control commands").because(error))?;
-        let opener = Opener { options: assemble::options(arguments) };
+        let opener = Opener { options: assemble::options(first) };
         control::receive(listener, opener, server.controller());
     }
-    print_qemu_arguments(&report, server.address(), arguments.speed);
+    match &server {
+        Served::Usbredir(_) => print_qemu_arguments(&report, server.address(), arguments.drive.speed),
+        Served::VfioUser(_) => print_vfio_user_arguments(&report, server.address()),
+    }
     run_until_ended(&server, &notices, &mut report);
     let mut ended = server.join();
-    ended.drive.stop_observing();
-    let captured = capture.map(Capture::finish).transpose();
+    ended.drives.iter_mut().for_each(Drive::stop_observing);
+    let captured: Result<Vec<_>, _> = captures.into_iter().map(Capture::finish).collect();
     print_end(&report, ended)?;
-    if let Some(captured) = captured? {
+    for captured in captured? {
         let line = format!("Captured: {}.", recorder::summary(captured));
         let CaptureSummary { files, records, dropped } = captured;
         let fields = json!({ "files": files, "records": records, "dropped": dropped });
@@ -96,12 +98,58 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts to capture the host's transfers, if requested.
-fn begin_capture(arguments: &ServeArguments, drive: &mut Drive) -> Result<Option<Capture>, Failure> {
+/// How drives are exported, and where.
+enum Export {
+    Usbredir(Address),
+    VfioUser(PathBuf),
+}
+
+impl Export {
+    fn parse(arguments: &ServeArguments) -> Result<Self, Failure> {
+        let address = arguments.vfio_user.as_deref().or(arguments.usbredir.as_deref()).unwrap_or_default();
+        let address: Address = address.parse().map_err(|error| Failure::usage(format!("{error}")))?;
+        match (address, &arguments.vfio_user) {
+            (address, None) => Ok(Self::Usbredir(address)),
+            (Address::Unix(path), Some(_)) => Ok(Self::VfioUser(path)),
+            (Address::Tcp(_), Some(_)) => Err(Failure::usage("vfio-user needs a Unix socket")
+                .because("the hypervisor passes its memory as file descriptors")
+                .try_this("Use --vfio-user unix:PATH.")),
+        }
+    }
+
+    /// A name for a drive in memory, which has no path.
+    fn name(&self, number: usize) -> String {
+        match self {
+            Self::Usbredir(address) => address.to_string(),
+            Self::VfioUser(path) if number == 0 => format!("unix:{}", path.display()),
+            Self::VfioUser(path) => format!("unix:{}#{number}", path.display()),
+        }
+    }
+
+    fn serve(
+        self,
+        allow_remote: bool,
+        drives: Vec<Drive>,
+        on_event: impl FnMut(Line) + Send + 'static,
+    ) -> Result<Served, Failure> {
+        match self {
+            Self::VfioUser(path) => Served::vfio_user(&path, drives, on_event),
+            Self::Usbredir(address) => {
+                let mut drives = drives.into_iter();
+                let drive = drives.next().ok_or_else(|| Failure::usage("no drive is described"))?;
+                Served::usbredir(address, allow_remote, drive, on_event)
+            }
+        }
+    }
+}
+
+/// Starts to capture the host's transfers, if requested: those of the first drive.
+fn begin_captures(arguments: &ServeArguments, drives: &mut [Drive]) -> Result<Vec<Capture>, Failure> {
+    let Some(drive) = drives.first_mut() else { return Ok(Vec::new()) };
     let description = format!("uaskit serve, {}", drive.device().config().speed);
-    let Some((capture, recorder)) = arguments.capture.start(description)? else { return Ok(None) };
+    let Some((capture, recorder)) = arguments.capture.start(description)? else { return Ok(Vec::new()) };
     drive.observe(Box::new(recorder));
-    Ok(Some(capture))
+    Ok(vec![capture])
 }
 
 /// The socket for control commands. It is removed when this is dropped.
@@ -152,21 +200,21 @@ fn catch_signals(sender: Sender<Notice>) -> Result<(), Failure> {
 }
 
 /// Prints events until the serving thread has ended, and stops it at a signal.
-fn run_until_ended(server: &Server, notices: &Receiver<Notice>, report: &mut Report) {
+fn run_until_ended(server: &Served, notices: &Receiver<Notice>, report: &mut Report) {
     loop {
         let notice = match report.is_live() {
             true => notices.recv_timeout(DRAW_INTERVAL),
             false => notices.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         match notice {
-            Ok(Notice::Event(event)) => print_event(report, &event),
+            Ok(Notice::Event(line)) => print_event(report, line),
             Ok(Notice::Interrupted) => {
                 report.emit(
                     "Flushing to disk; press Ctrl-C again to quit immediately.",
                     "stopping",
                     json!({}),
                 );
-                server.stopper().stop();
+                server.stop();
             }
             Ok(Notice::Stopped) | Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => report.draw(server.snapshot()),
@@ -245,33 +293,33 @@ fn unix_chardev(path: &Path) -> OsString {
     OsString::from_vec(chardev)
 }
 
-fn print_event(report: &Report, event: &Event) {
-    let line = event.to_string();
-    let name = match event {
-        // Printed with QEMU's arguments.
-        Event::Listening(_) => return,
-        Event::Connected { .. } => "connected",
-        Event::Greeted(_) => "greeted",
-        Event::Rejected { .. } => "turned_away",
-        Event::Transport(_) => "transport",
-        Event::Disconnected(_) => "disconnected",
-        Event::AcceptFailed(_) => "accept_failed",
-        // Printed when the signal arrived.
-        Event::Stopping => return,
-    };
-    let mut sentence = line.clone();
-    if let Some(first) = sentence.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
-    let fields = match event {
-        Event::Transport(transport) => json!({ "transport": report::describe(*transport) }),
-        _ => json!({ "message": line }),
-    };
-    report.emit(&format!("{sentence}."), name, fields);
+/// The QEMU arguments to paste: memory that is shared, and the device.
+fn print_vfio_user_arguments(report: &Report, address: &Address) {
+    let Address::Unix(path) = address else { return };
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    let socket = json!({ "type": "unix", "path": path.to_string_lossy() });
+    let device = json!({ "driver": "vfio-user-pci", "socket": socket }).to_string();
+    let memory = "-m 1G -object memory-backend-memfd,id=mem,size=1G,share=on";
+    let machine = "-machine q35,memory-backend=mem";
+    let plug = format!("-device {}", word(device));
+    let line = format!(
+        "Listening on {address}. Add these arguments to QEMU 10.1 or newer, with the memory that the machine has:\n  \
+         {memory} \\\n  {machine} \\\n  {plug}"
+    );
+    let fields = json!({ "address": address.to_string(), "qemu": [memory, machine, plug] });
+    report.emit(&line, "listening", fields);
 }
 
-fn print_end(report: &Report, ended: ServerExit) -> Result<(), Failure> {
-    let counters = ended.drive.counters();
+fn print_event(report: &Report, line: Line) {
+    let Line { mut text, name, fields } = line;
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    report.emit(&format!("{text}."), name, fields);
+}
+
+fn print_end(report: &Report, ended: Ended) -> Result<(), Failure> {
+    let counters = ended.counters();
     ended.outcome.map_err(|error| Failure::new("server stopped unexpectedly").because(error))?;
     ended.flushed.map_err(|error| {
         Failure::new("cannot flush all written data")

@@ -49,6 +49,18 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// The sums of both.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            writes: self.writes + other.writes,
+            read_bytes: self.read_bytes + other.read_bytes,
+            written_bytes: self.written_bytes + other.written_bytes,
+            failures: self.failures + other.failures,
+        }
+    }
+
     fn count(&mut self, request: &MediumRequest) {
         match request.op {
             MediumOp::Read => {

@@ -18,7 +18,7 @@ use crate::drive::{Body, Drive, HostCompletion, HostTransfer};
 use crate::medium::Medium;
 use bus::link::{End, PacketPayload, Progress, Transfer};
 use bus::{Direction, EndpointAddress, Pipe, Speed, TransferId, TransferStatus};
-use device::Verdict;
+use device::{ActiveTransport, Verdict};
 use std::collections::VecDeque;
 use units::Instant;
 use xhci_controller::{
@@ -56,6 +56,8 @@ struct RootPort<M: ?Sized> {
     drive: Drive<M>,
     /// OUT transfers that wait for room, in order.
     waiting: VecDeque<Queued>,
+    /// The transport of the last transfer: a driver that enumerates passes by settings that it has no use for.
+    used: ActiveTransport,
 }
 
 /// A transfer that the controller has queued on a pipe.
@@ -91,7 +93,8 @@ impl<M: Medium + ?Sized> HostController<M> {
         let Some(port) = (1..=model.ports()).filter(is_right).find(is_free) else {
             return Err((NotAttached::NoPort, Box::new(drive)));
         };
-        self.ports[usize::from(port) - 1] = Some(RootPort { drive, waiting: VecDeque::new() });
+        self.ports[usize::from(port) - 1] =
+            Some(RootPort { drive, waiting: VecDeque::new(), used: ActiveTransport::None });
         self.controller.plug(now, port, speed_id(speed));
         Ok(port)
     }
@@ -105,6 +108,22 @@ impl<M: Medium + ?Sized> HostController<M> {
         Some(drive)
     }
 
+    /// Resets everything, as after power-on: the controller forgets its driver, drives stay at their ports and are detected
+    /// again.
+    pub fn reset(&mut self, now: Instant) {
+        self.controller = Controller::new(*self.controller.model());
+        self.has_interrupt = false;
+        for (number, port) in (1..).zip(&mut self.ports) {
+            let Some(port) = port else { continue };
+            port.waiting.clear();
+            port.used = ActiveTransport::None;
+            port.drive.nexus_loss();
+            // What was outstanding has completed, and nobody wants to know.
+            while port.drive.poll_with(|_| {}) {}
+            self.controller.plug(now, number, speed_id(port.drive.device().config().speed));
+        }
+    }
+
     /// Returns the drive at a root port.
     pub fn drive_mut(&mut self, port: u8) -> Option<&mut Drive<M>> {
         let place = self.ports.get_mut(usize::from(port).checked_sub(1)?)?;
@@ -114,6 +133,12 @@ impl<M: Medium + ?Sized> HostController<M> {
     /// Returns the drives and their root ports.
     pub fn drives(&self) -> impl Iterator<Item = (u8, &Drive<M>)> {
         (1..).zip(&self.ports).filter_map(|(number, port)| Some((number, &port.as_ref()?.drive)))
+    }
+
+    /// Returns the transport that the driver of the drive at a root port uses.
+    pub fn transport(&self, port: u8) -> ActiveTransport {
+        let place = usize::from(port).checked_sub(1).and_then(|place| self.ports.get(place)?.as_ref());
+        place.map_or(ActiveTransport::None, |port| port.used)
     }
 
     /// Returns the controller.
@@ -275,6 +300,7 @@ impl<M: Medium + ?Sized> HostController<M> {
                 return self.controller.break_down();
             }
         }
+        port.used = port.drive.device().transport();
         let host_transfer = HostTransfer { id: transfer.id.0, pipe, length: transfer.bytes, payload };
         if port.drive.submit(host_transfer).is_err() {
             self.fail(now, memory, transfer.id);

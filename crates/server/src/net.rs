@@ -36,7 +36,11 @@ pub(crate) mod tests;
 
 pub use address::{Address, AddressError};
 pub use control::{CONTROL_REQUESTS_MAX, ControlError, Controller, State, UnitState};
+pub(crate) use control::{Change, ControlRequest};
 pub use event::{Event, Reason};
+pub(crate) use listener::Listener;
 pub use listener::{BindError, PrivateSocket};
 pub use server::{Config, Server, Stopper};
+pub(crate) use shared::Shared;
 pub use shared::{ServerExit, Snapshot};
+pub(crate) use socket::Socket;

@@ -17,6 +17,8 @@ mod bits;
 mod code;
 mod cursor;
 mod error;
+#[macro_use]
+mod fixed;
 mod legible;
 
 pub mod ata;
@@ -28,6 +30,7 @@ pub mod usbmon;
 pub mod usbpcap;
 pub mod usbpf;
 pub mod usbredir;
+pub mod vfio_user;
 pub mod xhci;
 
 pub use cursor::{Reader, Writer};

@@ -14,8 +14,6 @@
 //! Always true: an endpoint is a USB endpoint address (bit 7 set for IN), and no length here passes
 //! [`PACKET_LEN_MAX`].
 
-#[macro_use]
-mod fixed;
 mod bulk_streams;
 mod capabilities;
 mod codes;

@@ -188,6 +188,10 @@ impl Model {
         ..Self::CHIPSET
     };
 
+    /// A controller of a virtual machine: as [`Self::IMMEDIATE`], with as many ports as a hub of USB 3 can have.
+    pub const SERVED: Self =
+        Self { ports_usb2: 15, ports_usb3: 15, event_segments_exponent: 1, ..Self::IMMEDIATE };
+
     /// Root ports.
     pub const fn ports(&self) -> u8 {
         self.ports_usb2 + self.ports_usb3

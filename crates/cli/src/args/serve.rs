@@ -4,7 +4,7 @@
 
 use super::capture::CaptureArguments;
 use super::quantity;
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, Parser, ValueEnum};
 use drive::Fault;
 use std::path::PathBuf;
 use units::{BlockSize, ByteCount};
@@ -15,19 +15,51 @@ use units::{BlockSize, ByteCount};
 /// at the start can be pasted to the QEMU command. Ctrl-C, SIGTERM and SIGHUP flush to disk and
 /// exit; a second Ctrl-C exits immediately.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(group = ArgGroup::new("export").required(true).args(["usbredir", "vfio_user"]), after_help = "Examples:
   uaskit serve disk.img --usbredir unix:/tmp/drive.sock
   uaskit serve --ram 1G --usbredir tcp:127.0.0.1:4000 --speed high
   uaskit serve new.img --size 64G --usbredir unix:drive.sock --streams 256 --rotational
+  uaskit serve --vfio-user unix:host.sock --drive image=a.img --drive image=b.img,speed=high
 
 Exit codes: 0 ok, 1 failed, 2 usage, 3 refused for safety.")]
 pub(crate) struct ServeArguments {
-    /// Disk image or block device of LUN 0.
-    #[arg(conflicts_with = "ram", required_unless_present = "ram")]
-    pub(crate) image: Option<PathBuf>,
-    /// Address to listen on for QEMU: unix:PATH or tcp:HOST:PORT.
+    #[command(flatten)]
+    pub(crate) drive: DriveArguments,
+    /// Export the drive over usbredir: listen on this address for QEMU, unix:PATH or tcp:HOST:PORT.
     #[arg(long, value_name = "ADDRESS")]
-    pub(crate) usbredir: String,
+    pub(crate) usbredir: Option<String>,
+    /// Export a USB controller with the drive over vfio-user: listen on this Unix socket for a hypervisor
+    /// (QEMU 10.1 or newer, cloud-hypervisor).
+    #[arg(long, value_name = "unix:PATH", conflicts_with = "allow_remote")]
+    pub(crate) vfio_user: Option<String>,
+    /// Put a drive at a port of the controller; repeatable, instead of IMAGE and its options.
+    /// KEY is image, ram, size, or the name of an option of a drive, such as speed, transport or streams;
+    /// a comma within a value is doubled.
+    #[arg(long = "drive", value_name = "KEY=VALUE,...", conflicts_with = "usbredir", value_parser = drive_description)]
+    pub(crate) drives: Vec<DriveArguments>,
+    /// Accept control commands on this Unix socket (mode 0600); see `uaskit control`.
+    #[arg(long, value_name = "unix:PATH")]
+    pub(crate) control: Option<String>,
+    #[command(flatten)]
+    pub(crate) capture: CaptureArguments,
+    /// Allow addresses other than loopback. Every machine that reaches the port can read and write
+    /// the image.
+    #[arg(long)]
+    pub(crate) allow_remote: bool,
+    /// Print events as JSON, one per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print errors only.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// What a drive is: its media, its logical units, its place on the bus.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DriveArguments {
+    /// Disk image or block device of LUN 0.
+    #[arg(conflicts_with = "ram")]
+    pub(crate) image: Option<PathBuf>,
     /// Keep LUN 0 in RAM, lost on exit.
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     pub(crate) ram: Option<ByteCount>,
@@ -78,9 +110,6 @@ pub(crate) struct ServeArguments {
     /// idVendor and idProduct, VID:PID in hexadecimal.
     #[arg(long, value_name = "VID:PID", default_value = "1209:0001", value_parser = quantity::usb_id)]
     pub(crate) usb_id: (u16, u16),
-    /// Accept control commands on this Unix socket (mode 0600); see `uaskit control`.
-    #[arg(long, value_name = "unix:PATH")]
-    pub(crate) control: Option<String>,
     /// Report this bus power in mA, 0 to 900; 0 is self-powered.
     #[arg(long, value_name = "MILLIAMPERES", default_value = "0", value_parser = clap::value_parser!(u16).range(0..=900))]
     pub(crate) bus_power: u16,
@@ -88,18 +117,60 @@ pub(crate) struct ServeArguments {
     /// KIND is stall-status, lose-status, stall-data or lose-data.
     #[arg(long = "fault", value_name = "KIND@N")]
     pub(crate) faults: Vec<Fault>,
+}
+
+/// A drive described alone.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true, override_usage = "KEY=VALUE,...")]
+struct DriveDescription {
     #[command(flatten)]
-    pub(crate) capture: CaptureArguments,
-    /// Allow addresses other than loopback. Every machine that reaches the port can read and write
-    /// the image.
-    #[arg(long)]
-    pub(crate) allow_remote: bool,
-    /// Print events as JSON, one per line.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print errors only.
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    drive: DriveArguments,
+}
+
+/// Parses `KEY=VALUE,...`: keys are the names of options, a key without a value is a switch.
+fn drive_description(text: &str) -> Result<DriveArguments, String> {
+    let mut words = Vec::new();
+    for part in parts_of(text) {
+        let (key, value) = match part.split_once('=') {
+            Some((key, value)) => (key, Some(value)),
+            None => (part.as_str(), None),
+        };
+        match (key, value) {
+            ("image", Some(value)) => words.push(value.to_owned()),
+            (_, Some(value)) => words.push(format!("--{key}={value}")),
+            (_, None) => words.push(format!("--{key}")),
+        }
+    }
+    // An image whose name begins with a hyphen is no option.
+    let is_option = |word: &String| word.starts_with("--");
+    let (mut options, images): (Vec<_>, Vec<_>) = words.into_iter().partition(is_option);
+    if !images.is_empty() {
+        options.push("--".to_owned());
+        options.extend(images);
+    }
+    let parsed = DriveDescription::try_parse_from(options).map_err(|error| {
+        let text = error.render().to_string();
+        let first = text.lines().next().unwrap_or_default();
+        first.trim_start_matches("error: ").replace("--", "")
+    })?;
+    if parsed.drive.image.is_none() && parsed.drive.ram.is_none() {
+        return Err("name an image (image=PATH) or a size of memory (ram=SIZE)".into());
+    }
+    Ok(parsed.drive)
+}
+
+/// Splits at commas that are not doubled.
+fn parts_of(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut signs = text.chars().peekable();
+    while let Some(sign) = signs.next() {
+        let is_separator = sign == ',' && signs.next_if_eq(&',').is_none();
+        match parts.last_mut() {
+            Some(part) if !is_separator => part.push(sign),
+            _ => parts.push(String::new()),
+        }
+    }
+    parts
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -147,4 +218,35 @@ pub(crate) enum ShortDataArgument {
     Pad,
     /// Send a short packet and no STALL, as many sticks do.
     ShortPacket,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drive_is_described_by_its_options() {
+        let drive = drive_description("image=a,,b.img,speed=high,read-only,streams=256").unwrap();
+        assert_eq!(drive.image, Some(PathBuf::from("a,b.img")));
+        assert_eq!((drive.speed, drive.read_only, drive.streams), (SpeedArgument::High, true, 256));
+        assert_eq!(drive.vendor, "uaskit");
+        let drive = drive_description("ram=1G,transport=bot").unwrap();
+        assert_eq!((drive.image, drive.transport), (None, TransportArgument::Bot));
+    }
+
+    #[test]
+    fn a_description_that_says_too_little_or_too_much_is_refused() {
+        for (text, wrong) in [
+            ("", "name an image"),
+            ("speed=high", "name an image"),
+            ("image=a,image=b", "unexpected"),
+            ("image=a,ram=1G", "cannot be used with"),
+            ("image=a,speed=slow", "invalid value 'slow'"),
+            ("image=a,colour=red", "unexpected argument 'colour'"),
+            ("image=a,read-only=yes", "unexpected value 'yes'"),
+        ] {
+            let error = drive_description(text).unwrap_err();
+            assert!(error.contains(wrong), "{text}: {error}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! Names and serial numbers are derived from the image's path, so that a guest finds the same drive again. Limits are
 //! chosen here, once, for all of the server. Left out: sockets.
 
-use crate::args::{ServeArguments, ShortDataArgument, SpeedArgument, TransportArgument};
+use crate::args::{DriveArguments, ShortDataArgument, SpeedArgument, TransportArgument};
 use crate::command_line::line;
 use crate::failure::Failure;
 use crate::in_use;
@@ -49,9 +49,9 @@ impl Drop for CreatedImage {
     }
 }
 
-/// The drive that the arguments describe, and the image that was created for it.
-pub(super) fn drive(arguments: &ServeArguments) -> Result<(Drive, CreatedImage), Failure> {
-    let identity = Identity::new(arguments);
+/// The drive that the arguments describe, and the image that was created for it. Drives in memory are told apart by `address`.
+pub(super) fn drive(arguments: &DriveArguments, address: &str) -> Result<(Drive, CreatedImage), Failure> {
+    let identity = Identity::new(arguments, address);
     let created = create(arguments)?;
     check_luns(arguments)?;
     let mut media = vec![first_medium(arguments)?];
@@ -70,7 +70,7 @@ pub(super) fn drive(arguments: &ServeArguments) -> Result<(Drive, CreatedImage),
 }
 
 /// Checks how many logical units there are, and that no two of them write to one image.
-fn check_luns(arguments: &ServeArguments) -> Result<(), Failure> {
+fn check_luns(arguments: &DriveArguments) -> Result<(), Failure> {
     let count = 1 + arguments.luns.len();
     if count > UNITS_MAX {
         return Err(Failure::usage(format!("too many logical units: {count} (maximum {UNITS_MAX})"))
@@ -97,7 +97,7 @@ fn check_luns(arguments: &ServeArguments) -> Result<(), Failure> {
 }
 
 /// Creates the image of LUN 0, if its size is given.
-fn create(arguments: &ServeArguments) -> Result<CreatedImage, Failure> {
+fn create(arguments: &DriveArguments) -> Result<CreatedImage, Failure> {
     let (Some(image), Some(size)) = (&arguments.image, arguments.size) else {
         return Ok(CreatedImage::default());
     };
@@ -105,7 +105,7 @@ fn create(arguments: &ServeArguments) -> Result<CreatedImage, Failure> {
     Ok(CreatedImage(Some(image.clone())))
 }
 
-fn first_medium(arguments: &ServeArguments) -> Result<Box<dyn Medium + Send>, Failure> {
+fn first_medium(arguments: &DriveArguments) -> Result<Box<dyn Medium + Send>, Failure> {
     if let Some(size) = arguments.ram {
         let block_size = BlockSize::from(arguments.block_size);
         let block_bytes = block_size.bytes();
@@ -125,7 +125,7 @@ fn first_medium(arguments: &ServeArguments) -> Result<Box<dyn Medium + Send>, Fa
 /// Opens an image that nothing else uses. `how_to_create` is the advice if it does not exist.
 fn file(
     image: &Path,
-    arguments: &ServeArguments,
+    arguments: &DriveArguments,
     how_to_create: &str,
 ) -> Result<Box<dyn Medium + Send>, Failure> {
     if !arguments.read_only {
@@ -145,7 +145,7 @@ fn file(
 }
 
 /// How images are opened.
-pub(super) fn options(arguments: &ServeArguments) -> FileOptions {
+pub(super) fn options(arguments: &DriveArguments) -> FileOptions {
     FileOptions {
         block_size: arguments.block_size.into(),
         read_only: arguments.read_only,
@@ -154,7 +154,7 @@ pub(super) fn options(arguments: &ServeArguments) -> FileOptions {
 }
 
 fn unit(
-    arguments: &ServeArguments,
+    arguments: &DriveArguments,
     identity: &Identity,
     number: usize,
     medium: &dyn Medium,
@@ -187,7 +187,7 @@ fn unit(
     }))
 }
 
-fn device(arguments: &ServeArguments, identity: &Identity) -> DeviceConfig {
+fn device(arguments: &DriveArguments, identity: &Identity) -> DeviceConfig {
     let (vendor_id, product_id) = arguments.usb_id;
     DeviceConfig {
         speed: match arguments.speed {
@@ -230,11 +230,11 @@ struct Identity {
 }
 
 impl Identity {
-    fn new(arguments: &ServeArguments) -> Self {
+    fn new(arguments: &DriveArguments, address: &str) -> Self {
         let place: PathBuf = match &arguments.image {
             Some(image) => std::path::absolute(image).unwrap_or_else(|_| image.clone()),
             // Memory has no path; the address distinguishes two such drives.
-            None => PathBuf::from(&arguments.usbredir),
+            None => PathBuf::from(address),
         };
         let hash = fnv_1a(place.as_os_str().as_encoded_bytes());
         let serial = arguments.serial.clone().unwrap_or_else(|| format!("{hash:016X}"));

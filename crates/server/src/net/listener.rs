@@ -52,14 +52,14 @@ pub enum BindError {
 
 /// A socket that listens. Its name in the file system goes when it is dropped.
 #[derive(Debug)]
-pub(super) enum Listener {
+pub(crate) enum Listener {
     Unix(UnixListener, SocketFile),
     Tcp(TcpListener),
 }
 
 /// The name of a Unix socket.
 #[derive(Debug)]
-pub(super) struct SocketFile {
+pub(crate) struct SocketFile {
     path: PathBuf,
     /// Device and inode: what is there later may be somebody else's.
     identity: (u64, u64),
@@ -67,7 +67,7 @@ pub(super) struct SocketFile {
 
 impl Listener {
     /// Listens at `address`. TCP outside of loopback needs `allow_remote`.
-    pub(super) fn bind(address: &Address, allow_remote: bool) -> Result<Self, BindError> {
+    pub(crate) fn bind(address: &Address, allow_remote: bool) -> Result<Self, BindError> {
         let failed = |error| BindError::Io(address.clone(), error);
         match address {
             Address::Unix(path) => {
@@ -90,7 +90,7 @@ impl Listener {
     }
 
     /// Where it listens.
-    pub(super) fn address(&self) -> io::Result<Address> {
+    pub(crate) fn address(&self) -> io::Result<Address> {
         Ok(match self {
             Self::Unix(_, file) => Address::Unix(file.path.clone()),
             Self::Tcp(listener) => Address::Tcp(listener.local_addr()?.to_string()),
@@ -98,7 +98,7 @@ impl Listener {
     }
 
     /// The next connection, and who it is.
-    pub(super) fn accept(&self) -> io::Result<(Socket, String)> {
+    pub(crate) fn accept(&self) -> io::Result<(Socket, String)> {
         match self {
             Self::Unix(listener, _) => {
                 let (stream, _) = listener.accept()?;
@@ -124,7 +124,7 @@ impl Listener {
         }
     }
 
-    pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+    pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         match self {
             Self::Unix(listener, _) => listener.register(registry, token, Interest::READABLE),
             Self::Tcp(listener) => listener.register(registry, token, Interest::READABLE),

@@ -33,7 +33,7 @@ pub struct Snapshot {
 
 /// What the loop and its owner share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(crate) struct Shared {
     stop: AtomicBool,
     snapshot: Mutex<Snapshot>,
     /// `None` once the loop has ended.
@@ -42,7 +42,7 @@ pub(super) struct Shared {
 
 impl Shared {
     /// State without a client or commands.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let snapshot = Snapshot {
             counters: Counters::default(),
             depth: 0,
@@ -57,15 +57,15 @@ impl Shared {
     }
 
     /// Asks the loop to end.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }
 
-    pub(super) fn publish(&self, snapshot: Snapshot) {
+    pub(crate) fn publish(&self, snapshot: Snapshot) {
         *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
     }
 
@@ -81,18 +81,18 @@ impl Shared {
     }
 
     /// Takes the pending requests.
-    pub(super) fn take_requests(&self) -> Vec<ControlRequest> {
+    pub(crate) fn take_requests(&self) -> Vec<ControlRequest> {
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         requests.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Refuses further requests; the channel of each pending one ends.
-    pub(super) fn close_requests(&self) {
+    pub(crate) fn close_requests(&self) {
         drop(self.requests.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// The state as of the last iteration of the loop.
-    pub(super) fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,7 +8,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 
 /// A connected stream that does not block.
 #[derive(Debug)]
-pub(super) enum Socket {
+pub(crate) enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
 }

@@ -49,7 +49,7 @@ impl Drop for Place {
 }
 
 /// A disk of 4 MiB in memory.
-pub(super) fn drive() -> Drive {
+pub(crate) fn drive() -> Drive {
     drive_on(Box::new(RamMedium::new(ByteCount(4 << 20), BlockSize::B512).unwrap()))
 }
 

@@ -42,7 +42,7 @@ fn packets_without_their_capability_are_read_over() {
     bench.feed(&packet(18, 1, &[4, 0, 0x0a, 0, 8, 0, 0, 0])).unwrap();
     bench.feed(&packet(25, 2, &[0; 10])).unwrap();
     bench.feed(&packet(23, 3, b"-1,-1,-1,-1,1\0")).unwrap();
-    assert_eq!(bench.sent(), []);
+    assert_eq!(bench.sent(), [0u8; 0]);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_part_of_a_packet_is_waited_for() {
     for cut in 0..whole.len() {
         let mut bench = Bench::open();
         assert_eq!(bench.session.receive(&whole[..cut], &mut bench.device), Ok(0), "{cut} bytes");
-        assert_eq!(bench.sent(), []);
+        assert_eq!(bench.sent(), [0u8; 0]);
         bench.feed(&whole).unwrap();
     }
 }

@@ -1,14 +1,14 @@
-//! Type headers whose layout never changes: one declaration gives the struct and both directions.
+//! Layouts of little-endian integers that never change: one declaration gives the struct and both directions.
 
-/// Declares a type header of fixed layout.
+/// Declares a header of fixed layout.
 ///
-/// `fixed_layout! { /// docs  pub struct Name is PacketType::Name { /// docs  field: Type as wire_int, … } }`
+/// `fixed_layout! { /// docs  pub struct Name is PacketType::Name => { /// docs  field: Type as wire_int, … } }`
 /// lists the fields in wire order, each with the little-endian integer that carries it. The struct gets
 /// `KIND`, `LEN`, `decode`, `encode` and `Display`.
 macro_rules! fixed_layout {
     (
         $(#[$meta:meta])*
-        pub struct $name:ident is $kind:expr => {
+        pub struct $name:ident is $kinds:ident :: $kind:ident => {
             $( $(#[$field_meta:meta])* $field:ident : $ty:ty as $wire:ty ),+ $(,)?
         }
     ) => {
@@ -19,8 +19,8 @@ macro_rules! fixed_layout {
         }
 
         impl $name {
-            /// The packet type that this header belongs to.
-            pub const KIND: $crate::usbredir::PacketType = $kind;
+            /// What this header belongs to.
+            pub const KIND: $kinds = $kinds::$kind;
             /// Bytes on the wire.
             pub const LEN: usize = 0 $( + size_of::<$wire>() )+;
 

@@ -1,0 +1,169 @@
+//! The PCI function: configuration space, BAR 0, interrupts, memory of the guest, and the controller with its drives.
+//!
+//! ```text
+//!   BAR 0   0000h  registers of the controller    3000h  MSI-X table, kept by the client    4000h  pending bits
+//! ```
+//!
+//! Time counts from the last reset of the function.
+
+use super::config_space::{BAR_BYTES, CONFIG_BYTES, ConfigSpace};
+use super::interrupts::Interrupts;
+use super::memory::MappedMemory;
+use drive::Drive;
+use drive::host_controller::{HostController, NotAttached};
+use std::time::{Duration, Instant};
+use wire::vfio_user::region_index;
+use xhci_controller::Model;
+
+/// Where the registers of the controller end in BAR 0.
+const REGISTERS_END: u64 = 0x3000;
+/// Picoseconds of a nanosecond.
+const PS_PER_NS: u128 = 1000;
+
+/// A USB controller on PCI Express.
+#[derive(Debug)]
+pub struct Function {
+    config: ConfigSpace,
+    pub(super) memory: MappedMemory,
+    pub(super) interrupts: Interrupts,
+    host: HostController,
+    reset_at: Instant,
+}
+
+impl Function {
+    /// A function with drives at the root ports of its controller.
+    ///
+    /// # Errors
+    /// More drives than ports.
+    pub fn new(drives: Vec<Drive>) -> Result<Self, NotAttached> {
+        let mut host = HostController::new(Model::SERVED);
+        for drive in drives {
+            host.attach(units::Instant::ZERO, drive).map_err(|(reason, _)| reason)?;
+        }
+        Ok(Self {
+            config: ConfigSpace::new(),
+            memory: MappedMemory::default(),
+            interrupts: Interrupts::default(),
+            host,
+            reset_at: Instant::now(),
+        })
+    }
+
+    /// The controller and its drives.
+    pub const fn host(&self) -> &HostController {
+        &self.host
+    }
+
+    /// The same, to change drives.
+    pub const fn host_mut(&mut self) -> &mut HostController {
+        &mut self.host
+    }
+
+    /// Gives the drives back.
+    pub(super) fn into_drives(mut self) -> Vec<Drive> {
+        let ports: Vec<u8> = self.host.drives().map(|(port, _)| port).collect();
+        let now = self.now();
+        ports.into_iter().filter_map(|port| self.host.detach(now, port)).collect()
+    }
+
+    /// The present time of the controller.
+    pub fn now(&self) -> units::Instant {
+        let ps = self.reset_at.elapsed().as_nanos() * PS_PER_NS;
+        units::Instant::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+    }
+
+    /// Bytes of a region; 0 for one that does not exist.
+    pub(super) const fn region_bytes(region: u32) -> u64 {
+        match region {
+            region_index::BAR0 => BAR_BYTES,
+            region_index::CONFIG => CONFIG_BYTES as u64,
+            _ => 0,
+        }
+    }
+
+    /// Reads a region. Registers are read as words; what lies between them is zeros.
+    pub(super) fn read(&mut self, region: u32, offset: u64, into: &mut [u8]) {
+        into.fill(0);
+        match region {
+            region_index::CONFIG => self.config.read(offset, into),
+            region_index::BAR0 => {
+                let now = self.now();
+                each_word(offset, into.len(), |word, at, within| {
+                    if u64::from(word) < REGISTERS_END {
+                        let value = self.host.read_register(now, word).to_le_bytes();
+                        into[at..at + within.len()].copy_from_slice(&value[within]);
+                    }
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes a region. [`Self::run`] does what follows from it.
+    pub(super) fn write(&mut self, region: u32, offset: u64, bytes: &[u8]) {
+        match region {
+            region_index::CONFIG if self.config.write(offset, bytes) => self.reset(),
+            region_index::BAR0 => {
+                let now = self.now();
+                each_word(offset, bytes.len(), |word, at, within| {
+                    if u64::from(word) >= REGISTERS_END {
+                        return;
+                    }
+                    let mut value = [0; 4];
+                    if within.len() < value.len() {
+                        // A part of a register changes that part.
+                        value = self.host.read_register(now, word).to_le_bytes();
+                    }
+                    let length = within.len();
+                    value[within].copy_from_slice(&bytes[at..at + length]);
+                    self.host.write_register(now, &mut self.memory, word, u32::from_le_bytes(value));
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// A reset of the function: the controller is as after power-on, drives stay at their ports. Memory stays mapped.
+    pub(super) fn reset(&mut self) {
+        self.config = ConfigSpace::new();
+        self.reset_at = Instant::now();
+        self.host.reset(units::Instant::ZERO);
+    }
+
+    /// A client has gone: a reset, without its memory and eventfds.
+    pub(super) fn disconnect(&mut self) {
+        self.reset();
+        self.memory.clear();
+        self.interrupts = Interrupts::default();
+    }
+
+    /// Does all that is due, and signals the interrupter.
+    pub(super) fn run(&mut self) {
+        let now = self.now();
+        self.host.run(now, &mut self.memory);
+        if self.host.take_interrupt() {
+            self.interrupts.signal();
+        }
+    }
+
+    /// How long until [`Self::run`] has something to do, without anything from outside.
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        let at = self.host.poll_timeout()?;
+        let ns = at.as_ps().saturating_sub(self.now().as_ps()).div_ceil(PS_PER_NS as u64);
+        Some(Duration::from_nanos(ns))
+    }
+}
+
+/// Calls `act` for each word that an access touches: its offset, where its bytes are in the access, and which of its bytes
+/// those are.
+fn each_word(offset: u64, length: usize, mut act: impl FnMut(u32, usize, std::ops::Range<usize>)) {
+    let mut at = 0;
+    while at < length {
+        let place = offset.saturating_add(at as u64);
+        let first = (place % 4) as usize;
+        let count = (4 - first).min(length - at);
+        let Ok(word) = u32::try_from(place - first as u64) else { return };
+        act(word, at, first..first + count);
+        at += count;
+    }
+}
