@@ -13,10 +13,10 @@ use inspect::text::{self, Document};
 use inspect::tree::{Record, RecordError, Tree};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a file of a report.
+/// Bytes of a file of a report that is no text of lines.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Files of a folder, and how deep folders nest.
@@ -94,10 +94,12 @@ pub(crate) fn open(files: &[PathBuf]) -> Result<Source, Failure> {
             }
             continue;
         }
-        let bytes = read(file)?;
-        match recorded(file, &bytes)? {
-            Some(tree) => machine = Some(tree),
-            None => documents.extend(unpacked(file, &bytes)?),
+        match read(file)? {
+            Content::Text(document) => documents.push(document),
+            Content::Whole(bytes) => match recorded(file, &bytes)? {
+                Some(tree) => machine = Some(tree),
+                None => documents.extend(unpacked(file, &bytes)?),
+            },
         }
     }
     let named = || files.iter().map(shown).collect::<Vec<_>>().join(", ");
@@ -128,31 +130,61 @@ fn folder(path: &Path, documents: &mut Vec<Document>, depth: usize) -> Result<()
         if metadata.is_dir() && depth < FOLDERS_DEEP_MAX {
             folder(&entry, documents, depth + 1)?;
         } else if metadata.is_file() && documents.len() < FILES_MAX {
-            documents.extend(unpacked(&entry, &read(&entry)?)?);
+            match read(&entry)? {
+                Content::Text(document) => documents.push(document),
+                Content::Whole(bytes) => documents.extend(unpacked(&entry, &bytes)?),
+            }
         }
     }
     Ok(())
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+/// What a file has.
+enum Content {
+    /// A text, read line by line.
+    Text(Document),
+    /// Anything else.
+    Whole(Vec<u8>),
+}
+
+/// Reads a file. A text is not kept whole, however long it is.
+fn read(file: &Path) -> Result<Content, Failure> {
+    let unreadable = |error| Failure::new(format!("cannot read {}", shown(file))).because(error);
+    if file == Path::new("-") {
+        return content(file, std::io::stdin().lock());
+    }
+    content(file, File::open(file).map_err(unreadable)?)
+}
+
+fn content(file: &Path, reader: impl Read) -> Result<Content, Failure> {
+    const BUFFER_BYTES: usize = 256 << 10;
     let what = || format!("cannot read {}", shown(file));
+    let unreadable = |error| Failure::new(what()).because(error);
+    let mut reader = BufReader::with_capacity(BUFFER_BYTES, reader);
+    if is_text(reader.fill_buf().map_err(unreadable)?) {
+        return Document::read(name_of(file), &mut reader).map(Content::Text).map_err(unreadable);
+    }
     let mut bytes = Vec::new();
-    let len = if file == Path::new("-") {
-        std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)
-    } else {
-        File::open(file).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
-    };
-    let len = len.map_err(|error| Failure::new(what()).because(error))?;
+    let len = reader.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if len as u64 > FILE_BYTES_MAX {
         return Err(Failure::new(what()).because(format!("it is longer than {} MiB", FILE_BYTES_MAX >> 20)));
     }
-    Ok(bytes)
+    Ok(Content::Whole(bytes))
+}
+
+/// Whether it begins as a text of lines: no archive, no UTF-16, and no recorded machine, whose lines begin with `#` or a path.
+fn is_text(begin: &[u8]) -> bool {
+    let is_archive = begin.starts_with(b"PK") || begin.get(257..262) == Some(b"ustar");
+    let first = begin.first().copied().unwrap_or_default();
+    !is_archive && first.is_ascii() && !matches!(first, b'#' | b'/') && !begin.contains(&0) && first != 0x1f
+}
+
+fn name_of(file: &Path) -> String {
+    if file == Path::new("-") { "stdin".to_owned() } else { shown(file.file_name().unwrap_or_default()) }
 }
 
 fn unpacked(file: &Path, bytes: &[u8]) -> Result<Vec<Document>, Failure> {
-    let name =
-        if file == Path::new("-") { "stdin".to_owned() } else { shown(file.file_name().unwrap_or_default()) };
-    archive::documents(&name, bytes)
+    archive::documents(&name_of(file), bytes)
         .map_err(|error| Failure::new(format!("cannot unpack {}", shown(file))).because(error))
 }
 

@@ -88,7 +88,7 @@ impl Unpacker {
             && !bytes.starts_with(&[0xfe, 0xff])
             && bytes.iter().take(8192).any(|byte| *byte == 0);
         if !is_binary {
-            self.documents.push(Document { name: name.to_owned(), text: decode(bytes) });
+            self.documents.push(Document::new(name, decode(bytes)));
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! `None`; nothing of it is an error. Left out: what sysfs does not have, such as the strings of other languages.
 
 mod arguments;
+mod board;
 mod controller;
 mod descriptors;
 mod device;
@@ -19,9 +20,12 @@ mod port;
 mod setting;
 mod transport;
 
+use board::BoardFiles;
+pub use board::{Board, Supply};
+pub(crate) use board::{MODEL as BOARD_MODEL, THROTTLED};
 pub use controller::{Controller, StreamArrays};
 pub use descriptors::active_configuration;
-pub use device::{AbleSpeeds, Interface, LinkSpeed, TableSize, UsbDevice};
+pub use device::{AbleSpeeds, Interface, Lanes, LinkSpeed, TableSize, UsbDevice};
 #[cfg(unix)]
 pub(crate) use disk::serial as unit_serial;
 pub use disk::{Disk, UnmapCommand, UnmapSupport};
@@ -30,7 +34,7 @@ pub use family::{bridge_family, is_storage_id};
 pub use forbidden::{Forbidding, ForbiddingMeans};
 pub use kernel_config::{ConfigChoice, KernelConfig};
 pub use kernel_log::{KernelLog, PortErrors};
-pub(crate) use kernel_log::{is_about_drives, is_refused_discard, of_port as port_sources};
+pub(crate) use kernel_log::{is_about_drives, is_needed_of_log, is_refused_discard, of_port as port_sources};
 pub use mistake::SettingMistake;
 pub use port::Port;
 pub use quirks::DeviceId;
@@ -63,7 +67,7 @@ pub struct KernelFound<'a> {
 }
 
 /// A machine, as far as USB storage is concerned.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inventory {
     /// The kernel's release, as `uname -r` prints it.
     pub release: Option<String>,
@@ -79,6 +83,8 @@ pub struct Inventory {
     pub quirks: QuirkSettings,
     /// The kernel's log, or why it was not read.
     pub log: Option<Result<KernelLog, Unread>>,
+    /// The board, if its device tree names it or it knows its supply.
+    pub board: Option<Board>,
     /// What there is, if it was read from pasted text; `None` of a machine, of which everything can be read.
     pub report: Option<Report>,
 }
@@ -121,6 +127,10 @@ impl Inventory {
         }
         if let Scope::Whole { log } = scope {
             inventory.devices.iter_mut().for_each(|device| device.ask_for_speeds(tree));
+            inventory.board = Board::read(&BoardFiles {
+                bytes: &|path| tree.bytes(path).ok(),
+                names: &|path| tree.names(path, |_| true),
+            });
             inventory.log = Some(KernelLog::read(tree, log.unwrap_or(kernel_log::PATH)));
         }
         inventory

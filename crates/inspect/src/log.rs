@@ -8,6 +8,7 @@
 //! is bounded by the lines that the log keeps. Left out: other classes than mass storage.
 
 mod command;
+mod hosts;
 mod line;
 mod portless;
 mod session;
@@ -36,9 +37,6 @@ pub(crate) struct Entry<'a> {
     pub(crate) session: Option<usize>,
 }
 
-/// Lines from the reset of a port to the end of the reset as `uas` prints it.
-const RESET_LINES_MAX: usize = 12;
-
 /// A log, taken apart.
 #[derive(Debug, Default)]
 pub(crate) struct History<'a> {
@@ -48,6 +46,15 @@ pub(crate) struct History<'a> {
     pub(crate) buses: Vec<(u16, String)>,
     /// Commands that failed, each with its session.
     pub(crate) commands: Vec<(Option<usize>, FailedCommand)>,
+    /// SCSI hosts of `uas` that may be those of several sessions.
+    ambiguous: Vec<AmbiguousHost>,
+}
+
+/// A SCSI host, and the sessions that waited for one when it was made.
+#[derive(Debug)]
+struct AmbiguousHost {
+    host: u32,
+    sessions: Vec<usize>,
 }
 
 impl<'a> History<'a> {
@@ -74,98 +81,6 @@ impl<'a> History<'a> {
         });
         history.commands = sessions.collect::<Vec<_>>().into_iter().zip(commands.all).collect();
         history
-    }
-
-    /// Gives lines of SCSI hosts that were there before the log began to the session that has the host: by a reset that
-    /// names host and port one after the other, or because there is one of each.
-    fn attribute_hosts(&mut self) {
-        let mut resetting: Option<u32> = None;
-        // A log may begin after the line that says that the reset starts.
-        let mut last_reset: Option<(usize, usize)> = None;
-        for index in 0..self.entries.len() {
-            let Some(Entry { line, session, .. }) = self.entries.get(index).copied() else { break };
-            if line.text.starts_with("uas_eh_device_reset_handler start") {
-                resetting = host_of(line.source);
-            } else if line.text.starts_with("uas_eh_device_reset_handler ") {
-                if let (None, Some(host), Some((port, at))) = (resetting, host_of(line.source), last_reset)
-                    && index - at <= RESET_LINES_MAX
-                {
-                    self.give_host(port, host);
-                }
-                resetting = None;
-            } else if let Some(session) = session.filter(|_| line.begins(&["reset ", "device not accepting"]))
-                && resetting.is_none()
-            {
-                last_reset = Some((session, index));
-            } else if let (Some(host), Some(session)) = (resetting, session)
-                && line.text.starts_with("reset ")
-            {
-                self.give_host(session, host);
-            }
-        }
-        self.attribute_only_host();
-        for index in 0..self.entries.len() {
-            let Some(Entry { line, session: None, .. }) = self.entries.get(index).copied() else { continue };
-            let by_host = host_of(line.source)
-                .and_then(|host| self.sessions.iter().position(|session| session.hosts.contains(&host)))
-                // What came before a device was plugged in is about another.
-                .filter(|found| {
-                    self.sessions.get(*found).is_some_and(|one| !one.is_from_start || one.first < index)
-                });
-            if let Some(found) = by_host {
-                if let Some(session) = self.sessions.get_mut(found) {
-                    session::note_unit(session, line);
-                }
-                self.entries[index].session = Some(found);
-            }
-        }
-        for index in 0..self.entries.len() {
-            let Some(Entry { line, session: None, .. }) = self.entries.get(index).copied() else { continue };
-            let disk = line.disk_in_error().or_else(|| session::disk_of_file_system(line));
-            let found =
-                disk.and_then(|disk| self.sessions.iter().rposition(|session| session.has_disk(disk)));
-            let found = found.or_else(|| self.of_vdev(line.vdev_in_error()?));
-            self.entries[index].session = found;
-        }
-    }
-
-    /// Gives a SCSI host of `uas` to a session, unless another session has it.
-    fn give_host(&mut self, session: usize, host: u32) {
-        if !self.sessions.iter().any(|one| one.hosts.contains(&host))
-            && let Some(session) = self.sessions.get_mut(session)
-        {
-            session.hosts.push(host);
-            session.is_storage = true;
-            session.driver = session.driver.or(Some("uas"));
-        }
-    }
-
-    /// One host without a session and one session without a host belong together.
-    fn attribute_only_host(&mut self) {
-        let mut hosts: Vec<u32> = self
-            .entries
-            .iter()
-            .filter(|entry| entry.session.is_none())
-            .filter_map(|entry| host_of(entry.line.source))
-            .collect();
-        hosts.sort_unstable();
-        hosts.dedup();
-        let is_open = |session: &Session| {
-            !session.is_from_start
-                && session.hosts.is_empty()
-                && session.hub_ports == 0
-                && session.number.is_some()
-        };
-        let mut open = self.sessions.iter_mut().filter(|session| is_open(session));
-        if let ([host], Some(session), None) = (hosts.as_slice(), open.next(), open.next()) {
-            let host = *host;
-            let is_uas = self.entries.iter().any(|entry| {
-                host_of(entry.line.source) == Some(host) && entry.line.of_command().starts_with("uas_")
-            });
-            session.hosts.push(host);
-            session.is_storage = true;
-            session.driver = session.driver.or(is_uas.then_some("uas"));
-        }
     }
 
     /// The drive that ZFS names: by its disk, or the only USB drive that is there.
@@ -216,7 +131,7 @@ impl<'a> History<'a> {
             return Some(session);
         }
         if let Some(host) = host_of(line.source) {
-            return self.of_host(host, line);
+            return self.of_host(index, raw, host, line);
         }
         let disk = line.disk_in_error().or_else(|| session::disk_of_file_system(line))?;
         self.sessions.iter().rposition(|session| session.has_disk(disk))
@@ -245,19 +160,12 @@ impl<'a> History<'a> {
         Some(session)
     }
 
-    fn of_host(&mut self, host: u32, line: LogLine<'_>) -> Option<usize> {
+    fn of_host(&mut self, index: usize, raw: &str, host: u32, line: LogLine<'_>) -> Option<usize> {
         if let Some(driver) = driver_of_host(line) {
-            let of_port = line.text.split(' ').nth(1).and_then(|name| name.split(':').next());
-            let named = of_port.filter(|port| port.contains('-')).and_then(|port| self.last_at(port));
-            // A session that was asked by usb-storage is named; else the last one without a host.
-            let is_waiting = |session: &Session| {
-                session.hosts.is_empty()
-                    && !session.is_ended()
-                    && session.id.is_some()
-                    && session.hub_ports == 0
-                    && !(session.is_left_by_uas && driver == "uas")
-            };
-            let session = named.or_else(|| self.sessions.iter().rposition(is_waiting))?;
+            let port = line.text.split(' ').nth(1).and_then(|name| name.split(':').next());
+            let port = port.filter(|port| is_port(port));
+            let named = port.map(|port| self.last_at(port).unwrap_or_else(|| self.begin(index, raw, port)));
+            let session = named.or_else(|| self.waiting_for(host, driver))?;
             self.sessions[session].hosts.push(host);
             self.sessions[session].driver = Some(driver);
             return Some(session);
@@ -293,13 +201,15 @@ impl<'a> History<'a> {
 
 /// The port that a line of the USB core is about: `usb 2-1`, `usb usb2-port1`, `usb 2-1-port3`, `hub 2-0:1.0` has none.
 fn port_of(source: &str) -> Option<&str> {
-    let name = source.strip_prefix("usb ")?;
-    let is_port = name.split_once('-').is_some_and(|(bus, ports)| {
+    source.strip_prefix("usb ").filter(|name| is_port(name))
+}
+
+fn is_port(name: &str) -> bool {
+    name.split_once('-').is_some_and(|(bus, ports)| {
         bus.bytes().all(|digit| digit.is_ascii_digit())
             && !bus.is_empty()
             && ports.bytes().all(|digit| digit.is_ascii_digit() || digit == b'.')
-    });
-    is_port.then_some(name)
+    })
 }
 
 /// The port below a hub that a line of that hub's port is about: `usb usb2-port1` is 2-1, `usb 4-2-port1` is 4-2.1.

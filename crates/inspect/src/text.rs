@@ -7,8 +7,10 @@
 //! Always true: nothing is made up: an attribute that no text has is not there; limits are those of a recorded machine.
 //! Left out: strings of other languages, logs in other encodings than UTF-8 and UTF-16.
 
+mod bos;
 mod bsd;
 mod build;
+mod excerpt;
 mod facts;
 mod foreign;
 mod lsusb;
@@ -22,18 +24,20 @@ mod system;
 mod umockdev;
 mod usb_devices;
 
+pub use excerpt::{Gap, HEAD_BYTES_MAX, LINE_BYTES_MAX, LeftOut, TAIL_BYTES_MAX};
 pub use facts::Source;
 pub use noise::{Line, decode, lines};
 
 pub(crate) use build::UNNAMED_CONTROLLER;
 
 use crate::diagnose::Reading;
-use crate::inventory::{Inventory, Scope, UsbDevice};
+use crate::inventory::{Inventory, Scope, UsbDevice, is_needed_of_log};
 use crate::tree::Tree;
 use facts::Facts;
 use quirks::DeviceId;
 use section::{Reader, sections};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufRead};
 
 /// A file of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +46,40 @@ pub struct Document {
     pub name: String,
     /// Its text.
     pub text: String,
+    /// Lines that were dropped while it was read.
+    pub gaps: Vec<Gap>,
+    /// Lines that were dropped because there were too many.
+    pub left_out: Option<LeftOut>,
+}
+
+impl Document {
+    /// A file that was read whole.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: text.into(), gaps: Vec::new(), left_out: None }
+    }
+
+    /// Reads a file line by line, without what no format needs, so that memory does not grow with it.
+    ///
+    /// # Errors
+    /// Of the reader.
+    pub fn read(name: impl Into<String>, reader: &mut impl BufRead) -> io::Result<Self> {
+        let excerpt = excerpt::excerpt(reader, is_needed_of_log)?;
+        Ok(Self { name: name.into(), text: excerpt.text, gaps: excerpt.gaps, left_out: excerpt.left_out })
+    }
+
+    /// Its lines without noise, with their numbers in the file.
+    pub fn lines(&self) -> Vec<Line<'_>> {
+        let mut lines = lines(&self.text);
+        let mut gaps = self.gaps.iter().peekable();
+        let mut dropped = 0;
+        for (at, line) in lines.iter_mut().enumerate() {
+            while let Some(gap) = gaps.next_if(|gap| gap.before <= at) {
+                dropped += gap.lines;
+            }
+            line.number += dropped;
+        }
+        lines
+    }
 }
 
 /// A format of text.
@@ -140,7 +178,7 @@ pub struct ForeignDrive {
 }
 
 /// What a report in text has.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Formats that were found.
     pub kinds: BTreeSet<TextKind>,
@@ -152,8 +190,12 @@ pub struct Report {
     pub without_serial: Vec<String>,
     /// Ports of drives whose descriptors lack endpoints.
     pub short: Vec<String>,
+    /// Files of which lines were left out because there were too many.
+    pub left_out: Vec<(String, LeftOut)>,
     sources: BTreeMap<String, Source>,
     log: Vec<(String, Source)>,
+    /// The time of the last line of the log, in seconds of that log.
+    pub(crate) log_end: Option<f64>,
 }
 
 /// Something that no text of a report has.
@@ -170,7 +212,7 @@ pub fn read(documents: &[Document]) -> Inventory {
     let mut facts = Facts::default();
     let mut kinds = BTreeSet::new();
     for document in documents {
-        let lines = lines(&document.text);
+        let lines = document.lines();
         for (kind, from, to) in sections(&lines) {
             let Some(lines) = lines.get(from..to) else { continue };
             let reader = Reader { file: &document.name, lines };
@@ -183,6 +225,8 @@ pub fn read(documents: &[Document]) -> Inventory {
     }
     let build::Built { record, mut report, unknown_drivers, .. } = build::machine(facts);
     report.kinds = kinds;
+    let left_out = |document: &Document| Some((document.name.clone(), document.left_out?));
+    report.left_out = documents.iter().filter_map(left_out).collect();
     let mut inventory = Inventory::read(&Tree::of(record), Scope::Whole { log: None });
     for interface in inventory.devices.iter_mut().flat_map(|device| &mut device.interfaces) {
         interface.is_driver_known = !unknown_drivers.contains(&interface.name);
@@ -226,6 +270,10 @@ impl Report {
     pub fn missing(&self, inventory: &Inventory, device: Option<&UsbDevice>) -> Vec<Missing> {
         let mut all = Vec::new();
         let mut lacks = |what, command: String| all.push(Missing { what, command });
+        if let Some(command) = self.foreign_command() {
+            lacks("the drives and their drivers", command.to_owned());
+            return all;
+        }
         if !self.kinds.contains(&TextKind::KernelLog) {
             lacks("the kernel's log", "sudo dmesg".to_owned());
         }
@@ -263,6 +311,16 @@ impl Report {
             );
         }
         all
+    }
+}
+
+impl Report {
+    /// What shows the drives of another system, if the text is of one.
+    fn foreign_command(&self) -> Option<&'static str> {
+        let of = |kind, command| self.kinds.contains(&kind).then_some(command);
+        of(TextKind::Windows, "pnputil /enum-devices /connected /ids /drivers")
+            .or_else(|| of(TextKind::Apple, "system_profiler SPUSBDataType SPUSBHostDataType"))
+            .or_else(|| of(TextKind::Bsd, "dmesg; usbconfig list"))
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::compare::table::in_columns;
 use crate::sanitize::escape;
 use inspect::inventory::{DEVICES, Disk, Interface, Inventory, Transport, UsbDevice, bridge_family};
-use inspect::text::{ForeignDrive, ForeignSystem};
+use inspect::text::{ForeignDrive, ForeignSystem, TextKind};
 use report::TextTable;
 use study::plural::counted;
 use units::Capacity;
@@ -53,7 +53,10 @@ pub(crate) fn nothing(inventory: &Inventory) -> String {
     if let Some(report) = &inventory.report {
         return match (report.foreign.is_empty(), report.kinds.is_empty()) {
             (false, _) => String::new(),
-            (true, false) => "The text names no USB drive that is attached.\n".to_owned(),
+            (true, false) => match report.kinds.iter().find_map(|kind| system_of(*kind)) {
+                Some(system) => format!("The text is of {system} and names no USB drive.\n"),
+                None => no_drive(inventory),
+            },
             (true, true) => "Nothing in the text was recognised: no log, no lsusb, no lspci.\n".to_owned(),
         };
     }
@@ -61,6 +64,36 @@ pub(crate) fn nothing(inventory: &Inventory) -> String {
         "There is no USB drive.\n".to_owned()
     } else {
         format!("There is no USB here: {DEVICES} has no bus.\n")
+    }
+}
+
+/// A text of Linux without a drive, with the devices that may be one.
+fn no_drive(inventory: &Inventory) -> String {
+    const NAMED_MAX: usize = 4;
+    let is_device =
+        |device: &&UsbDevice| !device.is_root_hub() && device.hub_ports == 0 && device.interfaces.is_empty();
+    let devices: Vec<String> = inventory
+        .devices
+        .iter()
+        .filter(is_device)
+        .map(|device| format!("{} ({})", escape(&device.port), device.id))
+        .collect();
+    if devices.is_empty() || devices.len() > NAMED_MAX {
+        return "The text names no USB drive that is attached.\n".to_owned();
+    }
+    format!(
+        "The text names no USB drive that is attached. It does not show what has {}.\n",
+        devices.join(", ")
+    )
+}
+
+/// The system of a text that is not Linux's.
+const fn system_of(kind: TextKind) -> Option<&'static str> {
+    match kind {
+        TextKind::Windows => Some("Windows"),
+        TextKind::Apple => Some("macOS"),
+        TextKind::Bsd => Some("FreeBSD, OpenBSD or NetBSD"),
+        _ => None,
     }
 }
 
@@ -174,6 +207,9 @@ pub(crate) fn foreign(drive: &ForeignDrive) -> String {
     };
     let speed = drive.speed.map_or_else(String::new, |speed| format!(", {speed}"));
     let id = match &drive.name {
+        Some(name) if name.starts_with("/dev/") && drive.id != quirks::DeviceId::new(0, 0) => {
+            format!("{} as {name}", drive.id)
+        }
         Some(name) => name.clone(),
         None if drive.id == quirks::DeviceId::new(0, 0) => "a drive".to_owned(),
         None => drive.id.to_string(),

@@ -32,6 +32,13 @@ pub(super) fn answer(
         text += &format!("{}\n", foreign(one));
     }
     text += &smart(report);
+    for (file, lines) in &report.left_out {
+        let file = escape(file);
+        text += &format!(
+            "\nNot read: of lines {} to {} of {file} those about USB; they are too many. Give a part: sed -n {},{}p {file}\n",
+            lines.first, lines.last, lines.first, lines.last
+        );
+    }
     let device = drives.first().map(|(device, _)| *device);
     let missing = report.missing(inventory, device);
     let is_only_gone = drives.is_empty() && !gone.is_empty();

@@ -11,7 +11,7 @@ mod machine;
 use super::advice::Advice;
 use super::cause::CauseKind;
 use super::evidence::Reading;
-use crate::inventory::Inventory;
+use crate::inventory::{Inventory, UsbDevice};
 use quirks::DeviceId;
 
 /// Why it is reported.
@@ -75,11 +75,13 @@ pub fn absent(inventory: &Inventory) -> Vec<Absent> {
     let Some(log) = inventory.readable_log() else { return Vec::new() };
     let history = log.history();
     let mut all = machine::dead_controllers(&history, &log.path);
+    all.extend(machine::removed_controllers(&history, &log.path));
     let mut ports: Vec<&str> = history.sessions.iter().map(|session| session.port.as_str()).collect();
     ports.sort_unstable();
     ports.dedup();
     for port in ports {
-        if inventory.devices.iter().any(|device| device.port == port) {
+        let attached = inventory.devices.iter().find(|device| device.port == port);
+        if attached.is_some_and(|device| !may_be_a_drive(inventory, device)) {
             continue;
         }
         all.extend(drive::at_port(inventory, &history, &log.path, port));
@@ -92,9 +94,33 @@ pub fn absent(inventory: &Inventory) -> Vec<Absent> {
     if all.is_empty() {
         all.extend(machine::lost_hub(inventory, &history, &log.path));
     }
+    without_lost(&mut all);
     if let Some(report) = &inventory.report {
         all.iter_mut().flat_map(|one| &mut one.readings).for_each(|reading| report.cite(reading));
     }
     all.sort_by(|one, other| (one.kind, &one.place).cmp(&(other.kind, &other.place)));
     all
+}
+
+/// Whether a device that is attached may be the drive that a report is about: it names none, and does not say what this one is.
+fn may_be_a_drive(inventory: &Inventory, device: &UsbDevice) -> bool {
+    inventory.is_from_text()
+        && inventory.storage().next().is_none()
+        && device.hub_ports == 0
+        && !device.is_root_hub()
+        && device.interfaces.is_empty()
+}
+
+/// A controller takes its drives along: they are named with it and not reported again.
+fn without_lost(all: &mut Vec<Absent>) {
+    let controllers = all.iter().filter(|one| one.kind == AbsentKind::Controller);
+    let because: Vec<String> = controllers.map(|one| one.because.clone()).collect();
+    let is_named = |one: &Absent| {
+        because.iter().any(|because| because.split([' ', ',', ';']).any(|word| word == one.place))
+    };
+    let is_lost = |one: &Absent| {
+        one.kind == AbsentKind::WithoutPort && is_named(one)
+            || one.causes.first() == Some(&CauseKind::ControllerDied) && !because.is_empty()
+    };
+    all.retain(|one| one.kind == AbsentKind::Controller || !is_lost(one));
 }

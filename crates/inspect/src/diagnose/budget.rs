@@ -3,6 +3,8 @@
 //! configuration that wants more, unless it is set by hand: a rule goes by that, and a check.
 
 use super::evidence::{Evidence, Reading};
+use crate::inventory::{Inventory, UsbDevice};
+use quirks::DeviceId;
 use std::fmt;
 
 /// What a drive may draw, and what it is given.
@@ -58,5 +60,59 @@ impl fmt::Display for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let port = if self.hub_is_fed { "a bus-powered hub" } else { "the port" };
         write!(f, "it may draw {} mA, and {port} gives {} mA", self.wanted_ma, self.given_ma)
+    }
+}
+
+/// What all drives may draw that a board feeds.
+#[derive(Clone, Debug)]
+pub(super) struct SharedBudget {
+    pub(super) given_ma: u32,
+    wanted_ma: u32,
+    ports: Vec<String>,
+}
+
+/// Hubs on boards of Raspberry Pi, which report that they have a supply, the board's.
+const ONBOARD_HUBS: [DeviceId; 4] = [
+    DeviceId::new(0x2109, 0x3431),
+    DeviceId::new(0x0424, 0x9512),
+    DeviceId::new(0x0424, 0x9514),
+    DeviceId::new(0x0424, 0x2514),
+];
+
+impl SharedBudget {
+    /// `None` of a board without a known limit.
+    pub(super) fn of(inventory: &Inventory) -> Option<Self> {
+        let given_ma = inventory.board.as_ref()?.usb_ma?;
+        let mut shared = Self { given_ma, wanted_ma: 0, ports: Vec::new() };
+        for device in inventory.storage().filter(|device| is_fed_by_board(inventory, device)) {
+            let Some(wanted_ma) = device.wanted_ma() else { continue };
+            shared.wanted_ma = shared.wanted_ma.saturating_add(wanted_ma);
+            shared.ports.push(device.port.clone());
+        }
+        Some(shared)
+    }
+
+    pub(super) const fn is_exceeded(&self) -> bool {
+        self.wanted_ma > self.given_ma
+    }
+
+    pub(super) fn has(&self, device: &UsbDevice) -> bool {
+        self.ports.contains(&device.port)
+    }
+}
+
+/// Whether a drive draws its current from the board: neither it nor a hub above it has its own supply.
+fn is_fed_by_board(inventory: &Inventory, device: &UsbDevice) -> bool {
+    const HUBS_DEEP_MAX: usize = 7;
+    let is_fed = |device: &UsbDevice| device.described().is_some_and(|one| !one.head.self_powered);
+    let is_onboard = |hub: &UsbDevice| ONBOARD_HUBS.contains(&hub.id);
+    let hubs = std::iter::successors(inventory.hub_of(device), |hub| inventory.hub_of(hub));
+    is_fed(device) && hubs.take(HUBS_DEEP_MAX).all(|hub| hub.is_root_hub() || is_onboard(hub) || is_fed(hub))
+}
+
+impl fmt::Display for SharedBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = if self.ports.len() == 1 { "it may" } else { "its drives may" };
+        write!(f, "{of} draw {} mA ({})", self.wanted_ma, self.ports.join(", "))
     }
 }

@@ -11,7 +11,7 @@ mod media;
 mod port;
 mod power;
 
-pub(super) use controller::{is_controller_death, is_stream_event};
+pub(super) use controller::{is_controller_death, is_removed, is_stream_event};
 pub use port::errno_meaning;
 pub(super) use power::is_sag;
 
@@ -218,7 +218,8 @@ impl<'a> Scene<'a> {
 
     /// The first line of the drive's first session.
     fn first(&self) -> usize {
-        self.sessions.first().and_then(|at| self.history.sessions.get(*at)).map_or(0, |one| one.first)
+        let first = self.sessions.first().and_then(|at| self.history.sessions.get(*at));
+        first.filter(|one| one.is_from_start).map_or(0, |one| one.first)
     }
 
     /// The line that says that the drive did not come back after a reset.

@@ -50,6 +50,8 @@ pub struct UsbDevice {
     pub hub_ports: u32,
     /// The port that it is plugged into, as the kernel knows it.
     pub plugged: Option<Port>,
+    /// Lanes of the link, where the kernel shows them.
+    pub lanes: Option<Lanes>,
     /// What its binary device object store says of its speeds; `None` if the kernel does not show it.
     pub able: Option<AbleSpeeds>,
     /// The driver of the device as a whole: `usb`, unless another driver has the whole device.
@@ -89,6 +91,15 @@ pub struct TableSize {
     pub attribute: String,
     /// How many; Linux's 16 bits are full where there is no limit.
     pub entries: u64,
+}
+
+/// Lanes of a link (USB 3.2 clause 3.2.1), as sysfs has them in `rx_lanes` and `tx_lanes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lanes {
+    /// Towards the host.
+    pub receive: u32,
+    /// Towards the device.
+    pub transmit: u32,
 }
 
 /// How fast a device can be, by its binary device object store.
@@ -302,6 +313,7 @@ impl UsbDevice {
             authorized: tree.number(&at("authorized")).map(|authorized| authorized != 0),
             hub_ports: tree.number(&at("maxchild")).and_then(|ports| u32::try_from(ports).ok()).unwrap_or(0),
             plugged: Port::read(tree, &at("port")),
+            lanes: Lanes::read(tree, &path),
             able: tree.bytes(&at("bos_descriptors")).ok().map(|bos| AbleSpeeds::of(&bos)),
             driver: tree.link_name(&at("driver")),
             interfaces: Vec::new(),
@@ -411,6 +423,20 @@ pub(super) fn read_all(tree: &Tree) -> (Vec<UsbDevice>, Vec<Controller>) {
 fn place(device: &UsbDevice) -> (u16, Vec<u32>) {
     let ports = device.port.split_once('-').map_or("", |(_, ports)| ports);
     (device.bus, ports.split('.').filter_map(|port| port.parse().ok()).collect())
+}
+
+impl Lanes {
+    fn read(tree: &Tree, path: &str) -> Option<Self> {
+        let of =
+            |name: &str| tree.number(&format!("{path}/{name}")).and_then(|lanes| u32::try_from(lanes).ok());
+        let (receive, transmit) = of("rx_lanes").zip(of("tx_lanes"))?;
+        (receive > 0 && transmit > 0).then_some(Self { receive, transmit })
+    }
+
+    /// Of one lane, in Mb/s.
+    pub(crate) const fn of_lane(self, mbps: u32) -> u32 {
+        mbps / if self.receive == 0 { 1 } else { self.receive }
+    }
 }
 
 impl AbleSpeeds {

@@ -207,7 +207,24 @@ fn is_unknown_stream(line: LogLine<'_>, controller: &Controller) -> bool {
 ///
 /// One pass over the bytes: most lines of a log are about something else.
 pub(crate) fn is_about_drives(line: &str) -> bool {
-    let bytes = line.as_bytes();
+    names_any(line.as_bytes(), |_| &[])
+}
+
+/// Whether a line of a log may be needed: for its drives, or for what the machine is and when it slept.
+pub(crate) fn is_needed_of_log(line: &[u8]) -> bool {
+    names_any(line, |byte| match byte {
+        b'P' => &["PM: "],
+        b'L' => &["Linux version "],
+        b'l' => &["line: "],
+        b'm' => &["model: ", "mass"],
+        b't' => &["transfers"],
+        b'd' => &["da0", "da1", "da2", "da3"],
+        _ => &[],
+    })
+}
+
+/// Whether a line has one of the words about drives, or one that `more` has for its first letter.
+fn names_any(bytes: &[u8], more: impl Fn(u8) -> &'static [&'static str]) -> bool {
     bytes.iter().enumerate().any(|(at, byte)| {
         let words: &[&str] = match byte {
             b'u' => &["usb", "uas"],
@@ -229,8 +246,11 @@ pub(crate) fn is_about_drives(line: &str) -> bool {
             b'n' => &["nder-voltage", "new USB bus registered"],
             b'H' => &["HC died"],
             b'r' => &["rpi_firmware", "ror, dev sd"],
-            _ => return false,
+            other => more(*other),
         };
+        if words.is_empty() {
+            return false;
+        }
         let rest = bytes.get(at..).unwrap_or_default();
         words.iter().any(|word| rest.starts_with(word.as_bytes()))
     })

@@ -64,6 +64,14 @@ impl<'a> LogLine<'a> {
         text
     }
 
+    /// Whether `uas` prints it about a command or a SCSI host.
+    pub(crate) fn is_of_uas(self) -> bool {
+        let text = self.of_command();
+        text.starts_with("uas_")
+            || text.starts_with("data cmplt err") && text.contains(" uas-tag ")
+            || self.source.starts_with("scsi host") && text.trim_end() == "uas"
+    }
+
     /// The interface, such as `3-3:1.0`, of which the driver says something, or the kernel of the driver: `uas: probe of
     /// 3-3:1.0 failed`.
     pub(crate) fn interface_of(self, driver: &str) -> Option<&'a str> {

@@ -16,13 +16,14 @@ pub(super) fn add(history: &mut History<'_>) {
         };
         let Some(host) = host_of(entry.line.source).filter(|host| !others.contains(host)) else { continue };
         let at = *by_host.entry(host).or_insert_with(|| {
-            let new = Session::of_host(host, index, entry.at);
+            let mut new = Session::of_host(host, index, entry.at);
+            new.one_of = history.ports_of(host);
             history.sessions.push(new);
             history.sessions.len() - 1
         });
         if let Some(own) = history.sessions.get_mut(at) {
             session::note_unit(own, entry.line);
-            if entry.line.of_command().starts_with("uas_") || entry.line.text.starts_with("uas_") {
+            if entry.line.is_of_uas() {
                 own.driver = Some("uas");
                 own.is_storage = true;
             }
@@ -36,7 +37,7 @@ pub(super) fn add(history: &mut History<'_>) {
 }
 
 /// Hosts that the log gives to another driver: `scsi host0: ahci`.
-fn hosts_of_others(history: &History<'_>) -> Vec<u32> {
+pub(super) fn hosts_of_others(history: &History<'_>) -> Vec<u32> {
     let is_other = |text: &str| !text.is_empty() && !text.contains([' ', ':']) && !text.starts_with("uas");
     let entries = history.entries.iter().filter(|entry| entry.line.source.starts_with("scsi host"));
     entries

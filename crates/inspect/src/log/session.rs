@@ -46,6 +46,8 @@ pub(crate) struct Session {
     pub(crate) units: Vec<Unit>,
     /// Ports, if it is a hub.
     pub(crate) hub_ports: u32,
+    /// Ports of which it may have any: several drives were probed at once, and no line names the port of its SCSI host.
+    pub(crate) one_of: Vec<String>,
     /// The first line.
     pub(crate) first: usize,
     /// The line that announces its ids.
@@ -176,9 +178,12 @@ pub(super) fn note(session: &mut Session, index: usize, raw: &str, line: LogLine
     } else if text.starts_with("USB disconnect") {
         session.ended = Some(index);
         session.ended_ms = super::seconds(raw).map(milliseconds);
+    } else if URB_FAILURES.iter().any(|words| text.starts_with(words)) {
+        session.is_storage = true;
+        session.driver.get_or_insert("uas");
     } else if is_about_uas(text) {
         session.is_storage = true;
-        session.is_left_by_uas |= !text.starts_with("cmd cmplt err");
+        session.is_left_by_uas = true;
     } else if text.starts_with("reset ") && session.speed.is_none() {
         session.speed = speed_of(text);
         let number = text.split_once("device number ").map(|(_, number)| number.split(' ').next());
@@ -189,12 +194,15 @@ pub(super) fn note(session: &mut Session, index: usize, raw: &str, line: LogLine
 fn is_about_uas(text: &str) -> bool {
     let is_refusal = text.starts_with("USB controller ") && text.contains("required by the UAS driver");
     let is_list_refusal = text.starts_with("The driver for the USB controller ");
-    text.starts_with("UAS is ") || is_refusal || is_list_refusal || text.starts_with("cmd cmplt err")
+    text.starts_with("UAS is ") || is_refusal || is_list_refusal
 }
+
+/// What `uas` alone prints of a device.
+const URB_FAILURES: [&str; 4] = ["cmd cmplt err", "stat urb: ", "sense urb: ", "cmd urb: "];
 
 /// Whether a line begins a session of a device that was there before the log.
 pub(super) fn says_something(line: LogLine<'_>) -> bool {
-    const BEGINNINGS: [&str; 12] = [
+    const BEGINNINGS: [&str; 15] = [
         "unable to enumerate",
         "connect-debounce failed",
         "reset ",
@@ -206,6 +214,9 @@ pub(super) fn says_something(line: LogLine<'_>) -> bool {
         "device not accepting",
         "cmd cmplt",
         "data cmplt",
+        "stat urb: ",
+        "sense urb: ",
+        "cmd urb: ",
         "USB disconnect",
     ];
     line.begins(&BEGINNINGS)

@@ -4,7 +4,7 @@
 
 use super::facts::Facts;
 use super::section::Reader;
-use super::{ForeignDrive, ForeignSystem};
+use super::{ForeignDrive, ForeignSystem, Source};
 use quirks::DeviceId;
 use std::collections::BTreeMap;
 
@@ -14,8 +14,12 @@ const ERROR_LETTERS_MAX: usize = 160;
 /// Whether a line attaches `umass`, in the words of these systems: `umass0 on uhub0`, `umass0 at uhub0 port 3 …`.
 pub(super) fn is_attach(text: &str) -> bool {
     let message = message(text);
-    unit_of(message).is_some()
-        && [" on uhub", " at uhub", "-sim", "SCSI over Bulk-Only"].iter().any(|words| message.contains(words))
+    let is_of_cam = message.starts_with('(') && message.contains(":umass-sim");
+    is_of_cam
+        || unit_of(message).is_some()
+            && [" on uhub", " at uhub", "-sim", "SCSI over Bulk-Only"]
+                .iter()
+                .any(|words| message.contains(words))
 }
 
 /// A line without its time and the name of the machine.
@@ -64,7 +68,7 @@ pub(super) fn read(reader: &Reader<'_>, facts: &mut Facts) {
             note_disk(disk, text, &mut disks, facts);
         }
         if let Some((path, text)) = message.strip_prefix('(').and_then(|rest| rest.split_once("): ")) {
-            note_error(path, text, &mut command, facts);
+            note_error(path, text, &mut command, reader.source(line), facts);
         }
     }
 }
@@ -80,6 +84,9 @@ fn note_disk(disk: &str, text: &str, disks: &mut BTreeMap<String, String>, facts
     let Some(unit) = disks.get(disk) else { return };
     let drive = facts.foreign.iter_mut().find(|drive| drive.driver.as_ref() == Some(unit));
     if let Some(drive) = drive {
+        if let Some((_, error)) = text.split_once("query device size failed: ") {
+            drive.error = Some(format!("{error} at READ CAPACITY").chars().take(ERROR_LETTERS_MAX).collect());
+        }
         drive.name = drive.name.take().or_else(|| part(text, '<', '>').map(str::to_owned));
         let speed = SPEEDS.iter().find(|(rate, _)| text.starts_with(rate)).map(|(_, speed)| *speed);
         drive.speed = drive.speed.or(speed);
@@ -87,7 +94,7 @@ fn note_disk(disk: &str, text: &str, disks: &mut BTreeMap<String, String>, facts
 }
 
 /// `(da0:umass-sim0:0:0:0): CAM status: …`: the command, then its status, then its sense data.
-fn note_error(path: &str, text: &str, command: &mut String, facts: &mut Facts) {
+fn note_error(path: &str, text: &str, command: &mut String, source: Source, facts: &mut Facts) {
     let Some(number) = path.split_once("umass-sim").and_then(|(_, rest)| rest.split(':').next()) else {
         return;
     };
@@ -95,10 +102,29 @@ fn note_error(path: &str, text: &str, command: &mut String, facts: &mut Facts) {
         name.clone_into(command);
         return;
     }
-    let status = ["CAM status: ", "SCSI sense: "].iter().find_map(|start| text.strip_prefix(start));
+    let status =
+        ["CAM status: ", "CAM Status: ", "SCSI sense: "].iter().find_map(|start| text.strip_prefix(start));
+    // Older versions print the sense key without a word before it.
+    let status = status.or_else(|| Some(text).filter(|text| text.contains(" asc:")));
     let Some(status) = status.filter(|status| !status.starts_with("SCSI Status Error")) else { return };
     let unit = format!("umass{number}");
-    if let Some(drive) = facts.foreign.iter_mut().find(|drive| drive.driver.as_deref() == Some(&unit)) {
+    let known = facts.foreign.iter().position(|drive| drive.driver.as_deref() == Some(&unit));
+    let at = known.unwrap_or_else(|| {
+        // A log may begin after the drive was attached.
+        let node = path.split(':').next().filter(|node| !node.starts_with("probe"));
+        facts.foreign.push(ForeignDrive {
+            system: ForeignSystem::FreeBsd,
+            id: DeviceId::new(0, 0),
+            name: node.map(|node| format!("/dev/{node}")),
+            driver: Some(unit),
+            transport: Some("BOT"),
+            speed: None,
+            error: None,
+            source,
+        });
+        facts.foreign.len() - 1
+    });
+    if let Some(drive) = facts.foreign.get_mut(at) {
         let at = if command.is_empty() { String::new() } else { format!(" at {command}") };
         drive.error = Some(format!("{}{at}", status.trim()).chars().take(ERROR_LETTERS_MAX).collect());
     }

@@ -37,12 +37,20 @@ pub(super) fn read_log(reader: &Reader<'_>, facts: &mut Facts) -> bool {
             super::system::command_line(LogLine::of(text).text, facts, source());
             continue;
         }
+        if let Some(model) = super::system::board_model(text).filter(|_| text.contains("Machine model: ")) {
+            let path = crate::inventory::BOARD_MODEL.to_owned();
+            facts.files.entry(path).or_insert_with(|| (model.to_owned(), source()));
+        }
         // The log of another program's lines stays out; sleep of the machine explains resets.
         let is_of_drives = crate::inventory::is_about_drives(text);
         is_log |= is_of_drives;
         if is_of_drives || text.contains("PM: ") {
             facts.log.push((text.to_owned(), source()));
         }
+    }
+    if is_log {
+        let times = reader.lines.iter().rev().find_map(|line| crate::log::seconds(&line.text));
+        facts.log_end = times.or(facts.log_end);
     }
     is_log
 }
@@ -109,6 +117,7 @@ pub(super) fn machine(mut facts: Facts) -> Built {
         built.record.put_text("/dev/kmsg", &lines.join("\n"));
     }
     built.report.log = facts.log;
+    built.report.log_end = facts.log_end;
     built.report.smart = facts.smart;
     built.report.foreign = facts.foreign;
     built
@@ -295,6 +304,10 @@ fn write_device(device: &DeviceFact, controllers: &BTreeMap<u16, ControllerFact>
     if let Some((bytes, source)) = &device.descriptors {
         built.record.put_bytes(&format!("{path}/descriptors"), bytes);
         built.report.sources.insert(format!("{DEVICES}/{port}/descriptors"), source.clone());
+    }
+    if let Some((bytes, source)) = &device.object_store {
+        built.record.put_bytes(&format!("{path}/bos_descriptors"), bytes);
+        built.report.sources.insert(format!("{DEVICES}/{port}/bos_descriptors"), source.clone());
     }
     if device.is_without_serial {
         built.report.without_serial.push(port.clone());

@@ -41,6 +41,8 @@ pub(crate) struct DeviceFact {
     pub(crate) interfaces: BTreeMap<u8, InterfaceFact>,
     /// The descriptors, rebuilt.
     pub(crate) descriptors: Option<(Vec<u8>, Source)>,
+    /// The binary device object store, rebuilt.
+    pub(crate) object_store: Option<(Vec<u8>, Source)>,
     /// Logical units: address, block device, bytes.
     pub(crate) units: Vec<UnitFact>,
     /// A text says that it has no serial number.
@@ -77,6 +79,8 @@ pub(crate) struct Facts {
     pub(crate) files: BTreeMap<String, (String, Source)>,
     /// Lines that are no other text's: those of the kernel's log.
     pub(crate) log: Vec<(String, Source)>,
+    /// The time of the last line of a log, whatever it is about.
+    pub(crate) log_end: Option<f64>,
     /// Modules that are loaded.
     pub(crate) modules: Vec<String>,
     /// Lines of modprobe's files.
@@ -134,6 +138,7 @@ impl DeviceFact {
             own.is_storage |= interface.is_storage;
         }
         self.descriptors = self.descriptors.take().or(other.descriptors);
+        self.object_store = self.object_store.take().or(other.object_store);
         if self.units.is_empty() {
             self.units = other.units;
         }

@@ -52,6 +52,19 @@ pub(super) fn read(kind: TextKind, reader: &Reader<'_>, facts: &mut Facts) {
                 source,
             });
         }
+        if let Some(disk) = apple_disk(text).filter(|_| system == ForeignSystem::MacOs) {
+            let drive = current.get_or_insert_with(|| ForeignDrive {
+                system,
+                id: DeviceId::new(0, 0),
+                name: None,
+                driver: None,
+                transport: None,
+                speed: None,
+                error: None,
+                source: reader.source(line),
+            });
+            drive.name.get_or_insert(format!("/dev/{disk}"));
+        }
         let Some(drive) = &mut current else { continue };
         note(drive, text);
     }
@@ -91,8 +104,9 @@ fn speed(text: &str) -> Option<&'static str> {
 
 /// A device that is mass storage, as far as its driver or its chip says.
 fn keep(drive: Option<ForeignDrive>, facts: &mut Facts) {
-    let is_drive =
-        |drive: &ForeignDrive| drive.transport.is_some() || crate::inventory::is_storage_id(drive.id);
+    let is_drive = |drive: &ForeignDrive| {
+        drive.transport.is_some() || drive.name.is_some() || crate::inventory::is_storage_id(drive.id)
+    };
     let is_known = |drive: &ForeignDrive| {
         facts.foreign.iter().any(|other| other.id == drive.id && other.driver.is_some())
     };
@@ -100,6 +114,13 @@ fn keep(drive: Option<ForeignDrive>, facts: &mut Facts) {
         facts.foreign.retain(|other: &ForeignDrive| other.id != drive.id);
         facts.foreign.push(drive);
     }
+}
+
+/// `BSD Name: disk4`, which is the disk and no partition.
+fn apple_disk(text: &str) -> Option<&str> {
+    let disk = text.strip_prefix("BSD Name: ")?.trim();
+    let number = disk.strip_prefix("disk")?;
+    (!number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())).then_some(disk)
 }
 
 /// `USB\VID_152D&PID_0578\…`.

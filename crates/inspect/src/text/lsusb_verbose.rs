@@ -3,6 +3,7 @@
 //! Pipe usage descriptors of UAS (UAS-2 clause 5.3.3.4) are printed raw by older versions, `** UNRECOGNIZED: 04 24 03 00`,
 //! and by name since. A text that was shortened is noticed by bNumEndpoints: then no endpoint is made up.
 
+use super::bos::{self, Store};
 use super::facts::{Facts, Key};
 use super::lsusb::device_line;
 use super::section::Reader;
@@ -57,12 +58,14 @@ fn read_block(reader: &Reader<'_>, block: &[Line<'_>], facts: &mut Facts) {
     }
     let mut section = "";
     let mut setting: (u8, u8, u8, u8) = (0, 0, 0, 0);
+    let mut store = Store::default();
     for line in block {
         let text = line.text.trim();
         let at = reader.source(line);
         if let Some(title) = TITLES.iter().find(|title| text.starts_with(**title)) {
             section = title;
             builder.begin(section);
+            store.begin(section);
             continue;
         }
         if let Some(mbps) = text.strip_prefix("Negotiated speed: ").and_then(negotiated_mbps) {
@@ -87,6 +90,13 @@ fn read_block(reader: &Reader<'_>, block: &[Line<'_>], facts: &mut Facts) {
             _ => {}
         }
         builder.field(section, name, value);
+        store.field(section, name, value);
+    }
+    if device.object_store.is_none() {
+        device.object_store = store.finish().map(|bytes| (bytes, source.clone()));
+    }
+    if let Some(speed) = builder.speed_by_version() {
+        device.set("speed", speed, &source);
     }
     if let Some((bytes, is_short)) = builder.finish(&numbers) {
         device.descriptors.get_or_insert((bytes, source.clone()));
@@ -106,12 +116,20 @@ fn negotiated_mbps(text: &str) -> Option<String> {
 }
 
 /// Sections of a block that matter, by how their titles begin.
-const TITLES: [&str; 7] = [
+const TITLES: [&str; 15] = [
     "Device Descriptor:",
     "Configuration Descriptor:",
     "Interface Descriptor:",
     "Endpoint Descriptor:",
-    "Binary Object Store",
+    bos::STORE,
+    bos::SUPER_SPEED_PLUS,
+    bos::SUPER_SPEED,
+    bos::OTHERS[0],
+    bos::OTHERS[1],
+    bos::OTHERS[2],
+    bos::OTHERS[3],
+    bos::OTHERS[4],
+    bos::OTHERS[5],
     "Device Qualifier",
     "Interface Association:",
 ];
@@ -268,6 +286,13 @@ impl Builder {
             "Data-out" if value.starts_with("pipe") => self.usage = Some(4),
             _ => {}
         }
+    }
+
+    /// The speed that follows from bcdUSB: 2.10 and above is what a device reports that can super speed and is connected by
+    /// USB 2.0 (USB 3.2 clause 9.2.6.6).
+    fn speed_by_version(&self) -> Option<&'static str> {
+        let [minor, 2] = *self.device.get(2..4)? else { return None };
+        (minor >= 0x10 && self.device.get(7) == Some(&64)).then_some("480")
     }
 
     fn end_endpoint(&mut self) {

@@ -65,14 +65,33 @@ fn dedent(block: &mut [Line<'_>]) {
     }
 }
 
-/// A line without carriage return, colours, quote marks and fences.
+/// A line without carriage return, colours, quote marks, fences and its number.
 fn without_marks(line: &str) -> Cow<'_, str> {
     let line = line.trim_end();
     if line.contains('\u{1b}') {
         let plain = without_escapes(line);
-        return Cow::Owned(without_quotes(&plain).to_owned());
+        return Cow::Owned(without_number(without_quotes(&plain)).to_owned());
     }
-    Cow::Borrowed(without_quotes(line))
+    // Bold of Markdown; `lsusb -v` has such stars before what it does not know.
+    if line.contains("**") && !line.contains("** UNRECOGNIZED") {
+        return Cow::Owned(without_number(without_quotes(&line.replace("**", ""))).to_owned());
+    }
+    Cow::Borrowed(without_number(without_quotes(line)))
+}
+
+/// Without the number that editors and `grep -n` put before a line of a log: `Line  528: `, `528:`.
+fn without_number(line: &str) -> &str {
+    let start = line.trim_start();
+    let named = start.strip_prefix("Line ").map(str::trim_start);
+    let Some((number, rest)) = named.unwrap_or(start).split_once(':') else { return line };
+    let is_number = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+    // A time has digits behind its colon.
+    let is_log = rest.starts_with(|sign: char| sign == '[' || sign.is_ascii_uppercase());
+    match (named, is_number) {
+        (Some(_), true) => rest.strip_prefix(' ').unwrap_or(rest),
+        (None, true) if is_log => rest,
+        _ => line,
+    }
 }
 
 fn without_quotes(line: &str) -> &str {
@@ -138,6 +157,13 @@ mod tests {
         ] {
             assert_eq!(clean(pasted), ["[ 1.0] usb 2-1: x", "[ 1.1]  y"], "{pasted}");
         }
+        for numbered in
+            ["    Line  7: [ 1.0] usb 2-1: x\n    Line 12: [ 1.1] y", "7:[ 1.0] usb 2-1: x\n12:[ 1.1] y"]
+        {
+            assert_eq!(clean(numbered), ["[ 1.0] usb 2-1: x", "[ 1.1] y"], "{numbered}");
+        }
+        assert_eq!(clean("09:23:06 x")[0], "09:23:06 x");
+        assert_eq!(clean("**[ 1.0] usb 2-1:** x")[0], "[ 1.0] usb 2-1: x");
         assert_eq!(clean("`[ 1.0] usb 2-1: x`\n`[ 1.1] y`"), ["[ 1.0] usb 2-1: x", "[ 1.1] y"]);
         assert_eq!(clean("text\n\n```\n    a\n      b\n```"), ["text", "", "", "a", "  b", ""]);
     }

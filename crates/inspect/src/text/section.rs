@@ -61,13 +61,20 @@ fn foreign(lines: &[Line<'_>]) -> Option<TextKind> {
     let has = |words: &[&str]| {
         lines.iter().take(LINES_MAX).any(|line| words.iter().any(|word| line.text.contains(word)))
     };
-    if has(&["USB\\VID_", "UASPStor", "USBSTOR\\"]) {
+    if has(&["USB\\VID_", "UASPStor", "USBSTOR\\", "Windows version: "]) {
         return Some(TextKind::Windows);
     }
     if lines.iter().take(LINES_MAX).any(|line| super::bsd::is_attach(&line.text)) {
         return Some(TextKind::Bsd);
     }
-    let is_apple = has(&["Product ID: 0x", "SPUSBDataType", "SPUSBHostDataType", "\"idProduct\" = "]);
+    let is_apple = has(&[
+        "Product ID: 0x",
+        "SPUSBDataType",
+        "SPUSBHostDataType",
+        "\"idProduct\" = ",
+        "Host Controller Driver: AppleUSB",
+        "Host Controller Driver: AppleT",
+    ]);
     is_apple.then_some(TextKind::Apple)
 }
 

@@ -6,6 +6,7 @@
 use super::TextKind;
 use super::facts::{Facts, Key};
 use super::section::Reader;
+use crate::inventory::{BOARD_MODEL, THROTTLED};
 
 /// The format of a single line.
 pub(super) fn kind_of(text: &str) -> Option<TextKind> {
@@ -17,7 +18,7 @@ pub(super) fn kind_of(text: &str) -> Option<TextKind> {
     if is_command_line(text) {
         return Some(TextKind::CommandLine);
     }
-    if text.starts_with("throttled=0x") {
+    if text.starts_with("throttled=0x") || board_model(text).is_some() {
         return Some(TextKind::Attributes);
     }
     let is_module = |name: &str| ["uas", "usb_storage"].contains(&name.replace('-', "_").as_str());
@@ -73,6 +74,15 @@ fn is_command_line(text: &str) -> bool {
         && !text.starts_with("options")
 }
 
+/// The model of a board: a line of `cat /proc/device-tree/model`, of /proc/cpuinfo, or of the kernel's log.
+pub(super) fn board_model(text: &str) -> Option<&str> {
+    let text = text.trim_end_matches('\0').trim();
+    let named = text.split_once("Machine model: ").map(|(_, model)| model);
+    let of_cpuinfo = || text.strip_prefix("Model")?.trim_start().strip_prefix(": ");
+    let alone = || Some(text).filter(|text| text.starts_with("Raspberry Pi ") && text.contains(" Rev "));
+    named.or_else(of_cpuinfo).or_else(alone).filter(|model| model.contains(" Rev ") || named.is_some())
+}
+
 /// Whether a line is an attribute with its path: `/sys/…:value`, `/sys/… = value`, `/proc/cmdline:…`.
 pub(super) fn is_attribute(text: &str) -> bool {
     attribute_of(text).is_some()
@@ -81,6 +91,7 @@ pub(super) fn is_attribute(text: &str) -> bool {
 fn attribute_of(text: &str) -> Option<(&str, &str)> {
     if !text.starts_with("/sys/")
         && !text.starts_with("/proc/cmdline")
+        && !text.starts_with("/proc/device-tree/")
         && !text.starts_with("/etc/modprobe.d/")
     {
         return None;
@@ -132,6 +143,15 @@ pub(super) fn command_line(text: &str, facts: &mut Facts, source: super::Source)
 }
 
 fn attribute(text: &str, facts: &mut Facts, source: super::Source) {
+    let file = if let Some(model) = board_model(text) {
+        Some((BOARD_MODEL, model))
+    } else {
+        text.starts_with("throttled=0x").then_some((THROTTLED, text))
+    };
+    if let Some((path, value)) = file {
+        facts.files.entry(path.to_owned()).or_insert_with(|| (value.to_owned(), source));
+        return;
+    }
     let Some((path, value)) = attribute_of(text) else { return };
     if path.starts_with("/etc/modprobe.d/") {
         facts.modprobe.push((value.to_owned(), source));

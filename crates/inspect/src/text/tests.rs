@@ -7,10 +7,7 @@ use crate::diagnose::{
 use crate::inventory::{LinkSpeed, Transport};
 
 fn documents(texts: &[(&str, &str)]) -> Inventory {
-    let documents: Vec<Document> = texts
-        .iter()
-        .map(|(name, text)| Document { name: (*name).to_owned(), text: (*text).to_owned() })
-        .collect();
+    let documents: Vec<Document> = texts.iter().map(|(name, text)| Document::new(*name, *text)).collect();
     read(&documents)
 }
 
@@ -516,3 +513,5 @@ fn a_long_log_is_read_fast() {
     // Far below what a release build on a quiet machine does: a limit for a mistake of order, not of degree.
     assert!(seconds < 8.0, "{seconds} s");
 }
+
+mod excerpts;

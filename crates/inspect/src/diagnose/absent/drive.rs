@@ -33,7 +33,8 @@ pub(super) fn at_port(
     let drive = sessions.iter().rev().find(|session| is_drive(session)).copied();
     let last = *sessions.last()?;
     // One that failed to come back has sessions without ids after the one that had them.
-    let session = drive.or_else(|| Some(last).filter(|last| last.id.is_none()))?;
+    let is_attached = inventory.devices.iter().any(|device| device.port == port);
+    let session = drive.or_else(|| Some(last).filter(|last| last.id.is_none() || is_attached))?;
     let device = device_of(session);
     let diagnosed = Evidence::gather(inventory, &device);
     let evidence = diagnosed.first()?;
@@ -52,7 +53,8 @@ pub(super) fn at_port(
 
 /// Something that the log does not name: it was never enumerated, or it stopped answering before the log names it.
 fn not_answering(port: &str, causes: &[Cause], history: &History<'_>, path: &str) -> Option<Absent> {
-    let first = causes.first()?;
+    // The controller is reported by itself.
+    let first = causes.first().filter(|first| first.kind != CauseKind::ControllerDied)?;
     let main = causes.iter().find(|cause| matches!(cause.kind, CauseKind::Enumeration | CauseKind::Link));
     let sessions: Vec<&Session> = history.at_port(port).map(|(_, session)| session).collect();
     let own = |words: &[&str]| {
@@ -73,7 +75,11 @@ fn not_answering(port: &str, causes: &[Cause], history: &History<'_>, path: &str
         (Some(_), true) => {
             format!("the device at {port} stopped answering and was not enumerated again{tries}: {why}")
         }
-        (None, _) => format!("the device at {port}: {why}"),
+        (None, _) => {
+            let id = sessions.last().and_then(|last| last.id);
+            let id = id.map_or_else(String::new, |id| format!(" ({id})"));
+            format!("the device at {port}{id}: {why}")
+        }
     };
     let last = history
         .entries
@@ -116,10 +122,13 @@ fn without_port(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Opt
     let node = session.units.iter().find_map(|unit| unit.node.as_deref());
     let host = session.hosts.first().map_or_else(String::new, |host| format!("SCSI host {host}"));
     let place = node.map_or(host, |node| format!("/dev/{node}"));
-    let what = match (session.driver, first.kind) {
-        (Some("uas"), _) => "; it is on UAS, at a port that the log does not name",
-        (_, CauseKind::DriveFailing) => "",
-        _ => "; the log does not show whether it is a USB drive",
+    let what = match (session.driver, first.kind, session.one_of.as_slice()) {
+        (Some("uas"), _, [_, ..]) => {
+            format!("; it is on UAS, at one of the ports {}", session.one_of.join(", "))
+        }
+        (Some("uas"), ..) => "; it is on UAS, at a port that the log does not name".to_owned(),
+        (_, CauseKind::DriveFailing, _) => String::new(),
+        _ => "; the log does not show whether it is a USB drive".to_owned(),
     };
     let mut readings: Vec<Reading> = causes.iter().flat_map(|cause| cause.readings.clone()).collect();
     readings.extend(scene.failed_reset());
@@ -265,6 +274,7 @@ fn device_of(session: &Session) -> UsbDevice {
         authorized: None,
         hub_ports: 0,
         plugged: None,
+        lanes: None,
         able: None,
         driver: None,
         interfaces: vec![interface],

@@ -11,12 +11,15 @@ use crate::inventory::Inventory;
 use crate::log::{Entry, History, Session};
 use std::collections::BTreeMap;
 
+/// Lines between the end of a controller and those of its devices.
+const LOST_LINES_MAX: usize = 64;
+
 /// Controllers that died and were not registered again.
 pub(super) fn dead_controllers(history: &History<'_>, path: &str) -> Vec<Absent> {
     let mut dead: Vec<(String, usize)> = Vec::new();
     for (index, entry) in history.entries.iter().enumerate() {
         let Some((_, name)) = entry.line.source.rsplit_once(' ') else { continue };
-        if cause::is_controller_death(entry) {
+        if cause::is_controller_death(entry) && !cause::is_removed(history, entry) {
             dead.retain(|(other, _)| other != name);
             dead.push((name.to_owned(), index));
         } else if entry.line.text.contains("new USB bus registered") {
@@ -51,15 +54,51 @@ pub(super) fn dead_controllers(history: &History<'_>, path: &str) -> Vec<Absent>
     dead.into_iter().filter_map(of).collect()
 }
 
+/// Controllers that were removed with everything behind them: a dock, or a card, that is not there any more.
+pub(super) fn removed_controllers(history: &History<'_>, path: &str) -> Vec<Absent> {
+    let mut removed: Vec<(&str, usize)> = Vec::new();
+    for (index, entry) in history.entries.iter().enumerate() {
+        let Some((_, name)) = entry.line.source.rsplit_once(' ') else { continue };
+        if entry.line.begins(&["remove, state"]) {
+            removed.retain(|(other, _)| *other != name);
+            removed.push((name, index));
+        } else if entry.line.text.contains("new USB bus registered") {
+            removed.retain(|(other, _)| *other != name);
+        }
+    }
+    let of = |(name, index): (&str, usize)| {
+        let entry = history.entries.get(index)?;
+        let lost = history.sessions.iter().filter(|session| {
+            let is_near = session.ended.is_some_and(|end| end.abs_diff(index) < LOST_LINES_MAX);
+            is_near && session.is_located()
+        });
+        let lost: Vec<String> = lost.map(name_of).collect();
+        let with =
+            if lost.is_empty() { String::new() } else { format!("; with it went {}", lost.join(", ")) };
+        Some(Absent {
+            because: format!(
+                "the host controller {name} was removed{}: a dock or card that was unplugged, or lost its link{with}",
+                cause::since_boot_words(entry)
+            ),
+            readings: vec![Reading::new(path, entry.raw)],
+            advice: vec![advice::dock_link()],
+            place: name.to_owned(),
+            kind: AbsentKind::Controller,
+            id: None,
+            causes: Vec::new(),
+        })
+    };
+    removed.into_iter().filter_map(of).collect()
+}
+
 /// Drives whose session ended at a death.
 pub(super) fn lost_drives(history: &History<'_>, death: usize) -> Vec<String> {
-    const LINES_MAX: usize = 64;
     let is_lost = |session: &&Session| {
         super::drive::is_drive(session)
-            && session.ended.is_some_and(|end| end > death && end < death + LINES_MAX)
+            && session.ended.is_some_and(|end| end > death && end < death + LOST_LINES_MAX)
     };
     // A disk whose port no line names: its commands are given up at the death.
-    let is_near = |line: &usize| line.abs_diff(death) < LINES_MAX;
+    let is_near = |line: &usize| line.abs_diff(death) < LOST_LINES_MAX;
     let is_lost_disk = |(at, session): &(usize, &Session)| {
         let mut commands = history.commands.iter().filter(|(session, _)| *session == Some(*at));
         !session.is_located() && commands.any(|(_, command)| command.lines.iter().any(is_near))

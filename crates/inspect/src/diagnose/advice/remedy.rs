@@ -118,6 +118,9 @@ pub(in crate::diagnose) fn stop_trim(evidence: &Evidence<'_>) -> Advice {
         ),
         _ => advice,
     };
+    if evidence.device.id == quirks::DeviceId::new(0, 0) {
+        return advice.back("the timer", "sudo systemctl enable --now fstrim.timer");
+    }
     advice
         .step(format!("for good, in {FILE}"), rule)
         .back("timer and rule", format!("sudo systemctl enable --now fstrim.timer; sudo rm {FILE}"))
@@ -167,6 +170,19 @@ pub(in crate::diagnose) fn no_fua(address: &str) -> Advice {
 pub(in crate::diagnose) fn hub_power() -> Advice {
     Advice::new("If no one unplugged it, check the hub or dock")
         .step("its power supply and its cable to the machine", "another cable, another port, its own supply")
+}
+
+/// For a log that begins too late.
+pub(in crate::diagnose) fn longer_log() -> Advice {
+    Advice::new("Look at the log from before")
+        .step("up to the first error", "sudo journalctl -k -b; sudo dmesg")
+}
+
+/// For a controller that went with its dock or card.
+pub(in crate::diagnose) fn dock_link() -> Advice {
+    Advice::new("If no one unplugged it, check the dock")
+        .step("its cable and its power supply", "a cable made for Thunderbolt or USB4, its own adapter")
+        .step("its firmware", "sudo fwupdmgr refresh; sudo fwupdmgr update")
 }
 
 /// For a drive that disconnected without an error.

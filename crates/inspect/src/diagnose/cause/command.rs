@@ -21,7 +21,7 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Cause> {
     // Logs lose lines: a CDB without its abort counts where no abort has a CDB.
     let is_known = lost.iter().any(|command| !command.cdb.is_empty());
     let Some(first_lost) = lost.first().copied() else {
-        return polled(scene).or_else(|| of_link(scene));
+        return polled(scene).or_else(|| gone(scene, &own)).or_else(|| of_link(scene));
     };
     let commands: Vec<&FailedCommand> = if is_known {
         lost
@@ -111,6 +111,18 @@ fn polled(scene: &Scene<'_>) -> Option<Cause> {
     let because = "polls for SMART or power mode fail and the kernel resets the drive".to_owned();
     let cause = scene.cause(CauseKind::Poll, because, &[poll, reset]);
     Some(Cause { advice: vec![advice::stop_poller(), advice::block_ata(scene.evidence)], ..cause })
+}
+
+/// Commands that were given up because the device was not there any more, where the log does not have why.
+fn gone(scene: &Scene<'_>, own: &[&FailedCommand]) -> Option<Cause> {
+    let first = own.iter().find(|command| command.loss == Some(Loss::Gone))?;
+    let mut sessions = scene.sessions.iter().filter_map(|at| scene.history.sessions.get(*at));
+    if scene.resets() > 0 || sessions.any(|session| session.is_ended() || session.is_from_start) {
+        return None;
+    }
+    let because = "the disk was gone already: its commands were given up without being sent (DID_NO_CONNECT); what happened is before this part of the log";
+    let cause = scene.cause(CauseKind::Transport, because, &first.lines);
+    Some(Cause { advice: vec![advice::longer_log(), advice::cable_and_port()], ..cause })
 }
 
 /// Transfers that failed, resets and unreadable blocks without a lost command in the log.

@@ -3,7 +3,7 @@
 use super::{Cause, CauseKind, Scene, since_boot_words};
 use crate::diagnose::advice;
 use crate::inventory::LinkSpeed;
-use crate::log::Entry;
+use crate::log::{Entry, History};
 
 /// `xhci_hc_died`, `usb_hc_died`, and what comes before them.
 const DEATHS: [&str; 6] = [
@@ -51,10 +51,25 @@ fn is_death(entry: &Entry<'_>) -> bool {
     DEATHS.iter().any(|words| entry.line.text.contains(words))
 }
 
+/// Lines between what a controller prints at its removal and the removal.
+const REMOVAL_LINES_MAX: usize = 64;
+
+/// Whether a controller was removed with its dock or card, or unbound (`usb_hcd_pci_remove`): then it did not die by itself, and
+/// what it prints of its death follows from that.
+pub(in crate::diagnose) fn is_removed(history: &History<'_>, death: &Entry<'_>) -> bool {
+    history.entries.iter().any(|entry| {
+        entry.line.source == death.line.source
+            && entry.line.begins(&["remove, state"])
+            && entry.index.abs_diff(death.index) <= REMOVAL_LINES_MAX
+    })
+}
+
 pub(super) fn died(scene: &Scene<'_>) -> Option<Cause> {
     let first = scene.first();
     let entries = scene.history.entries.iter().enumerate().skip(first);
-    let by = |(_, entry): &(usize, &Entry<'_>)| is_by(entry, scene.controller.as_deref()) && is_death(entry);
+    let by = |(_, entry): &(usize, &Entry<'_>)| {
+        is_by(entry, scene.controller.as_deref()) && is_death(entry) && !is_removed(scene.history, entry)
+    };
     let lines: Vec<usize> = entries.filter(by).map(|(index, _)| index).collect();
     let last = *lines.last()?;
     let entry = scene.history.entries.get(last)?;

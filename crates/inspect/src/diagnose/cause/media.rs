@@ -45,7 +45,9 @@ pub(super) fn refused(scene: &Scene<'_>) -> Option<Cause> {
         )
     };
     let commands: Vec<&FailedCommand> = scene.commands().filter(is_refusal).collect();
-    let Some(command) = commands.first() else { return refused_discard(scene) };
+    let Some(command) = commands.first() else {
+        return refused_discard(scene).or_else(|| without_capacity(scene));
+    };
     let (kind, advice) = match (class(command), command.sense) {
         (Some(CommandClass::Trim), _) => (CauseKind::TrimRefused, vec![advice::stop_trim(scene.evidence)]),
         (Some(CommandClass::WriteSame), _) => {
@@ -53,8 +55,16 @@ pub(super) fn refused(scene: &Scene<'_>) -> Option<Cause> {
         }
         (_, key) => (CauseKind::Refused, of_transfer(scene, command, key)),
     };
-    let meaning = if is_fua(command) { ": it does not support FUA, which the write asked for" } else { "" };
-    let because = format!("{}{meaning}", sentence(command, commands.len()));
+    let because = match kind {
+        CauseKind::TrimRefused => format!("{TRIM_REFUSED} ({})", answer(command)),
+        _ if is_fua(command) => {
+            format!(
+                "{}: it does not support FUA, which the write asked for",
+                sentence(command, commands.len())
+            )
+        }
+        _ => sentence(command, commands.len()),
+    };
     Some(Cause { advice, ..scene.cause(kind, because, &command.lines) })
 }
 
@@ -92,21 +102,64 @@ fn refused_discard(scene: &Scene<'_>) -> Option<Cause> {
     };
     let lines: Vec<usize> = scene.own().filter(|(_, entry)| is_one(entry)).map(|(index, _)| index).collect();
     lines.first()?;
-    let because = "the drive refused TRIM; no data is lost, and the kernel sends it no more".to_owned();
-    let cause = scene.cause(CauseKind::TrimRefused, because, &lines);
+    let cause = scene.cause(CauseKind::TrimRefused, TRIM_REFUSED, &lines);
     Some(Cause { advice: vec![advice::stop_trim(scene.evidence)], ..cause })
+}
+
+const TRIM_REFUSED: &str = "the drive refused TRIM; no data is lost, and the kernel sends it no more";
+
+/// A drive that answers READ CAPACITY with an error, so that its disk has no blocks (`read_capacity_10` of Linux's sd.c). A
+/// slot without a card is none.
+fn without_capacity(scene: &Scene<'_>) -> Option<Cause> {
+    let is_capacity = |cdb: &[u8]| cdb.first() == Some(&0x25) || cdb.starts_with(&[0x9e, 0x10]);
+    let is_empty_slot = |command: &FailedCommand| {
+        let additional = command.additional.to_ascii_lowercase();
+        additional.contains("medium not present") || additional.contains("asc=0x3a")
+    };
+    let is_refusal = |command: &&FailedCommand| {
+        matches!(command.sense, Some(SenseKey::NotReady | SenseKey::AbortedCommand | SenseKey::Other))
+            && is_capacity(&command.cdb)
+            && !is_empty_slot(command)
+    };
+    let commands: Vec<&FailedCommand> = scene.commands().filter(is_refusal).collect();
+    let command = commands.last()?;
+    let has_no_blocks = |entry: &Entry<'_>| {
+        let text = entry.line.of_command();
+        text.starts_with("0 ") && text.contains("-byte logical blocks")
+    };
+    let empty: Vec<usize> =
+        scene.own().filter(|(_, entry)| has_no_blocks(entry)).map(|(index, _)| index).collect();
+    empty.first()?;
+    let because = format!("the disk has no capacity: the drive answered {}", answer(command));
+    let lines: Vec<usize> = command.lines.iter().copied().take(3).chain(empty).collect();
+    let mut advice = vec![advice::power_cycle(), advice::cable_and_port()];
+    if scene.is_on_uas() && scene.evidence.speaks_bot_or_unknown() {
+        advice.push(advice::keep_off_uas(scene.evidence));
+    }
+    advice.push(advice::reseat());
+    Some(Cause { advice, ..scene.cause(CauseKind::NoDisk, because, &lines) })
+}
+
+/// `READ(10) with MEDIUM ERROR (Unrecovered read error)`.
+fn answer(command: &FailedCommand) -> String {
+    let key = command.sense.map_or("an error", SenseKey::name);
+    let name = if command.cdb.is_empty() { "a command".to_owned() } else { command_name(&command.cdb) };
+    format!("{name} with {key}{}", additional(command))
+}
+
+fn additional(command: &FailedCommand) -> String {
+    match command.additional.trim() {
+        "" => String::new(),
+        words => format!(" ({words})"),
+    }
 }
 
 fn sentence(command: &FailedCommand, count: usize) -> String {
     let key = command.sense.map_or("an error", SenseKey::name);
-    let additional = match command.additional.trim() {
-        "" => String::new(),
-        words => format!(" ({words})"),
-    };
     let what =
         if command.cdb.is_empty() { String::new() } else { format!(" at {}", command_name(&command.cdb)) };
     let more = if count > 1 { format!(", {count} commands in all") } else { String::new() };
-    format!("the drive itself reports {key}{additional}{what}{more}")
+    format!("the drive itself reports {key}{}{what}{more}", additional(command))
 }
 
 /// A block that could not be read or written because of the medium. `critical target error` may be a refused command.

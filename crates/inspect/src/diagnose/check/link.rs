@@ -48,6 +48,12 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
             .seen(evidence.attribute("descriptors", format!("bcdUSB {version}")))
             .seen(socket(evidence))
             .root_adds("the drive's own answer: whether its BOS has a SuperSpeed capability"),
+        (None, None) if evidence.inventory.is_from_text() => kind
+            .says(
+                Health::Unknown,
+                format!("connected at {}; what the drive can is not in the text", device.speed),
+            )
+            .seen(speed),
         (None, version) => {
             let version = version.map_or_else(|| "unknown".to_owned(), |version| version.to_string());
             kind.says(Health::Good, "the drive is no faster")
@@ -63,10 +69,21 @@ fn above_high_speed(evidence: &Evidence<'_>, mbps: u32) -> Check {
     let kind = CheckKind::Link;
     let device = evidence.device;
     let speed = evidence.attribute("speed", device.speed.to_string());
-    if let Some(lane) = device.able.and_then(|able| able.lane_mbps).filter(|lane| *lane > mbps) {
+    // 10 Gb/s may be two lanes of 5 Gb/s.
+    let own_lane = device.lanes.map_or(mbps, |lanes| lanes.of_lane(mbps));
+    if let Some(lane) = device.able.and_then(|able| able.lane_mbps).filter(|lane| *lane > own_lane) {
         let lane = LinkSpeed::Super { mbps: lane };
+        let (each, lanes) = match device.lanes {
+            Some(lanes) if lanes.receive > 1 => {
+                let own = LinkSpeed::Super { mbps: own_lane };
+                (" a lane", format!(" by {} lanes of {own}", lanes.receive))
+            }
+            _ => ("", String::new()),
+        };
+        let port = port_limit(evidence, lane);
+        let because = format!("the drive can {lane}{each} and is connected at {}{lanes}{port}", device.speed);
         return kind
-            .says(Health::Concern, format!("the drive can {lane} and is connected at {}", device.speed))
+            .says(Health::Concern, because)
             .seen(speed)
             .seen(
                 evidence.attribute("bos_descriptors", format!("SuperSpeedPlus capability, a lane of {lane}")),
@@ -82,7 +99,29 @@ fn above_high_speed(evidence: &Evidence<'_>, mbps: u32) -> Check {
             .seen(speed)
             .seen(evidence.attribute("descriptors", format!("bcdUSB {version}")))
             .root_adds("the drive's own answer: whether its BOS has a SuperSpeedPlus capability"),
+        None if device.able.is_none()
+            && device.usb_version.is_none()
+            && evidence.inventory.is_from_text() =>
+        {
+            kind.says(
+                Health::Unknown,
+                format!("connected at {}; what the drive can is not in the text", device.speed),
+            )
+            .seen(speed)
+        }
         None => kind.says(Health::Good, device.speed.to_string()).seen(speed),
+    }
+}
+
+/// What the hub or controller of the port allows, where that is less than the drive can.
+fn port_limit(evidence: &Evidence<'_>, lane: LinkSpeed) -> String {
+    let hub = evidence.inventory.hub_of(evidence.device);
+    let Some(hub) = hub.filter(|hub| hub.speed.is_super()) else { return String::new() };
+    let mbps = |speed: LinkSpeed| if let LinkSpeed::Super { mbps } = speed { mbps } else { 0 };
+    if mbps(hub.speed) < mbps(lane) {
+        format!("; its port has no more than {}", hub.speed)
+    } else {
+        format!("; its port has {}: mostly the cable", hub.speed)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::{Check, CheckKind, Health};
 use crate::diagnose::advice;
-use crate::diagnose::budget::Budget;
-use crate::diagnose::evidence::Evidence;
+use crate::diagnose::budget::{Budget, SharedBudget};
+use crate::diagnose::evidence::{Evidence, Reading};
+use crate::inventory::BOARD_MODEL;
 
 pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let kind = CheckKind::Power;
@@ -15,6 +16,9 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
             .says(Health::Concern, "the port has switched off because too much was drawn")
             .seen(reading)
             .advise(advice::more_power());
+    }
+    if let Some(check) = of_board(evidence) {
+        return check;
     }
     let Some(budget) = Budget::of(evidence) else {
         return kind
@@ -34,4 +38,29 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
         (false, _) => budget.to_string(),
     };
     kind.says(Health::Good, because).seen(reading)
+}
+
+/// A board whose supply is too low, or whose ports give less than their drives may draw together.
+fn of_board(evidence: &Evidence<'_>) -> Option<Check> {
+    let kind = CheckKind::Power;
+    let board = evidence.inventory.board.as_ref()?;
+    if let Some(supply) = board.supply.as_ref().filter(|supply| supply.was_low) {
+        let when = if supply.is_low { "is too low now" } else { "was too low since boot" };
+        return Some(
+            kind.says(Health::Concern, format!("the board's supply voltage {when}"))
+                .seen(Reading::new(&supply.path, &supply.text))
+                .advise(advice::better_supply()),
+        );
+    }
+    let shared = SharedBudget::of(evidence.inventory)?;
+    if !shared.is_exceeded() || !shared.has(evidence.device) {
+        return None;
+    }
+    let because =
+        format!("{shared}, and {} gives its USB ports {} mA together", board.model, shared.given_ma);
+    Some(
+        kind.says(Health::Concern, because)
+            .seen(Reading::new(BOARD_MODEL, &board.model))
+            .advise(advice::powered_hub()),
+    )
 }

@@ -5,6 +5,7 @@ use crate::diagnose::advice;
 use crate::diagnose::cause::{Cause, sessions_of};
 use crate::diagnose::evidence::{Evidence, Reading};
 use crate::inventory::KernelLog;
+use crate::log::History;
 
 pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
     let kind = CheckKind::Resets;
@@ -86,5 +87,27 @@ fn without_errors(evidence: &Evidence<'_>, log: &KernelLog) -> Check {
             .says(Health::Unknown, "the kernel's log has no line about this drive")
             .seen(Reading::new(&log.path, "no line about its port"));
     }
+    if evidence.inventory.is_from_text()
+        && let Some(because) = too_short(&history, evidence)
+    {
+        return kind.says(Health::Unknown, because).seen(Reading::new(&log.path, "no line of that kind"));
+    }
     kind.says(Health::Good, "none in the kernel's log").seen(Reading::new(&log.path, "no line of that kind"))
+}
+
+/// Seconds after which a drive without a failure counts as one that works.
+const WATCHED_S: f64 = 300.0;
+
+/// Why an excerpt of a log says too little: it ends soon after the drive was plugged in, or has no times.
+fn too_short(history: &History<'_>, evidence: &Evidence<'_>) -> Option<String> {
+    let own = sessions_of(history, evidence.inventory, evidence.device);
+    let first = own.last().and_then(|at| history.sessions.get(*at))?.first;
+    let began = history.entries.get(first).and_then(|entry| entry.at);
+    let ended = evidence.inventory.report.as_ref().and_then(|report| report.log_end);
+    let Some((began, ended)) = began.zip(ended) else {
+        return Some("the log has no failure and no times: how long it was watched is not known".to_owned());
+    };
+    let watched = ended - began;
+    (watched < WATCHED_S)
+        .then(|| format!("no failure in the {:.0} s of the log after the drive appeared", watched.max(0.0)))
 }
