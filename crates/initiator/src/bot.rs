@@ -60,7 +60,6 @@ pub struct Bot {
     quirks: Quirks,
     outputs: Outputs,
     requests: Requests,
-    last_transfer: u64,
     last_tag: u32,
     counters: Counters,
     /// Recoveries since the last valid CSW.
@@ -136,7 +135,6 @@ impl Bot {
             quirks: Quirks::default(),
             outputs: Outputs::new(),
             requests: Requests::default(),
-            last_transfer: 0,
             last_tag: 0,
             counters: Counters::default(),
             recoveries: 0,
@@ -360,8 +358,7 @@ impl Bot {
     }
 
     fn offer(&mut self, endpoint: EndpointAddress, length: u32, payload: Payload) -> TransferId {
-        self.last_transfer += 1;
-        let id = TransferId(self.last_transfer);
+        let id = TransferId(0);
         self.outputs.push_back(Output::Submit(Transfer { id, pipe: Pipe::plain(endpoint), length, payload }));
         id
     }
@@ -471,6 +468,10 @@ impl Transport for Bot {
 
     fn counters(&self) -> Counters {
         self.counters
+    }
+
+    fn transfers_max(&self) -> usize {
+        1
     }
 
     fn depth(&self) -> usize {

@@ -5,12 +5,14 @@
 //! A [`Transport`] accepts SCSI [`Command`]s and outputs what to do on the bus: transfers to submit
 //! or cancel, requests to the device, and the outcome of each command. The driver of the machine,
 //! over a real, simulated or in-memory bus, carries the outputs out and feeds back the results.
-//! [`Bot`], [`Turbo`] and [`Uas`] are transports; [`disk::Disk`] makes commands of block requests.
+//! [`Bot`], [`Turbo`] and [`Uas`] are transports; [`disk::Disk`] makes commands of block requests;
+//! [`session::Session`] joins both with a bus that implements [`session::HostBus`].
 //! The buffer of a command is the caller's again when the command has ended; every limit has a name.
 #![no_std]
 
 extern crate alloc;
 
+mod any_transport;
 pub mod bot;
 mod command;
 pub mod disk;
@@ -22,6 +24,7 @@ mod random_device;
 mod request;
 #[cfg(test)]
 mod script;
+pub mod session;
 mod timeouts;
 mod transport;
 pub mod turbo;
@@ -29,6 +32,7 @@ pub mod uas;
 
 pub use {bus, units, wire};
 
+pub use any_transport::AnyTransport;
 pub use bot::{Bot, BotConfig};
 pub use command::{CDB_BYTES_MAX, Command, CommandBlock, CommandId, DataPhase};
 pub use in_flight::InFlight;

@@ -154,6 +154,7 @@ impl<T: Transport> RandomDevice<T> {
         while let Some(output) = self.transport.poll_output() {
             match output {
                 Output::Submit(transfer) => {
+                    assert!(transfer.id.0 < self.transport.transfers_max() as u64, "{transfer:?}");
                     assert_eq!(self.in_flight.insert(transfer.id, transfer), None, "{transfer:?} is not new");
                 }
                 Output::Cancel(id) => {

@@ -25,7 +25,6 @@ pub(crate) struct Script<T> {
     pub(crate) tag: u32,
     submitted: BTreeSet<CommandId>,
     in_flight: BTreeMap<TransferId, Transfer>,
-    seen: BTreeSet<TransferId>,
     /// The next message is reported as sent immediately.
     on_the_spot: bool,
 }
@@ -68,7 +67,6 @@ impl<T: Transport> Script<T> {
             tag: 0,
             submitted: BTreeSet::new(),
             in_flight: BTreeMap::new(),
-            seen: BTreeSet::new(),
             on_the_spot: false,
         }
     }
@@ -107,8 +105,8 @@ impl<T: Transport> Script<T> {
         let output = self.transport.poll_output().expect("the transport has something to say");
         match output {
             Output::Submit(transfer) => {
-                assert!(self.seen.insert(transfer.id), "{:?} was used before", transfer.id);
-                self.in_flight.insert(transfer.id, transfer);
+                assert!(transfer.id.0 < self.transport.transfers_max() as u64, "{transfer:?}");
+                assert_eq!(self.in_flight.insert(transfer.id, transfer), None, "{transfer:?} is not new");
             }
             Output::Finished(id, _) => {
                 assert!(self.submitted.remove(&id), "{id} has ended already");

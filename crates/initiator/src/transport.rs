@@ -1,4 +1,7 @@
 //! The interface of all transports, so that the same code drives BOT, Turbo and UAS.
+//!
+//! Always true: a transport holds no payload and knows no clock; each command ends once. Left out:
+//! the bus, see [`session`](crate::session).
 
 use crate::{BufferRange, BusAnswer, Command, CommandId, Deadline, Output, PackId, RequestId};
 use bus::{Completion, Front, TransferId, TransferStatus};
@@ -114,6 +117,10 @@ pub trait Transport {
     fn wants_time_before(&self, at: Instant) -> bool {
         self.poll_timeout().is_some_and(|deadline| deadline.at < at)
     }
+
+    /// Returns one more than the highest transfer id. Ids are dense indices: two transfers in flight
+    /// never share one, and an id is used again after its transfer has completed.
+    fn transfers_max(&self) -> usize;
 
     /// Returns the queue depth.
     fn depth(&self) -> usize;

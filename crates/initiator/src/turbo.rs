@@ -329,6 +329,10 @@ impl Transport for Turbo {
         look.into_iter().chain(self.bot.poll_timeout()).min_by_key(|deadline| deadline.at)
     }
 
+    fn transfers_max(&self) -> usize {
+        self.bot.transfers_max()
+    }
+
     fn depth(&self) -> usize {
         if self.bot.depth() == 0 { 0 } else { self.config.requests_max }
     }

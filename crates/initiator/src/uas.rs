@@ -22,6 +22,7 @@ mod task;
 mod tests;
 
 pub use config::{READY_DEPTH, READY_STATUSES_MAX, TASKS_MAX, TooFewStreams, UasConfig, UasEndpoints};
+pub use pipes::transfers_max;
 pub use recovery::PORT_RESETS_MAX;
 pub use status::{LOST_STATUSES_MAX, ODD_STATUSES_MAX};
 
@@ -66,7 +67,7 @@ pub struct Uas {
     counters: Counters,
     /// Port resets since the last answered command.
     port_resets: u8,
-    /// By tag: timed-out commands that the device released since one was answered.
+    /// By tag, for all that were ever granted: timed-out commands that the device released since one was answered.
     timeouts_in_a_row: Vec<u8>,
     /// Without streams: useless status transfers in a row.
     lost_statuses: u8,
@@ -130,7 +131,7 @@ impl Uas {
         self.pipes.expect_status(&mut self.outputs);
         let has_streams = self.config.streams.is_some();
         task.status = match has_streams {
-            true => self.pipes.submit_status(&mut self.outputs, TransferOwner::task(index, Role::Status)),
+            true => self.pipes.submit_status(&mut self.outputs, index),
             false => TransferState::Completed,
         };
         task.data = match task.command.transfer() {
@@ -203,8 +204,8 @@ impl Uas {
     /// Records a sent COMMAND IU, if its task goes on.
     #[inline(always)]
     fn record_sent(&mut self, id: TransferId) -> bool {
-        let owner = TransferOwner::of(id);
-        let task = self.tasks.get_mut(usize::from(owner.index)).and_then(Option::as_mut);
+        let TransferOwner::Task(index, _) = TransferOwner::of(id) else { return false };
+        let task = self.tasks.get_mut(usize::from(index)).and_then(Option::as_mut);
         let Some(task) = task.filter(|task| task.iu == TransferState::InFlight(id) && !task.has_ended())
         else {
             return false;
@@ -217,18 +218,16 @@ impl Uas {
     fn handle_task_completion(
         &mut self,
         now: Instant,
-        owner: TransferOwner,
+        index: u16,
+        role: Role,
         completion: Completion,
         bytes: &[u8],
     ) {
-        let Some(task) = self.tasks.get_mut(usize::from(owner.index)).and_then(Option::as_mut) else {
-            return;
-        };
-        let transfer = match owner.role {
+        let Some(task) = self.tasks.get_mut(usize::from(index)).and_then(Option::as_mut) else { return };
+        let transfer = match role {
             Role::Command => &mut task.iu,
             Role::Status => &mut task.status,
             Role::DataIn | Role::DataOut => &mut task.data,
-            Role::SharedStatus => return,
         };
         if transfer.id() != Some(completion.id) {
             return cold_path();
@@ -238,26 +237,26 @@ impl Uas {
         // Nothing but a status ends a task that has not ended yet.
         let (id, has_ended) = (task.command.id, task.has_ended());
         let came = matches!(completion.status, TransferStatus::Done | TransferStatus::Short);
-        match owner.role {
+        match role {
             Role::Status => {
-                self.after_status(now, owner.index, completion, was_cancelled, bytes);
-                return self.finish(owner.index);
+                self.after_status(now, index, completion, was_cancelled, bytes);
+                return self.finish(index);
             }
             Role::DataIn | Role::DataOut => {
                 task.moved = completion.actual;
                 // A recovery step may have waited for it.
                 self.unsettled |= matches!(self.recovery, ErrorRecovery::Next(..));
                 if !came {
-                    self.after_lost_data(owner.index, completion, was_cancelled);
+                    self.after_lost_data(index, completion, was_cancelled);
                 }
             }
-            Role::Command if !came => self.after_lost_command(owner.index, completion, was_cancelled),
-            Role::Command | Role::SharedStatus => {}
+            Role::Command if !came => self.after_lost_command(index, completion, was_cancelled),
+            Role::Command => {}
         }
         if has_ended {
             cold_path();
             self.forget_deadline(id);
-            self.end(owner.index);
+            self.end(index);
         }
     }
 
@@ -332,8 +331,7 @@ impl Uas {
             return;
         }
         if task.status == TransferState::Idle {
-            task.status =
-                self.pipes.submit_status(&mut self.outputs, TransferOwner::task(index, Role::Status));
+            task.status = self.pipes.submit_status(&mut self.outputs, index);
         }
         if task.iu == TransferState::Idle {
             task.iu = self.pipes.submit_command(&mut self.outputs, index, &task.command);
@@ -463,13 +461,11 @@ impl Transport for Uas {
         self.counters.stalls += u32::from(completion.status == TransferStatus::Stall);
         self.unsettled |= pipes::has_halted(completion.status);
         match owner {
-            TransferOwner { role: Role::SharedStatus, .. } => {
-                self.after_shared_status(now, completion, bytes)
+            TransferOwner::SharedStatus(_) => self.after_shared_status(now, completion, bytes),
+            TransferOwner::TaskManagement(role) => self.handle_function_completion(role, completion, bytes),
+            TransferOwner::Task(index, role) => {
+                self.handle_task_completion(now, index, role, completion, bytes)
             }
-            TransferOwner { index: TransferOwner::TASK_MANAGEMENT, .. } => {
-                self.handle_function_completion(owner, completion, bytes)
-            }
-            _ => self.handle_task_completion(now, owner, completion, bytes),
         }
         if completion.status == TransferStatus::Disconnected && !self.gone {
             cold_path();
@@ -537,6 +533,10 @@ impl Transport for Uas {
         of_tasks
             || self.recovery.deadline().is_some_and(is_before)
             || self.requests.deadline().is_some_and(is_before)
+    }
+
+    fn transfers_max(&self) -> usize {
+        pipes::transfers_max(self.timeouts_in_a_row.len())
     }
 
     fn depth(&self) -> usize {

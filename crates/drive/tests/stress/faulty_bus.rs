@@ -31,7 +31,6 @@ pub(crate) struct FaultyBus<T> {
     with_drive: BTreeMap<TransferId, Under>,
     /// Completions that are not yet delivered to the transport.
     completions: Vec<PendingCompletion>,
-    names: BTreeSet<TransferId>,
     /// Endpoints that the bus has halted.
     halted: BTreeSet<EndpointAddress>,
     /// What becomes of the next status transfer that completes with something.
@@ -104,7 +103,6 @@ impl<T: Transport> FaultyBus<T> {
             outputs: VecDeque::new(),
             with_drive: BTreeMap::new(),
             completions: Vec::new(),
-            names: BTreeSet::new(),
             halted: BTreeSet::new(),
             lose_status: false,
             request_fate: RequestFate::Carried,
@@ -285,7 +283,6 @@ impl<T: Transport> FaultyBus<T> {
             None => self.drive.bus_reset(),
         }
         self.transport = attach(&mut self.drive);
-        self.names.clear();
         self.halted.clear();
         (self.lose_status, self.request_fate) = (false, RequestFate::Carried);
         (self.gone, self.is_notified) = (false, false);
@@ -383,8 +380,10 @@ impl<T: Transport> FaultyBus<T> {
     }
 
     fn offer(&mut self, transfer: Transfer) {
-        assert!(self.names.insert(transfer.id), "{:?} is not a new name", transfer.id);
         let Transfer { id, pipe, length, .. } = transfer;
+        let is_reported = self.completions.iter().any(|pending| pending.completion.id == id);
+        assert!(!is_reported && !self.with_drive.contains_key(&id), "{id:?} is in flight");
+        assert!(id.0 < self.transport.transfers_max() as u64, "{id:?} is no index");
         let refused = match (self.gone, self.halted.contains(&pipe.endpoint)) {
             (true, _) => Some(TransferStatus::Disconnected),
             (false, true) => Some(TransferStatus::Stall),

@@ -1,9 +1,9 @@
 //! Transfers on the four pipes: their ids, their order, halts, and status transfers without a task.
 //!
-//! A transfer id encodes its owner, so that its completion needs no search. Always true: without
-//! streams there are at least as many status transfers as IUs are due, up to
-//! [`READY_STATUSES_MAX`], and those left over by a reset are used by later commands; while an
-//! endpoint is halted nothing is submitted.
+//! A transfer id is a small index that encodes its owner, so that its completion needs no search.
+//! Always true: an owner has at most one transfer in flight; without streams there are at least as
+//! many status transfers as IUs are due, up to [`READY_STATUSES_MAX`], and those left over by a
+//! reset are used by later commands; while an endpoint is halted nothing is submitted.
 
 use super::config::{READY_STATUSES_MAX, UasEndpoints};
 use super::task::TransferState;
@@ -28,15 +28,17 @@ pub(super) enum Role {
     DataIn,
     /// Out on the data-out pipe.
     DataOut,
-    /// In on the status pipe, for any tag: without streams.
-    SharedStatus,
 }
 
 /// The owner of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TransferOwner {
-    pub(super) index: u16,
-    pub(super) role: Role,
+pub(super) enum TransferOwner {
+    /// A task, by index.
+    Task(u16, Role),
+    /// The task management function.
+    TaskManagement(Role),
+    /// None: without streams, a transfer on the status pipe for any tag.
+    SharedStatus(u16),
 }
 
 /// The pipes of an interface.
@@ -44,8 +46,6 @@ pub(super) struct TransferOwner {
 pub(super) struct Pipes {
     endpoints: UasEndpoints,
     has_streams: bool,
-    /// Transfers submitted so far.
-    serial: u64,
     /// Transfers in flight.
     in_flight: usize,
     /// IUs that are due on the status pipe.
@@ -57,29 +57,29 @@ pub(super) struct Pipes {
 }
 
 impl TransferOwner {
-    /// The index of task management functions.
-    pub(super) const TASK_MANAGEMENT: u16 = 255;
-
-    pub(super) const fn task(index: u16, role: Role) -> Self {
-        Self { index, role }
+    /// Returns the id of this owner's transfer.
+    const fn id(self) -> TransferId {
+        TransferId(match self {
+            Self::SharedStatus(index) => index as u64,
+            Self::TaskManagement(role) => TASK_MANAGEMENT_IDS + role as u64,
+            Self::Task(index, role) => TASK_IDS + index as u64 * ROLES + role as u64,
+        })
     }
 
-    pub(super) const fn task_management(role: Role) -> Self {
-        Self { index: Self::TASK_MANAGEMENT, role }
-    }
-
-    /// Returns the id of this owner's transfer with the given serial number.
-    fn id(self, serial: u64) -> TransferId {
-        TransferId(
-            (serial * (u64::from(Self::TASK_MANAGEMENT) + 1) + u64::from(self.index)) * ROLES
-                + self.role as u64,
-        )
-    }
-
+    #[inline]
     pub(super) fn of(id: TransferId) -> Self {
         let role = ROLE_OF_ID[(id.0 % ROLES) as usize];
-        Self { index: (id.0 / ROLES % (u64::from(Self::TASK_MANAGEMENT) + 1)) as u16, role }
+        match id.0.checked_sub(TASK_IDS) {
+            Some(id) => Self::Task((id / ROLES) as u16, role),
+            None if id.0 < TASK_MANAGEMENT_IDS => Self::SharedStatus(id.0 as u16),
+            None => Self::TaskManagement(role),
+        }
     }
+}
+
+/// Returns one more than the highest transfer id with this many tags.
+pub const fn transfers_max(tags: usize) -> usize {
+    TASK_IDS as usize + tags * ROLES as usize
 }
 
 /// Returns whether a transfer with this status has halted the host's end of the pipe, so that the
@@ -89,27 +89,23 @@ pub(super) const fn has_halted(status: TransferStatus) -> bool {
     matches!(status, TransferStatus::Stall | TransferStatus::Babble | TransferStatus::Error)
 }
 
-/// Range of roles in an id.
-const ROLES: u64 = 8;
+/// Ids of an owner.
+const ROLES: u64 = 4;
 
 /// The role for the low bits of an id.
-static ROLE_OF_ID: [Role; ROLES as usize] = [
-    Role::Command,
-    Role::Status,
-    Role::DataIn,
-    Role::DataOut,
-    Role::SharedStatus,
-    Role::SharedStatus,
-    Role::SharedStatus,
-    Role::SharedStatus,
-];
+static ROLE_OF_ID: [Role; ROLES as usize] = [Role::Command, Role::Status, Role::DataIn, Role::DataOut];
+
+/// The first id of task management; those before it are of status transfers without a task.
+const TASK_MANAGEMENT_IDS: u64 = (READY_STATUSES_MAX as u64).next_multiple_of(ROLES);
+
+/// The first id of the first task.
+const TASK_IDS: u64 = TASK_MANAGEMENT_IDS + ROLES;
 
 impl Pipes {
     pub(super) fn new(endpoints: UasEndpoints, has_streams: bool) -> Self {
         Self {
             endpoints,
             has_streams,
-            serial: 0,
             in_flight: 0,
             due: 0,
             shared_statuses: Vec::with_capacity(READY_STATUSES_MAX),
@@ -146,7 +142,7 @@ impl Pipes {
         self.record_completion();
         let owner = TransferOwner::of(completion.id);
         if has_halted(completion.status) {
-            self.record_halt(owner.role);
+            self.record_halt(owner);
         }
         owner
     }
@@ -157,8 +153,11 @@ impl Pipes {
     }
 
     #[cold]
-    fn record_halt(&mut self, role: Role) {
-        let endpoint = self.endpoint(role);
+    fn record_halt(&mut self, owner: TransferOwner) {
+        let endpoint = match owner {
+            TransferOwner::Task(_, role) | TransferOwner::TaskManagement(role) => self.endpoint(role),
+            TransferOwner::SharedStatus(_) => self.endpoints.status,
+        };
         if !self.halted.contains(&endpoint) {
             self.halted.push(endpoint);
         }
@@ -191,10 +190,12 @@ impl Pipes {
 
     fn submit_shared_statuses(&mut self, outputs: &mut Outputs) {
         while self.are_clear() && self.shared_statuses.len() < self.due.min(READY_STATUSES_MAX) {
-            let owner = TransferOwner::task(0, Role::SharedStatus);
-            if let TransferState::InFlight(id) = self.submit_status(outputs, owner) {
-                self.shared_statuses.push(id);
-            }
+            let mut owners = (0..).map(TransferOwner::SharedStatus);
+            let Some(owner) = owners.find(|owner| !self.shared_statuses.contains(&owner.id())) else {
+                return;
+            };
+            self.shared_statuses.push(owner.id());
+            self.submit_message(outputs, owner, Pipe::plain(self.endpoints.status));
         }
     }
 
@@ -204,8 +205,9 @@ impl Pipes {
     }
 
     #[inline]
-    pub(super) fn submit_status(&mut self, outputs: &mut Outputs, owner: TransferOwner) -> TransferState {
-        self.submit_message(outputs, owner, self.pipe(owner))
+    pub(super) fn submit_status(&mut self, outputs: &mut Outputs, index: u16) -> TransferState {
+        let pipe = self.pipe(index, Role::Status);
+        self.submit_message(outputs, TransferOwner::Task(index, Role::Status), pipe)
     }
 
     #[inline(always)]
@@ -220,8 +222,8 @@ impl Pipes {
             Direction::In => Role::DataIn,
             Direction::Out => Role::DataOut,
         };
-        let owner = TransferOwner::task(index, role);
-        let (id, pipe, range) = (self.begin(owner), self.pipe(owner), phase.range);
+        let id = self.begin(TransferOwner::Task(index, role));
+        let (pipe, range) = (self.pipe(index, role), phase.range);
         let payload = Payload::Buffer(BufferRange { command, range });
         outputs.push_with(|| Output::Submit(Transfer { id, pipe, length: range.len, payload }));
         TransferState::InFlight(id)
@@ -244,16 +246,24 @@ impl Pipes {
             additional_cdb: &additional[..additional_len],
         };
         let inline = Inline::of_parts(&iu.encode(), additional, additional_len);
-        let owner = TransferOwner::task(index, Role::Command);
-        let (id, pipe, length) = (self.begin(owner), self.pipe(owner), inline.as_bytes().len() as u32);
-        outputs.push_with(|| Output::Submit(Transfer { id, pipe, length, payload: Payload::Inline(inline) }));
-        TransferState::InFlight(id)
+        self.submit_inline(outputs, TransferOwner::Task(index, Role::Command), inline)
     }
 
     pub(super) fn submit_function(&mut self, outputs: &mut Outputs, iu: TaskManagementIu) -> TransferState {
         let inline = Inline::new(&iu.encode());
-        let owner = TransferOwner::task_management(Role::Command);
-        let (id, pipe, length) = (self.begin(owner), self.pipe(owner), inline.as_bytes().len() as u32);
+        self.submit_inline(outputs, TransferOwner::TaskManagement(Role::Command), inline)
+    }
+
+    /// Submits an IU on the command pipe.
+    #[inline(always)]
+    fn submit_inline(
+        &mut self,
+        outputs: &mut Outputs,
+        owner: TransferOwner,
+        inline: Inline,
+    ) -> TransferState {
+        let (id, length) = (self.begin(owner), inline.as_bytes().len() as u32);
+        let pipe = Pipe::plain(self.endpoints.command);
         outputs.push_with(|| Output::Submit(Transfer { id, pipe, length, payload: Payload::Inline(inline) }));
         TransferState::InFlight(id)
     }
@@ -261,7 +271,7 @@ impl Pipes {
     /// With streams: submits a status transfer for a task management function.
     pub(super) fn submit_function_status(&mut self, outputs: &mut Outputs, tag: u16) -> TransferState {
         let pipe = Pipe { endpoint: self.endpoints.status, stream: StreamId::new(tag) };
-        self.submit_message(outputs, TransferOwner::task_management(Role::Status), pipe)
+        self.submit_message(outputs, TransferOwner::TaskManagement(Role::Status), pipe)
     }
 
     #[inline]
@@ -272,27 +282,25 @@ impl Pipes {
         TransferState::InFlight(id)
     }
 
-    /// Allocates the id of a new transfer of this owner.
+    /// Records a new transfer of this owner and returns its id.
     #[inline]
-    fn begin(&mut self, owner: TransferOwner) -> TransferId {
-        self.serial += 1;
+    const fn begin(&mut self, owner: TransferOwner) -> TransferId {
         self.in_flight += 1;
-        owner.id(self.serial)
+        owner.id()
     }
 
     fn endpoint(&self, role: Role) -> EndpointAddress {
         match role {
             Role::Command => self.endpoints.command,
-            Role::Status | Role::SharedStatus => self.endpoints.status,
+            Role::Status => self.endpoints.status,
             Role::DataIn => self.endpoints.data_in,
             Role::DataOut => self.endpoints.data_out,
         }
     }
 
-    /// Returns the pipe of a transfer of a task.
-    fn pipe(&self, owner: TransferOwner) -> Pipe {
-        let on_stream = self.has_streams && owner.role != Role::Command;
-        let stream = if on_stream { StreamId::new(owner.index + 1) } else { None };
-        Pipe { endpoint: self.endpoint(owner.role), stream }
+    /// Returns the pipe of a transfer of a task, other than its COMMAND IU.
+    fn pipe(&self, index: u16, role: Role) -> Pipe {
+        let stream = if self.has_streams { StreamId::new(index + 1) } else { None };
+        Pipe { endpoint: self.endpoint(role), stream }
     }
 }

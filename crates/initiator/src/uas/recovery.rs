@@ -12,7 +12,7 @@
 //! deadline is outstanding.
 
 use super::config::READY_FUNCTION_TAGS;
-use super::pipes::{Role, TransferOwner};
+use super::pipes::Role;
 use super::status::{ODD_STATUSES_MAX, decode};
 use super::task::{Stage, Task, TransferState};
 use super::{Earliest, Uas, UasConfig};
@@ -293,14 +293,9 @@ impl Uas {
 
     /// Handles the completion of a transfer of a function.
     #[cold]
-    pub(super) fn handle_function_completion(
-        &mut self,
-        owner: TransferOwner,
-        completion: Completion,
-        bytes: &[u8],
-    ) {
+    pub(super) fn handle_function_completion(&mut self, role: Role, completion: Completion, bytes: &[u8]) {
         let ErrorRecovery::TaskManagement(function) = &mut self.recovery else { return };
-        let transfer = match owner.role {
+        let transfer = match role {
             Role::Command => &mut function.iu,
             _ => &mut function.status,
         };
@@ -309,7 +304,7 @@ impl Uas {
         }
         *transfer = TransferState::Completed;
         let moved = matches!(completion.status, TransferStatus::Done | TransferStatus::Short);
-        match owner.role {
+        match role {
             Role::Command if moved => function.is_sent = true,
             Role::Status if moved && function.verdict.is_none() => return self.take_function_status(bytes),
             _ => {

@@ -38,7 +38,6 @@ mod schedule;
 mod setup;
 mod simulation;
 mod sleep;
-mod transport;
 mod view;
 mod wiring;
 mod write_gate;
@@ -48,9 +47,9 @@ pub use ::xhci_driver::Config as DriverConfig;
 pub(super) use enclosure::Done;
 pub use enclosure::Enclosure;
 pub use hotplug::HotPlugError;
+pub use initiator::AnyTransport;
 pub use power_on::{DriveParts, PowerOnError, PowerOnFailure};
 pub use setup::{BlockStorage, Drive, Host, Hub, Node, Packing, Plug, PortPath, Protocol, Setup, SetupError};
-pub use transport::AnyTransport;
 
 use self::core::Work;
 use super::observer::Observer;

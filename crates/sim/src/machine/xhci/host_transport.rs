@@ -9,15 +9,14 @@
 //! refusal.
 
 use super::host_system::{HostSystem, INLINE_BYTES};
-use super::transport::AnyTransport;
 use super::write_gate::WriteGate;
 use crate::engine::OccupancyStats;
 use crate::machine::host::FinishedCommand;
 use crate::machine::observer::{CoreClient, CoreSlice, HostTransfer, Observers};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
 use initiator::{
-    BufferRange, Command, CommandId, InFlight, Outcome, PEEK_BYTES_MAX, PackId, Payload, Refusal, Transfer,
-    Transport,
+    AnyTransport, BufferRange, Command, CommandId, InFlight, Outcome, PEEK_BYTES_MAX, PackId, Payload,
+    Refusal, Transfer, Transport,
 };
 use units::Instant;
 use wire::usb::Direction;

@@ -1,13 +1,14 @@
-//! The transport of a drive, of any kind.
+//! A transport of any kind, chosen at run time.
 
-use bus::{Completion, Front};
-use initiator::{
+use crate::{
     Bot, BufferRange, BusAnswer, Command, CommandId, Counters, Deadline, Output, PackId, Refusal, RequestId,
     Transport, Turbo, Uas,
 };
+use alloc::boxed::Box;
+use bus::{Completion, Front, TransferId};
 use units::Instant;
 
-/// A transport. A drive has none before configuration.
+/// A transport of one of the kinds, or none: a drive that is not configured has none.
 #[derive(Debug)]
 pub enum AnyTransport {
     /// None.
@@ -37,12 +38,20 @@ impl Transport for AnyTransport {
         either!(self, transport => transport.submit(now, command), Err(Refusal::Gone))
     }
 
+    fn expect(&mut self, requests: usize) {
+        either!(self, transport => transport.expect(requests), ());
+    }
+
     fn abort(&mut self, now: Instant, id: CommandId) {
         either!(self, transport => transport.abort(now, id), ());
     }
 
     fn handle_completion(&mut self, now: Instant, completion: Completion, bytes: &[u8]) {
         either!(self, transport => transport.handle_completion(now, completion, bytes), ());
+    }
+
+    fn handle_sent(&mut self, now: Instant, id: TransferId, bytes: u32) {
+        either!(self, transport => transport.handle_sent(now, id, bytes), ());
     }
 
     fn handle_answer(&mut self, now: Instant, id: RequestId, answer: BusAnswer) {
@@ -71,6 +80,10 @@ impl Transport for AnyTransport {
 
     fn wants_time_before(&self, at: Instant) -> bool {
         either!(self, transport => transport.wants_time_before(at), false)
+    }
+
+    fn transfers_max(&self) -> usize {
+        either!(self, transport => transport.transfers_max(), 0)
     }
 
     fn depth(&self) -> usize {
