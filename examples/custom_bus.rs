@@ -1,172 +1,114 @@
 //! A host for USB drives over a bus of your own.
 //!
-//! The transport machine of `uaskit-initiator` knows no bus: it outputs transfers and requests, and is given their results.
-//! [`Host`] carries them over a [`Bus`], which has three operations. A host controller of a microcontroller, libusb or a
-//! network protocol can provide them; here [`Channels`] lead to a drive that runs in another thread.
+//! [`Channels`] implements [`HostBus`]: here it leads to a drive that runs in another thread; a host controller of a
+//! microcontroller, libusb or a network protocol would take its place. Everything else is the session's: SCSI commands,
+//! the transport with its error recovery, the disk.
 
 use std::error::Error;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::{thread, time};
-use uaskit_bus::{Completion, Direction, EndpointAddress, Pipe, Speed, TransferStatus};
+use uaskit_bus::{Completion, Direction, Speed, TransferStatus};
 use uaskit_device::lun::{LogicalUnit, LogicalUnitConfig};
 use uaskit_device::{Device, DeviceConfig, Transports, Verdict};
 use uaskit_drive::medium::{Medium, RamMedium};
 use uaskit_drive::{Body, Drive, HostTransfer};
-use uaskit_initiator::bot::{Bot, BotConfig};
-use uaskit_initiator::{
-    Answer, BusAnswer, BusRequest, Command, CommandId, DataPhase, Outcome, Output, PEEK_BYTES_MAX, Payload,
-    Timeouts, Transfer, Transport,
+use uaskit_initiator::disk::{AskTemperature, DiskConfig, Operation};
+use uaskit_initiator::session::{
+    BufferMemory, HeapBuffers, HostBus, Session, SessionBuffers, SessionConfig, TransferRequest,
 };
-use uaskit_quirks::{Answers, Link, Names, probe};
-use uaskit_units::{BlockSize, ByteCount, ByteRange, Duration, Instant};
-use uaskit_wire::scsi::capacity::Capacity10;
-use uaskit_wire::scsi::cdb::{Cdb, Inquiry, Read, ReadCapacity10, TestUnitReady, Write};
-use uaskit_wire::scsi::inquiry::StandardInquiry;
-use uaskit_wire::scsi::lun::LunField;
-use uaskit_wire::uas::TaskAttribute;
+use uaskit_initiator::{Bot, BotConfig, BusAnswer, BusRequest, Timeouts};
+use uaskit_quirks::{Answers, BotPlan, Link, Names, probe};
+use uaskit_units::{BlockSize, ByteCount, Duration, Extent, Instant};
 use uaskit_wire::usb::{DescriptorKind, Recipient, SetupPacket, StandardRequest};
 
-const BLOCK_BYTES: usize = 512;
+const READ: Operation = Operation::Read { fua: false, dpo: false, may_be_short: false };
+const WRITE: Operation = Operation::Write { fua: true, dpo: false };
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut host = Host::enumerate(Channels::open()?)?;
-    let inquiry = Inquiry { allocation_len: 36, ..Inquiry::default() }.encode();
-    let (_, bytes) = host.run(inquiry, Direction::In, vec![0; 36])?;
-    let identity = StandardInquiry::decode(&bytes)?;
-    println!("{} {}", identity.vendor, identity.product);
-    // The first command after power-on reports that, with CHECK CONDITION (SAM-5 clause 5.14).
-    let (answer, _) = host.run(TestUnitReady::default().encode(), Direction::Out, Vec::new())?;
-    println!("TEST UNIT READY: {}", answer.status);
-    let (_, bytes) = host.run(ReadCapacity10::default().encode(), Direction::In, vec![0; 8])?;
-    let capacity = Capacity10::decode(&bytes)?;
-    println!("last block {}, {} bytes each", capacity.last_lba, capacity.block_length);
-    let write = Write { lba: 7, blocks: 1, ..Write::default() }.encode();
-    host.run(write, Direction::Out, vec![0xa5; BLOCK_BYTES])?;
-    let read = Read { lba: 7, blocks: 1, ..Read::default() }.encode();
-    let (answer, block) = host.run(read, Direction::In, vec![0; BLOCK_BYTES])?;
-    println!("READ(10): {}, {} bytes, first {:#04x}", answer.status, answer.moved, block[0]);
+    let mut bus = Channels::open()?;
+    let plan = enumerate(&mut bus)?;
+    let bot = Bot::new(BotConfig {
+        interface: plan.place.interface,
+        alternate: plan.place.alternate,
+        bulk_in: plan.bulk_in.address,
+        bulk_out: plan.bulk_out.address,
+        timeouts: Timeouts::default(),
+    });
+    let config = SessionConfig { slots: 1, slot_bytes: 4096, ..SessionConfig::of(&bot) };
+    let buffers = SessionBuffers::new(bus.buffers.allocate(SessionBuffers::blocks(&config)), &config);
+    let mut host = Host {
+        session: Session::new(DiskConfig::new(config.commands, 64 << 10), bot, bus, buffers),
+        start: time::Instant::now(),
+    };
+    host.identify()?;
+    let disk = host.session.disk().geometry().ok_or("no disk")?;
+    println!("{}", disk.identity);
+    println!("{} blocks, {} bytes each", disk.capacity.0, disk.block_size.bytes());
+    let block = Extent::new(7, 1);
+    host.session.buffer(0).ok_or("the slot is in use")?.fill(0xa5);
+    println!("write: {} bytes", host.run(WRITE, block)?);
+    host.session.buffer(0).ok_or("the slot is in use")?.fill(0);
+    println!("read: {} bytes", host.run(READ, block)?);
+    println!("the first is {:#04x}", host.session.buffer(0).ok_or("the slot is in use")?[0]);
     Ok(())
 }
 
-/// What a host needs of a bus. Each call returns when the transfer has completed.
-trait Bus {
-    /// Performs a control transfer without data to the device; returns the data stage.
-    fn control(&mut self, setup: SetupPacket) -> (TransferStatus, Vec<u8>);
-
-    /// Sends bytes to a bulk-OUT endpoint.
-    fn send(&mut self, endpoint: EndpointAddress, bytes: &[u8]) -> TransferStatus;
-
-    /// Receives at most this many bytes from a bulk-IN endpoint.
-    fn receive(&mut self, endpoint: EndpointAddress, length: u32) -> (TransferStatus, Vec<u8>);
+/// Reads the descriptors, configures the device and selects Bulk-Only Transport.
+fn enumerate(bus: &mut Channels) -> Result<BotPlan, Box<dyn Error>> {
+    let (_, device) = bus.control(SetupPacket::get_descriptor(DescriptorKind::Device, 0, 18));
+    let (_, configuration) =
+        bus.control(SetupPacket::get_descriptor(DescriptorKind::Configuration, 0, u16::MAX));
+    let answers =
+        Answers { device: &device, configuration: &configuration, bos: None, names: Names::default() };
+    let found = probe(&answers, Link { speed: Speed::High, streams_max: 0 })?;
+    let plan = found.bot().ok_or("no Bulk-Only interface")?;
+    let set = |request, value| SetupPacket::of_standard(Recipient::Device, request, value);
+    let address = set(StandardRequest::SetAddress, 1);
+    let configure = set(StandardRequest::SetConfiguration, plan.place.configuration.into());
+    for setup in [address, configure] {
+        if bus.control(setup).0 != TransferStatus::Done {
+            return Err(format!("the device rejects {setup:?}").into());
+        }
+    }
+    Ok(plan)
 }
 
-/// A transport machine on a bus.
-struct Host<B> {
-    bus: B,
-    transport: Bot,
-    /// The data of the command in flight.
-    buffer: Vec<u8>,
-    commands: u32,
+/// A disk behind a bus that completes every transfer at once.
+struct Host {
+    session: Session<Channels, Bot>,
     start: time::Instant,
 }
 
-impl<B: Bus> Host<B> {
-    /// Reads the descriptors, configures the device and selects Bulk-Only Transport.
-    fn enumerate(mut bus: B) -> Result<Self, Box<dyn Error>> {
-        let (_, device) = bus.control(SetupPacket::get_descriptor(DescriptorKind::Device, 0, 18));
-        let all = SetupPacket::get_descriptor(DescriptorKind::Configuration, 0, u16::MAX);
-        let (_, configuration) = bus.control(all);
-        let answers =
-            Answers { device: &device, configuration: &configuration, bos: None, names: Names::default() };
-        let found = probe(&answers, Link { speed: Speed::High, streams_max: 0 })?;
-        let plan = found.bot().ok_or("no Bulk-Only interface")?;
-        let set = |request, value| SetupPacket::of_standard(Recipient::Device, request, value);
-        let address = set(StandardRequest::SetAddress, 1);
-        let configure = set(StandardRequest::SetConfiguration, plan.place.configuration.into());
-        for setup in [address, configure] {
-            if bus.control(setup).0 != TransferStatus::Done {
-                return Err(format!("the device rejects {setup:?}").into());
+impl Host {
+    fn identify(&mut self) -> Result<(), Box<dyn Error>> {
+        self.session.identify(self.now(), AskTemperature::Not);
+        loop {
+            self.session.settle(self.now());
+            if let Some(identified) = self.session.take_identified() {
+                return Ok(identified?);
             }
+            self.wait();
         }
-        let transport = Bot::new(BotConfig {
-            interface: plan.place.interface,
-            alternate: plan.place.alternate,
-            bulk_in: plan.bulk_in.address,
-            bulk_out: plan.bulk_out.address,
-            timeouts: Timeouts::default(),
-        });
-        Ok(Self { bus, transport, buffer: Vec::new(), commands: 0, start: time::Instant::now() })
     }
 
-    /// Runs one command. The buffer is sent or filled.
-    fn run(
-        &mut self,
-        cdb: Cdb,
-        direction: Direction,
-        buffer: Vec<u8>,
-    ) -> Result<(Answer, Vec<u8>), Box<dyn Error>> {
-        self.commands += 1;
-        let range = ByteRange::new(0, u32::try_from(buffer.len())?);
-        let command = Command {
-            id: CommandId { slot: 0, generation: self.commands },
-            lun: LunField([0; 8]),
-            attribute: TaskAttribute::Simple,
-            cdb: cdb.into(),
-            data_phase: Some(DataPhase { direction, range }),
-            deadline: self.now() + Duration::from_secs(30),
-        };
-        self.buffer = buffer;
-        self.transport.submit(self.now(), &command)?;
-        while let Some(output) = self.transport.poll_output() {
-            match output {
-                Output::Submit(transfer) => self.carry(transfer),
-                Output::Request(id, request) => {
-                    let answer = self.request(request);
-                    self.transport.handle_answer(self.now(), id, answer);
-                }
-                // A transfer is never in flight while outputs are polled.
-                Output::Cancel(_) => {}
-                Output::Finished(_, Outcome::Answered(answer)) => {
-                    return Ok((answer, std::mem::take(&mut self.buffer)));
-                }
-                Output::Finished(_, Outcome::Failed(failure)) => return Err(format!("{failure:?}").into()),
+    /// Runs one request; returns the bytes moved.
+    fn run(&mut self, operation: Operation, extent: Extent) -> Result<u32, Box<dyn Error>> {
+        self.session.submit(self.now(), 0, operation, extent)?;
+        loop {
+            self.session.settle(self.now());
+            if let Some(finished) = self.session.poll() {
+                return Ok(finished.result?.moved);
             }
+            self.wait();
         }
-        Err("the transport waits for a transfer that the bus has lost".into())
     }
 
-    /// Carries a transfer and reports how it ended.
-    fn carry(&mut self, Transfer { id, pipe, length, payload }: Transfer) {
-        let (status, received) = match &payload {
-            Payload::Inline(bytes) => (self.bus.send(pipe.endpoint, bytes.as_bytes()), Vec::new()),
-            Payload::Buffer(part) if pipe.endpoint.direction() == Direction::Out => {
-                (self.bus.send(pipe.endpoint, &self.buffer[part.range.as_usize()]), Vec::new())
-            }
-            Payload::Buffer(_) | Payload::Message | Payload::Pieces(_) => {
-                self.bus.receive(pipe.endpoint, length)
-            }
-        };
-        let mut message = &received[..];
-        if let (Payload::Buffer(part), false) = (payload, received.is_empty()) {
-            let start = part.range.start as usize;
-            self.buffer[start..start + received.len()].copy_from_slice(&received);
-            // The transport inspects short data: a device may send its status in place of data.
-            message = if received.len() <= PEEK_BYTES_MAX { message } else { &[] };
-        }
-        let sent = if status == TransferStatus::Done { length } else { 0 };
-        let is_in = pipe.endpoint.direction() == Direction::In;
-        let actual = if is_in { received.len() as u32 } else { sent };
+    /// A drive that is busy is asked again after a while.
+    fn wait(&mut self) {
+        thread::sleep(time::Duration::from_millis(1));
         let now = self.now();
-        self.transport.handle_completion(now, Completion { id, status, actual }, message);
-    }
-
-    /// Carries out what a transport needs for error recovery.
-    fn request(&mut self, request: BusRequest) -> BusAnswer {
-        match request.setup().map(|setup| self.bus.control(setup).0) {
-            Some(TransferStatus::Done) => BusAnswer::Done,
-            Some(TransferStatus::Stall) => BusAnswer::Stalled,
-            // This bus has no port reset.
-            _ => BusAnswer::Failed,
+        if self.session.poll_timeout().is_some_and(|due| due <= now) {
+            self.session.handle_timeout(now);
         }
     }
 
@@ -183,6 +125,7 @@ enum Request {
 
 /// The bus of this example.
 struct Channels {
+    buffers: HeapBuffers,
     requests: Sender<Request>,
     results: Receiver<(TransferStatus, Vec<u8>)>,
 }
@@ -199,7 +142,7 @@ impl Channels {
         thread::spawn(move || {
             incoming.into_iter().try_for_each(|request| outgoing.send(answer(&mut drive, request)))
         });
-        Ok(Self { requests, results })
+        Ok(Self { buffers: HeapBuffers::default(), requests, results })
     }
 
     fn exchange(&mut self, request: Request) -> (TransferStatus, Vec<u8>) {
@@ -209,21 +152,44 @@ impl Channels {
         }
         self.results.recv().unwrap_or(gone)
     }
-}
 
-impl Bus for Channels {
+    /// Performs a control transfer without data to the device; returns the data stage.
     fn control(&mut self, setup: SetupPacket) -> (TransferStatus, Vec<u8>) {
         self.exchange(Request::Control(setup))
     }
+}
 
-    fn send(&mut self, endpoint: EndpointAddress, bytes: &[u8]) -> TransferStatus {
-        let (pipe, length) = (Pipe::plain(endpoint), bytes.len() as u32);
-        self.exchange(Request::Bulk(HostTransfer { id: 0, pipe, length, payload: bytes.to_vec() })).0
+impl HostBus for Channels {
+    type Buffers = HeapBuffers;
+
+    fn buffers(&mut self) -> &mut HeapBuffers {
+        &mut self.buffers
     }
 
-    fn receive(&mut self, endpoint: EndpointAddress, length: u32) -> (TransferStatus, Vec<u8>) {
-        let pipe = Pipe::plain(endpoint);
-        self.exchange(Request::Bulk(HostTransfer { id: 0, pipe, length, payload: Vec::new() }))
+    fn submit(&mut self, request: TransferRequest) -> Option<Completion> {
+        let TransferRequest { id, pipe, span, .. } = request;
+        let length = span.range.len;
+        let payload = match pipe.endpoint.direction() {
+            Direction::Out => self.buffers.get(span).unwrap_or_default().to_vec(),
+            Direction::In => Vec::new(),
+        };
+        let (status, received) =
+            self.exchange(Request::Bulk(HostTransfer { id: id.0, pipe, length, payload }));
+        let actual = match pipe.endpoint.direction() {
+            Direction::Out if status == TransferStatus::Done => length,
+            Direction::Out => 0,
+            Direction::In => self.buffers.copy_in(span, &received) as u32,
+        };
+        Some(Completion { id, status, actual })
+    }
+
+    fn request(&mut self, request: BusRequest) -> Option<BusAnswer> {
+        Some(match request.setup().map(|setup| self.control(setup).0) {
+            Some(TransferStatus::Done) => BusAnswer::Done,
+            Some(TransferStatus::Stall) => BusAnswer::Stalled,
+            // This bus has no port reset.
+            _ => BusAnswer::Failed,
+        })
     }
 }
 

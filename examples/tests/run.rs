@@ -23,10 +23,11 @@ fn the_device_answers_in_forty_lines() {
 fn the_host_reads_what_it_wrote_over_its_own_bus() {
     let out = output(env!("CARGO_BIN_EXE_custom_bus"), &[]);
     let expected = [
-        "uaskit Virtual Drive",
-        "TEST UNIT READY: CHECK CONDITION",
-        "last block 2047, 512 bytes each",
-        "READ(10): GOOD, 512 bytes, first 0xa5",
+        "uaskit Virtual Drive 1",
+        "2048 blocks, 512 bytes each",
+        "write: 512 bytes",
+        "read: 512 bytes",
+        "the first is 0xa5",
     ];
     assert_eq!(out.lines().collect::<Vec<_>>(), expected);
 }

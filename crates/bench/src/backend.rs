@@ -23,6 +23,7 @@ pub use port::UsbPortDevice;
 use bus::Observer;
 use device::medium::MediumError;
 use initiator::disk::{self, LostWrite, Temperature};
+use initiator::session::FinishedRequest;
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
@@ -207,6 +208,13 @@ pub struct CompletedAccess {
     pub slot: u16,
     /// Result of the access.
     pub result: Result<(), AccessError>,
+}
+
+impl From<FinishedRequest> for CompletedAccess {
+    fn from(finished: FinishedRequest) -> Self {
+        let FinishedRequest { slot, result } = finished;
+        Self { slot, result: result.map(|_| ()).map_err(AccessError::Disk) }
+    }
 }
 
 /// Why an access failed.

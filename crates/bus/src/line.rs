@@ -125,7 +125,8 @@ impl<T> Line<T> {
 
     /// Drops all elements.
     pub fn clear(&mut self) {
-        (self.first, self.others) = (None, VecDeque::new());
+        self.first = None;
+        self.others.clear();
     }
 
     /// Removes and returns the first element for which `is_it` holds.

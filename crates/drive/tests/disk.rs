@@ -5,19 +5,18 @@ mod drive;
 
 use bus::Speed;
 use device::Verdict;
-use initiator::disk::{
-    Disk, DiskConfig, Done, Error, Memory, Operation, Output, Request, RequestId, UnmapMethod,
-};
-use initiator::turbo::{LookAhead, Turbo, TurboConfig};
+use initiator::disk::{AskTemperature, DiskConfig, Operation, UnmapMethod};
+use initiator::session::{FinishedRequest, Session, SessionBuffers, SessionConfig};
+use initiator::turbo::{LookAhead, TRANSFER_BYTES, Turbo, TurboConfig};
 use initiator::{Timeouts, Transport};
 use quirks::{Answers, Link, Matching, Names, Plan, probe};
-use std::collections::HashMap;
 use uaskit_drive::Drive;
-use uaskit_drive::loopback::{Loopback, plug};
+use uaskit_drive::loopback::{LoopbackBus, plug};
 use uaskit_drive::medium::RamMedium;
 use units::{BlockCount, BlockSize, ByteCount, Extent, Instant};
 use wire::usb::{DescriptorKind, Direction, Recipient, RequestKind, SetupPacket, StandardRequest};
 
+const NOW: Instant = Instant::ZERO;
 const READ: Operation = Operation::Read { fua: false, dpo: false, may_be_short: false };
 const WRITE: Operation = Operation::Write { fua: true, dpo: false };
 
@@ -26,115 +25,84 @@ fn ram_drive(speed: Speed) -> Drive {
     drive::drive(speed, 16, Box::new(medium))
 }
 
-/// A disk, a transport and a drive, run one after another.
+/// A disk, a transport and a drive.
 struct Host<T> {
-    disk: Disk,
-    ends: Loopback<T>,
-    memory: HashMap<initiator::CommandId, (Memory, Option<initiator::DataPhase>)>,
-    buffers: HashMap<RequestId, Vec<u8>>,
-    finished: Vec<(RequestId, Result<Done, Error>)>,
+    session: Session<LoopbackBus, T>,
 }
 
 impl<T: Transport> Host<T> {
     /// Joins the three and identifies the disk.
     fn new(transport: T, drive: Drive) -> Self {
-        let depth = transport.depth() as u16;
-        let config = DiskConfig { requests_max: 16, report_luns: true, ..DiskConfig::new(depth, 32 << 10) };
-        let mut host = Self {
-            disk: Disk::new(config),
-            ends: Loopback::new(transport, drive),
-            memory: HashMap::new(),
-            buffers: HashMap::new(),
-            finished: Vec::new(),
+        let config = SessionConfig {
+            merged_bytes: TRANSFER_BYTES,
+            slots: 16,
+            slot_bytes: 512 * 512,
+            ..SessionConfig::of(&transport)
         };
-        host.disk.start(Instant::ZERO);
+        let disk =
+            DiskConfig { requests_max: 16, report_luns: true, ..DiskConfig::new(config.commands, 32 << 10) };
+        let mut bus = LoopbackBus::new(drive);
+        let buffers = SessionBuffers::new(bus.allocate(SessionBuffers::blocks(&config)), &config);
+        let mut host = Self { session: Session::new(disk, transport, bus, buffers) };
+        host.session.identify(NOW, AskTemperature::Not);
         host.run();
+        assert_eq!(host.session.take_identified(), Some(Ok(())));
         host
     }
 
     /// Carries everything out until nothing is left to happen.
     fn run(&mut self) {
-        let now = Instant::ZERO;
-        loop {
-            while let Some(output) = self.disk.poll_output() {
-                self.carry_out(output);
-            }
-            self.ends.run_once(now);
-            let Some(finished) = self.ends.poll() else {
-                assert_eq!(self.disk.commands_in_flight(), 0, "the drive answers what it was asked");
-                return;
-            };
-            let (memory, phase) = self.memory.remove(&finished.id).expect("it was submitted");
-            let mut answer = &[][..];
-            let range = phase.map_or(0..0, |phase| phase.range.as_usize());
-            match memory {
-                Memory::Request(id) if phase.is_some_and(|phase| phase.direction == Direction::In) => {
-                    let buffer = self.buffers.get_mut(&id).expect("the request is in flight");
-                    buffer[range.clone()].copy_from_slice(&finished.buffer[range]);
-                }
-                Memory::Answer => answer = &finished.buffer,
-                _ => {}
-            }
-            self.disk.handle_outcome(now, finished.id, &finished.outcome, answer);
+        while self.session.disk().commands_in_flight() > 0 || self.session.disk().in_flight() > 0 {
+            self.session.settle(NOW);
+            self.session.bus_mut().run_once();
+            self.session.settle(NOW);
         }
     }
 
-    fn carry_out(&mut self, output: Output) {
-        match output {
-            Output::Submit(command, memory) => {
-                let mut bytes = match memory {
-                    Memory::Request(id) => self.buffers[&id].clone(),
-                    Memory::Parameters => self.disk.parameters(command.id).to_vec(),
-                    Memory::None | Memory::Answer => Vec::new(),
-                };
-                self.memory.insert(command.id, (memory, command.data_phase));
-                self.ends.submit(Instant::ZERO, &command, &mut bytes).expect("the depth was kept");
-            }
-            Output::Finished(id, result) => self.finished.push((id, result)),
-            Output::Identified(result) => assert_eq!(result, Ok(())),
-            Output::Abort(_) | Output::Lost(_) => panic!("nothing is aborted or lost here: {output:?}"),
-        }
+    fn submit(&mut self, slot: u16, operation: Operation, extent: Extent, bytes: &[u8]) {
+        self.session.buffer(slot).expect("the slot is free")[..bytes.len()].copy_from_slice(bytes);
+        self.session.submit(NOW, slot, operation, extent).expect("there is room");
     }
 
-    fn submit(&mut self, id: u64, operation: Operation, extent: Extent, buffer: Vec<u8>) {
-        let id = RequestId(id);
-        self.buffers.insert(id, buffer);
-        self.disk.submit(Instant::ZERO, Request { id, operation, extent }).expect("there is room");
-    }
-
-    /// One request, to its end; gives the buffer back.
+    /// The result of the next request that ended, and the first bytes of its buffer.
     #[track_caller]
-    fn ask(&mut self, operation: Operation, extent: Extent, buffer: Vec<u8>) -> Vec<u8> {
-        self.submit(1, operation, extent, buffer);
-        self.run();
-        let (id, result) = self.finished.pop().expect("the request ends");
+    fn next(&mut self, bytes: usize) -> (u16, &[u8]) {
+        let FinishedRequest { slot, result } = self.session.poll().expect("the request ends");
         assert!(result.is_ok(), "{result:?}");
-        self.buffers.remove(&id).expect("its buffer is there")
+        (slot, &self.session.buffer(slot).expect("the slot is free again")[..bytes])
+    }
+
+    /// One request, to its end; returns its buffer.
+    #[track_caller]
+    fn ask(&mut self, operation: Operation, extent: Extent, bytes: &[u8]) -> &[u8] {
+        self.submit(1, operation, extent, bytes);
+        self.run();
+        self.next(extent.blocks.0 as usize * 512).1
     }
 
     /// Writes, flushes, reads in many pieces at once, unmaps, zeroes, fills.
     fn use_all(&mut self) {
         let bytes: Vec<u8> = (0..500 * 512u32).map(|at| (at / 11) as u8).collect();
-        self.ask(WRITE, Extent::new(3, 500), bytes.clone());
-        self.ask(Operation::Flush, Extent::default(), Vec::new());
-        for id in 0..16 {
-            self.submit(id, READ, Extent::new(3 + id * 31, 31), vec![0; 31 * 512]);
+        self.ask(WRITE, Extent::new(3, 500), &bytes);
+        self.ask(Operation::Flush, Extent::default(), &[]);
+        for slot in 0..16 {
+            self.submit(slot, READ, Extent::new(3 + u64::from(slot) * 31, 31), &[0; 31 * 512]);
         }
         self.run();
-        for (id, result) in std::mem::take(&mut self.finished) {
-            assert_eq!(result, Ok(Done { moved: 31 * 512 }));
-            let first = id.0 as usize * 31 * 512;
-            assert!(self.buffers[&id] == bytes[first..first + 31 * 512]);
+        for _ in 0..16 {
+            let (slot, read) = self.next(31 * 512);
+            let first = usize::from(slot) * 31 * 512;
+            assert!(*read == bytes[first..first + 31 * 512]);
         }
-        self.ask(Operation::Unmap, Extent::new(0, 100), Vec::new());
-        self.ask(Operation::Zero { may_unmap: true }, Extent::new(100, 100), Vec::new());
-        self.ask(Operation::WriteSame, Extent::new(200, 100), vec![0x5a; 512]);
-        let read = self.ask(READ, Extent::new(0, 301), vec![1; 301 * 512]);
+        self.ask(Operation::Unmap, Extent::new(0, 100), &[]);
+        self.ask(Operation::Zero { may_unmap: true }, Extent::new(100, 100), &[]);
+        self.ask(Operation::WriteSame, Extent::new(200, 100), &[0x5a; 512]);
+        let read = self.ask(READ, Extent::new(0, 301), &[1; 301 * 512]);
         assert!(read[..200 * 512].iter().all(|&byte| byte == 0));
         assert!(read[200 * 512..300 * 512].iter().all(|&byte| byte == 0x5a));
         assert!(read[300 * 512..] == bytes[297 * 512..298 * 512]);
-        assert_eq!(self.disk.in_flight(), 0);
-        assert_eq!(self.disk.counts().transport_failures, 0);
+        assert!(self.session.is_at_rest() && self.session.disk().in_flight() == 0);
+        assert_eq!(self.session.disk().counts().transport_failures, 0);
     }
 }
 
@@ -143,15 +111,15 @@ fn identify_reports_the_configured_drive() {
     let mut drive = ram_drive(Speed::Super);
     let uas = plug::uas(&mut drive, None, Timeouts::default()).expect("the drive has UAS");
     let host = Host::new(uas, drive);
-    let found = host.disk.geometry().expect("identification succeeds");
+    let found = host.session.disk().geometry().expect("identification succeeds");
     assert_eq!((found.capacity, found.block_size), (BlockCount(2048), BlockSize::B512));
     assert_eq!(found.identity.to_string(), "uaskit Virtual Drive 1");
     assert_eq!(found.identity.serial.as_deref(), Some("0123456789AB"));
     assert_eq!(found.identity.name.as_deref(), Some("NAA 3000000000000001"));
     assert_eq!(found.unmap, Some(UnmapMethod::Unmap));
     assert!(found.fua && !found.write_protected);
-    assert_eq!((host.disk.luns().len(), found.doubts.as_slice()), (1, &[][..]));
-    assert_eq!(host.disk.counts().attentions, 1, "power on");
+    assert_eq!((host.session.disk().luns().len(), found.doubts.as_slice()), (1, &[][..]));
+    assert_eq!(host.session.disk().counts().attentions, 1, "power on");
 }
 
 #[test]

@@ -1,62 +1,64 @@
-//! A disk in steady state takes nothing from the heap: requests come and go through places made at the beginning.
+//! A session in steady state takes nothing from the heap, whatever its requests are: disk, transport, bus and drive.
 
 mod drive;
 
-use initiator::disk::{Disk, DiskConfig, Memory, Operation, Output, Request, RequestId};
-use initiator::{Command, Outcome, Transport};
-use uaskit_drive::loopback::{Loopback, plug};
+use initiator::disk::{AskTemperature, DiskConfig, Operation};
+use initiator::session::{Session, SessionBuffers, SessionConfig};
+use initiator::turbo::{LookAhead, TRANSFER_BYTES, Turbo, TurboConfig};
+use initiator::{Timeouts, Transport};
+use uaskit_drive::loopback::{LoopbackBus, plug};
 use uaskit_drive::medium::RamMedium;
 use units::{BlockSize, ByteCount, Extent, Instant};
-use wire::scsi::Status;
 
 const NOW: Instant = Instant::ZERO;
-const DEPTH: u64 = 14;
+const SLOTS: u16 = 14;
 
-/// An identified disk on UAS.
-fn identified() -> Disk {
+fn ram_drive() -> uaskit_drive::Drive {
     let medium = RamMedium::new(ByteCount(1 << 20), BlockSize::B512).expect("1 MiB");
-    let mut drive = drive::drive(bus::Speed::Super, 16, Box::new(medium));
-    let uas = plug::uas(&mut drive, None, initiator::Timeouts::default()).expect("the drive has UAS");
-    let depth = uas.depth() as u16;
-    let mut ends = Loopback::new(uas, drive);
-    let mut disk = Disk::new(DiskConfig { requests_max: DEPTH as u16, ..DiskConfig::new(depth, 1 << 20) });
-    disk.start(NOW);
-    while disk.geometry().is_none() {
-        if let Some(Output::Submit(command, memory)) = disk.poll_output() {
-            assert!(matches!(memory, Memory::None | Memory::Answer));
-            ends.submit(NOW, &command, &mut Vec::new()).expect("there is room");
-            ends.run_once(NOW);
-            let finished = ends.poll().expect("the drive answers");
-            disk.handle_outcome(NOW, finished.id, &finished.outcome, &finished.buffer);
-        }
-    }
-    assert!(matches!(disk.poll_output(), Some(Output::Identified(Ok(())))));
-    disk
+    drive::drive(bus::Speed::Super, 16, Box::new(medium))
 }
 
-/// Requests at full depth, each answered by GOOD at once.
-fn go_round(disk: &mut Disk, rounds: u64, commands: &mut Vec<Command>) {
-    for _ in 0..rounds {
-        for id in 0..DEPTH {
-            let operation = match id % 2 {
+/// An identified disk.
+fn identified<T: Transport>(transport: T, drive: uaskit_drive::Drive) -> Session<LoopbackBus, T> {
+    let config = SessionConfig {
+        merged_bytes: TRANSFER_BYTES,
+        slots: SLOTS,
+        slot_bytes: 64 << 10,
+        ..SessionConfig::of(&transport)
+    };
+    let disk = DiskConfig { requests_max: SLOTS, ..DiskConfig::new(config.commands, 16 << 10) };
+    let mut bus = LoopbackBus::new(drive);
+    let buffers = SessionBuffers::new(bus.allocate(SessionBuffers::blocks(&config)), &config);
+    let mut session = Session::new(disk, transport, bus, buffers);
+    session.identify(NOW, AskTemperature::Not);
+    while session.take_identified().is_none() {
+        session.settle(NOW);
+        session.bus_mut().run_once();
+    }
+    session
+}
+
+/// Reads and writes in all slots: neighbours, and some longer than a command.
+fn go_round<T: Transport>(session: &mut Session<LoopbackBus, T>, rounds: u64) {
+    for round in 0..rounds {
+        for slot in 0..SLOTS {
+            let operation = match (round + u64::from(slot) / 4) % 2 {
                 0 => Operation::Read { fua: false, dpo: false, may_be_short: false },
                 _ => Operation::Write { fua: true, dpo: false },
             };
-            let request = Request { id: RequestId(id), operation, extent: Extent::new(id * 8, 8) };
-            disk.submit(NOW, request).expect("there is room");
+            let blocks = if slot % 5 == 4 { 96 } else { 8 };
+            session
+                .submit(NOW, slot, operation, Extent::new(u64::from(slot) * 96, blocks))
+                .expect("there is room");
         }
         let mut finished = 0;
-        while finished < DEPTH {
-            while let Some(output) = disk.poll_output() {
-                match output {
-                    Output::Submit(command, _) => commands.push(command),
-                    Output::Finished(_, result) => finished += u64::from(result.is_ok()),
-                    other => panic!("{other:?}"),
-                }
-            }
-            while let Some(command) = commands.pop() {
-                let outcome = Outcome::answered(Status::Good, command.transfer_len());
-                disk.handle_outcome(NOW, command.id, &outcome, &[]);
+        while finished < SLOTS {
+            session.settle(NOW);
+            session.bus_mut().run_once();
+            session.settle(NOW);
+            while let Some(ended) = session.poll() {
+                assert!(ended.result.is_ok(), "{ended:?}");
+                finished += 1;
             }
         }
     }
@@ -64,9 +66,19 @@ fn go_round(disk: &mut Disk, rounds: u64, commands: &mut Vec<Command>) {
 
 #[test]
 fn nothing_is_allocated_for_a_request() {
-    let mut disk = identified();
-    let mut commands = Vec::with_capacity(32);
-    go_round(&mut disk, 10, &mut commands);
-    let counted = allocation_counter::measure(|| go_round(&mut disk, 1000, &mut commands));
-    assert_eq!(counted.count_total, 0);
+    let mut drive = ram_drive();
+    let uas = plug::uas(&mut drive, None, Timeouts::default()).expect("the drive has UAS");
+    let mut session = identified(uas, drive);
+    go_round(&mut session, 20);
+    assert_eq!(allocation_counter::measure(|| go_round(&mut session, 1000)).count_total, 0);
+}
+
+#[test]
+fn nothing_is_allocated_for_a_merged_request() {
+    let mut drive = ram_drive();
+    let bot = plug::bot_config(&mut drive, Timeouts::default()).expect("the drive has BOT");
+    let mut session =
+        identified(Turbo::new(TurboConfig { look_ahead: LookAhead::Never, ..TurboConfig::new(bot) }), drive);
+    go_round(&mut session, 20);
+    assert_eq!(allocation_counter::measure(|| go_round(&mut session, 1000)).count_total, 0);
 }

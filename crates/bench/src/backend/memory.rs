@@ -12,23 +12,21 @@ use super::{
     AccessError, BenchDevice, BufferLayout, CompletedAccess, DeviceError, DriveInfo, ErrorCounters,
     ObserverFactory, Route, Runner,
 };
-use bus::{Direction, Fifo, Speed};
+use bus::{Fifo, Speed};
 use device::command::{self, DataLocation, Limits};
 use device::lun::{LogicalUnit, LogicalUnitConfig, limits};
 use device::medium::{MediumOp, MediumRequest, MediumRequestId};
 use device::{Device, DeviceConfig};
 use drive::Drive;
-use drive::loopback::Loopback;
+use drive::loopback::LoopbackBus;
 use drive::loopback::plug::{self, PlugError};
 use drive::medium::{Job, Medium, RamMedium};
-use initiator::disk::{Disk, DiskConfig, LostWrite, Memory, Operation, Output, Request, RequestId};
+use initiator::disk::{AskTemperature, DiskConfig, LostWrite, Operation};
+use initiator::session::{BufferBlock, BufferId, Session, SessionBuffers, SessionConfig};
 use initiator::turbo::{Turbo, TurboConfig};
-use initiator::{Command, CommandId, Refusal, Timeouts, Transport};
-use std::collections::VecDeque;
-use std::hint::cold_path;
+use initiator::{Timeouts, Transport};
 use std::time::Duration;
 use units::{BlockCount, BlockSize, ByteCount, ByteRange, Extent, Instant};
-use usb::attachment::LOST_KEPT_MAX;
 use workload::{Access, AccessKind};
 
 /// Streams of the drive: more than any requested depth plus the two that hosts reserve.
@@ -185,78 +183,43 @@ fn drive(medium: RamMedium, speed: Speed) -> Drive<QueuedMedium> {
 /// A disk on a transport, connected to the drive.
 #[derive(Debug)]
 struct MemoryRunner<T> {
-    disk: Disk,
-    ends: Loopback<T, QueuedMedium>,
+    session: Session<LoopbackBus<QueuedMedium>, T>,
+    /// The first buffer of requests.
+    first: BufferId,
     began: std::time::Instant,
     /// The time of the last poll, exact enough for requests submitted before the next.
     at: Instant,
-    slots: Vec<Slot>,
-    /// By command slot: which part of which request it moves.
-    parts: Vec<Option<Part>>,
-    ended: Fifo<CompletedAccess>,
-    /// Lost writes that were not polled yet.
-    lost: VecDeque<LostWrite>,
-}
-
-#[derive(Debug, Default)]
-struct Slot {
-    buffer: Vec<u8>,
-    /// Size of the longest access.
-    room: u32,
-    /// Size of the access in flight.
-    bytes: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    id: CommandId,
-    memory: Memory,
-    range: ByteRange,
-    direction: Direction,
-    /// The command uses the buffer of the whole request.
-    whole: bool,
-}
-
-impl Slot {
-    /// Whether a command moves all data of its request.
-    fn is_all_of(&self, command: &Command) -> bool {
-        command.data_phase.is_some_and(|phase| phase.range == ByteRange::new(0, self.bytes))
-    }
-}
-
-impl Part {
-    #[inline]
-    fn of(command: &Command, memory: Memory, whole: bool) -> Self {
-        let (range, direction) = match command.data_phase {
-            Some(phase) => (phase.range, phase.direction),
-            None => (ByteRange::new(0, 0), Direction::In),
-        };
-        Self { id: command.id, memory, range, direction, whole }
-    }
+    /// Requests that were rejected.
+    rejected: Fifo<CompletedAccess>,
 }
 
 impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
     /// Identifies the disk.
     fn new(transport: T, drive: Drive<QueuedMedium>) -> Result<Self, DeviceError> {
-        let depth = transport.depth() as u16;
-        let config =
-            DiskConfig { requests_max: workload::DEPTH_MAX, ..DiskConfig::new(depth, COMMAND_BYTES_MAX) };
+        let config = SessionConfig {
+            merged_bytes: COMMAND_BYTES_MAX,
+            slots: 0,
+            slot_bytes: 0,
+            ..SessionConfig::of(&transport)
+        };
+        let disk = DiskConfig {
+            requests_max: workload::DEPTH_MAX,
+            ..DiskConfig::new(config.commands, COMMAND_BYTES_MAX)
+        };
+        let mut bus = LoopbackBus::new(drive);
+        let buffers = SessionBuffers::new(bus.allocate(SessionBuffers::blocks(&config)), &config);
         let mut runner = Self {
-            disk: Disk::new(config),
-            ends: Loopback::new(transport, drive),
+            session: Session::new(disk, transport, bus, buffers),
+            first: buffers.slots(),
             began: std::time::Instant::now(),
             at: Instant::ZERO,
-            slots: Vec::new(),
-            // Identification uses a separate slot.
-            parts: vec![None; usize::from(depth) + 1],
-            ended: Fifo::with_capacity(workload::DEPTH_MAX.into()),
-            lost: VecDeque::new(),
+            rejected: Fifo::new(),
         };
-        runner.disk.start(runner.now());
+        runner.session.identify(runner.now(), AskTemperature::Not);
         // A few dozen commands; each poll completes at least one.
         for _ in 0..IDENTIFY_POLLS_MAX {
             runner.advance();
-            if runner.disk.geometry().is_some() {
+            if runner.session.disk().geometry().is_some() {
                 return Ok(runner);
             }
         }
@@ -271,148 +234,20 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
     fn advance(&mut self) {
         let now = self.now();
         self.at = now;
-        if self.disk.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
-            self.disk.handle_timeout(now);
+        if self.session.poll_timeout().is_some_and(|due| due <= now) {
+            self.session.handle_timeout(now);
         }
-        self.carry(now);
-        if self.ends.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
-            self.ends.handle_timeout(now);
-        }
-        self.ends.run_once(now);
-        while let Some(finished) = self.ends.poll() {
-            let Some(part) = self.parts.get_mut(usize::from(finished.id.slot)).and_then(Option::take) else {
-                continue;
-            };
-            let mut answer = &[][..];
-            match part.memory {
-                Memory::Request(id) => self.give_back(id, part, &finished.buffer),
-                Memory::Answer => answer = &finished.buffer,
-                Memory::None | Memory::Parameters => {}
-            }
-            self.disk.handle_outcome(now, finished.id, &finished.outcome, answer);
-            self.keep(part, finished.buffer);
-        }
-        self.carry(now);
+        self.session.settle(now);
+        self.session.bus_mut().run_once();
+        self.session.settle(now);
     }
 
-    /// Copies the data of a partial read into the request's buffer.
-    fn give_back(&mut self, id: RequestId, part: Part, bytes: &[u8]) {
-        let Some(slot) = self.slots.get_mut(id.0 as usize) else { return };
-        if !part.whole && part.direction == Direction::In {
-            let range = part.range.as_usize();
-            slot.buffer[range.clone()].copy_from_slice(&bytes[..range.len()]);
-        }
-    }
-
-    /// Finds a use for the memory of a command that is over.
-    fn keep(&mut self, part: Part, buffer: Vec<u8>) {
-        match part.memory {
-            Memory::Request(id) if part.whole => {
-                let Some(slot) = self.slots.get_mut(id.0 as usize) else { return };
-                // That of a write has gone to the drive, which gives another in return.
-                let room = slot.room as usize;
-                slot.buffer = if buffer.is_empty() { self.ends.pool().take(room) } else { buffer };
-                if slot.buffer.len() < room {
-                    cold_path();
-                    slot.buffer.resize(room, 0);
-                }
-            }
-            _ => self.ends.pool().put(buffer),
-        }
-    }
-
-    fn carry(&mut self, now: Instant) {
-        while let Some(mut output) = self.disk.next_output() {
-            match &mut *output {
-                Output::Submit(command, memory) => {
-                    let id = command.id;
-                    // Most have the whole buffer of a request, and go without a move.
-                    let taken = match *memory {
-                        Memory::Request(request) if self.slots[request.0 as usize].is_all_of(command) => {
-                            let slot = &mut self.slots[request.0 as usize];
-                            self.parts[usize::from(id.slot)] = Some(Part::of(command, *memory, true));
-                            let taken = self.ends.submit(now, command, &mut slot.buffer);
-                            output.discard();
-                            taken
-                        }
-                        memory => {
-                            cold_path();
-                            let command = *command;
-                            output.discard();
-                            self.submit_part(now, command, memory)
-                        }
-                    };
-                    if let Err(refusal) = taken {
-                        cold_path();
-                        self.parts[usize::from(id.slot)] = None;
-                        self.disk.handle_refusal(now, id, refusal);
-                    }
-                    continue;
-                }
-                Output::Abort(id) => {
-                    cold_path();
-                    self.ends.abort(now, *id);
-                }
-                Output::Finished(id, result) => {
-                    let slot = id.0 as u16;
-                    self.ended.push_with(|| CompletedAccess {
-                        slot,
-                        result: result.map(|_| ()).map_err(AccessError::Disk),
-                    });
-                }
-                Output::Lost(lost) => {
-                    cold_path();
-                    if self.lost.len() < LOST_KEPT_MAX {
-                        self.lost.push_back(*lost);
-                    }
-                }
-                Output::Identified(_) => {}
-            }
-            output.discard();
-        }
-        self.ends.settle(now);
-    }
-
-    #[inline(always)]
-    fn ask(&mut self, request: Request) {
-        let slot = request.id.0 as u16;
-        if self.disk.submit(self.at, request).is_err() {
+    fn submit(&mut self, slot: u16, operation: Operation, extent: Extent) {
+        if self.session.submit(self.at, slot, operation, extent).is_err() {
             // Only a unit that is gone takes no request that fits.
-            self.ended.push_back(CompletedAccess {
-                slot,
-                result: Err(AccessError::Disk(initiator::disk::Error::Gone)),
-            });
+            let result = Err(AccessError::Disk(initiator::disk::Error::Gone));
+            self.rejected.push_back(CompletedAccess { slot, result });
         }
-    }
-
-    /// A command that has less than the buffer of a request gets separate memory.
-    #[cold]
-    fn submit_part(&mut self, now: Instant, mut command: Command, memory: Memory) -> Result<(), Refusal> {
-        let part = Part::of(&command, memory, false);
-        let mut piece = self.copy_of(&part);
-        if let Some(phase) = &mut command.data_phase {
-            phase.range = ByteRange::new(0, part.range.len);
-        }
-        self.parts[usize::from(command.id.slot)] = Some(part);
-        let taken = self.ends.submit(now, &command, &mut piece);
-        if taken.is_err() {
-            self.ends.pool().put(piece);
-        }
-        taken
-    }
-
-    /// Memory for a part of a request, with the bytes that it sends if it sends any.
-    #[cold]
-    fn copy_of(&mut self, part: &Part) -> Vec<u8> {
-        let (len, range) = (part.range.len as usize, part.range.as_usize());
-        let source = match part.memory {
-            Memory::Request(id) => &self.slots[id.0 as usize].buffer[range],
-            Memory::Parameters => &self.disk.parameters(part.id)[range],
-            Memory::None | Memory::Answer => return Vec::new(),
-        };
-        let mut piece = self.ends.pool().take(len);
-        piece[..len].copy_from_slice(source);
-        piece
     }
 }
 
@@ -421,29 +256,27 @@ const IDENTIFY_POLLS_MAX: u32 = 10_000;
 
 impl<T: Transport + std::fmt::Debug> Runner for MemoryRunner<T> {
     fn block_size(&self) -> BlockSize {
-        self.disk.geometry().map_or(BlockSize::B512, |geometry| geometry.block_size)
+        self.session.disk().geometry().map_or(BlockSize::B512, |geometry| geometry.block_size)
     }
 
     fn capacity(&self) -> BlockCount {
-        self.disk.geometry().map_or(BlockCount(0), |geometry| geometry.capacity)
+        self.session.disk().geometry().map_or(BlockCount(0), |geometry| geometry.capacity)
     }
 
     fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), DeviceError> {
-        self.slots.clear();
+        let bus = self.session.bus_mut();
+        bus.free_from(self.first);
         // Buffers are reused rather than allocated again: a command's data exists at the host and
         // at the drive.
-        self.ends.pool().keep_also(2 * usize::from(depth) * bytes as usize);
-        self.ends.expect(depth.into());
-        for _ in 0..depth {
-            let buffer = self.ends.pool().take(bytes as usize);
-            self.slots.push(Slot { buffer, room: bytes, bytes });
-        }
+        bus.pool().keep_also(2 * usize::from(depth) * bytes as usize);
+        bus.allocate([BufferBlock { count: depth, bytes }]);
+        self.session.replace_slots(depth, bytes);
+        self.session.expect(depth);
         Ok(())
     }
 
     fn memory(&mut self, slot: u16) -> &mut [u8] {
-        let slot = &mut self.slots[usize::from(slot)];
-        &mut slot.buffer[..slot.room as usize]
+        self.session.buffer(slot).unwrap_or_default()
     }
 
     fn start(&mut self, slot: u16, access: Access) {
@@ -451,22 +284,15 @@ impl<T: Transport + std::fmt::Debug> Runner for MemoryRunner<T> {
             AccessKind::Read => Operation::Read { fua: false, dpo: false, may_be_short: false },
             AccessKind::Write => Operation::Write { fua: false, dpo: false },
         };
-        let id = RequestId(slot.into());
-        let bytes = access.extent.blocks.0 * u64::from(self.block_size().bytes());
-        self.slots[usize::from(slot)].bytes = bytes as u32;
-        self.ask(Request { id, operation, extent: access.extent });
+        self.submit(slot, operation, access.extent);
     }
 
     fn start_flush(&mut self, slot: u16) {
-        self.ask(Request {
-            id: RequestId(slot.into()),
-            operation: Operation::Flush,
-            extent: Extent::default(),
-        });
+        self.submit(slot, Operation::Flush, Extent::default());
     }
 
     fn poll_lost(&mut self) -> Option<LostWrite> {
-        self.lost.pop_front()
+        self.session.poll_lost()
     }
 
     fn run_once(&mut self, _timeout: Duration) -> Result<(), DeviceError> {
@@ -475,17 +301,17 @@ impl<T: Transport + std::fmt::Debug> Runner for MemoryRunner<T> {
     }
 
     fn poll(&mut self) -> Option<CompletedAccess> {
-        self.ended.pop_front()
+        self.session.poll().map(CompletedAccess::from).or_else(|| self.rejected.pop_front())
     }
 
     fn error_counters(&self) -> ErrorCounters {
-        ErrorCounters::of(self.disk.counts(), self.ends.transport().counters())
+        ErrorCounters::of(self.session.disk().counts(), self.session.transport().counters())
     }
 }
 
 impl<T: Transport + std::fmt::Debug> End for MemoryRunner<T> {
     fn into_drive(self: Box<Self>) -> Drive<QueuedMedium> {
-        self.ends.into_drive()
+        self.session.into_bus().into_drive()
     }
 }
 
@@ -493,9 +319,11 @@ impl<T: Transport + std::fmt::Debug> End for MemoryRunner<T> {
 mod tests {
     use super::*;
     use bus::{Completion, Front};
-    use initiator::SenseBytes;
     use initiator::turbo::LookAhead;
-    use initiator::{Answer, BufferRange, BusAnswer, Deadline, Outcome, Output as TransportOutput, PackId};
+    use initiator::{
+        Answer, BufferRange, BusAnswer, Command, CommandId, Deadline, Outcome, Output as TransportOutput,
+        PackId, Refusal, SenseBytes,
+    };
     use wire::scsi::Status;
 
     const LAYOUT: BufferLayout = BufferLayout { slots: 2, bytes: 3 << 20 };
@@ -521,8 +349,8 @@ mod tests {
             let extent = Extent::new(u64::from(slot) * 8, 8);
             runner.start(slot, Access { kind: AccessKind::Read, extent });
         }
-        runner.carry(runner.now());
-        assert_eq!(runner.ends.drive().at_media(), 8);
+        runner.session.settle(runner.now());
+        assert_eq!(runner.session.bus().drive().at_media(), 8);
         let ended: Vec<u16> = (0..8).map(|_| wait(&mut runner).slot).collect();
         assert_eq!(ended, [0, 1, 2, 3, 4, 5, 6, 7]);
     }
@@ -601,6 +429,10 @@ mod tests {
 
         fn poll_timeout(&self) -> Option<Deadline> {
             self.transport.poll_timeout()
+        }
+
+        fn transfers_max(&self) -> usize {
+            self.transport.transfers_max()
         }
 
         fn depth(&self) -> usize {
