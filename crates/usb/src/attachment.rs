@@ -29,7 +29,6 @@
 //! Always true: an accepted request ends once; a buffer is not accessible while its request is in
 //! flight; a disk that the system uses is not claimed; requests allocate nothing in steady state.
 
-mod carry;
 mod claimed;
 mod error;
 mod hosted;
@@ -43,27 +42,22 @@ mod tests;
 
 pub use claimed::ClaimedInterface;
 pub use error::AttachError;
+pub use initiator::session::FinishedRequest;
 pub use open::driven_disks;
 pub use stop::Stop;
 
 use crate::clock::{self, Clock};
-use crate::host_bus::{HostBus, HostBusError, Readiness};
+use crate::host_bus::{HardwareBus, HostBusError, Readiness};
 use crate::usbfs;
-use carry::{Commands, PendingTransfer};
 use initiator::disk::{
-    AskTemperature, Counts, Disk, Done, Error, Geometry, IdentifyError, LostWrite, Operation, Request,
-    RequestId, RequestRefusal, RetryLimits, Temperature,
+    AskTemperature, Counts, Geometry, LostWrite, Operation, RequestRefusal, RetryLimits, Temperature,
 };
+use initiator::session::Session;
 use initiator::turbo::{LookAhead, TRANSFER_BYTES};
-use initiator::{BufferRange, Counters, InFlight, Timeouts, Transport};
-use setup::Buffers;
-use std::collections::VecDeque;
+use initiator::{Counters, Timeouts, Transport};
 use std::fmt;
 use std::time::Instant;
 use units::{Duration, Extent};
-
-/// Lost writes kept until polled; all are counted.
-pub const LOST_KEPT_MAX: usize = 64;
 
 /// The transport to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,15 +100,6 @@ pub struct AttachConfig {
     pub ignore_residue: bool,
 }
 
-/// A request that ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FinishedRequest {
-    /// Its slot, free again.
-    pub slot: u16,
-    /// Its result.
-    pub result: Result<Done, Error>,
-}
-
 /// Counts since the attachment was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AttachmentCounters {
@@ -125,28 +110,10 @@ pub struct AttachmentCounters {
 }
 
 /// A disk driven in user space over a host bus.
-pub struct Attachment<D: HostBus = usbfs::UsbInterface> {
-    disk: Disk,
-    transport: Box<dyn Transport + Send>,
-    bus: D,
+pub struct Attachment<D: HardwareBus = usbfs::UsbInterface> {
+    session: Session<D>,
     chosen: Chosen,
-    buffers: Buffers,
-    commands: Commands,
-    in_flight_table: InFlight<PendingTransfer>,
     clock: Clock,
-    slots: Vec<bool>,
-    slot_bytes: u32,
-    finished: VecDeque<FinishedRequest>,
-    /// Lost writes not polled yet.
-    lost: VecDeque<LostWrite>,
-    /// The result of the last identify sequence, until taken.
-    identified: Option<Result<(), IdentifyError>>,
-    /// The buffer ranges of the current transfer.
-    pieces: Vec<BufferRange>,
-    /// The data of the current command.
-    answer: Vec<u8>,
-    /// The transport was notified of the disconnect.
-    is_gone: bool,
 }
 
 /// The transport in use.
@@ -181,10 +148,10 @@ impl Default for AttachConfig {
     }
 }
 
-impl<D: HostBus> Attachment<D> {
+impl<D: HardwareBus> Attachment<D> {
     /// Returns what the disk reports: size, block length, model, serial number, limits.
     pub const fn geometry(&self) -> &Geometry {
-        self.disk.geometry().expect("an attachment is made only of a disk that was identified")
+        self.session.disk().geometry().expect("an attachment is made only of a disk that was identified")
     }
 
     /// Returns the transport in use.
@@ -194,32 +161,29 @@ impl<D: HostBus> Attachment<D> {
 
     /// Returns the queue depth.
     pub fn depth(&self) -> usize {
-        self.transport.depth()
+        self.session.transport().depth()
     }
 
     /// Returns whether the controller accesses the buffers directly.
     pub fn is_zero_copy(&self) -> bool {
-        self.bus.is_zero_copy()
+        self.session.bus().is_zero_copy()
     }
 
     /// Returns the number of slots.
     pub const fn slots(&self) -> u16 {
-        self.slots.len() as u16
+        self.session.slots()
     }
 
     /// Returns the buffer of a slot; `None` while its request is in flight, or if there is no such
     /// slot.
     pub fn buffer(&mut self, slot: u16) -> Option<&mut [u8]> {
-        match self.slots.get(usize::from(slot)) {
-            Some(false) => self.bus.bytes(self.buffers.slots.after(slot)),
-            _ => None,
-        }
+        self.session.buffer(slot)
     }
 
     /// Announces the maximum of requests in flight from now on, so that Turbo does not wait for a
     /// neighbour that cannot arrive ([`Transport::expect`]).
     pub fn expect(&mut self, requests: u16) {
-        self.transport.expect(requests.into());
+        self.session.expect(requests);
     }
 
     /// Accepts a request that uses the buffer of a slot. It ends with one [`FinishedRequest`].
@@ -229,25 +193,17 @@ impl<D: HostBus> Attachment<D> {
     /// Why it is rejected: [`RequestRefusal::Full`] also if the slot is in use,
     /// [`RequestRefusal::TooLong`] also if it is too small.
     pub fn submit(&mut self, slot: u16, operation: Operation, extent: Extent) -> Result<(), RequestRefusal> {
-        let Some(false) = self.slots.get(usize::from(slot)) else { return Err(RequestRefusal::Full) };
-        let request = Request { id: RequestId(slot.into()), operation, extent };
-        let block_size = self.disk.geometry().ok_or(RequestRefusal::NotIdentified)?.block_size;
-        let bytes = request.buffer_bytes(block_size).ok_or(RequestRefusal::TooLong)?;
-        if bytes > self.slot_bytes {
-            return Err(RequestRefusal::TooLong);
-        }
         let now = self.clock.now();
-        self.disk.submit(now, request)?;
-        self.slots[usize::from(slot)] = true;
-        self.settle(now);
+        self.session.submit(now, slot, operation, extent)?;
+        self.session.settle(now);
         Ok(())
     }
 
     /// Aborts a request. It still ends once.
     pub fn abort(&mut self, slot: u16) {
         let now = self.clock.now();
-        self.disk.abort(now, RequestId(slot.into()));
-        self.settle(now);
+        self.session.abort(now, slot);
+        self.session.settle(now);
     }
 
     /// Waits for the next request to end. `None`: the time limit passed, nothing is in flight, or a
@@ -259,29 +215,29 @@ impl<D: HostBus> Attachment<D> {
     /// request.
     pub fn wait(&mut self, until: Instant) -> Result<Option<FinishedRequest>, D::Error> {
         loop {
-            if let Some(finished) = self.finished.pop_front() {
+            if let Some(finished) = self.session.poll() {
                 return Ok(Some(finished));
             }
-            if self.disk.in_flight() == 0 || self.run_once(until)? == Poll::Idle {
-                return Ok(self.finished.pop_front());
+            if self.session.in_flight() == 0 || self.run_once(until)? == Poll::Idle {
+                return Ok(self.session.poll());
             }
         }
     }
 
     /// Returns the next request known to have ended, without a system call.
     pub fn poll(&mut self) -> Option<FinishedRequest> {
-        self.finished.pop_front()
+        self.session.poll()
     }
 
     /// Returns the next acknowledged write that was lost later (deferred error). The next flush
     /// fails with the first of them as well.
     pub fn poll_lost(&mut self) -> Option<LostWrite> {
-        self.lost.pop_front()
+        self.session.poll_lost()
     }
 
     /// Returns the number of requests not returned by [`Self::wait`] yet.
     pub fn in_flight(&self) -> usize {
-        self.disk.in_flight() + self.finished.len()
+        self.session.in_flight()
     }
 
     /// Identifies the disk again and reads its temperature. `None`: not reported, or requests are
@@ -300,7 +256,10 @@ impl<D: HostBus> Attachment<D> {
 
     /// Returns the counts since opening.
     pub fn counters(&self) -> AttachmentCounters {
-        AttachmentCounters { transport: self.transport.counters(), disk: self.disk.counts() }
+        AttachmentCounters {
+            transport: self.session.transport().counters(),
+            disk: self.session.disk().counts(),
+        }
     }
 
     /// Reattaches the kernel driver. Requests in flight are dropped.
@@ -309,15 +268,7 @@ impl<D: HostBus> Attachment<D> {
     ///
     /// If the interface is not in its previous state, with what to do.
     pub fn close(self) -> Result<(), D::Error> {
-        self.bus.close()
-    }
-
-    /// Returns whether nothing is in flight or recovering, so that another attachment may follow.
-    fn is_at_rest(&self) -> bool {
-        let is_working = self.disk.in_flight() > 0 || self.disk.commands_in_flight() > 0;
-        let is_waiting = self.transport.in_flight() > 0 || self.transport.poll_timeout().is_some();
-        // Without depth the transport has given up.
-        self.depth() > 0 && !self.is_gone && !is_working && !is_waiting
+        self.session.into_bus().close()
     }
 
     /// Polls the bus once, after a wait if there is nothing to do.
@@ -326,13 +277,10 @@ impl<D: HostBus> Attachment<D> {
             return Ok(Poll::Progress);
         }
         let now = self.clock.now();
-        let deadlines =
-            [self.transport.poll_timeout().map(|due| due.at), self.disk.poll_timeout().map(|due| due.at)];
-        let due = deadlines.into_iter().flatten().min();
+        let due = self.session.poll_timeout();
         if due.is_some_and(|due| due <= now) {
-            self.transport.handle_timeout(now);
-            self.disk.handle_timeout(now);
-            self.settle(now);
+            self.session.handle_timeout(now);
+            self.session.settle(now);
             return Ok(Poll::Progress);
         }
         let left = until.saturating_duration_since(Instant::now());
@@ -340,7 +288,7 @@ impl<D: HostBus> Attachment<D> {
             return Ok(Poll::Idle);
         }
         let limit = due.map_or(left, |due| left.min(clock::span(due - now)));
-        match self.bus.wait(Some(limit))? {
+        match self.session.bus_mut().wait(Some(limit))? {
             Readiness::Ready | Readiness::TimeOver => Ok(Poll::Progress),
             Readiness::Interrupted => Ok(Poll::Idle),
         }
@@ -348,16 +296,15 @@ impl<D: HostBus> Attachment<D> {
 
     /// Handles completions; returns whether there were any.
     fn look(&mut self) -> Result<bool, D::Error> {
-        let seen = match self.bus.reap() {
+        let seen = match self.session.bus_mut().reap() {
             Ok(any) => any,
-            Err(error) if error.is_disconnect() => !self.is_gone,
+            Err(error) if error.is_disconnect() => !self.session.is_gone(),
             Err(error) => return Err(error),
         };
         if seen {
-            let now = self.clock.now();
-            self.settle(now);
+            self.session.settle(self.clock.now());
         }
-        self.bus.take_fault().map_or(Ok(seen), Err)
+        self.session.bus_mut().take_fault().map_or(Ok(seen), Err)
     }
 }
 
@@ -379,12 +326,12 @@ impl AttachmentCounters {
     }
 }
 
-impl<D: HostBus + fmt::Debug> fmt::Debug for Attachment<D> {
+impl<D: HardwareBus + fmt::Debug> fmt::Debug for Attachment<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Attachment")
             .field("chosen", &self.chosen)
-            .field("bus", &self.bus)
-            .field("in_flight", &self.disk.in_flight())
+            .field("bus", self.session.bus())
+            .field("in_flight", &self.session.disk().in_flight())
             .finish_non_exhaustive()
     }
 }

@@ -1,46 +1,23 @@
-//! The host bus: carries transfers to one interface of a device.
+//! The host buses of this machine: what an attachment needs of one besides transfers.
 //!
-//! A [`HostBus`] accepts [`TransferRequest`]s, reports completions, is waited for by readiness, and
-//! performs the other operations that transports need: alternate settings, streams, halts, resets.
-//! Payload lies in DMA buffers of the bus. Implementations: the kernel ([`crate::usbfs`]) and a
+//! A [`HardwareBus`] is a [`HostBus`] that is waited for by readiness and whose requests report
+//! why they fail. Payload lies in DMA buffers. Implementations: the kernel ([`crate::usbfs`]) and a
 //! controller driven by this crate ([`crate::controller`]).
 //!
-//! Always true: an accepted request completes once; the bytes of a buffer are not accessible while
+//! Always true: an accepted transfer completes once; the bytes of a buffer are not accessible while
 //! a transfer uses it.
 
 mod buffers;
 mod observed;
 
-pub(crate) use buffers::BufferMemory;
-pub use buffers::{BufferId, BufferSpan};
+pub(crate) use buffers::DmaBuffers;
+pub use initiator::session::{BufferBlock, BufferId, BufferMemory, BufferSpan, HostBus, TransferRequest};
 pub use observed::{Enumerated, ObservedBus};
 
-use bus::{Completion, EndpointAddress, Pipe, TransferId};
+use bus::EndpointAddress;
+use initiator::{BusAnswer, BusRequest, StreamEndpoints};
 use std::time::Duration;
-use units::ByteRange;
 use wire::usb::SetupPacket;
-
-/// A transfer to carry out. The caller must not reuse an id in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TransferRequest {
-    /// Returned in its completion.
-    pub id: TransferId,
-    /// Its pipe.
-    pub pipe: Pipe,
-    /// Its buffer.
-    pub buffer: BufferId,
-    /// The bytes of the buffer.
-    pub range: ByteRange,
-}
-
-/// A number of buffers of the same length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BufferBlock {
-    /// Number of buffers.
-    pub count: u16,
-    /// Bytes of each.
-    pub bytes: u32,
-}
 
 /// Why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,38 +39,16 @@ pub trait HostBusError: std::error::Error {
     fn is_disconnect(&self) -> bool;
 }
 
-/// One interface of a device and the bus to it.
+/// One interface of a device of this machine and the bus to it.
 ///
-/// Control requests block; bulk completions are returned by [`poll`](Self::poll) after
-/// [`reap`](Self::reap) has collected them.
-pub trait HostBus {
+/// Control requests block; [`HostBus::poll`] returns completions that [`reap`](Self::reap) has
+/// collected.
+pub trait HardwareBus: HostBus {
     /// The error type.
     type Error: HostBusError;
 
-    /// Returns the bytes of a buffer; `None` while a transfer uses it.
-    fn bytes(&mut self, buffer: BufferId) -> Option<&mut [u8]>;
-
-    /// Copies out of a range of a buffer, even while a transfer uses it. Returns the bytes copied,
-    /// limited by both lengths.
-    fn copy_out(&self, buffer: BufferId, range: ByteRange, into: &mut [u8]) -> usize;
-
-    /// Copies into a range of a buffer, likewise.
-    fn copy_in(&mut self, buffer: BufferId, range: ByteRange, from: &[u8]) -> usize;
-
-    /// Copies from a range of one buffer to a range of another, likewise.
-    fn copy_across(&mut self, from: BufferSpan, to: BufferSpan) -> usize;
-
     /// Returns whether the controller accesses the buffers directly.
     fn is_zero_copy(&self) -> bool;
-
-    /// Submits a transfer. It completes once.
-    fn submit(&mut self, request: TransferRequest);
-
-    /// Cancels a transfer. It still completes, as cancelled or with its actual status.
-    fn cancel(&mut self, id: TransferId);
-
-    /// Returns the next collected completion.
-    fn poll(&mut self) -> Option<Completion>;
 
     /// Collects completions; returns whether there was any.
     ///
@@ -108,9 +63,6 @@ pub trait HostBus {
     ///
     /// If waiting fails.
     fn wait(&mut self, limit: Option<Duration>) -> Result<Readiness, Self::Error>;
-
-    /// Returns whether the device was seen to disconnect.
-    fn is_gone(&self) -> bool;
 
     /// Returns once why transfers were rejected, if the device is not the cause.
     fn take_fault(&mut self) -> Option<Self::Error>;
@@ -158,4 +110,29 @@ pub trait HostBus {
     ///
     /// If it is not in its previous state.
     fn close(self) -> Result<(), Self::Error>;
+}
+
+/// Performs a request of a transport.
+pub(crate) fn answer<B: HardwareBus>(bus: &mut B, request: BusRequest) -> BusAnswer {
+    let done = match request {
+        BusRequest::ClearHalt(endpoint) => bus.clear_halt(endpoint),
+        BusRequest::SelectAlternate { alternate, .. } => bus.select_alternate(alternate),
+        BusRequest::MassStorageReset { .. } => match request.setup() {
+            Some(setup) => bus.control(setup, &mut []).map(drop),
+            None => return BusAnswer::Failed,
+        },
+        BusRequest::AllocateStreams { endpoints, wanted } => {
+            let StreamEndpoints { status, data_in, data_out } = endpoints;
+            return match bus.allocate_streams([status, data_in, data_out], wanted) {
+                Ok(granted) => BusAnswer::Streams(granted),
+                Err(_) => BusAnswer::Failed,
+            };
+        }
+        BusRequest::ResetPort => bus.reset(),
+    };
+    match done {
+        Ok(()) => BusAnswer::Done,
+        Err(error) if error.is_stall() => BusAnswer::Stalled,
+        Err(_) => BusAnswer::Failed,
+    }
 }

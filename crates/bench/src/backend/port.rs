@@ -28,7 +28,7 @@ use usb::attachment::{
     AttachConfig, AttachError, Attachment, AttachmentCounters, ClaimedInterface, Stop, TransportChoice,
     driven_disks,
 };
-use usb::host_bus::{HostBus, ObservedBus};
+use usb::host_bus::{HardwareBus, ObservedBus};
 use usb::usbfs::{UsbInterface, UsbfsError};
 use workload::{Access, AccessKind};
 
@@ -336,7 +336,7 @@ impl BenchDevice for UsbPortDevice {
 
 /// A disk that our driver uses.
 #[derive(Debug)]
-struct PortRunner<D: HostBus> {
+struct PortRunner<D: HardwareBus> {
     attachment: Attachment<D>,
     /// The counters of opening were reported.
     is_reported: bool,
@@ -346,7 +346,7 @@ struct PortRunner<D: HostBus> {
 
 impl<D> Attached for PortRunner<D>
 where
-    D: HostBus<Error = UsbfsError> + Into<UsbInterface> + std::fmt::Debug,
+    D: HardwareBus<Error = UsbfsError> + Into<UsbInterface> + std::fmt::Debug,
 {
     fn is_usable(&self) -> bool {
         self.attachment.depth() > 0
@@ -371,7 +371,7 @@ where
     }
 }
 
-impl<D: HostBus> PortRunner<D> {
+impl<D: HardwareBus> PortRunner<D> {
     fn submit(&mut self, slot: u16, operation: Operation, extent: Extent) {
         if self.attachment.submit(slot, operation, extent).is_err() {
             // Only a missing or changed logical unit rejects a request that fits.
@@ -380,7 +380,7 @@ impl<D: HostBus> PortRunner<D> {
     }
 }
 
-impl<D: HostBus> Runner for PortRunner<D> {
+impl<D: HardwareBus> Runner for PortRunner<D> {
     fn block_size(&self) -> BlockSize {
         self.attachment.geometry().block_size
     }
@@ -432,12 +432,12 @@ impl<D: HostBus> Runner for PortRunner<D> {
         }
         let waited = self.attachment.wait(Instant::now() + timeout);
         let finished = waited.map_err(|error| DeviceError::new(error.to_string()))?;
-        self.over.extend(finished.map(ended));
+        self.over.extend(finished.map(CompletedAccess::from));
         Ok(())
     }
 
     fn poll(&mut self) -> Option<CompletedAccess> {
-        self.over.pop().or_else(|| self.attachment.poll().map(ended))
+        self.over.pop().or_else(|| self.attachment.poll().map(CompletedAccess::from))
     }
 
     fn initial_error_counters(&mut self) -> ErrorCounters {
@@ -481,10 +481,6 @@ fn longest(deadline: fn(&RetryLimits) -> units::Duration) -> Duration {
 
 const fn std_of(span: units::Duration) -> Duration {
     Duration::from_nanos(span.as_ns())
-}
-
-fn ended(finished: usb::attachment::FinishedRequest) -> CompletedAccess {
-    CompletedAccess { slot: finished.slot, result: finished.result.map(|_| ()).map_err(AccessError::Disk) }
 }
 
 /// How long to wait for requests of an earlier run.

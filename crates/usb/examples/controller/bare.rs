@@ -9,7 +9,9 @@ use bus::{Completion, Direction, Pipe, StreamId, TransferId, TransferStatus};
 use quirks::{BotPlan, Link, Matching, UasPlan, probe};
 use std::time::{Duration, Instant};
 use uaskit_usb::controller::{HostedDevice, HostedInterface, UsbHost};
-use uaskit_usb::host_bus::{BufferBlock, BufferId, HostBus, TransferRequest};
+use uaskit_usb::host_bus::{
+    BufferBlock, BufferId, BufferMemory, BufferSpan, HardwareBus, HostBus, TransferRequest,
+};
 use units::ByteRange;
 use wire::bot::Cbw;
 use wire::uas::{CommandIu, TaskAttribute};
@@ -30,13 +32,17 @@ pub(crate) struct Bare<P> {
     plan: P,
     buffers: BufferId,
     last: u64,
+    /// A transfer that ended as it was submitted.
+    rejected: Option<Completion>,
 }
 
 impl<P> Bare<P> {
     fn submit(&mut self, pipe: Pipe, buffer: BufferId, length: u32) -> TransferId {
         self.last += 1;
         let id = TransferId(self.last);
-        self.bus.submit(TransferRequest { id, pipe, buffer, range: ByteRange::new(0, length) });
+        let span = first_of(buffer, length);
+        let rejected = self.bus.submit(TransferRequest { id, pipe, span, is_whole: false });
+        self.rejected = rejected.or(self.rejected);
         id
     }
 
@@ -44,7 +50,7 @@ impl<P> Bare<P> {
     fn next(&mut self) -> Result<Completion, Failure> {
         let until = Instant::now() + LIMIT;
         loop {
-            if let Some(completion) = self.bus.poll() {
+            if let Some(completion) = self.rejected.take().or_else(|| self.bus.poll()) {
                 return Ok(completion);
             }
             if Instant::now() > until {
@@ -63,10 +69,15 @@ impl<P> Bare<P> {
     }
 
     fn send(&mut self, pipe: Pipe, bytes: &[u8]) -> Result<Completion, Failure> {
-        let range = ByteRange::new(0, bytes.len() as u32);
-        self.bus.copy_in(self.buffers, range, bytes);
-        self.transfer(pipe, range.len)
+        let length = bytes.len() as u32;
+        self.bus.copy_in(first_of(self.buffers, length), bytes);
+        self.transfer(pipe, length)
     }
+}
+
+/// The first bytes of a buffer.
+fn first_of(buffer: BufferId, length: u32) -> BufferSpan {
+    BufferSpan { buffer, range: ByteRange::new(0, length) }
 }
 
 fn opened(device: HostedDevice, interface: u8) -> Result<(HostedInterface, BufferId), Failure> {
@@ -92,7 +103,7 @@ impl Bare<BotPlan> {
         if plan.place.alternate != 0 {
             bus.select_alternate(plan.place.alternate)?;
         }
-        Ok(Self { bus, plan, buffers, last: 0 })
+        Ok(Self { bus, plan, buffers, last: 0, rejected: None })
     }
 
     fn inquiry(&mut self) -> Result<(), Failure> {
@@ -104,10 +115,10 @@ impl Bare<BotPlan> {
         )?;
         is(self.transfer(bulk_in, 36)?, TransferStatus::Done, 36)?;
         let mut answer = [0; 36];
-        self.bus.copy_out(self.buffers, ByteRange::new(0, 36), &mut answer);
+        self.bus.copy_out(first_of(self.buffers, 36), &mut answer);
         println!("{}", String::from_utf8_lossy(&answer[8..36]));
         is(self.transfer(bulk_in, 13)?, TransferStatus::Done, 13)?;
-        self.bus.copy_out(self.buffers, ByteRange::new(0, 13), &mut answer);
+        self.bus.copy_out(first_of(self.buffers, 13), &mut answer);
         if answer[..4] != *b"USBS" || answer[12] != 0 {
             return Err(format!("no CSW with GOOD: {:02x?}", &answer[..13]).into());
         }
@@ -163,7 +174,7 @@ impl Bare<UasPlan> {
         let link = Link { speed: device.speed(), streams_max: 256 };
         let plan = probe(&device.answers(), link)?.uas().ok_or("it has no UAS")?;
         let (bus, buffers) = opened(device, plan.place.interface)?;
-        let mut bare = Self { bus, plan, buffers, last: 0 };
+        let mut bare = Self { bus, plan, buffers, last: 0, rejected: None };
         bare.select()?;
         Ok(bare)
     }
@@ -193,7 +204,7 @@ impl Bare<UasPlan> {
         };
         let status = self.submit(self.plan.status.stream(stream), self.buffers.after(1), 112);
         let data_in = self.submit(self.plan.data_in.stream(stream), self.buffers.after(2), 36);
-        self.bus.copy_in(self.buffers, ByteRange::new(0, 32), &command.encode());
+        self.bus.copy_in(first_of(self.buffers, 32), &command.encode());
         let sent = self.submit(self.plan.command.plain(), self.buffers, 32);
         for _ in 0..3 {
             let completion = self.next()?;
@@ -206,7 +217,7 @@ impl Bare<UasPlan> {
             is(completion, expected.0, expected.1)?;
         }
         let mut answer = [0; 36];
-        self.bus.copy_out(self.buffers.after(2), ByteRange::new(0, 36), &mut answer);
+        self.bus.copy_out(first_of(self.buffers.after(2), 36), &mut answer);
         println!("{}", String::from_utf8_lossy(&answer[8..36]));
         Ok(())
     }
@@ -302,7 +313,7 @@ impl Bare<UasPlan> {
         let (status, sent) = (self.buffers.after(20 + tag), self.buffers.after(40 + tag));
         self.submit(self.plan.status.stream(stream), status, 112);
         let id = self.submit(pipe, data, BUFFER_BYTES);
-        self.bus.copy_in(sent, ByteRange::new(0, 32), &command.encode());
+        self.bus.copy_in(first_of(sent, 32), &command.encode());
         self.submit(self.plan.command.plain(), sent, 32);
         Ok((id, pipe, data))
     }

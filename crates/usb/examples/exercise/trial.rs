@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use uaskit_usb::attachment::{Attachment, FinishedRequest};
-use uaskit_usb::host_bus::HostBus;
+use uaskit_usb::host_bus::HardwareBus;
 use units::Extent;
 
 pub(crate) type Failure = Box<dyn std::error::Error>;
@@ -22,14 +22,14 @@ pub(crate) const WRITE: Operation = Operation::Write { fua: false, dpo: false };
 pub(crate) const WAIT_LIMIT: Duration = Duration::from_millis(200);
 
 /// A disk, and whether it is time to stop.
-pub(crate) struct Trial<D: HostBus> {
+pub(crate) struct Trial<D: HardwareBus> {
     pub(crate) disk: Attachment<D>,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) errors: u64,
     pub(crate) gone: bool,
 }
 
-impl<D: HostBus> Trial<D>
+impl<D: HardwareBus> Trial<D>
 where
     D::Error: 'static,
 {

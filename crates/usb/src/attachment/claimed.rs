@@ -11,9 +11,10 @@
 use super::open::{Prospect, refuse_too_much};
 use super::setup::{Found, FoundInterface};
 use super::{AttachConfig, AttachError, Attachment, Stop, in_use};
-use crate::host_bus::{Enumerated, HostBus, ObservedBus};
+use crate::host_bus::{Enumerated, HardwareBus, ObservedBus};
 use crate::usbfs::{InterfaceName, UsbInterface, UsbfsError};
 use bus::Observer;
+use initiator::session::SessionBuffers;
 use inspect::inventory::UsbDevice;
 use inspect::tree::Tree;
 
@@ -76,10 +77,10 @@ impl ClaimedInterface {
     /// If it was to be released and is not in its previous state.
     pub fn retain<D>(&mut self, attachment: Attachment<D>) -> Result<(), UsbfsError>
     where
-        D: HostBus<Error = UsbfsError> + Into<UsbInterface>,
+        D: HardwareBus<Error = UsbfsError> + Into<UsbInterface>,
     {
-        let is_at_rest = attachment.is_at_rest();
-        let bus = attachment.bus.into();
+        let is_at_rest = attachment.session.is_at_rest();
+        let bus = attachment.session.into_bus().into();
         if is_at_rest { self.put(bus) } else { bus.close() }
     }
 
@@ -106,14 +107,16 @@ impl ClaimedInterface {
         put_on: impl FnOnce(UsbInterface, u8, &Enumerated<'_>) -> D,
     ) -> Result<Attachment<D>, AttachError>
     where
-        D: HostBus<Error = UsbfsError> + Into<UsbInterface>,
+        D: HardwareBus<Error = UsbfsError> + Into<UsbInterface>,
     {
         let descriptors = Prospect::descriptors(tree, device)?;
         let prospect = Prospect::of(&descriptors, device, config)?;
         let (mut bus, found) = self.take(tree, device, &prospect)?;
-        let allocated = bus.allocate(URBS_MAX, prospect.memory.blocks).map_err(AttachError::Bus);
+        let allocated = bus
+            .allocate(URBS_MAX, SessionBuffers::blocks(&prospect.session_config))
+            .map_err(AttachError::Bus);
         let buffers = match allocated.and_then(|firsts| refuse_too_much(&bus, config).map(|()| firsts)) {
-            Ok(firsts) => prospect.memory.buffers(firsts),
+            Ok(firsts) => SessionBuffers::new(firsts, &prospect.session_config),
             Err(error) => return Err(self.retain_after_error(bus, error)),
         };
         let bus = put_on(bus, prospect.interface.number, &prospect.read);

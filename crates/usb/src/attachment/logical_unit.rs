@@ -7,8 +7,8 @@
 
 use super::setup::IDENTIFY_AGAIN_TIMEOUT;
 use super::{AttachError, Attachment, Stop};
-use crate::host_bus::{HostBus, HostBusError};
-use initiator::disk::{AskTemperature, Disk, DiskConfig};
+use crate::host_bus::{HardwareBus, HostBusError};
+use initiator::disk::{AskTemperature, DiskConfig};
 use quirks::Plan;
 use std::time::Instant;
 use wire::bot::{ClassRequest, LUN_MAX};
@@ -20,7 +20,7 @@ pub(super) fn field(lun: u8) -> LunField {
 }
 
 /// Checks that this plan can address the LUN.
-pub(super) fn check<D: HostBus>(bus: &mut D, plan: Plan, lun: u8) -> Result<(), AttachError<D::Error>> {
+pub(super) fn check<D: HardwareBus>(bus: &mut D, plan: Plan, lun: u8) -> Result<(), AttachError<D::Error>> {
     match plan {
         Plan::Bot(_) if lun == 0 => Ok(()),
         Plan::Bot(_) if lun > LUN_MAX => Err(AttachError::UnitOutOfReach { lun }),
@@ -35,7 +35,7 @@ pub(super) fn check<D: HostBus>(bus: &mut D, plan: Plan, lun: u8) -> Result<(), 
 
 /// Returns the highest LUN over Bulk-Only Transport. A device that stalls the request has LUN 0
 /// only.
-fn highest<D: HostBus>(bus: &mut D, interface: u8) -> Result<u8, D::Error> {
+fn highest<D: HardwareBus>(bus: &mut D, interface: u8) -> Result<u8, D::Error> {
     let mut answer = [0];
     match bus.control(ClassRequest::GetMaxLun { interface }.encode(), &mut answer) {
         Ok(moved) => Ok(if moved == 0 { 0 } else { answer[0].min(LUN_MAX) }),
@@ -44,7 +44,7 @@ fn highest<D: HostBus>(bus: &mut D, interface: u8) -> Result<u8, D::Error> {
     }
 }
 
-impl<D: HostBus> Attachment<D> {
+impl<D: HardwareBus> Attachment<D> {
     /// Explains a failed identify sequence; if the LUN is missing, with the existing ones.
     pub(super) fn explain(
         &mut self,
@@ -56,19 +56,19 @@ impl<D: HostBus> Attachment<D> {
     ) -> AttachError<D::Error> {
         let is_no_unit = matches!(&error, AttachError::Identify(error) if error.is_no_unit());
         // A device that is gone has no units either.
-        if !is_no_unit || self.bus.is_gone() || self.depth() == 0 {
+        if !is_no_unit || self.session.bus().is_gone() || self.depth() == 0 {
             return error;
         }
         let units: Vec<u16> = match plan {
             Plan::Bot(bot) => {
-                let highest = highest(&mut self.bus, bot.place.interface).ok();
+                let highest = highest(self.session.bus_mut(), bot.place.interface).ok();
                 highest.into_iter().flat_map(|highest| 0..=u16::from(highest)).collect()
             }
             Plan::Uas(_) => {
-                self.disk = Disk::new(DiskConfig { report_luns: true, ..config });
+                self.session.replace_disk(DiskConfig { report_luns: true, ..config });
                 // It ends as the one before.
                 let _ = self.identify(AskTemperature::Not, Instant::now() + IDENTIFY_AGAIN_TIMEOUT, stop);
-                self.disk.luns().iter().filter_map(number).collect()
+                self.session.disk().luns().iter().filter_map(number).collect()
             }
         };
         let others = units.into_iter().filter(|unit| *unit != lun.into());

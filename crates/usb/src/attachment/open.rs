@@ -2,10 +2,11 @@
 //!
 //! Nothing is changed here; a [`ClaimedInterface`](super::ClaimedInterface) claims the interface.
 
-use super::setup::{Memory, choose};
+use super::setup::{choose, session_config};
 use super::{AttachConfig, AttachError, Attachment, ClaimedInterface, TransportChoice};
 use crate::host_bus::Enumerated;
 use crate::usbfs::{InterfaceName, UsbInterface, UsbfsError};
+use initiator::session::SessionConfig;
 use inspect::inventory::{Disk, Interface, UsbDevice, active_configuration};
 use inspect::tree::Tree;
 use quirks::{Answers, Names, Plan};
@@ -51,7 +52,7 @@ pub(super) struct Prospect<'a> {
     pub(super) read: Enumerated<'a>,
     pub(super) plan: Plan,
     pub(super) interface: &'a Interface,
-    pub(super) memory: Memory,
+    pub(super) session_config: SessionConfig,
 }
 
 impl<'a> Prospect<'a> {
@@ -68,7 +69,7 @@ impl<'a> Prospect<'a> {
         let read = enumerated(descriptors, device)?;
         let plan = plan(&read, device, config.transport)?;
         let interface = interface_of(device, plan)?;
-        Ok(Self { device, read, plan, interface, memory: Memory::of(plan, config) })
+        Ok(Self { device, read, plan, interface, session_config: session_config(plan, config) })
     }
 
     pub(super) fn name(&self) -> InterfaceName {

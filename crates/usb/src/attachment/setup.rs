@@ -3,17 +3,17 @@
 //!
 //! Left out: claiming the interface and returning it to the kernel driver ([`super::claimed`]).
 
-use super::carry::{Commands, LIST_BYTES, MESSAGE_BYTES};
 use super::{AttachConfig, AttachError, Attachment, Chosen, Poll, Stop, TransportChoice, logical_unit};
 use crate::clock::Clock;
-use crate::host_bus::{BufferBlock, BufferId, HostBus};
+use crate::host_bus::HardwareBus;
 use bus::EndpointAddress;
 use initiator::bot::Quirks;
-use initiator::disk::{ANSWER_BYTES_MAX, AskTemperature, Disk, DiskConfig, PARAMETER_BYTES_MAX};
-use initiator::uas::TASKS_MAX;
-use initiator::{Bot, BotConfig, InFlight, Transport, Turbo, TurboConfig, Uas, UasConfig, UasEndpoints};
+use initiator::disk::{AskTemperature, DiskConfig};
+use initiator::session::{Session, SessionBuffers, SessionConfig};
+use initiator::turbo::REQUESTS_MAX;
+use initiator::uas::{TASKS_MAX, transfers_max};
+use initiator::{AnyTransport, Bot, BotConfig, Transport, Turbo, TurboConfig, Uas, UasConfig, UasEndpoints};
 use quirks::{Answers, BotPlan, Link, Matching, Plan, Probe, UasPlan, probe};
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// Streams requested: a tag for each command, and two for task management, as in Linux.
@@ -29,73 +29,20 @@ pub(super) const IDENTIFY_AGAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval of checking the stop flag.
 const LOOK_MAX: Duration = Duration::from_millis(250);
 
-/// Number of buffer blocks of an attachment.
-pub(super) const BLOCKS: usize = 6;
-
-/// The buffers of an attachment.
-#[derive(Debug)]
-pub(super) struct Buffers {
-    /// The buffers of requests.
-    pub(super) slots: BufferId,
-    /// Data of an identify command.
-    pub(super) answer: BufferId,
-    /// Zeroes to write.
-    pub(super) zeroes: BufferId,
-    /// Parameter lists, one for each command.
-    pub(super) lists: BufferId,
-    /// Merged transfers, if the transport makes them.
-    pub(super) bounce: Option<BufferId>,
-    /// Free message buffers.
-    messages: Vec<BufferId>,
-}
-
-impl Buffers {
-    pub(super) fn take_message(&mut self) -> Option<BufferId> {
-        self.messages.pop()
-    }
-
-    pub(super) fn put_message(&mut self, buffer: BufferId) {
-        self.messages.push(buffer);
-    }
-}
-
-/// The buffers that an attachment needs.
-pub(super) struct Memory {
-    pub(super) blocks: [BufferBlock; BLOCKS],
-    messages: u16,
-    is_packing: bool,
-}
-
-impl Memory {
-    pub(super) fn of(plan: Plan, config: &AttachConfig) -> Self {
-        let commands = match plan {
-            Plan::Bot(_) => config.slots,
-            Plan::Uas(_) => config.depth.unwrap_or(TASKS_MAX).min(TASKS_MAX),
-        };
-        // A status and a COMMAND IU each; task management, and what is submitted before the last
-        // one has ended.
-        let messages = commands.saturating_mul(2).saturating_add(32);
-        let is_packing = config.transport == TransportChoice::Turbo;
-        let block = |count, bytes| BufferBlock { count, bytes };
-        let blocks = [
-            block(messages, MESSAGE_BYTES),
-            block(1, ANSWER_BYTES_MAX),
-            block(1, PARAMETER_BYTES_MAX),
-            block(commands.saturating_add(1), LIST_BYTES),
-            block(is_packing.into(), config.transfer_bytes_max),
-            block(config.slots, config.slot_bytes),
-        ];
-        Self { blocks, messages, is_packing }
-    }
-
-    /// Returns the buffers, given the first of each block.
-    pub(super) fn buffers(
-        &self,
-        [first, answer, zeroes, lists, bounce, slots]: [BufferId; BLOCKS],
-    ) -> Buffers {
-        let messages = (0..self.messages).rev().map(|at| first.after(at)).collect();
-        Buffers { slots, answer, zeroes, lists, bounce: self.is_packing.then_some(bounce), messages }
-    }
+/// Returns what an attachment needs buffers for, before its transport is known.
+pub(super) fn session_config(plan: Plan, config: &AttachConfig) -> SessionConfig {
+    let is_merging = config.transport == TransportChoice::Turbo;
+    let (transfers, commands) = match plan {
+        Plan::Bot(_) if is_merging => (1, REQUESTS_MAX as u16),
+        Plan::Bot(_) => (1, 1),
+        Plan::Uas(_) => {
+            let depth = config.depth.unwrap_or(TASKS_MAX).min(TASKS_MAX);
+            (transfers_max(depth.into()) as u16, depth)
+        }
+    };
+    let merged_bytes = if is_merging { config.transfer_bytes_max } else { 0 };
+    let AttachConfig { slots, slot_bytes, .. } = *config;
+    SessionConfig { transfers, commands, merged_bytes, slots, slot_bytes }
 }
 
 /// The state of an interface before setup.
@@ -115,11 +62,11 @@ pub(super) struct FoundInterface<D> {
     pub(super) found: Found,
 }
 
-impl<D: HostBus> Attachment<D> {
+impl<D: HardwareBus> Attachment<D> {
     /// Sets the device up and identifies the disk, unless stopped. Returns the bus with an error.
     pub(super) fn set_up(
         interface: FoundInterface<D>,
-        buffers: Buffers,
+        buffers: SessionBuffers,
         config: &AttachConfig,
         stop: &Stop,
     ) -> Result<Self, (D, AttachError<D::Error>)> {
@@ -137,29 +84,13 @@ impl<D: HostBus> Attachment<D> {
             retry_limits: config.retry_limits,
             ..DiskConfig::new(depth, config.transfer_bytes_max)
         };
-        let mut attachment = Self {
-            disk: Disk::new(disk),
-            transport,
-            bus,
-            chosen,
-            buffers,
-            commands: Commands::default(),
-            in_flight_table: InFlight::new(),
-            clock: Clock::start(),
-            slots: vec![false; config.slots.into()],
-            slot_bytes: config.slot_bytes,
-            finished: VecDeque::with_capacity(config.slots.into()),
-            lost: VecDeque::new(),
-            identified: None,
-            pieces: Vec::new(),
-            answer: Vec::with_capacity(ANSWER_BYTES_MAX as usize),
-            is_gone: false,
-        };
+        let session = Session::new(disk, transport, bus, buffers);
+        let mut attachment = Self { session, chosen, clock: Clock::start() };
         match attachment.identify(config.ask_temperature, Instant::now() + IDENTIFY_TIMEOUT, stop) {
             Ok(()) => Ok(attachment),
             Err(error) => {
                 let error = attachment.explain(error, plan, disk, config.lun, stop);
-                Err((attachment.bus, error))
+                Err((attachment.session.into_bus(), error))
             }
         }
     }
@@ -170,12 +101,11 @@ impl<D: HostBus> Attachment<D> {
         until: Instant,
         stop: &Stop,
     ) -> Result<(), AttachError<D::Error>> {
-        self.identified = None;
         let now = self.clock.now();
-        self.disk.start_asking(now, ask);
-        self.settle(now);
+        self.session.identify(now, ask);
+        self.session.settle(now);
         loop {
-            match self.identified.take() {
+            match self.session.take_identified() {
                 Some(Ok(())) => return Ok(()),
                 Some(Err(error)) => return Err(AttachError::Identify(error)),
                 None if stop.is_wanted() => return Err(AttachError::IdentifyInterrupted),
@@ -197,7 +127,7 @@ impl<D: HostBus> Attachment<D> {
 }
 
 /// Selects the alternate setting of a transport, with all halts cleared and all toggles reset.
-fn begin<D: HostBus>(bus: &mut D, plan: Plan, found: Found) -> Result<(), D::Error> {
+fn begin<D: HardwareBus>(bus: &mut D, plan: Plan, found: Found) -> Result<(), D::Error> {
     let alternate = plan.place().alternate;
     match found {
         // A driver that has just been unbound has left the first setting.
@@ -248,10 +178,10 @@ fn unmet(probe: &Probe, choice: TransportChoice) -> Option<quirks::Finding> {
 }
 
 /// A transport and its name.
-type Made = (Box<dyn Transport + Send>, Chosen);
+type Made = (AnyTransport, Chosen);
 
 /// Allocates streams and creates the transport.
-fn transport<D: HostBus>(
+fn transport<D: HardwareBus>(
     bus: &mut D,
     plan: Plan,
     config: &AttachConfig,
@@ -263,7 +193,7 @@ fn transport<D: HostBus>(
             if config.transport != TransportChoice::Turbo {
                 let mut bot = Bot::new(bot);
                 bot.set_quirks(known);
-                return Ok((Box::new(bot), Chosen::Bot));
+                return Ok((AnyTransport::Bot(bot), Chosen::Bot));
             }
             let turbo = TurboConfig {
                 transfer_bytes_max: config.transfer_bytes_max,
@@ -272,7 +202,7 @@ fn transport<D: HostBus>(
             };
             let mut turbo = Turbo::new(turbo);
             turbo.set_quirks(known);
-            Ok((Box::new(turbo), Chosen::Turbo))
+            Ok((AnyTransport::Turbo(Box::new(turbo)), Chosen::Turbo))
         }
         Plan::Uas(plan) => {
             let streams = match plan.matching {
@@ -283,7 +213,7 @@ fn transport<D: HostBus>(
             };
             let uas = Uas::new(uas_config(&plan, streams, config));
             let uas = uas.map_err(|error| AttachError::Streams { granted: error.granted })?;
-            Ok((Box::new(uas), Chosen::Uas { streams }))
+            Ok((AnyTransport::Uas(uas), Chosen::Uas { streams }))
         }
     }
 }

@@ -3,17 +3,19 @@
 
 mod temperature;
 
-use super::setup::{Found, FoundInterface, Memory};
+use super::setup::{Found, FoundInterface, session_config};
 use super::*;
-use crate::host_bus::{BufferId, BufferSpan, TransferRequest};
+use crate::host_bus::{BufferMemory, HostBus, TransferRequest, answer};
 use bus::Direction::{self, In, Out};
 use bus::{Completion, EndpointAddress, TransferId, TransferStatus};
-use initiator::disk::Doubt;
+use initiator::disk::{Done, Doubt, Error};
+use initiator::session::{HeapBuffers, SessionBuffers};
+use initiator::{BusAnswer, BusRequest};
 use quirks::{BotPlan, InterfaceSetting, Matching, PipeEnd, Plan, UasPlan};
+use std::collections::VecDeque;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use units::ByteRange;
 use wire::scsi::sense::{AdditionalSense, SenseKey};
 use wire::scsi::vpd::VpdPageCode;
 use wire::usb::SetupPacket;
@@ -21,7 +23,7 @@ use wire::usb::SetupPacket;
 /// A bridge with a disk of 32768 blocks that reads as zeroes.
 #[derive(Debug, Default)]
 struct Bridge {
-    buffers: Vec<Vec<u8>>,
+    buffers: HeapBuffers,
     log_page: Answer,
     smart: Answer,
     /// What becomes of a VPD page, if it is not brought.
@@ -83,13 +85,6 @@ struct Failed {
 }
 
 impl Bridge {
-    fn index(&self, buffer: BufferId) -> usize {
-        let all = 0..self.buffers.len();
-        all.into_iter()
-            .find(|at| BufferId::default().after(*at as u16) == buffer)
-            .expect("a buffer of this bus")
-    }
-
     fn answer(&self, cdb: &[u8]) -> Answer {
         let bytes: &[u8] = match (cdb[0], cdb[1] & 1) {
             _ if self.is_deaf => return Answer::Silence,
@@ -121,8 +116,7 @@ impl Bridge {
     }
 
     fn take_wrapper(&mut self, request: &TransferRequest) {
-        let at = self.index(request.buffer);
-        let wrapper = self.buffers[at][request.range.as_usize()].to_vec();
+        let wrapper = self.buffers.get(request.span).expect("a buffer of this bus").to_vec();
         assert_eq!((&wrapper[..4], wrapper.len()), (&b"USBC"[..], 31));
         let word = |at: usize| u32::from_le_bytes(wrapper[at..at + 4].try_into().expect("four bytes"));
         self.asked.push(Asked::Command(wrapper[13]));
@@ -175,9 +169,8 @@ impl Bridge {
                 bytes
             }
         };
-        let len = bytes.len().min(request.range.len as usize);
-        self.copy_in(request.buffer, request.range, &bytes[..len]);
-        let whole = len == request.range.len as usize;
+        let len = self.buffers.copy_in(request.span, &bytes);
+        let whole = len == request.span.range.len as usize;
         self.end(&request, if whole { TransferStatus::Done } else { TransferStatus::Short }, len);
     }
 }
@@ -206,47 +199,22 @@ impl HostBusError for Failed {
 }
 
 impl HostBus for Bridge {
-    type Error = Failed;
+    type Buffers = HeapBuffers;
 
-    fn bytes(&mut self, buffer: BufferId) -> Option<&mut [u8]> {
-        let at = self.index(buffer);
-        Some(&mut self.buffers[at])
+    fn buffers(&mut self) -> &mut HeapBuffers {
+        &mut self.buffers
     }
 
-    fn copy_out(&self, buffer: BufferId, range: ByteRange, into: &mut [u8]) -> usize {
-        let from = &self.buffers[self.index(buffer)][range.as_usize()];
-        let len = from.len().min(into.len());
-        into[..len].copy_from_slice(&from[..len]);
-        len
-    }
-
-    fn copy_in(&mut self, buffer: BufferId, range: ByteRange, from: &[u8]) -> usize {
-        let at = self.index(buffer);
-        let into = &mut self.buffers[at][range.as_usize()];
-        let len = from.len().min(into.len());
-        into[..len].copy_from_slice(&from[..len]);
-        len
-    }
-
-    fn copy_across(&mut self, from: BufferSpan, to: BufferSpan) -> usize {
-        let mut bytes = vec![0; from.range.len as usize];
-        self.copy_out(from.buffer, from.range, &mut bytes);
-        self.copy_in(to.buffer, to.range, &bytes)
-    }
-
-    fn is_zero_copy(&self) -> bool {
-        true
-    }
-
-    fn submit(&mut self, request: TransferRequest) {
+    fn submit(&mut self, request: TransferRequest) -> Option<Completion> {
         match request.pipe.endpoint.direction() {
             Direction::Out if self.takes_data => {
                 self.takes_data = false;
-                self.end(&request, TransferStatus::Done, request.range.len as usize);
+                self.end(&request, TransferStatus::Done, request.span.range.len as usize);
             }
             Direction::Out => self.take_wrapper(&request),
             Direction::In => self.bring(request),
         }
+        None
     }
 
     fn cancel(&mut self, id: TransferId) {
@@ -260,6 +228,18 @@ impl HostBus for Bridge {
         self.ended.pop_front()
     }
 
+    fn request(&mut self, request: BusRequest) -> Option<BusAnswer> {
+        Some(answer(self, request))
+    }
+}
+
+impl HardwareBus for Bridge {
+    type Error = Failed;
+
+    fn is_zero_copy(&self) -> bool {
+        true
+    }
+
     fn reap(&mut self) -> Result<bool, Failed> {
         Ok(!self.ended.is_empty())
     }
@@ -270,10 +250,6 @@ impl HostBus for Bridge {
         }
         std::thread::sleep(limit.unwrap_or_default());
         Ok(Readiness::TimeOver)
-    }
-
-    fn is_gone(&self) -> bool {
-        false
     }
 
     fn take_fault(&mut self) -> Option<Failed> {
@@ -352,13 +328,9 @@ fn set_up(
     (plan, found): (Plan, Found),
     config: &AttachConfig,
 ) -> Result<Attachment<Bridge>, Box<(Bridge, AttachError<Failed>)>> {
-    let memory = Memory::of(plan, config);
-    let firsts = memory.blocks.map(|block| {
-        let first = BufferId::default().after(bridge.buffers.len() as u16);
-        bridge.buffers.extend((0..block.count).map(|_| vec![0; block.bytes as usize]));
-        first
-    });
-    let buffers = memory.buffers(firsts);
+    let config_of_session = session_config(plan, config);
+    let firsts = bridge.buffers.allocate(SessionBuffers::blocks(&config_of_session));
+    let buffers = SessionBuffers::new(firsts, &config_of_session);
     let stop = bridge.signal.clone().map_or_else(Stop::default, Stop::when);
     Attachment::set_up(FoundInterface { bus: bridge, plan, found }, buffers, config, &stop).map_err(Box::new)
 }
@@ -402,7 +374,7 @@ fn a_write_that_fails_about_nothing_is_written_again_and_never_a_success() {
         disk.submit(0, Operation::Write { fua: false, dpo: false }, Extent::new(9, 1)).expect("it is taken");
         let finished = disk.wait(Instant::now() + std::time::Duration::from_secs(5)).expect("the bus works");
         let again = disk.counters().disk.sent_again - before;
-        disk.bus.forgets = 5;
+        disk.session.bus_mut().forgets = 5;
         (finished.map(|finished| finished.result), again)
     };
     assert_eq!(write(), (Some(Ok(Done { moved: 512 })), 1));
@@ -420,10 +392,10 @@ fn a_disk_that_says_nothing_to_a_page_is_identified_long_before_the_limit_and_ag
     let doubts = &disk.geometry().doubts;
     assert!(doubts.contains(&Doubt::Page(VpdPageCode::SupportedPages)), "{doubts:?}");
     let counters = read(&mut disk);
-    assert_eq!((counters.transport.timeouts, disk.bus.resets), (2, 2));
+    assert_eq!((counters.transport.timeouts, disk.session.bus().resets), (2, 2));
     // From then on once, within what a later identify sequence may take.
     let again = disk.temperature(AskTemperature::ByLog).expect("it is identified again");
-    assert_eq!((again, disk.counters().transport.timeouts, disk.bus.resets), (None, 3, 3));
+    assert_eq!((again, disk.counters().transport.timeouts, disk.session.bus().resets), (None, 3, 3));
 }
 
 #[test]
@@ -431,7 +403,7 @@ fn a_disk_whose_answer_to_a_page_is_lost_once_is_known_as_any_other() {
     let mut disk = attached(Bridge { loses_pages: 1, ..Bridge::default() });
     assert_eq!(disk.geometry(), attached(Bridge::default()).geometry());
     let counters = read(&mut disk);
-    assert_eq!((counters.transport.timeouts, disk.bus.resets), (1, 1));
+    assert_eq!((counters.transport.timeouts, disk.session.bus().resets), (1, 1));
 }
 
 #[test]
@@ -467,7 +439,7 @@ fn begun_by(bridge: &mut Bridge) -> Vec<Asked> {
 #[test]
 fn an_attachment_follows_another_on_the_same_interface() {
     let mut disk = attached_as(Bridge::default(), &small(TransportChoice::Bot));
-    assert_eq!(begun_by(&mut disk.bus), []);
+    assert_eq!(begun_by(disk.session.bus_mut()), []);
     read(&mut disk);
     let cleared = [Asked::Cleared(0x81), Asked::Cleared(0x02)];
     for (transport, found, begun) in [
@@ -476,10 +448,10 @@ fn an_attachment_follows_another_on_the_same_interface() {
         (TransportChoice::Bot, Found::Used { settings: 2 }, &[Asked::Setting(0)]),
         (TransportChoice::Bot, Found::Unbound { alternate: 1 }, &[Asked::Setting(0)]),
     ] {
-        assert!(disk.is_at_rest());
-        disk.bus.asked.clear();
-        disk = found_as(disk.bus, found, &small(transport));
-        assert_eq!(begun_by(&mut disk.bus), begun);
+        assert!(disk.session.is_at_rest());
+        disk.session.bus_mut().asked.clear();
+        disk = found_as(disk.session.into_bus(), found, &small(transport));
+        assert_eq!(begun_by(disk.session.bus_mut()), begun);
         read(&mut disk);
     }
 }
@@ -487,9 +459,9 @@ fn an_attachment_follows_another_on_the_same_interface() {
 #[test]
 fn what_is_in_flight_is_not_at_rest() {
     let mut disk = attached_as(Bridge::default(), &small(TransportChoice::Bot));
-    disk.bus.is_deaf = true;
+    disk.session.bus_mut().is_deaf = true;
     disk.submit(0, Operation::Flush, Extent::default()).expect("it is taken");
-    assert!(!disk.is_at_rest());
+    assert!(!disk.session.is_at_rest());
 }
 
 #[test]
@@ -529,9 +501,9 @@ fn all_commands_are_of_the_unit_that_is_driven() {
         let bridge = Bridge { highest: Some(3), ..Bridge::default() };
         let mut disk = attached_as(bridge, &AttachConfig { lun, ..small(TransportChoice::Turbo) });
         read(&mut disk);
-        let commands = disk.bus.asked.iter().filter(|asked| matches!(asked, Asked::Command(_)));
+        let commands = disk.session.bus().asked.iter().filter(|asked| matches!(asked, Asked::Command(_)));
         assert!(commands.clone().count() > 4 && commands.clone().all(|asked| *asked == Asked::Command(lun)));
-        assert_eq!(begun_by(&mut disk.bus), before);
+        assert_eq!(begun_by(disk.session.bus_mut()), before);
     }
 }
 

@@ -6,13 +6,14 @@
 use super::device::{HostedDevice, plans};
 use super::error::ControllerError;
 use super::inner::CANCEL_LIMIT;
-use crate::host_bus::{BufferBlock, BufferId, BufferSpan, HostBus, Readiness, TransferRequest};
+use crate::host_bus::{
+    BufferBlock, BufferId, BufferMemory, BufferSpan, HardwareBus, HostBus, Readiness, TransferRequest, answer,
+};
 use crate::vfio::SharedBuffers;
 use bus::{Completion, EndpointAddress, Pipe, TransferId, TransferStatus};
-use initiator::{BusRequest, InFlight};
+use initiator::{BusAnswer, BusRequest};
 use std::collections::VecDeque;
 use std::time::Duration;
-use units::ByteRange;
 use wire::usb::SetupPacket;
 use xhci_driver::{Answer, Refusal, Request, Transfer};
 
@@ -25,10 +26,18 @@ pub struct HostedInterface {
     endpoints: Vec<EndpointAddress>,
     streams: Vec<EndpointAddress>,
     memory: SharedBuffers,
-    in_flight_table: InFlight<(Pipe, BufferId)>,
+    /// By transfer id.
+    in_flight_table: Vec<Option<InFlight>>,
     in_flight: usize,
     completions: VecDeque<Completion>,
     fault: Option<ControllerError>,
+}
+
+/// A transfer in flight.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    pipe: Pipe,
+    buffer: BufferId,
 }
 
 impl HostedInterface {
@@ -50,7 +59,7 @@ impl HostedInterface {
             endpoints: Vec::new(),
             streams: Vec::new(),
             memory: SharedBuffers::default(),
-            in_flight_table: InFlight::new(),
+            in_flight_table: Vec::new(),
             in_flight: 0,
             completions: VecDeque::new(),
             fault: None,
@@ -86,11 +95,12 @@ impl HostedInterface {
         loop {
             let completion = self.device.inner.borrow_mut().take(self.device.id);
             let Some(completion) = completion else { return any };
-            let Some((id, (_, buffer))) = self.in_flight_table.remove(completion.id) else { continue };
+            let slot = self.in_flight_table.get_mut(completion.id.0 as usize);
+            let Some(InFlight { buffer, .. }) = slot.and_then(Option::take) else { continue };
             any = true;
             self.in_flight -= 1;
             self.memory.buffers().end_transfer(buffer);
-            self.completions.push_back(Completion { id, ..completion });
+            self.completions.push_back(completion);
         }
     }
 
@@ -104,19 +114,21 @@ impl HostedInterface {
     }
 
     /// Sends a transport request that is one control transfer without data.
-    fn request(&mut self, action: &'static str, request: BusRequest) -> Result<(), ControllerError> {
+    fn send(&mut self, action: &'static str, request: BusRequest) -> Result<(), ControllerError> {
         let setup = request.setup().ok_or(ControllerError::Stalled { action })?;
         self.control(action, setup, &mut []).map(drop)
     }
 
     fn is_busy(&self, endpoint: EndpointAddress) -> bool {
-        self.in_flight_table.iter().any(|(_, (_, (pipe, _)))| pipe.endpoint == endpoint)
+        self.in_flight_table.iter().flatten().any(|transfer| transfer.pipe.endpoint == endpoint)
     }
 
     /// Ends all transfers, so that buffers can be freed.
     fn end_all(&mut self) {
-        for (number, (_, (pipe, _))) in self.in_flight_table.iter() {
-            self.device.inner.borrow_mut().cancel(self.device.id, *pipe, number);
+        for (id, transfer) in (0..).map(TransferId).zip(&self.in_flight_table) {
+            if let Some(InFlight { pipe, .. }) = transfer {
+                self.device.inner.borrow_mut().cancel(self.device.id, *pipe, id);
+            }
         }
         for dismiss in [false, true] {
             if dismiss {
@@ -135,65 +147,79 @@ impl HostedInterface {
     }
 }
 
-impl HostBus for HostedInterface {
-    type Error = ControllerError;
-
+impl BufferMemory for HostedInterface {
     fn bytes(&mut self, buffer: BufferId) -> Option<&mut [u8]> {
         self.memory.buffers().bytes(buffer)
     }
 
-    fn copy_out(&self, buffer: BufferId, range: ByteRange, into: &mut [u8]) -> usize {
-        self.memory.buffers_ref().copy_out(buffer, range, into)
+    fn copy_out(&self, from: BufferSpan, into: &mut [u8]) -> usize {
+        self.memory.buffers_ref().copy_out(from, into)
     }
 
-    fn copy_in(&mut self, buffer: BufferId, range: ByteRange, from: &[u8]) -> usize {
-        self.memory.buffers().copy_in(buffer, range, from)
+    fn copy_in(&mut self, into: BufferSpan, from: &[u8]) -> usize {
+        self.memory.buffers().copy_in(into, from)
     }
 
-    fn copy_across(&mut self, from: BufferSpan, to: BufferSpan) -> usize {
-        self.memory.buffers().copy_across(from, to)
+    fn copy_across(&mut self, from: BufferSpan, into: BufferSpan) -> usize {
+        self.memory.buffers().copy_across(from, into)
+    }
+}
+
+impl HostBus for HostedInterface {
+    type Buffers = Self;
+
+    fn buffers(&mut self) -> &mut Self {
+        self
     }
 
-    fn is_zero_copy(&self) -> bool {
-        true
-    }
-
-    fn submit(&mut self, request: TransferRequest) {
-        let TransferRequest { id, pipe, buffer, range } = request;
-        let Some(address) = self.memory.start_transfer(buffer, range) else {
-            self.completions.push_back(Completion { id, status: TransferStatus::Error, actual: 0 });
-            return;
-        };
-        let number = self.in_flight_table.insert(id, (pipe, buffer));
-        let transfer =
-            Transfer { id: number, device: self.device.id, pipe, buffer: address, length: range.len };
+    fn submit(&mut self, request: TransferRequest) -> Option<Completion> {
+        let TransferRequest { id, pipe, span, .. } = request;
+        let failed = |status| Some(Completion { id, status, actual: 0 });
+        let Some(address) = self.memory.start_transfer(span) else { return failed(TransferStatus::Error) };
+        let transfer = Transfer { id, device: self.device.id, pipe, buffer: address, length: span.range.len };
         let taken = self.device.inner.borrow_mut().submit(&transfer);
         if let Err(refusal) = taken {
-            self.in_flight_table.remove(number);
-            self.memory.buffers().end_transfer(buffer);
-            let status = match refusal {
-                Refusal::Gone => TransferStatus::Disconnected,
-                _ => TransferStatus::Error,
-            };
-            if refusal != Refusal::Gone {
-                self.fault = Some(ControllerError::Refused { action: "submit a transfer", refusal });
+            self.memory.buffers().end_transfer(span.buffer);
+            if refusal == Refusal::Gone {
+                return failed(TransferStatus::Disconnected);
             }
-            self.completions.push_back(Completion { id, status, actual: 0 });
-            return;
+            self.fault = Some(ControllerError::Refused { action: "submit a transfer", refusal });
+            return failed(TransferStatus::Error);
         }
+        let index = id.0 as usize;
+        if index >= self.in_flight_table.len() {
+            self.in_flight_table.resize(index + 1, None);
+        }
+        self.in_flight_table[index] = Some(InFlight { pipe, buffer: span.buffer });
         self.in_flight += 1;
+        None
     }
 
     fn cancel(&mut self, id: TransferId) {
-        let Some(number) = self.in_flight_table.find(id) else { return };
-        if let Some((_, (pipe, _))) = self.in_flight_table.get(number) {
-            self.device.inner.borrow_mut().cancel(self.device.id, *pipe, number);
+        if let Some(Some(InFlight { pipe, .. })) = self.in_flight_table.get(id.0 as usize) {
+            self.device.inner.borrow_mut().cancel(self.device.id, *pipe, id);
         }
         self.collect();
     }
 
     fn poll(&mut self) -> Option<Completion> {
         self.completions.pop_front()
+    }
+
+    fn request(&mut self, request: BusRequest) -> Option<BusAnswer> {
+        Some(answer(self, request))
+    }
+
+    fn is_gone(&self) -> bool {
+        self.device.is_gone()
+    }
+}
+
+impl HardwareBus for HostedInterface {
+    type Error = ControllerError;
+
+    fn is_zero_copy(&self) -> bool {
+        true
     }
 
     fn reap(&mut self) -> Result<bool, ControllerError> {
@@ -218,10 +244,6 @@ impl HostBus for HostedInterface {
         self.device.inner.borrow_mut().turn(limit)
     }
 
-    fn is_gone(&self) -> bool {
-        self.device.is_gone()
-    }
-
     fn take_fault(&mut self) -> Option<ControllerError> {
         self.fault.take()
     }
@@ -236,7 +258,7 @@ impl HostBus for HostedInterface {
         (self.endpoints, self.streams) = (endpoints, Vec::new());
         let interface = self.interface;
         let action = "select the alternate setting";
-        self.request(action, BusRequest::SelectAlternate { interface, alternate })
+        self.send(action, BusRequest::SelectAlternate { interface, alternate })
     }
 
     fn allocate_streams(
@@ -265,7 +287,7 @@ impl HostBus for HostedInterface {
         if self.is_busy(endpoint) && !self.streams.contains(&endpoint) {
             return Err(ControllerError::Busy);
         }
-        self.request("clear a halt", BusRequest::ClearHalt(endpoint))?;
+        self.send("clear a halt", BusRequest::ClearHalt(endpoint))?;
         self.device.ask("reset a data toggle", Request::ResetToggle(self.device.id, endpoint)).map(drop)
     }
 

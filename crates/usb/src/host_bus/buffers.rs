@@ -5,28 +5,15 @@
 //! uses it; copies in or out meanwhile stay in their range.
 #![allow(unsafe_code)]
 
+use initiator::session::{BufferId, BufferSpan};
 use std::{ptr, slice};
-use units::ByteRange;
 
 /// Alignment of buffers, so that no two share a cache line.
 const BUFFER_ALIGNMENT: usize = 64;
 
-/// Identifies a DMA buffer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BufferId(u32);
-
-/// A range of a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BufferSpan {
-    /// The buffer.
-    pub buffer: BufferId,
-    /// Its bytes.
-    pub range: ByteRange,
-}
-
 /// All buffers of a host bus.
 #[derive(Debug, Default)]
-pub(crate) struct BufferMemory {
+pub(crate) struct DmaBuffers {
     buffers: Vec<DmaBuffer>,
 }
 
@@ -39,10 +26,10 @@ struct DmaBuffer {
     transfers: u32,
 }
 
-impl BufferMemory {
+impl DmaBuffers {
     /// Returns the id of the next buffer.
     pub(crate) fn next(&self) -> BufferId {
-        BufferId(self.buffers.len() as u32)
+        BufferId::new(self.buffers.len() as u32)
     }
 
     /// Returns the distance of buffers of this length.
@@ -64,52 +51,9 @@ impl BufferMemory {
         self.buffers.extend(buffers);
     }
 
-    /// Returns the bytes of a buffer; `None` while a transfer uses it.
-    pub(crate) fn bytes(&mut self, id: BufferId) -> Option<&mut [u8]> {
-        let buffer = self.buffers.get(id.0 as usize).filter(|buffer| buffer.transfers == 0)?;
-        // SAFETY: the buffer's bytes are mapped for as long as `self` lives, belong to it alone and
-        // are initialised, and no transfer is in it, so neither the kernel nor the controller
-        // touches them. The borrow of `self` keeps it so.
-        Some(unsafe { slice::from_raw_parts_mut(buffer.start, buffer.bytes as usize) })
-    }
-
-    /// Copies out of a range of a buffer. Returns the bytes copied, limited by both lengths.
-    pub(crate) fn copy_out(&self, id: BufferId, range: ByteRange, into: &mut [u8]) -> usize {
-        let Some((start, bytes)) = self.range(id, range) else { return 0 };
-        let bytes = bytes.min(into.len());
-        // SAFETY: `range` has shown that these bytes are the buffer's; there are no references to
-        // them, since `bytes` borrows `self` for writing. A byte that is being written to is some
-        // byte.
-        unsafe { ptr::copy_nonoverlapping(start, into.as_mut_ptr(), bytes) };
-        bytes
-    }
-
-    /// Copies into a range of a buffer, likewise.
-    pub(crate) fn copy_in(&mut self, id: BufferId, range: ByteRange, from: &[u8]) -> usize {
-        let Some((start, bytes)) = self.range(id, range) else { return 0 };
-        let bytes = bytes.min(from.len());
-        // SAFETY: as above.
-        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), start, bytes) };
-        bytes
-    }
-
-    /// Copies from one buffer to another.
-    pub(crate) fn copy_across(&mut self, from: BufferSpan, to: BufferSpan) -> usize {
-        let (Some((source, available)), Some((target, room))) =
-            (self.range(from.buffer, from.range), self.range(to.buffer, to.range))
-        else {
-            return 0;
-        };
-        let bytes = available.min(room);
-        // SAFETY: as above; the two may be in the same buffer and overlap, which this kind of copy
-        // allows.
-        unsafe { ptr::copy(source, target, bytes) };
-        bytes
-    }
-
     /// Returns the address of a range of a buffer, if it is inside.
-    fn range(&self, id: BufferId, range: ByteRange) -> Option<(*mut u8, usize)> {
-        let buffer = self.buffers.get(id.0 as usize)?;
+    fn range(&self, BufferSpan { buffer, range }: BufferSpan) -> Option<(*mut u8, usize)> {
+        let buffer = self.buffers.get(buffer.index())?;
         let end = u64::from(range.start) + u64::from(range.len);
         if end > u64::from(buffer.bytes) {
             return None;
@@ -119,24 +63,58 @@ impl BufferMemory {
     }
 
     /// Marks a range of a buffer as used by one more transfer.
-    pub(crate) fn start_transfer(&mut self, id: BufferId, range: ByteRange) -> Option<*mut u8> {
-        let (start, _) = self.range(id, range)?;
-        self.buffers[id.0 as usize].transfers += 1;
+    pub(crate) fn start_transfer(&mut self, span: BufferSpan) -> Option<*mut u8> {
+        let (start, _) = self.range(span)?;
+        self.buffers[span.buffer.index()].transfers += 1;
         Some(start)
     }
 
     /// Marks a buffer as used by one transfer fewer. The caller must know that nothing writes to it
     /// any more.
     pub(crate) fn end_transfer(&mut self, id: BufferId) {
-        if let Some(buffer) = self.buffers.get_mut(id.0 as usize) {
+        if let Some(buffer) = self.buffers.get_mut(id.index()) {
             buffer.transfers = buffer.transfers.saturating_sub(1);
         }
     }
-}
 
-impl BufferId {
-    /// Returns the id `count` buffers after this one.
-    pub const fn after(self, count: u16) -> Self {
-        Self(self.0 + count as u32)
+    /// Returns the bytes of a buffer; `None` while a transfer uses it.
+    pub(crate) fn bytes(&mut self, id: BufferId) -> Option<&mut [u8]> {
+        let buffer = self.buffers.get(id.index()).filter(|buffer| buffer.transfers == 0)?;
+        // SAFETY: the buffer's bytes are mapped for as long as `self` lives, belong to it alone and
+        // are initialised, and no transfer is in it, so neither the kernel nor the controller
+        // touches them. The borrow of `self` keeps it so.
+        Some(unsafe { slice::from_raw_parts_mut(buffer.start, buffer.bytes as usize) })
+    }
+
+    /// Copies out of a span. Returns the bytes copied, limited by both lengths.
+    pub(crate) fn copy_out(&self, from: BufferSpan, into: &mut [u8]) -> usize {
+        let Some((start, bytes)) = self.range(from) else { return 0 };
+        let bytes = bytes.min(into.len());
+        // SAFETY: `range` has shown that these bytes are the buffer's; there are no references to
+        // them, since `bytes` borrows `self` for writing. A byte that is being written to is some
+        // byte.
+        unsafe { ptr::copy_nonoverlapping(start, into.as_mut_ptr(), bytes) };
+        bytes
+    }
+
+    /// Copies into a span, likewise.
+    pub(crate) fn copy_in(&mut self, into: BufferSpan, from: &[u8]) -> usize {
+        let Some((start, bytes)) = self.range(into) else { return 0 };
+        let bytes = bytes.min(from.len());
+        // SAFETY: as above.
+        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), start, bytes) };
+        bytes
+    }
+
+    /// Copies from one span to another.
+    pub(crate) fn copy_across(&mut self, from: BufferSpan, into: BufferSpan) -> usize {
+        let (Some((source, available)), Some((target, room))) = (self.range(from), self.range(into)) else {
+            return 0;
+        };
+        let bytes = available.min(room);
+        // SAFETY: as above; the two may be in the same buffer and overlap, which this kind of copy
+        // allows.
+        unsafe { ptr::copy(source, target, bytes) };
+        bytes
     }
 }

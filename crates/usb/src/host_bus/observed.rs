@@ -9,10 +9,10 @@
 //! Always true: nothing is delayed or changed; a transfer reported as submitted is reported as
 //! completed.
 
-use super::{BufferId, BufferSpan, HostBus, HostBusError, Readiness, TransferRequest};
-use bus::{Completion, Direction, EndpointAddress, Observer, Pipe, TransferId, TransferStatus};
+use super::{BufferMemory, HardwareBus, HostBus, HostBusError, Readiness, TransferRequest, answer};
+use bus::{Completion, Direction, EndpointAddress, Observer, TransferId, TransferStatus};
+use initiator::{BusAnswer, BusRequest};
 use std::time::Duration;
-use units::ByteRange;
 use wire::usb::{DescriptorKind, Recipient, SetupPacket, StandardRequest};
 
 /// A host bus and its observer.
@@ -38,7 +38,7 @@ pub struct Enumerated<'a> {
     pub value: u8,
 }
 
-impl<D: HostBus> ObservedBus<D> {
+impl<D: HardwareBus> ObservedBus<D> {
     /// Starts to observe a bus.
     pub fn new(bus: D, interface: u8, observer: Box<dyn Observer>, read: &Enumerated<'_>) -> Self {
         let mut observed = Self { bus, observer, interface, in_flight_table: Vec::new(), shown: Vec::new() };
@@ -75,12 +75,20 @@ impl<D: HostBus> ObservedBus<D> {
 
     /// Copies the bytes of a transfer that the observer wants.
     fn show(&mut self, request: &TransferRequest, len: u32) {
-        let len = len.min(request.range.len);
-        let wanted = (len as usize).min(self.observer.snap());
+        let span = request.span.first(len);
+        let wanted = (span.range.len as usize).min(self.observer.snap());
         self.shown.resize(wanted, 0);
-        let copied =
-            self.bus.copy_out(request.buffer, ByteRange::new(request.range.start, len), &mut self.shown);
+        let copied = self.bus.buffers().copy_out(span, &mut self.shown);
         self.shown.truncate(copied);
+    }
+
+    fn report_completion(&mut self, request: &TransferRequest, completion: &Completion) {
+        let &Completion { id, status, actual } = completion;
+        match request.pipe.endpoint.direction() {
+            Direction::In => self.show(request, actual),
+            Direction::Out => self.shown.clear(),
+        }
+        self.observer.completed(id.0, request.pipe, status, actual, &self.shown);
     }
 }
 
@@ -94,38 +102,26 @@ fn ended<T, E: HostBusError>(made: &Result<T, E>) -> TransferStatus {
     }
 }
 
-impl<D: HostBus> HostBus for ObservedBus<D> {
-    type Error = D::Error;
+impl<D: HardwareBus> HostBus for ObservedBus<D> {
+    type Buffers = D::Buffers;
 
-    fn bytes(&mut self, buffer: BufferId) -> Option<&mut [u8]> {
-        self.bus.bytes(buffer)
+    fn buffers(&mut self) -> &mut D::Buffers {
+        self.bus.buffers()
     }
 
-    fn copy_out(&self, buffer: BufferId, range: ByteRange, into: &mut [u8]) -> usize {
-        self.bus.copy_out(buffer, range, into)
-    }
-
-    fn copy_in(&mut self, buffer: BufferId, range: ByteRange, from: &[u8]) -> usize {
-        self.bus.copy_in(buffer, range, from)
-    }
-
-    fn copy_across(&mut self, from: BufferSpan, to: BufferSpan) -> usize {
-        self.bus.copy_across(from, to)
-    }
-
-    fn is_zero_copy(&self) -> bool {
-        self.bus.is_zero_copy()
-    }
-
-    fn submit(&mut self, request: TransferRequest) {
-        let TransferRequest { id, pipe, range, .. } = request;
+    fn submit(&mut self, request: TransferRequest) -> Option<Completion> {
+        let TransferRequest { id, pipe, span, .. } = request;
         match pipe.endpoint.direction() {
-            Direction::Out => self.show(&request, range.len),
+            Direction::Out => self.show(&request, span.range.len),
             Direction::In => self.shown.clear(),
         }
-        self.observer.submitted(id.0, pipe, range.len, &self.shown);
-        self.in_flight_table.push(request);
-        self.bus.submit(request);
+        self.observer.submitted(id.0, pipe, span.range.len, &self.shown);
+        let completion = self.bus.submit(request);
+        match completion {
+            Some(completion) => self.report_completion(&request, &completion),
+            None => self.in_flight_table.push(request),
+        }
+        completion
     }
 
     fn cancel(&mut self, id: TransferId) {
@@ -134,17 +130,27 @@ impl<D: HostBus> HostBus for ObservedBus<D> {
 
     fn poll(&mut self) -> Option<Completion> {
         let completion = self.bus.poll()?;
-        let Completion { id, status, actual } = completion;
-        if let Some(at) = self.in_flight_table.iter().position(|request| request.id == id) {
+        if let Some(at) = self.in_flight_table.iter().position(|request| request.id == completion.id) {
             let request = self.in_flight_table.swap_remove(at);
-            let pipe: Pipe = request.pipe;
-            match pipe.endpoint.direction() {
-                Direction::In => self.show(&request, actual),
-                Direction::Out => self.shown.clear(),
-            }
-            self.observer.completed(id.0, pipe, status, actual, &self.shown);
+            self.report_completion(&request, &completion);
         }
         Some(completion)
+    }
+
+    fn request(&mut self, request: BusRequest) -> Option<BusAnswer> {
+        Some(answer(self, request))
+    }
+
+    fn is_gone(&self) -> bool {
+        self.bus.is_gone()
+    }
+}
+
+impl<D: HardwareBus> HardwareBus for ObservedBus<D> {
+    type Error = D::Error;
+
+    fn is_zero_copy(&self) -> bool {
+        self.bus.is_zero_copy()
     }
 
     fn reap(&mut self) -> Result<bool, D::Error> {
@@ -153,10 +159,6 @@ impl<D: HostBus> HostBus for ObservedBus<D> {
 
     fn wait(&mut self, limit: Option<Duration>) -> Result<Readiness, D::Error> {
         self.bus.wait(limit)
-    }
-
-    fn is_gone(&self) -> bool {
-        self.bus.is_gone()
     }
 
     fn take_fault(&mut self) -> Option<D::Error> {
@@ -211,14 +213,18 @@ impl<D: HostBus> HostBus for ObservedBus<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host_bus::{BufferBlock, BufferId, BufferSpan};
+    use bus::Pipe;
+    use initiator::session::HeapBuffers;
     use std::collections::VecDeque;
     use std::sync::{Arc, Mutex};
+    use units::ByteRange;
 
     /// A bus onto nothing: what is submitted ends when it is asked for, with the bytes of the
     /// buffer.
     #[derive(Debug, Default)]
     struct Nothing {
-        memory: [u8; 16],
+        buffers: HeapBuffers,
         ended: VecDeque<Completion>,
     }
 
@@ -244,40 +250,32 @@ mod tests {
     }
 
     impl HostBus for Nothing {
-        type Error = Stalled;
+        type Buffers = HeapBuffers;
 
-        fn bytes(&mut self, _cell: BufferId) -> Option<&mut [u8]> {
-            Some(&mut self.memory)
+        fn buffers(&mut self) -> &mut HeapBuffers {
+            &mut self.buffers
         }
 
-        fn copy_out(&self, _cell: BufferId, range: ByteRange, into: &mut [u8]) -> usize {
-            let from = &self.memory[range.as_usize()];
-            let len = from.len().min(into.len());
-            into[..len].copy_from_slice(&from[..len]);
-            len
-        }
-
-        fn copy_in(&mut self, _cell: BufferId, _range: ByteRange, _from: &[u8]) -> usize {
-            0
-        }
-
-        fn copy_across(&mut self, _from: BufferSpan, _to: BufferSpan) -> usize {
-            0
-        }
-
-        fn is_zero_copy(&self) -> bool {
-            true
-        }
-
-        fn submit(&mut self, request: TransferRequest) {
-            let actual = request.range.len - 1;
+        fn submit(&mut self, request: TransferRequest) -> Option<Completion> {
+            let actual = request.span.range.len - 1;
             self.ended.push_back(Completion { id: request.id, status: TransferStatus::Short, actual });
+            None
         }
-
-        fn cancel(&mut self, _id: TransferId) {}
 
         fn poll(&mut self) -> Option<Completion> {
             self.ended.pop_front()
+        }
+
+        fn request(&mut self, request: BusRequest) -> Option<BusAnswer> {
+            Some(answer(self, request))
+        }
+    }
+
+    impl HardwareBus for Nothing {
+        type Error = Stalled;
+
+        fn is_zero_copy(&self) -> bool {
+            true
         }
 
         fn reap(&mut self) -> Result<bool, Stalled> {
@@ -286,10 +284,6 @@ mod tests {
 
         fn wait(&mut self, _limit: Option<Duration>) -> Result<Readiness, Stalled> {
             Ok(Readiness::Ready)
-        }
-
-        fn is_gone(&self) -> bool {
-            false
         }
 
         fn take_fault(&mut self) -> Option<Stalled> {
@@ -355,7 +349,10 @@ mod tests {
 
     fn observed() -> (ObservedBus<Nothing>, Notes) {
         let notes = Notes::default();
-        let bus = Nothing { memory: std::array::from_fn(|at| at as u8), ..Nothing::default() };
+        let mut bus = Nothing::default();
+        let [buffer] = bus.buffers.allocate([BufferBlock { count: 1, bytes: 16 }]);
+        let span = BufferSpan { buffer, range: ByteRange::new(0, 16) };
+        bus.buffers.copy_in(span, &std::array::from_fn::<u8, 16, _>(|at| at as u8));
         let read = Enumerated { device: &[18, 1], configuration: &[9, 2, 3], value: 1 };
         (ObservedBus::new(bus, 4, Box::new(notes.clone()), &read), notes)
     }
@@ -365,8 +362,8 @@ mod tests {
     }
 
     fn request(id: u64, endpoint: EndpointAddress) -> TransferRequest {
-        let (pipe, range) = (Pipe::plain(endpoint), ByteRange::new(4, 8));
-        TransferRequest { id: TransferId(id), pipe, buffer: BufferId::default(), range }
+        let span = BufferSpan { buffer: BufferId::default(), range: ByteRange::new(4, 8) };
+        TransferRequest { id: TransferId(id), pipe: Pipe::plain(endpoint), span, is_whole: false }
     }
 
     #[test]

@@ -11,12 +11,15 @@
 use super::error::UsbfsError;
 use super::kernel::{Device, Memory, Node, USBFS, status_of_errno};
 use super::pieces::{Action, Pieces, Rules};
-use crate::host_bus::{BufferBlock, BufferId, BufferSpan, HostBus, ObservedBus, Readiness, TransferRequest};
+use crate::host_bus::{
+    BufferBlock, BufferId, BufferMemory, BufferSpan, HardwareBus, HostBus, ObservedBus, Readiness,
+    TransferRequest, answer,
+};
 use bus::{Completion, EndpointAddress, TransferId};
+use initiator::{BusAnswer, BusRequest};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
-use units::ByteRange;
 use wire::usb::SetupPacket;
 
 /// Maximum that usbfs accounts for an URB besides its data.
@@ -278,32 +281,35 @@ fn goes_away(node: &Node, interface: u8) -> bool {
     }
 }
 
-impl HostBus for UsbInterface {
-    type Error = UsbfsError;
-
+impl BufferMemory for UsbInterface {
     fn bytes(&mut self, buffer: BufferId) -> Option<&mut [u8]> {
         self.device.memory().buffers().bytes(buffer)
     }
 
-    fn copy_out(&self, buffer: BufferId, range: ByteRange, into: &mut [u8]) -> usize {
-        self.device.memory_ref().buffers_ref().copy_out(buffer, range, into)
+    fn copy_out(&self, from: BufferSpan, into: &mut [u8]) -> usize {
+        self.device.memory_ref().buffers_ref().copy_out(from, into)
     }
 
-    fn copy_in(&mut self, buffer: BufferId, range: ByteRange, from: &[u8]) -> usize {
-        self.device.memory().buffers().copy_in(buffer, range, from)
+    fn copy_in(&mut self, into: BufferSpan, from: &[u8]) -> usize {
+        self.device.memory().buffers().copy_in(into, from)
     }
 
-    fn copy_across(&mut self, from: BufferSpan, to: BufferSpan) -> usize {
-        self.device.memory().buffers().copy_across(from, to)
+    fn copy_across(&mut self, from: BufferSpan, into: BufferSpan) -> usize {
+        self.device.memory().buffers().copy_across(from, into)
+    }
+}
+
+impl HostBus for UsbInterface {
+    type Buffers = Self;
+
+    fn buffers(&mut self) -> &mut Self {
+        self
     }
 
-    fn is_zero_copy(&self) -> bool {
-        self.copies_because().is_none()
-    }
-
-    fn submit(&mut self, request: TransferRequest) {
+    fn submit(&mut self, request: TransferRequest) -> Option<Completion> {
         self.pieces.submit(request);
         self.settle();
+        None
     }
 
     fn cancel(&mut self, id: TransferId) {
@@ -313,6 +319,22 @@ impl HostBus for UsbInterface {
 
     fn poll(&mut self) -> Option<Completion> {
         self.completions.pop_front()
+    }
+
+    fn request(&mut self, request: BusRequest) -> Option<BusAnswer> {
+        Some(answer(self, request))
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+}
+
+impl HardwareBus for UsbInterface {
+    type Error = UsbfsError;
+
+    fn is_zero_copy(&self) -> bool {
+        self.copies_because().is_none()
     }
 
     fn reap(&mut self) -> Result<bool, UsbfsError> {
@@ -336,10 +358,6 @@ impl HostBus for UsbInterface {
 
     fn wait(&mut self, limit: Option<Duration>) -> Result<Readiness, UsbfsError> {
         self.device.node().wait(limit).map_err(|errno| UsbfsError::of("wait", errno))
-    }
-
-    fn is_gone(&self) -> bool {
-        self.is_gone
     }
 
     fn take_fault(&mut self) -> Option<UsbfsError> {

@@ -10,7 +10,7 @@
 //! addresses.
 
 use super::kernel::Capabilities;
-use crate::host_bus::{BufferId, TransferRequest};
+use crate::host_bus::{BufferSpan, TransferRequest};
 use bus::{Completion, Direction, EndpointAddress, Pipe, TransferId, TransferStatus};
 use std::collections::VecDeque;
 use units::ByteRange;
@@ -45,8 +45,7 @@ pub(super) struct Ticket {
 pub(super) struct Piece {
     pub(super) ticket: Ticket,
     pub(super) pipe: Pipe,
-    pub(super) buffer: BufferId,
-    pub(super) range: ByteRange,
+    pub(super) span: BufferSpan,
     /// It goes on from the piece before it.
     pub(super) continues: bool,
     /// If it is short, those after it are not to begin.
@@ -68,8 +67,9 @@ pub(super) enum Action {
 #[derive(Debug)]
 pub(super) struct Pieces {
     rules: Rules,
+    /// By transfer id.
     entries: Vec<Option<Entry>>,
-    free: Vec<u32>,
+    in_flight: usize,
     /// Transfers that have a piece to submit.
     starting: VecDeque<u32>,
     /// Pipes that a transfer keeps for itself; mostly none.
@@ -121,7 +121,7 @@ impl Rules {
 
 impl Entry {
     const fn is_submitted(&self) -> bool {
-        self.begun && self.submitted == self.request.range.len
+        self.begun && self.submitted == self.request.span.range.len
     }
 
     const fn is_over(&self) -> bool {
@@ -134,7 +134,7 @@ impl Pieces {
         Self {
             rules,
             entries: Vec::new(),
-            free: Vec::new(),
+            in_flight: 0,
             starting: VecDeque::new(),
             lines: Vec::new(),
             actions: VecDeque::new(),
@@ -145,22 +145,20 @@ impl Pieces {
     pub(super) fn submit(&mut self, request: TransferRequest) {
         let entry =
             Entry { request, submitted: 0, begun: false, pieces: 0, moved: 0, end: None, cancelled: false };
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(None);
-            self.entries.len() as u32 - 1
-        });
-        self.entries[index as usize] = Some(entry);
-        self.start(index, request);
+        let index = request.id.0 as usize;
+        if index >= self.entries.len() {
+            self.entries.resize(index + 1, None);
+        }
+        self.entries[index] = Some(entry);
+        self.in_flight += 1;
+        self.start(index as u32, request);
     }
 
     /// Cancels a transfer. It still completes, as cancelled or as what it has become. `false`:
     /// there is none.
     pub(super) fn cancel(&mut self, id: TransferId) -> bool {
-        let found = self.entries.iter().position(|entry| entry.is_some_and(|entry| entry.request.id == id));
-        let Some((at, entry)) = found.and_then(|at| Some((at, self.entries[at].as_mut()?))) else {
-            return false;
-        };
-        let index = at as u32;
+        let index = id.0 as u32;
+        let Some(Some(entry)) = self.entries.get_mut(index as usize) else { return false };
         entry.cancelled = true;
         if entry.pieces > 0 {
             self.actions.push_back(Action::Discard { transfer: index });
@@ -222,8 +220,8 @@ impl Pieces {
     }
 
     /// Transfers in flight.
-    pub(super) fn len(&self) -> usize {
-        self.entries.len() - self.free.len()
+    pub(super) const fn len(&self) -> usize {
+        self.in_flight
     }
 
     /// The piece of a transfer that is to be submitted now, if one is.
@@ -234,9 +232,9 @@ impl Pieces {
         if entry.end.is_some() || entry.cancelled || entry.is_submitted() || (entry.pieces > 0 && !chained) {
             return None;
         }
-        let TransferRequest { pipe, buffer, range, .. } = entry.request;
+        let TransferRequest { pipe, span, .. } = entry.request;
         let offset = entry.submitted;
-        let len = (range.len - offset).min(rules.piece_bytes_max);
+        let len = (span.range.len - offset).min(rules.piece_bytes_max);
         entry.submitted += len;
         entry.begun = true;
         entry.pieces += 1;
@@ -244,8 +242,7 @@ impl Pieces {
         Some(Piece {
             ticket: Ticket { transfer: index, offset },
             pipe,
-            buffer,
-            range: ByteRange::new(range.start + offset, len),
+            span: BufferSpan { range: ByteRange::new(span.range.start + offset, len), ..span },
             continues: chained && offset > 0,
             short_stops: chained && !is_last && pipe.endpoint.direction() == Direction::In,
         })
@@ -257,7 +254,7 @@ impl Pieces {
         if let Some(line) = self.lines.iter_mut().find(|line| line.pipe == pipe) {
             return line.waiting.push_back(index);
         }
-        if request.range.len > self.rules.piece_bytes_max && !self.rules.chains(pipe) {
+        if request.span.range.len > self.rules.piece_bytes_max && !self.rules.chains(pipe) {
             self.lines.push(Line { pipe, keeper: index, waiting: VecDeque::new() });
         }
         self.starting.push_back(index);
@@ -270,7 +267,7 @@ impl Pieces {
         let completion = Completion { id: entry.request.id, status, actual: entry.moved };
         self.actions.push_back(Action::Complete(completion));
         self.starting.retain(|&starting| starting != index);
-        self.free.push(index);
+        self.in_flight -= 1;
         if let Some(at) = self.lines.iter().position(|line| line.keeper == index) {
             for waiting in self.lines.swap_remove(at).waiting {
                 if let Some(entry) = self.entries[waiting as usize] {
@@ -284,6 +281,7 @@ impl Pieces {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host_bus::BufferId;
     use TransferStatus::{Babble, Cancelled, Done, Short, Stall};
     use bus::StreamId;
     use proptest::prelude::*;
@@ -300,8 +298,8 @@ mod tests {
         TransferRequest {
             id: TransferId(id),
             pipe,
-            buffer: BufferId::default(),
-            range: ByteRange::new(1000, len),
+            span: BufferSpan { buffer: BufferId::default(), range: ByteRange::new(1000, len) },
+            is_whole: false,
         }
     }
 
@@ -314,7 +312,7 @@ mod tests {
     fn submitted(actions: &[Action]) -> Vec<(u32, u32, bool, bool)> {
         let piece = |action: &Action| match action {
             Action::Submit(piece) => {
-                Some((piece.range.start, piece.range.len, piece.continues, piece.short_stops))
+                Some((piece.span.range.start, piece.span.range.len, piece.continues, piece.short_stops))
             }
             _ => None,
         };
@@ -332,42 +330,42 @@ mod tests {
     #[test]
     fn a_transfer_is_mostly_one_piece() {
         let mut pieces = Pieces::new(WHOLE);
-        pieces.submit(request(7, pipe(Direction::In), 1 << 20));
+        pieces.submit(request(0, pipe(Direction::In), 1 << 20));
         assert_eq!(submitted(&taken(&mut pieces)), [(1000, 1 << 20, false, false)]);
         pieces.handle(ticket(0, 0), Short, 512);
-        assert_eq!(taken(&mut pieces), [ended(7, Short, 512)]);
+        assert_eq!(taken(&mut pieces), [ended(0, Short, 512)]);
         assert_eq!(pieces.len(), 0);
     }
 
     #[test]
     fn all_are_cancelled_and_none_begins_meanwhile() {
         let mut pieces = Pieces::new(IN_TURN);
+        pieces.submit(request(0, pipe(Direction::In), 250));
         pieces.submit(request(1, pipe(Direction::In), 250));
-        pieces.submit(request(2, pipe(Direction::In), 250));
-        pieces.submit(request(3, pipe(Direction::Out), 50));
+        pieces.submit(request(2, pipe(Direction::Out), 50));
         assert_eq!(submitted(&taken(&mut pieces)).len(), 2);
         pieces.cancel_all();
         let discard = |transfer| Action::Discard { transfer };
-        assert_eq!(taken(&mut pieces), [discard(0), ended(2, Cancelled, 0), discard(2)]);
+        assert_eq!(taken(&mut pieces), [discard(0), ended(1, Cancelled, 0), discard(2)]);
         pieces.handle(ticket(0, 0), Cancelled, 0);
         pieces.handle(ticket(2, 0), Done, 50);
-        assert_eq!(taken(&mut pieces), [ended(1, Cancelled, 0), ended(3, Done, 50)]);
+        assert_eq!(taken(&mut pieces), [ended(0, Cancelled, 0), ended(2, Done, 50)]);
         assert_eq!(pieces.len(), 0);
     }
 
     #[test]
     fn a_transfer_of_no_bytes_is_one_piece_too() {
         let mut pieces = Pieces::new(IN_TURN);
-        pieces.submit(request(7, pipe(Direction::Out), 0));
+        pieces.submit(request(0, pipe(Direction::Out), 0));
         assert_eq!(submitted(&taken(&mut pieces)), [(1000, 0, false, false)]);
         pieces.handle(ticket(0, 0), Done, 0);
-        assert_eq!(taken(&mut pieces), [ended(7, Done, 0)]);
+        assert_eq!(taken(&mut pieces), [ended(0, Done, 0)]);
     }
 
     #[test]
     fn chained_pieces_are_handed_over_at_once() {
         let mut pieces = Pieces::new(CHAINED);
-        pieces.submit(request(1, pipe(Direction::In), 250));
+        pieces.submit(request(0, pipe(Direction::In), 250));
         let expected = [(1000, 100, false, true), (1100, 100, true, true), (1200, 50, true, false)];
         assert_eq!(submitted(&taken(&mut pieces)), expected);
         for (offset, actual) in [(0, 100), (100, 100)] {
@@ -375,25 +373,25 @@ mod tests {
             assert_eq!(taken(&mut pieces), []);
         }
         pieces.handle(ticket(0, 200), Done, 50);
-        assert_eq!(taken(&mut pieces), [ended(1, Done, 250)]);
+        assert_eq!(taken(&mut pieces), [ended(0, Done, 250)]);
     }
 
     #[test]
     fn a_short_piece_ends_its_chain() {
         let mut pieces = Pieces::new(CHAINED);
-        pieces.submit(request(1, pipe(Direction::In), 250));
+        pieces.submit(request(0, pipe(Direction::In), 250));
         taken(&mut pieces);
         pieces.handle(ticket(0, 0), Done, 100);
         pieces.handle(ticket(0, 100), Short, 13);
         assert_eq!(taken(&mut pieces), [Action::Discard { transfer: 0 }]);
         pieces.handle(ticket(0, 200), Cancelled, 0);
-        assert_eq!(taken(&mut pieces), [ended(1, Short, 113)]);
+        assert_eq!(taken(&mut pieces), [ended(0, Short, 113)]);
     }
 
     #[test]
     fn a_chain_that_the_kernel_has_stopped_ends_as_its_earliest_piece() {
         let mut pieces = Pieces::new(CHAINED);
-        pieces.submit(request(1, pipe(Direction::Out), 250));
+        pieces.submit(request(0, pipe(Direction::Out), 250));
         for _ in 0..2 {
             assert!(matches!(pieces.poll(), Some(Action::Submit(_))));
         }
@@ -403,36 +401,36 @@ mod tests {
         assert_eq!(taken(&mut pieces), [Action::Discard { transfer: 0 }]);
         pieces.handle(ticket(0, 0), Stall, 0);
         pieces.handle(ticket(0, 100), Cancelled, 0);
-        assert_eq!(taken(&mut pieces), [Action::Discard { transfer: 0 }, ended(1, Stall, 0)]);
+        assert_eq!(taken(&mut pieces), [Action::Discard { transfer: 0 }, ended(0, Stall, 0)]);
     }
 
     #[test]
     fn pieces_in_turn_wait_for_one_another() {
         let mut pieces = Pieces::new(IN_TURN);
-        pieces.submit(request(1, pipe(Direction::In), 250));
+        pieces.submit(request(0, pipe(Direction::In), 250));
         assert_eq!(submitted(&taken(&mut pieces)), [(1000, 100, false, false)]);
         pieces.handle(ticket(0, 0), Done, 100);
         assert_eq!(submitted(&taken(&mut pieces)), [(1100, 100, false, false)]);
         pieces.handle(ticket(0, 100), Short, 1);
-        assert_eq!(taken(&mut pieces), [ended(1, Short, 101)]);
+        assert_eq!(taken(&mut pieces), [ended(0, Short, 101)]);
     }
 
     #[test]
     fn a_transfer_in_turn_keeps_its_pipe() {
         let mut pieces = Pieces::new(IN_TURN);
+        pieces.submit(request(0, pipe(Direction::In), 150));
         pieces.submit(request(1, pipe(Direction::In), 150));
-        pieces.submit(request(2, pipe(Direction::In), 150));
-        pieces.submit(request(3, pipe(Direction::In), 13));
-        pieces.submit(request(4, pipe(Direction::Out), 13));
+        pieces.submit(request(2, pipe(Direction::In), 13));
+        pieces.submit(request(3, pipe(Direction::Out), 13));
         assert_eq!(submitted(&taken(&mut pieces)), [(1000, 100, false, false), (1000, 13, false, false)]);
         pieces.handle(ticket(0, 0), Done, 100);
         assert_eq!(submitted(&taken(&mut pieces)), [(1100, 50, false, false)]);
         pieces.handle(ticket(0, 100), Done, 50);
         let actions = taken(&mut pieces);
-        assert_eq!((actions[0], submitted(&actions)), (ended(1, Done, 150), vec![(1000, 100, false, false)]));
+        assert_eq!((actions[0], submitted(&actions)), (ended(0, Done, 150), vec![(1000, 100, false, false)]));
         pieces.handle(ticket(1, 0), Stall, 0);
         let actions = taken(&mut pieces);
-        assert_eq!((actions[0], submitted(&actions)), (ended(2, Stall, 0), vec![(1000, 13, false, false)]));
+        assert_eq!((actions[0], submitted(&actions)), (ended(1, Stall, 0), vec![(1000, 13, false, false)]));
     }
 
     #[test]
@@ -452,23 +450,23 @@ mod tests {
     #[test]
     fn a_transfer_cancelled_completes_as_what_it_has_become() {
         let mut pieces = Pieces::new(IN_TURN);
-        for id in [1, 2, 3] {
+        for id in [0, 1, 2] {
             pieces.submit(request(id, pipe(Direction::In), 150));
         }
         taken(&mut pieces);
         // One that waits, one of which a piece is in flight, one that has ended in the meantime.
-        assert!(pieces.cancel(TransferId(2)));
-        assert_eq!(taken(&mut pieces), [ended(2, Cancelled, 0)]);
         assert!(pieces.cancel(TransferId(1)));
+        assert_eq!(taken(&mut pieces), [ended(1, Cancelled, 0)]);
+        assert!(pieces.cancel(TransferId(0)));
         assert_eq!(taken(&mut pieces), [Action::Discard { transfer: 0 }]);
         pieces.handle(ticket(0, 0), Done, 100);
         let actions = taken(&mut pieces);
-        assert_eq!(actions[0], ended(1, Cancelled, 100));
+        assert_eq!(actions[0], ended(0, Cancelled, 100));
         let Action::Submit(third) = actions[1] else { panic!("the third begins: {actions:?}") };
         pieces.handle(third.ticket, Babble, 100);
+        assert!(!pieces.cancel(TransferId(1)));
+        assert_eq!(taken(&mut pieces), [ended(2, Babble, 100)]);
         assert!(!pieces.cancel(TransferId(2)));
-        assert_eq!(taken(&mut pieces), [ended(3, Babble, 100)]);
-        assert!(!pieces.cancel(TransferId(3)));
     }
 
     proptest! {
@@ -510,9 +508,9 @@ mod tests {
                 let at = outstanding.iter().position(|piece| piece.pipe == chosen.pipe).expect("it is there");
                 let piece = outstanding.remove(at);
                 let (status, actual) = match what {
-                    1 => (Short, piece.range.len / 2),
+                    1 => (Short, piece.span.range.len / 2),
                     2 => (Stall, 0),
-                    _ => (Done, piece.range.len),
+                    _ => (Done, piece.span.range.len),
                 };
                 pieces.handle(piece.ticket, status, actual);
                 take(&mut pieces, &mut outstanding);

@@ -25,7 +25,7 @@ fn a_disk_with_the_page_reports_before_and_after() {
     let mut disk = attached(Bridge { log_page: page(35), smart: smart(60), ..Bridge::default() });
     assert_eq!(temperature(&disk), Some((35, TemperatureSource::LogPage)));
     read(&mut disk);
-    disk.bus.log_page = page(41);
+    disk.session.bus_mut().log_page = page(41);
     let after = disk.temperature(AskTemperature::ByLog).expect("it is identified again");
     assert_eq!(after.map(|reading| reading.celsius), Some(41));
     read(&mut disk);
@@ -36,7 +36,7 @@ fn a_stall_in_place_of_the_page_leads_to_smart() {
     let mut disk = attached(Bridge { smart: smart(44), ..Bridge::default() });
     assert_eq!(temperature(&disk), Some((44, TemperatureSource::Smart)));
     assert!(read(&mut disk).transport.stalls > 0);
-    assert_eq!(disk.bus.resets, 0);
+    assert_eq!(disk.session.bus().resets, 0);
 }
 
 #[test]
@@ -61,5 +61,5 @@ fn a_disk_that_does_not_answer_is_reset_and_then_left_alone() {
     // It was not asked otherwise.
     assert_eq!(temperature(&disk), None);
     let counters = read(&mut disk);
-    assert_eq!((counters.transport.timeouts, disk.bus.resets), (1, 1));
+    assert_eq!((counters.transport.timeouts, disk.session.bus().resets), (1, 1));
 }

@@ -5,7 +5,7 @@
 //! buffer does not move; no reference to it is given out while an URB uses it.
 
 use super::node::{Capabilities, Node};
-use crate::host_bus::{BufferId, BufferMemory};
+use crate::host_bus::{BufferId, DmaBuffers};
 use rustix::io::{Errno, Result};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use std::fmt;
@@ -22,7 +22,7 @@ const PAGE_BYTES_MAX: usize = 64 << 10;
 /// All memory of a device.
 pub(in crate::usbfs) struct Memory {
     areas: Vec<Area>,
-    buffers: BufferMemory,
+    buffers: DmaBuffers,
     /// Why usbfs's memory is not used.
     refusal: Option<Errno>,
 }
@@ -36,12 +36,12 @@ struct Area {
 impl Memory {
     pub(super) fn new(capabilities: Capabilities) -> Self {
         let refusal = (!capabilities.mapping).then_some(Errno::NOSYS);
-        Self { areas: Vec::new(), buffers: BufferMemory::default(), refusal }
+        Self { areas: Vec::new(), buffers: DmaBuffers::default(), refusal }
     }
 
     /// What usbfs counts for so many buffers of so many bytes, at most: each area is whole pages.
     pub(in crate::usbfs) fn footprint_bytes(count: u16, bytes: u32) -> u64 {
-        let stride = BufferMemory::stride(bytes);
+        let stride = DmaBuffers::stride(bytes);
         areas(count, stride).map(|buffers| (buffers * stride).next_multiple_of(PAGE_BYTES_MAX) as u64).sum()
     }
 
@@ -49,7 +49,7 @@ impl Memory {
     /// is the first.
     pub(super) fn add(&mut self, node: &Node, count: u16, bytes: u32) -> Result<BufferId> {
         let first = self.buffers.next();
-        let stride = BufferMemory::stride(bytes);
+        let stride = DmaBuffers::stride(bytes);
         for here in areas(count, stride) {
             let area = self.map(node, here * stride)?;
             // SAFETY: the area has `here * stride` bytes, is kept for as long as the buffers are,
@@ -82,12 +82,12 @@ impl Memory {
     }
 
     /// The buffers.
-    pub(in crate::usbfs) const fn buffers(&mut self) -> &mut BufferMemory {
+    pub(in crate::usbfs) const fn buffers(&mut self) -> &mut DmaBuffers {
         &mut self.buffers
     }
 
     /// The buffers, to look at.
-    pub(in crate::usbfs) const fn buffers_ref(&self) -> &BufferMemory {
+    pub(in crate::usbfs) const fn buffers_ref(&self) -> &DmaBuffers {
         &self.buffers
     }
 }

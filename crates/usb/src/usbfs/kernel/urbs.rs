@@ -52,9 +52,9 @@ impl Urbs {
     /// Hands an URB to the kernel. It comes back by [`Self::reap`] unless this fails: `EBUSY` is
     /// our own table being full.
     pub(super) fn submit(&mut self, node: &Node, memory: &mut Memory, piece: &Piece) -> Result<()> {
-        let length = i32::try_from(piece.range.len).map_err(|_| Errno::INVAL)?;
+        let length = i32::try_from(piece.span.range.len).map_err(|_| Errno::INVAL)?;
         let place = self.free.pop().ok_or(Errno::BUSY)?;
-        let Some(buffer) = memory.buffers().start_transfer(piece.buffer, piece.range) else {
+        let Some(buffer) = memory.buffers().start_transfer(piece.span) else {
             self.free.push(place);
             return Err(Errno::FAULT);
         };
@@ -84,11 +84,11 @@ impl Urbs {
         match submitted {
             Ok(_) => {
                 self.outstanding[usize::from(place)] =
-                    Some(Submitted { ticket: piece.ticket, buffer: piece.buffer });
+                    Some(Submitted { ticket: piece.ticket, buffer: piece.span.buffer });
                 Ok(())
             }
             Err(errno) => {
-                memory.buffers().end_transfer(piece.buffer);
+                memory.buffers().end_transfer(piece.span.buffer);
                 self.free.push(place);
                 Err(errno)
             }
