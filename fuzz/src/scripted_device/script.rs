@@ -3,9 +3,9 @@
 use super::stack::Stack;
 use super::unit::Unit;
 use arbitrary::Arbitrary;
-use bus::TransferStatus;
+use bus::{Direction, TransferStatus};
 use initiator::disk::{AskTemperature, Operation};
-use initiator::{BusAnswer, BusRequest, Payload, Transport};
+use initiator::{BusAnswer, BusRequest, Transport};
 use units::Extent;
 
 /// Actions of a script that are played.
@@ -139,8 +139,9 @@ fn flow<T: Transport>(stack: &mut Stack<T>, unit: &mut Unit, count: usize) {
             });
             continue;
         }
-        let (messages, others): (Vec<_>, Vec<_>) =
-            stack.in_flight().copied().partition(|transfer| transfer.payload == Payload::Message);
+        let (messages, others): (Vec<_>, Vec<_>) = stack
+            .in_flight()
+            .partition(|transfer| transfer.is_message && transfer.pipe.endpoint.direction() == Direction::In);
         let ended =
             others.iter().chain(&messages).find_map(|transfer| Some((transfer, unit.serve(transfer)?)));
         let Some((transfer, (status, actual, bytes))) = ended else { return };

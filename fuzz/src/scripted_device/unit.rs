@@ -1,7 +1,7 @@
 //! What a device that keeps to the standard would say, so that a script need not find it: any transport, one unit.
 
+use super::scripted_bus::Offered;
 use bus::{Direction, TransferStatus};
-use initiator::{Payload, Transfer};
 use wire::bot::{Cbw, Csw, CswStatus};
 use wire::scsi::Status;
 use wire::uas::{CommandIu, ReadyIu, ResponseCode, ResponseIu, SenseIu, TaskManagementIu};
@@ -44,21 +44,21 @@ pub(super) type End = (TransferStatus, u32, Vec<u8>);
 
 impl Unit {
     /// How this transfer ends; nothing if it is a message's and there is nothing to say.
-    pub(super) fn serve(&mut self, transfer: &Transfer) -> Option<End> {
-        match (transfer.payload, transfer.pipe.endpoint.direction()) {
-            (Payload::Inline(inline), _) => {
-                self.hear(inline.as_bytes());
+    pub(super) fn serve(&mut self, transfer: &Offered) -> Option<End> {
+        match (transfer.is_message, transfer.pipe.endpoint.direction()) {
+            (true, Direction::Out) => {
+                self.hear(&transfer.sent);
                 Some((TransferStatus::Done, transfer.length, Vec::new()))
             }
-            (Payload::Message, _) => {
+            (true, Direction::In) => {
                 let bytes = self.say(transfer)?;
                 Some(ended(bytes, transfer.length))
             }
-            (_, Direction::Out) => {
+            (false, Direction::Out) => {
                 self.task_of(transfer)?.move_all(transfer.length);
                 Some((TransferStatus::Done, transfer.length, Vec::new()))
             }
-            (_, Direction::In) => {
+            (false, Direction::In) => {
                 let (reply, sense) = (self.reply.take(), self.sense);
                 let task = self.task_of(transfer)?;
                 let bytes = reply.or_else(|| answer(&task.cdb, &sense));
@@ -85,7 +85,7 @@ impl Unit {
     }
 
     /// The command whose data a transfer moves.
-    fn task_of(&mut self, transfer: &Transfer) -> Option<&mut Task> {
+    fn task_of(&mut self, transfer: &Offered) -> Option<&mut Task> {
         let (stream, direction) = (transfer.pipe.stream, transfer.pipe.endpoint.direction());
         self.tasks.iter_mut().find(|task| match stream {
             Some(stream) => task.tag == u32::from(stream.get()),
@@ -93,7 +93,7 @@ impl Unit {
         })
     }
 
-    fn say(&mut self, transfer: &Transfer) -> Option<Vec<u8>> {
+    fn say(&mut self, transfer: &Offered) -> Option<Vec<u8>> {
         let stream = transfer.pipe.stream.map(|stream| stream.get());
         let is_meant = |tag: u16| stream.is_none_or(|stream| stream == tag);
         if let Some(at) = self.functions.iter().position(|&tag| is_meant(tag)) {
