@@ -56,7 +56,7 @@ impl Options {
 /// Checks the repository and prints the findings; whether there were none.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     let root = workspace::root();
-    let (files, mut findings) = check(&root)?;
+    let Checked { files, mut findings, unchecked } = check(&root)?;
     let list = root.join(exceptions::PATH);
     let mut exceptions = Exceptions::parse(&std::fs::read_to_string(&list).context("read the exceptions")?)?;
     if options.regenerate {
@@ -78,6 +78,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     for finding in &findings {
         println!("{finding}");
     }
+    if let Some(why) = unchecked {
+        println!("tidy: commit subjects not checked: {why}");
+    }
     println!("tidy: {files} files, {} findings", findings.len());
     Ok(findings.is_empty())
 }
@@ -86,17 +89,26 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 pub(crate) fn findings() -> Result<Vec<Finding>> {
     let root = workspace::root();
     let list = std::fs::read_to_string(root.join(exceptions::PATH)).context("read the exceptions")?;
-    let mut findings = Exceptions::parse(&list)?.apply(check(&root)?.1);
+    let mut findings = Exceptions::parse(&list)?.apply(check(&root)?.findings);
     findings.sort();
     Ok(findings)
 }
 
-/// How many files were read, and what is wrong with them.
-fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
+/// What a check has found.
+struct Checked {
+    /// How many files were read.
+    files: usize,
+    findings: Vec<Finding>,
+    /// Why commit subjects were not checked, if they were not.
+    unchecked: Option<String>,
+}
+
+/// What is wrong with the repository, exceptions included.
+fn check(root: &Path) -> Result<Checked> {
     let (of_tree, of_cargo) = rayon::join(|| of_tree(root), || of_cargo(root));
-    let (files, mut findings) = of_tree?;
-    findings.extend(of_cargo?);
-    Ok((files, findings))
+    let mut checked = of_tree?;
+    checked.findings.extend(of_cargo?);
+    Ok(checked)
 }
 
 /// What is wrong with the workspace as Cargo reports it.
@@ -107,12 +119,15 @@ fn of_cargo(root: &Path) -> Result<Vec<Finding>> {
 }
 
 /// What is wrong with files and commits.
-fn of_tree(root: &Path) -> Result<(usize, Vec<Finding>)> {
+fn of_tree(root: &Path) -> Result<Checked> {
     let list = std::fs::read_to_string(root.join(word_list::PATH)).context("read the word list")?;
     let list = WordList::parse(&list)?;
     let paths = workspace::files(root)?;
     let names: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
-    let mut findings = rules::commits(root, &list);
+    let (mut findings, unchecked) = match rules::commits(root, &list) {
+        Ok(findings) => (findings, None),
+        Err(why) => (Vec::new(), Some(why)),
+    };
     let mut files = BTreeMap::new();
     for path in &paths {
         let bytes = std::fs::read(root.join(path)).with_context(|| format!("read {path}"))?;
@@ -134,7 +149,7 @@ fn of_tree(root: &Path) -> Result<(usize, Vec<Finding>)> {
     for found in of_crates {
         findings.extend(found?);
     }
-    Ok((paths.len(), findings))
+    Ok(Checked { files: paths.len(), findings, unchecked })
 }
 
 /// What is wrong with a file as a text.

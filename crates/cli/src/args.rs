@@ -27,7 +27,7 @@ pub(crate) use self::compare::{CaptureKind, CompareArguments, ControllerArgument
 pub(crate) use self::control::{ControlArguments, ControlCommandArgument};
 pub(crate) use self::decode::DecodeArguments;
 pub(crate) use self::diff::DiffArguments;
-pub(crate) use self::grid::{GridArguments, Shard};
+pub(crate) use self::grid::GridArguments;
 pub(crate) use self::history::HistoryArguments;
 pub(crate) use self::list::ListArguments;
 pub(crate) use self::machine::MachineArguments;

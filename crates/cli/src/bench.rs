@@ -60,11 +60,11 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut Output<'_>) -> Result<()
     let writes = workloads.iter().any(Workload::writes);
     if arguments.verify && arguments.cached {
         return Err(Failure::usage(
-            "--verify reads back from the drive, and with --cached it would be from the page cache: leave one out",
+            "--verify cannot be combined with --cached: it would check the page cache, not the drive",
         ));
     }
     if arguments.verify && !writes {
-        return Err(Failure::usage("--verify checks what was written, and the workload writes nothing"));
+        return Err(Failure::usage("--verify needs a workload that writes; this one only reads"));
     }
     fit::check_asked(arguments, &workloads)?;
     output_file::check_distinct(&[
@@ -126,7 +126,7 @@ fn notes(workloads: &[Workload], arguments: &BenchArguments) -> Vec<String> {
     // With --cached a file's own notes on caching do not apply.
     let has_notes = arguments.has_named() || !arguments.cached;
     let of_workloads = workloads.iter().filter(|_| has_notes).flat_map(|workload| &workload.notes);
-    let captured = "its transfers were captured meanwhile, which costs time";
+    let captured = "transfers were captured during the run, which slows it down";
     of_workloads.cloned().chain(arguments.capture.is_wanted().then(|| captured.to_owned())).collect()
 }
 
@@ -137,10 +137,11 @@ fn observe(arguments: &BenchArguments, bench_target: &mut BenchTarget) -> Result
         return Ok(None);
     };
     if let Some((what, _)) = arguments.capture.announcement() {
-        message!("capturing into {what}");
+        message!("capturing to {what}");
     }
     let watched = bench_target.device.watch(Box::new(recorder));
-    watched.map_err(|error| Failure::new(format!("{name} cannot be watched")).because(error))?;
+    watched
+        .map_err(|error| Failure::new(format!("cannot capture the transfers of {name}")).because(error))?;
     Ok(Some(capture))
 }
 
@@ -229,11 +230,11 @@ fn keep_verified_short(has_named: bool, workloads: &mut [Workload], drive_bytes:
                     offset => format!("byte {offset} of the drive"),
                 }
             } else {
-                "where each of its jobs begins".to_owned()
+                "the offset of each job".to_owned()
             };
             let (name, part) = (&workload.name, ByteCount(VERIFIED_BYTES));
             workload.notes.push(format!(
-                "{name} used {part} from {begin}, since all that is written is read back; --size for more"
+                "{name} used only {part} from {begin}, since --verify reads back every block; use --size for more"
             ));
         }
     }
@@ -243,11 +244,11 @@ fn keep_verified_short(has_named: bool, workloads: &mut [Workload], drive_bytes:
 fn plain(arguments: &BenchArguments, pattern: PatternArgument) -> Result<Workload, Failure> {
     let length = |flag: &str, bytes: u64| match u32::try_from(bytes) {
         Ok(bytes) if (1..=REQUEST_BYTES_MAX).contains(&bytes) => Ok(bytes),
-        _ => Err(Failure::usage(format!("{flag} {}", workload::short_bytes(bytes)))
-            .because(format!("1 byte to {} are served", ByteCount(REQUEST_BYTES_MAX.into())))),
+        _ => Err(Failure::usage(format!("{flag} {} is out of range", workload::short_bytes(bytes)))
+            .because(format!("1 byte to {} are possible", ByteCount(REQUEST_BYTES_MAX.into())))),
     };
     if arguments.mix.is_some() && !pattern.is_mixed() {
-        return Err(Failure::usage("--mix is for rw and randrw; the others read or write alone"));
+        return Err(Failure::usage("--mix needs --rw rw or --rw randrw"));
     }
     let (reads, random) = pattern.percents(arguments.mix.unwrap_or(USUAL_MIX));
     let align = match arguments.align {
@@ -264,7 +265,7 @@ fn job_file(
     parse: fn(&str, &str) -> Result<Workload, JobFileError>,
 ) -> Result<Workload, Failure> {
     let name = shown(file);
-    let unread = |error| Failure::new(format!("{name}: cannot be read")).because(error);
+    let unread = |error| Failure::new(format!("cannot read {name}")).because(error);
     let mut bytes = Vec::new();
     let opened = std::fs::File::open(file).map_err(unread)?;
     opened.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unread)?;
@@ -307,7 +308,7 @@ fn verdict(record: &Record, changed_device: Option<String>) -> Result<(), Failur
     let wrong = record.wrong_blocks();
     if wrong > 0 {
         return Err(Failure::new(format!(
-            "{} with something else than was written there",
+            "data miscompare: {} read back with other data than written",
             counted(wrong, "block")
         )));
     }
@@ -361,12 +362,14 @@ mod tests {
         };
         let (part, large) = (Some(256 << 20), 1 << 40);
         let note = |begin| {
-            format!("one used 256 MiB from {begin}, since all that is written is read back; --size for more")
+            format!(
+                "one used only 256 MiB from {begin}, since --verify reads back every block; use --size for more"
+            )
         };
         assert_eq!(limited(&[0, 0], None, false, large), (part, note("the start of the drive")));
         assert_eq!(limited(&[0], None, true, 0), (part, note("the start of the drive")), "not known yet");
         assert_eq!(limited(&[4096], None, false, large), (part, note("byte 4096 of the drive")));
-        assert_eq!(limited(&[0, 4096], None, false, large), (part, note("where each of its jobs begins")));
+        assert_eq!(limited(&[0, 4096], None, false, large), (part, note("the offset of each job")));
         // A named workload has a span, which is not a choice of the user.
         assert_eq!(limited(&[0], Some(1 << 30), true, large), (part, note("the start of the drive")));
         assert_eq!(limited(&[0], Some(1 << 30), false, large), (Some(1 << 30), String::new()));

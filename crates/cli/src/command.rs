@@ -9,7 +9,7 @@ use crate::args::{
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
-/// USB Attached SCSI, whole, in user space.
+/// USB Attached SCSI in user space: serve, measure, explain, simulate and decode USB drives.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 pub(crate) struct Arguments {
@@ -32,12 +32,12 @@ pub(crate) enum Command {
     Why(WhyArguments),
     /// Print shell completions.
     Completions {
-        /// For which shell.
+        /// Shell.
         shell: clap_complete::Shell,
     },
-    /// Print the man page, or write all of them into a directory.
+    /// Print the main man page, or write all man pages into a directory.
     Man {
-        /// Where to write them.
+        /// Directory for all man pages.
         directory: Option<PathBuf>,
     },
 }

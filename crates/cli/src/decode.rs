@@ -50,7 +50,7 @@ struct Printer<'a> {
 pub(crate) fn run(arguments: &DecodeArguments) -> Result<(), Failure> {
     let out = Output::new();
     let Input { bytes, name, is_stopped } = Input::open(&arguments.file, &out)?;
-    let fail = |error| Failure::new(format!("the capture {name} cannot be read: {error}"));
+    let fail = |error| Failure::new(format!("cannot read the capture {name}: {error}"));
     let bytes = Unpacked::new(bytes, UnpackLimits::default()).map_err(fail)?;
     let ends = Ends { unpacked: bytes.damage_handle(), is_stopped };
     let mut reader = Reader::new(bytes, name.clone()).map_err(|error| Failure::new(error.to_string()))?;
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &DecodeArguments) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(Failure::new("cannot print").because(error)),
         Ok(()) if printer.damages > 0 => Err(Failure::damaged(format!("the capture {name} is damaged"))
-            .because("what could be read of it is decoded")),
+            .because("the readable parts were decoded")),
         Ok(()) => Ok(()),
     }
 }
@@ -141,8 +141,8 @@ fn is_of_usb(decoder: &Decoder, printer: &Printer<'_>) -> Result<(), Failure> {
     let link = decoder.foreign_link().filter(|_| printer.packets == count);
     link.map_or(Ok(()), |link| {
         let name = shown(&printer.arguments.file);
-        Err(Failure::new(format!("{name} has no packets of USB")).because(format!("all {count} are of {link}"))
-            .try_this("Capture USB: link types 189 and 220 (usbmon, QEMU), 186 (FreeBSD), 249 (USBPcap), 288 and 293 to 295 (packets) are read, and the text of usbmon"))
+        Err(Failure::new(format!("{name} is not a USB capture")).because(format!("all {} are of {link}", counted(count, "packet")))
+            .try_this("Capture USB traffic. Supported are link types 189 and 220 (usbmon, QEMU), 186 (FreeBSD), 249 (USBPcap), 288 and 293 to 295 (USB 2.0 packets), and usbmon text."))
     })
 }
 
@@ -215,7 +215,7 @@ impl<'a> Printer<'a> {
     /// The compressed data end in damage, where so much of the capture had come out of them.
     fn unpack_damage(&mut self, offset: u64, what: &str) -> io::Result<()> {
         self.damages += 1;
-        let text = format!("the compressed data are damaged behind {offset} bytes of the capture: {what}");
+        let text = format!("the compressed data are damaged after {offset} bytes of the capture: {what}");
         self.report(self.damages, || json::unpack_damage(offset, what), &text)
     }
 
@@ -248,11 +248,10 @@ impl<'a> Printer<'a> {
     fn end(&mut self, decoder: &Decoder) -> io::Result<()> {
         if self.drops > DROPS_REPORTED_MAX {
             self.out.flush()?;
-            let more = counted(self.drops - DROPS_REPORTED_MAX, "more place");
+            let more = counted(self.drops - DROPS_REPORTED_MAX, "more position");
             let packets = counted(self.dropped, "packet");
-            let all =
-                if self.dropped > 0 { format!("; {packets} were dropped in all") } else { String::new() };
-            warn(&format!("and at {more}{all}"));
+            let all = if self.dropped > 0 { format!("; {packets} dropped in total") } else { String::new() };
+            warn(&format!("events are missing at {more}{all}"));
         }
         if self.arguments.json {
             return self.end_json(decoder);
@@ -264,15 +263,15 @@ impl<'a> Printer<'a> {
         lines::verdicts(&mut self.out, decoder, device)?;
         lines::end(&mut self.out, decoder, self.commands)?;
         if self.damages > 0 {
-            let (times, lost) = (counted(self.damages, "time"), counted(self.bytes_lost, "byte"));
-            writeln!(self.out, "damage: {times}, {lost} not read")?;
+            let (times, lost) = (self.damages, counted(self.bytes_lost, "byte"));
+            writeln!(self.out, "damaged parts: {times}, {lost} skipped")?;
         }
         if self.dropped == 0 && self.drops > 0 {
-            writeln!(self.out, "events may be missing at {}", counted(self.drops, "place"))?;
+            writeln!(self.out, "events may be missing at {}", counted(self.drops, "position"))?;
         }
         if self.dropped > 0 {
-            let (packets, places) = (counted(self.dropped, "packet"), counted(self.drops, "place"));
-            writeln!(self.out, "dropped when captured: {packets}, at {places}")?;
+            let (packets, places) = (counted(self.dropped, "packet"), counted(self.drops, "position"));
+            writeln!(self.out, "dropped by the capturing program: {packets}, at {places}")?;
         }
         self.out.flush()
     }

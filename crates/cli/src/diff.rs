@@ -30,8 +30,8 @@ pub(crate) fn run(arguments: &DiffArguments, out: &mut Output<'_>) -> Result<(),
     let store = Store::to_read(&path).map_err(failure)?;
     let (before, after) = (saved(&store, &arguments.before)?, saved(&store, &arguments.after)?);
     if before.id == after.id {
-        let what = format!("before and after are one run, {}", title(&before));
-        return Err(Failure::usage(what).try_this(format!("Name two of {}", listing(&path))));
+        let what = format!("both names select the same run: {}", title(&before));
+        return Err(Failure::usage(what).try_this(format!("Name two runs; list them: {}", listing(&path))));
     }
     let diff = records::diff(&before.run, &after.run, arguments.same / 100.0);
     if let Some(file) = &arguments.report {
@@ -62,9 +62,12 @@ fn text(before: &Saved, after: &Saved, diff: &Diff) -> String {
     for only in &diff.only {
         let which = if only.is_after { "after" } else { "before" };
         let row = format!("{}, {}, depth {}", escape(&only.job), escape(&only.transport), only.depth);
-        let why =
-            only.error.as_deref().map(|why| format!("; the other: {}", escape(why))).unwrap_or_default();
-        text += &format!("only {which}: {row}{why}\n");
+        let why = only
+            .error
+            .as_deref()
+            .map(|why| format!("; the other run failed: {}", escape(why)))
+            .unwrap_or_default();
+        text += &format!("only in the run {which}: {row}{why}\n");
     }
     text + &summary(diff) + "\n"
 }
@@ -111,11 +114,11 @@ fn transports(change: &Change) -> String {
 fn notes(diff: &Diff) -> Vec<String> {
     let line = |note: &Note| {
         let of = match (note.before, note.after) {
-            (true, false) => "the run before alone",
-            (false, true) => "the run after alone",
-            _ => "both",
+            (true, false) => "the run before",
+            (false, true) => "the run after",
+            _ => "both runs",
         };
-        format!("note of {of}: {}", escape(&note.text))
+        format!("note on {of}: {}", escape(&note.text))
     };
     diff.notes.iter().map(line).collect()
 }
@@ -137,11 +140,11 @@ fn summary(diff: &Diff) -> String {
     let count = |verdict| diff.changes.iter().filter(|change| change.verdict == verdict).count();
     let of = |verdict: Verdict| format!("{} {verdict}", count(verdict));
     let all = [Verdict::Better, Verdict::Worse, Verdict::Same, Verdict::Unclear].map(of).join(", ");
-    let same = format!("{all}; the same is within {:.1} %", diff.same_within * 100.0);
+    let same = format!("{all} (the same: within {:.1} %)", diff.same_within * 100.0);
     match diff.notes.iter().filter(|note| note.is_of_one()).count() {
         0 => same,
-        1 => same + "; one run has a note that the other has not, of which a difference may come",
-        _ => same + "; the runs are not noted for the same, of which a difference may come",
+        1 => same + "; a difference may come from a condition that is noted on one run only",
+        _ => same + "; a difference may come from conditions that are noted on one run only",
     }
 }
 

@@ -50,8 +50,8 @@ fn not_found(store: &Store, selector: &Selector) -> Result<Failure, Failure> {
         return Ok(Failure::usage(format!("{path} has no runs")).try_this(saving(store.path())));
     }
     let what = match selector {
-        Selector::Last(back) => format!("{path} has no run {back} before the last one"),
-        Selector::Named(name) => format!("no run in {path} is called `{name}`"),
+        Selector::Last(back) => format!("{path} has no run last~{back}"),
+        Selector::Named(name) => format!("no run in {path} has the number or label `{name}`"),
     };
     Ok(Failure::usage(what).try_this(format!("List the runs: {}", listing(store.path()))))
 }
@@ -69,8 +69,8 @@ pub(crate) fn json(value: serde_json::Result<Value>) -> Result<Value, Failure> {
 fn delete(path: &Path, id: RunId) -> Result<(), Failure> {
     let mut store = Store::to_write(path).map_err(failure)?;
     match store.delete(id).map_err(failure)? {
-        true => message!("run {id} is deleted from {}", shown(path)),
-        false => return Err(Failure::new(format!("run {id} is gone already"))),
+        true => message!("deleted run {id} from {}", shown(path)),
+        false => return Err(Failure::new(format!("run {id} was already deleted"))),
     }
     Ok(())
 }
@@ -99,7 +99,7 @@ fn list(arguments: &HistoryArguments, store: &Store, out: &mut Output<'_>) -> Re
 }
 
 fn table(runs: &[Summary]) -> TextTable {
-    let heads = ["run", "began", "label", "setup", "drive", "transports", "rows", "MB/s at most"];
+    let heads = ["run", "began", "label", "setup", "drive", "transports", "rows", "MB/s max"];
     let table = TextTable::new(heads).words([1, 2, 3, 4, 5, 6]);
     let mut table = table.leave_out_first(&["rows", "transports", "setup", "label"]);
     for run in runs {
@@ -107,7 +107,7 @@ fn table(runs: &[Summary]) -> TextTable {
             records::RunKind::Measured => escape(&run.setup),
             records::RunKind::Simulated => format!("{}, simulated", escape(&run.setup)),
         };
-        let ended = if run.interrupted { ", ended early" } else { "" };
+        let ended = if run.interrupted { ", interrupted" } else { "" };
         table.row([
             run.run.to_string(),
             run.began.clone(),
@@ -140,7 +140,7 @@ fn one(saved: &Saved) -> String {
         text += &format!("  note: {}\n", escape(note));
     }
     let called = escape(&command_line::line(&run.command_line));
-    text += &format!("  called: {called}\n  seed {}, uaskit {}\n", run.seed, escape(&run.version));
+    text += &format!("  command: {called}\n  seed {}, uaskit {}\n", run.seed, escape(&run.version));
     text + &fitted(&results(&run.results)) + "\n" + &failed(&run.results)
 }
 

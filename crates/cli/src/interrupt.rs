@@ -36,8 +36,8 @@ pub(crate) fn watch(saved: Saved) -> Result<(), Failure> {
     *lock() = Some(saved);
     let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
     let caught: Vec<_> = [SIGINT, SIGTERM].into_iter().filter(|signal| ignored & bit(*signal) == 0).collect();
-    let mut signals =
-        Signals::new(caught).map_err(|error| Failure::new("cannot watch for Ctrl-C").because(error))?;
+    let mut signals = Signals::new(caught)
+        .map_err(|error| Failure::new("cannot install signal handlers").because(error))?;
     thread::spawn(move || {
         if signals.forever().next().is_some() {
             // A thread that appends a record holds the lock until the record is whole.

@@ -45,11 +45,11 @@ fn record(tree: &Tree, file: &Path, out: &mut Output<'_>) -> Result<(), Failure>
     let text = tree.record().unwrap_or_default().to_string();
     output_file::write(file, output_file::Kind::Machine, text.as_bytes())?;
     let mut text = format!(
-        "{} has what uaskit reads of this machine. Look through it before you send it.\n",
+        "Wrote what uaskit reads of this machine to {}. Review the file before you send it.\n",
         shown(file)
     );
     if inventory.log == Some(Err(Unread::Refused)) {
-        text += "Recorded by root it would have the kernel's log as well.\n";
+        text += "The kernel log is missing; record as root to include it.\n";
     }
     out.print(&text)
 }
@@ -60,12 +60,12 @@ fn udev_rules(inventory: &Inventory) -> String {
     ids.sort();
     ids.dedup_by_key(|(id, _)| *id);
     let mut text = "\
-# /etc/udev/rules.d/70-uaskit.rules: users at the console may open these drives without the kernel's driver.
-# Then: sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=usb
+# /etc/udev/rules.d/70-uaskit.rules: gives the user at the console access to these drives.
+# To apply it: sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=usb
 "
     .to_owned();
     if ids.is_empty() {
-        text += "# No drive is attached.\n";
+        text += "# No USB drive is attached.\n";
     }
     for (id, title) in ids {
         text += &format!(
@@ -90,7 +90,10 @@ fn forsaken(inventory: &Inventory) -> String {
                 text += if text.ends_with(&line) { "" } else { &line };
             }
             Transport::Claimed => {
-                text += &format!("\n{} is claimed by a program (usbfs).\n", escape(&interface.name));
+                text += &format!(
+                    "\n{}: a program has claimed this interface (usbfs).\n",
+                    escape(&interface.name)
+                );
             }
             _ => {}
         }
@@ -108,7 +111,7 @@ fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interfa
     let unconfigured = diagnosis.and_then(|diagnosis| diagnosis.judgement(Rule::Configured));
     if let Some(judgement) = unconfigured {
         let because = escape(&judgement.because);
-        return format!("\n{port} has no driver: {because}.\nWhat can be done: uaskit why {port}\n");
+        return format!("\n{port} has no driver: {because}.\nWhat to do: uaskit why {port}\n");
     }
     if let Some(because) = diagnosis.and_then(needs_more) {
         let because = escape(&because);
@@ -117,32 +120,35 @@ fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interfa
         let in_the_way = inventory.drivers.in_the_way_of("uas").into_iter().filter(|_| !is_loaded);
         let forbidding = forbidding(in_the_way.map(|(one, _)| one));
         return format!(
-            "\n{name} has no driver: {because}.\n{elsewhere}{forbidding}What can be done: uaskit why {port}\n"
+            "\n{name} has no driver: {because}.\n{elsewhere}{forbidding}What to do: uaskit why {port}\n"
         );
     }
     let is_registered = drivers.iter().any(|driver| matches!(driver, Module::Registered(_)));
     let forbidding = forbidding(inventory.drivers.forbidden.iter());
     if !is_registered && !forbidding.is_empty() {
         return format!(
-            "\n{name} has no driver: neither uas nor usb-storage is loaded. What forbids it:\n\
-             {forbidding}What can be done: uaskit why {port}\n"
+            "\n{name} has no driver: neither uas nor usb-storage is loaded. These lines prevent it:\n\
+             {forbidding}What to do: uaskit why {port}\n"
         );
     }
     if !is_registered {
         return format!(
-            "\n{name} has no driver: neither uas nor usb-storage is loaded. They are with\n  \
-             sudo modprobe uas\nOtherwise: uaskit why {port}\n"
+            "\n{name} has no driver: neither uas nor usb-storage is loaded. To load them:\n  \
+             sudo modprobe uas\nMore: uaskit why {port}\n"
         );
     }
     let unknown = match diagnosis.map(|one| one.decision) {
         Some(Decision::Supposed(rule)) if rule.is_question() => {
-            format!("It is of no use if uas has refused it: not known is whether {}.\n", rule.title())
+            format!(
+                "This does not help if uas has refused the drive; it is unknown whether {}.\n",
+                rule.title()
+            )
         }
         _ => String::new(),
     };
     format!(
-        "\n{name} has no driver. If a program that had claimed it was killed, bind the kernel driver again with\n  \
-         {}\n{unknown}Otherwise: uaskit why {port}\n",
+        "\n{name} has no driver. If a program that had claimed it was killed, reattach the kernel driver:\n  \
+         {}\n{unknown}More: uaskit why {port}\n",
         escape(&give_back_command(&interface.name))
     )
 }
@@ -173,9 +179,11 @@ fn needs_more(diagnosis: &Diagnosis) -> Option<String> {
         // What uas has refused once it refuses again, and usb-storage does not speak it.
         Decision::Decided(rule) if rule.is_question() && diagnosis.expected == Expected::NoDriver => {
             let because = &diagnosis.judgement(rule)?.because;
-            Some(format!("{because}, and the drive speaks UAS alone"))
+            Some(format!("{because}, and the drive supports UAS only"))
         }
-        Decision::LeftAlone(_) => Some("usb-storage.quirks= has it left alone, by the letter i".to_owned()),
+        Decision::LeftAlone(_) => {
+            Some("usb-storage.quirks= has the letter i, which makes the drivers ignore the device".to_owned())
+        }
         _ => None,
     }
 }

@@ -37,7 +37,7 @@ pub(crate) enum Kind {
 impl Kind {
     const fn name(self) -> &'static str {
         match self {
-            Self::Page => "a page",
+            Self::Page => "an HTML page of uaskit",
             Self::Picture => "an SVG picture",
             Self::Capture => "a capture",
             Self::Records => "a file of records",
@@ -99,7 +99,7 @@ pub(crate) fn check_replaceable(file: &Path, kind: Kind) -> Result<(), Failure> 
     }
     Err(Failure::refused(cannot_write(file))
         .because(format!("it exists and is not {}", kind.name()))
-        .try_this("Name another file, or move that one away."))
+        .try_this("Name another file, or move this one."))
 }
 
 /// Checks that a file can be created or opened for writing, whatever is in it, and leaves everything as it is.
@@ -109,8 +109,8 @@ pub(crate) fn check_replaceable(file: &Path, kind: Kind) -> Result<(), Failure> 
 pub(crate) fn check_writable(file: &Path) -> Result<(), Failure> {
     if file.as_os_str() == "-" {
         return Err(Failure::usage(cannot_write(file))
-            .because("- does not stand for standard output here")
-            .try_this("Name a file (./- if it is really called so) or /dev/stdout."));
+            .because("this option does not accept - for standard output")
+            .try_this("Name a file (./- for a file of that name) or /dev/stdout."));
     }
     let Ok(there) = fs::metadata(file) else {
         check_parent(file)?;
@@ -135,7 +135,7 @@ pub(crate) fn check_writable(file: &Path) -> Result<(), Failure> {
 }
 
 fn cannot_write(file: &Path) -> String {
-    format!("{} cannot be written", shown(file))
+    format!("cannot write {}", shown(file))
 }
 
 /// Why the system refuses to write a file, and what helps.
@@ -143,9 +143,9 @@ pub(crate) fn unwritable(file: &Path, error: &io::Error) -> Failure {
     let failure = Failure::new(cannot_write(file)).because(error);
     match error.kind() {
         ErrorKind::PermissionDenied => {
-            failure.try_this("Name a file in a folder that you may write to, such as your home folder.")
+            failure.try_this("Name a file in a folder with write permission, such as your home folder.")
         }
-        ErrorKind::ReadOnlyFilesystem => failure.try_this("Name a file on a file system that is writable."),
+        ErrorKind::ReadOnlyFilesystem => failure.try_this("Name a file on a writable file system."),
         ErrorKind::StorageFull => failure.try_this("Free some space, or name a file on another file system."),
         _ => failure,
     }
@@ -180,7 +180,7 @@ pub(crate) fn check_distinct(files: &[(&str, Option<&Path>)]) -> Result<(), Fail
     let mut before: Vec<(&&str, PathBuf)> = Vec::new();
     for (option, file) in named {
         if let Some((other, _)) = before.iter().find(|(_, known)| *known == file) {
-            return Err(Failure::usage(format!("{other} and {option} name one file, {}", shown(file)))
+            return Err(Failure::usage(format!("{other} and {option} name the same file, {}", shown(file)))
                 .try_this("Name two different files."));
         }
         before.push((option, file));
@@ -310,7 +310,7 @@ mod tests {
         }
         // A user who means standard output must not get a file of this name.
         let refusal = check_replaceable(Path::new("-"), Kind::Page).expect_err("it is refused").to_string();
-        assert!(refusal.contains("- cannot be written"), "{refusal}");
+        assert!(refusal.contains("cannot write -"), "{refusal}");
     }
 
     #[test]
@@ -352,7 +352,7 @@ mod tests {
         // Root may write anywhere but here.
         let refusal =
             check_replaceable(Path::new("/proc/self/p.html"), Kind::Page).expect_err("not writable");
-        assert!(refusal.to_string().starts_with("/proc/self/p.html cannot be written: "), "{refusal}");
+        assert!(refusal.to_string().starts_with("cannot write /proc/self/p.html: "), "{refusal}");
         let place = Place::new("check");
         check_replaceable(&place.0.join("p.html"), Kind::Page).expect("it can be written");
         let older = place.file("older.html", b"<!doctype html>");
@@ -368,7 +368,7 @@ mod tests {
             (place.0.join("x"), place.0.join("../").join(place.0.file_name().expect("a name")).join("x"));
         let both = check_distinct(&[("--report", Some(&one)), ("--save", None), ("--capture", Some(&other))]);
         let refusal = both.expect_err("they are one").to_string();
-        assert!(refusal.starts_with("--report and --capture name one file, "), "{refusal}");
+        assert!(refusal.starts_with("--report and --capture name the same file, "), "{refusal}");
         assert!(check_distinct(&[("--report", Some(&one)), ("--capture", Some(&place.0.join("y")))]).is_ok());
         #[cfg(unix)]
         {

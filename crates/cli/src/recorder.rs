@@ -68,14 +68,13 @@ impl CaptureArguments {
         let file = shown(self.capture.as_ref()?);
         let (contents, bytes) = match self.snap {
             u32::MAX => (
-                "all bytes of each transfer are kept: it grows as fast as data move, and what cannot be written in time is \
-                 dropped; --snap N keeps the first N"
+                "all bytes of each transfer (--snap N keeps the first N bytes); events are dropped if the disk is too slow"
                     .to_owned(),
                 None,
             ),
             bytes => {
                 let of = counted(bytes.into(), "byte");
-                (format!("the first {of} of each transfer are kept; --snap N keeps N, --snap 0 all"), Some(bytes))
+                (format!("the first {of} of each transfer (--snap N keeps N bytes, --snap 0 all)"), Some(bytes))
             }
         };
         Some((format!("{file}: {contents}"), json!({ "file": file, "snap_bytes": bytes })))
@@ -155,14 +154,14 @@ impl Capture {
         let thread = thread::Builder::new().name("capture".to_owned());
         let thread = thread
             .spawn(move || writer.write_all(&events, &waiting))
-            .map_err(|error| Failure::new("cannot start the thread of the capture").because(error))?;
+            .map_err(|error| Failure::new("cannot start the capture thread").because(error))?;
         let recorder = Recorder { queue, waiting_bytes, dropped: Arc::clone(&dropped), begins, snap };
         Ok((Self { thread, dropped }, recorder))
     }
 
     /// Waits until the files are complete. Every recorder must be dropped before.
     pub(crate) fn finish(self) -> Result<CaptureSummary, Failure> {
-        let written = self.thread.join().map_err(|_| Failure::new("the thread of the capture has failed"))?;
+        let written = self.thread.join().map_err(|_| Failure::new("the capture thread has failed"))?;
         let written = written.map_err(|error| Failure::new(error.to_string()))?;
         Ok(CaptureSummary { dropped: self.dropped.load(Ordering::Relaxed), ..written })
     }
@@ -551,11 +550,11 @@ mod tests {
         let (line, fields) = announced(1024);
         assert_eq!(
             line,
-            "drive.pcapng: the first 1024 bytes of each transfer are kept; --snap N keeps N, --snap 0 all"
+            "drive.pcapng: the first 1024 bytes of each transfer (--snap N keeps N bytes, --snap 0 all)"
         );
         assert_eq!(fields, json!({ "file": "drive.pcapng", "snap_bytes": 1024 }));
         let (line, fields) = announced(u32::MAX);
-        assert!(line.starts_with("drive.pcapng: all bytes of each transfer are kept: it grows"), "{line}");
+        assert!(line.starts_with("drive.pcapng: all bytes of each transfer (--snap N"), "{line}");
         assert_eq!(fields["snap_bytes"], Value::Null);
         let nothing = CaptureArguments { capture: None, snap: 1024, capture_size: None };
         assert_eq!(nothing.announcement(), None);

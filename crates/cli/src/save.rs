@@ -50,7 +50,7 @@ impl Keeper {
 fn make_folder(path: &Path) -> Result<(), Failure> {
     let Some(folder) = path.parent() else { return Ok(()) };
     std::fs::create_dir_all(folder).map_err(|error| {
-        Failure::new(format!("the data folder {} cannot be made", shown(folder)))
+        Failure::new(format!("cannot create the data folder {}", shown(folder)))
             .because(error)
             .try_this("Name a file: --save=FILE, and --file FILE for uaskit history and uaskit diff.")
     })
@@ -60,8 +60,8 @@ fn make_folder(path: &Path) -> Result<(), Failure> {
 pub(crate) fn place(named: Option<&Path>) -> Result<PathBuf, Failure> {
     let usual = || records::default_path(|name| std::env::var_os(name));
     named.map(Path::to_owned).or_else(usual).ok_or_else(|| {
-        Failure::usage("there is no data folder: neither XDG_DATA_HOME nor HOME is set")
-            .try_this("Name a file.")
+        Failure::usage("no data folder: neither XDG_DATA_HOME nor HOME is set")
+            .try_this("Name a file: --save=FILE, and --file FILE for uaskit history and uaskit diff.")
     })
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn saving(path: &Path) -> String {
     let mut save = std::ffi::OsString::from("--save=");
     save.push(path);
     let words = [OsStr::new("uaskit"), OsStr::new("bench"), OsStr::new("--virtual"), &save];
-    format!("Save one: {}", command_line::line(&words))
+    format!("To save a run: {}", command_line::line(&words))
 }
 
 /// The line that calls the program on a file of runs.
@@ -94,12 +94,12 @@ pub(crate) fn failure(error: StoreError) -> Failure {
         StoreError::NoFolder { folder } => {
             let make = command_line::mkdir(folder);
             let remedy =
-                format!("Make it: {make}; or name a file elsewhere; --save alone has its own folder.");
+                format!("Create it: {make}; or name another file; --save alone uses your data folder.");
             return Failure::new(error.to_string()).try_this(remedy);
         }
         StoreError::Foreign { .. } => "Name another file.",
-        StoreError::Newer { .. } => "Use the newer uaskit, or another file.",
-        StoreError::Damaged { .. } => "It was left as it is. Move it away, and another one is begun.",
+        StoreError::Newer { .. } => "Use a newer version of uaskit, or another file.",
+        StoreError::Damaged { .. } => "The file was not changed. Move it away to start a new one.",
         _ => return Failure::new(error.to_string()),
     };
     Failure::new(error.to_string()).try_this(remedy)

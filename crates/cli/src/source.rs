@@ -107,8 +107,8 @@ pub(crate) fn open(files: &[PathBuf]) -> Result<Source, Failure> {
         Some(tree) if documents.is_empty() => Source::Machine(tree),
         Some(tree) => Source::MachineAnd(tree, documents),
         None if documents.iter().all(|document| document.text.trim().is_empty()) => {
-            return Err(Failure::usage(format!("{} has nothing to read", named())).try_this(
-                "Give the file of `uaskit list --record`, or the output of dmesg, lsusb -t, lsusb -v.",
+            return Err(Failure::usage(format!("{} contains no text", named())).try_this(
+                "Name a file of `uaskit list --record`, or output of dmesg, lsusb -t or lsusb -v.",
             ));
         }
         None => Source::Texts(documents),
@@ -201,8 +201,9 @@ fn recorded(file: &Path, bytes: &[u8]) -> Result<Option<Tree>, Failure> {
             let failure =
                 Failure::new(format!("cannot read the recorded machine in {}", shown(file))).because(&error);
             Err(match error {
-                RecordError::CutShort { .. } => failure
-                    .try_this("Have it sent again, or recorded again with `uaskit list --record FILE`."),
+                RecordError::CutShort { .. } => failure.try_this(
+                    "Ask for the complete file, or record it again with `uaskit list --record FILE`.",
+                ),
                 _ => failure,
             })
         }

@@ -18,11 +18,11 @@ pub(crate) fn pool(asked: Option<u16>) -> Result<ThreadPool, Failure> {
 fn of_processors(asked: Option<u16>, processors: usize) -> Result<usize, Failure> {
     let (asked, most) = (asked.map_or(0, usize::from), PER_PROCESSOR * processors);
     if asked > most {
-        return Err(Failure::usage(format!("--threads {asked} are too many"))
+        return Err(Failure::usage(format!("--threads {asked} is too many"))
             .because(format!(
-                "{PER_PROCESSOR} for each processor are {most} here, and more make nothing faster"
+                "the maximum is {most}, {PER_PROCESSOR} per processor; more threads are not faster"
             ))
-            .try_this("leave it out for one for each processor"));
+            .try_this("leave --threads out for one per processor"));
     }
     Ok(asked)
 }
@@ -36,7 +36,7 @@ mod tests {
         assert_eq!([None, Some(1), Some(8)].map(|asked| of_processors(asked, 2).unwrap()), [0, 1, 8]);
         let refusal = of_processors(Some(9), 2).unwrap_err().to_string();
         assert!(
-            refusal.starts_with("--threads 9 are too many: 4 for each processor are 8 here"),
+            refusal.starts_with("--threads 9 is too many: the maximum is 8, 4 per processor"),
             "{refusal}"
         );
     }

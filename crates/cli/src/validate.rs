@@ -23,10 +23,10 @@ use study::validate::{BARS, Processors, Validation, doubts, made, places, record
 
 pub(crate) fn run(arguments: &ValidateArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     if arguments.save.is_some() {
-        return Err(Failure::usage("a validation is not saved as a run")
-            .because("its rows are in the units of their articles, where the rows of a run are rates")
+        return Err(Failure::usage("a validation cannot be saved as a run")
+            .because("its rows have the units of their articles, and rows of a run are rates")
             .try_this(
-                "Keep what --json prints, or a page of --report: both are the same again for a version and a seed.",
+                "Store the output of --json or --report; it is reproducible for a version and a seed.",
             ));
     }
     page::has_room(arguments.report.as_deref())?;
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &ValidateArguments, out: &mut Output<'_>) -> Result
         decided.keep(only);
     }
     if decided.decisions.is_empty() {
-        return Err(Failure::usage("no row is left").try_this("leave --only out, or shorten it"));
+        return Err(Failure::usage("no row matches --only").try_this("leave --only out, or shorten it"));
     }
     let pool = threads::pool(arguments.threads)?;
     interrupt::watch(Saved::Nothing("run the same command again, or only some rows with --only TEXT"))?;
@@ -78,11 +78,11 @@ pub(crate) fn run(arguments: &ValidateArguments, out: &mut Output<'_>) -> Result
     if arguments.only.is_some() || all_hold && median && worst {
         return Ok(());
     }
-    Err(Failure::new("a bar is not met").because("the last lines above say which"))
+    Err(Failure::new("a limit is not met").because("see the last lines above"))
 }
 
 fn broken(error: PartError) -> Failure {
-    Failure::new("what comes with the program is broken, which is a fault of ours").because(error)
+    Failure::new("built-in data are invalid (a bug of uaskit)").because(error)
 }
 
 fn show(
@@ -108,15 +108,18 @@ fn show(
     let Count { figures, holds, fails, undecided } = statistics.fit;
     writeln!(
         out,
-        "Rows that numbers were fitted on: {}, {holds} hold, {fails} fail, {undecided} undecided",
+        "Rows used for fitting: {}; claims: {holds} hold, {fails} fail, {undecided} undecided",
         counted_len(figures, "figure")
     )?;
     let Count { figures, holds, fails, undecided } = statistics.check;
     let figures = counted_len(figures, "figure");
-    writeln!(out, "Rows that check: {figures}, {holds} hold, {fails} fail, {undecided} undecided")?;
     writeln!(
         out,
-        "Numbers that were fitted: {}, in {}, on {}",
+        "Rows that check:       {figures}; claims: {holds} hold, {fails} fail, {undecided} undecided"
+    )?;
+    writeln!(
+        out,
+        "Fitted constants: {}, in {}, to {}",
         statistics.fitted_numbers,
         counted_len(places(decided), "place"),
         counted_len(statistics.fit.all(), "row")
@@ -124,7 +127,7 @@ fn show(
     if let (Some(median), Some((worst, id))) = (statistics.error_median, &statistics.error_worst) {
         writeln!(
             out,
-            "|error| median {:.1} % of figures that runs decide (bar {:.0} %), {:.1} % with facts; worst {:.0} % of {id} (bar {:.0} %)",
+            "|error| of simulated figures: median {:.1} % (limit {:.0} %; {:.1} % with figures that follow from facts), largest {:.0} %, {id} (limit {:.0} %)",
             median * 100.0,
             BARS.0 * 100.0,
             statistics.error_median_with_facts.unwrap_or(median) * 100.0,
@@ -172,13 +175,13 @@ fn claims(rows: &[Row<'_>]) -> TextTable {
 }
 
 fn changes(sensitivities: &[Sensitivity]) -> String {
-    let columns = ["number", "", "median |error|", "worst", "moves most", "does not hold any more"];
+    let columns = ["number", "", "median |error|", "worst", "moves most", "no longer holds"];
     let mut table = TextTable::new(columns).words([0, 3, 4, 5]).names([1]);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     for Sensitivity { number, changes } in sensitivities {
         for (change, way) in changes.iter().zip(["-10 %", "+10 %"]) {
             let Some(Change { error_median, error_worst, moved_most, broken, .. }) = change else {
-                table.row([number, way, "-", "-", "it cannot be so", ""]);
+                table.row([number, way, "-", "-", "invalid value", ""]);
                 continue;
             };
             let worst = error_worst.as_ref().map(|(error, id)| format!("{} {id}", percent(*error)));
@@ -196,5 +199,5 @@ fn changes(sensitivities: &[Sensitivity]) -> String {
     let runs: usize =
         sensitivities.iter().flat_map(|one| &one.changes).flatten().map(|change| change.runs).sum();
     let table = table::wrapped(&table);
-    format!("What rows are if a fitted number changes ({})\n{table}\n", counted_len(runs, "run"))
+    format!("Errors if a fitted constant changes by 10 % ({})\n{table}\n", counted_len(runs, "run"))
 }

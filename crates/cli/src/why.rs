@@ -37,22 +37,20 @@ pub(crate) fn run(arguments: &WhyArguments, out: &mut Output<'_>) -> Result<(), 
         inventory.read_log(path);
     }
     if let (Some(file), Some(Err(unread))) = (&arguments.log, &inventory.log) {
-        let failure = Failure::new(format!("cannot read {} as a log", shown(file)));
+        let failure = Failure::new(format!("cannot read {} as a kernel log", shown(file)));
         return Err(failure
             .because(words_of(*unread))
-            .try_this("Give it a text, such as dmesg > FILE or journalctl -k > FILE writes."));
+            .try_this("Name a text file, as written by dmesg > FILE or journalctl -k > FILE."));
     }
     if let (Some(file), Some(Ok(log))) = (&arguments.log, &inventory.log)
         && log.is_silent()
     {
         let file = escape(&shown(file));
         let has = match log.lines_read {
-            0 => "nothing in it".to_owned(),
-            lines => format!("{}, and none is about USB", counted_len(lines, "line")),
+            0 => "is empty".to_owned(),
+            lines => format!("has {}, none of them about USB", counted_len(lines, "line")),
         };
-        message!(
-            "uaskit: {file} has {has}: what the kernel has said is not known. `dmesg > FILE` may need sudo."
-        );
+        message!("uaskit: {file} {has}, so kernel messages are unknown. `dmesg > FILE` may need sudo.");
     }
     let gone = absent_of(&inventory, drive.as_deref());
     let devices = match meant(&inventory, drive.as_deref()) {
@@ -102,7 +100,7 @@ fn judged(inventory: &Inventory, drives: &[(&UsbDevice, Vec<Diagnosis>)]) -> Res
         .into_iter()
         .map(|missing| missing.command)
         .collect();
-    let failure = Failure::unknown("the report does not show what decides");
+    let failure = Failure::unknown("the report lacks the deciding facts");
     Err(if commands.is_empty() {
         failure
     } else {
@@ -112,9 +110,9 @@ fn judged(inventory: &Inventory, drives: &[(&UsbDevice, Vec<Diagnosis>)]) -> Res
 
 const fn words_of(unread: Unread) -> &'static str {
     match unread {
-        Unread::Absent => "it is not there",
+        Unread::Absent => "no such file",
         Unread::Refused => "permission denied",
-        Unread::Failed => "it is not text",
+        Unread::Failed => "it is not a text file",
     }
 }
 
@@ -124,15 +122,15 @@ fn meant<'a>(inventory: &'a Inventory, name: Option<&OsStr>) -> Result<Vec<&'a U
     let text = shown(name);
     if text.trim().is_empty() {
         return Err(Failure::usage("the name of the drive is empty")
-            .try_this("Name a port, disk or id, or no drive for all of them."));
+            .try_this("Name a port, disk or id, or leave the name out for all drives."));
     }
     // Names of udev, such as those in /dev/disk/by-id, lead to a node.
     let node = Some(name).filter(|name| name.as_bytes().starts_with(b"/dev/"));
     let node = node.and_then(|name| std::fs::canonicalize(name).ok());
     let found = inventory.find(node.as_deref().and_then(Path::to_str).unwrap_or(&text));
     if found.is_empty() {
-        return Err(Failure::new(format!("there is no {text} on USB")).try_this(
-            "See `uaskit list --all`; a drive is named by port, disk or id: 2-1.4, /dev/sdb, 174c:55aa.",
+        return Err(Failure::new(format!("no USB device `{text}`")).try_this(
+            "See `uaskit list --all`. Name a drive by port (2-1.4), disk (/dev/sdb) or id (174c:55aa).",
         ));
     }
     match found.iter().find(|device| device.is_storage()) {

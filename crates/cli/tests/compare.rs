@@ -183,7 +183,7 @@ fn components_are_as_busy_as_their_lanes_and_requests_make_them() {
     assert!(number(&uas["controller"]["interrupts"]) < number(&uas["controller"]["tds"]) / 4.0);
     let output = compare(&["--raw", "--depth", "30", "--commands", "50", "--components"]);
     let text = String::from_utf8_lossy(&output.stdout);
-    for name in ["link 1, from the host", "link 1, from the device", "controller", "medium 1"] {
+    for name in ["link 1, host to device", "link 1, device to host", "controller", "medium 1"] {
         assert_eq!(text.matches(name).count(), if name == "controller" { 3 } else { 2 }, "{name}\n{text}");
     }
 }
@@ -242,13 +242,9 @@ fn parts_have_shares_of_the_time_for_core_bridge_cable_and_drive() {
     }
     let output = compare(&[&asked[..], &measured, &["--components"]].concat());
     let text = String::from_utf8_lossy(&output.stdout);
-    for name in [
-        "link below hubs 1, from the device",
-        "the driver's core",
-        "its firmware 1",
-        "SATA cable 1",
-        "drive 1",
-    ] {
+    for name in
+        ["link below hubs 1, device to host", "host core", "bridge 1 firmware", "SATA cable 1", "drive 1"]
+    {
         assert_eq!(text.matches(name).count(), 1, "{name}\n{text}");
     }
 }
@@ -257,8 +253,8 @@ fn parts_have_shares_of_the_time_for_core_bridge_cable_and_drive() {
 fn a_trace_ends_with_the_last_command_that_was_asked_for() {
     let output = compare(&["--raw", "--depth", "1", "--commands", "50", "--trace", "2"]);
     let text = String::from_utf8(output.stdout).unwrap();
-    for (heading, ends) in [("BOT at depth 1", 3), ("UAS at depth 1", 3)] {
-        let run = text.split(heading).nth(1).unwrap().split("depth").next().unwrap();
+    for (heading, ends) in [("BOT at QD1", 3), ("UAS at QD1", 3)] {
+        let run = text.split(heading).nth(1).unwrap().split("QD").next().unwrap();
         // TEST UNIT READY comes before the two.
         assert_eq!(run.matches("command 0.0 ends").count(), ends, "{run}");
         assert!(run.contains("READ(10), 4096 bytes") && run.contains("done in 60.000 us"), "{run}");
@@ -379,8 +375,8 @@ fn what_is_beyond_a_limit_is_refused_with_the_limit() {
         (&["--raw", "--block", "15M", "--controller", "none"], "a command moves at most 8388608 bytes"),
         (&["--raw", "--depth", "8", "--commands", "1"], "measure more than 8 commands"),
         (&["--raw", "--drives", "15", "--hubs", "5"], "the controller has 64 endpoints"),
-        (&["--raw", "--threads", "65535"], "more make nothing faster"),
-        (&["--threads", "65535"], "more make nothing faster"),
+        (&["--raw", "--threads", "65535"], "more threads are not faster"),
+        (&["--threads", "65535"], "more threads are not faster"),
     ] {
         let output = compare(wrong);
         let stderr = String::from_utf8(output.stderr).unwrap();

@@ -170,7 +170,7 @@ fn transfers_are_shown_below_their_command() {
         objects[0]["transfers"].as_array().unwrap().iter().map(|one| one["part"].as_str().unwrap()).collect();
     assert_eq!(parts, ["command", "command", "data in", "data in", "status", "status"]);
     let text = String::from_utf8(decode(&path, &["--full"]).stdout).expect("text");
-    assert!(text.contains("data in   ended, 4096 bytes"), "{text}");
+    assert!(text.contains("data in   completed, 4096 bytes"), "{text}");
 }
 
 #[test]
@@ -244,11 +244,11 @@ fn places_where_packets_were_dropped_are_summed_up() {
         lines[0].starts_with("uaskit: at offset ") && lines[0].contains(": 7 packets were dropped here"),
         "{stderr}"
     );
-    assert_eq!(lines[3], "uaskit: and at 17 more places; 140 packets were dropped in all");
+    assert_eq!(lines[3], "uaskit: events are missing at 17 more positions; 140 packets dropped in total");
     let text = String::from_utf8(output.stdout).expect("text");
-    assert!(text.contains("dropped when captured: 140 packets, at 20 places\n"), "{text}");
+    assert!(text.contains("dropped by the capturing program: 140 packets, at 20 positions\n"), "{text}");
     let text = String::from_utf8(decode(&path, &["--stats"]).stdout).expect("text");
-    assert!(text.contains("\nnot sure, since packets are missing: times outside of commands"), "{text}");
+    assert!(text.contains("\npackets are missing: idle times are upper limits"), "{text}");
     let objects = json(&path, &[]);
     let end = objects.last().expect("an end");
     assert_eq!(count(&objects, &[("kind", "dropped".into())]), 3);
@@ -373,7 +373,8 @@ fn a_capture_of_something_else_is_refused_by_its_name() {
     let output = decode(&pcap(&place, 1, 3), &[]);
     assert_eq!(output.status.code(), Some(1));
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    for part in ["has no packets of USB", "all 3 are of link type 1 (Ethernet)", "189 and 220", "249", "288"]
+    for part in
+        ["is not a USB capture", "all 3 packets are of link type 1 (Ethernet)", "189 and 220", "249", "288"]
     {
         assert!(stderr.contains(part), "{part}: {stderr}");
     }
@@ -387,7 +388,7 @@ fn of_a_capture_without_packets_the_figures_are_nothing() {
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(
-        text.contains("0 ns from the first command to the last, 0 ns of it outside of commands (0.0 %)"),
+        text.contains("0 ns from the first command to the last; no command in flight for 0 ns (0.0 %)"),
         "{text}"
     );
     assert!(text.ends_with("0 commands of 0 drives; 0 verdicts\n"), "{text}");
@@ -508,7 +509,7 @@ fn a_capture_without_a_drive_lists_its_devices() {
     fs::write(&path, events).expect("is written");
     let printed = text(&decode(&path, &[]));
     let line = "  1.2     046d:c00e    HID; transfers: 2 control, 1 interrupt\n";
-    assert!(printed.contains("No commands of a drive. Devices in the capture\n"), "{printed}");
+    assert!(printed.contains("No commands of a drive. Devices in the capture:\n"), "{printed}");
     assert!(printed.contains(line), "{printed}");
     let end = json(&path, &[]).pop().expect("an end");
     assert_eq!(end["devices"][0]["interfaces"][0], "03/01/02");

@@ -19,15 +19,12 @@ fn what_is_no_machine_is_not_taken_for_one_without_usb() {
         let output = from(command, &machine);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{stderr}");
-        assert!(
-            stderr.contains("has nothing to read") && stderr.contains("uaskit list --record"),
-            "{stderr}"
-        );
+        assert!(stderr.contains("contains no text") && stderr.contains("uaskit list --record"), "{stderr}");
     }
     std::fs::create_dir_all(format!("{machine}/sys/bus/usb/devices")).expect("a folder");
     let output = from("list", &machine);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.stdout.starts_with(b"There is no USB"), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.stdout.starts_with(b"No USB bus found"), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 #[test]
@@ -69,16 +66,13 @@ fn asked(arguments: &[&str], lines: &str) -> Output {
 #[test]
 fn a_uas_only_drive_without_the_module_is_reported_in_one_line() {
     let lines = UAS_ABSENT.to_owned() + UAS_ALONE;
-    let line = "the drive speaks UAS alone, and there is no module uas: nothing else here can drive it.\n";
+    let line = "the drive supports UAS only, and there is no module uas: no other driver can bind to it.\n";
     for arguments in [&["why", "3-1"][..], &["why"]] {
         let text = output_of(arguments, &lines);
         assert!(text.contains(&format!("It has no driver: {line}")), "{text}");
     }
     let text = output_of(&["list"], &lines);
-    assert!(
-        text.contains(&format!("3-1:1.0 has no driver: {line}What can be done: uaskit why 3-1")),
-        "{text}"
-    );
+    assert!(text.contains(&format!("3-1:1.0 has no driver: {line}What to do: uaskit why 3-1")), "{text}");
     assert!(!text.contains("echo 3-1:1.0"), "{text}");
 }
 
@@ -133,17 +127,17 @@ fn what_keeps_a_driver_from_being_loaded_is_named_and_no_command_that_fails() {
         let about = text.split("\n\n").find(|part| part.starts_with(port)).expect("it has no driver");
         about.trim_end().to_owned()
     };
-    assert!(about(&lines, "3-2").contains("They are with\n  sudo modprobe uas\n"));
+    assert!(about(&lines, "3-2").contains("To load them:\n  sudo modprobe uas\n"));
     let hardened = lines
         + "/etc/modprobe.d/cis.conf = install usb-storage /bin/false\\nblacklist usb-storage\n\
            /proc/cmdline = quiet module_blacklist=usb_storage\n";
     assert_eq!(
         about(&hardened, "3-2"),
-        "3-2:1.0 has no driver: neither uas nor usb-storage is loaded. What forbids it:\n  \
+        "3-2:1.0 has no driver: neither uas nor usb-storage is loaded. These lines prevent it:\n  \
          /etc/modprobe.d/cis.conf: install usb-storage /bin/false\n  \
          /etc/modprobe.d/cis.conf: blacklist usb-storage\n  \
          /proc/cmdline: module_blacklist=usb_storage\n\
-         What can be done: uaskit why 3-2"
+         What to do: uaskit why 3-2"
     );
     assert_eq!(
         about(&hardened, "3-3"),
@@ -151,7 +145,7 @@ fn what_keeps_a_driver_from_being_loaded_is_named_and_no_command_that_fails() {
          leaves the drive to it, and no driver takes it.\n  \
          /etc/modprobe.d/cis.conf: install usb-storage /bin/false\n  \
          /proc/cmdline: module_blacklist=usb_storage\n\
-         What can be done: uaskit why 3-3"
+         What to do: uaskit why 3-3"
     );
 }
 
@@ -163,7 +157,7 @@ fn a_drive_of_uas_alone_that_was_refused_for_streams_is_not_offered_to_the_same_
     let no_streams = format!("{REGISTERS} = HCCPARAMS1 = 0x00080001\n{UAS_ALONE}{unbound}");
     let text = output_of(&["list"], &no_streams);
     let about = text.split("\n\n").find(|part| part.starts_with("3-1:1.0")).expect("it has no driver");
-    assert!(about.contains("MaxPSASize is 0, and the drive speaks UAS alone"), "{about}");
+    assert!(about.contains("MaxPSASize is 0, and the drive supports UAS only"), "{about}");
     assert!(about.contains("a USB 2 port or cable: UAS does without streams there"), "{about}");
     assert!(about.contains("a port of another xHCI controller"), "{about}");
     assert!(!about.contains("drivers_probe"), "{about}");
@@ -182,18 +176,18 @@ fn a_drive_of_uas_alone_that_was_refused_for_streams_is_not_offered_to_the_same_
 #[test]
 fn a_drive_ignored_by_quirk_is_reported() {
     for (port, lines, because) in [
-        ("3-2", format!("{QUIRKS} = 46f4:0001:i\n{BOT_ALONE}"), "the drive speaks no UAS"),
+        ("3-2", format!("{QUIRKS} = 46f4:0001:i\n{BOT_ALONE}"), "the drive does not support UAS"),
         ("3-3", format!("{QUIRKS} = 1209:0001:iu\n{BOTH}"), "has the letter u for 1209:0001"),
     ] {
         let text = output_of(&["why", port], &lines);
         let left =
-            format!("{because}, and usb-storage leaves it alone, since usb-storage.quirks= has the letter i");
+            format!("{because}, and usb-storage ignores it, since usb-storage.quirks= has the letter i");
         assert!(text.contains(&left) && !text.contains("no Bulk-Only"), "{text}");
         let text = output_of(&["why", port, "--json"], &lines);
         assert!(text.contains("\"decision\": \"left-alone\""), "{text}");
         let text = output_of(&["list"], &lines);
         assert!(
-            text.contains(&format!("{port}:1.0 has no driver: usb-storage.quirks= has it left alone")),
+            text.contains(&format!("{port}:1.0 has no driver: usb-storage.quirks= has the letter i")),
             "{text}"
         );
     }
@@ -205,7 +199,7 @@ fn an_endless_file_is_rejected_in_one_line() {
     let zeros = place.file("zeros");
     std::fs::write(&zeros, [0; 1 << 20]).expect("a file");
     for (machine, because, code) in
-        [("/dev/zero", "longer than 64 MiB", 1), (zeros.as_str(), "has nothing to read", 2)]
+        [("/dev/zero", "longer than 64 MiB", 1), (zeros.as_str(), "contains no text", 2)]
     {
         let output = from("list", machine);
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -247,16 +241,19 @@ fn a_log_without_usb_lines_leaves_resets_unknown() {
     let place = Place::new();
     let log = place.file("log");
     for (log_text, has) in [
-        ("", "nothing in it"),
-        ("\n\n", "nothing in it"),
-        ("[ 1.0] Linux version 6.1\n[ 2.0] ACPI: all is well\n", "2 lines, and none is about USB"),
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        ("[ 1.0] Linux version 6.1\n[ 2.0] ACPI: all is well\n", "has 2 lines, none of them about USB"),
     ] {
         std::fs::write(&log, log_text).expect("a log");
         let output = Command::new(UASKIT).args(["why", "3-3", "--from", GUEST, "--log", &log]).output();
         let output = output.expect("the program runs");
         let (text, stderr) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success() && stderr.contains(&format!("{log} has {has}: ")), "{stderr}");
+        assert!(
+            output.status.success() && stderr.contains(&format!("{log} {has}, so kernel messages")),
+            "{stderr}"
+        );
         assert!(text.contains("resets   unknown  the kernel's log has nothing about USB in it"), "{text}");
     }
 }
@@ -272,7 +269,10 @@ fn a_file_that_is_not_a_log_is_an_error() {
         let output = output.expect("the program runs");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{stderr}");
-        assert!(stderr.contains(&format!("cannot read {log} as a log: it is not text")), "{stderr}");
+        assert!(
+            stderr.contains(&format!("cannot read {log} as a kernel log: it is not a text file")),
+            "{stderr}"
+        );
         assert!(stderr.contains("journalctl -k > FILE"), "{stderr}");
     }
 }
@@ -371,8 +371,8 @@ fn nothing_that_is_printed_plays_with_the_terminal() {
 }
 
 /// The rule for the drives of the guest, one for each id, in their order.
-const ACCESS_RULES: &str = r#"# /etc/udev/rules.d/70-uaskit.rules: users at the console may open these drives without the kernel's driver.
-# Then: sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=usb
+const ACCESS_RULES: &str = r#"# /etc/udev/rules.d/70-uaskit.rules: gives the user at the console access to these drives.
+# To apply it: sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=usb
 # uaskit Virtual Drive
 SUBSYSTEM=="usb", ENV{DEVTYPE}=="usb_device", ATTR{idVendor}=="1209", ATTR{idProduct}=="0001", TAG+="uaccess"
 # QEMU USB HARDDRIVE

@@ -95,7 +95,7 @@ fn a_missing_file_is_reported_by_its_name() {
     let text = stderr_of(&run(&served), 1);
     assert!(text.contains(&format!("cannot open {}: no such file", place.file(SHOWN))), "{text}");
     let text = stderr_of(&run(&[OsStr::new("why"), OsStr::from_bytes(NAME)]), 1);
-    assert!(text.contains(&format!("there is no {SHOWN} on USB")), "{text}");
+    assert!(text.contains(&format!("no USB device `{SHOWN}`")), "{text}");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn what_is_overwritten_is_named_byte_for_byte() {
     let file = image(&place, b"a\xff");
     let write = words(["--rw", "write", "--bs", "64k", "--zero-data", "--yes"]);
     let text = stderr_of(&bench(&file, &write), 3);
-    assert!(text.contains("If that is meant, add --write=$'") && text.contains(r"a\377'."), "{text}");
+    assert!(text.contains("To overwrite it, add --write=$'") && text.contains(r"a\377'."), "{text}");
     // Names that lossy decoding turns into the same text, and the name as it is printed.
     for other in [&b"a\xfe"[..], "a\u{fffd}".as_bytes(), br"a\xff"] {
         let named = with("--write=", &image(&place, other));
@@ -141,7 +141,7 @@ fn a_file_that_is_swapped_to_or_behind_a_loop_device_is_not_overwritten() {
         stderr_of(&bench(&file, &[&words(["--rw", "write"])[..], &all].concat()), 3)
     };
     write("proc/swaps", b"Filename\n");
-    assert!(asked().contains("judged by the files of another machine"), "free otherwise");
+    assert!(asked().contains("--machine names the files of another machine"), "free otherwise");
     let escaped: Vec<u8> = bytes
         .iter()
         .flat_map(|byte| if *byte == b' ' { &b"\\040"[..] } else { std::slice::from_ref(byte) })

@@ -58,7 +58,7 @@ fn pictures_are_files_that_say_what_they_show_and_do_not_change() {
     assert!(printed.starts_with(&sentence) && printed.trim_end().ends_with('.'), "{printed}");
     compare(&["--timeline", &other, "--threads", "1"]);
     let printed = text(&["--drive", "disk-7200", "--platter", &platter]);
-    assert!(printed.starts_with(&format!("Wrote {platter}: the order (SVG) ")), "{printed}");
+    assert!(printed.starts_with(&format!("Wrote {platter}: the order in which ")), "{printed}");
     let [one, other, platter] = [one, other, platter].map(|file| fs::read_to_string(file).unwrap());
     assert_eq!(one, other);
     for picture in [&one, &platter] {
@@ -73,9 +73,9 @@ fn pictures_are_files_that_say_what_they_show_and_do_not_change() {
 fn a_platter_is_drawn_in_a_terminal_and_flash_has_none() {
     let text = text(&["--drive", "disk-7200", "--platter"]);
     let (_, uas) = text.split_once("\nuasp:").expect("UAS is there");
-    assert!(uas.contains("served 3-2-4-1") && !uas.contains("turn 2"), "{text}");
+    assert!(uas.contains("served 3-2-4-1") && !uas.contains("rev 2"), "{text}");
     let (_, bot) = text.split_once("\nbot:").expect("BOT is there");
-    assert!(bot.contains("served 1-2-3-4") && bot.contains("turn 2"), "{text}");
+    assert!(bot.contains("served 1-2-3-4") && bot.contains("rev 2"), "{text}");
     let output = Command::new(UASKIT).args(["compare", "--platter"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--drive disk-7200"));

@@ -133,7 +133,10 @@ fn another_part_is_a_difference_and_its_effect_is_an_improvement() {
 fn a_simulated_run_is_saved_with_its_latencies() {
     let place = Place::new();
     let (printed, _) = succeeds(&place, &[&COMPARE[..], &["--seconds", "0.01"]].concat());
-    assert!(printed.contains("Figures here are of seed 1; what is kept has means of several."), "{printed}");
+    assert!(
+        printed.contains("These figures are of seed 1; the saved run has means over five seeds."),
+        "{printed}"
+    );
     let run = json(&place, &["history", "last"]);
     let rows = run["results"].as_array().expect("a list");
     for row in rows {
@@ -164,7 +167,7 @@ fn a_simulation_with_a_report_is_saved_with_its_seeds() {
     let times = if ratio < 2.0 { format!("{ratio:.2}x") } else { format!("{ratio:.1}x") };
     let deep = format!("UASP is {times} as fast as BOT at QD4");
     let html = fs::read_to_string(&page).expect("it is there");
-    assert!(html.contains(&deep) && html.contains("means of seeds 1 to 5"), "{deep} is not on the page");
+    assert!(html.contains(&deep) && html.contains("means over seeds 1 to 5"), "{deep} is not on the page");
     let json = succeeds(&place, &[&COMPARE[..7], &["--seconds", "0.02", "--json"]].concat()).0;
     let record: Value = serde_json::from_str(&json).expect("JSON");
     let first = record["rows"][1]["results"]["uasp"]["iops"].as_f64();
@@ -197,15 +200,15 @@ fn a_note_of_one_run_alone_is_printed() {
     let measured = place.file("measured.html");
     let capture = ["--save", "--capture", &place.file("drive.pcapng"), "--snap", "64", "--report", &measured];
     bench(&place, &capture);
-    let captured = "its transfers were captured meanwhile, which costs time";
+    let captured = "transfers were captured during the run, which slows it down";
     let (text, _) = succeeds(&place, &["diff", "1", "2", "--report", &page]);
-    assert!(text.contains(&format!("\n  note of the run after alone: {captured}\n")), "{text}");
+    assert!(text.contains(&format!("\n  note on the run after: {captured}\n")), "{text}");
     assert!(
-        text.contains("; one run has a note that the other has not, of which a difference may come\n"),
+        text.contains("; a difference may come from a condition that is noted on one run only\n"),
         "{text}"
     );
     let html = fs::read_to_string(&page).expect("it is there");
-    assert!(html.contains(&format!("note of the run after alone: {captured}")));
+    assert!(html.contains(&format!("note on the run after: {captured}")));
     let html = fs::read_to_string(&measured).expect("it is there");
     assert!(html.contains("captured") && html.contains(" records in 1 file, "), "the size of the capture");
     let diff = json(&place, &["diff", "1", "2"]);
@@ -238,7 +241,7 @@ fn a_folder_that_is_not_there_is_made_for_the_usual_file_alone() {
     let place = Place::new();
     let (folder, file) = (place.file("new/dir"), place.file("new/dir/runs.sqlite"));
     let save = format!("--save={file}");
-    let says = format!("directory {folder} does not exist\n  Make it: mkdir -p {folder}; or");
+    let says = format!("directory {folder} does not exist\n  Create it: mkdir -p {folder}; or");
     fails(&place, &[&BENCH[..], &[save.as_str()]].concat(), 1, &says);
     assert!(!fs::exists(place.file("new")).expect("it can be looked at"), "nothing was made");
     fs::create_dir_all(&folder).expect("a folder can be made");
@@ -284,36 +287,36 @@ fn many_depths_are_one_finding() {
         fs::read_to_string(&file).expect("a page in UTF-8")
     };
     let history = page(&["history"]);
-    assert!(history.contains("4K random read, QD8") && !history.contains("uas, depth 16"));
+    assert!(history.contains("4K random read, QD8") && !history.contains("uas, QD16"));
     let diff = page(&["diff", "1", "2"]);
     assert!(diff.contains("<li>4K random read, uas, QD1, 2, 4, 8: worse, IOPS ratio 0."), "{diff}");
-    assert!(diff.contains("uas before") && !diff.contains("Jobs with one depth"));
+    assert!(diff.contains("uas before") && !diff.contains("Jobs with one queue depth"));
 }
 
 #[test]
 fn what_is_no_run_is_refused_with_where_it_goes_instead() {
     let place = Place::new();
     let sweep = ["compare", "--sweep", "depth=1", "--save"];
-    fails(&place, &sweep, 2, "a sweep is not saved as a run");
-    fails(&place, &sweep, 2, "--out FILE.jsonl keeps them, and --csv FILE.csv");
-    fails(&place, &["validate", "--save"], 2, "a validation is not saved as a run");
-    fails(&place, &["validate", "--save=file"], 2, "Keep what --json prints");
+    fails(&place, &sweep, 2, "a sweep cannot be saved as a run");
+    fails(&place, &sweep, 2, "Use --out FILE.jsonl for its records");
+    fails(&place, &["validate", "--save"], 2, "a validation cannot be saved as a run");
+    fails(&place, &["validate", "--save=file"], 2, "Store the output of --json");
 }
 
 #[test]
 fn a_run_is_not_held_against_itself() {
     let place = Place::new();
     bench(&place, &["--save", "--label", "one"]);
-    fails(&place, &["diff", "1", "1"], 2, "before and after are one run, run 1");
-    fails(&place, &["diff", "one", "last"], 2, "before and after are one run, run 1 (one)");
+    fails(&place, &["diff", "1", "1"], 2, "both names select the same run: run 1");
+    fails(&place, &["diff", "one", "last"], 2, "both names select the same run: run 1 (one)");
 }
 
 #[test]
 fn a_missing_run_is_an_error() {
     let place = Place::new();
     bench(&place, &["--save"]);
-    fails(&place, &["diff", "1", "other"], 2, "is called `other`");
-    fails(&place, &["history", "last~1"], 2, "has no run 1 before the last one");
+    fails(&place, &["diff", "1", "other"], 2, "has the number or label `other`");
+    fails(&place, &["history", "last~1"], 2, "has no run last~1");
 }
 
 #[test]
@@ -321,7 +324,7 @@ fn an_empty_file_of_runs_leads_to_saving_one() {
     let place = Place::new();
     let file = place.file("empty.sqlite");
     fs::write(&file, "").expect("a file can be written");
-    let how = format!("Save one: uaskit bench --virtual --save={file}");
+    let how = format!("To save a run: uaskit bench --virtual --save={file}");
     let (text, _) = succeeds(&place, &["history", "--file", &file]);
     assert!(text.contains("has no runs") && text.contains(&how), "{text}");
     for arguments in [&["history", "last", "--file", &file][..], &["diff", "1", "2", "--file", &file]] {
@@ -340,13 +343,10 @@ fn two_runs_and_several_make_pages_that_need_nothing_else() {
     let (one, other) = (place.file("diff.html"), place.file("runs.html"));
     succeeds(&place, &["history", "--limit", "1", "--report", &other]);
     let alone = fs::read_to_string(&other).expect("it is there");
-    assert!(
-        alone.contains("One run, as it was kept.") && alone.contains("Throughput by queue depth"),
-        "{alone}"
-    );
+    assert!(alone.contains("One saved run.") && alone.contains("Throughput by queue depth"), "{alone}");
     assert!(
         alone.contains("a &lt;bridge&gt;")
-            && alone.contains("requests in flight 4")
+            && alone.contains("queue depth 4")
             && !alone.contains("run by run")
     );
     succeeds(&place, &["diff", "1", "2", "--report", &one]);

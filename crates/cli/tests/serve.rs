@@ -76,13 +76,13 @@ fn arguments_that_make_no_sense_are_a_usage_error() {
     let address = place.unix("drive.sock");
     let serve =
         |more: &[&str], words| refused(&[&["--ram", "1M", "--usbredir", &address], more].concat(), 2, words);
-    serve(&["--streams", "1"], "1 stream cannot be declared");
-    serve(&["--streams", "33"], "it can be 2, 4, 8, 16, 32, 64, 128 or 256");
+    serve(&["--streams", "1"], "1 stream is not possible");
+    serve(&["--streams", "33"], "use 2, 4, 8, 16, 32, 64, 128 or 256");
     serve(&["--block-size", "1024"], "[possible values: 512, 4096]");
     serve(&["--speed", "hyper"], "[possible values: super, high, full]");
     serve(&["--usb-id", "12"], "write VID:PID in hexadecimal");
-    serve(&["--vendor", "nine char"], "9 characters where 8 are the most");
-    serve(&["--serial", ""], "has to have a serial number");
+    serve(&["--vendor", "nine char"], "9 characters (maximum 8)");
+    serve(&["--serial", ""], "needs a serial number");
     serve(&["--size", "1M"], "cannot be used with");
     serve(&["--temperature", "255"], "255 is not in 0..=254");
     serve(&["--control", "tcp:127.0.0.1:1"], "invalid control address \"tcp:127.0.0.1:1\"");

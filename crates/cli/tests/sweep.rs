@@ -144,7 +144,7 @@ fn three_shards_are_the_whole() {
     assert_eq!(fs::read(&merged).unwrap(), fs::read(&whole).unwrap());
     let output = run(&["merge", one, three, "-o", &folder.file("none")]);
     assert!(
-        !output.status.success() && stderr_of(&output).contains("points missing"),
+        !output.status.success() && stderr_of(&output).contains("points are missing"),
         "{}",
         stderr_of(&output)
     );
@@ -169,7 +169,7 @@ fn what_is_of_another_sweep_is_not_touched() {
     for target in [&file, &other] {
         let output = run(&[&next[..], &bot, &[target]].concat());
         assert!(
-            !output.status.success() && stderr_of(&output).contains("not of this sweep"),
+            !output.status.success() && stderr_of(&output).contains("belongs to another sweep"),
             "{}",
             stderr_of(&output)
         );
@@ -205,7 +205,8 @@ fn the_script_of_the_documentation_works() {
 
 #[test]
 fn what_is_no_grid_is_a_usage_error() {
-    for (grid, word) in [("bridge=asm9999", "asm1153"), ("size=1", "NAME=VALUES"), ("depth=257", "1 to 256")]
+    for (grid, word) in
+        [("bridge=asm9999", "asm1153"), ("size=1", "a sweep has no axis `size`"), ("depth=257", "1 to 256")]
     {
         let output = run(&["compare", "--sweep", grid]);
         assert_eq!(output.status.code(), Some(2), "{grid}");

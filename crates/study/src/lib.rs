@@ -4,7 +4,7 @@
 //! parts, [`setups`] join them by name, [`assembly`] powers them on, [`measure`](mod@measure) runs workloads on them and [`trial`] is one
 //! such run with its results. [`ceiling`] measures the maximum of each transport with a fixed-latency drive. [`explain`] and [`overhead`] observe a run:
 //! where the time of each command goes, and what information units cost. [`published`] decides figures that others have published
-//! and fits parts to them. [`swarm`] makes random machines with faults and checks the invariants of [`sim::check`] in them.
+//! and fits parts to them. [`sweep`] simulates grids of parts and jobs. [`swarm`] makes random machines with faults and checks the invariants of [`sim::check`] in them.
 //!
 //! Always true: nothing here reads a clock or starts a thread; the same seed gives the same digest.
 
@@ -22,5 +22,6 @@ pub mod progress;
 pub mod published;
 pub mod setups;
 pub mod swarm;
+pub mod sweep;
 pub mod trial;
 pub mod validate;

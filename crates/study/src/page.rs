@@ -110,7 +110,7 @@ pub fn chosen(all: &[Measured]) -> Option<&Measured> {
 pub fn depth_axis(depths: impl Iterator<Item = u16>) -> Axis {
     let depths: BTreeSet<u16> = depths.collect();
     let labels = depths.into_iter().map(|depth| (f64::from(depth), depth.to_string()));
-    Axis::log("requests in flight").labelled(labels)
+    Axis::log("queue depth").labelled(labels)
 }
 
 /// Charts a value of each route over depth.
@@ -142,7 +142,7 @@ pub fn energy(ways: &[ReportRoute], all: &[Measured]) -> Section {
     };
     let per_gb = over_depth(ways, rows, Axis::linear("J/GB"), |values| Some((values.joules_per_gb?, None)));
     let watts = over_depth(ways, rows, Axis::linear("W"), |values| Some((values.watts?, None)));
-    for (what, unit, lines) in [("Energy for 10⁹ bytes", "J/GB", per_gb), ("Mean power", "W", watts)] {
+    for (what, unit, lines) in [("Energy per 10⁹ bytes", "J/GB", per_gb), ("Mean power", "W", watts)] {
         if !lines.series.is_empty() {
             let text = course(&lines, unit);
             section = section.figure(Figure::new(format!("{what}: {label}"), text, Picture::Lines(lines)));

@@ -33,6 +33,7 @@ pub use machine::{HostPart, PowerPart};
 pub use quantity::{Constant, Origin};
 pub use wires::{HubPart, LinkPart, SataPart};
 
+use serde_json::{Value, json};
 use sim::drive::disk::DiskPart;
 use sim::drive::solid::SolidPart;
 use std::collections::BTreeMap;
@@ -155,6 +156,16 @@ impl Entry {
             PartModel::Sata(_) => PartKind::Sata,
             PartModel::Ssd(_) => PartKind::Ssd,
         }
+    }
+
+    /// Returns the part with all of its constants.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "kind": self.kind().folder(),
+            "name": self.name,
+            "title": self.title,
+            "constants": self.constants.iter().map(Constant::to_json).collect::<Value>(),
+        })
     }
 }
 

@@ -17,7 +17,7 @@ use crate::published::{Decided, Facts, Made, Role, Row, Sensitivity, Statistics}
 use std::sync::Arc;
 
 /// The result of a measurement that was not requested.
-const NOT_MADE: &str = "it was not made";
+const NOT_MADE: &str = "it was not measured";
 
 /// The largest median of |error|, and the largest |error|.
 pub const BARS: (f64, f64) = (0.08, 0.20);
@@ -61,8 +61,8 @@ pub fn places(decided: &Decided) -> usize {
 /// Whether numbers were fitted on a row, and whether its comparison is reversed; empty for a plain check.
 pub fn role(row: &Row<'_>) -> &'static str {
     match (&row.decision.role, row.is_turned()) {
-        (Role::Fit(_), false) => "fitted on",
-        (Role::Fit(_), true) => "fitted on, reversed",
+        (Role::Fit(_), false) => "fitted to",
+        (Role::Fit(_), true) => "fitted to, reversed",
         (Role::Check, false) => "",
         (Role::Check, true) => "reversed",
     }

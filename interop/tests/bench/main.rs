@@ -325,7 +325,7 @@ fn who_may_not_open_the_block_device_reads_at_the_port_and_does_not_write() -> R
     assert_eq!((read.status, written.status), (0, 3), "{read:?} {written:?}");
     let unchecked = format!("this user may not open {path}, so that it is not known");
     assert!(
-        read.stderr.contains(&format!("{port} is in use was checked by files alone: {unchecked}")),
+        read.stderr.contains(&format!("{port} is in use was checked in sysfs and procfs only: {unchecked}")),
         "{read:?}"
     );
     assert!(written.stderr.contains(&format!("refusing to overwrite {port}: {unchecked}")), "{written:?}");

@@ -71,7 +71,7 @@ fn is_refused(guest: &mut Guest, serial: &str, lun: u8) -> Result<()> {
     assert!(missing.status == 1 && missing.stderr.contains(&reason), "{missing:?}");
     let unnamed =
         guest.run(&format!("uaskit bench {port} --lun {lun} --rw write --yes --write={port} {short}"))?;
-    let reason = format!("write --write={port}:lun{lun}");
+    let reason = format!("use --write={port}:lun{lun}");
     assert!(unnamed.status == 3 && unnamed.stderr.contains(&reason), "{unnamed:?}");
     let path = unit(guest, serial, 0)?.path();
     guest.stdout_of(&format!("mkfs.ext4 -q -F {path} && mount -t ext4 {path} /mnt"))?;

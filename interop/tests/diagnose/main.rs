@@ -98,8 +98,7 @@ fn bot_is_explained_by_the_rule_that_the_kernel_went_by() -> Result<()> {
     let printed = guest.stdout_of(&format!("uaskit why {port}"))?;
     println!("{printed}");
     assert!(
-        printed
-            .contains("\nIt is on BOT, one command at a time: the ASMedia chip draws current from the bus"),
+        printed.contains("\nIt uses BOT, queue depth 1: the ASMedia chip draws current from the bus"),
         "{printed}"
     );
     Ok(())

@@ -10,13 +10,13 @@ use units::ByteCount;
 /// What is to be captured, and where to.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CaptureArguments {
-    /// Write the host's transfers into a pcapng file, with their streams; see `uaskit decode`.
+    /// Write the host's transfers with their streams to a pcapng file; see `uaskit decode`.
     #[arg(long, value_name = "FILE")]
     pub(crate) capture: Option<PathBuf>,
-    /// Keep the first bytes of each transfer, so many; 0 keeps all. 1 KiB is all but blocks.
+    /// Bytes of each transfer that the capture keeps; 0 keeps all. 1K covers everything except block data.
     #[arg(long, value_name = "SIZE", value_parser = quantity::snap, default_value = "1K", requires = "capture")]
     pub(crate) snap: u32,
-    /// Begin another file when one has about this many bytes, 64 KiB at least: drive.pcapng, drive.1.pcapng, and on.
+    /// Start a new file after about SIZE bytes, at least 64K: drive.pcapng, drive.1.pcapng, … Default: one file.
     #[arg(long, value_name = "SIZE", value_parser = quantity::capture_size, allow_negative_numbers = true, requires = "capture")]
     pub(crate) capture_size: Option<ByteCount>,
 }

@@ -11,16 +11,17 @@ use std::path::PathBuf;
 use units::ByteCount;
 
 // Headings of the help, since there are many options.
-const SHOWN: &str = "What is shown";
-const KEPT: &str = "What is kept";
+const SHOWN: &str = "Output";
+const KEPT: &str = "Saved runs";
 const ALONE: &str = "Link and protocols alone";
 
-/// Compare BOT, Turbo, UASP and SATA in a simulated world, packet by packet.
+/// Simulate BOT, Turbo, UASP and SATA on a setup of real parts, and compare them.
 ///
-/// A setup joins real parts: a host with its driver, a host controller, hubs, a bridge, a drive. Everything between an
-/// application's request and the flash or the platter happens in virtual time: the driver's work on its core, TRBs, packets, the
-/// bridge's firmware, ATA commands, the drive's own mechanism. No rate is an input. The figures are the same on every machine;
-/// `uaskit validate` holds them against published ones. With --raw there are no parts: both transports on a plain drive.
+/// A setup joins parts: host and driver, host controller, hubs, bridge, drive. The simulation runs in virtual time and covers
+/// everything between an application's request and flash or platter: driver time on a core, TRBs, packets, bridge firmware,
+/// ATA commands, the drive's mechanics. No rate is an input; rates follow from the parts. Figures are the same on every
+/// machine; `uaskit validate` compares them with published ones. --raw simulates link and protocols alone, with a
+/// fixed-latency drive in place of parts.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit compare
@@ -56,108 +57,105 @@ const ALONE: &str = "Link and protocols alone";
   uaskit compare --raw --drives 2 --hubs 1 --depth 4 --commands 100 --capture drives.pcapng
   uaskit compare --list-parts
 
-Drives behind hubs share the link of one root port; without hubs each has its own root port, of which the controllers have \
-two. Figures are of all drives together, and then of each; --explain is about the first one, and a capture has each of them.
+Several drives (--raw --drives): drives behind hubs share the link of one root port; without hubs each has its own root port, \
+at most two. Tables show all drives together, then each drive. --explain shows the first drive; a capture contains all.
 
-A sweep is a grid: of host, driver, controller, hub, bridge, speed, drive, depth, block, way (read, write), access (random, \
-sequential) or seed, each with values a|b|c, a range a..b by doubling (of seeds by one), or * for all parts that fit. Records are lines of JSON, to which \
-a run that was interrupted adds what is missing; see docs/SWEEPS.md, and `uaskit merge`.
+Sweeps: a grid is NAME=VALUES,… NAME is host, driver, controller, hub, bridge, speed, drive, depth, block, way (read, write), \
+access (random, sequential) or seed. VALUES are a|b|c, a range a..b that doubles (seeds count by one), or * for all parts that \
+fit. An interrupted sweep continues when the command is repeated. See docs/SWEEPS.md and `uaskit merge`.
 
-A capture has all runs of the comparison, one after the other, for tshark and Wireshark: BOT on bus 1, UAS on bus 2. Each drive of \
-each run is a separate device, with the requests that configure it; addresses count on: with two drives those of the second run are 3 \
-and 4. Hubs are left out. The comment of a record has its stream. A run begins with TEST UNIT READY and one queue depth of \
-commands that are not measured, and ends with one queue depth of commands in flight.
+Captures are for tshark and Wireshark and contain all runs, one after the other: BOT on bus 1, UAS on bus 2. Each drive of each \
+run is a separate device with a new address and with the requests that configure it; hubs are left out. The comment of a \
+packet names its stream. A run starts with TEST UNIT READY and one queue depth of commands that are not measured, and ends \
+with one queue depth of commands in flight.
 
 Exit codes: 0 ok, 1 failed, 2 usage, 130 interrupted.")]
 pub(crate) struct CompareArguments {
-    /// Simulate link and protocols alone, on a plain drive.
+    /// Simulate link and protocols alone, with a fixed-latency drive.
     #[arg(long, help_heading = ALONE)]
     pub(crate) raw: bool,
-    /// List the parts of the catalogue, with --json with all of their numbers.
+    /// List the parts of the catalogue; with --json, all of their constants.
     #[arg(long, conflicts_with_all = ["raw", "save"])]
     pub(crate) list_parts: bool,
     #[command(flatten)]
     pub(crate) choice: Choice,
-    /// A folder with further parts, as `ssd/NAME.toml` and `bridges/NAME.toml`; they take the place of others of the same name.
+    /// Folder of additional parts (ssd/NAME.toml, bridges/NAME.toml, …); they replace built-in parts of the same name.
     #[arg(long, help_heading = PARTS, value_name = "DIR", conflicts_with = "raw")]
     pub(crate) parts: Option<PathBuf>,
-    /// Queue depths, one or several numbers up to 256, or a range that doubles, as 1..32; a driver sends as many at once as it and
-    /// the drive can, BOT one at a time. With --raw up to 62, all of them sent at once: 32 streams carry 30, and where more
-    /// are asked for the drive has 64.
+    /// Queue depths, at most 256 (62 with --raw): 32, or 1,4,16, or 1..32 (1, 2, 4, …). A driver sends as many commands at
+    /// once as it and the drive support; BOT sends one.
     #[arg(long, help_heading = MEASURED, value_name = "N,…", value_delimiter = ',', allow_negative_numbers = true, value_parser = quantity::depths)]
     pub(crate) depth: Option<Vec<Depths>>,
-    /// Bytes of a request at random places, a multiple of 512. Default with --raw: 4 KiB.
+    /// Length of random requests, a multiple of 512 bytes. Default: those of the workload, 4K with --raw.
     #[arg(long, help_heading = MEASURED, value_name = "SIZE", value_parser = quantity::size)]
     pub(crate) block: Option<ByteCount>,
-    /// Write instead of reading.
+    /// Write. Default: read.
     #[arg(long, help_heading = MEASURED)]
     pub(crate) write: bool,
-    /// The link: one of SuperSpeed, or the bus of USB 2.0.
+    /// Link: SuperSpeed (gen1, gen2, gen2x2) or USB 2.0 (high, full).
     #[arg(long, help_heading = PARTS, visible_alias = "speed", value_enum)]
     pub(crate) link: Option<LinkArgument>,
-    /// Host controller: a part by name. With --raw `chipset`, `card` or `none`; default at high and full speed: `none`.
+    /// Host controller by name. With --raw: chipset, card or none (default: chipset; none at high and full speed).
     #[arg(long, help_heading = PARTS, value_name = "NAME")]
     pub(crate) controller: Option<String>,
     /// Number of drives, each at the full queue depth.
     #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=15))]
     pub(crate) drives: u8,
-    /// Number of hubs in series between a root port and the drives, which are at the last one.
+    /// Number of hubs in series between a root port and the drives.
     #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "0", value_parser = clap::value_parser!(u8).range(0..=5))]
     pub(crate) hubs: u8,
-    /// Latency of the drive for a command, in microseconds.
+    /// Time that the drive takes for a command, in microseconds.
     #[arg(long, help_heading = ALONE, requires = "raw", value_name = "MICROSECONDS", default_value = "60", value_parser = quantity::microseconds)]
     pub(crate) latency: u32,
-    /// Commands that the drive serves in parallel.
+    /// Number of commands that the drive serves in parallel.
     #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "32", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) at_once: u16,
-    /// With --raw, commands of each run, over all drives (default 2000). With parts, requests of a captured run (default
-    /// 100) or of a run in a report; for measured runs see --seconds.
+    /// Commands of each run with --raw (default: 2000 over all drives), of a captured run (100), or of a run drawn in a
+    /// report (3000). For measured runs see --seconds.
     #[arg(long, help_heading = MEASURED, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub(crate) commands: Option<u32>,
-    /// Virtual seconds to measure, 0.001 to 3600. Default: until the figure is accurate enough.
+    /// Virtual time to measure, 0.001 to 3600. Default: until the figure is accurate enough.
     #[arg(long, help_heading = MEASURED, value_name = "SECONDS", conflicts_with = "raw", value_parser = quantity::span)]
     pub(crate) seconds: Option<units::Duration>,
     /// Random seed for LBAs.
     #[arg(long, help_heading = MEASURED, default_value = "1")]
     pub(crate) seed: u64,
-    /// Show where the time of a command goes: driver, controller, link, bridge, drive, queue. The parts add up to its
-    /// latency.
+    /// Divide the latency of a command into stages: driver, controller, link, bridge, drive, queue.
     #[arg(long, help_heading = SHOWN)]
     pub(crate) explain: bool,
-    /// Show what each component did: utilisation of lanes and buses, TDs and interrupts of the controller, requests at the
-    /// media; with parts, utilisation of core, bridge, SATA cable and drive. Always in --json.
+    /// Show the load of each component: lanes and buses, TDs and interrupts of the controller, media; with parts also core,
+    /// bridge, SATA cable and drive. --json always contains it.
     #[arg(long, help_heading = SHOWN)]
     pub(crate) components: bool,
-    /// Print what happens, packet by packet, and frame by frame on the SATA cable, until N commands of each run completed.
+    /// Print every packet, and every frame of the SATA cable, until N commands of each run completed.
     #[arg(long, help_heading = SHOWN, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) trace: Option<u32>,
-    /// Draw two overlapping requests: what happens for each on the four pipes, in driver, bridge and drive. Into a file, or
-    /// in the terminal.
+    /// Draw two overlapping requests on the four pipes, in driver, bridge and drive; into an SVG file or the terminal.
     #[arg(long, help_heading = SHOWN, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "save"])]
     pub(crate) timeline: Option<Option<PathBuf>>,
-    /// Draw in which order a disk serves four reads on one track. Into a file, or in the terminal.
+    /// Draw the order in which a disk serves four reads on one track; into an SVG file or the terminal.
     #[arg(long, help_heading = SHOWN, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "timeline", "save"])]
     pub(crate) platter: Option<Option<PathBuf>>,
-    /// Write charts into one HTML file for a browser: with confidence intervals from five seeds, where the time goes, and
-    /// --commands commands (default 3000) of each column on the four pipes. Also with --raw and with --against.
+    /// Write charts into one self-contained HTML file: confidence intervals from five seeds, where the time goes, and
+    /// --commands commands of each variant on the four pipes.
     #[arg(long, help_heading = SHOWN, value_name = "FILE.html", conflicts_with_all = ["sweep", "timeline", "platter", "trace", "capture"])]
     pub(crate) report: Option<PathBuf>,
-    /// Compare with a measurement of hardware: the record of `uaskit bench --json`, whose jobs are simulated.
+    /// Simulate the jobs of a measurement, a record of `uaskit bench --json`, and show both side by side.
     #[arg(long, help_heading = SHOWN, value_name = "RECORD.json", conflicts_with_all = ["raw", "workload", "block", "write", "depth", "save"])]
     pub(crate) against: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) grid: GridArguments,
-    /// Let links at root ports sleep, in U1 and U2 as Linux does, and say how long they have. With --raw say instead what that costs
-    /// and saves: reads of 4 KiB one at a time, at pauses of several lengths.
+    /// Let links at root ports enter U1 and U2 as with Linux, and show for how long. With --raw: measure cost and savings
+    /// with single 4 KiB reads between pauses.
     #[arg(long, help_heading = MEASURED)]
     pub(crate) power_states: bool,
-    /// Write a pcapng file of all runs. An older file of that name is replaced.
+    /// Write a pcapng file of all runs; replaces an older capture.
     #[arg(long, help_heading = SHOWN, value_name = "FILE", conflicts_with_all = ["timeline", "platter"])]
     pub(crate) capture: Option<PathBuf>,
-    /// What the capture contains.
+    /// Contents of the capture.
     #[arg(long, help_heading = SHOWN, value_enum, requires = "capture", default_value_t = CaptureKind::Transfers)]
     pub(crate) capture_as: CaptureKind,
-    /// Bytes of each transfer that the capture keeps; 0, the default, keeps all. Packets are never cut.
+    /// Bytes of each transfer that the capture keeps; packets are never cut. Default: 0, all bytes.
     #[arg(long, help_heading = SHOWN, value_name = "SIZE", requires = "capture", value_parser = quantity::snap)]
     pub(crate) snap: Option<u32>,
     #[command(flatten, next_help_heading = KEPT)]
@@ -207,11 +205,11 @@ pub(crate) enum LinkArgument {
 /// A host controller.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ControllerArgument {
-    /// Within a chipset: four lanes to memory, streams.
+    /// In the chipset: four PCIe lanes, streams.
     Chipset,
-    /// A card in a slot of one lane: 410 MB/s at most, and every access is a long way.
+    /// A card with one PCIe lane: at most 410 MB/s, and slower register accesses.
     Card,
-    /// None, and no driver: what link and protocols allow at most.
+    /// None, and no driver: the limit of link and protocols.
     None,
 }
 

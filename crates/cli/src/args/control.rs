@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 /// Eject and insert media of a served drive, or print its status.
 ///
-/// The drive accepts commands if it is served with `--control`. Media can be ejected and inserted
-/// if it is served with
+/// The drive accepts commands if it is served with `--control`, and media can be ejected and inserted if it is served with
 /// `--removable`. A host can prevent the removal of a medium that it uses; see `eject --force`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

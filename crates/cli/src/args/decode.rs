@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use wire::scsi::cdb;
 use wire::scsi::opcode::OperationCode;
 
-/// Decode the commands in a capture of USB traffic, and say what went wrong.
+/// Decode the SCSI commands in a capture of USB traffic, and report protocol errors.
 ///
-/// One line is one command, over BOT or UAS, when it is complete. Below them: what went wrong, which side caused it and which packets
-/// show it. Reads pcap and pcapng with transfers (usbmon in Linux, usbpf in FreeBSD, USBPcap in Windows, `pcap=` of QEMU) or
-/// packets of USB 2.0, and the text of usbmon; also compressed with gzip, zstd or xz, or in a ZIP archive. Skips what is damaged.
+/// Prints one line per command over BOT or UAS, in order of completion; then what went wrong, which side caused it and which
+/// packets show it. Reads pcap and pcapng files of transfers (Linux usbmon, FreeBSD usbpf, Windows USBPcap, QEMU `pcap=`) or
+/// of USB 2.0 packets, and usbmon text; also compressed with gzip, zstd or xz, or in a ZIP archive. Skips damaged parts.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit decode drive.pcapng
@@ -20,13 +20,13 @@ use wire::scsi::opcode::OperationCode;
   uaskit decode drive.pcapng --stats --quiet
   uaskit decode drive.pcapng --json | jq 'select(.kind == \"verdict\")'
 
-Times are in seconds since the first packet. Commands are in the order of their completion. Numbers are decimal: LBAs, lengths, counts, tags of
-UAS; 0x marks hexadecimal: codes, bytes, tags of BOT. Numbers of JSON are decimal; `cdb` and `sense_bytes` are bytes in hexadecimal.
-From a pipe, commands are printed as they complete, and Ctrl-C prints the rest.
+Times are in seconds since the first packet. LBAs, lengths, counts and UAS tags are decimal; codes, bytes and BOT tags are \
+hexadecimal with 0x. In JSON, numbers are decimal, and `cdb` and `sense_bytes` are strings of hexadecimal bytes. From a pipe, \
+commands are printed as they complete; Ctrl-C prints the verdicts so far.
 
-Exit codes: 0 ok, 1 failed, 2 usage, 5 the capture is damaged (what could be read is decoded).")]
+Exit codes: 0 ok; 1 failed; 2 usage; 5 the capture is damaged (the readable parts were decoded).")]
 pub(crate) struct DecodeArguments {
-    /// Capture to decode; - is standard input.
+    /// Capture to decode; - for stdin.
     pub(crate) file: PathBuf,
     /// Show each transfer below its command.
     #[arg(long)]
@@ -34,10 +34,10 @@ pub(crate) struct DecodeArguments {
     /// Print JSON objects, one per line.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Count commands by drive, opcode and queue depth, and show where their time went.
+    /// Print statistics by drive, opcode and queue depth, and the time spent in each phase.
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Print no commands: verdicts, and numbers with --stats.
+    /// Print only verdicts (and statistics, with --stats).
     #[arg(long, short)]
     pub(crate) quiet: bool,
     #[command(flatten)]
@@ -47,19 +47,19 @@ pub(crate) struct DecodeArguments {
 /// Which commands are shown and counted. Verdicts are about all, or all of the device.
 #[derive(Debug, Args)]
 pub(crate) struct Filter {
-    /// Commands and verdicts of this device, by bus and address: 2.5.
+    /// Only commands and verdicts of this device, by bus and address, as in 2.5.
     #[arg(long, value_name = "BUS.DEVICE", value_parser = address)]
     pub(crate) device: Option<Address>,
-    /// Commands of this logical unit.
+    /// Only commands of this logical unit.
     #[arg(long, value_name = "N")]
     pub(crate) lun: Option<u16>,
-    /// Commands with this operation code, in hexadecimal, or whose name begins so: 2a, write, inquiry.
+    /// Only commands with this hexadecimal opcode, or whose name begins with NAME: 2a, write, inquiry.
     #[arg(long, value_name = "CODE|NAME", value_parser = opcode)]
     pub(crate) opcode: Option<Opcode>,
-    /// Commands that took longer: 10ms, 1.5s, 200us.
+    /// Only commands that took longer than TIME: 10ms, 1.5s, 200us.
     #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
     pub(crate) slower: Option<u64>,
-    /// Commands that failed.
+    /// Only commands that failed.
     #[arg(long)]
     pub(crate) errors: bool,
 }

@@ -4,13 +4,13 @@ use clap::Args;
 use records::Selector;
 use std::path::PathBuf;
 
-/// Hold a run against one before it: after new firmware, on another cable, port or transport.
+/// Compare two saved runs: before and after new firmware, another cable, port or transport.
 ///
-/// Rows are compared by the ratio of their rates, after : before. Its interval is made of the rounds of both runs, and so wide that all
-/// rows lie within theirs together 95 times of a hundred. A row is the same if its whole interval is within --same of 1, better or worse
-/// if it is on one side of 1, and unclear otherwise: measure more rounds. Simulated runs are saved
-/// with five seeds, which are their rounds; where one has a single seed, as links and protocols alone, the ratio alone decides. What differs from day to day, such as
-/// how full and how warm a drive is, no interval knows.
+/// Each row is judged by the ratio of its rates, after : before, with a confidence interval from the rounds of both runs. The
+/// intervals hold for all rows together with 95 % confidence. A row is "the same" if its interval is within --same of 1,
+/// "better" or "worse" if its interval is on one side of 1, and "unclear" otherwise; more rounds decide it. Simulated runs
+/// have five seeds in place of rounds; with one seed, as with --raw, only the ratio counts. Intervals do not cover what
+/// differs from day to day, such as how full or warm a drive is.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sudo uaskit bench 2-1.4 --save --label 'firmware 1.1'
@@ -19,19 +19,19 @@ use std::path::PathBuf;
   uaskit diff last~1 last --same 2 --json
   uaskit diff 'firmware 1.1' 'firmware 1.2' --report firmware.html
 
-Exit codes: 0 ok, whatever came out; 1 failed, 2 usage.")]
+Exit codes: 0 compared, whatever the result; 1 failed; 2 usage.")]
 pub(crate) struct DiffArguments {
-    /// The run before: its number, its label, `last` or `last~N`.
+    /// Run before: its number, its label, `last` or `last~N`.
     pub(crate) before: Selector,
-    /// The run after.
+    /// Run after.
     pub(crate) after: Selector,
-    /// A ratio so near to 1 is called the same.
+    /// Call a row the same if its ratio is within PERCENT of 1.
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percent)]
     pub(crate) same: f64,
-    /// Another file of runs than that in your data folder.
+    /// File of saved runs. Default: uaskit/runs.sqlite in your data folder.
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Write a page with charts into this file, to keep and to share; an older one is replaced.
+    /// Write an HTML page with charts; replaces an older page.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
     /// Print JSON.

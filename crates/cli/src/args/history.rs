@@ -4,10 +4,10 @@ use clap::Args;
 use records::{Filter, Selector};
 use std::path::PathBuf;
 
-/// Show the runs that were saved, the newest first, or one of them.
+/// List saved runs, newest first, or show one run.
 ///
-/// `uaskit bench --save` and `uaskit compare --save` add to them. A run is called by its number, by its label (of several the newest), or
-/// from the end: `last`, `last~1`. Reading changes nothing, whatever the version of the file.
+/// `uaskit bench --save` and `uaskit compare --save` save runs. Name a run by its number, by its label (the newest run that
+/// has it), or as `last` or `last~N`, the Nth before the last. Reading never changes the file, even one of an older version.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit bench --virtual --save --label before
@@ -20,31 +20,31 @@ use std::path::PathBuf;
 
 Exit codes: 0 ok, 1 failed, 2 usage.")]
 pub(crate) struct HistoryArguments {
-    /// Which run: its number, its label, `last` or `last~N`; all of them unless given.
+    /// Run to show: its number, its label, `last` or `last~N`. Default: list all runs.
     pub(crate) run: Option<Selector>,
-    /// Runs of setups whose name has this in it.
+    /// List only runs whose setup name contains TEXT.
     #[arg(long, value_name = "TEXT", conflicts_with = "run")]
     pub(crate) setup: Option<String>,
-    /// Runs of drives whose name or serial number has this in it.
+    /// List only runs whose drive name or serial number contains TEXT.
     #[arg(long, value_name = "TEXT", conflicts_with = "run")]
     pub(crate) drive: Option<String>,
-    /// Runs whose label has this in it.
+    /// List only runs whose label contains TEXT.
     #[arg(long, value_name = "TEXT", conflicts_with = "run")]
     pub(crate) label: Option<String>,
-    /// So many at most.
+    /// List at most N runs.
     #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "run",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(Filter::LIMIT_MAX)))]
     pub(crate) limit: u32,
-    /// Print the run as it was printed by --json then, with everything that was known.
+    /// Print the complete record of the run, as --json printed it when it was saved.
     #[arg(long, requires = "run", conflicts_with = "json")]
     pub(crate) export: bool,
-    /// Take the run out of the file for good.
+    /// Delete the run from the file.
     #[arg(long, requires = "run", conflicts_with_all = ["json", "export"])]
     pub(crate) delete: bool,
-    /// Write a page with a chart of each job, run by run, into this file; an older one is replaced.
+    /// Write an HTML page with a chart of each job over all listed runs; replaces an older page.
     #[arg(long, value_name = "FILE.html", conflicts_with_all = ["run", "json"])]
     pub(crate) report: Option<PathBuf>,
-    /// Another file of runs than that in your data folder.
+    /// File of saved runs. Default: uaskit/runs.sqlite in your data folder.
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Print JSON.

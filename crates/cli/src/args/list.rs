@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 /// Show the USB drives of this machine: transport, speed, disk, queue depth.
 ///
-/// One line is one drive, below the bus and the hubs that it is plugged into. Nothing is changed, and root is not
-/// needed. `uaskit why` says for one of them why it is on this transport and not on the other.
+/// Prints one line per drive, below its bus and hubs. Changes nothing and does not need root. `uaskit why` explains why a
+/// drive uses its transport.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit list
@@ -17,16 +17,16 @@ use std::path::PathBuf;
 
 Exit codes: 0 ok, 1 failed, 2 usage.")]
 pub(crate) struct ListArguments {
-    /// Show every USB device, not drives alone.
+    /// Show all USB devices, not only drives.
     #[arg(long)]
     pub(crate) all: bool,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print the udev rule that lets the user at the console open these drives.
+    /// Print a udev rule that gives the user at the console access to these drives.
     #[arg(long, conflicts_with_all = ["all", "json", "record"])]
     pub(crate) udev: bool,
-    /// Write what `list` and `why` read of this machine into a file, without serial numbers, to be sent to others.
+    /// Write what `list` and `why` read of this machine into a file that you can send; serial numbers are left out.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["all", "json"])]
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]

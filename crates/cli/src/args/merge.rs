@@ -3,10 +3,10 @@
 use clap::Args;
 use std::path::PathBuf;
 
-/// Join the records of a sweep's shards.
+/// Merge the records of a sweep's shards.
 ///
-/// What comes out is what one run without shards would have written, byte for byte. A name that ends with .csv gets a table with a head,
-/// whose units are in the names of its columns.
+/// The result equals, byte for byte, the file of one run without shards. If its name ends in .csv, it is a table whose
+/// column names contain the units.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit compare --sweep 'bridge=*,depth=1..32' --shard 1/2 --out 1.jsonl
@@ -14,12 +14,12 @@ use std::path::PathBuf;
   uaskit merge 1.jsonl 2.jsonl -o all.jsonl
   uaskit merge all.jsonl -o all.csv
 
-Exit codes: 0 ok, 1 failed, points missing among it, 2 usage, 3 refused to replace another kind of file.")]
+Exit codes: 0 ok; 1 failed, also if points are missing; 2 usage; 3 refused to replace another kind of file.")]
 pub(crate) struct MergeArguments {
-    /// Files of records, in any order.
+    /// Record files of the shards, in any order.
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// The file to write: records, or a table if its name ends with .csv. Replaces an older file of the same kind.
+    /// File to write: records, or a table if its name ends in .csv. Replaces an older file of the same kind.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }

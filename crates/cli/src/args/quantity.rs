@@ -68,20 +68,20 @@ pub(crate) fn image_size(text: &str) -> Result<ByteCount, String> {
     Ok(size)
 }
 
-/// So many bytes of each transfer, as `--snap` has them; 0 is all of them.
+/// Bytes of each transfer for `--snap`; 0 is all.
 pub(crate) fn snap(text: &str) -> Result<u32, String> {
     let ByteCount(bytes) = size(text)?;
     Ok(if bytes == 0 { u32::MAX } else { u32::try_from(bytes).unwrap_or(u32::MAX) })
 }
 
-/// Bytes of a file of a capture: a smaller one would hold little but what each begins with, and there would be thousands.
+/// Minimum of a capture file; smaller ones would contain little but their headers.
 const CAPTURE_BYTES_MIN: u64 = 64 << 10;
 
-/// A size at which another file of a capture begins.
+/// The size at which a capture continues in a new file.
 pub(crate) fn capture_size(text: &str) -> Result<ByteCount, String> {
     let size = size(text)?;
     if size.0 < CAPTURE_BYTES_MIN {
-        return Err(format!("'{text}' makes a file of every few transfers; 64 KiB is the least"));
+        return Err(format!("'{text}' is too small for a capture file; the minimum is 64 KiB"));
     }
     Ok(size)
 }
@@ -114,11 +114,7 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
 /// The same, longer than 0.
 pub(crate) fn some_seconds(text: &str) -> Result<Duration, String> {
     let span = seconds(text)?;
-    if span.is_zero() {
-        Err(format!("'{text}' is no time at all; it must be longer than 0"))
-    } else {
-        Ok(span)
-    }
+    if span.is_zero() { Err(format!("'{text}' is not longer than 0")) } else { Ok(span) }
 }
 
 /// A time in microseconds or with its unit, up to a second: `60`, `60us`, `1.5ms`.
@@ -136,7 +132,7 @@ pub(crate) fn microseconds(text: &str) -> Result<u32, String> {
     Ok(microseconds.round() as u32)
 }
 
-/// Percent of something, a fraction or whole: more than none, 100 at most.
+/// A percentage above 0, up to 100, whole or with a fraction.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let percent = text.parse().ok().filter(|percent| (f64::MIN_POSITIVE..=100.0).contains(percent));
     percent.ok_or_else(|| format!("'{text}' is not a percentage above 0, up to 100"))
@@ -207,7 +203,7 @@ pub(crate) fn depths(text: &str) -> Result<Depths, String> {
 pub(crate) fn threads(text: &str) -> Result<u16, String> {
     let wrong = || {
         format!(
-            "'{text}' is not a number of threads; write 1 or more, or leave --threads out for one for each processor"
+            "'{text}' is not a number of threads; write 1 or more, or leave --threads out for one per processor"
         )
     };
     text.parse().ok().filter(|threads| *threads > 0).ok_or_else(wrong)
@@ -230,7 +226,7 @@ pub(crate) fn text<const MAX: usize>(text: &str) -> Result<String, String> {
         return Err(format!("'{text}' is not printable ASCII, which SCSI requires"));
     }
     if text.len() > MAX {
-        return Err(format!("'{text}' has {} characters where {MAX} are the most", text.len()));
+        return Err(format!("'{text}' has {} characters (maximum {MAX})", text.len()));
     }
     Ok(text.to_owned())
 }
@@ -239,7 +235,8 @@ pub(crate) fn text<const MAX: usize>(text: &str) -> Result<String, String> {
 pub(crate) fn serial(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Err(
-            "a drive has to have a serial number; without this option one is made of the image's path".into(),
+            "a BOT drive needs a serial number; without --serial, it is derived from the path of the image"
+                .into(),
         );
     }
     self::text::<SERIAL_CHARACTERS_MAX>(text)
@@ -247,11 +244,11 @@ pub(crate) fn serial(text: &str) -> Result<String, String> {
 
 /// Streams of a bulk pipe: a power of two up to 256, since the descriptor has the exponent (USB 3.2 table 9-29).
 pub(crate) fn streams(text: &str) -> Result<u16, String> {
-    let wrong = || format!("'{text}' is not a number of streams; it can be 2, 4, 8, 16, 32, 64, 128 or 256");
+    let wrong = || format!("'{text}' is not a valid number of streams: use 2, 4, 8, 16, 32, 64, 128 or 256");
     let count: u16 = text.parse().map_err(|_| wrong())?;
     if count == 1 {
-        return Err("1 stream cannot be declared: the descriptor has an exponent of two, and the exponent 0 says that there are \
-                    none (USB 3.2 table 9-29); 2 is the least, and UAS without streams is --speed high"
+        return Err("1 stream is not possible: the descriptor has an exponent of two, and 0 means no streams (USB 3.2 table 9-29); \
+                    the minimum is 2; for UAS without streams, use --speed high"
             .into());
     }
     if count.is_power_of_two() && (2..=256).contains(&count) { Ok(count) } else { Err(wrong()) }
@@ -354,7 +351,7 @@ mod tests {
     fn files_of_a_capture_have_room() {
         assert_eq!(capture_size("64K"), Ok(ByteCount(65_536)));
         for wrong in ["0", "1", "65535"] {
-            assert!(capture_size(wrong).unwrap_err().contains("64 KiB is the least"), "{wrong}");
+            assert!(capture_size(wrong).unwrap_err().contains("the minimum is 64 KiB"), "{wrong}");
         }
     }
 
@@ -377,7 +374,7 @@ mod tests {
     fn names_are_printable_and_fit_their_field() {
         assert_eq!(text::<8>("ACME Inc"), Ok("ACME Inc".to_owned()));
         assert_eq!(text::<8>(""), Ok(String::new()));
-        assert!(text::<8>("ACME Inc.").unwrap_err().contains("9 characters where 8 are the most"));
+        assert!(text::<8>("ACME Inc.").unwrap_err().contains("9 characters (maximum 8)"));
         assert!(text::<8>("caf\u{e9}").is_err());
         assert!(text::<8>("a\tb").is_err());
     }
@@ -385,7 +382,7 @@ mod tests {
     #[test]
     fn a_serial_number_has_to_be_one() {
         assert_eq!(serial("0123456789AB"), Ok("0123456789AB".to_owned()));
-        assert!(serial("").unwrap_err().contains("has to have a serial number"));
+        assert!(serial("").unwrap_err().contains("needs a serial number"));
         assert!(serial(" ").is_err());
         assert!(serial(&"x".repeat(120)).is_ok());
         assert!(serial(&"x".repeat(121)).is_err());
@@ -394,7 +391,7 @@ mod tests {
     #[test]
     fn streams_are_a_power_of_two() {
         assert_eq!(streams("32"), Ok(32));
-        assert!(streams("1").unwrap_err().contains("2 is the least"));
+        assert!(streams("1").unwrap_err().contains("the minimum is 2"));
         for wrong in ["0", "1", "33", "512", "many"] {
             assert!(streams(wrong).is_err(), "{wrong}");
         }

@@ -9,28 +9,30 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(crate) struct SaveArguments {
-    /// Keep the figures in a file of runs, for `uaskit history` and `uaskit diff`: --save=FILE, or in your data folder.
+    /// Save the run for `uaskit history` and `uaskit diff`: --save=FILE, or --save for uaskit/runs.sqlite in your data folder.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub(crate) save: Option<Option<PathBuf>>,
-    /// What the run is called there: `uaskit history before` finds it by that.
+    /// Label of the saved run: `uaskit history TEXT` finds it.
     #[arg(long, value_name = "TEXT", requires = "save", value_parser = label)]
     pub(crate) label: Option<String>,
 }
 
-/// The longest label, in characters: a table has room for it.
+/// The longest label in characters, so that it fits a table.
 const LABEL_MAX: usize = 60;
 
-/// A name by which a run can be found: none that stands for another one already.
+/// A label that cannot be confused with a number or a position.
 fn label(text: &str) -> Result<String, String> {
     let signs = text.chars().count();
     let selector = text.parse::<Selector>();
     match () {
-        () if text.trim().is_empty() => Err("a run without a name is saved by --save alone".into()),
-        () if signs > LABEL_MAX => Err(format!("it has {signs} characters, and {LABEL_MAX} are the most")),
-        () if !text.chars().all(is_printable) => Err("it has control characters".into()),
-        () if text.parse::<i64>().is_ok() => Err("a number calls the run of that number".into()),
+        () if text.trim().is_empty() => Err("a label cannot be empty; leave --label out".into()),
+        () if signs > LABEL_MAX => Err(format!("{signs} characters are too many (maximum {LABEL_MAX})")),
+        () if !text.chars().all(is_printable) => Err("a label cannot contain control characters".into()),
+        () if text.parse::<i64>().is_ok() => {
+            Err("a label cannot be a number, which selects a run by its number".into())
+        }
         () if matches!(selector, Ok(Selector::Last(_))) => {
-            Err(format!("`{text}` calls a run by its place from the end"))
+            Err(format!("a label cannot be `{text}`, which selects a run by its position"))
         }
         () => Ok(text.to_owned()),
     }

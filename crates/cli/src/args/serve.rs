@@ -11,9 +11,8 @@ use units::{BlockSize, ByteCount};
 
 /// Serve a disk image to a virtual machine as a USB drive with UAS and BOT.
 ///
-/// The drive waits for QEMU on a socket, and the guest's own driver uses it. The arguments printed
-/// at the start can be pasted to the QEMU command. Ctrl-C, SIGTERM and SIGHUP flush to disk and
-/// exit; a second Ctrl-C exits immediately.
+/// Listens on a socket for QEMU; the guest's own driver uses the drive. Prints at the start the arguments to add to the QEMU
+/// command. Ctrl-C, SIGTERM and SIGHUP flush to disk and exit; a second Ctrl-C exits immediately.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("export").required(true).args(["usbredir", "vfio_user"]), after_help = "Examples:
   uaskit serve disk.img --usbredir unix:/tmp/drive.sock
@@ -66,20 +65,19 @@ pub(crate) struct DriveArguments {
     /// Create the image with this size; it must not exist.
     #[arg(long, value_name = "SIZE", value_parser = quantity::image_size, conflicts_with = "ram")]
     pub(crate) size: Option<ByteCount>,
-    /// Images of further logical units, LUN 1 and up, named after that of LUN 0.
+    /// Images of LUN 1, LUN 2, …; name them after the image of LUN 0.
     #[arg(long = "lun", value_name = "IMAGE", num_args = 1..)]
     pub(crate) luns: Vec<PathBuf>,
     /// Link speed.
     #[arg(long, value_enum, default_value_t = SpeedArgument::Super)]
     pub(crate) speed: SpeedArgument,
-    /// Transports that the drive offers.
+    /// Transports that the drive offers to the host.
     #[arg(long, value_enum, default_value_t = TransportArgument::Dual)]
     pub(crate) transport: TransportArgument,
-    /// How BOT ends data that are shorter than the host asked for. The standard requires a STALL or padding.
+    /// How BOT ends a data phase with less data than the host expects (case 5). BOT 1.0 requires stall or pad.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ShortDataArgument::Stall)]
     pub(crate) bot_short_data: ShortDataArgument,
-    /// Streams of each pipe at SuperSpeed: a power of two from 2 to 256.
-    /// Linux keeps up to this number less 2 commands in flight.
+    /// Streams of each pipe at SuperSpeed: a power of two from 2 to 256. Linux keeps at most STREAMS - 2 commands in flight.
     #[arg(long, default_value = "32", value_parser = quantity::streams)]
     pub(crate) streams: u16,
     /// Logical block size in bytes.
@@ -88,7 +86,7 @@ pub(crate) struct DriveArguments {
     /// Open images read-only and report write protection.
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// Report a removable medium, and allow to eject and insert it.
+    /// Report a removable medium; the host and `uaskit control` can eject and insert it.
     #[arg(long)]
     pub(crate) removable: bool,
     /// Report rotational media.
@@ -214,9 +212,9 @@ pub(crate) enum TransportArgument {
 pub(crate) enum ShortDataArgument {
     /// STALL Bulk-In after the data.
     Stall,
-    /// Send zeros up to what the host asked for, at most 64 KiB; else STALL.
+    /// Pad with zeros up to what the host expects, at most 64 KiB; else STALL.
     Pad,
-    /// Send a short packet and no STALL, as many sticks do.
+    /// End with a short packet and no STALL, as many USB sticks do.
     ShortPacket,
 }
 

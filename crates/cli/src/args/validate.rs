@@ -4,11 +4,11 @@ use super::quantity;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Hold simulated figures against published ones.
+/// Compare simulated with published figures.
 ///
-/// Each row of the published figures is decided by measurements in worlds of the parts that its article names: a figure stands beside
-/// the published one with its error, a claim holds or fails, and what no run decides says why. Rows on which numbers of
-/// parts were fitted are listed apart from those that check. Numbers belong to parts; no row has its own code.
+/// Simulates the parts that each article names and judges each of its rows: a figure gets an error, a claim holds or fails,
+/// and a row that no simulation can decide gets a reason. Rows to which constants of parts were fitted are listed apart from
+/// rows that check the model. Constants belong to parts; no row is special-cased.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit validate
@@ -18,26 +18,28 @@ use std::path::PathBuf;
   uaskit validate --report page.html
   uaskit validate --parts my-parts
 
-Bars: |error| median 8 % at most, worst 20 %; all seventeen shapes (Q1 to Q17) hold. Exit codes: 0 all bars are met, 1 not, or \
-failed, 2 usage, 130 interrupted. With --only the bars are printed and not judged, since they are about all rows.")]
+Limits: the median |error| is at most 8 %, the largest 20 %, and all seventeen shapes (Q1 to Q17, in docs/MODEL.md) hold. With \
+--only the limits are printed but not judged, since they apply to all rows.
+
+Exit codes: 0 all limits are met; 1 a limit is not met, or failed; 2 usage; 130 interrupted.")]
 pub(crate) struct ValidateArguments {
-    /// A folder with further parts; they take the place of others of the same name.
+    /// Folder of additional parts; they replace built-in parts of the same name.
     #[arg(long, value_name = "DIR")]
     pub(crate) parts: Option<PathBuf>,
-    /// Only rows whose id or source has this in it, whatever the case.
+    /// Judge only rows whose id or source contains TEXT, ignoring case.
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Option<String>,
-    /// What each fitted number does to the errors: 10 % less, 10 % more.
+    /// Show how a change of each fitted constant by ±10 % changes the errors.
     #[arg(long)]
     pub(crate) sensitivity: bool,
-    /// Where random places come from.
+    /// Random seed for LBAs.
     #[arg(long, default_value = "1")]
     pub(crate) seed: u64,
     /// Simulations that run in parallel, at most four per processor. Default: one per processor. Results do not depend on
     /// it.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = quantity::threads)]
     pub(crate) threads: Option<u16>,
-    /// Write all of it as charts into one HTML file that needs nothing but a browser.
+    /// Write charts and tables into one self-contained HTML file.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
     /// Rejected with a reason: the rows have different units, where a saved run has rates.

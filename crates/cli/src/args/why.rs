@@ -5,10 +5,10 @@ use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Say why a USB drive is on UAS, on BOT, or on nothing, and what can be done about it.
+/// Explain why a USB drive uses UAS, BOT or no driver, and what to change.
 ///
-/// Asks what Linux asks, in the same order, and shows for each question what was read and where. Looks at link, power,
-/// serial numbers, TRIM, SMART and resets as well. Nothing is changed; the output names what only root can read.
+/// Applies Linux's rules in the kernel's order, and shows for each what was read and where. Also checks link, power, serial
+/// numbers, TRIM, SMART and resets. Changes nothing and does not need root; the output names what only root can read.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit why
@@ -19,17 +19,17 @@ use std::path::PathBuf;
   dmesg | uaskit why --from - --markdown
   uaskit why --simulate geerling
 
-Exit codes: 0 ok, 1 failed, 2 usage, 4 unknown: the report lacks what decides.")]
+Exit codes: 0 ok, 1 failed, 2 usage, 4 unknown: the report lacks the deciding facts.")]
 pub(crate) struct WhyArguments {
-    /// A port (2-1.4), a disk (/dev/sdb), or an id (174c:55aa); every drive unless given.
+    /// Port (2-1.4), disk (/dev/sdb) or USB id (174c:55aa). Default: every drive.
     pub(crate) drive: Option<OsString>,
-    /// Ask it of parts that you do not own: a setup of `uaskit compare`, by name or as a file. UAS or not, and what it would bring.
+    /// Answer for a simulated setup of `uaskit compare`, by name or file, and predict each transport's throughput.
     #[arg(long, value_name = "SETUP", conflicts_with_all = ["drive", "log", "from"])]
     pub(crate) simulate: Option<String>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Read the kernel's log from a file, as dmesg or journalctl -k prints it. With --from it is that machine's.
+    /// Read the kernel log from a file: output of dmesg or journalctl -k. With --from, the log of that machine.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
     /// Print Markdown to paste into an issue or a forum.

@@ -106,14 +106,16 @@ impl WriteTarget {
         if all.is_empty() {
             return Ok(());
         }
-        let what = format!("refusing to detach {} from its driver", self.name);
+        let what = format!("refusing to detach the kernel driver of {}", self.name);
         Err(Failure::refused(what).because(all.join("\n  ")))
     }
 
     /// What could not be checked, for a benchmark that only reads. A benchmark that writes is refused then.
     pub(super) fn doubts(&self) -> impl Iterator<Item = String> {
         let doubts = self.objections.iter().filter(|all| matches!(all, Objection::Unchecked { .. }));
-        doubts.map(|doubt| format!("Whether {} is in use was checked by files alone: {doubt}.", self.name))
+        doubts.map(|doubt| {
+            format!("Whether {} is in use was checked in sysfs and procfs only: {doubt}.", self.name)
+        })
     }
 
     /// Checks that it is named and not in use, so that the user can confirm.
@@ -121,11 +123,11 @@ impl WriteTarget {
         let name = &self.name;
         let Some(named) = &arguments.write else {
             let failure = refused(name, "this workload writes and would destroy existing data".into());
-            return Err(failure.try_this(format!("If that is meant, add --write={}.", word(&self.named))));
+            return Err(failure.try_this(format!("To overwrite it, add --write={}.", word(&self.named))));
         };
         if is_blank(named) {
-            let failure = refused(name, "--write is empty and names nothing".into());
-            return Err(failure.try_this(format!("If {name} is meant, write --write={}.", word(&self.named))));
+            let failure = refused(name, "--write is empty".into());
+            return Err(failure.try_this(format!("To overwrite {name}, use --write={}.", word(&self.named))));
         }
         // `sdb` is `/dev/sdb`, as TARGET is.
         let is_plain = Path::new(named).components().count() == 1 && !Path::new(named).exists();
@@ -135,7 +137,7 @@ impl WriteTarget {
         if !is_named(Path::new(&self.named)) && !self.nodes.iter().any(|node| is_named(Path::new(node))) {
             let failure = refused(name, format!("--write names {}, but the target is {name}", shown(named)));
             return Err(
-                failure.try_this(format!("If the target is meant, write --write={}.", word(&self.named)))
+                failure.try_this(format!("To overwrite the target, use --write={}.", word(&self.named)))
             );
         }
         if !self.objections.is_empty() {
@@ -152,7 +154,7 @@ impl WriteTarget {
             self.ask_owner()?;
         }
         if arguments.machine.is_some() {
-            return Err(refused(&self.name, "it was judged by the files of another machine".into()));
+            return Err(refused(&self.name, "--machine names the files of another machine".into()));
         }
         Ok(())
     }
@@ -160,11 +162,11 @@ impl WriteTarget {
     fn ask_owner(&self) -> Result<(), Failure> {
         if !std::io::stdin().is_terminal() {
             let failure = refused(&self.name, "stdin is not a terminal, so you cannot confirm".into());
-            return Err(failure.try_this("If it is meant, add --yes."));
+            return Err(failure.try_this("To overwrite it without confirmation, add --yes."));
         }
         let mut asked = std::io::stderr().lock();
-        if write!(asked, "Type {YES} to go on: ").and_then(|()| asked.flush()).is_err() {
-            return Err(refused(&self.name, "the question cannot be printed on standard error".into()));
+        if write!(asked, "Type {YES} to continue: ").and_then(|()| asked.flush()).is_err() {
+            return Err(refused(&self.name, "cannot print the question on standard error".into()));
         }
         let mut answer = String::new();
         // A closed terminal gives an empty line, which does not confirm.
@@ -280,7 +282,7 @@ mod tests {
         }
         let refused = second.check(&writing("3-3")).expect_err("it is another").to_string();
         assert!(refused.contains("refusing to overwrite 3-3:lun1"), "{refused}");
-        assert!(refused.contains("write --write=3-3:lun1"), "{refused}");
+        assert!(refused.contains("use --write=3-3:lun1"), "{refused}");
     }
 
     #[test]
@@ -334,7 +336,7 @@ mod tests {
         assert_eq!(doubts.len(), 2, "of each unit: {doubts:?}");
         assert!(
             doubts[0].starts_with(
-                "Whether 3-3 is in use was checked by files alone: this user may not open /dev/sdc, so that it is not known"
+                "Whether 3-3 is in use was checked in sysfs and procfs only: this user may not open /dev/sdc, so that it is not known"
             ) && doubts[0].ends_with("be root, or a member of the group `disk`."),
             "{doubts:?}"
         );

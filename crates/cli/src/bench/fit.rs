@@ -32,13 +32,13 @@ pub(super) fn check_asked(arguments: &BenchArguments, workloads: &[Workload]) ->
                 named(arguments, job),
                 job.depth
             ))
-            .because(format!("{} requests of {each} take {all}, {most} are the most", job.depth))
-            .try_this("Choose shorter requests or fewer at once."));
+            .because(format!("{} requests of {each} need {all} of buffers (maximum {most})", job.depth))
+            .try_this("Choose shorter requests or a lower queue depth."));
         }
         if arguments.verify && job.fill == Some(Fill::Zero) {
-            return Err(Failure::usage(format!("{}: it writes zeroes", named(arguments, job)))
-                .because("--verify stamps what is written")
-                .try_this("Leave one of them out."));
+            return Err(Failure::usage(format!("{}: this job writes zeros", named(arguments, job)))
+                .because("--verify writes a stamp into every block")
+                .try_this("Leave --verify out, or choose a job with random data."));
         }
     }
     Ok(())
@@ -64,11 +64,11 @@ pub(super) fn check(
         let end = job.offset_bytes.saturating_add(job.span_bytes.unwrap_or(0));
         if says_where && end > bytes {
             return Err(Failure::usage(format!(
-                "{}: the drive has no {}",
+                "{}: the job ends at {}, beyond the end of the drive",
                 named(arguments, job),
                 Capacity(end)
             ))
-            .because(format!("it has {}", Capacity(bytes)))
+            .because(format!("the drive has {}", Capacity(bytes)))
             .try_this("Lower the size or the offset."));
         }
         if let Err(error) = Accesses::new(job, block_size, capacity, 0) {
@@ -96,7 +96,9 @@ fn leave_out(workloads: &mut [Workload], block_size: BlockSize) -> Result<(), Fa
         }
         if !lengths.is_empty() {
             let (name, lengths) = (&workload.name, listed(&lengths));
-            let note = format!("{name} without its jobs of {lengths}: the drive has blocks of {block_bytes}");
+            let note = format!(
+                "{name}: jobs of {lengths} were skipped, since the drive has blocks of {block_bytes} bytes"
+            );
             workload.notes.push(note);
         }
     }
@@ -104,7 +106,7 @@ fn leave_out(workloads: &mut [Workload], block_size: BlockSize) -> Result<(), Fa
         return Ok(());
     }
     let notes = workloads.iter().flat_map(|workload| &workload.notes);
-    let failure = notes.fold(Failure::usage("no job is left"), Failure::because);
+    let failure = notes.fold(Failure::usage("no job of the workload fits the drive"), Failure::because);
     Err(failure.try_this(format!("Choose lengths that are multiples of {block_bytes}.")))
 }
 
@@ -113,8 +115,8 @@ fn check_size(bytes: u64, block_size: BlockSize) -> Result<(), Failure> {
     if bytes > 0 && bytes.is_multiple_of(block_bytes.into()) {
         return Ok(());
     }
-    Err(Failure::usage(format!("--size {bytes}"))
-        .because(format!("it is not a whole number of blocks of {block_bytes}, one at least"))
+    Err(Failure::usage(format!("--size {bytes} is not a whole number of blocks"))
+        .because(format!("blocks have {block_bytes} bytes"))
         .try_this(format!("Choose a multiple of {block_bytes}.")))
 }
 
@@ -123,8 +125,8 @@ fn remedy(error: JobError, block_size: BlockSize) -> String {
         JobError::Length { .. } => {
             format!("Choose lengths, alignments and offsets that are multiples of {}.", block_size.bytes())
         }
-        JobError::NoRoom { .. } => "Choose shorter requests, or use more of the drive.".to_owned(),
-        JobError::Shares => "Make the shares of the accesses 100 %.".to_owned(),
+        JobError::NoRoom { .. } => "Choose shorter requests or a larger --size.".to_owned(),
+        JobError::Shares => "Make the percentages of the access specifications add up to 100.".to_owned(),
     }
 }
 
@@ -153,9 +155,12 @@ mod tests {
         assert_eq!(workloads.each_ref().map(|workload| workload.jobs.len()), [0, 1]);
         assert_eq!(
             workloads[0].notes,
-            ["short without its jobs of 512 and 6K: the drive has blocks of 4096"]
+            ["short: jobs of 512 and 6K were skipped, since the drive has blocks of 4096 bytes"]
         );
         let refused = leave_out(&mut workloads[..1], BlockSize::B4096).expect_err("none is left").to_string();
-        assert!(refused.contains("no job is left") && refused.contains("multiples of 4096"), "{refused}");
+        assert!(
+            refused.contains("no job of the workload fits") && refused.contains("multiples of 4096"),
+            "{refused}"
+        );
     }
 }

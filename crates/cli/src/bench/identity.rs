@@ -77,19 +77,21 @@ impl DeviceIdentity {
         match now {
             Some(now) if self.is(now) => Ok(()),
             Some(now) => Err(format!(
-                "it is another one now: {} then, {} now",
+                "the device has changed since you confirmed: it was {}, it is {}",
                 self.describe(path),
                 now.describe(path)
             )),
-            None => Err(format!("it is gone: {} then, nothing now", self.describe(path))),
+            None => {
+                Err(format!("the device has disappeared since you confirmed: it was {}", self.describe(path)))
+            }
         }
     }
 
     fn describe(&self, path: &Path) -> String {
         match self {
-            Self::File { number, bytes, .. } => format!("the file {number} of {}", Capacity(*bytes)),
+            Self::File { number, bytes, .. } => format!("file (inode {number}) of {}", Capacity(*bytes)),
             Self::Device { device, sequence } => {
-                let sequence = sequence.map(|number| format!(", disk {number} since the system began"));
+                let sequence = sequence.map(|number| format!(", disk sequence number {number}"));
                 describe(&shown(path), device) + &sequence.unwrap_or_default()
             }
         }
@@ -125,8 +127,8 @@ mod tests {
         let text = check(&disk(Some("B"), 16 << 20, Some(7))).expect_err("another serial number");
         assert_eq!(
             text,
-            "it is another one now: /dev/sdb (Stick, serial number A, 16 MiB), disk 7 since the system began then, \
-             /dev/sdb (Stick, serial number B, 16 MiB), disk 7 since the system began now"
+            "the device has changed since you confirmed: it was /dev/sdb (Stick, serial number A, 16 MiB), disk sequence \
+             number 7, it is /dev/sdb (Stick, serial number B, 16 MiB), disk sequence number 7"
         );
         check(&disk(Some("A"), 32 << 20, Some(7))).expect_err("another size");
         // Two that are alike, or another medium in the same reader.
@@ -134,6 +136,6 @@ mod tests {
         // Not known on one side.
         assert_eq!(check(&disk(None, 16 << 20, None)), Ok(()));
         check(&DeviceIdentity::File { device: 1, number: 2, bytes: 16 << 20 }).expect_err("a file");
-        assert!(agreed.check(path, None).expect_err("it is gone").ends_with("nothing now"));
+        assert!(agreed.check(path, None).expect_err("it is gone").contains("has disappeared"));
     }
 }

@@ -29,7 +29,7 @@ impl View {
         let stopped = Arc::new(AtomicBool::new(false));
         for signal in crate::signals::that_end().into_iter().chain([SIGQUIT]) {
             signal_hook::flag::register(signal, Arc::clone(&stopped))
-                .map_err(|error| Failure::new("cannot wait for Ctrl-C").because(error))?;
+                .map_err(|error| Failure::new("cannot install signal handlers").because(error))?;
         }
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let style = ProgressStyle::with_template("{prefix} {wide_bar} {msg}");

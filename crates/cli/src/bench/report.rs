@@ -23,9 +23,9 @@ pub(super) fn write(file: &Path, record: &Record, jobs: &[Job], rows: &[Row]) ->
     }
     let ways = page::ways(names.iter().map(|name| (*name, *name)));
     let all = measured(&ways, jobs, rows);
-    let intervals = format!("Bars across marks are intervals: {}.", record.method.intervals);
+    let intervals = format!("Error bars: {}.", record.method.intervals);
     let mut page = Page::new(title(record))
-        .lead("Measured on hardware, or in memory where it says so; figures are those of runs after their warm-up.")
+        .lead("Measured, not simulated; figures exclude the warm-up of each run.")
         .findings(findings(record, &ways, &all))
         .section(page::by_depth(&ways, &all, &intervals))
         .section(page::single(&ways, &all))
@@ -81,7 +81,7 @@ const WRONG_MAX: usize = 12;
 fn findings(record: &Record, ways: &[ReportRoute], all: &[Measured]) -> Vec<String> {
     let mut found = Vec::new();
     if record.interrupted {
-        found.push("The run was interrupted: these are the figures so far.".into());
+        found.push("The run was interrupted; figures are incomplete.".into());
     }
     found.extend(wrong(record));
     if let [first, others @ ..] = ways {
@@ -96,7 +96,7 @@ fn findings(record: &Record, ways: &[ReportRoute], all: &[Measured]) -> Vec<Stri
     let dropped = record.captured.map_or(0, |captured| captured.dropped);
     if dropped > 0 {
         let events = counted(dropped, "event");
-        found.push(format!("The capture of this run lacks {events}: the queue was full."));
+        found.push(format!("The capture lacks {events}, since its queue was full."));
     }
     found.extend(record.target.identity.notes.iter().map(|note| format!("Note: {note}.")));
     found
@@ -134,7 +134,7 @@ fn apart(record: &Record, label: &str, of: &str, to: &str) -> Option<(f64, Strin
         None => (
             0.0,
             format!(
-                "{label}: no significant difference between {of} and {to}; run more or longer rounds to find a small one"
+                "{label}: no significant difference between {of} and {to}; run more or longer rounds to resolve small ones"
             ),
         ),
     })
@@ -161,7 +161,7 @@ fn wrong(record: &Record) -> Vec<String> {
         record.rows.iter().filter(|row| row.figures.as_ref().is_some_and(|figures| !figures.steady)).count();
     if shaky > 0 {
         found.push(format!(
-            "{shaky} of {} did not become steady within the rounds",
+            "{shaky} of {} did not become steady within --rounds",
             counted_len(record.rows.len(), "row")
         ));
     }
@@ -186,9 +186,9 @@ fn processor(ways: &[ReportRoute], jobs: &[Job], rows: &[Row]) -> Section {
         return section;
     }
     let x = page::depth_axis(of_kind.iter().map(|row| row.depth));
-    let lines = report::Lines::new(x, Axis::linear("µs of processor for an I/O"), series);
+    let lines = report::Lines::new(x, Axis::linear("processor time per I/O, µs"), series);
     let text = page::course(&lines, "µs");
-    let title = format!("This program's own: {}", kind.map_or("", String::as_str));
+    let title = format!("Processor time of uaskit: {}", kind.map_or("", String::as_str));
     section.figure(Figure::new(title, text, Picture::Lines(lines)))
 }
 
@@ -205,7 +205,7 @@ fn all_rows(record: &Record) -> Section {
         "p50, µs",
         "p99, µs",
         "p99.9, µs",
-        "longest, µs",
+        "max, µs",
         "rounds",
         "errors",
     ];
@@ -230,10 +230,8 @@ fn all_rows(record: &Record) -> Section {
         ];
         table = table.row(names.into_iter().chain(ends.map(Cell::from)).chain(rest.map(Cell::Number)));
     }
-    Section::new("All rows").figure(
-        Figure::new("Everything measured", "A row for each job on each transport.", Picture::None)
-            .table(table),
-    )
+    Section::new("All rows")
+        .figure(Figure::new("All rows", "One row per job and transport.", Picture::None).table(table))
 }
 
 /// How much of what was written was read back, and what that has shown.
@@ -242,9 +240,13 @@ fn verified(findings: &Findings) -> String {
     let read_back = match (to_read_back, not_read_back) {
         (0, _) => return "nothing was written".to_owned(),
         (_, 0) => "every block was read back".to_owned(),
-        (all, missing) => format!("{missing} of {} NOT read back", counted(all, "block")),
+        (all, missing) => format!("{missing} of {} were NOT read back", counted(all, "block")),
     };
-    if wrong == 0 { read_back } else { format!("{read_back}, {} wrong", counted(wrong, "block")) }
+    if wrong == 0 {
+        read_back
+    } else {
+        format!("{read_back}; data miscompare in {}", counted(wrong, "block"))
+    }
 }
 
 fn facts(mut page: Page, record: &Record, jobs: &[Job]) -> Page {
@@ -252,7 +254,7 @@ fn facts(mut page: Page, record: &Record, jobs: &[Job]) -> Page {
         record.method;
     let (target, machine) = (&record.target, &record.machine);
     let has_own = |job: &Job| job.once || job.run.is_some_and(|run| run != Duration::from_secs_f64(run_s));
-    let unless = if jobs.iter().any(has_own) { ", unless the job says otherwise" } else { "" };
+    let unless = if jobs.iter().any(has_own) { " (unless the job says otherwise)" } else { "" };
     let known = [
         ("target", Some(target.name.clone())),
         ("kind", Some(target.kind.to_owned())),
@@ -268,7 +270,7 @@ fn facts(mut page: Page, record: &Record, jobs: &[Job]) -> Page {
         (
             "runs",
             Some(format!(
-                "{rounds_min} to {rounds_max} of {run_s} s after {warm_up_s} s{unless}, until within {steady_within_percent} %"
+                "{rounds_min} to {rounds_max} runs of {run_s} s after a warm-up of {warm_up_s} s{unless}, until the interval is within ±{steady_within_percent} %"
             )),
         ),
         ("seed", Some(seed.to_string())),
@@ -283,7 +285,7 @@ fn facts(mut page: Page, record: &Record, jobs: &[Job]) -> Page {
     }
     page = page.fact(page::command_line());
     match serde_json::to_string_pretty(&record.target) {
-        Ok(identity) => page.fact(Fact::Lines("What is known of the target".into(), identity)),
+        Ok(identity) => page.fact(Fact::Lines("Properties of the target".into(), identity)),
         Err(_) => page,
     }
 }
@@ -300,8 +302,8 @@ mod tests {
         };
         assert_eq!(text(0, 0, 0), "nothing was written");
         assert_eq!(text(9, 9, 0), "every block was read back");
-        assert_eq!(text(9, 9, 2), "every block was read back, 2 blocks wrong");
-        assert_eq!(text(9, 7, 0), "2 of 9 blocks NOT read back");
-        assert_eq!(text(9, 7, 1), "2 of 9 blocks NOT read back, 1 block wrong");
+        assert_eq!(text(9, 9, 2), "every block was read back; data miscompare in 2 blocks");
+        assert_eq!(text(9, 7, 0), "2 of 9 blocks were NOT read back");
+        assert_eq!(text(9, 7, 1), "2 of 9 blocks were NOT read back; data miscompare in 1 block");
     }
 }

@@ -99,7 +99,7 @@ pub(super) fn is_named(arguments: &BenchArguments) -> Result<(), Failure> {
 }
 
 fn nothing_named() -> Failure {
-    Failure::usage("no TARGET: nothing to measure is named").try_this(TARGETS)
+    Failure::usage("TARGET is missing").try_this(TARGETS)
 }
 
 /// What can be measured.
@@ -160,7 +160,7 @@ fn fits(
     // A part of a virtual drive is all of it.
     let bytes = identity.bytes;
     if let Some(size) = arguments.size.filter(|size| size.0 > bytes && bytes > 0 && !arguments.is_virtual) {
-        return Err(Failure::usage(format!("{name} has no {}", Capacity(size.0)))
+        return Err(Failure::usage(format!("--size {} is larger than {name}", Capacity(size.0)))
             .because(format!("it has {}", Capacity(bytes))));
     }
     fit::check(arguments, workloads, identity)
@@ -197,22 +197,24 @@ fn file(
     let is_block = metadata.file_type().is_block_device();
     let device = is_block.then(|| BlockDevice::of_number(&Tree::running(), metadata.rdev())).flatten();
     if arguments.lun.is_some() {
-        return Err(Failure::usage(format!("{name} is a unit by itself: --lun is for USB ports")));
+        return Err(Failure::usage(format!("--lun needs a USB port or id; {name} is one logical unit")));
     }
     if !arguments.transport.is_empty() {
         let port = device.as_ref().and_then(|device| device.usb_port.as_deref());
         let remedy = port.map_or_else(
-            || "Leave --transport out, or name a USB port (see uaskit list).".to_owned(),
+            || "Leave --transport out, or name a USB port (see `uaskit list`).".to_owned(),
             |port| format!("Leave --transport out, or name its port: uaskit bench {port}"),
         );
-        let failure = Failure::usage(format!("{name}: the kernel's driver carries it"));
-        return Err(failure.because("--transport is for our own drivers").try_this(remedy));
+        let failure = Failure::usage(format!("--transport does not apply to {name}"));
+        return Err(failure
+            .because("the kernel's driver carries its requests and has chosen the transport")
+            .try_this(remedy));
     }
     if arguments.capture.is_wanted() {
-        return Err(Failure::usage(format!("{name}: its transfers cannot be captured here"))
-            .because("the kernel's driver makes the transfers")
+        return Err(Failure::usage(format!("cannot capture the transfers of {name}"))
+            .because("the kernel's driver submits them")
             .try_this(
-                "Name its USB port (see uaskit list), or capture with usbmon: sudo tcpdump -i usbmon0 -w FILE",
+                "Name its USB port (see `uaskit list`), or capture with usbmon: sudo tcpdump -i usbmon0 -w FILE",
             ));
     }
     let running = Tree::running();
@@ -227,8 +229,8 @@ fn file(
     let read_only = open(false)?;
     fits(name, arguments, workloads, &read_only.identity())?;
     if arguments.verify && !read_only.is_direct() {
-        return Err(Failure::usage(format!("{name}: --verify would read back from the page cache"))
-            .because("its file system does not support O_DIRECT")
+        return Err(Failure::usage(format!("--verify cannot check {name}"))
+            .because("its file system does not support O_DIRECT, so reads would come from the page cache")
             .try_this("Leave --verify out, or name a block device, or a file on another file system."));
     }
     let bench_device = match write_target {
@@ -259,7 +261,9 @@ fn port(
     workloads: &mut [Workload],
 ) -> Result<BenchTarget, Failure> {
     if arguments.cached {
-        return Err(Failure::usage("--cached is for files and block devices: our own drivers have no cache"));
+        return Err(Failure::usage(
+            "--cached needs a file or block device; uaskit's own drivers have no page cache",
+        ));
     }
     let writes = workloads.iter().any(Workload::writes);
     let inventory = Inventory::read(tree, Scope::Brief);
@@ -311,7 +315,7 @@ fn unopened(path: &Path, error: &io::Error) -> Failure {
             failure.try_this("Run as root, or add yourself to group disk: sudo usermod -aG disk $USER")
         }
         ErrorKind::PermissionDenied => failure.try_this(format!(
-            "Run as a user who may read it; see {}",
+            "Run as a user with read permission; see {}",
             command_line::line(&[OsStr::new("ls"), OsStr::new("-l"), path.as_os_str()])
         )),
         _ => failure,
@@ -327,7 +331,7 @@ fn still_there(path: &Path, confirmed: &DeviceIdentity) -> Result<(), Failure> {
 /// Another device is there than the user confirmed.
 pub(super) fn not_overwritten(name: &str, another: String) -> Failure {
     let failure = Failure::refused(format!("refusing to overwrite {name}")).because(another);
-    failure.try_this("If this one is meant, start again and confirm it.")
+    failure.try_this("To overwrite the present device, run the command again and confirm.")
 }
 
 /// Each that is named, once, in the order of their names: ratios are taken against the first.

@@ -56,8 +56,8 @@ pub(super) fn show(
     let columns = comparison.columns;
     let record = Record::read(&parts::text(file, "record")?).map_err(|why| no_record(file).because(why))?;
     if record.rows.is_empty() {
-        let why = format!("it has no row whose job is known; unknown are {}", list(&record.unknown));
-        return Err(Failure::new(format!("nothing of {} can be simulated", shown(file))).because(why));
+        let why = format!("no row has a known job; unknown jobs: {}", list(&record.unknown));
+        return Err(Failure::new(format!("cannot simulate any row of {}", shown(file))).because(why));
     }
     let mut jobs: Vec<Job> = Vec::new();
     for row in &record.rows {
@@ -76,20 +76,20 @@ pub(super) fn show(
     print_findings(out, &page::findings(&record, columns, &rows), arguments.findings)?;
     writeln!(
         out,
-        "{}, as it was measured, beside the setup; MB/s (10^6 bytes)\n{}",
+        "{}: measured, and simulated with this setup; MB/s (10^6 bytes)\n{}",
         sanitize::escape(&record.target),
         fitted(&record.table(columns, &rows))
     )?;
     let alone = record.alone(columns);
     if !alone.is_empty() {
-        writeln!(out, "Left out, since nothing is simulated on these transports: {}", list(&alone))?;
+        writeln!(out, "Left out, since the setup has no such transport: {}", list(&alone))?;
     }
     Ok(())
 }
 
 fn no_record(file: &Path) -> Failure {
-    Failure::new(format!("{} is not a record of a benchmark", shown(file)))
-        .try_this("write one: uaskit bench DRIVE --json > record.json")
+    Failure::new(format!("{} is not a record of uaskit bench", shown(file)))
+        .try_this("Write one: uaskit bench DRIVE --json > record.json")
 }
 
 /// Lists names, escaped.

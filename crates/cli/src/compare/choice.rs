@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::nearest;
 use std::collections::BTreeSet;
 use std::path::Path;
-pub(super) use study::compare::{Configuration, replaced};
+pub(super) use study::compare::Configuration;
 use study::parts::{Activation, Carried, Catalogue, Os, PartKind};
 use study::plural::listed;
 use study::setups::{Assembly, DriveName, Setup};
@@ -116,9 +116,9 @@ impl Choice {
 
 /// Names the reason why a requested transport does not run.
 fn nothing_left(setup: &str, unwanted: BTreeSet<String>) -> Failure {
-    Failure::usage(format!("nothing of the setup {setup} is left to compare"))
+    Failure::usage(format!("setup {setup}: no variant matches"))
         .because(unwanted.into_iter().collect::<Vec<_>>().join(" "))
-        .try_this("leave --os, --transport or --driver out, or replace the part that stands in the way")
+        .try_this("leave --os, --transport or --driver out, or replace the part named above")
 }
 
 impl CompareArguments {
@@ -142,7 +142,7 @@ impl CompareArguments {
 }
 
 fn built_in(catalogue: &Catalogue) -> Result<Vec<Setup>, Failure> {
-    let broken = "a setup that comes with the program is broken, which is a fault of ours";
+    let broken = "a built-in setup is invalid (a bug of uaskit)";
     Setup::built_in(catalogue).map_err(|error| Failure::new(broken).because(error))
 }
 
@@ -160,8 +160,8 @@ pub(crate) fn setup(name: &str, catalogue: &Catalogue) -> Result<Setup, Failure>
     let path = Path::new(name);
     if !path.exists() {
         let names = built_in.iter().map(|setup| setup.name.as_str());
-        return Err(Failure::usage(format!("there is no setup `{name}`, and no file of that name"))
-            .try_this(nearest::hint(name, "setups", names) + "; or the path of a TOML file"));
+        return Err(Failure::usage(format!("no such setup or file: `{name}`"))
+            .try_this(nearest::hint(name, "setups", names) + "; or name a TOML file"));
     }
     let stem = crate::sanitize::shown(path.file_stem().unwrap_or_default());
     Setup::read(&stem, name, &parts::text(path, "setup")?, catalogue)
@@ -176,7 +176,7 @@ fn known(catalogue: &Catalogue, kind: PartKind, name: &str) -> Result<String, Fa
 }
 
 fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
-    Failure::usage(format!("there is no {kind} `{name}` among the parts")).try_this(nearest::hint(
+    Failure::usage(format!("no such {kind}: `{name}`")).try_this(nearest::hint(
         name,
         &format!("{kind}s"),
         known,

@@ -11,7 +11,7 @@ use study::plural::counted;
 use units::Duration;
 
 /// What a line has: name, how busy it was, payload, how many were there on average and at most, and what is counted.
-pub(super) const HEAD: [&str; 6] = ["component", "busy %", "MB/s", "on average", "at most", "count"];
+pub(super) const HEAD: [&str; 6] = ["component", "busy %", "MB/s", "mean queue", "max queue", "count"];
 
 /// A line for each component.
 pub(super) fn lines(all: &Components) -> Vec<[String; 6]> {
@@ -26,7 +26,7 @@ pub(super) fn lines(all: &Components) -> Vec<[String; 6]> {
     if let Some(CoreLoad { busy, queue }) = all.core {
         let [mean, most] = numbers(all, queue);
         let count = counted(queue.arrived, "task");
-        lines.push(["the driver's core".to_owned(), percent(all, busy), none(), mean, most, count]);
+        lines.push(["host core".to_owned(), percent(all, busy), none(), mean, most, count]);
     }
     for (number, medium) in (1..).zip(&all.media) {
         let [mean, most] = numbers(all, *medium);
@@ -37,10 +37,10 @@ pub(super) fn lines(all: &Components) -> Vec<[String; 6]> {
         let [mean, most] = numbers(all, queue);
         let count = counted(queue.arrived, "task");
         lines.push([format!("bridge {number}"), percent(all, busy), none(), none(), none(), none()]);
-        lines.push([format!("its firmware {number}"), percent(all, firmware), none(), mean, most, count]);
+        lines.push([format!("bridge {number} firmware"), percent(all, firmware), none(), mean, most, count]);
         if memory > Duration::ZERO {
             lines.push([
-                format!("its memory {number}"),
+                format!("bridge {number} memory"),
                 percent(all, memory),
                 none(),
                 none(),
@@ -63,9 +63,9 @@ fn wires(all: &Components) -> Vec<[String; 6]> {
     let mut lines = Vec::new();
     for (what, links) in [("link", &all.links), ("link below hubs", &all.links_below)] {
         for (number, lanes) in (1..).zip(links) {
-            for (side, lane) in ["host", "device"].into_iter().zip(lanes) {
+            for (direction, lane) in ["host to device", "device to host"].into_iter().zip(lanes) {
                 let (name, moved) =
-                    (format!("{what} {number}, from the {side}"), rate(all, lane.traffic.payload));
+                    (format!("{what} {number}, {direction}"), rate(all, lane.traffic.payload));
                 lines.push([name, percent(all, lane.busy), moved, none(), none(), none()]);
             }
         }

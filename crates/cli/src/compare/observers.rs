@@ -90,8 +90,10 @@ impl CompareArguments {
     fn start_parts_capture(&self, runs: usize) -> Result<Option<Capture>, Failure> {
         let Some(path) = &self.capture else { return Ok(None) };
         if runs > DEVICES_MAX {
-            let what = format!("a capture has room for {DEVICES_MAX} runs, and these are {runs}");
-            return Err(Failure::usage(what).try_this("name a --block and a --depth, or a --transport"));
+            let what = format!("too many runs for one capture: {runs} (maximum {DEVICES_MAX})");
+            return Err(
+                Failure::usage(what).try_this("select fewer with --block and --depth, or --transport")
+            );
         }
         Capture::create(path, self.capture_as, self.snap.unwrap_or(u32::MAX)).map(Some)
     }

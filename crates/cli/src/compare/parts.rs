@@ -9,11 +9,11 @@ use crate::nearest;
 use crate::sanitize::{self, shown};
 use crate::stdout::Output;
 use report::TextTable;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use study::parts::{Catalogue, Constant, Entry, Origin, PartKind};
+use study::parts::{Catalogue, Entry, Origin, PartKind};
 
 /// Bytes of a file of a part at most.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -22,7 +22,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub(super) fn list(folder: Option<&Path>, as_json: bool, out: &mut Output<'_>) -> Result<(), Failure> {
     let catalogue = catalogue(folder)?;
     if as_json {
-        let parts: Value = catalogue.entries().map(record).collect();
+        let parts: Value = catalogue.entries().map(Entry::to_json).collect();
         writeln!(out, "{}", sanitize::json(&format!("{parts:#}")))?;
     } else {
         writeln!(out, "{}", wrapped(&table(&catalogue)))?;
@@ -32,7 +32,7 @@ pub(super) fn list(folder: Option<&Path>, as_json: bool, out: &mut Output<'_>) -
 
 /// The parts that come with the program, and over them those of a folder.
 pub(crate) fn catalogue(folder: Option<&Path>) -> Result<Catalogue, Failure> {
-    let broken = "a part that comes with the program is broken, which is a fault of ours";
+    let broken = "a built-in part is invalid (a bug of uaskit)";
     let mut catalogue = Catalogue::built_in().map_err(|error| Failure::new(broken).because(error))?;
     let Some(folder) = folder else { return Ok(catalogue) };
     for of_kind in entries(folder)? {
@@ -58,7 +58,7 @@ pub(crate) fn catalogue(folder: Option<&Path>) -> Result<Catalogue, Failure> {
 
 /// What is in a folder, in order.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let unreadable = |error| Failure::new(format!("{} cannot be read", shown(folder))).because(error);
+    let unreadable = |error| Failure::new(format!("cannot read {}", shown(folder))).because(error);
     let all = fs::read_dir(folder).map_err(unreadable)?;
     let mut paths = all.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
     paths.sort();
@@ -67,7 +67,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 
 /// The text of a file, of `what`.
 pub(super) fn text(file: &Path, what: &str) -> Result<String, Failure> {
-    let unreadable = |error| Failure::new(format!("{} cannot be read", shown(file))).because(error);
+    let unreadable = |error| Failure::new(format!("cannot read {}", shown(file))).because(error);
     let mut text = String::new();
     let reader = File::open(file).map_err(unreadable)?;
     reader.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
@@ -78,9 +78,9 @@ pub(super) fn text(file: &Path, what: &str) -> Result<String, Failure> {
 }
 
 fn table(catalogue: &Catalogue) -> TextTable {
-    let heads = ["kind", "name", "what it is", "numbers", "fitted"];
+    let heads = ["kind", "name", "title", "constants", "fitted"];
     let mut table =
-        TextTable::new(heads).words([0, 2]).names([1]).keys(2).leave_out_first(&["fitted", "numbers"]);
+        TextTable::new(heads).words([0, 2]).names([1]).keys(2).leave_out_first(&["fitted", "constants"]);
     for entry in catalogue.entries() {
         let fitted = entry.constants.iter().filter(|constant| matches!(constant.origin, Origin::Fitted(_)));
         table.row([
@@ -92,23 +92,4 @@ fn table(catalogue: &Catalogue) -> TextTable {
         ]);
     }
     table
-}
-
-/// A part with all of its numbers.
-pub(super) fn record(entry: &Entry) -> Value {
-    json!({
-        "kind": entry.kind().folder(),
-        "name": entry.name,
-        "title": entry.title,
-        "constants": entry.constants.iter().map(constant).collect::<Value>(),
-    })
-}
-
-fn constant(Constant { place, value, unit, origin }: &Constant) -> Value {
-    let mut record = json!({ "place": place, "value": value, "unit": unit });
-    match origin {
-        Origin::Source(source) => record["source"] = json!(source),
-        Origin::Fitted(rows) => record["fitted"] = json!(rows),
-    }
-    record
 }

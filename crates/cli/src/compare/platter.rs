@@ -16,15 +16,15 @@ pub(super) fn show(
 ) -> Result<(), Failure> {
     let order = order_of_reads(comparison)?;
     if order.is_empty() {
-        return Err(Failure::usage("this setup has no disk with a platter")
-            .try_this("Choose one: --drive disk-7200, or --setup toms"));
+        return Err(Failure::usage("this setup has no hard disk")
+            .try_this("Select one: --drive disk-7200, or --setup toms"));
     }
     match file {
         Some(file) => {
             write(&order.drawing().document(), file)?;
             writeln!(
                 out,
-                "Wrote {}: the order (SVG) in which four reads on one track are served, for {}.",
+                "Wrote {}: the order in which the disk serves four reads on one track (SVG), for {}.",
                 shown(file),
                 listed(&order.titles())
             )

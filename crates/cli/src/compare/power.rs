@@ -11,13 +11,13 @@ use study::trial::Trial;
 
 /// What the table shows, and over which time a peak is one.
 pub(super) fn title(rows: &[Row]) -> String {
-    let of_what = "Power of the whole machine in W, and joules for 10^9 bytes";
+    let of_what = "Power of the whole machine in W, and energy in J per 10^9 bytes";
     match shorter(rows) {
-        Shorter::All => format!("{of_what}; each run is shorter than a second, so that its mean is its peak"),
+        Shorter::All => format!("{of_what}; no peaks, since every run is shorter than 1 s"),
         Shorter::Some => {
-            format!("{of_what}; peaks are means of a second, or of the run where that is shorter")
+            format!("{of_what}; peaks are means over 1 s, or over a shorter run")
         }
-        Shorter::None => format!("{of_what}; peaks are means of a second"),
+        Shorter::None => format!("{of_what}; peaks are means over 1 s"),
     }
 }
 

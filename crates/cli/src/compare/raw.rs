@@ -39,11 +39,11 @@ pub(super) struct Printed;
 pub(super) fn run(arguments: &CompareArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     if let Some(depth) = arguments.raw_depths().into_iter().find(|depth| *depth > ceiling::DEPTH_MAX) {
         return Err(Failure::usage(format!(
-            "--raw goes to a depth of {} and not to {depth}",
+            "--depth {depth} is too large for --raw (maximum {})",
             ceiling::DEPTH_MAX
         ))
-        .because("the whole queue depth is in flight, and the drives have at most 64 streams")
-        .try_this("parts, without --raw, queue what their driver does not send"));
+        .because("all commands are in flight, and the drives have at most 64 streams")
+        .try_this("leave --raw out: with parts, the driver queues commands that it does not send"));
     }
     arguments.check_pauses()?;
     arguments.check_outputs()?;
@@ -89,19 +89,19 @@ fn show(
         let whose = if arguments.drives > 1 { " of the first drive" } else { "" };
         writeln!(
             out,
-            "Where a command's time{whose} goes on average; the parts add up\n{}",
+            "Mean time of a command{whose} in each stage, ns; stages add up to the total\n{}",
             fitted(&report::explained(rows))
         )?;
-        writeln!(out, "Where the time of the slowest one goes\n{}", fitted(&report::slowest(rows)))?;
+        writeln!(out, "The slowest command\n{}", fitted(&report::slowest(rows)))?;
     }
     if arguments.components {
-        writeln!(out, "What components did meanwhile\n{}", fitted(&report::components(rows)))?;
+        writeln!(out, "Load of the components\n{}", fitted(&report::components(rows)))?;
     }
     if let Some(pauses) = pauses {
         writeln!(
             out,
-            "Reads of 4 KiB over UAS, one at a time with pauses, on a link that never sleeps and on one that does, which is late for what \
-             comes after a pause\n{}",
+            "Single 4 KiB reads over UAS after pauses, with link power states off (\"awake\") and on (\"asleep\"); leaving U1 or U2 \
+             delays the first packets\n{}",
             fitted(&power::table(pauses))
         )?;
     }
@@ -112,7 +112,7 @@ fn show(
 }
 
 fn title_of_run(protocol: Protocol, depth: u16) -> String {
-    format!("{protocol} at depth {depth}")
+    format!("{protocol} at QD{depth}")
 }
 
 impl Trace for Printed {
@@ -132,8 +132,8 @@ impl CompareArguments {
             });
         };
         ControllerArgument::from_str(name, false).map_err(|_| {
-            Failure::usage(format!("without parts there is no controller `{name}`"))
-                .try_this("take chipset, card or none; or leave --raw out for controllers by name")
+            Failure::usage(format!("--raw has no controller `{name}`"))
+                .try_this("use chipset, card or none; or leave --raw out for controllers by name")
         })
     }
 
@@ -168,9 +168,9 @@ impl CompareArguments {
         ];
         match is_otherwise.into_iter().find(|(is, _)| *is) {
             Some((_, option)) if self.power_states => {
-                Err(Failure::usage(format!("--raw --power-states does not go with {option}"))
-                    .because("pauses are tried with reads of 4 KiB of one drive without hubs")
-                    .try_this("run it twice, once with each"))
+                Err(Failure::usage(format!("--raw --power-states cannot be combined with {option}"))
+                    .because("pauses are measured with 4 KiB reads of one drive without hubs")
+                    .try_this("run uaskit compare twice, once with each option"))
             }
             _ => Ok(()),
         }
@@ -181,7 +181,7 @@ impl CompareArguments {
         let Connection::SuperSpeed(rate) = self.link().connection() else {
             return match self.power_states {
                 true => Err(Failure::usage(format!(
-                    "--power-states are of SuperSpeed, not of {}",
+                    "--power-states needs SuperSpeed, not {}",
                     self.link().name()
                 ))),
                 false => Ok(None),
@@ -199,7 +199,7 @@ impl CompareArguments {
             let (most, given) = (DEVICES_MAX / devices_at_depth, self.raw_depths().len());
             let of = counted(self.drives.into(), "drive");
             return Err(Failure::usage(format!(
-                "a capture of {of} has room for {most} depths, {given} were given"
+                "too many queue depths for one capture of {of}: {given} (maximum {most})"
             )));
         }
         Capture::create(path, self.capture_as, self.snap.unwrap_or(u32::MAX)).map(Some)
@@ -244,24 +244,24 @@ impl CompareArguments {
         let watch = LoadObservers { observers, trace, explain: self.explain || self.report.is_some() };
         ceiling::measure(&self.load(depth)?, protocol, watch).map_err(|error| match error {
             CeilingError::Load => {
-                Failure::usage(format!("no drive takes a command of {}", self.block())).because(error)
+                Failure::usage(format!("a command of {} is not possible", self.block())).because(error)
             }
             CeilingError::TooLong(_) => {
                 Failure::usage(format!("a command of {} is too large", self.block())).because(error)
             }
             CeilingError::TooFew(_) => Failure::usage(format!("--commands {} is too few", self.commands()))
                 .because(error)
-                .try_this("say --commands with more, or leave it out"),
-            CeilingError::OneDrive => Failure::usage("these drives cannot be plugged in")
+                .try_this("increase --commands, or leave it out"),
+            CeilingError::OneDrive => Failure::usage("these drives cannot be attached")
                 .because(error)
                 .try_this("add --controller chipset, or leave --drives and --hubs out"),
             CeilingError::PowerOn(PowerOnError::Endpoints(_)) => {
-                Failure::usage("these drives cannot be plugged in all at once")
+                Failure::usage("too many drives for this controller")
                     .because(error)
-                    .try_this("take fewer --drives, or fewer --hubs, each of which needs one")
+                    .try_this("use fewer --drives or --hubs; each hub needs an endpoint, too")
             }
             CeilingError::PowerOn(PowerOnError::Setup(_)) => {
-                Failure::usage("these drives cannot be plugged in; --hubs puts them behind one port")
+                Failure::usage("these drives cannot be attached; --hubs puts them behind one port")
                     .because(error)
             }
             _ => Failure::new("simulation failed").because(error),
@@ -288,18 +288,17 @@ impl CompareArguments {
         let direction = if self.write { "writes" } else { "reads" };
         let (link, latency, at_once) = (self.link().name(), self.latency, self.at_once);
         let drives = match self.drives {
-            1 => "a drive that takes".to_owned(),
-            count => format!("{count} drives that take"),
+            1 => "one drive".to_owned(),
+            count => format!("{count} drives"),
         };
-        let serves = if self.drives == 1 { "serves" } else { "serve" };
         let hubs = match (self.hubs, self.drives) {
             (0, 1) => String::new(),
-            (0, _) => ", a port each".to_owned(),
-            (1, _) => ", behind a hub".to_owned(),
-            (hubs, _) => format!(", behind {hubs} hubs in a row"),
+            (0, _) => " at separate ports".to_owned(),
+            (1, _) => " behind a hub".to_owned(),
+            (hubs, _) => format!(" behind {hubs} hubs in series"),
         };
         format!(
-            "Random {direction} of {}, {}, {link}, {drives} {latency} us and {serves} {at_once} at once{hubs}; no bridge",
+            "Random {direction} of {}, {}, {link}, {drives}{hubs} with {latency} us per command and {at_once} commands in parallel; no bridge",
             self.block(),
             self.controller_name(),
         )

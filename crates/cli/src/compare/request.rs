@@ -33,7 +33,7 @@ pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
         // Simulated drives have their own data set, and the payload does not matter to them.
         let workload = workload::named(name).map(workload::Workload::on_whole_drive).ok_or_else(|| {
             let names = workload::NAMES.iter().map(|(name, _)| *name);
-            Failure::usage(format!("there is no workload `{name}`")).try_this(nearest::hint(
+            Failure::usage(format!("no such workload: `{name}`")).try_this(nearest::hint(
                 name,
                 "workloads",
                 names,
@@ -49,7 +49,7 @@ pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
     if arguments.block.is_some() || arguments.write || depths.is_some() {
         let block = arguments.block.unwrap_or(ByteCount(4096));
         let bytes = u32::try_from(block.0).map_err(|_| {
-            Failure::usage(format!("a request of {block} is too large")).because("4 GiB are too many")
+            Failure::usage(format!("a request of {block} is too large")).because("the maximum is below 4 GiB")
         })?;
         let share = AccessSpec::all(bytes, read_percent, 100);
         return Ok(depths

@@ -23,16 +23,16 @@ use study::compare::Row;
 use study::compare::findings::{findings, first_seed};
 use study::compare::page::{self as page_content, PageContent};
 use study::compare::pairs;
-use study::parts::{Catalogue, PartKind};
+use study::parts::{Catalogue, Entry, PartKind};
 use study::setups::{DriveName, Setup};
 use study::trial::{Terms, Trial};
 use units::Duration;
 
 pub(super) fn run(arguments: &CompareArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     if arguments.commands.is_some() && arguments.capture.is_none() && arguments.report.is_none() {
-        return Err(Failure::usage("--commands is for --capture and --report, or for --raw")
-            .because("runs of parts are as long as it takes for a figure")
-            .try_this("say how long with --seconds"));
+        return Err(Failure::usage("--commands needs --raw, --capture or --report")
+            .because("measured runs of parts last until the figure is accurate")
+            .try_this("use --seconds to set their length"));
     }
     arguments.check_outputs()?;
     let keeper = arguments.keeping.keeper()?;
@@ -101,25 +101,21 @@ fn show(
     }
     writeln!(out, "{}\n{}", power::title(rows), fitted(&power::table(columns, rows)))?;
     if let Some(links) = power::links(columns, rows) {
-        writeln!(
-            out,
-            "How long links were asleep, in percent of the time: in U1, in U2, and on the way back\n{}",
-            fitted(&links)
-        )?;
+        writeln!(out, "Time that links spent in U1, in U2 and leaving them, percent\n{}", fitted(&links))?;
     }
     if arguments.explain {
         writeln!(
             out,
-            "Where a command's time goes, mean microseconds; the parts add up\n{}",
+            "Mean time of a command in each stage, us; stages add up to the total\n{}",
             fitted(&stages(columns, rows))
         )?;
     }
     if arguments.components {
-        writeln!(out, "What components did meanwhile\n{}", fitted(&done(columns, rows)))?;
+        writeln!(out, "Load of the components\n{}", fitted(&done(columns, rows)))?;
     }
     if arguments.wanted().seeds > 1 {
-        let others = if arguments.report.is_some() { "the page" } else { "what is kept" };
-        writeln!(out, "Figures here are of seed {}; {others} has means of several.", arguments.seed)?;
+        let others = if arguments.report.is_some() { "the page" } else { "the saved run" };
+        writeln!(out, "These figures are of seed {}; {others} has means over five seeds.", arguments.seed)?;
     }
     Ok(())
 }
@@ -183,9 +179,9 @@ fn table(columns: &[Configuration], rows: &[Row]) -> TextTable {
 
 /// Where the time of a command goes, and in which stage most of it is spent.
 fn stages(columns: &[Configuration], rows: &[Row]) -> TextTable {
-    let mut head = vec!["", "depth", "", "in all"];
+    let mut head = vec!["", "depth", "", "total"];
     head.extend(LatencyStage::ALL.map(LatencyStage::name));
-    head.push("most but queue");
+    head.push("longest stage");
     let mut table = TextTable::new(head).words([0, 2]).keys(3);
     for row in rows {
         for (column, trial) in columns.iter().zip(&row.trials) {
@@ -298,7 +294,7 @@ pub(super) fn record(
         })
     };
     let used = |kind, name: &str| columns.iter().any(|column| column.uses(kind, name, catalogue));
-    let constants = catalogue.entries().filter(|entry| used(entry.kind(), &entry.name)).map(parts::record);
+    let constants = catalogue.entries().filter(|entry| used(entry.kind(), &entry.name)).map(Entry::to_json);
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "setup": setup.name,

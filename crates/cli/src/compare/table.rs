@@ -24,7 +24,7 @@ pub(crate) fn in_columns(table: &TextTable, columns: Option<usize>) -> String {
     match left_out.as_slice() {
         [] => text,
         names => {
-            format!("{text}\nNot shown: {}; a wider terminal and --json have them.", names.join(", "))
+            format!("{text}\nNot shown: {}; use a wider terminal or --json.", names.join(", "))
         }
     }
 }

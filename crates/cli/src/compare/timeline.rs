@@ -22,7 +22,7 @@ pub(super) fn show(
     let timeline = timeline(job, comparison)?;
     if timeline.is_empty() {
         return Err(Failure::usage("this setup has no USB drive to draw a timeline for")
-            .because("a timeline shows two commands of a drive behind SuperSpeed"));
+            .because("a timeline shows two commands of a drive at SuperSpeed"));
     }
     match file {
         Some(file) => {

@@ -68,7 +68,7 @@ impl Input {
     /// Opens a file; `-` is standard input.
     pub(super) fn open(path: &Path, output: &Output) -> Result<Self, Failure> {
         let is_stdin = path.as_os_str() == "-";
-        let name = if is_stdin { "on standard input".to_owned() } else { shown(path) };
+        let name = if is_stdin { "from standard input".to_owned() } else { shown(path) };
         let opened = if is_stdin {
             io::stdin().as_fd().try_clone_to_owned().map(File::from)
         } else {
@@ -100,7 +100,7 @@ fn watch_for_stop() -> Result<Arc<AtomicBool>, Failure> {
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-            .map_err(|error| Failure::new("cannot wait for Ctrl-C").because(error))?;
+            .map_err(|error| Failure::new("cannot install signal handlers").because(error))?;
     }
     Ok(stop)
 }

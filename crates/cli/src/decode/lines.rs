@@ -69,7 +69,7 @@ fn step(out: &mut impl Write, step: &TransferStep, zero_ns: u64) -> io::Result<(
     let length = length.map_or_else(|| "?".to_owned(), |length| length.to_string());
     let phase = match phase {
         Phase::Submitted => "submitted".to_owned(),
-        Phase::Completed(TransferEnd::Done) => "ended".to_owned(),
+        Phase::Completed(TransferEnd::Done) => "completed".to_owned(),
         Phase::Whole(TransferEnd::Done) => "moved".to_owned(),
         Phase::Completed(ended) | Phase::Whole(ended) => ended.to_string(),
     };
@@ -100,7 +100,7 @@ pub(super) fn verdicts(out: &mut impl Write, decoder: &Decoder, device: Option<A
                 let meaning = flag.meaning();
                 writeln!(
                     out,
-                    "    Linux can work around it: usb-storage.quirks={vendor:04x}:{product:04x}:{letter} ({meaning})"
+                    "    Workaround in Linux: usb-storage.quirks={vendor:04x}:{product:04x}:{letter} ({meaning})"
                 )?;
             }
             // Without ids there is no line that a user could copy.
@@ -108,7 +108,7 @@ pub(super) fn verdicts(out: &mut impl Write, decoder: &Decoder, device: Option<A
             (None, _) => {
                 writeln!(
                     out,
-                    "    Linux works around it in its own table only ({}): no letter",
+                    "    Workaround in Linux only by its built-in table ({}), not by usb-storage.quirks=",
                     flag.meaning()
                 )?;
             }
@@ -127,7 +127,7 @@ fn contents(out: &mut impl Write, decoder: &Decoder) -> io::Result<()> {
     if devices.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nNo commands of a drive. Devices in the capture")?;
+    writeln!(out, "\nNo commands of a drive. Devices in the capture:")?;
     for DeviceSummary { address, id, class, interfaces, transfers } in &devices {
         let id = id.map_or_else(
             || "ids unknown".to_owned(),
@@ -167,18 +167,14 @@ pub(super) fn end(out: &mut impl Write, decoder: &Decoder, commands: CommandCoun
             .map(|(number, what)| counted(number, what));
     writeln!(out, "\n{commands} of {drives}{of_all}; {verdicts}")?;
     if let Some(tick_ns) = decoder.clock_tick_ns().filter(|_| seen > 0) {
-        writeln!(
-            out,
-            "the clock of this capture ticks every {}: shorter times are not known",
-            time(tick_ns)
-        )?;
+        writeln!(out, "the timestamps of this capture have a resolution of {}", time(tick_ns))?;
     }
     for Drive { address, transports, .. } in decoder.drives().filter(|drive| drive.transports.len() > 1) {
         let names: Vec<String> = transports.iter().map(ToString::to_string).collect();
         writeln!(out, "drive {address} used {}", names.join(", then "))?;
     }
     for (what, left) in
-        [("not what their link type says", decoder.not_understood()), ("not USB", decoder.foreign())]
+        [("malformed for their link type", decoder.not_understood()), ("not USB", decoder.foreign())]
     {
         if let Some(first) = left.first {
             writeln!(out, "{what}: {}, the first is {first}", counted(left.count, "packet"))?;
@@ -186,11 +182,11 @@ pub(super) fn end(out: &mut impl Write, decoder: &Decoder, commands: CommandCoun
     }
     let Losses { devices, commands, transfers, faults, data_without_command } = decoder.losses();
     for (what, of, count) in [
-        ("discarded for newer ones", "drive", devices),
-        ("discarded for newer ones", "command", commands),
-        ("discarded for newer ones", "transfer", transfers),
-        ("not kept", "fault", faults),
-        ("of no command in the capture", "data transfer", data_without_command),
+        ("forgotten to limit memory", "drive", devices),
+        ("forgotten to limit memory", "command", commands),
+        ("forgotten to limit memory", "transfer", transfers),
+        ("forgotten to limit memory", "fault", faults),
+        ("without a command in the capture", "data transfer", data_without_command),
     ] {
         if count > 0 {
             writeln!(out, "{what}: {}", counted(count, of))?;

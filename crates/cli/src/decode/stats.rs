@@ -13,7 +13,7 @@ pub(super) fn print(out: &mut impl Write, stats: &Stats, is_sure: bool) -> io::R
     add(&mut by_name, "all".to_owned(), &stats.all());
     let mut by_depth = table("in flight");
     for (depth, row) in stats.by_depth() {
-        let more = if depth == DEPTH_MAX { " and more" } else { "" };
+        let more = if depth == DEPTH_MAX { " or more" } else { "" };
         add(&mut by_depth, format!("{depth}{more}"), &row);
     }
     writeln!(out, "\n{by_name}\n\n{by_depth}\n\n{}", gaps(stats))?;
@@ -21,14 +21,14 @@ pub(super) fn print(out: &mut impl Write, stats: &Stats, is_sure: bool) -> io::R
     let share = if span_ns == 0 { 0.0 } else { 100.0 * idle_ns as f64 / span_ns as f64 };
     writeln!(
         out,
-        "\n{} from the first command to the last, {} of it outside of commands ({share:.1} %)",
+        "\n{} from the first command to the last; no command in flight for {} ({share:.1} %)",
         time(span_ns),
         time(idle_ns)
     )?;
     if !is_sure {
         writeln!(
             out,
-            "not sure, since packets are missing: times outside of commands are no longer than that, and more commands may have been in flight"
+            "packets are missing: idle times are upper limits, and more commands may have been in flight"
         )?;
     }
     Ok(())
@@ -36,11 +36,11 @@ pub(super) fn print(out: &mut impl Write, stats: &Stats, is_sure: bool) -> io::R
 
 fn gaps(stats: &Stats) -> Table {
     let gaps = stats.gaps();
-    let mut table = plain(&["phase", "times", "p50", "p90", "p99", "max"]);
+    let mut table = plain(&["phase", "count", "p50", "p90", "p99", "max"]);
     for (name, spread) in [
         ("until the command is sent", gaps.sending),
-        ("from there to the last data", gaps.data),
-        ("from there to the status", gaps.status),
+        ("from the command to the last data", gaps.data),
+        ("from the last data to the status", gaps.status),
         ("from the status to the next command", gaps.idle),
     ] {
         table.add_row([vec![name.to_owned(), spread.count.to_string()], percentiles(&spread)].concat());

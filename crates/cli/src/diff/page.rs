@@ -98,7 +98,7 @@ fn sentence(alike: &[&Change]) -> String {
 
 /// Rates by depth where a job has several, beside each other where it has one, and all of them as a table.
 fn rates(diff: &Diff, ways: &[ReportRoute]) -> Section {
-    let mut section = Section::new("Throughput").lead("Interrupted lines are what was before.");
+    let mut section = Section::new("Throughput").lead("Dashed lines are the run before.");
     let mut single = Vec::new();
     for job in jobs(diff).into_iter().take(JOBS_MAX) {
         let of_job = of_job(diff, job);
@@ -111,8 +111,8 @@ fn rates(diff: &Diff, ways: &[ReportRoute]) -> Section {
     }
     if !single.is_empty() {
         let bars = beside(&single);
-        let text = format!("Rates of jobs that have one depth: {}", reach(&bars, "MB/s"));
-        section = section.figure(Figure::new("Jobs with one depth", text, Picture::Bars(bars)));
+        let text = format!("Rates of jobs with one queue depth: {}", reach(&bars, "MB/s"));
+        section = section.figure(Figure::new("Jobs with one queue depth", text, Picture::Bars(bars)));
     }
     let head = ["row", "MB/s before", "after", "IOPS before", "after", "p99 before, µs", "after"];
     let table = diff.changes.iter().fold(Table::new(head), |table, change| {
@@ -149,7 +149,7 @@ fn ratios(diff: &Diff, ways: &[ReportRoute]) -> Section {
         table.row([Cell::text(name(change)), change.ratio.value.into(), low, high, verdict, why])
     });
     let text = format!(
-        "The same is within {most} % of 1, which is the band; intervals hold for all rows together, 95 times of a hundred."
+        "The band shows which ratios count as the same: within {most} % of 1. Intervals hold for all rows together with 95 % confidence."
     );
     let mut section = Section::new("Ratios").lead(text.clone());
     for job in jobs(diff).into_iter().take(JOBS_MAX) {
@@ -202,8 +202,8 @@ fn ratios_of_job(diff: &Diff, job: &str, ways: &[ReportRoute]) -> Figure {
 
 /// How long requests took before and after, for each job: 99 of a hundred by depth, and all of them at one depth.
 fn latencies(runs: [&Saved; 2], diff: &Diff, ways: &[ReportRoute]) -> Section {
-    let mut section = Section::new("Latency")
-        .lead("Interrupted lines are what was before. Of latencies nothing is judged.");
+    let mut section =
+        Section::new("Latency").lead("Dashed lines are the run before. Latencies are shown but not judged.");
     for job in jobs(diff).into_iter().take(LATENCIES_MAX) {
         let of_job = of_job(diff, job);
         let by_depth =
@@ -222,7 +222,7 @@ fn latencies(runs: [&Saved; 2], diff: &Diff, ways: &[ReportRoute]) -> Section {
         let curves = by_share(chosen.flat_map(|change| sides(runs, change, ways)));
         if !curves.series.is_empty() {
             let title = format!("Latency percentiles: {job}, QD{depth}");
-            let text = "What a share of the requests does not take longer than.";
+            let text = "Latency by percentile of the requests.";
             section = section.figure(Figure::new(title, text, Picture::Lines(curves)));
         }
     }

@@ -38,10 +38,10 @@ pub(super) fn show(file: &Path, runs: &[Saved]) -> Result<(), Failure> {
     let mut left = JOBS_MAX;
     let mut page = match runs {
         [one] => Page::new(title(one)).lead(
-            "One run, as it was kept. Runs are laid beside each other when there are several: uaskit history --report without a filter, or with a \
+            "One saved run. To compare several runs on one page, use uaskit history --report without a filter or with a \
              wider one.",
         ),
-        _ => Page::new("Runs").lead(format!("{}, the oldest first.", counted_len(runs.len(), "run"))),
+        _ => Page::new("Runs").lead(format!("{}, oldest first.", counted_len(runs.len(), "run"))),
     };
     let mut findings: Vec<String> =
         drives.iter().filter_map(|(drive, runs)| Some(format!("{drive}: {}", change(runs)?))).collect();
@@ -59,7 +59,7 @@ pub(super) fn show(file: &Path, runs: &[Saved]) -> Result<(), Failure> {
         let latency = Section::new(format!("99th percentile, run by run: {drive}"));
         sections.push(latencies.fold(latency, Section::figure));
         if jobs.len() > left {
-            findings.push(format!("{drive}: no chart of {}", counted_len(jobs.len() - left, "more job")));
+            findings.push(format!("{drive}: no charts for {}", counted_len(jobs.len() - left, "more job")));
         }
         left = left.saturating_sub(jobs.len());
     }
@@ -75,7 +75,7 @@ pub(super) fn show(file: &Path, runs: &[Saved]) -> Result<(), Failure> {
     page = page.fact(Fact::Table("Runs".into(), table));
     for saved in runs {
         let facts = saved.run.setup.facts.iter().map(|(name, fact)| format!("{name}: {fact}"));
-        let called = format!("called: {}", command_line::line(&saved.run.command_line));
+        let called = format!("command: {}", command_line::line(&saved.run.command_line));
         page = page.fact(Fact::Lines(title(saved), facts.chain([called]).collect::<Vec<_>>().join("\n")));
     }
     write(&page.fact(version()).fact(command_line()), file)
@@ -122,7 +122,7 @@ fn change(runs: &[&Saved]) -> Option<String> {
         saved.run.label.clone().map_or_else(|| format!("run {}", saved.id), |label| escape(&label))
     });
     Some(format!(
-        "from {} to {}, of {} {more} rose and {less} fell by more than {:.0} %; the largest change is {}, {}, QD{}: {} to {} MB/s. `uaskit diff` separates changes from noise",
+        "from {} to {}, out of {}, {more} rose and {less} fell by more than {:.0} %; the largest change is {}, {}, QD{}: {} to {} MB/s. `uaskit diff` separates changes from noise",
         ends[0],
         ends[1],
         counted_len(both.len(), "rate"),
@@ -172,7 +172,7 @@ fn of_job(job: &str, runs: &[&Saved], ways: &[ReportRoute], drawn: &Drawn) -> Op
         };
         let points = all.iter().enumerate().filter_map(point).collect();
         let (transport, depth) = line;
-        Series::new(format!("{transport}, depth {depth}"), look(ways, transport), points)
+        Series::new(format!("{transport}, QD{depth}"), look(ways, transport), points)
     });
     let series: Vec<Series> = series.filter(|series| !series.points.is_empty()).collect();
     if series.is_empty() {

@@ -54,16 +54,18 @@ pub(crate) fn nothing(inventory: &Inventory) -> String {
         return match (report.foreign.is_empty(), report.kinds.is_empty()) {
             (false, _) => String::new(),
             (true, false) => match report.kinds.iter().find_map(|kind| system_of(*kind)) {
-                Some(system) => format!("The text is of {system} and names no USB drive.\n"),
+                Some(system) => format!("The report is from {system} and names no USB drive.\n"),
                 None => no_drive(inventory),
             },
-            (true, true) => "Nothing in the text was recognised: no log, no lsusb, no lspci.\n".to_owned(),
+            (true, true) => {
+                "The report contains no known format: no kernel log, no lsusb, no lspci.\n".to_owned()
+            }
         };
     }
     if inventory.devices.iter().any(UsbDevice::is_root_hub) {
-        "There is no USB drive.\n".to_owned()
+        "No USB drive is attached.\n".to_owned()
     } else {
-        format!("There is no USB here: {DEVICES} has no bus.\n")
+        format!("No USB bus found in {DEVICES}.\n")
     }
 }
 
@@ -79,10 +81,10 @@ fn no_drive(inventory: &Inventory) -> String {
         .map(|device| format!("{} ({})", escape(&device.port), device.id))
         .collect();
     if devices.is_empty() || devices.len() > NAMED_MAX {
-        return "The text names no USB drive that is attached.\n".to_owned();
+        return "The report names no attached USB drive.\n".to_owned();
     }
     format!(
-        "The text names no USB drive that is attached. It does not show what has {}.\n",
+        "The report names no attached USB drive; the classes of these devices are unknown: {}.\n",
         devices.join(", ")
     )
 }
@@ -202,8 +204,8 @@ pub(crate) fn foreign(drive: &ForeignDrive) -> String {
     };
     let family = bridge_family(drive.id).map_or_else(String::new, |family| format!(" ({family})"));
     let how = match (drive.transport, &drive.driver) {
-        (Some(transport), Some(driver)) => format!("is on {transport} (driver {driver})"),
-        _ => "is attached; the text does not name its driver".to_owned(),
+        (Some(transport), Some(driver)) => format!("uses {transport} (driver {driver})"),
+        _ => "is attached; the report does not name its driver".to_owned(),
     };
     let speed = drive.speed.map_or_else(String::new, |speed| format!(", {speed}"));
     let id = match &drive.name {

@@ -19,9 +19,9 @@ use workload::{AccessSpec, Job};
 
 /// What is run: label, share, depth.
 const RUNS: [(&str, AccessSpec, u16); 3] = [
-    ("4K random read, one at a time", AccessSpec::all(4096, 100, 100), 1),
-    ("4K random read, 8 at a time", AccessSpec::all(4096, 100, 100), 8),
-    ("512K sequential read, 2 at a time", AccessSpec::all(512 << 10, 100, 0), 2),
+    ("4K random read, QD1", AccessSpec::all(4096, 100, 100), 1),
+    ("4K random read, QD8", AccessSpec::all(4096, 100, 100), 8),
+    ("512K sequential read, QD2", AccessSpec::all(512 << 10, 100, 0), 2),
 ];
 
 /// One transport that the parts can have.
@@ -45,7 +45,7 @@ pub(super) fn run(name: &str, as_json: bool, out: &mut Output<'_>) -> Result<(),
     let variants: Vec<_> =
         setup.variants.iter().filter(|variant| variant.assembly.bridge.is_some()).collect();
     if variants.is_empty() {
-        return Err(Failure::usage(format!("{name} has no drive behind USB")));
+        return Err(Failure::usage(format!("setup {name} has no USB drive")));
     }
     let answers = variants.par_iter().map(|variant| {
         let assembly = &variant.assembly;
@@ -126,12 +126,12 @@ fn text(setup: &Setup, answers: &[Answer], catalogue: &Catalogue) -> String {
                 reason.driver, reason.because
             );
         }
-        text += "\nWhat each transport would bring, MB/s (10^6 bytes)\n";
+        text += "\nSimulated throughput of each transport, MB/s (10^6 bytes)\n";
         text += &table(activation, ways);
     }
     let name = &setup.name;
     text + &format!(
-        "\nSimulated. All figures: uaskit compare --setup {name}; what such figures are worth: uaskit validate\n"
+        "\nAll figures: uaskit compare --setup {name}; accuracy of the simulation: uaskit validate\n"
     )
 }
 
@@ -139,7 +139,7 @@ fn table(runs: &Activation, ways: &[ReportRoute]) -> String {
     let head: Vec<_> = ["transport", "driver"].into_iter().chain(RUNS.map(|(label, ..)| label)).collect();
     let mut table = TextTable::new(head).words([0, 1]).keys(2);
     for ReportRoute { activation, figures } in ways {
-        let mark = if activation == runs { " (has it)" } else { "" };
+        let mark = if activation == runs { " (in use)" } else { "" };
         let names = [activation.transport.to_string(), format!("{}{mark}", activation.driver)];
         let figures = figures.map(|figure| figure.map_or("-".into(), |figure| format!("{figure:.1}")));
         table.row(names.into_iter().chain(figures));

@@ -56,7 +56,7 @@ fn smart(report: &Report) -> String {
     let mut text = String::new();
     for one in &report.smart {
         let what = match one.health {
-            SmartHealth::Failing => "SMART reports a failing drive: copy what is on it and replace it",
+            SmartHealth::Failing => "SMART reports a failing drive: back up its data and replace it",
             SmartHealth::NoAnswer => "smartctl got no answer through the bridge",
             SmartHealth::UnknownBridge => {
                 "smartctl does not know the bridge: run it with -d sat, or for NVMe with -d sntjmicron, sntasmedia or sntrealtek"
@@ -119,11 +119,12 @@ fn drives(drives: &[(&UsbDevice, Vec<Diagnosis>)]) -> String {
             text += &format!("   {}\n", escape(&sentence(device, diagnosis)));
             let concerns = diagnosis.checks.iter().filter(|check| check.health == Health::Concern);
             text.extend(
-                concerns.map(|check| format!("   LOOK {}: {}\n", check.kind.name(), escape(&check.because))),
+                concerns
+                    .map(|check| format!("   WARNING {}: {}\n", check.kind.name(), escape(&check.because))),
             );
         }
     }
-    text + "\nEvery rule with its evidence, and what can be done: uaskit why PORT\n"
+    text + "\nAll rules with evidence, and what to do: uaskit why PORT\n"
 }
 
 /// All interfaces of a drive, with everything.
@@ -162,20 +163,20 @@ fn one(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
     let of_rules = diagnosis.judgements.iter().flat_map(|judgement| &judgement.advice);
     let of_checks = diagnosis.checks.iter().flat_map(|check| &check.advice);
     text += &actions(of_causes.chain(of_rules).chain(of_checks).chain(&diagnosis.advice));
-    text += "\nLinux's rules, in their order\n";
+    text += "\nLinux's rules, in the kernel's order\n";
     for judgement in &diagnosis.judgements {
         text += &judged(judgement, decides(diagnosis, judgement));
     }
     let in_force = diagnosis.in_force();
     text += &match diagnosis.transport {
         Transport::Uas { .. } if in_force.contains(Flag::IgnoreUas) => {
-            format!("\nQuirks by the rules, which the kernel did not go by: {in_force}\n")
+            format!("\nQuirks by Linux's rules, which this kernel did not apply: {in_force}\n")
         }
         _ => format!("\nQuirks in force: {in_force}\n"),
     };
     let on_bot = diagnosis.quirks.storage();
     if on_bot != diagnosis.in_force() {
-        text += &format!("On usb-storage they would be: {on_bot}\n");
+        text += &format!("Quirks with usb-storage: {on_bot}\n");
     }
     text += "\nChecks\n";
     text.extend(diagnosis.checks.iter().map(checked));
@@ -205,56 +206,56 @@ fn transport(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
     let depth = device.disks().find_map(|disk| disk.queue_depth);
     let depth = match depth {
         None => String::new(),
-        Some(1) => ", one command at a time".to_owned(),
-        Some(depth) => format!(", {depth} commands deep"),
+        Some(1) => ", queue depth 1".to_owned(),
+        Some(depth) => format!(", queue depth {depth}"),
     };
     let now = match &diagnosis.transport {
-        Transport::Uas { streams: true } => format!("It is on UAS with streams{depth}"),
+        Transport::Uas { streams: true } => format!("It uses UAS with streams{depth}"),
         // A text may not have the speed.
-        Transport::Uas { .. } if device.speed == LinkSpeed::Unknown => format!("It is on UAS{depth}"),
-        Transport::Uas { streams: false } => format!("It is on UAS without streams{depth}"),
-        Transport::Bot => format!("It is on BOT{depth}"),
+        Transport::Uas { .. } if device.speed == LinkSpeed::Unknown => format!("It uses UAS{depth}"),
+        Transport::Uas { streams: false } => format!("It uses UAS without streams{depth}"),
+        Transport::Bot => format!("It uses BOT{depth}"),
         Transport::Claimed => "A program has claimed it (usbfs)".to_owned(),
         Transport::Other(driver) => format!("Driver {driver} is bound to it"),
         Transport::None => "It has no driver".to_owned(),
         Transport::Unknown => "The report does not name its driver".to_owned(),
     };
-    let now = if diagnosis.is_without_unit { format!("{now}, and has no disk") } else { now };
+    let now = if diagnosis.is_without_unit { format!("{now} but has no disk") } else { now };
     let reason = match diagnosis.decision {
         Decision::AllMet if !diagnosis.causes.is_empty() => return format!("{now}."),
         Decision::AllMet if diagnosis.judgements.iter().any(|one| one.verdict == Verdict::Unknown) => {
-            "uas has accepted it".to_owned()
+            "uas has bound to it".to_owned()
         }
         Decision::AllMet => "every rule is met".to_owned(),
         Decision::NotShown => {
-            return format!("{now}; by what is known {} would have it.", driver(diagnosis.expected));
+            return format!("{now}; as far as the report shows, {} would bind to it.", driver(diagnosis.expected));
         }
         Decision::Decided(rule) if diagnosis.transport == Transport::Unknown => {
-            return format!("It is kept off UAS: {}.", because(rule));
+            return format!("It cannot use UAS: {}.", because(rule));
         }
         Decision::Decided(rule) => because(rule),
         Decision::LeftAlone(rule) => format!(
-            "{}, and usb-storage leaves it alone, since usb-storage.quirks= has the letter i for {}",
+            "{}, and usb-storage ignores it, since usb-storage.quirks= has the letter i for {}",
             because(rule),
             device.id
         ),
         Decision::Supposed(rule) => {
             let (title, because) = (rule.title(), because(rule));
             if because.starts_with("the text ") {
-                return format!("{now}; the text does not show why. Unknown: whether {title}: {because}.");
+                return format!("{now}; the report does not show why. Unknown: whether {title} ({because}).");
             }
-            format!("nothing that could be read explains it. Unknown: whether {title}: {because}")
+            format!("the reason is unknown, since it could not be read whether {title} ({because})")
         }
         Decision::TakenAway => {
-            return format!("{now}; by the rules {} would have it.", driver(diagnosis.expected));
+            return format!("{now}; by Linux's rules {} would bind to it.", driver(diagnosis.expected));
         }
         Decision::NotTaken => {
-            "usb-storage should have it, and is not loaded, gave up, or was not given it back by a \
-                               program that had claimed it"
+            "usb-storage should be bound to it, but is not loaded, has failed, or was not reattached after a program \
+             had claimed the interface"
                 .to_owned()
         }
         Decision::Unexplained => format!(
-            "by the rules {} would have it: quirks have changed since it was plugged in, or this kernel's rules differ",
+            "by Linux's rules {} would bind to it; quirks have changed since it was attached, or this kernel's rules differ",
             driver(diagnosis.expected)
         ),
     };
@@ -304,7 +305,7 @@ fn judged(judgement: &Judgement, decides: bool) -> String {
 fn checked(check: &Check) -> String {
     let health = match check.health {
         Health::Good => "good",
-        Health::Concern => "LOOK",
+        Health::Concern => "WARNING",
         Health::Unknown => "unknown",
     };
     let line = format!("   {:<9}{health:<8} {}\n", check.kind.name(), escape(&check.because));
@@ -322,7 +323,7 @@ fn seen(readings: &[Reading], root_adds: Option<&str>) -> String {
         let _ = writeln!(text, "                {place}: {found}");
     }
     if let Some(more) = root_adds {
-        let _ = writeln!(text, "                root can read more: {}", escape(more));
+        let _ = writeln!(text, "                only root can read: {}", escape(more));
     }
     text
 }

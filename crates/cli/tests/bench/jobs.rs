@@ -57,7 +57,7 @@ fn a_job_file_that_moves_its_part_once_ends_then() {
     let record = json(&["--virtual", "--size", "512K", "--fio", &job, "--seconds", "60", "--report", &page]);
     assert_eq!(record["rows"][0]["ios"], 8);
     let page = fs::read_to_string(page).expect("it was written");
-    assert!(page.contains(" of 60 s after 1 s, unless the job says otherwise, "));
+    assert!(page.contains(" runs of 60 s after a warm-up of 1 s (unless the job says otherwise), "));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_job_file_that_goes_beyond_the_drive_is_refused_by_name() {
     let image = place.image();
     for line in ["size=1t", "offset=1t", "size=4m\noffset=4k"] {
         let job = place.write("a.fio", format!("[one]\nrw=randread\ntime_based\nruntime=1\n{line}\n"));
-        fails(&[&image, "--fio", &job], 2, "a.fio: one: 4K random read: the drive has no ");
+        fails(&[&image, "--fio", &job], 2, "a.fio: one: 4K random read: the job ends at ");
     }
     let job = place.write("a.fio", "[one]\nioengine=libaio\nrw=randread\nbs=16m\niodepth=256\n");
     fails(&[&image, "--fio", &job], 2, "a.fio: one: 16M random read, depth 256: too much memory");
@@ -87,7 +87,8 @@ fn the_record_has_the_span_and_the_written_data() {
         let data = rows.into_iter().map(|row| (row["span_bytes"].as_u64(), row["written_data"].clone()));
         (data.collect::<Vec<_>>(), record["target"]["notes"].to_string())
     };
-    let note = "256 MiB from the start of the drive, since all that is written is read back; --size for more";
+    let note =
+        "256 MiB from the start of the drive, since --verify reads back every block; use --size for more";
     let (all, part) = (Some(300 << 20), Some(256 << 20));
     let (rows, notes) = of(&["--rw", "randwrite", "--verify"]);
     assert!(rows == [(part, "stamps".into())] && notes.contains(note), "{rows:?} {notes}");

@@ -100,10 +100,10 @@ impl Rule {
         match self {
             Self::Configured => "the kernel has set a configuration",
             Self::Built => "the kernel is built with UAS",
-            Self::AlternateSetting => "an alternate setting speaks UAS",
+            Self::AlternateSetting => "an alternate setting supports UAS",
             Self::Pipes => "its endpoints say which pipe they are",
-            Self::NotIgnored => "no quirk says to ignore UAS",
-            Self::ScatterGather => "the controller takes scatter-gather lists",
+            Self::NotIgnored => "no quirk disables UAS",
+            Self::ScatterGather => "the controller supports scatter-gather lists",
             Self::Streams => "the controller has streams",
             Self::Loaded => "the driver uas is there",
             Self::Started => "uas has started",
@@ -200,7 +200,10 @@ fn alternate_setting(evidence: &Evidence<'_>) -> Judgement {
             .says(Verdict::Met, format!("setting {} is {}", uas.interface.alternate, ClassCode::UAS))
             .seen(reading),
         None => rule
-            .says(Verdict::Refused, format!("no setting is {}: the drive speaks no UAS", ClassCode::UAS))
+            .says(
+                Verdict::Refused,
+                format!("no setting is {}: the drive does not support UAS", ClassCode::UAS),
+            )
             .seen(reading)
             .advise(advice::drive_without_uas(evidence)),
     }

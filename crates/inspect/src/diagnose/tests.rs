@@ -162,7 +162,7 @@ fn the_rule_that_decides_names_a_drive_of_uas_alone() {
         let diagnosis = diagnosed(port, lines);
         diagnosis.judgement(Rule::Loaded).map(|loaded| (loaded.verdict, loaded.because.clone()))
     };
-    let alone = "the drive speaks UAS alone, and there is no module uas: nothing else here can drive it";
+    let alone = "the drive supports UAS only, and there is no module uas: no other driver can bind to it";
     assert_eq!(because("3-1", &(uas_absent() + UAS_ALONE)), Some((Verdict::Refused, alone.into())));
     let left = "there is no module uas: usb-storage leaves the drive to it, and no driver takes it";
     assert_eq!(because("3-3", &(uas_absent() + &unbound())), Some((Verdict::Refused, left.into())));

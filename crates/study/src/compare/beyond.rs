@@ -24,7 +24,7 @@ pub(super) fn findings(ways: &[ReportRoute], row: &Measured) -> Vec<String> {
     let draws = ends(&of(&|values| values.joules_per_gb), |joules| format!("{} J", mean(joules)));
     let lines = [
         waits.map(|waits| format!("{job}: the median latency is {waits}")),
-        draws.map(|draws| format!("{job}: the whole machine uses {draws} for 10⁹ bytes")),
+        draws.map(|draws| format!("{job}: the whole machine uses {draws} per 10⁹ bytes")),
     ];
     lines.into_iter().flatten().collect()
 }

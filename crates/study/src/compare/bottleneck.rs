@@ -79,7 +79,7 @@ impl fmt::Display for Bottleneck {
             Self::BridgeFirmware => "the bridge's firmware",
             Self::BridgeMemory => "the bridge's memory",
             Self::SataCable => "the SATA cable",
-            Self::InFlight(1) => "one command in flight at a time",
+            Self::InFlight(1) => "one command at a time",
             Self::InFlight(count) => return write!(f, "the limit of {count} commands in flight"),
         })
     }

@@ -109,17 +109,18 @@ impl Spent {
 
     fn label(&self) -> String {
         let cut = self.commands.filter(|count| *count > 1);
-        let cut = cut.map_or_else(String::new, |count| format!(", {count} a request"));
-        format!("{}, {} deep{cut}", self.way, self.depth)
+        let cut = cut.map_or_else(String::new, |count| format!(", {count} per request"));
+        format!("{}, QD{}{cut}", self.way, self.depth)
     }
 }
 
 /// Charts the stages of commands per route and depth.
 pub(super) fn stages(columns: &[Configuration], gathered: &[JobRuns]) -> Section {
-    let lead = "Mean time of a command by where it is spent, from when its driver has it in hand, of the same seeds as all lines; parts add up to \
-                the whole. What waits has no place: in a queue, in line for the host's core (striped), for a lane, for a credit. A command is what a transport is given: of a long request \
-                there are several, as many as each bar says. Turbo packs those that follow one another, and what is done for a pack is \
-                counted for each in it.";
+    let lead = "Mean time of a command in each stage, from the request at the driver to its completion, over the same seeds as the \
+                charts above; stages add up to the latency. In \"queue\", \"core-wait\" (striped) and \"waiting\" it makes no progress: \
+                it is queued in the host, waits for the host core, or waits behind other traffic for a lane or link credits. A long \
+                request is several commands; each bar says how many. Turbo merges adjacent requests, and the time of a merged \
+                transfer counts for each of its requests.";
     let cabled: Vec<&str> = columns
         .iter()
         .filter(|of| of.activation.transport == Carried::Sata)
@@ -128,10 +129,7 @@ pub(super) fn stages(columns: &[Configuration], gathered: &[JobRuns]) -> Section
     let lead = match cabled.as_slice() {
         [] => lead.to_owned(),
         names => {
-            format!(
-                "{lead} With native SATA ({}) the time of the cable counts as drive time.",
-                names.join(", ")
-            )
+            format!("{lead} With native SATA ({}), cable time counts as drive time.", names.join(", "))
         }
     };
     let mut section = Section::new("Where the time goes").lead(lead);
@@ -150,7 +148,7 @@ pub(super) fn finding(columns: &[Configuration], gathered: &[JobRuns]) -> Option
     let all = spent(columns, &rows);
     let label = &rows.first()?.job.label;
     (!all.is_empty())
-        .then(|| format!("{label}: most of a command's time outside of the queue goes to: {}", most(&all)))
+        .then(|| format!("{label}: the longest stage of a command, queue excluded: {}", most(&all)))
 }
 
 /// Each route at each depth.
@@ -165,7 +163,7 @@ fn figure(title: &str, all: &[Spent]) -> Figure {
     let unit = Unit::of(all.iter().map(|spent| spent.us.iter().sum()));
     let heads = LatencyStage::ALL.map(|stage| unit.name(stage.name()));
     let head = ["", "depth", "commands per request"].map(String::from).into_iter().chain(heads);
-    let mut table = Table::new(head.chain([unit.name("in all")]));
+    let mut table = Table::new(head.chain([unit.name("total")]));
     for spent in all {
         let names = [
             Cell::text(&spent.way),
@@ -189,7 +187,7 @@ fn figure(title: &str, all: &[Spent]) -> Figure {
             .collect(),
         is_stacked: true,
     };
-    let text = format!("{} Most of it, excluding the queue: {}.", cut(all), most(all));
+    let text = format!("{} Longest stage, queue excluded: {}.", cut(all), most(all));
     Figure::new(title, text.trim_start(), Picture::Bars(bars)).table(table)
 }
 
@@ -203,10 +201,10 @@ fn most(all: &[Spent]) -> String {
             match depths.len() {
                 0 => {}
                 count if count == of_way.len() => ways.push(of_way[0].way.clone()),
-                _ => ways.push(format!("{} {} deep", of_way[0].way, depths.join(" and "))),
+                _ => ways.push(format!("{} at QD{}", of_way[0].way, depths.join(" and "))),
             }
         }
-        (!ways.is_empty()).then(|| format!("{} of {}", stage.name(), ways.join(", ")))
+        (!ways.is_empty()).then(|| format!("{} ({})", stage.name(), ways.join(", ")))
     };
     LatencyStage::ALL.into_iter().filter_map(of_stage).collect::<Vec<_>>().join("; ")
 }
@@ -224,7 +222,7 @@ fn cut(all: &[Spent]) -> String {
 /// Charts the energy of each consumer per 10⁹ bytes.
 pub(super) fn consumers(columns: &[Configuration], gathered: &[JobRuns]) -> Section {
     let mut section = Section::new("Where the energy goes")
-        .lead("Energy of the whole machine by part, in the colours above; means over all seeds. The rest is the base load: a faster route spends less of it per byte.");
+        .lead("Energy of the whole machine by component, in the colours above; means over all seeds. \"rest\" is the base load, of which a faster transport spends less per byte.");
     for rows in detailed_rows(gathered) {
         let mut groups = Vec::new();
         for (nth, column) in columns.iter().enumerate() {
@@ -237,7 +235,7 @@ pub(super) fn consumers(columns: &[Configuration], gathered: &[JobRuns]) -> Sect
                         .map(|trial| trial.spent.energy[of].joules() / (trial.measured.bytes as f64 / 1e9));
                     Some(each.sum::<f64>() / runs.trials.len() as f64)
                 };
-                let label = format!("{}, {} deep", column.name, row.job.depth);
+                let label = format!("{}, QD{}", column.name, row.job.depth);
                 groups.push(Group { label, values: (0..Consumer::ALL.len()).map(per_gigabyte).collect() });
             }
         }
@@ -274,7 +272,7 @@ mod tests {
             spent("uas", 1, LatencyStage::Drive),
             spent("uas", 4, LatencyStage::Bridge),
         ];
-        assert_eq!(most(&all), "bridge of uas 4 deep; drive of bot, uas 1 deep");
+        assert_eq!(most(&all), "bridge (uas at QD4); drive (bot, uas at QD1)");
         assert_eq!(cut(&all), "");
     }
 

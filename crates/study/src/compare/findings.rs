@@ -144,7 +144,9 @@ fn by_job<'a>(rows: &'a [JobRates<'a>]) -> Vec<Vec<&'a JobRates<'a>>> {
 fn why_no_better(column: &Configuration) -> Option<String> {
     let reason = column.activation.decisive()?;
     let (asked, bound) = (&column.assembly.driver, &column.activation.driver);
-    (asked != bound).then(|| format!("{}: {bound} binds instead of {asked}: {}", column.name, reason.because))
+    (asked != bound).then(|| {
+        format!("{}: driver {bound} binds instead of {asked}, since {}", column.name, reason.because)
+    })
 }
 
 impl Seen<'_> {
@@ -270,11 +272,11 @@ impl Seen<'_> {
         };
         let first = fastest(false)?;
         let mut text = format!(
-            "{} at QD{}: {} is the fastest at {:.1} MB/s",
+            "{} at QD{}: {} is fastest, {:.1} MB/s",
             row.label, row.depth, self.names[first.0], first.1
         );
         if let Some((number, rate)) = fastest(true).filter(|other| other.0 != first.0) {
-            text += &format!(", over USB {} at {rate:.1} MB/s", self.names[number]);
+            text += &format!("; over USB, {} with {rate:.1} MB/s", self.names[number]);
         }
         if let Some(gains) = self.best_and_worst(row) {
             text += &format!("; {gains}");
@@ -299,9 +301,9 @@ impl Seen<'_> {
         Some(match gains.len() {
             1 => of(best),
             count if is_same(best.ratio / worst.ratio) => {
-                format!("all {count} pairs of BOT and UAS are alike: {}", of(best))
+                format!("all {count} pairs of BOT and UAS have about the same ratio: {}", of(best))
             }
-            count => format!("of {count} pairs of BOT and UAS, at best {}, at worst {}", of(best), of(worst)),
+            count => format!("of {count} pairs of BOT and UAS, best: {}; worst: {}", of(best), of(worst)),
         })
     }
 
@@ -560,11 +562,11 @@ mod tests {
         assert_eq!(
             found(&names, &[(1, 3), (4, 5)], &rows),
             [
-                "reads at QD32: SATA is the fastest at 350.0 MB/s, over USB a-uas at 105.0 MB/s; of 2 pairs of BOT and UAS, \
-                 at best a-uas is 3.5x as fast as a-bot, at worst b-uas is 50 % slower than b-bot",
+                "reads at QD32: SATA is fastest, 350.0 MB/s; over USB, a-uas with 105.0 MB/s; of 2 pairs of BOT and UAS, \
+                 best: a-uas is 3.5x as fast as a-bot; worst: b-uas is 50 % slower than b-bot",
                 "SATA scales most: 7.0x in reads, QD1 to QD32; b-uas loses most: 25 % in reads, QD1 to QD32",
-                "writes at QD8: SATA is the fastest at 500.0 MB/s, over USB a-bot at 100.0 MB/s; of 2 pairs of BOT and UAS, \
-                 at best a-uas is 10 % slower than a-bot, at worst b-uas is 20 % slower than b-bot",
+                "writes at QD8: SATA is fastest, 500.0 MB/s; over USB, a-bot with 100.0 MB/s; of 2 pairs of BOT and UAS, \
+                 best: a-uas is 10 % slower than a-bot; worst: b-uas is 20 % slower than b-bot",
             ]
         );
     }
@@ -580,7 +582,7 @@ mod tests {
         assert_eq!(found.len(), 20);
         assert_eq!(
             found[0],
-            "job 0 at QD1: way-0 is the fastest at 1.0 MB/s; all 2 pairs of BOT and UAS are alike: way-3 equals way-2"
+            "job 0 at QD1: way-0 is fastest, 1.0 MB/s; all 2 pairs of BOT and UAS have about the same ratio: way-3 equals way-2"
         );
     }
 

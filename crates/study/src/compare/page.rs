@@ -23,8 +23,8 @@ use workload::Job;
 const BLOCK_BYTES: u64 = 24 << 20;
 
 /// Description of the intervals.
-const INTERVALS: &str = "Error bars are 95 % intervals: Student's t on logarithms of the rates of five seeds, which vary the random LBAs. \
-     They say nothing of how well the model fits: that is what uaskit validate is for.";
+const INTERVALS: &str = "Error bars are 95 % confidence intervals (Student's t on logarithms of the rates of five seeds, which vary the random LBAs). \
+     They do not show how accurate the model is; uaskit validate does.";
 
 /// Content of a page, besides the runs.
 pub struct PageContent<'a> {
@@ -115,7 +115,7 @@ fn lead(columns: &[Configuration], terms: &Terms) -> String {
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let beside = if names.len() > 1 { " side by side" } else { "" };
     format!(
-        "{}{beside}, simulated packet by packet. Results are identical on every machine; means of seeds {} to {}.",
+        "{}{beside}, simulated packet by packet. Results are identical on every machine. Figures are means over seeds {} to {}.",
         names.join(", "),
         terms.seed,
         terms.seed.saturating_add(SEEDS - 1)
@@ -155,7 +155,7 @@ fn facts(page: Page, content: &PageContent<'_>, gathered: &[JobRuns]) -> Page {
     }
     let span = terms.stretch.span.as_ps() as f64 / 1e9;
     let constants = constants(content.constants);
-    page.fact(Fact::pair("after", &setup.source))
+    page.fact(Fact::pair("source of the setup", &setup.source))
         .fact(Fact::pair("seeds", format!("{} to {}", terms.seed, terms.seed.saturating_add(SEEDS - 1))))
         .fact(Fact::pair("digest", runs::digest(gathered)))
         .fact(Fact::pair(
@@ -174,7 +174,7 @@ fn facts(page: Page, content: &PageContent<'_>, gathered: &[JobRuns]) -> Page {
 
 /// Digests of the first seed, which suffices to compare two programs.
 fn digests(columns: &[Configuration], gathered: &[JobRuns], terms: &Terms) -> Table {
-    let mut digests = Table::new(["", "depth", "which", "seed", "digest", "requests", "events"]);
+    let mut digests = Table::new(["", "depth", "configuration", "seed", "digest", "requests", "events"]);
     for row in gathered {
         for (column, runs) in columns.iter().zip(&row.of) {
             if let Some(trial) = runs.trials.first() {
@@ -195,7 +195,7 @@ fn digests(columns: &[Configuration], gathered: &[JobRuns], terms: &Terms) -> Ta
 
 /// A table of every constant of every part, with its source.
 fn constants(parts: &serde_json::Value) -> Table {
-    let mut table = Table::new(["part", "number", "value", "unit", "source"]);
+    let mut table = Table::new(["part", "constant", "value", "unit", "source"]);
     let word = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     for part in parts.as_array().into_iter().flatten() {
         for constant in part["constants"].as_array().into_iter().flatten() {
@@ -203,7 +203,7 @@ fn constants(parts: &serde_json::Value) -> Table {
             let origin = if constant["fitted"].is_null() {
                 word(&constant["source"])
             } else {
-                format!("fitted on {}", word(&constant["fitted"]))
+                format!("fitted to {}", word(&constant["fitted"]))
             };
             table = table.row([
                 Cell::text(word(&part["name"])),

@@ -72,8 +72,8 @@ pub fn figure(comparison: Comparison<'_>) -> Result<Option<Figure>, StudyError> 
             Cell::Number(turn),
         ]);
     }
-    let text = "The head stands still and the platter turns: what is further along the arrow comes by later. With a queue a disk takes \
-                what comes by first; one at a time it must let it pass.";
+    let text = "The platter turns below a fixed head, so blocks further along the arrow arrive later. With queued commands the disk serves \
+                the block that arrives first; with one command at a time it must let that block pass.";
     Ok(Some(Figure::new(TITLE, text, Picture::Drawing(Box::new(picture(&panels)))).table(table)))
 }
 
@@ -224,7 +224,7 @@ fn printed(panel: &Panel) -> String {
             .filter(|(_, at)| *at as u32 == turn)
             .map(|(number, at)| (at.fract(), *number))
             .collect();
-        out += &line(&format!("turn {}", turn + 1), &of_turn);
+        out += &line(&format!("rev {}", turn + 1), &of_turn);
     }
     out + "\n"
 }
@@ -250,7 +250,7 @@ mod tests {
         let panel = panel([(0, 20_000), (3, 21_100), (2, 23_100), (4, 25_200), (1, 28_100)]);
         assert_eq!(summary(&panel), "served 3-2-4-1 in 0.8 revolutions of 10.00 ms");
         let out = printed(&panel);
-        assert_eq!(out.matches("turn 1").count() + out.matches("turn 2").count(), 1, "{out}");
+        assert_eq!(out.matches("rev 1").count() + out.matches("rev 2").count(), 1, "{out}");
         assert!(out.contains("|------3-----------2-----------4-----------------1-----------|"), "{out}");
     }
 

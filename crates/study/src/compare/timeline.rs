@@ -224,9 +224,9 @@ fn picture(title: &str, panels: &[Panel]) -> Drawing {
     let mut drawing = Drawing::new(WIDTH, height, title, description.trim());
     drawing = drawing.with(text(title, 16.0, 26.0, "head"));
     for (x, class, name) in [
-        (16.0, "first", "the first"),
-        (120.0, "second", "the second"),
-        (236.0, "other", "others, or indistinguishable"),
+        (16.0, "first", "request 1"),
+        (120.0, "second", "request 2"),
+        (236.0, "other", "other requests, or unknown"),
     ] {
         let sample = Rectangle::new().set("class", class).set("x", x).set("y", 40).set("width", 14);
         drawing = drawing.with(sample.set("height", 12).set("rx", 2)).with(text(name, x + 20.0, 51.0, ""));
@@ -244,7 +244,7 @@ fn described(panel: &Panel) -> String {
     };
     let ((_, first), (begins, second)) = (of(Whose::First), of(Whose::Second));
     format!(
-        "{}: the first ends after {first:.1} microseconds, the second begins at {begins:.1} and ends at {second:.1}.",
+        "{}: request 1 completes after {first:.1} microseconds; request 2 starts at {begins:.1} and completes at {second:.1}.",
         panel.title
     )
 }
@@ -299,7 +299,7 @@ const COLUMNS: usize = 96;
 fn printed(title: &str, panels: &[Panel]) -> String {
     let whole = panels.iter().map(|panel| panel.ends).fold(1.0, f64::max);
     let mut out = format!(
-        "{title}\n1 the first, 2 the second, # both, . others, or indistinguishable; one column is {:.2} us\n",
+        "{title}\n1 request 1, 2 request 2, # both, . other requests or unknown; one column is {:.2} us\n",
         whole / 1e3 / COLUMNS as f64
     );
     for panel in panels {
@@ -365,7 +365,9 @@ mod tests {
         let picture = picture("1 < 2", &[panel]).document().to_string();
         assert!(picture.contains("a&lt;b &amp;") && picture.contains("1 &lt; 2"), "{picture}");
         assert!(!picture.contains("a<b"), "{picture}");
-        for expected in ["<title", "<desc", "prefers-color-scheme", "the first ends after 0.5 microseconds"] {
+        for expected in
+            ["<title", "<desc", "prefers-color-scheme", "request 1 completes after 0.5 microseconds"]
+        {
             assert!(picture.contains(expected), "{expected}: {picture}");
         }
     }

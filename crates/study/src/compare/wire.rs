@@ -58,20 +58,20 @@ pub(super) fn timeline(
     let each = panels.iter().filter_map(|panel| {
         let last = panel.commands.iter().map(|command| command.ended_ns).max()?;
         Some(format!(
-            "{} ends {} in {} ms",
+            "{} completes {} in {} ms",
             panel.name,
             counted_len(panel.commands.len(), "command"),
             report::number(last as f64 / 1e6)
         ))
     });
     let text = format!(
-        "Commands of the beginning of a run, shaded in their order: when each is in flight, and when its packets are on a pipe. {}. \
-         Drag to move; zoom with the buttons, with + and −, or with the wheel while Ctrl is held. BOT has two endpoints; its wrappers \
-         are shown decoded.",
+        "The first commands of a run, shaded in order: when each is in flight, and when its packets are on a pipe. {}. Drag to \
+         move; zoom with the buttons, with + and −, or with Ctrl and the wheel. BOT has two endpoints: CBWs are shown on the \
+         command lane, CSWs on the status lane.",
         each.collect::<Vec<_>>().join("; ")
     );
     let lanes = LANES.map(|(_, name)| name.to_owned()).to_vec();
-    let title = format!("Commands on the four pipes: {}, depth {}", job.label, job.depth);
+    let title = format!("Commands on the four pipes: {}, QD{}", job.label, job.depth);
     Ok(Some(Figure::new(title, text, Picture::Timeline(Timeline { lanes, panels }))))
 }
 

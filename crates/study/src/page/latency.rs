@@ -102,7 +102,7 @@ pub fn latencies(ways: &[ReportRoute], all: &[Measured], row: &Measured) -> Sect
     if known.is_empty() {
         return section;
     }
-    let title = format!("{}, depth {}", row.job.label, row.job.depth);
+    let title = format!("{}, QD{}", row.job.label, row.job.depth);
     let of = |shape: &dyn Fn(&Latency) -> Vec<Point>| {
         known
             .iter()
@@ -135,7 +135,7 @@ pub fn latencies(ways: &[ReportRoute], all: &[Measured], row: &Measured) -> Sect
     let shares = Axis::linear("% of requests").counted_in("%");
     let hills = Lines::new(Axis::log(unit.name("latency")), shares, of(&step));
     let text = format!(
-        "Latency histogram; bins are at least a twentieth of a doubling wide. {}",
+        "Latency histogram with at most 20 bins per doubling. {}",
         describe_peaks(&hills, unit.sign())
     );
     let figure =
@@ -175,7 +175,7 @@ fn each_job(ways: &[ReportRoute], all: &[Measured]) -> Option<(Bars, Table, Unit
     if rows.len() < 2 {
         return None;
     }
-    let label = |row: &Measured| format!("{}, {} deep", row.job.label, row.job.depth);
+    let label = |row: &Measured| format!("{}, QD{}", row.job.label, row.job.depth);
     let latency = |values: &Option<Values>| {
         values.as_ref().map(|values| values.latency.clone()).filter(|latency| latency.requests > 0)
     };
@@ -208,7 +208,7 @@ fn each_job(ways: &[ReportRoute], all: &[Measured]) -> Option<(Bars, Table, Unit
 /// Creates a table of latencies with these first columns.
 fn head<const N: usize>(names: [&str; N], unit: Unit) -> Table {
     let means = [unit.name("mean")].into_iter().chain(PERCENTILES.map(|(_, name)| unit.name(name)));
-    let ends = [unit.name("longest"), "requests".to_owned()];
+    let ends = [unit.name("max"), "requests".to_owned()];
     Table::new(names.map(String::from).into_iter().chain(means).chain(ends))
 }
 
@@ -283,8 +283,7 @@ mod tests {
         let (bars, table, _) = each_job(&ways, &all).expect("two jobs");
         assert_eq!(table.rows.len(), 3);
         let groups = bars.groups.iter().map(|group| (group.label.as_str(), group.values.clone()));
-        let wanted =
-            [("read, 8 deep", vec![Some(100.0), Some(8.0)]), ("write, 1 deep", vec![Some(7.0), None])];
+        let wanted = [("read, QD8", vec![Some(100.0), Some(8.0)]), ("write, QD1", vec![Some(7.0), None])];
         assert_eq!(groups.collect::<Vec<_>>(), wanted);
     }
 

@@ -64,7 +64,7 @@ fn table(ways: &[ReportRoute], rows: &[Measured]) -> Table {
 
 /// Jobs with a single depth, side by side.
 pub fn single(ways: &[ReportRoute], all: &[Measured]) -> Section {
-    let section = Section::new("Jobs with one depth");
+    let section = Section::new("Jobs with one queue depth");
     let rows: Vec<&Measured> = by_label(all)
         .into_iter()
         .filter_map(|(_, rows)| if let [row] = rows { Some(row) } else { None })
@@ -77,11 +77,12 @@ pub fn single(ways: &[ReportRoute], all: &[Measured]) -> Section {
         return section;
     }
     let groups = rows.iter().map(|row| {
-        let label = format!("{}, {} deep", row.job.label, row.job.depth);
+        let label = format!("{}, QD{}", row.job.label, row.job.depth);
         group(label, row)
     });
     let bars = bars(ways, "", groups.collect());
-    let text = format!("MB/s (10⁶ bytes per second) at the job's only depth: {}", reach(&bars, "MB/s"));
+    let text =
+        format!("MB/s (10⁶ bytes per second) at the only queue depth of each job: {}", reach(&bars, "MB/s"));
     section.figure(Figure::new("MB/s by job", text, Picture::Bars(bars)))
 }
 
@@ -126,7 +127,7 @@ pub fn by_block(ways: &[ReportRoute], all: &[Measured]) -> Section {
                 .iter()
                 .zip(values)
                 .filter_map(|(way, value)| Some(format!("{} {}", way.name, report::mean(value?))));
-            format!("Depth {depth}. MB/s with {label} blocks: {}.", each.collect::<Vec<_>>().join(", "))
+            format!("Queue depth {depth}. MB/s with {label} blocks: {}.", each.collect::<Vec<_>>().join(", "))
         });
         let title = format!("{}{} by block size", kind[..1].to_uppercase(), &kind[1..]);
         section = section.figure(Figure::new(title, text, Picture::Bars(bars)));

@@ -105,10 +105,10 @@ impl Rule {
     /// Returns the rule as a question.
     pub const fn question(self) -> &'static str {
         match self {
-            Self::Driver => "does the driver speak UAS?",
-            Self::Controller => "is the driver for this host controller?",
-            Self::AlternateSetting => "does an alternate setting speak UAS?",
-            Self::NotIgnored => "is no quirk set to ignore UAS?",
+            Self::Driver => "does the driver support UAS?",
+            Self::Controller => "does the driver support this host controller?",
+            Self::AlternateSetting => "does an alternate setting support UAS?",
+            Self::NotIgnored => "is there no quirk that disables UAS?",
             Self::ScatterGather => "does the host controller support scatter-gather lists?",
             Self::Streams => "does the host controller have streams, if needed?",
         }
@@ -291,7 +291,7 @@ impl Parts<'_> {
     fn scatter_gather(&self, _: &str, _: &DriverPart) -> Option<(Rule, bool, String)> {
         let (is_met, title) = (self.controller.scatter_gather, self.controller_title);
         let because = match is_met {
-            true => "it does".to_owned(),
+            true => format!("the {title} does"),
             false => format!("the {title} does not support scatter-gather lists"),
         };
         Some((Rule::ScatterGather, is_met, because))
@@ -312,9 +312,9 @@ impl Parts<'_> {
             StreamsOf::Missing => (false, "the controller has no streams".into()),
             StreamsOf::Broken => {
                 let title = self.controller_title;
-                (false, format!("{who} does not use the streams of the {title}, since they are broken"))
+                (false, format!("{who} does not use the streams of the {title}, which are broken"))
             }
-            StreamsOf::Work => (true, "its stream arrays are large enough".into()),
+            StreamsOf::Work => (true, "it supports large enough stream arrays".into()),
         };
         Some((Rule::Streams, is_met, because))
     }
@@ -386,11 +386,11 @@ impl Rule {
     /// Returns the rule as a statement.
     pub const fn title(self) -> &'static str {
         match self {
-            Self::Driver => "the driver speaks UAS",
-            Self::Controller => "the driver is for the controller",
-            Self::AlternateSetting => "an alternate setting speaks UAS",
-            Self::NotIgnored => "no quirk says to ignore UAS",
-            Self::ScatterGather => "the controller takes scatter-gather lists",
+            Self::Driver => "the driver supports UAS",
+            Self::Controller => "the driver supports the controller",
+            Self::AlternateSetting => "an alternate setting supports UAS",
+            Self::NotIgnored => "no quirk disables UAS",
+            Self::ScatterGather => "the controller supports scatter-gather lists",
             Self::Streams => "the controller has streams",
         }
     }
@@ -410,9 +410,9 @@ impl fmt::Display for Carried {
 }
 
 impl fmt::Display for Activation {
-    /// `It is on BOT by linux-usb-storage: the controller has no streams.`
+    /// `BOT, driver linux-usb-storage: the controller has no streams.`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "It is on {} by {}", self.transport, self.driver)?;
+        write!(f, "{}, driver {}", self.transport, self.driver)?;
         match self.decisive() {
             Some(reason) => write!(f, ": {}.", reason.because),
             None if self.reasons.is_empty() => f.write_str("."),
@@ -459,29 +459,29 @@ mod tests {
     #[test]
     fn uas_is_active_if_every_rule_is_met() {
         let activation = activation("linux-uas", "vl805", "jms567", "gen1").expect("a chain");
-        assert_eq!(activation.to_string(), "It is on UAS with 31 streams by linux-uas: every rule is met.");
+        assert_eq!(activation.to_string(), "UAS with 31 streams, driver linux-uas: every rule is met.");
         assert_eq!((activation.depth, activation.command_bytes_max), (29, 512 << 10));
     }
 
     #[test]
     fn a_driver_of_bot_alone_is_the_reason_itself() {
         let text = sentence("windows7-usbstor", "intel-7-series", "asm1051e", "gen1");
-        assert_eq!(text, "It is on BOT by windows7-usbstor: windows7-usbstor does not support UAS.");
+        assert_eq!(text, "BOT, driver windows7-usbstor: windows7-usbstor does not support UAS.");
     }
 
     #[test]
     fn a_bridge_without_uas_falls_back() {
         let text = sentence("linux-uas", "vl805", "jms539", "gen1");
         let because = "no alternate setting is 08/06/62 (UAS): the drive does not support UAS";
-        assert_eq!(text, format!("It is on BOT by linux-usb-storage: {because}."));
+        assert_eq!(text, format!("BOT, driver linux-usb-storage: {because}."));
     }
 
     #[test]
     fn linux_does_not_use_broken_streams() {
         for (controller, title) in [("asm1042", "ASMedia ASM1042"), ("ej168", "EtronTech EJ168")] {
-            let because = format!("Linux does not use the streams of the {title}, since they are broken");
+            let because = format!("Linux does not use the streams of the {title}, which are broken");
             let text = sentence("linux-uas", controller, "jms567", "gen1");
-            assert_eq!(text, format!("It is on BOT by linux-usb-storage: {because}."));
+            assert_eq!(text, format!("BOT, driver linux-usb-storage: {because}."));
         }
     }
 
@@ -512,7 +512,7 @@ mod tests {
         assert!(with(0.0).to_string().ends_with("the controller has no streams."));
         for (entries, depth, streams) in [(4.0, 1, 3), (8.0, 5, 7), (16.0, 13, 15)] {
             let activation = with(entries);
-            let expected = format!("It is on UAS with {streams} streams by linux-uas: every rule is met.");
+            let expected = format!("UAS with {streams} streams, driver linux-uas: every rule is met.");
             assert_eq!((activation.to_string(), activation.depth), (expected, depth));
         }
     }
@@ -527,14 +527,14 @@ mod tests {
     fn a_controller_without_scatter_gather_lists_has_no_uas() {
         let text = sentence("linux-uas", "dwc-otg", "asm1153", "high");
         let because = "the DesignWare OTG controller does not support scatter-gather lists";
-        assert_eq!(text, format!("It is on BOT by linux-usb-storage: {because}."));
+        assert_eq!(text, format!("BOT, driver linux-usb-storage: {because}."));
     }
 
     #[test]
     fn linux_identifies_asmedia_bridges_by_streams_and_current() {
         let text = |bridge, link| sentence("linux-uas", "intel-7-series", bridge, link);
         assert!(text("asm1051e", "gen1").contains("it may be an ASM1051, whose UAS is broken"));
-        assert!(text("asm1153", "gen1").starts_with("It is on UAS"));
+        assert!(text("asm1153", "gen1").starts_with("UAS"));
         assert!(text("asm1053e", "high").contains("below super speed"));
         let short = activation("linux-uas", "intel-7-series", "asm1053e", "gen1").expect("a chain");
         assert_eq!((short.command_bytes_max, short.depth), (122_880, 62));
@@ -543,7 +543,7 @@ mod tests {
     #[test]
     fn a_driver_of_one_controller_is_not_used_on_another() {
         let text = sentence("renesas-uasp", "upd720201", "upd720230", "gen1");
-        assert!(text.starts_with("It is on UAS"), "{text}");
+        assert!(text.starts_with("UAS"), "{text}");
         let error = activation("windows8-usbstor-asmedia", "ej168", "asm1051e", "gen1").unwrap_err();
         let what = "windows8-usbstor-asmedia does not support ej168 and has no fallback";
         assert_eq!(error.to_string(), what);
@@ -554,7 +554,7 @@ mod tests {
         let catalogue = Catalogue::built_in().expect("parts that come with the project");
         let chain = Chain { driver: "sata-native", controller: "ahci-6g", bridge: None, link: None };
         let activation = Activation::of(&catalogue, chain).expect("a chain");
-        assert_eq!(activation.to_string(), "It is on SATA by sata-native.");
+        assert_eq!(activation.to_string(), "SATA, driver sata-native.");
         let chain = Chain { bridge: Some("generic"), ..chain };
         assert_eq!(Activation::of(&catalogue, chain), Err(ChainError::Mixed("sata-native".into())));
         let chain = Chain { driver: "linux-uas", ..chain };

@@ -8,6 +8,7 @@
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
+use serde_json::{Value, json};
 use sim::power::Microwatts;
 use std::fmt;
 use std::marker::PhantomData;
@@ -26,7 +27,20 @@ pub struct Constant {
     pub origin: Origin,
 }
 
-/// The origin of a number.
+impl Constant {
+    /// Returns the constant with its origin.
+    pub fn to_json(&self) -> Value {
+        let Self { place, value, unit, origin } = self;
+        let mut record = json!({ "place": place, "value": value, "unit": unit });
+        match origin {
+            Origin::Source(source) => record["source"] = json!(source),
+            Origin::Fitted(rows) => record["fitted"] = json!(rows),
+        }
+        record
+    }
+}
+
+/// The origin of a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A document, a measurement, or the reason for choosing it.

@@ -290,7 +290,7 @@ impl<'a, 'r> Fitting<'a, 'r> {
     }
 }
 
-const NOT_MADE: &str = "it was not made";
+const NOT_MADE: &str = "it was not measured";
 
 impl Plan {
     /// Parts with these values of its numbers, in its order.

@@ -91,7 +91,7 @@ impl Sensitivity {
 }
 
 fn rows<'a>(decided: &'a Decided, facts: Facts<'_>, made: &Made) -> Vec<Row<'a>> {
-    decided.evaluate(facts, |one| made.get(one).cloned().unwrap_or_else(|| Err("it was not made".into())))
+    decided.evaluate(facts, |one| made.get(one).cloned().unwrap_or_else(|| Err("it was not measured".into())))
 }
 
 impl Change {

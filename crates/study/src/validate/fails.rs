@@ -89,14 +89,14 @@ fn in_words(reason: &str) -> Option<String> {
     ))
 }
 
-/// The measurements of a formula, without duplicates: `a75-fnet, 4K sequential read at depth 8`.
+/// The measurements of a formula, without duplicates: `a75-fnet, 4K sequential read at QD8`.
 fn measurements(formula: &str) -> Vec<String> {
     let measurement = |begun: &str| {
         let (name, _) = begun.split_once(')')?;
         let (name, depth) = name.rsplit_once(" qd")?;
         let (setup, rest) = name.split_once('/')?;
         let (variant, job) = rest.split_once(' ')?;
-        Some(format!("{variant} of {setup}, {job} at depth {depth}"))
+        Some(format!("{variant} of {setup}, {job} at QD{depth}"))
     };
     each_once(formula.split('(').skip(1).filter_map(measurement))
 }
@@ -111,15 +111,15 @@ mod tests {
 
     #[test]
     fn a_failed_comparison_is_described_by_its_values() {
-        let expected = "82.2 MB/s (a75-fnet of hardware-fr, 4K sequential read at depth 8), where more than 156 MB/s \
-                     (intel-win7-bot of hardware-fr, 4K sequential read at depth 8; asm1042-mcci of hardware-fr, 4K sequential read at depth 8) \
+        let expected = "82.2 MB/s (a75-fnet of hardware-fr, 4K sequential read at QD8), where more than 156 MB/s \
+                     (intel-win7-bot of hardware-fr, 4K sequential read at QD8; asm1042-mcci of hardware-fr, 4K sequential read at QD8) \
                      is expected";
         assert_eq!(in_words(REASON).as_deref(), Some(expected));
         assert_eq!(
             in_words("order(toms/uasp) = 3241: 1234 and 3241").as_deref(),
             Some("1234, where exactly 3241 is expected")
         );
-        assert_eq!(in_words("it was not made"), None);
+        assert_eq!(in_words("it was not measured"), None);
     }
 
     #[test]

@@ -14,8 +14,8 @@ use report::{
 pub fn page(again: Fact, validation: Validation<'_>) -> Page {
     let Validation { decided, rows, statistics, sensitivities, made, seed } = validation;
     let mut trust = Section::new("Figures").lead(
-            "Each dot is a figure of an article and what a simulated world of the same parts makes of it. On the line both are the \
-             same; the zones are the bars that are set: 8 % for the median, 20 % for the worst.",
+            "Each dot is a figure of an article beside the simulated figure of the same parts. On the line both are equal; the zones \
+             are the limits: 8 % for the median error, 20 % for the largest.",
         );
     for kind in [Unit::Rate, Unit::Times, Unit::Other] {
         trust = scatter(rows, kind).into_iter().fold(trust, Section::figure);
@@ -27,14 +27,14 @@ pub fn page(again: Fact, validation: Validation<'_>) -> Page {
         .section(trust)
         .section(Section::new("Claims").figure(claims(rows)));
     if !sensitivities.is_empty() {
-        page = page.section(Section::new("Sensitivity to fitted numbers").figure(changes(sensitivities)));
+        page = page.section(Section::new("Sensitivity to fitted constants").figure(changes(sensitivities)));
     }
     page.fact(page::version())
         .fact(Fact::pair("seed", seed.to_string()))
         .fact(Fact::pair("measurements", made.len().to_string()))
         .fact(Fact::pair("digest", runs::digest(made)))
         .fact(Fact::pair(
-            "fitted numbers",
+            "fitted constants",
             format!("{}, in {} places", statistics.fitted_numbers, places(decided)),
         ))
         .fact(again)
@@ -91,7 +91,7 @@ fn scatter(rows: &[Row<'_>], kind: Unit) -> Option<Figure> {
     let swarms = vec![swarm("checks", 0, false), swarm("fitted", 1, true)];
     let (title, unit, what) = kind.words();
     let text = format!(
-        "{what} {} A range is drawn at its middle. Values that are not positive appear on the linear scale only.",
+        "{what} {} A published range is drawn at its middle. Values of 0 or less appear on the linear scale only.",
         far(of_kind())
     );
     let axis = |name: &str| Axis::log(format!("{name}{unit}"));
@@ -221,8 +221,7 @@ fn claims(rows: &[Row<'_>]) -> Figure {
             Cell::text(source(row)),
         ]);
     }
-    let text =
-        "Claims of articles without a figure, and shapes common to their figures. Failed ones come first.";
+    let text = "Claims of articles without a figure, and shapes that their figures have in common. Failed ones come first.";
     Figure::new("Claims and shapes", text, Picture::None).table(table)
 }
 
@@ -240,7 +239,7 @@ fn changes(sensitivities: &[Sensitivity]) -> Figure {
         is_stacked: false,
     };
     let text = format!(
-        "Median of |error| with a fitted number changed by 10 % in all of its places: {}",
+        "Median of |error| when one fitted constant changes by 10 % in all parts that have it: {}",
         page::reach(&bars, "%")
     );
     Figure::new("Sensitivity", text, Picture::Bars(bars))
@@ -260,7 +259,7 @@ fn findings(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics) -> Vec
         ));
         let (far, bar) = (percent(*worst), percent(BARS.1));
         all.push(format!(
-            "The largest error is {far} %, of {id} (limit {bar} %, {}).",
+            "The largest error is {far} %, in row {id} (limit {bar} %, {}).",
             met(*worst <= BARS.1)
         ));
     }
@@ -271,10 +270,10 @@ fn findings(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics) -> Vec
     }
     for (what, count) in [("check rows", statistics.check), ("fitted rows", statistics.fit)] {
         let Count { figures, holds, fails, undecided } = count;
-        all.push(format!("Of the {what}, {figures} are figures; {holds} claims hold, {fails} fail, {undecided} are undecided."));
+        all.push(format!("The {what} have {figures} figures; of their claims, {holds} hold, {fails} fail and {undecided} are undecided."));
     }
     all.push(format!(
-        "{} numbers were fitted, in {} places, on {} rows; the part files give the source of every other number, or that it was chosen.",
+        "{} constants, in {} places, were fitted to {} rows; the part files give the source of every other constant, or say that it was chosen.",
         statistics.fitted_numbers,
         places(decided),
         statistics.fit.all()

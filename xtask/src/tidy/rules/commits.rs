@@ -1,7 +1,7 @@
 //! Subjects of commits since the tag `style-2`: `crate: imperative summary`, at most 60 characters, none of the words
 //! that are not used.
 //!
-//! Skipped where there is no `.git`, no `git` or no such tag, as in an archive or a shallow clone. Merges are left out.
+//! Skipped with a note where there is no `.git`, no `git` or no such tag, as in an archive or a shallow clone. Merges are left out.
 //! Whether a summary is imperative is guessed from the ending of its first word.
 
 use crate::tidy::{
@@ -19,25 +19,37 @@ const IMPERATIVES: &[&str] =
     &["bring", "embed", "feed", "focus", "need", "ping", "seed", "shed", "speed", "string"];
 
 /// What is wrong with the subjects since the tag.
-pub(crate) fn commits(root: &Path, list: &WordList) -> Vec<Finding> {
-    let log = subjects(root).unwrap_or_default();
+///
+/// # Errors
+/// Why they were not checked.
+pub(crate) fn commits(root: &Path, list: &WordList) -> Result<Vec<Finding>, String> {
+    let log = subjects(root)?;
     let lines = log.lines().filter_map(|line| line.split_once(' '));
-    lines
+    Ok(lines
         .flat_map(|(hash, subject)| faults(list, subject).into_iter().map(move |advice| (hash, advice)))
         .map(|(hash, advice)| {
             Finding::new("commits", 1, Rule::Commit, format!("{hash}: {advice}")).about(hash)
         })
-        .collect()
+        .collect())
 }
 
-/// Hash and subject of each commit, one a line; absent where they cannot be read.
-fn subjects(root: &Path) -> Option<String> {
-    root.join(".git").exists().then_some(())?;
-    let range = format!("{TAG}..HEAD");
-    let mut command = Command::new("git");
-    command.current_dir(root).args(["log", "--no-merges", "--format=%h %s", &range]);
-    let output = command.output().ok().filter(|output| output.status.success())?;
-    String::from_utf8(output.stdout).ok()
+/// Hash and subject of each commit, one a line; otherwise why they cannot be read.
+fn subjects(root: &Path) -> Result<String, String> {
+    if !root.join(".git").exists() {
+        return Err("this is not a clone (no .git)".to_owned());
+    }
+    let git = |words: &[&str]| Command::new("git").current_dir(root).args(words).output();
+    let tag = format!("refs/tags/{TAG}");
+    let known = git(&["rev-parse", "--quiet", "--verify", &tag]);
+    if !known.map_err(|error| format!("cannot run git: {error}"))?.status.success() {
+        return Err(format!("this clone has no tag {TAG}; to fetch it: git fetch origin tag {TAG}"));
+    }
+    let log = git(&["log", "--no-merges", "--format=%h %s", &format!("{tag}..HEAD")]);
+    let log = log.map_err(|error| format!("cannot run git: {error}"))?;
+    if !log.status.success() {
+        return Err(format!("git log failed: {}", String::from_utf8_lossy(&log.stderr).trim()));
+    }
+    String::from_utf8(log.stdout).map_err(|_| "a commit subject is not UTF-8".to_owned())
 }
 
 fn faults(list: &WordList, subject: &str) -> Vec<String> {
@@ -116,13 +128,15 @@ mod tests {
             assert!(done.expect("git runs").status.success(), "{words:?}");
         };
         let list = WordList::parse(include_str!("../../../tidy-words.toml")).expect("valid");
-        assert_eq!(commits(folder.path(), &list), []);
+        let skipped = |reason| commits(folder.path(), &list).is_err_and(|why| why.contains(reason));
+        assert!(skipped("no .git"));
         git(&["init", "--quiet"]);
         git(&["commit", "--allow-empty", "--quiet", "-m", "Before the tag"]);
-        assert_eq!(commits(folder.path(), &list), []);
+        assert!(skipped("no tag style-2"));
         git(&["tag", TAG]);
+        assert_eq!(commits(folder.path(), &list), Ok(Vec::new()));
         git(&["commit", "--allow-empty", "--quiet", "-m", "bus: accept a transfer"]);
         git(&["commit", "--allow-empty", "--quiet", "-m", "After the tag"]);
-        assert_eq!(commits(folder.path(), &list).len(), 1);
+        assert_eq!(commits(folder.path(), &list).map(|found| found.len()), Ok(1));
     }
 }

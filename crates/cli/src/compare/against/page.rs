@@ -39,7 +39,9 @@ pub(super) fn write(
     let Comparison { columns, terms, .. } = comparison;
     let pairs = pairs(record, columns, rows);
     let mut page = Page::new(format!("{}, measured and simulated", escape(&record.target)))
-        .lead("What was measured beside what the setup makes of the same jobs; MB/s are 10⁶ bytes a second.")
+        .lead(
+            "Measured figures beside those of a simulation of the same jobs; MB/s are 10⁶ bytes per second.",
+        )
         .findings(findings_of(record, &pairs))
         .section(Section::new("Side by side").figure(beside(&pairs)).figure(scatter(columns, &pairs)))
         .fact(page::version())
@@ -60,7 +62,7 @@ fn pairs<'a>(record: &Record, columns: &'a [Configuration], rows: &[Row]) -> Vec
         .rows
         .iter()
         .flat_map(|row| {
-            let name = format!("{}, {}, {} deep", row.job.label, escape(&row.transport), row.job.depth);
+            let name = format!("{}, {}, QD{}", row.job.label, escape(&row.transport), row.job.depth);
             let pair = move |(place, simulated): (usize, f64)| Pair {
                 name: name.clone(),
                 column: &columns[place],
@@ -86,13 +88,13 @@ fn findings_of(record: &Record, pairs: &[Pair<'_>]) -> Vec<String> {
         let middle = sorted[sorted.len() / 2];
         if sorted.len() > 1 {
             all.push(format!(
-                "Half of the {} figures are within {:.1} % of the measurement.",
+                "Half of the {} simulated figures are within {:.1} % of the measurement.",
                 sorted.len(),
                 middle.error().abs() * 100.0
             ));
         }
         all.push(format!(
-            "The largest error is {1} on {0}: {2}.",
+            "The largest error is {1}, with {0}: {2}.",
             worst.column.name,
             percent(worst),
             worst.name
@@ -127,7 +129,7 @@ fn beside(pairs: &[Pair<'_>]) -> Figure {
         is_stacked: false,
     };
     let text = match pairs.len().saturating_sub(GROUPS_MAX) {
-        0 => "Each measured figure, and below it the simulated one.".to_owned(),
+        0 => "Measured figures, each above the simulated one.".to_owned(),
         more => {
             format!("The first measured figures, each above the simulated one; {more} more are in the table.")
         }
@@ -158,6 +160,6 @@ fn scatter(columns: &[Configuration], pairs: &[Pair<'_>]) -> Figure {
         swarms,
         zones: ZONES.to_vec(),
     };
-    let text = "On the line both are the same; zones are 8 % and 20 % off.";
+    let text = "On the line both are equal; zones are ±8 % and ±20 %.";
     Figure::new("Measured and simulated", text, Picture::Scatter(scatter))
 }

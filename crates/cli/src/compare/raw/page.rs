@@ -26,7 +26,7 @@ pub(super) fn write(arguments: &CompareArguments, rows: &[Row], file: &Path) -> 
         .figure(figure("Mean latency", "µs", rows, |figures| figures.mean.as_ps() as f64 / 1e6));
     let mut page = Page::new("Link and protocols alone, over BOT and UAS")
         .lead(format!(
-            "{}. Packet by packet, and the same on every machine; seed {}.",
+            "{}. Simulated packet by packet; results are identical on every machine. Seed {}.",
             arguments.title(),
             arguments.seed
         ))
@@ -34,7 +34,7 @@ pub(super) fn write(arguments: &CompareArguments, rows: &[Row], file: &Path) -> 
         .section(throughput)
         .section(Section::new("Where the time goes").figure(stages(rows)));
     if arguments.drives > 1 {
-        let text = "The drives are alike; what differs is where they are plugged in.";
+        let text = "All drives are alike and differ only in their port.";
         let figure = Figure::new("MB/s of each drive", text, Picture::None).table(drives(rows));
         page = page.section(Section::new("Each drive").figure(figure));
     }
@@ -48,7 +48,7 @@ pub(super) fn write(arguments: &CompareArguments, rows: &[Row], file: &Path) -> 
         ))
         .fact(Fact::pair(
             "drive",
-            format!("{} us a command, {} at once", arguments.latency, arguments.at_once),
+            format!("{} us per command, {} in parallel", arguments.latency, arguments.at_once),
         ))
         .fact(Fact::pair("seed", arguments.seed.to_string()))
         .fact(page::command_line())
@@ -56,7 +56,7 @@ pub(super) fn write(arguments: &CompareArguments, rows: &[Row], file: &Path) -> 
     page::write(&page, file)
 }
 
-const WITHOUT: &str = "Without the costs of driver and bridge";
+const WITHOUT: &str = "Without driver and bridge";
 
 /// How UAS compares to BOT at the lowest depth and at the highest.
 pub(super) fn findings(rows: &[Row]) -> Vec<String> {
@@ -89,7 +89,7 @@ fn stages(rows: &[Row]) -> Figure {
             let Some(Explained { shares, commands, .. }) = of(row).total.explained else { continue };
             let us = |stage| Some(shares.of(stage).as_ps() as f64 / commands.max(1) as f64 / 1e6);
             groups.push(Group {
-                label: format!("{name}, {} deep", row.depth),
+                label: format!("{name}, QD{}", row.depth),
                 values: LatencyStage::ALL.map(us).to_vec(),
             });
         }
@@ -102,7 +102,7 @@ fn stages(rows: &[Row]) -> Figure {
         is_stacked: true,
     };
     let text = format!(
-        "Mean time of a command{} by where it is spent; parts add up to the whole. {}",
+        "Mean time of a command{} in each stage; stages add up to the total. {}",
         if is_one_of_several { " of the first drive" } else { "" },
         reach(&bars, "µs")
     );

@@ -42,7 +42,10 @@ fn setup(arguments: &CompareArguments) -> Setup {
     let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
     Setup {
         name: "link and protocols alone".to_owned(),
-        drive: format!("plain drive, {} us a command, {} at once", arguments.latency, arguments.at_once),
+        drive: format!(
+            "fixed-latency drive, {} us per command, {} in parallel",
+            arguments.latency, arguments.at_once
+        ),
         facts: BTreeMap::from(facts),
     }
 }

@@ -1,7 +1,7 @@
 //! Records of a sweep as a table: comma-separated values (RFC 4180), and one for people.
 //!
-//! The head names each column with its unit: `_us` microseconds, `_mb_per_s` 10^6 bytes a second, `_w` watts, `_j_per_gb` joules for 10^9
-//! bytes. What a record does not have is empty.
+//! Names of columns contain their units: `_us` microseconds, `_mb_per_s` 10^6 bytes per second, `_w` watts, `_j_per_gb` joules per 10^9
+//! bytes. Missing values are empty.
 
 use crate::failure::Failure;
 use crate::output_file;
@@ -65,7 +65,7 @@ pub(crate) fn write<'a>(file: &Path, lines: impl Iterator<Item = &'a str>) -> Re
     let written = all.try_for_each(|record| table.write_record(record));
     let bytes = written.map_err(|error| error.to_string());
     let bytes = bytes.and_then(|()| table.into_inner().map_err(|error| error.to_string()));
-    let unwritten = |error| Failure::new(format!("{} cannot be written", shown(file))).because(error);
+    let unwritten = |error| Failure::new(format!("cannot write {}", shown(file))).because(error);
     output_file::write(file, output_file::Kind::Table, &bytes.map_err(unwritten)?)
 }
 

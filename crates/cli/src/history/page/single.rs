@@ -41,7 +41,7 @@ pub(super) fn sections(run: &Run) -> Vec<Section> {
         }
         latency = by_share_of(&of_job, &ways).into_iter().fold(latency, Section::figure);
     }
-    let mut single = Section::new("Jobs with one depth");
+    let mut single = Section::new("Jobs with one queue depth");
     if !alone.is_empty() {
         single = single.figure(bars(&alone, &ways));
         for of_job in &alone {
@@ -85,7 +85,7 @@ fn by_share_of(of_job: &[&ResultRow], ways: &[ReportRoute]) -> Option<Figure> {
     });
     let curves = by_share(at_depth);
     let title = format!("Latency percentiles: {}, QD{depth}", escape(&of_job.first()?.job));
-    let text = "What a share of the requests does not take longer than.";
+    let text = "Latency by percentile of the requests.";
     (!curves.series.is_empty()).then(|| Figure::new(title, text, Picture::Lines(curves)))
 }
 
@@ -97,7 +97,7 @@ fn bars(jobs: &[Vec<&ResultRow>], ways: &[ReportRoute]) -> Figure {
             let row = of_job.iter().find(|row| row.transport == way.name)?;
             Some(row.figures.as_ref().ok()?.mb_per_s)
         };
-        let label = format!("{}, {} deep", escape(&first.job), first.depth);
+        let label = format!("{}, QD{}", escape(&first.job), first.depth);
         Some(Group { label, values: ways.iter().map(of).collect() })
     };
     let bars = Bars {
@@ -108,9 +108,8 @@ fn bars(jobs: &[Vec<&ResultRow>], ways: &[ReportRoute]) -> Figure {
         is_stacked: false,
     };
     let all: Vec<&ResultRow> = jobs.iter().flatten().copied().collect();
-    let text =
-        format!("Millions of bytes in a second, at the one depth that the job has: {}", reach(&bars, "MB/s"));
-    Figure::new("MB/s at one depth", text, Picture::Bars(bars)).table(table(&all))
+    let text = format!("10⁶ bytes per second at the only queue depth of each job: {}", reach(&bars, "MB/s"));
+    Figure::new("MB/s of jobs with one queue depth", text, Picture::Bars(bars)).table(table(&all))
 }
 
 /// What is known of rates, a row for each depth and transport.

@@ -161,7 +161,7 @@ impl Place {
 /// `usb-storage` has all the same.
 fn without_uas(evidence: &Evidence<'_>, what: &str) -> String {
     if evidence.speaks_uas() && !evidence.speaks_bot() {
-        return format!("the drive speaks UAS alone, and {what}: nothing else here can drive it");
+        return format!("the drive supports UAS only, and {what}: no other driver can bind to it");
     }
     let drivers = &evidence.inventory.drivers;
     let is_unknown = drivers.config.is_none() && matches!(drivers.uas, Module::Absent(_));

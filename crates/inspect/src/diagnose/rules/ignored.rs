@@ -93,7 +93,7 @@ fn refusal(evidence: &Evidence<'_>) -> String {
     let because = if quirks.user.is_some_and(|user| user.contains(Flag::IgnoreUas)) {
         format!("usb-storage.quirks= has the letter u for {id}")
     } else if built_in.row.is_some_and(|row| row.flags.contains(Flag::IgnoreUas)) {
-        format!("Linux's own table says to ignore UAS for {id}")
+        format!("Linux's built-in quirk table disables UAS for {id}")
     } else {
         built_in.coded.map_or_else(String::new, |coded| coded.reason().to_owned())
     };
@@ -105,7 +105,8 @@ fn refusal(evidence: &Evidence<'_>) -> String {
 
 /// What comes of a row that `usb-storage` alone has.
 fn by_storage(evidence: &Evidence<'_>, verdict: Verdict, but: &str) -> Judgement {
-    let because = format!("usb-storage's own table says to ignore UAS for {}; {but}", evidence.device.id);
+    let because =
+        format!("usb-storage's built-in quirk table disables UAS for {}; {but}", evidence.device.id);
     let row = evidence.quirks.built_in.storage_row.map(Reading::of_row);
     Rule::NotIgnored
         .says(verdict, because)

@@ -101,7 +101,7 @@ fn by_registers(controller: &Controller, arrays: &StreamArrays) -> Judgement {
             )
             .seen(driver_of(controller))
             .seen(reading),
-        _ => rule.says(Verdict::Met, "its stream arrays are large enough").seen(reading),
+        _ => rule.says(Verdict::Met, "it supports large enough stream arrays").seen(reading),
     }
 }
 

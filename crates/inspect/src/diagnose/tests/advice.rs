@@ -31,7 +31,7 @@ fn a_bridge_that_usb_storage_alone_keeps_off_uas_is_given_to_it_by_an_empty_entr
     let judgement = diagnosis.judgement(Rule::NotIgnored).expect("judged");
     assert_eq!(
         judgement.because,
-        "usb-storage's own table says to ignore UAS for 2109:0715; usb-storage is asked before uas, which does not look there"
+        "usb-storage's built-in quirk table disables UAS for 2109:0715; usb-storage is asked before uas, which does not look there"
     );
     assert_eq!(judgement.advice[0].purpose, "Have UAS used all the same");
     assert_eq!(judgement.advice[0].steps[0].line, "usb-storage.quirks=2109:0715:");
