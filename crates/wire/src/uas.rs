@@ -6,12 +6,14 @@
 //! Left out: nothing that UAS-2 defines on these pipes.
 
 mod command;
+mod header;
 mod ready;
 mod response;
 mod sense;
 mod task_management;
 
 pub use command::{CommandIu, TaskAttribute};
+pub use header::{HEADER_LEN, IuId};
 pub use ready::ReadyIu;
 pub use response::{ResponseCode, ResponseIu};
 pub use sense::SenseIu;
@@ -20,27 +22,7 @@ pub use task_management::{TaskManagementFunction, TaskManagementIu};
 use crate::DecodeError;
 use crate::usb::Direction;
 use core::fmt;
-
-/// Bytes of the header that begins every unit.
-pub const HEADER_LEN: usize = 4;
-
-code! {
-    /// The id of an information unit, byte 0 of each (UAS-2 table 9).
-    pub enum IuId: u8 {
-        /// COMMAND, host to device on the command pipe.
-        Command = 0x01 => "COMMAND",
-        /// SENSE, device to host on the status pipe.
-        Sense = 0x03 => "SENSE",
-        /// RESPONSE, device to host on the status pipe.
-        Response = 0x04 => "RESPONSE",
-        /// TASK MANAGEMENT, host to device on the command pipe.
-        TaskManagement = 0x05 => "TASK MANAGEMENT",
-        /// READ READY, device to host on the status pipe, without streams only.
-        ReadReady = 0x06 => "READ READY",
-        /// WRITE READY, device to host on the status pipe, without streams only.
-        WriteReady = 0x07 => "WRITE READY",
-    }
-}
+use header::header;
 
 code! {
     /// What an endpoint is for, as in its pipe usage descriptor (UAS-2 clause 5.2.3).
@@ -176,20 +158,6 @@ impl core::error::Error for CommandPipeError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         Some(&self.error)
     }
-}
-
-#[inline]
-fn header(bytes: &[u8]) -> Result<&[u8; HEADER_LEN], DecodeError> {
-    bytes.first_chunk().ok_or(DecodeError::Truncated { needed: HEADER_LEN, got: bytes.len() })
-}
-
-#[inline]
-fn expect_id(expected: IuId, found: u8) -> Result<(), DecodeError> {
-    let expected = u8::from(expected);
-    if found == expected {
-        return Ok(());
-    }
-    Err(DecodeError::WrongKind { expected: expected.into(), found: found.into() })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod class_code;
 mod companion;
 mod configuration;
 mod descriptor;
+mod descriptor_kind;
 mod device;
 mod endpoint;
 mod exit_latency;
@@ -32,6 +33,7 @@ pub use class_code::ClassCode;
 pub use companion::SuperSpeedCompanion;
 pub use configuration::ConfigurationDescriptor;
 pub use descriptor::{Descriptor, Descriptors};
+pub use descriptor_kind::DescriptorKind;
 pub use device::DeviceDescriptor;
 pub use endpoint::{EndpointAddress, EndpointAttributes, EndpointDescriptor, TransferType};
 pub use exit_latency::ExitLatencies;
@@ -48,7 +50,6 @@ pub use setup::{Recipient, RequestKind, SetupPacket, StandardRequest};
 pub use string::{LanguageTable, StringDescriptor};
 pub use version::BcdVersion;
 
-use crate::DecodeError;
 use core::fmt;
 
 /// Which way bytes travel, seen from the host. A choice, not a code: one bit wherever it is on the wire.
@@ -82,64 +83,4 @@ impl fmt::Display for Direction {
             Self::In => "IN",
         })
     }
-}
-
-code! {
-    /// Descriptor type, byte 1 of each descriptor (USB 3.2 table 9-6; the class descriptor: UAS-2).
-    #[doc(alias = "bDescriptorType")]
-    pub enum DescriptorKind: u8 {
-        /// The device, once.
-        Device = 0x01 => "device",
-        /// A configuration, with everything in it.
-        Configuration = 0x02 => "configuration",
-        /// A string, or the languages of the strings.
-        String = 0x03 => "string",
-        /// An alternate setting of an interface.
-        Interface = 0x04 => "interface",
-        /// An endpoint of the interface before it.
-        Endpoint = 0x05 => "endpoint",
-        /// The device at the other of full and high speed.
-        DeviceQualifier = 0x06 => "device qualifier",
-        /// A configuration at the other of full and high speed.
-        OtherSpeedConfiguration = 0x07 => "other-speed configuration",
-        /// Which interfaces make one function.
-        InterfaceAssociation = 0x0b => "interface association",
-        /// Binary device object store.
-        Bos = 0x0f => "BOS",
-        /// One capability in the BOS.
-        DeviceCapability = 0x10 => "device capability",
-        /// Class-specific descriptor; below a UAS interface it contains the pipe usage of the endpoint before it.
-        PipeUsage = 0x24 => "pipe usage",
-        /// A hub of USB 2.0.
-        Hub = 0x29 => "hub",
-        /// A hub of SuperSpeed.
-        SuperSpeedHub = 0x2a => "SuperSpeed hub",
-        /// What SuperSpeed adds to the endpoint before it.
-        SuperSpeedCompanion = 0x30 => "SuperSpeed endpoint companion",
-    }
-}
-
-/// The known bytes of a descriptor of this kind.
-fn fixed_descriptor<const LEN: usize>(bytes: &[u8], kind: DescriptorKind) -> Result<&[u8; LEN], DecodeError> {
-    let truncated = DecodeError::Truncated { needed: LEN, got: bytes.len() };
-    let (fixed, &[len, found]) = bytes.first_chunk::<LEN>().zip(bytes.first_chunk::<2>()).ok_or(truncated)?;
-    let expected = u8::from(kind);
-    if found != expected {
-        return Err(DecodeError::WrongKind { expected: expected.into(), found: found.into() });
-    }
-    if usize::from(len) < LEN {
-        return Err(DecodeError::Invalid { field: "bLength", value: len.into() });
-    }
-    Ok(fixed)
-}
-
-/// The first `LEN` bytes of a descriptor of this kind, and the rest of what its length byte says.
-fn whole_descriptor<const LEN: usize>(
-    bytes: &[u8],
-    kind: DescriptorKind,
-) -> Result<(&[u8; LEN], &[u8]), DecodeError> {
-    let fixed = fixed_descriptor::<LEN>(bytes, kind)?;
-    let len = bytes.first().copied().map_or(LEN, usize::from);
-    let truncated = DecodeError::Truncated { needed: len, got: bytes.len() };
-    Ok((fixed, bytes.get(LEN..len).ok_or(truncated)?))
 }

@@ -29,26 +29,25 @@ mod supported;
 mod verify;
 mod write_same;
 
-pub use ata::{AtaPassThrough, AtaProtocol, AtaTransferLength};
-pub use atomic::{CompareAndWrite, OrWrite, WriteAtomic};
-pub use buffer::{ReadBuffer, ReadBufferMode, WriteBuffer, WriteBufferMode};
-pub use cache::{PreFetch, SynchronizeCache};
-pub use capacity::{GetLbaStatus, ReadCapacity10, ReadCapacity16};
+// All that a family makes public is a command, or a field of one.
+pub use ata::*;
+pub use atomic::*;
+pub use buffer::*;
+pub use cache::*;
+pub use capacity::*;
 pub use command::Command;
-pub use copy::{ThirdPartyCopyIn, ThirdPartyCopyOut};
-pub use diagnostic::{ReceiveDiagnosticResults, SelfTestCode, SendDiagnostic};
-pub use format::{DefectListFormat, FormatUnit, ReadDefectData, Sanitize};
-pub use identity::{Inquiry, ReportLuns, RequestSense, SelectReport, TestUnitReady};
-pub use log::{LogPageControl, LogSelect, LogSense};
-pub use mode::{ModeSelect, ModeSense, PageControl};
-pub use power::{PowerCondition, Prevent, PreventAllowMediumRemoval, StartStopUnit};
-pub use read_write::{Read, Write};
-pub use reservation::{PersistentReserveIn, PersistentReserveOut, Release, ReservationType, Reserve};
-pub use supported::{
-    ReportSupportedOperationCodes, ReportSupportedTaskManagementFunctions, ReportingOptions,
-};
-pub use verify::{ByteCheck, Verify, WriteAndVerify};
-pub use write_same::{Unmap, WriteSame};
+pub use copy::*;
+pub use diagnostic::*;
+pub use format::*;
+pub use identity::*;
+pub use log::*;
+pub use mode::*;
+pub use power::*;
+pub use read_write::*;
+pub use reservation::*;
+pub use supported::*;
+pub use verify::*;
+pub use write_same::*;
 
 use core::fmt;
 use core::ops::Deref;

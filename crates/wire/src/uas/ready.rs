@@ -3,7 +3,7 @@
 //! Only without streams: the device names the command whose data moves next on the data pipe. With streams
 //! the tag is in the stream id, and a READY IU would take the place of the SENSE IU.
 
-use super::IuId;
+use super::header::IuId;
 use crate::DecodeError;
 use crate::usb::Direction;
 use core::fmt;

@@ -1,7 +1,7 @@
 //! RESPONSE information unit (UAS-2 clause 6.2.6): the answer to task management, and to an IU that is
 //! not a command at all.
 
-use super::{IuId, expect_id};
+use super::header::{IuId, expect_id};
 use crate::DecodeError;
 use crate::scsi::sense::{AdditionalSense, SenseKey};
 use core::fmt;

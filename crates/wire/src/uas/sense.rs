@@ -1,6 +1,6 @@
 //! SENSE information unit (UAS-2 clause 6.2.5): the end of a command.
 
-use super::{IuId, expect_id};
+use super::header::{IuId, expect_id};
 use crate::scsi::Status;
 use crate::{DecodeError, NoRoom, Writer};
 use core::fmt;

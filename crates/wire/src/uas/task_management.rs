@@ -1,6 +1,6 @@
 //! TASK MANAGEMENT information unit (UAS-2 clause 6.2.7).
 
-use super::{IuId, expect_id};
+use super::header::{IuId, expect_id};
 use crate::DecodeError;
 use core::fmt;
 

@@ -3,12 +3,14 @@
 //! A header with a count, then that many device capability descriptors. A host asks for it only if the
 //! device is of USB 2.1 or later. Capabilities without a type here survive as [`DeviceCapability::Unknown`].
 
+mod capability_kind;
 mod container_id;
 mod platform;
 mod super_speed;
 mod super_speed_plus;
 mod usb2_extension;
 
+pub use capability_kind::CapabilityKind;
 pub use container_id::ContainerIdCapability;
 pub use platform::PlatformCapability;
 pub use super_speed::{SpeedSet, SuperSpeedCapability};
@@ -17,7 +19,7 @@ pub use super_speed_plus::{
 };
 pub use usb2_extension::Usb2ExtensionCapability;
 
-use super::{DescriptorKind, fixed_descriptor, whole_descriptor};
+use super::descriptor_kind::{DescriptorKind, fixed_descriptor, whole_descriptor};
 use crate::{DecodeError, NoRoom, Writer};
 use core::fmt;
 
@@ -57,23 +59,6 @@ impl BosDescriptor {
 impl fmt::Display for BosDescriptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "BOS of {} capabilities, {} bytes", self.capabilities, self.total_len)
-    }
-}
-
-code! {
-    /// Capability type, byte 2 of a device capability descriptor (USB 3.2 table 9-14).
-    #[doc(alias = "bDevCapabilityType")]
-    pub enum CapabilityKind: u8 {
-        /// [`Usb2ExtensionCapability`].
-        Usb2Extension = 0x02 => "USB 2.0 extension",
-        /// [`SuperSpeedCapability`].
-        SuperSpeed = 0x03 => "SuperSpeed",
-        /// [`ContainerIdCapability`].
-        ContainerId = 0x04 => "container id",
-        /// [`PlatformCapability`].
-        Platform = 0x05 => "platform",
-        /// [`SuperSpeedPlusCapability`].
-        SuperSpeedPlus = 0x0a => "SuperSpeedPlus",
     }
 }
 
@@ -142,16 +127,6 @@ impl fmt::Display for DeviceCapability<'_> {
             Self::Unknown { kind, bytes } => write!(f, "capability {kind}, {} bytes", bytes.len()),
         }
     }
-}
-
-/// The known bytes of a capability of this kind.
-fn fixed_capability<const LEN: usize>(bytes: &[u8], kind: CapabilityKind) -> Result<&[u8; LEN], DecodeError> {
-    let fixed = fixed_descriptor::<LEN>(bytes, DescriptorKind::DeviceCapability)?;
-    let (expected, found) = (u8::from(kind), fixed.get(2).copied().unwrap_or_default());
-    if found != expected {
-        return Err(DecodeError::WrongKind { expected: expected.into(), found: found.into() });
-    }
-    Ok(fixed)
 }
 
 #[cfg(test)]

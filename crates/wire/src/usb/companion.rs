@@ -1,6 +1,6 @@
 //! SuperSpeed endpoint companion descriptor (USB 3.2 clause 9.6.7).
 
-use super::{DescriptorKind, fixed_descriptor};
+use super::descriptor_kind::{DescriptorKind, fixed_descriptor};
 use crate::DecodeError;
 use core::fmt;
 

@@ -1,6 +1,6 @@
 //! Configuration descriptor (USB 3.2 clause 9.6.3, USB 2.0 clause 9.6.3).
 
-use super::{DescriptorKind, fixed_descriptor};
+use super::descriptor_kind::{DescriptorKind, fixed_descriptor};
 use crate::DecodeError;
 use core::fmt;
 

@@ -1,6 +1,7 @@
 //! Device descriptor (USB 3.2 clause 9.6.1, USB 2.0 clause 9.6.1).
 
-use super::{BcdVersion, ClassCode, DescriptorKind, fixed_descriptor};
+use super::descriptor_kind::{DescriptorKind, fixed_descriptor};
+use super::{BcdVersion, ClassCode};
 use crate::DecodeError;
 use core::fmt;
 

@@ -1,6 +1,7 @@
 //! Endpoint addresses, and the endpoint descriptor (USB 3.2 clause 9.6.6, USB 2.0 clause 9.6.6).
 
-use super::{DescriptorKind, Direction, fixed_descriptor};
+use super::Direction;
+use super::descriptor_kind::{DescriptorKind, fixed_descriptor};
 use crate::DecodeError;
 use core::fmt;
 

@@ -1,6 +1,7 @@
 //! Interface descriptor (USB 3.2 clause 9.6.5, USB 2.0 clause 9.6.5).
 
-use super::{ClassCode, DescriptorKind, fixed_descriptor};
+use super::ClassCode;
+use super::descriptor_kind::{DescriptorKind, fixed_descriptor};
 use crate::DecodeError;
 use core::fmt;
 

@@ -1,6 +1,6 @@
 //! Pipe usage descriptor (UAS-2 clause 5.2.3): which endpoint is which pipe.
 
-use super::{DescriptorKind, fixed_descriptor};
+use super::descriptor_kind::{DescriptorKind, fixed_descriptor};
 use crate::DecodeError;
 use crate::uas::PipeUsage;
 use core::fmt;

@@ -1,6 +1,7 @@
 //! Device qualifier descriptor (USB 2.0 clause 9.6.2).
 
-use super::{BcdVersion, ClassCode, DescriptorKind, fixed_descriptor};
+use super::descriptor_kind::{DescriptorKind, fixed_descriptor};
+use super::{BcdVersion, ClassCode};
 use crate::DecodeError;
 use core::fmt;
 

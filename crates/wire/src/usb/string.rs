@@ -5,7 +5,7 @@
 //! text may be any 16-bit values, so decoding replaces what is not Unicode, and `Display` also what would
 //! steer a terminal. An odd last byte, which some devices send, is ignored.
 
-use super::{DescriptorKind, whole_descriptor};
+use super::descriptor_kind::{DescriptorKind, whole_descriptor};
 use crate::{DecodeError, NoRoom, Writer};
 use core::fmt;
 

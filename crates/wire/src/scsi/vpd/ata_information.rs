@@ -1,6 +1,6 @@
 //! ATA information, page 89h (SAT-4): the ATA device as the translation layer found it.
 
-use super::{VpdPageCode, blank, body_of};
+use super::header::{VpdPageCode, blank, body_of};
 use crate::DecodeError;
 use crate::scsi::ascii::Ascii;
 use crate::scsi::inquiry::Peripheral;

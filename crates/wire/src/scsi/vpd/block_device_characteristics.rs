@@ -1,6 +1,6 @@
 //! Block device characteristics, page B1h (SBC-4): rotation, form factor and the like.
 
-use super::{VpdPageCode, blank, whole_of};
+use super::header::{VpdPageCode, blank, whole_of};
 use crate::DecodeError;
 use crate::scsi::inquiry::Peripheral;
 use crate::scsi::layout::{be16, be32, bit, bits, set_bit, set_bits};

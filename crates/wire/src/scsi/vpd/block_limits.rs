@@ -1,6 +1,6 @@
 //! Block limits, page B0h (SBC-4): how large a command may be, and which sizes are good.
 
-use super::{VpdPageCode, blank, whole_of};
+use super::header::{VpdPageCode, blank, whole_of};
 use crate::DecodeError;
 use crate::scsi::inquiry::Peripheral;
 use crate::scsi::layout::{be16, be32, be64, bit, set_bit};

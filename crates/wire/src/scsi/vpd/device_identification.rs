@@ -10,7 +10,7 @@
 //! Always true: a designator whose length is not that of its type decodes as [`Designator::Other`] and
 //! keeps its bytes. Left out: the inside of NAA and EUI-64 names, which are opaque to those who compare them.
 
-use super::{VpdHeader, VpdPageCode, body_of, encode_with_header, length_16};
+use super::header::{VpdHeader, VpdPageCode, body_of, encode_with_header, length_16};
 use crate::scsi::ascii::Ascii;
 use crate::scsi::inquiry::Peripheral;
 use crate::scsi::layout::{bit, bits, set_bit, set_bits};

@@ -2,7 +2,7 @@
 //!
 //! Left out: the NRD bits, the download modes and depopulation fields that later drafts put past byte 18.
 
-use super::{VpdPageCode, blank, whole_of};
+use super::header::{VpdPageCode, blank, whole_of};
 use crate::DecodeError;
 use crate::scsi::inquiry::Peripheral;
 use crate::scsi::layout::{be16, bit, bits, set_bit, set_bits};

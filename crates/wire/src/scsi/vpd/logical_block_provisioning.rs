@@ -1,6 +1,6 @@
 //! Logical block provisioning, page B2h (SBC-4): how blocks are mapped and unmapped.
 
-use super::{VpdHeader, VpdPageCode, body_of, length_16};
+use super::header::{VpdHeader, VpdPageCode, body_of, length_16};
 use crate::scsi::inquiry::Peripheral;
 use crate::scsi::layout::{bit, bits, set_bit, set_bits};
 use crate::scsi::vpd::DesignationDescriptor;

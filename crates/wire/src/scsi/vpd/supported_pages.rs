@@ -1,6 +1,6 @@
 //! Supported VPD pages, page 00h (SPC-5): the codes of the pages there are, ascending.
 
-use super::{VpdPageCode, body_of, encode_with_header, length_16};
+use super::header::{VpdPageCode, body_of, encode_with_header, length_16};
 use crate::scsi::inquiry::Peripheral;
 use crate::{DecodeError, NoRoom, Writer};
 use core::fmt;

@@ -1,6 +1,6 @@
 //! Unit serial number, page 80h (SPC-5): ASCII, as long as the page says.
 
-use super::{VpdPageCode, body_of, encode_with_header};
+use super::header::{VpdPageCode, body_of, encode_with_header};
 use crate::scsi::inquiry::Peripheral;
 use crate::{DecodeError, NoRoom};
 use core::fmt;

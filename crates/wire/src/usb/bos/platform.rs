@@ -1,7 +1,7 @@
 //! Platform capability (USB 3.2 clause 9.6.2.4).
 
-use super::super::{DescriptorKind, whole_descriptor};
-use super::{CapabilityKind, fixed_capability};
+use super::super::descriptor_kind::{DescriptorKind, whole_descriptor};
+use super::capability_kind::{CapabilityKind, fixed_capability};
 use crate::{DecodeError, NoRoom, Writer};
 use core::fmt;
 

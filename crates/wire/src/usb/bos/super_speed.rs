@@ -1,7 +1,7 @@
 //! SuperSpeed USB device capability (USB 3.2 clause 9.6.2.2).
 
-use super::super::DescriptorKind;
-use super::{CapabilityKind, fixed_capability};
+use super::super::descriptor_kind::DescriptorKind;
+use super::capability_kind::{CapabilityKind, fixed_capability};
 use crate::DecodeError;
 use core::fmt;
 

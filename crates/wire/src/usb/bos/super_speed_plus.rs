@@ -3,8 +3,8 @@
 //! A list of lane speeds: usually each speed twice, once for receiving and once for transmitting, under one
 //! speed id. Always true: the list holds 1 to 32 of them.
 
-use super::super::{DescriptorKind, whole_descriptor};
-use super::{CapabilityKind, fixed_capability};
+use super::super::descriptor_kind::{DescriptorKind, whole_descriptor};
+use super::capability_kind::{CapabilityKind, fixed_capability};
 use crate::{DecodeError, NoRoom, Writer};
 use core::fmt;
 

@@ -1,7 +1,7 @@
 //! USB 2.0 extension capability (USB 3.2 clause 9.6.2.1; the latencies: USB 2.0 LPM errata).
 
-use super::super::DescriptorKind;
-use super::{CapabilityKind, fixed_capability};
+use super::super::descriptor_kind::DescriptorKind;
+use super::capability_kind::{CapabilityKind, fixed_capability};
 use crate::DecodeError;
 use core::fmt;
 

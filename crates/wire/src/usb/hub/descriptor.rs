@@ -1,7 +1,7 @@
 //! Hub descriptor of USB 2.0 (clause 11.23.2.1).
 
 use crate::DecodeError;
-use crate::usb::{DescriptorKind, whole_descriptor};
+use crate::usb::descriptor_kind::{DescriptorKind, whole_descriptor};
 use core::fmt;
 
 /// What a hub of USB 2.0 is. Non-removable devices are reported for the first 15 ports only: route strings reach no others.

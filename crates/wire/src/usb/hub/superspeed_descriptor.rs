@@ -1,7 +1,7 @@
 //! Hub descriptor of SuperSpeed (USB 3.2 clause 10.15.2.1).
 
 use crate::DecodeError;
-use crate::usb::{DescriptorKind, fixed_descriptor};
+use crate::usb::descriptor_kind::{DescriptorKind, fixed_descriptor};
 use core::fmt;
 
 /// What a hub of SuperSpeed is.
