@@ -210,8 +210,13 @@ fn decision(
         Transport::Uas { .. } if expected == Expected::Uas => Decision::AllMet,
         Transport::Uas { .. } => Decision::Unexplained,
         Transport::Claimed | Transport::Other(_) => Decision::TakenAway,
-        // What keeps it off UAS may be there without the driver's name.
-        Transport::Unknown => first(Verdict::Refused, true).map_or(Decision::NotShown, Decision::Decided),
+        // What keeps it off UAS may be there without the driver's name. An entry of the user's wins over a table, and such a text may
+        // not have it.
+        Transport::Unknown => match first(Verdict::Refused, true) {
+            Some(Rule::NotIgnored) if evidence.inventory.quirks.in_force.is_none() => Decision::NotShown,
+            Some(rule) => Decision::Decided(rule),
+            None => Decision::NotShown,
+        },
         // With both drivers there, only a question of the kernel's sends a drive to usb-storage.
         Transport::Bot => match (first(Verdict::Refused, true), first(Verdict::Unknown, true)) {
             (Some(rule), _) => Decision::Decided(rule),

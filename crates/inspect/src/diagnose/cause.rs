@@ -233,10 +233,14 @@ impl<'a> Scene<'a> {
 
     /// Whether a command was given up after the drive had disconnected: never what went wrong first.
     fn is_after_end(&self, command: &FailedCommand) -> bool {
-        let first = command.lines.first().copied().unwrap_or_default();
-        let session = self.history.entries.get(first).and_then(|entry| entry.session);
+        self.is_line_after_end(command.lines.first().copied().unwrap_or_default())
+    }
+
+    /// Whether a line is about the drive after it had disconnected.
+    fn is_line_after_end(&self, line: usize) -> bool {
+        let session = self.history.entries.get(line).and_then(|entry| entry.session);
         let session = session.and_then(|at| self.history.sessions.get(at));
-        session.and_then(|session| session.ended).is_some_and(|end| first > end)
+        session.and_then(|session| session.ended).is_some_and(|end| line > end)
     }
 
     /// Commands that the drive had not completed when it disconnected.

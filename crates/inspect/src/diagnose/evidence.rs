@@ -88,7 +88,7 @@ impl<'a> Evidence<'a> {
         let settings: Vec<&Setting> =
             device.described().into_iter().flat_map(|one| one.settings_of(interface.number)).collect();
         // What the controller can is asked elsewhere: descriptors do not say.
-        let link = Link { speed: device.speed.on_the_bus(), streams_max: STREAMS_MAX };
+        let link = Link { speed: device.speed_of_link(), streams_max: STREAMS_MAX };
         let identity = device.identity();
         let user = entry::flags_of(inventory.quirks.value(), device.id);
         let judged = |kernel| {

@@ -259,6 +259,14 @@ impl UsbDevice {
         }
     }
 
+    /// The speed that rules go by. A text may lack it; bcdUSB is 3.00 or above at super speed alone (USB 3.2 clause 9.6.1).
+    pub(crate) fn speed_of_link(&self) -> Speed {
+        match self.speed {
+            LinkSpeed::Unknown if self.usb_version >= Some(BcdVersion::USB_3_0) => Speed::Super,
+            speed => speed.on_the_bus(),
+        }
+    }
+
     /// Whether it may be faster than its link: a version of 2.01 or above has an object store that lists it (USB 3.2
     /// clause 9.6.2), one of 3.1 or above may have more than 5 Gb/s.
     pub fn may_be_faster(&self) -> bool {

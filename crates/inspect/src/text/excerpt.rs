@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead};
 
 /// Bytes that are kept of the begin of a text.
-pub const HEAD_BYTES_MAX: usize = 8 << 20;
+pub const HEAD_BYTES_MAX: usize = 4 << 20;
 
 /// Bytes that are kept of its end.
-pub const TAIL_BYTES_MAX: usize = 8 << 20;
+pub const TAIL_BYTES_MAX: usize = 4 << 20;
 
 /// Bytes of a line that are looked at.
 pub const LINE_BYTES_MAX: usize = 64 << 10;

@@ -158,7 +158,7 @@ pub(super) static THINKPLUS: Change =
 pub(super) static HIKSEMI_BY_NAMES: Change =
     Change::new("dbd24ec17b85", version(6, 2), &[[4, 19, 271], [5, 4, 230], [5, 10, 165], [6, 1, 8]]);
 pub(super) static JMS583: Change =
-    Change::new("a37eb61b6ec0", version(6, 3), &[[5, 10, 177], [5, 15, 105], [6, 2, 9]]).seen(&[[6, 1, 192]]);
+    Change::new("a37eb61b6ec0", version(6, 3), &[[5, 10, 177], [5, 15, 105], [6, 2, 9]]).seen(&[[6, 1, 176]]);
 pub(super) static ADATA_CH94: Change = Change::new(
     "9ab75eee1a05",
     version(6, 15),

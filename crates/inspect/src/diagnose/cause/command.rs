@@ -144,7 +144,9 @@ fn of_link(scene: &Scene<'_>) -> Option<Cause> {
             && !crate::inventory::is_refused_discard(entry.line);
         of_block_layer || entry.line.vdev_in_error().is_some()
     };
-    let lost: Vec<usize> = scene.own().filter(|(_, entry)| is_lost(entry)).map(|(index, _)| index).collect();
+    // What fails after a disconnect fails because of it.
+    let lost = scene.own().filter(|(index, entry)| is_lost(entry) && !scene.is_line_after_end(*index));
+    let lost: Vec<usize> = lost.map(|(index, _)| index).collect();
     let resets: Vec<usize> =
         scene.own().filter(|(_, entry)| entry.line.begins(&["reset "])).map(|(index, _)| index).collect();
     let because = match (errors.resets, lost.len()) {

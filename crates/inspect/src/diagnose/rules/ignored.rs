@@ -51,6 +51,10 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     }
     let judgement = match other {
         Some(row) if !is_ignored && evidence.quirks.user.is_none() => return by_other(evidence, row),
+        // A text may lack the entry of the user's that explains it.
+        _ if is_ignored && is_without_entries(evidence) && evidence.driver() == Some("uas") => {
+            rule.says(Verdict::Met, refusal(evidence))
+        }
         _ if is_ignored => rule.says(Verdict::Refused, refusal(evidence)),
         _ => rule.says(Verdict::Met, no_refusal(evidence)),
     };
@@ -75,7 +79,7 @@ fn by_kernel(evidence: &Evidence<'_>, line: Reading) -> Judgement {
         let because =
             "the kernel said that it ignores UAS for it; usb-storage.quirks= has no letter u for it now";
         (because, advice::plug_in_again())
-    } else if evidence.inventory.is_from_text() && evidence.inventory.quirks.in_force.is_none() {
+    } else if is_without_entries(evidence) {
         let because = "the kernel says that it ignores UAS for it: by its own table, or by an entry with the letter u in usb-storage.quirks=";
         (because, advice::find_entry(evidence))
     } else {
@@ -84,6 +88,11 @@ fn by_kernel(evidence: &Evidence<'_>, line: Reading) -> Judgement {
     };
     let judgement = Rule::NotIgnored.says(Verdict::Refused, because).seen(line);
     readings(evidence).into_iter().fold(judgement, Judgement::seen).advise(advice)
+}
+
+/// Whether a text lacks the entries in force.
+fn is_without_entries(evidence: &Evidence<'_>) -> bool {
+    evidence.inventory.is_from_text() && evidence.inventory.quirks.in_force.is_none()
 }
 
 /// Who says to ignore it.

@@ -17,7 +17,8 @@ fn a_disk_that_fails_with_the_disconnect_of_one_port_is_at_that_port() {
 ";
     let all = gone(old);
     assert_eq!(all.len(), 1, "{all:#?}");
-    assert_eq!((all[0].place.as_str(), all[0].kind), ("1-3", AbsentKind::Dropped), "{all:#?}");
+    // The block that fails after the disconnect fails because of it.
+    assert_eq!((all[0].place.as_str(), all[0].kind), ("1-3", AbsentKind::Unplugged), "{all:#?}");
     assert!(all[0].because.contains("/dev/sdc"), "{all:#?}");
     let syslog = "\
 Sep  7 01:02:03 kernel: usb 2-1: USB disconnect, address 7
@@ -403,4 +404,21 @@ fn errors_of_cam_name_a_drive_whose_attachment_is_not_in_the_log() {
         let [drive] = report.foreign.as_slice() else { panic!("{:#?}", report.foreign) };
         assert_eq!((drive.name.as_deref(), drive.error.as_deref()), (name, Some(error)), "{text}");
     }
+}
+
+#[test]
+fn a_user_s_entry_that_the_text_lacks_makes_no_verdict() {
+    // Linux's table ignores UAS for this bridge; `uas` has it, so an entry of the user's says otherwise.
+    let tree = "\
+T:  Bus=02 Lev=01 Prnt=01 Port=00 Cnt=01 Dev#=  2 Spd=5000 MxCh= 0
+P:  Vendor=357d ProdID=7788 Rev= 1.00
+C:* #Ifs= 1 Cfg#= 1 Atr=c0 MxPwr=  0mA
+I:* If#= 0 Alt= 1 #EPs= 4 Cls=08(stor.) Sub=06 Prot=62 Driver=uas
+";
+    let inventory = documents(&[("usb-devices.txt", tree)]);
+    assert_eq!(one(&inventory, "2-1").decision, Decision::AllMet);
+    // Without a driver and without the entries in force it is open what has the drive.
+    let without = tree.replace(" Driver=uas", "");
+    let inventory = documents(&[("usb-devices.txt", &without)]);
+    assert_eq!(one(&inventory, "2-1").decision, Decision::NotShown);
 }
