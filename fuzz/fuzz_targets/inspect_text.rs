@@ -5,7 +5,9 @@ use inspect::diagnose::{absent, diagnose};
 use inspect::{archive, text};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Ok(documents) = archive::documents("report", bytes) else { return };
+    let Ok(mut documents) = archive::documents("report", bytes) else { return };
+    // A file of text is read line by line.
+    documents.extend(text::Document::read("text", &mut &*bytes));
     let inventory = text::read(&documents);
     for device in inventory.storage() {
         for diagnosis in diagnose(&inventory, device) {

@@ -4,8 +4,10 @@
 //! and installs it; run as somebody else it prints the one line for the administrator. The guest's kernel and its udev
 //! are downloaded and unpacked in the cache, never installed: that needs no root.
 
+mod source;
 mod suite;
 
+pub use source::{LinuxSource, linux_source};
 pub use suite::Suite;
 
 use std::{

@@ -21,10 +21,19 @@ impl Scratch {
     /// An empty directory, in memory where the system offers that.
     pub fn new() -> Result<Self> {
         let memory = Path::new("/dev/shm");
-        let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let temporary = std::env::temp_dir();
+        Self::below(if memory.is_dir() { memory } else { &temporary })
+    }
+
+    /// An empty directory on the disk, for what is large.
+    pub fn on_disk() -> Result<Self> {
+        Self::below(&std::env::temp_dir())
+    }
+
+    fn below(base: &Path) -> Result<Self> {
         let directory = tempfile::Builder::new()
             .prefix("uaskit-")
-            .tempdir_in(&base)
+            .tempdir_in(base)
             .map_err(Error::io(format!("make a directory in {}", base.display())))?;
         let leash = Leash::new(r#"rm -rf "$1""#, directory.path().as_os_str())?;
         Ok(Self { directory, _leash: leash })

@@ -29,6 +29,11 @@ fn it_is_found_out_why_an_enclosure_is_on_bot() -> Result<()> {
 }
 
 #[test]
+fn a_bug_report_is_answered() -> Result<()> {
+    works("bug-report")
+}
+
+#[test]
 fn a_drive_is_measured() -> Result<()> {
     works("measure")
 }
@@ -55,7 +60,7 @@ fn what_is_found_is_found_again() -> Result<()> {
 
 #[test]
 fn no_page_is_left_out() -> Result<()> {
-    let followed = ["virtual-machine", "why-bot", "measure", "capture", "predict", "libraries"];
+    let followed = ["virtual-machine", "why-bot", "bug-report", "measure", "capture", "predict", "libraries"];
     assert_eq!(book::pages()?, [&["introduction"], &followed[..], &FINDINGS[..]].concat());
     Ok(())
 }

@@ -16,6 +16,8 @@ use crate::{Error, Result, child, scratch};
 pub enum Suite {
     /// The one in this machine's package lists.
     Installed,
+    /// Debian 12, from the mirror whatever this machine is.
+    Bookworm,
     /// Debian 13.
     Trixie,
     /// Kernels that Debian has after those of 13.
@@ -26,6 +28,7 @@ impl fmt::Display for Suite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Installed => "installed",
+            Self::Bookworm => "bookworm",
             Self::Trixie => "trixie",
             Self::TrixieBackports => "trixie-backports",
         })
@@ -34,15 +37,8 @@ impl fmt::Display for Suite {
 
 /// Downloads the packages of the suite's newest kernel into `directory`. No root needed.
 pub(super) fn fetch_newest_kernel(suite: Suite, directory: &Path) -> Result<Vec<PathBuf>> {
-    let unreachable = |error| {
-        let reason = match error {
-            Error::Command { output, .. } => output,
-            other => other.to_string(),
-        };
-        Error::Unreachable { what: format!("Debian's suite {suite}"), reason }
-    };
     let apt = Apt::new(suite, directory)?;
-    apt.output_of("apt-get", &["update"]).map_err(unreachable)?;
+    apt.update(suite)?;
     let names = apt.output_of("apt-cache", &["pkgnames", "linux-"])?;
     let names: Vec<&str> = names.lines().collect();
     let packages = newest_kernel(&names);
@@ -51,7 +47,8 @@ pub(super) fn fetch_newest_kernel(suite: Suite, directory: &Path) -> Result<Vec<
     }
     let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
     eprintln!("downloading {} of {suite}: a guest's kernel, not installed", packages.join(" "));
-    apt.output_of("apt-get", &[&["download"], &packages[..]].concat()).map_err(unreachable)?;
+    apt.output_of("apt-get", &[&["download"], &packages[..]].concat())
+        .map_err(|error| unreachable(suite, error))?;
     super::packages_in(directory)
 }
 
@@ -73,17 +70,28 @@ fn numbers(release: &str) -> Vec<u64> {
 }
 
 /// apt with its lists, its status and its downloads in one folder.
-struct Apt<'a> {
+pub(super) struct Apt<'a> {
     directory: &'a Path,
 }
 
+fn unreachable(suite: Suite, error: Error) -> Error {
+    let reason = match error {
+        Error::Command { output, .. } => output,
+        other => other.to_string(),
+    };
+    Error::Unreachable { what: format!("Debian's suite {suite}"), reason }
+}
+
 impl<'a> Apt<'a> {
-    fn new(suite: Suite, directory: &'a Path) -> Result<Self> {
+    pub(super) fn new(suite: Suite, directory: &'a Path) -> Result<Self> {
+        Self::of_mirror(&mirror()?, suite, directory)
+    }
+
+    fn of_mirror(mirror: &str, suite: Suite, directory: &'a Path) -> Result<Self> {
         const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
         let lists = directory.join("lists/partial");
         scratch::create(&lists)?;
         scratch::create(&directory.join("cache/archives/partial"))?;
-        let mirror = mirror()?;
         let source =
             format!("Types: deb\nURIs: {mirror}\nSuites: {suite}\nComponents: main\nSigned-By: {KEYS}\n");
         let write = |name: &str, text: &str| {
@@ -95,7 +103,12 @@ impl<'a> Apt<'a> {
         Ok(Self { directory })
     }
 
-    fn output_of(&self, program: &str, words: &[&str]) -> Result<String> {
+    /// Reads the suite's list of packages.
+    pub(super) fn update(&self, suite: Suite) -> Result<()> {
+        self.output_of("apt-get", &["update"]).map(drop).map_err(|error| unreachable(suite, error))
+    }
+
+    pub(super) fn output_of(&self, program: &str, words: &[&str]) -> Result<String> {
         let place = |name: &str| self.directory.join(name).display().to_string();
         let options = [
             format!("Dir::Etc::SourceList={}", place("suite.sources")),
@@ -163,6 +176,17 @@ mod tests {
             packages,
             ["image", "binary", "base", "modules"].map(|part| format!("linux-{part}-7.3.4+deb13-amd64"))
         );
+    }
+
+    #[test]
+    fn a_mirror_that_does_not_answer_is_unreachable_and_no_failure() {
+        let place = scratch::Scratch::new().expect("a directory");
+        let directory = place.path("");
+        // Port 9 of this machine: nothing listens there.
+        let apt = Apt::of_mirror("http://127.0.0.1:9/debian", Suite::Trixie, &directory).expect("files");
+        let error = apt.update(Suite::Trixie).expect_err("nothing answers");
+        assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+        assert!(error.to_string().contains("trixie"), "{error}");
     }
 
     #[test]

@@ -14,7 +14,10 @@ use uaskit_interop::{
     guest::Guest,
     qemu::{Bus, Machine, Vm},
     scratch::Scratch,
-    tools::uaskit::{MET, ask, diagnosis, port_of, refused, verdict},
+    tools::{
+        texts,
+        uaskit::{MET, ask, diagnosis, port_of, refused, verdict},
+    },
 };
 
 /// A guest with drives, and `uaskit` in it.
@@ -267,11 +270,13 @@ fn a_list_has_every_disk_and_waits_for_nothing() -> Result<()> {
     Ok(())
 }
 
+const DYING: Ours = ("dying", Bus::Xhci, &["--usb-id", "1209:0004", "--fault", "lose-status@100"]);
+
 /// The guest's modprobe knows the module by its name with an underscore.
 static QUIRKS: Shared<Bench> = Shared::new(|| {
     let machine =
         Machine::new("diagnose-quirks").kernel_words("usb_storage.quirks=1209:0001:u,357d:7788:f,174c:55aa:");
-    let kinds = [KINDS[0], KINDS[3], KINDS[5]];
+    let kinds = [KINDS[0], KINDS[3], KINDS[5], DYING];
     boot(machine, &kinds, kinds.len(), Scratch::new()?)
 });
 
@@ -311,6 +316,16 @@ fn the_advised_line_works_and_can_be_undone() -> Result<()> {
     assert_eq!(plugged(guest, line(&advice["back"]))?.driver, "usb-storage");
     assert_eq!(verdict(guest, "streams")?, refused("not-ignored"));
     Ok(())
+}
+
+#[test]
+fn texts_of_the_machine_give_the_verdicts_of_the_machine() -> Result<()> {
+    texts::assert_same_verdicts(&mut BENCH.lock()?.vm.guest)?;
+    let guest = &mut QUIRKS.lock()?.vm.guest;
+    let dying = guest.await_disk(DYING.0, PLUG_LIMIT)?;
+    guest.read_impatiently(&dying)?;
+    assert_eq!(diagnosis(guest, DYING.0)?["causes"][0]["cause"], "transport");
+    texts::assert_same_verdicts(guest)
 }
 
 /// A guest without the driver `uas`: no driver binds to its drive. One test, since each step follows from the last.
