@@ -192,6 +192,9 @@ fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
     if kind == AbsentKind::Dropped && is_of_drive {
         advice.push(advice::power_cycle());
     }
+    if kind == AbsentKind::Dropped && causes.is_empty() {
+        advice.push(advice::cable_and_port());
+    }
     if kind == AbsentKind::Unplugged {
         advice.push(advice::if_not_unplugged());
     }

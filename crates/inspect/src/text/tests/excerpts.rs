@@ -422,3 +422,19 @@ I:* If#= 0 Alt= 1 #EPs= 4 Cls=08(stor.) Sub=06 Prot=62 Driver=uas
     let inventory = documents(&[("usb-devices.txt", &without)]);
     assert_eq!(one(&inventory, "2-1").decision, Decision::NotShown);
 }
+
+#[test]
+fn a_drive_whose_reset_failed_is_to_be_power_cycled_and_its_cable_looked_at() {
+    let all = gone(
+        "\
+[ 10.0] usb 1-1.2: reset high-speed USB device number 7 using dwc_otg
+[ 10.1] usb 1-1.2: device firmware changed
+[ 10.1] usb 1-1.2: USB disconnect, device number 7
+[ 10.2] sd 0:0:0:0: Device offlined - not ready after error recovery
+[ 10.3] end_request: I/O error, dev sda, sector 1044921936
+",
+    );
+    assert_eq!((all[0].place.as_str(), all[0].kind), ("1-1.2", AbsentKind::Dropped), "{all:#?}");
+    let purposes: Vec<&str> = all[0].advice.iter().map(|one| one.purpose.as_str()).collect();
+    assert_eq!(purposes, ["Cut the drive's power once", "Check cable, port and power"]);
+}
