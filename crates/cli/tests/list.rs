@@ -83,7 +83,7 @@ fn a_kernel_without_uas_differs_from_one_without_its_module() {
         + "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3/3-3:1.0/driver -> ../../../../../../bus/usb/drivers/usb-storage\n";
     let text = output_of(&["why", "3-3"], &not_set);
     for line in [
-        "this kernel is built without CONFIG_USB_UAS: usb-storage takes every drive",
+        "this kernel is built without CONFIG_USB_UAS, so usb-storage binds to every drive",
         "/proc/config.gz: CONFIG_USB_UAS is not set\n",
         " Use a kernel with UAS\n",
     ] {
@@ -101,7 +101,7 @@ fn a_kernel_without_uas_differs_from_one_without_its_module() {
     }
     let neither = config("# CONFIG_USB_STORAGE is not set") + "/sys/bus/usb/drivers/usb-storage -\n";
     let text = output_of(&["why", "3-3"], &neither);
-    assert!(text.contains("and so without UAS: it drives no USB drive.\n"), "{text}");
+    assert!(text.contains("and UAS, so it supports no USB drive.\n"), "{text}");
     let json: Value = serde_json::from_str(&output_of(&["why", "3-3", "--json"], &not_set)).expect("JSON");
     let kernel = json!({
         "release": "6.1.0-56-amd64",
@@ -141,7 +141,7 @@ fn what_keeps_a_driver_from_being_loaded_is_named_and_no_command_that_fails() {
     );
     assert_eq!(
         about(&hardened, "3-3"),
-        "3-3:1.0 has no driver: the module uas is there, and usb-storage, which it needs, may not be loaded: usb-storage \
+        "3-3:1.0 has no driver: the module uas is installed, but usb-storage, which it needs, is forbidden: usb-storage \
          leaves the drive to it, and no driver takes it.\n  \
          /etc/modprobe.d/cis.conf: install usb-storage /bin/false\n  \
          /proc/cmdline: module_blacklist=usb_storage\n\
@@ -158,12 +158,12 @@ fn a_drive_of_uas_alone_that_was_refused_for_streams_is_not_offered_to_the_same_
     let text = output_of(&["list"], &no_streams);
     let about = text.split("\n\n").find(|part| part.starts_with("3-1:1.0")).expect("it has no driver");
     assert!(about.contains("MaxPSASize is 0, and the drive supports UAS only"), "{about}");
-    assert!(about.contains("a USB 2 port or cable: UAS does without streams there"), "{about}");
+    assert!(about.contains("a USB 2 port or cable: UAS needs no streams there"), "{about}");
     assert!(about.contains("a port of another xHCI controller"), "{about}");
     assert!(!about.contains("drivers_probe"), "{about}");
     // Without root there are neither registers nor a log.
     let logged = output_of(&["list"], &format!("{REGISTERS} -\n{LOG}{UAS_ALONE}{unbound}"));
-    assert!(logged.contains("the kernel says that the controller has no streams"), "{logged}");
+    assert!(logged.contains("the kernel logged that the controller has no streams"), "{logged}");
     let unread = format!("{REGISTERS} -\n/dev/kmsg -\n{UAS_ALONE}{unbound}");
     let text = output_of(&["list"], &unread);
     let about = text.split("\n\n").find(|part| part.starts_with("3-1:1.0")).expect("it has no driver");
@@ -254,7 +254,7 @@ fn a_log_without_usb_lines_leaves_resets_unknown() {
             output.status.success() && stderr.contains(&format!("{log} {has}, so kernel messages")),
             "{stderr}"
         );
-        assert!(text.contains("resets   unknown  the kernel's log has nothing about USB in it"), "{text}");
+        assert!(text.contains("resets   unknown  the kernel log has no line about USB"), "{text}");
     }
 }
 

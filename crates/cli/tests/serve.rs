@@ -94,7 +94,7 @@ fn arguments_that_make_no_sense_are_a_usage_error() {
     refused(&["--ram", "1X", "--usbredir", &address], 2, "write bytes, or a number with K, M, G or T");
     refused(&["--ram", "1M", "--usbredir", "drive.sock"], 2, "use unix:PATH or tcp:HOST:PORT");
     refused(&["--ram", "1M"], 2, "--usbredir <ADDRESS>");
-    refused(&["--usbredir", &address], 2, "<IMAGE>");
+    refused(&["--usbredir", &address], 2, "Name an image, --ram SIZE");
     assert!(!fs::exists(place.file("drive.sock")).unwrap());
 }
 

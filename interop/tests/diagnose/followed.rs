@@ -122,8 +122,8 @@ fn is_kept_off(guest: &mut Guest, serial: &str, value: &str) -> Result<()> {
 }
 
 const KEEP_OFF: &str = "Keep it off UAS";
-const USE_UAS: &str = "Have UAS used all the same";
-const WITHDRAW: &str = "Have UAS used: take the entry back";
+const USE_UAS: &str = "Use UAS nevertheless";
+const WITHDRAW: &str = "Use UAS: remove the entry";
 
 #[test]
 fn the_line_for_modprobe_takes_effect_and_is_withdrawn() -> Result<()> {
@@ -190,8 +190,8 @@ fn a_drive_of_which_no_configuration_is_set_is_had_again() -> Result<()> {
     let guest = &mut DEBIAN.lock()?.vm.guest;
     let device = format!("/sys/bus/usb/devices/{}", port_of(guest, "streams")?);
     for (taken_away, purpose, place) in [
-        ("echo 0 > {}/authorized", "Let the kernel use it", "until it is unplugged"),
-        ("echo -1 > {}/bConfigurationValue", "Have the kernel set a configuration", "if nothing happens"),
+        ("echo 0 > {}/authorized", "Authorize the device", "until it is unplugged"),
+        ("echo -1 > {}/bConfigurationValue", "Set a configuration", "if nothing happens"),
     ] {
         guest.stdout_of(&format!("udevadm settle; {}", taken_away.replace("{}", &device)))?;
         assert_eq!(verdict(guest, "streams")?, ["none", "decided", "configured"]);
@@ -327,13 +327,13 @@ fn the_rule_for_trim_has_blocks_unmapped() -> Result<()> {
         "yes '{written}' | dd of={path} bs=64k count=1 iflag=fullblock oflag=direct 2>/dev/null && blkdiscard -o 0 -l 65536 {path} 2>&1"
     );
     assert_ne!(guest.run(&discard)?.status, 0, "there is nothing to mend");
-    let ask = advice(guest, "jms566", "Ask the drive whether it takes UNMAP")?;
+    let ask = advice(guest, "jms566", "Check whether the drive supports UNMAP")?;
     let printed = guest.stdout_of(line(&ask["steps"], "maximum unmap LBA count"))?;
     let most = printed.lines().find_map(|line| line.trim().strip_prefix("Maximum unmap LBA count: "));
     assert_eq!(most, Some("-1 [unbounded]"), "{printed}");
     let printed = guest.stdout_of(line(&ask["steps"], "LBPU"))?;
     assert!(printed.contains("(LBPU): 1"), "{printed}");
-    let rule = advice(guest, "jms566", "Have TRIM sent as UNMAP")?;
+    let rule = advice(guest, "jms566", "Send TRIM as UNMAP")?;
     let [first, second] = [0, 1].map(|at| &rule["steps"][at]);
     let file = first["place"].as_str().and_then(|place| place.strip_prefix("in ")).expect("a file");
     guest.stdout_of(&format!("cat > {file} << 'END'\n{}\nEND", first["line"].as_str().expect("a rule")))?;

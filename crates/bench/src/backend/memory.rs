@@ -36,8 +36,8 @@ const STREAMS: u16 = 256;
 const COMMAND_BYTES_MAX: u32 = 1 << 20;
 
 /// The note that explains queue depth here.
-const BATCHES: &str = "commands in flight wait together for the drive's next poll and complete in it: in batches, without the \
-                       time of any medium";
+const BATCHES: &str = "no medium is involved, and commands complete in batches at the drive's next poll: latencies are \
+                       not those of a real drive";
 
 /// A virtual drive in memory with our own initiators.
 #[derive(Debug)]

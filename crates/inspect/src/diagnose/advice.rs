@@ -112,9 +112,9 @@ pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: impl Fn(&Qu
     let mut advice = match settings.places.iter().rfind(|place| place.path == COMMAND_LINE) {
         Some(place) => advice
             .caution(if is_built_in {
-                "the kernel command line has such a word already: this one takes its place"
+                "the kernel command line already has this parameter; replace it"
             } else {
-                "the kernel command line has such a word already, and it wins over modprobe.d"
+                "the kernel command line already has this parameter, which overrides modprobe.d"
             })
             .back("on the kernel command line", &place.line),
         None => advice.back("on the kernel command line", "remove the parameter"),
@@ -201,9 +201,9 @@ pub(super) fn use_uas(evidence: &Evidence<'_>) -> Advice {
     let letters = letters_on_uas(quirks);
     // An entry that says nothing else would keep the flags away that are built in.
     if by_user_alone && (letters.is_empty() || letters == quirks.built_in.uas().letters()) {
-        return take_entry_back("Have UAS used: take the entry back", evidence);
+        return take_entry_back("Use UAS: remove the entry", evidence);
     }
-    let advice = quirk(evidence, "Have UAS used all the same", letters_on_uas).wish();
+    let advice = quirk(evidence, "Use UAS nevertheless", letters_on_uas).wish();
     if by_user_alone {
         return advice;
     }
@@ -211,7 +211,7 @@ pub(super) fn use_uas(evidence: &Evidence<'_>) -> Advice {
         .caution(
             "Linux ignores UAS here because drives of this kind have lost their link or data: have a backup",
         )
-        .caution("an entry replaces all flags that are built in, so the line names those that are to stay")
+        .caution("an entry replaces all built-in flags, so the line repeats those to keep")
 }
 
 /// The flags of `uas`, which is to have the drive, stay.
@@ -221,14 +221,14 @@ fn letters_on_uas(quirks: &Quirks) -> String {
 
 /// The same where nothing that is known here has the kernel ignore it.
 pub(super) fn use_uas_unlike_kernel(evidence: &Evidence<'_>) -> Advice {
-    quirk(evidence, "Have UAS used all the same", letters_on_uas)
-        .caution("an entry that has been taken out since counts until the drive is plugged in again, which may be all it needs")
+    quirk(evidence, "Use UAS nevertheless", letters_on_uas)
+        .caution("a removed entry applies until the drive is unplugged; reattaching it may be enough")
         .caution("a kernel that ignores UAS has a reason: have a backup")
 }
 
 /// For what counts when a drive is plugged in.
 pub(super) fn plug_in_again() -> Advice {
-    Advice::new("Have what is in force used").step("now", "unplug the drive and plug it in again")
+    Advice::new("Apply the quirks in force").step("now", "unplug the drive and plug it in again")
 }
 
 /// Has `usb-storage` take a drive that a quirk has it leave alone.
@@ -236,9 +236,9 @@ fn take_with_usb_storage(evidence: &Evidence<'_>) -> Advice {
     let quirks = &evidence.quirks;
     let letters = |quirks: &Quirks| quirks.storage().without(Flag::IgnoreDevice).letters();
     if letters(quirks) == quirks.built_in.storage().letters() {
-        return take_entry_back("Have usb-storage take it: take the entry back", evidence);
+        return take_entry_back("Let usb-storage bind: remove the entry", evidence);
     }
-    quirk(evidence, "Have usb-storage take it: without the letter i", letters)
+    quirk(evidence, "Let usb-storage bind: drop the letter i", letters)
 }
 
 /// Takes the user's own entry away, in every place that has it.
@@ -301,7 +301,8 @@ pub(super) fn keep_off_uas(evidence: &Evidence<'_>) -> Advice {
 }
 
 /// What to know of a line that has usb-storage take what a quirk has it leave alone.
-const WITHOUT_I: &str = "the entry there is has the letter i, with which usb-storage leaves the drive alone: the line leaves it out";
+const WITHOUT_I: &str =
+    "the present entry has the letter i, which makes usb-storage ignore the drive; the line drops it";
 
 /// The flags of `usb-storage`, which is to have the drive, stay.
 fn letters_off_uas(quirks: &Quirks) -> String {
@@ -312,9 +313,9 @@ fn letters_off_uas(quirks: &Quirks) -> String {
 /// Lets SMART through.
 pub(super) fn let_smart_through(evidence: &Evidence<'_>) -> Advice {
     let letters = |quirks: &Quirks| quirks.of_driver(evidence.driver()).without(Flag::NoAta1x).letters();
-    quirk(evidence, "Let ATA pass-through, and with it SMART, through", letters)
-        .wish()
-        .caution("Linux blocks it because bridges of this kind drop the link when they are asked: try it on an idle drive")
+    quirk(evidence, "Allow ATA pass-through, and with it SMART", letters).wish().caution(
+        "Linux blocks it because such bridges drop the link on ATA pass-through; try it on an idle drive",
+    )
 }
 
 /// Undone by `rmmod`: `modprobe -r uas` would unload `usb-storage` as well, and drives that it has would be without a driver.
@@ -341,7 +342,7 @@ pub(super) fn install_module(name: &str, evidence: &Evidence<'_>) -> Advice {
         return advice.caution("this drive has no Bulk-Only setting: without uas it does not work at all");
     }
     let advice = advice
-        .caution("the letter u does without it: usb-storage then takes the drive")
+        .caution("with the letter u, usb-storage binds to the drive instead")
         .step("or, without it, on the kernel command line", keep_off_line(evidence));
     if evidence.is_left_alone() { advice.caution(WITHOUT_I) } else { advice }
 }
@@ -384,7 +385,7 @@ const POLICY: &str =
     "such a line is mostly policy, as hardening guides recommend: ask the administrator of this machine";
 
 pub(super) fn probe_again(evidence: &Evidence<'_>) -> Advice {
-    Advice::new("Have the kernel look again").step("now", probe_line(evidence))
+    Advice::new("Make the kernel probe the interface again").step("now", probe_line(evidence))
 }
 
 /// The command that gives an interface without a driver back to the kernel.
@@ -410,52 +411,52 @@ pub(super) fn other_kernel(is_without_usb_storage: bool) -> Advice {
 
 /// For a driver that is a part of the kernel and is not registered all the same.
 pub(super) fn start_what_is_built_in() -> Advice {
-    Advice::new("Have the kernel start the driver that it has")
+    Advice::new("Let the kernel start its built-in driver")
         .step(
             "on the kernel command line",
             "take out nousb, usbcore.nousb and initcall_blacklist=, if they are there",
         )
         .step("else look in the kernel's log", "sudo dmesg | grep -i -e uas -e usbcore")
-        .caution("no module is missing: none is to be installed")
+        .caution("no module is missing; do not install one")
 }
 
 pub(super) fn other_controller() -> Advice {
-    Advice::new("Plug it in elsewhere")
-        .step("a port of another xHCI controller", "the drive is on UAS there, with streams")
-        .step("a USB 2 port or cable", "UAS does without streams there, at 480 Mb/s")
+    Advice::new("Use another port")
+        .step("a port of another xHCI controller", "the drive uses UAS with streams there")
+        .step("a USB 2 port or cable", "UAS needs no streams there, at 480 Mb/s")
 }
 
 pub(super) fn without_streams(driver: &str) -> Advice {
-    let advice = Advice::new("Have the drive exported otherwise");
+    let advice = Advice::new("Export the drive in another way");
     if driver == "vhci_hcd" {
-        return advice.step(
-            "USB/IP has no streams",
-            "export it at high speed: UAS then takes turns, 30 commands deep",
-        );
+        return advice
+            .step("USB/IP has no streams", "export it at high speed: UAS without streams, queue depth 30");
     }
-    advice.step("this controller is made up by the kernel", "high speed needs no streams")
+    advice.step("this controller is virtual", "high speed needs no streams")
 }
 
 pub(super) fn drive_without_uas(evidence: &Evidence<'_>) -> Advice {
     let slow =
         !evidence.device.speed.is_super() && evidence.device.speed != crate::inventory::LinkSpeed::Unknown;
-    let advice = Advice::new("Nothing on this machine makes it UAS")
-        .step("the enclosure decides", "its maker may have other firmware; many bridges are Bulk-Only");
+    let advice = Advice::new("UAS is not possible on this machine").step(
+        "the enclosure does not offer it",
+        "ask the vendor for other firmware; many bridges support BOT only",
+    );
     if slow {
-        advice.step("some bridges offer UAS at super speed only", "try a USB 3 port and cable")
+        advice.step("some bridges offer UAS at SuperSpeed only", "try a USB 3 port and cable")
     } else {
         advice
     }
 }
 
 pub(super) fn below_super_speed() -> Advice {
-    Advice::new("Have it work without streams")
-        .step("a USB 2 port or cable", "UAS needs none there, at 480 Mb/s")
+    Advice::new("Use UAS without streams")
+        .step("a USB 2 port or cable", "UAS needs no streams there, at 480 Mb/s")
 }
 
 pub(super) fn firmware() -> Advice {
-    Advice::new("Nothing on this machine mends the descriptors")
-        .step("the enclosure decides", "its maker may have other firmware")
+    Advice::new("The descriptors cannot be corrected on this machine")
+        .step("they are in the enclosure's firmware", "ask the vendor for other firmware")
 }
 
 /// The rule that has the kernel unmap blocks of a drive by a command.
@@ -468,23 +469,23 @@ pub(super) fn unmap_rule(device: &UsbDevice, command: UnmapCommand) -> Advice {
         device.id.product,
         command.mode()
     );
-    Advice::new(format!("Have TRIM sent as {command}"))
+    Advice::new(format!("Send TRIM as {command}"))
         .wish()
         .step(format!("in {FILE}"), rule)
         .step("then", "sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=scsi_disk --action=change")
         .back("remove the file", format!("sudo rm {FILE}"))
-        .caution(format!("a drive that does not support {command} may answer anything: ask it first"))
+        .caution(format!("check first that the drive supports {command}; otherwise the result is undefined"))
 }
 
 /// Asks a disk what it says about unmapping.
 pub(super) fn ask_unmap(node: &str) -> Advice {
-    Advice::new("Ask the drive whether it takes UNMAP")
+    Advice::new("Check whether the drive supports UNMAP")
         .wish()
         .step(
-            "the maximum unmap LBA count is not to be 0 (-1 is no limit)",
+            "the maximum unmap LBA count must not be 0 (-1 means no limit)",
             format!("sudo sg_vpd --page=bl /dev/{node}"),
         )
-        .step("and LBPU is to be 1", format!("sudo sg_vpd --page=lbpv /dev/{node}"))
+        .step("and LBPU must be 1", format!("sudo sg_vpd --page=lbpv /dev/{node}"))
 }
 
 /// Moves the drive to where it gets what it needs.
@@ -497,30 +498,28 @@ pub(super) fn more_power() -> Advice {
     other_port(
         "Give it more power",
         "a hub with its own power supply, or the enclosure's own adapter",
-        "disks that turn draw 900 mA and more when they start, whatever bMaxPower says",
+        "hard disks draw 900 mA or more at spin-up, whatever bMaxPower says",
     )
 }
 
 /// Has the kernel use a device that is not authorized.
 pub(super) fn authorize(device: &UsbDevice) -> Advice {
     let place = device.attribute("authorized");
-    Advice::new("Let the kernel use it")
+    Advice::new("Authorize the device")
         .step("until it is unplugged", format!("echo 1 | sudo tee {place}"))
         .step(
-            "for good, where it is USBGuard",
+            "permanently, if USBGuard is in use",
             "sudo usbguard list-devices, then sudo usbguard allow-device -p NUMBER",
         )
         .back("until it is unplugged", format!("echo 0 | sudo tee {place}"))
-        .caution("there may be a policy that keeps drives away from this machine")
+        .caution("a policy may forbid USB drives on this machine")
 }
 
 /// Has the kernel set the configuration that the drive offers.
 pub(super) fn configure(device: &UsbDevice) -> Advice {
     let value = device.described().map_or(1, |one| one.head.value);
-    Advice::new("Have the kernel set a configuration")
-        .step("first", "unplug the drive and plug it in again")
-        .step(
-            "if nothing happens",
-            format!("echo {value} | sudo tee {}", device.attribute("bConfigurationValue")),
-        )
+    Advice::new("Set a configuration").step("first", "unplug the drive and plug it in again").step(
+        "if nothing happens",
+        format!("echo {value} | sudo tee {}", device.attribute("bConfigurationValue")),
+    )
 }

@@ -59,7 +59,7 @@ impl Budget {
 impl fmt::Display for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let port = if self.hub_is_fed { "a bus-powered hub" } else { "the port" };
-        write!(f, "it may draw {} mA, and {port} gives {} mA", self.wanted_ma, self.given_ma)
+        write!(f, "it may draw {} mA; {port} supplies {} mA", self.wanted_ma, self.given_ma)
     }
 }
 

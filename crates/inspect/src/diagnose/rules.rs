@@ -101,7 +101,7 @@ impl Rule {
             Self::Configured => "the kernel has set a configuration",
             Self::Built => "the kernel is built with UAS",
             Self::AlternateSetting => "an alternate setting supports UAS",
-            Self::Pipes => "its endpoints say which pipe they are",
+            Self::Pipes => "its endpoints have pipe usage descriptors",
             Self::NotIgnored => "no quirk disables UAS",
             Self::ScatterGather => "the controller supports scatter-gather lists",
             Self::Streams => "the controller has streams",
@@ -159,11 +159,11 @@ fn alternate_setting(evidence: &Evidence<'_>) -> Judgement {
     let rule = Rule::AlternateSetting;
     let Some(configuration) = evidence.device.described() else {
         if evidence.driver() == Some("uas") {
-            return rule.says(Verdict::Met, "uas is bound, and needs one").seen(evidence.driver_reading());
+            return rule.says(Verdict::Met, "uas is bound and requires one").seen(evidence.driver_reading());
         }
         if evidence.is_shown_to_speak_uas() {
             return rule
-                .says(Verdict::Met, "the kernel has asked for more, which it does after it has found one")
+                .says(Verdict::Met, "the kernel went on to later rules, which requires one")
                 .seen_if_any(
                     evidence
                         .log_line_of("uas")
@@ -180,7 +180,7 @@ fn alternate_setting(evidence: &Evidence<'_>) -> Judgement {
                     "its descriptors cannot be read"
                 },
             )
-            .seen(evidence.attribute("descriptors", "nothing of the configuration that is set"));
+            .seen(evidence.attribute("descriptors", "the active configuration is missing"));
     };
     let settings = evidence
         .settings
@@ -221,7 +221,7 @@ fn pipes(evidence: &Evidence<'_>) -> Judgement {
     let finding = evidence.finding(quirks::Rule::PipeUsages).filter(|finding| finding.met || !is_short);
     let Some(finding) = finding else {
         if evidence.driver() == Some("uas") {
-            return rule.says(Verdict::Met, "uas is bound, and needs them").seen(evidence.driver_reading());
+            return rule.says(Verdict::Met, "uas is bound and requires them").seen(evidence.driver_reading());
         }
         if evidence.speaks_uas() {
             return rule.says(Verdict::Unknown, "the text does not list its endpoints");
@@ -236,13 +236,16 @@ fn pipes(evidence: &Evidence<'_>) -> Judgement {
     let found = endpoints.iter().filter_map(|end| Some(format!("{} {}", end.usage?, end.address)));
     let reading = evidence.attribute("descriptors", found.collect::<Vec<_>>().join(", "));
     if finding.met {
-        return rule.says(Verdict::Met, "all four are there").seen(reading);
+        return rule.says(Verdict::Met, "all four pipes are present").seen(reading);
     }
     let missing: Vec<String> =
         PIPES.iter().filter(|usage| !is_declared(usage)).map(ToString::to_string).collect();
-    rule.says(Verdict::Refused, format!("no endpoint says that it is the {}", missing.join(", nor the ")))
-        .seen(reading)
-        .advise(advice::firmware())
+    rule.says(
+        Verdict::Refused,
+        format!("no endpoint has a pipe usage descriptor for the {}", missing.join(", nor the ")),
+    )
+    .seen(reading)
+    .advise(advice::firmware())
 }
 
 const PIPES: [PipeUsage; 4] = [PipeUsage::Command, PipeUsage::Status, PipeUsage::DataIn, PipeUsage::DataOut];
@@ -253,11 +256,14 @@ fn scatter_gather(evidence: &Evidence<'_>) -> Judgement {
         return rule.says(Verdict::NotAsked, "an earlier rule has decided");
     }
     if evidence.driver() == Some("uas") {
-        return rule.says(Verdict::Met, "uas is bound, and would not be").seen(evidence.driver_reading());
+        return rule.says(Verdict::Met, "uas is bound, which requires it").seen(evidence.driver_reading());
     }
     if let Some(line) = evidence.log_line(NO_LISTS) {
         return rule
-            .says(Verdict::Refused, "the kernel says that the controller takes no scatter-gather lists")
+            .says(
+                Verdict::Refused,
+                "the kernel logged that the controller does not support scatter-gather lists",
+            )
             .seen(line)
             .advise(advice::other_controller());
     }
@@ -275,9 +281,9 @@ fn scatter_gather(evidence: &Evidence<'_>) -> Judgement {
             .says(Verdict::Met, format!("{driver} does"))
             .seen(Reading::new(format!("{}/driver", controller.path), format!("→ {driver}"))),
         _ => match registers {
-            Some(arrays) => rule
-                .says(Verdict::Met, "the controller is an xHCI, which does")
-                .seen(Reading::new(&arrays.path, "exists")),
+            Some(arrays) => {
+                rule.says(Verdict::Met, "xHCI controllers do").seen(Reading::new(&arrays.path, "exists"))
+            }
             None => by_table_size(evidence),
         },
     }
@@ -294,19 +300,19 @@ fn by_table_size(evidence: &Evidence<'_>) -> Judgement {
     let is_usb_storage = |driver: &str| driver == "usb-storage" || driver.starts_with("ums-");
     let table = evidence.interface.scatter_gather.as_ref();
     let Some(table) = table.filter(|_| evidence.driver().is_some_and(is_usb_storage)) else {
-        return rule.says(Verdict::Unknown, "it is not known of this controller's driver");
+        return rule.says(Verdict::Unknown, "unknown for this controller's driver");
     };
     let reading = Reading::new(evidence.interface.attribute(&table.attribute), table.entries.to_string());
     let judgement = match table.entries {
-        0 => rule.says(Verdict::Unknown, "it is not known of this controller's driver"),
+        0 => rule.says(Verdict::Unknown, "unknown for this controller's driver"),
         SG_ALL => rule.says(
             Verdict::Unknown,
             format!(
-                "usb-storage has {SG_ALL} entries here, as it has where the controller takes no lists; the \
-                 controller may have as many itself"
+                "usb-storage uses {SG_ALL} entries, its default for controllers without lists; the \
+                 controller may have as many"
             ),
         ),
-        _ => rule.says(Verdict::Met, "usb-storage has a number of entries here that is the controller's own"),
+        _ => rule.says(Verdict::Met, "usb-storage uses the number of entries of the controller"),
     };
     judgement.seen(reading)
 }
@@ -350,19 +356,19 @@ fn started(evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement {
             rule.says(Verdict::NotAsked, "an earlier rule has decided")
         }
         None if any(Verdict::Unknown) => rule
-            .says(Verdict::Unknown, "no driver is bound, which what is not known above would explain")
+            .says(Verdict::Unknown, "no driver is bound; the unknown rules above may explain it")
             .seen(evidence.driver_reading()),
         None if evidence.finding(quirks::Rule::StreamsOffered).is_some_and(|finding| !finding.met) => {
             let offered =
                 evidence.finding(quirks::Rule::StreamsOffered).map(|finding| finding.evidence.to_string());
-            rule.says(Verdict::Refused, "at super speed a pipe of the drive has no streams: uas gave up")
+            rule.says(Verdict::Refused, "at SuperSpeed a pipe of the drive has no streams, so uas gave up")
                 .seen(evidence.attribute("descriptors", offered.unwrap_or_default()))
                 .seen(evidence.driver_reading())
                 .advise(advice::below_super_speed())
         }
         None => {
-            let because = "no driver is bound: uas gave up (SET_INTERFACE, endpoints, streams), or a program \
-                           that had claimed the interface did not give it back";
+            let because = "no driver is bound: uas failed (SET_INTERFACE, endpoints, streams), or was not \
+                           reattached after a program had claimed the interface";
             rule.says(Verdict::Refused, because)
                 .seen(evidence.driver_reading())
                 .seen_if_any(evidence.log_line_of("uas"))

@@ -166,8 +166,7 @@ fn the_rule_that_decides_names_a_drive_of_uas_alone() {
     assert_eq!(because("3-1", &(uas_absent() + UAS_ALONE)), Some((Verdict::Refused, alone.into())));
     let left = "there is no module uas: usb-storage leaves the drive to it, and no driver takes it";
     assert_eq!(because("3-3", &(uas_absent() + &unbound())), Some((Verdict::Refused, left.into())));
-    let loadable =
-        "the module uas is there and not loaded: usb-storage leaves the drive to it, and no driver takes it";
+    let loadable = "the module uas is installed but not loaded: usb-storage leaves the drive to it, and no driver takes it";
     assert_eq!(because("3-3", &(uas_loadable() + &unbound())), Some((Verdict::Refused, loadable.into())));
     let other = "there is no module uas: usb-storage leaves the drive to it, and usbip-host has it";
     assert_eq!(
@@ -187,17 +186,17 @@ fn a_drive_on_usb_storage_is_not_left_to_uas() {
         let advice: Vec<&str> = loaded.advice.iter().map(|advice| advice.purpose.as_ref()).collect();
         (diagnosis.decision, loaded.because.clone(), advice.join(", "))
     };
-    let because = "there is no module uas, and usb-storage has the drive all the same, as in a kernel built without UAS";
+    let because = "there is no module uas, but usb-storage has the drive nevertheless, as in a kernel built without UAS";
     let kernel = "Use a kernel with UAS".to_owned();
     assert_eq!(judged(uas_absent()), (Decision::Supposed(Rule::Built), because.into(), kernel));
     // Where the configuration says that the kernel has UAS, that is no explanation.
     let built = uas_absent() + "/boot/config-6.1.0-56-amd64 = CONFIG_USB_UAS=m\n";
     let because =
-        "uas is a module of this kernel that is not installed, and usb-storage has the drive all the same"
+        "uas is a module of this kernel that is not installed, but usb-storage has the drive nevertheless"
             .to_owned();
     assert_eq!(judged(built), (Decision::Unexplained, because, "Get the driver".into()));
     let because =
-        "the module uas is there and not loaded, and usb-storage has the drive all the same".to_owned();
+        "the module uas is installed but not loaded, but usb-storage has the drive nevertheless".to_owned();
     assert_eq!(judged(uas_loadable()), (Decision::Unexplained, because, "Load the driver".into()));
 }
 

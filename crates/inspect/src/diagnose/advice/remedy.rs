@@ -44,14 +44,14 @@ pub(in crate::diagnose) fn better_supply() -> Advice {
 
 /// Takes the drive's current off the board.
 pub(in crate::diagnose) fn powered_hub() -> Advice {
-    Advice::new("Power the drive from elsewhere")
+    Advice::new("Power the drive externally")
         .step("between board and drive", "a hub with its own power supply, or the enclosure's own adapter")
 }
 
 /// For a drive that reports its own errors. Nothing here touches its settings.
 pub(in crate::diagnose) fn failing_drive(node: Option<&str>) -> Vec<Advice> {
     let disk = node.map_or_else(|| "the drive".to_owned(), |node| format!("/dev/{node}"));
-    let copy = Advice::new("Copy what is on it first")
+    let copy = Advice::new("Back up its data first")
         .cost("each read stresses a failing drive: copy once, to another drive")
         .step(
             "to an image, with a map that lets it resume",
@@ -122,7 +122,7 @@ pub(in crate::diagnose) fn stop_trim(evidence: &Evidence<'_>) -> Advice {
         return advice.back("the timer", "sudo systemctl enable --now fstrim.timer");
     }
     advice
-        .step(format!("for good, in {FILE}"), rule)
+        .step(format!("permanently, in {FILE}"), rule)
         .back("timer and rule", format!("sudo systemctl enable --now fstrim.timer; sudo rm {FILE}"))
 }
 
@@ -130,7 +130,7 @@ pub(in crate::diagnose) fn stop_trim(evidence: &Evidence<'_>) -> Advice {
 pub(in crate::diagnose) fn power_cycle() -> Advice {
     Advice::new("Cut the drive's power once").step(
         "a reset does not restart its firmware",
-        "unplug the cable and its supply, wait 10 s, plug them in",
+        "unplug cable and power supply, wait 10 s, plug them in",
     )
 }
 
@@ -155,7 +155,7 @@ pub(in crate::diagnose) fn compare_capacity() -> Advice {
 
 /// Keeps the kernel from writing with FUA: with a write-through cache it needs none.
 pub(in crate::diagnose) fn no_fua(address: &str) -> Advice {
-    let advice = Advice::new("Have the kernel write without FUA")
+    let advice = Advice::new("Write without FUA")
         .cost("the kernel no longer flushes the drive's cache: a power cut may lose the latest writes");
     let place = format!("/sys/class/scsi_disk/{address}/cache_type");
     match address {
@@ -174,7 +174,7 @@ pub(in crate::diagnose) fn hub_power() -> Advice {
 
 /// For a log that begins too late.
 pub(in crate::diagnose) fn longer_log() -> Advice {
-    Advice::new("Look at the log from before")
+    Advice::new("Look at the earlier kernel log")
         .step("up to the first error", "sudo journalctl -k -b; sudo dmesg")
 }
 

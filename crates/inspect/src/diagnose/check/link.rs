@@ -33,30 +33,33 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     }
     match (device.able.map(|able| able.super_speed), device.usb_version) {
         (Some(true), _) => kind
-            .says(Health::Concern, format!("the drive can super speed and is connected at {}", device.speed))
+            .says(
+                Health::Concern,
+                format!("the drive supports SuperSpeed but is connected at {}", device.speed),
+            )
             .seen(speed)
             .seen(evidence.attribute("bos_descriptors", "SuperSpeed capability"))
             .seen(socket(evidence))
             .advise(faster()),
-        (Some(false), _) => kind.says(Health::Good, "the drive is no faster").seen(speed),
+        (Some(false), _) => kind.says(Health::Good, "the drive supports no higher speed").seen(speed),
         (None, Some(version)) if version.0 >= BcdVersion::USB_2_1.0 => kind
             .says(
                 Health::Unknown,
-                format!("connected at {}; bcdUSB {version} hints that the drive can more", device.speed),
+                format!("connected at {}; bcdUSB {version} suggests that the drive is faster", device.speed),
             )
             .seen(speed)
             .seen(evidence.attribute("descriptors", format!("bcdUSB {version}")))
             .seen(socket(evidence))
-            .root_adds("the drive's own answer: whether its BOS has a SuperSpeed capability"),
+            .root_adds("its BOS descriptor: whether it has a SuperSpeed capability"),
         (None, None) if evidence.inventory.is_from_text() => kind
             .says(
                 Health::Unknown,
-                format!("connected at {}; what the drive can is not in the text", device.speed),
+                format!("connected at {}; the report does not show the drive's maximum speed", device.speed),
             )
             .seen(speed),
         (None, version) => {
             let version = version.map_or_else(|| "unknown".to_owned(), |version| version.to_string());
-            kind.says(Health::Good, "the drive is no faster")
+            kind.says(Health::Good, "the drive supports no higher speed")
                 .seen(speed)
                 .seen(evidence.attribute("descriptors", format!("bcdUSB {version}")))
         }
@@ -81,7 +84,8 @@ fn above_high_speed(evidence: &Evidence<'_>, mbps: u32) -> Check {
             _ => ("", String::new()),
         };
         let port = port_limit(evidence, lane);
-        let because = format!("the drive can {lane}{each} and is connected at {}{lanes}{port}", device.speed);
+        let because =
+            format!("the drive supports {lane}{each} but is connected at {}{lanes}{port}", device.speed);
         return kind
             .says(Health::Concern, because)
             .seen(speed)
@@ -98,14 +102,14 @@ fn above_high_speed(evidence: &Evidence<'_>, mbps: u32) -> Check {
             )
             .seen(speed)
             .seen(evidence.attribute("descriptors", format!("bcdUSB {version}")))
-            .root_adds("the drive's own answer: whether its BOS has a SuperSpeedPlus capability"),
+            .root_adds("its BOS descriptor: whether it has a SuperSpeedPlus capability"),
         None if device.able.is_none()
             && device.usb_version.is_none()
             && evidence.inventory.is_from_text() =>
         {
             kind.says(
                 Health::Unknown,
-                format!("connected at {}; what the drive can is not in the text", device.speed),
+                format!("connected at {}; the report does not show the drive's maximum speed", device.speed),
             )
             .seen(speed)
         }
@@ -119,9 +123,9 @@ fn port_limit(evidence: &Evidence<'_>, lane: LinkSpeed) -> String {
     let Some(hub) = hub.filter(|hub| hub.speed.is_super()) else { return String::new() };
     let mbps = |speed: LinkSpeed| if let LinkSpeed::Super { mbps } = speed { mbps } else { 0 };
     if mbps(hub.speed) < mbps(lane) {
-        format!("; its port has no more than {}", hub.speed)
+        format!("; its port supports only {}", hub.speed)
     } else {
-        format!("; its port has {}: mostly the cable", hub.speed)
+        format!("; its port supports {}: probably the cable", hub.speed)
     }
 }
 
@@ -129,14 +133,15 @@ fn port_limit(evidence: &Evidence<'_>, lane: LinkSpeed) -> String {
 fn socket(evidence: &Evidence<'_>) -> Reading {
     let port = evidence.device.plugged.as_ref();
     match port.and_then(|port| port.peer.as_ref()) {
-        Some(peer) => evidence.attribute("port/peer", format!("→ {peer}: the socket has another speed, too")),
-        None => evidence.attribute("port/peer", "no such link: the socket may be USB 2 alone"),
+        Some(peer) => evidence
+            .attribute("port/peer", format!("→ {peer}: the connector also has a port of another speed")),
+        None => evidence.attribute("port/peer", "no such link: the connector may be USB 2 only"),
     }
 }
 
 fn faster() -> advice::Advice {
     advice::other_port(
-        "Connect it faster",
+        "Connect it at a higher speed",
         "another cable first, then another port",
         "short, marked SS or blue; not through a hub or a front panel",
     )

@@ -13,7 +13,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     if over_currents > 0 {
         let reading = evidence.attribute("port/over_current_count", over_currents.to_string());
         return kind
-            .says(Health::Concern, "the port has switched off because too much was drawn")
+            .says(Health::Concern, "the port switched off because of overcurrent")
             .seen(reading)
             .advise(advice::more_power());
     }

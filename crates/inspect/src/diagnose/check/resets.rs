@@ -10,7 +10,7 @@ use crate::log::History;
 pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
     let kind = CheckKind::Resets;
     let Some(log) = evidence.log() else {
-        let check = kind.says(Health::Unknown, "the kernel's log could not be read");
+        let check = kind.says(Health::Unknown, "the kernel log could not be read");
         return if evidence.log_is_refused() {
             check.root_adds(
                 "the kernel's log: resets, disconnects, errors since boot; or give a file with --log",
@@ -22,7 +22,7 @@ pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
     if log.is_silent() {
         // Unknown, not good: it was cleared, has gone on since, or was never read by the command that wrote the file.
         return kind
-            .says(Health::Unknown, "the kernel's log has nothing about USB in it")
+            .says(Health::Unknown, "the kernel log has no line about USB")
             .seen(Reading::new(&log.path, "no line about USB"));
     }
     // Nothing but UAS uses streams; the kernel names their controller alone, so that another drive of it may be meant.
@@ -54,7 +54,10 @@ pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
     let check = if log.has_plug(evidence.device) {
         check
     } else {
-        check.seen(Reading::new(&log.path, "not when it was plugged in: another drive's may be among them"))
+        check.seen(Reading::new(
+            &log.path,
+            "the log lacks the attachment of this drive: some may belong to another drive",
+        ))
     };
     if only_unplugged || !causes.is_empty() {
         return check;
@@ -77,7 +80,7 @@ fn without_errors(evidence: &Evidence<'_>, log: &KernelLog) -> Check {
     let history = log.history();
     if log.is_unreadable(&history) {
         return kind
-            .says(Health::Unknown, "the lines of that log could not be taken apart")
+            .says(Health::Unknown, "the lines of that log could not be parsed")
             .seen(Reading::new(&log.path, history.entries.first().map_or("", |entry| entry.raw)));
     }
     if sessions_of(&history, evidence.inventory, evidence.device).is_empty()
@@ -92,7 +95,7 @@ fn without_errors(evidence: &Evidence<'_>, log: &KernelLog) -> Check {
     {
         return kind.says(Health::Unknown, because).seen(Reading::new(&log.path, "no line of that kind"));
     }
-    kind.says(Health::Good, "none in the kernel's log").seen(Reading::new(&log.path, "no line of that kind"))
+    kind.says(Health::Good, "none in the kernel log").seen(Reading::new(&log.path, "no line of that kind"))
 }
 
 /// Seconds after which a drive without a failure counts as one that works.
@@ -105,7 +108,9 @@ fn too_short(history: &History<'_>, evidence: &Evidence<'_>) -> Option<String> {
     let began = history.entries.get(first).and_then(|entry| entry.at);
     let ended = evidence.inventory.report.as_ref().and_then(|report| report.log_end);
     let Some((began, ended)) = began.zip(ended) else {
-        return Some("the log has no failure and no times: how long it was watched is not known".to_owned());
+        return Some(
+            "the log has no failure; its duration is unknown, since it has no timestamps".to_owned(),
+        );
     };
     let watched = ended - began;
     (watched < WATCHED_S)

@@ -16,7 +16,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
         return kind
             .says(
                 Health::Concern,
-                "it has no serial number: its name in /dev/disk/by-id changes with the port",
+                "it has no serial number, so its name in /dev/disk/by-id depends on the port",
             )
             .seen(evidence.attribute("serial", "does not exist"));
     };
@@ -27,7 +27,8 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let twins: Vec<_> = evidence.inventory.storage().filter(same).collect();
     if !twins.is_empty() {
         let ports: Vec<&str> = twins.iter().map(|twin| twin.port.as_str()).collect();
-        let because = format!("{} has the same: /dev/disk/by-id has one link for both", ports.join(", "));
+        let because =
+            format!("{} has the same serial number: /dev/disk/by-id has one link for both", ports.join(", "));
         let check = kind.says(Health::Concern, because).seen(reading);
         return twins
             .into_iter()
@@ -46,6 +47,6 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
                 format!("its logical units {first} and {second} have the same serial number"),
             )
             .seen(Reading::new(path, own)),
-        None => kind.says(Health::Good, "no other drive here has the same").seen(reading),
+        None => kind.says(Health::Good, "no other drive here has the same serial number").seen(reading),
     }
 }

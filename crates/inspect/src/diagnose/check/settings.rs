@@ -38,7 +38,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let of_id = |place: &&SettingPlace| entry::letters_of(&place.value, id).is_some();
     let unheard = settings.unheard.iter().rfind(of_id);
     if let Some(place) = unheard.filter(|place| entry::letters_of(&place.value, id) != now) {
-        let because = "an entry for it is not read: usb-storage is built into this kernel, which looks into none of modprobe's files";
+        let because = "modprobe files are ignored, since usb-storage is built into this kernel";
         return kind.says(Health::Concern, because).seen(Reading::new(&place.path, &place.line));
     }
     let reading = Reading::new(settings.path(), if in_force.is_empty() { "empty" } else { in_force });

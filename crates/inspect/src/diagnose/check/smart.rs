@@ -12,10 +12,8 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let blocked = quirks.of_driver(evidence.driver()).contains(Flag::NoAta1x);
     let later = evidence.later_row.filter(|row| quirks.user.is_none() && row.flags.contains(Flag::NoAta1x));
     if let Some(row) = later.filter(|_| !blocked) {
-        let because = format!(
-            "{} blocks ATA pass-through for it, and this older kernel may have taken that over",
-            row.versions
-        );
+        let because =
+            format!("{} blocks ATA pass-through for it; this older kernel may have a backport", row.versions);
         return kind.says(Health::Unknown, because).seen(Reading::of_row(row)).seen(settings(evidence));
     }
     if !blocked && evidence.inventory.is_from_text() && evidence.inventory.quirks.in_force.is_none() {

@@ -40,18 +40,23 @@ fn check(evidence: &Evidence<'_>, disk: &Disk) -> Option<Check> {
         let check = if evidence.driver() == Some("usb-storage") {
             kind.says(
                 Health::Unknown,
-                format!("the kernel sends none to /dev/{node}: over BOT it does not ask whether it may"),
+                format!("the kernel sends none to /dev/{node}: over BOT it does not read the VPD pages that announce it"),
             )
         } else {
-            kind.says(Health::Unknown, format!("the kernel sends none to /dev/{node} and has not asked"))
+            kind.says(
+                Health::Unknown,
+                format!(
+                    "the kernel sends none to /dev/{node} and has not read the VPD pages that announce it"
+                ),
+            )
         };
         let check =
-            check.seen(reading).root_adds("sg_vpd asks the drive itself").advise(advice::ask_unmap(node));
+            check.seen(reading).root_adds("the VPD pages, with sg_vpd").advise(advice::ask_unmap(node));
         return Some(check.advise(rule));
     };
     let pages = Reading::new(format!("{}/vpd_pgb0, vpd_pgb2", disk.path), support_text(support));
     if let Some(command) = known {
-        let because = format!("/dev/{node} takes {command}, and the kernel sends none");
+        let because = format!("/dev/{node} supports {command}, but the kernel sends none");
         let check = kind.says(Health::Concern, because).seen(reading).seen(pages);
         return Some(check.advise(rule));
     }

@@ -21,7 +21,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Option<Judgement> {
 }
 
 fn unauthorized(evidence: &Evidence<'_>) -> Judgement {
-    says("the kernel may not use it: by USBGuard, another policy, or a manual setting")
+    says("the device is not authorized: by USBGuard, another policy, or a manual setting")
         .seen(evidence.attribute("authorized", "0"))
         .seen_if_any(evidence.log_line("Device is not authorized for usage"))
         .advise(advice::authorize(evidence.device))

@@ -25,7 +25,7 @@ pub(super) fn built(evidence: &Evidence<'_>) -> Judgement {
     }
     if evidence.inventory.is_from_text() && evidence.is_shown_to_speak_uas() {
         return rule
-            .says(Verdict::Met, "the kernel has asked about UAS")
+            .says(Verdict::Met, "the kernel has evaluated UAS")
             .seen_if_any(evidence.log_line("USB controller ").or_else(|| evidence.log_line("UAS is ")));
     }
     let judgement = rule.says(Verdict::Unknown, "the kernel's configuration could not be read");
@@ -51,11 +51,11 @@ fn by_config(evidence: &Evidence<'_>, config: &KernelConfig) -> Judgement {
         ConfigChoice::BuiltIn | ConfigChoice::Module => rule.says(Verdict::Met, "its configuration says so"),
         ConfigChoice::Off if is_without_both => rule.says(
             Verdict::Refused,
-            "this kernel is built without CONFIG_USB_STORAGE, and so without UAS: it drives no USB drive",
+            "this kernel is built without CONFIG_USB_STORAGE and UAS, so it supports no USB drive",
         ),
         ConfigChoice::Off => rule.says(
             Verdict::Refused,
-            "this kernel is built without CONFIG_USB_UAS: usb-storage takes every drive that it can, without asking",
+            "this kernel is built without CONFIG_USB_UAS, so usb-storage binds to every drive that supports BOT",
         ),
     };
     let storage = config.usb_storage.map(|choice| config.reading("CONFIG_USB_STORAGE", choice));
@@ -73,7 +73,7 @@ pub(super) fn loaded(evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement
         return rule.says(Verdict::Met, "it is registered").seen(Reading::new(path, "exists"));
     }
     if before.iter().any(|judgement| judgement.verdict == Verdict::Refused) {
-        return rule.says(Verdict::NotAsked, "the drive is not left to it: an earlier rule has decided");
+        return rule.says(Verdict::NotAsked, "uas is not needed: an earlier rule has decided");
     }
     let unregistered = Reading::new("/sys/bus/usb/drivers/uas", "does not exist");
     let configured = drivers.config.as_ref().map(|config| config.reading("CONFIG_USB_UAS", config.uas));
@@ -82,7 +82,7 @@ pub(super) fn loaded(evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement
     let place = Place::of(evidence);
     let Some((what, index)) = place.explained(evidence) else {
         let judgement =
-            rule.says(Verdict::Unknown, "it is not registered, and the index of modules could not be read");
+            rule.says(Verdict::Unknown, "it is not registered, and modules.dep could not be read");
         let judgement = judgement.seen(unregistered).seen_if_any(configured);
         return forbidding().fold(judgement, Judgement::seen);
     };
@@ -143,11 +143,11 @@ impl Place {
         let what = match self {
             Self::BuiltIn => "uas is built into this kernel and has not started",
             Self::Loadable => match evidence.inventory.drivers.in_the_way_of("uas").as_slice() {
-                [] => "the module uas is there and not loaded",
+                [] => "the module uas is installed but not loaded",
                 lines if lines.iter().any(|(one, _)| one.drivers.contains(&"uas")) => {
-                    "the module uas is there and may not be loaded"
+                    "the module uas is installed but forbidden"
                 }
-                _ => "the module uas is there, and usb-storage, which it needs, may not be loaded",
+                _ => "the module uas is installed, but usb-storage, which it needs, is forbidden",
             },
             Self::NotInstalled => "uas is a module of this kernel that is not installed",
             Self::Absent => "there is no module uas",
@@ -168,7 +168,7 @@ fn without_uas(evidence: &Evidence<'_>, what: &str) -> String {
     match evidence.driver() {
         Some("usb-storage") => {
             let guess = if is_unknown { ", as in a kernel built without UAS" } else { "" };
-            format!("{what}, and usb-storage has the drive all the same{guess}")
+            format!("{what}, but usb-storage has the drive nevertheless{guess}")
         }
         Some(driver) => format!("{what}: usb-storage leaves the drive to it, and {driver} has it"),
         None => format!("{what}: usb-storage leaves the drive to it, and no driver takes it"),

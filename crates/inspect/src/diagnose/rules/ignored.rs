@@ -26,20 +26,20 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let other = later.or(evidence.leaving_row);
     let only_by_storage = evidence.quirks.only_storage_ignores_uas();
     if only_by_storage && evidence.driver() == Some("uas") {
-        return by_storage(evidence, Verdict::Met, "uas does not look there and was asked first");
+        return by_storage(evidence, Verdict::Met, "uas does not apply this table and was probed first");
     }
     if only_by_storage && evidence.driver().is_none() && evidence.inventory.drivers.uas_is_built_in {
         return by_storage(
             evidence,
             Verdict::Met,
-            "uas does not look there and is asked first, since both are built into the kernel",
+            "uas does not apply this table and is probed first, since both drivers are built in",
         );
     }
     if only_by_storage {
         let judgement = by_storage(
             evidence,
             Verdict::Refused,
-            "usb-storage is asked before uas, which does not look there",
+            "usb-storage is probed before uas, which does not apply this table",
         );
         return judgement.seen_if_any(kernels_word(evidence)).advise(advice::use_uas(evidence));
     }
@@ -76,14 +76,13 @@ fn kernels_word(evidence: &Evidence<'_>) -> Option<Reading> {
 /// The kernel says so, and nothing else does.
 fn by_kernel(evidence: &Evidence<'_>, line: Reading) -> Judgement {
     let (because, advice) = if evidence.quirks.user.is_some() {
-        let because =
-            "the kernel said that it ignores UAS for it; usb-storage.quirks= has no letter u for it now";
+        let because = "the kernel logged that it ignores UAS for this device; usb-storage.quirks= has no letter u for it now";
         (because, advice::plug_in_again())
     } else if is_without_entries(evidence) {
-        let because = "the kernel says that it ignores UAS for it: by its own table, or by an entry with the letter u in usb-storage.quirks=";
+        let because = "the kernel logged that it ignores UAS for this device: by its built-in table, or by the letter u in usb-storage.quirks=";
         (because, advice::find_entry(evidence))
     } else {
-        let because = "the kernel says that it ignores UAS for it; none of the rows known here does, and usb-storage.quirks= has no entry for it now";
+        let because = "the kernel logged that it ignores UAS for this device; no known row does, and usb-storage.quirks= has no entry for it now";
         (because, advice::use_uas_unlike_kernel(evidence))
     };
     let judgement = Rule::NotIgnored.says(Verdict::Refused, because).seen(line);
@@ -107,7 +106,7 @@ fn refusal(evidence: &Evidence<'_>) -> String {
         built_in.coded.map_or_else(String::new, |coded| coded.reason().to_owned())
     };
     if evidence.driver() == Some("uas") {
-        return format!("{because}; uas has it all the same");
+        return format!("{because}; uas is bound nevertheless");
     }
     because
 }
@@ -129,7 +128,7 @@ fn no_refusal(evidence: &Evidence<'_>) -> String {
     let quirks = &evidence.quirks;
     match quirks.user {
         Some(_) if quirks.built_in.uas().contains(Flag::IgnoreUas) => {
-            "Linux would ignore it, and usb-storage.quirks= says not to".to_owned()
+            "Linux's table disables UAS, but usb-storage.quirks= overrides it".to_owned()
         }
         _ => format!("quirks in force: {}", quirks.uas()),
     }
@@ -141,17 +140,17 @@ fn by_other(evidence: &Evidence<'_>, row: &TableRow) -> Judgement {
     let versions = row.versions;
     let judgement = match evidence.driver() {
         Some("uas") => rule
-            .says(Verdict::Met, format!("{versions} ignores UAS for it; this kernel does not: uas is bound"))
+            .says(Verdict::Met, format!("{versions} ignores UAS for this device; this kernel does not, since uas is bound"))
             .seen(evidence.driver_reading()),
         _ if evidence.leaving_row.is_some() => rule.says(
             Verdict::Unknown,
             format!(
-                "{versions} ignores UAS for it, and this kernel may have dropped that as later ones have"
+                "{versions} ignores UAS for this device; this kernel may have dropped that, as later ones have"
             ),
         ),
         _ => rule.says(
             Verdict::Unknown,
-            format!("{versions} ignores UAS for it, and this older kernel may have taken that over"),
+            format!("{versions} ignores UAS for this device; this older kernel may have a backport"),
         ),
     };
     let mut judgement = judgement

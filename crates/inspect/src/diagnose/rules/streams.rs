@@ -23,7 +23,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
             evidence.log_line("USB controller ").filter(|line| line.found.contains("not support streams"))
     {
         return rule
-            .says(Verdict::Refused, "the kernel says that the controller has no streams")
+            .says(Verdict::Refused, "the kernel logged that the controller has no streams")
             .seen(line)
             .advise(advice::other_controller());
     }
@@ -31,16 +31,16 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
         return rule.says(Verdict::Met, "below super speed none are needed").seen(speed);
     }
     let Some(controller) = evidence.controller else {
-        return rule.says(Verdict::Unknown, "the controller is not to be seen").seen(speed);
+        return rule.says(Verdict::Unknown, "the controller is unknown").seen(speed);
     };
     if evidence.driver() == Some("uas") {
-        return rule.says(Verdict::Met, "uas is bound, and would not be").seen(evidence.driver_reading());
+        return rule.says(Verdict::Met, "uas is bound, which requires it").seen(evidence.driver_reading());
     }
     if let Some(line) =
         evidence.log_line(&format!("USB controller {} does not support streams", controller.name))
     {
         return rule
-            .says(Verdict::Refused, "the kernel says that the controller has no streams")
+            .says(Verdict::Refused, "the kernel logged that the controller has no streams")
             .seen(line)
             .advise(advice::other_controller());
     }
@@ -66,7 +66,7 @@ fn known(controller: &Controller) -> Option<Judgement> {
     }
     let (vendor, device, name) = BROKEN_STREAMS.iter().find(|row| controller.pci == Some((row.0, row.1)))?;
     let found = format!("{vendor:04x}:{device:04x}, {name}");
-    let because = format!("Linux does not use the streams of the {name}, since they are broken");
+    let because = format!("Linux does not use the streams of the {name}, which are broken");
     let judgement = rule
         .says(Verdict::Refused, because)
         .seen(Reading::new(format!("{}/device", controller.path), found))
@@ -88,7 +88,7 @@ fn by_registers(controller: &Controller, arrays: &StreamArrays) -> Judgement {
         Some(version) if may_be_broken && version < XHCI_1_0 => rule
             .says(
                 Verdict::Refused,
-                "Linux does not use the streams of MediaTek's xHCI before 1.0 with MaxPSASize 1, since they are broken",
+                "Linux does not use the streams of MediaTek's xHCI before 1.0 with MaxPSASize 1, which are broken",
             )
             .seen(driver_of(controller))
             .seen(reading)
@@ -124,9 +124,9 @@ fn by_neighbours(evidence: &Evidence<'_>, controller: &Controller, unread: Unrea
             .seen(Reading::new(interface.attribute("driver"), "→ uas"));
     }
     let because = if controller.driver.as_deref() == Some(MEDIATEK) {
-        "some of MediaTek's controllers have streams that Linux uses; this one has not been asked"
+        "Linux uses the streams of some MediaTek controllers; this one's MaxPSASize is unknown"
     } else {
-        "most xHCI controllers have them; this one has not been asked"
+        "most xHCI controllers have streams; this one's MaxPSASize is unknown"
     };
     let mut judgement = rule
         .says(Verdict::Unknown, because)

@@ -31,9 +31,9 @@ fn a_bridge_that_usb_storage_alone_keeps_off_uas_is_given_to_it_by_an_empty_entr
     let judgement = diagnosis.judgement(Rule::NotIgnored).expect("judged");
     assert_eq!(
         judgement.because,
-        "usb-storage's built-in quirk table disables UAS for 2109:0715; usb-storage is asked before uas, which does not look there"
+        "usb-storage's built-in quirk table disables UAS for 2109:0715; usb-storage is probed before uas, which does not apply this table"
     );
-    assert_eq!(judgement.advice[0].purpose, "Have UAS used all the same");
+    assert_eq!(judgement.advice[0].purpose, "Use UAS nevertheless");
     assert_eq!(judgement.advice[0].steps[0].line, "usb-storage.quirks=2109:0715:");
     assert!(judgement.advice[0].cautions.iter().any(|caution| caution.contains("have a backup")));
 }
@@ -146,9 +146,9 @@ fn an_entry_that_says_u_alone_goes_so_that_what_is_built_in_comes_back() {
         (advice.purpose, advice.steps[0].line.clone())
     };
     let taken = "echo '' | sudo tee /sys/module/usb_storage/parameters/quirks";
-    assert_eq!(advised("152d:0583:u"), ("Have UAS used: take the entry back".into(), taken.into()));
+    assert_eq!(advised("152d:0583:u"), ("Use UAS: remove the entry".into(), taken.into()));
     let entry = "usb-storage.quirks=152d:0583:g";
-    assert_eq!(advised("152d:0583:gu"), ("Have UAS used all the same".into(), entry.into()));
+    assert_eq!(advised("152d:0583:gu"), ("Use UAS nevertheless".into(), entry.into()));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn an_entry_with_the_letter_i_is_removed() {
     let entry = "/etc/modprobe.d/my.conf = options usb-storage quirks=46f4:0001:i\n";
     let diagnosis = diagnosed("3-2", &(quirks("1:2:u,46f4:0001:i") + entry + BOT_ALONE));
     assert_eq!(
-        steps_of(&diagnosis, "Have usb-storage take it")[..2],
+        steps_of(&diagnosis, "Let usb-storage bind")[..2],
         [
             ("/etc/modprobe.d/my.conf", "take out: options usb-storage quirks=46f4:0001:i"),
             ("until the next boot", "echo 1:2:u | sudo tee /sys/module/usb_storage/parameters/quirks"),
@@ -169,10 +169,10 @@ fn of_an_entry_with_other_letters_the_one_that_leaves_the_drive_alone_is_taken_o
     let diagnosis = diagnosed("3-3", &(quirks("1209:0001:iu") + &unbound()));
     let line = |purpose| steps_of(&diagnosis, purpose)[0];
     assert_eq!(
-        line("Have usb-storage take it"),
+        line("Let usb-storage bind"),
         ("on the kernel command line", "usb-storage.quirks=1209:0001:u")
     );
-    assert_eq!(line("Have UAS used: take the entry back").0, "until the next boot");
+    assert_eq!(line("Use UAS: remove the entry").0, "until the next boot");
 }
 
 #[test]
@@ -252,14 +252,14 @@ fn trim_is_sent_by_the_command_that_the_drive_takes() {
     let no_count = "vpd_pgb0 -\n";
     let [ws16, ws10, both] =
         ["40", "20", "60"].map(|bits| format!("{no_count}vpd_pgb2 : 00b2000400{bits}0000\n"));
-    assert_eq!(advised("full", &ws16), of("Have TRIM sent as WRITE SAME (16)", "writesame_16", 1));
-    assert_eq!(advised("full", &both), of("Have TRIM sent as WRITE SAME (16)", "writesame_16", 1));
-    assert_eq!(advised("full", &ws10), of("Have TRIM sent as WRITE SAME (10)", "writesame_10", 1));
-    assert_eq!(advised("disabled", &ws10), of("Have TRIM sent as WRITE SAME (10)", "writesame_10", 1));
+    assert_eq!(advised("full", &ws16), of("Send TRIM as WRITE SAME (16)", "writesame_16", 1));
+    assert_eq!(advised("full", &both), of("Send TRIM as WRITE SAME (16)", "writesame_16", 1));
+    assert_eq!(advised("full", &ws10), of("Send TRIM as WRITE SAME (10)", "writesame_10", 1));
+    assert_eq!(advised("disabled", &ws10), of("Send TRIM as WRITE SAME (10)", "writesame_10", 1));
     // LBPU without a count is a sign of UNMAP where there is no other command.
     let unmap = format!("{no_count}vpd_pgb2 : 00b2000400800000\n");
-    assert_eq!(advised("full", &unmap), of("Have TRIM sent as UNMAP", "unmap", 1));
-    assert_eq!(advised("disabled", ""), of("Have TRIM sent as UNMAP", "unmap", 2));
+    assert_eq!(advised("full", &unmap), of("Send TRIM as UNMAP", "unmap", 1));
+    assert_eq!(advised("disabled", ""), of("Send TRIM as UNMAP", "unmap", 2));
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn what_the_kernel_alone_says_is_answered_by_an_entry_or_by_plugging_in() {
     };
     let (because, line) = advised("");
     assert!(
-        because.starts_with("the kernel says that it ignores UAS for it; none of the rows known here does"),
+        because.starts_with("the kernel logged that it ignores UAS for this device; no known row does"),
         "{because}"
     );
     assert_eq!(line, "usb-storage.quirks=1209:0001:");
@@ -286,7 +286,7 @@ fn what_the_kernel_alone_says_is_answered_by_an_entry_or_by_plugging_in() {
 fn the_file_that_counts_until_the_next_boot_is_written_when_it_is_there() {
     let line = |lines: &str| {
         let diagnosis = diagnosed("3-3", &(ids(0x357d, 0x7788) + &both_loadable() + lines));
-        let steps = steps_of(&diagnosis, "Have UAS used all the same");
+        let steps = steps_of(&diagnosis, "Use UAS nevertheless");
         let advice = &diagnosis.judgement(Rule::NotIgnored).expect("judged").advice[0];
         let until = |place: &str| place == "or until the next boot";
         let back = advice.back.iter().filter(|step| until(&step.place)).count();
@@ -312,7 +312,7 @@ fn an_entry_is_removed_at_once_where_there_is_one() {
     let entry = "/etc/modprobe.d/my.conf = options usb-storage quirks=1209:0001:u,1:2:u\n";
     let steps = |lines: &str| {
         let diagnosis = diagnosed("3-3", &(both_loadable() + entry + lines));
-        let steps = steps_of(&diagnosis, "Have UAS used: take the entry back").into_iter();
+        let steps = steps_of(&diagnosis, "Use UAS: remove the entry").into_iter();
         steps.map(|(place, line)| format!("{place}: {line}")).collect::<Vec<_>>()
     };
     let file = "/etc/modprobe.d/my.conf: options usb-storage quirks=1:2:u";

@@ -42,7 +42,7 @@ fn an_entry_that_is_not_read_is_reported_and_sets_nothing() {
     };
     let (health, because, places) = judged(&(quirks("") + &file));
     assert_eq!((health, places), (Health::Concern, vec![FILE.to_owned()]));
-    assert!(because.starts_with("an entry for it is not read: usb-storage is built into"), "{because}");
+    assert!(because.starts_with("modprobe files are ignored, since usb-storage is built into"), "{because}");
     // The command line is read, and says the same.
     let word = "/proc/cmdline = usb-storage.quirks=1209:0001:u\n";
     let (health, because, _) = judged(&(quirks("1209:0001:u") + &file + word));
@@ -67,7 +67,7 @@ fn an_entry_is_removed_where_it_is_read() {
         + &bound("usb-storage");
     let diagnosis = diagnosed("3-3", &lines);
     assert_eq!(
-        steps_of(&diagnosis, "Have UAS used: take the entry back"),
+        steps_of(&diagnosis, "Use UAS: remove the entry"),
         [
             ("on the kernel command line", "take out: usb-storage.quirks=1209:0001:u"),
             ("until the next boot", "echo '' | sudo tee /sys/module/usb_storage/parameters/quirks"),
@@ -91,10 +91,11 @@ fn of_two_drivers_that_are_built_in_uas_is_asked_first() {
         judged(BOTH_BUILT_IN),
         (
             Verdict::Met,
-            "uas does not look there and is asked first, since both are built into the kernel".into()
+            "uas does not apply this table and is probed first, since both drivers are built in".into()
         )
     );
-    let modules = (Verdict::Refused, "usb-storage is asked before uas, which does not look there".into());
+    let modules =
+        (Verdict::Refused, "usb-storage is probed before uas, which does not apply this table".into());
     assert_eq!(judged(""), modules);
     let storage_alone = BOTH_BUILT_IN.replace("UAS=y", "UAS=m");
     assert_eq!(judged(&storage_alone), modules);

@@ -119,7 +119,7 @@ fn what_the_drive_refuses_is_named_by_its_sense_key() {
             "Invalid field in cdb",
             "Write(10) 2a 08 00",
             "does not support FUA",
-            "Have the kernel write without FUA",
+            "Write without FUA",
         ),
     ] {
         let diagnosis = sense(key, additional, cdb);

@@ -21,9 +21,9 @@ fn link_cases() -> Vec<CheckCase> {
     let usb_3_2 = descriptors(|bytes| bytes[2..4].copy_from_slice(&[0x20, 0x03]));
     vec![
         (Link, String::new(), Good, "5 Gb/s"),
-        (Link, high_speed() + &bos, Concern, "can super speed"),
+        (Link, high_speed() + &bos, Concern, "supports SuperSpeed"),
         (Link, older, Unknown, "bcdUSB 2.10"),
-        (Link, high_speed() + &format!("{DRIVE}/bos_descriptors : 050f050000\n"), Good, "no faster"),
+        (Link, high_speed() + &format!("{DRIVE}/bos_descriptors : 050f050000\n"), Good, "no higher speed"),
         (
             Link,
             at("speed", "12") + &log("usb 3-3: not running at top speed; connect to a high speed hub"),
@@ -42,28 +42,28 @@ fn link_cases() -> Vec<CheckCase> {
                     PLUGGED_IN,
                 ]),
             Good,
-            "no faster",
+            "no higher speed",
         ),
-        (Link, plus.clone(), Concern, "can 10 Gb/s and is connected at 5 Gb/s"),
+        (Link, plus.clone(), Concern, "supports 10 Gb/s but is connected at 5 Gb/s"),
         (Link, plus + &at("speed", "10000"), Good, "10 Gb/s"),
         (Link, usb_3_2.clone(), Unknown, "bcdUSB 3.20 may be faster or not"),
         (Link, usb_3_2.clone() + &bos, Good, "5 Gb/s"),
         (Link, usb_3_2 + &at("speed", "10000"), Good, "10 Gb/s"),
         (Power, String::new(), Good, "self-powered"),
         (Power, at("bMaxPower", "896mA") + &at("speed", "10000"), Good, "at most 896 mA from the bus"),
-        (Power, unconfigured() + &max_power(113) + &at("speed", "10000"), Concern, "gives 900 mA"),
+        (Power, unconfigured() + &max_power(113) + &at("speed", "10000"), Concern, "supplies 900 mA"),
         (Power, at("bMaxPower", "896mA"), Good, "at most 896 mA from the bus"),
-        (Power, unconfigured() + &max_power(113), Concern, "may draw 904 mA, and the port gives 900 mA"),
+        (Power, unconfigured() + &max_power(113), Concern, "may draw 904 mA; the port supplies 900 mA"),
         (
             Power,
             unconfigured() + &max_power(252) + &high_speed(),
             Concern,
-            "may draw 504 mA, and the port gives 500 mA",
+            "may draw 504 mA; the port supplies 500 mA",
         ),
         (Power, unconfigured() + &max_power(112), Good, "at most 896 mA from the bus"),
         // Somebody has set the configuration that the kernel had rejected.
-        (Power, at("bMaxPower", "904mA") + &max_power(113), Concern, "gives 900 mA"),
-        (Power, format!("{port}/over_current_count = 2\n"), Concern, "too much"),
+        (Power, at("bMaxPower", "904mA") + &max_power(113), Concern, "supplies 900 mA"),
+        (Power, format!("{port}/over_current_count = 2\n"), Concern, "overcurrent"),
         (Power, format!("{DRIVE}/bMaxPower -\n"), Unknown, "maximum current is not known"),
     ]
 }
@@ -86,7 +86,7 @@ fn disk_cases() -> Vec<CheckCase> {
             "3-1 has the same",
         ),
         (Trim, String::new(), Good, "unmap"),
-        (Trim, mode("full"), Concern, "takes UNMAP"),
+        (Trim, mode("full"), Concern, "supports UNMAP"),
         (Trim, mode("disabled"), Concern, "the drive refused it"),
         (Trim, mode("full") + &no_pages + &bound("usb-storage"), Unknown, "over BOT"),
         (
@@ -99,13 +99,13 @@ fn disk_cases() -> Vec<CheckCase> {
             Trim,
             mode("full") + &format!("{unit}/vpd_pgb0 -\n{unit}/vpd_pgb2 : 00b2000400400000\n"),
             Concern,
-            "takes WRITE SAME (16), and the kernel sends none",
+            "supports WRITE SAME (16), but the kernel sends none",
         ),
         (
             Trim,
             mode("full") + &format!("{unit}/vpd_pgb0 -\n{unit}/vpd_pgb2 : 00b2000400200000\n"),
             Concern,
-            "takes WRITE SAME (10), and the kernel sends none",
+            "supports WRITE SAME (10), but the kernel sends none",
         ),
     ]
 }
@@ -233,7 +233,7 @@ fn suspend_cases() -> Vec<CheckCase> {
             Concern,
             "resets: 1, aborted commands: 1",
         ),
-        (Resets, log_of(&[entry, exit]), Health::Unknown, "nothing about USB"),
+        (Resets, log_of(&[entry, exit]), Health::Unknown, "no line about USB"),
     ]
 }
 
@@ -301,5 +301,8 @@ fn errors_may_be_another_drives_where_the_log_lacks_the_plug() {
     };
     let reset = "usb 3-3: reset SuperSpeed USB device number 4 using xhci_hcd";
     assert_eq!(places(&[PLUGGED_IN, reset]), [reset]);
-    assert_eq!(places(&[reset]), [reset, "not when it was plugged in: another drive's may be among them"]);
+    assert_eq!(
+        places(&[reset]),
+        [reset, "the log lacks the attachment of this drive: some may belong to another drive"]
+    );
 }

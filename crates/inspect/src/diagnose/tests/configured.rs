@@ -34,7 +34,7 @@ fn a_kernel_without_uas_needs_another_kernel() {
         judged(&diagnosis, Rule::Built),
         (
             Decision::Decided(Rule::Built),
-            "this kernel is built without CONFIG_USB_UAS: usb-storage takes every drive that it can, without asking"
+            "this kernel is built without CONFIG_USB_UAS, so usb-storage binds to every drive that supports BOT"
                 .into(),
             "Use a kernel with UAS".into(),
         )
@@ -79,7 +79,7 @@ fn what_is_built_in_and_not_there_is_no_missing_module() {
         let (decision, because, purpose) = judged(&diagnosis, Rule::Loaded);
         assert_eq!(decision, Decision::Decided(Rule::Loaded));
         assert!(because.starts_with("uas is built into this kernel and has not started"), "{because}");
-        assert_eq!(purpose, "Have the kernel start the driver that it has");
+        assert_eq!(purpose, "Let the kernel start its built-in driver");
     }
 }
 
@@ -102,8 +102,7 @@ fn a_kernel_without_usb_storage_drives_nothing() {
             judged(&diagnosis, Rule::Built),
             (
                 Decision::Decided(Rule::Built),
-                "this kernel is built without CONFIG_USB_STORAGE, and so without UAS: it drives no USB drive"
-                    .into(),
+                "this kernel is built without CONFIG_USB_STORAGE and UAS, so it supports no USB drive".into(),
                 "Use a kernel with usb-storage and UAS".into(),
             )
         );
@@ -126,7 +125,7 @@ fn usb_storage_that_is_not_there_is_loaded_installed_or_started() {
     assert_eq!(first(&listed), "Load the driver");
     assert_eq!(first(&index), "Get the driver");
     let built_in = format!("{index}{PACKED} = CONFIG_USB_STORAGE=y\n");
-    assert_eq!(first(&built_in), "Have the kernel start the driver that it has");
+    assert_eq!(first(&built_in), "Let the kernel start its built-in driver");
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn of(pairs: &[(&str, &str)]) -> Vec<Placed> {
 #[test]
 fn uas_is_not_loaded_without_usb_storage() {
     let (because, readings, steps) = loaded(HARDENED);
-    assert_eq!(because, "the module uas is there, and usb-storage, which it needs, may not be loaded");
+    assert_eq!(because, "the module uas is installed, but usb-storage, which it needs, is forbidden");
     // A blacklist does not keep it from a module that needs it.
     assert!(readings.contains(&(CIS.into(), "install usb-storage /bin/false".into())), "{readings:#?}");
     assert!(!readings.contains(&(CIS.into(), "blacklist usb-storage".into())), "{readings:#?}");
@@ -39,7 +39,7 @@ fn uas_is_not_loaded_without_usb_storage() {
         of(&[(CIS, "take out: install usb-storage /bin/false"), ("then", "sudo modprobe uas")])
     );
     let (because, _, steps) = loaded("/etc/modprobe.d/cis.conf = blacklist usb-storage\n");
-    assert_eq!(because, "the module uas is there and not loaded");
+    assert_eq!(because, "the module uas is installed but not loaded");
     assert_eq!(steps, of(&[("now", "sudo modprobe uas")]));
     // Where it is there already nothing keeps it back.
     let diagnosis = diagnosed("3-3", &(uas_loadable() + &unbound() + HARDENED));
@@ -78,7 +78,7 @@ fn usb_storage_is_allowed_by_every_line_that_forbids_it() {
 fn every_line_in_the_way_is_named() {
     let (because, readings, steps) =
         loaded("/etc/modprobe.d/cis.conf = blacklist uas\\ninstall uas /bin/false\n");
-    assert_eq!(because, "the module uas is there and may not be loaded");
+    assert_eq!(because, "the module uas is installed but forbidden");
     for line in ["blacklist uas", "install uas /bin/false"] {
         assert!(readings.contains(&(CIS.into(), line.into())), "{line}: {readings:#?}");
     }

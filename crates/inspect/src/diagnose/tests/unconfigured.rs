@@ -42,7 +42,7 @@ fn reported(diagnosis: &Diagnosis) -> (String, Vec<String>, String) {
 fn a_drive_that_wants_more_than_a_hub_gives_is_a_drive_without_power() {
     let diagnosis = diagnosed("2-8.2", &behind_a_hub("a0"));
     let (because, found, advice) = reported(&diagnosis);
-    let short = "it may draw 498 mA, and a bus-powered hub gives 100 mA";
+    let short = "it may draw 498 mA; a bus-powered hub supplies 100 mA";
     assert_eq!(because, format!("the kernel has set no configuration, since {short}"));
     let line = "usb 2-8.2: rejected 1 configuration due to insufficient available bus power";
     assert_eq!(found, ["bMaxPower 498 mA", line, "empty"]);

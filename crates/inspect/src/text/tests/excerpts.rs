@@ -348,7 +348,7 @@ fn a_disk_that_was_gone_before_the_excerpt_is_no_failure_of_the_transport() {
 ",
     );
     assert!(all[0].because.starts_with("the disk was gone already"), "{all:#?}");
-    assert!(all[0].advice[0].purpose.contains("from before"), "{all:#?}");
+    assert!(all[0].advice[0].purpose.contains("earlier kernel log"), "{all:#?}");
 }
 
 #[test]
