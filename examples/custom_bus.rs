@@ -16,7 +16,7 @@ use uaskit_initiator::disk::{AskTemperature, DiskConfig, Operation};
 use uaskit_initiator::session::{
     BufferMemory, HeapBuffers, HostBus, Session, SessionBuffers, SessionConfig, TransferRequest,
 };
-use uaskit_initiator::{Bot, BotConfig, BusAnswer, BusRequest, Timeouts};
+use uaskit_initiator::{Bot, BotConfig, BusAnswer, BusRequest, RequestId, Timeouts};
 use uaskit_quirks::{Answers, BotPlan, Link, Names, probe};
 use uaskit_units::{BlockSize, ByteCount, Duration, Extent, Instant};
 use uaskit_wire::usb::{DescriptorKind, Recipient, SetupPacket, StandardRequest};
@@ -183,7 +183,7 @@ impl HostBus for Channels {
         Some(Completion { id, status, actual })
     }
 
-    fn request(&mut self, request: BusRequest) -> Option<BusAnswer> {
+    fn request(&mut self, _id: RequestId, request: BusRequest) -> Option<BusAnswer> {
         Some(match request.setup().map(|setup| self.control(setup).0) {
             Some(TransferStatus::Done) => BusAnswer::Done,
             Some(TransferStatus::Stall) => BusAnswer::Stalled,

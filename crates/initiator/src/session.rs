@@ -32,7 +32,7 @@ pub use buffers::{BufferBlock, BufferId, BufferMemory, BufferSpan, HeapBuffers};
 pub use command_runner::{CommandBuffer, CommandRunner, FinishedCommand, MESSAGE_BYTES, RunnerBuffers};
 pub use disk_session::{FinishedRequest, LOST_KEPT_MAX, Session, SessionBuffers, SessionConfig};
 
-use crate::{BusAnswer, BusRequest};
+use crate::{BusAnswer, BusRequest, RequestId};
 use bus::{Completion, Pipe, TransferId};
 
 /// A transfer to carry out.
@@ -56,7 +56,7 @@ pub struct TransferRequest {
 /// ```
 /// use uaskit_initiator::bus::{Completion, TransferStatus};
 /// use uaskit_initiator::session::{HeapBuffers, HostBus, TransferRequest};
-/// use uaskit_initiator::{BusAnswer, BusRequest};
+/// use uaskit_initiator::{BusAnswer, BusRequest, RequestId};
 ///
 /// #[derive(Default)]
 /// struct Unplugged(HeapBuffers);
@@ -72,7 +72,7 @@ pub struct TransferRequest {
 ///         Some(Completion { id: request.id, status: TransferStatus::Disconnected, actual: 0 })
 ///     }
 ///
-///     fn request(&mut self, _request: BusRequest) -> Option<BusAnswer> {
+///     fn request(&mut self, _id: RequestId, _request: BusRequest) -> Option<BusAnswer> {
 ///         Some(BusAnswer::Failed)
 ///     }
 /// }
@@ -120,12 +120,12 @@ pub trait HostBus {
     }
 
     /// Performs an operation other than a bulk transfer. `None`: it is answered later, by
-    /// [`poll_answer`](Self::poll_answer). At most one is outstanding. A port reset ends all
-    /// transfers and selects the configuration again.
-    fn request(&mut self, request: BusRequest) -> Option<BusAnswer>;
+    /// [`poll_answer`](Self::poll_answer), with its id; the transport waits for the latest only. A
+    /// port reset ends all transfers and selects the configuration again.
+    fn request(&mut self, id: RequestId, request: BusRequest) -> Option<BusAnswer>;
 
     /// Returns the answer to a request that was not answered at once.
-    fn poll_answer(&mut self) -> Option<BusAnswer> {
+    fn poll_answer(&mut self) -> Option<(RequestId, BusAnswer)> {
         None
     }
 

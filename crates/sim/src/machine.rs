@@ -53,8 +53,8 @@ use device::device::STATUS;
 use drive::DriveSide;
 use endings::Endings;
 use fault_injector::{FaultInjector, Sent};
-use host::HostSide;
-use initiator::{Command, CommandId, Outcome, Output, Refusal, Transport};
+use host::{HostAction, HostSide};
+use initiator::{Command, CommandId, Outcome, Refusal, Transport};
 use stop_reason::{AT_ONCE_MAX, Pulse};
 use units::{Duration, Instant};
 
@@ -153,7 +153,7 @@ impl<T: Transport> DirectMachine<T> {
 
     /// Returns the transport.
     pub const fn transport(&self) -> &T {
-        &self.host.transport
+        self.host.transport()
     }
 
     /// Returns the link, if it is SuperSpeed.
@@ -211,8 +211,7 @@ impl<T: Transport> DirectMachine<T> {
 
     /// Aborts a command, which still completes once.
     pub fn abort(&mut self, id: CommandId) {
-        self.host.deadline_dirty = true;
-        self.host.transport.abort(self.engine.now(), id);
+        self.host.call().abort(self.engine.now(), id);
         self.settle();
     }
 
@@ -287,9 +286,8 @@ impl<T: Transport> DirectMachine<T> {
                 self.echo();
             }
             MachineEvent::Deadline if self.alarm.ring(now) => {
-                self.host.deadline_dirty = true;
-                if self.host.transport.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
-                    self.host.transport.handle_timeout(now);
+                if self.host.call().poll_timeout().is_some_and(|deadline| deadline.at <= now) {
+                    self.host.call().handle_timeout(now);
                 }
             }
             MachineEvent::Deadline => {}
@@ -385,8 +383,8 @@ impl<T: Transport> DirectMachine<T> {
     /// Executes outputs of transport and device until there are none.
     fn carry_all(&mut self) {
         for _ in 0..AT_ONCE_MAX {
-            if let Some(output) = self.host.transport.poll_output() {
-                self.carry_out(output);
+            if let Some(action) = self.host.poll(self.engine.now()) {
+                self.carry_out(action);
             } else if let Some(output) = self.drive.device.poll_output() {
                 self.carry_out_of_device(output);
             } else if !self.injector.is_restless {
@@ -411,7 +409,7 @@ impl<T: Transport> DirectMachine<T> {
             self.at(at, MachineEvent::Bus);
         }
         if std::mem::take(&mut self.host.deadline_dirty) {
-            let deadline = self.host.transport.poll_timeout().map(|deadline| deadline.at);
+            let deadline = self.host.transport().poll_timeout().map(|deadline| deadline.at);
             if let Some(at) = self.alarm.set(deadline) {
                 // A deadline may have passed when it is set.
                 self.at(at.max(self.engine.now()), MachineEvent::Deadline);
@@ -419,20 +417,22 @@ impl<T: Transport> DirectMachine<T> {
         }
     }
 
-    fn carry_out(&mut self, output: Output) {
-        match output {
-            Output::Submit(transfer) => {
+    fn carry_out(&mut self, action: HostAction) {
+        match action {
+            HostAction::Submit(request) => {
                 let now = self.engine.now();
-                let transfer = self.injector.submit(transfer);
+                if let Some(bytes) = self.host.message(&request) {
+                    self.injector.submit_message(bytes);
+                }
                 if self.link_pair.is_cut() {
-                    self.host.refuse(now, transfer);
+                    self.host.refuse(now, request.id);
                 } else {
-                    self.host.offer(now, &mut self.link_pair.host, transfer);
+                    self.host.offer(now, &mut self.link_pair.host, request);
                 }
             }
-            Output::Cancel(id) => self.cancel(id),
-            Output::Request(id, request) => self.request(id, request),
-            Output::Finished(id, outcome) => self.finish_command(id, outcome),
+            HostAction::Cancel(id) => self.cancel(id),
+            HostAction::Request(id, request) => self.request(id, request),
+            HostAction::Finish(id, outcome) => self.finish_command(id, outcome),
         }
     }
 

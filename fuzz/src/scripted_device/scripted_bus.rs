@@ -2,7 +2,7 @@
 
 use bus::{Completion, Direction, Pipe, TransferId, TransferStatus};
 use initiator::session::{BufferMemory, BufferSpan, HeapBuffers, HostBus, TransferRequest};
-use initiator::{BusAnswer, BusRequest};
+use initiator::{BusAnswer, BusRequest, RequestId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Transfers in flight at once: three of each command, those of task management, and status transfers kept ready.
@@ -21,8 +21,8 @@ pub struct ScriptedBus {
     /// Whether a cancelled transfer completes at once.
     pub(super) is_prompt: bool,
     ended: VecDeque<Completion>,
-    asked: Option<BusRequest>,
-    answer: Option<BusAnswer>,
+    asked: Option<(RequestId, BusRequest)>,
+    answer: Option<(RequestId, BusAnswer)>,
     pub(super) is_gone: bool,
     /// Transfers since the last input.
     submitted: usize,
@@ -98,14 +98,14 @@ impl ScriptedBus {
     }
 
     /// The request that waits.
-    pub(super) const fn asked(&self) -> Option<BusRequest> {
-        self.asked
+    pub(super) fn asked(&self) -> Option<BusRequest> {
+        self.asked.map(|(_, request)| request)
     }
 
     pub(super) const fn answer(&mut self, answer: BusAnswer) {
         self.submitted = 0;
-        if self.asked.take().is_some() {
-            self.answer = Some(answer);
+        if let Some((id, _)) = self.asked.take() {
+            self.answer = Some((id, answer));
         }
     }
 
@@ -152,16 +152,16 @@ impl HostBus for ScriptedBus {
         self.ended.pop_front()
     }
 
-    fn request(&mut self, request: BusRequest) -> Option<BusAnswer> {
+    fn request(&mut self, id: RequestId, request: BusRequest) -> Option<BusAnswer> {
         if request == BusRequest::ResetPort {
             assert!(self.in_flight.is_empty(), "{:?} are in flight", self.in_flight);
         }
-        self.asked = (!self.is_gone).then_some(request);
+        self.asked = (!self.is_gone).then_some((id, request));
         self.answer = None;
         None
     }
 
-    fn poll_answer(&mut self) -> Option<BusAnswer> {
+    fn poll_answer(&mut self) -> Option<(RequestId, BusAnswer)> {
         self.answer.take()
     }
 

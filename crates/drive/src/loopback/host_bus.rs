@@ -9,7 +9,7 @@ use crate::medium::Medium;
 use bus::{Completion, Direction, TransferId, TransferStatus};
 use device::{ActiveTransport, Verdict};
 use initiator::session::{BufferBlock, BufferId, BufferMemory, BufferSpan, HostBus, TransferRequest};
-use initiator::{BusAnswer, BusRequest, INLINE_BYTES_MAX};
+use initiator::{BusAnswer, BusRequest, INLINE_BYTES_MAX, RequestId};
 use std::hint::cold_path;
 use std::mem;
 
@@ -247,7 +247,7 @@ impl<M: Medium + ?Sized> HostBus for LoopbackBus<M> {
     }
 
     #[cold]
-    fn request(&mut self, request: BusRequest) -> Option<BusAnswer> {
+    fn request(&mut self, _id: RequestId, request: BusRequest) -> Option<BusAnswer> {
         Some(match (request, request.setup()) {
             (_, Some(setup)) => match self.drive.control(setup, &[]) {
                 Verdict::Done => BusAnswer::Done,

@@ -7,8 +7,8 @@
 use super::{BufferId, BufferMemory, BufferSpan, HostBus, TransferRequest};
 use crate::output::PEEK_BYTES_MAX;
 use crate::{
-    BufferRange, BusAnswer, BusRequest, Command, CommandId, Failure, Outcome, Output, PackId, Payload,
-    Refusal, RequestId, Transfer, Transport,
+    BufferRange, BusRequest, Command, CommandId, Failure, Outcome, Output, PackId, Payload, Refusal,
+    RequestId, Transfer, Transport,
 };
 use alloc::vec::Vec;
 use bus::{Completion, Direction, TransferId, TransferStatus};
@@ -58,8 +58,6 @@ pub struct CommandRunner<T> {
     in_flight: Vec<Option<PendingTransfer>>,
     /// By slot.
     commands: Vec<Option<(CommandId, CommandBuffer)>>,
-    /// The bus request that is answered later.
-    asked: Option<RequestId>,
     /// The buffer ranges of the merged transfer at hand.
     pieces: Vec<BufferRange>,
 }
@@ -87,7 +85,7 @@ impl<T: Transport> CommandRunner<T> {
     /// Creates a runner with nothing in flight.
     pub fn new(transport: T, buffers: RunnerBuffers) -> Self {
         let in_flight = (0..transport.transfers_max()).map(|_| None).collect();
-        Self { transport, buffers, in_flight, commands: Vec::new(), asked: None, pieces: Vec::new() }
+        Self { transport, buffers, in_flight, commands: Vec::new(), pieces: Vec::new() }
     }
 
     /// Returns the transport.
@@ -187,22 +185,14 @@ impl<T: Transport> CommandRunner<T> {
         self.transport.handle_completion(now, completion, bytes);
     }
 
-    /// Handles the bus's answer to the request that it has not answered at once.
-    pub fn answer(&mut self, now: Instant, answer: BusAnswer) {
-        if let Some(id) = self.asked.take() {
-            self.transport.handle_answer(now, id, answer);
-        }
-    }
-
     fn ask<B: HostBus>(&mut self, now: Instant, bus: &mut B, id: RequestId, request: BusRequest) {
-        let answer = bus.request(request);
+        let answer = bus.request(id, request);
         // A reset ends all transfers, and the transport is to know that first.
         while let Some(completion) = bus.poll() {
             self.complete(now, bus, completion);
         }
-        match answer {
-            Some(answer) => self.transport.handle_answer(now, id, answer),
-            None => self.asked = Some(id),
+        if let Some(answer) = answer {
+            self.transport.handle_answer(now, id, answer);
         }
     }
 

@@ -263,8 +263,8 @@ impl<B: HostBus, T: Transport> Session<B, T> {
 
     /// Handles a late answer or the disconnect. Returns whether there was one.
     fn handle_rare(&mut self, now: Instant) -> bool {
-        if let Some(answer) = self.bus.poll_answer() {
-            self.commands.answer(now, answer);
+        if let Some((id, answer)) = self.bus.poll_answer() {
+            self.commands.transport_mut().handle_answer(now, id, answer);
             return true;
         }
         if !self.bus.is_gone() || self.is_gone {

@@ -51,8 +51,7 @@ impl<T: Transport> DirectMachine<T> {
         self.link_pair.cut();
         self.drain_device_outputs();
         self.injector.clear_deferred();
-        self.host.deadline_dirty = true;
-        self.host.transport.handle_disconnect(self.engine.now());
+        self.host.call().handle_disconnect(self.engine.now());
         self.settle();
     }
 
@@ -74,8 +73,8 @@ impl<T: Transport> DirectMachine<T> {
 
     /// Cancels a transfer of the transport.
     pub(super) fn cancel(&mut self, id: TransferId) {
-        if let Some((number, pipe)) = self.host.cancel(id) {
-            self.withdraw_transfer(number, pipe);
+        if let Some(pipe) = self.host.cancel(id) {
+            self.withdraw_transfer(id, pipe);
         }
     }
 
@@ -259,8 +258,7 @@ impl<T: Transport> DirectMachine<T> {
     }
 
     fn answer(&mut self, id: RequestId, answer: BusAnswer) {
-        self.host.deadline_dirty = true;
-        self.host.transport.handle_answer(self.engine.now(), id, answer);
+        self.host.call().handle_answer(self.engine.now(), id, answer);
     }
 
     /// Returns whether the endpoints of a request are quiet; stops them otherwise.

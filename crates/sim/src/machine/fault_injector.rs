@@ -237,11 +237,24 @@ impl FaultInjector {
     /// Processes a transfer that the host submits.
     pub(super) fn submit(&mut self, mut transfer: Transfer) -> Transfer {
         let Payload::Inline(inline) = &transfer.payload else { return transfer };
-        let last = self.last_command.replace(*inline);
-        if let (Some(last), true) = (last, self.faults.triggers(SeededBug::EarlyTag)) {
-            transfer.payload = Payload::Inline(with_tag_of(inline, &last));
+        if let Some(changed) = self.change_tag(*inline) {
+            transfer.payload = Payload::Inline(changed);
         }
         transfer
+    }
+
+    /// Processes the bytes of a message that the host submits.
+    pub(super) fn submit_message(&mut self, bytes: &mut [u8]) {
+        if let Some(changed) = self.change_tag(Inline::new(bytes)) {
+            bytes.copy_from_slice(changed.as_bytes());
+        }
+    }
+
+    /// [`SeededBug::EarlyTag`]: returns a message with the tag of the one before.
+    fn change_tag(&mut self, inline: Inline) -> Option<Inline> {
+        let last = self.last_command.replace(inline);
+        let triggers = self.faults.triggers(SeededBug::EarlyTag);
+        last.filter(|_| triggers).map(|last| with_tag_of(&inline, &last))
     }
 
     /// Returns how progress of a host transfer is reported, in one or two steps.
@@ -408,8 +421,8 @@ impl<T: Transport> DirectMachine<T> {
     /// The violation.
     pub fn audit_rest(&self, is_left_alone: bool) -> Result<(), Violation> {
         let takes_turns = self.link_pair.bus().is_some();
-        let was_reset = self.host.transport.counters().resets() > 0;
-        let rest = AtRest { takes_turns, was_reset, awaits: self.host.transport.poll_timeout().is_some() };
+        let was_reset = self.host.transport().counters().resets() > 0;
+        let rest = AtRest { takes_turns, was_reset, awaits: self.host.transport().poll_timeout().is_some() };
         if self.injector.misattributed > 0 {
             return Ok(());
         }

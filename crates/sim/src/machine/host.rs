@@ -1,6 +1,7 @@
 //! The host end of a machine without a controller: a transport, its transfers in flight and the
 //! command buffers.
 //!
+//! The link is a [`HostBus`] that notes what it is asked for; the machine carries that out.
 //! Observers see each transfer from submission to completion. Left out: a controller; a transfer is
 //! on its endpoint as soon as it is submitted.
 
@@ -9,9 +10,10 @@ use super::observer::{HostTransfer, Observers};
 use crate::link::HostPort;
 use crate::link::bulk::{End, PacketPayload as Packet, Progress, Transfer as Bulk};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
-use initiator::{
-    BufferRange, Command, CommandId, InFlight, Outcome, PEEK_BYTES_MAX, Payload, Refusal, Transfer, Transport,
+use initiator::session::{
+    BufferId, BufferMemory, BufferSpan, CommandBuffer, CommandRunner, HostBus, RunnerBuffers, TransferRequest,
 };
+use initiator::{BusAnswer, BusRequest, Command, CommandId, Outcome, Refusal, RequestId, Transport};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::usb::Direction;
@@ -31,10 +33,8 @@ pub struct FinishedCommand {
 
 #[derive(Debug)]
 pub(super) struct HostSide<T> {
-    pub(super) transport: T,
-    in_flight: InFlight<TransferState>,
-    /// Command buffers by slot.
-    buffers: Vec<Option<(CommandId, Vec<u8>)>>,
+    commands: CommandRunner<T>,
+    bus: LinkBus,
     pub(super) finished: VecDeque<FinishedCommand>,
     /// Whether the transport was called since its deadline was read. Reading it scans every slot,
     /// and most packets do not change it.
@@ -42,130 +42,187 @@ pub(super) struct HostSide<T> {
     pub(super) observers: Observers,
 }
 
-/// A transfer in flight.
+/// What the transport asks for.
 #[derive(Debug)]
+pub(super) enum HostAction {
+    Submit(TransferRequest),
+    Cancel(TransferId),
+    Request(RequestId, BusRequest),
+    Finish(CommandId, Outcome),
+}
+
+/// The link as the transport sees it.
+#[derive(Debug)]
+struct LinkBus {
+    /// One for the message of each transfer, one for merged transfers, and one for each slot.
+    buffers: Vec<Vec<u8>>,
+    /// The buffer of slot 0.
+    first: BufferId,
+    /// By slot.
+    owners: Vec<Option<CommandId>>,
+    /// By transfer id.
+    transfers: Vec<Option<TransferState>>,
+    actions: VecDeque<HostAction>,
+}
+
+/// A transfer in flight.
+#[derive(Clone, Copy, Debug)]
 struct TransferState {
-    payload: Payload,
     pipe: Pipe,
-    length: u32,
+    span: BufferSpan,
     /// Out: bytes that the device has accepted, whether the host knows or not.
     taken: u32,
     /// Whether the transport has cancelled it while packets are in flight.
     is_cancelled: bool,
     /// The terminator that the device has queued, if any.
     ending: Option<TransferId>,
-    /// Received bytes of a transfer without a command buffer; of a pack, all its bytes in order.
-    message: Vec<u8>,
-    /// Pieces of a pack.
-    pieces: Vec<BufferRange>,
 }
 
 impl<T: Transport> HostSide<T> {
     pub(super) fn new(transport: T) -> Self {
-        let (in_flight, finished, observers) = (InFlight::new(), VecDeque::new(), Observers::default());
-        Self { transport, in_flight, buffers: Vec::new(), finished, deadline_dirty: true, observers }
+        let transfers = transport.transfers_max();
+        let merged = BufferId::new(transfers as u32);
+        let buffers = RunnerBuffers { messages: BufferId::default(), merged: Some(merged) };
+        Self {
+            commands: CommandRunner::new(transport, buffers),
+            bus: LinkBus {
+                buffers: vec![Vec::new(); transfers + 1],
+                first: merged.after(1),
+                owners: Vec::new(),
+                transfers: vec![None; transfers],
+                actions: VecDeque::new(),
+            },
+            finished: VecDeque::new(),
+            deadline_dirty: true,
+            observers: Observers::default(),
+        }
+    }
+
+    pub(super) const fn transport(&self) -> &T {
+        self.commands.transport()
+    }
+
+    /// Returns the transport to be called, which may change its deadline.
+    pub(super) const fn call(&mut self) -> &mut T {
+        self.deadline_dirty = true;
+        self.commands.transport_mut()
     }
 
     pub(super) fn submit(&mut self, now: Instant, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
-        let slot = usize::from(command.id.slot);
-        if slot >= self.buffers.len() {
-            self.buffers.resize_with(slot + 1, || None);
-        }
+        let slot = command.id.slot;
         self.deadline_dirty = true;
-        self.transport.submit(now, command)?;
-        self.buffers[slot] = Some((command.id, buffer));
+        let lent = CommandBuffer { buffer: self.bus.first.after(slot), is_whole: true };
+        self.commands.submit(now, command, lent)?;
+        self.bus.lend(slot, command.id, buffer);
         self.observers.notify(|observer| observer.began(now, command));
         Ok(())
+    }
+
+    /// Returns the next thing to do.
+    pub(super) fn poll(&mut self, now: Instant) -> Option<HostAction> {
+        if self.bus.actions.is_empty()
+            && let Some(finished) = self.commands.poll(now, &mut self.bus)
+        {
+            self.bus.actions.push_back(HostAction::Finish(finished.id, finished.outcome));
+        }
+        self.bus.actions.pop_front()
     }
 
     /// Completes a command. Returns whether it was in flight.
     #[must_use = "a command ends once"]
     pub(super) fn finish(&mut self, now: Instant, id: CommandId, outcome: Outcome) -> bool {
         self.observers.notify(|observer| observer.ended(now, id, &outcome));
-        let place = self.buffers.get_mut(usize::from(id.slot));
-        let memory = place.and_then(|place| place.take_if(|(owner, _)| *owner == id));
-        let was_in_flight = memory.is_some();
-        let buffer = memory.map_or_else(Vec::new, |(_, buffer)| buffer);
+        let owner = self.bus.owners.get_mut(usize::from(id.slot));
+        let was_in_flight = owner.and_then(|owner| owner.take_if(|owner| *owner == id)).is_some();
+        let buffer = match self.bus.buffers.get_mut(self.bus.first.after(id.slot).index()) {
+            Some(buffer) if was_in_flight => std::mem::take(buffer),
+            _ => Vec::new(),
+        };
         self.finished.push_back(FinishedCommand { drive: 0, id, outcome, buffer });
         was_in_flight
     }
 
     /// Returns whether a transfer is in flight.
-    pub(super) fn is_in_flight(&self, number: TransferId) -> bool {
-        self.in_flight.get(number).is_some()
+    pub(super) fn is_in_flight(&self, id: TransferId) -> bool {
+        self.bus.get(id).is_some()
+    }
+
+    /// Returns the message that a transfer sends, to be changed.
+    pub(super) fn message(&mut self, request: &TransferRequest) -> Option<&mut [u8]> {
+        let is_message = request.span.buffer.index() < self.bus.transfers.len();
+        let is_sent = is_message && request.pipe.endpoint.direction() == Direction::Out;
+        self.bus
+            .buffers
+            .get_mut(request.span.buffer.index())
+            .filter(|_| is_sent)?
+            .get_mut(request.span.range.as_usize())
     }
 
     /// Queues a transfer of the transport. On a halted or missing endpoint it completes at once.
-    pub(super) fn offer(&mut self, now: Instant, port: &mut HostPort, transfer: Transfer) {
-        let Transfer { id, pipe, length, payload } = transfer;
-        let pieces = match payload {
-            Payload::Pieces(pack) => self.transport.pieces(pack).to_vec(),
-            _ => Vec::new(),
-        };
-        let message = match pipe.endpoint.direction() {
-            Direction::Out => gather(&self.buffers, &pieces),
-            Direction::In => Vec::new(),
-        };
-        let (taken, is_cancelled, ending) = (0, false, None);
-        let state = TransferState { payload, pipe, length, taken, is_cancelled, ending, message, pieces };
+    pub(super) fn offer(&mut self, now: Instant, port: &mut HostPort, request: TransferRequest) {
+        let TransferRequest { id, pipe, span, .. } = request;
+        let state = TransferState { pipe, span, taken: 0, is_cancelled: false, ending: None };
+        self.bus.start(id, state);
         if !self.observers.is_empty() {
-            let (shown, bytes) = (state.shown(id), state.bytes_out(&self.buffers));
+            let shown = self.bus.shown(id, &state);
+            let bytes = match pipe.endpoint.direction() {
+                Direction::Out => self.bus.slice(span),
+                Direction::In => &[],
+            };
             self.observers.notify(|observer| observer.submitted(now, &shown, bytes));
         }
-        let number = self.in_flight.insert(id, state);
         if port.is_halted(pipe.endpoint) {
-            self.end(now, number, TransferStatus::Stall, 0);
-        } else if port.queue(pipe, Bulk { id: number, bytes: length }).is_err() {
-            self.end(now, number, TransferStatus::Error, 0);
+            self.end(now, id, TransferStatus::Stall, 0);
+        } else if port.queue(pipe, Bulk { id, bytes: span.range.len }).is_err() {
+            self.end(now, id, TransferStatus::Error, 0);
         }
     }
 
     /// Completes a transfer that has no device.
-    pub(super) fn refuse(&mut self, now: Instant, transfer: Transfer) {
-        let completion = Completion { id: transfer.id, status: TransferStatus::Disconnected, actual: 0 };
+    pub(super) fn refuse(&mut self, now: Instant, id: TransferId) {
         self.deadline_dirty = true;
-        self.transport.handle_completion(now, completion, &[]);
+        let completion = Completion { id, status: TransferStatus::Disconnected, actual: 0 };
+        self.commands.complete(now, &mut self.bus, completion);
     }
 
-    /// Marks a transfer as cancelled; returns its number and pipe, if in flight.
-    pub(super) fn cancel(&mut self, id: TransferId) -> Option<(TransferId, Pipe)> {
-        let number = self.in_flight.find(id)?;
-        let (_, state) = self.in_flight.get_mut(number)?;
+    /// Marks a transfer as cancelled; returns its pipe, if in flight.
+    pub(super) fn cancel(&mut self, id: TransferId) -> Option<Pipe> {
+        let state = self.bus.get_mut(id)?;
         state.is_cancelled = true;
-        Some((number, state.pipe))
+        Some(state.pipe)
     }
 
     /// Returns the pipes of the transfers in flight.
     pub(super) fn in_flight(&self) -> impl Iterator<Item = Pipe> {
-        self.in_flight.iter().map(|(_, (_, state))| state.pipe)
+        self.bus.transfers.iter().flatten().map(|state| state.pipe)
     }
 
-    pub(super) fn is_cancelled(&self, number: TransferId) -> bool {
-        self.in_flight.get(number).is_some_and(|(_, state)| state.is_cancelled)
+    pub(super) fn is_cancelled(&self, id: TransferId) -> bool {
+        self.bus.get(id).is_some_and(|state| state.is_cancelled)
     }
 
     /// Returns the pipe of a transfer.
-    pub(super) fn pipe_of(&self, number: TransferId) -> Option<Pipe> {
-        self.in_flight.get(number).map(|(_, state)| state.pipe)
+    pub(super) fn pipe_of(&self, id: TransferId) -> Option<Pipe> {
+        self.bus.get(id).map(|state| state.pipe)
     }
 
     /// Returns the bytes of a transfer that the device has not accepted, unless a terminator is
     /// queued.
-    pub(super) fn wants_end(&self, number: TransferId) -> Option<u32> {
-        let (_, state) = self.in_flight.get(number)?;
-        state.ending.is_none().then_some(state.length - state.taken)
+    pub(super) fn wants_end(&self, id: TransferId) -> Option<u32> {
+        let state = self.bus.get(id)?;
+        state.ending.is_none().then_some(state.span.range.len - state.taken)
     }
 
     /// Records the terminator of a transfer.
-    pub(super) fn ends_with(&mut self, number: TransferId, ending: TransferId) {
-        if let Some((_, state)) = self.in_flight.get_mut(number) {
+    pub(super) fn ends_with(&mut self, id: TransferId, ending: TransferId) {
+        if let Some(state) = self.bus.get_mut(id) {
             state.ending = Some(ending);
         }
     }
 
     /// Records a piece that the device has accepted.
     pub(super) fn taken(&mut self, piece: Packet) {
-        if let Some((_, state)) = self.in_flight.get_mut(piece.transfer) {
+        if let Some(state) = self.bus.get_mut(piece.transfer) {
             state.taken = piece.offset + u32::from(piece.bytes);
         }
     }
@@ -177,148 +234,154 @@ impl<T: Transport> HostSide<T> {
         progress: Progress,
         drive: &mut DriveSide,
     ) -> Option<(Pipe, TransferId)> {
-        let Progress { id: number, moved, ended, piece } = progress;
-        if let (Some(piece), Some((_, state))) = (piece, self.in_flight.get_mut(number)) {
+        let Progress { id, moved, ended, piece } = progress;
+        let span = self.bus.get(id).map(|state| state.span);
+        if let (Some(piece), Some(span)) = (piece, span) {
             let bytes = drive.bytes(piece);
             let start = moved as usize - bytes.len().min(moved as usize);
-            match state.payload {
-                Payload::Buffer(BufferRange { command, range }) => {
-                    let at = range.start as usize + start;
-                    // A packet beyond the end of the transfer is cut and reported as babble.
-                    let bytes = &bytes[..bytes.len().min(range.as_usize().end - at)];
-                    if let Some(place) = memory_of(&mut self.buffers, command) {
-                        place[at..at + bytes.len()].copy_from_slice(bytes);
-                    }
-                }
-                _ => {
-                    let room = (state.length as usize).saturating_sub(state.message.len());
-                    state.message.extend_from_slice(&bytes[..bytes.len().min(room)]);
-                }
-            }
+            // A packet beyond the end of the transfer is cut and reported as babble.
+            let place = self.bus.place(span).get_mut(start..).unwrap_or_default();
+            let len = bytes.len().min(place.len());
+            place[..len].copy_from_slice(&bytes[..len]);
         }
         let status = match ended? {
             End::Overflow => TransferStatus::Babble,
             End::Stalled => TransferStatus::Stall,
             End::Withdrawn => TransferStatus::Cancelled,
-            End::Full if moved == self.in_flight.get(number)?.1.length => TransferStatus::Done,
+            End::Full if moved == span?.range.len => TransferStatus::Done,
             End::Full | End::Short => TransferStatus::Short,
             End::Failed => TransferStatus::Error,
         };
-        self.end(now, number, status, moved)
+        self.end(now, id, status, moved)
     }
 
     /// Completes a transfer. Returns its terminator and pipe.
     pub(super) fn end(
         &mut self,
         now: Instant,
-        number: TransferId,
+        id: TransferId,
         status: TransferStatus,
         moved: u32,
     ) -> Option<(Pipe, TransferId)> {
-        let (id, state) = self.in_flight.remove(number)?;
-        if state.pipe.endpoint.direction() == Direction::In {
-            scatter(&mut self.buffers, &state.pieces, &state.message);
-        }
-        let mut peek = [0; PEEK_BYTES_MAX];
-        let bytes = match state.payload {
-            Payload::Buffer(BufferRange { command, range }) if moved as usize <= PEEK_BYTES_MAX => {
-                let (at, len) = (range.start as usize, moved as usize);
-                if let Some(place) = memory_of(&mut self.buffers, command) {
-                    peek[..len].copy_from_slice(&place[at..at + len]);
-                }
-                &peek[..len]
-            }
-            Payload::Message => &state.message[..],
-            Payload::Pieces(_) if moved as usize <= PEEK_BYTES_MAX => &state.message[..],
-            _ => &[],
-        };
+        let state = self.bus.transfers.get_mut(id.0 as usize)?.take()?;
         if !self.observers.is_empty() {
-            let (shown, bytes) = (state.shown(id), state.bytes_in(&self.buffers, moved));
+            let shown = self.bus.shown(id, &state);
+            let bytes = match state.pipe.endpoint.direction() {
+                Direction::In => self.bus.slice(state.span.first(moved)),
+                Direction::Out => &[],
+            };
             self.observers.notify(|observer| observer.completed(now, &shown, status, moved, bytes));
         }
         self.deadline_dirty = true;
-        self.transport.handle_completion(now, Completion { id, status, actual: moved }, bytes);
+        self.commands.complete(now, &mut self.bus, Completion { id, status, actual: moved });
         state.ending.map(|ending| (state.pipe, ending))
     }
 
     /// Returns the bytes of a piece that the host sends.
     pub(super) fn bytes(&self, piece: Packet) -> &[u8] {
-        let Some((_, state)) = self.in_flight.get(piece.transfer) else { return &[] };
-        let (at, len) = (piece.offset as usize, usize::from(piece.bytes));
-        match &state.payload {
-            Payload::Inline(inline) => &inline.as_bytes()[at..at + len],
-            Payload::Buffer(BufferRange { command, range }) => {
-                let memory = self.buffers.get(usize::from(command.slot)).and_then(Option::as_ref);
-                let start = range.start as usize + at;
-                memory
-                    .filter(|(owner, _)| owner == command)
-                    .map_or(&[], |(_, memory)| &memory[start..start + len])
-            }
-            Payload::Pieces(_) => state.message.get(at..at + len).unwrap_or(&[]),
-            Payload::Message => &[],
-        }
+        let Some(state) = self.bus.get(piece.transfer) else { return &[] };
+        let at = piece.offset as usize;
+        self.bus.slice(state.span).get(at..at + usize::from(piece.bytes)).unwrap_or_default()
     }
 }
 
-impl TransferState {
-    /// Returns the observers' view.
-    fn shown(&self, id: TransferId) -> HostTransfer {
-        let command = match self.payload {
-            Payload::Buffer(piece) => Some(piece.command),
-            _ => None,
-        };
-        HostTransfer { id, pipe: self.pipe, length: self.length, command }
+impl LinkBus {
+    /// Takes the buffer of a command.
+    fn lend(&mut self, slot: u16, owner: CommandId, buffer: Vec<u8>) {
+        let (slot, index) = (usize::from(slot), self.first.after(slot).index());
+        if slot >= self.owners.len() {
+            self.owners.resize(slot + 1, None);
+            self.buffers.resize_with(index + 1, Vec::new);
+        }
+        (self.owners[slot], self.buffers[index]) = (Some(owner), buffer);
     }
 
-    /// Returns the bytes that it sends.
-    fn bytes_out<'a>(&'a self, buffers: &'a [Option<(CommandId, Vec<u8>)>]) -> &'a [u8] {
-        match &self.payload {
-            _ if self.pipe.endpoint.direction() == Direction::In => &[],
-            Payload::Inline(inline) => inline.as_bytes(),
-            Payload::Buffer(piece) => buffer_of(buffers, piece, self.length),
-            Payload::Pieces(_) => &self.message,
-            Payload::Message => &[],
+    fn get(&self, id: TransferId) -> Option<&TransferState> {
+        self.transfers.get(id.0 as usize)?.as_ref()
+    }
+
+    fn get_mut(&mut self, id: TransferId) -> Option<&mut TransferState> {
+        self.transfers.get_mut(id.0 as usize)?.as_mut()
+    }
+
+    fn start(&mut self, id: TransferId, state: TransferState) {
+        if let Some(slot) = self.transfers.get_mut(id.0 as usize) {
+            *slot = Some(state);
         }
     }
 
-    /// Returns the bytes that it has received.
-    fn bytes_in<'a>(&'a self, buffers: &'a [Option<(CommandId, Vec<u8>)>], moved: u32) -> &'a [u8] {
-        match &self.payload {
-            _ if self.pipe.endpoint.direction() == Direction::Out => &[],
-            Payload::Buffer(piece) => buffer_of(buffers, piece, moved),
-            _ => &self.message,
+    /// Returns the bytes of a span, as far as there are any.
+    fn slice(&self, span: BufferSpan) -> &[u8] {
+        let bytes = self.buffers.get(span.buffer.index());
+        bytes.and_then(|bytes| bytes.get(span.range.as_usize())).unwrap_or_default()
+    }
+
+    /// Returns the bytes of a span, to be written. Buffers of messages and merged transfers grow.
+    fn place(&mut self, span: BufferSpan) -> &mut [u8] {
+        let range = span.range.as_usize();
+        let is_own = span.buffer.index() < self.first.index();
+        let Some(bytes) = self.buffers.get_mut(span.buffer.index()) else { return &mut [] };
+        if is_own && bytes.len() < range.end {
+            bytes.resize(range.end, 0);
         }
+        bytes.get_mut(range).unwrap_or_default()
+    }
+
+    /// Returns the observers' view of a transfer.
+    fn shown(&self, id: TransferId, state: &TransferState) -> HostTransfer {
+        let slot = state.span.buffer.index().checked_sub(self.first.index());
+        let command = slot.and_then(|slot| *self.owners.get(slot)?);
+        HostTransfer { id, pipe: state.pipe, length: state.span.range.len, command }
     }
 }
 
-/// Concatenates the bytes of pieces.
-fn gather(buffers: &[Option<(CommandId, Vec<u8>)>], pieces: &[BufferRange]) -> Vec<u8> {
-    pieces.iter().flat_map(|piece| buffer_of(buffers, piece, piece.range.len)).copied().collect()
-}
+impl BufferMemory for LinkBus {
+    fn bytes(&mut self, buffer: BufferId) -> Option<&mut [u8]> {
+        self.buffers.get_mut(buffer.index()).map(Vec::as_mut_slice)
+    }
 
-/// Distributes received bytes to pieces.
-fn scatter(buffers: &mut [Option<(CommandId, Vec<u8>)>], pieces: &[BufferRange], mut bytes: &[u8]) {
-    for piece in pieces {
-        let (now, rest) = bytes.split_at(bytes.len().min(piece.range.len as usize));
-        bytes = rest;
-        let place = memory_of(buffers, piece.command);
-        if let Some(place) = place.and_then(|memory| memory.get_mut(piece.range.as_usize())) {
-            place[..now.len()].copy_from_slice(now);
-        }
+    fn copy_out(&self, from: BufferSpan, into: &mut [u8]) -> usize {
+        copy(self.slice(from), into)
+    }
+
+    fn copy_in(&mut self, into: BufferSpan, from: &[u8]) -> usize {
+        copy(from, self.place(into))
+    }
+
+    fn copy_across(&mut self, from: BufferSpan, into: BufferSpan) -> usize {
+        self.place(into);
+        let indices = [from.buffer.index(), into.buffer.index()];
+        let Ok([source, target]) = self.buffers.get_disjoint_mut(indices) else { return 0 };
+        let source = source.get(from.range.as_usize()).unwrap_or_default();
+        copy(source, target.get_mut(into.range.as_usize()).unwrap_or_default())
     }
 }
 
-/// Returns the first bytes of a piece of a command buffer.
-fn buffer_of<'a>(buffers: &'a [Option<(CommandId, Vec<u8>)>], piece: &BufferRange, len: u32) -> &'a [u8] {
-    let owned = buffers.get(usize::from(piece.command.slot)).and_then(Option::as_ref);
-    let start = piece.range.start as usize;
-    owned
-        .filter(|(owner, _)| *owner == piece.command)
-        .and_then(|(_, memory)| memory.get(start..start + len as usize))
-        .unwrap_or(&[])
+impl HostBus for LinkBus {
+    type Buffers = Self;
+
+    fn buffers(&mut self) -> &mut Self {
+        self
+    }
+
+    fn submit(&mut self, request: TransferRequest) -> Option<Completion> {
+        self.actions.push_back(HostAction::Submit(request));
+        None
+    }
+
+    fn cancel(&mut self, id: TransferId) {
+        self.actions.push_back(HostAction::Cancel(id));
+    }
+
+    fn request(&mut self, id: RequestId, request: BusRequest) -> Option<BusAnswer> {
+        self.actions.push_back(HostAction::Request(id, request));
+        None
+    }
 }
 
-fn memory_of(buffers: &mut [Option<(CommandId, Vec<u8>)>], id: CommandId) -> Option<&mut Vec<u8>> {
-    let (owner, memory) = buffers.get_mut(usize::from(id.slot))?.as_mut()?;
-    (*owner == id).then_some(memory)
+/// Copies as much as both hold; returns the bytes copied.
+fn copy(from: &[u8], into: &mut [u8]) -> usize {
+    let len = from.len().min(into.len());
+    into[..len].copy_from_slice(&from[..len]);
+    len
 }

@@ -10,7 +10,7 @@ use bus::Direction::{self, In, Out};
 use bus::{Completion, EndpointAddress, TransferId, TransferStatus};
 use initiator::disk::{Done, Doubt, Error};
 use initiator::session::{HeapBuffers, SessionBuffers};
-use initiator::{BusAnswer, BusRequest};
+use initiator::{BusAnswer, BusRequest, RequestId};
 use quirks::{BotPlan, InterfaceSetting, Matching, PipeEnd, Plan, UasPlan};
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
@@ -228,7 +228,7 @@ impl HostBus for Bridge {
         self.ended.pop_front()
     }
 
-    fn request(&mut self, request: BusRequest) -> Option<BusAnswer> {
+    fn request(&mut self, _id: RequestId, request: BusRequest) -> Option<BusAnswer> {
         Some(answer(self, request))
     }
 }

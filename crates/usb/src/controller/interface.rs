@@ -11,7 +11,7 @@ use crate::host_bus::{
 };
 use crate::vfio::SharedBuffers;
 use bus::{Completion, EndpointAddress, Pipe, TransferId, TransferStatus};
-use initiator::{BusAnswer, BusRequest};
+use initiator::{BusAnswer, BusRequest, RequestId};
 use std::collections::VecDeque;
 use std::time::Duration;
 use wire::usb::SetupPacket;
@@ -206,7 +206,7 @@ impl HostBus for HostedInterface {
         self.completions.pop_front()
     }
 
-    fn request(&mut self, request: BusRequest) -> Option<BusAnswer> {
+    fn request(&mut self, _id: RequestId, request: BusRequest) -> Option<BusAnswer> {
         Some(answer(self, request))
     }
 

@@ -11,7 +11,7 @@
 
 use super::{BufferMemory, HardwareBus, HostBus, HostBusError, Readiness, TransferRequest, answer};
 use bus::{Completion, Direction, EndpointAddress, Observer, TransferId, TransferStatus};
-use initiator::{BusAnswer, BusRequest};
+use initiator::{BusAnswer, BusRequest, RequestId};
 use std::time::Duration;
 use wire::usb::{DescriptorKind, Recipient, SetupPacket, StandardRequest};
 
@@ -137,7 +137,7 @@ impl<D: HardwareBus> HostBus for ObservedBus<D> {
         Some(completion)
     }
 
-    fn request(&mut self, request: BusRequest) -> Option<BusAnswer> {
+    fn request(&mut self, _id: RequestId, request: BusRequest) -> Option<BusAnswer> {
         Some(answer(self, request))
     }
 
@@ -266,7 +266,7 @@ mod tests {
             self.ended.pop_front()
         }
 
-        fn request(&mut self, request: BusRequest) -> Option<BusAnswer> {
+        fn request(&mut self, _id: RequestId, request: BusRequest) -> Option<BusAnswer> {
             Some(answer(self, request))
         }
     }

@@ -16,7 +16,7 @@ use crate::host_bus::{
     TransferRequest, answer,
 };
 use bus::{Completion, EndpointAddress, TransferId};
-use initiator::{BusAnswer, BusRequest};
+use initiator::{BusAnswer, BusRequest, RequestId};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -321,7 +321,7 @@ impl HostBus for UsbInterface {
         self.completions.pop_front()
     }
 
-    fn request(&mut self, request: BusRequest) -> Option<BusAnswer> {
+    fn request(&mut self, _id: RequestId, request: BusRequest) -> Option<BusAnswer> {
         Some(answer(self, request))
     }
 
