@@ -174,6 +174,27 @@ pub(crate) fn unpacked(name: &str) -> Result<PathBuf> {
     Ok(root)
 }
 
+/// The newest QEMU of Debian's backports, unpacked below the directory that comes back and never installed: that of an older
+/// release does not know vfio-user.
+pub(crate) fn newest_qemu() -> Result<PathBuf> {
+    let cache = scratch::cache()?;
+    let _lock = scratch::lock(&cache)?;
+    let root = cache.join("newest-qemu");
+    if root.exists() {
+        return Ok(root);
+    }
+    let download = cache.join("download-qemu");
+    let _ = std::fs::remove_dir_all(&download);
+    let half = download.join("root");
+    scratch::create(&half)?;
+    for package in suite::fetch_newest_qemu(&download)? {
+        child::output_of(Command::new("dpkg").arg("-x").arg(&package).arg(&half))?;
+    }
+    std::fs::rename(&half, &root).map_err(Error::io(format!("rename {}", half.display())))?;
+    std::fs::remove_dir_all(&download).map_err(Error::io("remove the downloaded packages"))?;
+    Ok(root)
+}
+
 /// Where a program is; `sbin` counts, whether or not it is on the path of this user.
 pub fn find(program: &str) -> Option<PathBuf> {
     if program.starts_with('/') {

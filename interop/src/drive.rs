@@ -22,6 +22,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Drive {
     name: String,
+    /// The option of the export.
+    export: &'static str,
     arguments: Vec<String>,
     socket: PathBuf,
     log: PathBuf,
@@ -48,14 +50,22 @@ pub fn serve_all(mut machine: Machine, ours: &[Ours], memory: &str) -> Result<(M
 impl Drive {
     /// Starts `uaskit serve ARGUMENTS --serial NAME --usbredir unix:…` and waits until it listens.
     pub fn serve(name: &str, arguments: &[&str]) -> Result<Self> {
+        Self::start(name, "--usbredir", &[arguments, &["--serial", name]].concat())
+    }
+
+    /// Starts `uaskit serve ARGUMENTS --vfio-user unix:…` and waits until it listens: a USB controller with drives.
+    pub fn serve_host(name: &str, arguments: &[&str]) -> Result<Self> {
+        Self::start(name, "--vfio-user", arguments)
+    }
+
+    fn start(name: &str, export: &'static str, arguments: &[&str]) -> Result<Self> {
         let place = Scratch::new()?;
-        let socket = place.path("usbredir");
+        let socket = place.path("socket");
         let log = scratch::log(&format!("{name}-drive.log"))?;
         let _ = fs::remove_file(&log);
-        let words = arguments.iter().copied().chain(["--serial", name]);
-        let arguments: Vec<String> = words.map(str::to_owned).collect();
-        let server = start(&arguments, &socket, &log)?;
-        Ok(Self { name: name.into(), arguments, socket, log, server, _place: place })
+        let arguments: Vec<String> = arguments.iter().map(|&word| word.to_owned()).collect();
+        let server = start(&arguments, export, &socket, &log)?;
+        Ok(Self { name: name.into(), export, arguments, socket, log, server, _place: place })
     }
 
     /// The drive as a device for QEMU, on the SuperSpeed controller.
@@ -111,7 +121,7 @@ impl Drive {
     /// Starts the server again, with the same arguments and on the same socket, after it has ended or not.
     pub fn restart(&mut self) -> Result<()> {
         self.server.kill();
-        self.server = start(&self.arguments, &self.socket, &self.log)?;
+        self.server = start(&self.arguments, self.export, &self.socket, &self.log)?;
         Ok(())
     }
 
@@ -123,13 +133,13 @@ impl Drive {
     }
 }
 
-fn start(arguments: &[String], socket: &Path, log: &Path) -> Result<Leashed> {
+fn start(arguments: &[String], export: &str, socket: &Path, log: &Path) -> Result<Leashed> {
     const LIMIT: Duration = Duration::from_secs(20);
     let opened = fs::OpenOptions::new().create(true).append(true).open(log);
     let output = opened.map_err(Error::io(format!("open {}", log.display())))?;
     let errors = output.try_clone().map_err(Error::io("share a log"))?;
     let mut command = Command::new(binary()?);
-    command.arg("serve").args(arguments).arg("--usbredir").arg(format!("unix:{}", socket.display()));
+    command.arg("serve").args(arguments).arg(export).arg(format!("unix:{}", socket.display()));
     let mut server = Leashed::spawn(command.stdout(output).stderr(Stdio::from(errors)))?;
     let evidence = || scratch::tail(log);
     wait::until("the drive to listen", LIMIT, evidence, || match server.ended()? {

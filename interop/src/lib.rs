@@ -14,6 +14,7 @@
 //! Every wait has a limit, every error carries the tail of the console, nothing outlives the test.
 
 pub mod book;
+pub mod boot_image;
 pub mod debian;
 pub mod drive;
 pub mod guest;

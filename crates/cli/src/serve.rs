@@ -22,7 +22,7 @@ use drive::Drive;
 use report::Report;
 pub(crate) use report::describe as transport_name;
 use serde_json::json;
-use served::{Ended, Line, Served};
+use served::{Line, Outcome, Served};
 use server::net::{Address, BindError, PrivateSocket};
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
@@ -318,7 +318,7 @@ fn print_event(report: &Report, line: Line) {
     report.emit(&format!("{text}."), name, fields);
 }
 
-fn print_end(report: &Report, ended: Ended) -> Result<(), Failure> {
+fn print_end(report: &Report, ended: Outcome) -> Result<(), Failure> {
     let counters = ended.counters();
     ended.outcome.map_err(|error| Failure::new("server stopped unexpectedly").because(error))?;
     ended.flushed.map_err(|error| {

@@ -118,7 +118,7 @@ impl<M: Medium + ?Sized> HostController<M> {
             port.waiting.clear();
             port.used = ActiveTransport::None;
             port.drive.nexus_loss();
-            // What was outstanding has completed, and nobody wants to know.
+            // What was outstanding has completed; no driver waits for it.
             while port.drive.poll_with(|_| {}) {}
             self.controller.plug(now, number, speed_id(port.drive.device().config().speed));
         }
@@ -252,12 +252,12 @@ impl<M: Medium + ?Sized> HostController<M> {
             LinkAct::Queue(pipe, transfer) => self.queue(now, memory, place, Queued { pipe, transfer }),
             LinkAct::Stop(address) => {
                 self.cancel_at(place, address);
-                self.report_all(now, memory, place);
+                self.report_all(now, memory, place, |_| true);
                 self.controller.handle_quiet(now, memory, path, address);
             }
             LinkAct::Remove(address) | LinkAct::Clear(address) => {
                 self.cancel_at(place, address);
-                self.report_all(now, memory, place);
+                self.report_all(now, memory, place, |_| true);
             }
             // An endpoint of a drive keeps no packets, so a host has nothing to install or retry.
             LinkAct::Install(_) | LinkAct::Reset(_) | LinkAct::Retry(_) | LinkAct::Resume(_) => {}
@@ -316,7 +316,8 @@ impl<M: Medium + ?Sized> HostController<M> {
     fn serve_drive(&mut self, now: Instant, memory: &mut impl GuestMemory, place: usize) -> bool {
         let Some(port) = &mut self.ports[place] else { return false };
         port.drive.run_once();
-        let mut has_acted = self.report_all(now, memory, place);
+        // Without room the completion waits in the drive, until the driver has taken events.
+        let mut has_acted = self.report_all(now, memory, place, Controller::has_event_room);
         while let Some(queued) = self.ports[place].as_mut().and_then(RootPort::next_with_room) {
             has_acted = true;
             self.submit(now, memory, place, queued);
@@ -324,11 +325,20 @@ impl<M: Medium + ?Sized> HostController<M> {
         has_acted
     }
 
-    fn report_all(&mut self, now: Instant, memory: &mut impl GuestMemory, place: usize) -> bool {
+    /// Reports what has completed while `may_report`. Returns whether anything was reported.
+    fn report_all(
+        &mut self,
+        now: Instant,
+        memory: &mut impl GuestMemory,
+        place: usize,
+        may_report: impl Fn(&Controller) -> bool,
+    ) -> bool {
         let Self { controller, ports, .. } = self;
         let Some(port) = &mut ports[place] else { return false };
         let mut has_reported = false;
-        while port.drive.poll_with(|completion| report(controller, now, memory, completion)) {
+        while may_report(controller)
+            && port.drive.poll_with(|completion| report(controller, now, memory, completion))
+        {
             has_reported = true;
         }
         has_reported

@@ -1,6 +1,9 @@
 //! Validation of transfer TRBs (xHCI 1.2 clauses 4.11 and 6.4.1): type, length, 64 KiB boundaries,
 //! TD Size (from version 1.0 on), immediate data, interrupter number.
 //!
+//! Hardware checks neither boundaries nor TD Size: OVMF's driver crosses boundaries (EDK II, XhciDxe), so that a controller
+//! for any driver is not strict ([`super::Model::is_strict`]).
+//!
 //! Not modelled: checks that hardware cannot do, such as the size of a buffer.
 
 use super::ring::{Act, TrbStep};
@@ -19,6 +22,8 @@ pub(super) struct Rules {
     pub(super) direction: Option<Direction>,
     pub(super) packet_bytes: u32,
     pub(super) version: u16,
+    /// Whether rules apply that hardware does not check.
+    pub(super) is_strict: bool,
 }
 
 impl Rules {
@@ -34,10 +39,10 @@ impl Rules {
                 let is_immediate = flags.has(TrbFlags::IMMEDIATE_DATA);
                 let may_be_immediate =
                     self.direction == Some(Direction::Out) && length <= IMMEDIATE_BYTES_MAX;
-                if is_immediate { may_be_immediate } else { is_within(buffer, length) }
+                if is_immediate { may_be_immediate } else { self.is_within(buffer, length) }
             }
             TransferTrb::DataStage { buffer, length, .. } => {
-                !is_bulk && is_first && is_within(buffer, length)
+                !is_bulk && is_first && self.is_within(buffer, length)
             }
             TransferTrb::SetupStage { flags, .. } => {
                 !is_bulk && is_first && flags.has(TrbFlags::IMMEDIATE_DATA) && !flags.has(TrbFlags::CHAIN)
@@ -46,6 +51,12 @@ impl Rules {
             TransferTrb::Link { .. } | TransferTrb::EventData { .. } | TransferTrb::NoOp { .. } => true,
             TransferTrb::Normal { .. } => false,
         }
+    }
+
+    /// Returns whether a buffer is valid for a TRB.
+    fn is_within(self, buffer: u64, length: u32) -> bool {
+        let is_crossing = buffer % BOUNDARY + u64::from(length) > BOUNDARY;
+        length <= TransferTrb::LENGTH_MAX && !(self.is_strict && is_crossing)
     }
 
     /// Returns the action of a TRB; `None` for a link without an event.
@@ -68,7 +79,7 @@ impl Rules {
 
     /// Returns whether TD Size of every TRB is the number of packets after it (clause 4.11.2.4).
     pub(super) fn has_right_sizes<'a>(self, steps: impl Iterator<Item = &'a TrbStep>, bytes: u32) -> bool {
-        if self.version < 0x0100 {
+        if self.version < 0x0100 || !self.is_strict {
             return true;
         }
         let packets = bytes.div_ceil(self.packet_bytes);
@@ -81,9 +92,4 @@ impl Rules {
             u32::from(step.td_size) == left.min(TransferTrb::TD_SIZE_MAX.into())
         })
     }
-}
-
-/// Returns whether a buffer is valid for a TRB.
-fn is_within(buffer: u64, length: u32) -> bool {
-    length <= TransferTrb::LENGTH_MAX && buffer % BOUNDARY + u64::from(length) <= BOUNDARY
 }

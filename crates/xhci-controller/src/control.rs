@@ -98,10 +98,10 @@ impl Controller {
         answer: &ControlAnswer,
     ) -> Result<(), Fault> {
         let to = RingName { slot, endpoint: EndpointId::CONTROL, stream: 0 };
-        let version = self.model.version;
+        let model = self.model;
         let found = self.slots.get_mut(usize::from(slot)).and_then(|slot| slot.endpoint_mut(to.endpoint));
         let Some(endpoint) = found else { return Ok(()) };
-        let rules = endpoint.rules(version);
+        let rules = endpoint.rules(&model);
         let is_it = |ring: &&mut Ring| ring.on_link > 0 && ring.first().is_some_and(|td| td.number == number);
         let Some(ring) = endpoint.rings.first_mut().filter(is_it) else {
             self.counters.stale_progress += 1;

@@ -154,6 +154,12 @@ impl Controller {
         self.events.ring.traffic()
     }
 
+    /// Returns whether the event ring has room for completions of TDs. An owner that can hold them back does so until the
+    /// driver has made room, as a bus does that waits; otherwise Event Ring Full Error is posted.
+    pub fn has_event_room(&self) -> bool {
+        self.events.ring.has_room()
+    }
+
     /// Injects a Host System Error: the controller halts.
     pub fn break_down(&mut self) {
         self.survive(Err(Fault { address: 0 }));

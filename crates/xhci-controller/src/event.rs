@@ -30,6 +30,10 @@ const SEGMENT_TRBS: RangeInclusive<u16> = 16..=4096;
 /// change one; a full controller fetches no further TDs.
 pub const EVENTS_WAITING_MAX: usize = 1 << 16;
 
+/// Entries that stay free for events of commands and ports while completions of TDs wait: a driver with many commands in
+/// flight has fewer entries than their completions need, and Event Ring Full Error would be all that it learns.
+const SPARE_EVENTS: usize = 4;
+
 #[derive(Clone, Debug)]
 pub(super) struct EventRing {
     pub(super) table: u64,
@@ -235,6 +239,11 @@ impl EventRing {
     /// is room.
     pub(super) fn is_full(&self) -> bool {
         self.is_full || self.room() as usize <= self.waiting.len() + 1
+    }
+
+    /// Returns whether the completion of a TD fits, with events of commands and ports beside it.
+    pub(super) fn has_room(&self) -> bool {
+        self.room() as usize > self.waiting.len() + SPARE_EVENTS
     }
 
     /// Returns how often it was full.

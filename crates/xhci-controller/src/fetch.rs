@@ -49,7 +49,7 @@ impl Controller {
             if let Err(code) = endpoint.load(memory, to.stream)? {
                 return self.fail(now, memory, (to, None), (code, EndpointState::Halted));
             }
-            let rules = endpoint.rules(self.model.version);
+            let rules = endpoint.rules(&self.model);
             let address = endpoint.address().filter(|_| endpoint.is_on_link);
             let ring = &mut endpoint.rings[usize::from(to.stream)];
             // Control stages start together (clause 4.11.2.2), regardless of the prefetch limit.

@@ -28,7 +28,7 @@ impl Controller {
         let Some(endpoint) = slot.endpoint_mut(to.endpoint).filter(|endpoint| endpoint.is_on_link) else {
             return false;
         };
-        let (rules, address) = (endpoint.rules(model.version), endpoint.address());
+        let (rules, address) = (endpoint.rules(model), endpoint.address());
         let Some(ring) = endpoint.rings.get_mut(usize::from(to.stream)).filter(|ring| ring.is_loaded) else {
             return false;
         };

@@ -50,6 +50,9 @@ pub struct Model {
     /// Pause before each page of an OUT transfer beyond 64 KiB, whose TRB it had not prefetched;
     /// zero if it prefetches while sending.
     pub next_trb_out: Duration,
+    /// Whether it rejects what the standard forbids a driver although hardware takes it: buffers across a boundary of
+    /// 64 KiB, and a wrong TD Size. A simulation of our driver is strict, a controller for any driver is not.
+    pub is_strict: bool,
     /// Deviations from the standard.
     pub misbehaviour: Misbehaviour,
 }
@@ -157,6 +160,7 @@ impl Model {
         reset: Duration::from_us(500),
         tds_ahead: 4,
         next_trb_out: Duration::ZERO,
+        is_strict: true,
         misbehaviour: Misbehaviour::NONE,
     };
 
@@ -189,8 +193,13 @@ impl Model {
     };
 
     /// A controller of a virtual machine: as [`Self::IMMEDIATE`], with as many ports as a hub of USB 3 can have.
-    pub const SERVED: Self =
-        Self { ports_usb2: 15, ports_usb3: 15, event_segments_exponent: 1, ..Self::IMMEDIATE };
+    pub const SERVED: Self = Self {
+        ports_usb2: 15,
+        ports_usb3: 15,
+        event_segments_exponent: 1,
+        is_strict: false,
+        ..Self::IMMEDIATE
+    };
 
     /// Root ports.
     pub const fn ports(&self) -> u8 {

@@ -6,6 +6,7 @@
 
 use super::checks::Rules;
 use super::memory::{Fault, GuestMemory};
+use super::model::Model;
 use super::output::DevicePath;
 use super::ring::{Cursor, Ring};
 use alloc::boxed::Box;
@@ -132,12 +133,13 @@ impl Endpoint {
         EndpointAddress::new(self.id.get() / 2, direction)
     }
 
-    pub(super) fn rules(&self, version: u16) -> Rules {
+    pub(super) fn rules(&self, model: &Model) -> Rules {
         let direction = match self.kind {
             EndpointType::Bulk(direction) | EndpointType::Interrupt(direction) => Some(direction),
             _ => None,
         };
-        Rules { direction, packet_bytes: self.packet_bytes.max(1).into(), version }
+        let Model { version, is_strict, .. } = *model;
+        Rules { direction, packet_bytes: self.packet_bytes.max(1).into(), version, is_strict }
     }
 
     /// Returns the number of streams on the link.

@@ -238,10 +238,10 @@ impl Controller {
         bytes: &[u8],
     ) -> Result<(), Fault> {
         let Progress { id, moved, ended, piece } = *progress;
-        let version = self.model.version;
+        let model = self.model;
         let found = RingName::of(id).and_then(|(to, number)| {
             let endpoint = self.slots.get_mut(usize::from(to.slot))?.endpoint_mut(to.endpoint)?;
-            let rules = endpoint.rules(version);
+            let rules = endpoint.rules(&model);
             let ring = endpoint.rings.get_mut(usize::from(to.stream))?;
             let td = ring.first().filter(|td| td.number == number && ring.on_link > 0)?;
             let (base, before) = (td.base, td.moved);

@@ -52,6 +52,19 @@ pub(super) fn fetch_newest_kernel(suite: Suite, directory: &Path) -> Result<Vec<
     super::packages_in(directory)
 }
 
+/// Downloads QEMU of Debian's backports with every library that it needs into `directory`. No root needed.
+pub(super) fn fetch_newest_qemu(directory: &Path) -> Result<Vec<PathBuf>> {
+    let newest = Suite::TrixieBackports;
+    // Its libraries are in the release that it was ported back to.
+    let apt = Apt::of_mirror(&mirror()?, &[Suite::Trixie, newest], directory)?;
+    apt.update(newest)?;
+    eprintln!("downloading the newest QEMU of {newest}: for guests, not installed");
+    let suite = newest.to_string();
+    let words = ["install", "--download-only", "-y", "--no-install-recommends", "-t", &suite, "qemu-system-x86"];
+    apt.output_of("apt-get", &words).map_err(|error| unreachable(newest, error))?;
+    super::packages_in(&directory.join("cache/archives"))
+}
+
 /// The packages of the newest kernel without a flavour such as `-rt`: image, index and modules, which newer ones have in packages of.
 fn newest_kernel(names: &[&str]) -> Vec<String> {
     let is_plain =
@@ -84,16 +97,17 @@ fn unreachable(suite: Suite, error: Error) -> Error {
 
 impl<'a> Apt<'a> {
     pub(super) fn new(suite: Suite, directory: &'a Path) -> Result<Self> {
-        Self::of_mirror(&mirror()?, suite, directory)
+        Self::of_mirror(&mirror()?, &[suite], directory)
     }
 
-    fn of_mirror(mirror: &str, suite: Suite, directory: &'a Path) -> Result<Self> {
+    fn of_mirror(mirror: &str, suites: &[Suite], directory: &'a Path) -> Result<Self> {
         const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
         let lists = directory.join("lists/partial");
         scratch::create(&lists)?;
         scratch::create(&directory.join("cache/archives/partial"))?;
+        let suites = suites.iter().map(Suite::to_string).collect::<Vec<_>>().join(" ");
         let source =
-            format!("Types: deb\nURIs: {mirror}\nSuites: {suite}\nComponents: main\nSigned-By: {KEYS}\n");
+            format!("Types: deb\nURIs: {mirror}\nSuites: {suites}\nComponents: main\nSigned-By: {KEYS}\n");
         let write = |name: &str, text: &str| {
             let path = directory.join(name);
             fs::write(&path, text).map_err(Error::io(format!("write {}", path.display())))
@@ -183,7 +197,7 @@ mod tests {
         let place = scratch::Scratch::new().expect("a directory");
         let directory = place.path("");
         // Port 9 of this machine: nothing listens there.
-        let apt = Apt::of_mirror("http://127.0.0.1:9/debian", Suite::Trixie, &directory).expect("files");
+        let apt = Apt::of_mirror("http://127.0.0.1:9/debian", &[Suite::Trixie], &directory).expect("files");
         let error = apt.update(Suite::Trixie).expect_err("nothing answers");
         assert!(matches!(error, Error::Unreachable { .. }), "{error}");
         assert!(error.to_string().contains("trixie"), "{error}");

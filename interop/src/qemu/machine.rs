@@ -6,7 +6,11 @@ use std::{
 };
 
 use super::Vm;
-use crate::{Result, debian::Suite, guest::Image};
+use crate::{
+    Result,
+    debian::{self, Suite},
+    guest::Image,
+};
 
 /// A machine to be booted.
 #[derive(Clone, Debug)]
@@ -19,6 +23,10 @@ pub struct Machine {
     modules: Vec<String>,
     kernel_words: Vec<String>,
     arguments: Vec<String>,
+    /// Controllers of other programs: their sockets, and their places in the order of boot devices.
+    hosts: Vec<(PathBuf, Option<u32>)>,
+    /// Other programs cannot map its memory.
+    is_private: bool,
     pub(super) survives_reboot: bool,
 }
 
@@ -110,6 +118,8 @@ impl Machine {
             modules: MODULES.iter().map(|&module| module.into()).collect(),
             kernel_words: Vec::new(),
             arguments: Vec::new(),
+            hosts: Vec::new(),
+            is_private: false,
             survives_reboot: false,
         }
     }
@@ -222,6 +232,21 @@ impl Machine {
         self.arguments(redirect.arguments())
     }
 
+    /// A USB controller of another program over vfio-user, and its place in the order of boot devices. The machine runs in
+    /// the newest QEMU, with memory that the other program can map.
+    #[must_use]
+    pub fn host(mut self, socket: &Path, boot_index: Option<u32>) -> Self {
+        self.hosts.push((socket.into(), boot_index));
+        self
+    }
+
+    /// Keeps the memory of a machine with such a controller to itself, as a user does who forgets to share it.
+    #[must_use]
+    pub fn private_memory(mut self) -> Self {
+        self.is_private = true;
+        self
+    }
+
     /// Anything else that QEMU understands.
     #[must_use]
     pub fn arguments(mut self, arguments: impl IntoIterator<Item = String>) -> Self {
@@ -260,9 +285,11 @@ impl Machine {
     }
 
     /// The command line; sockets and logs are where [`Vm`] wants them.
-    pub(super) fn command(&self, image: &Image, agent: &Path, qmp: &Path, console: &Path) -> Command {
-        let mut command = Command::new("qemu-system-x86_64");
-        command.args(["-machine", "q35", "-accel", "tcg", "-nodefaults", "-display", "none"]);
+    pub(super) fn command(&self, image: &Image, agent: &Path, qmp: &Path, console: &Path) -> Result<Command> {
+        let mut command =
+            if self.hosts.is_empty() { Command::new("qemu-system-x86_64") } else { newest_qemu()? };
+        self.add_hosts(&mut command);
+        command.args(["-accel", "tcg", "-nodefaults", "-display", "none"]);
         command.args(["-m", &self.memory_mib.to_string(), "-smp", &self.cpus.to_string()]);
         command.args(["-chardev", &format!("file,id=console,path={}", comma_doubled(console))]);
         command.args(["-serial", "chardev:console"]);
@@ -286,7 +313,29 @@ impl Machine {
             }
         }
         command.args(&self.arguments);
-        command
+        Ok(command)
+    }
+
+    /// The board, with the controllers of other programs and memory to share with them.
+    fn add_hosts(&self, command: &mut Command) {
+        if self.hosts.is_empty() {
+            command.args(["-machine", "q35"]);
+            return;
+        }
+        if self.is_private {
+            command.args(["-machine", "q35"]);
+        } else {
+            let memory = format!("memory-backend-memfd,id=memory,size={}M,share=on", self.memory_mib);
+            command.args(["-object", &memory, "-machine", "q35,memory-backend=memory"]);
+        }
+        for (socket, boot_index) in &self.hosts {
+            let socket = serde_json::json!({ "type": "unix", "path": socket });
+            let mut device = serde_json::json!({ "driver": "vfio-user-pci", "socket": socket });
+            if let Some(index) = boot_index {
+                device["bootindex"] = (*index).into();
+            }
+            command.args(["-device", &device.to_string()]);
+        }
     }
 
     /// A panic reboots at once, which QEMU takes for the end unless the machine survives reboots.
@@ -295,6 +344,20 @@ impl Machine {
         let words = self.kernel_words.join(" ");
         format!("console=ttyS0 quiet panic=-1 uaskit.modules={modules} {words}").trim_end().into()
     }
+}
+
+/// The newest QEMU, run by its own loader with its own libraries.
+fn newest_qemu() -> Result<Command> {
+    let root = debian::newest_qemu()?;
+    let libraries = root.join("usr/lib/x86_64-linux-gnu");
+    let mut command = Command::new(libraries.join("ld-linux-x86-64.so.2"));
+    command.arg("--library-path").arg(&libraries).args(["--argv0", "qemu-system-x86_64"]);
+    command.arg(root.join("usr/bin/qemu-system-x86_64"));
+    for firmware in ["qemu", "seabios"] {
+        command.arg("-L").arg(root.join("usr/share").join(firmware));
+    }
+    command.env("QEMU_MODULE_DIR", libraries.join("qemu"));
+    Ok(command)
 }
 
 /// The agent's port first; the controllers last, so that every driver is there when the disks appear.
@@ -316,7 +379,7 @@ mod tests {
 
     fn line(machine: &Machine) -> String {
         let image = Image { kernel: "/k".into(), initramfs: "/i".into() };
-        child::line_of(&machine.command(&image, Path::new("/a"), Path::new("/q"), Path::new("/c")))
+        child::line_of(&machine.command(&image, Path::new("/a"), Path::new("/q"), Path::new("/c")).unwrap())
     }
 
     #[test]

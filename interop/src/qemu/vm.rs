@@ -35,7 +35,7 @@ impl Vm {
         let complaints = scratch::log(&format!("{}-qemu.log", machine.name))?;
         let _ = fs::remove_file(&console);
         let stderr = fs::File::create(&complaints).map_err(Error::io("create QEMU's log"))?;
-        let mut command = machine.command(&image, &agent, &qmp, &console);
+        let mut command = machine.command(&image, &agent, &qmp, &console)?;
         let qemu = Leashed::spawn(command.stdout(Stdio::null()).stderr(stderr))?;
         // QEMU that refuses its command line ends before its sockets open; its own words say why.
         let with_complaints = |error: Error| {

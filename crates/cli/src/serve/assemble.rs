@@ -49,7 +49,7 @@ impl Drop for CreatedImage {
     }
 }
 
-/// The drive that the arguments describe, and the image that was created for it. Drives in memory are told apart by `address`.
+/// The drive that the arguments describe, and the image that was created for it. Drives in memory differ by `address`.
 pub(super) fn drive(arguments: &DriveArguments, address: &str) -> Result<(Drive, CreatedImage), Failure> {
     let identity = Identity::new(arguments, address);
     let created = create(arguments)?;

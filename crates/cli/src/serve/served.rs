@@ -1,4 +1,6 @@
-//! The server of either export, as `serve` sees it.
+//! The server of either export, as `serve` sees it: started, asked, stopped; its events as lines.
+//!
+//! Left out: how a line is printed, which is `report`'s.
 
 use super::report;
 use crate::args::DriveArguments;
@@ -14,6 +16,9 @@ use std::path::Path;
 
 /// Payload of the client that may wait for the device before the client is read no further.
 const PAYLOAD_BYTES_SOFT: usize = 8 << 20;
+
+/// The name of the event, which is stable.
+const REJECTED: &str = "turned_away";
 
 /// A server that runs.
 #[derive(Debug)]
@@ -33,13 +38,13 @@ pub(super) struct Line {
 }
 
 /// What remains when a server has stopped.
-pub(super) struct Ended {
+pub(super) struct Outcome {
     pub(super) drives: Vec<Drive>,
     pub(super) flushed: Result<(), FlushError>,
     pub(super) outcome: io::Result<()>,
 }
 
-impl Ended {
+impl Outcome {
     /// What all drives have done.
     pub(super) fn counters(&self) -> Counters {
         self.drives.iter().map(Drive::counters).fold(Counters::default(), Counters::plus)
@@ -106,15 +111,15 @@ impl Served {
         }
     }
 
-    pub(super) fn join(self) -> Ended {
+    pub(super) fn join(self) -> Outcome {
         match self {
             Self::Usbredir(server) => {
                 let net::ServerExit { drive, flushed, outcome } = server.join();
-                Ended { drives: vec![drive], flushed, outcome }
+                Outcome { drives: vec![drive], flushed, outcome }
             }
             Self::VfioUser(server) => {
                 let vfio_user::ServerExit { drives, flushed, outcome } = server.join();
-                Ended { drives, flushed, outcome }
+                Outcome { drives, flushed, outcome }
             }
         }
     }
@@ -133,7 +138,7 @@ fn usbredir_line(event: &net::Event) -> Option<Line> {
         Event::Listening(_) | Event::Stopping => return None,
         Event::Connected { .. } => line(event, "connected"),
         Event::Greeted(_) => line(event, "greeted"),
-        Event::Rejected { .. } => line(event, "turned_away"),
+        Event::Rejected { .. } => line(event, REJECTED),
         Event::Transport(transport) => {
             let fields = json!({ "transport": report::describe(*transport) });
             Line { fields, ..line(event, "transport") }
@@ -148,7 +153,7 @@ fn vfio_user_line(event: &vfio_user::Event) -> Option<Line> {
     Some(match event {
         Event::Listening(_) | Event::Stopping => return None,
         Event::Connected { .. } => line(event, "connected"),
-        Event::Rejected { .. } => line(event, "turned_away"),
+        Event::Rejected { .. } => line(event, REJECTED),
         Event::Transport { port, transport } => {
             let fields = json!({ "port": port, "transport": report::describe(*transport) });
             Line { fields, ..line(event, "transport") }
@@ -170,6 +175,6 @@ pub(super) fn descriptions<'a>(
         (false, []) => Err(Failure::usage("no drive is described")
             .try_this("Name an image, --ram SIZE, or --drive image=PATH with --vfio-user.")),
         (true, [_, ..]) => Err(Failure::usage("IMAGE and --ram describe one drive, --drive several")
-            .try_this("Put each image into a --drive of its own: --drive image=PATH.")),
+            .try_this("Name each image in its own --drive: --drive image=PATH.")),
     }
 }

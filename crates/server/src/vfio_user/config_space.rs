@@ -11,7 +11,7 @@
 pub(super) const CONFIG_BYTES: usize = 4096;
 /// Bytes of BAR 0.
 pub(super) const BAR_BYTES: u64 = 0x8000;
-/// Where the MSI-X table and its pending bits are in BAR 0, in pages of their own.
+/// Where the MSI-X table and its pending bits are in BAR 0, each in its own page.
 const TABLE: u32 = 0x3000;
 const PENDING: u32 = 0x4000;
 

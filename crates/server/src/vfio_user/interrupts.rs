@@ -61,7 +61,7 @@ impl Interrupts {
         self.vectors(kind).fill_with(|| None);
     }
 
-    /// Signals the interrupter. Nobody hears it if the guest has enabled neither type.
+    /// Signals the interrupter. It has no effect if the guest has enabled neither type.
     pub(super) fn signal(&self) {
         if let Some(fd) = self.msix.iter().chain(&self.msi).flatten().next() {
             // A counter that is full has not been looked at: one more says no more.

@@ -24,8 +24,8 @@ const MAPPINGS_MAX: usize = 1024;
 pub(super) struct Mapping {
     start: NonNull<u8>,
     length: usize,
-    /// Its place among the watched ranges.
-    watched: usize,
+    /// Its place among the guarded ranges.
+    guard: usize,
 }
 
 // SAFETY: the memory belongs to no thread; all accesses are copies of bytes and atomic words.
@@ -48,12 +48,12 @@ impl Mapping {
         let Some(start) = NonNull::new(start.cast::<u8>()) else {
             return Err(io::ErrorKind::OutOfMemory.into());
         };
-        let Some(watched) = watch(start.as_ptr() as usize, length) else {
+        let Some(guard) = guard(start.as_ptr() as usize, length) else {
             // SAFETY: it was mapped just now, and nothing refers to it.
             unsafe { munmap(start.as_ptr().cast(), length)? };
             return Err(io::ErrorKind::OutOfMemory.into());
         };
-        Ok(Self { start, length, watched })
+        Ok(Self { start, length, guard })
     }
 
     /// Copies bytes from `at` on. Returns whether they are all within it.
@@ -61,7 +61,7 @@ impl Mapping {
     pub(super) fn read(&self, at: usize, into: &mut [u8]) -> bool {
         let is_within = self.has(at, into.len());
         if is_within {
-            // SAFETY: the range is mapped, and `into` is memory of our own.
+            // SAFETY: the range is mapped, and `into` is memory of the caller.
             unsafe { ptr::copy_nonoverlapping(self.start.as_ptr().add(at), into.as_mut_ptr(), into.len()) };
         }
         is_within
@@ -72,7 +72,7 @@ impl Mapping {
     pub(super) fn write(&self, at: usize, bytes: &[u8]) -> bool {
         let is_within = self.has(at, bytes.len());
         if is_within {
-            // SAFETY: the range is mapped, and `bytes` is memory of our own.
+            // SAFETY: the range is mapped, and `bytes` is memory of the caller.
             unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr().add(at), bytes.len()) };
         }
         is_within
@@ -107,30 +107,30 @@ impl Mapping {
 
     /// Returns whether its file has become too short: it is empty memory now.
     pub(super) fn is_lost(&self) -> bool {
-        WATCHED[self.watched].is_lost.load(Ordering::Acquire)
+        GUARDED[self.guard].is_lost.load(Ordering::Acquire)
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        WATCHED[self.watched].release();
+        GUARDED[self.guard].release();
         // SAFETY: it is mapped since `new`, and nothing refers to it any more. It cannot fail for a range that is mapped.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
     }
 }
 
-/// A range of addresses that the signal handler watches; one of length 0 is free.
-struct Watched {
+/// A range of addresses that the signal handler knows; one of length 0 is free.
+struct GuardedRange {
     start: AtomicUsize,
     length: AtomicUsize,
     is_lost: AtomicBool,
 }
 
-static WATCHED: [Watched; MAPPINGS_MAX] = [const { Watched::free() }; MAPPINGS_MAX];
+static GUARDED: [GuardedRange; MAPPINGS_MAX] = [const { GuardedRange::free() }; MAPPINGS_MAX];
 /// Held while a range is taken.
 static TAKING: Mutex<()> = Mutex::new(());
 
-impl Watched {
+impl GuardedRange {
     const fn free() -> Self {
         Self { start: AtomicUsize::new(0), length: AtomicUsize::new(0), is_lost: AtomicBool::new(false) }
     }
@@ -140,13 +140,13 @@ impl Watched {
     }
 }
 
-/// Watches a range. Returns its place, if there is one.
-fn watch(start: usize, length: usize) -> Option<usize> {
+/// Guards a range. Returns its place, if there is one.
+fn guard(start: usize, length: usize) -> Option<usize> {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(install);
     let _taking = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let place = WATCHED.iter().position(|range| range.length.load(Ordering::Acquire) == 0)?;
-    let range = &WATCHED[place];
+    let place = GUARDED.iter().position(|range| range.length.load(Ordering::Acquire) == 0)?;
+    let range = &GUARDED[place];
     range.start.store(start, Ordering::Relaxed);
     range.is_lost.store(false, Ordering::Relaxed);
     range.length.store(length, Ordering::Release);
@@ -172,7 +172,7 @@ extern "C" fn handle(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c
     unsafe {
         let error = *libc::__errno_location();
         let address = (*info).si_addr() as usize;
-        let hit = WATCHED.iter().find(|range| {
+        let hit = GUARDED.iter().find(|range| {
             let (start, length) = (range.start.load(Ordering::Relaxed), range.length.load(Ordering::Acquire));
             address.wrapping_sub(start) < length
         });

@@ -56,8 +56,14 @@ pub(super) struct Loop {
     on_event: OnEvent,
 }
 
+/// What the loop serves, and who gets its events.
+pub(super) struct Service {
+    pub(super) function: Function,
+    pub(super) on_event: OnEvent,
+}
+
 /// The callback for events.
-type OnEvent = Box<dyn FnMut(Event) + Send>;
+pub(super) type OnEvent = Box<dyn FnMut(Event) + Send>;
 
 /// A connected client.
 struct Client {
@@ -80,9 +86,10 @@ impl Loop {
         poll: Poll,
         mut listener: Listener,
         shared: Arc<Shared>,
-        (function, on_event): (Function, OnEvent),
+        service: Service,
     ) -> io::Result<Self> {
         listener.register(poll.registry(), LISTENER)?;
+        let Service { function, on_event } = service;
         let alarm = Alarm::new(poll.registry(), ALARM)?;
         for (_, drive) in function.host().drives() {
             for event in drive.event_fds() {

@@ -4,7 +4,7 @@
 
 use super::Event;
 use super::function::Function;
-use super::serve::{Loop, WAKER};
+use super::serve::{Loop, Service, WAKER};
 use crate::net::{Address, BindError, Controller, Listener, Shared, Snapshot};
 use drive::{Drive, FlushError};
 use mio::{Poll, Waker};
@@ -58,7 +58,8 @@ impl Server {
         let waker = Arc::new(Waker::new(poll.registry(), WAKER).map_err(failed)?);
         let shared = Arc::new(Shared::new());
         let stopper = Stopper { shared: Arc::clone(&shared), waker };
-        let serve = Loop::new(poll, listener, shared, (function, Box::new(on_event))).map_err(failed)?;
+        let serve = Loop::new(poll, listener, shared, Service { function, on_event: Box::new(on_event) })
+            .map_err(failed)?;
         let thread =
             thread::Builder::new().name("uaskit-host".into()).spawn(|| serve.run()).map_err(failed)?;
         Ok(Self { address, stopper, thread })

@@ -6,12 +6,13 @@ use crate::tidy::{
 };
 
 /// Files in which `unsafe` is allowed: the places that talk to the kernel in its own memory layouts, the memory that a
-/// device writes to, a hint and a store of the processor that have no safe names, and `malloc_trim`.
+/// device or a virtual machine writes to, a hint and a store of the processor that have no safe names, and `malloc_trim`.
 const UNSAFE_PLACES: &[&str] = &[
     "crates/drive/src/medium/ahead.rs",
     "crates/drive/src/medium/file/uring.rs",
     "crates/drive/src/medium/stream.rs",
     "crates/server/src/net/allocator.rs",
+    "crates/server/src/vfio_user/mapping.rs",
     "crates/usb/src/usbfs/kernel.rs",
     "crates/usb/src/usbfs/kernel/",
     "crates/usb/src/vfio/kernel/",

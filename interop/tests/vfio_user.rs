@@ -1,0 +1,170 @@
+//! A USB controller of ours in virtual machines, over vfio-user: Linux of three releases, SeaBIOS, OVMF.
+//!
+//! A suite that cannot be reached makes its tests ignored, with the reason, never passed.
+
+use std::{process::ExitCode, time::Duration};
+
+use libtest_mimic::{Arguments, Completion, Trial};
+use uaskit_interop::{
+    Error, Result, boot_image,
+    debian::Suite,
+    drive::Drive,
+    guest::{Disk, Guest},
+    qemu::{Firmware, Machine},
+    scratch::Scratch,
+};
+
+/// The drives of one controller: serial number, further description, driver, queue depth, speed in Mb/s.
+const DRIVES: &[(&str, &str, &str, u32, u32)] = &[
+    ("streams", "streams=256", "uas", 254, 5000),
+    ("bot", "transport=bot", "usb-storage", 1, 5000),
+    ("high", "speed=high", "uas", 30, 480),
+    ("full", "speed=full,transport=bot", "usb-storage", 1, 12),
+];
+
+const PLUG_LIMIT: Duration = Duration::from_secs(90);
+const RUN_LIMIT: Duration = Duration::from_secs(120);
+const BOOT_LIMIT: Duration = Duration::from_secs(90);
+const IMAGE_BYTES: u64 = 64 << 20;
+
+/// Times that the driver lets the controller go and takes it again under load.
+const UNBINDS: u32 = 5;
+
+fn main() -> ExitCode {
+    let suites = [Suite::Installed, Suite::Trixie, Suite::TrixieBackports];
+    let mut trials: Vec<Trial> = suites
+        .into_iter()
+        .map(|suite| trial(format!("four_drives::{suite}"), move || four_drives(suite)))
+        .collect();
+    trials.push(trial("seabios".into(), || boots(Firmware::SeaBios)));
+    trials.push(trial("ovmf".into(), || boots(Firmware::Ovmf)));
+    trials.push(trial("a_second_machine".into(), a_second_machine));
+    trials.push(trial("memory_that_is_not_shared".into(), memory_that_is_not_shared));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn trial(name: String, run: impl FnOnce() -> Result<()> + Send + 'static) -> Trial {
+    let judged = move || match run() {
+        Ok(()) => Ok(Completion::Completed),
+        Err(error @ Error::Unreachable { .. }) => {
+            Ok(Completion::ignored_with(error.to_string().replace('\n', " ")))
+        }
+        Err(error) => Err(error.into()),
+    };
+    Trial::ignorable_test(name, judged)
+}
+
+/// A controller with the four drives.
+fn serve(name: &str, images: &Scratch) -> Result<Drive> {
+    let mut words = Vec::new();
+    for (serial, more, ..) in DRIVES {
+        let image = images.image(serial, IMAGE_BYTES)?;
+        words.push("--drive".to_owned());
+        words.push(format!("image={},serial={serial},{more}", image.display()));
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    Drive::serve_host(name, &words)
+}
+
+fn four_drives(suite: Suite) -> Result<()> {
+    let images = Scratch::new()?;
+    let name = format!("vfio-user-{suite}");
+    let host = serve(&name, &images)?;
+    let mut vm = Machine::new(&name).kernel(suite).host(host.socket(), None).boot()?;
+    let guest = &mut vm.guest;
+    guest.await_disks(DRIVES.len(), PLUG_LIMIT)?;
+    for (serial, _, driver, depth, speed) in DRIVES {
+        let disk = guest.await_disk(serial, PLUG_LIMIT)?;
+        let found = (disk.driver.as_str(), disk.queue_depth, disk.speed_mbps, disk.bytes);
+        assert_eq!(found, (*driver, *depth, *speed, IMAGE_BYTES), "{serial}");
+        if *speed >= 480 {
+            holds_files(guest, &disk)?;
+        }
+    }
+    let disk = guest.await_disk("streams", PLUG_LIMIT)?;
+    verify(guest, &disk)?;
+    let log = guest.dmesg()?;
+    assert_eq!(log.complaints(), [""; 0], "{log}");
+    unbinds_under_load(guest)?;
+    Ok(())
+}
+
+/// Makes a file system, writes a file, reads it after the cache was dropped.
+fn holds_files(guest: &mut Guest, disk: &Disk) -> Result<()> {
+    let node = disk.path();
+    let script = format!(
+        "set -e; modprobe ext4; mkdir -p /mnt
+         mkfs.ext4 -q {node}; mount -t ext4 {node} /mnt
+         head -c 8000000 /dev/urandom >/mnt/a; sum=$(md5sum </mnt/a); umount /mnt
+         echo 3 >/proc/sys/vm/drop_caches
+         mount -t ext4 {node} /mnt; test \"$sum\" = \"$(md5sum </mnt/a)\"; test {} = usb-storage || fstrim /mnt; umount /mnt; e2fsck -fn {node}",
+        disk.driver
+    );
+    guest.stdout_within(RUN_LIMIT, &script).map(drop)
+}
+
+/// Random writes at the full depth, each checked.
+fn verify(guest: &mut Guest, disk: &Disk) -> Result<()> {
+    let script = format!(
+        "fio --name=v --filename={} --rw=randwrite --bsrange=512-128k --size=24m --iodepth=128 --ioengine=libaio \
+         --direct=1 --verify=crc32c --minimal",
+        disk.path()
+    );
+    guest.stdout_within(RUN_LIMIT, &script).map(drop)
+}
+
+/// The driver lets the controller go while all drives are read, and finds them again.
+fn unbinds_under_load(guest: &mut Guest) -> Result<()> {
+    let script = format!(
+        "cd /sys/bus/pci/drivers/xhci_hcd; function=$(ls -d 0000:* | head -1)
+         for round in $(seq {UNBINDS}); do
+             for disk in /dev/sd?; do dd if=$disk of=/dev/null bs=64k 2>/dev/null & done
+             sleep 0.3; echo $function >unbind; wait; echo $function >bind; sleep 2
+         done"
+    );
+    guest.stdout_within(RUN_LIMIT, &script)?;
+    guest.await_disks(DRIVES.len(), PLUG_LIMIT)?;
+    let disk = guest.await_disk("high", PLUG_LIMIT)?;
+    holds_files(guest, &disk)
+}
+
+fn boots(firmware: Firmware) -> Result<()> {
+    let place = Scratch::new()?;
+    let (name, image) = match firmware {
+        Firmware::Ovmf => ("vfio-user-ovmf", boot_image::uefi(&place)?),
+        _ => ("vfio-user-seabios", boot_image::bios(&place)?),
+    };
+    let host = Drive::serve_host(name, &[&image.display().to_string()])?;
+    let vm = Machine::new(name).firmware(firmware).host(host.socket(), Some(0)).launch()?;
+    vm.await_console(boot_image::WORDS, BOOT_LIMIT)
+}
+
+/// The server goes on without its machine, and serves the next one. One that is there keeps others out.
+fn a_second_machine() -> Result<()> {
+    let images = Scratch::new()?;
+    let host = serve("vfio-user-second", &images)?;
+    let mut first = Machine::new("vfio-user-first").survives_reboot().host(host.socket(), None).boot()?;
+    first.guest.await_disks(DRIVES.len(), PLUG_LIMIT)?;
+    first.reboot()?;
+    first.guest.await_disks(DRIVES.len(), PLUG_LIMIT)?;
+    let refused = Machine::new("vfio-user-refused").host(host.socket(), None).launch();
+    assert!(refused.is_err() && host.printed().contains("another client is connected"), "{}", host.printed());
+    drop(first);
+    let mut second = Machine::new("vfio-user-second").host(host.socket(), None).boot()?;
+    second.guest.await_disks(DRIVES.len(), PLUG_LIMIT)?;
+    // Without its server a machine goes on; its controller is dead.
+    drop(host);
+    let dead = "timeout 20 dd if=/dev/sda of=/dev/null count=1 iflag=direct 2>/dev/null
+                for second in $(seq 60); do dmesg | grep -q 'HC died' && exit 0; sleep 1; done; exit 1";
+    second.guest.stdout_within(RUN_LIMIT, dead).map(drop)
+}
+
+/// QEMU gives memory that is not shared without a descriptor: the server says what to add.
+fn memory_that_is_not_shared() -> Result<()> {
+    let host = Drive::serve_host("vfio-user-private", &["--ram", "64M"])?;
+    let refused = Machine::new("vfio-user-private").private_memory().host(host.socket(), None).launch();
+    assert!(refused.is_err());
+    let told = host.printed();
+    assert!(told.contains("guest memory is not shared") && told.contains("share=on"), "{told}");
+    Ok(())
+}
