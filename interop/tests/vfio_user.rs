@@ -164,7 +164,7 @@ fn memory_that_is_not_shared() -> Result<()> {
     let host = Drive::serve_host("vfio-user-private", &["--ram", "64M"])?;
     let refused = Machine::new("vfio-user-private").private_memory().host(host.socket(), None).launch();
     assert!(refused.is_err());
-    let told = host.printed();
-    assert!(told.contains("guest memory is not shared") && told.contains("share=on"), "{told}");
+    let printed = host.printed();
+    assert!(printed.contains("guest memory is not shared") && printed.contains("share=on"), "{printed}");
     Ok(())
 }

@@ -73,4 +73,5 @@ family!(scsi, "wire_scsi");
 family!(uas, "wire_uas");
 family!(usb, "wire_usb");
 family!(usbredir, "wire_usbredir");
+family!(vfio_user, "wire_vfio_user");
 family!(xhci, "wire_xhci");

@@ -138,7 +138,7 @@ impl Function {
     }
 
     /// Does all that is due, and signals the interrupter.
-    pub(super) fn run(&mut self) {
+    pub fn run(&mut self) {
         let now = self.now();
         self.host.run(now, &mut self.memory);
         if self.host.take_interrupt() {

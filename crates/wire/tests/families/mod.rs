@@ -46,6 +46,7 @@ pub mod scsi;
 pub mod uas;
 pub mod usb;
 pub mod usbredir;
+pub mod vfio_user;
 pub mod xhci;
 
 /// Room for the longest value that the bytes of a test can decode to.
