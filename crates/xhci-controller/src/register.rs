@@ -308,28 +308,9 @@ impl Controller {
             self.stop_everything();
         }
         if !was_running && command.has(UsbCommand::RUN) {
-            let found = self.find_scratchpads(memory);
+            let found = find_scratchpads(&self.model, self.registers.contexts, memory);
             self.survive(found);
         }
-    }
-
-    /// A controller that runs uses pages of the driver's memory, to which entry 0 of the array of
-    /// device contexts leads (clauses 4.20 and 6.6). It asks for them when it begins to run; the
-    /// driver may have named none only if it wants none.
-    fn find_scratchpads(&self, memory: &impl GuestMemory) -> Result<(), Fault> {
-        if self.model.scratchpads == 0 {
-            return Ok(());
-        }
-        let word = |at: u64| memory.read::<8>(at).map(u64::from_le_bytes);
-        let array = word(self.registers.contexts)?;
-        for number in 0..u64::from(self.model.scratchpads) {
-            let page = word(array + 8 * number)?;
-            if !page.is_multiple_of(PAGE_BYTES) {
-                return Err(Fault { address: page });
-            }
-            memory.read::<8>(page)?;
-        }
-        Ok(())
     }
 
     fn reset(&mut self, now: Instant) {
@@ -403,3 +384,22 @@ const HIGH_CONTEXTS: u32 = offset::DEVICE_CONTEXT_ARRAY + 4;
 const HIGH_TABLE: u32 = offset::EVENT_RING_TABLE + 4;
 const HIGH_DEQUEUE: u32 = offset::EVENT_RING_DEQUEUE + 4;
 const LEGACY_CONTROL: u32 = EXTENDED + 4;
+
+/// A controller that runs uses pages of the driver's memory, to which entry 0 of the array of
+/// device contexts leads (clauses 4.20 and 6.6). It asks for them when it begins to run; the
+/// driver may have named none only if it wants none.
+fn find_scratchpads(model: &Model, contexts: u64, memory: &impl GuestMemory) -> Result<(), Fault> {
+    if model.scratchpads == 0 {
+        return Ok(());
+    }
+    let word = |at: u64| memory.read::<8>(at).map(u64::from_le_bytes);
+    let array = word(contexts)?;
+    for number in 0..u64::from(model.scratchpads) {
+        let page = word(array + 8 * number)?;
+        if !page.is_multiple_of(PAGE_BYTES) {
+            return Err(Fault { address: page });
+        }
+        memory.read::<8>(page)?;
+    }
+    Ok(())
+}

@@ -60,7 +60,8 @@ pub(super) fn fetch_newest_qemu(directory: &Path) -> Result<Vec<PathBuf>> {
     apt.update(newest)?;
     eprintln!("downloading the newest QEMU of {newest}: for guests, not installed");
     let suite = newest.to_string();
-    let words = ["install", "--download-only", "-y", "--no-install-recommends", "-t", &suite, "qemu-system-x86"];
+    let words =
+        ["install", "--download-only", "-y", "--no-install-recommends", "-t", &suite, "qemu-system-x86"];
     apt.output_of("apt-get", &words).map_err(|error| unreachable(newest, error))?;
     super::packages_in(&directory.join("cache/archives"))
 }
