@@ -8,6 +8,7 @@
 //!
 //! Everything is measured in release mode: a debug build of this program builds that and hands over to it.
 
+mod arguments;
 mod capture;
 mod codec;
 mod echo;
@@ -15,6 +16,7 @@ mod figure;
 mod guest;
 mod host;
 mod initiator;
+mod judged;
 mod link;
 mod load;
 mod processor;
@@ -23,16 +25,15 @@ mod simulator;
 mod socket;
 
 use anyhow::{Context, Result, ensure};
-use clap::ValueEnum;
+use arguments::{DriveArguments, DrivePart, HostArguments};
 use codec::CodecTime;
 use echo::EchoKind;
 use figure::Figure;
 use guest::GuestFigures;
+use judged::{Judged, conclude};
 use serde::Serialize;
 use socket::SocketFigure;
-use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 /// What to measure.
 #[derive(Debug, clap::Subcommand)]
@@ -40,7 +41,7 @@ pub(crate) enum Bench {
     /// Measure `uaskit serve`, and fail if it is slower than it has to be.
     Drive(DriveArguments),
     /// Measure our initiator and drivers, and `uaskit list`, and fail if they are slower than they have to be.
-    Host(initiator::HostArguments),
+    Host(HostArguments),
     /// Measure the simulated world, and fail if it is slower, or takes more memory, than it has to.
     Sim(simulator::SimulatorArguments),
     /// Measure how fast captures are decoded, and fail if it is slower than it has to be.
@@ -48,46 +49,6 @@ pub(crate) enum Bench {
     /// The echo that a drive is held against; the socket is standard input.
     #[command(hide = true)]
     Echo(echo::EchoArguments),
-}
-
-/// How to measure the drive.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct DriveArguments {
-    /// Length of each measurement; a fraction is fine.
-    #[arg(long, default_value = "1", value_parser = seconds)]
-    seconds: Duration,
-    /// How often the drive and its reference are measured, alternately.
-    #[arg(long, default_value_t = 7)]
-    rounds: u32,
-    /// Commands in flight.
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=255))]
-    depth: u16,
-    /// Print everything as JSON.
-    #[arg(long)]
-    json: bool,
-    /// Drive the server that listens there, instead of one started for this; no bar then.
-    #[arg(long, value_name = "PATH")]
-    socket: Option<PathBuf>,
-    /// Measure in a guest as well, against QEMU's own drive: some minutes.
-    #[arg(long)]
-    guest: bool,
-    /// Measure only this.
-    #[arg(long, value_enum)]
-    only: Option<Part>,
-    /// Print how to profile the server under this load, and do nothing else.
-    #[arg(long)]
-    profile: bool,
-}
-
-/// A part of the measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Part {
-    /// The codec.
-    Codec,
-    /// The drive over a socket.
-    Socket,
-    /// The drive in a guest.
-    Guest,
 }
 
 /// Everything that was measured.
@@ -120,30 +81,12 @@ pub(crate) fn run(bench: Bench) -> Result<bool> {
 fn measure_drive(arguments: &DriveArguments) -> Result<bool> {
     let wanted = |part, usually| arguments.only.map_or(usually, |only| only == part);
     let report = Report {
-        codec: wanted(Part::Codec, true).then(codec::measure).transpose()?,
+        codec: wanted(DrivePart::Codec, true).then(codec::measure).transpose()?,
         // Before the socket, which keeps this program on one processor from then on.
-        guest: wanted(Part::Guest, arguments.guest).then(|| guest::measure(arguments)).transpose()?,
-        socket: wanted(Part::Socket, true).then(|| socket::measure(arguments)).transpose()?,
+        guest: wanted(DrivePart::Guest, arguments.guest).then(|| guest::measure(arguments)).transpose()?,
+        socket: wanted(DrivePart::Socket, true).then(|| socket::measure(arguments)).transpose()?,
     };
     conclude(&report, arguments.json, || report.print(arguments))
-}
-
-/// Something with bars.
-trait Judged: Serialize {
-    /// Whether every bar was reached.
-    fn passes(&self) -> bool;
-}
-
-/// Says what was measured, to programs or by `print` to people; whether every bar was reached.
-fn conclude(report: &impl Judged, json: bool, print: impl FnOnce()) -> Result<bool> {
-    let passes = report.passes();
-    if json {
-        println!("{}", serde_json::to_string_pretty(report)?);
-    } else {
-        print();
-        println!("{}", if passes { "Every bar is reached." } else { "A bar is NOT reached." });
-    }
-    Ok(passes)
 }
 
 impl Judged for Report {
@@ -201,11 +144,6 @@ fn hand_over() -> Result<bool> {
         measured.env("UASKIT_BIN", built.join("uaskit"));
     }
     Ok(measured.status().context("start the optimised build")?.success())
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number")?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 /// Printed by `--profile`.

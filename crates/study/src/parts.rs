@@ -20,6 +20,9 @@ mod built_in;
 mod controller;
 mod drive;
 mod driver;
+mod entry;
+mod fields;
+mod kind;
 mod machine;
 mod quantity;
 pub(crate) mod schema;
@@ -29,145 +32,16 @@ pub use activation::{Activation, Carried, Chain, ChainError, Matched, Reason, Ru
 pub use bridge::{BridgePart, BridgeSide, FirmwareCosts};
 pub use controller::{ControllerPart, StreamsOf};
 pub use driver::{DriverPart, DriverStreams, DriverTransport, Os, Packing, Pieces, Waits};
+pub use entry::{Entry, PartModel};
+pub use kind::PartKind;
 pub use machine::{HostPart, PowerPart};
 pub use quantity::{Constant, Origin};
 pub use wires::{HubPart, LinkPart, SataPart};
 
-use serde_json::{Value, json};
 use sim::drive::disk::DiskPart;
 use sim::drive::solid::SolidPart;
 use std::collections::BTreeMap;
 use std::fmt;
-
-/// The kind of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PartKind {
-    /// A USB-to-SATA bridge.
-    Bridge,
-    /// A USB host controller.
-    Controller,
-    /// A driver, with the system's stack below the application.
-    Driver,
-    /// A hard disk.
-    Hdd,
-    /// A host: what its processor takes.
-    Host,
-    /// A host: its processor.
-    Hub,
-    /// A link.
-    Link,
-    /// What the parts of a machine draw.
-    Power,
-    /// A host adapter for drives without USB.
-    Sata,
-    /// A solid-state drive.
-    Ssd,
-}
-
-impl PartKind {
-    /// All kinds.
-    pub const ALL: [Self; 10] = [
-        Self::Bridge,
-        Self::Controller,
-        Self::Driver,
-        Self::Hdd,
-        Self::Host,
-        Self::Hub,
-        Self::Link,
-        Self::Power,
-        Self::Sata,
-        Self::Ssd,
-    ];
-
-    /// Returns the directory of its files.
-    pub const fn folder(self) -> &'static str {
-        match self {
-            Self::Bridge => "bridges",
-            Self::Controller => "controllers",
-            Self::Driver => "drivers",
-            Self::Hdd => "hdd",
-            Self::Host => "hosts",
-            Self::Hub => "hubs",
-            Self::Link => "links",
-            Self::Power => "power",
-            Self::Sata => "sata",
-            Self::Ssd => "ssd",
-        }
-    }
-
-    /// Finds the kind of a directory.
-    pub fn of_folder(folder: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.folder() == folder)
-    }
-}
-
-/// The model of a part.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PartModel {
-    /// A USB-to-SATA bridge.
-    Bridge(BridgePart),
-    /// A USB host controller.
-    Controller(ControllerPart),
-    /// A driver, with the system's stack below the application.
-    Driver(DriverPart),
-    /// A hard disk.
-    Hdd(DiskPart),
-    /// A host: its processor.
-    Host(HostPart),
-    /// A hub.
-    Hub(HubPart),
-    /// A link.
-    Link(LinkPart),
-    /// Power draw of the parts of a machine.
-    Power(PowerPart),
-    /// A host adapter for drives without USB.
-    Sata(SataPart),
-    /// A solid-state drive.
-    Ssd(SolidPart),
-}
-
-/// A part of the catalogue.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
-    /// Name on command lines, which is that of its file.
-    pub name: String,
-    /// Description in a line.
-    pub title: String,
-    /// Its model.
-    pub make: PartModel,
-    /// Its constants, as in the file.
-    pub constants: Vec<Constant>,
-    /// The text of the file.
-    text: String,
-}
-
-impl Entry {
-    /// Returns the kind of the part.
-    pub const fn kind(&self) -> PartKind {
-        match self.make {
-            PartModel::Bridge(_) => PartKind::Bridge,
-            PartModel::Controller(_) => PartKind::Controller,
-            PartModel::Driver(_) => PartKind::Driver,
-            PartModel::Hdd(_) => PartKind::Hdd,
-            PartModel::Host(_) => PartKind::Host,
-            PartModel::Hub(_) => PartKind::Hub,
-            PartModel::Link(_) => PartKind::Link,
-            PartModel::Power(_) => PartKind::Power,
-            PartModel::Sata(_) => PartKind::Sata,
-            PartModel::Ssd(_) => PartKind::Ssd,
-        }
-    }
-
-    /// Returns the part with all of its constants.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "kind": self.kind().folder(),
-            "name": self.name,
-            "title": self.title,
-            "constants": self.constants.iter().map(Constant::to_json).collect::<Value>(),
-        })
-    }
-}
 
 /// Parts by kind and name.
 #[derive(Clone, Debug, PartialEq)]
@@ -328,23 +202,6 @@ impl Catalogue {
     /// Returns all parts, by kind and name.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.values()
-    }
-}
-
-impl fmt::Display for PartKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bridge => "bridge",
-            Self::Controller => "host controller",
-            Self::Driver => "driver",
-            Self::Hdd => "hard disk",
-            Self::Host => "host",
-            Self::Hub => "hub",
-            Self::Link => "link",
-            Self::Power => "power",
-            Self::Sata => "SATA adapter",
-            Self::Ssd => "solid-state drive",
-        })
     }
 }
 

@@ -3,7 +3,7 @@
 //! Always true: every access lies within the part of the drive that the job uses and is aligned
 //! from the start of that part, unless it continues at its kind's position ([`Sequence::PerKind`]).
 
-use super::{AccessKind, Align, Job, REQUEST_BYTES_MAX, Sequence};
+use super::job::{AccessKind, Align, Job, REQUEST_BYTES_MAX, Sequence};
 use fastrand::Rng;
 use std::fmt;
 use units::{BlockCount, BlockSize, Extent};

@@ -19,11 +19,11 @@
 //! Options about fio itself (threads, reports) are ignored; everything else is an error. Left out:
 //! rates, think time, several files, logs, verification (use `--verify`), expressions.
 
-use super::job_file::{JobFileError, tame};
-use super::{
+use super::job::{
     ACCESS_SPECS_MAX, AccessSpec, Align, DEPTH_MAX, Fill, JOBS_MAX, Job, REQUEST_BYTES_MAX, Sequence,
     Workload,
 };
+use super::job_file::{JobFileError, tame};
 use std::time::Duration;
 
 /// Options about fio itself, which do not change the accesses here.

@@ -12,11 +12,11 @@
 
 mod heading;
 
-use super::job_file::{JobFileError, tame};
-use super::{
+use super::job::{
     ACCESS_SPECS_MAX, AccessSpec, Align, DEPTH_MAX, Fill, JOBS_MAX, Job, REQUEST_BYTES_MAX, Sequence,
     Workload,
 };
+use super::job_file::{JobFileError, tame};
 use heading::{Heading, Meaning, Section, Values};
 use std::time::Duration;
 

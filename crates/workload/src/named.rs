@@ -3,7 +3,7 @@
 //! Each row has lengths, read and random percentages, and depths. The programs themselves do more
 //! than their best-known pattern; the rows say what is taken of each.
 
-use super::{AccessSpec, Fill, Job, Workload};
+use super::job::{AccessSpec, Fill, Job, Workload};
 
 const K: u32 = 1 << 10;
 const M: u32 = 1 << 20;
@@ -31,10 +31,10 @@ pub const NAMES: &[(&str, &str)] = &[
     ("iometer-2m", "2M sequential reads, then writes, depth 1 to 64"),
     ("workstation", "8K, 80 % read, 80 % random, depth 64"),
     ("crystaldiskmark", "sequential 1M, random 512K, 4K, and 4K at depth 32; reads, then writes; within 1G"),
-    ("atto", "sequential writes of zeroes and reads of 0.5K to 8M, depth 4; within 256M"),
+    ("atto", "sequential writes of zeros and reads of 0.5K to 8M, depth 4; within 256M"),
     ("hdparm", "2M sequential reads, as hdparm -t"),
-    ("dd", "1M sequential reads, then writes, one at a time"),
-    ("iozone-4k", "4K one at a time: write, read, random read, random write; within 100M"),
+    ("dd", "1M sequential reads, then writes, depth 1"),
+    ("iozone-4k", "4K write, read, random read, random write, depth 1; within 100M"),
 ];
 
 const fn row(
@@ -64,18 +64,17 @@ const ROWS: &[Row] = &[
     row("workstation", 8 * K, 80, 80, &[64]),
     // The four rows introduced by version 3, with its default file size. Random places on a whole
     // drive would mean long seeks of a disk, and miss the mapping caches of bridges and flash.
-    // far strokes of a disk, and beyond what a bridge or a flash drive has of its map at hand.
     row("crystaldiskmark", M, 100, 0, &[1]).within(G),
     row("crystaldiskmark", 512 * K, 100, 100, &[1]).within(G),
     row("crystaldiskmark", 4 * K, 100, 100, &[1, 32]).within(G),
     row("crystaldiskmark", M, 0, 0, &[1]).within(G),
     row("crystaldiskmark", 512 * K, 0, 100, &[1]).within(G),
     row("crystaldiskmark", 4 * K, 0, 100, &[1, 32]).within(G),
-    // Reads of the device, not those of the cache (-T).
+    // Reads of the device (-t), not of the page cache (-T).
     row("hdparm", 2 * M, 100, 0, &[1]),
     row("dd", M, 100, 0, &[1]),
     row("dd", M, 0, 0, &[1]),
-    // -i 0, -i 1, -i 2 with -r 4k, without the second passes over the same file, which has 100 MB where people compare (-s 100M).
+    // -i 0, -i 1, -i 2 with -r 4k and -s 100M, without the second passes over the same file.
     row("iozone-4k", 4 * K, 0, 0, &[1]).within(100 * M),
     row("iozone-4k", 4 * K, 100, 0, &[1]).within(100 * M),
     row("iozone-4k", 4 * K, 100, 100, &[1]).within(100 * M),

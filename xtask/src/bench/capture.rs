@@ -5,7 +5,7 @@
 //! the page cache. What is held against the bar is the slower one.
 
 use super::figure::{self, Spread};
-use super::{Judged, conclude};
+use super::judged::{Judged, conclude};
 use anyhow::{Context, Result, ensure};
 use comfy_table::{Table, presets};
 use serde::Serialize;

@@ -4,7 +4,7 @@
 //! another first each time. Images are in memory. Small commands are held against `usb-uas` with `scsi-hd`; large ones against the
 //! [`responder`], because QEMU reads a socket 4 KiB at a time, and what that costs is not ours to mend.
 
-use super::DriveArguments;
+use super::arguments::DriveArguments;
 use super::figure::Figure;
 use super::responder;
 use anyhow::{Context, Result, ensure};

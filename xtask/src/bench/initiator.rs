@@ -8,46 +8,14 @@ mod guest;
 mod list;
 mod memory;
 
+use super::arguments::{HostArguments, HostPart};
 use super::figure::{self, Figure};
-use super::{Judged, conclude};
+use super::judged::{Judged, conclude};
 use crate::profiled;
 use anyhow::{Context, Result};
-use clap::ValueEnum;
 use memory::MemoryFigures;
 use serde::Serialize;
 use std::process::{Command, Stdio};
-use std::time::Duration;
-
-/// How to measure the host side.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct HostArguments {
-    /// Length of each measurement; a fraction is fine, but in a guest seconds are whole.
-    #[arg(long, default_value = "1", value_parser = super::seconds)]
-    pub(super) seconds: Duration,
-    /// How often each is measured, alternately with its reference.
-    #[arg(long, default_value_t = 7)]
-    pub(super) rounds: u32,
-    /// Print everything as JSON.
-    #[arg(long)]
-    pub(super) json: bool,
-    /// Measure what is in memory alone, in a build with a profile of its branches: some minutes more.
-    #[arg(long, conflicts_with = "only")]
-    pub(super) profiled: bool,
-    /// Measure only this.
-    #[arg(long, value_enum)]
-    pub(super) only: Option<HostPart>,
-}
-
-/// A part of the measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum HostPart {
-    /// Initiator and drive in memory.
-    Memory,
-    /// Our drivers in a guest.
-    Guest,
-    /// The list of drives.
-    List,
-}
 
 /// Everything that was measured.
 #[derive(Debug, Serialize)]

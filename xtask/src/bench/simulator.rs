@@ -8,7 +8,7 @@
 //! disturb little; the median of the rounds is held against the bar.
 
 use super::figure::{self, Spread};
-use super::{Judged, conclude};
+use super::judged::{Judged, conclude};
 use anyhow::{Context, Result};
 use comfy_table::{Table, presets};
 use rustix::time::{ClockId, clock_gettime};

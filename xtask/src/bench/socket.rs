@@ -6,7 +6,7 @@
 //! There are three echoes ([`echo`](super::echo)). What is judged is the drive against the plain one; the ratios to the
 //! two that batch are printed, since the drive batches as well.
 
-use super::DriveArguments;
+use super::arguments::DriveArguments;
 use super::echo::{Echo, EchoKind};
 use super::figure::{self, Figure, Spread};
 use super::host::Host;

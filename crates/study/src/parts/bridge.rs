@@ -4,9 +4,8 @@
 //! payload; a number of command slots; a buffer; and a SATA port. Left out: bridges with two
 //! drives, errors, and bursts below 16 packets.
 
-use super::PartModel;
+use super::fields::{FieldError, File, sectors, within};
 use super::quantity::{Count, Current, Quantity, Rate, Size, Time};
-use super::schema::{FieldError, File, sectors, within};
 use device::Transports;
 use quirks::{DeviceId, Identity, Names};
 use serde::Deserialize;
@@ -158,11 +157,13 @@ impl BridgePart {
 }
 
 impl File for BridgeFile {
+    type Part = BridgePart;
+
     fn title(&self) -> &str {
         &self.title
     }
 
-    fn make(&self) -> Result<PartModel, FieldError> {
+    fn make(&self) -> Result<Self::Part, FieldError> {
         let uas = self.uas.as_ref();
         let time =
             |time: fn(&UasTable) -> &Quantity<Time>| uas.map_or(Duration::ZERO, |uas| time(uas).duration());
@@ -171,7 +172,7 @@ impl File for BridgeFile {
         let piece = |place: &str, size: &Quantity<Size>| {
             within::<u32, _>(place, size, 2 << 10, u64::from(buffer_bytes / 2))
         };
-        Ok(PartModel::Bridge(BridgePart {
+        Ok(BridgePart {
             id: DeviceId::new(hex("id", self.id.get(..4))?, hex("id", self.id.get(5..))?),
             revision: hex("revision", Some(&self.revision))?,
             max_power_ma: within("power.current", &self.power.current, 0, 900)?,
@@ -197,7 +198,7 @@ impl File for BridgeFile {
                 reads_fit: false,
                 buffer_sectors: sectors("buffer.size", &self.buffer.size)?,
             },
-        }))
+        })
     }
 }
 

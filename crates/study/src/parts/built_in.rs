@@ -2,7 +2,7 @@
 //!
 //! A part is listed by name alone. Always true: kind and name are unique.
 
-use super::PartKind;
+use super::kind::PartKind;
 
 /// PartKind, name, text.
 macro_rules! built_in {

@@ -3,9 +3,8 @@
 //! Fields are the parameters of [`sim::xhc`], and the drivers that can use the streams: some
 //! controllers offer streams that work only with a specific driver. Left out: driver costs.
 
-use super::PartModel;
+use super::fields::{FieldError, File, within};
 use super::quantity::{Count, Quantity, Rate, Size, Time};
-use super::schema::{FieldError, File, within};
 use serde::Deserialize;
 use sim::link::usb2::Pacing;
 use sim::xhc::Part;
@@ -130,11 +129,13 @@ impl ControllerPart {
 }
 
 impl File for ControllerFile {
+    type Part = ControllerPart;
+
     fn title(&self) -> &str {
         &self.title
     }
 
-    fn make(&self) -> Result<PartModel, FieldError> {
+    fn make(&self) -> Result<Self::Part, FieldError> {
         let (memory, times) = (&self.memory, &self.times);
         let attachment = PciExpress {
             register_write: memory.register_write.duration(),
@@ -167,12 +168,12 @@ impl File for ControllerFile {
             pacing: Pacing { gap: self.usb2.gap.duration(), after_nak: self.usb2.after_nak.duration() },
             ..Part::CHIPSET
         };
-        Ok(PartModel::Controller(ControllerPart {
+        Ok(ControllerPart {
             part,
             pci: self.pci()?,
             streams_only: self.streams.only.clone(),
             scatter_gather: self.scatter_gather.unwrap_or(true),
-        }))
+        })
     }
 }
 

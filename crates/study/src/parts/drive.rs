@@ -3,9 +3,8 @@
 //! Fields are the parameters of the models in [`sim::drive`]. Left out: whatever does not affect
 //! timing.
 
-use super::PartModel;
+use super::fields::{FieldError, File, sectors, within};
 use super::quantity::{Count, Quantity, Rate, RotationSpeed, Share, Size, Time};
-use super::schema::{FieldError, File, sectors, within};
 use serde::Deserialize;
 use sim::drive::SECTOR_BYTES;
 use sim::drive::disk::{DiskPart, Seek, Zone};
@@ -89,22 +88,26 @@ struct HddElectronics {
 }
 
 impl File for SsdFile {
+    type Part = SolidPart;
+
     fn title(&self) -> &str {
         &self.title
     }
 
-    fn make(&self) -> Result<PartModel, FieldError> {
-        Ok(PartModel::Ssd(self.part()?))
+    fn make(&self) -> Result<Self::Part, FieldError> {
+        self.part()
     }
 }
 
 impl File for HddFile {
+    type Part = DiskPart;
+
     fn title(&self) -> &str {
         &self.title
     }
 
-    fn make(&self) -> Result<PartModel, FieldError> {
-        Ok(PartModel::Hdd(self.part()?))
+    fn make(&self) -> Result<Self::Part, FieldError> {
+        self.part()
     }
 }
 

@@ -5,9 +5,8 @@
 //! packing, lengths), costs second. Left out: differences between processors, which belong to a
 //! host ([`HostPart`](super::HostPart)).
 
-use super::PartModel;
+use super::fields::{FieldError, File, within};
 use super::quantity::{Count, Quantity, Rate, Size, Time};
-use super::schema::{FieldError, File, within};
 use bus::Speed;
 use serde::Deserialize;
 use sim::machine::xhci::HostCosts;
@@ -227,11 +226,13 @@ impl DriverPart {
 }
 
 impl File for DriverFile {
+    type Part = DriverPart;
+
     fn title(&self) -> &str {
         &self.title
     }
 
-    fn make(&self) -> Result<PartModel, FieldError> {
+    fn make(&self) -> Result<Self::Part, FieldError> {
         if self.transport == DriverTransport::Turbo && self.packing.is_none() {
             return Err(FieldError::new("transport", "`transport = \"turbo\"` needs a table `[packing]`"));
         }
@@ -251,7 +252,7 @@ impl File for DriverFile {
             .packing
             .as_ref()
             .map_or(Ok(0), |packing| within("packing.copy", &packing.copy, 1, 1_000_000))?;
-        Ok(PartModel::Driver(DriverPart {
+        Ok(DriverPart {
             os: self.os,
             transport: self.transport,
             streams: self.streams,
@@ -268,7 +269,7 @@ impl File for DriverFile {
             emulation: self.emulation.as_ref().map_or(Duration::ZERO, |table| table.command.duration()),
             controllers: self.controllers.clone(),
             fallback: self.fallback.clone(),
-        }))
+        })
     }
 }
 

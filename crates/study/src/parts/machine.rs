@@ -3,9 +3,8 @@
 //! Driver costs are given for a reference host; a host has a factor. Left out: caches and frequency
 //! changes.
 
-use super::PartModel;
+use super::fields::{FieldError, File, within};
 use super::quantity::{Count, PowerDraw, Quantity, Share};
-use super::schema::{FieldError, File, within};
 use serde::Deserialize;
 use sim::machine::xhci::HostCosts;
 use sim::power::Microwatts;
@@ -85,27 +84,31 @@ impl HostPart {
 }
 
 impl File for HostFile {
+    type Part = HostPart;
+
     fn title(&self) -> &str {
         &self.title
     }
 
-    fn make(&self) -> Result<PartModel, FieldError> {
-        Ok(PartModel::Host(HostPart {
+    fn make(&self) -> Result<Self::Part, FieldError> {
+        Ok(HostPart {
             cores: within("cores", &self.cores, 1, 64)?,
             pace_per_mille: within("pace", &self.pace, 10, 100_000)?,
             power: self.power.clone(),
-        }))
+        })
     }
 }
 
 impl File for PowerFile {
+    type Part = PowerPart;
+
     fn title(&self) -> &str {
         &self.title
     }
 
-    fn make(&self) -> Result<PartModel, FieldError> {
+    fn make(&self) -> Result<Self::Part, FieldError> {
         let LinkDraws { u0, u1, u2, exit } = &self.link;
-        Ok(PartModel::Power(PowerPart {
+        Ok(PowerPart {
             core: self.core.draws(),
             controller: self.controller.draws(),
             link: [u0.draw(), u1.draw(), u2.draw(), exit.draw()],
@@ -113,7 +116,7 @@ impl File for PowerFile {
             ssd: self.ssd.draws(),
             hdd: self.hdd.draws(),
             rest: self.rest.draw(),
-        }))
+        })
     }
 }
 

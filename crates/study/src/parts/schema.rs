@@ -7,12 +7,13 @@ use super::bridge::BridgeFile;
 use super::controller::ControllerFile;
 use super::drive::{HddFile, SsdFile};
 use super::driver::DriverFile;
+use super::entry::{Entry, PartModel};
+use super::fields::{FieldError, File};
+use super::kind::PartKind;
 use super::machine::{HostFile, PowerFile};
-use super::quantity::{Constant, Quantity, Size, Written};
+use super::quantity::{Constant, Written};
 use super::wires::{HubFile, LinkFile, SataFile};
-use super::{Entry, PartKind, PartModel};
 use serde::de::DeserializeOwned;
-use sim::drive::SECTOR_BYTES;
 use toml::{Table, Value};
 
 /// An error in a text, with its line.
@@ -22,35 +23,12 @@ pub(crate) struct Fault {
     pub(crate) what: String,
 }
 
-/// An invalid value of a well-formed number.
-#[derive(Debug)]
-pub(super) struct FieldError {
-    /// Key: `flash.read`.
-    place: String,
-    what: String,
-}
-
-/// The file of a kind of part.
-pub(super) trait File: DeserializeOwned {
-    /// Returns the description.
-    fn title(&self) -> &str;
-
-    /// What it is made of.
-    fn make(&self) -> Result<PartModel, FieldError>;
-}
-
 /// What a part is read from.
 enum Source<'a> {
     /// The text of a file.
     Text(&'a str),
     /// A modified table.
     Table(Table),
-}
-
-impl FieldError {
-    pub(super) fn new(place: &str, what: impl Into<String>) -> Self {
-        Self { place: place.into(), what: what.into() }
-    }
 }
 
 /// Reads the text of a part.
@@ -90,20 +68,20 @@ fn at<'a>(table: &'a mut Table, place: &str) -> Option<&'a mut Table> {
 
 fn made(kind: PartKind, source: Source<'_>) -> Result<(String, PartModel), Fault> {
     match kind {
-        PartKind::Bridge => of::<BridgeFile>(source),
-        PartKind::Controller => of::<ControllerFile>(source),
-        PartKind::Driver => of::<DriverFile>(source),
-        PartKind::Hdd => of::<HddFile>(source),
-        PartKind::Host => of::<HostFile>(source),
-        PartKind::Hub => of::<HubFile>(source),
-        PartKind::Link => of::<LinkFile>(source),
-        PartKind::Power => of::<PowerFile>(source),
-        PartKind::Sata => of::<SataFile>(source),
-        PartKind::Ssd => of::<SsdFile>(source),
+        PartKind::Bridge => of::<BridgeFile>(source, PartModel::Bridge),
+        PartKind::Controller => of::<ControllerFile>(source, PartModel::Controller),
+        PartKind::Driver => of::<DriverFile>(source, PartModel::Driver),
+        PartKind::Hdd => of::<HddFile>(source, PartModel::Hdd),
+        PartKind::Host => of::<HostFile>(source, PartModel::Host),
+        PartKind::Hub => of::<HubFile>(source, PartModel::Hub),
+        PartKind::Link => of::<LinkFile>(source, PartModel::Link),
+        PartKind::Power => of::<PowerFile>(source, PartModel::Power),
+        PartKind::Sata => of::<SataFile>(source, PartModel::Sata),
+        PartKind::Ssd => of::<SsdFile>(source, PartModel::Ssd),
     }
 }
 
-fn of<F: File>(source: Source<'_>) -> Result<(String, PartModel), Fault> {
+fn of<F: File>(source: Source<'_>, model: fn(F::Part) -> PartModel) -> Result<(String, PartModel), Fault> {
     let text = match source {
         Source::Text(text) => Some(text),
         Source::Table(_) => None,
@@ -118,7 +96,7 @@ fn of<F: File>(source: Source<'_>) -> Result<(String, PartModel), Fault> {
         line: text.and_then(|text| line_of(text, &place)),
         what,
     })?;
-    Ok((file.title().to_owned(), make))
+    Ok((file.title().to_owned(), model(make)))
 }
 
 /// Parses TOML and reports the line of an error. Names and texts appear on terminals, so control
@@ -191,25 +169,4 @@ fn collect(place: &str, table: &Table, constants: &mut Vec<Constant>) {
             Err(_) => collect(&place, inner, constants),
         }
     }
-}
-
-/// A number within bounds.
-pub(super) fn within<T: TryFrom<u64>, M>(
-    place: &str,
-    quantity: &Quantity<M>,
-    least: u64,
-    most: u64,
-) -> Result<T, FieldError> {
-    let whole = quantity.whole();
-    let fits = (least..=most).contains(&whole).then(|| T::try_from(whole).ok()).flatten();
-    fits.ok_or_else(|| {
-        let what = format!("`{place}` is {whole} in its smallest unit, expected {least} to {most}");
-        FieldError::new(place, what)
-    })
-}
-
-pub(super) fn sectors(place: &str, size: &Quantity<Size>) -> Result<u32, FieldError> {
-    let bytes: u64 = within(place, size, 0, 1 << 40)?;
-    u32::try_from(bytes / u64::from(SECTOR_BYTES))
-        .map_err(|_| FieldError::new(place, format!("`{place}` is too large")))
 }

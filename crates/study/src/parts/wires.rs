@@ -2,10 +2,9 @@
 //!
 //! What a link takes is in its standard, so its file has no numbers but a name; a part of a link is there to be chosen.
 
-use super::PartModel;
 use super::bridge::SataRate;
+use super::fields::{FieldError, File, within};
 use super::quantity::{Count, Quantity, Time};
-use super::schema::{FieldError, File, within};
 use serde::Deserialize;
 use sim::link::{AnyRate, superspeed, usb2};
 use sim::sata;
@@ -82,29 +81,33 @@ pub(super) struct SataFile {
 }
 
 impl File for LinkFile {
+    type Part = LinkPart;
+
     fn title(&self) -> &str {
         &self.title
     }
 
-    fn make(&self) -> Result<PartModel, FieldError> {
-        Ok(PartModel::Link(match self.rate {
+    fn make(&self) -> Result<Self::Part, FieldError> {
+        Ok(match self.rate {
             LinkRate::Full => LinkPart::Usb2(usb2::Rate::Full),
             LinkRate::High => LinkPart::Usb2(usb2::Rate::High),
             LinkRate::Gen1 => LinkPart::SuperSpeed(superspeed::Rate::Gen1),
             LinkRate::Gen2 => LinkPart::SuperSpeed(superspeed::Rate::Gen2),
             LinkRate::Gen2x2 => LinkPart::SuperSpeed(superspeed::Rate::Gen2x2),
-        }))
+        })
     }
 }
 
 impl File for HubFile {
+    type Part = HubPart;
+
     fn title(&self) -> &str {
         &self.title
     }
 
-    fn make(&self) -> Result<PartModel, FieldError> {
+    fn make(&self) -> Result<Self::Part, FieldError> {
         let ports = within("ports", &self.ports, 1, 15)?;
-        Ok(PartModel::Hub(HubPart {
+        Ok(HubPart {
             ports,
             delay: Duration::from_ps(within("delay", &self.delay, 0, 400_000)?),
             translators: match &self.translators {
@@ -114,21 +117,23 @@ impl File for HubFile {
                     _ => usb2::Translators::Each,
                 },
             },
-        }))
+        })
     }
 }
 
 impl File for SataFile {
+    type Part = SataPart;
+
     fn title(&self) -> &str {
         &self.title
     }
 
-    fn make(&self) -> Result<PartModel, FieldError> {
-        Ok(PartModel::Sata(SataPart {
+    fn make(&self) -> Result<Self::Part, FieldError> {
+        Ok(SataPart {
             rate: self.rate.rate(),
             latency: self.latency.duration(),
             queued: within("queued", &self.queued, 0, 32)?,
             command: self.command.duration(),
-        }))
+        })
     }
 }

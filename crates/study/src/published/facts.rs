@@ -10,7 +10,7 @@
 //!
 //! Always true: a number is where the code or the catalogue has it, and is not said again here.
 
-use super::plan::ParameterPath;
+use super::parameter::ParameterPath;
 use crate::parts::{Activation, Carried, Catalogue};
 use crate::setups::{Setup, Variant};
 use sim::link::superspeed::Rate;

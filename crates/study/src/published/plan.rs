@@ -24,12 +24,11 @@
 //! Always true: a plan that was checked names rows that runs decide, and numbers that are there, each once, in their units.
 
 use super::decision::{Decision, DecisionKind};
+use super::parameter::ParameterPath;
 use crate::parts::schema::{self, Fault};
-use crate::parts::{Catalogue, Constant, Origin, PartError, PartKind};
+use crate::parts::{Catalogue, Origin, PartError, PartKind};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::str::FromStr;
 use toml::Spanned;
 
 /// All that is fitted, in the order in which it is.
@@ -82,17 +81,6 @@ pub struct Grid {
     pub step: f64,
     /// The last, in steps from the first.
     pub steps: u32,
-}
-
-/// Where a number is: `drivers/turbo packing.longest`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ParameterPath {
-    /// The kind of the part.
-    pub kind: PartKind,
-    /// The part, by name.
-    pub part: String,
-    /// Its number.
-    pub number: String,
 }
 
 #[derive(Deserialize)]
@@ -296,14 +284,6 @@ impl Grid {
     }
 }
 
-impl ParameterPath {
-    /// What a catalogue has there.
-    pub fn find<'a>(&self, catalogue: &'a Catalogue) -> Option<&'a Constant> {
-        let constants = &catalogue.find(self.kind, &self.part)?.constants;
-        constants.iter().find(|constant| constant.place == self.number)
-    }
-}
-
 impl Reading<'_> {
     fn stage(&self, StageTable { name, why, rows, number }: StageTable) -> Result<FitStage, Fault> {
         if rows.is_empty() || number.is_empty() {
@@ -370,22 +350,4 @@ fn in_plan(Fault { line, what }: Fault) -> PartError {
 
 const fn fault(line: usize, what: String) -> Fault {
     Fault { line: Some(line), what }
-}
-
-impl FromStr for ParameterPath {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("expected `folder/part table.number`, not `{text}`");
-        let (part, number) = text.split_once(' ').ok_or_else(expected)?;
-        let (folder, part) = part.split_once('/').ok_or_else(expected)?;
-        let kind = PartKind::of_folder(folder).ok_or_else(|| format!("no such kind of part: `{folder}`"))?;
-        Ok(Self { kind, part: part.into(), number: number.into() })
-    }
-}
-
-impl fmt::Display for ParameterPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{} {}", self.kind.folder(), self.part, self.number)
-    }
 }

@@ -8,7 +8,8 @@
 
 use super::facts::Facts;
 use super::measurement::Measurement;
-use super::plan::{FreeNumber, ParameterPath, Plan};
+use super::parameter::ParameterPath;
+use super::plan::{FreeNumber, Plan};
 use crate::parts::{Carried, Catalogue, PartKind};
 use crate::setups::{Assembly, DriveName};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,8 +4,8 @@
 //! from that driver, does the same over usbfs, and gives it back. Everything runs on one emulated processor, so the
 //! ratio compares what both cost.
 
+use super::super::arguments::HostArguments;
 use super::super::figure::Figure;
-use super::HostArguments;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::time::Duration;

@@ -4,8 +4,8 @@
 //! its medium for each command, by way of disk, transport, bus, target and executor. The loop copies between the same
 //! medium and a buffer, and does nothing else: so both walk through the same memory, in the same large pages.
 
+use super::super::arguments::HostArguments;
 use super::super::figure::Figure;
-use super::HostArguments;
 use anyhow::{Context, Result, ensure};
 use bench::backend::{BenchDevice, BufferLayout, MemoryDevice, Route, Runner};
 use bus::Speed;
