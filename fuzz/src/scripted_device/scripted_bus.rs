@@ -90,11 +90,13 @@ impl ScriptedBus {
         self.ended.push_back(Completion { id, status, actual });
     }
 
-    /// Completes the cancelled transfers.
-    pub(super) fn complete_cancelled(&mut self) {
-        while let Some(id) = self.cancelled.pop_first() {
-            self.complete(id, TransferStatus::Cancelled, 0, &[]);
+    /// Completes the cancelled transfers. Returns whether there were any.
+    pub(super) fn complete_cancelled(&mut self) -> bool {
+        let cancelled = std::mem::take(&mut self.cancelled);
+        for id in &cancelled {
+            self.complete(*id, TransferStatus::Cancelled, 0, &[]);
         }
+        !cancelled.is_empty()
     }
 
     /// The request that waits.

@@ -120,8 +120,7 @@ impl<T: Transport> Stack<T> {
 
     /// Completes the cancelled transfers and advances time to the next deadline; returns whether there was one.
     pub fn pass_time(&mut self) -> bool {
-        self.session.bus_mut().complete_cancelled();
-        self.settle();
+        self.complete_cancelled();
         let Some(due) = self.session.poll_timeout() else { return false };
         let deadlines =
             |stack: &Self| (stack.session.disk().poll_timeout(), stack.session.transport().poll_timeout());
@@ -131,6 +130,13 @@ impl<T: Transport> Stack<T> {
         self.settle();
         assert_ne!(deadlines(self), before, "nothing came of it");
         true
+    }
+
+    /// Completes the cancelled transfers, and those that the host cancels because of that.
+    fn complete_cancelled(&mut self) {
+        while self.session.bus_mut().complete_cancelled() {
+            self.settle();
+        }
     }
 
     /// Removes the device. The host is notified before its transfers complete, or after.
@@ -161,8 +167,7 @@ impl<T: Transport> Stack<T> {
     pub fn end(mut self) {
         for _ in 0..DEADLINES_MAX {
             if self.is_at_rest() {
-                self.session.bus_mut().complete_cancelled();
-                self.settle();
+                self.complete_cancelled();
                 let notifies_first = self.session.bus().is_prompt;
                 self.unplug(notifies_first);
                 assert!(self.is_at_rest());
