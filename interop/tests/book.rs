@@ -60,7 +60,18 @@ fn what_is_found_is_found_again() -> Result<()> {
 
 #[test]
 fn no_page_is_left_out() -> Result<()> {
-    let followed = ["virtual-machine", "why-bot", "bug-report", "measure", "capture", "predict", "libraries"];
-    assert_eq!(book::pages()?, [&["introduction"], &followed[..], &FINDINGS[..]].concat());
+    // Not followed: an introduction without commands, and what needs a newer QEMU than Debian's.
+    let pages = [
+        "introduction",
+        "virtual-machine",
+        "any-vm",
+        "why-bot",
+        "bug-report",
+        "measure",
+        "capture",
+        "predict",
+        "libraries",
+    ];
+    assert_eq!(book::pages()?, [&pages[..], &FINDINGS[..]].concat());
     Ok(())
 }

@@ -282,7 +282,7 @@ fn lines_until_the_next_boot_take_effect_and_are_withdrawn() -> Result<()> {
         guest.run(&format!("smartctl -d sat -i {path}")).map(|output| output.status == 0)
     };
     assert!(!smart(&mut bench.vm.guest)?);
-    let through = advice(&mut bench.vm.guest, "seagate", "Let ATA pass-through")?;
+    let through = advice(&mut bench.vm.guest, "seagate", "Allow ATA pass-through")?;
     for (steps, is_let_through) in [(&through["steps"], true), (&through["back"], false)] {
         bench.vm.guest.stdout_of(line(steps, "until the next boot"))?;
         bench.plug_in_again("seagate")?;
@@ -292,7 +292,7 @@ fn lines_until_the_next_boot_take_effect_and_are_withdrawn() -> Result<()> {
     bench.plug_in_again("streams")?;
     let guest = &mut bench.vm.guest;
     assert_eq!(verdict(guest, "streams")?, ["none", "left-alone", "not-ignored"]);
-    let without = advice(guest, "streams", "Have usb-storage take it")?;
+    let without = advice(guest, "streams", "Let usb-storage bind")?;
     guest.stdout_of(line(&without["steps"], "until the next boot"))?;
     bench.plug_in_again("streams")?;
     let guest = &mut bench.vm.guest;
@@ -379,7 +379,7 @@ fn the_rule_for_access_lets_the_active_user_drive_a_drive() -> Result<()> {
         .find(|line| line.contains("--udev | sudo tee"))
         .expect("a command to install the rule");
     let rules = guest.stdout_of(install)?;
-    let then = rules.lines().find_map(|line| line.strip_prefix("# Then: ")).expect("a command for after it");
+    let then = rules.lines().find_map(|line| line.strip_prefix("# To apply it: ")).expect("a command for after it");
     guest.stdout_of(&format!("{then} && udevadm settle"))?;
     for round in ["it is there", "it comes"] {
         let guest = &mut bench.vm.guest;
