@@ -153,10 +153,24 @@ fn packages_in(directory: &Path) -> Result<Vec<PathBuf>> {
 /// What is in a package, as files below the directory that comes back. It is downloaded and unpacked in the cache where it is not there
 /// yet, and never installed: a daemon of the guest's is none of this machine's.
 pub(crate) fn unpacked(name: &str) -> Result<PathBuf> {
+    unpacked_once(&format!("packages/{name}"), |download| {
+        eprintln!("downloading {name}: for guests, unpacked in the cache, not installed");
+        fetch(name, download).map(|package| vec![package])
+    })
+}
+
+/// The newest QEMU of Debian's backports, unpacked below the directory that comes back and never installed: that of an older
+/// release does not know vfio-user.
+pub(crate) fn newest_qemu() -> Result<PathBuf> {
+    unpacked_once("newest-qemu", suite::fetch_newest_qemu)
+}
+
+/// Unpacks the packages that `fetch` puts into a directory, unless the cache has `place` already. Returns where they are.
+fn unpacked_once(place: &str, fetch: impl FnOnce(&Path) -> Result<Vec<PathBuf>>) -> Result<PathBuf> {
     let cache = scratch::cache()?;
     // One downloads, the others wait for it.
     let _lock = scratch::lock(&cache)?;
-    let root = cache.join("packages").join(name);
+    let root = cache.join(place);
     if root.exists() {
         return Ok(root);
     }
@@ -165,29 +179,8 @@ pub(crate) fn unpacked(name: &str) -> Result<PathBuf> {
     let _ = std::fs::remove_dir_all(&download);
     let half = download.join("root");
     scratch::create(&half)?;
-    scratch::create(&cache.join("packages"))?;
-    eprintln!("downloading {name}: for guests, unpacked in {}, not installed", root.display());
-    let package = fetch(name, &download)?;
-    child::output_of(Command::new("dpkg").arg("-x").arg(&package).arg(&half))?;
-    std::fs::rename(&half, &root).map_err(Error::io(format!("rename {}", half.display())))?;
-    std::fs::remove_dir_all(&download).map_err(Error::io("remove the downloaded package"))?;
-    Ok(root)
-}
-
-/// The newest QEMU of Debian's backports, unpacked below the directory that comes back and never installed: that of an older
-/// release does not know vfio-user.
-pub(crate) fn newest_qemu() -> Result<PathBuf> {
-    let cache = scratch::cache()?;
-    let _lock = scratch::lock(&cache)?;
-    let root = cache.join("newest-qemu");
-    if root.exists() {
-        return Ok(root);
-    }
-    let download = cache.join("download-qemu");
-    let _ = std::fs::remove_dir_all(&download);
-    let half = download.join("root");
-    scratch::create(&half)?;
-    for package in suite::fetch_newest_qemu(&download)? {
+    scratch::create(root.parent().unwrap_or(&cache))?;
+    for package in fetch(&download)? {
         child::output_of(Command::new("dpkg").arg("-x").arg(&package).arg(&half))?;
     }
     std::fs::rename(&half, &root).map_err(Error::io(format!("rename {}", half.display())))?;

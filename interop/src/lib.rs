@@ -25,7 +25,9 @@ pub mod tools;
 mod child;
 mod error;
 mod shared;
+mod trial;
 mod wait;
 
 pub use error::{Error, Result};
 pub use shared::Shared;
+pub use trial::trial;

@@ -6,29 +6,22 @@
 
 use std::process::ExitCode;
 
-use libtest_mimic::{Arguments, Completion, Trial};
+use libtest_mimic::Arguments;
 use quirks::quirk::{
     Flag, Flags, KernelVersion, Presence,
     table::{STORAGE, TableRow, UAS},
 };
 use uaskit_interop::{
-    Error, Result,
+    Result,
     debian::{self, Suite},
+    trial,
 };
 
 const HEADERS: [&str; 2] = ["drivers/usb/storage/unusual_uas.h", "drivers/usb/storage/unusual_devs.h"];
 
 fn main() -> ExitCode {
-    let trials = [Suite::Bookworm, Suite::Trixie, Suite::TrixieBackports].map(|suite| {
-        let judged = move || match check(suite) {
-            Ok(()) => Ok(Completion::Completed),
-            Err(error @ Error::Unreachable { .. }) => {
-                Ok(Completion::ignored_with(error.to_string().replace('\n', " ")))
-            }
-            Err(error) => Err(error.into()),
-        };
-        Trial::ignorable_test(format!("sources::{suite}"), judged).with_ignored_flag(true)
-    });
+    let trials = [Suite::Bookworm, Suite::Trixie, Suite::TrixieBackports]
+        .map(|suite| trial(format!("sources::{suite}"), true, move || check(suite)));
     libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
 }
 

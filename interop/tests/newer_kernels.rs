@@ -5,7 +5,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use libtest_mimic::{Arguments, Completion, Trial};
+use libtest_mimic::{Arguments, Trial};
 use uaskit_interop::{
     Error, Result,
     debian::{self, Suite},
@@ -17,6 +17,7 @@ use uaskit_interop::{
         texts,
         uaskit::{MET, ask, assert_verified, refused, verdict},
     },
+    trial,
 };
 
 /// A drive, and what the kernel and `uaskit why` make of it.
@@ -100,18 +101,6 @@ fn main() -> ExitCode {
         }
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
-}
-
-/// A test; a slow one runs with `--include-ignored` only.
-fn trial(name: String, is_slow: bool, run: impl FnOnce() -> Result<()> + Send + 'static) -> Trial {
-    let judged = move || match run() {
-        Ok(()) => Ok(Completion::Completed),
-        Err(error @ Error::Unreachable { .. }) => {
-            Ok(Completion::ignored_with(error.to_string().replace('\n', " ")))
-        }
-        Err(error) => Err(error.into()),
-    };
-    Trial::ignorable_test(name, judged).with_ignored_flag(is_slow)
 }
 
 /// A guest with drives of ours.

@@ -18,12 +18,12 @@ use crate::recorder::{self, Capture};
 use crate::signals;
 use assemble::CreatedImage;
 use bench::record::CaptureSummary;
-use drive::Drive;
+use drive::{Counters, Drive};
 use report::Report;
 pub(crate) use report::describe as transport_name;
 use serde_json::json;
-use served::{Line, Outcome, Served};
-use server::net::{Address, BindError, PrivateSocket};
+use served::Line;
+use server::net::{Address, BindError, PrivateSocket, Server, ServerExit};
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         drives.push(drive);
         created.push(image);
     }
-    let captures = begin_captures(arguments, &mut drives)?;
+    let capture = begin_capture(arguments, &mut drives)?;
     drives.iter().for_each(|drive| introduce(&report, drive));
     if let Some((what, fields)) = arguments.capture.announcement() {
         report.emit(&format!("Capturing to {what}"), "capturing", fields);
@@ -80,16 +80,16 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         let opener = Opener { options: assemble::options(first) };
         control::receive(listener, opener, server.controller());
     }
-    match &server {
-        Served::Usbredir(_) => print_qemu_arguments(&report, server.address(), arguments.drive.speed),
-        Served::VfioUser(_) => print_vfio_user_arguments(&report, server.address()),
+    match arguments.vfio_user {
+        None => print_qemu_arguments(&report, server.address(), arguments.drive.speed),
+        Some(_) => print_vfio_user_arguments(&report, server.address()),
     }
     run_until_ended(&server, &notices, &mut report);
     let mut ended = server.join();
     ended.drives.iter_mut().for_each(Drive::stop_observing);
-    let captured: Result<Vec<_>, _> = captures.into_iter().map(Capture::finish).collect();
+    let captured = capture.map(Capture::finish).transpose();
     print_end(&report, ended)?;
-    for captured in captured? {
+    if let Some(captured) = captured? {
         let line = format!("Captured: {}.", recorder::summary(captured));
         let CaptureSummary { files, records, dropped } = captured;
         let fields = json!({ "files": files, "records": records, "dropped": dropped });
@@ -131,25 +131,25 @@ impl Export {
         allow_remote: bool,
         drives: Vec<Drive>,
         on_event: impl FnMut(Line) + Send + 'static,
-    ) -> Result<Served, Failure> {
+    ) -> Result<Server, Failure> {
         match self {
-            Self::VfioUser(path) => Served::vfio_user(&path, drives, on_event),
+            Self::VfioUser(path) => served::vfio_user(&path, drives, on_event),
             Self::Usbredir(address) => {
                 let mut drives = drives.into_iter();
                 let drive = drives.next().ok_or_else(|| Failure::usage("no drive is described"))?;
-                Served::usbredir(address, allow_remote, drive, on_event)
+                served::usbredir(address, allow_remote, drive, on_event)
             }
         }
     }
 }
 
 /// Starts to capture the host's transfers, if requested: those of the first drive.
-fn begin_captures(arguments: &ServeArguments, drives: &mut [Drive]) -> Result<Vec<Capture>, Failure> {
-    let Some(drive) = drives.first_mut() else { return Ok(Vec::new()) };
+fn begin_capture(arguments: &ServeArguments, drives: &mut [Drive]) -> Result<Option<Capture>, Failure> {
+    let Some(drive) = drives.first_mut() else { return Ok(None) };
     let description = format!("uaskit serve, {}", drive.device().config().speed);
-    let Some((capture, recorder)) = arguments.capture.start(description)? else { return Ok(Vec::new()) };
+    let Some((capture, recorder)) = arguments.capture.start(description)? else { return Ok(None) };
     drive.observe(Box::new(recorder));
-    Ok(vec![capture])
+    Ok(Some(capture))
 }
 
 /// The socket for control commands. It is removed when this is dropped.
@@ -200,7 +200,7 @@ fn catch_signals(sender: Sender<Notice>) -> Result<(), Failure> {
 }
 
 /// Prints events until the serving thread has ended, and stops it at a signal.
-fn run_until_ended(server: &Served, notices: &Receiver<Notice>, report: &mut Report) {
+fn run_until_ended(server: &Server, notices: &Receiver<Notice>, report: &mut Report) {
     loop {
         let notice = match report.is_live() {
             true => notices.recv_timeout(DRAW_INTERVAL),
@@ -214,7 +214,7 @@ fn run_until_ended(server: &Served, notices: &Receiver<Notice>, report: &mut Rep
                     "stopping",
                     json!({}),
                 );
-                server.stop();
+                server.stopper().stop();
             }
             Ok(Notice::Stopped) | Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => report.draw(server.snapshot()),
@@ -318,8 +318,8 @@ fn print_event(report: &Report, line: Line) {
     report.emit(&format!("{text}."), name, fields);
 }
 
-fn print_end(report: &Report, ended: Outcome) -> Result<(), Failure> {
-    let counters = ended.counters();
+fn print_end(report: &Report, ended: ServerExit) -> Result<(), Failure> {
+    let counters = ended.drives.iter().map(Drive::counters).fold(Counters::default(), Counters::plus);
     ended.outcome.map_err(|error| Failure::new("server stopped unexpectedly").because(error))?;
     ended.flushed.map_err(|error| {
         Failure::new("cannot flush all written data")

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A [`Session`] takes messages of one client and answers them; it has no socket. The [`Function`] is the PCI function:
-//! configuration space, BAR 0 with the registers of an xHCI, memory of the guest, interrupts. [`Server`] is the thread with the
-//! socket. Registers are exact: each access of a driver is a message.
+//! configuration space, BAR 0 with the registers of an xHCI, memory of the guest, interrupts. [`serve`] starts the
+//! thread with the socket. Registers are exact: each access of a driver is a message.
 //!
 //! Left out: migration, legacy interrupts (INTx), and memory that cannot be mapped: a driver that places its rings there sees
 //! a Host System Error.
@@ -19,21 +19,23 @@
 mod alarm;
 mod config_space;
 mod connection;
-mod event;
 mod fault;
 mod function;
 mod interrupts;
 mod mapping;
 mod memory;
 mod serve;
-mod server;
 mod session;
 #[cfg(test)]
 mod tests;
 
-pub use event::{Event, Reason};
 pub use fault::Fault;
 pub use function::Function;
 pub use memory::MappedMemory;
-pub use server::{Server, ServerExit, Stopper};
+pub use serve::serve;
 pub use session::Session;
+
+/// Something that has happened at the socket.
+pub type Event = crate::net::Event<Fault>;
+/// Why a client was disconnected.
+pub type Reason = crate::net::Reason<Fault>;

@@ -379,7 +379,8 @@ fn the_rule_for_access_lets_the_active_user_drive_a_drive() -> Result<()> {
         .find(|line| line.contains("--udev | sudo tee"))
         .expect("a command to install the rule");
     let rules = guest.stdout_of(install)?;
-    let then = rules.lines().find_map(|line| line.strip_prefix("# To apply it: ")).expect("a command for after it");
+    let then =
+        rules.lines().find_map(|line| line.strip_prefix("# To apply it: ")).expect("a command for after it");
     guest.stdout_of(&format!("{then} && udevadm settle"))?;
     for round in ["it is there", "it comes"] {
         let guest = &mut bench.vm.guest;

@@ -5,16 +5,15 @@
 
 use super::Reason;
 use super::listener::SEND_BUFFER_BYTES;
+use super::media::CLIENT;
 use super::receive::ReceiveBuffer;
 use super::socket::Socket;
 use crate::usbredir::{Limits, PAUSE, SLICES_MAX, Session};
 use drive::Drive;
-use mio::{Interest, Registry, Token, event};
+use mio::{Interest, Registry, event};
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::time::{Duration, Instant};
 
-/// What its socket is known by.
-pub(super) const CLIENT: Token = Token(1);
 /// Events that are always of interest.
 pub(super) const INTERESTS: Interest = Interest::READABLE;
 

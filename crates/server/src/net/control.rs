@@ -79,7 +79,7 @@ type Answer<T> = SyncSender<Result<T, ControlError>>;
 
 /// A request to the serving thread.
 #[derive(Debug)]
-pub(crate) enum ControlRequest {
+pub(super) enum ControlRequest {
     Insert {
         unit: u8,
         medium: Box<dyn Medium + Send>,
@@ -102,7 +102,7 @@ pub(crate) enum ControlRequest {
 }
 
 impl Controller {
-    pub(crate) const fn new(shared: Arc<Shared>, waker: Arc<Waker>) -> Self {
+    pub(super) const fn new(shared: Arc<Shared>, waker: Arc<Waker>) -> Self {
         Self { shared, waker }
     }
 
@@ -153,7 +153,7 @@ impl Controller {
 
 /// What a request changes in the events that the loop waits for.
 #[derive(Debug)]
-pub(crate) enum Change {
+pub(super) enum Change {
     None,
     /// The medium of this unit is new.
     Inserted(u8),
@@ -164,7 +164,7 @@ pub(crate) enum Change {
 impl ControlRequest {
     /// Carries out the request if that is possible now. `leave` is called with a medium before it
     /// is removed.
-    pub(crate) fn carry_out(
+    pub(super) fn carry_out(
         self,
         drive: &mut Drive,
         snapshot: Snapshot,

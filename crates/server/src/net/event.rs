@@ -6,9 +6,9 @@ use device::ActiveTransport;
 use std::fmt;
 use std::io;
 
-/// Something that has happened.
+/// Something that has happened. A client breaks the rules of its protocol by `F`.
 #[derive(Debug)]
-pub enum Event {
+pub enum Event<F = Fault> {
     /// Clients can connect. A requested port 0 is the real one here.
     Listening(Address),
     /// A client has connected.
@@ -25,8 +25,15 @@ pub enum Event {
     },
     /// The guest uses another transport than before: its first bulk transfer over it has arrived.
     Transport(ActiveTransport),
+    /// The same of a drive at a root port of a controller.
+    PortTransport {
+        /// The root port.
+        port: u8,
+        /// What the guest uses.
+        transport: ActiveTransport,
+    },
     /// The client has disconnected, or was disconnected.
-    Disconnected(Reason),
+    Disconnected(Reason<F>),
     /// A connection could not be accepted. The server tries again.
     AcceptFailed(io::Error),
     /// The server serves no client any more; commands in flight complete.
@@ -35,34 +42,28 @@ pub enum Event {
 
 /// Why a client was disconnected.
 #[derive(Debug)]
-pub enum Reason {
+pub enum Reason<F = Fault> {
     /// It has closed its end.
     Closed,
     /// The connection broke.
     Lost(io::Error),
     /// It broke the protocol.
-    Fault(Fault),
+    Fault(F),
     /// Its hello has not arrived in time ([`crate::usbredir::Limits::hello_timeout`]).
     HelloTimeout,
     /// The server stops.
     Stopped,
 }
 
-impl fmt::Display for Event {
+impl<F: fmt::Display> fmt::Display for Event<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Listening(address) => write!(f, "listening on {address}"),
             Self::Connected { client } => write!(f, "client connected: {client}"),
             Self::Greeted(peer) => write!(f, "client version: {}", peer.version),
             Self::Rejected { client } => write!(f, "rejected {client}: another client is connected"),
-            Self::Transport(ActiveTransport::None) => f.write_str("no guest driver is bound to the drive"),
-            Self::Transport(ActiveTransport::Bot) => f.write_str("guest uses BOT"),
-            Self::Transport(ActiveTransport::Uas { streams: true }) => {
-                f.write_str("guest uses UAS with streams")
-            }
-            Self::Transport(ActiveTransport::Uas { streams: false }) => {
-                f.write_str("guest uses UAS without streams")
-            }
+            Self::Transport(transport) => f.write_str(describe(*transport)),
+            Self::PortTransport { port, transport } => write!(f, "{} at port {port}", describe(*transport)),
             Self::Disconnected(reason) => write!(f, "client disconnected: {reason}"),
             Self::AcceptFailed(error) => write!(f, "cannot accept a connection, trying again: {error}"),
             Self::Stopping => f.write_str("stopping"),
@@ -70,7 +71,17 @@ impl fmt::Display for Event {
     }
 }
 
-impl fmt::Display for Reason {
+/// What the guest does with the drive.
+const fn describe(transport: ActiveTransport) -> &'static str {
+    match transport {
+        ActiveTransport::None => "no guest driver is bound to the drive",
+        ActiveTransport::Bot => "guest uses BOT",
+        ActiveTransport::Uas { streams: true } => "guest uses UAS with streams",
+        ActiveTransport::Uas { streams: false } => "guest uses UAS without streams",
+    }
+}
+
+impl<F: fmt::Display> fmt::Display for Reason<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => f.write_str("connection closed by peer"),

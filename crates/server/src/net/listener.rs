@@ -97,8 +97,17 @@ impl Listener {
         })
     }
 
-    /// The next connection, and who it is.
+    /// The next connection, and who it is. One that has gone already is passed over.
     pub(crate) fn accept(&self) -> io::Result<(Socket, String)> {
+        loop {
+            match self.accept_once() {
+                Err(error) if is_passing(&error) => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn accept_once(&self) -> io::Result<(Socket, String)> {
         match self {
             Self::Unix(listener, _) => {
                 let (stream, _) = listener.accept()?;
@@ -130,6 +139,11 @@ impl Listener {
             Self::Tcp(listener) => listener.register(registry, token, Interest::READABLE),
         }
     }
+}
+
+/// Whether to try again at once.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted)
 }
 
 /// A Unix socket of the owner alone, that waits for connections and blocks. Its name goes when it is dropped.

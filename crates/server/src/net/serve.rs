@@ -5,29 +5,20 @@
 //! failure of one client ends that client, not the loop.
 
 use super::allocator;
-use super::client::{CLIENT, Client, INTERESTS, reject};
-use super::control::{Change, ControlRequest};
+use super::client::{Client, INTERESTS, reject};
 use super::listener::Listener;
+use super::media::{CLIENT, LISTENER, PendingRequests, register_media};
 use super::moderation::Moderation;
 use super::shared::{ServerExit, Shared, Snapshot};
 use super::{Event, Reason};
 use crate::usbredir::{Limits, Session};
 use device::ActiveTransport;
-use drive::medium::Medium;
 use drive::{Body, Drive};
-use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Poll};
 use std::fmt;
 use std::io::{self, ErrorKind};
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-const LISTENER: Token = Token(0);
-// 1 is the client's.
-pub(super) const WAKER: Token = Token(2);
-/// The media, which need not be distinguished.
-const MEDIUM: Token = Token(3);
 
 /// How long after a failure a connection is tried again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -53,7 +44,7 @@ pub(super) struct Loop {
     reported: ActiveTransport,
     shared: Arc<Shared>,
     /// Requests that wait for commands to end.
-    waiting: Vec<ControlRequest>,
+    waiting: PendingRequests,
     on_event: OnEvent,
     version: String,
     limits: Limits,
@@ -87,9 +78,7 @@ impl Loop {
     ) -> io::Result<Self> {
         let Service { drive, on_event, version, limits } = service;
         listener.register(poll.registry(), LISTENER)?;
-        for event in drive.event_fds() {
-            poll.registry().register(&mut SourceFd(&event.as_raw_fd()), MEDIUM, Interest::READABLE)?;
-        }
+        register_media(poll.registry(), &drive)?;
         Ok(Self {
             poll,
             listener,
@@ -100,7 +89,7 @@ impl Loop {
             drive,
             reported: ActiveTransport::None,
             shared,
-            waiting: Vec::new(),
+            waiting: PendingRequests::default(),
             on_event,
             version,
             limits,
@@ -232,7 +221,6 @@ impl Loop {
                         self.accept_pending = false;
                         return is_new;
                     }
-                    ErrorKind::Interrupted | ErrorKind::ConnectionAborted => continue,
                     _ => {
                         (self.on_event)(Event::AcceptFailed(error));
                         return is_new;
@@ -294,43 +282,14 @@ impl Loop {
     }
 
     fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            counters: self.drive.counters(),
-            depth: self.drive.device().depth(),
-            has_client: self.client.is_some(),
-            transport: self.drive.device().transport(),
-        }
+        snapshot_of(&self.drive, self.client.is_some())
     }
 
     /// Carries out pending control requests. Whether there is more to do at once.
     fn carry_out_requests(&mut self) -> bool {
-        let mut requests = std::mem::take(&mut self.waiting);
-        requests.extend(self.shared.take_requests());
-        let mut has_inserted = false;
-        for request in requests {
-            let snapshot = self.snapshot();
-            let registry = self.poll.registry();
-            let leave = |medium: &dyn Medium| {
-                if let Some(event) = medium.event_fd() {
-                    // It fails only if the descriptor is not registered, and then there is nothing to undo.
-                    let _ = registry.deregister(&mut SourceFd(&event.as_raw_fd()));
-                }
-            };
-            match request.carry_out(&mut self.drive, snapshot, leave) {
-                Change::None => {}
-                Change::Waits(request) => self.waiting.push(request),
-                Change::Inserted(unit) => {
-                    has_inserted = true;
-                    let medium = self.drive.media().get(usize::from(unit));
-                    if let Some(event) = medium.and_then(|medium| medium.event_fd()) {
-                        let mut source = SourceFd(&event.as_raw_fd());
-                        // Without it the medium is looked at whenever anything else happens.
-                        let _ = registry.register(&mut source, MEDIUM, Interest::READABLE);
-                    }
-                }
-            }
-        }
-        has_inserted
+        let has_client = self.client.is_some();
+        let snapshot = |drive: &Drive| snapshot_of(drive, has_client);
+        self.waiting.carry_out(&self.shared, self.poll.registry(), &mut self.drive, snapshot)
     }
 
     /// Ends cleanly: what is at the media finishes, the client gets its answers, everything is
@@ -346,7 +305,7 @@ impl Loop {
         self.finish_media(&mut events);
         let flushed = self.drive.flush_media();
         self.publish();
-        ServerExit { drive: self.drive, flushed, outcome }
+        ServerExit { drives: vec![self.drive], flushed, outcome }
     }
 
     /// Waits until nothing is at the media. A medium that never answers is for the user to give up.
@@ -374,4 +333,9 @@ impl Loop {
             }
         }
     }
+}
+
+fn snapshot_of(drive: &Drive, has_client: bool) -> Snapshot {
+    let (device, counters) = (drive.device(), drive.counters());
+    Snapshot { counters, depth: device.depth(), has_client, transport: device.transport() }
 }

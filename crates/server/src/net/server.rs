@@ -1,16 +1,18 @@
 //! A served drive: start, status, stop.
 //!
-//! The owner gets the drive back when the server has stopped. The threads share [`Shared`] and a waker. Left out: the
+//! The owner gets the drives back when the server has stopped. The threads share [`Shared`] and a waker. Left out: the
 //! work itself, which is in `serve`.
 
 use super::control::Controller;
 use super::listener::Listener;
-use super::serve::{Loop, Service, WAKER};
+use super::media::WAKER;
+use super::serve::{Loop, Service};
 use super::shared::{ServerExit, Shared, Snapshot};
 use super::{Address, BindError, Event};
 use crate::usbredir::Limits;
 use drive::Drive;
 use mio::{Poll, Waker};
+use std::io;
 use std::panic;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -28,7 +30,7 @@ pub struct Config {
     pub limits: Limits,
 }
 
-/// A drive that is served by its own thread. Dropping it leaves the thread running.
+/// A drive, or a controller with drives, that is served by its own thread. Dropping it leaves the thread running.
 #[derive(Debug)]
 pub struct Server {
     address: Address,
@@ -54,18 +56,30 @@ impl Server {
         on_event: impl FnMut(Event) + Send + 'static,
     ) -> Result<Self, BindError> {
         let listener = Listener::bind(&config.address, config.allow_remote)?;
-        let failed = |error| BindError::Io(config.address.clone(), error);
-        let address = listener.address().map_err(failed)?;
+        let Config { address, version, limits, .. } = config;
+        let service = Service { drive, on_event: Box::new(on_event), version, limits };
+        Self::spawn("uaskit-drive", &address, listener, |poll, listener, shared| {
+            let serve = Loop::new(poll, listener, shared, service)?;
+            Ok(|| serve.run())
+        })
+    }
+
+    /// Starts the thread `name` of a loop, which `prepare` makes, at a listener that `address` has named.
+    pub(crate) fn spawn<F: FnOnce() -> ServerExit + Send + 'static>(
+        name: &str,
+        address: &Address,
+        listener: Listener,
+        prepare: impl FnOnce(Poll, Listener, Arc<Shared>) -> io::Result<F>,
+    ) -> Result<Self, BindError> {
+        let failed = |error| BindError::Io(address.clone(), error);
+        let bound = listener.address().map_err(failed)?;
         let poll = Poll::new().map_err(failed)?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKER).map_err(failed)?);
         let shared = Arc::new(Shared::new());
         let stopper = Stopper { shared: Arc::clone(&shared), waker };
-        let (version, limits) = (config.version.clone(), config.limits);
-        let service = Service { drive, on_event: Box::new(on_event), version, limits };
-        let serve = Loop::new(poll, listener, shared, service).map_err(failed)?;
-        let thread =
-            thread::Builder::new().name("uaskit-drive".into()).spawn(|| serve.run()).map_err(failed)?;
-        Ok(Self { address, stopper, thread })
+        let serve = prepare(poll, listener, shared).map_err(failed)?;
+        let thread = thread::Builder::new().name(name.into()).spawn(serve).map_err(failed)?;
+        Ok(Self { address: bound, stopper, thread })
     }
 
     /// The listening address; a requested port 0 is the assigned port here.
@@ -78,7 +92,7 @@ impl Server {
         self.stopper.clone()
     }
 
-    /// A handle that changes media while it serves.
+    /// A handle that changes media of the first drive while it serves.
     pub fn controller(&self) -> Controller {
         Controller::new(Arc::clone(&self.stopper.shared), Arc::clone(&self.stopper.waker))
     }

@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 /// What remains when a server has stopped.
 #[derive(Debug)]
 pub struct ServerExit {
-    /// The drive: idle, no client.
-    pub drive: Drive,
+    /// The drives: idle, no client.
+    pub drives: Vec<Drive>,
     /// Whether everything written is durable.
     pub flushed: Result<(), FlushError>,
     /// The error that ended the loop, if it was not stopped: the system's wait failed.
@@ -81,7 +81,7 @@ impl Shared {
     }
 
     /// Takes the pending requests.
-    pub(crate) fn take_requests(&self) -> Vec<ControlRequest> {
+    pub(super) fn take_requests(&self) -> Vec<ControlRequest> {
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         requests.as_mut().map(std::mem::take).unwrap_or_default()
     }

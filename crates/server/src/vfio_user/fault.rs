@@ -4,7 +4,7 @@ use std::fmt;
 use wire::DecodeError;
 use wire::vfio_user::{Command, MESSAGE_LEN_MAX};
 
-/// A message against the protocol. Others are answered with an error number.
+/// What is against the protocol. Other messages are answered with an error number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Its header is invalid.
@@ -15,6 +15,8 @@ pub enum Fault {
     BeforeVersion(Command),
     /// The version, or its capabilities, cannot be read or are of another major version.
     Version(String),
+    /// Its first message has not arrived in time.
+    VersionTimeout,
     /// More descriptors than were announced.
     TooManyDescriptors,
     /// The memory of the guest came without a descriptor.
@@ -36,6 +38,7 @@ impl fmt::Display for Fault {
             }
             Self::BeforeVersion(command) => write!(f, "{command} before VERSION"),
             Self::Version(reason) => write!(f, "VERSION: {reason}"),
+            Self::VersionTimeout => f.write_str("timed out waiting for its VERSION message"),
             Self::TooManyDescriptors => f.write_str("more file descriptors than announced"),
             Self::MemoryNotShared => write!(
                 f,

@@ -9,38 +9,47 @@ use super::alarm::Alarm;
 use super::connection::Connection;
 use super::fault::Fault;
 use super::function::Function;
-use super::server::ServerExit;
 use super::session::Session;
 use super::{Event, Reason};
-use crate::net::{Change, ControlRequest, Listener, Shared, Snapshot, Socket};
+use crate::net::{
+    ALARM, Address, BindError, CLIENT, LISTENER, Listener, PendingRequests, Server, ServerExit, Shared,
+    Snapshot, Socket, register_media,
+};
 use crate::usbredir::HELLO_TIMEOUT;
 use device::ActiveTransport;
-use drive::medium::Medium;
 use drive::{Counters, Drive};
-use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Interest, Poll};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::{self, ErrorKind};
-use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-const LISTENER: Token = Token(0);
-const CLIENT: Token = Token(1);
-pub(super) const WAKER: Token = Token(2);
-/// The media, which need not be distinguished.
-const MEDIUM: Token = Token(3);
-const ALARM: Token = Token(4);
 
 /// How long after a failure a connection is tried again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Receptions in one iteration, before the controller works.
 const RECEPTIONS_MAX: usize = 16;
 
+/// Listens at a Unix socket, and serves `function` from now on. `on_event` is called on the serving thread; it must not block.
+///
+/// # Errors
+/// If the socket cannot be bound.
+pub fn serve(
+    path: &Path,
+    function: Function,
+    on_event: impl FnMut(Event) + Send + 'static,
+) -> Result<Server, BindError> {
+    let address = Address::Unix(path.into());
+    let listener = Listener::bind(&address, false)?;
+    Server::spawn("uaskit-host", &address, listener, |poll, listener, shared| {
+        let serve = Loop::new(poll, listener, shared, function, Box::new(on_event))?;
+        Ok(|| serve.run())
+    })
+}
+
 /// Everything that is needed to serve a function.
-pub(super) struct Loop {
+struct Loop {
     poll: Poll,
     alarm: Alarm,
     listener: Listener,
@@ -52,18 +61,12 @@ pub(super) struct Loop {
     reported: BTreeMap<u8, ActiveTransport>,
     shared: Arc<Shared>,
     /// Requests that wait for commands to end.
-    waiting: Vec<ControlRequest>,
+    waiting: PendingRequests,
     on_event: OnEvent,
 }
 
-/// What the loop serves, and who gets its events.
-pub(super) struct Service {
-    pub(super) function: Function,
-    pub(super) on_event: OnEvent,
-}
-
 /// The callback for events.
-pub(super) type OnEvent = Box<dyn FnMut(Event) + Send>;
+type OnEvent = Box<dyn FnMut(Event) + Send>;
 
 /// A connected client.
 struct Client {
@@ -75,26 +78,18 @@ struct Client {
     version_deadline: Instant,
 }
 
-impl fmt::Debug for Loop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Loop").field("listener", &self.listener).finish_non_exhaustive()
-    }
-}
-
 impl Loop {
-    pub(super) fn new(
+    fn new(
         poll: Poll,
         mut listener: Listener,
         shared: Arc<Shared>,
-        service: Service,
+        function: Function,
+        on_event: OnEvent,
     ) -> io::Result<Self> {
         listener.register(poll.registry(), LISTENER)?;
-        let Service { function, on_event } = service;
         let alarm = Alarm::new(poll.registry(), ALARM)?;
         for (_, drive) in function.host().drives() {
-            for event in drive.event_fds() {
-                poll.registry().register(&mut SourceFd(&event.as_raw_fd()), MEDIUM, Interest::READABLE)?;
-            }
+            register_media(poll.registry(), drive)?;
         }
         Ok(Self {
             poll,
@@ -105,13 +100,13 @@ impl Loop {
             function,
             reported: BTreeMap::new(),
             shared,
-            waiting: Vec::new(),
+            waiting: PendingRequests::default(),
             on_event,
         })
     }
 
     /// Serves until it is stopped.
-    pub(super) fn run(mut self) -> ServerExit {
+    fn run(mut self) -> ServerExit {
         if let Ok(address) = self.listener.address() {
             (self.on_event)(Event::Listening(address));
         }
@@ -131,8 +126,9 @@ impl Loop {
             if self.accept_pending {
                 self.accept();
             }
-            self.shared.publish(self.snapshot());
-            busy |= self.carry_out_requests();
+            let snapshot = self.snapshot();
+            self.shared.publish(snapshot);
+            busy |= self.carry_out_requests(snapshot);
         }
         Ok(())
     }
@@ -185,7 +181,7 @@ impl Loop {
             let transport = host.transport(port);
             let before = self.reported.insert(port, transport).unwrap_or(ActiveTransport::None);
             if transport != before && transport != ActiveTransport::None {
-                (self.on_event)(Event::Transport { port, transport });
+                (self.on_event)(Event::PortTransport { port, transport });
             }
         }
     }
@@ -200,7 +196,6 @@ impl Loop {
                         self.accept_pending = false;
                         return;
                     }
-                    ErrorKind::Interrupted | ErrorKind::ConnectionAborted => continue,
                     _ => {
                         (self.on_event)(Event::AcceptFailed(error));
                         return;
@@ -256,40 +251,11 @@ impl Loop {
         snapshot
     }
 
-    /// Carries out pending control requests. Whether there is more to do at once.
-    fn carry_out_requests(&mut self) -> bool {
-        let mut requests = std::mem::take(&mut self.waiting);
-        requests.extend(self.shared.take_requests());
-        if requests.is_empty() {
-            return false;
-        }
-        let snapshot = self.snapshot();
-        let mut has_inserted = false;
+    /// Carries out pending control requests, at the first drive. Whether there is more to do at once.
+    fn carry_out_requests(&mut self, snapshot: Snapshot) -> bool {
         let Some(port) = self.function.host().drives().map(|(port, _)| port).next() else { return false };
-        for request in requests {
-            let Some(drive) = self.function.host_mut().drive_mut(port) else { continue };
-            let registry = self.poll.registry();
-            let leave = |medium: &dyn Medium| {
-                if let Some(event) = medium.event_fd() {
-                    // It fails only if the descriptor is not registered, and then there is nothing to undo.
-                    let _ = registry.deregister(&mut SourceFd(&event.as_raw_fd()));
-                }
-            };
-            match request.carry_out(drive, snapshot, leave) {
-                Change::None => {}
-                Change::Waits(request) => self.waiting.push(request),
-                Change::Inserted(unit) => {
-                    has_inserted = true;
-                    let medium = drive.media().get(usize::from(unit));
-                    if let Some(event) = medium.and_then(|medium| medium.event_fd()) {
-                        let mut source = SourceFd(&event.as_raw_fd());
-                        // Without it the medium is looked at whenever anything else happens.
-                        let _ = registry.register(&mut source, MEDIUM, Interest::READABLE);
-                    }
-                }
-            }
-        }
-        has_inserted
+        let Some(drive) = self.function.host_mut().drive_mut(port) else { return false };
+        self.waiting.carry_out(&self.shared, self.poll.registry(), drive, |_| snapshot)
     }
 
     /// Ends cleanly: what is at the media finishes, everything is flushed.
@@ -339,7 +305,7 @@ impl Client {
             return Err(Reason::Fault(Fault::MemoryShrunk));
         }
         if self.version_left().is_some_and(|left| left.is_zero()) {
-            return Err(Reason::VersionTimeout);
+            return Err(Reason::Fault(Fault::VersionTimeout));
         }
         Ok(self.readable && self.session.room() > 0)
     }
