@@ -105,8 +105,17 @@ impl BufferMemory for HeapBuffers {
     }
 
     fn copy_across(&mut self, from: BufferSpan, into: BufferSpan) -> usize {
-        let bytes = self.get(from).unwrap_or_default().to_vec();
-        self.copy_in(into, &bytes)
+        let (source, target) = (from.range.as_usize(), into.range.as_usize());
+        if from.buffer == into.buffer {
+            let Some(bytes) = self.bytes(from.buffer) else { return 0 };
+            let are_there = bytes.get(source.clone()).is_some() && bytes.get(target.clone()).is_some();
+            let len = if are_there { source.len().min(target.len()) } else { 0 };
+            bytes.copy_within(source.start..source.start + len, target.start);
+            return len;
+        }
+        let both = self.0.get_disjoint_mut([from.buffer.index(), into.buffer.index()]);
+        let both = both.ok().and_then(|[from, into]| Some((from.get(source)?, into.get_mut(target)?)));
+        both.map_or(0, |(from, into)| copy(from, into))
     }
 }
 
@@ -115,4 +124,28 @@ fn copy(from: &[u8], into: &mut [u8]) -> usize {
     let len = from.len().min(into.len());
     into[..len].copy_from_slice(&from[..len]);
     len
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_copied_within_a_buffer_and_between_two() {
+        let mut buffers = HeapBuffers::default();
+        let [first] = buffers.allocate([BufferBlock { count: 2, bytes: 8 }]);
+        let span =
+            |count, start, len| BufferSpan { buffer: first.after(count), range: ByteRange::new(start, len) };
+        buffers.copy_in(span(0, 0, 8), &[1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(buffers.copy_across(span(0, 1, 4), span(1, 0, 3)), 3);
+        assert_eq!(buffers.get(span(1, 0, 8)), Some(&[2, 3, 4, 0, 0, 0, 0, 0][..]));
+        assert_eq!(buffers.copy_across(span(0, 0, 4), span(0, 2, 4)), 4);
+        assert_eq!(buffers.get(span(0, 0, 8)), Some(&[1, 2, 1, 2, 3, 4, 7, 8][..]));
+        for (from, into) in
+            [(span(0, 6, 4), span(1, 0, 4)), (span(0, 0, 4), span(1, 6, 4)), (span(0, 0, 4), span(0, 6, 4))]
+        {
+            assert_eq!(buffers.copy_across(from, into), 0, "there are no such bytes");
+        }
+        assert_eq!(buffers.copy_across(span(0, 0, 4), span(2, 0, 4)), 0, "there is no such buffer");
+    }
 }

@@ -1,6 +1,6 @@
 //! Long texts, read line by line: what no format needs is dropped on the way, so memory does not grow with the file.
 //!
-//! Lines of a log that are not about drives are dropped; of what is left, the first and the last megabytes are selection. Lines keep
+//! Lines of a log that are not about drives are dropped; of what is left, the first and the last megabytes are kept. Lines keep
 //! their numbers. Always true: memory is bounded by [`HEAD_BYTES_MAX`], [`TAIL_BYTES_MAX`] and [`LINE_BYTES_MAX`].
 //! Left out: UTF-16, archives and recorded machines, which are read whole.
 
@@ -16,7 +16,7 @@ pub const TAIL_BYTES_MAX: usize = 4 << 20;
 /// Bytes of a line that are looked at.
 pub const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// Lines that were dropped before a line that was selection.
+/// Lines that were dropped before a line that was kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// The place of the line among those that were kept, from 0.

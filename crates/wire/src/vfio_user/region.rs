@@ -137,14 +137,14 @@ impl Iterator for WriteMulti<'_> {
     /// A write of more than eight bytes is an error.
     fn next(&mut self) -> Option<Self::Item> {
         let bytes = self.writes.array::<{ WriteOne::LEN }>().ok()?;
-        let mut reader = Reader::new(&bytes);
-        let mut decode = || {
-            let (offset, region, count) = (reader.le64()?, reader.le32()?, reader.le32()?);
+        let decode = || {
+            let mut reader = Reader::new(&bytes);
+            let access = RegionAccess::decode(reader.slice(RegionAccess::LEN)?)?;
             let data = reader.array()?;
-            if count as usize > data.len() {
-                return Err(DecodeError::Invalid { field: "count", value: count.into() });
+            if access.count as usize > data.len() {
+                return Err(DecodeError::Invalid { field: "count", value: access.count.into() });
             }
-            Ok(WriteOne { access: RegionAccess { offset, region, count }, data })
+            Ok(WriteOne { access, data })
         };
         Some(decode())
     }
