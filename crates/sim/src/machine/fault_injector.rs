@@ -22,7 +22,7 @@ use crate::link::usb2;
 use bus::{EndpointAddress, Pipe, StreamId, TransferId};
 use device::device::STATUS;
 use device::{Device, DeviceTransfer};
-use initiator::{Inline, Payload, Transfer, Transport};
+use initiator::{Inline, Transport};
 use std::collections::{BTreeSet, VecDeque};
 use units::{Duration, Instant};
 use wire::bot::Cbw;
@@ -232,15 +232,6 @@ impl FaultInjector {
             return usb2::Fate::Damaged;
         }
         if self.faults.draw(FaultKind::PacketLost).is_some() { usb2::Fate::Lost } else { usb2::Fate::Arrives }
-    }
-
-    /// Processes a transfer that the host submits.
-    pub(super) fn submit(&mut self, mut transfer: Transfer) -> Transfer {
-        let Payload::Inline(inline) = &transfer.payload else { return transfer };
-        if let Some(changed) = self.change_tag(*inline) {
-            transfer.payload = Payload::Inline(changed);
-        }
-        transfer
     }
 
     /// Processes the bytes of a message that the host submits.

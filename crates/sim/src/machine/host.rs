@@ -380,7 +380,7 @@ impl HostBus for LinkBus {
 }
 
 /// Copies as much as both hold; returns the bytes copied.
-fn copy(from: &[u8], into: &mut [u8]) -> usize {
+pub(super) fn copy(from: &[u8], into: &mut [u8]) -> usize {
     let len = from.len().min(into.len());
     into[..len].copy_from_slice(&from[..len]);
     len

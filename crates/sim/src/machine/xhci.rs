@@ -52,6 +52,7 @@ pub use power_on::{DriveParts, PowerOnError, PowerOnFailure};
 pub use setup::{BlockStorage, Drive, Host, Hub, Node, Packing, Plug, PortPath, Protocol, Setup, SetupError};
 
 use self::core::Work;
+use super::host::HostAction;
 use super::observer::Observer;
 use super::stop_reason::{AT_ONCE_MAX, Pulse};
 use super::{FinishedCommand, StopReason};
@@ -64,7 +65,7 @@ use attached_drive::AttachedDrive;
 use host_device::HostDevice;
 use host_system::HostSystem;
 use hubs::AttachedHub;
-use initiator::{CommandId, Output, Transport};
+use initiator::{CommandId, Transport};
 use root_port::RootPort;
 use std::collections::VecDeque;
 use units::Instant;
@@ -184,7 +185,7 @@ impl XhciMachine {
     /// Aborts a command, which still completes once.
     pub fn abort(&mut self, drive: usize, id: CommandId) {
         let Some(attached) = self.drives.get_mut(drive) else { return };
-        attached.host_transport.transport.abort(self.engine.now(), id);
+        attached.host_transport.transport_mut().abort(self.engine.now(), id);
         self.system.mark_dirty(drive);
         self.settle();
     }
@@ -322,8 +323,9 @@ impl XhciMachine {
     fn pass_deadline(&mut self, now: Instant) {
         self.system.drive(now, |driver, access| driver.handle_timeout(access, now));
         for (number, attached) in self.drives.iter_mut().enumerate() {
-            if attached.host_transport.transport.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
-                attached.host_transport.transport.handle_timeout(now);
+            let transport = attached.host_transport.transport_mut();
+            if transport.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
+                transport.handle_timeout(now);
                 self.system.mark_dirty(number);
             }
         }
@@ -399,7 +401,7 @@ impl XhciMachine {
             None => (IndexSet64::below(self.drives.len()), Instant::from_ps(u64::MAX)),
         };
         for drive in asked {
-            let transport = &self.drives[drive].host_transport.transport;
+            let transport = self.drives[drive].host_transport.transport();
             if transport.wants_time_before(by)
                 && let Some(deadline) = transport.poll_timeout()
             {
@@ -435,8 +437,9 @@ impl XhciMachine {
             return true;
         }
         while let Some(drive) = self.system.pending_output.first() {
-            if let Some(output) = self.drives[drive].host_transport.transport.poll_output() {
-                self.carry_out(now, drive, output);
+            let call = self.system.call(now, self.devices[drive].device);
+            if let Some(action) = self.drives[drive].host_transport.poll(call) {
+                self.carry_out(now, drive, action);
                 return true;
             }
             self.system.pending_output.remove(drive);
@@ -474,40 +477,36 @@ impl XhciMachine {
     }
 
     #[inline(never)]
-    fn carry_out(&mut self, now: Instant, drive: usize, output: Output) {
-        let (system, host_device) = (&mut self.system, &mut self.devices[drive]);
-        match output {
-            Output::Submit(transfer) => {
-                let attached = &mut self.drives[drive];
-                if self.core.is_free()
-                    && !self.injects_faults
-                    && !attached.host_transport.write_gate.is_serial()
+    fn carry_out(&mut self, now: Instant, drive: usize, action: HostAction) {
+        let attached = &mut self.drives[drive];
+        match action {
+            HostAction::Submit(request) => {
+                if self.injects_faults
+                    && let Some(bytes) = attached.host_transport.message(&request)
                 {
-                    // The usual case, without the steps for faults and costs.
-                    return attached.host_transport.offer(system, now, host_device.device, transfer);
+                    attached.injector.submit_message(bytes);
                 }
-                let transfer =
-                    if self.injects_faults { attached.injector.submit(transfer) } else { transfer };
-                if let Some(transfer) = attached.host_transport.write_gate.pass(transfer) {
-                    self.run_on_core(now, drive, Work::Transfer(transfer));
+                if attached.host_transport.is_merged(&request) {
+                    self.run_on_core(now, drive, Work::MergedTransfer(request));
+                } else if let Some(request) = attached.host_transport.pass(request) {
+                    self.run_on_core(now, drive, Work::Transfer(request));
                 }
             }
-            Output::Cancel(id) => {
-                let host_transport = &mut self.drives[drive].host_transport;
-                if host_transport.write_gate.cancel(id) {
+            HostAction::Cancel(id) => {
+                if attached.host_transport.cancel_waiting(id) {
                     self.run_on_core(now, drive, Work::Cancelled(id));
                 } else if !self.core.cancel(drive, id) {
-                    host_transport.cancel(system, now, host_device.device, id);
+                    attached.host_transport.cancel(self.system.call(now, self.devices[drive].device), id);
                 }
             }
-            Output::Request(id, request) => {
-                host_device.request(system, now, (id, request));
+            HostAction::Request(id, request) => {
+                self.devices[drive].request(&mut self.system, now, (id, request));
                 self.deliver_sequence_results(drive);
             }
-            Output::Finished(id, outcome) => {
-                let next = self.drives[drive].host_transport.write_gate.ended(id);
+            HostAction::Finish(id, outcome) => {
+                let next = attached.host_transport.pass_after(id);
                 self.run_on_core(now, drive, Work::Finish(id, outcome));
-                next.into_iter().for_each(|transfer| self.run_on_core(now, drive, Work::Transfer(transfer)));
+                next.into_iter().for_each(|request| self.run_on_core(now, drive, Work::Transfer(request)));
             }
         }
     }
@@ -571,7 +570,7 @@ impl XhciMachine {
     fn lose(&mut self, now: Instant, number: usize) {
         self.devices[number].device = None;
         if let Some(attached) = self.drives.get_mut(number) {
-            attached.host_transport.transport.handle_disconnect(now);
+            attached.host_transport.transport_mut().handle_disconnect(now);
             self.system.mark_dirty(number);
         }
         self.detach_hub(number);
@@ -584,7 +583,7 @@ impl XhciMachine {
         }
         while let Some((id, answer)) = self.devices[number].sequences.answers.pop_front() {
             if let Some(attached) = self.drives.get_mut(number) {
-                attached.host_transport.transport.handle_answer(self.engine.now(), id, answer);
+                attached.host_transport.transport_mut().handle_answer(self.engine.now(), id, answer);
                 self.system.mark_dirty(number);
             }
         }

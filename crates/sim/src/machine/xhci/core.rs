@@ -20,7 +20,8 @@ use crate::link::superspeed::Side;
 use crate::machine::StopReason;
 use crate::machine::observer::{CoreClient, CoreSlice};
 use bus::{Completion, TransferId, TransferStatus};
-use initiator::{CommandId, Outcome, Payload, Transfer, Transport};
+use initiator::session::TransferRequest;
+use initiator::{CommandId, Outcome};
 use units::{Duration, Instant};
 use wire::usb::Direction;
 
@@ -73,11 +74,8 @@ impl HostCosts {
         match work {
             Work::Interrupt => self.interrupt,
             Work::Command(_) => self.command,
-            Work::Transfer(transfer) => match transfer.payload {
-                Payload::Pieces(_) => self.transfer + self.pack + self.copying(copied_first(transfer)),
-                _ => self.transfer,
-            },
-            Work::Cancelled(_) => self.transfer,
+            Work::MergedTransfer(request) => self.transfer + self.pack + self.copying(copied_first(request)),
+            Work::Transfer(_) | Work::Cancelled(_) => self.transfer,
             Work::Completion(_, copied) => self.completion + self.copying(*copied),
             Work::Finish(..) => self.finish,
         }
@@ -89,9 +87,9 @@ impl HostCosts {
 }
 
 /// Returns the bytes to copy before the transfer of a pack can be sent.
-const fn copied_first(transfer: &Transfer) -> u32 {
-    match transfer.pipe.endpoint.direction() {
-        Direction::Out => transfer.length,
+const fn copied_first(request: &TransferRequest) -> u32 {
+    match request.pipe.endpoint.direction() {
+        Direction::Out => request.span.range.len,
         Direction::In => 0,
     }
 }
@@ -129,12 +127,26 @@ pub struct Core {
 /// A job and its times.
 #[derive(Debug)]
 pub(super) struct Task {
-    /// The interrupt that has brought it, if any.
-    pub(super) interrupt: Option<CoreSlice>,
-    pub(super) turn: CoreSlice,
+    pub(super) slices: CoreSlices,
     /// Number of its drive.
     pub(super) drive: usize,
     pub(super) work: Work,
+}
+
+/// The times of a job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CoreSlices {
+    /// Of the interrupt that has brought it, if any.
+    pub(super) interrupt: Option<CoreSlice>,
+    /// Its own.
+    pub(super) turn: CoreSlice,
+}
+
+impl CoreSlices {
+    /// Returns those of a job that takes no time.
+    pub(super) const fn at_once(now: Instant) -> Self {
+        Self { interrupt: None, turn: CoreSlice::at_once(now) }
+    }
 }
 
 /// Work of a job.
@@ -145,7 +157,9 @@ pub(super) enum Work {
     /// A command was submitted; its transfers follow.
     Command(CommandId),
     /// A transfer of the transport for the driver.
-    Transfer(Transfer),
+    Transfer(TransferRequest),
+    /// One that merges the data of several commands.
+    MergedTransfer(TransferRequest),
     /// A transfer that the transport has cancelled before the driver got it.
     Cancelled(TransferId),
     /// A completion of the driver, and the bytes to copy.
@@ -216,7 +230,7 @@ impl Core {
         // A completion has waited for the core since its interrupt was raised.
         let is_brought = self.interrupted.ended == now && matches!(work, Work::Completion(..));
         let interrupt = is_brought.then_some(self.interrupted);
-        self.line.enqueue(now, cost, Task { interrupt, turn, drive, work });
+        self.line.enqueue(now, cost, Task { slices: CoreSlices { interrupt, turn }, drive, work });
         Ok(())
     }
 
@@ -224,7 +238,7 @@ impl Core {
     pub(super) fn poll_done(&mut self, now: Instant) -> Option<Task> {
         let task = self.line.poll_done(now)?;
         if matches!(task.work, Work::Interrupt) {
-            self.interrupted = task.turn;
+            self.interrupted = task.slices.turn;
         }
         Some(task)
     }
@@ -237,7 +251,8 @@ impl Core {
     /// Cancels a queued transfer. Returns false if the driver already has it.
     pub(super) fn cancel(&mut self, drive: usize, id: TransferId) -> bool {
         let is_it = |task: &&mut Task| {
-            task.drive == drive && matches!(&task.work, Work::Transfer(transfer) if transfer.id == id)
+            let (Work::Transfer(request) | Work::MergedTransfer(request)) = &task.work else { return false };
+            task.drive == drive && request.id == id
         };
         let found = self.line.jobs_mut().find(is_it);
         found.map(|task| task.work = Work::Cancelled(id)).is_some()
@@ -252,7 +267,7 @@ impl Core {
         let count = match work {
             Work::Interrupt => &mut self.work.interrupts,
             Work::Command(_) => &mut self.work.commands,
-            Work::Transfer(_) | Work::Cancelled(_) => &mut self.work.transfers,
+            Work::Transfer(_) | Work::MergedTransfer(_) | Work::Cancelled(_) => &mut self.work.transfers,
             Work::Completion(..) => &mut self.work.completions,
             Work::Finish(..) => &mut self.work.finishes,
         };
@@ -266,7 +281,7 @@ impl XhciMachine {
     #[inline(always)]
     pub(super) fn run_on_core(&mut self, now: Instant, drive: usize, work: Work) {
         if self.core.is_free() {
-            self.end_task(now, Task { interrupt: None, turn: CoreSlice::at_once(now), drive, work });
+            self.end_task(now, Task { slices: CoreSlices::at_once(now), drive, work });
         } else {
             self.enqueue_task(now, drive, work);
         }
@@ -282,19 +297,23 @@ impl XhciMachine {
     /// Executes a job that is done.
     #[inline(always)]
     pub(super) fn end_task(&mut self, now: Instant, task: Task) {
-        let Task { interrupt, turn, drive, work } = task;
+        let Task { slices, drive, work } = task;
+        let turn = slices.turn;
         match work {
             Work::Interrupt => self.take_interrupt(now),
             Work::Command(id) => self.drives[drive].host_transport.core_worked(turn, CoreClient::Command(id)),
-            Work::Transfer(transfer) => self.offer_to_driver(now, turn, drive, transfer),
+            Work::Transfer(request) | Work::MergedTransfer(request) => {
+                let call = self.system.call(now, self.devices[drive].device);
+                let host_transport = &mut self.drives[drive].host_transport;
+                host_transport.offer(call, request);
+                host_transport.core_worked(turn, CoreClient::Transfer(request.id));
+            }
             Work::Cancelled(id) => {
                 let cancelled = Completion { id, status: TransferStatus::Cancelled, actual: 0 };
-                self.drives[drive].host_transport.transport.handle_completion(now, cancelled, &[]);
-                self.system.mark_dirty(drive);
+                let call = self.system.call(now, self.devices[drive].device);
+                self.drives[drive].host_transport.complete_unsent(call, cancelled);
             }
-            Work::Completion(completion, _) => {
-                self.take_completion(now, (interrupt, turn), drive, completion)
-            }
+            Work::Completion(completion, _) => self.take_completion(slices, drive, completion),
             Work::Finish(id, outcome) => self.take_end(now, turn, drive, (id, outcome)),
         }
     }
@@ -305,24 +324,10 @@ impl XhciMachine {
     }
 
     #[inline(always)]
-    fn offer_to_driver(&mut self, now: Instant, turn: CoreSlice, drive: usize, transfer: Transfer) {
-        let (id, device) = (transfer.id, self.devices[drive].device);
-        let host_transport = &mut self.drives[drive].host_transport;
-        host_transport.offer(&mut self.system, now, device, transfer);
-        host_transport.core_worked(turn, CoreClient::Transfer(id));
-    }
-
-    #[inline(always)]
-    fn take_completion(
-        &mut self,
-        now: Instant,
-        known: (Option<CoreSlice>, CoreSlice),
-        drive: usize,
-        completion: Completion,
-    ) {
+    fn take_completion(&mut self, slices: CoreSlices, drive: usize, completion: Completion) {
         let attached = &mut self.drives[drive];
-        if !attached.host_transport.complete(&mut self.system, known, completion) {
-            let subject = ViolationSubject::Transfer(Side::Host, completion.id);
+        if !attached.host_transport.complete(&mut self.system, slices, completion) {
+            let (now, subject) = (slices.turn.ended, ViolationSubject::Transfer(Side::Host, completion.id));
             attached.injector.ledger.report_violation(Invariant::TransferOnce, now, subject);
         }
     }
@@ -340,6 +345,9 @@ impl XhciMachine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bus::{EndpointAddress, Pipe};
+    use initiator::session::{BufferId, BufferSpan};
+    use units::ByteRange;
 
     fn at(us: u64) -> Instant {
         Instant::ZERO + Duration::from_us(us)
@@ -405,15 +413,14 @@ mod tests {
     #[test]
     fn packs_cost_time_and_copy_data_out_first() {
         let costs = HostCosts { pack: Duration::from_us(50), copied_byte_ps: 250, ..COSTS };
-        let transfer = |endpoint: u8, payload| {
-            let pipe =
-                bus::Pipe { endpoint: bus::EndpointAddress::try_from(endpoint).unwrap(), stream: None };
-            Work::Transfer(Transfer { id: TransferId(1), pipe, length: 400_000, payload })
+        let transfer = |endpoint: u8| {
+            let pipe = Pipe::plain(EndpointAddress::try_from(endpoint).unwrap());
+            let span = BufferSpan { buffer: BufferId::default(), range: ByteRange::new(0, 400_000) };
+            TransferRequest { id: TransferId(1), pipe, span, is_whole: true }
         };
-        let pack = Payload::Pieces(initiator::PackId(1));
-        assert_eq!(costs.of(&transfer(0x02, pack)), Duration::from_us(50 + 100));
-        assert_eq!(costs.of(&transfer(0x81, pack)), Duration::from_us(50));
-        assert_eq!(costs.of(&transfer(0x02, Payload::Message)), Duration::ZERO);
+        assert_eq!(costs.of(&Work::MergedTransfer(transfer(0x02))), Duration::from_us(50 + 100));
+        assert_eq!(costs.of(&Work::MergedTransfer(transfer(0x81))), Duration::from_us(50));
+        assert_eq!(costs.of(&Work::Transfer(transfer(0x02))), Duration::ZERO);
         let came = Completion { id: TransferId(1), status: TransferStatus::Done, actual: 400_000 };
         assert_eq!(costs.of(&Work::Completion(came, 400_000)), Duration::from_us(100));
     }

@@ -44,6 +44,7 @@ impl XhciMachine {
             attached.injector.faults = faults;
             attached.host_transport.watch();
         }
+        self.drives.iter_mut().for_each(|attached| attached.host_transport.go_direct(false));
         self.system.track_events(now);
         (self.injects_faults, self.shows_packets) = (true, true);
         self
@@ -76,7 +77,7 @@ impl XhciMachine {
     pub fn transport_counters(&self, drive: usize) -> Counters {
         self.drives
             .get(drive)
-            .map_or_else(Counters::default, |attached| attached.host_transport.transport.counters())
+            .map_or_else(Counters::default, |attached| attached.host_transport.transport().counters())
     }
 
     /// Returns whether driver and controller have counted no errors.
@@ -243,9 +244,9 @@ impl XhciMachine {
             return Ok(());
         }
         let takes_turns = self.root_ports[0].bus().is_some() && !is_gone;
-        let was_reset = host_transport.transport.counters().resets() > 0;
+        let was_reset = host_transport.transport().counters().resets() > 0;
         let rest =
-            AtRest { takes_turns, was_reset, awaits: host_transport.transport.poll_timeout().is_some() };
+            AtRest { takes_turns, was_reset, awaits: host_transport.transport().poll_timeout().is_some() };
         let drive = is_left_alone.then_some((drive, has_lost));
         rest.audit(self.engine.now(), (host_transport.in_flight(), "a TD that has not ended"), drive)
     }

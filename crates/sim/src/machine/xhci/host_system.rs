@@ -4,11 +4,12 @@
 //! time is the core's.
 
 use super::event_occupancy::EventOccupancy;
+use super::host_transport::BusCall;
 use crate::index_set::IndexSet64;
 use crate::xhc::{DriverAccess, Memory, PacketDelays, Part};
 use units::Instant;
 use xhci_controller::Controller;
-use xhci_driver::{DmaLayout, DmaMemory};
+use xhci_driver::{DeviceId, DmaLayout, DmaMemory};
 
 /// Bytes of a slot for inline data: longer than any IU or wrapper.
 pub(super) const INLINE_BYTES: u32 = 1024;
@@ -61,6 +62,11 @@ impl HostSystem {
     ) -> R {
         (self.driver_deadline_dirty, self.driver_pending, self.is_touched) = (true, true, true);
         act(&mut self.driver, &mut DriverAccess::new(now, &mut self.controller, &mut self.memory))
+    }
+
+    /// Returns what a call of the bus of a device needs.
+    pub(super) const fn call(&mut self, now: Instant, device: Option<DeviceId>) -> BusCall<'_> {
+        BusCall { system: self, now, device }
     }
 
     /// Starts to track the occupancy of the event ring.

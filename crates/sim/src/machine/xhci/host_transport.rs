@@ -1,47 +1,68 @@
-//! The host end of a drive: its transport, the transfers in flight and the command buffers.
+//! The host end of a drive: a [`CommandRunner`] whose bus is the driver of the controller.
 //!
-//! A transfer of the transport becomes one of the driver with a small id. Command buffers stay with
-//! their owners and are mapped at a window of bus addresses per slot; inline data has separate
-//! slots. A pack of several command buffers is copied into and out of one buffer; the core's costs
-//! say how long that takes. A driver can limit data-out to one command at a time ([`WriteGate`]).
+//! Command buffers stay with their owners and are mapped at a window of bus addresses per slot
+//! while their command runs. A message has a DMA slot while its transfer is on a ring, and a merged
+//! transfer a window; the core's costs say how long copying takes. A driver can limit data-out to
+//! one command at a time ([`WriteGate`]).
 //!
-//! Invariant: each transfer of the transport completes once, by a completion of the driver or a
-//! refusal.
+//! Transfers go to the driver at once, or, where the core's time, faults or the gate come first, as
+//! a [`HostAction`] that the machine carries out. Invariant: each transfer completes once, by a
+//! completion of the driver or a refusal.
 
+use super::core::CoreSlices;
 use super::host_system::{HostSystem, INLINE_BYTES};
 use super::write_gate::WriteGate;
 use crate::engine::OccupancyStats;
-use crate::machine::host::FinishedCommand;
+use crate::machine::host::{FinishedCommand, HostAction, copy};
 use crate::machine::observer::{CoreClient, CoreSlice, HostTransfer, Observers};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
-use initiator::{
-    AnyTransport, BufferRange, Command, CommandId, InFlight, Outcome, PEEK_BYTES_MAX, PackId, Payload,
-    Refusal, Transfer, Transport,
+use initiator::session::{
+    BufferId, BufferMemory, BufferSpan, CommandBuffer, CommandRunner, HostBus, RunnerBuffers, TransferRequest,
 };
+use initiator::{
+    AnyTransport, BusAnswer, BusRequest, Command, CommandId, Outcome, Refusal, RequestId, Transport,
+};
+use std::collections::VecDeque;
 use units::Instant;
 use wire::usb::Direction;
-use xhci_controller::GuestMemory;
-use xhci_driver::{DeviceId, DmaLayout, DmaMemory};
+use xhci_driver::{DeviceId, DmaLayout, DmaMemory, Transfer};
 
 #[derive(Debug)]
 pub(super) struct HostTransport {
+    commands: CommandRunner<AnyTransport>,
+    state: BusState,
+    pub(super) observers: Observers,
+    write_gate: WriteGate,
+}
+
+/// The host and its device, for a call of the bus.
+pub(super) struct BusCall<'a> {
+    pub(super) system: &'a mut HostSystem,
+    pub(super) now: Instant,
+    pub(super) device: Option<DeviceId>,
+}
+
+/// What a bus keeps between calls.
+#[derive(Debug)]
+struct BusState {
     /// Number of the drive.
     drive: usize,
-    pub(super) transport: AnyTransport,
-    in_flight: InFlight<TransferState>,
+    /// Whether transfers go to the driver at once.
+    is_direct: bool,
+    /// A buffer for the message of each transfer, and one for merged transfers.
+    own: Vec<Vec<u8>>,
+    /// The merged transfer's.
+    merged: Window,
     /// Windows of command buffers, by slot.
     windows: Vec<Window>,
-    /// Window of the pack in flight with its owner; `pack_memory` is its buffer otherwise.
-    pack: Window,
-    pack_pieces: Vec<BufferRange>,
-    pack_memory: Vec<u8>,
-    pub(super) observers: Observers,
-    pub(super) write_gate: WriteGate,
+    /// By transfer id.
+    transfers: Vec<Option<TransferState>>,
+    actions: VecDeque<HostAction>,
     /// If tracked: statistics of transfers on rings until the driver completes them.
     on_rings: Option<OccupancyStats>,
 }
 
-/// Bus addresses of a slot's command buffer, and its owner.
+/// Bus addresses of a buffer, and its command.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     address: u64,
@@ -50,55 +71,76 @@ struct Window {
 }
 
 /// A transfer in flight.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct TransferState {
     address: u64,
-    carries: Carries,
+    span: BufferSpan,
     pipe: Pipe,
-    length: u32,
+    command: Option<CommandId>,
     /// Since when it is on a ring, if tracked.
     since: Option<Instant>,
 }
 
-/// Payload of a transfer once its bytes are in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Carries {
-    /// Inline data in a slot.
-    Inline,
-    /// A slot for received data.
-    Message,
-    /// A command buffer.
-    Buffer(CommandId),
-    /// The pack.
-    Pack,
+/// The bus of a drive: its driver.
+struct DriverBus<'a> {
+    call: BusCall<'a>,
+    state: &'a mut BusState,
+    observers: &'a mut Observers,
 }
 
 impl HostTransport {
     pub(super) fn new(drive: usize) -> Self {
-        Self {
+        let state = BusState {
             drive,
-            transport: AnyTransport::None,
-            in_flight: InFlight::new(),
+            is_direct: false,
+            own: vec![Vec::new()],
+            merged: Window::default(),
             windows: Vec::new(),
-            pack: Window::default(),
-            pack_pieces: Vec::new(),
-            pack_memory: Vec::new(),
-            observers: Observers::default(),
-            write_gate: WriteGate::default(),
+            transfers: Vec::new(),
+            actions: VecDeque::new(),
             on_rings: None,
-        }
+        };
+        let buffers = RunnerBuffers { messages: BufferId::default(), merged: None };
+        let commands = CommandRunner::new(AnyTransport::None, buffers);
+        Self { commands, state, observers: Observers::default(), write_gate: WriteGate::default() }
+    }
+
+    /// Replaces the transport, of which nothing is in flight.
+    pub(super) fn start(&mut self, transport: AnyTransport, write_gate: WriteGate) {
+        let transfers = transport.transfers_max();
+        let merged = Some(BufferId::new(transfers as u32));
+        self.state.own = vec![Vec::new(); transfers + 1];
+        self.state.transfers = vec![None; transfers];
+        self.commands =
+            CommandRunner::new(transport, RunnerBuffers { messages: BufferId::default(), merged });
+        self.write_gate = write_gate;
+    }
+
+    /// Sets whether transfers go to the driver at once, unless they may have to wait for others.
+    pub(super) const fn go_direct(&mut self, is_direct: bool) {
+        self.state.is_direct = is_direct && !self.write_gate.is_serial();
+    }
+
+    pub(super) const fn transport(&self) -> &AnyTransport {
+        self.commands.transport()
+    }
+
+    /// Returns the transport to be called; the caller marks it.
+    pub(super) const fn transport_mut(&mut self) -> &mut AnyTransport {
+        self.commands.transport_mut()
     }
 
     /// Starts tracking transfers on rings; those already there are not counted.
     pub(super) fn watch(&mut self) {
-        self.on_rings = Some(OccupancyStats::default());
+        self.state.on_rings = Some(OccupancyStats::default());
     }
 
     /// Returns whether Little's law holds for tracked transfers on rings, and their number is
     /// right.
     pub(super) fn is_consistent(&self, now: Instant) -> bool {
-        let booked = self.in_flight.iter().filter(|(_, (_, state))| state.since.is_some()).count();
-        self.on_rings.is_none_or(|level| level.is_consistent(now) && level.count() as usize == booked)
+        let booked = self.state.transfers.iter().flatten().filter(|state| state.since.is_some()).count();
+        let on_rings = self.state.on_rings.as_ref();
+        on_rings.is_none_or(|level| level.is_consistent(now) && level.count() as usize == booked)
     }
 
     pub(super) fn submit(
@@ -108,79 +150,77 @@ impl HostTransport {
         command: &Command,
         buffer: Vec<u8>,
     ) -> Result<(), Refusal> {
-        let slot = usize::from(command.id.slot);
-        if slot >= self.windows.len() {
-            self.windows.resize(slot + 1, Window::default());
+        system.mark_dirty(self.state.drive);
+        let slot = command.id.slot;
+        let lent = CommandBuffer { buffer: self.state.first_slot().after(slot), is_whole: true };
+        self.commands.submit(now, command, lent)?;
+        let slot = usize::from(slot);
+        if slot >= self.state.windows.len() {
+            self.state.windows.resize(slot + 1, Window::default());
         }
-        system.mark_dirty(self.drive);
-        self.transport.submit(now, command)?;
-        self.lend(system, slot, command.id, buffer);
+        self.state.windows[slot].lend(system, buffer);
+        self.state.windows[slot].owner = Some(command.id);
         self.observers.notify(|observer| observer.began(now, command));
         Ok(())
     }
 
-    fn lend(&mut self, system: &mut HostSystem, slot: usize, owner: CommandId, buffer: Vec<u8>) {
-        self.windows[slot].lend(system, owner, buffer);
-    }
-
-    /// Returns the bus address of part of a command buffer.
-    fn address_of(&self, BufferRange { command, range }: &BufferRange) -> Option<u64> {
-        let window = self.windows.get(usize::from(command.slot))?;
-        (window.owner == Some(*command)).then(|| window.address + u64::from(range.start))
-    }
-
-    /// Lays out a pack, with its data-out copied in. `None` if one is in flight.
-    fn lend_pack(&mut self, system: &mut HostSystem, pack: PackId, goes_out: bool) -> Option<u64> {
-        let pieces = self.transport.pieces(pack);
-        let owner = pieces.first().filter(|_| self.pack.owner.is_none())?.command;
-        self.pack_pieces.clear();
-        self.pack_pieces.extend_from_slice(pieces);
-        let mut bytes = std::mem::take(&mut self.pack_memory);
-        bytes.clear();
-        for piece in &self.pack_pieces {
-            let length = bytes.len() + piece.range.len as usize;
-            if goes_out {
-                let from = self.address_of(piece)?;
-                bytes.extend_from_slice(system.memory.slice(from, piece.range.len as usize).ok()?);
+    /// Returns the next thing to do.
+    #[inline]
+    pub(super) fn poll(&mut self, call: BusCall<'_>) -> Option<HostAction> {
+        if self.state.actions.is_empty() {
+            let now = call.now;
+            let mut bus = DriverBus { call, state: &mut self.state, observers: &mut self.observers };
+            if let Some(finished) = self.commands.poll(now, &mut bus) {
+                self.state.actions.push_back(HostAction::Finish(finished.id, finished.outcome));
             }
-            bytes.resize(length, 0);
         }
-        self.pack.lend(system, owner, bytes);
-        Some(self.pack.address)
+        self.state.actions.pop_front()
     }
 
-    /// Distributes the data received by a pack.
-    fn deal_pack(&mut self, system: &mut HostSystem, brought: usize) -> Vec<u8> {
-        self.pack.owner = None;
-        let bytes = system.memory.reclaim(self.pack.address);
-        let mut rest = bytes.get(..brought).unwrap_or_default();
-        for piece in &self.pack_pieces {
-            let (own, others) = rest.split_at(rest.len().min(piece.range.len as usize));
-            if let Some(to) = self.address_of(piece) {
-                let _ = system.memory.write(to, own);
-            }
-            rest = others;
-        }
-        bytes
+    /// Returns the message that a transfer sends, to be changed.
+    pub(super) fn message(&mut self, request: &TransferRequest) -> Option<&mut [u8]> {
+        let is_message = request.span.buffer.index() < self.state.transfers.len();
+        let is_sent = is_message && request.pipe.endpoint.direction() == Direction::Out;
+        let bytes = self.state.own.get_mut(request.span.buffer.index()).filter(|_| is_sent)?;
+        bytes.get_mut(request.span.range.as_usize())
+    }
+
+    /// Returns a transfer if it can proceed, else queues it.
+    pub(super) fn pass(&mut self, request: TransferRequest) -> Option<TransferRequest> {
+        self.write_gate.pass(request, self.state.owner(request.span.buffer))
+    }
+
+    /// Cancels a transfer that waits for others. Returns whether it did.
+    pub(super) fn cancel_waiting(&mut self, id: TransferId) -> bool {
+        self.write_gate.cancel(id)
+    }
+
+    /// Returns the transfers that can proceed when a command has completed.
+    pub(super) fn pass_after(&mut self, id: CommandId) -> Vec<TransferRequest> {
+        self.write_gate.ended(id)
+    }
+
+    /// Returns whether a transfer is of several commands.
+    pub(super) fn is_merged(&self, request: &TransferRequest) -> bool {
+        self.state.is_merged(request.span.buffer)
     }
 
     /// Returns whether a command is in flight.
     pub(super) fn has(&self, id: CommandId) -> bool {
-        self.windows.get(usize::from(id.slot)).is_some_and(|window| window.owner == Some(id))
+        self.state.windows.get(usize::from(id.slot)).is_some_and(|window| window.owner == Some(id))
     }
 
     /// Returns the bytes to copy when a transfer has received `brought`.
-    pub(super) fn copied_after(&self, number: TransferId, brought: u32) -> u32 {
-        let of = self.in_flight.get(number).map(|(_, state)| state);
-        let is_copied = |state: &&TransferState| {
-            state.carries == Carries::Pack && state.pipe.endpoint.direction() == Direction::In
-        };
-        of.filter(is_copied).map_or(0, |_| brought)
+    pub(super) fn copied_after(&self, id: TransferId, brought: u32) -> u32 {
+        let is_copied = self.state.transfer(id).is_some_and(|state| {
+            self.state.is_merged(state.span.buffer) && state.pipe.endpoint.direction() == Direction::In
+        });
+        if is_copied { brought } else { 0 }
     }
 
     /// Returns the pipes of the transfers that the driver has not completed.
     pub(super) fn in_flight(&self) -> impl Iterator<Item = Pipe> {
-        self.in_flight.iter().map(|(_, (_, state))| state.pipe)
+        self.state.transfers.iter().flatten().map(|state| state.pipe)
     }
 
     /// Completes a command.
@@ -192,87 +232,36 @@ impl HostTransport {
         outcome: Outcome,
     ) -> FinishedCommand {
         self.observers.notify(|observer| observer.ended(now, id, &outcome));
-        let window = self.windows.get_mut(usize::from(id.slot)).filter(|window| window.owner == Some(id));
-        let buffer = match window {
-            Some(window) => {
-                window.owner = None;
-                if window.bytes > 0 { system.memory.reclaim(window.address) } else { Vec::new() }
-            }
-            None => Vec::new(),
-        };
-        FinishedCommand { drive: self.drive, id, outcome, buffer }
+        let windows = &mut self.state.windows;
+        let window = windows.get_mut(usize::from(id.slot)).filter(|window| window.owner == Some(id));
+        let buffer = window.map_or_else(Vec::new, |window| window.reclaim(system));
+        FinishedCommand { drive: self.state.drive, id, outcome, buffer }
     }
 
     /// Submits a transfer of the transport to the driver.
-    pub(super) fn offer(
-        &mut self,
-        system: &mut HostSystem,
-        now: Instant,
-        device: Option<DeviceId>,
-        transfer: Transfer,
-    ) {
-        let Transfer { id, pipe, length, payload } = &transfer;
-        let (id, pipe, length) = (*id, *pipe, *length);
-        let goes_out = pipe.endpoint.direction() == Direction::Out;
-        let (carries, address) = match payload {
-            Payload::Buffer(piece) => (Carries::Buffer(piece.command), self.address_of(piece)),
-            Payload::Pieces(pack) => (Carries::Pack, self.lend_pack(system, *pack, goes_out)),
-            Payload::Inline(_) if length <= INLINE_BYTES => (Carries::Inline, system.take_place()),
-            Payload::Message if length <= INLINE_BYTES => (Carries::Message, system.take_place()),
-            Payload::Inline(_) | Payload::Message => (Carries::Message, None),
-        };
-        let Some((address, device)) = address.zip(device) else {
-            if carries == Carries::Pack && address.is_some() {
-                self.pack_memory = self.deal_pack(system, 0);
-            }
-            system.mark_dirty(self.drive);
-            let refused = Completion { id, status: TransferStatus::Error, actual: 0 };
-            return self.transport.handle_completion(now, refused, &[]);
-        };
-        if let Payload::Inline(inline) = payload {
-            system.memory.write_bytes(address, inline.as_bytes());
+    pub(super) fn offer(&mut self, call: BusCall<'_>, request: TransferRequest) {
+        let now = call.now;
+        let mut bus = DriverBus { call, state: &mut self.state, observers: &mut self.observers };
+        if let Some(refused) = bus.start(request) {
+            self.commands.complete(now, &mut bus, refused);
         }
-        let since = self.on_rings.as_mut().map(|level| {
-            level.arrive(now);
-            now
-        });
-        let state = TransferState { address, carries, pipe, length, since };
-        if !self.observers.is_empty() {
-            self.show(system, now, id, &state);
-        }
-        let number = self.in_flight.insert(id, state);
-        let transfer = xhci_driver::Transfer { id: number, device, pipe, buffer: address, length };
-        let taken = system.drive(now, |driver, access| driver.submit(access, &transfer));
-        if taken.is_err() {
-            let refused = Completion { id: number, status: TransferStatus::Error, actual: 0 };
-            self.complete(system, (None, CoreSlice::at_once(now)), refused);
-        }
-    }
-
-    /// Shows a transfer to observers.
-    #[inline(never)]
-    fn show(&mut self, system: &HostSystem, now: Instant, id: TransferId, state: &TransferState) {
-        let bytes = match state.pipe.endpoint.direction() {
-            Direction::Out => system.memory.slice(state.address, state.length as usize).unwrap_or_default(),
-            Direction::In => &[],
-        };
-        let shown = state.shown(id);
-        self.observers.notify(|observer| observer.submitted(now, &shown, bytes));
     }
 
     /// Cancels a transfer.
-    pub(super) fn cancel(
-        &mut self,
-        system: &mut HostSystem,
-        now: Instant,
-        device: Option<DeviceId>,
-        id: TransferId,
-    ) {
-        let Some(number) = self.in_flight.find(id) else { return };
-        let pipe = self.in_flight.get(number).map(|(_, state)| state.pipe);
+    pub(super) fn cancel(&mut self, call: BusCall<'_>, id: TransferId) {
+        let BusCall { system, now, device } = call;
+        let pipe = self.state.transfer(id).map(|state| state.pipe);
         if let Some((device, pipe)) = device.zip(pipe) {
-            system.drive(now, |driver, access| driver.cancel(access, now, device, pipe, number));
+            system.drive(now, |driver, access| driver.cancel(access, now, device, pipe, id));
         }
+    }
+
+    /// Completes a transfer that the driver never got.
+    pub(super) fn complete_unsent(&mut self, call: BusCall<'_>, completion: Completion) {
+        let now = call.now;
+        call.system.mark_dirty(self.state.drive);
+        let mut bus = DriverBus { call, state: &mut self.state, observers: &mut self.observers };
+        self.commands.complete(now, &mut bus, completion);
     }
 
     /// Reports core time of a command.
@@ -287,50 +276,239 @@ impl HostTransport {
     pub(super) fn complete(
         &mut self,
         system: &mut HostSystem,
-        (interrupt, turn): (Option<CoreSlice>, CoreSlice),
+        slices: CoreSlices,
         completion: Completion,
     ) -> bool {
-        let now = turn.ended;
-        let Completion { id: number, status, actual } = completion;
-        let Some((id, state)) = self.in_flight.remove(number) else { return false };
-        if let Some((level, since)) = self.on_rings.as_mut().zip(state.since) {
-            level.leave(now, since);
+        let call = BusCall { system, now: slices.turn.ended, device: None };
+        let mut bus = DriverBus { call, state: &mut self.state, observers: &mut self.observers };
+        let was_in_flight = bus.end(slices, completion);
+        if was_in_flight {
+            self.commands.complete(slices.turn.ended, &mut bus, completion);
         }
-        let is_in = state.pipe.endpoint.direction() == Direction::In;
-        let brought = if is_in { actual as usize } else { 0 };
-        if state.carries == Carries::Pack {
-            self.pack_memory = self.deal_pack(system, brought);
-        }
-        let bytes = match state.carries {
-            Carries::Pack => self.pack_memory.get(..brought),
-            // Long data is only passed to observers.
-            Carries::Buffer(_) if brought > PEEK_BYTES_MAX && self.observers.is_empty() => None,
-            _ => system.memory.slice(state.address, brought).ok(),
+        was_in_flight
+    }
+}
+
+impl BusState {
+    /// Returns the buffer of slot 0.
+    fn first_slot(&self) -> BufferId {
+        BufferId::new(self.own.len() as u32)
+    }
+
+    fn is_merged(&self, buffer: BufferId) -> bool {
+        buffer.index() == self.transfers.len()
+    }
+
+    fn transfer(&self, id: TransferId) -> Option<&TransferState> {
+        self.transfers.get(id.0 as usize)?.as_ref()
+    }
+
+    /// Returns the window of a command's buffer, while the command runs.
+    fn window(&self, buffer: BufferId) -> Option<&Window> {
+        let slot = buffer.index().checked_sub(self.own.len())?;
+        self.windows.get(slot).filter(|window| window.owner.is_some())
+    }
+
+    /// Returns the command of a buffer.
+    fn owner(&self, buffer: BufferId) -> Option<CommandId> {
+        self.window(buffer)?.owner
+    }
+}
+
+impl DriverBus<'_> {
+    /// Puts a transfer on a ring. Returns its completion if that is refused.
+    #[inline]
+    fn start(&mut self, request: TransferRequest) -> Option<Completion> {
+        let TransferRequest { id, pipe, span, .. } = request;
+        let refused = Completion { id, status: TransferStatus::Error, actual: 0 };
+        let mapped = self.call.device.and_then(|device| Some((device, self.map(pipe, span)?)));
+        let Some((device, address)) = mapped else {
+            self.call.system.mark_dirty(self.state.drive);
+            return Some(refused);
         };
-        let bytes = bytes.unwrap_or_default();
+        let now = self.call.now;
+        let since = self.state.on_rings.as_mut().map(|level| {
+            level.arrive(now);
+            now
+        });
+        let command = self.state.owner(span.buffer);
+        let state = TransferState { address, span, pipe, command, since };
         if !self.observers.is_empty() {
-            let shown = state.shown(id);
-            for turn in interrupt.into_iter().chain([turn]).filter(|turn| turn.ended > turn.since) {
-                self.observers.notify(|observer| observer.core_worked(turn, CoreClient::Transfer(id)));
+            self.show(id, &state);
+        }
+        if let Some(slot) = self.state.transfers.get_mut(id.0 as usize) {
+            *slot = Some(state);
+        }
+        let transfer = Transfer { id, device, pipe, buffer: address, length: span.range.len };
+        let taken = self.call.system.drive(now, |driver, access| driver.submit(access, &transfer));
+        taken.is_err().then(|| {
+            self.end(CoreSlices::at_once(now), refused);
+            refused
+        })
+    }
+
+    /// Returns the bus address of a span, once its bytes are there. `None` if memory is exhausted.
+    fn map(&mut self, pipe: Pipe, span: BufferSpan) -> Option<u64> {
+        if let Some(window) = self.state.window(span.buffer) {
+            return Some(window.address + u64::from(span.range.start));
+        }
+        let is_merged = self.state.is_merged(span.buffer);
+        let bytes = self.state.own.get_mut(span.buffer.index())?;
+        if is_merged {
+            let mut bytes = std::mem::take(bytes);
+            bytes.resize(span.range.as_usize().end, 0);
+            self.state.merged.lend(self.call.system, bytes);
+            return Some(self.state.merged.address);
+        }
+        if span.range.len > INLINE_BYTES {
+            return None;
+        }
+        let place = self.call.system.take_place()?;
+        if pipe.endpoint.direction() == Direction::Out {
+            self.call.system.memory.write_bytes(place, bytes.get(span.range.as_usize()).unwrap_or_default());
+        }
+        Some(place)
+    }
+
+    /// Takes a transfer off: its bytes are in its buffer. Returns whether it was in flight.
+    fn end(&mut self, slices: CoreSlices, completion: Completion) -> bool {
+        let Completion { id, actual, .. } = completion;
+        let transfer = self.state.transfers.get_mut(id.0 as usize);
+        let Some(state) = transfer.and_then(Option::take) else { return false };
+        let system = &mut *self.call.system;
+        if let Some((level, since)) = self.state.on_rings.as_mut().zip(state.since) {
+            level.leave(slices.turn.ended, since);
+        }
+        if !self.observers.is_empty() {
+            state.show_end(system, self.observers, slices, completion);
+        }
+        let is_merged = self.state.is_merged(state.span.buffer);
+        if let Some(own) = self.state.own.get_mut(state.span.buffer.index()) {
+            if is_merged {
+                *own = self.state.merged.reclaim(system);
+            } else {
+                if state.pipe.endpoint.direction() == Direction::In {
+                    own.clear();
+                    own.extend_from_slice(
+                        system.memory.slice(state.address, actual as usize).unwrap_or_default(),
+                    );
+                }
+                system.give_place(state.address);
             }
-            self.observers.notify(|observer| observer.completed(now, &shown, status, actual, bytes));
         }
-        let is_passed = state.carries == Carries::Message || bytes.len() <= PEEK_BYTES_MAX;
-        let bytes = if is_passed { bytes } else { &[] };
-        self.transport.handle_completion(now, Completion { id, status, actual }, bytes);
-        system.mark_dirty(self.drive);
-        if matches!(state.carries, Carries::Inline | Carries::Message) {
-            system.give_place(state.address);
-        }
+        system.mark_dirty(self.state.drive);
         true
+    }
+
+    /// Shows a submitted transfer to observers.
+    #[inline(never)]
+    fn show(&mut self, id: TransferId, state: &TransferState) {
+        let bytes = match state.pipe.endpoint.direction() {
+            Direction::Out => self
+                .call
+                .system
+                .memory
+                .slice(state.address, state.span.range.len as usize)
+                .unwrap_or_default(),
+            Direction::In => &[],
+        };
+        let (now, shown) = (self.call.now, state.shown(id));
+        self.observers.notify(|observer| observer.submitted(now, &shown, bytes));
+    }
+
+    /// Returns the bytes of a span, as far as there are any.
+    fn slice(&self, span: BufferSpan) -> &[u8] {
+        let found = match self.state.window(span.buffer) {
+            Some(window) => {
+                let start = window.address + u64::from(span.range.start);
+                self.call.system.memory.slice(start, span.range.len as usize).ok()
+            }
+            None => {
+                let own = self.state.own.get(span.buffer.index());
+                own.and_then(|bytes| bytes.get(span.range.as_usize()))
+            }
+        };
+        found.unwrap_or_default()
+    }
+
+    /// Returns the bytes of a span, to be written. A buffer that is the bus's grows.
+    fn place(&mut self, span: BufferSpan) -> &mut [u8] {
+        let (range, window) = (span.range.as_usize(), self.state.window(span.buffer).copied());
+        let found = match window {
+            Some(window) => {
+                let start = window.address + u64::from(span.range.start);
+                self.call.system.memory.slice_mut(start, range.len()).ok()
+            }
+            None => self.state.own.get_mut(span.buffer.index()).and_then(|bytes| {
+                bytes.resize(bytes.len().max(range.end), 0);
+                bytes.get_mut(range)
+            }),
+        };
+        found.unwrap_or_default()
+    }
+}
+
+impl HostBus for DriverBus<'_> {
+    type Buffers = Self;
+
+    fn buffers(&mut self) -> &mut Self {
+        self
+    }
+
+    #[inline]
+    fn submit(&mut self, request: TransferRequest) -> Option<Completion> {
+        if self.state.is_direct && self.state.actions.is_empty() {
+            return self.start(request);
+        }
+        self.state.actions.push_back(HostAction::Submit(request));
+        None
+    }
+
+    fn cancel(&mut self, id: TransferId) {
+        self.state.actions.push_back(HostAction::Cancel(id));
+    }
+
+    fn request(&mut self, id: RequestId, request: BusRequest) -> Option<BusAnswer> {
+        self.state.actions.push_back(HostAction::Request(id, request));
+        None
+    }
+}
+
+impl BufferMemory for DriverBus<'_> {
+    /// A command's buffer is lent to the device while its command runs.
+    fn bytes(&mut self, buffer: BufferId) -> Option<&mut [u8]> {
+        self.state.own.get_mut(buffer.index()).map(Vec::as_mut_slice)
+    }
+
+    fn copy_out(&self, from: BufferSpan, into: &mut [u8]) -> usize {
+        copy(self.slice(from), into)
+    }
+
+    fn copy_in(&mut self, into: BufferSpan, from: &[u8]) -> usize {
+        copy(from, self.place(into))
+    }
+
+    fn copy_across(&mut self, from: BufferSpan, into: BufferSpan) -> usize {
+        let merged = self.state.transfers.len();
+        let mut bytes = std::mem::take(&mut self.state.own[merged]);
+        let copied = if into.buffer.index() == merged {
+            let range = into.range.as_usize();
+            bytes.resize(bytes.len().max(range.end), 0);
+            copy(self.slice(from), &mut bytes[range])
+        } else if from.buffer.index() == merged {
+            copy(bytes.get(from.range.as_usize()).unwrap_or_default(), self.place(into))
+        } else {
+            0
+        };
+        self.state.own[merged] = bytes;
+        copied
     }
 }
 
 impl Window {
     /// Maps a buffer. The window grows to the largest buffer.
-    fn lend(&mut self, system: &mut HostSystem, owner: CommandId, buffer: Vec<u8>) {
+    fn lend(&mut self, system: &mut HostSystem, buffer: Vec<u8>) {
         let (bytes, memory) = (buffer.len() as u32, &mut system.memory);
-        self.owner = Some(owner);
         if bytes > self.bytes {
             if self.bytes > 0 {
                 let layout = DmaLayout { bytes: self.bytes, align: 1, boundary: 1 };
@@ -342,15 +520,39 @@ impl Window {
             memory.lend(self.address, buffer);
         }
     }
+
+    /// Returns the buffer, which is nobody's then.
+    fn reclaim(&mut self, system: &mut HostSystem) -> Vec<u8> {
+        self.owner = None;
+        if self.bytes > 0 { system.memory.reclaim(self.address) } else { Vec::new() }
+    }
 }
 
 impl TransferState {
+    /// Shows a completed transfer to observers.
+    #[inline(never)]
+    fn show_end(
+        &self,
+        system: &HostSystem,
+        observers: &mut Observers,
+        slices: CoreSlices,
+        completion: Completion,
+    ) {
+        let Completion { id, status, actual } = completion;
+        let bytes = match self.pipe.endpoint.direction() {
+            Direction::In => system.memory.slice(self.address, actual as usize).unwrap_or_default(),
+            Direction::Out => &[],
+        };
+        let shown = self.shown(id);
+        let CoreSlices { interrupt, turn } = slices;
+        for turn in interrupt.into_iter().chain([turn]).filter(|turn| turn.ended > turn.since) {
+            observers.notify(|observer| observer.core_worked(turn, CoreClient::Transfer(id)));
+        }
+        observers.notify(|observer| observer.completed(turn.ended, &shown, status, actual, bytes));
+    }
+
     /// Returns the observers' view.
     fn shown(&self, id: TransferId) -> HostTransfer {
-        let command = match self.carries {
-            Carries::Buffer(command) => Some(command),
-            _ => None,
-        };
-        HostTransfer { id, pipe: self.pipe, length: self.length, command }
+        HostTransfer { id, pipe: self.pipe, length: self.span.range.len, command: self.command }
     }
 }

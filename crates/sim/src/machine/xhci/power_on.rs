@@ -284,8 +284,8 @@ impl XhciMachine {
             Protocol::Uas => AnyTransport::Uas(self.uas(number, depth)?),
         };
         let host_transport = &mut self.drives[number].host_transport;
-        (host_transport.transport, host_transport.write_gate) =
-            (transport, WriteGate::new(self.writes_in_turn));
+        host_transport.start(transport, WriteGate::new(self.writes_in_turn));
+        host_transport.go_direct(self.core.is_free() && !self.injects_faults);
         self.system.mark_dirty(number);
         self.let_link_sleep(number)
     }

@@ -63,7 +63,7 @@ impl Simulation for XhciMachine {
     }
 
     fn depth(&self, drive: usize) -> usize {
-        self.drives.get(drive).map_or(0, |attached| attached.host_transport.transport.depth())
+        self.drives.get(drive).map_or(0, |attached| attached.host_transport.transport().depth())
     }
 
     fn misplaced_blocks(&self, drive: usize) -> u64 {

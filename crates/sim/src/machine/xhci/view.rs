@@ -32,6 +32,6 @@ impl XhciMachine {
 
     /// Returns the transport of a drive. `None` if there is no such drive.
     pub fn transport(&self, drive: usize) -> Option<&AnyTransport> {
-        self.drives.get(drive).map(|attached| &attached.host_transport.transport)
+        self.drives.get(drive).map(|attached| attached.host_transport.transport())
     }
 }

@@ -6,7 +6,8 @@
 //!
 //! Invariant: a waiting transfer is passed on once, or cancelled.
 
-use initiator::{CommandId, Payload, Transfer};
+use initiator::CommandId;
+use initiator::session::TransferRequest;
 use std::collections::VecDeque;
 use wire::usb::Direction;
 
@@ -15,7 +16,7 @@ pub(super) struct WriteGate {
     is_serial: bool,
     /// The command whose data is sent.
     mover: Option<CommandId>,
-    waiting: VecDeque<(CommandId, Transfer)>,
+    waiting: VecDeque<(CommandId, TransferRequest)>,
 }
 
 impl WriteGate {
@@ -29,19 +30,23 @@ impl WriteGate {
         self.is_serial
     }
 
-    /// Returns a transfer if it can proceed, else queues it.
-    pub(super) fn pass(&mut self, transfer: Transfer) -> Option<Transfer> {
-        let Payload::Buffer(piece) = transfer.payload else { return Some(transfer) };
+    /// Returns a transfer, with the command whose data it has, if it can proceed, else queues it.
+    pub(super) fn pass(
+        &mut self,
+        transfer: TransferRequest,
+        command: Option<CommandId>,
+    ) -> Option<TransferRequest> {
+        let Some(command) = command else { return Some(transfer) };
         let goes_out = transfer.pipe.endpoint.direction() == Direction::Out;
-        if !self.is_serial || !goes_out || *self.mover.get_or_insert(piece.command) == piece.command {
+        if !self.is_serial || !goes_out || *self.mover.get_or_insert(command) == command {
             return Some(transfer);
         }
-        self.waiting.push_back((piece.command, transfer));
+        self.waiting.push_back((command, transfer));
         None
     }
 
     /// Handles a completed command; returns the transfers of the next one.
-    pub(super) fn ended(&mut self, id: CommandId) -> Vec<Transfer> {
+    pub(super) fn ended(&mut self, id: CommandId) -> Vec<TransferRequest> {
         if self.mover != Some(id) {
             return Vec::new();
         }
@@ -63,7 +68,7 @@ impl WriteGate {
 mod tests {
     use super::*;
     use bus::{Pipe, TransferId};
-    use initiator::BufferRange;
+    use initiator::session::{BufferId, BufferSpan};
     use units::ByteRange;
     use wire::usb::EndpointAddress;
 
@@ -71,29 +76,30 @@ mod tests {
         CommandId { slot, generation: 0 }
     }
 
-    fn data(id: u64, slot: u16) -> Transfer {
-        to(0x02, id, slot)
+    fn to(endpoint: u8, id: u64) -> TransferRequest {
+        let pipe = Pipe::plain(EndpointAddress::try_from(endpoint).unwrap());
+        let span = BufferSpan { buffer: BufferId::default(), range: ByteRange::new(0, 512) };
+        TransferRequest { id: TransferId(id), pipe, span, is_whole: true }
     }
 
-    fn to(endpoint: u8, id: u64, slot: u16) -> Transfer {
-        let pipe = Pipe { endpoint: EndpointAddress::try_from(endpoint).unwrap(), stream: None };
-        let payload = Payload::Buffer(BufferRange { command: command(slot), range: ByteRange::new(0, 512) });
-        Transfer { id: TransferId(id), pipe, length: 512, payload }
+    /// Passes data of the command in a slot to an endpoint.
+    fn pass(gate: &mut WriteGate, endpoint: u8, id: u64, slot: u16) -> bool {
+        gate.pass(to(endpoint, id), Some(command(slot))).is_some()
     }
 
     #[test]
     fn data_of_the_next_command_passes_on_completion() {
         let mut turn = WriteGate::new(true);
-        assert!(turn.pass(data(1, 1)).is_some() && turn.pass(data(2, 2)).is_none());
+        assert!(pass(&mut turn, 0x02, 1, 1) && !pass(&mut turn, 0x02, 2, 2));
         assert_eq!(turn.ended(command(2)), []);
-        assert_eq!(turn.ended(command(1)), [data(2, 2)]);
-        assert!(turn.pass(data(3, 2)).is_some(), "it holds the gate");
+        assert_eq!(turn.ended(command(1)), [to(0x02, 2)]);
+        assert!(pass(&mut turn, 0x02, 3, 2), "it holds the gate");
     }
 
     #[test]
     fn a_cancelled_transfer_is_not_sent() {
         let mut turn = WriteGate::new(true);
-        assert!(turn.pass(data(1, 1)).is_some() && turn.pass(data(2, 2)).is_none());
+        assert!(pass(&mut turn, 0x02, 1, 1) && !pass(&mut turn, 0x02, 2, 2));
         assert!(turn.cancel(TransferId(2)) && !turn.cancel(TransferId(1)));
         assert_eq!(turn.ended(command(1)), []);
     }
@@ -101,12 +107,12 @@ mod tests {
     #[test]
     fn data_in_is_not_limited() {
         let mut turn = WriteGate::new(true);
-        assert!(turn.pass(data(1, 1)).is_some() && turn.pass(to(0x81, 2, 2)).is_some());
+        assert!(pass(&mut turn, 0x02, 1, 1) && pass(&mut turn, 0x81, 2, 2));
     }
 
     #[test]
     fn without_the_gate_all_transfers_pass() {
         let mut turn = WriteGate::new(false);
-        assert!(turn.pass(data(1, 1)).is_some() && turn.pass(data(2, 2)).is_some());
+        assert!(pass(&mut turn, 0x02, 1, 1) && pass(&mut turn, 0x02, 2, 2));
     }
 }
