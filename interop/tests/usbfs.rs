@@ -232,7 +232,7 @@ fn after_a_kill_list_says_how_the_kernel_takes_the_interface_back() -> Result<()
     let interface = format!("{}:1.0", before.port);
     let job = guest.start(&format!("exec exercise {} uas hold", before.port))?;
     let wait =
-        format!("while ! uaskit list | grep -q '{interface} is claimed by a program'; do sleep 0.1; done");
+        format!("while ! uaskit list | grep -q '{interface}: a program has claimed'; do sleep 0.1; done");
     guest.stdout_of(&wait)?;
     // A second program gets this error, and does no harm.
     let second = guest.run(&format!("exercise {} uas verify 2048 1 4096 1", before.port))?;
