@@ -33,17 +33,20 @@ pub(crate) struct Options {
 
 impl Options {
     /// As the test command wants it.
-    pub(crate) fn for_tests() -> Self {
-        Self { output: "target/packages".into(), quick: false, check: true }
+    pub(crate) fn for_tests(quick: bool) -> Self {
+        Self { output: "target/packages".into(), quick, check: true }
     }
 
     /// The command that does the same.
     pub(crate) const REPEAT: &str = "cargo xtask dist --check";
 }
 
-/// The program that was built last for giving away, if one was.
+/// The program that was built last, for giving away or quickly, if one was.
 pub(crate) fn program() -> Option<PathBuf> {
-    build::built().ok().filter(|path| path.exists())
+    let built = [true, false].into_iter().filter_map(|quick| build::built(quick).ok());
+    built
+        .max_by_key(|path| path.metadata().and_then(|metadata| metadata.modified()).ok())
+        .filter(|path| path.exists())
 }
 
 /// Builds everything, checks it if asked to, and prints what was built.

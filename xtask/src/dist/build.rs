@@ -63,9 +63,9 @@ pub(super) fn program(quick: bool) -> Result<Program> {
     Ok(Program { version: version(&path)?, path, triple })
 }
 
-/// Where [`program`] leaves what is not built quickly.
-pub(super) fn built() -> Result<PathBuf> {
-    Ok(target(false).join(triple()?).join(PROGRAM))
+/// Where [`program`] leaves what it builds.
+pub(super) fn built(quick: bool) -> Result<PathBuf> {
+    Ok(target(quick).join(triple()?).join(PROGRAM))
 }
 
 /// The program in the folder of its target.
