@@ -31,6 +31,8 @@ pub struct KernelLog {
 pub struct PortErrors {
     /// `reset … USB device`: an error handler's last resort. The normal end of a suspend of the machine is not counted.
     pub resets: usize,
+    /// The lines of those resets.
+    pub(crate) reset_lines: Vec<usize>,
     /// `USB disconnect`.
     pub disconnects: usize,
     /// Commands that `uas` gave up.
@@ -145,6 +147,9 @@ impl KernelLog {
             let ends_a_sleep = sleep != Sleep::Awake && matches!(kind, Some(Kind::Reset));
             sleep = sleep.after_a_line(ends_a_sleep);
             let kind = kind.filter(|_| !ends_a_sleep);
+            if matches!(kind, Some(Kind::Reset)) {
+                errors.reset_lines.push(at);
+            }
             let (count, example) = match kind {
                 Some(Kind::Reset) => (&mut errors.resets, 0),
                 Some(Kind::Disconnect) => (&mut errors.disconnects, 1),
@@ -340,7 +345,6 @@ impl Since {
         let own: Vec<_> = all.filter(|(_, line)| line.source == port).collect();
         let plugged = own.iter().rfind(|(_, line)| line.new_number() == Some(device.number));
         let Some(&(plugged, _)) = plugged else { return Self { first: 0, plugged: 0, is_known: false } };
-        // Before it, what was there last and is known to be another drive, or not known to be this one.
         // Before it, what was there last and is known to be another drive, or not known to be this one.
         let mut first = 0;
         let mut plug = Some(Plug::Unknown);

@@ -147,19 +147,15 @@ fn of_link(scene: &Scene<'_>) -> Option<Cause> {
     // What fails after a disconnect fails because of it.
     let lost = scene.own().filter(|(index, entry)| is_lost(entry) && !scene.is_line_after_end(*index));
     let lost: Vec<usize> = lost.map(|(index, _)| index).collect();
-    let resets: Vec<usize> =
-        scene.own().filter(|(_, entry)| entry.line.begins(&["reset "])).map(|(index, _)| index).collect();
-    let because = match (errors.resets, lost.len()) {
+    // Lines at this port may be about a drive that was there before.
+    let is_reset = |index: &usize| errors.reset_lines.binary_search(index).is_ok();
+    let resets: Vec<usize> = scene.own().map(|(index, _)| index).filter(is_reset).collect();
+    let reset = format!("the kernel reset the drive {}", times(resets.len()));
+    let because = match (resets.len(), lost.len()) {
         (0 | 1, 0) => return None,
         (0, lost) => format!("{} failed in the transport", counted(lost, "block request")),
-        (resets, 0) => format!("the kernel reset the drive {}", times(resets)),
-        (resets, lost) => {
-            format!(
-                "the kernel reset the drive {}, and {} failed",
-                times(resets),
-                counted(lost, "block request")
-            )
-        }
+        (_, 0) => reset,
+        (_, lost) => format!("{reset}, and {} failed", counted(lost, "block request")),
     };
     let lines: Vec<usize> = resets.into_iter().take(2).chain(lost).collect();
     let mut cause = scene.cause(CauseKind::Transport, because, &lines);

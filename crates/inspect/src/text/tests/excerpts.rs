@@ -438,3 +438,22 @@ fn a_drive_whose_reset_failed_is_to_be_power_cycled_and_its_cable_looked_at() {
     let purposes: Vec<&str> = all[0].advice.iter().map(|one| one.purpose.as_str()).collect();
     assert_eq!(purposes, ["Cut the drive's power once", "Check cable, port and power"]);
 }
+
+#[test]
+fn resets_of_a_drive_that_was_at_the_port_before_are_no_cause() {
+    let text = "\
+[    1.20] usb 2-1: new SuperSpeed USB device number 2 using xhci_hcd
+[    1.30] usb 2-1: New USB device found, idVendor=151d, idProduct=1156, bcdDevice= 2.09
+[    1.40] scsi host0: uas
+[  120.30] usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd
+[  160.30] usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd
+Bus 002 Device 002: ID 152d:0578 JMicron Technology Corp.
+";
+    let inventory = documents(&[("report.txt", text)]);
+    for device in inventory.storage() {
+        for diagnosis in crate::diagnose::diagnose(&inventory, device) {
+            let causes = &diagnosis.causes;
+            assert!(causes.iter().all(|cause| !cause.readings.is_empty()), "{causes:#?}");
+        }
+    }
+}
