@@ -16,7 +16,6 @@ mod any_transport;
 pub mod bot;
 mod command;
 pub mod disk;
-mod in_flight;
 mod outcome;
 mod output;
 #[cfg(test)]
@@ -35,7 +34,6 @@ pub use {bus, units, wire};
 pub use any_transport::AnyTransport;
 pub use bot::{Bot, BotConfig};
 pub use command::{CDB_BYTES_MAX, Command, CommandBlock, CommandId, DataPhase};
-pub use in_flight::InFlight;
 pub use outcome::{Answer, Failure, Outcome, SENSE_BYTES_MAX, SenseBytes};
 pub use output::{
     BufferRange, BusAnswer, BusRequest, Deadline, DeadlineReason, INLINE_BYTES_MAX, Inline, Output,

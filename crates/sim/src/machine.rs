@@ -20,6 +20,7 @@ mod fixed_latency;
 #[cfg(test)]
 mod fixture;
 mod host;
+mod in_flight;
 pub mod numbers;
 mod observer;
 mod quiescence;

@@ -2,16 +2,17 @@
 //! Steps can be taken one by one, so that a test chooses how they interleave.
 
 use super::memory::HostMemory;
-use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, TransferId, TransferStatus};
+use bus::{Completion, Direction, EndpointAddress, Speed, TransferId, TransferStatus};
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
-use initiator::{
-    BufferRange, BusAnswer, BusRequest, Command, CommandId, InFlight, Outcome, Output, PEEK_BYTES_MAX,
-    Payload, Transport,
+use initiator::session::{
+    BufferBlock, BufferId, BufferMemory, BufferSpan, CommandBuffer, CommandRunner, FinishedCommand,
+    HeapBuffers, HostBus, MESSAGE_BYTES, RunnerBuffers, TransferRequest,
 };
-use std::collections::HashMap;
+use initiator::{BusAnswer, BusRequest, Command, CommandId, RequestId as RequestOfBus, Transport};
+use std::collections::VecDeque;
 use uaskit_drive::Drive;
 use uaskit_drive::host_controller::HostController;
-use units::{Duration, Instant};
+use units::{ByteRange, Duration, Instant};
 use wire::usb::{
     DescriptorKind, EndpointDescriptor, Recipient, SetupPacket, StandardRequest, SuperSpeedCompanion,
 };
@@ -29,7 +30,10 @@ const CONTROL: TransferId = TransferId(1 << 40);
 pub(crate) const UAS: u8 = 1;
 
 /// Bytes of a DMA buffer; the longest transfer of these tests.
-pub(crate) const BUFFER_BYTES: u32 = 64 << 10;
+const BUFFER_BYTES: u32 = 64 << 10;
+
+/// Bytes of a command's buffer.
+const SLOT_BYTES: u32 = 4096;
 
 /// The driver's view during a call.
 struct Access<'a> {
@@ -81,6 +85,18 @@ pub(crate) struct Host {
     streams_exponent: u8,
     /// Endpoints of the alternate setting.
     configured: Vec<EndpointAddress>,
+    pub(crate) buffers: HeapBuffers,
+    /// Transfers that are not on their rings yet, so that a test chooses when.
+    queued: VecDeque<TransferRequest>,
+    /// By transfer id.
+    on_rings: Vec<Option<OnRing>>,
+    spare: Vec<u64>,
+}
+
+/// A transfer that the driver has.
+struct OnRing {
+    request: TransferRequest,
+    dma: u64,
 }
 
 impl Host {
@@ -98,6 +114,10 @@ impl Host {
             speed: Speed::Super,
             streams_exponent: 0,
             configured: Vec::new(),
+            buffers: HeapBuffers::default(),
+            queued: VecDeque::new(),
+            on_rings: Vec::new(),
+            spare: Vec::new(),
         };
         host.drive(|driver, access| driver.start(access, access.now));
         host.run();
@@ -196,6 +216,25 @@ impl Host {
         (status, bytes)
     }
 
+    /// Puts the next transfer on its ring. Returns whether there was one.
+    fn ring_next(&mut self) -> bool {
+        let Some(request) = self.queued.pop_front() else { return false };
+        let TransferRequest { id, pipe, span, .. } = request;
+        let dma = self.spare.pop().or_else(|| self.memory.allocate(layout())).expect("memory");
+        if pipe.endpoint.direction() == Direction::Out {
+            self.memory.write_bytes(dma, self.buffers.get(span).expect("a buffer"));
+        }
+        let index = id.0 as usize;
+        self.on_rings.resize_with(self.on_rings.len().max(index + 1), || None);
+        self.on_rings[index] = Some(OnRing { request, dma });
+        let device = self.device.expect("a device");
+        let transfer = Transfer { id, device, pipe, buffer: dma, length: span.range.len };
+        if self.drive(|driver, access| driver.submit(access, &transfer)).is_err() {
+            self.completions.push(Completion { id, status: TransferStatus::Disconnected, actual: 0 });
+        }
+        true
+    }
+
     /// Gives the drive an address, after a reset of a USB 2.0 port.
     pub(crate) fn enumerate(&mut self, speed: Speed, streams: u16) {
         (self.speed, self.streams_exponent) = (speed, streams.ilog2() as u8);
@@ -270,153 +309,130 @@ impl Host {
     }
 }
 
-fn layout() -> DmaLayout {
-    DmaLayout { bytes: BUFFER_BYTES, align: BUFFER_BYTES, boundary: BUFFER_BYTES }
-}
+/// The bus of a transport is the driver.
+impl HostBus for Host {
+    type Buffers = HeapBuffers;
 
-/// Where the bytes of a transfer belong.
-#[derive(Clone, Copy)]
-enum Destination {
-    Message,
-    Sent,
-    Buffer(BufferRange),
-}
-
-/// A transfer in flight.
-struct OnRing {
-    pipe: Pipe,
-    dma: u64,
-    destination: Destination,
-}
-
-/// A host and a transport.
-pub(crate) struct Session<T> {
-    pub(crate) host: Host,
-    pub(crate) transport: T,
-    in_flight: InFlight<OnRing>,
-    spare: Vec<u64>,
-    pub(crate) buffers: HashMap<CommandId, Vec<u8>>,
-    pub(crate) finished: Vec<(CommandId, Outcome)>,
-}
-
-impl<T: Transport> Session<T> {
-    pub(crate) fn new(host: Host, transport: T) -> Self {
-        let (buffers, finished) = (HashMap::new(), Vec::new());
-        Self { host, transport, in_flight: InFlight::new(), spare: Vec::new(), buffers, finished }
+    fn buffers(&mut self) -> &mut HeapBuffers {
+        &mut self.buffers
     }
 
-    /// Starts a command with its buffer.
-    pub(crate) fn submit(&mut self, command: &Command, buffer: Vec<u8>) {
-        self.buffers.insert(command.id, buffer);
-        self.transport.submit(self.host.now, command).expect("a free slot");
+    fn submit(&mut self, request: TransferRequest) -> Option<Completion> {
+        self.queued.push_back(request);
+        None
     }
 
-    /// Carries out the next output of the transport. Returns whether there was one.
-    pub(crate) fn carry_out_next(&mut self) -> bool {
-        let Some(output) = self.transport.poll_output() else { return false };
-        match output {
-            Output::Submit(transfer) => self.queue(&transfer),
-            Output::Cancel(id) => {
-                if let Some(number) = self.in_flight.find(id)
-                    && let Some((_, on_ring)) = self.in_flight.get(number)
-                {
-                    let (pipe, device) = (on_ring.pipe, self.host.device.expect("a device"));
-                    self.host.drive(|driver, access| {
-                        driver.cancel(access, access.now, device, pipe, number);
-                    });
-                }
-            }
-            Output::Request(id, request) => {
-                let answer = self.answer(request);
-                self.transport.handle_answer(self.host.now, id, answer);
-            }
-            Output::Finished(id, outcome) => self.finished.push((id, outcome)),
+    fn cancel(&mut self, id: TransferId) {
+        if let Some(at) = self.queued.iter().position(|request| request.id == id) {
+            self.queued.remove(at);
+            return self.completions.push(Completion { id, status: TransferStatus::Cancelled, actual: 0 });
         }
-        true
-    }
-
-    fn queue(&mut self, transfer: &initiator::Transfer) {
-        let initiator::Transfer { id, pipe, length, payload } = *transfer;
-        let dma = self.spare.pop().or_else(|| self.host.memory.allocate(layout())).expect("memory");
-        let destination = match payload {
-            Payload::Inline(inline) => {
-                self.host.memory.write_bytes(dma, inline.as_bytes());
-                Destination::Sent
-            }
-            Payload::Message => Destination::Message,
-            Payload::Buffer(range) => {
-                if pipe.endpoint.direction() == Direction::Out {
-                    let bytes = &self.buffers[&range.command][range.range.as_usize()];
-                    self.host.memory.write_bytes(dma, bytes);
-                }
-                Destination::Buffer(range)
-            }
-            Payload::Pieces(_) => panic!("only Turbo has those"),
-        };
-        let number = self.in_flight.insert(id, OnRing { pipe, dma, destination });
-        let device = self.host.device.expect("a device");
-        let on_ring = Transfer { id: number, device, pipe, buffer: dma, length };
-        if self.host.drive(|driver, access| driver.submit(access, &on_ring)).is_err() {
-            let completion = Completion { id: number, status: TransferStatus::Disconnected, actual: 0 };
-            self.complete(completion);
+        let on_ring = self.on_rings.get(id.0 as usize).and_then(|on_ring| on_ring.as_ref());
+        if let Some(&OnRing { request: TransferRequest { pipe, .. }, .. }) = on_ring {
+            let device = self.device.expect("a device");
+            self.drive(|driver, access| driver.cancel(access, access.now, device, pipe, id));
         }
     }
 
-    /// Passes completions of the driver to the transport.
-    pub(crate) fn take_completions(&mut self) {
-        self.host.take_interrupt();
-        let ended: Vec<_> = self.host.completions.extract_if(.., |ended| ended.id != CONTROL).collect();
-        ended.into_iter().for_each(|completion| self.complete(completion));
-    }
-
-    fn complete(&mut self, completion: Completion) {
-        let Some((id, on_ring)) = self.in_flight.remove(completion.id) else {
-            panic!("a transfer completed twice: {completion:?}")
-        };
-        let Completion { status, actual, .. } = completion;
-        let mut bytes = vec![0; actual as usize];
-        DmaMemory::read_bytes(&mut self.host.memory, on_ring.dma, &mut bytes);
-        self.spare.push(on_ring.dma);
-        let is_in = on_ring.pipe.endpoint.direction() == Direction::In;
-        let passed = match on_ring.destination {
-            Destination::Message => &bytes[..],
-            Destination::Buffer(range) if is_in => {
-                let start = range.range.start as usize;
-                if let Some(buffer) = self.buffers.get_mut(&range.command) {
-                    buffer[start..start + bytes.len()].copy_from_slice(&bytes);
+    fn poll(&mut self) -> Option<Completion> {
+        let at = self.completions.iter().position(|completion| completion.id != CONTROL)?;
+        let completion = self.completions.remove(at);
+        let Completion { id, actual, status } = completion;
+        match self.on_rings.get_mut(id.0 as usize).and_then(Option::take) {
+            Some(OnRing { request, dma }) => {
+                if request.pipe.endpoint.direction() == Direction::In {
+                    let mut bytes = vec![0; actual as usize];
+                    DmaMemory::read_bytes(&mut self.memory, dma, &mut bytes);
+                    self.buffers.copy_in(request.span, &bytes);
                 }
-                if bytes.len() <= PEEK_BYTES_MAX { &bytes[..] } else { &[] }
+                self.spare.push(dma);
             }
-            Destination::Buffer(_) | Destination::Sent => &[],
-        };
-        self.transport.handle_completion(self.host.now, Completion { id, status, actual }, passed);
+            None => assert_eq!((status, actual), (TransferStatus::Cancelled, 0), "{id:?} completed twice"),
+        }
+        Some(completion)
     }
 
-    fn answer(&mut self, request: BusRequest) -> BusAnswer {
-        let device = self.host.device.expect("a device");
-        match (request, request.setup()) {
-            (BusRequest::ClearHalt(address), Some(setup)) => match self.host.control(setup).0 {
-                TransferStatus::Done => match self.host.ask(Request::ResetToggle(device, address)) {
+    fn request(&mut self, _: RequestOfBus, request: BusRequest) -> Option<BusAnswer> {
+        while self.ring_next() {}
+        let device = self.device.expect("a device");
+        let answer = match (request, request.setup()) {
+            (BusRequest::ClearHalt(address), Some(setup)) => match self.control(setup).0 {
+                TransferStatus::Done => match self.ask(Request::ResetToggle(device, address)) {
                     Answer::Done => BusAnswer::Done,
                     _ => BusAnswer::Failed,
                 },
                 _ => BusAnswer::Stalled,
             },
             (BusRequest::SelectAlternate { alternate, .. }, _) => {
-                self.host.select(alternate);
+                self.select(alternate);
                 BusAnswer::Done
             }
-            (_, Some(setup)) => match self.host.control(setup).0 {
+            (_, Some(setup)) => match self.control(setup).0 {
                 TransferStatus::Done => BusAnswer::Done,
                 _ => BusAnswer::Stalled,
             },
             (BusRequest::AllocateStreams { wanted, .. }, None) => {
-                BusAnswer::Streams(self.host.allocate_streams(wanted))
+                BusAnswer::Streams(self.allocate_streams(wanted))
             }
             (_, None) => {
-                self.host.reset_port();
+                self.reset_port();
                 BusAnswer::Done
             }
+        };
+        Some(answer)
+    }
+}
+
+fn layout() -> DmaLayout {
+    DmaLayout { bytes: BUFFER_BYTES, align: BUFFER_BYTES, boundary: BUFFER_BYTES }
+}
+
+/// A host and a transport.
+pub(crate) struct Session<T> {
+    pub(crate) host: Host,
+    pub(crate) commands: CommandRunner<T>,
+    /// The buffer of slot 0.
+    slots: BufferId,
+    pub(crate) finished: Vec<FinishedCommand>,
+}
+
+impl<T: Transport> Session<T> {
+    pub(crate) fn new(mut host: Host, transport: T) -> Self {
+        let messages = BufferBlock { count: transport.transfers_max() as u16, bytes: MESSAGE_BYTES };
+        let slots = BufferBlock { count: transport.depth() as u16, bytes: SLOT_BYTES };
+        let [messages, slots] = host.buffers.allocate([messages, slots]);
+        let commands = CommandRunner::new(transport, RunnerBuffers { messages, merged: None });
+        Self { host, commands, slots, finished: Vec::new() }
+    }
+
+    /// Starts a command with these bytes in its buffer.
+    pub(crate) fn submit(&mut self, command: &Command, bytes: &[u8]) {
+        let buffer = self.slots.after(command.id.slot);
+        self.host.buffers.copy_in(BufferSpan { buffer, range: ByteRange::new(0, bytes.len() as u32) }, bytes);
+        let lent = CommandBuffer { buffer, is_whole: true };
+        self.commands.submit(self.host.now, command, lent).expect("a free slot");
+    }
+
+    /// Returns the first bytes of a command's buffer.
+    pub(crate) fn bytes(&self, id: CommandId, bytes: usize) -> &[u8] {
+        let range = ByteRange::new(0, bytes as u32);
+        self.host.buffers.get(BufferSpan { buffer: self.slots.after(id.slot), range }).expect("its buffer")
+    }
+
+    /// Queues the transfers of the transport, and puts one on its ring. Returns whether there was
+    /// one, or a command ended.
+    pub(crate) fn carry_out_next(&mut self) -> bool {
+        let ended = self.commands.poll(self.host.now, &mut self.host);
+        let has_ended = ended.is_some();
+        self.finished.extend(ended);
+        self.host.ring_next() || has_ended
+    }
+
+    /// Passes completions of the driver to the transport.
+    pub(crate) fn take_completions(&mut self) {
+        self.host.take_interrupt();
+        while let Some(completion) = self.host.poll() {
+            self.commands.complete(self.host.now, &mut self.host, completion);
         }
     }
 
@@ -430,7 +446,7 @@ impl<T: Transport> Session<T> {
             self.host.run_controller();
             has_acted |= self.host.take_interrupt();
             self.take_completions();
-            if !has_acted && self.transport.next_output().is_none() {
+            if !has_acted && self.commands.transport_mut().next_output().is_none() {
                 return;
             }
         }
@@ -445,13 +461,13 @@ impl<T: Transport> Session<T> {
                 return;
             }
             let driver = self.host.driver.poll_timeout().map(|deadline| deadline.at);
-            let transport = self.transport.poll_timeout().map(|deadline| deadline.at);
+            let transport = self.commands.transport().poll_timeout().map(|deadline| deadline.at);
             let deadlines = [driver, transport, self.host.controller.poll_timeout()];
             let next = deadlines.into_iter().flatten().min().expect("something is due");
             assert!(next <= end, "nothing more happens");
             self.host.now = self.host.now.max(next);
             if transport.is_some_and(|at| at <= self.host.now) {
-                self.transport.handle_timeout(self.host.now);
+                self.commands.transport_mut().handle_timeout(self.host.now);
             }
         }
     }

@@ -8,6 +8,7 @@ use bus::{Direction, Speed, TransferStatus};
 use device::Transports;
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use initiator::bot::BotConfig;
+use initiator::session::FinishedCommand;
 use initiator::uas::{UasConfig, UasEndpoints};
 use initiator::{
     Bot, Command, CommandBlock, CommandId, DataPhase, Failure, Outcome, Timeouts, Transport, Uas,
@@ -105,7 +106,7 @@ fn take_attention<T: Transport>(session: &mut Session<T>) {
         data_phase: None,
         ..command(session, id(0, u32::MAX), READ, 0, 1)
     };
-    session.submit(&ready, Vec::new());
+    session.submit(&ready, &[]);
     session.settle_until(|session| !session.finished.is_empty());
     session.finished.clear();
 }
@@ -117,13 +118,12 @@ fn write_and_read_back<T: Transport>(session: &mut Session<T>, slots: u16) {
         for slot in 0..slots {
             let bytes = if opcode == WRITE { vec![slot as u8 + 1; 8 * BLOCK] } else { vec![0; 8 * BLOCK] };
             let sent = command(session, id(slot, generation), opcode, u64::from(slot) * 8, 8);
-            session.submit(&sent, bytes);
+            session.submit(&sent, &bytes);
         }
         session.settle_until(|session| session.finished.len() == usize::from(slots));
-        for (id, outcome) in std::mem::take(&mut session.finished) {
+        for FinishedCommand { id, outcome, .. } in std::mem::take(&mut session.finished) {
             assert!(is_good(&outcome), "{id:?}: {outcome:?}");
-            let buffer = session.buffers.remove(&id).expect("its buffer");
-            assert_eq!(buffer, vec![id.slot as u8 + 1; 8 * BLOCK], "{id:?}");
+            assert_eq!(session.bytes(id, 8 * BLOCK), vec![id.slot as u8 + 1; 8 * BLOCK], "{id:?}");
         }
     }
     assert_eq!(session.host.memory.faults(), 0);
@@ -132,7 +132,7 @@ fn write_and_read_back<T: Transport>(session: &mut Session<T>, slots: u16) {
 #[test]
 fn uas_with_streams_reads_what_it_wrote_at_all_tags() {
     let mut session = uas(Speed::Super, 32);
-    let depth = session.transport.depth() as u16;
+    let depth = session.commands.transport().depth() as u16;
     assert!(depth >= 30, "{depth}");
     write_and_read_back(&mut session, depth);
 }
@@ -155,7 +155,7 @@ fn two_hundred_and_fifty_four_commands_run_at_once() {
     host.configure(UAS);
     assert_eq!(host.allocate_streams(256), 256);
     let mut session = Session::new(host, Uas::new(uas_config(Some(256))).expect("streams"));
-    assert_eq!(session.transport.depth(), 254);
+    assert_eq!(session.commands.transport().depth(), 254);
     write_and_read_back(&mut session, 254);
 }
 
@@ -188,17 +188,17 @@ fn an_aborted_command_ends_and_others_go_on() {
     take_attention(&mut session);
     for slot in 0..8 {
         let sent = command(&session, id(slot, 1), WRITE, u64::from(slot), 1);
-        session.submit(&sent, vec![7; BLOCK]);
+        session.submit(&sent, &[7; BLOCK]);
     }
     // The first reach the rings; the driver has seen no event yet.
     for _ in 0..6 {
         session.carry_out_next();
     }
-    session.transport.abort(session.host.now, id(0, 1));
+    session.commands.transport_mut().abort(session.host.now, id(0, 1));
     session.settle_until(|session| session.finished.len() == 8);
-    let ids: BTreeSet<_> = session.finished.iter().map(|(id, _)| id.slot).collect();
+    let ids: BTreeSet<_> = session.finished.iter().map(|ended| ended.id.slot).collect();
     assert_eq!(ids.len(), 8, "each ends once");
-    assert!(session.finished.iter().filter(|(id, _)| id.slot != 0).all(|(_, outcome)| is_good(outcome)));
+    assert!(session.finished.iter().all(|ended| ended.id.slot == 0 || is_good(&ended.outcome)));
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_drive_that_is_unplugged_in_mid_write_can_be_plugged_in_again() {
     take_attention(&mut session);
     for slot in 0..16 {
         let sent = command(&session, id(slot, 1), WRITE, u64::from(slot), 1);
-        session.submit(&sent, vec![9; BLOCK]);
+        session.submit(&sent, &[9; BLOCK]);
     }
     for _ in 0..20 {
         session.carry_out_next();
@@ -215,7 +215,7 @@ fn a_drive_that_is_unplugged_in_mid_write_can_be_plugged_in_again() {
     session.host.run_controller();
     let drive = session.host.unplug();
     session.settle();
-    session.transport.handle_disconnect(session.host.now);
+    session.commands.transport_mut().handle_disconnect(session.host.now);
     session.settle_until(|session| session.finished.len() == 16);
     let mut host = session.host;
     host.plug(drive);
@@ -249,10 +249,9 @@ struct Checker {
 
 impl Checker {
     fn take<T: Transport>(&mut self, session: &mut Session<T>) {
-        for (id, outcome) in std::mem::take(&mut session.finished) {
+        for FinishedCommand { id, outcome, .. } in std::mem::take(&mut session.finished) {
             let (own, fill, lba) = self.in_flight.remove(&id.slot).expect("it was in flight");
             assert_eq!(own, id, "each command ends once");
-            let buffer = session.buffers.remove(&id).expect("its buffer");
             self.ended += 1;
             if self.aborted.remove(&id) && matches!(outcome, Outcome::Failed(Failure::Aborted)) {
                 // Written or not: the next write decides.
@@ -267,7 +266,10 @@ impl Checker {
             if fill != 0 {
                 self.blocks.insert(lba, fill);
             } else if let Some(expected) = self.blocks.get(&lba) {
-                assert!(buffer.iter().all(|byte| byte == expected), "block {lba} of {id:?}");
+                assert!(
+                    session.bytes(id, BLOCK).iter().all(|byte| byte == expected),
+                    "block {lba} of {id:?}"
+                );
             }
         }
     }
@@ -276,7 +278,7 @@ impl Checker {
 fn random_steps<T: Transport>(mut session: Session<T>, seed: u64, steps: u32) -> u64 {
     take_attention(&mut session);
     let mut random = Random(seed);
-    let (depth, mut generation) = (session.transport.depth() as u64, 1);
+    let (depth, mut generation) = (session.commands.transport().depth() as u64, 1);
     let mut checker = Checker {
         blocks: BTreeMap::new(),
         in_flight: BTreeMap::new(),
@@ -297,7 +299,7 @@ fn random_steps<T: Transport>(mut session: Session<T>, seed: u64, steps: u32) ->
                     let fill = if random.below(2) == 0 { 0 } else { 1 + random.below(255) as u8 };
                     let opcode = if fill == 0 { READ } else { WRITE };
                     let sent = command(&session, id, opcode, lba, 1);
-                    session.submit(&sent, vec![fill; BLOCK]);
+                    session.submit(&sent, &[fill; BLOCK]);
                     vacant.insert((id, fill, lba));
                 }
             }
@@ -308,7 +310,7 @@ fn random_steps<T: Transport>(mut session: Session<T>, seed: u64, steps: u32) ->
                 if let Some((id, ..)) = checker.in_flight.values().next() {
                     checker.aborted.insert(*id);
                     checker.resets += 1;
-                    session.transport.abort(session.host.now, *id);
+                    session.commands.transport_mut().abort(session.host.now, *id);
                 }
             }
             _ => session.settle(),

@@ -7,6 +7,7 @@
 
 use super::fault_injector::FaultInjector;
 use super::fixed_latency::{BlockRef, FixedLatencyDrive};
+use super::in_flight::InFlight;
 use super::seeded_bugs::{is_response, is_status};
 use super::xhci::{Done, Enclosure};
 use crate::check::Ledger;
@@ -17,7 +18,6 @@ use bus::{Completion, Pipe, StreamId, TransferId, TransferStatus};
 use device::command::CommandId;
 use device::medium::{MediumCompletion, MediumDone, MediumOp, MediumRequest};
 use device::{Device, DeviceTransfer, Payload};
-use initiator::InFlight;
 use std::ops::Range;
 use units::{ByteRange, Extent, Instant};
 use wire::scsi::cdb;

@@ -4,7 +4,6 @@
 //! time is the core's.
 
 use super::event_occupancy::EventOccupancy;
-use super::host_transport::BusCall;
 use crate::index_set::IndexSet64;
 use crate::xhc::{DriverAccess, Memory, PacketDelays, Part};
 use units::Instant;
@@ -35,6 +34,13 @@ pub(super) struct HostSystem {
     /// Whether driver, transports or controller were called since the controller's deadline was
     /// read.
     pub(super) is_touched: bool,
+}
+
+/// The host and its device, for a call of the bus.
+pub(super) struct BusCall<'a> {
+    pub(super) system: &'a mut HostSystem,
+    pub(super) now: Instant,
+    pub(super) device: Option<DeviceId>,
 }
 
 impl HostSystem {

@@ -10,7 +10,7 @@
 //! completion of the driver or a refusal.
 
 use super::core::CoreSlices;
-use super::host_system::{HostSystem, INLINE_BYTES};
+use super::host_system::{BusCall, HostSystem, INLINE_BYTES};
 use super::write_gate::WriteGate;
 use crate::engine::OccupancyStats;
 use crate::machine::host::{FinishedCommand, HostAction, copy};
@@ -25,7 +25,7 @@ use initiator::{
 use std::collections::VecDeque;
 use units::Instant;
 use wire::usb::Direction;
-use xhci_driver::{DeviceId, DmaLayout, DmaMemory, Transfer};
+use xhci_driver::{DmaLayout, DmaMemory, Transfer};
 
 #[derive(Debug)]
 pub(super) struct HostTransport {
@@ -33,13 +33,6 @@ pub(super) struct HostTransport {
     state: BusState,
     pub(super) observers: Observers,
     write_gate: WriteGate,
-}
-
-/// The host and its device, for a call of the bus.
-pub(super) struct BusCall<'a> {
-    pub(super) system: &'a mut HostSystem,
-    pub(super) now: Instant,
-    pub(super) device: Option<DeviceId>,
 }
 
 /// What a bus keeps between calls.
@@ -521,7 +514,7 @@ impl Window {
         }
     }
 
-    /// Returns the buffer, which is nobody's then.
+    /// Unmaps and returns the buffer.
     fn reclaim(&mut self, system: &mut HostSystem) -> Vec<u8> {
         self.owner = None;
         if self.bytes > 0 { system.memory.reclaim(self.address) } else { Vec::new() }

@@ -1,28 +1,27 @@
-//! The transfers in flight, numbered by small indices, for the code that carries them out.
+//! Transfers of a device in flight, numbered by small indices.
 //!
-//! A transport chooses transfer ids freely; a bus wants small numbers. Always true: an index stands
+//! A device chooses transfer ids freely; a port wants small numbers. Always true: an index stands
 //! for one transfer at a time and is reused after its completion, so the table is no longer than
 //! the most transfers that were in flight at once.
 
-use alloc::vec::Vec;
 use bus::TransferId;
 use core::hint::cold_path;
 
-/// A table of transfers in flight, each with the data its carrier needs.
+/// A table of transfers in flight, each with what the machine keeps of it.
 #[derive(Clone, Debug)]
-pub struct InFlight<T> {
+pub(super) struct InFlight<T> {
     entries: Vec<Option<(TransferId, T)>>,
     free: Vec<u32>,
 }
 
 impl<T> InFlight<T> {
     /// Creates an empty table.
-    pub const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { entries: Vec::new(), free: Vec::new() }
     }
 
     /// Adds a transfer and returns its index.
-    pub fn insert(&mut self, id: TransferId, about: T) -> TransferId {
+    pub(super) fn insert(&mut self, id: TransferId, about: T) -> TransferId {
         let number = self.free.pop().unwrap_or_else(|| {
             cold_path();
             self.entries.push(None);
@@ -33,30 +32,30 @@ impl<T> InFlight<T> {
     }
 
     /// Removes the transfer at an index and returns its id and data.
-    pub fn remove(&mut self, number: TransferId) -> Option<(TransferId, T)> {
+    pub(super) fn remove(&mut self, number: TransferId) -> Option<(TransferId, T)> {
         let entry = self.entries.get_mut(usize::try_from(number.0).ok()?)?.take()?;
         self.free.push(number.0 as u32);
         Some(entry)
     }
 
     /// Returns the transfer at an index.
-    pub fn get(&self, number: TransferId) -> Option<&(TransferId, T)> {
+    pub(super) fn get(&self, number: TransferId) -> Option<&(TransferId, T)> {
         self.entries.get(usize::try_from(number.0).ok()?)?.as_ref()
     }
 
     /// Returns the transfer at an index mutably.
-    pub fn get_mut(&mut self, number: TransferId) -> Option<&mut (TransferId, T)> {
+    pub(super) fn get_mut(&mut self, number: TransferId) -> Option<&mut (TransferId, T)> {
         self.entries.get_mut(usize::try_from(number.0).ok()?)?.as_mut()
     }
 
     /// Iterates over the transfers with their indices.
-    pub fn iter(&self) -> impl Iterator<Item = (TransferId, &(TransferId, T))> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (TransferId, &(TransferId, T))> {
         let entries = self.entries.iter().enumerate();
         entries.filter_map(|(number, entry)| Some((TransferId(number as u64), entry.as_ref()?)))
     }
 
     /// Returns the index of a transfer. A linear search: for cancels, which are rare.
-    pub fn find(&self, id: TransferId) -> Option<TransferId> {
+    pub(super) fn find(&self, id: TransferId) -> Option<TransferId> {
         let is_it = |entry: &Option<(TransferId, T)>| entry.as_ref().is_some_and(|(own, _)| *own == id);
         self.entries.iter().position(is_it).map(|number| TransferId(number as u64))
     }
