@@ -12,6 +12,7 @@
 
 extern crate alloc;
 
+mod fault_schedule;
 mod fifo;
 mod line;
 pub mod link;
@@ -19,6 +20,7 @@ mod observer;
 pub mod rendezvous;
 mod transfer;
 
+pub use fault_schedule::{FaultSchedule, FaultTrigger};
 pub use fifo::{Fifo, Front};
 pub use line::Line;
 pub use observer::Observer;

@@ -35,7 +35,7 @@ pub(crate) use self::merge::MergeArguments;
 pub(crate) use self::parts::{Choice, ComparedTransport, OsArgument};
 pub(crate) use self::save::SaveArguments;
 pub(crate) use self::serve::{
-    DriveArguments, ServeArguments, ShortDataArgument, SpeedArgument, TransportArgument,
+    DriveArguments, FaultArgument, ServeArguments, ShortDataArgument, SpeedArgument, TransportArgument,
 };
 pub(crate) use self::validate::ValidateArguments;
 pub(crate) use self::why::WhyArguments;

@@ -56,6 +56,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let control = arguments.control.as_deref().map(bind_control_socket).transpose()?;
     let mut report = Report::new(arguments.json, arguments.quiet);
     let descriptions = served::descriptions(&arguments.drive, &arguments.drives)?;
+    let faults = served::controller_faults(arguments)?;
     let (mut drives, mut created) = (Vec::new(), Vec::new());
     for (number, description) in descriptions.iter().enumerate() {
         let (drive, image) = assemble::drive(description, &export.name(number))?;
@@ -70,8 +71,14 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let (sender, notices) = mpsc::channel();
     let events = EventSender(sender.clone());
     catch_signals(sender)?;
-    let server =
-        export.serve(arguments.allow_remote, drives, move |line| events.send(Notice::Event(line)))?;
+    let on_event = move |line| events.send(Notice::Event(line));
+    let server = match export {
+        Export::VfioUser(path) => served::vfio_user(&path, drives, &faults, on_event)?,
+        Export::Usbredir(address) => {
+            let drive = drives.into_iter().next().ok_or_else(|| Failure::usage("no drive is described"))?;
+            served::usbredir(address, arguments.allow_remote, drive, on_event)?
+        }
+    };
     created.into_iter().for_each(CreatedImage::keep);
     if let (Some(control), Some(first)) = (&control, descriptions.first()) {
         let listener = control
@@ -123,22 +130,6 @@ impl Export {
             Self::Usbredir(address) => address.to_string(),
             Self::VfioUser(path) if number == 0 => format!("unix:{}", path.display()),
             Self::VfioUser(path) => format!("unix:{}#{number}", path.display()),
-        }
-    }
-
-    fn serve(
-        self,
-        allow_remote: bool,
-        drives: Vec<Drive>,
-        on_event: impl FnMut(Line) + Send + 'static,
-    ) -> Result<Server, Failure> {
-        match self {
-            Self::VfioUser(path) => served::vfio_user(&path, drives, on_event),
-            Self::Usbredir(address) => {
-                let mut drives = drives.into_iter();
-                let drive = drives.next().ok_or_else(|| Failure::usage("no drive is described"))?;
-                served::usbredir(address, allow_remote, drive, on_event)
-            }
         }
     }
 }

@@ -77,6 +77,13 @@ fn arguments_that_make_no_sense_are_a_usage_error() {
     let serve =
         |more: &[&str], words| refused(&[&["--ram", "1M", "--usbredir", &address], more].concat(), 2, words);
     serve(&["--streams", "1"], "1 stream is not possible");
+    serve(&["--fault", "hse"], "use KIND@N or KIND/N:SEED");
+    serve(&["--fault", "hse@1"], "usbredir does not have");
+    let several = |more: &[&str], words| {
+        refused(&[&["--drive", "ram=1M", "--vfio-user", &address], more].concat(), 2, words);
+    };
+    several(&["--drive", "ram=1M,fault=hse@1"], "--fault hse@1");
+    several(&["--fault", "lose-status/9:1"], "fault=lose-status/9:1");
     serve(&["--streams", "33"], "use 2, 4, 8, 16, 32, 64, 128 or 256");
     serve(&["--block-size", "1024"], "[possible values: 512, 4096]");
     serve(&["--speed", "hyper"], "[possible values: super, high, full]");

@@ -17,7 +17,7 @@ mod presence;
 
 pub use buffer::Pool;
 pub use closing::FlushError;
-pub use fault::{Fault, FaultKind, NotAFault};
+pub use fault::{FAULTS_MAX, Fault, FaultKind, NotAFault};
 pub use host_transfer::{Body, HostCompletion, HostTransfer};
 pub use presence::SlotError;
 
@@ -153,9 +153,10 @@ impl<M: Medium + ?Sized> Drive<M> {
         drive
     }
 
-    /// Has something go wrong, once, on the effect to the host.
-    pub fn plan_fault(&mut self, fault: Fault) {
-        self.faults.plan(fault);
+    /// Plans a fault of what goes to the host, which counts from now on. Returns whether there is room for it
+    /// ([`FAULTS_MAX`]).
+    pub fn plan_fault(&mut self, fault: Fault) -> bool {
+        self.faults.plan(fault)
     }
 
     /// Has somebody look on at the host's transfers from now on.

@@ -109,9 +109,9 @@ impl<M: Medium + ?Sized> HostController<M> {
     }
 
     /// Resets everything, as after power-on: the controller forgets its driver, drives stay at their ports and are detected
-    /// again.
+    /// again. Planned faults stay.
     pub fn reset(&mut self, now: Instant) {
-        self.controller = Controller::new(*self.controller.model());
+        self.controller.power_cycle();
         self.has_interrupt = false;
         for (number, port) in (1..).zip(&mut self.ports) {
             let Some(port) = port else { continue };

@@ -16,6 +16,6 @@ pub mod medium;
 pub use {bus, device, initiator, units, wire};
 
 pub use drive::{
-    Body, Counters, Drive, Fault, FaultKind, FlushError, HostCompletion, HostTransfer, NotAFault, Pool,
-    SlotError,
+    Body, Counters, Drive, FAULTS_MAX, Fault, FaultKind, FlushError, HostCompletion, HostTransfer, NotAFault,
+    Pool, SlotError,
 };

@@ -34,6 +34,7 @@ pub use function::Function;
 pub use memory::MappedMemory;
 pub use serve::serve;
 pub use session::Session;
+pub use xhci_controller::{NotAControllerFault, PLANNED_FAULTS_MAX, PlannedFault};
 
 /// Something that has happened at the socket.
 pub type Event = crate::net::Event<Fault>;

@@ -8,6 +8,7 @@
 //! Invariants: a command completes once; an aborted command completes as aborted.
 
 use super::controller::Controller;
+use super::controller_fault::{ControllerFault, StopFault};
 use super::memory::{Fault, GuestMemory};
 use super::output::{ControlRequest, DevicePath, LinkAct, Output};
 use super::ring::Cursor;
@@ -293,19 +294,24 @@ impl Controller {
         number: u8,
         id: EndpointId,
     ) -> Result<Did, Fault> {
-        let slot = &mut self.slots[usize::from(number)];
+        let slot = &self.slots[usize::from(number)];
         let path = slot.path;
-        let Some(endpoint) = slot.endpoint_mut(id) else { return Ok(Ok((Code::EndpointNotEnabled, number))) };
+        let Some(endpoint) = slot.endpoint(id) else { return Ok(Ok((Code::EndpointNotEnabled, number))) };
         if endpoint.state != EndpointState::Running {
             return Ok(Ok((Code::ContextStateError, number)));
         }
+        let fault = self.faults.fire(ControllerFault::of_stop);
+        if fault == Some(StopFault::LoseCompletion) {
+            return Ok(Err(Pending(Waits::Never)));
+        }
+        self.script.loses_stopped = fault == Some(StopFault::LoseStopped);
         let is_moving = endpoint.is_on_link && endpoint.rings.iter().any(|ring| ring.on_link > 0);
         let Some(address) = endpoint.address().filter(|_| is_moving) else {
             self.stopped(now, memory, (number, id))?;
             return Ok(Ok((Code::Success, number)));
         };
         self.outputs.push_back(Output::Link(path, LinkAct::Stop(address)));
-        if self.model.misbehaviour.answers_stop_early {
+        if self.model.misbehaviour.answers_stop_early || fault == Some(StopFault::LateStopped) {
             self.set_state(memory, (number, id), EndpointState::Stopped)?;
             return Ok(Ok((Code::Success, number)));
         }
@@ -336,12 +342,10 @@ impl Controller {
                 _ => Code::ContextStateError,
             };
             self.finish(now + self.model.command, pointer, (code, slot));
-        } else if self.model.misbehaviour.answers_stop_early
-            && let Some(slot) = slots_at(&self.slots, path.port).into_iter().find(|slot| {
-                let slot = &self.slots[usize::from(*slot)];
-                slot.path == path && slot.endpoint(id).is_some_and(|e| e.state == EndpointState::Stopped)
-            })
-        {
+        } else if let Some(slot) = slots_at(&self.slots, path.port).into_iter().find(|slot| {
+            let slot = &self.slots[usize::from(*slot)];
+            slot.path == path && slot.endpoint(id).is_some_and(|e| e.state == EndpointState::Stopped)
+        }) {
             self.stopped(now, memory, (slot, id))?;
         }
         Ok(())

@@ -8,7 +8,7 @@
 use super::controller::Controller;
 use super::memory::{Fault, GuestMemory};
 use super::output::{DevicePath, LinkAct, Output};
-use super::rules::{is_control_packet, is_control_right, is_slot_right};
+use super::rules::{is_control_packet, is_control_right, is_endpoint_right, is_slot_right, translator};
 use super::slot::{Endpoint, SlotStage};
 use alloc::vec::Vec;
 use bus::link;
@@ -75,7 +75,7 @@ impl Controller {
         if context == 0 || !context.is_multiple_of(CONTEXT_ALIGN) {
             return refuse(Code::ParameterError);
         }
-        if let Err(code) = self.translator(memory, &slot, status)? {
+        if let Err(code) = translator(&self.slots, memory, &slot, status)? {
             return refuse(code);
         }
         if !status.is_enabled() {
@@ -156,7 +156,7 @@ impl Controller {
             let is_free = !is_there || control.drops(id);
             if !is_free
                 || id.get() > slot.context_entries
-                || !self.is_endpoint_right(&context, id, slot.speed_id)
+                || !is_endpoint_right(&self.model, &context, id, slot.speed_id)
             {
                 return Ok(Code::ParameterError);
             }

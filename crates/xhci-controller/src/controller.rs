@@ -7,6 +7,7 @@
 //! Invariant: a halted, failed or removed controller does nothing by itself.
 
 use super::command::Commands;
+use super::controller_fault::{ControllerFault, PlannedFault, PlannedFaults};
 use super::dma::Dma;
 use super::event::{EventRing, EventTraffic, Interrupter, Tampering};
 use super::memory::{Fault, GuestMemory};
@@ -43,6 +44,7 @@ pub struct Controller {
     pub(super) dma: Dma,
     pub(super) outputs: VecDeque<Output>,
     pub(super) script: Script,
+    pub(super) faults: PlannedFaults,
     pub(super) counters: Counters,
     /// Next timeout of a port.
     pub(super) port_due: Option<Instant>,
@@ -81,6 +83,8 @@ pub(super) struct Events {
 pub(super) struct Script {
     pub(super) commands: VecDeque<(TrbType, CompletionCode)>,
     pub(super) transfers: VecDeque<CompletionCode>,
+    /// The Stopped event of the present Stop Endpoint command is not posted.
+    pub(super) loses_stopped: bool,
 }
 
 impl Controller {
@@ -97,9 +101,22 @@ impl Controller {
             dma: Dma::default(),
             outputs: VecDeque::new(),
             script: Script::default(),
+            faults: PlannedFaults::default(),
             counters: Counters::default(),
             port_due: None,
         }
+    }
+
+    /// Turns it off and on again: everything is as after power-on, with empty ports. Planned faults stay, with what they have counted.
+    pub fn power_cycle(&mut self) {
+        let faults = core::mem::take(&mut self.faults);
+        *self = Self { faults, ..Self::new(self.model) };
+    }
+
+    /// Plans a fault, which counts from now on. Returns whether there is room for it
+    /// ([`PLANNED_FAULTS_MAX`](super::PLANNED_FAULTS_MAX)).
+    pub fn plan_fault(&mut self, fault: PlannedFault) -> bool {
+        self.faults.plan(fault)
     }
 
     /// Returns its parameters.
@@ -217,7 +234,13 @@ impl Controller {
             for port in 1..=self.model.ports() {
                 let is_due = |port: &Port| port.due().is_some_and(|at| at <= now);
                 if self.ports.get(usize::from(port) - 1).is_some_and(is_due) {
-                    self.change_port(now, port, Port::handle_due);
+                    let is_dead = self.faults.fire(ControllerFault::of_port).is_some();
+                    self.change_port(now, port, |port| {
+                        if is_dead {
+                            port.die();
+                        }
+                        port.handle_due()
+                    });
                 }
             }
         }
@@ -246,7 +269,8 @@ impl Controller {
 
     #[inline(never)]
     fn write_events(&mut self, now: Instant, memory: &mut impl GuestMemory) {
-        let written = self.events.ring.write(now, memory);
+        let faults = &mut self.faults;
+        let written = self.events.ring.write(now, memory, || faults.fire(ControllerFault::of_event));
         self.survive(written);
     }
 
@@ -335,6 +359,13 @@ impl Controller {
             // The driver is notified of it (clause 4.24.1).
             self.outputs.push_back(Output::Interrupt);
         }
+    }
+
+    /// An internal error: the controller halts, without an interrupt (clause 4.24.1).
+    pub(super) fn fail_internally(&mut self) {
+        self.registers.status = self.registers.status.with(UsbStatus::CONTROLLER_ERROR);
+        self.registers.command = self.registers.command.without(UsbCommand::RUN);
+        self.stop_everything();
     }
 
     /// Stops all activity.

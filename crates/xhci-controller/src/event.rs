@@ -89,6 +89,10 @@ pub enum Tampering {
     Pointer,
     /// Its residue is one byte too large.
     Length,
+    /// It points to no TRB: its pointer is 0.
+    Nowhere,
+    /// Its completion code is Undefined Error, which no driver expects.
+    Code,
     /// Its recorded time is before its write.
     Early,
 }
@@ -251,15 +255,22 @@ impl EventRing {
         self.times_full
     }
 
-    /// Writes visible events while there is room.
-    pub(super) fn write(&mut self, now: Instant, memory: &mut impl GuestMemory) -> Result<(), Fault> {
+    /// Writes visible events while there is room. `fault` is asked for each transfer event.
+    pub(super) fn write(
+        &mut self,
+        now: Instant,
+        memory: &mut impl GuestMemory,
+        mut fault: impl FnMut() -> Option<Tampering>,
+    ) -> Result<(), Fault> {
         while let Some(&(_, event)) = self.waiting.front().filter(|(at, _)| *at <= now) {
             match self.room() {
                 0 => break,
                 1 => return self.fill(memory),
                 _ => self.is_full = false,
             }
-            match self.tampered {
+            let is_transfer = matches!(event, EventTrb::Transfer { .. });
+            let tampering = if is_transfer { self.tampered.take().or_else(&mut fault) } else { None };
+            match tampering {
                 None => self.put(memory, event)?,
                 Some(tampering) => self.put_tampered(memory, event, tampering)?,
             }
@@ -286,8 +297,8 @@ impl EventRing {
         let EventTrb::Transfer { pointer, length, code, event_data, endpoint, slot } = event else {
             return self.put(memory, event);
         };
-        let with = |pointer, length| EventTrb::Transfer { pointer, length, code, event_data, endpoint, slot };
-        self.tampered = None;
+        let with =
+            |pointer, length, code| EventTrb::Transfer { pointer, length, code, event_data, endpoint, slot };
         match tampering {
             Tampering::Lost => Ok(()),
             Tampering::Twice => {
@@ -304,8 +315,12 @@ impl EventRing {
                 self.traffic.early += 1;
                 self.put(memory, event)
             }
-            Tampering::Pointer => self.put(memory, with(pointer + TRB_BYTES as u64, length)),
-            Tampering::Length => self.put(memory, with(pointer, length + 1)),
+            Tampering::Pointer => {
+                self.put(memory, with(pointer.wrapping_add(TRB_BYTES as u64), length, code))
+            }
+            Tampering::Length => self.put(memory, with(pointer, length + 1, code)),
+            Tampering::Nowhere => self.put(memory, with(0, length, code)),
+            Tampering::Code => self.put(memory, with(pointer, length, CompletionCode::Undefined)),
         }
     }
 
@@ -434,9 +449,9 @@ mod tests {
         let mut memory = TestMemory::new();
         let (mut ring, [first, _]) = ring(&mut memory, 4);
         ring.push(at(200), port(1));
-        ring.write(at(199), &mut memory).unwrap();
+        ring.write(at(199), &mut memory, || None).unwrap();
         assert_eq!((ring.next_at(), ring.has_untaken()), (Some(at(200)), false));
-        ring.write(at(200), &mut memory).unwrap();
+        ring.write(at(200), &mut memory, || None).unwrap();
         assert_eq!(seen(&memory, first, 0), (port(1).encode(true), true));
         assert!(ring.has_untaken());
     }
@@ -448,7 +463,7 @@ mod tests {
         for number in 1..=9 {
             ring.push(NOW, port(number));
         }
-        ring.write(NOW, &mut memory).unwrap();
+        ring.write(NOW, &mut memory, || None).unwrap();
         let full = EventTrb::HostController { code: CompletionCode::EventRingFull };
         assert_eq!(seen(&memory, second, 0).0, port(4).encode(true));
         assert_eq!(seen(&memory, second, 1).0, full.encode(true));
@@ -457,7 +472,7 @@ mod tests {
         // Four are taken: the next two are written, the second of them over the first place, its
         // cycle bit turned.
         ring.take(EventRingDequeue { address: second + 16, segment: 1, handler_busy: true });
-        ring.write(NOW, &mut memory).unwrap();
+        ring.write(NOW, &mut memory, || None).unwrap();
         assert_eq!(seen(&memory, second, 2).0, port(5).encode(true));
         assert_eq!(seen(&memory, first, 0), (port(6).encode(false), false));
     }
@@ -469,7 +484,7 @@ mod tests {
         // Four are written, and Event Ring Full Error.
         for _ in 0..4 + 65_536 {
             ring.push(NOW, port(1));
-            ring.write(NOW, &mut memory).unwrap();
+            ring.write(NOW, &mut memory, || None).unwrap();
         }
         assert_eq!((ring.waiting.len(), ring.has_overrun()), (65_536, false));
         ring.push(NOW, port(1));
@@ -482,10 +497,10 @@ mod tests {
         let (mut ring, [first, second]) = ring(&mut memory, 2);
         let place = |address| EventRingDequeue { address, segment: 0, handler_busy: false };
         ring.push(NOW, port(1));
-        ring.write(NOW, &mut memory).unwrap();
+        ring.write(NOW, &mut memory, || None).unwrap();
         for (count, taken) in (1..).zip([first + 16, second, second + 16, first, first + 16]) {
             ring.push(NOW, port(1));
-            ring.write(NOW, &mut memory).unwrap();
+            ring.write(NOW, &mut memory, || None).unwrap();
             assert_eq!((ring.traffic().written, ring.traffic().present), (count + 1, 2));
             ring.take(place(taken));
             assert_eq!((ring.traffic().taken, ring.traffic().present), (count, 1));

@@ -33,6 +33,7 @@ mod command;
 mod configure;
 mod control;
 mod controller;
+mod controller_fault;
 mod dma;
 mod event;
 mod fetch;
@@ -49,6 +50,9 @@ mod slot;
 mod transfer;
 
 pub use controller::{Controller, Counters};
+pub use controller_fault::{
+    ControllerFault, DoorbellFault, NotAControllerFault, PLANNED_FAULTS_MAX, PlannedFault, StopFault,
+};
 pub use event::{EVENTS_WAITING_MAX, EventTraffic, Tampering};
 pub use memory::{Fault, GuestMemory};
 pub use model::{Misbehaviour, Model, PciExpress};

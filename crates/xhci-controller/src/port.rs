@@ -36,6 +36,8 @@ pub struct Port {
     power: PortPower,
     /// Reset time of a USB 2.0 port.
     reset_usb2: Duration,
+    /// Its link does not come up, whatever is tried.
+    is_dead: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +76,7 @@ impl Port {
             changes: PortChanges::EMPTY,
             power,
             reset_usb2: RESET_USB2,
+            is_dead: false,
         }
     }
 
@@ -95,6 +98,7 @@ impl Port {
         let link_state = match self.phase {
             Phase::Empty => LinkState::RxDetect,
             Phase::Training(_) => LinkState::Polling,
+            Phase::Disabled if self.is_usb3 && self.is_dead => LinkState::Inactive,
             Phase::Disabled if self.is_usb3 => LinkState::Disabled,
             Phase::Disabled => LinkState::Polling,
             Phase::Resetting(..) if self.is_usb3 => LinkState::HotReset,
@@ -145,9 +149,14 @@ impl Port {
         self.notice(now)
     }
 
+    /// Fails its link from now on: no training and no reset enables the port, until the device is detached.
+    pub const fn die(&mut self) {
+        self.is_dead = true;
+    }
+
     /// Detaches the device from a port.
     pub fn unplug(&mut self) -> PortOutcome {
-        self.plugged = None;
+        (self.plugged, self.is_dead) = (None, false);
         self.lose()
     }
 
@@ -185,12 +194,13 @@ impl Port {
 
     /// Handles the state change at [`Self::due`].
     pub fn handle_due(&mut self) -> PortOutcome {
-        match core::mem::replace(&mut self.phase, Phase::Enabled) {
-            Phase::Training(_) => PortOutcome { up: true, ..self.change(PortChanges::CONNECT) },
+        let (next, up) = if self.is_dead { (Phase::Disabled, false) } else { (Phase::Enabled, true) };
+        match core::mem::replace(&mut self.phase, next) {
+            Phase::Training(_) => PortOutcome { up, ..self.change(PortChanges::CONNECT) },
             Phase::Resetting(_, is_warm) => {
                 let reset = PortChanges::RESET;
                 let changes = if is_warm { reset.with(PortChanges::WARM_RESET) } else { reset };
-                PortOutcome { up: true, reset: true, ..self.change(changes) }
+                PortOutcome { up, reset: up, ..self.change(changes) }
             }
             phase => {
                 self.phase = phase;

@@ -8,9 +8,9 @@
 //! number of a hub's ports. Invariant: rejects only what hardware rejects as well, or what has no
 //! meaning.
 
-use super::controller::Controller;
 use super::memory::{Fault, GuestMemory};
-use super::slot::SlotStage;
+use super::model::Model;
+use super::slot::{Slot, SlotStage};
 use wire::usb::Direction;
 use wire::xhci::{
     CompletionCode as Code, EndpointContext, EndpointId, EndpointType, PortStatus, SlotContext,
@@ -19,65 +19,68 @@ use wire::xhci::{
 /// Packets of a burst at SuperSpeed, less one.
 const BURST_MAX: u8 = 15;
 
-impl Controller {
-    /// Returns whether an endpoint context is valid (clause 6.2.3).
-    pub(super) fn is_endpoint_right(&self, context: &EndpointContext, id: EndpointId, speed_id: u8) -> bool {
-        if context.endpoint_type == EndpointType::Interrupt(Direction::In) {
-            return !id.get().is_multiple_of(2) && is_interrupt_right(context, speed_id);
-        }
-        let direction = if id.get().is_multiple_of(2) { Direction::Out } else { Direction::In };
-        let is_super = speed_id >= SUPER;
-        let packet = match speed_id {
-            SUPER.. => context.max_packet == 1024,
-            HIGH => context.max_packet == 512,
-            _ => matches!(context.max_packet, 8 | 16 | 32 | 64),
-        };
-        let has_streams = context.primary_streams > 0;
-        let streams = !has_streams
-            || is_super
-                && context.primary_streams <= self.model.primary_streams_exponent
-                && (context.linear_streams || self.model.has_secondary_streams);
-        context.endpoint_type == EndpointType::Bulk(direction)
-            && packet
-            && context.max_burst <= if is_super { BURST_MAX } else { 0 }
-            && context.mult == 0
-            && context.dequeue != 0
-            && streams
+/// Returns whether an endpoint context is valid (clause 6.2.3).
+pub(super) fn is_endpoint_right(
+    model: &Model,
+    context: &EndpointContext,
+    id: EndpointId,
+    speed_id: u8,
+) -> bool {
+    if context.endpoint_type == EndpointType::Interrupt(Direction::In) {
+        return !id.get().is_multiple_of(2) && is_interrupt_right(context, speed_id);
     }
+    let direction = if id.get().is_multiple_of(2) { Direction::Out } else { Direction::In };
+    let is_super = speed_id >= SUPER;
+    let packet = match speed_id {
+        SUPER.. => context.max_packet == 1024,
+        HIGH => context.max_packet == 512,
+        _ => matches!(context.max_packet, 8 | 16 | 32 | 64),
+    };
+    let has_streams = context.primary_streams > 0;
+    let streams = !has_streams
+        || is_super
+            && context.primary_streams <= model.primary_streams_exponent
+            && (context.linear_streams || model.has_secondary_streams);
+    context.endpoint_type == EndpointType::Bulk(direction)
+        && packet
+        && context.max_burst <= if is_super { BURST_MAX } else { 0 }
+        && context.mult == 0
+        && context.dequeue != 0
+        && streams
+}
 
-    /// Checks the transaction translator of a full- or low-speed device (clause 6.2.2): split
-    /// transactions go to the hub slot and port of its slot context. `Err` is the completion code
-    /// for a hub that does not exist, or for a wrong hub or port, which does not respond.
-    pub(super) fn translator(
-        &self,
-        memory: &impl GuestMemory,
-        slot: &SlotContext,
-        port: PortStatus,
-    ) -> Result<Result<(), Code>, Fault> {
-        let is_split = slot.route.tiers() > 0 && slot.speed_id < HIGH && port.speed_id() == HIGH;
-        if !is_split {
-            let is_none = slot.translator_slot == 0 && slot.translator_port == 0;
-            return Ok(if is_none { Ok(()) } else { Err(Code::ParameterError) });
-        }
-        if slot.translator_slot == 0 {
-            // It is addressed at the bus's speed, to which it does not respond.
-            return Ok(Err(Code::UsbTransactionError));
-        }
-        let hub = self.slots.get(usize::from(slot.translator_slot));
-        let Some(hub) = hub.filter(|hub| hub.stage >= SlotStage::Addressed) else {
-            return Ok(Err(Code::ParameterError));
-        };
-        let Ok(reported) = SlotContext::decode(&memory.read::<{ SlotContext::LEN }>(hub.context)?) else {
-            return Ok(Err(Code::ParameterError));
-        };
-        if !reported.is_hub || reported.speed_id != HIGH {
-            return Ok(Err(Code::ParameterError));
-        }
-        let above = hub.path.route;
-        let leads_there = slot.route.port_after(above.tiers()) == Some(slot.translator_port);
-        let answers = hub.path.port == slot.root_port && slot.route.leads_through(above) && leads_there;
-        Ok(if answers { Ok(()) } else { Err(Code::UsbTransactionError) })
+/// Checks the transaction translator of a full- or low-speed device (clause 6.2.2): split
+/// transactions go to the hub slot and port of its slot context. `Err` is the completion code
+/// for a hub that does not exist, or for a wrong hub or port, which does not respond.
+pub(super) fn translator(
+    slots: &[Slot],
+    memory: &impl GuestMemory,
+    slot: &SlotContext,
+    port: PortStatus,
+) -> Result<Result<(), Code>, Fault> {
+    let is_split = slot.route.tiers() > 0 && slot.speed_id < HIGH && port.speed_id() == HIGH;
+    if !is_split {
+        let is_none = slot.translator_slot == 0 && slot.translator_port == 0;
+        return Ok(if is_none { Ok(()) } else { Err(Code::ParameterError) });
     }
+    if slot.translator_slot == 0 {
+        // It is addressed at the bus's speed, to which it does not respond.
+        return Ok(Err(Code::UsbTransactionError));
+    }
+    let hub = slots.get(usize::from(slot.translator_slot));
+    let Some(hub) = hub.filter(|hub| hub.stage >= SlotStage::Addressed) else {
+        return Ok(Err(Code::ParameterError));
+    };
+    let Ok(reported) = SlotContext::decode(&memory.read::<{ SlotContext::LEN }>(hub.context)?) else {
+        return Ok(Err(Code::ParameterError));
+    };
+    if !reported.is_hub || reported.speed_id != HIGH {
+        return Ok(Err(Code::ParameterError));
+    }
+    let above = hub.path.route;
+    let leads_there = slot.route.port_after(above.tiers()) == Some(slot.translator_port);
+    let answers = hub.path.port == slot.root_port && slot.route.leads_through(above) && leads_there;
+    Ok(if answers { Ok(()) } else { Err(Code::UsbTransactionError) })
 }
 
 /// The usual speed ids.

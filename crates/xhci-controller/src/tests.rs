@@ -3,6 +3,7 @@
 
 mod control;
 mod express;
+mod faults;
 mod lifecycle;
 mod rejected_commands;
 mod streams;

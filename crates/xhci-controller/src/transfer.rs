@@ -9,6 +9,7 @@
 //! keeps its ring position.
 
 use super::controller::Controller;
+use super::controller_fault::{ControllerFault, DoorbellFault};
 use super::memory::{Fault, GuestMemory};
 use super::model::Model;
 use super::output::{DevicePath, LinkAct, Output};
@@ -84,11 +85,23 @@ impl Controller {
         match (u8::try_from(slot), doorbell.target) {
             (Ok(0), None) => self.ring_commands(now),
             (Ok(slot), Some(endpoint)) => {
+                if let Some(fault) = self.faults.fire(ControllerFault::of_doorbell) {
+                    return self.fail_at_doorbell(fault);
+                }
                 let done =
                     self.ring_endpoint(now, memory, RingName { slot, endpoint, stream: doorbell.stream });
                 self.survive(done);
             }
             _ => self.counters.idle_doorbells += 1,
+        }
+    }
+
+    #[cold]
+    fn fail_at_doorbell(&mut self, fault: DoorbellFault) {
+        match fault {
+            DoorbellFault::Ignore => self.counters.idle_doorbells += 1,
+            DoorbellFault::HostSystemError => self.break_down(),
+            DoorbellFault::ControllerError => self.fail_internally(),
         }
     }
 
@@ -373,6 +386,9 @@ impl Controller {
             }
         }
         endpoint.state = EndpointState::Stopped;
+        if core::mem::take(&mut self.script.loses_stopped) {
+            reported.clear();
+        }
         for emit in reported {
             self.post(now, emit.event(which.0, which.1));
         }

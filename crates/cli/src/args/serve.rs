@@ -6,7 +6,10 @@ use super::capture::CaptureArguments;
 use super::quantity;
 use clap::{ArgGroup, Args, Parser, ValueEnum};
 use drive::Fault;
+use server::vfio_user::{NotAControllerFault, PlannedFault};
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 use units::{BlockSize, ByteCount};
 
 /// Serve a disk image to a virtual machine as a USB drive with UAS and BOT.
@@ -111,11 +114,45 @@ pub(crate) struct DriveArguments {
     /// Report this bus power in mA, 0 to 900; 0 is self-powered.
     #[arg(long, value_name = "MILLIAMPERES", default_value = "0", value_parser = clap::value_parser!(u16).range(0..=900))]
     pub(crate) bus_power: u16,
-    /// Inject one fault at the Nth status or read-data transfer; repeatable.
-    /// KIND is stall-status, lose-status, stall-data or lose-data.
+    /// Inject a fault once at the Nth occurrence (KIND@N), or at one in N on average (KIND/N:SEED); repeatable.
+    /// Of a drive, at a status or read-data transfer: stall-status, lose-status, stall-data, lose-data.
+    /// Of the controller with --vfio-user, at a transfer event: lose-event, repeat-event, unknown-stream, wrong-code,
+    /// wrong-cycle, wrong-pointer, wrong-length; at a Stop Endpoint command: lose-stopped, late-stopped, lose-stop; at a
+    /// doorbell of an endpoint: ignore-doorbell, hse, hce; at a port that comes up: dead-port.
     #[arg(long = "fault", value_name = "KIND@N")]
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) faults: Vec<FaultArgument>,
 }
+
+/// A fault of a drive, or of the controller before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FaultArgument {
+    Drive(Fault),
+    Controller(PlannedFault),
+}
+
+/// A text that names neither.
+#[derive(Debug)]
+pub(crate) struct NotAFault;
+
+impl FromStr for FaultArgument {
+    type Err = NotAFault;
+
+    fn from_str(text: &str) -> Result<Self, NotAFault> {
+        match (text.parse(), text.parse()) {
+            (Ok(fault), _) => Ok(Self::Drive(fault)),
+            (_, Ok(fault)) => Ok(Self::Controller(fault)),
+            (Err(drive::NotAFault), Err(NotAControllerFault)) => Err(NotAFault),
+        }
+    }
+}
+
+impl fmt::Display for NotAFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("use KIND@N or KIND/N:SEED, where N counts from 1 and KIND is one that --help names")
+    }
+}
+
+impl std::error::Error for NotAFault {}
 
 /// A drive described alone.
 #[derive(Debug, Parser)]

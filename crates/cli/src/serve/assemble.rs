@@ -3,7 +3,7 @@
 //! Names and serial numbers are derived from the image's path, so that a guest finds the same drive again. Limits are
 //! chosen here, once, for all of the server. Left out: sockets.
 
-use crate::args::{DriveArguments, ShortDataArgument, SpeedArgument, TransportArgument};
+use crate::args::{DriveArguments, FaultArgument, ShortDataArgument, SpeedArgument, TransportArgument};
 use crate::command_line::line;
 use crate::failure::Failure;
 use crate::in_use;
@@ -13,8 +13,8 @@ use device::bot::ShortData;
 use device::command::Limits;
 use device::lun::{LogicalUnit, LogicalUnitConfig, limits};
 use device::{Device, DeviceConfig, Transports};
-use drive::Drive;
 use drive::medium::{FileMedium, FileOptions, Medium, OpenReason, RamMedium, create_image};
+use drive::{Drive, FAULTS_MAX};
 use inspect::block::is_same_file;
 use inspect::tree::Tree;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,11 @@ pub(super) fn drive(arguments: &DriveArguments, address: &str) -> Result<(Drive,
     let units = units.collect::<Result<Vec<_>, _>>()?;
     let mut drive = Drive::new(Device::new(device(arguments, &identity), units), media);
     for fault in &arguments.faults {
-        drive.plan_fault(*fault);
+        if let FaultArgument::Drive(fault) = fault
+            && !drive.plan_fault(*fault)
+        {
+            return Err(Failure::usage(format!("too many faults of one drive (maximum {FAULTS_MAX})")));
+        }
     }
     Ok((drive, created))
 }

@@ -3,13 +3,13 @@
 //! Left out: how a line is printed, which is `report`'s.
 
 use super::report;
-use crate::args::DriveArguments;
+use crate::args::{DriveArguments, FaultArgument, ServeArguments};
 use crate::failure::Failure;
 use drive::Drive;
 use serde_json::{Value, json};
 use server::net::{Address, Config, Event, Server};
 use server::usbredir::Limits;
-use server::vfio_user::{self, Function};
+use server::vfio_user::{self, Function, PLANNED_FAULTS_MAX, PlannedFault};
 use std::fmt::Display;
 use std::path::Path;
 
@@ -47,11 +47,18 @@ pub(super) fn usbredir(
 pub(super) fn vfio_user(
     path: &Path,
     drives: Vec<Drive>,
+    faults: &[PlannedFault],
     mut on_event: impl FnMut(Line) + Send + 'static,
 ) -> Result<Server, Failure> {
-    let function = Function::new(drives).map_err(|_| {
+    let mut function = Function::new(drives).map_err(|_| {
         Failure::usage("too many drives: the controller has 15 ports of USB 2.0 and 15 of USB 3")
     })?;
+    if !faults.iter().all(|fault| function.plan_fault(*fault)) {
+        return Err(Failure::usage(format!(
+            "too many faults: {} (maximum {PLANNED_FAULTS_MAX})",
+            faults.len()
+        )));
+    }
     let on_event = move |event| line_of(&event).into_iter().for_each(&mut on_event);
     vfio_user::serve(path, function, on_event).map_err(super::unbound)
 }
@@ -76,6 +83,35 @@ fn line_of<F: Display>(event: &Event<F>) -> Option<Line> {
     };
     let fields = fields.unwrap_or_else(|| json!({ "message": text }));
     Some(Line { text, name, fields })
+}
+
+/// The faults of the controller. Those of drives are planned with the drives.
+pub(super) fn controller_faults(arguments: &ServeArguments) -> Result<Vec<PlannedFault>, Failure> {
+    let of_controller = |fault: &FaultArgument| match fault {
+        FaultArgument::Controller(fault) => Some(*fault),
+        FaultArgument::Drive(_) => None,
+    };
+    if let Some(fault) = arguments.drives.iter().flat_map(|drive| &drive.faults).find_map(of_controller) {
+        return Err(Failure::usage(format!("{fault} is a fault of the controller, which all drives share"))
+            .try_this(format!("Name it outside of --drive: --fault {fault}")));
+    }
+    let faults: Vec<PlannedFault> = arguments.drive.faults.iter().filter_map(of_controller).collect();
+    if let (Some(fault), None) = (faults.first(), &arguments.vfio_user) {
+        return Err(Failure::usage(format!(
+            "{fault} is a fault of the controller, which usbredir does not have"
+        ))
+        .try_this("Export with --vfio-user unix:PATH."));
+    }
+    if let Some(FaultArgument::Drive(fault)) =
+        arguments.drive.faults.iter().find(|fault| of_controller(fault).is_none())
+        && !arguments.drives.is_empty()
+    {
+        return Err(Failure::usage(format!(
+            "{fault} is a fault of one drive, and --drive describes several"
+        ))
+        .try_this(format!("Name it with the drive: --drive image=PATH,fault={fault}")));
+    }
+    Ok(faults)
 }
 
 /// The drives that the arguments describe: those of `--drive`, or the one of the other options.

@@ -1,11 +1,12 @@
 //! Fault injection: stalls or drops a chosen status or read-data transfer, to test a host.
 //!
-//! What the device sends is counted, by kind; at the number that a fault names, what was to be sent is lost, or the
-//! endpoint halts. The device itself believes that it has sent it, as one does whose link fails. So the same traffic
+//! What the device sends is counted, by kind, from when a fault was planned; at the number that the fault names, what was to be
+//! sent is lost, or the endpoint halts. The device itself believes that it has sent it, as one does whose link fails. So the same traffic
 //! meets the same fault each time. Left out: faults of media, which they bring themselves, and of what the host sends.
 //!
-//! Always true: each fault happens once; a drive without faults counts nothing.
+//! Always true: a fault by number happens once; a drive without faults counts nothing.
 
+use bus::{FaultSchedule, FaultTrigger};
 use device::{DeviceTransfer, Payload};
 use std::fmt;
 use std::hint::cold_path;
@@ -26,22 +27,21 @@ pub enum FaultKind {
     LoseData,
 }
 
-/// Something that happens once.
+/// A fault and when it happens: `KIND@N` or `KIND/N:SEED`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// What.
     pub kind: FaultKind,
-    /// To which of its kind, counted from 1 since the drive was made.
-    pub at: u64,
+    /// To which of its kind.
+    pub schedule: FaultSchedule,
 }
+
+/// Faults that a drive keeps at most; those by number leave when they have happened.
+pub const FAULTS_MAX: usize = 64;
 
 /// Faults to come.
 #[derive(Debug, Default)]
-pub(super) struct Faults {
-    planned: Vec<Fault>,
-    statuses: u64,
-    reads: u64,
-}
+pub(super) struct Faults(Vec<(FaultKind, FaultTrigger)>);
 
 /// What a fault does to a transfer of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,30 +57,34 @@ pub(super) enum FaultEffect {
 }
 
 impl Faults {
-    pub(super) fn plan(&mut self, fault: Fault) {
-        self.planned.push(fault);
+    /// Plans a fault. Returns whether there is room for it.
+    pub(super) fn plan(&mut self, fault: Fault) -> bool {
+        self.0.retain(|(_, trigger)| !trigger.is_spent());
+        let has_room = self.0.len() < FAULTS_MAX;
+        if has_room {
+            self.0.push((fault.kind, FaultTrigger::new(fault.schedule)));
+        }
+        has_room
     }
 
     /// The effect of planned faults on `transfer`.
     pub(super) fn effect(&mut self, transfer: &DeviceTransfer) -> FaultEffect {
-        if self.planned.is_empty() || transfer.pipe.endpoint.direction() == Direction::Out {
+        if self.0.is_empty() || transfer.pipe.endpoint.direction() == Direction::Out {
             return FaultEffect::None;
         }
         cold_path();
-        let (is_status, count) = match &transfer.payload {
-            Payload::Inline(inline) if inline.as_bytes().len() > ReadyIu::LEN => (true, &mut self.statuses),
-            Payload::Buffer(..) => (false, &mut self.reads),
+        let is_status = match &transfer.payload {
+            Payload::Inline(inline) if inline.as_bytes().len() > ReadyIu::LEN => true,
+            Payload::Buffer(..) => false,
             _ => return FaultEffect::None,
         };
-        *count += 1;
-        let count = *count;
-        let is_due = |fault: &Fault| fault.at == count && fault.kind.is_of_status() == is_status;
-        let Some(place) = self.planned.iter().position(is_due) else { return FaultEffect::None };
-        match self.planned.swap_remove(place).kind {
-            FaultKind::StallStatus => FaultEffect::HaltThenSend,
-            FaultKind::StallData => FaultEffect::HaltAndDrop,
-            FaultKind::LoseStatus | FaultKind::LoseData => FaultEffect::Drop,
+        let mut effect = FaultEffect::None;
+        for (kind, trigger) in &mut self.0 {
+            if kind.is_of_status() == is_status && trigger.fires() && effect == FaultEffect::None {
+                effect = kind.effect();
+            }
         }
+        effect
     }
 }
 
@@ -89,6 +93,14 @@ impl FaultKind {
 
     const fn is_of_status(self) -> bool {
         matches!(self, Self::StallStatus | Self::LoseStatus)
+    }
+
+    const fn effect(self) -> FaultEffect {
+        match self {
+            Self::StallStatus => FaultEffect::HaltThenSend,
+            Self::StallData => FaultEffect::HaltAndDrop,
+            Self::LoseStatus | Self::LoseData => FaultEffect::Drop,
+        }
     }
 
     const fn name(self) -> &'static str {
@@ -108,25 +120,24 @@ pub struct NotAFault;
 impl FromStr for Fault {
     type Err = NotAFault;
 
-    /// `KIND@N`, as in `lose-status@100`.
+    /// `KIND@N` or `KIND/N:SEED`, as in `lose-status@100`.
     fn from_str(text: &str) -> Result<Self, NotAFault> {
-        let (name, number) = text.split_once('@').ok_or(NotAFault)?;
+        let (name, schedule) = FaultSchedule::split(text).ok_or(NotAFault)?;
         let kind = FaultKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or(NotAFault)?;
-        let at = number.parse().ok().filter(|&at| at > 0).ok_or(NotAFault)?;
-        Ok(Self { kind, at })
+        Ok(Self { kind, schedule })
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.kind.name(), self.at)
+        write!(f, "{}{}", self.kind.name(), self.schedule)
     }
 }
 
 impl fmt::Display for NotAFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "use KIND@N, where KIND is stall-status, lose-status, stall-data or lose-data and N counts from 1",
+            "use KIND@N or KIND/N:SEED, where KIND is stall-status, lose-status, stall-data or lose-data and N counts from 1",
         )
     }
 }
@@ -139,9 +150,9 @@ mod tests {
 
     #[test]
     fn a_fault_is_named_by_kind_and_number() {
-        let fault = Fault { kind: FaultKind::LoseStatus, at: 100 };
-        assert_eq!("lose-status@100".parse(), Ok(fault));
-        assert_eq!(fault.to_string(), "lose-status@100");
+        for text in ["lose-status@100", "stall-data/1000", "stall-status/7:3"] {
+            assert_eq!(text.parse::<Fault>().map(|fault| fault.to_string()), Ok(text.to_owned()));
+        }
         for text in ["", "lose-status", "lose-status@0", "lose-status@-1", "lose@1", "stall-data@1@2"] {
             assert_eq!(text.parse::<Fault>(), Err(NotAFault), "{text}");
         }

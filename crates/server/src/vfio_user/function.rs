@@ -13,7 +13,7 @@ use drive::Drive;
 use drive::host_controller::{HostController, NotAttached};
 use std::time::{Duration, Instant};
 use wire::vfio_user::region_index;
-use xhci_controller::Model;
+use xhci_controller::{Model, PlannedFault};
 
 /// Where the registers of the controller end in BAR 0.
 const REGISTERS_END: u64 = 0x3000;
@@ -47,6 +47,11 @@ impl Function {
             host,
             reset_at: Instant::now(),
         })
+    }
+
+    /// Plans a fault of the controller, which counts from now on. Returns whether there is room for it.
+    pub fn plan_fault(&mut self, fault: PlannedFault) -> bool {
+        self.host.controller_mut().plan_fault(fault)
     }
 
     /// The controller and its drives.
