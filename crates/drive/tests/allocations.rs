@@ -1,17 +1,15 @@
 //! In steady state both ends together allocate nothing per command: counted for random 4 KiB reads and writes.
 
-mod drive;
-
 use bus::Speed;
-use drive::{BLOCK, command};
 use initiator::turbo::{LookAhead, Turbo, TurboConfig};
 use initiator::{CommandId, Timeouts, Transport};
+use testkit::command::{BLOCK, command};
+use testkit::drive::ram_drive;
 use uaskit_drive::loopback::{Loopback, plug};
-use uaskit_drive::medium::RamMedium;
-use units::{BlockSize, ByteCount, Duration, Instant};
+use units::{Duration, Instant};
 
 const BLOCKS: u16 = 8;
-const PLACES: u32 = 1024;
+const PLACES: u32 = 256;
 const WARM_UP: u32 = 2_000;
 const COMMANDS: u32 = 10_000;
 
@@ -51,15 +49,10 @@ fn allocations_in_steady_state<T: Transport>(mut ends: Loopback<T>, depth: u16) 
     allocation_counter::measure(|| run(&mut ends, depth, COMMANDS)).count_total
 }
 
-fn ram_drive(speed: Speed) -> uaskit_drive::Drive {
-    let medium = RamMedium::new(ByteCount(4 << 20), BlockSize::B512).expect("4 MiB");
-    drive::drive(speed, 32, Box::new(medium))
-}
-
 #[test]
 fn uas_allocates_nothing_per_command() {
     for speed in [Speed::Super, Speed::High] {
-        let mut drive = ram_drive(speed);
+        let mut drive = ram_drive(speed, 32);
         let uas = plug::uas(&mut drive, None, Timeouts::default()).expect("the drive has UAS");
         assert_eq!(allocations_in_steady_state(Loopback::new(uas, drive), 30), 0);
     }
@@ -67,10 +60,10 @@ fn uas_allocates_nothing_per_command() {
 
 #[test]
 fn bot_and_turbo_allocate_nothing_per_command() {
-    let mut drive = ram_drive(Speed::Super);
+    let mut drive = ram_drive(Speed::Super, 32);
     let bot = plug::bot(&mut drive, Timeouts::default()).expect("the drive has BOT");
     assert_eq!(allocations_in_steady_state(Loopback::new(bot, drive), 1), 0);
-    let mut drive = ram_drive(Speed::Super);
+    let mut drive = ram_drive(Speed::Super, 32);
     let bot = plug::bot_config(&mut drive, Timeouts::default()).expect("the drive has BOT");
     let turbo = Turbo::new(TurboConfig { look_ahead: LookAhead::Never, ..TurboConfig::new(bot) });
     assert_eq!(allocations_in_steady_state(Loopback::new(turbo, drive), 16), 0);

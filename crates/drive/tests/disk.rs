@@ -1,29 +1,23 @@
 //! A disk on each transport against the whole device: identified, written, read, flushed, unmapped; and the device's own
 //! descriptors probed.
 
-mod drive;
-
 use bus::Speed;
 use device::Verdict;
-use initiator::disk::{AskTemperature, DiskConfig, Operation, UnmapMethod};
-use initiator::session::{FinishedRequest, Session, SessionBuffers, SessionConfig};
-use initiator::turbo::{LookAhead, TRANSFER_BYTES, Turbo, TurboConfig};
+use initiator::disk::{Operation, UnmapMethod};
+use initiator::session::{FinishedRequest, Session};
+use initiator::turbo::{LookAhead, Turbo, TurboConfig};
 use initiator::{Timeouts, Transport};
 use quirks::{Answers, Link, Matching, Names, Plan, probe};
+use testkit::disk::{identified, run};
+use testkit::drive::ram_drive;
 use uaskit_drive::Drive;
 use uaskit_drive::loopback::{LoopbackBus, plug};
-use uaskit_drive::medium::RamMedium;
-use units::{BlockCount, BlockSize, ByteCount, Extent, Instant};
+use units::{BlockCount, BlockSize, Extent, Instant};
 use wire::usb::{DescriptorKind, Direction, Recipient, RequestKind, SetupPacket, StandardRequest};
 
 const NOW: Instant = Instant::ZERO;
 const READ: Operation = Operation::Read { fua: false, dpo: false, may_be_short: false };
 const WRITE: Operation = Operation::Write { fua: true, dpo: false };
-
-fn ram_drive(speed: Speed) -> Drive {
-    let medium = RamMedium::new(ByteCount(1 << 20), BlockSize::B512).expect("1 MiB");
-    drive::drive(speed, 16, Box::new(medium))
-}
 
 /// A disk, a transport and a drive.
 struct Host<T> {
@@ -33,30 +27,12 @@ struct Host<T> {
 impl<T: Transport> Host<T> {
     /// Joins the three and identifies the disk.
     fn new(transport: T, drive: Drive) -> Self {
-        let config = SessionConfig {
-            merged_bytes: TRANSFER_BYTES,
-            slots: 16,
-            slot_bytes: 512 * 512,
-            ..SessionConfig::of(&transport)
-        };
-        let disk =
-            DiskConfig { requests_max: 16, report_luns: true, ..DiskConfig::new(config.commands, 32 << 10) };
-        let mut bus = LoopbackBus::new(drive);
-        let buffers = SessionBuffers::new(bus.allocate(SessionBuffers::blocks(&config)), &config);
-        let mut host = Self { session: Session::new(disk, transport, bus, buffers) };
-        host.session.identify(NOW, AskTemperature::Not);
-        host.run();
-        assert_eq!(host.session.take_identified(), Some(Ok(())));
-        host
+        Self { session: identified(transport, drive, 16, 512 * 512) }
     }
 
     /// Carries everything out until nothing is left to happen.
     fn run(&mut self) {
-        while self.session.disk().commands_in_flight() > 0 || self.session.disk().in_flight() > 0 {
-            self.session.settle(NOW);
-            self.session.bus_mut().run_once();
-            self.session.settle(NOW);
-        }
+        run(&mut self.session);
     }
 
     fn submit(&mut self, slot: u16, operation: Operation, extent: Extent, bytes: &[u8]) {
@@ -108,7 +84,7 @@ impl<T: Transport> Host<T> {
 
 #[test]
 fn identify_reports_the_configured_drive() {
-    let mut drive = ram_drive(Speed::Super);
+    let mut drive = ram_drive(Speed::Super, 16);
     let uas = plug::uas(&mut drive, None, Timeouts::default()).expect("the drive has UAS");
     let host = Host::new(uas, drive);
     let found = host.session.disk().geometry().expect("identification succeeds");
@@ -125,7 +101,7 @@ fn identify_reports_the_configured_drive() {
 #[test]
 fn a_disk_over_uas_finds_what_it_wrote() {
     for speed in [Speed::Super, Speed::High, Speed::Full] {
-        let mut drive = ram_drive(speed);
+        let mut drive = ram_drive(speed, 16);
         let uas = plug::uas(&mut drive, None, Timeouts::default()).expect("the drive has UAS");
         Host::new(uas, drive).use_all();
     }
@@ -134,7 +110,7 @@ fn a_disk_over_uas_finds_what_it_wrote() {
 #[test]
 fn a_disk_over_bot_finds_what_it_wrote() {
     for speed in [Speed::Super, Speed::High] {
-        let mut drive = ram_drive(speed);
+        let mut drive = ram_drive(speed, 16);
         let bot = plug::bot(&mut drive, Timeouts::default()).expect("the drive has BOT");
         Host::new(bot, drive).use_all();
     }
@@ -142,7 +118,7 @@ fn a_disk_over_bot_finds_what_it_wrote() {
 
 #[test]
 fn a_disk_over_turbo_finds_what_it_wrote() {
-    let mut drive = ram_drive(Speed::Super);
+    let mut drive = ram_drive(Speed::Super, 16);
     let bot = plug::bot_config(&mut drive, Timeouts::default()).expect("the drive has BOT");
     let turbo = Turbo::new(TurboConfig { look_ahead: LookAhead::Never, ..TurboConfig::new(bot) });
     Host::new(turbo, drive).use_all();
@@ -167,7 +143,7 @@ fn descriptor(drive: &mut Drive, kind: DescriptorKind) -> Vec<u8> {
 #[test]
 fn a_probe_finds_the_transport_that_the_drive_was_made_with() {
     for speed in [Speed::Super, Speed::High, Speed::Full] {
-        let mut drive = ram_drive(speed);
+        let mut drive = ram_drive(speed, 16);
         let [device, configuration, bos] =
             [DescriptorKind::Device, DescriptorKind::Configuration, DescriptorKind::Bos]
                 .map(|kind| descriptor(&mut drive, kind));

@@ -1,20 +1,13 @@
 //! Each transport against the whole device, when all is well.
 
-mod drive;
-
 use bus::Speed;
-use drive::{BLOCK, command};
 use initiator::turbo::{LookAhead, Turbo, TurboConfig};
 use initiator::{CommandId, Outcome, Timeouts, Transport};
+use testkit::command::{BLOCK, command};
+use testkit::drive::ram_drive;
 use uaskit_drive::Drive;
 use uaskit_drive::loopback::{Loopback, LoopbackCompletion, plug};
-use uaskit_drive::medium::RamMedium;
-use units::{BlockSize, ByteCount, Duration, Instant};
-
-fn ram_drive(speed: Speed) -> Drive {
-    let medium = RamMedium::new(ByteCount(1 << 20), BlockSize::B512).expect("1 MiB");
-    drive::drive(speed, 16, Box::new(medium))
-}
+use units::{Duration, Instant};
 
 struct Host<T> {
     ends: Loopback<T>,
@@ -76,7 +69,7 @@ impl<T: Transport> Host<T> {
 #[test]
 fn uas_finds_what_it_wrote_with_streams_and_without_streams() {
     for speed in [Speed::Super, Speed::High, Speed::Full] {
-        let mut drive = ram_drive(speed);
+        let mut drive = ram_drive(speed, 16);
         let uas = plug::uas(&mut drive, None, Timeouts::default()).expect("the drive has UAS");
         assert_eq!(uas.has_streams(), speed == Speed::Super);
         Host::new(uas, drive).write_and_read();
@@ -87,7 +80,7 @@ fn uas_finds_what_it_wrote_with_streams_and_without_streams() {
 #[test]
 fn bot_finds_what_it_wrote() {
     for speed in [Speed::Super, Speed::High, Speed::Full] {
-        let mut drive = ram_drive(speed);
+        let mut drive = ram_drive(speed, 16);
         let bot = plug::bot(&mut drive, Timeouts::default()).expect("the drive has BOT");
         let mut host = Host::new(bot, drive);
         let bytes: Vec<u8> = (0..8 * BLOCK).map(|at| (at / 5) as u8).collect();
@@ -102,7 +95,7 @@ fn bot_finds_what_it_wrote() {
 
 #[test]
 fn turbo_finds_what_it_wrote() {
-    let mut drive = ram_drive(Speed::Super);
+    let mut drive = ram_drive(Speed::Super, 16);
     let bot = plug::bot_config(&mut drive, Timeouts::default()).expect("the drive has BOT");
     let turbo = Turbo::new(TurboConfig { look_ahead: LookAhead::Never, ..TurboConfig::new(bot) });
     Host::new(turbo, drive).write_and_read();
@@ -110,8 +103,7 @@ fn turbo_finds_what_it_wrote() {
 
 #[test]
 fn a_drive_without_a_transport_says_so() {
-    let medium = RamMedium::new(ByteCount(1 << 20), BlockSize::B512).expect("1 MiB");
-    let mut bare = drive::drive(Speed::Super, 1, Box::new(medium));
+    let mut bare = ram_drive(Speed::Super, 1);
     let refused = plug::uas(&mut bare, None, Timeouts::default());
     assert!(matches!(refused, Err(plug::PlugError::Streams(_))), "{refused:?}");
 }

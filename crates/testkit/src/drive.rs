@@ -1,11 +1,12 @@
 //! A drive with one unit, for tests: everything is as in a real one, but for the names.
 
 use ::drive::Drive;
-use ::drive::medium::Medium;
+use ::drive::medium::{Medium, RamMedium};
 use bus::Speed;
 use device::command::Limits;
 use device::lun::{LogicalUnit, LogicalUnitConfig};
 use device::{Device, DeviceConfig};
+use units::{BlockSize, ByteCount};
 
 /// A drive that finds the state of its unit at its medium.
 pub fn drive_on(medium: Box<dyn Medium + Send>) -> Drive {
@@ -37,4 +38,18 @@ pub fn drive_of(
     };
     change_device(&mut device);
     Drive::new(Device::new(device, vec![LogicalUnit::new(config)]), vec![medium])
+}
+
+/// A drive with one unit of blocks of 512 bytes, which offers both transports, with so many streams at super speed.
+pub fn drive_at(speed: Speed, streams: u16, medium: Box<dyn Medium + Send>) -> Drive {
+    let change = |unit: &mut LogicalUnitConfig| (unit.atomic_writes, unit.durable_state) = (true, None);
+    drive_of(medium, change, |device| {
+        (device.speed, device.streams, device.limits.segment_bytes) = (speed, streams, 4096);
+    })
+}
+
+/// The same in 1 MiB of memory.
+pub fn ram_drive(speed: Speed, streams: u16) -> Drive {
+    let medium = RamMedium::new(ByteCount(1 << 20), BlockSize::B512).expect("1 MiB");
+    drive_at(speed, streams, Box::new(medium))
 }

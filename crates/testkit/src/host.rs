@@ -3,13 +3,13 @@
 //!
 //! It allocates nothing per command, so that a test can count what the drive allocates.
 
-use bus::{EndpointAddress, Pipe, Speed, StreamId};
+use crate::drive::drive_of;
+use ::drive::medium::{Medium, create_image};
+use ::drive::{Body, Drive, HostTransfer};
+use bus::{EndpointAddress, Pipe, StreamId};
+use device::Verdict;
 use device::command::Limits;
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
-use device::lun::{LogicalUnit, LogicalUnitConfig};
-use device::{Device, DeviceConfig, Verdict};
-use drive::medium::{Medium, create_image};
-use drive::{Body, Drive, HostTransfer};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -146,18 +146,12 @@ impl Host {
 
 /// A drive with one unit.
 pub fn drive(medium: Box<dyn Medium + Send>) -> Drive {
-    let unit = LogicalUnit::new(LogicalUnitConfig {
-        read_only: medium.is_read_only(),
-        durable: true,
-        atomic_writes: true,
-        ..LogicalUnitConfig::new(medium.block_size(), medium.capacity())
-    });
-    let device = DeviceConfig {
-        streams: STREAMS,
-        limits: Limits { commands: 65, buffer_bytes: 8 << 20, segment_bytes: 8 << 20 },
-        ..DeviceConfig::new(Speed::Super)
-    };
-    Drive::new(Device::new(device, vec![unit]), vec![medium])
+    let limits = Limits { commands: 65, buffer_bytes: 8 << 20, segment_bytes: 8 << 20 };
+    drive_of(
+        medium,
+        |unit| unit.atomic_writes = true,
+        |device| (device.streams, device.limits) = (STREAMS, limits),
+    )
 }
 
 /// A directory that goes with the test.

@@ -81,6 +81,11 @@ impl<M: Medium + ?Sized> LoopbackBus<M> {
         &self.drive
     }
 
+    /// The drive, for what happens to it besides transfers.
+    pub const fn drive_mut(&mut self) -> &mut Drive<M> {
+        &mut self.drive
+    }
+
     /// The drive alone. Its transfers in flight remain: reset the bus before it is used again.
     pub fn into_drive(self) -> Drive<M> {
         self.drive

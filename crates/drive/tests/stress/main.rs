@@ -9,15 +9,13 @@
 //! longer runs. Each kind prints its seed, also when it passes (`-- --nocapture` shows it); `PROPTEST_RNG_SEED` replays it. A
 //! failure prints its smallest script as well.
 
-#[path = "../drive/mod.rs"]
-mod drive;
-mod faulty_bus;
+mod host;
 mod medium;
 mod model;
 
 use bus::{EndpointAddress, Speed};
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
-use faulty_bus::{FaultyBus, RequestFate};
+use host::Host;
 use initiator::turbo::{LookAhead, Turbo, TurboConfig};
 use initiator::{Timeouts, Transport};
 use medium::{Hand, held_medium};
@@ -25,6 +23,9 @@ use model::Blocks;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use testkit::drive::drive_at;
+use testkit::faulty_bus::RequestFate;
+use testkit::pair::Pair;
 use uaskit_drive::Drive;
 use uaskit_drive::loopback::plug;
 use units::Duration;
@@ -125,38 +126,41 @@ struct Port<F> {
     attach: F,
 }
 
-fn take<T: Transport>(bus: &mut FaultyBus<T>, port: &Port<impl Fn(&mut Drive) -> T>, step: Step) {
+fn take<T: Transport>(mut host: Host<T>, port: &Port<impl Fn(&mut Drive) -> T>, step: Step) -> Host<T> {
+    let pair = &mut host.pair;
     match step {
-        Step::Submit { writes, blocks } => bus.submit(writes, blocks),
-        Step::Abort(position) => bus.abort(position),
-        Step::Carry(count) => (0..count).for_each(|_| bus.carry()),
-        Step::Deliver(position, count) => (0..count).for_each(|_| bus.deliver(position)),
-        Step::Flow => bus.flow(),
-        Step::AnswerMedium { position, fails } => bus.answer_medium(position, fails),
-        Step::Halt(endpoint) => bus.halt(endpoint),
-        Step::Fail(position) => bus.fail(position),
-        Step::LoseStatus => bus.lose_status = true,
-        Step::FailRequest => bus.request_fate = RequestFate::Failed,
-        Step::LoseAnswer => bus.request_fate = RequestFate::Unanswered,
-        Step::PassTime => drop(bus.pass_time()),
-        Step::Unplug { is_notified_first } => bus.unplug(is_notified_first),
+        Step::Submit { writes, blocks } => host.submit(writes, blocks),
+        Step::Abort(position) => host.abort(position),
+        Step::Carry(count) => (0..count).for_each(|_| pair.carry()),
+        Step::Deliver(position, count) => (0..count).for_each(|_| _ = pair.deliver(position)),
+        Step::Flow => pair.flow(),
+        Step::AnswerMedium { position, fails } => host.answer_medium(position, fails),
+        Step::Halt(endpoint) => pair.bus.halt(endpoint),
+        Step::Fail(position) => pair.bus.fail(position),
+        Step::LoseStatus => pair.bus.loses_status = true,
+        Step::FailRequest => pair.bus.request_fate = RequestFate::Failed,
+        Step::LoseAnswer => pair.bus.request_fate = RequestFate::Unanswered,
+        Step::PassTime => drop(pair.pass_time()),
+        Step::Unplug { is_notified_first } => pair.unplug(is_notified_first),
         Step::Plug { has_lost_power } => {
-            let power_up = |hand: &Hand| drive::drive(port.speed, 8, Box::new(hand.power_up()));
-            bus.plug(&port.attach, has_lost_power.then_some(power_up));
+            let power_up = |hand: &Hand| drive_at(port.speed, 8, Box::new(hand.power_up()));
+            host = host.plug(&port.attach, has_lost_power.then_some(power_up));
         }
     }
+    host.take_finished();
+    host
 }
 
 fn run<T: Transport>(port: &Port<impl Fn(&mut Drive) -> T>, script: Vec<Step>) {
     let (medium, hand) = held_medium(DISK);
-    let mut drive = drive::drive(port.speed, 8, Box::new(medium));
-    let mut bus = FaultyBus::new((port.attach)(&mut drive), drive, hand, DISK);
+    let mut drive = drive_at(port.speed, 8, Box::new(medium));
+    let mut host = Host::new(Pair::new((port.attach)(&mut drive), drive), hand, DISK);
     for step in script {
-        take(&mut bus, port, step);
+        host = take(host, port, step);
     }
-    bus.clear_up();
-    if bus.is_usable() {
-        bus.inspect(DISK);
+    host.clear_up();
+    if host.pair.transport().depth() > 0 {
+        host.inspect(DISK);
     }
 }
 

@@ -3,8 +3,8 @@
 //! Each write stamps its blocks with its number. A write that ended GOOD hides all that had ended before it began; one
 //! that failed may or may not be there, block by block.
 
-use crate::drive::BLOCK;
 use std::collections::BTreeSet;
+use testkit::command::BLOCK;
 
 /// Names a write; 0 is what the blocks hold at first.
 pub(crate) type Stamp = u32;

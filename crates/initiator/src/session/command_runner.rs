@@ -156,6 +156,19 @@ impl<T: Transport> CommandRunner<T> {
         None
     }
 
+    /// Returns whether a transfer in flight uses the buffer of a command that ended: then a test
+    /// has found a bug of the transport.
+    pub fn uses(&self, finished: &FinishedCommand) -> bool {
+        let buffer = finished.buffer.map(|command| command.buffer);
+        self.in_flight.iter().flatten().any(|transfer| match transfer.data {
+            TransferData::Message => false,
+            TransferData::Command => Some(transfer.span.buffer) == buffer,
+            TransferData::Merged(pack) => {
+                self.transport.pieces(pack).iter().any(|piece| piece.command == finished.id)
+            }
+        })
+    }
+
     /// Handles a completion of the bus. One of an unknown transfer is ignored.
     #[inline]
     pub fn complete<B: HostBus>(&mut self, now: Instant, bus: &mut B, completion: Completion) {
