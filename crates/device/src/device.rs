@@ -145,20 +145,11 @@ impl Device {
         self.settle();
     }
 
-    /// The next thing to do for the device.
-    #[inline]
-    pub fn poll_output(&mut self) -> Option<Output> {
+    /// The next thing to do for the device, to be looked at and taken or discarded: it is first again otherwise.
+    #[inline(always)]
+    pub fn poll_output(&mut self) -> Option<Front<'_, Output>> {
         if self.executor.wants() {
             return self.executor.poll_want();
-        }
-        self.outputs.pop_front()
-    }
-
-    /// Like [`Self::poll_output`], without moving the output out of the queue.
-    #[inline(always)]
-    pub fn next_output(&mut self) -> Option<Front<'_, Output>> {
-        if self.executor.wants() {
-            return self.executor.next_want();
         }
         self.outputs.front()
     }

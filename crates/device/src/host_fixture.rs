@@ -274,7 +274,7 @@ impl HostFixture {
     /// Lets everything happen that can.
     fn settle(&mut self) {
         loop {
-            if let Some(output) = self.device.poll_output() {
+            if let Some(output) = self.device.poll_output().map(bus::Front::take) {
                 self.carry_out(output);
             } else if let Some(request) = self.medium.next() {
                 self.perform(request);

@@ -86,11 +86,6 @@ impl Outputs {
     }
 
     #[inline(always)]
-    pub(crate) fn pop_front(&mut self) -> Option<Output> {
-        self.queue.pop_front()
-    }
-
-    #[inline(always)]
     pub(crate) fn front(&mut self) -> Option<Front<'_, Output>> {
         self.queue.front()
     }

@@ -23,7 +23,7 @@ pub use presence::SlotError;
 
 use crate::medium::{CompletedJob, Job, Medium};
 use bus::rendezvous::{Completed, CopyRange, Full, Rearm, TransferSink};
-use bus::{Completion, Direction, EndpointAddress, Fifo, Observer, Pipe, Rendezvous, TransferStatus};
+use bus::{Completion, Direction, EndpointAddress, Fifo, Front, Observer, Pipe, Rendezvous, TransferStatus};
 use device::command::{CommandId, DataLocation};
 use device::medium::{MediumOp, MediumRequest};
 use device::{Device, DeviceTransfer, Output, Payload, Verdict};
@@ -408,7 +408,7 @@ impl<M: Medium + ?Sized> Drive<M> {
     /// Executes the next output. Returns whether there was one. Its contents are used in place: moving them would be half the work.
     #[inline(always)]
     fn carry_out_next(&mut self) -> bool {
-        let Some(mut output) = self.device.next_output() else { return false };
+        let Some(mut output) = self.device.poll_output() else { return false };
         match *output {
             Output::Transfer(DeviceTransfer { id, pipe, length, ends, ref mut payload }) => {
                 let payload = std::mem::replace(payload, Payload::Nowhere);
@@ -437,7 +437,7 @@ impl<M: Medium + ?Sized> Drive<M> {
             }
             Output::Cancel(_) | Output::Finish(_) | Output::Halt(_) | Output::ClearHalt(_) => {
                 cold_path();
-                if let Some(output) = self.device.poll_output() {
+                if let Some(output) = self.device.poll_output().map(Front::take) {
                     self.carry_out_rare(output);
                 }
             }

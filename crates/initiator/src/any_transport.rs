@@ -66,12 +66,8 @@ impl Transport for AnyTransport {
         either!(self, transport => transport.handle_timeout(now), ());
     }
 
-    fn poll_output(&mut self) -> Option<Output> {
+    fn poll_output(&mut self) -> Option<Front<'_, Output>> {
         either!(self, transport => transport.poll_output(), None)
-    }
-
-    fn next_output(&mut self) -> Option<Front<'_, Output>> {
-        either!(self, transport => transport.next_output(), None)
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {

@@ -450,11 +450,7 @@ impl Transport for Bot {
         }
     }
 
-    fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
-    }
-
-    fn next_output(&mut self) -> Option<Front<'_, Output>> {
+    fn poll_output(&mut self) -> Option<Front<'_, Output>> {
         self.outputs.front()
     }
 

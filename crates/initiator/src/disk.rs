@@ -246,13 +246,8 @@ impl Disk {
         self.advance(now);
     }
 
-    /// Returns the next output.
-    pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
-    }
-
-    /// Like [`Self::poll_output`], without moving the output out of the queue.
-    pub fn next_output(&mut self) -> Option<Front<'_, Output>> {
+    /// Returns the next output, to be looked at and taken or discarded: it is first again otherwise.
+    pub fn poll_output(&mut self) -> Option<Front<'_, Output>> {
         self.outputs.front()
     }
 

@@ -13,7 +13,7 @@ use crate::{
 };
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use bus::{Completion, Direction, EndpointAddress, TransferId, TransferStatus};
+use bus::{Completion, Direction, EndpointAddress, Front, TransferId, TransferStatus};
 use proptest::prelude::*;
 use units::{Duration, Instant};
 
@@ -151,7 +151,7 @@ impl<T: Transport> RandomDevice<T> {
     }
 
     fn listen(&mut self) {
-        while let Some(output) = self.transport.poll_output() {
+        while let Some(output) = self.transport.poll_output().map(Front::take) {
             match output {
                 Output::Submit(transfer) => {
                     assert!(transfer.id.0 < self.transport.transfers_max() as u64, "{transfer:?}");

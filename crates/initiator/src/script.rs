@@ -10,7 +10,7 @@ use crate::{
 };
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use bus::{Completion, Direction, EndpointAddress, TransferId, TransferStatus};
+use bus::{Completion, Direction, EndpointAddress, Front, TransferId, TransferStatus};
 use units::{ByteRange, Duration, Instant};
 use wire::scsi::lun::LunField;
 use wire::uas::TaskAttribute;
@@ -102,7 +102,8 @@ impl<T: Transport> Script<T> {
     /// The next output.
     #[track_caller]
     fn next(&mut self) -> Output {
-        let output = self.transport.poll_output().expect("the transport has something to say");
+        let output =
+            self.transport.poll_output().map(Front::take).expect("the transport has something to say");
         match output {
             Output::Submit(transfer) => {
                 assert!(transfer.id.0 < self.transport.transfers_max() as u64, "{transfer:?}");
@@ -172,7 +173,7 @@ impl<T: Transport> Script<T> {
     /// Nothing is to be done.
     #[track_caller]
     pub(crate) fn expect_nothing(&mut self) {
-        assert_eq!(self.transport.poll_output(), None);
+        assert_eq!(self.transport.poll_output().map(Front::take), None);
     }
 
     #[track_caller]

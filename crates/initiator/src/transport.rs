@@ -103,11 +103,8 @@ pub trait Transport {
     /// harmless.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// Returns the next output.
-    fn poll_output(&mut self) -> Option<Output>;
-
-    /// Like [`poll_output`](Self::poll_output), without moving the output out of the queue.
-    fn next_output(&mut self) -> Option<Front<'_, Output>>;
+    /// Returns the next output, to be looked at and taken or discarded: it is first again otherwise.
+    fn poll_output(&mut self) -> Option<Front<'_, Output>>;
 
     /// Returns when to call [`handle_timeout`](Self::handle_timeout) at the latest, and why.
     fn poll_timeout(&self) -> Option<Deadline>;

@@ -152,7 +152,7 @@ impl Turbo {
     /// Forwards outputs of the transport below and starts the next command.
     fn settle(&mut self, now: Instant) {
         loop {
-            while let Some(output) = self.bot.poll_output() {
+            while let Some(output) = self.bot.poll_output().map(Front::take) {
                 match output {
                     Output::Finished(_, outcome) => self.deal(outcome),
                     Output::Submit(mut transfer) => {
@@ -316,11 +316,7 @@ impl Transport for Turbo {
         self.settle(now);
     }
 
-    fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
-    }
-
-    fn next_output(&mut self) -> Option<Front<'_, Output>> {
+    fn poll_output(&mut self) -> Option<Front<'_, Output>> {
         self.outputs.front()
     }
 

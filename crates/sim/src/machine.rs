@@ -49,7 +49,7 @@ use crate::link::superspeed::{Link, Side, Sleep};
 use crate::link::usb2::Bus;
 use crate::link::{Arrival, Connection, Crossing, Fate, Fates, LinkPair, Missed, Wake};
 use crate::power::Meter;
-use bus::Pipe;
+use bus::{Front, Pipe};
 use device::device::STATUS;
 use drive::DriveSide;
 use endings::Endings;
@@ -386,7 +386,7 @@ impl<T: Transport> DirectMachine<T> {
         for _ in 0..AT_ONCE_MAX {
             if let Some(action) = self.host.poll(self.engine.now()) {
                 self.carry_out(action);
-            } else if let Some(output) = self.drive.device.poll_output() {
+            } else if let Some(output) = self.drive.device.poll_output().map(Front::take) {
                 self.carry_out_of_device(output);
             } else if !self.injector.is_restless {
                 return;

@@ -24,6 +24,7 @@ mod tests;
 pub use profile::{DriverProfile, SOFTWARE_STREAMS_DEPTH, Streams};
 
 use crate::machine::{FinishedCommand, Simulation, StopReason, numbers};
+use bus::Front;
 use initiator::disk::{
     Counts, Disk, DiskConfig, Error, IdentifyError, Memory, Operation, Output, RequestId, RequestRefusal,
     RetryLimits,
@@ -290,7 +291,7 @@ impl<W: Simulation> Stack<W> {
         let now = self.machine.now();
         loop {
             let unit = &mut self.units[drive];
-            match unit.disk.poll_output() {
+            match unit.disk.poll_output().map(Front::take) {
                 Some(Output::Submit(command, memory)) => self.send(drive, &command, memory),
                 Some(Output::Finished(id, result)) => {
                     let Some(mut run) = unit.given.remove(&id) else { continue };

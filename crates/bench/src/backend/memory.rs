@@ -389,14 +389,10 @@ mod tests {
             self.transport.submit(now, command)
         }
 
-        fn poll_output(&mut self) -> Option<TransportOutput> {
-            self.next_output().map(Front::take)
-        }
-
-        fn next_output(&mut self) -> Option<Front<'_, TransportOutput>> {
+        fn poll_output(&mut self) -> Option<Front<'_, TransportOutput>> {
             /// MEDIUM ERROR at LBA 77: WRITE ERROR, of an earlier command.
             const SENSE: [u8; 18] = [0xf1, 0, 3, 0, 0, 0, 77, 10, 0, 0, 0, 0, 0x0c, 0, 0, 0, 0, 0];
-            let mut output = self.transport.next_output()?;
+            let mut output = self.transport.poll_output()?;
             if let TransportOutput::Finished(id, outcome) = &mut *output
                 && let Some(at) = self.marked.iter().position(|marked| marked == id)
             {

@@ -341,14 +341,8 @@ impl Executor {
     }
 
     /// The next output for the driver of the device; the transport does not see it.
-    #[inline]
-    pub fn poll_want(&mut self) -> Option<Output> {
-        self.wants.pop_front()
-    }
-
-    /// Like [`Self::poll_want`], without moving the output out of the queue.
     #[inline(always)]
-    pub(crate) fn next_want(&mut self) -> Option<Front<'_, Output>> {
+    pub fn poll_want(&mut self) -> Option<Front<'_, Output>> {
         self.wants.front()
     }
 

@@ -446,7 +446,7 @@ impl<T: Transport> Session<T> {
             self.host.run_controller();
             has_acted |= self.host.take_interrupt();
             self.take_completions();
-            if !has_acted && self.commands.transport_mut().next_output().is_none() {
+            if !has_acted && self.commands.transport_mut().poll_output().is_none() {
                 return;
             }
         }

@@ -119,7 +119,7 @@ impl<T: Transport> CommandRunner<T> {
     /// Carries out outputs of the transport up to the next end of a command.
     #[inline]
     pub fn poll<B: HostBus>(&mut self, now: Instant, bus: &mut B) -> Option<FinishedCommand> {
-        while let Some(mut output) = self.transport.next_output() {
+        while let Some(mut output) = self.transport.poll_output() {
             match &mut *output {
                 Output::Submit(Transfer { id, pipe, length, payload: Payload::Inline(inline) }) => {
                     let (id, pipe, span) = (*id, *pipe, self.buffers.message(*id, *length));

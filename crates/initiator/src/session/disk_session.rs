@@ -277,7 +277,7 @@ impl<B: HostBus, T: Transport> Session<B, T> {
 
     #[inline]
     fn carry_out_disk(&mut self, now: Instant) {
-        while let Some(output) = self.disk.next_output() {
+        while let Some(output) = self.disk.poll_output() {
             match *output {
                 Output::Submit(ref command, Memory::Request(id)) => {
                     // Most commands have the whole buffer of a request, and are not moved.

@@ -14,7 +14,7 @@ use super::{DirectMachine, MachineEvent, configure, enumerate};
 use crate::link::bulk::NotWithdrawn;
 use crate::link::control::{ControlAnswer, ControlEnd, ControlEvent, ControlTransfer};
 use crate::link::superspeed::Side;
-use bus::{Pipe, TransferId, TransferStatus};
+use bus::{Front, Pipe, TransferId, TransferStatus};
 use device::{ActiveTransport, Verdict};
 use initiator::{BusAnswer, BusRequest, RequestId, Transport};
 use std::collections::VecDeque;
@@ -318,7 +318,7 @@ impl<T: Transport> DirectMachine<T> {
 
     /// Processes pending outputs of the device.
     fn drain_device_outputs(&mut self) {
-        while let Some(output) = self.drive.device.poll_output() {
+        while let Some(output) = self.drive.device.poll_output().map(Front::take) {
             self.carry_out_of_device(output);
         }
     }

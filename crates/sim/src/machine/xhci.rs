@@ -62,6 +62,7 @@ use crate::link::hub::TreeEvent;
 use crate::link::superspeed::Side;
 use crate::link::{Fate, Missed};
 use attached_drive::AttachedDrive;
+use bus::Front;
 use host_device::HostDevice;
 use host_system::HostSystem;
 use hubs::AttachedHub;
@@ -457,7 +458,7 @@ impl XhciMachine {
             return true;
         }
         while let Some(drive) = self.dirty_drives.first() {
-            if let Some(output) = self.drives[drive].drive.device.poll_output() {
+            if let Some(output) = self.drives[drive].drive.device.poll_output().map(Front::take) {
                 self.carry_out_of_device(now, drive, output);
                 return true;
             }

@@ -10,6 +10,7 @@ use super::host::Host;
 use super::progress_bound::ProgressBound;
 use super::report::FaultStats;
 use super::target::SwarmTarget;
+use bus::Front;
 use initiator::disk::{Disk, DiskConfig, Done, Error, Memory, Operation, Output, RequestId};
 use initiator::{Command, CommandId, Counters};
 use sim::check::{Invariant, Violation, ViolationSubject};
@@ -193,7 +194,7 @@ impl<'a, W: SwarmTarget> DeviceSession<'a, W> {
 
     /// Executes the outputs of the disk.
     fn carry_out(&mut self) -> Result<(), Violation> {
-        while let Some(output) = self.disk.poll_output() {
+        while let Some(output) = self.disk.poll_output().map(Front::take) {
             match output {
                 Output::Submit(command, memory) => self.send(&command, memory),
                 Output::Abort(id) => {

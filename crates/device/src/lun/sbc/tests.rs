@@ -50,7 +50,7 @@ impl Bench {
             }
             self.outputs.push(output);
         }
-        self.wants.extend(core::iter::from_fn(|| self.executor.poll_want()));
+        self.wants.extend(core::iter::from_fn(|| self.executor.poll_want().map(bus::Front::take)));
     }
 
     /// Submits a command with a parameter list, and gives it the list.

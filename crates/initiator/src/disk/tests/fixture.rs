@@ -6,7 +6,7 @@ use crate::Failure;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
-use bus::Direction;
+use bus::{Direction, Front};
 use units::Extent;
 
 /// More steps than any test needs: what does not end by then hangs.
@@ -97,7 +97,7 @@ impl Fixture {
 
     /// Takes every output.
     pub(super) fn drain(&mut self) {
-        while let Some(output) = self.disk.poll_output() {
+        while let Some(output) = self.disk.poll_output().map(Front::take) {
             match output {
                 Output::Submit(command, memory) => self.in_flight.push((command, memory)),
                 Output::Abort(id) => self.aborted.push(id),

@@ -106,7 +106,7 @@ impl Exported for Fake {
 
     fn control(&mut self, setup: SetupPacket, data_out: &[u8]) -> Verdict {
         let verdict = self.device.handle_control(setup, data_out);
-        while self.device.poll_output().is_some() {}
+        while self.device.poll_output().map(bus::Front::take).is_some() {}
         if setup.selects_setting() && verdict != Verdict::Stall {
             while let Some(first) = self.outstanding.first() {
                 self.end(first.id, TransferStatus::Cancelled, &[]);
@@ -117,7 +117,7 @@ impl Exported for Fake {
 
     fn bus_reset(&mut self) {
         self.device.handle_bus_reset();
-        while self.device.poll_output().is_some() {}
+        while self.device.poll_output().map(bus::Front::take).is_some() {}
         while let Some(first) = self.outstanding.first() {
             self.end(first.id, TransferStatus::Disconnected, &[]);
         }

@@ -9,6 +9,7 @@ use super::core::Work;
 use crate::fault::SeededBug;
 use crate::link::superspeed::Side;
 
+use bus::Front;
 use units::Instant;
 use wire::usb::{Direction, EndpointAddress};
 use xhci_controller::{DevicePath, LinkAct, Output};
@@ -151,7 +152,7 @@ impl XhciMachine {
         self.restart_hub(number);
         let Some(attached) = self.drives.get_mut(number) else { return };
         attached.drive.device.handle_bus_reset();
-        while let Some(output) = self.drives[number].drive.device.poll_output() {
+        while let Some(output) = self.drives[number].drive.device.poll_output().map(Front::take) {
             self.carry_out_of_device(self.engine.now(), number, output);
         }
         let now = self.engine.now();
