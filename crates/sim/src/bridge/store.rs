@@ -138,9 +138,9 @@ impl<M: Mechanism> Store<M> {
 
     /// Issues an announced write before its data arrives, so that drive and host prepare in
     /// parallel. Ignored for non-queued commands, which would block others.
-    pub fn foretell(&mut self, now: Instant, command: CommandId, (op, extent): (MediumOp, Extent)) {
+    pub fn foretell(&mut self, now: Instant, command: CommandId, op: MediumOp, extent: Extent) {
         if self.part.queued > 0 && is_piece(op) && !self.by_command.has(command) {
-            self.begin(now, command, (op, extent));
+            self.begin(now, command, op, extent);
             self.advance(now);
         }
     }
@@ -153,7 +153,7 @@ impl<M: Mechanism> Store<M> {
         }
         let number = match self.by_command.get(request.id.command) {
             Some(number) if is_piece(request.op) => *number,
-            _ => self.begin(now, request.id.command, (request.op, request.extent)),
+            _ => self.begin(now, request.id.command, request.op, request.extent),
         };
         let per_block = u64::from(self.block_size.bytes() / SECTOR_BYTES);
         if let Some(job) = self.jobs.get_mut(number) {
@@ -268,7 +268,7 @@ impl<M: Mechanism> Store<M> {
     }
 
     /// Creates a job for a request and all later ones of the same command.
-    fn begin(&mut self, now: Instant, command: CommandId, (op, extent): (MediumOp, Extent)) -> u64 {
+    fn begin(&mut self, now: Instant, command: CommandId, op: MediumOp, extent: Extent) -> u64 {
         let number = self.next_job;
         self.next_job += 1;
         let per_block = u64::from(self.block_size.bytes() / SECTOR_BYTES);

@@ -226,17 +226,17 @@ impl Ledger {
 
     /// Like the above, for a USB 2.0 bus.
     pub fn audit_bus_alone(&mut self, now: Instant, bus: &Bus) {
-        self.audit_one_bus(now, (AT_PORT, "the bus"), bus);
+        self.audit_one_bus(now, AT_PORT, "the bus", bus);
     }
 
     /// Checks buses below translators, always in the same order.
     pub fn audit_buses_below<'a>(&mut self, now: Instant, buses: impl Iterator<Item = &'a Bus>) {
         for (number, bus) in (AT_PORT + 1..).zip(buses) {
-            self.audit_one_bus(now, (number, "a bus below a translator"), bus);
+            self.audit_one_bus(now, number, "a bus below a translator", bus);
         }
     }
 
-    fn audit_one_bus(&mut self, now: Instant, (number, name): (usize, &'static str), bus: &Bus) {
+    fn audit_one_bus(&mut self, now: Instant, number: usize, name: &'static str, bus: &Bus) {
         if !self.most_behind(number)[Side::Host as usize].allows_bus(now, bus) {
             self.report_violation(Invariant::Capacity, now, ViolationSubject::Machine(name));
         }

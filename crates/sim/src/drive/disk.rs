@@ -232,7 +232,7 @@ impl Disk {
             if at > now {
                 break;
             }
-            run.step(&self.geometry, (upto, at), u64::from(self.part.segment_sectors));
+            run.step(&self.geometry, upto, at, u64::from(self.part.segment_sectors));
         }
         self.place = self.geometry.place(Lba(run.have.saturating_sub(1)));
         self.arm = Arm::Reads(run);
@@ -469,7 +469,7 @@ impl Run {
     }
 
     /// Advances the read to a sector.
-    fn step(&mut self, geometry: &Geometry, (upto, at): (u64, Instant), cached: u64) {
+    fn step(&mut self, geometry: &Geometry, upto: u64, at: Instant, cached: u64) {
         let last = Lba(upto - 1);
         let before = geometry.sector_time(geometry.place(last));
         self.base = (last.0, Instant::from_ps(at.as_ps() - before.as_ps()));

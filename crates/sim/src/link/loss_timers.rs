@@ -50,7 +50,8 @@ impl LossTimers {
     /// is one: call [`Self::miss`] when it expires.
     pub(super) fn lose(
         &mut self,
-        (host, device): (&HostPort, &DevicePort),
+        host: &HostPort,
+        device: &DevicePort,
         message: &Message,
     ) -> Option<(Duration, Missed)> {
         let endpoint = message.endpoint();
@@ -60,7 +61,7 @@ impl LossTimers {
             Message::Ack { .. } if endpoint.direction() == Direction::In => &[Side::Host, Side::Device],
             _ => &[Side::Host],
         };
-        let owed = |&by: &Side| Some((by, owed((host, device), endpoint, by)?));
+        let owed = |&by: &Side| Some((by, owed(host, device, endpoint, by)?));
         let (by, missed) = sides.iter().find_map(owed)?;
         if self.watched.contains(&(endpoint, by)) {
             return None;
@@ -73,11 +74,12 @@ impl LossTimers {
     /// the next timeout while an answer is still outstanding.
     pub(super) fn miss(
         &mut self,
-        (host, device): (&mut HostPort, &mut DevicePort),
+        host: &mut HostPort,
+        device: &mut DevicePort,
         missed: Missed,
     ) -> Option<(Duration, Missed)> {
         let Missed { endpoint, by, steps, repeats } = missed;
-        let is_missed = owed((host, device), endpoint, by).is_some_and(|(_, owed)| owed.steps == steps);
+        let is_missed = owed(host, device, endpoint, by).is_some_and(|(_, owed)| owed.steps == steps);
         match (by, &mut *host, &mut *device) {
             (Side::Host, HostPort::SuperSpeed(host), _) if is_missed => host.time_out(endpoint),
             (Side::Device, _, DevicePort::SuperSpeed(device)) if is_missed && repeats < ERDY_REPEATS => {
@@ -86,7 +88,7 @@ impl LossTimers {
             _ => {}
         }
         let is_given_up = by == Side::Device && repeats >= ERDY_REPEATS;
-        let again = owed((host, device), endpoint, by).filter(|_| !is_given_up);
+        let again = owed(host, device, endpoint, by).filter(|_| !is_given_up);
         if again.is_none() {
             self.watched.retain(|&watched| watched != (endpoint, by));
         }
@@ -98,7 +100,8 @@ impl LossTimers {
 
 /// Returns whether an answer is owed on an endpoint.
 fn owed(
-    (host, device): (&HostPort, &DevicePort),
+    host: &HostPort,
+    device: &DevicePort,
     endpoint: EndpointAddress,
     by: Side,
 ) -> Option<(Duration, Missed)> {

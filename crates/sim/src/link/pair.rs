@@ -386,13 +386,13 @@ impl LinkPair {
     /// Records a lost message. Returns the timeout of the side that waits for an answer, if there
     /// is one: call [`Self::miss`] when it expires.
     pub fn lose(&mut self, message: &Message) -> Option<(Duration, Missed)> {
-        self.loss_timers.lose((&self.host, &self.device), message)
+        self.loss_timers.lose(&self.host, &self.device, message)
     }
 
     /// Handles an expired timeout: the message is repeated unless an answer has come since. Returns
     /// the next timeout while an answer is still outstanding.
     pub fn miss(&mut self, missed: Missed) -> Option<(Duration, Missed)> {
-        self.loss_timers.miss((&mut self.host, &mut self.device), missed)
+        self.loss_timers.miss(&mut self.host, &mut self.device, missed)
     }
 
     /// Delivers the packet that [`Self::coming`] returns to the link and the port of a side.

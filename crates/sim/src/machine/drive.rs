@@ -385,7 +385,7 @@ impl DriveSide {
         if let Payload::Buffer(command, _) = offer.payload
             && offer.pipe.endpoint.direction() == Direction::In
         {
-            return enclosure.give(now, command, (moved, before));
+            return enclosure.give(now, command, moved, before);
         }
         false
     }
@@ -402,7 +402,7 @@ impl DriveSide {
             match offer.pipe.endpoint.direction() {
                 // The rest of the data is not sent.
                 Direction::In => {
-                    enclosure.give(now, *command, (offer.length, offer.moved));
+                    enclosure.give(now, *command, offer.length, offer.moved);
                 }
                 // The host sends less than the command announces.
                 Direction::Out => enclosure.abandon(now, *command),

@@ -418,7 +418,7 @@ impl<T: Transport> DirectMachine<T> {
             return Ok(());
         }
         let drive = is_left_alone.then_some((&self.drive, self.injector.faults.has_lost_packets()));
-        rest.audit(self.engine.now(), (self.host.in_flight(), "a transfer that has not ended"), drive)
+        rest.audit(self.engine.now(), self.host.in_flight(), "a transfer that has not ended", drive)
     }
 
     /// Ends the machine by detaching its device or cutting its power, unless that has happened.

@@ -43,7 +43,8 @@ impl AtRest {
     pub(super) fn audit(
         self,
         now: Instant,
-        (pipes, what): (impl Iterator<Item = Pipe>, &'static str),
+        pipes: impl Iterator<Item = Pipe>,
+        what: &'static str,
         drive: Option<(&DriveSide, bool)>,
     ) -> Result<(), Violation> {
         let may_offer = |(drive, has_lost): (&DriveSide, bool)| {

@@ -501,7 +501,7 @@ impl XhciMachine {
                 }
             }
             HostAction::Request(id, request) => {
-                self.devices[drive].request(&mut self.system, now, (id, request));
+                self.devices[drive].request(&mut self.system, now, id, request);
                 self.deliver_sequence_results(drive);
             }
             HostAction::Finish(id, outcome) => {
@@ -520,7 +520,7 @@ impl XhciMachine {
             Out::Completed(device, done) => {
                 let Some(number) = self.number_of(device) else { return };
                 let host_device = &mut self.devices[number];
-                if host_device.control_ended(&mut self.system, now, done.id, (done.status, done.actual)) {
+                if host_device.control_ended(&mut self.system, now, done) {
                     self.deliver_sequence_results(number);
                 } else if number < self.drives.len() {
                     let copied = self.drives[number].host_transport.copied_after(done.id, done.actual);

@@ -151,7 +151,7 @@ fn end_of_write(queued: u8, is_foretold: bool) -> Instant {
     let mut unit = Unit::new(StorePart { queued, ..PART });
     unit.store.announce(command(0), 16 * 512);
     if is_foretold {
-        unit.store.foretell(unit.now, command(0), (WRITE, Extent::new(0, 16)));
+        unit.store.foretell(unit.now, command(0), WRITE, Extent::new(0, 16));
     }
     unit.rest_until(Instant::ZERO + Duration::from_us(20));
     assert!(unit.done.is_empty());
@@ -177,9 +177,9 @@ fn a_bridge_without_queuing_announces_no_write_before_its_data() {
 fn a_write_is_foretold_once_and_one_that_began_not_again() {
     let mut unit = Unit::new(PART);
     unit.store.announce(command(0), 16 * 512);
-    unit.store.foretell(unit.now, command(0), (WRITE, Extent::new(0, 16)));
+    unit.store.foretell(unit.now, command(0), WRITE, Extent::new(0, 16));
     unit.ask(0, 0, WRITE, (0, 16));
-    unit.store.foretell(unit.now, command(0), (WRITE, Extent::new(0, 16)));
+    unit.store.foretell(unit.now, command(0), WRITE, Extent::new(0, 16));
     unit.rest();
     assert_eq!(unit.ends(), [(0, 0)]);
     assert_eq!(unit.store.cable().books().payload_bytes, 16 * 512);

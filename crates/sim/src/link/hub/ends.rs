@@ -128,12 +128,12 @@ impl Ends {
 
     /// See [`crate::link::LinkPair::lose`].
     pub(super) fn lose(&mut self, message: &Message) -> Option<(Duration, Missed)> {
-        self.loss_timers.lose((&self.host, &self.device), message)
+        self.loss_timers.lose(&self.host, &self.device, message)
     }
 
     /// See [`crate::link::LinkPair::miss`].
     pub(super) fn miss(&mut self, missed: Missed) -> Option<(Duration, Missed)> {
-        self.loss_timers.miss((&mut self.host, &mut self.device), missed)
+        self.loss_timers.miss(&mut self.host, &mut self.device, missed)
     }
 }
 

@@ -113,7 +113,7 @@ impl Tree {
         // Nothing could be routed through one more.
         route.via(1).ok_or(AttachError)?;
         let hub = Hub { delay, route, below: Vec::new(), turn: 0 };
-        Ok(HubId(self.plug(place, (route, &[]), Some(hub))?))
+        Ok(HubId(self.plug(place, route, &[], Some(hub))?))
     }
 
     /// Attaches a device with `endpoints`. Its link is up.
@@ -126,7 +126,7 @@ impl Tree {
         endpoints: &[Endpoint],
     ) -> Result<DeviceId, AttachError> {
         let route = self.route(place)?;
-        let branch = self.plug(place, (route, endpoints), None)?;
+        let branch = self.plug(place, route, endpoints, None)?;
         Ok(self.branches[branch].device)
     }
 
@@ -358,7 +358,8 @@ impl Tree {
     fn plug(
         &mut self,
         place: AttachPoint,
-        (route, endpoints): (RouteString, &[Endpoint]),
+        route: RouteString,
+        endpoints: &[Endpoint],
         hub: Option<Hub>,
     ) -> Result<usize, AttachError> {
         let (branch, device) = (self.branches.len(), DeviceId(self.ends.len()));
@@ -414,7 +415,7 @@ impl Tree {
         match next.filter(|&next| self.branches[next].is_up) {
             Some(next) => {
                 let passing = Passing { routed, came_by: Some(came_by) };
-                self.line_up(now, (next, Side::Host), passing);
+                self.line_up(now, next, Side::Host, passing);
                 self.wake_lane(now, next, Side::Host, around);
             }
             // No device is there: the hub discards the packet (clause 10.7.2).
@@ -435,7 +436,7 @@ impl Tree {
             CameBy { branch, generation: self.branches[branch].generation, side: Side::Host, since: now };
         if let Some(above) = self.branches[branch].above {
             let passing = Passing { routed, came_by: Some(came_by) };
-            self.line_up(now, (branch, Side::Device), passing);
+            self.line_up(now, branch, Side::Device, passing);
             self.wake_lane(now, above, Side::Device, around);
             return Ok(None);
         }

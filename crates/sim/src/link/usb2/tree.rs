@@ -286,7 +286,7 @@ impl Tree {
         let port = (self.members[hub].hub == Some(Translators::Each)).then_some(port);
         let known = self.translators.iter().position(|translator| translator.place == (hub, port));
         known.unwrap_or_else(|| {
-            self.translators.push(Translator::new((hub, port)));
+            self.translators.push(Translator::new(hub, port));
             self.translators.len() - 1
         })
     }
@@ -314,7 +314,7 @@ impl Tree {
             AttachPoint::Root => None,
             AttachPoint::Port(HubId(hub), _) => Some(hub),
         };
-        self.members.push(Member::new((above, route), rate, self.pacing));
+        self.members.push(Member::new(above, route, rate, self.pacing));
         Ok(DeviceId(number))
     }
 }

@@ -8,7 +8,7 @@
 use super::host_device::HostDevice;
 use super::host_system::HostSystem;
 use crate::link::control::endpoint_0;
-use bus::{EndpointAddress, TransferId, TransferStatus};
+use bus::{Completion, EndpointAddress, TransferId, TransferStatus};
 use initiator::{BusAnswer, BusRequest, RequestId};
 use std::collections::VecDeque;
 use units::Instant;
@@ -100,7 +100,8 @@ impl HostDevice {
         &mut self,
         system: &mut HostSystem,
         now: Instant,
-        (id, request): (RequestId, BusRequest),
+        id: RequestId,
+        request: BusRequest,
     ) {
         let steps = self.steps_of(request);
         self.sequences.waiting.push_back(ControlSequence { whose: SequenceOwner::Transport(id), steps });
@@ -116,12 +117,7 @@ impl HostDevice {
     }
 
     /// Detaches a device behind this one.
-    pub(super) fn detach(
-        &mut self,
-        system: &mut HostSystem,
-        now: Instant,
-        (number, device): (usize, DeviceId),
-    ) {
+    pub(super) fn detach(&mut self, system: &mut HostSystem, now: Instant, number: usize, device: DeviceId) {
         let steps = VecDeque::from([SequenceStep::Driver(Request::Detach(device))]);
         self.sequences.waiting.push_back(ControlSequence { whose: SequenceOwner::Gone(number), steps });
         self.start_next_step(system, now);
@@ -252,11 +248,11 @@ impl HostDevice {
         &mut self,
         system: &mut HostSystem,
         now: Instant,
-        id: TransferId,
-        (status, bytes): (TransferStatus, u32),
+        completion: Completion,
     ) -> bool {
+        let Completion { id, status, actual } = completion;
         let Some(place) = self.sequences.in_flight.filter(|_| id == CONTROL) else { return false };
-        let bytes = system.memory.slice(place, bytes as usize).unwrap_or_default().to_vec();
+        let bytes = system.memory.slice(place, actual as usize).unwrap_or_default().to_vec();
         self.step_result(system, StepResult::Completed(status, bytes));
         self.start_next_step(system, now);
         true

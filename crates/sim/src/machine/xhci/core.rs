@@ -314,7 +314,13 @@ impl XhciMachine {
                 self.drives[drive].host_transport.complete_unsent(call, cancelled);
             }
             Work::Completion(completion, _) => self.take_completion(slices, drive, completion),
-            Work::Finish(id, outcome) => self.take_end(now, turn, drive, (id, outcome)),
+            Work::Finish(id, outcome) => {
+                self.drives[drive].host_transport.core_worked(turn, CoreClient::Command(id));
+                self.finish_command(now, drive, id, outcome);
+                if self.engine.is_traced() {
+                    self.engine.note("driver", format_args!("{}{id} ends", self.tag(drive)));
+                }
+            }
         }
     }
 
@@ -329,15 +335,6 @@ impl XhciMachine {
         if !attached.host_transport.complete(&mut self.system, slices, completion) {
             let (now, subject) = (slices.turn.ended, ViolationSubject::Transfer(Side::Host, completion.id));
             attached.injector.ledger.report_violation(Invariant::TransferOnce, now, subject);
-        }
-    }
-
-    #[inline(always)]
-    fn take_end(&mut self, now: Instant, turn: CoreSlice, drive: usize, (id, outcome): (CommandId, Outcome)) {
-        self.drives[drive].host_transport.core_worked(turn, CoreClient::Command(id));
-        self.finish_command(now, drive, id, outcome);
-        if self.engine.is_traced() {
-            self.engine.note("driver", format_args!("{}{id} ends", self.tag(drive)));
         }
     }
 }

@@ -193,8 +193,8 @@ impl Enclosure {
         write: Option<(MediumOp, Extent)>,
     ) {
         self.store.announce(command, bytes);
-        if let Some(write) = write {
-            self.store.foretell(now, command, write);
+        if let Some((op, extent)) = write {
+            self.store.foretell(now, command, op, extent);
             self.drain_store(now);
         }
     }
@@ -205,7 +205,8 @@ impl Enclosure {
         &mut self,
         now: Instant,
         command: CommandId,
-        (moved, before): (u32, u32),
+        moved: u32,
+        before: u32,
     ) -> bool {
         let sectors = moved / SECTOR_BYTES - before / SECTOR_BYTES;
         sectors > 0 && self.store.give(now, command, sectors)

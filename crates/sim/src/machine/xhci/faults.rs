@@ -248,7 +248,7 @@ impl XhciMachine {
         let rest =
             AtRest { takes_turns, was_reset, awaits: host_transport.transport().poll_timeout().is_some() };
         let drive = is_left_alone.then_some((drive, has_lost));
-        rest.audit(self.engine.now(), (host_transport.in_flight(), "a TD that has not ended"), drive)
+        rest.audit(self.engine.now(), host_transport.in_flight(), "a TD that has not ended", drive)
     }
 
     /// Ends the machine and returns its drives: see

@@ -48,7 +48,7 @@ pub(super) struct Control {
 }
 
 impl HostDevice {
-    pub(super) fn new((number, speed): (usize, Speed), way: DevicePath, end: End) -> Self {
+    pub(super) fn new(number: usize, speed: Speed, way: DevicePath, end: End) -> Self {
         Self {
             number,
             speed,

@@ -162,7 +162,7 @@ impl XhciMachine {
                 self.devices[number].ask_for_hub(&mut self.system, now, SequenceStep::Driver(request));
                 self.deliver_sequence_results(number);
             }
-            HubOutput::Listen { endpoint, bytes } => self.listen(now, number, (endpoint, bytes)),
+            HubOutput::Listen { endpoint, bytes } => self.listen(now, number, endpoint, bytes),
             HubOutput::Up { .. } => self.set_state(number, State::Up),
             HubOutput::Failed => {
                 self.set_state(number, State::Failed);
@@ -198,14 +198,14 @@ impl XhciMachine {
         for number in self.below(child) {
             self.devices[number].location = None;
             if let Some(device) = self.devices[number].device {
-                self.devices[hub].detach(&mut self.system, now, (number, device));
+                self.devices[hub].detach(&mut self.system, now, number, device);
             }
         }
         self.deliver_sequence_results(hub);
     }
 
     /// Submits the transfer for a status change report.
-    fn listen(&mut self, now: Instant, number: usize, (endpoint, bytes): (EndpointAddress, u16)) {
+    fn listen(&mut self, now: Instant, number: usize, endpoint: EndpointAddress, bytes: u16) {
         let device = self.devices[number].device;
         let place = self.hub(number).and_then(|hub| hub.place).or_else(|| self.system.take_place());
         let Some((device, buffer)) = device.zip(place) else { return };

@@ -61,14 +61,14 @@ impl Setup {
             let wires = match &plug.node {
                 Node::Drive(drive) => {
                     let rate = self.rate_of(drive);
-                    wiring.take((true, rate.speed()), RouteString::ROOT, DeviceId(0));
+                    wiring.take(true, rate.speed(), RouteString::ROOT, DeviceId(0));
                     Wires::Direct(self.cable(rate))
                 }
                 Node::Hub(_) => match self.rate {
                     AnyRate::SuperSpeed(rate) => {
-                        Wires::Hubs(wiring.tree((rate, self.turn_round), &plug.node)?)
+                        Wires::Hubs(wiring.tree(rate, self.turn_round, &plug.node)?)
                     }
-                    AnyRate::Usb2(rate) => Wires::Bus(wiring.bus((rate, self.host.part.pacing), &plug.node)?),
+                    AnyRate::Usb2(rate) => Wires::Bus(wiring.bus(rate, self.host.part.pacing, &plug.node)?),
                 },
             };
             let first = wiring.numbers.first().copied().unwrap_or(0);
@@ -103,7 +103,7 @@ impl Setup {
 }
 
 impl Wiring {
-    fn tree(&mut self, (rate, turn_round): (Rate, TurnRound), node: &Node) -> Result<Tree, AttachError> {
+    fn tree(&mut self, rate: Rate, turn_round: TurnRound, node: &Node) -> Result<Tree, AttachError> {
         let mut tree = Tree::new(rate, CABLE).between(turn_round);
         self.plug(&mut tree, AttachPoint::Root, node)?;
         Ok(tree)
@@ -112,7 +112,8 @@ impl Wiring {
     /// Builds hubs on a USB 2.0 bus.
     fn bus(
         &mut self,
-        (rate, pacing): (usb2::Rate, usb2::Pacing),
+        rate: usb2::Rate,
+        pacing: usb2::Pacing,
         node: &Node,
     ) -> Result<usb2::Tree, AttachError> {
         let mut tree = usb2::Tree::new(rate, pacing);
@@ -123,13 +124,13 @@ impl Wiring {
     fn plug(&mut self, tree: &mut Tree, place: AttachPoint, node: &Node) -> Result<(), AttachError> {
         let Node::Hub(hub) = node else {
             let device = tree.plug_device(place, &[])?;
-            self.take((true, Speed::Super), tree.route_of(device).ok_or(AttachError)?, device);
+            self.take(true, Speed::Super, tree.route_of(device).ok_or(AttachError)?, device);
             return Ok(());
         };
         let id: HubId = tree.plug_hub(place, hub.delay)?;
         let device = tree.device_of(id);
         let route = tree.route_of(device).ok_or(AttachError)?;
-        self.take((false, Speed::Super), route, device);
+        self.take(false, Speed::Super, route, device);
         self.take_hub(hub, route);
         hub.plugs.iter().try_for_each(|plug| self.plug(tree, AttachPoint::Port(id, plug.port), &plug.node))
     }
@@ -146,7 +147,7 @@ impl Wiring {
                 let own = drive.rate.unwrap_or(rate);
                 let device = tree.plug_device(place, own)?;
                 let speed = AnyRate::Usb2(own).speed();
-                self.take((true, speed), tree.route_of(device).ok_or(AttachError)?, device);
+                self.take(true, speed, tree.route_of(device).ok_or(AttachError)?, device);
                 if let Some(host_device) = self.devices.last_mut() {
                     host_device.is_translated = own != rate;
                 }
@@ -157,7 +158,7 @@ impl Wiring {
         let id = tree.plug_hub(place, hub.translators)?;
         let device = tree.device_of(id);
         let route = tree.route_of(device).ok_or(AttachError)?;
-        self.take((false, self.rate.speed()), route, device);
+        self.take(false, self.rate.speed(), route, device);
         self.take_hub(hub, route);
         let mut plugs = hub.plugs.iter();
         plugs.try_for_each(|plug| self.plug_on_bus(tree, rate, AttachPoint::Port(id, plug.port), &plug.node))
@@ -183,11 +184,11 @@ impl Wiring {
         self.hubs.push(AttachedHub::new(device));
     }
 
-    fn take(&mut self, (is_drive, speed): (bool, Speed), route: RouteString, device: DeviceId) {
+    fn take(&mut self, is_drive: bool, speed: Speed, route: RouteString, device: DeviceId) {
         let next = if is_drive { &mut self.drive } else { &mut self.hub };
         let (number, way) = (*next, DevicePath { port: self.port, route });
         *next += 1;
         self.numbers.push(number);
-        self.devices.push(HostDevice::new((number, speed), way, End { root: self.root, device }));
+        self.devices.push(HostDevice::new(number, speed, way, End { root: self.root, device }));
     }
 }

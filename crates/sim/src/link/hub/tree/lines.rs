@@ -43,7 +43,7 @@ impl Tree {
     }
 
     /// Queues a packet in a hub.
-    pub(super) fn line_up(&mut self, now: Instant, (branch, side): (usize, Side), passing: Passing) {
+    pub(super) fn line_up(&mut self, now: Instant, branch: usize, side: Side, passing: Passing) {
         self.in_hubs.arrive(now);
         if let Err(full) = PORT.push(&mut self.branches[branch].waiting[side as usize], passing) {
             self.overrun = Some(full);
@@ -137,9 +137,9 @@ mod tests {
         tree.wake(Instant::ZERO, &mut Nothing);
         let routed = tree.poll_sent().unwrap().routed;
         let passing = Passing { routed, came_by: None };
-        (0..64).for_each(|_| tree.line_up(Instant::ZERO, (1, Side::Device), passing));
+        (0..64).for_each(|_| tree.line_up(Instant::ZERO, 1, Side::Device, passing));
         assert_eq!(tree.overrun(), None);
-        tree.line_up(Instant::ZERO, (1, Side::Device), passing);
+        tree.line_up(Instant::ZERO, 1, Side::Device, passing);
         assert_eq!(tree.overrun(), Some(PORT));
     }
 
@@ -152,7 +152,7 @@ mod tests {
         tree.wake(at(0), &mut Nothing);
         let routed = tree.poll_sent().unwrap().routed;
         let came_by = |since| CameBy { branch: 0, generation: 0, side: Side::Device, since };
-        tree.line_up(at(10), (1, Side::Host), Passing { routed, came_by: Some(came_by(at(10))) });
+        tree.line_up(at(10), 1, Side::Host, Passing { routed, came_by: Some(came_by(at(10))) });
         assert!(tree.is_consistent(at(20)));
         let mut other = tree.clone();
         tree.send(at(30), 1, Side::Host, &mut Nothing);
@@ -162,7 +162,7 @@ mod tests {
         other.send(at(30), 1, Side::Host, &mut Nothing);
         assert!(!other.is_consistent(at(40)));
         // And one that is gone without a word.
-        tree.line_up(at(50), (1, Side::Host), Passing { routed, came_by: Some(came_by(at(50))) });
+        tree.line_up(at(50), 1, Side::Host, Passing { routed, came_by: Some(came_by(at(50))) });
         tree.branches[1].waiting[Side::Host as usize].clear();
         assert!(!tree.is_consistent(at(60)));
     }

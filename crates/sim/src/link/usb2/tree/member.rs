@@ -27,7 +27,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new((above, route): (Option<usize>, RouteString), rate: Rate, pacing: Pacing) -> Self {
+    pub(super) fn new(above: Option<usize>, route: RouteString, rate: Rate, pacing: Pacing) -> Self {
         Self {
             host: HostPort::Usb2(port::HostPort::new(rate, &[], pacing)),
             device: DevicePort::Usb2(port::DevicePort::new(rate, &[])),

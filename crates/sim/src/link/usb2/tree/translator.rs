@@ -107,9 +107,9 @@ struct Below<'a> {
 }
 
 impl Translator {
-    pub(super) const fn new(place: (usize, Option<u8>)) -> Self {
+    pub(super) const fn new(hub: usize, port: Option<u8>) -> Self {
         let places = Places { all: Vec::new(), current: 0, has_pending: false };
-        Self { place, below: Exchange::new(Bus::new(Rate::Full, 0)), places }
+        Self { place: (hub, port), below: Exchange::new(Bus::new(Rate::Full, 0)), places }
     }
 
     /// Returns the downstream bus with its traffic counters.
@@ -265,7 +265,7 @@ impl Behind {
 
 impl Split<'_> {
     /// Handles the answer to a start split.
-    fn started(&mut self, now: Instant, (ask, packet_bytes): (HostRequest, u16), answer: Option<Answer>) {
+    fn started(&mut self, now: Instant, ask: HostRequest, packet_bytes: u16, answer: Option<Answer>) {
         match answer {
             Some(Answer::Handshake(Handshake::Ack)) => {
                 let again_at = now + REST;
@@ -327,7 +327,7 @@ impl Ends for Split<'_> {
         match order {
             HostTransaction::Split(SplitPhase::Start, ask) => {
                 let packet_bytes = self.host.packet_bytes(&ask);
-                self.started(now, (ask, packet_bytes), answer);
+                self.started(now, ask, packet_bytes, answer);
             }
             HostTransaction::Split(SplitPhase::Complete, ask) => self.completed(now, ask, answer),
             HostTransaction::Whole(_) => {}

@@ -81,7 +81,7 @@ fn a_reset_device_is_configured_for_sleep_again() {
     fixture::first(&mut machine, 0);
     let now = machine.now();
     let (system, host_device) = (&mut machine.system, &mut machine.devices[0]);
-    host_device.request(system, now, (initiator::RequestId(7), initiator::BusRequest::ResetPort));
+    host_device.request(system, now, initiator::RequestId(7), initiator::BusRequest::ResetPort);
     machine.settle();
     // When it has been reset the device is as it was when it was plugged in.
     for is_enabled in [false, true] {
