@@ -68,6 +68,12 @@ impl Transfers {
         Ok(Self { interface, place, snap })
     }
 
+    /// Returns the same interface for another device of its bus.
+    #[must_use]
+    pub const fn of_device(&self, device: u8) -> Self {
+        Self { place: DeviceAddress { device, ..self.place }, ..*self }
+    }
+
     /// A transfer begins. `bytes` go to the device: none on an endpoint that comes from it.
     ///
     /// # Errors

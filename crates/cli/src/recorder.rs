@@ -1,4 +1,5 @@
-//! `--capture` of `uaskit serve` and `uaskit bench`: a dedicated thread writes a host's transfers to pcapng files.
+//! `--capture` of `uaskit serve` and `uaskit bench`: a dedicated thread writes the transfers of hosts to pcapng files. Each drive
+//! has its own address in them.
 //!
 //! The thread that carries transfers copies them into a queue and does not wait; a full queue drops events and counts
 //! them. Files are split by size if requested: the next one begins with the host's control transfers since the device
@@ -31,12 +32,14 @@ use wire::usb::SetupPacket;
 const QUEUE_EVENTS_MAX: usize = 1 << 16;
 /// Payload that waits to be written.
 const QUEUE_BYTES_MAX: usize = 64 << 20;
-/// Control transfers that the next file begins with.
+/// Control transfers of each drive that the next file begins with.
 const CONTROLS_MAX: usize = 128;
 /// Of a record besides its payload: block, header, comment.
 const RECORD_BYTES: u64 = 120;
-/// The address of the drive in the capture.
+/// The address of the first drive in the capture.
 const PLACE: DeviceAddress = DeviceAddress { bus: 1, device: 1 };
+/// The largest address of a USB device.
+const DEVICES_MAX: usize = 127;
 
 /// What is to be captured, resolved.
 #[derive(Debug)]
@@ -104,12 +107,16 @@ pub(crate) struct Recorder {
     dropped: Arc<AtomicU64>,
     begins: SystemTime,
     snap: usize,
+    /// The address of the drive.
+    device: u8,
 }
 
 /// Something that the drive's thread has seen.
 #[derive(Debug)]
 struct Event {
     at: Duration,
+    /// The address of the drive.
+    device: u8,
     kind: Kind,
     bytes: Vec<u8>,
     /// Events that were dropped by then, since the beginning.
@@ -155,7 +162,14 @@ impl Capture {
         let thread = thread
             .spawn(move || writer.write_all(&events, &waiting))
             .map_err(|error| Failure::new("cannot start the capture thread").because(error))?;
-        let recorder = Recorder { queue, waiting_bytes, dropped: Arc::clone(&dropped), begins, snap };
+        let recorder = Recorder {
+            queue,
+            waiting_bytes,
+            dropped: Arc::clone(&dropped),
+            begins,
+            snap,
+            device: PLACE.device,
+        };
         Ok((Self { thread, dropped }, recorder))
     }
 
@@ -175,13 +189,23 @@ impl bench::backend::ObserverFactory for Recorder {
 }
 
 impl Recorder {
+    /// Returns an observer of the drive with this number, from 0. Addresses are used again after 127 drives.
+    pub(crate) fn of_drive(&self, number: usize) -> Box<dyn Observer> {
+        let device = (number % DEVICES_MAX) as u8 + PLACE.device;
+        let recorder = Self { device, ..self.clone() };
+        recorder.send(Kind::Plugged, &[]);
+        Box::new(recorder)
+    }
+
     fn send(&self, kind: Kind, bytes: &[u8]) {
         let bytes = &bytes[..bytes.len().min(self.snap)];
         let waiting = self.waiting_bytes.fetch_add(bytes.len(), Ordering::Relaxed);
         let at = SystemTime::now().duration_since(self.begins).unwrap_or_default();
         let is_room = waiting + bytes.len() <= QUEUE_BYTES_MAX;
         let dropped = self.dropped.load(Ordering::Relaxed);
-        let sent = is_room.then(|| self.queue.try_send(Event { at, kind, bytes: bytes.to_vec(), dropped }));
+        let sent = is_room.then(|| {
+            self.queue.try_send(Event { at, device: self.device, kind, bytes: bytes.to_vec(), dropped })
+        });
         if !matches!(sent, Some(Ok(()))) {
             self.waiting_bytes.fetch_sub(bytes.len(), Ordering::Relaxed);
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -271,8 +295,13 @@ impl Writer {
         }
         self.write(&event)?;
         match event.kind {
-            Kind::Plugged => self.controls.clear(),
-            Kind::Control(..) if self.controls.len() < CONTROLS_MAX => self.controls.push(event),
+            Kind::Plugged => self.controls.retain(|control| control.device != event.device),
+            Kind::Control(..) => {
+                let known = self.controls.iter().filter(|control| control.device == event.device);
+                if known.count() < CONTROLS_MAX {
+                    self.controls.push(event);
+                }
+            }
             _ => {}
         }
         Ok(())
@@ -297,7 +326,8 @@ impl Writer {
 
     fn write(&mut self, event: &Event) -> Result<(), WriteError> {
         let Self { out, transfers, .. } = self;
-        let Event { at, kind, bytes, .. } = event;
+        let Event { at, device, kind, bytes, .. } = event;
+        let transfers = transfers.of_device(*device);
         let at = Instant::from_ps(u64::try_from(at.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1_000));
         self.bytes += RECORD_BYTES + bytes.len() as u64;
         match kind {
@@ -515,8 +545,14 @@ mod tests {
         let (queue, events) = sync_channel(2);
         let (dropped, waiting_bytes) = (Arc::default(), Arc::default());
         let begins = whole_second(SystemTime::now());
-        let mut recorder =
-            Recorder { queue, waiting_bytes, dropped: Arc::clone(&dropped), begins, snap: usize::MAX };
+        let mut recorder = Recorder {
+            queue,
+            waiting_bytes,
+            dropped: Arc::clone(&dropped),
+            begins,
+            snap: usize::MAX,
+            device: 1,
+        };
         play(&mut recorder, 2);
         assert_eq!(dropped.load(Ordering::Relaxed), 3);
         let mut writer = Writer::create(plan(&place, None, 100), begins).unwrap();

@@ -8,17 +8,17 @@ mod assemble;
 mod report;
 mod served;
 
-use crate::args::{ServeArguments, SpeedArgument};
+use crate::args::{DriveArguments, ServeArguments, SpeedArgument};
 use crate::command_line::word;
-use crate::control::{self, Opener};
+use crate::control::{self, CommandReceiver};
 use crate::failure::Failure;
 use study::plural::counted;
 
-use crate::recorder::{self, Capture};
+use crate::recorder::{self, Capture, Recorder};
 use crate::signals;
-use assemble::CreatedImage;
+pub(crate) use assemble::{CreatedImage, options};
 use bench::record::CaptureSummary;
-use drive::{Counters, Drive};
+use drive::Drive;
 use report::Report;
 pub(crate) use report::describe as transport_name;
 use serde_json::json;
@@ -30,6 +30,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{process, thread};
 
@@ -57,13 +58,17 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let mut report = Report::new(arguments.json, arguments.quiet);
     let descriptions = served::descriptions(&arguments.drive, &arguments.drives)?;
     let faults = served::controller_faults(arguments)?;
-    let (mut drives, mut created) = (Vec::new(), Vec::new());
+    let (mut drives, mut created, mut options) = (Vec::new(), Vec::new(), Vec::new());
+    let name = export.names();
     for (number, description) in descriptions.iter().enumerate() {
-        let (drive, image) = assemble::drive(description, &export.name(number))?;
+        let (drive, image) = assemble::drive(description, &name(number))?;
+        options.push((drive.device().config().serial.clone(), assemble::options(description)));
         drives.push(drive);
         created.push(image);
     }
-    let capture = begin_capture(arguments, &mut drives)?;
+    let (capture, recorder) = begin_capture(arguments, &mut drives)?.unzip();
+    // The capture ends when all recorders are dropped; the thread that accepts commands does not end.
+    let recorder = Arc::new(Mutex::new(recorder));
     drives.iter().for_each(|drive| introduce(&report, drive));
     if let Some((what, fields)) = arguments.capture.announcement() {
         report.emit(&format!("Capturing to {what}"), "capturing", fields);
@@ -80,12 +85,22 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         }
     };
     created.into_iter().for_each(CreatedImage::keep);
-    if let (Some(control), Some(first)) = (&control, descriptions.first()) {
+    if let Some(control) = &control {
         let listener = control
             .listener()
             .map_err(|error| Failure::new("cannot accept control commands").because(error))?;
-        let opener = Opener { options: assemble::options(first) };
-        control::receive(listener, opener, server.controller());
+        let (mut next, recorder) = (descriptions.len(), Arc::clone(&recorder));
+        let assemble = Box::new(move |description: &DriveArguments| {
+            served::check_faults(&description.faults)?;
+            let (mut drive, image) = assemble::drive(description, &name(next))?;
+            if let Some(recorder) = &*recorder.lock().unwrap_or_else(PoisonError::into_inner) {
+                drive.observe(recorder.of_drive(next));
+            }
+            next += 1;
+            Ok((drive, image))
+        });
+        let controller = server.controller();
+        control::receive(listener, CommandReceiver { controller, options, assemble });
     }
     match arguments.vfio_user {
         None => print_qemu_arguments(&report, server.address(), arguments.drive.speed),
@@ -94,6 +109,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     run_until_ended(&server, &notices, &mut report);
     let mut ended = server.join();
     ended.drives.iter_mut().for_each(Drive::stop_observing);
+    *recorder.lock().unwrap_or_else(PoisonError::into_inner) = None;
     let captured = capture.map(Capture::finish).transpose();
     print_end(&report, ended)?;
     if let Some(captured) = captured? {
@@ -124,23 +140,30 @@ impl Export {
         }
     }
 
-    /// A name for a drive in memory, which has no path.
-    fn name(&self, number: usize) -> String {
-        match self {
+    /// Names for drives in memory, which have no path, by number.
+    fn names(&self) -> impl Fn(usize) -> String + Send + use<> {
+        let address = match self {
             Self::Usbredir(address) => address.to_string(),
-            Self::VfioUser(path) if number == 0 => format!("unix:{}", path.display()),
-            Self::VfioUser(path) => format!("unix:{}#{number}", path.display()),
-        }
+            Self::VfioUser(path) => format!("unix:{}", path.display()),
+        };
+        move |number| if number == 0 { address.clone() } else { format!("{address}#{number}") }
     }
 }
 
-/// Starts to capture the host's transfers, if requested: those of the first drive.
-fn begin_capture(arguments: &ServeArguments, drives: &mut [Drive]) -> Result<Option<Capture>, Failure> {
-    let Some(drive) = drives.first_mut() else { return Ok(None) };
-    let description = format!("uaskit serve, {}", drive.device().config().speed);
+/// Starts to capture the transfers of all drives, if requested.
+fn begin_capture(
+    arguments: &ServeArguments,
+    drives: &mut [Drive],
+) -> Result<Option<(Capture, Recorder)>, Failure> {
+    let description = match &*drives {
+        [drive] => format!("uaskit serve, {}", drive.device().config().speed),
+        all => format!("uaskit serve, {}", counted(all.len() as u64, "drive")),
+    };
     let Some((capture, recorder)) = arguments.capture.start(description)? else { return Ok(None) };
-    drive.observe(Box::new(recorder));
-    Ok(Some(capture))
+    for (number, drive) in drives.iter_mut().enumerate() {
+        drive.observe(recorder.of_drive(number));
+    }
+    Ok(Some((capture, recorder)))
 }
 
 /// The socket for control commands. It is removed when this is dropped.
@@ -310,7 +333,7 @@ fn print_event(report: &Report, line: Line) {
 }
 
 fn print_end(report: &Report, ended: ServerExit) -> Result<(), Failure> {
-    let counters = ended.drives.iter().map(Drive::counters).fold(Counters::default(), Counters::plus);
+    let counters = ended.counters;
     ended.outcome.map_err(|error| Failure::new("server stopped unexpectedly").because(error))?;
     ended.flushed.map_err(|error| {
         Failure::new("cannot flush all written data")

@@ -20,10 +20,14 @@ struct Served {
 impl Served {
     fn start(flags: &[&str]) -> Self {
         let place = Place::new();
+        let (image, socket) = (place.file("first.img"), place.unix("drive.sock"));
+        Self::start_in(place, &[&[&image, "--size", "1M", "--usbredir", &socket], flags].concat())
+    }
+
+    fn start_in(place: Place, arguments: &[&str]) -> Self {
         let mut child = Command::new(UASKIT)
-            .args(["serve", &place.file("first.img"), "--size", "1M", "--json"])
-            .args(["--usbredir", &place.unix("drive.sock"), "--control", &place.unix("control")])
-            .args(flags)
+            .args(["serve", "--json", "--control", &place.unix("control")])
+            .args(arguments)
             .stdout(Stdio::piped())
             .spawn()
             .expect("the program starts");
@@ -197,4 +201,65 @@ fn an_image_that_was_created_for_nothing_is_gone_again() {
     fs::write(place.file("new.img"), b"precious").unwrap();
     assert_eq!(serve(&place.unix("missing/drive.sock")).status.code(), Some(1));
     assert_eq!(fs::read(place.file("new.img")).unwrap(), b"precious");
+}
+
+/// A controller with a drive of each bus: ports of USB 2.0 come first.
+fn served_host(more: &[&str]) -> Served {
+    let place = Place::new();
+    let (image, socket) = (place.file("card.img"), place.unix("host.sock"));
+    fs::write(&image, vec![0; 1 << 20]).expect("a place for an image");
+    let card = format!("image={image},removable,speed=high,serial=CARD");
+    let host = ["--vfio-user", &socket, "--drive", &card, "--drive", "ram=2M,serial=DISK"];
+    Served::start_in(place, &[&host, more].concat())
+}
+
+#[test]
+fn each_drive_of_a_controller_is_named_by_its_port() {
+    let served = served_host(&[]);
+    served
+        .prints(&["status"], "\nPort 1: serial CARD, high speed, no transport yet, 0 commands in flight.\n");
+    served.prints(&["status"], "\nPort 16: serial DISK, super speed, ");
+    served.prints(&["eject"], "there are drives at ports 1, 16; name one with --port");
+    served.prints(&["eject", "--port", "2"], "no drive at port 2");
+    served.prints(&["eject", "--port", "16"], "the medium is not removable");
+    served.prints(&["eject", "--port", "1"], "Ejected the medium of LUN 0");
+    let card = served.place.file("card.img");
+    served.prints(&["insert", &card], "there are drives at ports 1, 16");
+    served.prints(&["insert", &card, "--port", "1"], "Inserted ");
+    served.prints(&["resize", "--port", "1"], "LUN 0 now has 2048 blocks");
+}
+
+#[test]
+fn drives_come_and_go_while_a_controller_is_served() {
+    let served = served_host(&[]);
+    served.prints(&["detach"], "name one with --port");
+    served.prints(&["detach", "--port", "1"], "Detached the drive; all of its data is flushed.\n");
+    served.prints(&["detach", "--port", "1"], "no drive at port 1");
+    served.prints(&["attach", "ram=1M,serial=NEW"], "Attached the drive at port 17.\n");
+    let card = format!("image={},speed=full", served.place.file("card.img"));
+    served.prints(&["attach", &card], "Attached the drive at port 1.\n");
+    served.prints(&["attach", &card], "cannot attach the drive: ");
+    served.prints(&["status", "--json"], "\"serial\":\"NEW\"");
+    served.prints(&["attach", "speed=high"], "name an image");
+    served.prints(&["attach", "ram=1M,fault=hse@1"], "a fault of the controller");
+    for _ in 0..13 {
+        served.prints(&["attach", "ram=1M"], "Attached the drive at port ");
+    }
+    served.prints(&["attach", "ram=1M"], "no port of that speed is free");
+    served.prints(&["detach", "--port", "17"], "Detached");
+    served.prints(&["attach", "ram=1M"], "Attached the drive at port 17.");
+}
+
+#[test]
+fn faults_are_planned_while_drives_are_served() {
+    let served = served_host(&[]);
+    served.prints(&["fault", "hse@1"], "Planned hse@1.\n");
+    served.prints(&["fault", "lose-status/9:1"], "name one with --port");
+    served.prints(&["fault", "lose-status/9:1", "--port", "16"], "Planned lose-status/9:1.\n");
+    (0..63).for_each(|_| drop(served.control(&["fault", "lose-data/9", "--port", "16"])));
+    served.prints(&["fault", "lose-data@1", "--port", "16"], "too many faults are planned");
+    let one = Served::start(&[]);
+    one.prints(&["fault", "hse@1"], "usbredir exports one drive, without a controller");
+    one.prints(&["detach"], "usbredir exports one drive, without a controller");
+    one.prints(&["fault", "lose-data@1"], "Planned lose-data@1.");
 }

@@ -247,7 +247,7 @@ impl<M: Medium + ?Sized> HostController<M> {
     }
 
     fn act_on_link(&mut self, now: Instant, memory: &mut impl GuestMemory, path: DevicePath, act: LinkAct) {
-        let Some(place) = self.place(path) else { return };
+        let Some(place) = self.place(path) else { return self.act_without_drive(now, memory, path, act) };
         match act {
             LinkAct::Queue(pipe, transfer) => self.queue(now, memory, place, Queued { pipe, transfer }),
             LinkAct::Stop(address) => {
@@ -261,6 +261,21 @@ impl<M: Medium + ?Sized> HostController<M> {
             }
             // An endpoint of a drive keeps no packets, so a host has nothing to install or retry.
             LinkAct::Install(_) | LinkAct::Reset(_) | LinkAct::Retry(_) | LinkAct::Resume(_) => {}
+        }
+    }
+
+    /// No drive answers any more: a transfer fails, and an endpoint is quiet at once.
+    fn act_without_drive(
+        &mut self,
+        now: Instant,
+        memory: &mut impl GuestMemory,
+        path: DevicePath,
+        act: LinkAct,
+    ) {
+        match act {
+            LinkAct::Queue(_, transfer) => self.fail(now, memory, transfer.id),
+            LinkAct::Stop(address) => self.controller.handle_quiet(now, memory, path, address),
+            _ => {}
         }
     }
 

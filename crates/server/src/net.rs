@@ -36,7 +36,8 @@ mod socket;
 pub(crate) mod tests;
 
 pub use address::{Address, AddressError};
-pub use control::{CONTROL_REQUESTS_MAX, ControlError, Controller, State, UnitState};
+pub(crate) use control::DriveSet;
+pub use control::{CONTROL_REQUESTS_MAX, ControlError, Controller, DriveState, State, UnitState};
 pub use event::{Event, Reason};
 pub(crate) use listener::Listener;
 pub use listener::{BindError, PrivateSocket};

@@ -130,6 +130,15 @@ pub(crate) enum FaultArgument {
     Controller(PlannedFault),
 }
 
+impl fmt::Display for FaultArgument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Drive(fault) => fault.fmt(f),
+            Self::Controller(fault) => fault.fmt(f),
+        }
+    }
+}
+
 /// A text that names neither.
 #[derive(Debug)]
 pub(crate) struct NotAFault;
@@ -163,7 +172,7 @@ struct DriveDescription {
 }
 
 /// Parses `KEY=VALUE,...`: keys are the names of options, a key without a value is a switch.
-fn drive_description(text: &str) -> Result<DriveArguments, String> {
+pub(crate) fn drive_description(text: &str) -> Result<DriveArguments, String> {
     let mut words = Vec::new();
     for part in parts_of(text) {
         let (key, value) = match part.split_once('=') {
@@ -192,6 +201,22 @@ fn drive_description(text: &str) -> Result<DriveArguments, String> {
         return Err("name an image (image=PATH) or a size of memory (ram=SIZE)".into());
     }
     Ok(parsed.drive)
+}
+
+/// The same description with paths that do not depend on a folder.
+pub(crate) fn with_absolute_paths(text: &str) -> String {
+    let absolute = |path: &str| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+        path.to_string_lossy().into_owned()
+    };
+    let parts = parts_of(text).into_iter().map(|part| {
+        let part = match part.split_once('=') {
+            Some((key @ ("image" | "lun"), path)) => format!("{key}={}", absolute(path)),
+            _ => part,
+        };
+        part.replace(',', ",,")
+    });
+    parts.collect::<Vec<String>>().join(",")
 }
 
 /// Splits at commas that are not doubled.
@@ -267,6 +292,13 @@ mod tests {
         assert_eq!(drive.vendor, "uaskit");
         let drive = drive_description("ram=1G,transport=bot").unwrap();
         assert_eq!((drive.image, drive.transport), (None, TransportArgument::Bot));
+    }
+
+    #[test]
+    fn paths_of_a_description_become_absolute() {
+        let text = "image=/a,,b.img,lun=/c.img,speed=high";
+        assert_eq!(with_absolute_paths(text), text);
+        assert!(with_absolute_paths("image=a,,b.img").ends_with("/a,,b.img"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The serving side: reads commands from a socket and carries them out.
 //!
-//! A thread opens images and waits, so that the drive never does. It serves one connection at a
+//! A thread opens images and waits, so that the drives never do. It serves one connection at a
 //! time, one command after the other. The socket is its owner's alone (mode 0600). Left out: what a
 //! command does, which is the server's.
 //!
@@ -9,14 +9,17 @@
 
 use super::timed::TimedStream;
 use super::{ControlCommand, LINE_BYTES_MAX};
+use crate::args::{DriveArguments, FaultArgument, drive_description};
+use crate::failure::Failure;
 use crate::in_use;
 use crate::sanitize::shown;
-use drive::SlotError;
+use crate::serve::{CreatedImage, options, transport_name};
 use drive::medium::{FileMedium, FileOptions};
+use drive::{Drive, SlotError};
 use inspect::block::is_same_file;
 use inspect::tree::Tree;
 use serde_json::{Value, json};
-use server::net::{ControlError, Controller, State, UnitState};
+use server::net::{ControlError, Controller, DriveState, State, UnitState};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -28,20 +31,25 @@ const LINE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long after a failure a connection is tried again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How images are opened that are inserted: as the first ones were.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Opener {
-    pub(crate) options: FileOptions,
+/// Makes a drive of its description, with the image that was created for it.
+type Assemble = Box<dyn FnMut(&DriveArguments) -> Result<(Drive, CreatedImage), Failure> + Send>;
+
+/// Carries out commands.
+pub(crate) struct CommandReceiver {
+    pub(crate) controller: Controller,
+    /// How images are opened that are inserted, by serial number of the drive: as the first ones were.
+    pub(crate) options: Vec<(String, FileOptions)>,
+    pub(crate) assemble: Assemble,
 }
 
 /// Carries out commands until the process ends.
-pub(crate) fn receive(listener: UnixListener, opener: Opener, controller: Controller) {
+pub(crate) fn receive(listener: UnixListener, mut receiver: CommandReceiver) {
     let serve = move || {
         loop {
             match listener.accept() {
                 // A peer that breaks the connection does not want the answer.
                 Ok((stream, _)) => {
-                    drop(answer_all(&stream, LINE_TIMEOUT, |line| carry_out(line, opener, &controller)));
+                    drop(answer_all(&stream, LINE_TIMEOUT, |line| receiver.carry_out(line)));
                 }
                 Err(_) => thread::sleep(ACCEPT_PAUSE),
             }
@@ -54,7 +62,7 @@ pub(crate) fn receive(listener: UnixListener, opener: Opener, controller: Contro
 fn answer_all(
     stream: &UnixStream,
     timeout: Duration,
-    carry_out: impl Fn(&[u8]) -> Result<Value, String>,
+    mut carry_out: impl FnMut(&[u8]) -> Result<Value, String>,
 ) -> io::Result<()> {
     let mut reader = BufReader::new(TimedStream::new(stream, timeout));
     let mut line = Vec::new();
@@ -85,48 +93,95 @@ fn answer_all(
     }
 }
 
-fn carry_out(line: &[u8], opener: Opener, controller: &Controller) -> Result<Value, String> {
-    match ControlCommand::parse(line).map_err(|error| error.to_string())? {
-        ControlCommand::Status => match controller.describe() {
-            Ok(state) => Ok(describe(&state)),
-            Err(error) => Err(format!("cannot read the status: {error}")),
-        },
-        ControlCommand::Insert { lun, image } => insert(lun, &image, opener, controller)
-            .map_err(|why| format!("cannot insert {} into LUN {lun}: {why}", shown(&image))),
-        ControlCommand::Eject { lun, force } => match controller.eject(lun, force) {
-            Ok(()) => Ok(json!({})),
-            // The medium is out, and the error says so.
-            Err(error @ ControlError::Flush(_)) => Err(format!("LUN {lun}: {error}")),
-            Err(error) => Err(format!("cannot eject LUN {lun}: {error}")),
-        },
-        ControlCommand::Resize { lun } => match controller.measure(lun) {
-            Ok(blocks) => Ok(json!({ "blocks": blocks.0 })),
-            Err(error) => Err(format!("cannot resize LUN {lun}: {error}")),
-        },
+impl CommandReceiver {
+    fn carry_out(&mut self, line: &[u8]) -> Result<Value, String> {
+        let controller = &self.controller;
+        match ControlCommand::parse(line).map_err(|error| error.to_string())? {
+            ControlCommand::Status => match controller.describe() {
+                Ok(state) => Ok(describe(&state)),
+                Err(error) => Err(format!("cannot read the status: {error}")),
+            },
+            ControlCommand::Insert { port, lun, image } => self
+                .insert(port, lun, &image)
+                .map_err(|why| format!("cannot insert {} into LUN {lun}: {why}", shown(&image))),
+            ControlCommand::Eject { port, lun, force } => match controller.eject(port, lun, force) {
+                Ok(()) => Ok(json!({})),
+                // The medium is out, and the error says so.
+                Err(error @ ControlError::Flush(_)) => Err(format!("LUN {lun}: {error}")),
+                Err(error) => Err(format!("cannot eject LUN {lun}: {error}")),
+            },
+            ControlCommand::Resize { port, lun } => match controller.measure(port, lun) {
+                Ok(blocks) => Ok(json!({ "blocks": blocks.0 })),
+                Err(error) => Err(format!("cannot resize LUN {lun}: {error}")),
+            },
+            ControlCommand::Attach { drive } => {
+                self.attach(&drive).map_err(|why| format!("cannot attach the drive: {why}"))
+            }
+            ControlCommand::Detach { port } => match controller.detach(port) {
+                Ok(()) => Ok(json!({})),
+                Err(error @ ControlError::Flush(_)) => Err(error.to_string()),
+                Err(error) => Err(format!("cannot detach the drive: {error}")),
+            },
+            ControlCommand::Fault { port, fault } => {
+                let planned = match fault {
+                    FaultArgument::Drive(fault) => controller.plan_fault(port, fault),
+                    FaultArgument::Controller(fault) => controller.plan_controller_fault(fault),
+                };
+                planned.map(|()| json!({})).map_err(|error| format!("cannot plan {fault}: {error}"))
+            }
+        }
+    }
+
+    fn insert(&self, port: Option<u8>, lun: u8, image: &Path) -> Result<Value, String> {
+        let state = self.controller.describe().map_err(|error| error.to_string())?;
+        let drive = drive_at(&state, port)?;
+        // Before the image is opened: one that this process has open already is locked.
+        check_slot(drive, lun, image)?;
+        let options = self.options.iter().find(|(serial, _)| *serial == drive.serial);
+        let options = options.map(|(_, options)| *options).unwrap_or_default();
+        if !options.read_only {
+            if let Some(place) = place_of(&state, image) {
+                return Err(format!("it is the medium of {place}; eject it there first"));
+            }
+            if let Some(why) = in_use::why_not_served(image, &Tree::running()) {
+                return Err(format!("it is in use, and writing to it would destroy data: {why}"));
+            }
+        }
+        let medium = FileMedium::open(image, &options).map_err(|error| error.reason.to_string())?;
+        self.controller.insert(port, lun, Box::new(medium)).map_err(|error| error.to_string())?;
+        Ok(json!({}))
+    }
+
+    fn attach(&mut self, description: &str) -> Result<Value, String> {
+        let arguments = drive_description(description)?;
+        let (drive, created) = (self.assemble)(&arguments).map_err(|failure| failure.to_string())?;
+        let serial = drive.device().config().serial.clone();
+        let port = self.controller.attach(drive).map_err(|error| error.to_string())?;
+        created.keep();
+        let state = self.controller.describe().map_err(|error| error.to_string())?;
+        self.options.retain(|(serial, _)| state.drives.iter().any(|drive| drive.serial == *serial));
+        self.options.push((serial, options(&arguments)));
+        Ok(json!({ "port": port }))
     }
 }
 
-fn insert(lun: u8, image: &Path, opener: Opener, controller: &Controller) -> Result<Value, String> {
-    let state = controller.describe().map_err(|error| error.to_string())?;
-    // Before the image is opened: one that this process has open already is locked.
-    check_slot(&state, lun, image)?;
-    if !opener.options.read_only {
-        if let Some(other) = unit_with(&state, image) {
-            return Err(format!("it is the medium of LUN {other}; eject it there first"));
-        }
-        if let Some(why) = in_use::why_not_served(image, &Tree::running()) {
-            return Err(format!("it is in use, and writing to it would destroy data: {why}"));
+/// The drive that a command names.
+fn drive_at(state: &State, port: Option<u8>) -> Result<&DriveState, String> {
+    let ports = || state.drives.iter().map(|drive| drive.port).collect();
+    match (port, &state.drives[..]) {
+        (None, [only]) => Ok(only),
+        (None, _) => Err(ControlError::WhichDrive(ports()).to_string()),
+        (Some(port), drives) => {
+            let found = drives.iter().find(|drive| drive.port == port);
+            found.ok_or_else(|| ControlError::NoDrive(port).to_string())
         }
     }
-    let medium = FileMedium::open(image, &opener.options).map_err(|error| error.reason.to_string())?;
-    controller.insert(lun, Box::new(medium)).map_err(|error| error.to_string())?;
-    Ok(json!({}))
 }
 
 /// Whether a unit can take a medium, as far as that can be known before the image is opened.
-fn check_slot(state: &State, lun: u8, image: &Path) -> Result<(), String> {
-    let Some(unit) = state.units.get(usize::from(lun)) else { return Err(SlotError::NoUnit.to_string()) };
-    if unit_with(state, image) == Some(usize::from(lun)) {
+fn check_slot(drive: &DriveState, lun: u8, image: &Path) -> Result<(), String> {
+    let Some(unit) = drive.units.get(usize::from(lun)) else { return Err(SlotError::NoUnit.to_string()) };
+    if has_medium(unit, image) {
         return Err("it is the medium of that LUN already; there is nothing to do".into());
     }
     if !unit.removable {
@@ -135,24 +190,45 @@ fn check_slot(state: &State, lun: u8, image: &Path) -> Result<(), String> {
     if unit.capacity.is_some() { Err(SlotError::Occupied.to_string()) } else { Ok(()) }
 }
 
-/// The unit that has this image as its medium.
-fn unit_with(state: &State, image: &Path) -> Option<usize> {
-    let has = |unit: &UnitState| unit.image.as_ref().is_some_and(|open| is_same_file(open, image));
-    state.units.iter().position(has)
+/// The unit that has this image as its medium, and its port if it has one.
+fn place_of(state: &State, image: &Path) -> Option<String> {
+    state.drives.iter().find_map(|drive| {
+        let lun = drive.units.iter().position(|unit| has_medium(unit, image))?;
+        Some(match drive.port {
+            0 => format!("LUN {lun}"),
+            port => format!("LUN {lun} at port {port}"),
+        })
+    })
+}
+
+fn has_medium(unit: &UnitState, image: &Path) -> bool {
+    unit.image.as_ref().is_some_and(|open| is_same_file(open, image))
 }
 
 fn describe(state: &State) -> Value {
     let snapshot = state.snapshot;
-    let units: Vec<Value> = state.units.iter().map(describe_unit).collect();
+    let drives: Vec<Value> = state.drives.iter().map(describe_drive).collect();
     json!({
         "client": snapshot.has_client,
-        "transport": crate::serve::transport_name(snapshot.transport),
+        "transport": transport_name(snapshot.transport),
         "depth": snapshot.depth,
         "reads": snapshot.counters.reads,
         "writes": snapshot.counters.writes,
         "read_bytes": snapshot.counters.read_bytes,
         "written_bytes": snapshot.counters.written_bytes,
         "failures": snapshot.counters.failures,
+        "drives": drives,
+    })
+}
+
+fn describe_drive(drive: &DriveState) -> Value {
+    let units: Vec<Value> = drive.units.iter().map(describe_unit).collect();
+    json!({
+        "port": drive.port,
+        "serial": drive.serial,
+        "speed": drive.speed.to_string(),
+        "transport": transport_name(drive.transport),
+        "depth": drive.depth,
         "units": units,
     })
 }

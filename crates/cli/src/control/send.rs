@@ -1,4 +1,7 @@
-//! `uaskit control`: sends one command to a drive that is being served, and prints the answer.
+//! `uaskit control`: sends one command to a server, and prints the answer.
+//!
+//! An answer for programs is printed as it came; one for people is a sentence for each drive and each logical unit. Left out:
+//! what a command does. Always true: an answer that is not one to the command is an error.
 
 use super::timed::TimedStream;
 use super::{ControlCommand, LINE_BYTES_MAX};
@@ -24,12 +27,17 @@ pub(crate) fn run(arguments: &ControlArguments, out: &mut Output<'_>) -> Result<
     let path = socket_path(&arguments.address)?;
     let command = match &arguments.command {
         ControlCommandArgument::Status => ControlCommand::Status,
-        ControlCommandArgument::Insert { image, lun } => {
+        ControlCommandArgument::Insert { image, lun, port } => {
             let image = std::path::absolute(image).unwrap_or_else(|_| image.clone());
-            ControlCommand::Insert { lun: *lun, image }
+            ControlCommand::Insert { port: *port, lun: *lun, image }
         }
-        ControlCommandArgument::Eject { lun, force } => ControlCommand::Eject { lun: *lun, force: *force },
-        ControlCommandArgument::Resize { lun } => ControlCommand::Resize { lun: *lun },
+        ControlCommandArgument::Eject { lun, port, force } => {
+            ControlCommand::Eject { port: *port, lun: *lun, force: *force }
+        }
+        ControlCommandArgument::Resize { lun, port } => ControlCommand::Resize { port: *port, lun: *lun },
+        ControlCommandArgument::Attach { drive } => ControlCommand::Attach { drive: drive.clone() },
+        ControlCommandArgument::Detach { port } => ControlCommand::Detach { port: *port },
+        ControlCommandArgument::Fault { fault, port } => ControlCommand::Fault { port: *port, fault: *fault },
     };
     let answer = exchange(&path, &command.encode().to_string())?;
     match (answer.get("ok"), answer.get("error")) {
@@ -85,13 +93,18 @@ fn malformed(why: impl Display) -> Failure {
 fn sentences(command: &ControlCommand, fields: &Map<String, Value>) -> Option<String> {
     Some(match command {
         ControlCommand::Status => status(fields)?,
-        ControlCommand::Insert { lun, image } => format!("Inserted {} into LUN {lun}.", shown(image)),
+        ControlCommand::Insert { lun, image, .. } => format!("Inserted {} into LUN {lun}.", shown(image)),
         ControlCommand::Eject { lun, .. } => {
             format!("Ejected the medium of LUN {lun}; all of its data is flushed.")
         }
-        ControlCommand::Resize { lun } => {
+        ControlCommand::Resize { lun, .. } => {
             format!("LUN {lun} now has {}.", counted(number(fields, "blocks")?, "block"))
         }
+        ControlCommand::Attach { .. } => {
+            format!("Attached the drive at port {}.", number(fields, "port")?)
+        }
+        ControlCommand::Detach { .. } => "Detached the drive; all of its data is flushed.".to_owned(),
+        ControlCommand::Fault { fault, .. } => format!("Planned {fault}."),
     })
 }
 
@@ -113,9 +126,27 @@ fn status(fields: &Map<String, Value>) -> Option<String> {
         bytes("written_bytes")?,
         counted(number(fields, "failures")?, "failure"),
     );
-    let units = fields.get("units")?.as_array()?.iter().enumerate();
+    let drives = fields.get("drives")?.as_array()?.iter();
+    let drives = drives.map(|drive| drive_status(drive.as_object()?));
+    Some(format!("{client} {done}{}", drives.collect::<Option<String>>()?))
+}
+
+/// A drive: a line if it is at a port, and a line for each unit.
+fn drive_status(drive: &Map<String, Value>) -> Option<String> {
+    let word = |name| drive.get(name)?.as_str();
+    let port = match number(drive, "port")? {
+        0 => String::new(),
+        port => format!(
+            "\nPort {port}: serial {}, {}, {}, {} in flight.",
+            word("serial")?,
+            word("speed")?,
+            word("transport")?,
+            counted(number(drive, "depth")?, "command")
+        ),
+    };
+    let units = drive.get("units")?.as_array()?.iter().enumerate();
     let units = units.map(|(lun, unit)| Some(format!("\nLUN {lun}: {}.", unit_status(unit.as_object()?)?)));
-    Some(format!("{client} {done}{}", units.collect::<Option<String>>()?))
+    Some(port + &units.collect::<Option<String>>()?)
 }
 
 fn unit_status(unit: &Map<String, Value>) -> Option<String> {
@@ -155,18 +186,18 @@ mod tests {
     fn answers_are_sentences() {
         let image = "/a b.img".into();
         assert_eq!(
-            text(&ControlCommand::Insert { lun: 1, image }, &json!({})),
+            text(&ControlCommand::Insert { port: None, lun: 1, image }, &json!({})),
             "Inserted /a b.img into LUN 1."
         );
         assert_eq!(
-            text(&ControlCommand::Eject { lun: 0, force: true }, &json!({})),
+            text(&ControlCommand::Eject { port: None, lun: 0, force: true }, &json!({})),
             "Ejected the medium of LUN 0; all of its data is flushed."
         );
         assert_eq!(
-            text(&ControlCommand::Resize { lun: 0 }, &json!({ "blocks": 1 })),
+            text(&ControlCommand::Resize { port: None, lun: 0 }, &json!({ "blocks": 1 })),
             "LUN 0 now has 1 block."
         );
-        assert_eq!(sentences(&ControlCommand::Resize { lun: 0 }, &Map::new()), None);
+        assert_eq!(sentences(&ControlCommand::Resize { port: None, lun: 0 }, &Map::new()), None);
     }
 
     #[test]
@@ -174,14 +205,14 @@ mod tests {
         let mut state = json!({
             "client": false, "transport": "no transport yet", "depth": 0, "reads": 1, "writes": 2,
             "read_bytes": 512, "written_bytes": 1024, "failures": 0,
-            "units": [
+            "drives": [{ "port": 0, "serial": "A", "speed": "super speed", "transport": "BOT", "depth": 1, "units": [
                 { "bytes": 1_048_576, "block_bytes": 512, "read_only": false, "removable": true,
                   "removal_prevented": true, "medium": "io_uring", "image": "/first.img" },
                 { "bytes": null, "block_bytes": 512, "read_only": true, "removable": true,
                   "removal_prevented": false, "medium": "no medium", "image": null },
                 { "bytes": 4096, "block_bytes": 4096, "read_only": true, "removable": false,
                   "removal_prevented": false, "medium": "RAM", "image": null },
-            ],
+            ] }],
         });
         let lines = "1 read (512 B), 2 writes (1 KiB), 0 failures.\n\
             LUN 0: /first.img, 1 MiB in blocks of 512 bytes, read-write, removable, but the host prevents removal; io_uring.\n\
@@ -193,5 +224,8 @@ mod tests {
         state["depth"] = json!(1);
         let client = "A client is connected; its guest uses BOT, with 1 command in flight.";
         assert_eq!(text(&ControlCommand::Status, &state), format!("{client} {lines}"));
+        state["drives"][0]["port"] = json!(16);
+        let port = "failures.\nPort 16: serial A, super speed, BOT, 1 command in flight.\nLUN 0";
+        assert!(text(&ControlCommand::Status, &state).contains(port));
     }
 }

@@ -31,11 +31,11 @@ const AHEAD_BYTES: u32 = 16 << 20;
 
 /// An image that was created just now. It is removed again unless it is kept: nothing can be in it yet.
 #[derive(Debug, Default)]
-pub(super) struct CreatedImage(Option<PathBuf>);
+pub(crate) struct CreatedImage(Option<PathBuf>);
 
 impl CreatedImage {
     /// The drive is served: the image stays.
-    pub(super) fn keep(mut self) {
+    pub(crate) fn keep(mut self) {
         self.0 = None;
     }
 }
@@ -149,7 +149,7 @@ fn file(
 }
 
 /// How images are opened.
-pub(super) fn options(arguments: &DriveArguments) -> FileOptions {
+pub(crate) fn options(arguments: &DriveArguments) -> FileOptions {
     FileOptions {
         block_size: arguments.block_size.into(),
         read_only: arguments.read_only,

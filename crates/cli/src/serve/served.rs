@@ -85,33 +85,43 @@ fn line_of<F: Display>(event: &Event<F>) -> Option<Line> {
     Some(Line { text, name, fields })
 }
 
-/// The faults of the controller. Those of drives are planned with the drives.
-pub(super) fn controller_faults(arguments: &ServeArguments) -> Result<Vec<PlannedFault>, Failure> {
-    let of_controller = |fault: &FaultArgument| match fault {
+/// Checks the faults that a drive is described with: those of the controller are not of one drive.
+pub(super) fn check_faults(faults: &[FaultArgument]) -> Result<(), Failure> {
+    match of_controller(faults).next() {
+        None => Ok(()),
+        Some(fault) => {
+            Err(Failure::usage(format!("{fault} is a fault of the controller, which all drives share"))
+                .try_this(format!("Name it outside of the drive's description: --fault {fault}")))
+        }
+    }
+}
+
+fn of_controller(faults: &[FaultArgument]) -> impl Iterator<Item = PlannedFault> {
+    faults.iter().filter_map(|fault| match fault {
         FaultArgument::Controller(fault) => Some(*fault),
         FaultArgument::Drive(_) => None,
-    };
-    if let Some(fault) = arguments.drives.iter().flat_map(|drive| &drive.faults).find_map(of_controller) {
-        return Err(Failure::usage(format!("{fault} is a fault of the controller, which all drives share"))
-            .try_this(format!("Name it outside of --drive: --fault {fault}")));
-    }
-    let faults: Vec<PlannedFault> = arguments.drive.faults.iter().filter_map(of_controller).collect();
-    if let (Some(fault), None) = (faults.first(), &arguments.vfio_user) {
+    })
+}
+
+/// The faults of the controller. Those of drives are planned with the drives.
+pub(super) fn controller_faults(arguments: &ServeArguments) -> Result<Vec<PlannedFault>, Failure> {
+    arguments.drives.iter().try_for_each(|drive| check_faults(&drive.faults))?;
+    let faults = &arguments.drive.faults;
+    let planned: Vec<PlannedFault> = of_controller(faults).collect();
+    if let (Some(fault), None) = (planned.first(), &arguments.vfio_user) {
         return Err(Failure::usage(format!(
             "{fault} is a fault of the controller, which usbredir does not have"
         ))
         .try_this("Export with --vfio-user unix:PATH."));
     }
-    if let Some(FaultArgument::Drive(fault)) =
-        arguments.drive.faults.iter().find(|fault| of_controller(fault).is_none())
-        && !arguments.drives.is_empty()
-    {
-        return Err(Failure::usage(format!(
-            "{fault} is a fault of one drive, and --drive describes several"
-        ))
-        .try_this(format!("Name it with the drive: --drive image=PATH,fault={fault}")));
+    let of_drive = faults.iter().find(|fault| matches!(fault, FaultArgument::Drive(_)));
+    match of_drive.filter(|_| !arguments.drives.is_empty()) {
+        Some(fault) => {
+            Err(Failure::usage(format!("{fault} is a fault of one drive, and --drive describes several"))
+                .try_this(format!("Name it with the drive: --drive image=PATH,fault={fault}")))
+        }
+        None => Ok(planned),
     }
-    Ok(faults)
 }
 
 /// The drives that the arguments describe: those of `--drive`, or the one of the other options.

@@ -218,6 +218,7 @@ fn a_drive_that_is_unplugged_in_mid_write_can_be_plugged_in_again() {
     session.commands.transport_mut().handle_disconnect(session.host.now);
     session.settle_until(|session| session.finished.len() == 16);
     let mut host = session.host;
+    assert_eq!(host.driver.counters().command_timeouts, 0, "endpoints stop although the drive is gone");
     host.plug(drive);
     host.enumerate(Speed::Super, 32);
     host.configure(UAS);

@@ -2,14 +2,13 @@
 //!
 //! The tokens of all loops are here. Left out: what a request does, which is in `control`.
 
-use super::control::{Change, ControlRequest};
+use super::control::{Change, ControlRequest, DriveSet};
 use super::shared::{Shared, Snapshot};
 use drive::Drive;
-use drive::medium::Medium;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 pub(crate) const LISTENER: Token = Token(0);
 pub(crate) const CLIENT: Token = Token(1);
@@ -33,39 +32,44 @@ pub(crate) struct PendingRequests(Vec<ControlRequest>);
 
 impl PendingRequests {
     /// Carries out what is pending, and what the owner has asked since. Whether there is more to do at once.
-    pub(crate) fn carry_out(
+    pub(crate) fn carry_out<S: DriveSet>(
         &mut self,
         shared: &Shared,
         registry: &Registry,
-        drive: &mut Drive,
-        snapshot: impl Fn(&Drive) -> Snapshot,
+        drives: &mut S,
+        snapshot: impl Fn(&S) -> Snapshot,
     ) -> bool {
         let mut requests = std::mem::take(&mut self.0);
         requests.extend(shared.take_requests());
-        let mut has_inserted = false;
+        let mut has_changed = false;
         for request in requests {
-            let snapshot = snapshot(drive);
-            let leave = |medium: &dyn Medium| {
-                if let Some(event) = medium.event_fd() {
-                    // It fails only if the descriptor is not registered, and then there is nothing to undo.
-                    let _ = registry.deregister(&mut SourceFd(&event.as_raw_fd()));
-                }
+            let snapshot = snapshot(drives);
+            let leave = |event: BorrowedFd<'_>| {
+                // It fails only if the descriptor is not registered, and then there is nothing to undo.
+                let _ = registry.deregister(&mut SourceFd(&event.as_raw_fd()));
             };
-            match request.carry_out(drive, snapshot, leave) {
-                Change::None => {}
-                Change::Waits(request) => self.0.push(request),
-                Change::Inserted(unit) => {
-                    has_inserted = true;
-                    let medium = drive.media().get(usize::from(unit));
+            // Without its descriptor a medium is looked at whenever anything else happens.
+            match request.carry_out(drives, snapshot, leave) {
+                Change::None => continue,
+                Change::Waits(request) => {
+                    self.0.push(request);
+                    continue;
+                }
+                Change::Attached(port) => {
+                    let _ = drives.drive(port).map(|drive| register_media(registry, drive));
+                }
+                Change::Inserted(port, unit) => {
+                    let media = drives.drive(port).map(Drive::media).unwrap_or_default();
+                    let medium = media.get(usize::from(unit));
                     if let Some(event) = medium.and_then(|medium| medium.event_fd()) {
                         let mut source = SourceFd(&event.as_raw_fd());
-                        // Without it the medium is looked at whenever anything else happens.
                         let _ = registry.register(&mut source, MEDIUM, Interest::READABLE);
                     }
                 }
             }
+            has_changed = true;
         }
-        has_inserted
+        has_changed
     }
 
     /// Drops them; the channel of each ends.

@@ -305,7 +305,7 @@ impl Loop {
         self.finish_media(&mut events);
         let flushed = self.drive.flush_media();
         self.publish();
-        ServerExit { drives: vec![self.drive], flushed, outcome }
+        ServerExit { counters: self.drive.counters(), drives: vec![self.drive], flushed, outcome }
     }
 
     /// Waits until nothing is at the media. A medium that never answers is for the user to give up.

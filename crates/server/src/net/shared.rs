@@ -12,6 +12,8 @@ use std::sync::{Mutex, PoisonError};
 pub struct ServerExit {
     /// The drives: idle, no client.
     pub drives: Vec<Drive>,
+    /// What they have done, with those that were detached.
+    pub counters: Counters,
     /// Whether everything written is durable.
     pub flushed: Result<(), FlushError>,
     /// The error that ended the loop, if it was not stopped: the system's wait failed.

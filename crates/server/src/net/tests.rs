@@ -477,12 +477,12 @@ fn media_come_and_go_while_a_guest_is_there() {
     let mut client = bench.connect().enumerate().ready();
     assert_eq!(client.command(&[0x2a, 0, 0, 0, 0, 9, 0, 0, 1, 0], 0, &[7; 512]).1, 0);
     let controller = bench.server.controller();
-    assert_eq!(controller.eject(0, false), Ok(()));
+    assert_eq!(controller.eject(None, 0, false), Ok(()));
     assert_eq!(fs::read(&first).unwrap()[9 * 512..10 * 512], [7; 512]);
     assert_eq!(client.command(&[0; 6], 0, &[]).1, 1, "no medium");
-    assert_eq!(controller.describe().unwrap().units[0].capacity, None);
-    assert_eq!(controller.insert(0, open(&second, 2 << 20)), Ok(()));
-    assert_eq!(controller.describe().unwrap().units[0].capacity, Some(ByteCount(2 << 20)));
+    assert_eq!(controller.describe().unwrap().drives[0].units[0].capacity, None);
+    assert_eq!(controller.insert(None, 0, open(&second, 2 << 20)), Ok(()));
+    assert_eq!(controller.describe().unwrap().drives[0].units[0].capacity, Some(ByteCount(2 << 20)));
     assert_eq!(client.command(&[0; 6], 0, &[]).1, 1, "the medium may have changed");
     assert_eq!(client.command(&[0x2a, 0, 0, 0, 0, 9, 0, 0, 1, 0], 0, &[8; 512]).1, 0);
     let read = client.command(&[0x28, 0, 0, 0, 0, 9, 0, 0, 1, 0], 512, &[]);
@@ -494,8 +494,8 @@ fn media_come_and_go_while_a_guest_is_there() {
 fn a_request_that_cannot_be_carried_out_is_answered() {
     let bench = Bench::start(Limits::default());
     let controller = bench.server.controller();
-    assert_eq!(controller.eject(0, true), Err(ControlError::Slot(SlotError::Fixed)));
-    assert_eq!(controller.measure(9), Err(ControlError::Slot(SlotError::NoUnit)));
+    assert_eq!(controller.eject(Some(0), 0, true), Err(ControlError::Slot(SlotError::Fixed)));
+    assert_eq!(controller.measure(None, 9), Err(ControlError::Slot(SlotError::NoUnit)));
     bench.stop();
     assert_eq!(controller.describe().unwrap_err(), ControlError::Stopped);
 }

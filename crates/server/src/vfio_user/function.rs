@@ -9,8 +9,10 @@
 use super::config_space::{BAR_BYTES, CONFIG_BYTES, ConfigSpace};
 use super::interrupts::Interrupts;
 use super::memory::MappedMemory;
-use drive::Drive;
+use crate::net::{ControlError, DriveSet};
+use device::ActiveTransport;
 use drive::host_controller::{HostController, NotAttached};
+use drive::{Counters, Drive};
 use std::time::{Duration, Instant};
 use wire::vfio_user::region_index;
 use xhci_controller::{Model, PlannedFault};
@@ -27,6 +29,8 @@ pub struct Function {
     pub(super) memory: MappedMemory,
     pub(super) interrupts: Interrupts,
     host: HostController,
+    /// What drives had done that were detached.
+    detached: Counters,
     reset_at: Instant,
 }
 
@@ -41,6 +45,7 @@ impl Function {
             host.attach(units::Instant::ZERO, drive).map_err(|(reason, _)| reason)?;
         }
         Ok(Self {
+            detached: Counters::default(),
             config: ConfigSpace::new(),
             memory: MappedMemory::default(),
             interrupts: Interrupts::default(),
@@ -52,6 +57,11 @@ impl Function {
     /// Plans a fault of the controller, which counts from now on. Returns whether there is room for it.
     pub fn plan_fault(&mut self, fault: PlannedFault) -> bool {
         self.host.controller_mut().plan_fault(fault)
+    }
+
+    /// What drives have done that were detached.
+    pub(super) const fn detached(&self) -> Counters {
+        self.detached
     }
 
     /// The controller and its drives.
@@ -156,6 +166,40 @@ impl Function {
         let at = self.host.poll_timeout()?;
         let ns = at.as_ps().saturating_sub(self.now().as_ps()).div_ceil(PS_PER_NS as u64);
         Some(Duration::from_nanos(ns))
+    }
+}
+
+impl DriveSet for Function {
+    fn ports(&self) -> Vec<u8> {
+        self.host.drives().map(|(port, _)| port).collect()
+    }
+
+    fn drive(&self, port: u8) -> Option<&Drive> {
+        self.host.drives().find(|(other, _)| *other == port).map(|(_, drive)| drive)
+    }
+
+    fn drive_mut(&mut self, port: u8) -> Option<&mut Drive> {
+        self.host.drive_mut(port)
+    }
+
+    fn transport(&self, port: u8) -> ActiveTransport {
+        self.host.transport(port)
+    }
+
+    fn attach(&mut self, drive: Drive) -> Result<u8, ControlError> {
+        let now = self.now();
+        self.host.attach(now, drive).map_err(|(NotAttached::NoPort, _)| ControlError::NoPort)
+    }
+
+    fn detach(&mut self, port: u8) -> Result<Drive, ControlError> {
+        let now = self.now();
+        let drive = self.host.detach(now, port).ok_or(ControlError::NoDrive(port))?;
+        self.detached = self.detached.plus(drive.counters());
+        Ok(drive)
+    }
+
+    fn plan_fault(&mut self, fault: PlannedFault) -> Result<(), ControlError> {
+        self.plan_fault(fault).then_some(()).ok_or(ControlError::TooManyFaults)
     }
 }
 

@@ -12,12 +12,12 @@ use super::function::Function;
 use super::session::Session;
 use super::{Event, Reason};
 use crate::net::{
-    ALARM, Address, BindError, CLIENT, LISTENER, Listener, PendingRequests, Server, ServerExit, Shared,
-    Snapshot, Socket, register_media,
+    ALARM, Address, BindError, CLIENT, DriveSet, LISTENER, Listener, PendingRequests, Server, ServerExit,
+    Shared, Snapshot, Socket, register_media,
 };
 use crate::usbredir::HELLO_TIMEOUT;
 use device::ActiveTransport;
-use drive::{Counters, Drive};
+use drive::Drive;
 use mio::{Events, Interest, Poll};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
@@ -236,7 +236,7 @@ impl Loop {
 
     fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot {
-            counters: Counters::default(),
+            counters: self.function.detached(),
             depth: 0,
             has_client: self.client.is_some(),
             transport: ActiveTransport::None,
@@ -251,11 +251,13 @@ impl Loop {
         snapshot
     }
 
-    /// Carries out pending control requests, at the first drive. Whether there is more to do at once.
+    /// Carries out pending control requests. Whether there is more to do at once.
     fn carry_out_requests(&mut self, snapshot: Snapshot) -> bool {
-        let Some(port) = self.function.host().drives().map(|(port, _)| port).next() else { return false };
-        let Some(drive) = self.function.host_mut().drive_mut(port) else { return false };
-        self.waiting.carry_out(&self.shared, self.poll.registry(), drive, |_| snapshot)
+        let Self { waiting, shared, poll, function, reported, .. } = self;
+        let has_changed = waiting.carry_out(shared, poll.registry(), function, |_| snapshot);
+        // The next drive at a port is another.
+        reported.retain(|port, _| function.drive(*port).is_some());
+        has_changed
     }
 
     /// Ends cleanly: what is at the media finishes, everything is flushed.
@@ -271,10 +273,11 @@ impl Loop {
                 break;
             }
         }
-        self.shared.publish(self.snapshot());
+        let snapshot = self.snapshot();
+        self.shared.publish(snapshot);
         let mut drives: Vec<Drive> = self.function.into_drives();
         let flushed = drives.iter_mut().map(Drive::flush_media).fold(Ok(()), Result::and);
-        ServerExit { drives, flushed, outcome }
+        ServerExit { drives, counters: snapshot.counters, flushed, outcome }
     }
 }
 
