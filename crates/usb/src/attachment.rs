@@ -29,6 +29,7 @@
 //! Always true: an accepted request ends once; a buffer is not accessible while its request is in
 //! flight; a disk that the system uses is not claimed; requests allocate nothing in steady state.
 
+mod bare;
 mod claimed;
 mod error;
 mod hosted;
@@ -40,6 +41,7 @@ mod stop;
 #[cfg(test)]
 mod tests;
 
+pub use bare::BareInterface;
 pub use claimed::ClaimedInterface;
 pub use error::AttachError;
 pub use initiator::session::FinishedRequest;

@@ -8,18 +8,15 @@
 //! Always true: the kernel driver is bound again once, however the last owner ends; an interface
 //! that cannot be quiesced, or is lost, is not claimed.
 
-use super::open::{Prospect, refuse_too_much};
+use super::open::{Prospect, URBS_MAX, refuse_too_much};
 use super::setup::{Found, FoundInterface};
 use super::{AttachConfig, AttachError, Attachment, Stop, in_use};
 use crate::host_bus::{Enumerated, HardwareBus, ObservedBus};
 use crate::usbfs::{InterfaceName, UsbInterface, UsbfsError};
 use bus::Observer;
 use initiator::session::SessionBuffers;
-use inspect::inventory::UsbDevice;
+use inspect::inventory::{Interface, UsbDevice};
 use inspect::tree::Tree;
-
-/// Maximum of URBs: three for each command, and some for split transfers.
-const URBS_MAX: u16 = 1024;
 
 /// An interface claimed from the kernel driver, or none yet.
 #[derive(Debug, Default)]
@@ -144,11 +141,7 @@ impl ClaimedInterface {
         }
         // It is another interface, or the device has come back under another number.
         self.reattach()?;
-        for disk in &prospect.interface.disks {
-            if let Some(by) = in_use::user_of(tree, disk) {
-                return Err(AttachError::InUse { disk: disk.node.clone().unwrap_or_default(), by });
-            }
-        }
+        refuse_if_in_use(tree, prospect.interface)?;
         let alternate = prospect.interface.alternate;
         Ok((UsbInterface::open(name)?, Found::Unbound { alternate }))
     }
@@ -169,6 +162,16 @@ impl ClaimedInterface {
         self.claimed = Some(bus);
         Ok(())
     }
+}
+
+/// Refuses an interface if the system uses one of its disks.
+pub(super) fn refuse_if_in_use(tree: &Tree, interface: &Interface) -> Result<(), AttachError> {
+    for disk in &interface.disks {
+        if let Some(by) = in_use::user_of(tree, disk) {
+            return Err(AttachError::InUse { disk: disk.node.clone().unwrap_or_default(), by });
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether both are the same interface of a device that stayed connected.

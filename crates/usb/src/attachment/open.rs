@@ -45,6 +45,9 @@ pub fn driven_disks<'a>(tree: &Tree, device: &'a UsbDevice, lun: u8) -> Vec<&'a 
     disks
 }
 
+/// Maximum of URBs: three for each command, and some for split transfers.
+pub(super) const URBS_MAX: u16 = 1024;
+
 /// What an attachment needs.
 pub(super) struct Prospect<'a> {
     device: &'a UsbDevice,
@@ -73,17 +76,25 @@ impl<'a> Prospect<'a> {
     }
 
     pub(super) fn name(&self) -> InterfaceName {
-        InterfaceName {
-            bus: self.device.bus,
-            device: self.device.number,
-            number: self.interface.number,
-            name: self.interface.name.clone(),
-            driver: self.interface.driver.clone(),
-        }
+        interface_name(self.device, self.interface)
     }
 }
 
-fn enumerated<'a>(descriptors: &'a [u8], device: &UsbDevice) -> Result<Enumerated<'a>, AttachError> {
+/// Returns what an interface is claimed by.
+pub(super) fn interface_name(device: &UsbDevice, interface: &Interface) -> InterfaceName {
+    InterfaceName {
+        bus: device.bus,
+        device: device.number,
+        number: interface.number,
+        name: interface.name.clone(),
+        driver: interface.driver.clone(),
+    }
+}
+
+pub(super) fn enumerated<'a>(
+    descriptors: &'a [u8],
+    device: &UsbDevice,
+) -> Result<Enumerated<'a>, AttachError> {
     let value = device.configuration.as_ref().ok_or(AttachError::Descriptors)?.head.value;
     let configuration = active_configuration(descriptors, value).ok_or(AttachError::Descriptors)?;
     let device = descriptors.get(..DeviceDescriptor::LEN).ok_or(AttachError::Descriptors)?;
@@ -91,13 +102,17 @@ fn enumerated<'a>(descriptors: &'a [u8], device: &UsbDevice) -> Result<Enumerate
 }
 
 /// Chooses the transport.
-fn plan(read: &Enumerated<'_>, device: &UsbDevice, choice: TransportChoice) -> Result<Plan, AttachError> {
+pub(super) fn plan(
+    read: &Enumerated<'_>,
+    device: &UsbDevice,
+    choice: TransportChoice,
+) -> Result<Plan, AttachError> {
     let Enumerated { device: of_device, configuration, .. } = *read;
     let answers = Answers { device: of_device, configuration, bos: None, names: Names::default() };
     choose(&answers, device.speed.on_the_bus(), choice)
 }
 
-fn interface_of(device: &UsbDevice, plan: Plan) -> Result<&Interface, AttachError> {
+pub(super) fn interface_of(device: &UsbDevice, plan: Plan) -> Result<&Interface, AttachError> {
     let number = plan.place().interface;
     device.interfaces.iter().find(|interface| interface.number == number).ok_or(AttachError::Descriptors)
 }
