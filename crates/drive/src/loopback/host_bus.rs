@@ -12,6 +12,7 @@ use initiator::session::{BufferBlock, BufferId, BufferMemory, BufferSpan, HostBu
 use initiator::{BusAnswer, BusRequest, INLINE_BYTES_MAX, RequestId};
 use std::hint::cold_path;
 use std::mem;
+use wire::usb::SetupPacket;
 
 /// A drive as a host bus.
 #[derive(Debug)]
@@ -64,6 +65,19 @@ impl<M: Medium + ?Sized> LoopbackBus<M> {
         let buffer = &mut self.buffers[buffer.index()];
         buffer.bytes = memory.len();
         mem::replace(&mut buffer.memory, memory)
+    }
+
+    /// Performs a control request without data to the device; returns the bytes that it answers. `None`: it stalls.
+    pub fn control(&mut self, setup: SetupPacket, bytes: &mut [u8]) -> Option<usize> {
+        match self.drive.control(setup, &[]) {
+            Verdict::Data(answer) => {
+                let moved = answer.len().min(bytes.len());
+                bytes[..moved].copy_from_slice(&answer[..moved]);
+                Some(moved)
+            }
+            Verdict::Done => Some(0),
+            Verdict::Stall => None,
+        }
     }
 
     /// The drive works: its media complete requests.

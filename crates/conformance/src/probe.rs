@@ -1,0 +1,261 @@
+//! One test's view of the device: single steps, each recorded.
+//!
+//! Left out: commands ([`crate::exchange`]). Always true: a transfer without an end is cancelled after 5 s; of many steps the
+//! first 400 are kept.
+
+use crate::bus::{BUFFER_BYTES, Completed, ControlFailure, DeviceBus, SLOTS, Transfer};
+use crate::device::TestedDevice;
+use bus::{EndpointAddress, Pipe, TransferStatus};
+use initiator::{BusAnswer, BusRequest};
+use quirks::InterfaceSetting;
+use std::fmt;
+use std::time::Duration;
+use wire::usb::SetupPacket;
+
+/// How long one step may take. A disk that spins up may take longer, which the first test waits for.
+const STEP_LIMIT: Duration = Duration::from_secs(5);
+
+/// Bytes of a transfer that a step shows.
+const SHOWN_BYTES: usize = 40;
+
+/// Tags are above this, so that they are found in a capture.
+const FIRST_TAG: u32 = 0x5541_0000;
+
+/// Steps of a test that are kept.
+const STEPS_MAX: usize = 400;
+
+/// One step on the bus, as evidence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BusStep {
+    /// What was done.
+    pub action: String,
+    /// What came of it.
+    pub answer: String,
+}
+
+impl fmt::Display for BusStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} -> {}", self.action, self.answer)
+    }
+}
+
+/// The device, for the length of a test.
+pub struct Probe<'a> {
+    bus: &'a mut dyn DeviceBus,
+    device: &'a TestedDevice,
+    steps: Vec<BusStep>,
+    /// Transfers that ended while another was waited for.
+    ended: Vec<Completed>,
+    is_busy: Vec<bool>,
+    next_tag: u32,
+}
+
+impl<'a> Probe<'a> {
+    /// Begins a test.
+    pub fn new(bus: &'a mut dyn DeviceBus, device: &'a TestedDevice) -> Self {
+        let is_busy = vec![false; SLOTS.into()];
+        Self { bus, device, steps: Vec::new(), ended: Vec::new(), is_busy, next_tag: 1 }
+    }
+
+    /// Returns what is known of the device.
+    pub const fn device(&self) -> &'a TestedDevice {
+        self.device
+    }
+
+    /// Returns the steps so far.
+    pub fn into_steps(self) -> Vec<BusStep> {
+        self.steps
+    }
+
+    /// Returns whether the device is disconnected.
+    pub fn is_gone(&self) -> bool {
+        self.bus.is_gone()
+    }
+
+    /// Returns a tag that this test has not used.
+    pub const fn tag(&mut self) -> u32 {
+        self.next_tag += 1;
+        FIRST_TAG + self.next_tag
+    }
+
+    /// Performs a control request that reads; returns the bytes.
+    ///
+    /// # Errors
+    ///
+    /// If the device stalls, or does not answer.
+    pub fn control_in(&mut self, setup: SetupPacket) -> Result<Vec<u8>, ControlFailure> {
+        let mut bytes = vec![0; setup.length.into()];
+        let moved = self.bus.control(setup, &mut bytes);
+        let answer = moved.map(|moved| {
+            bytes.truncate(moved);
+            bytes
+        });
+        let said = match &answer {
+            Ok(bytes) => format!("{} bytes: {}", bytes.len(), hex(bytes)),
+            Err(error) => name_of(*error).to_owned(),
+        };
+        self.record(format!("control {}", hex(&setup.encode())), said);
+        answer
+    }
+
+    /// Performs a control request without data.
+    ///
+    /// # Errors
+    ///
+    /// If the device stalls, or does not answer.
+    pub fn control(&mut self, setup: SetupPacket) -> Result<(), ControlFailure> {
+        let done = self.bus.control(setup, &mut []).map(drop);
+        let said = done.map_or_else(name_of, |()| "accepted");
+        self.record(format!("control {}", hex(&setup.encode())), said.to_owned());
+        done
+    }
+
+    /// Clears a halt, on both sides.
+    pub fn clear_halt(&mut self, endpoint: EndpointAddress) -> BusAnswer {
+        self.request(&format!("CLEAR FEATURE(ENDPOINT_HALT) {endpoint}"), BusRequest::ClearHalt(endpoint))
+    }
+
+    /// Performs an operation of error recovery.
+    pub fn request(&mut self, name: &str, request: BusRequest) -> BusAnswer {
+        let answer = self.bus.request(request);
+        self.record(name.to_owned(), format!("{answer:?}").to_lowercase());
+        answer
+    }
+
+    /// Brings the device to a setting with all halts cleared, by a port reset if nothing else helps. Returns whether it
+    /// is there.
+    pub fn select(&mut self, place: InterfaceSetting) -> bool {
+        self.end_all();
+        let InterfaceSetting { interface, alternate, .. } = place;
+        if self.device.settings <= 1 {
+            // A device with one setting need not know a request for it.
+            let endpoints = self.device.endpoints(place);
+            return endpoints.into_iter().all(|endpoint| self.clear_halt(endpoint) == BusAnswer::Done);
+        }
+        let select = BusRequest::SelectAlternate { interface, alternate };
+        let name = format!("SET INTERFACE {interface}, alternate setting {alternate}");
+        if self.request(&name, select) == BusAnswer::Done {
+            return true;
+        }
+        self.reset_port() && self.request(&name, select) == BusAnswer::Done
+    }
+
+    /// Resets the port. Returns whether the device came back.
+    pub fn reset_port(&mut self) -> bool {
+        self.end_all();
+        self.request("port reset", BusRequest::ResetPort) == BusAnswer::Done
+    }
+
+    /// Sends bytes and waits.
+    pub fn send(&mut self, pipe: Pipe, bytes: &[u8]) -> TransferStatus {
+        let slot = self.start(pipe, Transfer::Send(bytes));
+        self.finish(slot).map_or(TransferStatus::Cancelled, |completed| completed.status)
+    }
+
+    /// Receives at most so many bytes. A transfer that has no end is cancelled.
+    pub fn receive(&mut self, pipe: Pipe, length: u32) -> (TransferStatus, Vec<u8>) {
+        let slot = self.start(pipe, Transfer::Receive(length));
+        let ended = self.finish(slot);
+        ended.map_or((TransferStatus::Cancelled, Vec::new()), |completed| (completed.status, completed.bytes))
+    }
+
+    /// Starts a transfer of at most 16 KiB; returns its slot.
+    pub(crate) fn start(&mut self, pipe: Pipe, transfer: Transfer<'_>) -> u16 {
+        let slot = self.is_busy.iter().position(|is_busy| !is_busy).unwrap_or_default();
+        self.is_busy[slot] = true;
+        if let Transfer::Send(bytes) = transfer {
+            self.record(format!("send {} bytes to {pipe}: {}", bytes.len(), hex(bytes)), "submitted".into());
+        }
+        debug_assert!(!matches!(transfer, Transfer::Receive(length) if length > BUFFER_BYTES));
+        self.bus.start(slot as u16, pipe, transfer);
+        slot as u16
+    }
+
+    /// Waits for a transfer. `None`: it had no end within the limit and was cancelled.
+    pub(crate) fn finish(&mut self, slot: u16) -> Option<Completed> {
+        let ended = self.wait_for(slot, STEP_LIMIT);
+        if ended.is_none() {
+            self.bus.cancel(slot);
+            // A cancelled transfer may have ended before.
+            let late = self.wait_for(slot, STEP_LIMIT);
+            self.is_busy[usize::from(slot)] = late.is_none();
+            let late = late.filter(|completed| completed.status != TransferStatus::Cancelled);
+            let said = if late.is_some() { "ended late" } else { "no end within 5 s, cancelled" };
+            self.record(format!("transfer {slot}"), said.into());
+            return late;
+        }
+        self.is_busy[usize::from(slot)] = false;
+        let completed = ended.as_ref()?;
+        let Completed { status, actual, bytes, .. } = completed;
+        let mut said = format!("{}, {actual} bytes", status_name(*status));
+        if !bytes.is_empty() {
+            said += &format!(": {}", hex(bytes));
+        }
+        self.record(format!("transfer {slot}"), said);
+        ended
+    }
+
+    /// Cancels a transfer; returns what it moved.
+    pub(crate) fn withdraw(&mut self, slot: u16) -> Option<Completed> {
+        self.bus.cancel(slot);
+        let ended = self.wait_for(slot, STEP_LIMIT);
+        self.is_busy[usize::from(slot)] = ended.is_none();
+        ended
+    }
+
+    fn wait_for(&mut self, slot: u16, limit: Duration) -> Option<Completed> {
+        if let Some(index) = self.ended.iter().position(|completed| completed.slot == slot) {
+            return Some(self.ended.swap_remove(index));
+        }
+        loop {
+            let completed = self.bus.wait(limit)?;
+            if completed.slot == slot {
+                return Some(completed);
+            }
+            self.ended.push(completed);
+        }
+    }
+
+    /// Cancels everything that is in flight.
+    pub(crate) fn end_all(&mut self) {
+        for slot in 0..SLOTS {
+            if !self.is_busy[usize::from(slot)] {
+                continue;
+            }
+            self.bus.cancel(slot);
+            self.is_busy[usize::from(slot)] = self.wait_for(slot, STEP_LIMIT).is_none();
+        }
+        self.ended.clear();
+    }
+
+    fn record(&mut self, action: String, answer: String) {
+        if self.steps.len() < STEPS_MAX {
+            self.steps.push(BusStep { action, answer });
+        }
+    }
+}
+
+fn name_of(failure: ControlFailure) -> &'static str {
+    match failure {
+        ControlFailure::Stalled => "STALL",
+        ControlFailure::NoAnswer => "no answer",
+    }
+}
+
+pub(crate) const fn status_name(status: TransferStatus) -> &'static str {
+    match status {
+        TransferStatus::Done => "complete",
+        TransferStatus::Short => "short packet",
+        TransferStatus::Stall => "STALL",
+        TransferStatus::Cancelled => "no end",
+        TransferStatus::Babble => "babble",
+        TransferStatus::Disconnected => "disconnected",
+        TransferStatus::Error => "bus error",
+    }
+}
+
+/// Bytes in hexadecimal, the first ones of many.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let shown: String = bytes.iter().take(SHOWN_BYTES).map(|byte| format!("{byte:02x}")).collect();
+    if bytes.len() > SHOWN_BYTES { shown + "…" } else { shown }
+}

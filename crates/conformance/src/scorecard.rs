@@ -1,0 +1,71 @@
+//! Runs tests and collects what they found.
+
+use crate::bus::DeviceBus;
+use crate::device::TestedDevice;
+use crate::probe::{BusStep, Probe};
+use crate::test::{Group, Test, Verdict};
+use std::time::{Duration, Instant};
+
+/// What one test found.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The test.
+    pub test: Test,
+    /// What the device did.
+    pub verdict: Verdict,
+    /// Each step that was taken.
+    pub steps: Vec<BusStep>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// What all tests found.
+#[derive(Clone, Debug, Default)]
+pub struct Scorecard {
+    /// In the order in which they were run.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl Scorecard {
+    /// Returns how many outcomes of a group have a verdict of this name; of all groups without one.
+    pub fn count(&self, group: Option<Group>, verdict: &str) -> usize {
+        let of_group = |outcome: &&Outcome| group.is_none_or(|group| outcome.test.group == group);
+        let outcomes = self.outcomes.iter().filter(of_group);
+        outcomes.filter(|outcome| outcome.verdict.name() == verdict).count()
+    }
+
+    /// Returns whether a test failed.
+    pub fn has_failures(&self) -> bool {
+        self.count(None, "fail") > 0
+    }
+}
+
+/// Runs tests one after the other. Each begins on a device without transfers in flight; one that has left the device
+/// stuck is followed by a port reset. After a disconnect the rest is not tested. `watch` sees each outcome, and returns
+/// whether to go on.
+pub fn check(
+    bus: &mut dyn DeviceBus,
+    device: &TestedDevice,
+    tests: &[Test],
+    mut watch: impl FnMut(&Outcome) -> bool,
+) -> Scorecard {
+    let mut scorecard = Scorecard::default();
+    for test in tests {
+        let began = Instant::now();
+        let (verdict, steps) = if bus.is_gone() {
+            (Verdict::NotTested("the device is disconnected".into()), Vec::new())
+        } else {
+            let mut probe = Probe::new(bus, device);
+            let verdict = (test.run)(&mut probe);
+            probe.end_all();
+            (verdict, probe.into_steps())
+        };
+        let outcome = Outcome { test: *test, verdict, steps, took: began.elapsed() };
+        let goes_on = watch(&outcome);
+        scorecard.outcomes.push(outcome);
+        if !goes_on {
+            break;
+        }
+    }
+    scorecard
+}

@@ -1,0 +1,287 @@
+//! Information units and task management of USB Attached SCSI (UAS-2 clauses 4 and 6).
+//!
+//! INQUIRY is the command of all tests: no device may fail it for a unit attention. Left out: data to the device.
+
+use super::transport::over_uas;
+use crate::exchange::UasExchange;
+use crate::probe::Probe;
+use crate::test::{Group, Test, Verdict};
+use bus::TransferStatus;
+use quirks::UasPlan;
+use wire::scsi::lun::{Lun, LunField};
+use wire::scsi::opcode::OperationCode;
+use wire::uas::{CommandIu, ResponseCode, TaskAttribute, TaskManagementFunction, TaskManagementIu};
+
+const STUCK: &str =
+    "Linux resets such a drive, which shows as `uas_eh_abort_handler` in its log, or the drive hangs.";
+
+/// Bytes of standard INQUIRY data that every device has.
+const INQUIRY_BYTES: u8 = 36;
+
+/// A unit that no drive has.
+const NO_UNIT: u16 = 200;
+
+/// Times that every stream is used.
+const STREAM_ROUNDS: usize = 4;
+
+/// A row of the table.
+macro_rules! test {
+    ($id:literal, $title:literal, $clause:literal, $means:expr, $run:expr) => {
+        Test {
+            id: $id,
+            group: Group::Uas,
+            title: $title,
+            clause: concat!("UAS-2 clause ", $clause),
+            means: $means,
+            run: |probe| over_uas(probe, $run),
+        }
+    };
+}
+
+pub(super) const TESTS: &[Test] = &[
+    test!(
+        "uas-command",
+        "A COMMAND IU is answered with a SENSE IU of its tag",
+        "6.2.2",
+        STUCK,
+        |probe, plan, _| { answered(&inquiry(probe, plan, 1), 1) }
+    ),
+    test!(
+        "uas-highest-tag",
+        "The highest stream that the device announces can be used",
+        "4.3",
+        "Under load the drive hangs or is reset.",
+        |probe, plan, tag_max| answered(&inquiry(probe, plan, tag_max), tag_max)
+    ),
+    test!(
+        "uas-all-tags",
+        "Commands on all tags at once end, each with its own tag and data",
+        "4.3",
+        "Under load data of one request may arrive in another.",
+        all_tags
+    ),
+    test!(
+        "uas-unknown-iu",
+        "An IU of an unknown kind is answered: invalid information unit",
+        "6.2.6",
+        STUCK,
+        |probe, plan, _| {
+            let mut bytes = task_management(TaskManagementFunction::QueryTask, Lun::Unit(0)).encode();
+            bytes[0] = 0x7f;
+            responds(probe, plan, &bytes, &[ResponseCode::InvalidIu])
+        }
+    ),
+    test!(
+        "uas-short-iu",
+        "A COMMAND IU of 16 bytes is answered: invalid information unit",
+        "6.2.6",
+        STUCK,
+        |probe, plan, _| {
+            let iu = inquiry_iu(1);
+            responds(probe, plan, &iu[..16], &[ResponseCode::InvalidIu])
+        }
+    ),
+    test!(
+        "uas-command-lun",
+        "A command to a unit that does not exist does not fail the transport",
+        "6.2.2",
+        STUCK,
+        |probe, plan, _| {
+            let cdb = [OperationCode::TestUnitReady.into(), 0, 0, 0, 0, 0];
+            let exchange = probe.uas_command(plan, 1, LunField::from(Lun::Unit(NO_UNIT)), &cdb, 0);
+            let is_refused = exchange.scsi().is_some_and(|answer| !answer.is_good())
+                || exchange.response().is_some_and(|iu| iu.code == ResponseCode::IncorrectLun);
+            let verdict = Verdict::of(is_refused, || exchange.describe());
+            then_works(probe, plan, verdict)
+        }
+    ),
+    test!(
+        "uas-tmf-lun",
+        "Task management for a unit that does not exist is answered: incorrect logical unit number",
+        "6.2.6",
+        STUCK,
+        |probe, plan, _| {
+            let iu = task_management(TaskManagementFunction::LogicalUnitReset, Lun::Unit(NO_UNIT));
+            responds(probe, plan, &iu.encode(), &[ResponseCode::IncorrectLun])
+        }
+    ),
+    test!(
+        "uas-abort-task",
+        "ABORT TASK of a command that has ended: complete",
+        "6.2.7",
+        STUCK,
+        |probe, plan, _| { manages(probe, plan, TaskManagementFunction::AbortTask) }
+    ),
+    test!("uas-abort-task-set", "ABORT TASK SET is answered", "6.2.7", STUCK, |probe, plan, _| {
+        manages(probe, plan, TaskManagementFunction::AbortTaskSet)
+    }),
+    test!("uas-clear-task-set", "CLEAR TASK SET is answered", "6.2.7", STUCK, |probe, plan, _| {
+        manages(probe, plan, TaskManagementFunction::ClearTaskSet)
+    }),
+    test!("uas-clear-aca", "CLEAR ACA is answered", "6.2.7", STUCK, |probe, plan, _| {
+        manages(probe, plan, TaskManagementFunction::ClearAca)
+    }),
+    test!(
+        "uas-query-task",
+        "QUERY TASK of a command that has ended: not there",
+        "6.2.7",
+        STUCK,
+        |probe, plan, _| {
+            let exchange = manage(probe, plan, TaskManagementFunction::QueryTask);
+            let code = exchange.response().map(|iu| iu.code);
+            let verdict = match code {
+                Some(ResponseCode::TaskManagementSucceeded) => {
+                    Verdict::Fail("the device says that the command is still there".into())
+                }
+                _ => judged(&exchange),
+            };
+            then_works(probe, plan, verdict)
+        }
+    ),
+    test!(
+        "uas-query-task-set",
+        "QUERY TASK SET while no command runs is answered",
+        "6.2.7",
+        STUCK,
+        |probe, plan, _| { manages(probe, plan, TaskManagementFunction::QueryTaskSet) }
+    ),
+    test!("uas-query-event", "QUERY ASYNCHRONOUS EVENT is answered", "6.2.7", STUCK, |probe, plan, _| {
+        manages(probe, plan, TaskManagementFunction::QueryAsynchronousEvent)
+    }),
+    test!(
+        "uas-unit-reset",
+        "LOGICAL UNIT RESET is answered, and the unit works afterwards",
+        "6.2.7",
+        "Linux' second step of error recovery fails, so that it resets the port.",
+        |probe, plan, _| manages(probe, plan, TaskManagementFunction::LogicalUnitReset)
+    ),
+    test!(
+        "uas-nexus-reset",
+        "I_T NEXUS RESET is answered, and the unit works afterwards",
+        "6.2.7",
+        STUCK,
+        |probe, plan, _| { manages(probe, plan, TaskManagementFunction::ItNexusReset) }
+    ),
+    test!(
+        "uas-unknown-tmf",
+        "An unknown task management function: not supported",
+        "6.2.6",
+        STUCK,
+        |probe, plan, _| {
+            const RESERVED: u8 = 0x7e;
+            let iu = task_management(TaskManagementFunction::from(RESERVED), Lun::Unit(0));
+            let codes = [ResponseCode::TaskManagementNotSupported, ResponseCode::InvalidIu];
+            responds(probe, plan, &iu.encode(), &codes)
+        }
+    ),
+];
+
+fn inquiry_cdb() -> [u8; 6] {
+    [OperationCode::Inquiry.into(), 0, 0, 0, INQUIRY_BYTES, 0]
+}
+
+fn inquiry_iu(tag: u16) -> [u8; 32] {
+    let mut cdb = [0; 16];
+    cdb[..6].copy_from_slice(&inquiry_cdb());
+    let attribute = TaskAttribute::Simple;
+    CommandIu { tag, attribute, priority: 0, lun: [0; 8], cdb: &cdb, additional_cdb: &[] }.encode()
+}
+
+fn inquiry(probe: &mut Probe<'_>, plan: &UasPlan, tag: u16) -> UasExchange {
+    probe.uas_command(plan, tag, LunField::default(), &inquiry_cdb(), INQUIRY_BYTES.into())
+}
+
+/// The INQUIRY completed with GOOD, with this tag and its data.
+fn answered(exchange: &UasExchange, tag: u16) -> Verdict {
+    if let Some(ready) = exchange.ready.filter(|ready| *ready != tag) {
+        return Verdict::Fail(format!("READ READY has tag {ready}, the command {tag}"));
+    }
+    let is_good = exchange.scsi().is_some_and(|answer| answer.is_good());
+    let is_whole = exchange.data.len() == usize::from(INQUIRY_BYTES);
+    Verdict::of(is_good && is_whole && exchange.tag() == Some(tag), || {
+        format!("{}, with {} bytes of data", exchange.describe(), exchange.data.len())
+    })
+}
+
+fn all_tags(probe: &mut Probe<'_>, plan: &UasPlan, tag_max: u16) -> Verdict {
+    /// Three transfers each.
+    const AT_ONCE: u16 = crate::bus::SLOTS / 3;
+    let tags = tag_max.min(AT_ONCE);
+    if !matches!(plan.matching, quirks::Matching::Streams { .. }) {
+        return Verdict::NotTested("without streams, the device chooses whose data move".into());
+    }
+    let expected = inquiry(probe, plan, 1).data;
+    for _ in 0..STREAM_ROUNDS {
+        let mut pending = Vec::new();
+        for tag in 1..=tags {
+            pending.push((tag, probe.uas_start(plan, tag, &inquiry_iu(tag), INQUIRY_BYTES.into())));
+        }
+        for (tag, mut one) in pending {
+            one.exchange.sent = probe.finish(one.command).map(|completed| completed.status);
+            let exchange = probe.uas_finish(plan, one);
+            let verdict = answered(&exchange, tag);
+            if verdict != Verdict::Pass {
+                return verdict;
+            }
+            if exchange.data != expected {
+                return Verdict::Fail(format!("the data of tag {tag} are not those of the command"));
+            }
+        }
+    }
+    Verdict::Pass
+}
+
+const fn task_management(function: TaskManagementFunction, lun: Lun) -> TaskManagementIu {
+    let lun = match lun {
+        Lun::Unit(unit) => [0, unit as u8, 0, 0, 0, 0, 0, 0],
+        Lun::WellKnown(_) => [0; 8],
+    };
+    TaskManagementIu { tag: 1, function, managed_tag: 2, lun }
+}
+
+fn manage(probe: &mut Probe<'_>, plan: &UasPlan, function: TaskManagementFunction) -> UasExchange {
+    // A command that has ended is what most functions are about.
+    inquiry(probe, plan, 2);
+    probe.uas(plan, 1, &task_management(function, Lun::Unit(0)).encode(), 0)
+}
+
+/// A task management function is answered by a RESPONSE IU of its tag, and the unit works afterwards.
+fn manages(probe: &mut Probe<'_>, plan: &UasPlan, function: TaskManagementFunction) -> Verdict {
+    let exchange = manage(probe, plan, function);
+    then_works(probe, plan, judged(&exchange))
+}
+
+fn judged(exchange: &UasExchange) -> Verdict {
+    match exchange.response() {
+        Some(iu) if iu.tag != 1 => Verdict::Fail(format!("the RESPONSE IU has tag {}, not 1", iu.tag)),
+        Some(iu) => match iu.code {
+            ResponseCode::TaskManagementComplete | ResponseCode::TaskManagementSucceeded => Verdict::Pass,
+            ResponseCode::TaskManagementNotSupported => {
+                Verdict::Note("the device does not support this function".into())
+            }
+            code => Verdict::Fail(format!("the device answers {code}")),
+        },
+        None => Verdict::Fail(exchange.describe()),
+    }
+}
+
+/// An IU is answered by a RESPONSE IU with one of these codes, and the unit works afterwards.
+fn responds(probe: &mut Probe<'_>, plan: &UasPlan, iu: &[u8], codes: &[ResponseCode]) -> Verdict {
+    let exchange = probe.uas(plan, 1, iu, 0);
+    if exchange.sent == Some(TransferStatus::Stall) {
+        return Verdict::Fail("the command pipe is stalled".into());
+    }
+    let is_right = exchange.response().is_some_and(|iu| iu.tag == 1 && codes.contains(&iu.code));
+    then_works(probe, plan, Verdict::of(is_right, || exchange.describe()))
+}
+
+/// The verdict, unless the device no longer works.
+fn then_works(probe: &mut Probe<'_>, plan: &UasPlan, verdict: Verdict) -> Verdict {
+    const TAG: u16 = 3;
+    // A unit attention does not fail INQUIRY.
+    let exchange = inquiry(probe, plan, TAG);
+    match answered(&exchange, TAG) {
+        Verdict::Pass => verdict,
+        _ => Verdict::Fail(format!("afterwards INQUIRY fails: {}", exchange.describe())),
+    }
+}

@@ -1,0 +1,96 @@
+//! A test: what it asks, by which clause, and what an answer means.
+
+use crate::probe::Probe;
+
+/// What a test is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Descriptors and standard requests.
+    Usb,
+    /// Bulk-Only Transport.
+    Bot,
+    /// USB Attached SCSI.
+    Uas,
+    /// Commands, over whichever transport there is.
+    Scsi,
+}
+
+impl Group {
+    /// All, in the order in which they are run.
+    pub const ALL: [Self; 4] = [Self::Usb, Self::Bot, Self::Uas, Self::Scsi];
+
+    /// Returns its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Usb => "USB",
+            Self::Bot => "Bulk-Only Transport",
+            Self::Uas => "USB Attached SCSI",
+            Self::Scsi => "SCSI",
+        }
+    }
+}
+
+/// What a device's behaviour is by a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// As required.
+    Pass,
+    /// Another behaviour than required, in words.
+    Fail(String),
+    /// Permitted, and known to cause trouble.
+    Warning(String),
+    /// What the standard leaves open, and how this device does it.
+    Note(String),
+    /// Not tested, and why.
+    NotTested(String),
+}
+
+impl Verdict {
+    /// Passes if `condition` holds, else fails with these words.
+    pub fn of(condition: bool, otherwise: impl FnOnce() -> String) -> Self {
+        if condition { Self::Pass } else { Self::Fail(otherwise()) }
+    }
+
+    /// Returns its name, for a table.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail(_) => "fail",
+            Self::Warning(_) => "warning",
+            Self::Note(_) => "note",
+            Self::NotTested(_) => "not tested",
+        }
+    }
+
+    /// Returns whether there is nothing to repair.
+    pub const fn is_harmless(&self) -> bool {
+        !matches!(self, Self::Fail(_) | Self::Warning(_))
+    }
+
+    /// Returns what was seen, if that is more than the name.
+    pub fn words(&self) -> Option<&str> {
+        match self {
+            Self::Pass => None,
+            Self::Fail(words) | Self::Warning(words) | Self::Note(words) | Self::NotTested(words) => {
+                Some(words)
+            }
+        }
+    }
+}
+
+/// One test.
+#[derive(Clone, Copy, Debug)]
+pub struct Test {
+    /// A stable name: `bot-case-5`.
+    pub id: &'static str,
+    /// What it is about.
+    pub group: Group,
+    /// What the device has to do.
+    pub title: &'static str,
+    /// The standard and the clause that require it.
+    pub clause: &'static str,
+    /// What a failure means to the owner of the drive.
+    pub means: &'static str,
+    /// Runs it.
+    pub run: fn(&mut Probe<'_>) -> Verdict,
+}
