@@ -198,7 +198,7 @@ fn swarmed(seeds: u64) -> Outcome {
     outcome
 }
 
-/// The packages, made and tried in a clean Debian; only a long run builds them as they are given away, which takes three minutes more.
+/// The packages, made and tried in a clean Debian; only a long run builds them as they are published, which takes three minutes more.
 fn distributed(long: bool) -> Outcome {
     let made = dist::make(&dist::Options::for_tests(!long));
     let error = made.as_ref().err().map(|error| format!("{error:#}")).unwrap_or_default();

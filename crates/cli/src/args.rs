@@ -5,6 +5,7 @@
 
 mod bench;
 mod capture;
+mod check;
 mod compare;
 mod control;
 mod decode;
@@ -23,6 +24,7 @@ mod why;
 
 pub(crate) use self::bench::{BenchArguments, PatternArgument, RouteArgument};
 pub(crate) use self::capture::CaptureArguments;
+pub(crate) use self::check::CheckArguments;
 pub(crate) use self::compare::{CaptureKind, CompareArguments, ControllerArgument, LinkArgument};
 pub(crate) use self::control::{ControlArguments, ControlCommandArgument};
 pub(crate) use self::decode::DecodeArguments;

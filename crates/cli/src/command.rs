@@ -3,8 +3,8 @@
 //! One description for parsing, help, completions and man pages. Modules of arguments do not import this one.
 
 use crate::args::{
-    BenchArguments, CompareArguments, ControlArguments, DecodeArguments, DiffArguments, HistoryArguments,
-    ListArguments, MergeArguments, ServeArguments, ValidateArguments, WhyArguments,
+    BenchArguments, CheckArguments, CompareArguments, ControlArguments, DecodeArguments, DiffArguments,
+    HistoryArguments, ListArguments, MergeArguments, ServeArguments, ValidateArguments, WhyArguments,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -22,6 +22,7 @@ pub(crate) enum Command {
     Serve(Box<ServeArguments>),
     Control(ControlArguments),
     Bench(Box<BenchArguments>),
+    Check(CheckArguments),
     Compare(Box<CompareArguments>),
     Merge(MergeArguments),
     Validate(ValidateArguments),

@@ -6,6 +6,7 @@
 
 mod args;
 mod bench;
+mod check;
 mod command;
 mod command_line;
 mod compare;
@@ -62,6 +63,7 @@ fn run(command: Command, out: &mut Output<'_>) -> Result<(), Failure> {
         Command::Serve(serve) => serve::run(&serve),
         Command::Control(control) => control::run(&control, out),
         Command::Bench(bench) => bench::run(&bench, out),
+        Command::Check(check) => check::run(&check, out),
         Command::Compare(compare) => compare::dispatch::run(&compare, out),
         Command::Decode(decode) => decode::run(&decode),
         Command::History(history) => history::run(&history, out),

@@ -32,6 +32,8 @@ pub(crate) enum Kind {
     Machine,
     /// A man page of this program.
     ManPage,
+    /// Results of tests as JUnit XML.
+    TestResults,
 }
 
 impl Kind {
@@ -44,6 +46,7 @@ impl Kind {
             Self::Table => "a table",
             Self::Machine => "a record of a machine",
             Self::ManPage => "a man page of uaskit",
+            Self::TestResults => "a file of test results of uaskit",
         }
     }
 
@@ -65,6 +68,9 @@ impl Kind {
             Self::Records => starts(&[RECORDS_BEGIN]),
             Self::Table => starts(&[TABLE_BEGIN]),
             Self::Machine => starts(&[b"# A tree of uaskit"]),
+            Self::TestResults => {
+                bytes.windows(TEST_RESULTS_HAVE.len()).any(|window| window == TEST_RESULTS_HAVE)
+            }
             Self::ManPage => bytes.windows(MAN_PAGE_HAS.len()).any(|window| window == MAN_PAGE_HAS),
         }
     }
@@ -78,6 +84,9 @@ const TABLE_BEGIN: &[u8] = b"point,";
 
 /// What the title line of a man page has.
 const MAN_PAGE_HAS: &[u8] = b".TH uaskit";
+
+/// What the root of test results has.
+const TEST_RESULTS_HAVE: &[u8] = b"<testsuites name=\"uaskit check\"";
 
 /// Bytes by which a kind is recognised.
 const LOOK_AT_BYTES: u64 = 4096;

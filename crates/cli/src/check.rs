@@ -1,0 +1,80 @@
+//! `uaskit check`: runs the tests of the crate `conformance` on a drive, and prints a scorecard.
+//!
+//! The kernel driver is reattached before anything is printed. Progress goes to standard error.
+
+mod json;
+mod junit;
+mod target;
+mod text;
+
+use crate::args::CheckArguments;
+use crate::failure::Failure;
+use crate::messages::message;
+use crate::output_file::{self, Kind};
+use crate::sanitize;
+use crate::signals;
+use crate::stdout::{Output, terminal_columns};
+use conformance::{Outcome, Test, suite};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use study::plural::counted;
+
+pub(crate) fn run(arguments: &CheckArguments, out: &mut Output<'_>) -> Result<(), Failure> {
+    let tests = chosen(arguments)?;
+    if arguments.list {
+        return out.print(&text::tests(&tests));
+    }
+    if let Some(file) = &arguments.junit {
+        output_file::check_replaceable(file, Kind::TestResults)?;
+    }
+    let stop = stop_flag()?;
+    let total = tests.len();
+    let mut done = 0;
+    let checked = target::check(arguments, &tests, &mut |outcome: &Outcome| {
+        done += 1;
+        if !outcome.verdict.is_harmless() {
+            message!("{done}/{total} {}: {}", outcome.test.id, outcome.verdict.name());
+        }
+        !stop.load(Ordering::Relaxed)
+    })?;
+    if let Some(file) = &arguments.junit {
+        output_file::write(file, Kind::TestResults, &junit::document(&checked)?)?;
+    }
+    let printed = if arguments.json {
+        sanitize::json(&format!("{:#}\n", json::document(&checked)))
+    } else {
+        sanitize::escape_lines(&text::scorecard(&checked, arguments.steps, terminal_columns()))
+    };
+    out.print(&printed)?;
+    let failed = checked.scorecard.count(None, "fail");
+    if checked.scorecard.outcomes.len() < total {
+        return Err(Failure::new("interrupted before all tests were run"));
+    }
+    match failed {
+        0 => Ok(()),
+        _ => Err(Failure::new(format!("{} failed", counted(failed as u64, "test")))),
+    }
+}
+
+/// The tests that `--only` names; all without it.
+fn chosen(arguments: &CheckArguments) -> Result<Vec<Test>, Failure> {
+    let all = suite::read_only();
+    for name in &arguments.only {
+        if !all.iter().any(|test| test.id.starts_with(name.as_str())) || name.is_empty() {
+            return Err(Failure::usage(format!("no test is named {name:?}"))
+                .try_this("See `uaskit check --list` for the tests."));
+        }
+    }
+    let is_named = |test: &Test| arguments.only.iter().any(|name| test.id.starts_with(name.as_str()));
+    Ok(all.into_iter().filter(|test| arguments.only.is_empty() || is_named(test)).collect())
+}
+
+/// Set by Ctrl-C and the like: the test that runs is finished, and the drive returned.
+fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in signals::that_end() {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|error| Failure::new("cannot install signal handlers").because(error))?;
+    }
+    Ok(stop)
+}
