@@ -34,6 +34,11 @@ fn a_bug_report_is_answered() -> Result<()> {
 }
 
 #[test]
+fn a_drive_is_checked() -> Result<()> {
+    works("check")
+}
+
+#[test]
 fn a_drive_is_measured() -> Result<()> {
     works("measure")
 }
@@ -67,6 +72,7 @@ fn no_page_is_left_out() -> Result<()> {
         "any-vm",
         "why-bot",
         "bug-report",
+        "check",
         "measure",
         "capture",
         "predict",

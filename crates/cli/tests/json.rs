@@ -263,6 +263,7 @@ fn every_field_that_is_printed_is_on_the_page_and_every_promise_is_kept() {
     let outputs = [
         ("bench", measured),
         ("bench", printed(&format!("{bench} --rounds 2 --verify --transport all"))),
+        ("check", printed("check --virtual --speed high --json")),
         ("compare", printed(&format!("{compare} --explain"))),
         ("compare", printed(&format!("{compare} --setup geerling"))),
         ("compare---raw", printed("compare --raw --json --explain --commands 100 --depth 2")),

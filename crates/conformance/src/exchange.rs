@@ -77,7 +77,7 @@ impl BotExchange {
 pub struct ScsiAnswer {
     /// The status.
     pub status: Status,
-    /// AnnouncedData to the host.
+    /// Data to the host.
     pub data: Vec<u8>,
     /// Sense data, if there are any.
     pub sense: Option<Sense>,
@@ -311,7 +311,7 @@ pub struct UasExchange {
     pub raw: Vec<u8>,
     /// The tag of READ READY, if that came.
     pub ready: Option<u16>,
-    /// AnnouncedData received.
+    /// Data received.
     pub data: Vec<u8>,
 }
 

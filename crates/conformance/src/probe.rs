@@ -47,6 +47,8 @@ pub struct Probe<'a> {
     /// Transfers that ended while another was waited for.
     ended: Vec<Completed>,
     is_busy: Vec<bool>,
+    /// What the transfer of each slot does, in words.
+    actions: Vec<String>,
     next_tag: u32,
 }
 
@@ -54,7 +56,8 @@ impl<'a> Probe<'a> {
     /// Begins a test.
     pub fn new(bus: &'a mut dyn DeviceBus, device: &'a TestedDevice) -> Self {
         let is_busy = vec![false; SLOTS.into()];
-        Self { bus, device, steps: Vec::new(), ended: Vec::new(), is_busy, next_tag: 1 }
+        let actions = vec![String::new(); SLOTS.into()];
+        Self { bus, device, steps: Vec::new(), ended: Vec::new(), is_busy, actions, next_tag: 1 }
     }
 
     /// Returns what is known of the device.
@@ -127,15 +130,17 @@ impl<'a> Probe<'a> {
     pub fn select(&mut self, place: InterfaceSetting) -> bool {
         self.end_all();
         let InterfaceSetting { interface, alternate, .. } = place;
-        if self.device.settings <= 1 {
-            // A device with one setting need not know a request for it.
-            let endpoints = self.device.endpoints(place);
-            return endpoints.into_iter().all(|endpoint| self.clear_halt(endpoint) == BusAnswer::Done);
-        }
         let select = BusRequest::SelectAlternate { interface, alternate };
         let name = format!("SET INTERFACE {interface}, alternate setting {alternate}");
         if self.request(&name, select) == BusAnswer::Done {
             return true;
+        }
+        if self.device.settings <= 1 {
+            // A device with one setting need not know the request; nor need an endpoint that is not halted.
+            for endpoint in self.device.endpoints(place) {
+                self.clear_halt(endpoint);
+            }
+            return !self.is_gone();
         }
         self.reset_port() && self.request(&name, select) == BusAnswer::Done
     }
@@ -163,9 +168,10 @@ impl<'a> Probe<'a> {
     pub(crate) fn start(&mut self, pipe: Pipe, transfer: Transfer<'_>) -> u16 {
         let slot = self.is_busy.iter().position(|is_busy| !is_busy).unwrap_or_default();
         self.is_busy[slot] = true;
-        if let Transfer::Send(bytes) = transfer {
-            self.record(format!("send {} bytes to {pipe}: {}", bytes.len(), hex(bytes)), "submitted".into());
-        }
+        self.actions[slot] = match transfer {
+            Transfer::Send(bytes) => format!("send {} bytes to {pipe}: {}", bytes.len(), hex(bytes)),
+            Transfer::Receive(length) => format!("receive up to {length} bytes from {pipe}"),
+        };
         debug_assert!(!matches!(transfer, Transfer::Receive(length) if length > BUFFER_BYTES));
         self.bus.start(slot as u16, pipe, transfer);
         slot as u16
@@ -181,7 +187,7 @@ impl<'a> Probe<'a> {
             self.is_busy[usize::from(slot)] = late.is_none();
             let late = late.filter(|completed| completed.status != TransferStatus::Cancelled);
             let said = if late.is_some() { "ended late" } else { "no end within 5 s, cancelled" };
-            self.record(format!("transfer {slot}"), said.into());
+            self.record_end(slot, said.into());
             return late;
         }
         self.is_busy[usize::from(slot)] = false;
@@ -191,7 +197,7 @@ impl<'a> Probe<'a> {
         if !bytes.is_empty() {
             said += &format!(": {}", hex(bytes));
         }
-        self.record(format!("transfer {slot}"), said);
+        self.record_end(slot, said);
         ended
     }
 
@@ -200,6 +206,7 @@ impl<'a> Probe<'a> {
         self.bus.cancel(slot);
         let ended = self.wait_for(slot, STEP_LIMIT);
         self.is_busy[usize::from(slot)] = ended.is_none();
+        self.record_end(slot, "cancelled".into());
         ended
     }
 
@@ -226,6 +233,11 @@ impl<'a> Probe<'a> {
             self.is_busy[usize::from(slot)] = self.wait_for(slot, STEP_LIMIT).is_none();
         }
         self.ended.clear();
+    }
+
+    fn record_end(&mut self, slot: u16, answer: String) {
+        let action = std::mem::take(&mut self.actions[usize::from(slot)]);
+        self.record(action, answer);
     }
 
     fn record(&mut self, action: String, answer: String) {

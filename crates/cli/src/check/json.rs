@@ -22,10 +22,7 @@ pub(super) fn document(checked: &Checked) -> Value {
 fn outcome(outcome: &Outcome) -> Value {
     let Outcome { test, verdict, steps, took } = outcome;
     let is_evidence = !verdict.is_harmless();
-    let steps = steps.iter().filter(|_| is_evidence);
-    let steps: Vec<Value> =
-        steps.map(|step| json!({ "action": step.action, "answer": step.answer })).collect();
-    json!({
+    let mut value = json!({
         "id": test.id,
         "group": test.group.name(),
         "title": test.title,
@@ -33,7 +30,11 @@ fn outcome(outcome: &Outcome) -> Value {
         "verdict": verdict.name(),
         "found": verdict.words(),
         "means": is_evidence.then_some(test.means),
-        "seconds": took.as_secs_f64(),
-        "steps": steps,
-    })
+        "duration_s": took.as_secs_f64(),
+    });
+    if is_evidence {
+        let steps = steps.iter().map(|step| json!({ "action": step.action, "answer": step.answer }));
+        value["steps"] = steps.collect();
+    }
+    value
 }

@@ -58,7 +58,7 @@ pub(super) const TESTS: &[Test] = &[
         STUCK,
         |probe, plan| { phase_error(&run(probe, plan, Direction::Out, &mode_select(), AnnouncedData::None)) }
     ),
-    case!("4", "AnnouncedData to the host announced, none meant", "6.7.2", WRONG_RESIDUE, |probe, plan| {
+    case!("4", "Data to the host announced, none meant", "6.7.2", WRONG_RESIDUE, |probe, plan| {
         let exchange = run(probe, plan, Direction::In, &test_unit_ready(), AnnouncedData::In(MORE));
         passed_with(&exchange, MORE)
     }),
@@ -75,7 +75,7 @@ pub(super) const TESTS: &[Test] = &[
     }),
     case!(
         "8",
-        "AnnouncedData to the host announced, the device means to receive: phase error",
+        "Data to the host announced, the device means to receive: phase error",
         "6.7.2",
         STUCK,
         |probe, plan| {
@@ -88,14 +88,14 @@ pub(super) const TESTS: &[Test] = &[
             ))
         }
     ),
-    case!("9", "AnnouncedData to the device announced, none meant", "6.7.3", STUCK, |probe, plan| {
+    case!("9", "Data to the device announced, none meant", "6.7.3", STUCK, |probe, plan| {
         let exchange =
             run(probe, plan, Direction::Out, &test_unit_ready(), AnnouncedData::Out(&[0; MORE as usize]));
         passed_with(&exchange, MORE)
     }),
     case!(
         "10",
-        "AnnouncedData to the device announced, the device means to send: phase error",
+        "Data to the device announced, the device means to send: phase error",
         "6.7.3",
         STUCK,
         |probe, plan| {

@@ -114,49 +114,94 @@ fn refused(answer: &ScsiAnswer, additional: AdditionalSense) -> Verdict {
     Verdict::of(is_right && !answer.is_good(), || answer.describe())
 }
 
+/// What a command returned, without what it should not have sent. More than it announces is padding, which hosts ignore.
+enum Returned<'a> {
+    /// As many bytes as announced.
+    Exact(&'a [u8]),
+    /// So many bytes more.
+    Padded(&'a [u8], usize),
+}
+
+impl<'a> Returned<'a> {
+    /// The data, of which `announced` bytes exist and at most `asked` were asked for.
+    fn of(data: &'a [u8], announced: usize, asked: u8) -> Result<Self, Verdict> {
+        let expected = announced.min(asked.into());
+        match data.split_at_checked(expected) {
+            None => Err(Verdict::Fail(format!("{announced} bytes are announced, {} come", data.len()))),
+            Some((valid, [])) => Ok(Self::Exact(valid)),
+            Some((valid, rest)) => Ok(Self::Padded(valid, rest.len())),
+        }
+    }
+
+    const fn bytes(&self) -> &'a [u8] {
+        match self {
+            Self::Exact(bytes) | Self::Padded(bytes, _) => bytes,
+        }
+    }
+
+    /// Pass, or a warning for padding.
+    fn verdict(&self) -> Verdict {
+        match self {
+            Self::Exact(_) => Verdict::Pass,
+            Self::Padded(valid, more) => {
+                Verdict::Warning(format!("the device pads {} bytes with {more} more", valid.len()))
+            }
+        }
+    }
+}
+
 fn inquiry(probe: &mut Probe<'_>) -> Result<Verdict, String> {
     const ENOUGH: u8 = 252;
     let short = probe.scsi(0, &inquiry_of(None, 36), 36)?;
     let long = probe.scsi(0, &inquiry_of(None, ENOUGH), ENOUGH.into())?;
-    if !short.is_good() || !long.is_good() {
+    if !short.is_good() || !long.is_good() || StandardInquiry::decode(&long.data).is_err() {
         return Ok(Verdict::Fail(format!("{}; {}", short.describe(), long.describe())));
     }
-    let announced = long.data.get(4).map_or(0, |length| usize::from(*length) + 5);
-    let is_right = short.data.len() == 36
-        && StandardInquiry::decode(&long.data).is_ok()
-        && long.data.len() == announced.min(ENOUGH.into())
-        && long.data.starts_with(&short.data);
-    Ok(Verdict::of(is_right, || {
-        format!("asked for {ENOUGH} bytes, {} come and {announced} are announced", long.data.len())
-    }))
+    if short.data.len() != 36 {
+        return Ok(Verdict::Fail(format!("asked for 36 bytes, {} come", short.data.len())));
+    }
+    let [of_short, of_long] = [&short, &long].map(|answer| usize::from(answer.data[4]) + 5);
+    if of_short != of_long {
+        return Ok(Verdict::Fail(format!(
+            "ADDITIONAL LENGTH follows the length asked for: {of_short} bytes of 36, {of_long} of {ENOUGH}"
+        )));
+    }
+    if !long.data.starts_with(&short.data) {
+        return Ok(Verdict::Fail("the first 36 bytes change with the length asked for".into()));
+    }
+    Ok(Returned::of(&long.data, of_long, ENOUGH).map_or_else(|verdict| verdict, |data| data.verdict()))
 }
 
 fn vpd_pages(probe: &mut Probe<'_>) -> Result<Verdict, String> {
-    const ENOUGH: u8 = 252;
-    let list = probe.scsi(0, &inquiry_of(Some(0), ENOUGH), ENOUGH.into())?;
-    let &[_, 0, high, low, ref pages @ ..] = &list.data[..] else {
-        return Ok(Verdict::Fail(format!("the list of pages: {}", list.describe())));
+    let list = match vpd_page(probe, 0)? {
+        Ok((list, _)) => list,
+        Err(verdict) => return Ok(verdict),
     };
-    if usize::from(u16::from_be_bytes([high, low])) != pages.len()
-        || !pages.is_sorted()
-        || !pages.contains(&0)
-    {
-        return Ok(Verdict::Fail(format!("the list of pages is {}", hex(&list.data))));
+    let pages = list.get(4..).unwrap_or_default();
+    if !pages.is_sorted() || !pages.contains(&0) {
+        return Ok(Verdict::Fail(format!("the list of pages is {}", hex(&list))));
     }
+    let mut worst = Verdict::Pass;
     for page in pages {
-        let answer = probe.scsi(0, &inquiry_of(Some(*page), ENOUGH), ENOUGH.into())?;
-        if !answer.is_good() || answer.data.get(1) != Some(page) {
-            return Ok(Verdict::Fail(format!("page {page:02X}h is listed: {}", answer.describe())));
-        }
-        let announced = length_at(&answer.data, 2).map_or(0, |length| length + 4);
-        if answer.data.len() != announced.min(ENOUGH.into()) {
-            return Ok(Verdict::Fail(format!(
-                "page {page:02X}h announces {announced} bytes and has {}",
-                answer.data.len()
-            )));
+        match vpd_page(probe, *page)? {
+            Ok((_, Verdict::Pass)) => {}
+            Ok((_, verdict)) => worst = verdict,
+            Err(verdict) => return Ok(verdict),
         }
     }
-    Ok(Verdict::Pass)
+    Ok(worst)
+}
+
+/// A page without padding, and the verdict on its length; or why it is not one.
+fn vpd_page(probe: &mut Probe<'_>, page: u8) -> Result<Result<(Vec<u8>, Verdict), Verdict>, String> {
+    const ENOUGH: u8 = 252;
+    let answer = probe.scsi(0, &inquiry_of(Some(page), ENOUGH), ENOUGH.into())?;
+    let length = length_at(&answer.data, 2);
+    let Some(length) = length.filter(|_| answer.is_good() && answer.data.get(1) == Some(&page)) else {
+        return Ok(Err(Verdict::Fail(format!("page {page:02X}h: {}", answer.describe()))));
+    };
+    let returned = Returned::of(&answer.data, length + 4, ENOUGH);
+    Ok(returned.map(|data| (data.bytes().to_vec(), data.verdict())))
 }
 
 fn vpd_unknown(probe: &mut Probe<'_>) -> Result<Verdict, String> {
@@ -266,16 +311,18 @@ fn mode_sense(probe: &mut Probe<'_>) -> Result<Verdict, String> {
     }
     let of_short = short.data.first().map(|length| usize::from(*length) + 1);
     let of_long = length_at(&long.data, 0).map(|length| length + 2);
+    let mut worst = Verdict::Pass;
     for (name, answer, announced) in [("(6)", &short, of_short), ("(10)", &long, of_long)] {
-        let announced = announced.map(|bytes| bytes.min(ENOUGH.into()));
-        if answer.is_good() && announced != Some(answer.data.len()) {
-            let got = answer.data.len();
-            return Ok(Verdict::Fail(format!(
-                "MODE SENSE {name} announces {announced:?} bytes and has {got}"
-            )));
+        if !answer.is_good() {
+            continue;
+        }
+        match Returned::of(&answer.data, announced.unwrap_or(usize::MAX), ENOUGH).map(|data| data.verdict()) {
+            Ok(Verdict::Pass) => {}
+            Ok(Verdict::Warning(words)) => worst = Verdict::Warning(format!("MODE SENSE {name}: {words}")),
+            Ok(verdict) | Err(verdict) => return Ok(verdict),
         }
     }
-    Ok(Verdict::Pass)
+    Ok(worst)
 }
 
 fn report_luns(probe: &mut Probe<'_>) -> Result<Verdict, String> {

@@ -6,7 +6,10 @@ use crate::probe::Probe;
 use crate::test::Verdict;
 use quirks::{BotPlan, UasPlan};
 
-/// Runs a test over BOT.
+const NOT_READY: &str =
+    "the device does not get ready, even after a port reset: TEST UNIT READY has no GOOD status";
+
+/// Runs a test over BOT. A device that only a port reset brings back fails it.
 pub(super) fn over_bot(
     probe: &mut Probe<'_>,
     run: impl FnOnce(&mut Probe<'_>, &BotPlan) -> Verdict,
@@ -14,18 +17,22 @@ pub(super) fn over_bot(
     let Some(plan) = probe.device().bot else {
         return Verdict::NotTested("the device does not offer BOT at this speed".into());
     };
-    if !probe.begin_scsi() {
-        return Verdict::Fail(
-            "the device does not get ready over BOT: TEST UNIT READY has no GOOD status".into(),
-        );
+    if !is_ready(probe) {
+        return Verdict::NotTested(NOT_READY.into());
     }
     let verdict = run(probe, &plan);
     // What the test has left behind must not fail the next one.
     probe.end_all();
-    if !probe.reset_recovery(&plan) && !probe.is_gone() {
-        probe.reset_port();
+    if probe.is_gone() || (probe.reset_recovery(&plan) && probe.begin_scsi()) {
+        return verdict;
     }
-    verdict
+    let afterwards = if probe.reset_port() && probe.begin_scsi() {
+        "afterwards only a port reset helps, reset recovery does not"
+    } else {
+        "afterwards the device does not work, even after a port reset"
+    };
+    let found = verdict.words().map_or_else(String::new, |words| format!("{words}; "));
+    Verdict::Fail(found + afterwards)
 }
 
 /// Runs a test over UAS, with the highest tag that can be used.
@@ -36,8 +43,10 @@ pub(super) fn over_uas(
     let Some(plan) = probe.device().uas else {
         return Verdict::NotTested("the device does not offer UAS at this speed".into());
     };
-    let Some(tag_max) = probe.begin_uas(&plan) else {
-        return Verdict::NotTested("UAS cannot be selected: the bus allocates no streams".into());
+    let begun = probe.begin_uas(&plan);
+    let begun = begun.or_else(|| probe.reset_port().then(|| probe.begin_uas(&plan)).flatten());
+    let Some(tag_max) = begun else {
+        return Verdict::NotTested("UAS cannot be selected, or there are no streams for it".into());
     };
     run(probe, &plan, tag_max)
 }
@@ -47,10 +56,13 @@ pub(super) fn over_scsi(
     probe: &mut Probe<'_>,
     run: impl FnOnce(&mut Probe<'_>) -> Result<Verdict, String>,
 ) -> Verdict {
-    if !probe.begin_scsi() {
-        return Verdict::NotTested(
-            "the device does not get ready: TEST UNIT READY has no GOOD status".into(),
-        );
+    if !is_ready(probe) {
+        return Verdict::NotTested(NOT_READY.into());
     }
     run(probe).unwrap_or_else(|why| Verdict::Fail(format!("a command has no status: {why}")))
+}
+
+/// Selects the transport of commands; with a port reset if that is needed.
+fn is_ready(probe: &mut Probe<'_>) -> bool {
+    probe.begin_scsi() || (probe.reset_port() && probe.begin_scsi())
 }
