@@ -33,6 +33,7 @@ mod link_act;
 mod notes;
 mod packets;
 mod power_on;
+mod ready_set;
 mod root_port;
 mod schedule;
 mod setup;
@@ -100,12 +101,6 @@ pub struct XhciMachine {
     finished: VecDeque<FinishedCommand>,
     /// Alarms of the controller, of driver and transports, and of the core.
     alarms: [Alarm; 3],
-    /// Drives that may have outputs.
-    dirty_drives: IndexSet64,
-    /// Hubs that may have outputs, or their drivers.
-    dirty_hubs: IndexSet64,
-    /// Root ports that may have packets to send, by side of the link.
-    ready_ports: [IndexSet64; 2],
     /// Drives with stopped endpoints that are not quiet yet.
     stopping: IndexSet64,
     /// Root ports at which repeated packets may be skipped, since nothing depends on each packet:
@@ -187,7 +182,7 @@ impl XhciMachine {
     pub fn abort(&mut self, drive: usize, id: CommandId) {
         let Some(attached) = self.drives.get_mut(drive) else { return };
         attached.host_transport.transport_mut().abort(self.engine.now(), id);
-        self.system.mark_dirty(drive);
+        self.system.ready.mark_transport(drive);
         self.settle();
     }
 
@@ -237,14 +232,11 @@ impl XhciMachine {
     #[inline(never)]
     fn handle_arrival(&mut self, root: usize, side: Side, bytes: u16) {
         self.arrive(root, side, bytes, Fate::Arrives);
-        if self.is_quiescent(self.engine.now()) {
-            let [host, device] = self.ready_ports;
-            if host.or(device).is_none() {
-                // The usual case: only the receiver has something to send.
-                return self.wake_side(root, side);
-            }
+        if self.is_quiescent(self.engine.now()) && !self.system.ready.has_ports() {
+            // The usual case: only the receiver has something to send.
+            return self.wake_side(root, side);
         }
-        self.ready_ports[side as usize].add(root);
+        self.system.ready.mark_port(root, side);
         self.settle_after();
     }
 
@@ -275,7 +267,7 @@ impl XhciMachine {
                 self.complete_store(drive.into());
                 let attached = &mut self.drives[usize::from(drive)];
                 attached.drive.store(now, &mut attached.injector);
-                self.dirty_drives.add(drive.into());
+                self.system.ready.drives.add(drive.into());
                 self.note_work(drive.into());
             }
             MachineEvent::Enclosure(drive) => {
@@ -288,13 +280,13 @@ impl XhciMachine {
                     // A SATA frame or a flash die has progressed, without an effect on the bridge.
                     return self.set_enclosure(drive.into());
                 }
-                self.dirty_drives.add(drive.into());
+                self.system.ready.drives.add(drive.into());
             }
             MachineEvent::Controller => {
                 if !self.alarms[0].ring(now) {
                     return;
                 }
-                self.system.is_touched = true;
+                self.system.ready.controller = true;
                 self.system.controller.handle_timeout(now, &mut self.system.memory);
             }
             MachineEvent::Deadline => {
@@ -327,14 +319,14 @@ impl XhciMachine {
             let transport = attached.host_transport.transport_mut();
             if transport.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
                 transport.handle_timeout(now);
-                self.system.mark_dirty(number);
+                self.system.ready.mark_transport(number);
             }
         }
     }
 
     /// Executes all outputs, then sends and sets alarms.
     fn settle(&mut self) {
-        self.system.is_touched = true;
+        self.system.ready.controller = true;
         self.settle_dirty();
     }
 
@@ -345,14 +337,14 @@ impl XhciMachine {
             self.carry_all(now);
         }
         self.wake_ready_ports();
-        if std::mem::take(&mut self.system.is_touched) || self.polls_all || self.injects_faults {
+        if std::mem::take(&mut self.system.ready.controller) || self.polls_all || self.injects_faults {
             self.check_capacity();
             self.system.account_events(now);
             let due = self.system.controller.poll_timeout();
             if let Some(at) = self.alarms[0].set(due) {
                 self.at(at, MachineEvent::Controller);
             }
-            if self.system.driver_deadline_dirty || !self.system.deadlines_dirty.is_none() {
+            if self.system.ready.driver_deadline || !self.system.ready.deadlines.is_none() {
                 self.set_deadline();
             }
         }
@@ -368,24 +360,20 @@ impl XhciMachine {
     #[inline(always)]
     fn is_quiescent(&self, now: Instant) -> bool {
         let is_due = self.core.poll_timeout().is_some_and(|at| at <= now);
-        let is_nothing_dirty = self.dirty_drives.or(self.dirty_hubs).is_none();
-        let is_idle = !self.system.is_touched && is_nothing_dirty && !is_due;
-        is_idle && !self.injects_faults && !self.polls_all
+        self.system.ready.is_quiescent() && !is_due && !self.injects_faults && !self.polls_all
     }
 
     /// Returns whether anything may have outputs.
     #[inline(always)]
     fn has_more(&self, now: Instant) -> bool {
-        let system = &self.system;
-        system.driver_pending
-            || !system.pending_output.or(self.dirty_drives).or(self.dirty_hubs).is_none()
-            || system.controller.has_output()
+        self.system.ready.has_outputs()
+            || self.system.controller.has_output()
             || self.core.poll_timeout().is_some_and(|at| at <= now)
     }
 
     /// Lets root ports with pending packets send.
     fn wake_ready_ports(&mut self) {
-        let [host, device] = std::mem::take(&mut self.ready_ports);
+        let [host, device] = std::mem::take(&mut self.system.ready.ports);
         for root in host.or(device) {
             self.wake(root, [host.has(root), device.has(root)]);
         }
@@ -394,8 +382,8 @@ impl XhciMachine {
     /// Sets the alarm for the earliest deadline of driver and transports. A deadline that has moved
     /// away leaves the alarm; the next one is found when it fires.
     fn set_deadline(&mut self) {
-        self.system.driver_deadline_dirty = false;
-        let called = self.system.deadlines_dirty.drain();
+        self.system.ready.driver_deadline = false;
+        let called = self.system.ready.deadlines.drain();
         let mut first = self.system.driver.poll_timeout().map(|deadline| deadline.at);
         let (asked, by) = match self.alarms[1].scheduled() {
             Some(scheduled) => (called, first.map_or(scheduled, |first| first.min(scheduled))),
@@ -437,27 +425,27 @@ impl XhciMachine {
             self.end_task(now, task);
             return true;
         }
-        while let Some(drive) = self.system.pending_output.first() {
+        while let Some(drive) = self.system.ready.transports.first() {
             let call = self.system.call(now, self.devices[drive].device);
             if let Some(action) = self.drives[drive].host_transport.poll(call) {
                 self.carry_out(now, drive, action);
                 return true;
             }
-            self.system.pending_output.remove(drive);
+            self.system.ready.transports.remove(drive);
         }
         // A driver that was not called has no outputs.
-        if self.system.driver_pending {
+        if self.system.ready.driver {
             if let Some(output) = self.system.driver.poll_output() {
                 self.carry_out_of_driver(now, output);
                 return true;
             }
-            self.system.driver_pending = false;
+            self.system.ready.driver = false;
         }
         if let Some(output) = self.system.controller.poll_output() {
             self.carry_out_of_controller(now, output);
             return true;
         }
-        while let Some(drive) = self.dirty_drives.first() {
+        while let Some(drive) = self.system.ready.drives.first() {
             if let Some(output) = self.drives[drive].drive.device.poll_output().map(Front::take) {
                 self.carry_out_of_device(now, drive, output);
                 return true;
@@ -465,14 +453,14 @@ impl XhciMachine {
             if self.poll_enclosure_event(now, drive) || self.drives[drive].injector.is_restless {
                 return true;
             }
-            self.dirty_drives.remove(drive);
+            self.system.ready.drives.remove(drive);
             self.set_enclosure(drive);
         }
-        while let Some(hub) = self.dirty_hubs.first() {
+        while let Some(hub) = self.system.ready.hubs.first() {
             if self.advance_hub(now, hub) {
                 return true;
             }
-            self.dirty_hubs.remove(hub);
+            self.system.ready.hubs.remove(hub);
         }
         false
     }
@@ -515,7 +503,7 @@ impl XhciMachine {
     #[inline(never)]
     fn carry_out_of_driver(&mut self, now: Instant, output: ::xhci_driver::Output) {
         use ::xhci_driver::Output as Out;
-        (self.system.driver_deadline_dirty, self.system.driver_pending) = (true, true);
+        self.system.ready.mark_driver();
         match output {
             Out::Completed(device, done) => {
                 let Some(number) = self.number_of(device) else { return };
@@ -572,7 +560,7 @@ impl XhciMachine {
         self.devices[number].device = None;
         if let Some(attached) = self.drives.get_mut(number) {
             attached.host_transport.transport_mut().handle_disconnect(now);
-            self.system.mark_dirty(number);
+            self.system.ready.mark_transport(number);
         }
         self.detach_hub(number);
     }
@@ -585,7 +573,7 @@ impl XhciMachine {
         while let Some((id, answer)) = self.devices[number].sequences.answers.pop_front() {
             if let Some(attached) = self.drives.get_mut(number) {
                 attached.host_transport.transport_mut().handle_answer(self.engine.now(), id, answer);
-                self.system.mark_dirty(number);
+                self.system.ready.mark_transport(number);
             }
         }
         while let Some(came) = self.devices[number].sequences.hub_results.pop_front() {

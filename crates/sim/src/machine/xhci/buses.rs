@@ -23,7 +23,7 @@ impl XhciMachine {
         if has_faults {
             self.inject_on_arrival();
         }
-        self.ready_ports[Side::Host as usize].add(root);
+        self.system.ready.mark_port(root, Side::Host);
         let Some((number, met)) = self.step_bus(root, has_faults) else { return };
         if has_faults && self.drives[DRIVE].injector.hurries_on_bus() {
             self.root_ports[root].hurry();

@@ -73,16 +73,16 @@ impl XhciMachine {
                 attached.drive.cancel_unsent(id);
             }
             Out::Cancel(id) => {
-                self.ready_ports[Side::Device as usize].add(end.root);
+                self.system.ready.mark_port(end.root, Side::Device);
                 attached.drive.cancel(now, self.root_ports[end.root].ports(end.device).1, id);
                 self.notify_drive(number);
             }
             Out::Halt(endpoint) => {
-                self.ready_ports[Side::Device as usize].add(end.root);
+                self.system.ready.mark_port(end.root, Side::Device);
                 self.root_ports[end.root].ports(end.device).1.halt(endpoint);
             }
             Out::ClearHalt(endpoint) => {
-                self.ready_ports[Side::Device as usize].add(end.root);
+                self.system.ready.mark_port(end.root, Side::Device);
                 self.root_ports[end.root].ports(end.device).1.clear_halt(endpoint);
                 self.notify_drive(number);
             }
@@ -150,7 +150,7 @@ impl XhciMachine {
         let (now, end) = (self.engine.now(), self.devices[number].end);
         let is_open = self.root_ports[end.root].is_split_open(end.device, transfer.pipe.endpoint);
         let attached = &mut self.drives[number];
-        self.ready_ports[Side::Device as usize].add(end.root);
+        self.system.ready.mark_port(end.root, Side::Device);
         attached.host_transport.observers.notify(|observer| observer.offered(now, &transfer));
         let (host, device) = self.root_ports[end.root].ports(end.device);
         let pipe = transfer.pipe;
@@ -172,7 +172,7 @@ impl XhciMachine {
         let (attached, end) = (&mut self.drives[number], self.devices[number].end);
         let is_open = self.root_ports[end.root].is_split_open(end.device, pipe.endpoint);
         let (host, device) = self.root_ports[end.root].ports(end.device);
-        self.ready_ports[Side::Device as usize].add(end.root);
+        self.system.ready.mark_port(end.root, Side::Device);
         if host.expects(pipe).is_none() {
             // None, as usual when a command completes.
             return;
@@ -210,7 +210,7 @@ impl XhciMachine {
             };
             if let Some(request) = control.requests.pop_front() {
                 let which = (request.slot, request.number);
-                self.system.is_touched = true;
+                self.system.ready.controller = true;
                 self.system.controller.handle_control(now, &mut self.system.memory, which, &answer);
             }
             self.begin_control(number);
@@ -222,7 +222,7 @@ impl XhciMachine {
         let host_device = &mut self.devices[number];
         let Some(request) = host_device.control.requests.front() else { return };
         let transfer = ControlTransfer { id: TransferId(0), setup: request.setup };
-        self.ready_ports[Side::Host as usize].add(host_device.end.root);
+        self.system.ready.mark_port(host_device.end.root, Side::Host);
         if self.root_ports[host_device.end.root].ports(host_device.end.device).0.control(transfer).is_ok() {
             host_device.control.data_in.clear();
         }
@@ -240,7 +240,7 @@ impl XhciMachine {
             return;
         };
         let verdict = attached.drive.device.handle_control(setup, data_out);
-        self.dirty_drives.add(number);
+        self.system.ready.drives.add(number);
         let exchange = ControlExchange { setup, answer: verdict.clone() };
         attached.host_transport.observers.notify(|observer| observer.control(now, &exchange));
         let sets_up = matches!(
@@ -269,7 +269,7 @@ impl XhciMachine {
             }
             Verdict::Stall => ControlAnswer::Stall,
         };
-        self.ready_ports[Side::Device as usize].add(end.root);
+        self.system.ready.mark_port(end.root, Side::Device);
         self.root_ports[end.root].ports(end.device).1.answer(setup, answer);
     }
 }

@@ -349,7 +349,7 @@ impl XhciMachine {
             if self.devices[number].end.root == self.devices[DRIVE].end.root {
                 attached.drive.device.handle_nexus_loss();
                 attached.injector.clear_deferred();
-                self.dirty_drives.add(number);
+                self.system.ready.drives.add(number);
             }
         }
         self.settle();
@@ -388,7 +388,7 @@ impl XhciMachine {
                 length: 0,
             };
             self.drives[DRIVE].drive.device.handle_control(setup, &[]);
-            self.dirty_drives.add(DRIVE);
+            self.system.ready.drives.add(DRIVE);
             self.settle();
         }
     }

@@ -1,10 +1,9 @@
 //! The host: a driver, its controller and their shared memory.
 //!
-//! It also tracks which transports were called, so that an event costs only what it concerns. CPU
-//! time is the core's.
+//! CPU time is the core's.
 
 use super::event_occupancy::EventOccupancy;
-use crate::index_set::IndexSet64;
+use super::ready_set::ReadySet;
 use crate::xhc::{DriverAccess, Memory, PacketDelays, Part};
 use units::Instant;
 use xhci_controller::Controller;
@@ -23,17 +22,8 @@ pub(super) struct HostSystem {
     event_occupancy: Option<Box<EventOccupancy>>,
     /// Free slots for inline data.
     places: Vec<u64>,
-    /// Whether the driver was called since its deadline was read.
-    pub(super) driver_deadline_dirty: bool,
-    /// Whether the driver may have outputs.
-    pub(super) driver_pending: bool,
-    /// Drives whose transport was called since its deadline was read.
-    pub(super) deadlines_dirty: IndexSet64,
-    /// Drives whose transport may have outputs.
-    pub(super) pending_output: IndexSet64,
-    /// Whether driver, transports or controller were called since the controller's deadline was
-    /// read.
-    pub(super) is_touched: bool,
+    /// What of the machine needs attention.
+    pub(super) ready: ReadySet,
 }
 
 /// The host and its device, for a call of the bus.
@@ -52,11 +42,7 @@ impl HostSystem {
             memory: Memory::new(),
             event_occupancy: None,
             places: Vec::new(),
-            driver_deadline_dirty: true,
-            driver_pending: true,
-            deadlines_dirty: IndexSet64::NONE,
-            pending_output: IndexSet64::NONE,
-            is_touched: true,
+            ready: ReadySet::new(),
         }
     }
 
@@ -66,7 +52,8 @@ impl HostSystem {
         now: Instant,
         act: impl FnOnce(&mut xhci_driver::Controller, &mut DriverAccess<'_>) -> R,
     ) -> R {
-        (self.driver_deadline_dirty, self.driver_pending, self.is_touched) = (true, true, true);
+        self.ready.mark_driver();
+        self.ready.controller = true;
         act(&mut self.driver, &mut DriverAccess::new(now, &mut self.controller, &mut self.memory))
     }
 
@@ -92,13 +79,6 @@ impl HostSystem {
     pub(super) fn are_events_consistent(&mut self, now: Instant) -> bool {
         self.account_events(now);
         self.event_occupancy.as_ref().is_none_or(|occupancy| occupancy.is_consistent(now))
-    }
-
-    /// Marks the transport of a drive as called.
-    pub(super) const fn mark_dirty(&mut self, drive: usize) {
-        self.deadlines_dirty.add(drive);
-        self.pending_output.add(drive);
-        self.is_touched = true;
     }
 
     /// Allocates a slot for inline data. `None` if memory is exhausted.

@@ -143,7 +143,7 @@ impl HostTransport {
         command: &Command,
         buffer: Vec<u8>,
     ) -> Result<(), Refusal> {
-        system.mark_dirty(self.state.drive);
+        system.ready.mark_transport(self.state.drive);
         let slot = command.id.slot;
         let lent = CommandBuffer { buffer: self.state.first_slot().after(slot), is_whole: true };
         self.commands.submit(now, command, lent)?;
@@ -252,7 +252,7 @@ impl HostTransport {
     /// Completes a transfer that the driver never got.
     pub(super) fn complete_unsent(&mut self, call: BusCall<'_>, completion: Completion) {
         let now = call.now;
-        call.system.mark_dirty(self.state.drive);
+        call.system.ready.mark_transport(self.state.drive);
         let mut bus = DriverBus { call, state: &mut self.state, observers: &mut self.observers };
         self.commands.complete(now, &mut bus, completion);
     }
@@ -316,7 +316,7 @@ impl DriverBus<'_> {
         let refused = Completion { id, status: TransferStatus::Error, actual: 0 };
         let mapped = self.call.device.and_then(|device| Some((device, self.map(pipe, span)?)));
         let Some((device, address)) = mapped else {
-            self.call.system.mark_dirty(self.state.drive);
+            self.call.system.ready.mark_transport(self.state.drive);
             return Some(refused);
         };
         let now = self.call.now;
@@ -389,7 +389,7 @@ impl DriverBus<'_> {
                 system.give_place(state.address);
             }
         }
-        system.mark_dirty(self.state.drive);
+        system.ready.mark_transport(self.state.drive);
         true
     }
 

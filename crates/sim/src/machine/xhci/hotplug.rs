@@ -114,7 +114,7 @@ impl XhciMachine {
     fn at_hub(&mut self, number: usize, act: impl FnOnce(&mut crate::hub::HubDevice)) {
         if let Some(hub) = self.hub(number) {
             act(&mut hub.device);
-            self.dirty_hubs.add(number);
+            self.system.ready.hubs.add(number);
         }
     }
 

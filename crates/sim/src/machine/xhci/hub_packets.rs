@@ -98,7 +98,7 @@ impl XhciMachine {
             Some(Ok(Some(TreeArrival::ToItsEnd(Arrived { side, device, message })))) => {
                 let number = self.root_ports[root].devices[device.0];
                 self.show(number, side.other(), &message, None);
-                self.ready_ports[side as usize].add(root);
+                self.system.ready.mark_port(root, side);
                 self.notify_side(number, side, message.endpoint().number() == 0);
                 if self.injects_faults {
                     self.book_behind_hubs(number, side, &message);

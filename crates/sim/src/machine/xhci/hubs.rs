@@ -83,7 +83,7 @@ impl XhciMachine {
             hub.driver = Some(::xhci_driver::Hub::new(HubLocation { device, location }));
             hub.state = State::ComingUp;
         }
-        self.dirty_hubs.add(number);
+        self.system.ready.hubs.add(number);
         self.settle();
         let index = number - self.drive_specs.len();
         self.wait_for(|machine| machine.hubs[index].state != State::ComingUp)?;
@@ -122,7 +122,7 @@ impl XhciMachine {
             if let Some(driver) = &mut hub.driver {
                 driver.handle_timeout(now);
             }
-            self.dirty_hubs.add(number);
+            self.system.ready.hubs.add(number);
         }
     }
 
@@ -147,7 +147,7 @@ impl XhciMachine {
                 }
                 let (now, end) = (self.engine.now(), self.devices[child].end);
                 self.root_ports[end.root].restart_below(now, end.device);
-                self.ready_ports.iter_mut().for_each(|ready_ports| ready_ports.add(end.root));
+                self.system.ready.mark_ports(end.root);
             }
         }
     }
@@ -229,13 +229,13 @@ impl XhciMachine {
         if let Some(driver) = self.hub(number).and_then(|hub| hub.driver.as_mut()) {
             driver.handle_report(done.status, &report);
         }
-        self.dirty_hubs.add(number);
+        self.system.ready.hubs.add(number);
     }
 
     /// Passes a result to the hub driver.
     pub(super) fn notify_hub_driver(&mut self, number: usize, came: &StepResult) {
         let now = self.engine.now();
-        self.dirty_hubs.add(number);
+        self.system.ready.hubs.add(number);
         let Some(driver) = self.hub(number).and_then(|hub| hub.driver.as_mut()) else { return };
         match came {
             StepResult::Completed(status, bytes) => driver.handle_control(now, *status, bytes),
@@ -268,7 +268,7 @@ impl XhciMachine {
         let now = self.engine.now();
         let above = self.above(number);
         if let Some((hub, _)) = above {
-            self.dirty_hubs.add(hub);
+            self.system.ready.hubs.add(hub);
         }
         let address = self.address_of(number);
         let driver = above.and_then(|(hub, port)| Some((self.hub(hub)?.driver.as_mut()?, port)));
@@ -296,7 +296,7 @@ impl XhciMachine {
             let is_it = self.devices[number].is_translated && self.address_of(number) == Some(address);
             if let (true, Wires::Bus(tree)) = (is_it, &mut self.root_ports[root].wires) {
                 tree.clear_buffer(now, self.devices[number].end.device, endpoint);
-                self.ready_ports[Side::Host as usize].add(root);
+                self.system.ready.mark_port(root, Side::Host);
             }
         }
     }
@@ -304,7 +304,7 @@ impl XhciMachine {
     /// Handles a control request at a hub.
     pub(super) fn ask_hub(&mut self, number: usize, setup: SetupPacket) -> Option<Verdict> {
         let now = self.engine.now();
-        self.dirty_hubs.add(number);
+        self.system.ready.hubs.add(number);
         let verdict = self.hub(number)?.device.handle_control(now, setup);
         let configures = setup.standard() == Some(StandardRequest::SetConfiguration);
         if verdict == Verdict::Done && configures {
@@ -324,7 +324,7 @@ impl XhciMachine {
         if let Some(hub) = self.hub(number) {
             hub.device.restart();
             hub.report = None;
-            self.dirty_hubs.add(number);
+            self.system.ready.hubs.add(number);
         }
     }
 
@@ -348,7 +348,7 @@ impl XhciMachine {
             }
             _ => return,
         }
-        self.ready_ports[Side::Device as usize].add(end.root);
+        self.system.ready.mark_port(end.root, Side::Device);
     }
 
     /// Reports progress of the report to the hub.
@@ -361,7 +361,7 @@ impl XhciMachine {
         if let Some(hub) = self.hub(number).filter(|_| is_sent) {
             // Changes since then are reported again.
             hub.report = None;
-            self.dirty_hubs.add(number);
+            self.system.ready.hubs.add(number);
         }
     }
 
@@ -376,14 +376,14 @@ impl XhciMachine {
                 report.get(at..at + usize::from(piece.bytes))
             });
             let memory = &mut self.system.memory;
-            self.system.is_touched = true;
+            self.system.ready.controller = true;
             self.system.controller.handle_progress(now, memory, &progress, bytes.unwrap_or_default());
         }
         let way = self.devices[number].way;
         while let Some(address) = host.poll_halt() {
             let is_stalled = !host.has_failed(address);
             let system = &mut self.system;
-            system.is_touched = true;
+            system.ready.controller = true;
             system.controller.handle_halt(now, &mut system.memory, (way, address), is_stalled);
         }
         self.service_hub_stops(number);
@@ -392,7 +392,7 @@ impl XhciMachine {
     /// Applies a link action of the controller to the endpoints of a hub.
     pub(super) fn act_on_hub_link(&mut self, number: usize, act: LinkAct) {
         let end = self.devices[number].end;
-        self.ready_ports[Side::Host as usize].add(end.root);
+        self.system.ready.mark_port(end.root, Side::Host);
         let host = self.root_ports[end.root].ports(end.device).0;
         match act {
             LinkAct::Install(endpoint) => host.install(endpoint),
@@ -428,7 +428,7 @@ impl XhciMachine {
         let (host, way) = (self.root_ports[end.root].host(end.device), self.devices[number].way);
         let (controller, memory) = (&mut self.system.controller, &mut self.system.memory);
         for address in stopping.extract_if(.., |address| host.is_quiet(*address)) {
-            self.system.is_touched = true;
+            self.system.ready.controller = true;
             controller.handle_quiet(now, memory, way, address);
         }
         if let Some(hub) = self.hub(number) {
@@ -448,7 +448,7 @@ impl XhciMachine {
     pub(super) fn take_down(&mut self, number: usize) {
         let (now, end) = (self.engine.now(), self.devices[number].end);
         self.root_ports[end.root].cut_below(now, end.device);
-        self.ready_ports.iter_mut().for_each(|ready_ports| ready_ports.add(end.root));
+        self.system.ready.mark_ports(end.root);
         for number in self.below(number) {
             self.devices[number].control.requests.clear();
             self.restart_hub(number);

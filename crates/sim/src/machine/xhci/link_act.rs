@@ -55,7 +55,7 @@ impl XhciMachine {
     fn act_on_link(&mut self, drive: usize, act: LinkAct) {
         let (now, end) = (self.engine.now(), self.devices[drive].end);
         let host = self.root_ports[end.root].ports(end.device).0;
-        self.ready_ports[Side::Host as usize].add(end.root);
+        self.system.ready.mark_port(end.root, Side::Host);
         if !matches!(act, LinkAct::Queue(..)) {
             self.engine.note("controller", format_args!("{act:?}"));
         }
@@ -103,7 +103,7 @@ impl XhciMachine {
     fn forget_endpoint(&mut self, drive: usize, address: EndpointAddress) {
         let (attached, end) = (&mut self.drives[drive], self.devices[drive].end);
         let (host, device) = self.root_ports[end.root].ports(end.device);
-        self.ready_ports[Side::Device as usize].add(end.root);
+        self.system.ready.mark_port(end.root, Side::Device);
         for ending in attached.endings.extract_if(.., |ending| ending.pipe.endpoint == address) {
             attached.drive.withdraw(device, ending.pipe, ending.device);
         }
@@ -121,7 +121,7 @@ impl XhciMachine {
         let stopping = &mut self.drives[drive].stopping;
         let (controller, memory) = (&mut self.system.controller, &mut self.system.memory);
         for address in stopping.extract_if(.., |address| host.is_quiet(*address)) {
-            self.system.is_touched = true;
+            self.system.ready.controller = true;
             controller.handle_quiet(now, memory, host_device.way, address);
         }
         if self.drives[drive].stopping.is_empty() {
@@ -166,7 +166,7 @@ impl XhciMachine {
     fn port_up(&mut self, root: usize) {
         self.root_ports[root].restart(self.engine.now());
         self.restart_link_power(root);
-        self.ready_ports.iter_mut().for_each(|ready_ports| ready_ports.add(root));
+        self.system.ready.mark_ports(root);
         for number in self.root_ports[root].devices.clone() {
             if let Some(attached) = self.drives.get_mut(number) {
                 attached.forget_all();

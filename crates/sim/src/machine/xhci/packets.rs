@@ -22,7 +22,7 @@ impl XhciMachine {
     #[inline(never)]
     pub(super) fn suffer(&mut self, root: usize, side: Side, bytes: u16, fate: Fate) {
         self.arrive(root, side, bytes, fate);
-        self.ready_ports[side as usize].add(root);
+        self.system.ready.mark_port(root, side);
     }
 
     /// Handles a packet that arrives on a link without hubs, and copies its payload. The caller
@@ -73,7 +73,7 @@ impl XhciMachine {
         if let Wires::Direct(link_pair) = &mut self.root_ports[root].wires {
             link_pair.retry(self.engine.now(), side);
         }
-        self.ready_ports.iter_mut().for_each(|side| side.add(root));
+        self.system.ready.mark_ports(root);
     }
 
     /// Handles a timed-out answer.
@@ -86,7 +86,7 @@ impl XhciMachine {
             Wires::Bus(_) => None,
         };
         self.schedule_missed(number, again);
-        self.ready_ports.iter_mut().for_each(|side| side.add(root));
+        self.system.ready.mark_ports(root);
         self.notify_side(number, Side::Host, false);
         self.notify_side(number, Side::Device, true);
     }
@@ -144,7 +144,7 @@ impl XhciMachine {
             }
             let system = &mut self.system;
             let has_effect = system.controller.handle_progress(now, &mut system.memory, &progress, bytes);
-            system.is_touched |= has_effect || progress.ended.is_some();
+            system.ready.controller |= has_effect || progress.ended.is_some();
             if progress.ended.is_some() {
                 attached
                     .host_transport
@@ -160,7 +160,7 @@ impl XhciMachine {
         while let Some(address) = host.poll_halt() {
             let is_stalled = !host.has_failed(address);
             let system = &mut self.system;
-            system.is_touched = true;
+            system.ready.controller = true;
             system.controller.handle_halt(now, &mut system.memory, (way, address), is_stalled);
         }
         if has_withdrawn {
@@ -175,7 +175,8 @@ impl XhciMachine {
         if !device.has_pending() && !self.polls_all {
             return;
         }
-        let (attached, system) = (&mut self.drives[drive], &self.system);
+        let attached = &mut self.drives[drive];
+        let HostSystem { controller, memory, ready, .. } = &mut self.system;
         while let Some(progress) = device.poll_progress() {
             if self.injects_faults {
                 attached.injector.ledger.progress(self.engine.now(), Side::Device, &progress);
@@ -196,19 +197,19 @@ impl XhciMachine {
                             self.scratch = translated;
                             &self.scratch
                         }
-                        None => system.controller.bytes(&system.memory, piece, &mut self.scratch),
+                        None => controller.bytes(memory, piece, &mut self.scratch),
                     }
                 }
             };
             if attached.drive.progress(self.engine.now(), progress, bytes) || self.injects_faults {
-                self.dirty_drives.add(drive);
+                ready.drives.add(drive);
             }
             if !device.has_pending() {
                 break;
             }
         }
         if self.polls_all {
-            self.dirty_drives.add(drive);
+            ready.drives.add(drive);
         }
     }
 

@@ -187,10 +187,7 @@ impl XhciMachine {
             hubs,
             finished: VecDeque::new(),
             alarms: [Alarm::default(); 3],
-            dirty_drives: IndexSet64::NONE,
-            dirty_hubs: IndexSet64::NONE,
             polls_all: false,
-            ready_ports: [IndexSet64::NONE; 2],
             stopping: IndexSet64::NONE,
             elides_repeats,
             scratch: Vec::new(),
@@ -286,7 +283,7 @@ impl XhciMachine {
         let host_transport = &mut self.drives[number].host_transport;
         host_transport.start(transport, WriteGate::new(self.writes_in_turn));
         host_transport.go_direct(self.core.is_free() && !self.injects_faults);
-        self.system.mark_dirty(number);
+        self.system.ready.mark_transport(number);
         self.let_link_sleep(number)
     }
 

@@ -282,7 +282,7 @@ fn an_endpoint_that_halts_is_reset_and_works_again() {
         // SET FEATURE (ENDPOINT_HALT) of bulk IN 1, as by the device itself.
         let setup = SetupPacket::from([0x02, 3, 0, 0, 0x81, 0, 0, 0]);
         machine.drives[0].drive.device.handle_control(setup, &[]);
-        machine.dirty_drives.add(0);
+        machine.system.ready.drives.add(0);
         machine.settle();
         assert_eq!(drain(&mut machine, 1), [0]);
         assert_works(&mut machine, 0);
