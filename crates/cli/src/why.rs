@@ -13,7 +13,7 @@ use crate::messages::message;
 use crate::sanitize::{self, escape, shown};
 use crate::source;
 use crate::stdout::Output;
-use inspect::diagnose::{Absent, Decision, Diagnosis, absent, diagnose};
+use inspect::diagnose::{Absent, AbsentKind, CauseKind, Decision, Diagnosis, absent, diagnose};
 use inspect::inventory::{Inventory, Scope, UsbDevice};
 use inspect::tree::Unread;
 use std::ffi::OsStr;
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &WhyArguments, out: &mut Output<'_>) -> Result<(), 
         };
         message!("uaskit: {file} {has}, so kernel messages are unknown. `dmesg > FILE` may need sudo.");
     }
-    let gone = absent_of(&inventory, drive.as_deref());
+    let mut gone = absent_of(&inventory, drive.as_deref());
     let devices = match meant(&inventory, drive.as_deref()) {
         Err(failure) if gone.is_empty() => return Err(failure),
         // A drive that is gone is answered all the same.
@@ -61,6 +61,14 @@ pub(crate) fn run(arguments: &WhyArguments, out: &mut Output<'_>) -> Result<(), 
     };
     let drives: Vec<(&UsbDevice, Vec<Diagnosis>)> =
         devices.into_iter().map(|device| (device, diagnose(&inventory, device))).collect();
+    // A drive that is still attached says what its controller did.
+    let is_reported = |one: &Absent| {
+        let mut causes = drives.iter().flat_map(|(_, diagnoses)| diagnoses).flat_map(|one| &one.causes);
+        one.kind == AbsentKind::Controller
+            && causes
+                .any(|cause| cause.kind == CauseKind::ControllerDied && cause.because.contains(&one.place))
+    };
+    gone.retain(|one| !is_reported(one));
     if arguments.json {
         out.print(&sanitize::json(&format!("{:#}\n", json::drives(&inventory, &drives))))?;
     } else {

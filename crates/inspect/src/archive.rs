@@ -4,7 +4,7 @@
 //! much a member may expand, how deep archives nest. Links, devices and paths that lead out are skipped: members become
 //! documents in memory and never files. Left out: encryption, zip64, tars with sparse files.
 
-use crate::text::{Document, decode};
+use crate::text::{Document, decode, is_wide};
 use std::fmt;
 use std::io::Read;
 
@@ -22,6 +22,9 @@ pub const RATIO_MAX: usize = 300;
 
 /// Packed bytes below which the ratio does not count: text of one letter packs very well.
 const RATIO_FREE_BYTES: usize = 64 << 10;
+
+/// A text has at most one zero in so many bytes.
+const TEXT_BYTES_PER_ZERO: usize = 16;
 
 /// Why a report could not be unpacked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,11 +86,11 @@ impl Unpacker {
             let name = [".gz", ".xz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
             return self.take(name, &unpacked, depth + 1);
         }
-        // What is no text is no evidence: a capture, a picture.
-        let is_binary = !bytes.starts_with(&[0xff, 0xfe])
-            && !bytes.starts_with(&[0xfe, 0xff])
-            && bytes.iter().take(8192).any(|byte| *byte == 0);
-        if !is_binary {
+        // What is no text is no evidence: a capture, a picture. Files of a device tree end with a zero.
+        let begin = bytes.get(..8192.min(bytes.len())).unwrap_or_default();
+        let zeros = begin.iter().filter(|byte| **byte == 0).count();
+        let is_binary = zeros * TEXT_BYTES_PER_ZERO > begin.len();
+        if !is_binary || is_wide(bytes) {
             self.documents.push(Document::new(name, decode(bytes)));
         }
         Ok(())

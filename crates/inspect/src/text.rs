@@ -26,6 +26,7 @@ mod usb_devices;
 
 pub use excerpt::{Gap, HEAD_BYTES_MAX, LINE_BYTES_MAX, LeftOut, TAIL_BYTES_MAX};
 pub use facts::Source;
+pub(crate) use noise::is_wide;
 pub use noise::{Line, decode, lines};
 
 pub(crate) use build::UNNAMED_CONTROLLER;
@@ -78,6 +79,7 @@ impl Document {
             }
             line.number += dropped;
         }
+        section::name_values(&mut lines);
         lines
     }
 }
@@ -263,6 +265,9 @@ impl Report {
             self.log.iter().rev().find(|(line, _)| line.trim_end() == reading.found.trim_end())
         {
             reading.place = place(source);
+        } else if ["empty", "does not exist", "no such link"].contains(&reading.found.as_str()) {
+            // Absence from a text says nothing about the machine.
+            "not in the report".clone_into(&mut reading.found);
         }
     }
 

@@ -203,11 +203,11 @@ pub(crate) fn foreign(drive: &ForeignDrive) -> String {
         ForeignSystem::OtherBsd => "OpenBSD or NetBSD",
     };
     let family = bridge_family(drive.id).map_or_else(String::new, |family| format!(" ({family})"));
+    let speed = drive.speed.map_or_else(String::new, |speed| format!(" at {speed}"));
     let how = match (drive.transport, &drive.driver) {
-        (Some(transport), Some(driver)) => format!("uses {transport} (driver {driver})"),
-        _ => "is attached; the report does not name its driver".to_owned(),
+        (Some(transport), Some(driver)) => format!("uses {transport} (driver {driver}){speed}"),
+        _ => format!("is attached{speed}; the report does not name its driver"),
     };
-    let speed = drive.speed.map_or_else(String::new, |speed| format!(", {speed}"));
     let id = match &drive.name {
         Some(name) if name.starts_with("/dev/") && drive.id != quirks::DeviceId::new(0, 0) => {
             format!("{} as {name}", drive.id)
@@ -217,7 +217,7 @@ pub(crate) fn foreign(drive: &ForeignDrive) -> String {
         None => drive.id.to_string(),
     };
     let error = drive.error.as_ref().map_or_else(String::new, |error| format!(" It reports: {error}."));
-    escape(&format!("On {system}, {id}{family} {how}{speed}.{error} Linux's rules do not apply to {system}."))
+    escape(&format!("On {system}, {id}{family} {how}.{error} Linux's rules do not apply to {system}."))
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 use crate::list::lines::{foreign, nothing};
 use crate::sanitize::escape;
 use inspect::diagnose::{
-    Absent, Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Rule, Step, Verdict,
+    Absent, Advice, Check, CheckKind, Decision, Diagnosis, Expected, Health, Judgement, Reading, Rule, Step,
+    Verdict,
 };
 use inspect::inventory::{Inventory, LinkSpeed, Transport, UsbDevice, bridge_family};
 use inspect::text::{Report, SmartHealth};
@@ -21,7 +22,7 @@ pub(super) fn answer(
     let mut text = match drives {
         [] if gone.is_empty() => nothing(inventory),
         [] => String::new(),
-        [(device, diagnoses)] => drive(device, diagnoses),
+        [(device, diagnoses)] => drive(device, diagnoses, are_quirks_known(inventory)),
         several => self::drives(several),
     };
     for one in gone {
@@ -124,17 +125,28 @@ fn drives(drives: &[(&UsbDevice, Vec<Diagnosis>)]) -> String {
             );
         }
     }
-    text + "\nAll rules with evidence, and what to do: uaskit why PORT\n"
+    let troubled =
+        drives.iter().flat_map(|(device, diagnoses)| diagnoses.iter().map(move |one| (device, one)));
+    let mut troubled = troubled.filter(|(_, diagnosis)| !diagnosis.causes.is_empty());
+    if let (Some((device, diagnosis)), None) = (troubled.next(), troubled.next()) {
+        text += &format!("\n{}: its evidence and what to do\n", escape(&device.port));
+        text += &of_causes(diagnosis);
+    }
+    let port = drives.first().map_or("", |(device, _)| device.port.as_str());
+    text + &format!(
+        "\nAll rules with evidence, and what to do: add a port to this command, such as {}\n",
+        escape(port)
+    )
 }
 
 /// All interfaces of a drive, with everything.
-fn drive(device: &UsbDevice, diagnoses: &[Diagnosis]) -> String {
+fn drive(device: &UsbDevice, diagnoses: &[Diagnosis], are_quirks_known: bool) -> String {
     let mut text = headline(device);
     for diagnosis in diagnoses {
         if diagnoses.len() > 1 {
             text += &format!("\nInterface {}\n", escape(&diagnosis.interface));
         }
-        text += &one(device, diagnosis);
+        text += &one(device, diagnosis, are_quirks_known);
     }
     text
 }
@@ -152,13 +164,21 @@ fn headline(device: &UsbDevice) -> String {
     escape(&line) + "\n"
 }
 
-fn one(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
+/// Whether a user's quirks were looked at: not every text has them.
+fn are_quirks_known(inventory: &Inventory) -> bool {
+    inventory.report.is_none() || inventory.quirks.in_force.is_some()
+}
+
+fn one(device: &UsbDevice, diagnosis: &Diagnosis, are_quirks_known: bool) -> String {
     let mut text = escape(&sentence(device, diagnosis)) + "\n";
+    let warning = diagnosis.checks.iter().find(|check| is_warned(check));
+    if let Some(check) = warning.filter(|_| diagnosis.causes.is_empty()) {
+        text += &format!("WARNING {}: {}.\n", check.kind.name(), escape(&check.because));
+    }
     for cause in diagnosis.causes.iter().skip(1) {
         text += &format!("Also: {}.\n", escape(&cause.because));
     }
-    let readings: Vec<Reading> = diagnosis.causes.iter().flat_map(|cause| cause.readings.clone()).collect();
-    text += &evidence(&readings);
+    text += &evidence(&readings_of_causes(diagnosis));
     let of_causes = diagnosis.causes.iter().flat_map(|cause| &cause.advice);
     let of_rules = diagnosis.judgements.iter().flat_map(|judgement| &judgement.advice);
     let of_checks = diagnosis.checks.iter().flat_map(|check| &check.advice);
@@ -172,7 +192,8 @@ fn one(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
         Transport::Uas { .. } if in_force.contains(Flag::IgnoreUas) => {
             format!("\nQuirks by Linux's rules, which this kernel did not apply: {in_force}\n")
         }
-        _ => format!("\nQuirks in force: {in_force}\n"),
+        _ if are_quirks_known => format!("\nQuirks in force: {in_force}\n"),
+        _ => format!("\nBuilt-in quirks: {in_force}\n"),
     };
     let on_bot = diagnosis.quirks.storage();
     if on_bot != diagnosis.in_force() {
@@ -183,6 +204,16 @@ fn one(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
     text
 }
 
+/// What the causes rest on, and what to do about them.
+fn of_causes(diagnosis: &Diagnosis) -> String {
+    evidence(&readings_of_causes(diagnosis))
+        + &actions(diagnosis.causes.iter().flat_map(|cause| &cause.advice))
+}
+
+fn readings_of_causes(diagnosis: &Diagnosis) -> Vec<Reading> {
+    diagnosis.causes.iter().flat_map(|cause| cause.readings.clone()).collect()
+}
+
 /// The trouble first, if there is any, then the transport and its reason.
 fn sentence(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
     let transport = transport(device, diagnosis);
@@ -190,6 +221,16 @@ fn sentence(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
         Some(cause) => format!("{}. {transport}", capital(&cause.because)),
         None => transport,
     }
+}
+
+/// Whether the drive failed, or a setting does not do what it was meant to.
+fn has_failed(diagnosis: &Diagnosis) -> bool {
+    !diagnosis.causes.is_empty() || diagnosis.checks.iter().any(is_warned)
+}
+
+/// Whether a check reports something that did not work as it was meant to.
+fn is_warned(check: &Check) -> bool {
+    check.health == Health::Concern && matches!(check.kind, CheckKind::Settings | CheckKind::Resets)
 }
 
 fn capital(text: &str) -> String {
@@ -222,7 +263,7 @@ fn transport(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
     };
     let now = if diagnosis.is_without_unit { format!("{now} but has no disk") } else { now };
     let reason = match diagnosis.decision {
-        Decision::AllMet if !diagnosis.causes.is_empty() => return format!("{now}."),
+        Decision::AllMet if has_failed(diagnosis) => return format!("{now}."),
         Decision::AllMet if diagnosis.judgements.iter().any(|one| one.verdict == Verdict::Unknown) => {
             "uas has bound to it".to_owned()
         }

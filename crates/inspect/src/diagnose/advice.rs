@@ -106,7 +106,8 @@ pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: impl Fn(&Qu
     let lasting = entry::with(settings.at_boot(), device.id, &letters(&evidence.quirks_at_boot()));
     let before = settings.value();
     let value = entry::with(before, device.id, &letters(&evidence.quirks));
-    let old = if before.is_empty() { "''" } else { before };
+    let readable = entry::readable(before);
+    let old = if readable.is_empty() { "''" } else { &readable };
     let advice =
         Advice::new(purpose).step("on the kernel command line", format!("usb-storage.quirks={lasting}"));
     let mut advice = match settings.places.iter().rfind(|place| place.path == COMMAND_LINE) {
@@ -116,7 +117,7 @@ pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: impl Fn(&Qu
             } else {
                 "the kernel command line already has this parameter, which overrides modprobe.d"
             })
-            .back("on the kernel command line", &place.line),
+            .back("on the kernel command line", line_without_placeholders(place)),
         None => advice.back("on the kernel command line", "remove the parameter"),
     };
     if !is_built_in {
@@ -135,6 +136,18 @@ pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: impl Fn(&Qu
             .caution(format!("the value has {length} characters and the kernel takes {VALUE_BYTES_MAX}"));
     }
     advice
+}
+
+/// The line of a place as it was, without entries that the kernel passes over.
+fn line_without_placeholders(place: &SettingPlace) -> String {
+    let readable = entry::readable(&place.value);
+    if readable == place.value {
+        place.line.clone()
+    } else if readable.is_empty() {
+        "remove the parameter".to_owned()
+    } else {
+        place.with(&readable)
+    }
 }
 
 /// The line that has the kernel take another value at once; `None` where it has no `usb-storage` that could. The file is there
@@ -183,7 +196,7 @@ fn in_modprobe_file(advice: Advice, settings: &QuirkSettings, value: &str) -> Ad
                 ),
                 place.with(value),
             )
-            .back(back, &place.line),
+            .back(back, line_without_placeholders(place)),
         None => advice
             .step(
                 format!("or in {MODPROBE_FILE}, then rebuild the initramfs and reboot"),
@@ -508,8 +521,8 @@ pub(super) fn authorize(device: &UsbDevice) -> Advice {
     Advice::new("Authorize the device")
         .step("until it is unplugged", format!("echo 1 | sudo tee {place}"))
         .step(
-            "permanently, if USBGuard is in use",
-            "sudo usbguard list-devices, then sudo usbguard allow-device -p NUMBER",
+            "permanently, if USBGuard is in use: allow-device with -p and the number that it lists",
+            "sudo usbguard list-devices",
         )
         .back("until it is unplugged", format!("echo 0 | sudo tee {place}"))
         .caution("a policy may forbid USB drives on this machine")

@@ -103,14 +103,7 @@ impl CauseKind {
 
     /// Whether settings that only win something should wait until it is dealt with.
     pub const fn is_serious(self) -> bool {
-        !matches!(
-            self,
-            Self::Flapping
-                | Self::Enumeration
-                | Self::LinkPower
-                | Self::UndervoltageAlone
-                | Self::TrimRefused
-        )
+        !matches!(self, Self::Enumeration | Self::LinkPower | Self::UndervoltageAlone | Self::TrimRefused)
     }
 
     /// The check that reports it.

@@ -19,7 +19,7 @@ pub(super) fn flags_of(value: &str, id: DeviceId) -> Option<Flags> {
 
 /// The letters that the value has for a device, as they were written.
 pub(super) fn letters_of(value: &str, id: DeviceId) -> Option<&str> {
-    value.split(',').find_map(|entry| entry_letters(entry, id))
+    entries(value).find(|(_, other, _)| *other == id).map(|(.., letters)| letters)
 }
 
 /// The value with these letters for a device, in place of its entry or at the end.
@@ -29,19 +29,26 @@ pub(super) fn with(value: &str, id: DeviceId, letters: &str) -> String {
     if others.is_empty() { entry } else { format!("{others},{entry}") }
 }
 
-/// The value without the entries of a device.
+/// The value without the entries of a device, and without those that the kernel passes over.
 pub(super) fn without(value: &str, id: DeviceId) -> String {
-    let entries = value.split(',').filter(|entry| !entry.trim().is_empty());
-    let others: Vec<&str> = entries.filter(|entry| entry_letters(entry, id).is_none()).collect();
+    let others: Vec<&str> =
+        entries(value).filter(|(_, other, _)| *other != id).map(|(entry, ..)| entry).collect();
     others.join(",")
 }
 
-fn entry_letters(entry: &str, id: DeviceId) -> Option<&str> {
-    let mut parts = entry.splitn(3, ':');
-    let vendor = number(parts.next()?)?;
-    let product = number(parts.next()?)?;
-    let letters = parts.next()?;
-    ((vendor, product) == (id.vendor, id.product)).then_some(letters)
+/// The value without what the kernel passes over, such as placeholders.
+pub(super) fn readable(value: &str) -> String {
+    entries(value).map(|(entry, ..)| entry).collect::<Vec<_>>().join(",")
+}
+
+/// The entries that the kernel reads: text, ids, letters.
+pub(super) fn entries(value: &str) -> impl Iterator<Item = (&str, DeviceId, &str)> {
+    value.split(',').filter_map(|entry| {
+        let mut parts = entry.splitn(3, ':');
+        let vendor = number(parts.next()?)?;
+        let product = number(parts.next()?)?;
+        Some((entry, DeviceId::new(vendor, product), parts.next()?))
+    })
 }
 
 /// Hexadecimal, with `0x` if one likes.
@@ -91,6 +98,8 @@ mod tests {
         assert_eq!(with("1:2:u,174c:55aa:u", ID, ""), "1:2:u,174c:55aa:");
         assert_eq!(without("174c:55aa:u,1:2:u", ID), "1:2:u");
         assert_eq!(without("174c:55aa:u", ID), "");
+        assert_eq!(with("idVendor:idProduct:u,174c:55aa,1:2:t", ID, "u"), "1:2:t,174c:55aa:u");
+        assert_eq!(readable("1:2:t,VID:PID:u"), "1:2:t");
     }
 
     proptest::proptest! {

@@ -1,8 +1,8 @@
 //! The board: a Raspberry Pi limits what its USB ports draw together, and notices when its supply is too low.
 //!
 //! The model is in the device tree, the supply in hwmon (drivers/hwmon/raspberrypi-hwmon.c: in0_lcrit_alarm) and in the
-//! firmware's `get_throttled`, whose bit 0 is now and whose bit 16 is since boot. Limits are those of Raspberry Pi's
-//! documentation. Left out: compute modules, whose carrier board decides; other boards, which publish no limit.
+//! firmware's `get_throttled`, whose bit 0 is now and whose bit 16 is since boot. Limits are those of raspberrypi/documentation,
+//! computers/raspberry-pi/power-supplies.adoc: 1.2 A for 2, 3, 4 and 400, 1.6 A for 5 and 500, 600 mA with a supply of 3 A. Left out: compute modules, whose carrier board decides; other boards, which publish no limit.
 
 /// Where the device tree has the name of the board.
 pub(crate) const MODEL: &str = "/proc/device-tree/model";

@@ -78,6 +78,9 @@ fn note(drive: &mut ForeignDrive, text: &str) {
         drive.driver = Some((*driver).to_owned());
         drive.transport = Some(transport);
     }
+    if let Some(problem) = windows_problem(text) {
+        drive.error = Some(format!("the problem {problem}"));
+    }
     let is_speed =
         ["Speed:", "Device Bus Speed", "Link Speed:", "Device Speed"].iter().any(|word| text.contains(word));
     if is_speed && drive.speed.is_none() {
@@ -121,6 +124,14 @@ fn apple_disk(text: &str) -> Option<&str> {
     let disk = text.strip_prefix("BSD Name: ")?.trim();
     let number = disk.strip_prefix("disk")?;
     (!number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())).then_some(disk)
+}
+
+/// `Problem Code: 10 (0x0A) [CM_PROB_FAILED_START]`, whatever language the words before it are in.
+fn windows_problem(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("CM_PROB_")?;
+    let end = rest.find(|sign: char| !sign.is_ascii_uppercase() && sign != '_').unwrap_or(rest.len());
+    let from = text.len() - rest.len() - "CM_PROB_".len();
+    text.get(from..text.len() - rest.len() + end).filter(|problem| *problem != "CM_PROB_NONE")
 }
 
 /// `USB\VID_152D&PID_0578\…`.

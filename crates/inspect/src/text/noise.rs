@@ -14,7 +14,18 @@ pub struct Line<'a> {
     pub text: Cow<'a, str>,
 }
 
-/// Text of bytes: UTF-16 with a byte order mark is decoded, bytes that are no UTF-8 are replaced.
+/// Whether bytes are UTF-16: with a byte order mark, or little-endian and mostly of ASCII.
+pub(crate) fn is_wide(bytes: &[u8]) -> bool {
+    const BYTES_MAX: usize = 64;
+    let begin = bytes.get(..BYTES_MAX.min(bytes.len()) & !1).unwrap_or_default();
+    let pairs = || begin.chunks_exact(2);
+    let is_plain = |pair: &[u8]| matches!(pair, [1..=255, 0]);
+    bytes.starts_with(&[0xff, 0xfe])
+        || bytes.starts_with(&[0xfe, 0xff])
+        || begin.len() > 4 && pairs().filter(|pair| is_plain(pair)).count() * 4 > pairs().count() * 3
+}
+
+/// Text of bytes: UTF-16 is decoded, bytes that are no UTF-8 are replaced.
 pub fn decode(bytes: &[u8]) -> String {
     let wide = |from: fn([u8; 2]) -> u16, bytes: &[u8]| {
         let units = bytes.chunks_exact(2).map(|pair| match pair {
@@ -27,6 +38,7 @@ pub fn decode(bytes: &[u8]) -> String {
         [0xff, 0xfe, rest @ ..] => wide(u16::from_le_bytes, rest),
         [0xfe, 0xff, rest @ ..] => wide(u16::from_be_bytes, rest),
         [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
+        _ if is_wide(bytes) => wide(u16::from_le_bytes, bytes),
         _ => String::from_utf8_lossy(bytes).into_owned(),
     }
 }

@@ -27,6 +27,24 @@ pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.split(|sign: char| !sign.is_ascii_digit()).next()?.parse().ok()
 }
 
+/// Puts the path before the value that `cat` printed of one attribute: its command stands in the line before.
+pub(crate) fn name_values(lines: &mut [Line<'_>]) {
+    for at in 1..lines.len() {
+        let path =
+            lines.get(at - 1).and_then(|line| line.text.rsplit_once("cat ").map(|(_, path)| path.trim()));
+        let Some(path) = path.filter(|path| path.starts_with("/sys/") && !path.contains(' ')) else {
+            continue;
+        };
+        let path = path.to_owned();
+        if let Some(line) = lines.get_mut(at)
+            && !line.text.trim().is_empty()
+            && !line.text.trim().contains([' ', '$'])
+        {
+            line.text = format!("{path}:{}", line.text.trim()).into();
+        }
+    }
+}
+
 /// The sections of a file: their kind, from which line, and up to which.
 pub(crate) fn sections(lines: &[Line<'_>]) -> Vec<(TextKind, usize, usize)> {
     if let Some(kind) = foreign(lines) {

@@ -4,6 +4,7 @@
 //! Left out: what a graphical desktop offers for the same.
 
 use super::{Advice, quirk};
+use crate::diagnose::entry;
 use crate::diagnose::evidence::Evidence;
 use crate::diagnose::flags::Quirks;
 use quirks::quirk::{Flag, Flags};
@@ -242,10 +243,37 @@ pub(in crate::diagnose) fn no_link_power(evidence: &Evidence<'_>) -> Advice {
 
 /// The setting in the form that the kernel reads.
 pub(in crate::diagnose) fn right_setting(evidence: &Evidence<'_>) -> Advice {
-    Advice::new("Write the setting in the form that the kernel reads").step(
-        "to keep this drive off UAS, on the kernel command line",
-        format!("usb-storage.quirks={}:u", evidence.device.id),
-    )
+    let (id, settings) = (evidence.device.id, &evidence.inventory.quirks);
+    let purpose = "Write the setting in the form that the kernel reads";
+    let meant = |line: &str| line.split_once('=').map(|(_, value)| value.trim_matches('"').to_owned());
+    let of_places = settings.places.iter().map(|place| place.value.clone());
+    let of_mistakes = settings.mistakes.iter().filter_map(|mistake| meant(&mistake.line));
+    // The kernel takes the first entry of a device; of several parameters the last counts, so its entries come first.
+    let mut all: Vec<String> = Vec::new();
+    let values: Vec<String> = of_mistakes.chain(of_places).collect();
+    for value in values.iter().rev() {
+        for (entry, other, _) in entry::entries(value) {
+            if all.iter().all(|known| entry::letters_of(known, other).is_none()) {
+                all.push(entry.to_owned());
+            }
+        }
+    }
+    if all.is_empty() {
+        return Advice::new(purpose).step(
+            "to keep this drive off UAS, on the kernel command line",
+            format!("usb-storage.quirks={id}:u"),
+        );
+    }
+    let value = all.join(",");
+    if settings.places.last().is_some_and(|place| place.value == value) {
+        let mut advice = Advice::new("Remove what has no effect");
+        for mistake in &settings.mistakes {
+            advice = advice.step(super::place(&mistake.path), "remove that word or line");
+        }
+        return advice;
+    }
+    Advice::new(purpose)
+        .step("on the kernel command line, as the only such word", format!("usb-storage.quirks={value}"))
 }
 
 /// Finds an entry of the user that a report does not have.

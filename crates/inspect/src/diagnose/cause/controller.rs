@@ -79,13 +79,21 @@ pub(super) fn died(scene: &Scene<'_>) -> Option<Cause> {
     let drive = node.map_or_else(|| "the drive".to_owned(), |node| format!("/dev/{node}"));
     let busy =
         if commands.count() > 0 { format!(" while {drive} had commands in flight") } else { String::new() };
+    let since = scene.history.entries.iter().skip(last);
+    let is_back = since
+        .filter(|later| later.line.source == entry.line.source)
+        .any(|later| later.line.begins(&["new USB bus registered"]));
+    let back = if is_back { ", and it has been started again since" } else { "" };
     let because = format!(
-        "the host controller {name} died{}{busy}; all of its devices went with it",
+        "the host controller {name} died{}{busy}; all of its devices went with it{back}",
         since_boot_words(entry)
     );
     let driver = entry.line.source.rsplit_once(' ').map_or("xhci_hcd", |(driver, _)| driver);
     let cause = scene.cause(CauseKind::ControllerDied, because, &lines);
-    let mut advice = vec![advice::restart_controller(name, driver)];
+    let mut advice = Vec::new();
+    if !is_back {
+        advice.push(advice::restart_controller(name, driver));
+    }
     if scene.is_on_uas() && scene.evidence.speaks_bot_or_unknown() {
         advice.push(advice::keep_off_uas(scene.evidence));
     }

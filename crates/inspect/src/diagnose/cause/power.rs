@@ -2,6 +2,7 @@
 
 use super::{Cause, CauseKind, Scene, times};
 use crate::diagnose::advice;
+use crate::diagnose::evidence::Reading;
 use crate::log::{Entry, port_of_hub_line};
 
 /// Seconds from a sag of the supply to a failure that it explains.
@@ -11,7 +12,7 @@ pub(super) fn undervoltage(scene: &Scene<'_>) -> Option<Cause> {
     let sags: Vec<(usize, &Entry<'_>)> =
         scene.history.entries.iter().enumerate().filter(|(_, entry)| is_sag(entry)).collect();
     if sags.is_empty() {
-        return None;
+        return of_board(scene);
     }
     let failures: Vec<(usize, &Entry<'_>)> = scene.own().filter(|(_, entry)| is_failure(entry)).collect();
     let follows = |sag: &(usize, &Entry<'_>)| {
@@ -49,6 +50,21 @@ pub(super) fn undervoltage(scene: &Scene<'_>) -> Option<Cause> {
         sags.iter().flat_map(|sag| [Some(sag.0), follows(sag).map(|failure| failure.0)]).flatten().collect();
     let cause = scene.cause(kind, because, &lines);
     Some(Cause { advice: vec![advice::better_supply(), advice::powered_hub()], ..cause })
+}
+
+/// A board that reports a supply that is or was too low, and a drive that failed.
+fn of_board(scene: &Scene<'_>) -> Option<Cause> {
+    let supply = scene.evidence.inventory.board.as_ref()?.supply.as_ref().filter(|supply| supply.was_low)?;
+    let (index, _) = scene.own().find(|(_, entry)| is_failure(entry) && !entry.line.begins(&["USB disc"]))?;
+    let because = if supply.is_low {
+        "the board's supply voltage is too low now, and the drive failed"
+    } else {
+        "the board's supply voltage was too low since boot, and the drive failed; the report does not show whether at the same time"
+    };
+    let mut cause = scene.cause(CauseKind::Undervoltage, because, &[index]);
+    cause.readings.insert(0, Reading::new(&supply.path, &supply.text));
+    cause.advice = vec![advice::better_supply(), advice::powered_hub()];
+    Some(cause)
 }
 
 /// `hwmon hwmon1: Undervoltage detected!`, and `Under-voltage detected! (0x00050005)` of older kernels.

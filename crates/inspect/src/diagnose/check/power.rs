@@ -21,6 +21,14 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
         return check;
     }
     let Some(budget) = Budget::of(evidence) else {
+        if let Some(wanted) = device.wanted_ma() {
+            return kind
+                .says(
+                    Health::Unknown,
+                    format!("it may draw {wanted} mA; what its port supplies is not known"),
+                )
+                .seen(evidence.attribute("descriptors", format!("bMaxPower {wanted} mA")));
+        }
         return kind
             .says(Health::Unknown, "its maximum current is not known")
             .seen(evidence.attribute("bMaxPower", "empty"));

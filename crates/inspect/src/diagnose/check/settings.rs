@@ -5,6 +5,7 @@ use crate::diagnose::advice;
 use crate::diagnose::entry::{self, VALUE_BYTES_MAX};
 use crate::diagnose::evidence::{Evidence, Reading};
 use crate::inventory::SettingPlace;
+use quirks::DeviceId;
 
 pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let kind = CheckKind::Settings;
@@ -43,7 +44,15 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     }
     let reading = Reading::new(settings.path(), if in_force.is_empty() { "empty" } else { in_force });
     match (now, said) {
-        (None, None) => kind.says(Health::Good, "no quirk is set for it").seen(reading),
+        (None, None) => match other_product(evidence) {
+            Some(other) => kind
+                .says(
+                    Health::Concern,
+                    format!("a quirk is set for {other}, which is not attached; this drive is {id}"),
+                )
+                .seen(reading),
+            None => kind.says(Health::Good, "no quirk is set for it").seen(reading),
+        },
         (Some(now), Some((_, said))) if now == said => {
             kind.says(Health::Good, "the same is in force now and after the next boot").seen(reading)
         }
@@ -63,4 +72,13 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
             }
         }
     }
+}
+
+/// An entry for another product of the same vendor that is not attached: mistyped, or of another drive.
+fn other_product(evidence: &Evidence<'_>) -> Option<DeviceId> {
+    let settings = &evidence.inventory.quirks;
+    let is_attached = |id: DeviceId| evidence.inventory.devices.iter().any(|device| device.id == id);
+    let values = settings.places.iter().map(|place| place.value.as_str()).chain(settings.in_force.as_deref());
+    let mut ids = values.flat_map(entry::entries).map(|(_, id, _)| id);
+    ids.find(|id| id.vendor == evidence.device.id.vendor && !is_attached(*id))
 }

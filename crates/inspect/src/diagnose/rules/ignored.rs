@@ -130,6 +130,9 @@ fn no_refusal(evidence: &Evidence<'_>) -> String {
         Some(_) if quirks.built_in.uas().contains(Flag::IgnoreUas) => {
             "Linux's table disables UAS, but usb-storage.quirks= overrides it".to_owned()
         }
+        _ if evidence.inventory.is_from_text() && evidence.inventory.quirks.in_force.is_none() => {
+            format!("built-in quirks: {}", quirks.uas())
+        }
         _ => format!("quirks in force: {}", quirks.uas()),
     }
 }

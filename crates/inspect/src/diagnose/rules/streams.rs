@@ -7,7 +7,7 @@
 use super::{Judgement, Rule, Verdict};
 use crate::diagnose::advice;
 use crate::diagnose::evidence::{Evidence, Reading};
-use crate::inventory::{Controller, StreamArrays};
+use crate::inventory::{Controller, LinkSpeed, StreamArrays};
 use crate::tree::Unread;
 
 pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
@@ -26,6 +26,13 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
             .says(Verdict::Refused, "the kernel logged that the controller has no streams")
             .seen(line)
             .advise(advice::other_controller());
+    }
+    if evidence.device.speed == LinkSpeed::Unknown {
+        return if evidence.driver() == Some("uas") {
+            rule.says(Verdict::Met, "uas is bound, which requires it").seen(evidence.driver_reading())
+        } else {
+            rule.says(Verdict::Unknown, "its speed is not known").seen(speed)
+        };
     }
     if !evidence.device.speed.is_super() {
         return rule.says(Verdict::Met, "below super speed none are needed").seen(speed);

@@ -306,3 +306,28 @@ fn a_misspelt_parameter_is_a_concern() {
     assert_eq!(settings.health, Health::Concern);
     assert!(settings.because.contains("usb-storage.quirks= is meant"), "{}", settings.because);
 }
+
+#[test]
+fn the_right_setting_has_what_was_meant_and_no_placeholder() {
+    for (word, line) in [
+        ("usb-storage.quirk=1209:0001:t", "usb-storage.quirks=1209:0001:t"),
+        ("usb-storage.quirks=idVendor:idProduct:u", "usb-storage.quirks=1209:0001:u"),
+        ("usb-storage.quirks=1209:0001", "usb-storage.quirks=1209:0001:u"),
+        ("usb-storage.quirks=1:2:u usb-storage.quirks=1209:0001:u", "usb-storage.quirks=1209:0001:u,1:2:u"),
+        ("uas.quirks=174c:55aa:u", "usb-storage.quirks=174c:55aa:u"),
+    ] {
+        let diagnosis = diagnosed("3-3", &format!("/proc/cmdline = quiet {word}\n"));
+        let settings = check_of(&diagnosis, CheckKind::Settings);
+        assert_eq!(settings.advice[0].steps[0].line, line, "{word}");
+        let all = settings.advice.iter().chain(&diagnosis.advice);
+        let lines = all.flat_map(|one| one.steps.iter().chain(&one.back)).map(|step| step.line.as_str());
+        assert!(lines.clone().all(|line| !line.contains("idVendor:")), "{:?}", lines.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_quirk_of_another_product_of_the_vendor_is_a_concern() {
+    let diagnosis = diagnosed("3-3", "/proc/cmdline = quiet usb-storage.quirks=1209:0010:u\n");
+    let settings = check_of(&diagnosis, CheckKind::Settings);
+    assert!(settings.because.contains("1209:0010, which is not attached"), "{}", settings.because);
+}

@@ -457,3 +457,97 @@ Bus 002 Device 002: ID 152d:0578 JMicron Technology Corp.
         }
     }
 }
+
+/// What a drive's only cause is, and what is to be done first.
+fn first_cause(text: &str) -> (crate::diagnose::CauseKind, String, String) {
+    let inventory = documents(&[("report.txt", text)]);
+    let device = inventory.storage().next().expect("a drive");
+    let diagnosis = diagnose(&inventory, device).remove(0);
+    let cause = diagnosis.causes.first().unwrap_or_else(|| panic!("{diagnosis:#?}"));
+    (cause.kind, cause.because.clone(), cause.advice.first().map_or(String::new(), |one| one.purpose.clone()))
+}
+
+const PLUGGED: &str = "\
+[   12.1] usb 2-1: new SuperSpeed USB device number 2 using xhci_hcd
+[   12.2] usb 2-1: New USB device found, idVendor=152d, idProduct=0578, bcdDevice= 2.09
+[   12.3] scsi host0: uas
+[   12.9] sd 0:0:0:0: [sda] Attached SCSI disk
+";
+
+#[test]
+fn a_board_that_reports_a_low_supply_explains_resets() {
+    let resets = "[  500.0] usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd\n\
+                  [  600.0] usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd\n";
+    let (kind, because, purpose) = first_cause(&format!("throttled=0x50005\n{PLUGGED}{resets}"));
+    assert_eq!(kind, crate::diagnose::CauseKind::Undervoltage, "{because}");
+    assert!(because.contains("too low now") && purpose.contains("power supply"), "{because}: {purpose}");
+    let (kind, because, _) = first_cause(&format!("throttled=0x50000\n{PLUGGED}{resets}"));
+    assert!(
+        kind == crate::diagnose::CauseKind::Undervoltage && because.contains("does not show"),
+        "{because}"
+    );
+    let (kind, because, _) = first_cause(&format!("throttled=0x0\n{PLUGGED}{resets}"));
+    assert_eq!(kind, crate::diagnose::CauseKind::Transport, "{because}");
+}
+
+#[test]
+fn a_controller_that_was_started_again_is_not_restarted() {
+    let died = "[  100.0] xhci_hcd 0000:00:14.0: xHCI host controller not responding, assume dead\n\
+                [  100.1] xhci_hcd 0000:00:14.0: HC died; cleaning up\n\
+                [  100.2] usb 2-1: USB disconnect, device number 2\n";
+    let back = "[  105.0] xhci_hcd 0000:00:14.0: new USB bus registered, assigned bus number 2\n";
+    let again = PLUGGED.replace("[   12", "[  112");
+    let (_, because, purpose) = first_cause(&format!("{PLUGGED}{died}{back}{again}"));
+    assert!(because.contains("started again") && !purpose.contains("Restart"), "{because}: {purpose}");
+}
+
+#[test]
+fn a_value_below_its_cat_command_is_that_attribute() {
+    let text = format!("$ cat /sys/module/usb_storage/parameters/quirks\n152d:0578:t\n{PLUGGED}");
+    let inventory = documents(&[("report.txt", &text)]);
+    assert_eq!(inventory.quirks.in_force.as_deref(), Some("152d:0578:t"));
+    let text = format!("$ cat /sys/module/usb_storage/parameters/quirks\n\n{PLUGGED}");
+    assert_eq!(documents(&[("report.txt", &text)]).quirks.in_force, None);
+}
+
+#[test]
+fn what_a_text_lacks_is_not_called_empty() {
+    let inventory = documents(&[("lsusb.txt", "Bus 002 Device 002: ID 152d:0578 JMicron\n")]);
+    let device = inventory.storage().next().expect("a drive");
+    let diagnosis = diagnose(&inventory, device).remove(0);
+    let of_rules = diagnosis.judgements.iter().flat_map(|one| &one.readings);
+    let readings: Vec<_> = of_rules.chain(diagnosis.checks.iter().flat_map(|one| &one.readings)).collect();
+    assert!(
+        readings.iter().all(|one| !["empty", "does not exist"].contains(&one.found.as_str())),
+        "{readings:#?}"
+    );
+    // Without its speed no one knows whether it needs streams.
+    let streams = diagnosis.judgement(crate::diagnose::Rule::Streams).expect("it is judged");
+    assert_ne!(streams.verdict, crate::diagnose::Verdict::Met, "{streams:#?}");
+}
+
+#[test]
+fn utf_16_without_a_mark_and_a_zero_in_a_text_are_read() {
+    let wide: Vec<u8> = "[ 1.0] usb 2-1: x\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(crate::text::decode(&wide), "[ 1.0] usb 2-1: x\n");
+    let model = b"$ cat /proc/device-tree/model\nRaspberry Pi 5 Model B Rev 1.0\0\n";
+    for bytes in [wide.as_slice(), model] {
+        assert_eq!(crate::archive::documents("x", bytes).expect("a text").len(), 1);
+    }
+    assert!(
+        crate::archive::documents("x", &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0])
+            .expect("it is skipped")
+            .is_empty()
+    );
+}
+
+#[test]
+fn a_problem_of_windows_is_reported_in_every_language() {
+    let text = "Instanz-ID:                 USB\\VID_152D&PID_0578\\0123\n\
+                Status:                     Problem\n\
+                Problemcode:                10 (0x0A) [CM_PROB_FAILED_START]\n\
+                Treibername:                uaspstor.inf\n";
+    let inventory = documents(&[("pnputil.txt", text)]);
+    let report = inventory.report.as_ref().expect("a text");
+    assert_eq!(report.foreign[0].error.as_deref(), Some("the problem CM_PROB_FAILED_START"));
+}
