@@ -24,7 +24,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use units::{Duration, Instant};
 use wire::usb::EndpointAddress;
-use wire::xhci::{CompletionCode, EventRingDequeue, EventTrb, TrbType, UsbCommand, UsbStatus};
+use wire::xhci::{CompletionCode, EndpointId, EventRingDequeue, EventTrb, TrbType, UsbCommand, UsbStatus};
 
 /// A host controller.
 ///
@@ -269,8 +269,9 @@ impl Controller {
 
     #[inline(never)]
     fn write_events(&mut self, now: Instant, memory: &mut impl GuestMemory) {
-        let faults = &mut self.faults;
-        let written = self.events.ring.write(now, memory, || faults.fire(ControllerFault::of_event));
+        let Self { faults, slots, .. } = self;
+        let fault = |slot, endpoint| fault_of_event(faults, slots, slot, endpoint);
+        let written = self.events.ring.write(now, memory, fault);
         self.survive(written);
     }
 
@@ -353,18 +354,16 @@ impl Controller {
     /// An access outside of memory is a Host System Error: the controller halts (clause 4.10.2.6).
     pub(super) fn survive(&mut self, done: Result<(), Fault>) {
         if done.is_err() {
-            self.registers.status = self.registers.status.with(UsbStatus::HOST_SYSTEM_ERROR);
-            self.registers.command = self.registers.command.without(UsbCommand::RUN);
+            // The driver is notified of it (clause 4.24.1). Linux looks at HSE only where EINT is set.
+            self.registers.halt_with(UsbStatus::HOST_SYSTEM_ERROR.with(UsbStatus::EVENT_INTERRUPT));
             self.stop_everything();
-            // The driver is notified of it (clause 4.24.1).
             self.outputs.push_back(Output::Interrupt);
         }
     }
 
     /// An internal error: the controller halts, without an interrupt (clause 4.24.1).
     pub(super) fn fail_internally(&mut self) {
-        self.registers.status = self.registers.status.with(UsbStatus::CONTROLLER_ERROR);
-        self.registers.command = self.registers.command.without(UsbCommand::RUN);
+        self.registers.halt_with(UsbStatus::CONTROLLER_ERROR);
         self.stop_everything();
     }
 
@@ -373,6 +372,21 @@ impl Controller {
         self.fetches.clear();
         self.commands.halt();
     }
+}
+
+/// The planned fault of a transfer event, if one happens at it.
+fn fault_of_event(
+    faults: &mut PlannedFaults,
+    slots: &[Slot],
+    slot: u8,
+    endpoint: Option<EndpointId>,
+) -> Option<Tampering> {
+    let has_streams = || {
+        let slot = slots.get(usize::from(slot));
+        let endpoint = slot.and_then(|slot| slot.endpoint(endpoint?));
+        endpoint.is_some_and(|endpoint| endpoint.streams.is_some())
+    };
+    faults.fire(|fault| fault.of_event(has_streams))
 }
 
 /// Rounds a time up to a multiple of `grid`.

@@ -16,7 +16,7 @@ pub const PLANNED_FAULTS_MAX: usize = 64;
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControllerFault {
-    /// To a transfer event.
+    /// To a transfer event; [`Tampering::Nowhere`] to those of endpoints with streams.
     Event(Tampering),
     /// To a Stop Endpoint command.
     Stop(StopFault),
@@ -120,8 +120,13 @@ impl ControllerFault {
         Self::NAMES.iter().map(|(name, _)| *name)
     }
 
-    pub(super) const fn of_event(self) -> Option<Tampering> {
-        if let Self::Event(tampering) = self { Some(tampering) } else { None }
+    /// Only an event of an endpoint with streams can name an unknown one.
+    pub(super) fn of_event(self, has_streams: impl Fn() -> bool) -> Option<Tampering> {
+        match self {
+            Self::Event(Tampering::Nowhere) => has_streams().then_some(Tampering::Nowhere),
+            Self::Event(tampering) => Some(tampering),
+            _ => None,
+        }
     }
 
     pub(super) const fn of_stop(self) -> Option<StopFault> {

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 use units::{Duration, Instant};
 use wire::xhci::{
-    CompletionCode, EventRingDequeue, EventRingSegment, EventTrb, InterrupterManagement,
+    CompletionCode, EndpointId, EventRingDequeue, EventRingSegment, EventTrb, InterrupterManagement,
     InterrupterModeration, TRB_BYTES,
 };
 
@@ -255,12 +255,13 @@ impl EventRing {
         self.times_full
     }
 
-    /// Writes visible events while there is room. `fault` is asked for each transfer event.
+    /// Writes visible events while there is room. `fault` is asked for each transfer event, with its
+    /// slot and endpoint.
     pub(super) fn write(
         &mut self,
         now: Instant,
         memory: &mut impl GuestMemory,
-        mut fault: impl FnMut() -> Option<Tampering>,
+        mut fault: impl FnMut(u8, Option<EndpointId>) -> Option<Tampering>,
     ) -> Result<(), Fault> {
         while let Some(&(_, event)) = self.waiting.front().filter(|(at, _)| *at <= now) {
             match self.room() {
@@ -268,8 +269,12 @@ impl EventRing {
                 1 => return self.fill(memory),
                 _ => self.is_full = false,
             }
-            let is_transfer = matches!(event, EventTrb::Transfer { .. });
-            let tampering = if is_transfer { self.tampered.take().or_else(&mut fault) } else { None };
+            let tampering = match event {
+                EventTrb::Transfer { slot, endpoint, .. } => {
+                    self.tampered.take().or_else(|| fault(slot, endpoint))
+                }
+                _ => None,
+            };
             match tampering {
                 None => self.put(memory, event)?,
                 Some(tampering) => self.put_tampered(memory, event, tampering)?,
@@ -449,9 +454,9 @@ mod tests {
         let mut memory = TestMemory::new();
         let (mut ring, [first, _]) = ring(&mut memory, 4);
         ring.push(at(200), port(1));
-        ring.write(at(199), &mut memory, || None).unwrap();
+        ring.write(at(199), &mut memory, |_, _| None).unwrap();
         assert_eq!((ring.next_at(), ring.has_untaken()), (Some(at(200)), false));
-        ring.write(at(200), &mut memory, || None).unwrap();
+        ring.write(at(200), &mut memory, |_, _| None).unwrap();
         assert_eq!(seen(&memory, first, 0), (port(1).encode(true), true));
         assert!(ring.has_untaken());
     }
@@ -463,7 +468,7 @@ mod tests {
         for number in 1..=9 {
             ring.push(NOW, port(number));
         }
-        ring.write(NOW, &mut memory, || None).unwrap();
+        ring.write(NOW, &mut memory, |_, _| None).unwrap();
         let full = EventTrb::HostController { code: CompletionCode::EventRingFull };
         assert_eq!(seen(&memory, second, 0).0, port(4).encode(true));
         assert_eq!(seen(&memory, second, 1).0, full.encode(true));
@@ -472,7 +477,7 @@ mod tests {
         // Four are taken: the next two are written, the second of them over the first place, its
         // cycle bit turned.
         ring.take(EventRingDequeue { address: second + 16, segment: 1, handler_busy: true });
-        ring.write(NOW, &mut memory, || None).unwrap();
+        ring.write(NOW, &mut memory, |_, _| None).unwrap();
         assert_eq!(seen(&memory, second, 2).0, port(5).encode(true));
         assert_eq!(seen(&memory, first, 0), (port(6).encode(false), false));
     }
@@ -484,7 +489,7 @@ mod tests {
         // Four are written, and Event Ring Full Error.
         for _ in 0..4 + 65_536 {
             ring.push(NOW, port(1));
-            ring.write(NOW, &mut memory, || None).unwrap();
+            ring.write(NOW, &mut memory, |_, _| None).unwrap();
         }
         assert_eq!((ring.waiting.len(), ring.has_overrun()), (65_536, false));
         ring.push(NOW, port(1));
@@ -497,10 +502,10 @@ mod tests {
         let (mut ring, [first, second]) = ring(&mut memory, 2);
         let place = |address| EventRingDequeue { address, segment: 0, handler_busy: false };
         ring.push(NOW, port(1));
-        ring.write(NOW, &mut memory, || None).unwrap();
+        ring.write(NOW, &mut memory, |_, _| None).unwrap();
         for (count, taken) in (1..).zip([first + 16, second, second + 16, first, first + 16]) {
             ring.push(NOW, port(1));
-            ring.write(NOW, &mut memory, || None).unwrap();
+            ring.write(NOW, &mut memory, |_, _| None).unwrap();
             assert_eq!((ring.traffic().written, ring.traffic().present), (count + 1, 2));
             ring.take(place(taken));
             assert_eq!((ring.traffic().taken, ring.traffic().present), (count, 1));

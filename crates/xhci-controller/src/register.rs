@@ -92,6 +92,12 @@ impl Registers {
         }
     }
 
+    /// Halts with an error.
+    pub(super) fn halt_with(&mut self, error: UsbStatus) {
+        self.status = self.status.with(error);
+        self.command = self.command.without(UsbCommand::RUN);
+    }
+
     fn status_at(&self, now: Instant) -> UsbStatus {
         let is_halted = !self.command.has(UsbCommand::RUN) && now >= self.halted_at;
         let halted = if is_halted { UsbStatus::HALTED } else { UsbStatus::EMPTY };

@@ -116,7 +116,7 @@ pub(crate) struct DriveArguments {
     pub(crate) bus_power: u16,
     /// Inject a fault once at the Nth occurrence (KIND@N), or at one in N on average (KIND/N:SEED); repeatable.
     /// Of a drive, at a status or read-data transfer: stall-status, lose-status, stall-data, lose-data.
-    /// Of the controller with --vfio-user, at a transfer event: lose-event, repeat-event, unknown-stream, wrong-code,
+    /// Of the controller with --vfio-user, at a transfer event: lose-event, repeat-event, unknown-stream (of streams), wrong-code,
     /// wrong-cycle, wrong-pointer, wrong-length; at a Stop Endpoint command: lose-stopped, late-stopped, lose-stop; at a
     /// doorbell of an endpoint: ignore-doorbell, hse, hce; at a port that comes up: dead-port.
     #[arg(long = "fault", value_name = "KIND@N")]

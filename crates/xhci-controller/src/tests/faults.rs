@@ -72,6 +72,8 @@ fn an_event_for_an_unknown_stream_completes_nothing() {
     fixture.ends(stream(IN, 2), 512, End::Full);
     assert_eq!(fixture.completions(), []);
     assert_eq!(fixture.driver.counters().stray_events, 1);
+    let (mut fixture, device) = with_fault("unknown-stream@1");
+    assert_eq!(completed_of_three(&mut fixture, device), [1, 2, 3], "an endpoint without streams has none");
 }
 
 #[test]
