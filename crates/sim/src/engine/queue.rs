@@ -119,7 +119,7 @@ impl<E: Copy> Queue<E> {
     }
 
     /// Inserts an event that belongs into the line.
-    #[inline(always)]
+    #[inline]
     fn insert_in_line(&mut self, turn: EventKey, event: E) {
         if self.line.len() < LINE_HARD_MAX {
             self.insert_sorted(turn, event);
@@ -141,7 +141,7 @@ impl<E: Copy> Queue<E> {
     }
 
     /// Stores an event that comes after the line.
-    #[inline(always)]
+    #[inline]
     fn push_later(&mut self, turn: EventKey, event: E) {
         if !self.wheel.take(turn, event) {
             self.heap.push(Reverse(Due { turn, event }));
@@ -205,7 +205,7 @@ impl<E: Copy> Queue<E> {
 
     /// Inserts an event into the line. Passed by value: building it in memory and copying it at
     /// once would stall the processor on store forwarding.
-    #[inline(always)]
+    #[inline]
     fn insert_sorted(&mut self, turn: EventKey, event: E) {
         let mut place = self.line.len();
         self.line.push(Due { turn, event });

@@ -105,14 +105,14 @@ impl Lanes {
 
     /// Returns whether a side holds something, or has something to send again: that goes first, by
     /// [`Self::send_kept`].
-    #[inline(always)]
+    #[inline]
     pub(super) fn has_kept(&self, side: Side) -> bool {
         !self.is_smooth && (self.held[side as usize].is_some() || self.has_again(side))
     }
 
     /// The lane of a side is free, and it sends this, after it has waited for `gap` longer than the
     /// link. How it crosses, and bytes of its payload; what was sent is [`Self::sent`].
-    #[inline(always)]
+    #[inline]
     pub(super) fn send(
         &mut self,
         now: Instant,
@@ -184,7 +184,7 @@ impl Lanes {
 
     /// Elides the last message of a side if `may_be` allows it. Only while no message is damaged,
     /// held or lost.
-    #[inline(always)]
+    #[inline]
     pub(super) fn leave_out(&mut self, side: Side, may_be: impl FnOnce(&Message) -> bool) -> Option<Message> {
         let line = &mut self.propagating[side.other() as usize];
         if self.is_smooth && line.back().is_some_and(may_be) { line.pop_back() } else { None }
@@ -196,7 +196,7 @@ impl Lanes {
 
     /// Records that the lane of a side becomes free at `free`. Returns whether no event is needed
     /// then; `has_more` reports whether its port has more to send.
-    #[inline(always)]
+    #[inline]
     pub(super) fn rests(&mut self, side: Side, free: EventKey, has_more: bool) -> bool {
         if has_more || self.has_again(side) {
             return false;
@@ -207,7 +207,7 @@ impl Lanes {
     }
 
     /// Returns when to poll a side that had nothing to send, if its port has something now.
-    #[inline(always)]
+    #[inline]
     pub(super) fn wakes(&mut self, side: Side, has_some: bool, is_over: impl Fn(EventKey) -> bool) -> Wake {
         let place = side as usize;
         if !has_some && (self.is_smooth || self.held[place].is_none() && !self.has_again(side)) {
@@ -274,7 +274,7 @@ impl Lanes {
 
     /// Accepts the arriving message in the link layer. It stays [`Self::coming`] until
     /// [`Self::has_come`].
-    #[inline(always)]
+    #[inline]
     pub(super) fn take(&mut self, now: Instant, side: Side, fate: Fate) -> Taken {
         if !self.is_smooth || fate != Fate::Arrives {
             return self.take_with_errors(now, side, fate);

@@ -265,7 +265,7 @@ impl LinkPair {
     }
 
     /// Returns whether a side has a packet that [`Self::send_kept`] must send before all others.
-    #[inline(always)]
+    #[inline]
     pub fn has_kept(&self, side: Side) -> bool {
         !self.is_cut && self.lanes().is_some_and(|lanes| lanes.has_kept(side))
     }
@@ -315,7 +315,7 @@ impl LinkPair {
     /// within a burst: it has taken its time on the link, and [`Self::coming`] does not return it.
     /// Returns the elided message. For links without injected faults and devices that do not
     /// observe every packet.
-    #[inline(always)]
+    #[inline]
     pub fn leave_out(&mut self) -> Option<Message> {
         match (&mut self.wires, &mut self.device) {
             (Wires::Lanes(lanes), DevicePort::SuperSpeed(device)) if !self.is_cut => {
@@ -339,7 +339,7 @@ impl LinkPair {
 
     /// Records that the lane of a side becomes free at `free`. Returns whether no event is needed
     /// then; [`Self::wakes`] reports when one is.
-    #[inline(always)]
+    #[inline]
     pub fn rests(&mut self, side: Side, free: EventKey) -> bool {
         let has_more = self.may_send(side);
         match &mut self.wires {
@@ -349,7 +349,7 @@ impl LinkPair {
     }
 
     /// Returns when to poll a side that had nothing to send and may have something now.
-    #[inline(always)]
+    #[inline]
     pub fn wakes(&mut self, side: Side, is_over: impl Fn(EventKey) -> bool) -> Wake {
         let has_some = self.may_send(side);
         match &mut self.wires {
@@ -358,7 +358,7 @@ impl LinkPair {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn may_send(&self, side: Side) -> bool {
         match (side, &self.host, &self.device) {
             (Side::Host, HostPort::SuperSpeed(host), _) => host.may_send(),

@@ -182,7 +182,7 @@ impl HostPort {
     }
 
     /// Returns the next progress report.
-    #[inline(always)]
+    #[inline]
     pub fn poll_progress(&mut self) -> Option<Progress> {
         either!(self, port => port.poll_progress())
     }
@@ -251,7 +251,7 @@ impl DevicePort {
     }
 
     /// Returns the next progress report.
-    #[inline(always)]
+    #[inline]
     pub fn poll_progress(&mut self) -> Option<Progress> {
         either!(self, port => port.poll_progress())
     }

@@ -31,7 +31,7 @@ impl PropagationQueue {
     }
 
     /// Adds one at the end.
-    #[inline(always)]
+    #[inline]
     pub(super) fn push_back(&mut self, message: Message) {
         if usize::from(self.count) == PLACES {
             return self.more.push_back(message);
@@ -41,7 +41,7 @@ impl PropagationQueue {
     }
 
     /// The first goes.
-    #[inline(always)]
+    #[inline]
     pub(super) fn drop_first(&mut self) {
         let Some(count) = self.count.checked_sub(1) else { return };
         self.count = count;
@@ -69,7 +69,7 @@ impl PropagationQueue {
     }
 
     /// The first.
-    #[inline(always)]
+    #[inline]
     pub(super) const fn front(&self) -> Option<&Message> {
         if self.count == 0 { None } else { Some(&self.places[self.place(0)]) }
     }

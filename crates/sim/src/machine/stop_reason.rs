@@ -59,7 +59,7 @@ const EVENTS: u64 = 1 << 16;
 
 impl Pulse {
     /// Counts an event. Returns whether time has stood still since the last sample.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_lost(&mut self, now: Instant, happened: u64) -> bool {
         happened.is_multiple_of(EVENTS) && self.looked_at.replace(now) == Some(now)
     }

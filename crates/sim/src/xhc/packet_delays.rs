@@ -16,7 +16,7 @@ pub(crate) struct PacketDelays {
 impl PacketDelays {
     /// Returns the delay of a message of the host: for the controller itself, and for memory when
     /// its buffer is full.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn of(self, now: Instant, controller: &mut Controller, message: &Message) -> Duration {
         match message {
             Message::Data { piece: Some(piece), .. } => self.gap + controller.read_payload(now, *piece),

@@ -50,7 +50,7 @@ impl Live {
         None
     }
 
-    #[inline(always)]
+    #[inline]
     fn handle_event(&mut self, hw: &mut impl Hardware, now: Instant, event: EventTrb) {
         match event {
             EventTrb::Transfer { pointer, length, code, event_data, endpoint: Some(endpoint), slot } => {

@@ -201,7 +201,7 @@ impl Td {
         first
     }
 
-    #[inline(always)]
+    #[inline]
     fn normal(&self, hw: &mut impl DmaMemory, piece: &TrbSpan, how: Writing) -> TransferTrb {
         let TdKind::Bulk { event_data } = self.kind else {
             return TransferTrb::NoOp { interrupter: 0, flags: TrbFlags::EMPTY };

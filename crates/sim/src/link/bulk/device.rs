@@ -196,7 +196,7 @@ impl DeviceEndpoint {
     /// Handles an acknowledgement early, before it arrives, if it only reports one more accepted
     /// packet of a running burst and no later answer depends on it. Returns whether it was handled,
     /// so that its arrival need not be scheduled.
-    #[inline(always)]
+    #[inline]
     pub(super) fn hear_early(&mut self, stream: StreamId, expects: Sequence, packets: u8) -> bool {
         let Some(pipe) = &self.pipe else { return false };
         let is_moving = match pipe.state() {
@@ -382,7 +382,7 @@ impl DeviceEndpoint {
     }
 
     /// Handles an ACK: completes packets and opens the window for more.
-    #[inline(always)]
+    #[inline]
     fn receive_ack(
         &mut self,
         stream: Option<StreamId>,
@@ -471,7 +471,7 @@ impl DeviceEndpoint {
     }
 
     /// Returns the next data packet that the host has requested.
-    #[inline(always)]
+    #[inline]
     pub fn poll_data(&mut self) -> Option<Message> {
         if !self.is_in() || self.window == 0 {
             return None;

@@ -265,7 +265,7 @@ impl<E: End> Ends<E> {
     }
 
     /// Returns the next progress report.
-    #[inline(always)]
+    #[inline]
     pub(super) fn poll_progress(&mut self) -> Option<Progress> {
         let place = self.moved.first()?;
         let end = &mut self.ends[place.index()].1;
@@ -275,7 +275,7 @@ impl<E: End> Ends<E> {
     }
 
     /// Returns the next message other than data, of the first endpoint that has one.
-    #[inline(always)]
+    #[inline]
     pub(super) fn poll_answer(&mut self) -> Option<Message> {
         let place = self.talking.first().first()?;
         let end = &mut self.ends[place.index()].1;
@@ -293,7 +293,7 @@ impl<E: End> Ends<E> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn note_bus(&mut self, place: EndIndex, bus: [bool; 2]) {
         let before = self.bus;
         self.bus.put(place, bus);

@@ -311,7 +311,7 @@ impl HostEndpoint {
         self.outbox.push_back(Message::Ack { endpoint, stream, expects, packets, is_pending, is_retry });
     }
 
-    #[inline(always)]
+    #[inline]
     fn receive_data(
         &mut self,
         field: Option<StreamField>,
@@ -384,7 +384,7 @@ impl HostEndpoint {
         Some(Message::Data { endpoint, stream, sequence, piece: Some(piece), is_last })
     }
 
-    #[inline(always)]
+    #[inline]
     fn receive_ack(
         &mut self,
         field: Option<StreamField>,
@@ -487,7 +487,7 @@ impl HostEndpoint {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn receive_erdy(&mut self, stream: Option<StreamId>, packets: u8) -> Result<(), Violation> {
         match (&mut self.pipe, stream) {
             (None, None) => {

@@ -114,7 +114,7 @@ impl HostPort {
     ///
     /// # Errors
     /// If there is no such endpoint or stream.
-    #[inline(always)]
+    #[inline]
     pub fn queue(&mut self, pipe: Pipe, transfer: Transfer) -> Result<(), NoSuchStream> {
         self.change(pipe.endpoint, |end| end.queue(pipe.stream, transfer)).unwrap_or(Err(NoSuchStream))
     }
@@ -426,7 +426,7 @@ impl DevicePort {
     ///
     /// # Errors
     /// If there is no such endpoint or stream.
-    #[inline(always)]
+    #[inline]
     pub fn queue(&mut self, pipe: Pipe, transfer: Transfer) -> Result<(), NoSuchStream> {
         self.change(pipe.endpoint, |end| end.queue(pipe.stream, transfer)).unwrap_or(Err(NoSuchStream))
     }
@@ -510,7 +510,7 @@ impl DevicePort {
 
     /// A message of the host is in flight, to which nothing will happen. Returns whether it need
     /// not come: see [`DeviceEndpoint::hear_early`].
-    #[inline(always)]
+    #[inline]
     pub(in crate::link) fn hear_early(&mut self, message: &Message) -> bool {
         match *message {
             Message::Ack {

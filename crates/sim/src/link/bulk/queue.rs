@@ -106,7 +106,7 @@ impl Queues {
     }
 
     /// Receives payload into the first transfer. `None` if there is none.
-    #[inline(always)]
+    #[inline]
     pub(super) fn take(
         &mut self,
         stream: Option<StreamId>,

@@ -86,7 +86,7 @@ impl Lane {
     }
 
     /// Sends a packet, as soon as the lane is free and then has been idle for `gap`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn send(&mut self, now: Instant, packet: Packet, gap: Duration) -> Crossing {
         let symbols = match packet {
             Packet::Header => HEADER_PACKET,
@@ -100,7 +100,7 @@ impl Lane {
     }
 
     /// Sends link commands one after the other, as soon as the lane is free.
-    #[inline(always)]
+    #[inline]
     pub(super) fn send_commands(&mut self, now: Instant, count: u32) -> Crossing {
         let symbols = count * LINK_COMMAND;
         self.traffic.commands += u64::from(symbols);
@@ -122,7 +122,7 @@ impl Lane {
         self.traffic.commands += count * LINK_COMMAND as u64;
     }
 
-    #[inline(always)]
+    #[inline]
     fn occupy(&mut self, now: Instant, symbols: u32, gap: Duration) -> Crossing {
         let mut begins = self.free_at.max(now) + gap;
         if self.since_skip >= u32::from(self.every) {
@@ -136,7 +136,7 @@ impl Lane {
     }
 
     /// Returns the time of symbols: see [`Rate::symbols`].
-    #[inline(always)]
+    #[inline]
     fn time(&self, symbols: u32) -> Duration {
         let turns = if self.is_paired { symbols.div_ceil(2) } else { symbols };
         Duration::from_ps(u64::from(turns) * u64::from(self.turn_ps))

@@ -276,7 +276,7 @@ impl Link {
     }
 
     /// Uses a credit. Returns when it is or was available.
-    #[inline(always)]
+    #[inline]
     fn spend(&mut self, from: Side) -> Option<Instant> {
         if let (Credit::Taken, at) = self.credits[from as usize].first() {
             self.acknowledge(from.other(), at);
@@ -292,7 +292,7 @@ impl Link {
     }
 
     /// Sends a packet after due link commands.
-    #[inline(always)]
+    #[inline]
     fn carry(&mut self, from_when: Instant, from: Side, packet: Packet, gap: Duration) -> Crossing {
         let begins = from_when.max(self.lanes[from as usize].free_at());
         self.acknowledge(from, begins);
@@ -301,7 +301,7 @@ impl Link {
     }
 
     /// `at` sends LGOOD and LCRD for each packet that it has taken by then.
-    #[inline(always)]
+    #[inline]
     fn acknowledge(&mut self, at: Side, until: Instant) {
         if self.credits[at.other() as usize].taken_by(until).is_some() {
             self.send_acknowledgements(at, until);
@@ -444,7 +444,7 @@ impl Credits {
     }
 
     /// Returns when the packet of the next returning credit was accepted, if not after `until`.
-    #[inline(always)]
+    #[inline]
     fn taken_by(&self, until: Instant) -> Option<Instant> {
         let oldest = place(self.oldest);
         let at = self.at[oldest];

@@ -214,7 +214,7 @@ impl XhciMachine {
     }
 
     /// Lets sides with pending packets send.
-    #[inline(always)]
+    #[inline]
     pub(super) fn wake(&mut self, root: usize, ready_ports: [bool; 2]) {
         match &self.root_ports[root].wires {
             Wires::Direct(link_pair) if link_pair.bus().is_none() => {

@@ -20,7 +20,7 @@ impl XhciMachine {
     }
 
     /// Inlined, for the most frequent events.
-    #[inline(always)]
+    #[inline]
     pub(super) fn schedule_at(&mut self, turn: EventKey, event: MachineEvent) {
         if let Err(QueueFull) = self.engine.schedule_reserved(turn, event) {
             self.stopped = Some(StopReason::QueueFull);
