@@ -1,4 +1,7 @@
 //! The host controller: death, and events of streams that its driver does not know (drivers/usb/host/xhci*.c).
+//!
+//! A death explains all that follows it. Left out: what the controller's devices print of it. Always true: a controller that was
+//! removed did not die.
 
 use super::{Cause, CauseKind, Scene, since_boot_words};
 use crate::diagnose::advice;
@@ -6,26 +9,32 @@ use crate::inventory::LinkSpeed;
 use crate::log::{Entry, History};
 
 /// `xhci_hc_died`, `usb_hc_died`, and what comes before them.
-const DEATHS: [&str; 6] = [
+const DEATHS: [&str; 7] = [
     "HC died; cleaning up",
     "assume dead",
     "not responding to stop endpoint command",
     "Host halt failed",
     "can't setup: -",
     "init 0000:",
+    HOST_SYSTEM_ERROR,
 ];
+
+/// `xhci_irq` halts a controller that reports it, and prints nothing else.
+const HOST_SYSTEM_ERROR: &str = "WARNING: Host System Error";
 
 /// Lines of a controller about streams and rings, in the words of kernels 4.4 to 7.3.
 const STREAM_EVENTS: [&str; 3] =
     ["for unknown stream ring", "for disabled endpoint or incorrect stream ring", "incorrect stream ring"];
 
 /// Lines of a controller that say that it and its driver disagree.
-const RING_ERRORS: [&str; 6] = [
+const RING_ERRORS: [&str; 8] = [
     "Mismatch between completed Set TR Deq Ptr command",
     "Stopped on No-op or Link TRB",
     "Timeout while waiting for setup device command",
     "Abort failed to stop command ring",
     "with no TDs queued",
+    "not part of current TD",
+    "HC probably busted",
     "Set TR Deq Ptr command",
 ];
 
@@ -84,8 +93,14 @@ pub(super) fn died(scene: &Scene<'_>) -> Option<Cause> {
         .filter(|later| later.line.source == entry.line.source)
         .any(|later| later.line.begins(&["new USB bus registered"]));
     let back = if is_back { ", and it has been started again since" } else { "" };
+    let is_bus_error =
+        |entry: &Entry<'_>| is_by(entry, Some(name)) && entry.line.text.contains(HOST_SYSTEM_ERROR);
+    let why = match scene.history.entries.iter().skip(first).any(is_bus_error) {
+        true => ", after a Host System Error: it could not reach memory",
+        false => "",
+    };
     let because = format!(
-        "the host controller {name} died{}{busy}; all of its devices went with it{back}",
+        "the host controller {name} died{}{busy}{why}; all of its devices went with it{back}",
         since_boot_words(entry)
     );
     let driver = entry.line.source.rsplit_once(' ').map_or("xhci_hcd", |(driver, _)| driver);

@@ -223,6 +223,30 @@ fn a_dead_controller_explains_the_rest() {
 }
 
 #[test]
+fn a_controller_that_cannot_reach_memory_died() {
+    let lines = [
+        "[  80.1] xhci_hcd 0000:00:02.0: WARNING: Host System Error",
+        "[  95.4] xhci_hcd 0000:00:02.0: xHCI host not responding to stop endpoint command",
+    ];
+    for lines in [&lines[..1], &lines] {
+        let (kind, because, _) = first(lines);
+        assert_eq!(kind, CauseKind::ControllerDied);
+        assert!(because.contains("after a Host System Error"), "{because}");
+    }
+}
+
+#[test]
+fn events_that_fit_no_transfer_are_the_controllers() {
+    for line in [
+        "[  39.7] xhci_hcd 0000:00:02.0: ERROR Unknown event condition 33 for slot 2 ep 6 , HC probably busted",
+        "[  39.7] xhci_hcd 0000:00:02.0: ERROR Transfer event TRB DMA ptr not part of current TD ep_index 7 comp_code 1",
+    ] {
+        let (kind, because, _) = first(&[line]);
+        assert_eq!(kind, CauseKind::StreamEvents, "{because}");
+    }
+}
+
+#[test]
 fn an_error_of_uas_is_the_rule_that_decides() {
     for line in [
         "[    1.5] uas: probe of 3-3:1.0 failed with error -12",
