@@ -2,13 +2,16 @@
 //!
 //! A suite that cannot be reached makes its tests ignored, with the reason, never passed.
 
-use std::{process::ExitCode, time::Duration};
+use std::{
+    process::{Command, ExitCode},
+    time::Duration,
+};
 
 use libtest_mimic::{Arguments, Trial};
 use uaskit_interop::{
-    Result, boot_image,
+    Error, Result, boot_image,
     debian::Suite,
-    drive::Drive,
+    drive::{Drive, binary},
     guest::{Disk, Guest},
     qemu::{Firmware, Machine},
     scratch::Scratch,
@@ -21,6 +24,19 @@ const DRIVES: &[(&str, &str, &str, u32, u32)] = &[
     ("bot", "transport=bot", "usb-storage", 1, 5000),
     ("high", "speed=high", "uas", 30, 480),
     ("full", "speed=full,transport=bot", "usb-storage", 1, 12),
+];
+
+/// Faults of the controller, from the mildest to those that end it: what is planned, a line of the guest's log, a cause of
+/// `uaskit why`.
+const FAULTS: &[(&[&str], &str, &str)] = &[
+    (&["unknown-stream@1"], "for unknown stream ring", "stream-events"),
+    (&["wrong-code@2"], "HC probably busted", "stream-events"),
+    (&["wrong-pointer@2"], "not part of current TD", "stream-events"),
+    (&["lose-event@2"], "uas_eh_abort_handler", "transport"),
+    (&["ignore-doorbell@1"], "uas_eh_abort_handler", "transport"),
+    (&["lose-event@2", "lose-stop@1"], "not responding to stop endpoint command", "controller-died"),
+    (&["hse@1"], "Host System Error", "controller-died"),
+    (&["hce@1"], "not responding to stop endpoint command", "controller-died"),
 ];
 
 const PLUG_LIMIT: Duration = Duration::from_secs(90);
@@ -41,6 +57,7 @@ fn main() -> ExitCode {
     trials.push(trial("ovmf".into(), false, || boots(Firmware::Ovmf)));
     trials.push(trial("a_second_machine".into(), false, a_second_machine));
     trials.push(trial("memory_that_is_not_shared".into(), false, memory_that_is_not_shared));
+    trials.push(trial("controller_faults".into(), true, controller_faults));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -157,4 +174,70 @@ fn memory_that_is_not_shared() -> Result<()> {
     let printed = host.printed();
     assert!(printed.contains("guest memory is not shared") && printed.contains("share=on"), "{printed}");
     Ok(())
+}
+
+/// Each fault shows in the guest's log as on silicon, and `uaskit why` names its cause.
+fn controller_faults() -> Result<()> {
+    let place = Scratch::new()?;
+    let control = format!("unix:{}", place.path("control").display());
+    let drive = |serial: &str| format!("ram=64M,streams=32,serial={serial}");
+    let words = ["--control", &control, "--drive", &drive("first"), "--drive", &drive("second")];
+    let host = Drive::serve_host("vfio-user-faults", &words)?;
+    let mut vm = Machine::new("vfio-user-faults").host(host.socket(), None).boot()?;
+    let guest = &mut vm.guest;
+    let mut wrong = Vec::new();
+    guest.await_disks(2, PLUG_LIMIT)?;
+    uaskit(&["control", &control, "fault", "dead-port@1"])?;
+    uaskit(&["control", &control, "attach", &drive("third")])?;
+    await_lines(guest, &["Cannot enable. Maybe the USB cable is bad?"])?;
+    wrong.extend(unexplained(&place, guest, "dead-port@1", "link")?);
+    // The first drive is at port 16.
+    uaskit(&["control", &control, "detach", "--port", "18"])?;
+    for (faults, line, cause) in FAULTS {
+        let disk = guest.await_disk("first", PLUG_LIMIT)?.name;
+        guest.stdout_of(&format!("dmesg -c >/dev/null; echo 2 >/sys/block/{disk}/device/timeout"))?;
+        for fault in *faults {
+            uaskit(&["control", &control, "fault", fault])?;
+        }
+        let read = format!("dd if=/dev/{disk} of=/dev/null bs=4k count=16 iflag=direct || true");
+        let read = guest.start(&read)?;
+        let dies = *cause == "controller-died";
+        let end = if dies { "HC died" } else { "reset SuperSpeed USB device" };
+        await_lines(guest, &[*line, end])?;
+        guest.finish(read, RUN_LIMIT)?;
+        wrong.extend(unexplained(&place, guest, &faults.join(" and "), cause)?);
+        if dies {
+            guest.enumerate_again()?;
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+    Ok(())
+}
+
+/// Waits until the guest's log has all of `words`.
+fn await_lines(guest: &mut Guest, words: &[&str]) -> Result<()> {
+    for words in words {
+        let script = format!(
+            "for second in $(seq 60); do dmesg | grep -q '{words}' && exit 0; sleep 1; done; dmesg; exit 1"
+        );
+        guest.stdout_within(RUN_LIMIT, &script)?;
+    }
+    Ok(())
+}
+
+/// Runs uaskit here. Returns what it prints; `why` has an exit code for each answer.
+fn uaskit(words: &[&str]) -> Result<String> {
+    let output = Command::new(binary()?).args(words).output().map_err(Error::io("run uaskit"))?;
+    let failed = !output.status.success() && words[0] != "why";
+    assert!(!failed, "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What `uaskit why` says of the guest's log alone, if it does not find the cause.
+fn unexplained(place: &Scratch, guest: &mut Guest, fault: &str, cause: &str) -> Result<Option<String>> {
+    let (log, file) = (guest.dmesg()?.to_string(), place.path("dmesg"));
+    std::fs::write(&file, &log).map_err(Error::io("write a log"))?;
+    let answer = uaskit(&["why", "--json", "--from", &file.display().to_string()])?;
+    let is_found = answer.contains(&format!("\"{cause}\""));
+    Ok((!is_found).then(|| format!("{fault}: {answer}\n{log}")))
 }
