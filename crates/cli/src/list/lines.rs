@@ -205,6 +205,10 @@ pub(crate) fn foreign(drive: &ForeignDrive) -> String {
     let family = bridge_family(drive.id).map_or_else(String::new, |family| format!(" ({family})"));
     let speed = drive.speed.map_or_else(String::new, |speed| format!(" at {speed}"));
     let how = match (drive.transport, &drive.driver) {
+        // A device that did not start uses nothing.
+        (Some(transport), Some(driver)) if drive.error.is_some() => {
+            format!("is attached{speed}; its driver is {driver} ({transport})")
+        }
         (Some(transport), Some(driver)) => format!("uses {transport} (driver {driver}){speed}"),
         _ => format!("is attached{speed}; the report does not name its driver"),
     };

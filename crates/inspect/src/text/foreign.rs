@@ -73,9 +73,9 @@ pub(super) fn read(kind: TextKind, reader: &Reader<'_>, facts: &mut Facts) {
 
 fn note(drive: &mut ForeignDrive, text: &str) {
     if drive.transport != Some("UAS")
-        && let Some((driver, transport)) = DRIVERS.iter().find(|(word, _)| text.contains(word))
+        && let Some((driver, transport)) = driver(text)
     {
-        drive.driver = Some((*driver).to_owned());
+        drive.driver = Some(driver.to_owned());
         drive.transport = Some(transport);
     }
     if let Some(problem) = windows_problem(text) {
@@ -86,6 +86,15 @@ fn note(drive: &mut ForeignDrive, text: &str) {
     if is_speed && drive.speed.is_none() {
         drive.speed = speed(text);
     }
+}
+
+/// The driver that a line names, and its transport. `pnputil` names the driver's file, in small letters.
+fn driver(text: &str) -> Option<(&'static str, &'static str)> {
+    let is_named = |word: &str| {
+        text.contains(word)
+            || text.split_whitespace().any(|one| one == format!("{}.inf", word.to_lowercase()))
+    };
+    DRIVERS.into_iter().find(|(word, _)| is_named(word))
 }
 
 /// The speed of a line, in the words that both systems use.

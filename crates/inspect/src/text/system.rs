@@ -6,7 +6,8 @@
 use super::TextKind;
 use super::facts::{Facts, Key};
 use super::section::Reader;
-use crate::inventory::{BOARD_MODEL, THROTTLED};
+use crate::inventory::{BOARD_MODEL, PARAMETER, THROTTLED};
+use quirks::quirk::Flag;
 
 /// The format of a single line.
 pub(super) fn kind_of(text: &str) -> Option<TextKind> {
@@ -88,7 +89,26 @@ pub(super) fn is_attribute(text: &str) -> bool {
     attribute_of(text).is_some()
 }
 
+/// Whether a line is what `cat` prints of the quirks in force: `152d:0578:u,174c:55aa:`.
+fn is_quirk_list(text: &str) -> bool {
+    const ID_DIGITS: usize = 4;
+    // Fewer digits are valid as well, but then a line may be a time of day.
+    let is_id = |word: &str| word.len() == ID_DIGITS && word.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let is_entry = |entry: &str| {
+        let mut words = entry.split(':');
+        let (vendor, product, letters) = (words.next(), words.next(), words.next());
+        vendor.is_some_and(is_id)
+            && product.is_some_and(is_id)
+            && letters.is_some_and(|letters| letters.chars().all(|letter| Flag::of_letter(letter).is_some()))
+            && words.next().is_none()
+    };
+    !text.is_empty() && text.split(',').all(is_entry)
+}
+
 fn attribute_of(text: &str) -> Option<(&str, &str)> {
+    if is_quirk_list(text.trim()) {
+        return Some((PARAMETER, text.trim()));
+    }
     if !text.starts_with("/sys/")
         && !text.starts_with("/proc/cmdline")
         && !text.starts_with("/proc/device-tree/")

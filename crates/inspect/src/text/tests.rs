@@ -515,3 +515,59 @@ fn a_long_log_is_read_fast() {
 }
 
 mod excerpts;
+
+/// `lsusb` and `lsusb -t` of a drive that usb-storage has; no descriptors.
+const ON_STORAGE: &str = "\
+Bus 002 Device 003: ID 152d:0578 JMicron Technology Corp. / JMicron USA Technology Corp. JMS578 SATA 6Gb/s
+/:  Bus 02.Port 1: Dev 1, Class=root_hub, Driver=xhci_hcd/4p, 5000M
+    |__ Port 1: Dev 3, If 0, Class=Mass Storage, Driver=usb-storage, 5000M
+";
+
+#[test]
+fn the_letter_u_decides_where_the_text_has_no_descriptors() {
+    for settings in [
+        "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro quiet usb-storage.quirks=152d:0578:u",
+        "/sys/module/usb_storage/parameters/quirks:152d:0578:u",
+        "$ cat /sys/module/usb_storage/parameters/quirks\n152d:0578:u",
+        "174c:55aa:,152d:0578:u",
+    ] {
+        let inventory = documents(&[("post", &format!("{ON_STORAGE}{settings}\n"))]);
+        let diagnosis = &diagnose(&inventory, inventory.find("152d:0578")[0])[0];
+        assert_eq!(diagnosis.decision, Decision::Decided(Rule::NotIgnored), "{settings}: {diagnosis:#?}");
+        let because = diagnosis.judgement(Rule::NotIgnored).map(|judgement| judgement.because.as_str());
+        assert_eq!(because, Some("usb-storage.quirks= has the letter u for 152d:0578"));
+        let settings_check = diagnosis.checks.iter().find(|check| check.kind == CheckKind::Settings);
+        let said = settings_check.map_or("", |check| check.because.as_str());
+        assert!(!said.contains("usb-storage is not loaded"), "{said}");
+    }
+    // Without it, nothing is known.
+    let inventory = documents(&[("post", &format!("{ON_STORAGE}quiet splash root=/dev/sda1\n12:34:\n"))]);
+    let diagnosis = &diagnose(&inventory, inventory.find("152d:0578")[0])[0];
+    assert_eq!(diagnosis.decision, Decision::Supposed(Rule::AlternateSetting));
+}
+
+#[test]
+fn pnputil_names_the_file_of_the_driver_and_why_a_device_did_not_start() {
+    let device = |driver: &str, status: &str| {
+        format!(
+            "Instance ID:                USB\\VID_152D&PID_0578\\0123\n\
+             Device Description:         USB Mass Storage Device\n\
+             Status:                     {status}\n\
+             Driver Name:                {driver}\n"
+        )
+    };
+    for (driver, status, transport, error) in [
+        ("usbstor.inf", "Started", Some("BOT"), None),
+        ("uaspstor.inf", "Started", Some("UAS"), None),
+        (
+            "uaspstor.inf",
+            "Problem\nProblem Code:               10 (0x0A) [CM_PROB_FAILED_START]",
+            Some("UAS"),
+            Some("the problem CM_PROB_FAILED_START"),
+        ),
+    ] {
+        let inventory = documents(&[("pnputil", &device(driver, status))]);
+        let drive = &inventory.report.as_ref().expect("text").foreign[0];
+        assert_eq!((drive.transport, drive.error.as_deref()), (transport, error), "{driver} {status}");
+    }
+}

@@ -32,6 +32,13 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
             .says(Health::Unknown, "the quirks in force are not in the text")
             .seen(Reading::new("missing", format!("cat {} /proc/cmdline", settings.path())));
     }
+    if settings.in_force.is_none()
+        && evidence.inventory.is_from_text()
+        && let Some((place, letters)) = said
+    {
+        let because = format!("\"{letters}\" is set for it at boot; what is in force is not in the text");
+        return kind.says(Health::Concern, because).seen(Reading::new(&place.path, &place.line));
+    }
     let Some(in_force) = &settings.in_force else {
         return kind.says(Health::Good, "usb-storage is not loaded; the settings apply when it is");
     };

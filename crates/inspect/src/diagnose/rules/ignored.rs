@@ -19,8 +19,14 @@ use quirks::quirk::{BridgeFacts, Flag, Versions};
 
 pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let rule = Rule::NotIgnored;
-    if !evidence.speaks_uas() {
-        return rule.says(Verdict::NotAsked, "there is no UAS to ignore");
+    // A text may have the quirk, and not the descriptors.
+    let is_unknown = evidence.device.described().is_none();
+    let is_ignored = evidence.quirks.uas().contains(Flag::IgnoreUas);
+    match (evidence.speaks_uas(), is_unknown) {
+        (true, _) => {}
+        (false, true) if is_ignored => {}
+        (false, true) => return rule.says(Verdict::NotAsked, "it is unknown whether the drive supports UAS"),
+        (false, false) => return rule.says(Verdict::NotAsked, "the drive does not support UAS"),
     }
     let later = evidence.later_row.filter(|row| row.flags.contains(Flag::IgnoreUas));
     let other = later.or(evidence.leaving_row);
@@ -43,7 +49,6 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
         );
         return judgement.seen_if_any(kernels_word(evidence)).advise(advice::use_uas(evidence));
     }
-    let is_ignored = evidence.quirks.uas().contains(Flag::IgnoreUas);
     let unexplained =
         kernels_word(evidence).filter(|_| !is_ignored && evidence.driver() == Some("usb-storage"));
     if let Some(line) = unexplained {
