@@ -74,7 +74,7 @@ pub struct Absent {
 pub fn absent(inventory: &Inventory) -> Vec<Absent> {
     let Some(log) = inventory.readable_log() else { return Vec::new() };
     let history = log.history();
-    let mut all = machine::dead_controllers(&history, &log.path);
+    let mut all = machine::dead_controllers(&history, &log.path, false);
     all.extend(machine::removed_controllers(&history, &log.path));
     let mut ports: Vec<&str> = history.sessions.iter().map(|session| session.port.as_str()).collect();
     ports.sort_unstable();
@@ -90,6 +90,9 @@ pub fn absent(inventory: &Inventory) -> Vec<Absent> {
     if inventory.storage().next().is_none() {
         all.extend(machine::stream_events(&history, &log.path, &all));
         all.extend(machine::supply(inventory, &history, &log.path, &all));
+    }
+    if all.is_empty() && inventory.storage().next().is_none() {
+        all.extend(machine::dead_controllers(&history, &log.path, true));
     }
     if all.is_empty() {
         all.extend(machine::lost_hub(inventory, &history, &log.path));

@@ -32,13 +32,19 @@ pub(super) fn with(value: &str, id: DeviceId, letters: &str) -> String {
 /// The value without the entries of a device, and without those that the kernel passes over.
 pub(super) fn without(value: &str, id: DeviceId) -> String {
     let others: Vec<&str> =
-        entries(value).filter(|(_, other, _)| *other != id).map(|(entry, ..)| entry).collect();
+        printable(value).filter(|(_, other)| *other != id).map(|(entry, _)| entry).collect();
     others.join(",")
 }
 
 /// The value without what the kernel passes over, such as placeholders.
 pub(super) fn readable(value: &str) -> String {
-    entries(value).map(|(entry, ..)| entry).collect::<Vec<_>>().join(",")
+    printable(value).map(|(entry, _)| entry).collect::<Vec<_>>().join(",")
+}
+
+/// The entries that can be printed in a command: a report may have anything in their place.
+pub(super) fn printable(value: &str) -> impl Iterator<Item = (&str, DeviceId)> {
+    let is_plain = |entry: &str| entry.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b':');
+    entries(value).filter(move |(entry, ..)| is_plain(entry)).map(|(entry, id, _)| (entry, id))
 }
 
 /// The entries that the kernel reads: text, ids, letters.
@@ -100,6 +106,7 @@ mod tests {
         assert_eq!(without("174c:55aa:u", ID), "");
         assert_eq!(with("idVendor:idProduct:u,174c:55aa,1:2:t", ID, "u"), "1:2:t,174c:55aa:u");
         assert_eq!(readable("1:2:t,VID:PID:u"), "1:2:t");
+        assert_eq!(readable("1:2:t,3:4:u;reboot,5:6:$(reboot)"), "1:2:t");
     }
 
     proptest::proptest! {

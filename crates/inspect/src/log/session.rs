@@ -235,7 +235,9 @@ pub(super) fn note_interface(session: &mut Session, line: LogLine<'_>) {
 /// A line about a SCSI host or a unit of it.
 pub(super) fn note_unit(session: &mut Session, line: LogLine<'_>) {
     let Some((_, address)) = line.source.split_once(' ') else { return };
-    if address.split(':').count() != 4 {
+    // It is printed in commands.
+    let is_plain = address.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
+    if address.split(':').count() != 4 || !is_plain {
         return;
     }
     let at = session.units.iter().position(|unit| unit.address == address).unwrap_or_else(|| {

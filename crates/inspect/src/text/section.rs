@@ -27,8 +27,23 @@ pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.split(|sign: char| !sign.is_ascii_digit()).next()?.parse().ok()
 }
 
+/// Joins lines of `lsusb -t` that a mail program broke before the driver.
+fn join_tree_lines(lines: &mut Vec<Line<'_>>) {
+    let mut joined: Vec<Line<'_>> = Vec::with_capacity(lines.len());
+    for line in lines.drain(..) {
+        let is_rest = line.text.trim_start().starts_with("Driver=");
+        let begin = joined.last_mut().filter(|begin| is_rest && is_tree_line(&begin.text));
+        match begin.filter(|begin| !begin.text.contains("Driver=")) {
+            Some(begin) => begin.text = format!("{} {}", begin.text.trim_end(), line.text.trim()).into(),
+            None => joined.push(line),
+        }
+    }
+    *lines = joined;
+}
+
 /// Puts the path before the value that `cat` printed of one attribute: its command stands in the line before.
-pub(crate) fn name_values(lines: &mut [Line<'_>]) {
+pub(crate) fn name_values(lines: &mut Vec<Line<'_>>) {
+    join_tree_lines(lines);
     for at in 1..lines.len() {
         let path =
             lines.get(at - 1).and_then(|line| line.text.rsplit_once("cat ").map(|(_, path)| path.trim()));

@@ -14,19 +14,24 @@ use std::collections::BTreeMap;
 /// Lines between the end of a controller and those of its devices.
 const LOST_LINES_MAX: usize = 64;
 
-/// Controllers that died and were not registered again.
-pub(super) fn dead_controllers(history: &History<'_>, path: &str) -> Vec<Absent> {
+/// Controllers that died and were not registered again; those that were, where `with_restarted` says so.
+pub(super) fn dead_controllers(history: &History<'_>, path: &str, with_restarted: bool) -> Vec<Absent> {
     let mut dead: Vec<(String, usize)> = Vec::new();
+    let mut restarted: Vec<String> = Vec::new();
     for (index, entry) in history.entries.iter().enumerate() {
         let Some((_, name)) = entry.line.source.rsplit_once(' ') else { continue };
         if cause::is_controller_death(entry) && !cause::is_removed(history, entry) {
             dead.retain(|(other, _)| other != name);
             dead.push((name.to_owned(), index));
         } else if entry.line.text.contains("new USB bus registered") {
-            dead.retain(|(other, _)| other != name);
+            if with_restarted && dead.iter().any(|(other, _)| other == name) {
+                restarted.push(name.to_owned());
+            }
+            dead.retain(|(other, _)| with_restarted || other != name);
         }
     }
     let of = |(name, index): (String, usize)| {
+        let is_restarted = restarted.contains(&name);
         let entry = history.entries.get(index)?;
         let driver = entry.line.source.split(' ').next().unwrap_or("xhci_hcd");
         let is_start = ["can't setup", "init 0000:"].iter().any(|words| entry.line.text.contains(words));
@@ -42,9 +47,17 @@ pub(super) fn dead_controllers(history: &History<'_>, path: &str) -> Vec<Absent>
             .take(4)
             .map(|entry| Reading::new(path, entry.raw));
         Some(Absent {
-            because: format!("the host controller {name} {what}{when}{with}; none of its devices is usable"),
+            because: if is_restarted {
+                format!("the host controller {name} {what}{when}{with}; it was started again since")
+            } else {
+                format!("the host controller {name} {what}{when}{with}; none of its devices is usable")
+            },
             readings: readings.collect(),
-            advice: vec![advice::restart_controller(&name, driver), advice::newer_kernel_or_firmware()],
+            advice: if is_restarted {
+                vec![advice::newer_kernel_or_firmware(), advice::find_port()]
+            } else {
+                vec![advice::restart_controller(&name, driver), advice::newer_kernel_or_firmware()]
+            },
             place: name,
             kind: AbsentKind::Controller,
             id: None,
@@ -57,9 +70,14 @@ pub(super) fn dead_controllers(history: &History<'_>, path: &str) -> Vec<Absent>
 /// Controllers that were removed with everything behind them: a dock, or a card, that is not there any more.
 pub(super) fn removed_controllers(history: &History<'_>, path: &str) -> Vec<Absent> {
     let mut removed: Vec<(&str, usize)> = Vec::new();
+    let mut died: Vec<&str> = Vec::new();
     for (index, entry) in history.entries.iter().enumerate() {
         let Some((_, name)) = entry.line.source.rsplit_once(' ') else { continue };
-        if entry.line.begins(&["remove, state"]) {
+        if cause::is_controller_death(entry) && !cause::is_removed(history, entry) && !died.contains(&name) {
+            died.push(name);
+        }
+        // One that died first was unbound to restart it.
+        if entry.line.begins(&["remove, state"]) && !died.contains(&name) {
             removed.retain(|(other, _)| *other != name);
             removed.push((name, index));
         } else if entry.line.text.contains("new USB bus registered") {

@@ -11,7 +11,7 @@ use quirks::quirk::{Flag, Flags};
 
 /// Restarts a host controller whose driver is a module or built in.
 pub(in crate::diagnose) fn restart_controller(name: &str, driver: &str) -> Advice {
-    let (bus, driver) = if is_pci(name) { ("pci", "xhci_hcd") } else { ("platform", driver) };
+    let bus = if is_pci(name) { "pci" } else { "platform" };
     let drivers = format!("/sys/bus/{bus}/drivers/{driver}");
     Advice::new("Restart the host controller")
         .cost("every device of this controller disconnects; unmount their file systems first")
@@ -252,7 +252,7 @@ pub(in crate::diagnose) fn right_setting(evidence: &Evidence<'_>) -> Advice {
     let mut all: Vec<String> = Vec::new();
     let values: Vec<String> = of_mistakes.chain(of_places).collect();
     for value in values.iter().rev() {
-        for (entry, other, _) in entry::entries(value) {
+        for (entry, other) in entry::printable(value) {
             if all.iter().all(|known| entry::letters_of(known, other).is_none()) {
                 all.push(entry.to_owned());
             }

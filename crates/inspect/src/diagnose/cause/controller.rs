@@ -1,7 +1,8 @@
 //! The host controller: death, and events of streams that its driver does not know (drivers/usb/host/xhci*.c).
 //!
-//! A death explains all that follows it. Left out: what the controller's devices print of it. Always true: a controller that was
-//! removed did not die.
+//! A line counts for the controller that prints it; a death explains all that follows it. Always true: a controller that was removed did
+//! not die; names of a controller and its driver are printed in commands, so a name that a shell would run is not taken. Left out: what
+//! the controller's devices print of it.
 
 use super::{Cause, CauseKind, Scene, since_boot_words};
 use crate::diagnose::advice;
@@ -41,6 +42,11 @@ const RING_ERRORS: [&str; 8] = [
 /// Whether a line is printed by that controller.
 fn is_by(entry: &Entry<'_>, controller: Option<&str>) -> bool {
     let Some((driver, name)) = entry.line.source.rsplit_once(' ') else { return false };
+    // Both are printed in commands.
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b":._-".contains(&byte);
+    if !driver.bytes().chain(name.bytes()).all(is_plain) {
+        return false;
+    }
     let is_controller =
         ["hcd", "xhci", "ehci", "ohci", "uhci", "dwc"].iter().any(|part| driver.contains(part));
     is_controller && controller.is_none_or(|controller| controller == name)
@@ -63,13 +69,17 @@ fn is_death(entry: &Entry<'_>) -> bool {
 /// Lines between what a controller prints at its removal and the removal.
 const REMOVAL_LINES_MAX: usize = 64;
 
+/// Seconds between them: a dead controller may be unbound later to restart it.
+const REMOVAL_S: f64 = 10.0;
+
 /// Whether a controller was removed with its dock or card, or unbound (`usb_hcd_pci_remove`): then it did not die by itself, and
 /// what it prints of its death follows from that.
 pub(in crate::diagnose) fn is_removed(history: &History<'_>, death: &Entry<'_>) -> bool {
-    history.entries.iter().any(|entry| {
+    let from = death.index.saturating_sub(REMOVAL_LINES_MAX);
+    history.entries.iter().skip(from).take(2 * REMOVAL_LINES_MAX + 1).any(|entry| {
         entry.line.source == death.line.source
             && entry.line.begins(&["remove, state"])
-            && entry.index.abs_diff(death.index) <= REMOVAL_LINES_MAX
+            && entry.at.zip(death.at).is_none_or(|(removal, death)| (removal - death).abs() <= REMOVAL_S)
     })
 }
 
@@ -118,7 +128,10 @@ pub(super) fn died(scene: &Scene<'_>) -> Option<Cause> {
 
 /// The controller of the lines about unknown streams, if they are of one.
 fn only_with_stream_events<'a>(scene: &Scene<'a>) -> Option<&'a str> {
-    let entries = scene.history.entries.iter().filter(|entry| is_stream_event(entry));
+    let is_ring_error = |entry: &Entry<'_>| {
+        is_by(entry, None) && RING_ERRORS.iter().any(|words| entry.line.text.contains(words))
+    };
+    let entries = scene.history.entries.iter().filter(|entry| is_stream_event(entry) || is_ring_error(entry));
     let mut names: Vec<&str> =
         entries.filter_map(|entry| Some(entry.line.source.rsplit_once(' ')?.1)).collect();
     names.dedup();

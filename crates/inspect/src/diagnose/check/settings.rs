@@ -27,17 +27,8 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
             .advise(advice::right_setting(evidence));
     }
     let said = settings.places.last().and_then(|place| Some((place, entry::letters_of(&place.value, id)?)));
-    if settings.in_force.is_none() && said.is_none() && evidence.inventory.is_from_text() {
-        return kind
-            .says(Health::Unknown, "the quirks in force are not in the text")
-            .seen(Reading::new("missing", format!("cat {} /proc/cmdline", settings.path())));
-    }
-    if settings.in_force.is_none()
-        && evidence.inventory.is_from_text()
-        && let Some((place, letters)) = said
-    {
-        let because = format!("\"{letters}\" is set for it at boot; what is in force is not in the text");
-        return kind.says(Health::Concern, because).seen(Reading::new(&place.path, &place.line));
+    if settings.in_force.is_none() && evidence.inventory.is_from_text() {
+        return without_those_in_force(evidence, said);
     }
     let Some(in_force) = &settings.in_force else {
         return kind.says(Health::Good, "usb-storage is not loaded; the settings apply when it is");
@@ -78,6 +69,20 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
                 None => check,
             }
         }
+    }
+}
+
+/// A text lacks the quirks in force; it may have the setting that applies at boot.
+fn without_those_in_force(evidence: &Evidence<'_>, said: Option<(&SettingPlace, &str)>) -> Check {
+    let kind = CheckKind::Settings;
+    match said {
+        Some((place, letters)) => {
+            let because = format!("\"{letters}\" is set for it at boot; what is in force is not in the text");
+            kind.says(Health::Concern, because).seen(Reading::new(&place.path, &place.line))
+        }
+        None => kind
+            .says(Health::Unknown, "the quirks in force are not in the text")
+            .seen(Reading::new("missing", format!("cat {} /proc/cmdline", evidence.inventory.quirks.path()))),
     }
 }
 

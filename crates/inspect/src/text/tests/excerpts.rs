@@ -551,3 +551,43 @@ fn a_problem_of_windows_is_reported_in_every_language() {
     let report = inventory.report.as_ref().expect("a text");
     assert_eq!(report.foreign[0].error.as_deref(), Some("the problem CM_PROB_FAILED_START"));
 }
+
+#[test]
+fn a_controller_that_was_unbound_after_its_death_died() {
+    let died = "\
+[13769.62] xhci_hcd 0000:0f:00.0: HC died; cleaning up
+[13863.68] xhci_hcd 0000:0f:00.0: remove, state 4
+[13863.69] xhci_hcd 0000:0f:00.0: USB bus 4 deregistered
+";
+    let all = gone(died);
+    assert!(all.len() == 1 && all[0].because.contains("died"), "{all:#?}");
+    let back = "[13864.33] xhci_hcd 0000:0f:00.0: new USB bus registered, assigned bus number 3\n";
+    let all = gone(&format!("{died}{back}"));
+    assert!(all.len() == 1 && all[0].because.contains("started again"), "{all:#?}");
+}
+
+#[test]
+fn commands_hold_nothing_that_a_shell_would_run() {
+    let forged = "[   10.0] xhci_hcd $(reboot): HC died; cleaning up\n";
+    assert!(gone(forged).is_empty());
+    let real = "[   10.0] xhci-pci-renesas 0000:03:00.0: HC died; cleaning up\n";
+    let line = &gone(real)[0].advice[0].steps[0].line;
+    assert_eq!(line, "echo 0000:03:00.0 | sudo tee /sys/bus/pci/drivers/xhci-pci-renesas/unbind");
+}
+
+#[test]
+fn a_tree_line_that_a_mail_broke_has_its_driver() {
+    let text = "\
+/:  Bus 002.Port 001: Dev 001, Class=root_hub, Driver=xhci_hcd/6p, 5000M
+     |__ Port 001: Dev 002, If 0, Class=Hub, Driver=hub/4p, 5000M
+         |__ Port 003: Dev 005, If 0, Class=Vendor Specific Class,
+Driver=r8152, 5000M
+         |__ Port 004: Dev 004, If 0, Class=Mass Storage,
+Driver=usb-storage, 5000M
+";
+    let inventory = documents(&[("lsusb-t.txt", text)]);
+    let drives: Vec<_> = inventory.storage().map(|device| device.port.as_str()).collect();
+    assert_eq!(drives, ["2-1.4"]);
+    let device = inventory.storage().next().expect("a drive");
+    assert_eq!(device.interfaces[0].driver.as_deref(), Some("usb-storage"));
+}
