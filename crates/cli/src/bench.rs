@@ -48,6 +48,9 @@ const ROUNDS_MIN: u32 = 3;
 /// The workload unless given.
 const USUAL_WORKLOAD: &str = "iometer-4k-read";
 
+/// Runs that may take longer in all are announced.
+const ANNOUNCED_SECONDS: f64 = 20.0;
+
 /// Percent of reads of a mix unless given.
 const USUAL_MIX: u8 = 50;
 
@@ -89,6 +92,9 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut Output<'_>) -> Result<()
     let energy = Energy::new(Tree::running());
     let mut notes = notes(&workloads, arguments);
     let jobs: Vec<Job> = workloads.into_iter().flat_map(|workload| workload.jobs).collect();
+    if !arguments.quiet {
+        announce(&jobs, bench_target.routes.len(), &plan);
+    }
     let watchers = Watchers { energy: &energy, observer: &mut view };
     let rows = measure::measure(&mut *bench_target.device, &bench_target.routes, &jobs, &plan, watchers);
     view.close();
@@ -286,6 +292,16 @@ fn plan(arguments: &BenchArguments) -> Plan {
         steady_within: arguments.steady / 100.0,
         verify: arguments.verify,
         session: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u32,
+    }
+}
+
+/// Announces how long the runs take, unless they are short or end by size.
+fn announce(jobs: &[Job], routes: usize, plan: &Plan) {
+    let of_job = |job: &Job| (job.run.unwrap_or(plan.conditions.run) + plan.conditions.warm_up).as_secs_f64();
+    let round = jobs.iter().map(of_job).sum::<f64>() * routes as f64;
+    let [least, most] = [plan.rounds.0, plan.rounds.1].map(|rounds| (round * f64::from(rounds)).ceil());
+    if most > ANNOUNCED_SECONDS && !jobs.iter().any(|job| job.once) {
+        message!("Measuring takes {least} to {most} s, until the figures are steady.");
     }
 }
 

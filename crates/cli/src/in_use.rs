@@ -1,16 +1,19 @@
 //! Whether an image or a device may be opened for writing: the one check of `bench`, `serve` and
-//! `control insert`.
+//! `control insert`. What is served is raw: an image of another format is not served for writing.
 //!
 //! A file can be in use by a loop device or as swap, a block device by a file system, by other
 //! devices on top of it, or by a program that has it open exclusively; [`inspect::block`] finds out.
 //! Writing beside such a user destroys its data. Left out: users that come later.
 
+use crate::command_line;
 use crate::failure::Failure;
 use crate::sanitize::shown;
 use inspect::block::{self, BlockDevice, Objection};
 use inspect::tree::Tree;
+use std::ffi::OsStr;
 use std::fmt;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -56,7 +59,7 @@ pub(crate) fn check(path: &Path, tree: &Tree) -> Result<Checked, Unchecked> {
     Ok(Checked { storage: Storage::Device(Box::new(device)), objections })
 }
 
-/// Why a path must not be served for writing, if anything is known to use it. A path that cannot be
+/// Why a path must not be served for writing: something uses it, or it is not a raw image. A path that cannot be
 /// opened at all is left to the code that opens it, which has the better error.
 pub(crate) fn why_not_served(path: &Path, tree: &Tree) -> Option<String> {
     let objections = match check(path, tree) {
@@ -68,11 +71,45 @@ pub(crate) fn why_not_served(path: &Path, tree: &Tree) -> Option<String> {
     let is_left = |objection: &&Objection| {
         !matches!(objection, Objection::ReadOnly { .. } | Objection::Unchecked { .. })
     };
-    let all: Vec<String> = objections.iter().filter(is_left).map(Objection::to_string).collect();
+    let all = objections.iter().filter(is_left).map(Objection::to_string);
+    let all: Vec<String> = all.chain(why_not_raw(path)).collect();
     (!all.is_empty()).then(|| all.join("\n  "))
 }
 
-/// Refuses to serve a path for writing if anything is known to use it.
+/// First bytes of image formats that are not raw, with the format's name and the offset of the bytes.
+const FORMATS: [(&str, usize, &[u8]); 7] = [
+    ("qcow2", 0, b"QFI\xfb"),
+    ("VMDK", 0, b"KDMV"),
+    ("VMDK", 0, b"# Disk DescriptorFile"),
+    ("VHDX", 0, b"vhdxfile"),
+    ("VHD", 0, b"conectix"),
+    ("VDI", 64, b"\x7f\x10\xda\xbe"),
+    ("QED", 0, b"QED\0"),
+];
+/// Bytes of an image that are compared with [`FORMATS`].
+const COMPARED_BYTES: u64 = 128;
+
+/// What is wrong with an image of another format than raw. A guest would take its tables for an empty disk.
+fn why_not_raw(path: &Path) -> Option<String> {
+    let kind = std::fs::metadata(path).ok()?.file_type();
+    if !kind.is_file() && !kind.is_block_device() {
+        return None;
+    }
+    let mut begins = Vec::new();
+    File::open(path).ok()?.take(COMPARED_BYTES).read_to_end(&mut begins).ok()?;
+    let is_of = |(_, offset, magic): &&(&str, usize, &[u8])| {
+        begins.get(*offset..).is_some_and(|bytes| bytes.starts_with(magic))
+    };
+    let (name, ..) = FORMATS.iter().find(is_of)?;
+    let raw = path.with_extension("raw");
+    let words = ["qemu-img", "convert", "-O", "raw"].map(OsStr::new);
+    let convert = command_line::line(&[&words[..], &[path.as_os_str(), raw.as_os_str()]].concat());
+    Some(format!(
+        "it is a {name} image, and its bytes would be served as they are, not the disk in it; convert it first: {convert}"
+    ))
+}
+
+/// Refuses to serve a path for writing if anything is known to use it, or if it is not a raw image.
 pub(crate) fn refuse_to_serve(path: &Path, tree: &Tree) -> Result<(), Failure> {
     why_not_served(path, tree).map_or(Ok(()), |why| {
         Err(Failure::refused(format!("refusing to serve {} for writing", shown(path)))
@@ -121,5 +158,27 @@ mod tests {
         }
         assert!(refuse_to_serve(&other, &tree).is_ok());
         assert!(refuse_to_serve(&place.path().join("none.img"), &tree).is_ok(), "opening it fails");
+    }
+
+    #[test]
+    fn an_image_of_another_format_is_refused_with_the_command_that_converts_it() {
+        let place = tempfile::tempdir().expect("a directory");
+        let tree = Tree::at(place.path());
+        let image = place.path().join("disk.img");
+        let vdi = [&[b'<'; 64][..], b"\x7f\x10\xda\xbe"].concat();
+        let others: [(&str, &[u8]); 4] =
+            [("qcow2", b"QFI\xfb\0\0\0\x03"), ("VMDK", b"KDMV\x01"), ("VHDX", b"vhdxfile"), ("VDI", &vdi)];
+        for (name, bytes) in others {
+            fs::write(&image, bytes).expect("written");
+            let failure = refuse_to_serve(&image, &tree).expect_err("it is not raw");
+            assert_eq!(failure.exit_code(), std::process::ExitCode::from(3));
+            let (text, image) = (failure.to_string(), image.display());
+            assert!(text.contains(&format!("it is a {name} image")), "{text}");
+            assert!(text.contains(&format!("qemu-img convert -O raw {image} ")), "{text}");
+        }
+        for raw in [&b""[..], b"QFI", &[0; 512]] {
+            fs::write(&image, raw).expect("written");
+            assert!(refuse_to_serve(&image, &tree).is_ok(), "{raw:?}");
+        }
     }
 }

@@ -80,7 +80,9 @@ impl CaptureArguments {
                 (format!("the first {of} of each transfer (--snap N keeps N bytes, --snap 0 all)"), Some(bytes))
             }
         };
-        Some((format!("{file}: {contents}"), json!({ "file": file, "snap_bytes": bytes })))
+        let is_older = self.file().is_some_and(|file| file.metadata().is_ok_and(|older| older.len() > 0));
+        let replaces = if is_older { "; the first transfer replaces the older capture" } else { "" };
+        Some((format!("{file}: {contents}{replaces}"), json!({ "file": file, "snap_bytes": bytes })))
     }
 }
 
@@ -149,18 +151,17 @@ struct Writer {
 }
 
 impl Capture {
-    /// Begins the first file. The recorder is the observer of the drive.
+    /// Begins to record; the first transfer creates the first file. The recorder is the observer of the drive.
     fn start(plan: Plan) -> Result<(Self, Recorder), Failure> {
         let begins = whole_second(SystemTime::now());
         let snap = plan.snap as usize;
         let (queue, events) = sync_channel(QUEUE_EVENTS_MAX);
         let (dropped, waiting_bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(0)));
         output_file::check_replaceable(&plan.file, output_file::Kind::Capture)?;
-        let mut writer = Writer::create(plan, begins).map_err(|error| Failure::new(error.to_string()))?;
         let waiting = Arc::clone(&waiting_bytes);
         let thread = thread::Builder::new().name("capture".to_owned());
         let thread = thread
-            .spawn(move || writer.write_all(&events, &waiting))
+            .spawn(move || write_files(plan, begins, &events, &waiting))
             .map_err(|error| Failure::new("cannot start the capture thread").because(error))?;
         let recorder = Recorder {
             queue,
@@ -233,6 +234,19 @@ impl Observer for Recorder {
     }
 }
 
+/// Writes transfers until all recorders have been dropped. Without a transfer an older capture stays as it is.
+fn write_files(
+    plan: Plan,
+    begins: SystemTime,
+    events: &Receiver<Event>,
+    waiting_bytes: &AtomicUsize,
+) -> Result<CaptureSummary, WriteError> {
+    match events.iter().find(|event| !matches!(event.kind, Kind::Plugged)) {
+        Some(first) => Writer::create(plan, begins)?.write_all(first, events, waiting_bytes),
+        None => Ok(CaptureSummary { files: 0, records: 0, dropped: 0 }),
+    }
+}
+
 impl Writer {
     fn create(plan: Plan, begins: SystemTime) -> Result<Self, WriteError> {
         let (out, transfers) = begin(&plan, 0, begins)?;
@@ -251,20 +265,23 @@ impl Writer {
         })
     }
 
-    /// Writes until all recorders have been dropped.
+    /// Writes from the first event on until all recorders have been dropped.
     fn write_all(
         &mut self,
+        first: Event,
         events: &Receiver<Event>,
         waiting_bytes: &AtomicUsize,
     ) -> Result<CaptureSummary, WriteError> {
         let mut outcome = Ok(());
+        let mut next = Some(first);
         // The queue is drained even after an error: the drive keeps running.
-        while let Some(event) = self.next(events, &mut outcome) {
+        while let Some(event) = next {
             let len = event.bytes.len();
             if outcome.is_ok() {
                 outcome = self.take(event);
             }
             waiting_bytes.fetch_sub(len, Ordering::Relaxed);
+            next = self.next(events, &mut outcome);
         }
         outcome.and_then(|()| self.out.flush())?;
         Ok(CaptureSummary { files: self.files, records: self.records + self.out.records(), dropped: 0 })
@@ -455,6 +472,26 @@ mod tests {
     }
 
     #[test]
+    fn an_older_capture_stays_until_a_transfer_is_recorded() {
+        let place = place("older");
+        let file = place.join("drive.pcapng");
+        let older = b"\x0a\x0d\x0d\x0aolder";
+        std::fs::write(&file, older).unwrap();
+        let (capture, recorder) = Capture::start(plan(&place, None, 100)).unwrap();
+        drop(recorder.of_drive(0));
+        drop(recorder);
+        let written = capture.finish().unwrap();
+        assert_eq!(written, CaptureSummary { files: 0, records: 0, dropped: 0 });
+        assert_eq!(std::fs::read(&file).unwrap(), older);
+        let (capture, mut observer) = Capture::start(plan(&place, None, 100)).unwrap();
+        play(&mut observer, 1);
+        drop(observer);
+        assert_eq!(capture.finish().unwrap().files, 1);
+        assert_eq!(controls(&file), 2);
+        std::fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
     fn transfers_are_written_with_the_time_of_the_clock() {
         let place = place("clock");
         let before = SystemTime::now();
@@ -477,7 +514,9 @@ mod tests {
         play(&mut observer, 2);
         let file = place.join("drive.pcapng");
         let packets = || {
-            let Ok(mut reader) = Reader::new(File::open(&file).unwrap(), "file".to_owned()) else { return 0 };
+            // The first transfer creates the file.
+            let Ok(open) = File::open(&file) else { return 0 };
+            let Ok(mut reader) = Reader::new(open, "file".to_owned()) else { return 0 };
             std::iter::from_fn(|| Some(matches!(reader.next_item().ok()??, Item::Packet(_))))
                 .filter(|is_packet| *is_packet)
                 .count()
@@ -561,7 +600,8 @@ mod tests {
         }
         play(&mut recorder, 0);
         drop(recorder);
-        writer.write_all(&events, &AtomicUsize::new(1 << 20)).unwrap();
+        let first = events.recv().unwrap();
+        writer.write_all(first, &events, &AtomicUsize::new(1 << 20)).unwrap();
         let mut reader =
             Reader::new(File::open(place.join("drive.pcapng")).unwrap(), "file".to_owned()).unwrap();
         let mut dropped = Vec::new();

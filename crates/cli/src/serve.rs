@@ -8,10 +8,11 @@ mod assemble;
 mod report;
 mod served;
 
-use crate::args::{DriveArguments, ServeArguments, SpeedArgument};
+use crate::args::{CaptureArguments, DriveArguments, ServeArguments, SpeedArgument};
 use crate::command_line::word;
 use crate::control::{self, CommandReceiver};
 use crate::failure::Failure;
+use crate::output_file;
 use study::plural::counted;
 
 use crate::recorder::{self, Capture, Recorder};
@@ -54,7 +55,9 @@ struct EventSender(Sender<Notice>);
 /// Serves until a signal ends it.
 pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let export = Export::parse(arguments)?;
-    let control = arguments.control.as_deref().map(bind_control_socket).transpose()?;
+    let control = arguments.control.as_deref().map(control::socket_path).transpose()?;
+    output_file::check_distinct(&[export.socket(), ("--control", control.as_deref())])?;
+    let control = control.map(|path| PrivateSocket::bind(&path).map_err(unbound)).transpose()?;
     let mut report = Report::new(arguments.json, arguments.quiet);
     let descriptions = served::descriptions(&arguments.drive, &arguments.drives)?;
     let faults = served::controller_faults(arguments)?;
@@ -69,10 +72,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let (capture, recorder) = begin_capture(arguments, &mut drives)?.unzip();
     // The capture ends when all recorders are dropped; the thread that accepts commands does not end.
     let recorder = Arc::new(Mutex::new(recorder));
-    drives.iter().for_each(|drive| introduce(&report, drive));
-    if let Some((what, fields)) = arguments.capture.announcement() {
-        report.emit(&format!("Capturing to {what}"), "capturing", fields);
-    }
+    let introductions = introductions(&drives, &arguments.capture);
     let (sender, notices) = mpsc::channel();
     let events = EventSender(sender.clone());
     catch_signals(sender)?;
@@ -85,6 +85,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         }
     };
     created.into_iter().for_each(CreatedImage::keep);
+    introductions.iter().for_each(|line| report.emit(&line.text, line.name, line.fields.clone()));
     if let Some(control) = &control {
         let listener = control
             .listener()
@@ -140,6 +141,15 @@ impl Export {
         }
     }
 
+    /// The option that names the Unix socket, and its path.
+    fn socket(&self) -> (&'static str, Option<&Path>) {
+        match self {
+            Self::Usbredir(Address::Unix(path)) => ("--usbredir", Some(path)),
+            Self::Usbredir(Address::Tcp(_)) => ("--usbredir", None),
+            Self::VfioUser(path) => ("--vfio-user", Some(path)),
+        }
+    }
+
     /// Names for drives in memory, which have no path, by number.
     fn names(&self) -> impl Fn(usize) -> String + Send + use<> {
         let address = match self {
@@ -166,16 +176,11 @@ fn begin_capture(
     Ok(Some((capture, recorder)))
 }
 
-/// The socket for control commands. It is removed when this is dropped.
-fn bind_control_socket(address: &str) -> Result<PrivateSocket, Failure> {
-    PrivateSocket::bind(&control::socket_path(address)?).map_err(unbound)
-}
-
 fn unbound(error: BindError) -> Failure {
-    let failure = Failure::new(error.to_string());
     match error {
-        BindError::NotLoopback(_) => failure.try_this("To allow remote clients, add --allow-remote."),
-        _ => failure,
+        BindError::NotLoopback(_) => Failure::refused(error.to_string())
+            .try_this("Use a loopback address, or add --allow-remote to allow remote clients."),
+        _ => Failure::new(error.to_string()),
     }
 }
 
@@ -236,13 +241,23 @@ fn run_until_ended(server: &Server, notices: &Receiver<Notice>, report: &mut Rep
     }
 }
 
+/// What is served and captured, for when the server listens.
+fn introductions(drives: &[Drive], capture: &CaptureArguments) -> Vec<Line> {
+    let capturing = capture.announcement().map(|(what, fields)| {
+        let text = format!("Capturing to {what}");
+        Line { text, name: "capturing", fields }
+    });
+    drives.iter().flat_map(introduce).chain(capturing).collect()
+}
+
 /// The units and their media.
-fn introduce(report: &Report, drive: &Drive) {
+fn introduce(drive: &Drive) -> Vec<Line> {
+    let mut lines = Vec::new();
     let config = drive.device().config();
     for (number, (unit, medium)) in drive.device().units().iter().zip(drive.media()).enumerate() {
         let bytes = assemble::capacity(unit);
         let access = if unit.config.read_only { ", read-only" } else { "" };
-        let line = format!(
+        let text = format!(
             "LUN {number}: {bytes} in blocks of {} bytes{access}, {}",
             unit.config.block_size.bytes(),
             medium.describe()
@@ -255,19 +270,20 @@ fn introduce(report: &Report, drive: &Drive) {
             "medium": medium.describe(),
             "serial": unit.config.serial,
         });
-        report.emit(&line, "unit", fields);
+        lines.push(Line { text, name: "unit", fields });
         if unit.reservations.are_lost() {
-            let line = format!(
+            let text = format!(
                 "LUN {number}: cannot read the saved persistent reservations. Reads and writes are refused until a host \
                  replaces them (sg_persist --out --replace-lost), or the .state file beside the image is removed."
             );
-            report.emit(&line, "reservations_lost", json!({ "lun": number }));
+            lines.push(Line { text, name: "reservations_lost", fields: json!({ "lun": number }) });
         }
     }
-    let line = format!("Serial {}, {}", config.serial, config.speed);
+    let text = format!("Serial {}, {}", config.serial, config.speed);
     let fields =
         json!({ "serial": config.serial, "speed": config.speed.to_string(), "streams": config.streams });
-    report.emit(&line, "device", fields);
+    lines.push(Line { text, name: "device", fields });
+    lines
 }
 
 /// The QEMU arguments to paste.

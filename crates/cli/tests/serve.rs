@@ -91,13 +91,14 @@ fn arguments_that_make_no_sense_are_a_usage_error() {
     serve(&["--vendor", "nine char"], "9 characters (maximum 8)");
     serve(&["--serial", ""], "needs a serial number");
     serve(&["--size", "1M"], "cannot be used with");
-    serve(&["--temperature", "255"], "255 is not in 0..=254");
+    serve(&["--temperature", "255"], "use a whole number from 0 to 254");
     serve(&["--control", "tcp:127.0.0.1:1"], "invalid control address \"tcp:127.0.0.1:1\"");
     refused(
         &["--ram", "511", "--usbredir", &address],
         2,
         "it is less than one block of 512 bytes\n  Choose a larger size.",
     );
+    refused(&["--ram", "1000", "--usbredir", &address], 2, "--ram 1000 is not a whole number of blocks");
     refused(&["--ram", "1X", "--usbredir", &address], 2, "write bytes, or a number with K, M, G or T");
     refused(&["--ram", "1M", "--usbredir", "drive.sock"], 2, "use unix:PATH or tcp:HOST:PORT");
     refused(&["--ram", "1M"], 2, "--usbredir <ADDRESS>");
@@ -116,7 +117,7 @@ fn what_cannot_be_served_says_why_and_what_to_do() {
     std::os::unix::fs::symlink(place.file("loop"), place.file("loop")).unwrap();
     serve(
         &[&place.file("none.img")],
-        "none.img: no such file; check the path, or create the image\n  To create it, add --size SIZE.",
+        "none.img: no such file; check the path, or create the image\n  To create it, add --size SIZE (in --drive: size=SIZE).",
     );
     let none = place.file("none.img");
     serve(&[&good, "--lun", &none], &format!("To create it: truncate --size 1G {none}"));
@@ -129,7 +130,11 @@ fn what_cannot_be_served_says_why_and_what_to_do() {
     serve(&[&place.file("loop")], "Too many levels of symbolic links");
     serve(&["/"], "it is a directory; name an image file in it");
     serve(&["/dev/null"], "neither a regular file nor a block device");
-    serve(&[&good, "--size", "1M"], "it already exists; choose another name, or remove it");
+    let create = |image: &str, code, words: &str| {
+        refused(&[image, "--size", "1M", "--usbredir", &address], code, words);
+    };
+    create(&good, 3, "good.img: it already exists\n  To serve it as it is, leave --size out;");
+    create("/", 2, "cannot create /: it is a folder");
     serve(
         &[&place.file("no/where.img"), "--size", "1M"],
         "its directory does not exist; choose another path",
@@ -137,14 +142,21 @@ fn what_cannot_be_served_says_why_and_what_to_do() {
     serve(&["--ram", "1024T"], "choose a smaller size or use an image file");
     refused(
         &["--ram", "1M", "--usbredir", "tcp:0.0.0.0:0"],
-        1,
-        "To allow remote clients, add --allow-remote.",
+        3,
+        "without a password\n  Use a loopback address, or add --allow-remote",
     );
     refused(
         &["--ram", "1M", "--usbredir", &format!("unix:{good}")],
         1,
         "the path exists and is not a socket",
     );
+    refused(
+        &["--ram", "1M", "--usbredir", &address, "--control", &address],
+        2,
+        "--usbredir and --control name the same file",
+    );
+    let unbound = run(&["serve", "--ram", "1M", "--usbredir", &format!("unix:{good}")]);
+    assert_eq!(String::from_utf8_lossy(&unbound.stdout), "", "what is not served is not introduced");
     assert_eq!(fs::read(&good).unwrap(), [0; 4096]);
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct BenchArguments {
     #[arg(conflicts_with = "is_virtual")]
     pub(crate) target: Option<OsString>,
     /// Logical unit of a USB drive, at most 15 over BOT and Turbo. Default: 0.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "is_virtual")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = quantity::within::<u8>(0, 255), conflicts_with = "is_virtual")]
     pub(crate) lun: Option<u8>,
     /// Measure uaskit's own host and drive in memory, without hardware.
     #[arg(long = "virtual")]
@@ -59,7 +59,7 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_delimiter = ',', allow_negative_numbers = true, value_parser = quantity::depths)]
     pub(crate) depth: Vec<Depths>,
     /// Percentage of reads with --rw rw or randrw. Default: 50.
-    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = clap::value_parser!(u8).range(0..=100), requires = "rw", conflicts_with_all = OTHER_SOURCES)]
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = quantity::within::<u8>(0, 100), requires = "rw", conflicts_with_all = OTHER_SOURCES)]
     pub(crate) mix: Option<u8>,
     /// Align requests to multiples of this. Default: the request length.
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = quantity::size, requires = "rw", conflicts_with_all = OTHER_SOURCES)]
@@ -75,7 +75,7 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "SECONDS", value_parser = quantity::seconds, allow_negative_numbers = true)]
     pub(crate) warm_up: Option<Duration>,
     /// Maximum number of runs of each job. A job ends after three or more runs once it is steady.
-    #[arg(long, default_value_t = 6, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 6, allow_negative_numbers = true, value_parser = quantity::within::<u32>(1, 1000))]
     pub(crate) rounds: u32,
     /// Call a rate steady when its 95 % confidence interval is within ±PERCENT.
     #[arg(long, value_name = "PERCENT", default_value_t = 3.0, value_parser = quantity::percent, allow_negative_numbers = true)]

@@ -10,7 +10,8 @@ use units::ByteCount;
 /// What is to be captured, and where to.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CaptureArguments {
-    /// Write the host's transfers with their streams to a pcapng file; see `uaskit decode`.
+    /// Write the host's transfers with their streams to a pcapng file; see `uaskit decode`. The first transfer replaces
+    /// an older capture.
     #[arg(long, value_name = "FILE")]
     pub(crate) capture: Option<PathBuf>,
     /// Bytes of each transfer that the capture keeps; 0 keeps all. 1K covers everything except block data.

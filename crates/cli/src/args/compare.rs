@@ -99,20 +99,20 @@ pub(crate) struct CompareArguments {
     #[arg(long, help_heading = PARTS, value_name = "NAME")]
     pub(crate) controller: Option<String>,
     /// Number of drives, each at the full queue depth.
-    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=15))]
+    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "1", value_parser = quantity::within::<u8>(1, 15))]
     pub(crate) drives: u8,
     /// Number of hubs in series between a root port and the drives.
-    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "0", value_parser = clap::value_parser!(u8).range(0..=5))]
+    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "0", value_parser = quantity::within::<u8>(0, 5))]
     pub(crate) hubs: u8,
     /// Time that the drive takes for a command, in microseconds.
     #[arg(long, help_heading = ALONE, requires = "raw", value_name = "MICROSECONDS", default_value = "60", value_parser = quantity::microseconds)]
     pub(crate) latency: u32,
     /// Number of commands that the drive serves in parallel.
-    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "32", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "32", value_parser = quantity::within::<u16>(1, u16::MAX))]
     pub(crate) at_once: u16,
     /// Commands of each run with --raw (default: 2000 over all drives), of a captured run (100), or of a run drawn in a
     /// report (3000). For measured runs see --seconds.
-    #[arg(long, help_heading = MEASURED, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, help_heading = MEASURED, value_name = "N", value_parser = quantity::within::<u32>(1, 10_000_000))]
     pub(crate) commands: Option<u32>,
     /// Virtual time to measure, 0.001 to 3600. Default: until the figure is accurate enough.
     #[arg(long, help_heading = MEASURED, value_name = "SECONDS", conflicts_with = "raw", value_parser = quantity::span)]
@@ -128,7 +128,7 @@ pub(crate) struct CompareArguments {
     #[arg(long, help_heading = SHOWN)]
     pub(crate) components: bool,
     /// Print every packet, and every frame of the SATA cable, until N commands of each run completed.
-    #[arg(long, help_heading = SHOWN, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = SHOWN, value_name = "N", conflicts_with = "json", value_parser = quantity::within::<u32>(1, u32::MAX))]
     pub(crate) trace: Option<u32>,
     /// Draw two overlapping requests on the four pipes, in driver, bridge and drive; into an SVG file or the terminal.
     #[arg(long, help_heading = SHOWN, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "save"])]

@@ -1,5 +1,6 @@
 //! Arguments of `uaskit control`: the socket, and one command.
 
+use super::quantity;
 use super::{FaultArgument, drive_description, with_absolute_paths};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -38,19 +39,19 @@ pub(crate) enum ControlCommandArgument {
         /// Disk image or block device.
         image: PathBuf,
         /// Logical unit.
-        #[arg(long, default_value_t = 0)]
+        #[arg(long, default_value_t = 0, value_parser = quantity::within::<u8>(0, 255))]
         lun: u8,
         /// Root port of the drive, if there are several.
-        #[arg(long)]
+        #[arg(long, value_parser = quantity::within::<u8>(0, 255))]
         port: Option<u8>,
     },
     /// Flush and eject the medium of a logical unit.
     Eject {
         /// Logical unit.
-        #[arg(long, default_value_t = 0)]
+        #[arg(long, default_value_t = 0, value_parser = quantity::within::<u8>(0, 255))]
         lun: u8,
         /// Root port of the drive, if there are several.
-        #[arg(long)]
+        #[arg(long, value_parser = quantity::within::<u8>(0, 255))]
         port: Option<u8>,
         /// Eject even if the host prevents removal. Data that the host has not written yet are
         /// lost.
@@ -60,10 +61,10 @@ pub(crate) enum ControlCommandArgument {
     /// Read the size of the image again, and report a change to the host.
     Resize {
         /// Logical unit.
-        #[arg(long, default_value_t = 0)]
+        #[arg(long, default_value_t = 0, value_parser = quantity::within::<u8>(0, 255))]
         lun: u8,
         /// Root port of the drive, if there are several.
-        #[arg(long)]
+        #[arg(long, value_parser = quantity::within::<u8>(0, 255))]
         port: Option<u8>,
     },
     /// Plug a drive into a free port of the controller (`--vfio-user`).
@@ -75,7 +76,7 @@ pub(crate) enum ControlCommandArgument {
     /// Pull a drive out of its port, and flush it.
     Detach {
         /// Root port of the drive, if there are several.
-        #[arg(long)]
+        #[arg(long, value_parser = quantity::within::<u8>(0, 255))]
         port: Option<u8>,
     },
     /// Inject a fault of a drive or of the controller, which counts from now on; see `serve --fault`.
@@ -83,7 +84,7 @@ pub(crate) enum ControlCommandArgument {
         /// KIND@N or KIND/N:SEED.
         fault: FaultArgument,
         /// Root port of the drive, if there are several.
-        #[arg(long)]
+        #[arg(long, value_parser = quantity::within::<u8>(0, 255))]
         port: Option<u8>,
     },
 }

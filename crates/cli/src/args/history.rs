@@ -1,5 +1,6 @@
 //! Arguments of `uaskit history`.
 
+use super::quantity;
 use clap::Args;
 use records::{Filter, Selector};
 use std::path::PathBuf;
@@ -33,7 +34,7 @@ pub(crate) struct HistoryArguments {
     pub(crate) label: Option<String>,
     /// List at most N runs.
     #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "run",
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(Filter::LIMIT_MAX)))]
+          value_parser = quantity::within::<u32>(1, Filter::LIMIT_MAX))]
     pub(crate) limit: u32,
     /// Print the complete record of the run, as --json printed it when it was saved.
     #[arg(long, requires = "run", conflicts_with = "json")]

@@ -2,12 +2,25 @@
 //!
 //! Each parser refuses a value with the value itself and what is allowed. Suffixes of sizes are powers of 1024.
 
+use std::fmt::Display;
+use std::str::FromStr;
 use std::time::Duration;
 use units::ByteCount;
 use workload::DEPTH_MAX;
 
 /// Powers of 1024 that a size can have.
 const SUFFIXES: [(&str, u32); 5] = [("", 0), ("K", 10), ("M", 20), ("G", 30), ("T", 40)];
+
+/// A parser of whole numbers from `least` to `most`.
+pub(crate) fn within<T: FromStr + PartialOrd + Display + Copy>(
+    least: T,
+    most: T,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| format!("use a whole number from {least} to {most}"))
+    }
+}
 
 /// A size: plain bytes, or with `K`, `M`, `G` or `T` (binary), whole or with a fraction, as in `512`, `64K`, `1.5G`.
 pub(crate) fn size(text: &str) -> Result<ByteCount, String> {

@@ -4,7 +4,8 @@
 
 use super::capture::CaptureArguments;
 use super::quantity;
-use clap::{ArgGroup, Args, Parser, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{ArgGroup, Args, CommandFactory, Parser, ValueEnum};
 use drive::Fault;
 use server::vfio_user::{NotAControllerFault, PlannedFault};
 use std::fmt;
@@ -97,7 +98,7 @@ pub(crate) struct DriveArguments {
     pub(crate) rotational: bool,
     /// Report this temperature in degrees Celsius, 0 to 254, by LOG SENSE and SMART.
     /// Default: no temperature.
-    #[arg(long, value_name = "CELSIUS", value_parser = clap::value_parser!(u8).range(..=254))]
+    #[arg(long, value_name = "CELSIUS", value_parser = quantity::within::<u8>(0, 254))]
     pub(crate) temperature: Option<u8>,
     /// T10 vendor identification, at most 8 characters.
     #[arg(long, default_value = "uaskit", value_parser = quantity::text::<8>)]
@@ -112,7 +113,7 @@ pub(crate) struct DriveArguments {
     #[arg(long, value_name = "VID:PID", default_value = "1209:0001", value_parser = quantity::usb_id)]
     pub(crate) usb_id: (u16, u16),
     /// Report this bus power in mA, 0 to 900; 0 is self-powered.
-    #[arg(long, value_name = "MILLIAMPERES", default_value = "0", value_parser = clap::value_parser!(u16).range(0..=900))]
+    #[arg(long, value_name = "MILLIAMPERES", default_value = "0", value_parser = quantity::within::<u16>(0, 900))]
     pub(crate) bus_power: u16,
     /// Inject a fault once at the Nth occurrence (KIND@N), or at one in N on average (KIND/N:SEED); repeatable.
     /// Of a drive, at a status or read-data transfer: stall-status, lose-status, stall-data, lose-data.
@@ -194,13 +195,26 @@ pub(crate) fn drive_description(text: &str) -> Result<DriveArguments, String> {
     }
     let parsed = DriveDescription::try_parse_from(options).map_err(|error| {
         let text = error.render().to_string();
-        let first = text.lines().next().unwrap_or_default();
-        first.trim_start_matches("error: ").replace("--", "")
+        // The first paragraph: what is wrong, and which values are possible.
+        let first = text.split("\n\n").next().unwrap_or_default();
+        let first = first.split_whitespace().collect::<Vec<_>>().join(" ");
+        let wrong = first.trim_start_matches("error: ").replace("--", "");
+        match error.kind() {
+            ErrorKind::UnknownArgument => format!("{wrong} [possible keys: {}]", keys()),
+            _ => wrong,
+        }
     })?;
     if parsed.drive.image.is_none() && parsed.drive.ram.is_none() {
         return Err("name an image (image=PATH) or a size of memory (ram=SIZE)".into());
     }
     Ok(parsed.drive)
+}
+
+/// The keys of a description.
+fn keys() -> String {
+    let command = DriveDescription::command();
+    let options = command.get_arguments().filter_map(|argument| argument.get_long());
+    std::iter::once("image").chain(options).collect::<Vec<_>>().join(", ")
 }
 
 /// The same description with paths that do not depend on a folder.
@@ -263,6 +277,7 @@ impl From<BlockSizeArgument> for BlockSize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TransportArgument {
     /// Both: the host chooses.
+    #[value(alias = "both")]
     Dual,
     /// UAS alone.
     Uas,
@@ -292,6 +307,8 @@ mod tests {
         assert_eq!(drive.vendor, "uaskit");
         let drive = drive_description("ram=1G,transport=bot").unwrap();
         assert_eq!((drive.image, drive.transport), (None, TransportArgument::Bot));
+        let drive = drive_description("ram=1G,transport=both").unwrap();
+        assert_eq!(drive.transport, TransportArgument::Dual);
     }
 
     #[test]
@@ -308,8 +325,11 @@ mod tests {
             ("speed=high", "name an image"),
             ("image=a,image=b", "unexpected"),
             ("image=a,ram=1G", "cannot be used with"),
-            ("image=a,speed=slow", "invalid value 'slow'"),
-            ("image=a,colour=red", "unexpected argument 'colour'"),
+            ("image=a,speed=slow", "'slow' for 'speed <SPEED>' [possible values: super, high, full]"),
+            (
+                "image=a,colour=red",
+                "unexpected argument 'colour' found [possible keys: image, ram, size, lun, ",
+            ),
             ("image=a,read-only=yes", "unexpected value 'yes'"),
         ] {
             let error = drive_description(text).unwrap_err();

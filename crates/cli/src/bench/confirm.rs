@@ -149,7 +149,10 @@ impl WriteTarget {
 
     /// Asks the user to confirm.
     pub(super) fn ask(&self, arguments: &BenchArguments) -> Result<(), Failure> {
-        message!("Everything on {} will be overwritten.", self.description);
+        match arguments.size {
+            Some(size) => message!("The first {size} of {} will be overwritten.", self.description),
+            None => message!("Everything on {} will be overwritten.", self.description),
+        }
         if !arguments.yes {
             self.ask_owner()?;
         }

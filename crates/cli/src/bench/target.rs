@@ -310,6 +310,7 @@ fn readable(path: &Path) -> Result<Metadata, Failure> {
 fn unopened(path: &Path, error: &io::Error) -> Failure {
     let failure = Failure::new(format!("cannot open {}", shown(path))).because(error);
     match error.kind() {
+        ErrorKind::NotFound if path.starts_with("/dev") => failure.try_this(TARGETS),
         ErrorKind::NotFound => failure.try_this(format!("{TARGETS}\n  Create a file: truncate -s 1G FILE")),
         ErrorKind::PermissionDenied if path.starts_with("/dev") => {
             failure.try_this("Run as root, or add yourself to group disk: sudo usermod -aG disk $USER")
@@ -408,6 +409,8 @@ mod tests {
         let refusal =
             |path: &str, kind: ErrorKind| unopened(Path::new(path), &io::Error::from(kind)).to_string();
         assert!(refusal("image", ErrorKind::NotFound).contains("truncate -s 1G"));
+        let missing = refusal("/dev/sdz", ErrorKind::NotFound);
+        assert!(missing.contains("see `uaskit list`") && !missing.contains("truncate"), "{missing}");
         let denied = refusal("/dev/sdb", ErrorKind::PermissionDenied);
         assert!(denied.starts_with("cannot open /dev/sdb: ") && denied.contains("group disk"), "{denied}");
         let denied = refusal("an image", ErrorKind::PermissionDenied);

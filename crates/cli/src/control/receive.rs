@@ -144,7 +144,7 @@ impl CommandReceiver {
                 return Err(format!("it is the medium of {place}; eject it there first"));
             }
             if let Some(why) = in_use::why_not_served(image, &Tree::running()) {
-                return Err(format!("it is in use, and writing to it would destroy data: {why}"));
+                return Err(format!("writing to it would destroy data: {why}"));
             }
         }
         let medium = FileMedium::open(image, &options).map_err(|error| error.reason.to_string())?;

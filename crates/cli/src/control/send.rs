@@ -77,10 +77,11 @@ fn exchange(path: &Path, command: &str) -> Result<Value, Failure> {
     stream.write_all(format!("{command}\n").as_bytes()).map_err(failed)?;
     let mut line = Vec::new();
     BufReader::new(stream).take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut line).map_err(failed)?;
-    if line.is_empty() {
-        return Err(failed(std::io::ErrorKind::ConnectionAborted.into()));
-    }
-    serde_json::from_slice(&line).map_err(malformed)
+    serde_json::from_slice(&line).map_err(|_| {
+        Failure::new(format!("{} is not a control socket", shown(path)))
+            .because("it does not answer in JSON")
+            .try_this("Use the address of --control, not that of --usbredir or --vfio-user.")
+    })
 }
 
 fn malformed(why: impl Display) -> Failure {

@@ -105,25 +105,45 @@ fn create(arguments: &DriveArguments) -> Result<CreatedImage, Failure> {
     let (Some(image), Some(size)) = (&arguments.image, arguments.size) else {
         return Ok(CreatedImage::default());
     };
-    create_image(image, size).map_err(|error| Failure::new(error.to_string()))?;
+    check_size("--size", size, arguments)?;
+    create_image(image, size).map_err(|error| match error.reason {
+        OpenReason::Exists if image.is_dir() => {
+            Failure::usage(format!("cannot create {}", shown(image))).because("it is a folder")
+        }
+        OpenReason::Exists => Failure::refused(error.to_string()).try_this(
+            "To serve it as it is, leave --size out; to create another image, choose another name.",
+        ),
+        _ => Failure::new(error.to_string()),
+    })?;
     Ok(CreatedImage(Some(image.clone())))
+}
+
+/// Checks that a size is one of whole blocks.
+fn check_size(option: &str, size: ByteCount, arguments: &DriveArguments) -> Result<(), Failure> {
+    let block_bytes = u64::from(BlockSize::from(arguments.block_size).bytes());
+    if size.0 < block_bytes {
+        return Err(Failure::usage(format!("{option} {size} is too small"))
+            .because(format!("it is less than one block of {block_bytes} bytes"))
+            .try_this("Choose a larger size."));
+    }
+    if !size.0.is_multiple_of(block_bytes) {
+        return Err(Failure::usage(format!("{option} {} is not a whole number of blocks", size.0))
+            .because(format!("a block has {block_bytes} bytes"))
+            .try_this(format!("Choose a multiple of {block_bytes}.")));
+    }
+    Ok(())
 }
 
 fn first_medium(arguments: &DriveArguments) -> Result<Box<dyn Medium + Send>, Failure> {
     if let Some(size) = arguments.ram {
+        check_size("--ram", size, arguments)?;
         let block_size = BlockSize::from(arguments.block_size);
-        let block_bytes = block_size.bytes();
-        if size.0 < block_bytes.into() {
-            return Err(Failure::usage(format!("--ram {size} is too small"))
-                .because(format!("it is less than one block of {block_bytes} bytes"))
-                .try_this("Choose a larger size."));
-        }
         let medium = RamMedium::new(size, block_size)
             .map_err(|error| Failure::new(format!("cannot allocate --ram {size}")).because(error))?;
         return Ok(Box::new(medium));
     }
     let image = arguments.image.as_deref().unwrap_or(Path::new(""));
-    file(image, arguments, "To create it, add --size SIZE.")
+    file(image, arguments, "To create it, add --size SIZE (in --drive: size=SIZE).")
 }
 
 /// Opens an image that nothing else uses. `how_to_create` is the advice if it does not exist.

@@ -16,10 +16,10 @@ use std::path::Path;
 /// Payload of the client that may wait for the device before the client is read no further.
 const PAYLOAD_BYTES_SOFT: usize = 8 << 20;
 
-/// An event, as it is printed.
+/// Something that `serve` prints.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// A sentence without its first capital and its full stop.
+    /// A line for people; of an event a sentence without its first capital and its full stop.
     pub(super) text: String,
     /// Its name for programs.
     pub(super) name: &'static str,

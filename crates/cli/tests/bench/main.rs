@@ -166,7 +166,7 @@ fn a_logical_unit_is_of_a_port_alone() {
     let place = Place::new();
     fails(&[&place.image(), "--rw", "read", "--lun", "1"], 2, "--lun needs a USB port or id");
     fails(&["--virtual", "--rw", "read", "--lun", "1"], 2, "cannot be used with");
-    fails(&["2-1", "--rw", "read", "--lun", "256"], 2, "256 is not in 0..=255");
+    fails(&["2-1", "--rw", "read", "--lun", "256"], 2, "use a whole number from 0 to 255");
 }
 
 #[test]
@@ -248,6 +248,9 @@ fn who_is_asked_and_does_not_say_yes_loses_nothing() {
         );
         assert!(fs::read(&image).expect("it is there") == vec![7; 4 << 20], "{answer:?}");
     }
+    let output = asked("no\n", &[&arguments[..], &["--size", "1M"]].concat());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("The first 1 MiB of the file "), "{stderr}");
     let output = asked("yes\n", &arguments);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && stderr.contains("Type yes to continue: "), "{stderr}");
@@ -471,7 +474,7 @@ fn sizes_that_cannot_be_are_refused_with_what_to_do() {
     }
     fails(&["--virtual", "--rw", "randrw", "--depth", "-1"], 2, "'-1' is not a queue depth");
     for [flag, value] in [["--mix", "-1"], ["--rounds", "-1"]] {
-        fails(&["--virtual", "--rw", "randrw", flag, value], 2, "-1 is not in");
+        fails(&["--virtual", "--rw", "randrw", flag, value], 2, "use a whole number from ");
     }
     fails(&["--virtual", "--rw", "read", "--seconds", "-1"], 2, "is not a time up to a day");
     fails(&["--virtual", "--rw", "read", "--bs", "-1"], 2, "is not a size");

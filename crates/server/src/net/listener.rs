@@ -242,7 +242,7 @@ impl fmt::Display for BindError {
             Self::NotLoopback(address) => write!(
                 f,
                 "refusing to listen on {address}: every machine that reaches this port could read and write the drive, \
-                 without a password; use a loopback address, or allow remote clients explicitly"
+                 without a password"
             ),
             Self::Io(address, error) => {
                 write!(f, "cannot listen on {address}: ")?;

@@ -399,7 +399,10 @@ fn a_client_that_breaks_the_protocol_is_gone_and_the_next_is_served() {
     let bench = Bench::start(Limits::default());
     let mut client = bench.connect();
     client.stream.write_all(&packet(1, 0, &[])).unwrap();
-    assert_eq!(bench.disconnect_reason(), "device_connect: received before hello");
+    assert_eq!(
+        bench.disconnect_reason(),
+        "it sent device_connect before a usbredir hello; a client such as QEMU begins with its hello"
+    );
     bench.connect().enumerate();
 }
 

@@ -45,7 +45,12 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BeforeHello(kind) => write!(f, "{kind}: received before hello"),
+            Self::BeforeHello(kind) => {
+                write!(
+                    f,
+                    "it sent {kind} before a usbredir hello; a client such as QEMU begins with its hello"
+                )
+            }
             Self::WrongDirection(kind) => write!(f, "{kind}: only the USB host side may send this packet"),
             Self::Malformed(kind, error) => write!(f, "{kind}: malformed packet, {error}"),
             Self::PayloadMismatch { kind, said, came } => {

@@ -96,7 +96,7 @@ impl fmt::Display for OpenReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("no such file; check the path, or create the image"),
-            Self::Exists => f.write_str("it already exists; choose another name, or remove it"),
+            Self::Exists => f.write_str("it already exists"),
             Self::NotCreated(error) => {
                 let why = match error.kind() {
                     io::ErrorKind::NotFound => "its directory does not exist",
