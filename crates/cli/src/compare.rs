@@ -24,7 +24,7 @@ mod timeline;
 
 use crate::args::{CompareArguments, ControllerArgument, LinkArgument};
 use crate::failure::Failure;
-use crate::stdout::Output;
+use crate::stdout::{Output, wrapped};
 use study::plural::counted_len;
 
 /// Prints findings as a list, with a line for those that are not shown.
@@ -32,7 +32,10 @@ fn print_findings(out: &mut Output<'_>, findings: &[String], shown: usize) -> Re
     if findings.is_empty() {
         return Ok(());
     }
-    findings.iter().take(shown).try_for_each(|finding| writeln!(out, "- {finding}"))?;
+    findings
+        .iter()
+        .take(shown)
+        .try_for_each(|finding| writeln!(out, "{}", wrapped(&format!("- {finding}"), "  ")))?;
     if let more @ 1.. = findings.len().saturating_sub(shown) {
         writeln!(out, "- {}: --findings all", counted_len(more, "more finding"))?;
     }

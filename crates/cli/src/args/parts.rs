@@ -36,7 +36,7 @@ pub(crate) struct Choice {
     #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "raw")]
     pub(crate) transport: Vec<ComparedTransport>,
     /// Workload by name (see `uaskit bench --help`), in place of the default ones.
-    #[arg(long, help_heading = MEASURED, value_name = "NAME", conflicts_with_all = ["raw", "block"])]
+    #[arg(long, help_heading = MEASURED, value_name = "NAME", conflicts_with_all = ["raw", "block", "write"])]
     pub(crate) workload: Option<String>,
 }
 

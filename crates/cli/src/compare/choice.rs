@@ -122,10 +122,16 @@ fn nothing_left(setup: &str, unwanted: BTreeSet<String>) -> Failure {
 }
 
 impl CompareArguments {
-    /// The setup, and what of it is compared.
+    /// The setup, and what of it is compared. Its title says which parts replace its own.
     pub(super) fn columns(&self, catalogue: &Catalogue) -> Result<(Setup, Vec<Configuration>), Failure> {
         let link = self.link.map(LinkArgument::part);
-        self.choice.columns(catalogue, self.controller.as_deref(), link, self.power_states)
+        let (mut setup, columns) =
+            self.choice.columns(catalogue, self.controller.as_deref(), link, self.power_states)?;
+        let replaced = self.replaced_parts();
+        if !replaced.is_empty() {
+            setup.title = format!("Setup {} with {replaced}", setup.name);
+        }
+        Ok((setup, columns))
     }
 
     /// Parts that are not those of the setup, in words: `drive disk-7200 and bridge jms580`. Empty if all are.

@@ -13,7 +13,7 @@ use study::trial::Trial;
 pub(super) fn title(rows: &[Row]) -> String {
     let of_what = "Power of the whole machine in W, and energy in J per 10^9 bytes";
     match shorter(rows) {
-        Shorter::All => format!("{of_what}; no peaks, since every run is shorter than 1 s"),
+        Shorter::All => of_what.to_owned(),
         Shorter::Some => {
             format!("{of_what}; peaks are means over 1 s, or over a shorter run")
         }

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::page;
 use crate::progress::ProgressLines;
 use crate::sanitize;
-use crate::stdout::Output;
+use crate::stdout::{Output, wrapped};
 use ::report::TextTable;
 use serde_json::{Value, json};
 use sim::engine::LatencyStage;
@@ -93,7 +93,8 @@ fn show(
     writeln!(out, "{}\n", setup.title)?;
     print_findings(out, &findings(columns, &first_seed(columns, rows)), arguments.findings)?;
     for column in columns {
-        writeln!(out, "{}: {}", column.name, parts_of(column, catalogue))?;
+        writeln!(out, "{}", wrapped(&format!("{}: {}", column.name, column.activation), "  "))?;
+        writeln!(out, "{}", wrapped(&format!("    {}", parts_of(column, catalogue)), "    "))?;
     }
     writeln!(out, "\nMB/s (10^6 bytes) by queue depth\n{}", fitted(&table(columns, rows)))?;
     if let Some(chart) = chart(columns, rows) {
@@ -133,12 +134,13 @@ impl LinkArgument {
     }
 }
 
-/// The parts of a column in a line, and what they run.
+/// The parts of a column.
 fn parts_of(column: &Configuration, catalogue: &Catalogue) -> String {
     let title =
         |kind, name: &str| catalogue.find(kind, name).map_or(name.to_owned(), |entry| entry.title.clone());
     let assembly = &column.assembly;
-    let mut parts = vec![title(PartKind::Driver, &column.activation.driver)];
+    let mut parts =
+        vec![title(PartKind::Host, &assembly.host), title(PartKind::Driver, &column.activation.driver)];
     match &assembly.bridge {
         Some(bridge) => {
             parts.push(title(PartKind::Controller, &assembly.controller));
@@ -151,7 +153,7 @@ fn parts_of(column: &Configuration, catalogue: &Catalogue) -> String {
         DriveName::Ssd(name) => title(PartKind::Ssd, name),
         DriveName::Hdd(name) => title(PartKind::Hdd, name),
     });
-    format!("{}\n    {}", column.activation, parts.join("; "))
+    parts.join("; ")
 }
 
 fn table(columns: &[Configuration], rows: &[Row]) -> TextTable {
@@ -223,7 +225,7 @@ fn chart(columns: &[Configuration], rows: &[Row]) -> Option<String> {
         return None;
     }
     let width = columns.iter().map(|column| column.name.len()).max().unwrap_or(0);
-    let mut chart = format!("{label}\n");
+    let mut chart = format!("{label}, MB/s by queue depth\n");
     for (number, column) in columns.iter().enumerate() {
         for (first, row) in rows.iter().enumerate() {
             let figure = row.trials[number].measured.megabytes_per_second();

@@ -34,15 +34,15 @@ pub struct PageContent<'a> {
     pub columns: &'a [Configuration],
     /// Parts by name.
     pub catalogue: &'a Catalogue,
-    /// Description of replaced parts; empty if there are none.
+    /// How runs are measured.
     pub terms: &'a Terms,
-    /// Commands of each configuration on the four pipes.
+    /// Description of replaced parts; empty if there are none.
     pub replaced: &'a str,
-    /// The constants of all parts, as in the record.
+    /// Commands of each configuration on the four pipes.
     pub commands: Option<u32>,
-    /// The command that repeats the run.
+    /// The constants of all parts, as in the record.
     pub constants: &'a serde_json::Value,
-    /// How the run is repeated.
+    /// The command that repeats the run.
     pub again: Fact,
 }
 
@@ -77,7 +77,7 @@ pub fn page(
     let mut found = findings(columns, &means(columns, gathered));
     found.extend(page::chosen(&all).into_iter().flat_map(|row| beyond::findings(&ways, row)));
     found.extend(chart::finding(columns, gathered));
-    let mut page = Page::new(named(&setup.title))
+    let mut page = Page::new(setup.title.clone())
         .lead(lead(columns, terms))
         .findings(found)
         .section(page::by_depth(&ways, &all, INTERVALS))

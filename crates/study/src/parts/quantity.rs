@@ -207,10 +207,13 @@ fn whole(units: &[(&str, f64)], value: f64, unit: &str) -> Result<u64, String> {
         let names = Names(units);
         return Err(format!("invalid unit `{unit}`, expected {names}"));
     };
+    if value < 0.0 {
+        return Err(format!("{value} {unit} is negative, expected a positive number"));
+    }
     let exact = if *factor > 0.0 { value * factor } else { -factor / value };
     let whole = exact.round();
     let fits = whole.is_finite() && (0.0..=9e15).contains(&whole) && (whole > 0.0 || value == 0.0);
-    if !fits || value < 0.0 || (whole - exact).abs() > exact * 0.01 {
+    if !fits || (whole - exact).abs() > exact * 0.01 {
         return Err(format!("{value} {unit} cannot be represented exactly enough in internal units"));
     }
     Ok(whole as u64)
