@@ -208,6 +208,11 @@ fn has_medium(unit: &UnitState, image: &Path) -> bool {
 fn describe(state: &State) -> Value {
     let snapshot = state.snapshot;
     let drives: Vec<Value> = state.drives.iter().map(describe_drive).collect();
+    // Programs of earlier versions know one drive.
+    let units: Vec<Value> = match &state.drives[..] {
+        [only] => only.units.iter().map(describe_unit).collect(),
+        _ => Vec::new(),
+    };
     json!({
         "client": snapshot.has_client,
         "transport": transport_name(snapshot.transport),
@@ -218,6 +223,7 @@ fn describe(state: &State) -> Value {
         "written_bytes": snapshot.counters.written_bytes,
         "failures": snapshot.counters.failures,
         "drives": drives,
+        "units": units,
     })
 }
 

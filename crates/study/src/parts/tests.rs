@@ -90,7 +90,7 @@ fn what_is_missing_is_named() {
 #[test]
 fn numbers_that_cannot_be_are_refused() {
     let (text, _) = with("value = 7200", "value = -7200");
-    assert!(error_of(&text).contains("-7200 rpm cannot be"), "{}", error_of(&text));
+    assert!(error_of(&text).contains("-7200 rpm is negative"), "{}", error_of(&text));
     let (text, _) = with("value = 7200", "value = 0");
     assert!(error_of(&text).contains("0 rpm cannot be"), "{}", error_of(&text));
     let (text, _) = with("value = 7200", "value = nan");
