@@ -47,7 +47,7 @@ pub struct Completed {
 
 /// One interface of a device, and nothing between it and a test.
 pub trait DeviceBus {
-    /// Starts to send at most [`BUFFER_BYTES`] bytes, or to receive so many. The slot must be free.
+    /// Starts to send at most 16 KiB, or to receive so many. The slot must be free.
     fn start(&mut self, slot: u16, pipe: Pipe, transfer: Transfer<'_>);
 
     /// Cancels a transfer. It still completes.
