@@ -571,3 +571,30 @@ fn pnputil_names_the_file_of_the_driver_and_why_a_device_did_not_start() {
         assert_eq!((drive.transport, drive.error.as_deref()), (transport, error), "{driver} {status}");
     }
 }
+
+#[test]
+fn a_line_that_replaces_entries_which_the_text_lacks_says_so() {
+    let log = "\
+[    1.000000] usb 2-1: new SuperSpeed USB device number 3 using xhci_hcd
+[    1.100000] usb 2-1: New USB device found, idVendor=152d, idProduct=0578, bcdDevice= 1.00
+[    1.200000] scsi host3: uas
+[  100.000000] sd 3:0:0:0: [sdb] tag#1 uas_eh_abort_handler 0 uas-tag 2 inflight: CMD OUT
+[  100.000001] sd 3:0:0:0: [sdb] tag#1 CDB: Write(10) 2a 00 00 00 10 00 00 04 00 00
+[  130.000000] scsi host3: uas_eh_device_reset_handler start
+[  131.000000] usb 2-1: reset SuperSpeed USB device number 3 using xhci_hcd
+";
+    for (settings, warns) in [("", true), ("/sys/module/usb_storage/parameters/quirks:174c:55aa:f\n", false)]
+    {
+        let inventory = documents(&[("post", &format!("{log}{settings}"))]);
+        let diagnosis = &diagnose(&inventory, inventory.find("152d:0578")[0])[0];
+        let advice = diagnosis.causes.iter().flat_map(|cause| &cause.advice);
+        let replacing: Vec<_> = advice
+            .filter(|one| one.steps.iter().any(|step| step.line.contains("parameters/quirks")))
+            .collect();
+        assert!(!replacing.is_empty(), "{settings}: {diagnosis:#?}");
+        for one in replacing {
+            let warned = one.cautions.iter().any(|caution| caution.contains("entries of other devices"));
+            assert_eq!(warned, warns, "{settings}: {one:#?}");
+        }
+    }
+}
