@@ -494,6 +494,11 @@ fn one_device_is_selected_and_numbers_are_of_each_drive() {
     let printed = text(&decode(&path, &["--stats", "--quiet"]));
     assert!(printed.contains("\nDrive 1.5\n") && printed.contains("\nAll 2 drives\n"), "{printed}");
     assert_eq!(decode(&path, &["--device", "1-6"]).status.code(), Some(2));
+    let printed = text(&decode(&path, &["--device", "9.9"]));
+    assert!(
+        printed.contains("no command matches the options; the drives of this capture are 1.5, 1.6"),
+        "{printed}"
+    );
 }
 
 #[test]

@@ -166,6 +166,10 @@ pub(super) fn end(out: &mut impl Write, decoder: &Decoder, commands: CommandCoun
         [(seen, "command"), (drives as u64, "drive"), (verdicts as u64, "verdict")]
             .map(|(number, what)| counted(number, what));
     writeln!(out, "\n{commands} of {drives}{of_all}; {verdicts}")?;
+    if shown == 0 && seen > 0 {
+        let there: Vec<String> = decoder.drives().map(|drive| drive.address.to_string()).collect();
+        writeln!(out, "no command matches the options; the drives of this capture are {}", there.join(", "))?;
+    }
     if let Some(tick_ns) = decoder.clock_tick_ns().filter(|_| seen > 0) {
         writeln!(out, "the timestamps of this capture have a resolution of {}", time(tick_ns))?;
     }
